@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * An arena: a list of chunks, each twice as big as the one before it up to a bound. The newest
+ * stands first; bytes are only ever taken from its free end. Chunks come from calloc(), so what is
+ * handed out is zero without being touched.
+ */
+
+#include "base/arena.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK_FIRST 4096
+#define CHUNK_MAX (256 * 1024)
+#define ALIGNMENT _Alignof(max_align_t)
+
+struct arena_chunk {
+	struct arena_chunk *older;
+	size_t size; /* of bytes[] */
+	size_t used;
+	_Alignas(max_align_t) unsigned char bytes[];
+};
+
+static size_t next_size(const struct arena *arena, size_t wanted)
+{
+	size_t size = CHUNK_FIRST;
+
+	if (arena->chunk)
+		size = arena->chunk->size * 2;
+	if (size > CHUNK_MAX)
+		size = CHUNK_MAX;
+	return size > wanted ? size : wanted;
+}
+
+/* Makes the newest chunk one with at least @wanted free bytes, which start at any alignment. */
+static struct arena_chunk *grow(struct arena *arena, size_t wanted)
+{
+	size_t size = next_size(arena, wanted);
+	struct arena_chunk *chunk;
+
+	if (size > PTRDIFF_MAX - sizeof(*chunk))
+		return NULL;
+	chunk = calloc(1, sizeof(*chunk) + size);
+	if (!chunk)
+		return NULL;
+	chunk->older = arena->chunk;
+	chunk->size = size;
+	arena->chunk = chunk;
+	return chunk;
+}
+
+static void *take(struct arena *arena, size_t n_bytes, size_t alignment)
+{
+	struct arena_chunk *chunk = arena->chunk;
+	size_t at = chunk ? (chunk->used + alignment - 1) / alignment * alignment : 0;
+
+	if (!chunk || at > chunk->size || n_bytes > chunk->size - at) {
+		chunk = grow(arena, n_bytes);
+		at = 0;
+	}
+	if (!chunk)
+		return NULL;
+	chunk->used = at + n_bytes;
+	return chunk->bytes + at;
+}
+
+void *arena_alloc(struct arena *arena, size_t n_bytes)
+{
+	/* One byte at least, so that two objects never share an address. */
+	return take(arena, n_bytes ? n_bytes : 1, ALIGNMENT);
+}
+
+char *arena_copy(struct arena *arena, const void *bytes, size_t n_bytes)
+{
+	char *copy = n_bytes < SIZE_MAX ? take(arena, n_bytes + 1, 1) : NULL;
+
+	if (!copy)
+		return NULL;
+	if (n_bytes > 0)
+		memcpy(copy, bytes, n_bytes);
+	copy[n_bytes] = '\0';
+	return copy;
+}
+
+void arena_deinit(struct arena *arena)
+{
+	while (arena->chunk) {
+		struct arena_chunk *chunk = arena->chunk;
+
+		arena->chunk = chunk->older;
+		free(chunk);
+	}
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * An error as the three lines that a person reads, or as the one object that a program reads. Both
+ * come from the same four parts, so that neither can say more than the other.
+ */
+
+#include "base/error.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "base/text.h"
+
+/* Without a reason of its own an error has the reason of its errno. */
+static const char *why_of(const struct sbx_error *err)
+{
+	if (err->why[0] != '\0')
+		return err->why;
+	return err->code < 0 ? strerror(-err->code) : "";
+}
+
+static void add_line(struct text *out, const char *head, const char *body)
+{
+	if (body[0] == '\0')
+		return;
+	text_add(out, head);
+	text_add_visible(out, body, strlen(body));
+	text_add_char(out, '\n');
+}
+
+void error_add_text(struct text *out, const char *tool, const struct sbx_error *err)
+{
+	text_add(out, tool);
+	add_line(out, ": ", err->what);
+	add_line(out, "  why: ", why_of(err));
+	add_line(out, "  fix: ", err->fix);
+	add_line(out, "  context: ", err->context);
+}
+
+static void add_member(struct json_writer *json, const char *name, const char *value)
+{
+	if (value[0] != '\0')
+		json_member_string(json, name, value);
+}
+
+void error_add_json(struct text *out, const struct sbx_error *err)
+{
+	static const char *const levels[] = {
+		[SBX_LEVEL_ERROR] = "error",
+		[SBX_LEVEL_WARN] = "warn",
+		[SBX_LEVEL_INFO] = "info",
+	};
+	struct json_writer json;
+
+	json_write(&json, out);
+	json_add_object(&json);
+	json_member_string(&json, "level", levels[err->level]);
+	add_member(&json, "what", err->what);
+	add_member(&json, "why", why_of(err));
+	add_member(&json, "fix", err->fix);
+	add_member(&json, "context", err->context);
+	json_end_object(&json);
+	text_add_char(out, '\n');
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Filling and showing struct sbx_error
+ *
+ * The texts have a fixed size, so that an error can be reported when there is no memory left. What
+ * they quote (paths, keys, words of a command line) may come from an attacker: it is kept as it is
+ * and made harmless where it is shown.
+ */
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* Cuts a text that filled its room at a character's border and marks the cut. */
+static void mark_cut(char text[SBX_ERROR_TEXT_SIZE])
+{
+	static const char mark[] = "...";
+	size_t end = SBX_ERROR_TEXT_SIZE - sizeof(mark);
+
+	while (end > 0 && ((unsigned char)text[end] & 0xc0) == 0x80)
+		end--;
+	memcpy(text + end, mark, sizeof(mark));
+}
+
+SBX_PRINTF(2, 0)
+static void fill(char text[SBX_ERROR_TEXT_SIZE], const char *format, va_list args)
+{
+	int len = vsnprintf(text, SBX_ERROR_TEXT_SIZE, format, args);
+
+	if (len >= SBX_ERROR_TEXT_SIZE)
+		mark_cut(text);
+}
+
+int sbx_error_what(struct sbx_error *err, int code, const char *format, ...)
+{
+	va_list args;
+
+	if (!err)
+		return code;
+	*err = (struct sbx_error){ .code = code };
+	va_start(args, format);
+	fill(err->what, format, args);
+	va_end(args);
+	return code;
+}
+
+void sbx_error_why(struct sbx_error *err, const char *format, ...)
+{
+	va_list args;
+
+	if (!err)
+		return;
+	va_start(args, format);
+	fill(err->why, format, args);
+	va_end(args);
+}
+
+void sbx_error_fix(struct sbx_error *err, const char *format, ...)
+{
+	va_list args;
+
+	if (!err)
+		return;
+	va_start(args, format);
+	fill(err->fix, format, args);
+	va_end(args);
+}
+
+void sbx_error_context(struct sbx_error *err, const char *format, ...)
+{
+	va_list args;
+
+	if (!err)
+		return;
+	va_start(args, format);
+	fill(err->context, format, args);
+	va_end(args);
+}

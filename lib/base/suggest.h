@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * "did you mean": the nearest of a list of words
+ */
+
+#include <stddef.h>
+
+/* Names of one list, however the caller stores them: returns the i-th or NULL behind the last. */
+struct suggest_words {
+	const char *(*word)(const void *list, size_t i);
+	const void *list;
+};
+
+/*
+ * The candidate nearest to @word by edits (insert, delete, replace, swap of neighbours; case counts
+ * less), or NULL where none is near enough to be what was meant (a third of the length, at least
+ * one edit, at most three). Words over 64 bytes have no neighbours.
+ */
+const char *suggest(const char *word, struct suggest_words candidates);
+/* The same over a NULL-terminated array. */
+const char *suggest_from(const char *word, const char *const *candidates);

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Growing text, and the two things that every text from outside needs: knowing where a UTF-8
+ * sequence is valid, and showing bytes so that a terminal cannot be made to act on them.
+ */
+
+#include "base/text.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SIZE_FIRST 128
+
+void text_deinit(struct text *text)
+{
+	free_ptr(&text->data);
+	*text = (struct text)TEXT_INIT;
+}
+
+void text_reset(struct text *text)
+{
+	text_truncate(text, 0);
+	text->failed = false;
+}
+
+void text_truncate(struct text *text, size_t len)
+{
+	if (len >= text->len)
+		return;
+	text->len = len;
+	text->data[len] = '\0';
+}
+
+/* Makes room for @n_bytes more and the NUL. False once anything has failed. */
+static bool reserve(struct text *text, size_t n_bytes)
+{
+	size_t needed, size = text->size ? text->size : SIZE_FIRST;
+	char *data;
+
+	if (text->failed)
+		return false;
+	if (__builtin_add_overflow(text->len, n_bytes, &needed) || needed >= SIZE_MAX / 2) {
+		text->failed = true;
+		return false;
+	}
+	if (needed < text->size)
+		return true;
+
+	while (size <= needed)
+		size *= 2;
+	data = realloc(text->data, size);
+	if (!data) {
+		text->failed = true;
+		return false;
+	}
+	text->data = data;
+	text->size = size;
+	return true;
+}
+
+void text_add_bytes(struct text *text, const void *bytes, size_t n_bytes)
+{
+	if (!reserve(text, n_bytes))
+		return;
+	if (n_bytes > 0)
+		memcpy(text->data + text->len, bytes, n_bytes);
+	text->len += n_bytes;
+	text->data[text->len] = '\0';
+}
+
+void text_add(struct text *text, const char *string)
+{
+	text_add_bytes(text, string, strlen(string));
+}
+
+void text_add_char(struct text *text, char c)
+{
+	text_add_bytes(text, &c, 1);
+}
+
+void text_addv(struct text *text, const char *format, va_list args)
+{
+	va_list again;
+	int len;
+
+	va_copy(again, args);
+	len = vsnprintf(NULL, 0, format, again);
+	va_end(again);
+	if (len < 0) {
+		text->failed = true;
+		return;
+	}
+	if (!reserve(text, (size_t)len))
+		return;
+	(void)vsnprintf(text->data + text->len, (size_t)len + 1, format, args);
+	text->len += (size_t)len;
+}
+
+void text_addf(struct text *text, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	text_addv(text, format, args);
+	va_end(args);
+}
+
+int text_status(const struct text *text)
+{
+	return text->failed ? -ENOMEM : 0;
+}
+
+const char *text_string(const struct text *text)
+{
+	return text->data ? text->data : "";
+}
+
+char *text_take(struct text *text)
+{
+	char *taken;
+
+	/* An empty text has no memory yet, but its string is not NULL. */
+	if (!reserve(text, 0))
+		return NULL;
+	text->data[text->len] = '\0';
+	taken = take_ptr(text->data);
+	*text = (struct text)TEXT_INIT;
+	return taken;
+}
+
+/* The lowest character that may be written with so many bytes: anything below is overlong. */
+static const uint32_t utf8_lowest[] = { 0, 0, 0x80, 0x800, 0x10000 };
+
+static size_t utf8_length(uint8_t first)
+{
+	if (first < 0x80)
+		return 1;
+	if (first >= 0xc2 && first < 0xe0)
+		return 2;
+	if (first >= 0xe0 && first < 0xf0)
+		return 3;
+	if (first >= 0xf0 && first < 0xf5)
+		return 4;
+	return 0;
+}
+
+/* The sequence's length and character; 0 where there is no valid sequence. */
+static size_t utf8_decode(const uint8_t *bytes, size_t n_bytes, uint32_t *ret_character)
+{
+	size_t len = n_bytes > 0 ? utf8_length(bytes[0]) : 0;
+	uint32_t character;
+
+	if (len == 0 || len > n_bytes)
+		return 0;
+	character = len == 1 ? bytes[0] : bytes[0] & (0x7fu >> len);
+	for (size_t i = 1; i < len; i++) {
+		if ((bytes[i] & 0xc0) != 0x80)
+			return 0;
+		character = character << 6 | (bytes[i] & 0x3fu);
+	}
+	if (character < utf8_lowest[len] || character > 0x10ffff)
+		return 0;
+	if (character >= 0xd800 && character < 0xe000)
+		return 0;
+	*ret_character = character;
+	return len;
+}
+
+size_t utf8_sequence(const void *bytes, size_t n_bytes)
+{
+	uint32_t character;
+
+	return utf8_decode(bytes, n_bytes, &character);
+}
+
+/* What could move the cursor, change colours or reorder what a person reads. */
+static bool is_invisible(uint32_t character)
+{
+	return character < 0x20 || (character >= 0x7f && character < 0xa0) ||
+	       (character >= 0x202a && character <= 0x202e) ||
+	       (character >= 0x2066 && character <= 0x2069);
+}
+
+void text_add_visible(struct text *text, const void *bytes, size_t n_bytes)
+{
+	const uint8_t *at = bytes, *end = at + n_bytes;
+
+	while (at < end) {
+		uint32_t character = 0;
+		size_t len = utf8_decode(at, (size_t)(end - at), &character);
+
+		if (len > 0 && !is_invisible(character)) {
+			text_add_bytes(text, at, len);
+			at += len;
+			continue;
+		}
+		for (const uint8_t *stop = at + (len > 0 ? len : 1); at < stop; at++)
+			text_addf(text, "\\x%02x", *at);
+	}
+}

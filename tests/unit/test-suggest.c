@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/suggest.h"
+
+#include "base/cleanup.h"
+
+#include "test.h"
+
+static const char *const words[] = { "policy", "print-plan",	    "quiet", "json",
+				     "p",      "network_whitelist", NULL };
+
+static void finds_the_word_that_was_meant(void)
+{
+	static const struct {
+		const char *typed, *meant;
+	} rows[] = {
+		{ "polcy", "policy" },
+		{ "policyy", "policy" },
+		{ "ploicy", "policy" },
+		{ "POLICY", "policy" },
+		{ "print_plan", "print-plan" },
+		{ "quite", "quiet" },
+		{ "jsn", "json" },
+		{ "network_whitelst", "network_whitelist" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
+		expect_str(suggest_from(rows[i].typed, words), rows[i].meant);
+}
+
+static void does_not_guess_wildly(void)
+{
+	static const char *const typed[] = { "", "x", "memory", "zzzzzz", "no", "netw" };
+
+	for (size_t i = 0; i < N_ELEMENTS(typed); i++)
+		expect(suggest_from(typed[i], words) == NULL);
+}
+
+static void prefers_the_nearest(void)
+{
+	static const char *const near[] = { "reads", "read", "red", NULL };
+
+	expect_str(suggest_from("raed", near), "read");
+	expect_str(suggest_from("readss", near), "reads");
+}
+
+static void words_that_are_too_long_have_no_neighbours(void)
+{
+	char typed[200];
+
+	memset(typed, 'a', sizeof(typed));
+	typed[sizeof(typed) - 1] = '\0';
+	expect(suggest_from(typed, words) == NULL);
+	typed[65] = '\0';
+	expect(suggest_from(typed, (const char *const[]){ typed, NULL }) == NULL);
+	typed[64] = '\0';
+	expect_str(suggest_from(typed, (const char *const[]){ typed, NULL }), typed);
+}
+
+static void an_empty_list_has_no_answer(void)
+{
+	expect(suggest_from("policy", (const char *const[]){ NULL }) == NULL);
+}
+
+static const struct test tests[] = {
+	TEST(finds_the_word_that_was_meant), TEST(does_not_guess_wildly),
+	TEST(prefers_the_nearest),	     TEST(words_that_are_too_long_have_no_neighbours),
+	TEST(an_empty_list_has_no_answer),   TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}
