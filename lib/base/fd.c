@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * File descriptors
+ *
+ * Fds that arrive in a message are already open in our table when recvmsg() returns, whether we
+ * want them or not. So all of them are collected first, and then either all go to the caller or all
+ * are closed: a peer cannot fill our table with fds that nobody knows of.
+ */
+
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/* Fds, and beside them what other socket options add (credentials, a security label). */
+#define CONTROL_SIZE (CMSG_SPACE(FD_PASS_MAX * sizeof(int)) + 512)
+
+union control {
+	struct cmsghdr align;
+	char bytes[CONTROL_SIZE];
+};
+
+/* As many as the control data can hold at all. */
+struct received {
+	int fds[CONTROL_SIZE / sizeof(int)];
+	size_t n;
+};
+
+int fd_write_all(int fd, const void *bytes, size_t n_bytes)
+{
+	const char *at = bytes;
+
+	while (n_bytes > 0) {
+		ssize_t n = write(fd, at, n_bytes);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		at += n;
+		n_bytes -= (size_t)n;
+	}
+	return 0;
+}
+
+ssize_t fd_read_full(int fd, void *bytes, size_t n_bytes)
+{
+	size_t n_read = 0;
+
+	while (n_read < n_bytes) {
+		ssize_t n = read(fd, (char *)bytes + n_read, n_bytes - n_read);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		n_read += (size_t)n;
+	}
+	return (ssize_t)n_read;
+}
+
+/* What a stream socket left over of a message when a signal came; the fds went with the first part.
+ */
+static int send_rest(int socket, const char *bytes, size_t n_bytes)
+{
+	while (n_bytes > 0) {
+		ssize_t n = send(socket, bytes, n_bytes, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		bytes += n;
+		n_bytes -= (size_t)n;
+	}
+	return 0;
+}
+
+int fd_send(int socket, const void *bytes, size_t n_bytes, const int *fds, size_t n_fds)
+{
+	union control control = { .bytes = { 0 } };
+	struct iovec vector = { .iov_base = (void *)(uintptr_t)bytes, .iov_len = n_bytes };
+	struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1 };
+	ssize_t n;
+
+	if (n_bytes == 0 || n_fds > FD_PASS_MAX)
+		return -EINVAL;
+	if (n_fds > 0) {
+		message.msg_control = control.bytes;
+		message.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
+
+		/* The first part stands at the start of the room for it. */
+		struct cmsghdr *part = (struct cmsghdr *)control.bytes;
+
+		part->cmsg_level = SOL_SOCKET;
+		part->cmsg_type = SCM_RIGHTS;
+		part->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+		memcpy(CMSG_DATA(part), fds, n_fds * sizeof(int));
+	}
+
+	do
+		n = sendmsg(socket, &message, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	return send_rest(socket, (const char *)bytes + n, n_bytes - (size_t)n);
+}
+
+static void collect_fds(struct msghdr *message, struct received *received)
+{
+	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part;
+	     part = CMSG_NXTHDR(message, part)) {
+		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+			continue;
+
+		size_t n = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		memcpy(received->fds + received->n, CMSG_DATA(part), n * sizeof(int));
+		received->n += n;
+	}
+}
+
+ssize_t fd_receive(int socket, void *bytes, size_t max_bytes, int *fds, size_t max_fds,
+		   size_t *ret_n_fds)
+{
+	union control control = { .bytes = { 0 } };
+	struct iovec vector = { .iov_base = bytes, .iov_len = max_bytes };
+	struct msghdr message = {
+		.msg_iov = &vector,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes),
+	};
+	struct received received = { .n = 0 };
+	ssize_t n;
+
+	do
+		n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+
+	collect_fds(&message, &received);
+	/* MSG_CTRUNC also where our own limit of open files kept some of them out. */
+	if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || received.n > max_fds) {
+		fd_close_many(received.fds, received.n);
+		return -EMSGSIZE;
+	}
+	/* Fds in an empty packet would reach a caller who takes it for the end and looks no
+	 * further. */
+	if (n == 0) {
+		fd_close_many(received.fds, received.n);
+		received.n = 0;
+	}
+	if (received.n > 0)
+		memcpy(fds, received.fds, received.n * sizeof(int));
+	*ret_n_fds = received.n;
+	return n;
+}
+
+void fd_close_many(int *fds, size_t n_fds)
+{
+	for (size_t i = 0; i < n_fds; i++) {
+		close_fd(&fds[i]);
+		fds[i] = -EBADF;
+	}
+}
+
+static int change_flags(int fd, int set, int clear)
+{
+	int flags = fcntl(fd, F_GETFD);
+
+	if (flags < 0 || fcntl(fd, F_SETFD, (flags | set) & ~clear) < 0)
+		return -errno;
+	return 0;
+}
+
+int fd_set_cloexec(int fd)
+{
+	return change_flags(fd, FD_CLOEXEC, 0);
+}
+
+int fd_clear_cloexec(int fd)
+{
+	return change_flags(fd, 0, FD_CLOEXEC);
+}
+
+int pidfd_of(pid_t pid)
+{
+	int fd = pidfd_open(pid, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int pidfd_kill(int pidfd, int signal)
+{
+	return pidfd_send_signal(pidfd, signal, NULL, 0) < 0 ? -errno : 0;
+}

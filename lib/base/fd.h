@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * File descriptors: whole transfers, passing over unix sockets, pidfds
+ *
+ * Every fd that these functions make is close-on-exec at birth.
+ */
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* The kernel takes at most this many fds in one message (SCM_MAX_FD). */
+#define FD_PASS_MAX 253
+
+/* Writes all bytes, going on after short writes and EINTR. 0 or negative errno. */
+int fd_write_all(int fd, const void *bytes, size_t n_bytes);
+/* Reads until @n_bytes or the end; returns how many, or negative errno. */
+ssize_t fd_read_full(int fd, void *bytes, size_t n_bytes);
+
+/*
+ * Sends @n_bytes (at least one) and @n_fds fds as one message; never raises SIGPIPE. 0 or negative
+ * errno.
+ */
+int fd_send(int socket, const void *bytes, size_t n_bytes, const int *fds, size_t n_fds);
+/*
+ * Receives one message. *@ret_n_fds fds land in @fds; the caller owns them. A message that carries
+ * more fds than
+ * @max_fds, or whose bytes or control data were cut, is refused as -EMSGSIZE and every fd in it is
+ * closed. Returns the number of bytes, 0 at the end of the stream, or negative errno.
+ */
+ssize_t fd_receive(int socket, void *bytes, size_t max_bytes, int *fds, size_t max_fds,
+		   size_t *ret_n_fds);
+/* Closes @n_fds fds and sets each to -EBADF. */
+void fd_close_many(int *fds, size_t n_fds);
+
+/* Sets or clears close-on-exec. 0 or negative errno. */
+int fd_set_cloexec(int fd);
+int fd_clear_cloexec(int fd);
+
+/* A pidfd for @pid, or negative errno. The caller must know that @pid has not been reaped. */
+int pidfd_of(pid_t pid);
+int pidfd_kill(int pidfd, int signal);

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Whole files
+ *
+ * A replacement is a new file with a name that nobody can guess, in the same folder, synced before
+ * it is renamed over the old one: whoever opens the path at any moment, also after a crash, sees
+ * one of the two, whole. The folder is opened once and everything happens through its fd, so the
+ * path cannot lead to two places.
+ */
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/path.h"
+
+#define FIRST_READ 4096
+#define N_NAME_TRIES 16
+#define TEMPORARY_NAME ".sbx-%016" PRIx64
+#define TEMPORARY_SIZE sizeof(".sbx-0123456789abcdef")
+
+/* What helps against a failure, whichever call gave it. */
+static const struct {
+	int code;
+	const char *fix;
+} remedies[] = {
+	{ -ENOENT, "create what is missing, or correct the path" },
+	{ -ENOTDIR, "correct the path: something in its middle is not a folder" },
+	{ -EISDIR, "name a file, not a folder" },
+	{ -EACCES, "change the permissions, or run as a user who has them" },
+	{ -EPERM, "change the permissions, or run as a user who has them" },
+	{ -ELOOP, "name the file itself, not a link to it" },
+	{ -ENAMETOOLONG, "use a shorter name" },
+	{ -ENOSPC, "make room on the file system" },
+	{ -EDQUOT, "make room in the quota" },
+	{ -EROFS, "choose a place that can be written" },
+};
+
+static int fail(struct sbx_error *err, int code, const char *doing, const char *path)
+{
+	(void)sbx_error_what(err, code, "cannot %s '%s'", doing, path);
+	for (size_t i = 0; i < N_ELEMENTS(remedies); i++)
+		if (remedies[i].code == code)
+			sbx_error_fix(err, "%s", remedies[i].fix);
+	return code;
+}
+
+static int fail_too_long(struct sbx_error *err, const char *name, size_t max_bytes)
+{
+	(void)fail(err, -EFBIG, "read", name);
+	sbx_error_why(err, "it is longer than %zu bytes", max_bytes);
+	sbx_error_fix(err, "use a shorter file");
+	return -EFBIG;
+}
+
+/* One byte more than the file is said to have, so that its end is seen in one go. A guess: files in
+ * /proc have no size. */
+static size_t first_size(int fd, size_t max_bytes)
+{
+	struct stat status;
+	uint64_t guess = FIRST_READ;
+
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
+		guess = (uint64_t)status.st_size + 1;
+	return guess < max_bytes ? (size_t)guess : max_bytes + 1;
+}
+
+int file_read_fd(int fd, const char *name, size_t max_bytes, char **ret_bytes, size_t *ret_n_bytes,
+		 struct sbx_error *err)
+{
+	_cleanup_free_ char *bytes = NULL;
+	size_t n_bytes = 0;
+
+	/* So that size + 1 and 2 * size cannot overflow; nothing is that long. */
+	if (max_bytes > SIZE_MAX / 4)
+		max_bytes = SIZE_MAX / 4;
+	for (size_t size = first_size(fd, max_bytes); n_bytes <= max_bytes; size *= 2) {
+		if (size > max_bytes)
+			size = max_bytes + 1;
+
+		char *longer = realloc(bytes, size + 1);
+
+		if (!longer)
+			return fail(err, -ENOMEM, "read", name);
+		bytes = longer;
+
+		ssize_t n = fd_read_full(fd, bytes + n_bytes, size - n_bytes);
+
+		if (n < 0)
+			return fail(err, (int)n, "read", name);
+		n_bytes += (size_t)n;
+		if (n_bytes < size)
+			break;
+	}
+	if (n_bytes > max_bytes)
+		return fail_too_long(err, name, max_bytes);
+	bytes[n_bytes] = '\0';
+	*ret_bytes = take_ptr(bytes);
+	*ret_n_bytes = n_bytes;
+	return 0;
+}
+
+int file_read(int dirfd, const char *path, size_t max_bytes, char **ret_bytes, size_t *ret_n_bytes,
+	      struct sbx_error *err)
+{
+	_cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	if (fd < 0)
+		return fail(err, -errno, "read", path);
+	return file_read_fd(fd, path, max_bytes, ret_bytes, ret_n_bytes, err);
+}
+
+/* The folder that holds @path's last component. */
+static int open_folder(int dirfd, const char *path)
+{
+	_cleanup_free_ char *folder = strndup(path, (size_t)(path_last(path) - path));
+	int fd;
+
+	if (!folder)
+		return -ENOMEM;
+	fd = openat(dirfd, *folder ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* A new file in @folder under a name that cannot be waited for; the fd or negative errno. */
+static int create_temporary(int folder, char name[TEMPORARY_SIZE])
+{
+	for (int i = 0; i < N_NAME_TRIES; i++) {
+		uint64_t random;
+
+		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+			return -EIO;
+		(void)snprintf(name, TEMPORARY_SIZE, TEMPORARY_NAME, random);
+
+		int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+				0600);
+
+		if (fd >= 0)
+			return fd;
+		if (errno != EEXIST)
+			return -errno;
+	}
+	return -EEXIST;
+}
+
+static int fill(int fd, const void *bytes, size_t n_bytes, mode_t mode)
+{
+	int r = fd_write_all(fd, bytes, n_bytes);
+
+	if (r < 0)
+		return r;
+	/* Only now readable for others, and before the sync, so that it is on the disk too. */
+	if (fchmod(fd, mode) < 0 || fsync(fd) < 0)
+		return -errno;
+	return 0;
+}
+
+/* Writes the new file and puts it in the place of @name. */
+static int put(int folder, const char *name, const void *bytes, size_t n_bytes, mode_t mode)
+{
+	char temporary[TEMPORARY_SIZE];
+	_cleanup_close_ int fd = create_temporary(folder, temporary);
+
+	if (fd < 0)
+		return fd;
+
+	int r = fill(fd, bytes, n_bytes, mode);
+
+	if (r == 0 && renameat(folder, temporary, folder, name) < 0)
+		r = -errno;
+	if (r < 0)
+		(void)unlinkat(folder, temporary, 0);
+	return r;
+}
+
+int file_replace(int dirfd, const char *path, const void *bytes, size_t n_bytes, mode_t mode,
+		 struct sbx_error *err)
+{
+	const char *name = path_last(path);
+
+	if (*path == '\0')
+		return fail(err, -ENOENT, "write", path);
+	if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return fail(err, -EISDIR, "write", path);
+
+	_cleanup_close_ int folder = open_folder(dirfd, path);
+
+	if (folder < 0)
+		return fail(err, folder, "write", path);
+
+	int r = put(folder, name, bytes, n_bytes, mode);
+
+	if (r < 0)
+		return fail(err, r, "write", path);
+	/* EINVAL: a file system that cannot sync folders; there is nothing more to wait for. */
+	if (fsync(folder) < 0 && errno != EINVAL) {
+		(void)fail(err, -EIO, "write", path);
+		sbx_error_why(err, "the new content is in place, but its folder cannot be synced");
+		return -EIO;
+	}
+	return 0;
+}

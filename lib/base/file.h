@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Whole files: read one into memory, replace one atomically
+ *
+ * @dirfd may be AT_FDCWD. Use path_open_beneath() first where the folder is not ours.
+ */
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct sbx_error;
+
+/*
+ * Reads the regular file (or pipe) @path of at most @max_bytes. *@ret_bytes is followed by a NUL
+ * that *@ret_n_bytes does not count; the caller frees it. A longer file is -EFBIG and is not read
+ * to its end.
+ */
+int file_read(int dirfd, const char *path, size_t max_bytes, char **ret_bytes, size_t *ret_n_bytes,
+	      struct sbx_error *err);
+/* The same from an open fd; @name is for messages. */
+int file_read_fd(int fd, const char *name, size_t max_bytes, char **ret_bytes, size_t *ret_n_bytes,
+		 struct sbx_error *err);
+
+/*
+ * Makes @path hold exactly these bytes: writes a new file beside it, syncs it, renames it over
+ * @path and syncs the folder. At any crash either the old or the new content is there, whole.
+ * Symbolic links are replaced, not followed. The file gets exactly @mode, whatever the umask. On
+ * failure nothing is left behind and @path is as it was; only where the folder's sync fails, with
+ * -EIO, the new content is there and not yet safe.
+ */
+int file_replace(int dirfd, const char *path, const void *bytes, size_t n_bytes, mode_t mode,
+		 struct sbx_error *err);

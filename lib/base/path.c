@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Paths below a folder that somebody else may change at any time
+ *
+ * The kernel resolves and opens in one step (openat2, Linux 5.6), so there is nothing to check
+ * first and nothing to race with. Where folders are made on the way, each is opened through the fd
+ * of the one above it, one component at a time: no component can be a link, and ".." cannot leave.
+ */
+
+#include "base/path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/* The kernel gives -EAGAIN when a rename or mount anywhere on the host ran beside the resolution of
+ * a "..". One that loses this often is being attacked. */
+#define N_TRIES 64
+
+static bool creates(int flags)
+{
+	return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE;
+}
+
+int path_open_beneath(int dirfd, const char *path, int flags, mode_t mode)
+{
+	struct open_how how = {
+		.flags = (unsigned)(flags | O_CLOEXEC),
+		/* Unlike openat(), openat2() refuses a mode that means nothing. */
+		.mode = creates(flags) ? mode : 0,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+
+	for (int i = 0; i < N_TRIES; i++) {
+		long fd = syscall(SYS_openat2, dirfd, path, &how, sizeof(how));
+
+		if (fd >= 0)
+			return (int)fd;
+		if (errno != EAGAIN)
+			return -errno;
+	}
+	return -EAGAIN;
+}
+
+/* The folder @name in @dirfd, made if it is not there. */
+static int open_or_make_folder(int dirfd, const char *name, mode_t mode)
+{
+	if (mkdirat(dirfd, name, mode) < 0 && errno != EEXIST)
+		return -errno;
+	/* Whatever the name is by now: a link is refused here. */
+	return path_open_beneath(dirfd, name, O_PATH | O_DIRECTORY, 0);
+}
+
+int path_make_parents_beneath(int dirfd, const char *path, mode_t mode)
+{
+	_cleanup_close_ int folder = -EBADF;
+
+	if (*path == '\0')
+		return -ENOENT;
+	if (*path == '/')
+		return -EXDEV;
+
+	for (const char *slash; (slash = strchr(path, '/')); path = slash + 1) {
+		char name[NAME_MAX + 1];
+		size_t n = (size_t)(slash - path);
+
+		if (n == 0)
+			continue;
+		if (n > NAME_MAX)
+			return -ENAMETOOLONG;
+		memcpy(name, path, n);
+		name[n] = '\0';
+
+		int next = open_or_make_folder(folder >= 0 ? folder : dirfd, name, mode);
+
+		if (next < 0)
+			return next;
+		close_fd(&folder);
+		folder = next;
+	}
+	return 0;
+}
+
+static bool is_dots(const char *component, size_t n)
+{
+	return (n == 1 || n == 2) && component[0] == '.' && component[n - 1] == '.';
+}
+
+bool path_is_normal(const char *path)
+{
+	const char *at = path;
+
+	if (strcmp(path, "/") == 0)
+		return true;
+	while (*at == '/') {
+		size_t n = strcspn(++at, "/");
+
+		if (n == 0 || is_dots(at, n))
+			return false;
+		at += n;
+	}
+	return at != path && at - path < PATH_MAX;
+}
+
+bool path_is_beneath(const char *path, const char *folder)
+{
+	size_t n = strlen(folder);
+
+	if (!path_is_normal(path) || !path_is_normal(folder))
+		return false;
+	if (n == 1)
+		return true;
+	return strncmp(path, folder, n) == 0 && (path[n] == '\0' || path[n] == '/');
+}
+
+const char *path_last(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Paths: resolution that cannot leave a folder, and the lexical form that policies require
+ */
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/*
+ * Opens @path below @dirfd. The kernel refuses whatever would leave the folder or pass a symbolic
+ * or magic link (openat2: RESOLVE_BENEATH, NO_SYMLINKS, NO_MAGICLINKS): -EXDEV, -ELOOP.
+ * Close-on-exec is added to @flags. A race with a rename (-EAGAIN) is retried a bounded number of
+ * times. Returns the fd or negative errno; there is no fallback to a plain open.
+ */
+int path_open_beneath(int dirfd, const char *path, int flags, mode_t mode);
+
+/* Makes the folders of @path (not its last component) below @dirfd, never through a link and never
+ * through "..". 0 or negative errno. */
+int path_make_parents_beneath(int dirfd, const char *path, mode_t mode);
+
+/* Absolute, no empty, "." or ".." component, no slash at the end except in "/" itself, at most
+ * PATH_MAX - 1 bytes. */
+bool path_is_normal(const char *path);
+
+/* Is @path the same as @folder or below it, by whole components? /tmp/foobar is not in /tmp/foo,
+ * and nothing is where one of the two is not normal. */
+bool path_is_beneath(const char *path, const char *folder);
+
+/* Points into @path, behind its last slash. */
+const char *path_last(const char *path);

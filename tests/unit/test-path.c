@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "test.h"
+
+/*
+ * A folder with the root that must not be left and a secret beside it:
+ *
+ *   secret            "outside"
+ *   root/inner/file   "inside"
+ */
+struct place {
+	char path[64];
+	int top;
+	int root;
+};
+#define _cleanup_place_ _cleanup_(place_deinit)
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static void place_deinit(struct place *place)
+{
+	close_fd(&place->root);
+	close_fd(&place->top);
+	(void)nftw(place->path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static void write_file(int dirfd, const char *path, const char *content)
+{
+	_cleanup_close_ int fd = openat(dirfd, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+	if (fd < 0 || fd_write_all(fd, content, strlen(content)) < 0)
+		abort();
+}
+
+static struct place place_make(void)
+{
+	struct place place = { .path = "/tmp/sbx-test-path-XXXXXX" };
+
+	if (!mkdtemp(place.path))
+		abort();
+	place.top = open(place.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (mkdirat(place.top, "root", 0755) < 0 || mkdirat(place.top, "root/inner", 0755) < 0)
+		abort();
+	place.root = openat(place.top, "root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	write_file(place.top, "secret", "outside");
+	write_file(place.root, "inner/file", "inside");
+	return place;
+}
+
+/* What can be read at @path: 'i'nside, 'o'utside, or negative errno. */
+static int look_beneath(int root, const char *path)
+{
+	_cleanup_close_ int fd = path_open_beneath(root, path, O_RDONLY, 0);
+	char first;
+
+	if (fd < 0)
+		return fd;
+	return read(fd, &first, 1) == 1 ? first : -EIO;
+}
+
+/* The same without us: what the attack gives where nobody defends. */
+static int look_plainly(int root, const char *path)
+{
+	_cleanup_close_ int fd = openat(root, path, O_RDONLY | O_CLOEXEC);
+	char first;
+
+	if (fd < 0)
+		return -errno;
+	return read(fd, &first, 1) == 1 ? first : -EIO;
+}
+
+static void make_link(const struct place *place, const char *target, const char *path)
+{
+	if (symlinkat(target, place->root, path) < 0)
+		abort();
+}
+
+static void opens_what_is_beneath(void)
+{
+	_cleanup_place_ struct place place = place_make();
+
+	expect_eq(look_beneath(place.root, "inner/file"), 'i');
+	expect_eq(look_beneath(place.root, "./inner//file"), 'i');
+	expect_eq(look_beneath(place.root, "inner/../inner/file"), 'i');
+	expect_eq(look_beneath(place.root, "inner/nothing"), -ENOENT);
+	expect_eq(look_beneath(place.root, ""), -ENOENT);
+	expect_eq(look_beneath(-EBADF, "inner/file"), -EBADF);
+}
+
+static void adds_close_on_exec(void)
+{
+	_cleanup_place_ struct place place = place_make();
+	_cleanup_close_ int fd = path_open_beneath(place.root, "inner/file", O_RDONLY, 0);
+
+	expect_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
+}
+
+static void creates_with_the_mode_and_ignores_it_otherwise(void)
+{
+	_cleanup_place_ struct place place = place_make();
+	_cleanup_close_ int made =
+		path_open_beneath(place.root, "inner/new", O_WRONLY | O_CREAT | O_EXCL, 0600);
+	_cleanup_close_ int old = path_open_beneath(place.root, "inner/new", O_RDONLY, 0600);
+	struct stat status;
+
+	expect(made >= 0);
+	expect(old >= 0);
+	expect_eq(fstatat(place.root, "inner/new", &status, 0), 0);
+	expect_eq(status.st_mode & 07777, 0600);
+	expect_eq(path_open_beneath(place.root, "inner/new", O_WRONLY | O_CREAT | O_EXCL, 0600),
+		  -EEXIST);
+}
+
+static void refuses_two_dots_that_leave(void)
+{
+	_cleanup_place_ struct place place = place_make();
+
+	expect_eq(look_plainly(place.root, "../secret"), 'o');
+	expect_eq(look_beneath(place.root, "../secret"), -EXDEV);
+	expect_eq(look_beneath(place.root, "inner/../../secret"), -EXDEV);
+	expect_eq(look_beneath(place.root, ".."), -EXDEV);
+	/* Out and in again is out. */
+	expect_eq(look_plainly(place.root, "../root/inner/file"), 'i');
+	expect_eq(look_beneath(place.root, "../root/inner/file"), -EXDEV);
+}
+
+static void refuses_an_absolute_path(void)
+{
+	_cleanup_place_ struct place place = place_make();
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/secret", place.path);
+	expect_eq(look_plainly(place.root, path), 'o');
+	expect_eq(look_beneath(place.root, path), -EXDEV);
+	/* Even into the root itself. */
+	(void)snprintf(path, sizeof(path), "%s/root/inner/file", place.path);
+	expect_eq(look_beneath(place.root, path), -EXDEV);
+	expect_eq(look_beneath(place.root, "/"), -EXDEV);
+}
+
+static void refuses_a_link_that_leaves(void)
+{
+	_cleanup_place_ struct place place = place_make();
+
+	make_link(&place, "../secret", "link");
+	make_link(&place, "..", "inner-link");
+	expect_eq(look_plainly(place.root, "link"), 'o');
+	expect_eq(look_beneath(place.root, "link"), -ELOOP);
+	expect_eq(look_plainly(place.root, "inner-link/secret"), 'o');
+	expect_eq(look_beneath(place.root, "inner-link/secret"), -ELOOP);
+}
+
+static void refuses_an_absolute_link(void)
+{
+	_cleanup_place_ struct place place = place_make();
+	char target[128];
+
+	(void)snprintf(target, sizeof(target), "%s/secret", place.path);
+	make_link(&place, target, "link");
+	expect_eq(look_plainly(place.root, "link"), 'o');
+	expect_eq(look_beneath(place.root, "link"), -ELOOP);
+}
+
+static void refuses_a_link_even_if_it_stays_inside(void)
+{
+	_cleanup_place_ struct place place = place_make();
+
+	make_link(&place, "inner/file", "link");
+	make_link(&place, "inner", "folder");
+	expect_eq(look_plainly(place.root, "link"), 'i');
+	expect_eq(look_beneath(place.root, "link"), -ELOOP);
+	expect_eq(look_beneath(place.root, "folder/file"), -ELOOP);
+}
+
+static void does_not_create_through_a_dangling_link(void)
+{
+	_cleanup_place_ struct place place = place_make();
+
+	make_link(&place, "../planted", "link");
+	expect_eq(path_open_beneath(place.root, "link", O_WRONLY | O_CREAT, 0600), -ELOOP);
+	expect_eq(faccessat(place.top, "planted", F_OK, 0), -1);
+
+	_cleanup_close_ int fd = openat(place.root, "link", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	expect(fd >= 0);
+	expect_eq(faccessat(place.top, "planted", F_OK, 0), 0);
+}
+
+static void refuses_magic_links(void)
+{
+	_cleanup_place_ struct place place = place_make();
+	_cleanup_close_ int secret = openat(place.top, "secret", O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int fds = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int self = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char name[16];
+
+	if (fds < 0 || self < 0)
+		skip("/proc is not mounted");
+	(void)snprintf(name, sizeof(name), "%d", secret);
+	expect_eq(look_plainly(fds, name), 'o');
+	expect_eq(look_beneath(fds, name), -ELOOP);
+	expect(look_plainly(self, "root/proc/self/comm") >= 0);
+	expect_eq(look_beneath(self, "root/proc/self/comm"), -ELOOP);
+	expect_eq(look_beneath(self, "exe"), -ELOOP);
+	expect_eq(look_beneath(self, "cwd/."), -ELOOP);
+}
+
+/* Swaps root/door, a folder, and root/link, which leads to the folder outside, until it is killed.
+ */
+static _Noreturn void flip(int root, atomic_uint *n_flips)
+{
+	/* Also if the test itself is killed. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		_exit(1);
+	for (;;) {
+		if (renameat2(root, "door", root, "link", RENAME_EXCHANGE) < 0)
+			_exit(1);
+		atomic_fetch_add(n_flips, 1);
+	}
+}
+
+static void never_escapes_while_a_link_and_a_folder_are_swapped(void)
+{
+	_cleanup_place_ struct place place = place_make();
+	unsigned want = test_is_slow() ? 100000 : 2000;
+	size_t n_inside = 0, n_refused = 0, n_escaped = 0, n_other = 0, n_plain_escaped = 0;
+	atomic_uint *n_flips = mmap(NULL, sizeof(*n_flips), PROT_READ | PROT_WRITE,
+				    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int status;
+
+	if (n_flips == MAP_FAILED)
+		abort();
+	if (mkdirat(place.root, "door", 0755) < 0 || mkdirat(place.top, "out", 0755) < 0)
+		abort();
+	write_file(place.root, "door/file", "inside");
+	write_file(place.top, "out/file", "outside");
+	make_link(&place, "../out", "link");
+
+	pid_t child = fork();
+
+	if (child == 0)
+		flip(place.root, n_flips);
+	/* Until there were enough flips and each outcome was seen; a bound, so that it ends. */
+	for (size_t i = 0; i < 3000000; i++) {
+		int r = look_beneath(place.root, "door/file");
+
+		n_inside += r == 'i';
+		n_escaped += r == 'o';
+		/* Up again from what was a folder a moment ago. */
+		n_escaped += look_beneath(place.root, "door/../secret") == 'o';
+		n_refused += r == -ELOOP;
+		n_other += r != 'i' && r != 'o' && r != -ELOOP && r != -EAGAIN;
+		n_plain_escaped += look_plainly(place.root, "door/file") == 'o';
+		if (atomic_load(n_flips) >= want && n_inside && n_refused && n_plain_escaped)
+			break;
+	}
+	expect(atomic_load(n_flips) >= want);
+	expect_eq(n_escaped, 0);
+	expect_eq(n_other, 0);
+	expect(n_inside > 0);
+	expect(n_refused > 0);
+	/* The attack works where nobody defends. */
+	expect(n_plain_escaped > 0);
+
+	expect_eq(kill(child, SIGKILL), 0);
+	expect_eq(waitpid(child, &status, 0), child);
+	expect(WIFSIGNALED(status));
+	(void)munmap(n_flips, sizeof(*n_flips));
+}
+
+static bool is_folder(int dirfd, const char *path)
+{
+	struct stat status;
+
+	return fstatat(dirfd, path, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
+}
+
+static void makes_the_parents_but_not_the_last_component(void)
+{
+	_cleanup_place_ struct place place = place_make();
+
+	expect_eq(path_make_parents_beneath(place.root, "inner/a/b/c", 0755), 0);
+	expect(is_folder(place.root, "inner/a/b"));
+	expect(!is_folder(place.root, "inner/a/b/c"));
+	expect_eq(path_make_parents_beneath(place.root, "inner/a/b/c", 0755), 0);
+	expect_eq(path_make_parents_beneath(place.root, "x//./y/", 0755), 0);
+	expect(is_folder(place.root, "x/y"));
+	expect_eq(path_make_parents_beneath(place.root, "alone", 0755), 0);
+	expect(!is_folder(place.root, "alone"));
+}
+
+static void makes_no_parents_outside(void)
+{
+	_cleanup_place_ struct place place = place_make();
+	char name[NAME_MAX + 3];
+
+	make_link(&place, "..", "link");
+	make_link(&place, "../dangling", "dangling");
+	expect_eq(path_make_parents_beneath(place.root, "../out/x", 0755), -EXDEV);
+	expect_eq(path_make_parents_beneath(place.root, "inner/../../out/x", 0755), -EXDEV);
+	expect_eq(path_make_parents_beneath(place.root, "/out/x", 0755), -EXDEV);
+	expect_eq(path_make_parents_beneath(place.root, "link/out/x", 0755), -ELOOP);
+	expect_eq(path_make_parents_beneath(place.root, "dangling/x", 0755), -ELOOP);
+	expect_eq(path_make_parents_beneath(place.root, "inner/file/x", 0755), -ENOTDIR);
+	expect_eq(path_make_parents_beneath(place.root, "", 0755), -ENOENT);
+	expect(!is_folder(place.top, "out"));
+	expect(!is_folder(place.top, "dangling"));
+
+	memset(name, 'n', sizeof(name));
+	memcpy(name + NAME_MAX + 1, "/", 2);
+	expect_eq(path_make_parents_beneath(place.root, name, 0755), -ENAMETOOLONG);
+	memcpy(name + NAME_MAX, "/", 2);
+	expect_eq(path_make_parents_beneath(place.root, name, 0755), 0);
+}
+
+static void knows_a_normal_path(void)
+{
+	static const char *const normal[] = {
+		"/", "/a", "/a/b", "/...", "/.a", "/a.", "/..a", "/a/.b", "/ ", "/a\nb", "/\xff",
+	};
+	static const char *const other[] = {
+		"",    "a",   "a/b",  ".",    "..",    "//",   "/a/",	"//a",	  "/a//b",   "/.",
+		"/..", "/./", "/../", "/a/.", "/a/..", "/./a", "/../a", "/a/./b", "/a/../b",
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(normal); i++)
+		expect(path_is_normal(normal[i]));
+	for (size_t i = 0; i < N_ELEMENTS(other); i++)
+		expect(!path_is_normal(other[i]));
+}
+
+static void a_normal_path_is_shorter_than_the_limit(void)
+{
+	char path[PATH_MAX + 1];
+
+	for (size_t i = 0; i < sizeof(path); i++)
+		path[i] = i % 100 ? 'x' : '/';
+	path[PATH_MAX] = '\0';
+	expect(!path_is_normal(path));
+	path[PATH_MAX - 1] = '\0';
+	expect(path_is_normal(path));
+}
+
+static void beneath_is_by_whole_components(void)
+{
+	expect(path_is_beneath("/tmp/foo", "/tmp/foo"));
+	expect(path_is_beneath("/tmp/foo/bar", "/tmp/foo"));
+	expect(path_is_beneath("/tmp", "/"));
+	expect(path_is_beneath("/", "/"));
+	expect(!path_is_beneath("/tmp/foobar", "/tmp/foo"));
+	expect(!path_is_beneath("/tmp/fo", "/tmp/foo"));
+	expect(!path_is_beneath("/tmp", "/tmp/foo"));
+	expect(!path_is_beneath("/", "/tmp"));
+	expect(!path_is_beneath("/TMP/foo", "/tmp"));
+}
+
+static void nothing_that_is_not_normal_is_beneath(void)
+{
+	expect(!path_is_beneath("/tmp/foo/../../etc", "/tmp/foo"));
+	expect(!path_is_beneath("/tmp/foo//bar", "/tmp/foo"));
+	expect(!path_is_beneath("tmp/foo", "/"));
+	expect(!path_is_beneath("", "/"));
+	expect(!path_is_beneath("/tmp/foo/", "/tmp/foo"));
+	expect(!path_is_beneath("/tmp/foo", "/tmp/"));
+	expect(!path_is_beneath("/tmp/foo", ""));
+	expect(!path_is_beneath("tmp/foo", "tmp"));
+}
+
+static void finds_the_last_component(void)
+{
+	expect_str(path_last("/a/b"), "b");
+	expect_str(path_last("a"), "a");
+	expect_str(path_last("/"), "");
+	expect_str(path_last("a/"), "");
+	expect_str(path_last(""), "");
+}
+
+static const struct test tests[] = {
+	TEST(opens_what_is_beneath),
+	TEST(adds_close_on_exec),
+	TEST(creates_with_the_mode_and_ignores_it_otherwise),
+	TEST(refuses_two_dots_that_leave),
+	TEST(refuses_an_absolute_path),
+	TEST(refuses_a_link_that_leaves),
+	TEST(refuses_an_absolute_link),
+	TEST(refuses_a_link_even_if_it_stays_inside),
+	TEST(does_not_create_through_a_dangling_link),
+	TEST(refuses_magic_links),
+	TEST(never_escapes_while_a_link_and_a_folder_are_swapped),
+	TEST(makes_the_parents_but_not_the_last_component),
+	TEST(makes_no_parents_outside),
+	TEST(knows_a_normal_path),
+	TEST(a_normal_path_is_shorter_than_the_limit),
+	TEST(beneath_is_by_whole_components),
+	TEST(nothing_that_is_not_normal_is_beneath),
+	TEST(finds_the_last_component),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}
