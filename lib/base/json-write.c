@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The JSON writer: whatever bytes come in, valid JSON goes out
+ *
+ * One bit of state: is there something on this level that the next item must be parted from by a
+ * comma? Brackets and names clear it, values set it. Strings are copied in runs of bytes that stand
+ * for themselves; only what stops a run is looked at.
+ */
+
+#include "base/json.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json-plain.h"
+#include "base/text.h"
+
+#define DECIMALS_MAX 9
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+static void part(struct json_writer *writer)
+{
+	if (writer->needs_comma)
+		text_add_char(writer->out, ',');
+}
+
+static void add_value(struct json_writer *writer, const char *bytes, size_t n_bytes)
+{
+	part(writer);
+	text_add_bytes(writer->out, bytes, n_bytes);
+	writer->needs_comma = true;
+}
+
+/* ASCII that cannot stand in a string as it is. */
+static void add_escape(struct text *out, char c)
+{
+	static const char hex[] = "0123456789abcdef";
+	static const char letters[0x80] = {
+		['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f',
+		['\n'] = 'n', ['\r'] = 'r',  ['\t'] = 't',
+	};
+	char letter = letters[(unsigned)c];
+	char shortest[] = { '\\', letter };
+	char number[] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
+
+	if (letter)
+		text_add_bytes(out, shortest, sizeof(shortest));
+	else
+		text_add_bytes(out, number, sizeof(number));
+}
+
+/* Adds the character at @bytes, which is not plain; returns its length. */
+static size_t add_special(struct text *out, const char *bytes, size_t n_bytes)
+{
+	size_t n;
+
+	if ((uint8_t)*bytes < 0x80) {
+		add_escape(out, *bytes);
+		return 1;
+	}
+	n = utf8_sequence(bytes, n_bytes);
+	if (n == 0) {
+		text_add(out, REPLACEMENT);
+		return 1;
+	}
+	text_add_bytes(out, bytes, n);
+	return n;
+}
+
+static void add_quoted(struct text *out, const char *bytes, size_t n_bytes)
+{
+	size_t at = 0;
+
+	text_add_char(out, '"');
+	while (at < n_bytes) {
+		size_t n = json_plain(bytes + at, n_bytes - at);
+
+		text_add_bytes(out, bytes + at, n);
+		at += n;
+		if (at < n_bytes)
+			at += add_special(out, bytes + at, n_bytes - at);
+	}
+	text_add_char(out, '"');
+}
+
+void json_write(struct json_writer *writer, struct text *out)
+{
+	*writer = (struct json_writer){ .out = out };
+}
+
+static void open_bracket(struct json_writer *writer, char bracket)
+{
+	part(writer);
+	text_add_char(writer->out, bracket);
+	writer->needs_comma = false;
+}
+
+static void close_bracket(struct json_writer *writer, char bracket)
+{
+	text_add_char(writer->out, bracket);
+	writer->needs_comma = true;
+}
+
+void json_add_object(struct json_writer *writer)
+{
+	open_bracket(writer, '{');
+}
+
+void json_end_object(struct json_writer *writer)
+{
+	close_bracket(writer, '}');
+}
+
+void json_add_array(struct json_writer *writer)
+{
+	open_bracket(writer, '[');
+}
+
+void json_end_array(struct json_writer *writer)
+{
+	close_bracket(writer, ']');
+}
+
+void json_add_name(struct json_writer *writer, const char *name)
+{
+	part(writer);
+	add_quoted(writer->out, name, strlen(name));
+	text_add_char(writer->out, ':');
+	writer->needs_comma = false;
+}
+
+void json_add_string(struct json_writer *writer, const char *string)
+{
+	if (string)
+		json_add_string_bytes(writer, string, strlen(string));
+	else
+		json_add_null(writer);
+}
+
+void json_add_string_bytes(struct json_writer *writer, const void *bytes, size_t n_bytes)
+{
+	part(writer);
+	add_quoted(writer->out, bytes, n_bytes);
+	writer->needs_comma = true;
+}
+
+/* By hand, because printf would be most of the cost of a short record. */
+static void add_integer(struct json_writer *writer, bool negative, uint64_t magnitude)
+{
+	char digits[sizeof("-18446744073709551615")];
+	size_t start = sizeof(digits);
+
+	do
+		digits[--start] = (char)('0' + magnitude % 10);
+	while (magnitude /= 10);
+	if (negative)
+		digits[--start] = '-';
+	add_value(writer, digits + start, sizeof(digits) - start);
+}
+
+void json_add_u64(struct json_writer *writer, uint64_t value)
+{
+	add_integer(writer, false, value);
+}
+
+void json_add_i64(struct json_writer *writer, int64_t value)
+{
+	add_integer(writer, value < 0, value < 0 ? -(uint64_t)value : (uint64_t)value);
+}
+
+/*
+ * printf rounds exactly, but what it puts between the digits is the locale's and may be several
+ * bytes: only the digits on both sides of it are taken. A value that rounds to zero has no sign.
+ */
+void json_add_decimal(struct json_writer *writer, double value, unsigned decimals)
+{
+	char printed[sizeof("-.") + 309 + DECIMALS_MAX + 8];
+	const char *whole = printed;
+	size_t len, n_whole;
+
+	assert(decimals <= DECIMALS_MAX);
+	if (!isfinite(value)) {
+		json_add_null(writer);
+		return;
+	}
+	len = (size_t)snprintf(printed, sizeof(printed), "%.*f", (int)decimals, value);
+	if (*whole == '-' && !strpbrk(whole, "123456789"))
+		whole++;
+	n_whole = strspn(whole, "-0123456789");
+	add_value(writer, whole, n_whole);
+	if (decimals > 0) {
+		text_add_char(writer->out, '.');
+		text_add_bytes(writer->out, printed + len - decimals, decimals);
+	}
+}
+
+void json_add_bool(struct json_writer *writer, bool value)
+{
+	const char *word = value ? "true" : "false";
+
+	add_value(writer, word, strlen(word));
+}
+
+void json_add_null(struct json_writer *writer)
+{
+	add_value(writer, "null", strlen("null"));
+}
+
+void json_add_raw(struct json_writer *writer, const void *bytes, size_t n_bytes)
+{
+	add_value(writer, bytes, n_bytes);
+}
+
+void json_member_string(struct json_writer *writer, const char *name, const char *string)
+{
+	json_add_name(writer, name);
+	json_add_string(writer, string);
+}
+
+void json_member_u64(struct json_writer *writer, const char *name, uint64_t value)
+{
+	json_add_name(writer, name);
+	json_add_u64(writer, value);
+}
+
+void json_member_i64(struct json_writer *writer, const char *name, int64_t value)
+{
+	json_add_name(writer, name);
+	json_add_i64(writer, value);
+}
+
+void json_member_bool(struct json_writer *writer, const char *name, bool value)
+{
+	json_add_name(writer, name);
+	json_add_bool(writer, value);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * JSON over exact bytes: a scanner that validates and a writer
+ *
+ * The scanner accepts every text of RFC 8259 up to JSON_DEPTH_MAX levels and refuses everything
+ * else with its place. It allocates nothing and copies nothing: items point into the caller's
+ * bytes. Duplicate names are valid JSON and pass here; whoever builds meaning from an object
+ * (base/tree) refuses them.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct text;
+
+#define JSON_DEPTH_MAX 1024
+
+enum json_kind {
+	JSON_OBJECT_BEGIN,
+	JSON_OBJECT_END,
+	JSON_ARRAY_BEGIN,
+	JSON_ARRAY_END,
+	JSON_NAME, /* a member's name; its value is the next item */
+	JSON_STRING,
+	JSON_NUMBER,
+	JSON_TRUE,
+	JSON_FALSE,
+	JSON_NULL,
+};
+
+struct json_item {
+	enum json_kind kind;
+	const char *bytes; /* names and strings: between the quotes, still escaped; the rest: as
+			      written */
+	size_t n_bytes;
+	size_t offset; /* of the item's first byte, a quote for names and strings */
+	bool escaped;  /* names and strings: contains a backslash */
+};
+
+struct json_scanner {
+	const char *bytes;
+	size_t n_bytes;
+	size_t at;	     /* next byte; after a failure the offending one */
+	const char *problem; /* after a failure: "expected ',' or '}'" */
+	unsigned depth;
+	int state; /* private */
+	uint64_t in_object[JSON_DEPTH_MAX / 64];
+};
+
+void json_scan(struct json_scanner *scanner, const void *bytes, size_t n_bytes);
+/*
+ * 1 with the next item, 0 once after the complete text (white space may follow it), -EBADMSG where
+ * it is not JSON (problem and at say what and where), -E2BIG where it is nested too deep. After a
+ * failure every further call fails.
+ */
+int json_next(struct json_scanner *scanner, struct json_item *ret);
+/* Skips the value whose first item was @item; 0 or json_next()'s error. Scalars: nothing to do. */
+int json_skip(struct json_scanner *scanner, const struct json_item *item);
+/* 0 or json_next()'s error; @ret_offset and @ret_problem may be NULL and are written on failure
+ * only. */
+int json_validate(const void *bytes, size_t n_bytes, size_t *ret_offset, const char **ret_problem);
+
+/* Adds the decoded characters of a name or string. -EILSEQ for an unpaired surrogate escape, which
+ * has none. */
+int json_decode(const struct json_item *item, struct text *out);
+/* Is the decoded name or string equal to @string? Allocates nothing. */
+bool json_equals(const struct json_item *item, const char *string);
+/* The number as an integer: -EINVAL for a fraction or exponent, -ERANGE where it does not fit. */
+int json_u64(const struct json_item *item, uint64_t *ret);
+int json_i64(const struct json_item *item, int64_t *ret);
+
+/* Line and column (both from 1, columns count characters) of byte @offset. */
+void json_place(const void *bytes, size_t n_bytes, size_t offset, unsigned *ret_line,
+		unsigned *ret_column);
+
+/*
+ * The writer adds to @out and sets the commas itself. It always makes valid JSON: bytes that are
+ * not UTF-8 become U+FFFD. Inside an object every value is preceded by json_add_name() or uses a
+ * json_member_* shorthand.
+ */
+struct json_writer {
+	struct text *out;
+	bool needs_comma;
+};
+
+void json_write(struct json_writer *writer, struct text *out);
+void json_add_object(struct json_writer *writer);
+void json_end_object(struct json_writer *writer);
+void json_add_array(struct json_writer *writer);
+void json_end_array(struct json_writer *writer);
+void json_add_name(struct json_writer *writer, const char *name);
+void json_add_string(struct json_writer *writer, const char *string); /* NULL: null */
+void json_add_string_bytes(struct json_writer *writer, const void *bytes, size_t n_bytes);
+void json_add_u64(struct json_writer *writer, uint64_t value);
+void json_add_i64(struct json_writer *writer, int64_t value);
+/* Fixed point with @decimals digits (at most 9) behind the point; not finite: null. */
+void json_add_decimal(struct json_writer *writer, double value, unsigned decimals);
+void json_add_bool(struct json_writer *writer, bool value);
+void json_add_null(struct json_writer *writer);
+/* Bytes that are already one valid JSON value. */
+void json_add_raw(struct json_writer *writer, const void *bytes, size_t n_bytes);
+
+void json_member_string(struct json_writer *writer, const char *name, const char *string);
+void json_member_u64(struct json_writer *writer, const char *name, uint64_t value);
+void json_member_i64(struct json_writer *writer, const char *name, int64_t value);
+void json_member_bool(struct json_writer *writer, const char *name, bool value);

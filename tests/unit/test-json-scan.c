@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The texts of json-texts.h, and what tables cannot say. Every text is scanned in a block of
+ * exactly its size, so that a sanitizer sees one byte too many.
+ */
+
+#include "base/json.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "json-texts.h"
+#include "test.h"
+
+static const char *exact_copy(const char *bytes, size_t n_bytes)
+{
+	char *copy = malloc(n_bytes);
+
+	if (n_bytes > 0 && !copy)
+		abort();
+	if (n_bytes > 0)
+		memcpy(copy, bytes, n_bytes);
+	return copy;
+}
+
+static void accepts_every_form_of_the_grammar(void)
+{
+	expect(N_ELEMENTS(accepted) >= 60);
+	for (size_t i = 0; i < N_ELEMENTS(accepted); i++) {
+		const struct accepted *row = &accepted[i];
+		_cleanup_free_ const char *copy = exact_copy(row->text, row->n_bytes);
+		_cleanup_text_ struct text items = TEXT_INIT;
+		unsigned before = test_failures;
+		struct json_scanner scanner;
+		struct json_item item;
+		int r;
+
+		json_scan(&scanner, copy, row->n_bytes);
+		while ((r = json_next(&scanner, &item)) > 0)
+			text_add_char(&items, kind_letters[item.kind]);
+		expect_eq(r, 0);
+		expect_eq(json_next(&scanner, &item), 0);
+		expect_eq(scanner.depth, 0);
+		expect_eq(scanner.at, row->n_bytes);
+		expect_str(text_string(&items), row->items);
+		name_row(before, row->text, row->n_bytes);
+	}
+}
+
+static void refuses_everything_else_at_its_exact_offset(void)
+{
+	expect(N_ELEMENTS(refused) >= 120);
+	for (size_t i = 0; i < N_ELEMENTS(refused); i++) {
+		const struct refused *row = &refused[i];
+		_cleanup_free_ const char *copy = exact_copy(row->text, row->n_bytes);
+		unsigned before = test_failures;
+		const char *problem = NULL;
+		size_t offset = SIZE_MAX;
+
+		expect_eq(json_validate(copy, row->n_bytes, &offset, &problem), -EBADMSG);
+		expect_eq(offset, row->offset);
+		expect_str(problem, row->problem);
+		name_row(before, row->text, row->n_bytes);
+	}
+}
+
+static void fails_again_at_the_same_place_after_a_failure(void)
+{
+	struct json_scanner scanner;
+	struct json_item item = { .kind = JSON_NULL, .offset = 77 };
+
+	json_scan(&scanner, "[1,] []", 7);
+	while (json_next(&scanner, &item) > 0)
+		item.offset = 77;
+	for (int i = 0; i < 3; i++) {
+		expect_eq(json_next(&scanner, &item), -EBADMSG);
+		expect_eq(scanner.at, 3);
+		expect_str(scanner.problem, VALUE);
+	}
+	expect_eq(item.offset, 77);
+}
+
+static void validate_leaves_the_answers_alone_on_success(void)
+{
+	const char *problem = "untouched";
+	size_t offset = 77;
+
+	expect_eq(json_validate("[1]", 3, &offset, &problem), 0);
+	expect_eq(offset, 77);
+	expect_str(problem, "untouched");
+	expect_eq(json_validate("[1", 2, NULL, NULL), -EBADMSG);
+	expect_eq(json_validate(NULL, 0, NULL, NULL), -EBADMSG);
+}
+
+static void items_point_into_the_text(void)
+{
+	static const char text[] = " {\"a\\n\" : [ -1.5e3,true,\"\" ] } ";
+	static const struct {
+		enum json_kind kind;
+		size_t offset;
+		const char *bytes;
+		bool escaped;
+	} want[] = {
+		{ JSON_OBJECT_BEGIN, 1, "{", false }, { JSON_NAME, 2, "a\\n", true },
+		{ JSON_ARRAY_BEGIN, 10, "[", false }, { JSON_NUMBER, 12, "-1.5e3", false },
+		{ JSON_TRUE, 19, "true", false },     { JSON_STRING, 24, "", false },
+		{ JSON_ARRAY_END, 27, "]", false },   { JSON_OBJECT_END, 29, "}", false },
+	};
+	struct json_scanner scanner;
+	struct json_item item;
+
+	json_scan(&scanner, text, sizeof(text) - 1);
+	for (size_t i = 0; i < N_ELEMENTS(want); i++) {
+		bool quoted = want[i].kind == JSON_NAME || want[i].kind == JSON_STRING;
+
+		expect_eq(json_next(&scanner, &item), 1);
+		expect_eq(item.kind, want[i].kind);
+		expect_eq(item.offset, want[i].offset);
+		expect_eq(item.n_bytes, strlen(want[i].bytes));
+		expect(memcmp(item.bytes, want[i].bytes, item.n_bytes) == 0);
+		expect(item.bytes == text + item.offset + quoted);
+		expect_eq(item.escaped, want[i].escaped);
+	}
+	expect_eq(json_next(&scanner, &item), 0);
+}
+
+static void one_byte_is_a_text_only_if_it_is_a_digit(void)
+{
+	for (int c = 0; c < 256; c++) {
+		char byte = (char)c;
+
+		expect_eq(json_validate(&byte, 1, NULL, NULL), c >= '0' && c <= '9' ? 0 : -EBADMSG);
+	}
+}
+
+static void expect_special_byte_found(size_t n, size_t at, uint8_t c)
+{
+	bool plain = c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+	char text[32];
+	size_t offset = 0;
+
+	memset(text, 'a', sizeof(text));
+	text[0] = text[n + 1] = '"';
+	text[at + 1] = (char)c;
+	expect_eq(json_validate(text, n + 2, &offset, NULL), plain ? 0 : -EBADMSG);
+	/* What follows a quote or a backslash is the mistake, except that \" ends nothing. */
+	if (c == '\\' && at + 1 == n)
+		expect_eq(offset, n + 2);
+	else if (!plain)
+		expect_eq(offset, at + 1 + (c == '"' || c == '\\'));
+}
+
+/* The scanner judges eight bytes at once: each byte must be seen at each place of them. */
+static void finds_every_special_byte_at_every_place_of_a_string(void)
+{
+	for (size_t n = 1; n <= 20; n++)
+		for (size_t at = 0; at < n; at++)
+			for (int c = 0; c < 256; c++)
+				expect_special_byte_found(n, at, (uint8_t)c);
+}
+
+static void knows_exactly_nine_escapes(void)
+{
+	for (int c = 0; c < 256; c++) {
+		char text[] = { '"', '\\', (char)c, '0', '0', '0', '0', '"' };
+		bool known = c && strchr("\"\\/bfnrtu", c);
+		size_t offset = 0;
+
+		/* An escaped quote leaves the rest inside the string, so all nine are valid. */
+		expect_eq(json_validate(text, sizeof(text), &offset, NULL), known ? 0 : -EBADMSG);
+		expect_eq(offset, known ? 0 : 2);
+	}
+}
+
+static void knows_exactly_22_hexadecimal_digits(void)
+{
+	for (size_t at = 0; at < 4; at++)
+		for (int c = 0; c < 256; c++) {
+			char text[] = "\"\\u0000\"";
+			bool known = c && strchr("0123456789abcdefABCDEF", c);
+			size_t offset = 0;
+
+			text[3 + at] = (char)c;
+			expect_eq(json_validate(text, sizeof(text) - 1, &offset, NULL),
+				  known ? 0 : -EBADMSG);
+			expect_eq(offset, known ? 0 : 3 + at);
+		}
+}
+
+static void refuses_every_strict_prefix_at_its_end(void)
+{
+	static const char text[] =
+		"{\"name\":[1,-2.5e+10,true,false,null,\"\\u00e9\\n\",{}],\"\":{\"x\":[[]]}}";
+	const char *problem;
+	size_t offset;
+
+	expect_eq(json_validate(text, sizeof(text) - 1, NULL, NULL), 0);
+	for (size_t n = 0; n < sizeof(text) - 1; n++) {
+		_cleanup_free_ const char *copy = exact_copy(text, n);
+
+		offset = SIZE_MAX;
+		problem = NULL;
+		expect_eq(json_validate(copy, n, &offset, &problem), -EBADMSG);
+		expect_eq(offset, n);
+		expect(problem && strncmp(problem, "expected ", strlen("expected ")) == 0);
+	}
+}
+
+/* @n opening brackets, alternately of objects and arrays, a 0 and what closes them. */
+static void add_nested(struct text *out, size_t n, bool only_arrays)
+{
+	for (size_t i = 0; i < n; i++)
+		text_add(out, only_arrays || i % 2 == 1 ? "[" : "{\"\":");
+	text_add(out, "0");
+	for (size_t i = n; i-- > 0;)
+		text_add(out, only_arrays || i % 2 == 1 ? "]" : "}");
+}
+
+static void accepts_1024_levels(void)
+{
+	for (int only_arrays = 0; only_arrays < 2; only_arrays++) {
+		_cleanup_text_ struct text text = TEXT_INIT;
+
+		add_nested(&text, JSON_DEPTH_MAX, only_arrays);
+		expect_eq(json_validate(text.data, text.len, NULL, NULL), 0);
+	}
+}
+
+static void refuses_1025_levels_at_the_bracket(void)
+{
+	_cleanup_text_ struct text text = TEXT_INIT;
+	const char *problem = NULL;
+	struct json_scanner scanner;
+	struct json_item item;
+	size_t offset = 0;
+
+	add_nested(&text, JSON_DEPTH_MAX + 1, true);
+	expect_eq(json_validate(text.data, text.len, &offset, &problem), -E2BIG);
+	expect_eq(offset, JSON_DEPTH_MAX);
+	expect_str(problem, "expected at most 1024 levels");
+
+	json_scan(&scanner, text.data, text.len);
+	while (json_next(&scanner, &item) > 0)
+		continue;
+	expect_eq(json_next(&scanner, &item), -E2BIG);
+	expect_eq(scanner.depth, JSON_DEPTH_MAX);
+}
+
+static void forgets_the_kind_of_a_level_that_was_closed(void)
+{
+	static const char good[] = "[{\"a\":1},[1,2],{\"b\":[{}],\"c\":2},[[3],4]]";
+	size_t offset = 0;
+
+	expect_eq(json_validate(good, sizeof(good) - 1, NULL, NULL), 0);
+	expect_eq(json_validate("[{\"a\":1},[1,2}]", 15, &offset, NULL), -EBADMSG);
+	expect_eq(offset, 13);
+	expect_eq(json_validate("[[1],{\"a\":2]]", 13, &offset, NULL), -EBADMSG);
+	expect_eq(offset, 11);
+}
+
+/* Scans @text and reads on to the first item of @kind. */
+static struct json_item scan_to(struct json_scanner *scanner, const char *text, enum json_kind kind)
+{
+	struct json_item item = { .kind = JSON_NULL };
+
+	json_scan(scanner, text, strlen(text));
+	while (json_next(scanner, &item) > 0)
+		if (item.kind == kind)
+			return item;
+	expect(!"no such item");
+	return item;
+}
+
+static void skips_a_value_and_all_that_is_in_it(void)
+{
+	struct json_scanner scanner;
+	struct json_item item = scan_to(&scanner, "[{\"a\":[1,{}],\"b\":{}},7]", JSON_OBJECT_BEGIN);
+
+	expect_eq(json_skip(&scanner, &item), 0);
+	expect_eq(json_next(&scanner, &item), 1);
+	expect_eq(item.kind, JSON_NUMBER);
+	expect_eq(item.offset, 21);
+	expect_eq(json_skip(&scanner, &item), 0);
+	expect_eq(json_next(&scanner, &item), 1);
+	expect_eq(item.kind, JSON_ARRAY_END);
+	expect_eq(json_next(&scanner, &item), 0);
+}
+
+static void skips_a_whole_text_and_still_sees_what_follows(void)
+{
+	struct json_scanner scanner;
+	struct json_item item = scan_to(&scanner, "[[],[]] x", JSON_ARRAY_BEGIN);
+
+	expect_eq(json_skip(&scanner, &item), 0);
+	expect_eq(json_next(&scanner, &item), -EBADMSG);
+	expect_eq(scanner.at, 8);
+}
+
+static void skipping_fails_where_the_value_is_broken(void)
+{
+	struct json_scanner scanner;
+	struct json_item item = scan_to(&scanner, "{\"a\":[1,}", JSON_ARRAY_BEGIN);
+
+	expect_eq(json_skip(&scanner, &item), -EBADMSG);
+	expect_eq(scanner.at, 8);
+}
+
+static const struct test tests[] = {
+	TEST(accepts_every_form_of_the_grammar),
+	TEST(refuses_everything_else_at_its_exact_offset),
+	TEST(fails_again_at_the_same_place_after_a_failure),
+	TEST(validate_leaves_the_answers_alone_on_success),
+	TEST(items_point_into_the_text),
+	TEST(one_byte_is_a_text_only_if_it_is_a_digit),
+	TEST(finds_every_special_byte_at_every_place_of_a_string),
+	TEST(knows_exactly_nine_escapes),
+	TEST(knows_exactly_22_hexadecimal_digits),
+	TEST(refuses_every_strict_prefix_at_its_end),
+	TEST(accepts_1024_levels),
+	TEST(refuses_1025_levels_at_the_bracket),
+	TEST(forgets_the_kind_of_a_level_that_was_closed),
+	TEST(skips_a_value_and_all_that_is_in_it),
+	TEST(skips_a_whole_text_and_still_sees_what_follows),
+	TEST(skipping_fails_where_the_value_is_broken),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What the writer makes is compared byte for byte, and all of it is scanned again
+ */
+
+#include "base/json.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "test.h"
+
+static void expect_valid(const struct text *out)
+{
+	const char *problem = "";
+	size_t offset = 0;
+
+	expect_eq(text_status(out), 0);
+	expect_eq(json_validate(out->data, out->len, &offset, &problem), 0);
+	if (*problem)
+		printf("# %s at %zu of %s\n", problem, offset, text_string(out));
+}
+
+/* What the writer makes of one string, with its quotes. */
+static void write_string(struct text *out, const void *bytes, size_t n_bytes)
+{
+	struct json_writer writer;
+
+	json_write(&writer, out);
+	json_add_string_bytes(&writer, bytes, n_bytes);
+	expect_valid(out);
+}
+
+static void sets_the_commas_itself(void)
+{
+	_cleanup_text_ struct text out = TEXT_INIT;
+	struct json_writer writer;
+
+	json_write(&writer, &out);
+	json_add_object(&writer);
+	json_add_name(&writer, "empty");
+	json_add_array(&writer);
+	json_end_array(&writer);
+	json_add_name(&writer, "list");
+	json_add_array(&writer);
+	json_add_u64(&writer, 1);
+	json_add_object(&writer);
+	json_end_object(&writer);
+	json_add_array(&writer);
+	json_add_null(&writer);
+	json_end_array(&writer);
+	json_add_bool(&writer, true);
+	json_end_array(&writer);
+	json_add_name(&writer, "last");
+	json_add_string(&writer, "x");
+	json_end_object(&writer);
+	expect_str(text_string(&out), "{\"empty\":[],\"list\":[1,{},[null],true],\"last\":\"x\"}");
+	expect_valid(&out);
+}
+
+static void every_kind_of_value_is_followed_by_a_comma(void)
+{
+	_cleanup_text_ struct text out = TEXT_INIT;
+	struct json_writer writer;
+
+	json_write(&writer, &out);
+	json_add_array(&writer);
+	for (int i = 0; i < 2; i++) {
+		json_add_string(&writer, "s");
+		json_add_string(&writer, NULL);
+		json_add_string_bytes(&writer, NULL, 0);
+		json_add_u64(&writer, 1);
+		json_add_i64(&writer, -1);
+		json_add_decimal(&writer, 0.5, 1);
+		json_add_bool(&writer, false);
+		json_add_null(&writer);
+		json_add_raw(&writer, "{\"a\": 1}", 8);
+	}
+	json_end_array(&writer);
+	expect_str(text_string(&out), "[\"s\",null,\"\",1,-1,0.5,false,null,{\"a\": 1},"
+				      "\"s\",null,\"\",1,-1,0.5,false,null,{\"a\": 1}]");
+	expect_valid(&out);
+}
+
+static void members_are_names_and_values(void)
+{
+	_cleanup_text_ struct text out = TEXT_INIT;
+	struct json_writer writer;
+
+	json_write(&writer, &out);
+	json_add_object(&writer);
+	json_member_string(&writer, "s", "a\"b");
+	json_member_string(&writer, "none", NULL);
+	json_member_u64(&writer, "u", 7);
+	json_member_i64(&writer, "i", -7);
+	json_member_bool(&writer, "b", true);
+	json_end_object(&writer);
+	expect_str(text_string(&out),
+		   "{\"s\":\"a\\\"b\",\"none\":null,\"u\":7,\"i\":-7,\"b\":true}");
+	expect_valid(&out);
+}
+
+static void adds_behind_what_the_text_already_holds(void)
+{
+	_cleanup_text_ struct text out = TEXT_INIT;
+	struct json_writer writer;
+
+	text_add(&out, "1\n");
+	for (int i = 0; i < 2; i++) {
+		json_write(&writer, &out);
+		json_add_bool(&writer, i);
+		text_add_char(&out, '\n');
+	}
+	expect_str(text_string(&out), "1\nfalse\ntrue\n");
+}
+
+static void names_are_escaped_like_strings(void)
+{
+	_cleanup_text_ struct text out = TEXT_INIT;
+	struct json_writer writer;
+
+	json_write(&writer, &out);
+	json_add_object(&writer);
+	json_member_u64(&writer, "a\"\\\n\xff", 1);
+	json_member_u64(&writer, "", 2);
+	json_end_object(&writer);
+	expect_str(text_string(&out), "{\"a\\\"\\\\\\n\xef\xbf\xbd\":1,\"\":2}");
+	expect_valid(&out);
+}
+
+static void escapes_what_must_be_and_nothing_else(void)
+{
+	static const struct {
+		const char *bytes;
+		const char *written;
+	} rows[] = {
+		{ "", "\"\"" },
+		{ "plain", "\"plain\"" },
+		{ "\"\\", "\"\\\"\\\\\"" },
+		{ "\b\f\n\r\t", "\"\\b\\f\\n\\r\\t\"" },
+		{ "\x01\x0b\x1b\x1f", "\"\\u0001\\u000b\\u001b\\u001f\"" },
+		{ "/'<>&", "\"/'<>&\"" },
+		{ "\x7f", "\"\x7f\"" },
+		{ "\xc2\x85", "\"\xc2\x85\"" },
+		{ "\xe2\x80\xa8\xe2\x80\xa9", "\"\xe2\x80\xa8\xe2\x80\xa9\"" },
+		{ "\xf0\x9f\x98\x80", "\"\xf0\x9f\x98\x80\"" },
+		{ "\xef\xbb\xbf", "\"\xef\xbb\xbf\"" },
+		{ "a long run of plain bytes\nand another",
+		  "\"a long run of plain bytes\\nand another\"" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		_cleanup_text_ struct text out = TEXT_INIT;
+
+		write_string(&out, rows[i].bytes, strlen(rows[i].bytes));
+		expect_str(text_string(&out), rows[i].written);
+	}
+}
+
+static void bytes_that_are_not_utf8_become_replacement_characters(void)
+{
+	static const struct {
+		const char *bytes;
+		unsigned n_replaced;
+	} rows[] = {
+		{ "\x80", 1 },
+		{ "\xff", 1 },
+		{ "\xc3", 1 },
+		{ "\xc0\x80", 2 },
+		{ "\xe2\x82", 2 },
+		{ "\xf0\x9f\x98", 3 },
+		{ "\xed\xa0\x80", 3 },
+		{ "\xe0\x80\xaf", 3 },
+		{ "\xf4\x90\x80\x80", 4 },
+		{ "\xf8\x88\x80\x80\x80", 5 },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		_cleanup_text_ struct text in = TEXT_INIT, out = TEXT_INIT, want = TEXT_INIT;
+
+		text_addf(&in, "a%sz", rows[i].bytes);
+		text_add(&want, "\"a");
+		for (unsigned n = 0; n < rows[i].n_replaced; n++)
+			text_add(&want, "\xef\xbf\xbd");
+		text_add(&want, "z\"");
+		write_string(&out, in.data, in.len);
+		expect_str(text_string(&out), text_string(&want));
+	}
+}
+
+/* Every byte at every place of the eight that are judged at once. */
+static void every_byte_comes_back_or_is_replaced(void)
+{
+	for (size_t at = 0; at < 17; at++)
+		for (int c = 0; c < 256; c++) {
+			_cleanup_text_ struct text out = TEXT_INIT, back = TEXT_INIT;
+			struct json_scanner scanner;
+			struct json_item item = { .kind = JSON_NULL };
+			char bytes[17];
+
+			memset(bytes, 'a', sizeof(bytes));
+			bytes[at] = (char)c;
+			write_string(&out, bytes, sizeof(bytes));
+			json_scan(&scanner, out.data, out.len);
+			expect_eq(json_next(&scanner, &item), 1);
+			expect_eq(json_decode(&item, &back), 0);
+			expect_eq(back.len, sizeof(bytes) + (c < 0x80 ? 0 : 2));
+			expect(c >= 0x80 || memcmp(text_string(&back), bytes, sizeof(bytes)) == 0);
+			expect(c < 0x80 || memcmp(text_string(&back) + at, "\xef\xbf\xbd", 3) == 0);
+		}
+}
+
+static void a_nul_in_a_string_is_written(void)
+{
+	_cleanup_text_ struct text out = TEXT_INIT;
+
+	write_string(&out, "a\0b", 3);
+	expect_str(text_string(&out), "\"a\\u0000b\"");
+}
+
+/* A fixed sequence of hostile bytes: the same on every run. */
+static void random_bytes_always_make_valid_json(void)
+{
+	uint32_t random = 1;
+
+	for (int i = 0; i < (test_is_slow() ? 100000 : 2000); i++) {
+		_cleanup_text_ struct text out = TEXT_INIT;
+		char bytes[48];
+
+		for (size_t n = 0; n < sizeof(bytes); n++) {
+			random = random * 1664525 + 1013904223;
+			bytes[n] = (char)(random >> 24);
+		}
+		write_string(&out, bytes, random >> 16 & 31);
+	}
+}
+
+static void integers_are_written_exactly(void)
+{
+	_cleanup_text_ struct text out = TEXT_INIT;
+	struct json_writer writer;
+
+	json_write(&writer, &out);
+	json_add_array(&writer);
+	json_add_u64(&writer, 0);
+	json_add_u64(&writer, 10);
+	json_add_u64(&writer, UINT64_MAX);
+	json_add_i64(&writer, 0);
+	json_add_i64(&writer, -1);
+	json_add_i64(&writer, INT64_MAX);
+	json_add_i64(&writer, INT64_MIN);
+	json_end_array(&writer);
+	expect_str(text_string(&out), "[0,10,18446744073709551615,0,-1,9223372036854775807,"
+				      "-9223372036854775808]");
+	expect_valid(&out);
+}
+
+static void decimals_have_as_many_digits_as_asked(void)
+{
+	static const struct {
+		double value;
+		unsigned decimals;
+		const char *written;
+	} rows[] = {
+		{ 0, 0, "0" },
+		{ 0, 2, "0.00" },
+		{ -0.0, 1, "0.0" },
+		{ 1.5, 0, "2" },
+		{ 1.5, 1, "1.5" },
+		{ -1.5, 3, "-1.500" },
+		{ 0.125, 2, "0.12" },
+		{ 2.675, 2, "2.67" },
+		{ -0.004, 2, "0.00" },
+		{ -0.006, 2, "-0.01" },
+		{ 999.9996, 3, "1000.000" },
+		{ 1234567.25, 2, "1234567.25" },
+		{ 1e-9, 9, "0.000000001" },
+		{ 1e21, 0, "1000000000000000000000" },
+		{ NAN, 2, "null" },
+		{ INFINITY, 2, "null" },
+		{ -INFINITY, 0, "null" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		_cleanup_text_ struct text out = TEXT_INIT;
+		struct json_writer writer;
+
+		json_write(&writer, &out);
+		json_add_decimal(&writer, rows[i].value, rows[i].decimals);
+		expect_str(text_string(&out), rows[i].written);
+		expect_valid(&out);
+	}
+}
+
+static void the_longest_decimal_fits(void)
+{
+	_cleanup_text_ struct text out = TEXT_INIT;
+	struct json_writer writer;
+
+	json_write(&writer, &out);
+	json_add_decimal(&writer, -1.7976931348623157e308, 9);
+	expect_eq(out.len, strlen("-") + 309 + strlen(".") + 9);
+	expect(strncmp(text_string(&out), "-17976931348623157081", 21) == 0);
+	expect_valid(&out);
+}
+
+/*
+ * glibc's compiled LC_NUMERIC, made here so that the test needs no locale that the host may not
+ * have: the magic number is the same since glibc 2.3.
+ */
+struct numeric_locale {
+	uint32_t magic;
+	uint32_t n_fields;
+	uint32_t offsets[6];
+	char point[4];
+	char separator[4];
+	char grouping[4];
+	uint32_t wide_point;
+	uint32_t wide_separator;
+	char codeset[8];
+};
+
+#define FIELD(name) offsetof(struct numeric_locale, name)
+
+static bool use_decimal_point(const char *folder, const char *name, const char *point)
+{
+	struct numeric_locale locale = {
+		.magic = 0x20031114,
+		.n_fields = 6,
+		.offsets = { FIELD(point), FIELD(separator), FIELD(grouping), FIELD(wide_point),
+			     FIELD(wide_separator), FIELD(codeset) },
+		.separator = " ",
+		.grouping = "\x03",
+		.wide_point = ',',
+		.wide_separator = ' ',
+		.codeset = "UTF-8",
+	};
+	_cleanup_text_ struct text path = TEXT_INIT;
+	_cleanup_fclose_ FILE *file = NULL;
+
+	memcpy(locale.point, point, strlen(point));
+	text_addf(&path, "%s/%s", folder, name);
+	if (mkdir(text_string(&path), 0700) < 0)
+		return false;
+	text_add(&path, "/LC_NUMERIC");
+	file = fopen(text_string(&path), "we");
+	if (!file || fwrite(&locale, sizeof(locale), 1, file) != 1 || fflush(file) != 0)
+		return false;
+	return setlocale(LC_NUMERIC, name) != NULL;
+}
+
+static void remove_locale(const char *folder, const char *name)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+
+	text_addf(&path, "%s/%s/LC_NUMERIC", folder, name);
+	(void)unlink(text_string(&path));
+	text_truncate(&path, path.len - strlen("/LC_NUMERIC"));
+	(void)rmdir(text_string(&path));
+}
+
+static void decimals_do_not_depend_on_the_locale(void)
+{
+	static const char *const points[] = { ",", "\xd9\xab" };
+	static const char *const names[] = { "comma", "arabic" };
+	char folder[] = "/tmp/test-json-write-XXXXXX";
+	unsigned n_used = 0;
+
+	if (!mkdtemp(folder))
+		skip("no folder can be made in /tmp");
+	setenv("LOCPATH", folder, 1);
+	for (size_t i = 0; i < N_ELEMENTS(points); i++) {
+		_cleanup_text_ struct text out = TEXT_INIT, printed = TEXT_INIT;
+		struct json_writer writer;
+
+		n_used += use_decimal_point(folder, names[i], points[i]);
+		json_write(&writer, &out);
+		json_add_decimal(&writer, -1234567.25, 2);
+		text_addf(&printed, "%.1f", 0.5);
+		setlocale(LC_NUMERIC, "C");
+		expect_str(text_string(&out), "-1234567.25");
+		expect_valid(&out);
+		n_used -= strstr(text_string(&printed), points[i]) == NULL;
+		remove_locale(folder, names[i]);
+	}
+	unsetenv("LOCPATH");
+	(void)rmdir(folder);
+	if (n_used < N_ELEMENTS(points))
+		skip("this C library does not read the test's locale");
+}
+
+static const struct test tests[] = {
+	TEST(sets_the_commas_itself),
+	TEST(every_kind_of_value_is_followed_by_a_comma),
+	TEST(members_are_names_and_values),
+	TEST(adds_behind_what_the_text_already_holds),
+	TEST(names_are_escaped_like_strings),
+	TEST(escapes_what_must_be_and_nothing_else),
+	TEST(bytes_that_are_not_utf8_become_replacement_characters),
+	TEST(every_byte_comes_back_or_is_replaced),
+	TEST(a_nul_in_a_string_is_written),
+	TEST(random_bytes_always_make_valid_json),
+	TEST(integers_are_written_exactly),
+	TEST(decimals_have_as_many_digits_as_asked),
+	TEST(the_longest_decimal_fits),
+	TEST(decimals_do_not_depend_on_the_locale),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}
