@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * bash: one function with three questions in order. Is the word before this one an option that
+ * takes a value? Which verb was given? Then: options if the word starts with a dash, else operands.
+ */
+
+#include "base/completion-internal.h"
+
+static void add_names(struct text *out, const struct option_spec *options)
+{
+	for (const struct option_spec *spec = options; spec && spec->name; spec++) {
+		text_addf(out, " --%s", spec->name);
+		if (spec->letter)
+			text_addf(out, " -%c", spec->letter);
+	}
+}
+
+static void add_value_case(struct text *out, const struct option_spec *options)
+{
+	for (const struct option_spec *spec = options; spec && spec->name; spec++) {
+		if (!completion_takes_value(spec))
+			continue;
+		text_addf(out, "\t--%s", spec->name);
+		if (spec->letter)
+			text_addf(out, "|-%c", spec->letter);
+		text_add(out, ")");
+		if (spec->kind == OPTION_PATH)
+			text_add(out, " compopt -o filenames; "
+				      "mapfile -t COMPREPLY < <(compgen -f -- \"$cur\");");
+		if (spec->choices) {
+			text_add(out, " mapfile -t COMPREPLY < <(compgen -W '");
+			for (const char *const *choice = spec->choices; *choice; choice++)
+				text_addf(out, "%s%s", choice == spec->choices ? "" : " ", *choice);
+			text_add(out, "' -- \"$cur\");");
+		}
+		text_add(out, " return ;;\n");
+	}
+}
+
+static void add_operand(struct text *out, enum operand_kind kind)
+{
+	static const char *const actions[] = {
+		[OPERAND_NONE] = ":",
+		[OPERAND_PATH] = ("compopt -o filenames; "
+				  "mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")"),
+		[OPERAND_COMMAND] = "mapfile -t COMPREPLY < <(compgen -c -f -- \"$cur\")",
+		[OPERAND_WORD] = ":",
+	};
+
+	text_add(out, actions[kind]);
+}
+
+static void add_all_value_cases(struct text *out, const struct command *command,
+				const struct option_spec *common)
+{
+	text_add(out, "\tcase $prev in\n");
+	add_value_case(out, common);
+	add_value_case(out, command->options);
+	for (const struct verb_spec *verb = command->verbs; verb && verb->name; verb++)
+		add_value_case(out, verb->options);
+	text_add(out, "\tesac\n");
+}
+
+static void add_verb_cases(struct text *out, const struct command *command)
+{
+	text_add(out, "\tcase $verb in\n");
+	for (const struct verb_spec *verb = command->verbs; verb->name; verb++) {
+		text_addf(out, "\t%s) if [[ $cur == -* ]]; then options+='", verb->name);
+		add_names(out, verb->options);
+		text_add(out, "'; else ");
+		add_operand(out, verb->operand_kind);
+		text_add(out, "; fi ;;\n");
+	}
+	text_add(out, "\t'') [[ $cur == -* ]] || mapfile -t COMPREPLY < <(compgen -W '");
+	for (const struct verb_spec *verb = command->verbs; verb->name; verb++)
+		text_addf(out, "%s%s", verb == command->verbs ? "" : " ", verb->name);
+	text_add(out, "' -- \"$cur\") ;;\n\tesac\n");
+}
+
+void completion_add_bash(struct text *out, const struct command *command,
+			 const struct option_spec *common)
+{
+	text_addf(out, "# Made by %s --completion=bash from the table that parses.\n\n",
+		  command->name);
+	completion_add_function_name(out, command->name);
+	text_add(out,
+		 "()\n{\n"
+		 "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+		 "\tlocal options verb='' i\n\n"
+		 "\tCOMPREPLY=()\n"
+		 "\t# Bash takes --name=value for three words.\n"
+		 "\tif [[ $cur == = ]]; then\n\t\tcur=''\n"
+		 "\telif [[ $prev == = ]]; then\n\t\tprev=${COMP_WORDS[COMP_CWORD-2]}\n\tfi\n");
+	add_all_value_cases(out, command, common);
+	text_add(out, "\toptions='");
+	add_names(out, common);
+	add_names(out, command->options);
+	text_add(out, "'\n");
+	if (command->verbs) {
+		text_add(out,
+			 "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
+			 "\t\t[[ ${COMP_WORDS[i]} == -* ]] || { verb=${COMP_WORDS[i]}; break; }\n"
+			 "\tdone\n");
+		add_verb_cases(out, command);
+	} else {
+		text_add(out, "\t[[ $cur == -* ]] || { ");
+		add_operand(out, command->operand_kind);
+		text_add(out, "; }\n");
+	}
+	text_add(out, "\t[[ $cur != -* ]] || "
+		      "mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$cur\")\n}\n"
+		      "complete -F ");
+	completion_add_function_name(out, command->name);
+	text_addf(out, " %s\n", command->name);
+}

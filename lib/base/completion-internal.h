@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * What the languages of base/completion share
+ */
+
+#include "base/completion.h"
+#include "base/options.h"
+#include "base/text.h"
+
+void completion_add_bash(struct text *out, const struct command *command,
+			 const struct option_spec *common);
+void completion_add_zsh(struct text *out, const struct command *command,
+			const struct option_spec *common);
+void completion_add_fish(struct text *out, const struct command *command,
+			 const struct option_spec *common);
+
+/* "_sbx_spawn" for "sbx-spawn": all three shells accept it as a name. */
+void completion_add_function_name(struct text *out, const char *tool);
+/* Text for inside single quotes: @special gets a backslash, a single quote becomes @quote. */
+void completion_add_escaped(struct text *out, const char *words, const char *special,
+			    const char *quote);
+bool completion_takes_value(const struct option_spec *spec);

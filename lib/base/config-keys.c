@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The table of keys, what their values may be, and the names that will never be keys
+ */
+
+#include "base/config-internal.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "base/suggest.h"
+#include "base/text.h"
+#include "base/units.h"
+
+static const char *const when_choices[] = { "auto", "always", "never", NULL };
+static const char *const level_choices[] = { "error", "warning", "notice", "info", "debug", NULL };
+
+static const struct config_key keys[] = {
+	{ "color", CONFIG_CHOICE, when_choices, "auto", "colour output on a terminal" },
+	{ "progress", CONFIG_CHOICE, when_choices, "auto", "show progress of long work on stderr" },
+	{ "log_level", CONFIG_CHOICE, level_choices, "notice", "what is worth a line in the log" },
+	{ .name = NULL },
+};
+
+/*
+ * What decides how a sandbox holds. None of it can ever be configured: a project's own file would
+ * widen the sandbox it is meant to run in. Whoever tries shall read where it belongs, not
+ * "unknown".
+ */
+/* clang-format off */
+static const char *const security_names[] = {
+	"allow", "audit", "capabilities", "default", "defaults", "deny", "devices", "env",
+	"exec", "fs", "isolation", "landlock", "limits", "mode", "mount", "mounts",
+	"namespaces", "nested", "net", "network", "network_whitelist", "no_sandbox",
+	"permissions", "plugins", "policy", "privileged", "rules", "sandbox", "seccomp",
+	"session_mode", "syscalls", "template", "tier", "token", "tokens", "unsandboxed",
+};
+/* clang-format on */
+
+const struct config_key *config_keys(void)
+{
+	return keys;
+}
+
+const struct config_key *config_find_key(const char *name)
+{
+	for (const struct config_key *key = keys; key->name; key++)
+		if (strcmp(key->name, name) == 0)
+			return key;
+	return NULL;
+}
+
+static char folded(char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return (char)(c - 'A' + 'a');
+	if (c == '-')
+		return '_';
+	return c;
+}
+
+/* "limits" is also in "limits.memory", "session_mode" also in "Session-Mode". */
+bool config_is_security(const char *name)
+{
+	for (size_t i = 0; i < N_ELEMENTS(security_names); i++) {
+		const char *word = security_names[i];
+		size_t n = 0;
+
+		while (word[n] && folded(name[n]) == word[n])
+			n++;
+		if (!word[n] && (name[n] == '\0' || name[n] == '.'))
+			return true;
+	}
+	return false;
+}
+
+static const char *key_word(const void *list, size_t i)
+{
+	return ((const struct config_key *)list)[i].name;
+}
+
+static const char *choice_word(const void *list, size_t i)
+{
+	return ((const char *const *)list)[i];
+}
+
+/* Adds "a, b, c" behind what @buffer holds. */
+static void list_words(char *buffer, size_t size, struct suggest_words words)
+{
+	const char *word;
+
+	for (size_t i = 0; (word = words.word(words.list, i)); i++) {
+		size_t len = strlen(buffer);
+
+		(void)snprintf(buffer + len, size - len, "%s%s", i > 0 ? ", " : "", word);
+	}
+}
+
+static int refuse_name(const char *name, struct sbx_error *err)
+{
+	struct suggest_words words = { key_word, keys };
+	char list[SBX_ERROR_TEXT_SIZE] = "";
+	const char *meant = suggest(name, words);
+
+	if (config_is_security(name)) {
+		sbx_error_what(err, -EINVAL, "'%s' cannot be configured", name);
+		sbx_error_why(err, "it decides what a sandbox may do, which no project's own file "
+				   "and no inherited variable may change");
+		sbx_error_fix(err, "remove it here; it belongs in the policy file");
+		return -EINVAL;
+	}
+	list_words(list, sizeof(list), words);
+	sbx_error_what(err, -EINVAL, "unknown key '%s'", name);
+	sbx_error_why(err, "the keys are: %s", list);
+	if (meant)
+		sbx_error_fix(err, "did you mean '%s'?", meant);
+	else
+		sbx_error_fix(err, "remove it, or write one of the keys");
+	return -EINVAL;
+}
+
+/* The checks fill @why and @fix of what is wrong; the caller knows the key and the place. */
+static int check_text(const struct config_key *key, const char *value, struct sbx_error *err)
+{
+	size_t len = strlen(value);
+
+	for (size_t at = 0, n; at < len; at += n) {
+		n = utf8_sequence(value + at, len - at);
+		if (n > 0 && (unsigned char)value[at] >= ' ' && value[at] != 0x7f)
+			continue;
+		sbx_error_why(err, "it must be one line of UTF-8 text");
+		sbx_error_fix(err, "remove line breaks and control characters");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int check_bool(const struct config_key *key, const char *value, struct sbx_error *err)
+{
+	if (strcmp(value, "true") == 0 || strcmp(value, "false") == 0)
+		return 0;
+	sbx_error_why(err, "it is true or false");
+	sbx_error_fix(err, "write true or false");
+	return -EINVAL;
+}
+
+static int check_choice(const struct config_key *key, const char *value, struct sbx_error *err)
+{
+	struct suggest_words words = { choice_word, key->choices };
+	char list[SBX_ERROR_TEXT_SIZE] = "";
+	const char *meant;
+
+	for (const char *const *choice = key->choices; *choice; choice++)
+		if (strcmp(*choice, value) == 0)
+			return 0;
+	list_words(list, sizeof(list), words);
+	sbx_error_why(err, "it is one of: %s", list);
+	meant = suggest(value, words);
+	if (meant)
+		sbx_error_fix(err, "did you mean '%s'?", meant);
+	else
+		sbx_error_fix(err, "write one of them");
+	return -EINVAL;
+}
+
+static int check_count(const struct config_key *key, const char *value, struct sbx_error *err)
+{
+	uint64_t count;
+
+	return units_parse_count(value, &count, err);
+}
+
+static int check_size(const struct config_key *key, const char *value, struct sbx_error *err)
+{
+	uint64_t bytes;
+
+	return units_parse_size(value, &bytes, err);
+}
+
+static int check_time(const struct config_key *key, const char *value, struct sbx_error *err)
+{
+	uint64_t usec;
+
+	return units_parse_time(value, &usec, err);
+}
+
+static int (*const checks[])(const struct config_key *key, const char *value,
+			     struct sbx_error *err) = {
+	[CONFIG_TEXT] = check_text,   [CONFIG_BOOL] = check_bool, [CONFIG_CHOICE] = check_choice,
+	[CONFIG_COUNT] = check_count, [CONFIG_SIZE] = check_size, [CONFIG_TIME] = check_time,
+};
+
+int config_check_value(const struct config_key *key, const char *value, struct sbx_error *err)
+{
+	struct sbx_error reason = { .code = 0 };
+	int r = checks[key->type](key, value, &reason);
+
+	if (r >= 0)
+		return 0;
+	sbx_error_what(err, r, "'%s' cannot be '%s'", key->name, value);
+	sbx_error_why(err, "%s", reason.why);
+	sbx_error_fix(err, "%s", reason.fix);
+	return r;
+}
+
+int config_check(const char *name, const char *value, struct sbx_error *err)
+{
+	const struct config_key *key = config_find_key(name);
+
+	return key ? config_check_value(key, value, err) : refuse_name(name, err);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Where configuration files are. Pure: the environment comes as an argument and nothing is opened,
+ * so tests can ask for any home.
+ */
+
+#include "base/config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define SYSTEM_PATH "/etc/sbx/config.yaml"
+
+/* The value of a variable that holds an absolute path, or NULL. */
+static const char *folder_of(char *const *environment, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (char *const *entry = environment; entry && *entry; entry++)
+		if (strncmp(*entry, name, len) == 0 && (*entry)[len] == '=')
+			return (*entry)[len + 1] == '/' ? *entry + len + 1 : NULL;
+	return NULL;
+}
+
+/* *ret is NULL without a @folder. */
+static int join(const char *folder, const char *rest, char **ret)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+	char *joined;
+
+	if (!folder) {
+		*ret = NULL;
+		return 0;
+	}
+	text_addf(&path, "%s%s%s", folder, *folder && folder[strlen(folder) - 1] == '/' ? "" : "/",
+		  rest);
+	joined = text_take(&path);
+	if (!joined)
+		return -ENOMEM;
+	*ret = joined;
+	return 0;
+}
+
+int config_places_find(char *const *environment, const char *project_dir, struct config_places *ret)
+{
+	_cleanup_(config_places_deinit) struct config_places places = { NULL, NULL, NULL };
+	const char *config_home = folder_of(environment, "XDG_CONFIG_HOME");
+	int r;
+
+	places.system_path = strdup(SYSTEM_PATH);
+	if (!places.system_path)
+		return -ENOMEM;
+	r = config_home ? join(config_home, "sbx/config.yaml", &places.user_path)
+			: join(folder_of(environment, "HOME"), ".config/sbx/config.yaml",
+			       &places.user_path);
+	if (r < 0)
+		return r;
+	r = join(project_dir, ".sbx/config.yaml", &places.project_path);
+	if (r < 0)
+		return r;
+	*ret = places;
+	places = (struct config_places){ NULL, NULL, NULL };
+	return 0;
+}
+
+void config_places_deinit(struct config_places *places)
+{
+	free_ptr(&places->system_path);
+	free_ptr(&places->user_path);
+	free_ptr(&places->project_path);
+	*places = (struct config_places){ NULL, NULL, NULL };
+}

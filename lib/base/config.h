@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Configuration that is not security: arguments > SBX_* > project > user > system > default
+ *
+ * Keys stand in one const table. Nothing that widens or narrows a sandbox is a key here: such names
+ * are refused with the place where they belong, so that a project's own file or an inherited
+ * variable can never change what is enforced.
+ */
+
+#include <stddef.h>
+
+#include "base/cleanup.h"
+
+struct sbx_error;
+struct config;
+struct text;
+
+enum config_type {
+	CONFIG_TEXT,
+	CONFIG_BOOL,
+	CONFIG_CHOICE,
+	CONFIG_COUNT,
+	CONFIG_SIZE,
+	CONFIG_TIME,
+};
+
+struct config_key {
+	const char *name; /* log_level; SBX_LOG_LEVEL in the environment */
+	enum config_type type;
+	const char *const *choices; /* CONFIG_CHOICE: NULL-terminated */
+	const char *fallback;	    /* the default, as it would be written */
+	const char *help;	    /* one line, no full stop */
+};
+
+enum config_origin {
+	CONFIG_FROM_DEFAULT,
+	CONFIG_FROM_SYSTEM,
+	CONFIG_FROM_USER,
+	CONFIG_FROM_PROJECT,
+	CONFIG_FROM_ENVIRONMENT,
+	CONFIG_FROM_ARGUMENT,
+};
+
+/* Where to look; NULL leaves a layer out. A file that does not exist is an empty one. */
+struct config_sources {
+	const char *system_path;
+	const char *user_path;
+	const char *project_path;
+	char *const *environment; /* like environ */
+};
+
+struct config_value {
+	const char *text;
+	enum config_origin origin;
+	const char *place; /* "FILE:LINE", "SBX_COLOR", "--set" or "built in" */
+};
+
+/* The table, ended by a NULL name: config_keys() is what sbx-config lists and sbx.conf(5)
+ * documents. */
+const struct config_key *config_keys(void);
+const struct config_key *config_find_key(const char *name);
+
+/* Every value of every layer is checked, also the hidden ones: a wrong one is an error with its
+ * place. */
+int config_load(const struct config_sources *sources, struct config **ret, struct sbx_error *err);
+/* An argument of the command line; beats everything. */
+int config_set(struct config *config, const char *name, const char *value, struct sbx_error *err);
+struct config *config_free(struct config *config);
+void config_free_ptr(struct config **config);
+#define _cleanup_config_ _cleanup_(config_free_ptr)
+
+/* @name must be a key of the table (asserted). The answer lives as long as @config. */
+struct config_value config_get(const struct config *config, const char *name);
+const char *config_origin_name(enum config_origin origin);
+
+/* Is @value right for the key? Unknown and security names are refused with a suggestion. */
+int config_check(const char *name, const char *value, struct sbx_error *err);
+/* The same for one key, which need not stand in the table. */
+int config_check_value(const struct config_key *key, const char *value, struct sbx_error *err);
+/*
+ * Changes one line of a config file's text, or adds it; comments and everything else stay as they
+ * are.
+ * @text is the whole file (may be empty); the result is read back before it counts.
+ */
+int config_edit(const char *file_name, const char *text, size_t text_len, const char *name,
+		const char *value, struct text *out, struct sbx_error *err);
+
+/*
+ * The usual places: /etc/sbx/config.yaml, $XDG_CONFIG_HOME/sbx/config.yaml (or ~/.config), and
+ * .sbx/config.yaml in
+ * @project_dir. @ret owns the strings. A variable that is not an absolute path is ignored, as its
+ * specification says.
+ */
+struct config_places {
+	char *system_path;
+	char *user_path; /* NULL without a home */
+	char *project_path;
+};
+int config_places_find(char *const *environment, const char *project_dir,
+		       struct config_places *ret);
+void config_places_deinit(struct config_places *places);

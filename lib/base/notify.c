@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The service manager's side of two protocols
+ *
+ * Readiness is one datagram to a socket whose name is in the environment. Handed-over sockets are
+ * the fds from 3 on, and three variables that say for which process they are, how many, and what
+ * each is called. The variables are inherited by children for whom they are not meant, so the pid
+ * decides first; after that anything wrong is an error, because taking the wrong fd for a listening
+ * socket would be worse than not starting.
+ */
+
+#include "base/notify.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/units.h"
+
+#define SEND_TIMEOUT_SEC 5
+
+/* The length of the address, or negative errno. */
+static int parse_address(const char *notify_socket, struct sockaddr_un *ret)
+{
+	size_t len = strlen(notify_socket);
+	bool abstract = notify_socket[0] == '@';
+
+	if (!abstract && notify_socket[0] != '/')
+		return -EPROTONOSUPPORT;
+	if (len < 2)
+		return -EINVAL;
+	/* A path needs its NUL; an abstract name has none, and every byte of it counts. */
+	if (len + (abstract ? 0 : 1) > sizeof(ret->sun_path))
+		return -ENAMETOOLONG;
+
+	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	memcpy(ret->sun_path, notify_socket, len);
+	if (abstract)
+		ret->sun_path[0] = '\0';
+	return (int)(offsetof(struct sockaddr_un, sun_path) + len + (abstract ? 0 : 1));
+}
+
+int notify_send(const char *notify_socket, const char *state)
+{
+	static const struct timeval timeout = { .tv_sec = SEND_TIMEOUT_SEC };
+	struct sockaddr_un address;
+	_cleanup_close_ int fd = -EBADF;
+	int address_len;
+
+	if (!notify_socket || notify_socket[0] == '\0')
+		return 0;
+	if (state[0] == '\0')
+		return -EINVAL;
+	address_len = parse_address(notify_socket, &address);
+	if (address_len < 0)
+		return address_len;
+
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0)
+		return -errno;
+	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)&address,
+		   (socklen_t)address_len) < 0)
+		return -errno;
+	return 1;
+}
+
+static int refuse(struct sbx_error *err, int code)
+{
+	(void)sbx_error_what(err, code, "cannot take over the sockets of the service manager");
+	sbx_error_fix(err, "start it by its .socket unit, or unset LISTEN_PID, LISTEN_FDS and "
+			   "LISTEN_FDNAMES");
+	return code;
+}
+
+static int parse_number(const char *name, const char *value, uint64_t least, uint64_t most,
+			uint64_t *ret, struct sbx_error *err)
+{
+	uint64_t number;
+
+	if (units_parse_count(value, &number, NULL) < 0 || number < least || number > most) {
+		(void)refuse(err, -EINVAL);
+		sbx_error_why(err, "%s is '%s', not a number from %llu to %llu", name, value,
+			      (unsigned long long)least, (unsigned long long)most);
+		return -EINVAL;
+	}
+	*ret = number;
+	return 0;
+}
+
+/* What systemd allows in FileDescriptorName=: printable ASCII; the colon separates. */
+static bool is_name(const char *bytes, size_t n_bytes)
+{
+	if (n_bytes >= LISTEN_NAME_SIZE)
+		return false;
+	for (size_t i = 0; i < n_bytes; i++)
+		if (bytes[i] < ' ' || bytes[i] > '~' || bytes[i] == ':')
+			return false;
+	return true;
+}
+
+static int parse_names(const char *names, struct listen_fds *fds, struct sbx_error *err)
+{
+	size_t n_names = 0;
+
+	/* No fds, no names: the empty string is the list of none, although it splits into one. */
+	if (fds->n_fds == 0 && names[0] == '\0')
+		return 0;
+	for (const char *at = names;; at++) {
+		size_t len = strcspn(at, ":");
+
+		if (!is_name(at, len)) {
+			(void)refuse(err, -EINVAL);
+			sbx_error_why(err,
+				      "name %zu of LISTEN_FDNAMES is longer than %d bytes or "
+				      "not printable",
+				      n_names + 1, LISTEN_NAME_SIZE - 1);
+			return -EINVAL;
+		}
+		if (n_names < fds->n_fds)
+			memcpy(fds->names[n_names], at, len);
+		n_names++;
+		at += len;
+		if (*at == '\0')
+			break;
+	}
+	if (n_names == fds->n_fds)
+		return 0;
+	(void)refuse(err, -EINVAL);
+	sbx_error_why(err, "LISTEN_FDNAMES has %zu names, LISTEN_FDS says %zu", n_names,
+		      fds->n_fds);
+	return -EINVAL;
+}
+
+/* All are looked at before the first is changed. */
+static int claim(size_t n_fds, struct sbx_error *err)
+{
+	int end = LISTEN_FDS_START + (int)n_fds;
+	int r;
+
+	for (int fd = LISTEN_FDS_START; fd < end; fd++) {
+		if (fcntl(fd, F_GETFD) < 0) {
+			(void)refuse(err, -EBADF);
+			sbx_error_why(err, "LISTEN_FDS says %zu, but fd %d is not open", n_fds, fd);
+			return -EBADF;
+		}
+	}
+	for (int fd = LISTEN_FDS_START; fd < end; fd++) {
+		r = fd_set_cloexec(fd);
+		if (r < 0)
+			return refuse(err, r);
+	}
+	return 0;
+}
+
+int listen_fds_check(const char *listen_pid, const char *listen_fds, const char *listen_names,
+		     pid_t self, struct listen_fds *ret, struct sbx_error *err)
+{
+	struct listen_fds found = { .n_fds = 0 };
+	uint64_t pid, n_fds;
+	int r;
+
+	if (!listen_pid || !listen_fds) {
+		*ret = found;
+		return 0;
+	}
+	r = parse_number("LISTEN_PID", listen_pid, 1, INT32_MAX, &pid, err);
+	if (r < 0)
+		return r;
+	if ((pid_t)pid != self) {
+		*ret = found;
+		return 0;
+	}
+
+	r = parse_number("LISTEN_FDS", listen_fds, 0, LISTEN_FDS_MAX, &n_fds, err);
+	if (r < 0)
+		return r;
+	found.n_fds = (size_t)n_fds;
+	r = listen_names ? parse_names(listen_names, &found, err) : 0;
+	if (r < 0)
+		return r;
+	r = claim(found.n_fds, err);
+	if (r < 0)
+		return r;
+	*ret = found;
+	return 0;
+}
+
+int listen_fds_find(const struct listen_fds *fds, const char *name)
+{
+	for (size_t i = 0; i < fds->n_fds; i++)
+		if (strcmp(fds->names[i], name) == 0)
+			return LISTEN_FDS_START + (int)i;
+	return -ENOENT;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Command lines as tables
+ *
+ * A tool is described by one const struct command: its options, its verbs and their options. From
+ * it come parsing,
+ * --help, suggestions, the completions of three shells (base/completion) and the check that the man
+ * page names everything. Parsed values live in structs of the tool; a table row holds the offset of
+ * its value.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct sbx_error;
+struct text;
+
+/* What a value is: how it is checked, where it is stored, how a shell completes it. */
+enum option_kind {
+	OPTION_FLAG,   /* bool: true when given */
+	OPTION_COUNT,  /* int: how many times it was given */
+	OPTION_STRING, /* const char *, into argv */
+	OPTION_PATH,   /* const char *, into argv; shells complete file names */
+	OPTION_CHOICE, /* const char *, one of the row's choices */
+	OPTION_NUMBER, /* uint64_t */
+	OPTION_SIZE,   /* uint64_t bytes */
+	OPTION_TIME,   /* uint64_t microseconds */
+	OPTION_FD,     /* int: the number of an open fd */
+	OPTION_LIST,   /* struct option_list: every value that was given, in order */
+};
+
+struct option_list {
+	const char **items; /* into argv */
+	size_t n_items;
+};
+
+struct option_spec {
+	const char *name; /* long name without dashes; NULL ends the table */
+	char letter;	  /* short name or 0 */
+	enum option_kind kind;
+	size_t offset;		    /* of the value in the struct of values */
+	const char *metavar;	    /* "FILE"; NULL for flags and counts */
+	const char *const *choices; /* OPTION_CHOICE: NULL-terminated */
+	const char *help;	    /* one line, no full stop */
+};
+
+#define OPTION_END                                                                                 \
+	{                                                                                          \
+		.name = NULL                                                                       \
+	}
+
+/* What the words behind a verb or tool are, for shells. */
+enum operand_kind {
+	OPERAND_NONE,
+	OPERAND_PATH,
+	OPERAND_COMMAND, /* a command and its arguments */
+	OPERAND_WORD,
+};
+
+#define OPERANDS_ANY ((unsigned)-1)
+
+/* @context is what the tool gave to the parser; the return value is an exit status or negative
+ * errno with @err. */
+typedef int verb_fn(void *context, int n_operands, char *operands[], struct sbx_error *err);
+
+struct verb_spec {
+	const char *name;     /* NULL ends the table */
+	const char *operands; /* "FILE..." for --help; NULL for none */
+	enum operand_kind operand_kind;
+	unsigned min_operands;
+	unsigned max_operands; /* OPERANDS_ANY */
+	const struct option_spec
+		*options; /* may be NULL; offsets into the same struct as the tool's options */
+	const char *help;
+	verb_fn *run;
+};
+
+struct command {
+	const char *name;
+	const char *summary;  /* one line, no full stop */
+	const char *operands; /* without verbs: "[--] COMMAND [ARGUMENT...]"; NULL for none */
+	enum operand_kind operand_kind;
+	unsigned min_operands;
+	unsigned max_operands;
+	bool stops_at_operand; /* what follows the first operand is not ours, even if it looks like
+				  an option */
+	const struct option_spec *options;
+	const struct verb_spec *verbs; /* NULL: a tool with one job */
+	verb_fn *run;		       /* the one job */
+};
+
+/* One table and the struct that its offsets point into. A group array ends with a NULL table. */
+struct option_group {
+	const struct option_spec *options;
+	void *values;
+};
+
+/*
+ * Stores the options of argv[1...] and moves the operands to the front of @argv (argv[0] becomes
+ * the first one).
+ *
+ * "--" ends the options. With @stops_at_operand so does the first operand; without it options may
+ * stand anywhere. Values: --name=VALUE, --name VALUE, -nVALUE, -n VALUE; letters of flags may share
+ * a dash (-qv).
+ *
+ * Returns the number of operands, or -EINVAL with @err filled (unknown option with "did you mean",
+ * missing or unwanted value, a value of the wrong kind).
+ */
+int options_parse(const struct option_group *groups, bool stops_at_operand, int argc, char *argv[],
+		  struct sbx_error *err);
+/* Frees what OPTION_LIST rows have allocated. */
+void options_release(const struct option_group *groups);
+
+/* The verb of that name, or NULL with "did you mean" in @err. */
+const struct verb_spec *options_find_verb(const struct command *command, const char *name,
+					  struct sbx_error *err);
+/* -EINVAL with @err unless min <= n_operands <= max. */
+int options_check_operands(const struct command *command, const struct verb_spec *verb,
+			   int n_operands, struct sbx_error *err);
+
+/* The text of --help, at most 80 columns wide; @common is the table that all tools share. @verb may
+ * be NULL. */
+void options_add_help(struct text *out, const struct command *command, const struct verb_spec *verb,
+		      const struct option_spec *common);

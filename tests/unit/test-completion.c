@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/completion.h"
+
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "base/options.h"
+#include "base/text.h"
+
+#include "test.h"
+
+static const char *const choices[] = { "auto", "never", NULL };
+
+static const struct option_spec options[] = {
+	{ .name = "policy",
+	  .letter = 'p',
+	  .kind = OPTION_PATH,
+	  .metavar = "FILE",
+	  .help = "read FILE" },
+	{ .name = "color",
+	  .kind = OPTION_CHOICE,
+	  .metavar = "WHEN",
+	  .choices = choices,
+	  .help = "it's [hard]: to quote\\" },
+	OPTION_END,
+};
+
+static const struct option_spec common[] = {
+	{ .name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "say less" },
+	OPTION_END,
+};
+
+static const struct option_spec check_options[] = {
+	{ .name = "strict", .kind = OPTION_FLAG, .help = "warnings are errors" },
+	OPTION_END,
+};
+
+static const struct verb_spec verbs[] = {
+	{ .name = "check",
+	  .operands = "FILE...",
+	  .operand_kind = OPERAND_PATH,
+	  .options = check_options,
+	  .help = "checks: files" },
+	{ .name = "list", .operand_kind = OPERAND_NONE, .help = "lists" },
+	{ .name = NULL },
+};
+
+static const struct command with_verbs = { .name = "sbx-x", .options = options, .verbs = verbs };
+static const struct command with_command = { .name = "sbx-y",
+					     .options = options,
+					     .operands = "COMMAND",
+					     .operand_kind = OPERAND_COMMAND };
+
+static void the_inventory_names_every_option_and_verb(void)
+{
+	_cleanup_text_ struct text out = TEXT_INIT;
+
+	expect_eq(completion_add(&out, "inventory", &with_verbs, common), 0);
+	expect_str(text_string(&out), "option\t-\t--quiet\t-q\n"
+				      "option\t-\t--policy\t-p\n"
+				      "option\t-\t--color\t-\n"
+				      "verb\tcheck\n"
+				      "option\tcheck\t--strict\t-\n"
+				      "verb\tlist\n");
+}
+
+static void every_shell_offers_every_option_verb_and_choice(void)
+{
+	static const char *const shells[] = { "bash", "zsh", "fish" };
+	static const char *const names[] = { "quiet", "policy", "color",  "auto",
+					     "never", "check",	"strict", "list" };
+
+	for (size_t i = 0; i < N_ELEMENTS(shells); i++) {
+		_cleanup_text_ struct text out = TEXT_INIT;
+
+		expect_eq(completion_add(&out, shells[i], &with_verbs, common), 0);
+		for (size_t j = 0; j < N_ELEMENTS(names); j++)
+			expect(strstr(text_string(&out), names[j]) != NULL);
+	}
+}
+
+static void a_help_text_cannot_break_out_of_its_quotes(void)
+{
+	_cleanup_text_ struct text zsh = TEXT_INIT, fish = TEXT_INIT;
+
+	expect_eq(completion_add(&zsh, "zsh", &with_verbs, common), 0);
+	expect(strstr(text_string(&zsh), "[it'\\''s \\[hard\\]\\: to quote\\\\]") != NULL);
+	expect_eq(completion_add(&fish, "fish", &with_verbs, common), 0);
+	expect(strstr(text_string(&fish), "'it\\'s [hard]: to quote\\\\'") != NULL);
+}
+
+static void a_command_is_completed_as_a_command(void)
+{
+	_cleanup_text_ struct text out = TEXT_INIT;
+
+	expect_eq(completion_add(&out, "zsh", &with_command, common), 0);
+	expect(strstr(text_string(&out), "'*::COMMAND:_normal'") != NULL);
+}
+
+static void refuses_an_unknown_shell(void)
+{
+	_cleanup_text_ struct text out = TEXT_INIT;
+
+	expect_eq(completion_add(&out, "tcsh", &with_verbs, common), -EINVAL);
+	expect_eq(out.len, 0);
+}
+
+static const struct test tests[] = {
+	TEST(the_inventory_names_every_option_and_verb),
+	TEST(every_shell_offers_every_option_verb_and_choice),
+	TEST(a_help_text_cannot_break_out_of_its_quotes),
+	TEST(a_command_is_completed_as_a_command),
+	TEST(refuses_an_unknown_shell),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/text.h"
+#include "test.h"
+
+/* A folder with the files of three layers; all gone at the end of the test. */
+struct layers {
+	char folder[32];
+	char system_path[64], user_path[64], sbx[64], project_path[80];
+	struct config_sources sources;
+};
+
+static void layers_deinit(struct layers *layers)
+{
+	(void)unlink(layers->system_path);
+	(void)unlink(layers->user_path);
+	(void)unlink(layers->project_path);
+	(void)unlink(layers->sbx);
+	(void)rmdir(layers->sbx);
+	expect_eq(rmdir(layers->folder), 0);
+}
+
+#define _cleanup_layers_ _cleanup_(layers_deinit)
+
+static void layers_init(struct layers *layers)
+{
+	(void)snprintf(layers->folder, sizeof(layers->folder), "/tmp/sbx-config-XXXXXX");
+	expect(mkdtemp(layers->folder) != NULL);
+	(void)snprintf(layers->system_path, sizeof(layers->system_path), "%s/system.yaml",
+		       layers->folder);
+	(void)snprintf(layers->user_path, sizeof(layers->user_path), "%s/user.yaml",
+		       layers->folder);
+	(void)snprintf(layers->sbx, sizeof(layers->sbx), "%s/.sbx", layers->folder);
+	(void)snprintf(layers->project_path, sizeof(layers->project_path), "%s/config.yaml",
+		       layers->sbx);
+	expect_eq(mkdir(layers->sbx, 0700), 0);
+	layers->sources = (struct config_sources){ .system_path = layers->system_path,
+						   .user_path = layers->user_path,
+						   .project_path = layers->project_path };
+}
+
+static void write_file(const char *path, const char *text)
+{
+	_cleanup_fclose_ FILE *file = fopen(path, "we");
+
+	expect(file && fputs(text, file) >= 0);
+}
+
+static void expect_value(const struct config *config, const char *name, const char *text,
+			 enum config_origin origin, const char *place)
+{
+	struct config_value value = config_get(config, name);
+
+	expect_str(value.text, text);
+	expect_eq(value.origin, origin);
+	expect_str(value.place, place);
+}
+
+static struct config *load(const struct config_sources *sources)
+{
+	struct sbx_error err = { .code = 0 };
+	struct config *config = NULL;
+
+	expect_eq(config_load(sources, &config, &err), 0);
+	expect_str(err.what, "");
+	return config;
+}
+
+static void expect_refused_load(const struct config_sources *sources, int code, const char *what,
+				const char *word)
+{
+	struct sbx_error err = { .code = 0 };
+	struct config *config = NULL;
+
+	expect_eq(config_load(sources, &config, &err), code);
+	expect(!config);
+	expect(strstr(err.what, what) != NULL);
+	expect(strstr(err.why, word) || strstr(err.fix, word));
+	if (!strstr(err.what, what) || !(strstr(err.why, word) || strstr(err.fix, word)))
+		printf("# %s / %s / %s\n", err.what, err.why, err.fix);
+	expect_eq(config_load(sources, &config, NULL), code);
+}
+
+static void takes_the_defaults_without_any_source(void)
+{
+	_cleanup_config_ struct config *config =
+		load(&(struct config_sources){ .system_path = NULL });
+
+	expect_value(config, "color", "auto", CONFIG_FROM_DEFAULT, "built in");
+	expect_value(config, "progress", "auto", CONFIG_FROM_DEFAULT, "built in");
+	expect_value(config, "log_level", "notice", CONFIG_FROM_DEFAULT, "built in");
+}
+
+static void has_defaults_that_are_valid_and_help_without_a_full_stop(void)
+{
+	for (const struct config_key *key = config_keys(); key->name; key++) {
+		expect_eq(config_check(key->name, key->fallback, NULL), 0);
+		expect(key->help[0] && key->help[strlen(key->help) - 1] != '.');
+		expect(config_find_key(key->name) == key);
+	}
+	expect(!config_find_key("colour"));
+}
+
+static void takes_each_key_from_the_strongest_layer(void)
+{
+	_cleanup_layers_ struct layers layers = { .folder = "" };
+	_cleanup_config_ struct config *config = NULL;
+	char *environment[] = { "HOME=/x", "SBX_LOG_LEVEL=debug", NULL };
+	char place[96];
+
+	layers_init(&layers);
+	write_file(layers.system_path, "color: never\nprogress: never\nlog_level: error\n");
+	write_file(layers.user_path, "# mine\nprogress: always\nlog_level: info\n");
+	write_file(layers.project_path, "log_level: warning\n");
+	layers.sources.environment = environment;
+	config = load(&layers.sources);
+	(void)snprintf(place, sizeof(place), "%s:1", layers.system_path);
+	expect_value(config, "color", "never", CONFIG_FROM_SYSTEM, place);
+	(void)snprintf(place, sizeof(place), "%s:2", layers.user_path);
+	expect_value(config, "progress", "always", CONFIG_FROM_USER, place);
+	expect_value(config, "log_level", "debug", CONFIG_FROM_ENVIRONMENT, "SBX_LOG_LEVEL");
+	expect_eq(config_set(config, "log_level", "error", NULL), 0);
+	expect_value(config, "log_level", "error", CONFIG_FROM_ARGUMENT, "--set");
+	config = config_free(config);
+
+	layers.sources.environment = NULL;
+	config = load(&layers.sources);
+	(void)snprintf(place, sizeof(place), "%s:1", layers.project_path);
+	expect_value(config, "log_level", "warning", CONFIG_FROM_PROJECT, place);
+}
+
+static void takes_missing_and_empty_files_for_nothing_said(void)
+{
+	_cleanup_layers_ struct layers layers = { .folder = "" };
+	_cleanup_config_ struct config *config = NULL;
+
+	layers_init(&layers);
+	write_file(layers.user_path, "# nothing yet\n");
+	config = load(&layers.sources);
+	expect_value(config, "color", "auto", CONFIG_FROM_DEFAULT, "built in");
+	config = config_free(config);
+	expect_eq(rmdir(layers.sbx), 0);
+	config = load(&layers.sources);
+	expect_value(config, "color", "auto", CONFIG_FROM_DEFAULT, "built in");
+}
+
+static void reads_a_json_file(void)
+{
+	_cleanup_layers_ struct layers layers = { .folder = "" };
+	_cleanup_config_ struct config *config = NULL;
+
+	layers_init(&layers);
+	write_file(layers.user_path, "{\"color\": \"never\"}");
+	config = load(&layers.sources);
+	expect_str(config_get(config, "color").text, "never");
+}
+
+/* Written into the user's file, which nothing hides. */
+static const struct {
+	const char *text, *what, *word;
+} wrong_files[] = {
+	{ "color: sometimes\n", "user.yaml:1:8: 'color' cannot be 'sometimes'",
+	  "auto, always, never" },
+	{ "# c\ncolor: alwys\n", "user.yaml:2:8: 'color' cannot be 'alwys'",
+	  "did you mean 'always'?" },
+	{ "color: true\n", "user.yaml:1:8: 'color' cannot be 'true'", "one of" },
+	{ "color: yes\n", "user.yaml:1:8: a plain 'yes'", "quotes" },
+	{ "color: ''\n", "user.yaml:1:8: 'color' cannot be ''", "one of" },
+	{ "color:\n", "user.yaml:1:7: 'color' must be a string", "color: auto" },
+	{ "color: [auto]\n", "user.yaml:1:8: 'color' must be a string", "color: auto" },
+	{ "colour: auto\n", "user.yaml:1:1: unknown key 'colour'", "did you mean 'color'?" },
+	{ "x:\n  y: z\n", "user.yaml:1:1: unknown key 'x'", "color, progress, log_level" },
+	{ "color: auto\ncolor: auto\n", "user.yaml:2:1: the key 'color' stands twice", "keep one" },
+	{ "- color\n", "user.yaml:1:1: the top level must be a map", "list" },
+	{ "color: \"auto", "user.yaml:1:8: a quote", "close" },
+	{ "policy: p.yaml\n", "user.yaml:1:1: 'policy'", "belongs in the policy file" },
+	{ "session_mode: explore\n", "user.yaml:1:1: 'session_mode'",
+	  "belongs in the policy file" },
+	{ "Session-Mode: explore\n", "user.yaml:1:1: 'Session-Mode'",
+	  "belongs in the policy file" },
+	{ "color: auto\nlimits: {pids: 5}\n", "user.yaml:2:1: 'limits'", "belongs in the policy" },
+	{ "limits.memory: 1GiB\n", "user.yaml:1:1: 'limits.memory'", "belongs in the policy file" },
+	{ "no_sandbox: true\n", "user.yaml:1:1: 'no_sandbox'", "belongs in the policy file" },
+};
+
+static void refuses_a_wrong_file_with_its_place(void)
+{
+	_cleanup_layers_ struct layers layers = { .folder = "" };
+
+	layers_init(&layers);
+	for (size_t i = 0; i < N_ELEMENTS(wrong_files); i++) {
+		write_file(layers.user_path, wrong_files[i].text);
+		expect_refused_load(&layers.sources, -EINVAL, wrong_files[i].what,
+				    wrong_files[i].word);
+	}
+}
+
+static void refuses_a_wrong_value_that_another_layer_hides(void)
+{
+	_cleanup_layers_ struct layers layers = { .folder = "" };
+	char *environment[] = { "SBX_COLOR=never", NULL };
+
+	layers_init(&layers);
+	write_file(layers.system_path, "color: purple\n");
+	write_file(layers.user_path, "color: auto\n");
+	layers.sources.environment = environment;
+	expect_refused_load(&layers.sources, -EINVAL, "system.yaml:1:8: 'color'", "one of");
+}
+
+static void refuses_security_in_every_layer(void)
+{
+	static const char *const names[] = { "policy", "session_mode", "isolation", "limits",
+					     "tier",   "net",	       "env",	    "mounts",
+					     "allow",  "deny",	       "no_sandbox" };
+	_cleanup_layers_ struct layers layers = { .folder = "" };
+	const char *const paths[] = { layers.system_path, layers.user_path, layers.project_path };
+
+	layers_init(&layers);
+	for (size_t p = 0; p < N_ELEMENTS(paths); p++) {
+		for (size_t i = 0; i < N_ELEMENTS(names); i++) {
+			char line[64];
+
+			(void)snprintf(line, sizeof(line), "%s: x\n", names[i]);
+			write_file(paths[p], line);
+			expect_refused_load(&layers.sources, -EINVAL, "cannot be configured",
+					    "belongs in the policy file");
+			expect_eq(config_check(names[i], "x", NULL), -EINVAL);
+		}
+		(void)unlink(paths[p]);
+	}
+}
+
+static void expect_environment(const char *entry, const char *what, const char *word)
+{
+	char *environment[] = { (char *)entry, NULL };
+	struct config_sources sources = { .environment = environment };
+
+	expect_refused_load(&sources, -EINVAL, what, word);
+}
+
+static void refuses_wrong_and_security_variables_by_their_name(void)
+{
+	expect_environment("SBX_COLOR=alway", "SBX_COLOR: 'color' cannot be 'alway'",
+			   "did you mean 'always'?");
+	expect_environment("SBX_POLICY=/tmp/p", "SBX_POLICY: 'policy' cannot be configured",
+			   "belongs in the policy file");
+	expect_environment("SBX_NO_SANDBOX=1", "SBX_NO_SANDBOX: ", "belongs in the policy file");
+	expect_environment("SBX_SESSION_MODE=x", "SBX_SESSION_MODE: ", "belongs in the policy");
+}
+
+static void ignores_variables_of_others_and_empty_ones(void)
+{
+	char *environment[] = {
+		"SBX_DEBUG=1",
+		"SBX_COLOUR=never",
+		"SBX_COLOR=",
+		"SBX_POLICY=",
+		"COLOR=never",
+		"SBX_color=never",
+		"SBX_",
+		"SBX_COLOR",
+		"=",
+		"",
+		"SBX_=x",
+		"SBX_A_NAME_THAT_IS_LONGER_THAN_ANY_KEY_THAT_WILL_EVER_BE_IN_THE_TABLE=1",
+		NULL
+	};
+	_cleanup_config_ struct config *config =
+		load(&(struct config_sources){ .environment = environment });
+
+	expect_value(config, "color", "auto", CONFIG_FROM_DEFAULT, "built in");
+}
+
+static void takes_the_first_of_two_equal_variables(void)
+{
+	char *environment[] = { "SBX_COLOR=", "SBX_COLOR=never", "SBX_COLOR=always", NULL };
+	_cleanup_config_ struct config *config =
+		load(&(struct config_sources){ .environment = environment });
+
+	expect_str(config_get(config, "color").text, "never");
+}
+
+static void refuses_links_in_the_place_of_the_project_file(void)
+{
+	_cleanup_layers_ struct layers layers = { .folder = "" };
+
+	layers_init(&layers);
+	write_file(layers.system_path, "color: never\n");
+	expect_eq(symlink("../system.yaml", layers.project_path), 0);
+	expect_refused_load(&layers.sources, -ELOOP, "cannot open", "symbolic link");
+	(void)unlink(layers.project_path);
+	expect_eq(rmdir(layers.sbx), 0);
+	expect_eq(symlink(".", layers.sbx), 0);
+	expect_refused_load(&layers.sources, -ELOOP, "cannot open", "symbolic link");
+}
+
+static void follows_a_link_in_the_place_of_the_users_own_file(void)
+{
+	_cleanup_layers_ struct layers layers = { .folder = "" };
+	_cleanup_config_ struct config *config = NULL;
+
+	layers_init(&layers);
+	write_file(layers.system_path, "color: never\n");
+	expect_eq(symlink("system.yaml", layers.user_path), 0);
+	layers.sources.system_path = NULL;
+	config = load(&layers.sources);
+	expect_eq(config_get(config, "color").origin, CONFIG_FROM_USER);
+}
+
+static void does_not_wait_for_a_pipe_in_the_place_of_a_file(void)
+{
+	_cleanup_layers_ struct layers layers = { .folder = "" };
+	_cleanup_config_ struct config *config = NULL;
+
+	layers_init(&layers);
+	expect_eq(mkfifo(layers.project_path, 0600), 0);
+	config = load(&layers.sources);
+	expect_str(config_get(config, "color").text, "auto");
+}
+
+static void refuses_a_folder_in_the_place_of_a_file(void)
+{
+	struct config_sources sources = { .user_path = "/tmp" };
+	struct config *config = NULL;
+
+	expect_eq(config_load(&sources, &config, NULL), -EISDIR);
+}
+
+static void refuses_a_wrong_argument_and_keeps_the_old_value(void)
+{
+	_cleanup_config_ struct config *config =
+		load(&(struct config_sources){ .system_path = NULL });
+	struct sbx_error err = { .code = 0 };
+
+	expect_eq(config_set(config, "color", "blue", &err), -EINVAL);
+	expect_str(err.what, "'color' cannot be 'blue'");
+	expect_eq(config_set(config, "log-level", "info", &err), -EINVAL);
+	expect_str(err.fix, "did you mean 'log_level'?");
+	expect_eq(config_set(config, "policy", "p", &err), -EINVAL);
+	expect(strstr(err.fix, "belongs in the policy file") != NULL);
+	expect_value(config, "color", "auto", CONFIG_FROM_DEFAULT, "built in");
+}
+
+static const char *const some_choices[] = { "one", "two", NULL };
+
+static const struct {
+	enum config_type type;
+	const char *value;
+	bool is_right;
+	const char *word; /* of the refusal */
+} values[] = {
+	{ CONFIG_TEXT, "any text, \xc3\xa9 too", true, NULL },
+	{ CONFIG_TEXT, "", true, NULL },
+	{ CONFIG_TEXT, "two\nlines", false, "one line" },
+	{ CONFIG_TEXT, "\x1b[31m", false, "control" },
+	{ CONFIG_TEXT, "\xff", false, "UTF-8" },
+	{ CONFIG_BOOL, "true", true, NULL },
+	{ CONFIG_BOOL, "false", true, NULL },
+	{ CONFIG_BOOL, "yes", false, "true or false" },
+	{ CONFIG_BOOL, "1", false, "true or false" },
+	{ CONFIG_CHOICE, "two", true, NULL },
+	{ CONFIG_CHOICE, "tow", false, "did you mean 'two'?" },
+	{ CONFIG_CHOICE, "Two", false, "did you mean 'two'?" },
+	{ CONFIG_COUNT, "12", true, NULL },
+	{ CONFIG_COUNT, "-1", false, "whole number" },
+	{ CONFIG_SIZE, "10MiB", true, NULL },
+	{ CONFIG_SIZE, "4096", true, NULL },
+	{ CONFIG_SIZE, "10mib", false, "MiB" },
+	{ CONFIG_TIME, "5m", true, NULL },
+	{ CONFIG_TIME, "5", false, "unit" },
+};
+
+static void judges_a_value_by_the_type_of_its_key(void)
+{
+	for (size_t i = 0; i < N_ELEMENTS(values); i++) {
+		struct config_key key = { "k", values[i].type, some_choices, "", "" };
+		struct sbx_error err = { .code = 0 };
+		int r = config_check_value(&key, values[i].value, &err);
+
+		expect_eq(r >= 0, values[i].is_right);
+		if (values[i].is_right)
+			continue;
+		expect(strncmp(err.what, "'k' cannot be '", 15) == 0);
+		expect(strstr(err.why, values[i].word) || strstr(err.fix, values[i].word));
+		expect(config_check_value(&key, values[i].value, NULL) < 0);
+	}
+}
+
+/* Each edit sets the key to the value; NULL: refused. */
+static const struct {
+	const char *before, *key, *value, *after;
+} edits[] = {
+	{ "", "color", "never", "color: never\n" },
+	{ "# mine\n", "color", "never", "# mine\ncolor: never\n" },
+	{ "# mine\n\ncolor: auto # quiet\n# end\n", "color", "never",
+	  "# mine\n\ncolor: never # quiet\n# end\n" },
+	{ "color:   auto\nlog_level: info\n", "color", "always",
+	  "color:   always\nlog_level: info\n" },
+	{ "color: auto", "log_level", "debug", "color: auto\nlog_level: debug\n" },
+	{ "\"color\": 'auto' # c\n", "color", "never", "\"color\": never # c\n" },
+	{ "color: \"\\u0061uto\"\n", "color", "never", "color: never\n" },
+	{ "color: au''to\n", "color", "never", "color: never\n" },
+	{ "color:\nprogress: auto\n", "color", "never", "color: never\nprogress: auto\n" },
+	{ "color: # c\n", "color", "never", "color: never # c\n" },
+	{ "color: null\n", "color", "never", "color: never\n" },
+	{ "color: purple\n", "color", "never", "color: never\n" },
+	{ "color: never\n", "color", "never", "color: never\n" },
+	{ "color: auto\r\n# c\r\n", "color", "never", "color: never\r\n# c\r\n" },
+	{ "color: auto\r\n", "progress", "never", "color: auto\r\nprogress: never\r\n" },
+	{ "  color: auto\n", "progress", "never", "  color: auto\n  progress: never\n" },
+	{ "---\ncolor: auto\n", "progress", "never", "---\ncolor: auto\nprogress: never\n" },
+	{ "---\n", "progress", "never", "---\nprogress: never\n" },
+	{ "x: {color: auto}\n", "color", "never", "x: {color: auto}\ncolor: never\n" },
+	{ "# color: auto\nx: color\n", "color", "never",
+	  "# color: auto\nx: color\ncolor: never\n" },
+	{ "x: |\n  color: auto\n", "color", "never", "x: |\n  color: auto\ncolor: never\n" },
+	{ "{}", "color", "never", "{\"color\": \"never\"}" },
+	{ "{\"color\": \"auto\"}", "color", "never", "{\"color\": \"never\"}" },
+	{ "{\"color\": \"auto\"}", "progress", "never",
+	  "{\"progress\": \"never\", \"color\": \"auto\"}" },
+	{ "{\n  \"color\": null\n}\n", "color", "never", "{\n  \"color\": \"never\"\n}\n" },
+	{ "{\n  \"color\": \"auto\"\n}\n", "progress", "never",
+	  "{\n  \"progress\": \"never\",\n  \"color\": \"auto\"\n}\n" },
+	{ "--- {color: auto} # c\n", "color", "never", "--- {color: \"never\"} # c\n" },
+	{ "--- {color: auto} # c\n", "progress", "never",
+	  "--- {\"progress\": \"never\", color: auto} # c\n" },
+	{ "color: |\n  auto\n", "color", "never", NULL },
+	{ "color: au\n  to\n", "color", "never", NULL },
+	{ "color: [auto]\n", "color", "never", NULL },
+	{ "color: {a: b}\n", "color", "never", NULL },
+	{ "color: auto\n...\n", "progress", "never", NULL },
+	{ "null\n", "color", "never", NULL },
+	{ "- color\n", "color", "never", NULL },
+	{ "color\n", "color", "never", NULL },
+	{ "color: auto\ncolor: auto\n", "color", "never", NULL },
+	{ "color: \"auto\n", "color", "never", NULL },
+	{ "", "color", "purple", NULL },
+	{ "", "colour", "never", NULL },
+	{ "", "policy", "p.yaml", NULL },
+};
+
+static void edits_one_value_and_leaves_the_rest(void)
+{
+	for (size_t i = 0; i < N_ELEMENTS(edits); i++) {
+		_cleanup_text_ struct text out = TEXT_INIT;
+		struct sbx_error err = { .code = 0 };
+		int r = config_edit("c.yaml", edits[i].before, strlen(edits[i].before),
+				    edits[i].key, edits[i].value, &out, &err);
+
+		if ((r < 0) != !edits[i].after)
+			printf("# '%s': %s\n", edits[i].before, err.what);
+		expect_eq(r < 0, !edits[i].after);
+		expect_str(text_string(&out), edits[i].after ? edits[i].after : "");
+		expect(edits[i].after || (err.what[0] && err.why[0] && err.fix[0]));
+	}
+}
+
+static void says_what_to_write_by_hand_where_it_cannot_edit(void)
+{
+	_cleanup_text_ struct text out = TEXT_INIT;
+	struct sbx_error err = { .code = 0 };
+
+	expect_eq(config_edit("c.yaml", "color: |\n  x\n", 13, "color", "never", &out, &err),
+		  -ENOTSUP);
+	expect_str(err.what, "c.yaml: cannot change 'color'");
+	expect_str(err.fix, "write it by hand: color: never");
+	expect_eq(config_edit("c.yaml", "a: [\n", 5, "color", "never", &out, &err), -EINVAL);
+	expect(strncmp(err.what, "c.yaml:1:4: ", 12) == 0);
+}
+
+static void expect_user_path(const char *xdg, const char *home, const char *want)
+{
+	char *environment[] = { (char *)xdg, (char *)home, NULL };
+	struct config_places places = { NULL, NULL, NULL };
+
+	expect_eq(config_places_find(environment, NULL, &places), 0);
+	expect_str(places.system_path, "/etc/sbx/config.yaml");
+	if (want)
+		expect_str(places.user_path, want);
+	else
+		expect(!places.user_path);
+	expect(!places.project_path);
+	config_places_deinit(&places);
+	expect(!places.system_path);
+}
+
+static void finds_the_users_file_as_xdg_says(void)
+{
+	expect_user_path("XDG_CONFIG_HOME=/c", "HOME=/h", "/c/sbx/config.yaml");
+	expect_user_path("XDG_CONFIG_HOME=/c/", "HOME=/h", "/c/sbx/config.yaml");
+	expect_user_path("XDG_CONFIG_HOME=", "HOME=/h", "/h/.config/sbx/config.yaml");
+	expect_user_path("XDG_CONFIG_HOME=relative", "HOME=/h", "/h/.config/sbx/config.yaml");
+	expect_user_path("HOME=/h", NULL, "/h/.config/sbx/config.yaml");
+	expect_user_path("HOME=", NULL, NULL);
+	expect_user_path("HOME=here", NULL, NULL);
+	expect_user_path("HOMER=/h", "XDG_CONFIG_HOMES=/c", NULL);
+}
+
+static void finds_the_projects_file_in_its_folder(void)
+{
+	struct config_places places = { NULL, NULL, NULL };
+
+	expect_eq(config_places_find(NULL, "work", &places), 0);
+	expect_str(places.project_path, "work/.sbx/config.yaml");
+	config_places_deinit(&places);
+	expect_eq(config_places_find(NULL, "/", &places), 0);
+	expect_str(places.project_path, "/.sbx/config.yaml");
+	config_places_deinit(&places);
+}
+
+static void names_every_origin(void)
+{
+	expect_str(config_origin_name(CONFIG_FROM_DEFAULT), "default");
+	expect_str(config_origin_name(CONFIG_FROM_SYSTEM), "system");
+	expect_str(config_origin_name(CONFIG_FROM_USER), "user");
+	expect_str(config_origin_name(CONFIG_FROM_PROJECT), "project");
+	expect_str(config_origin_name(CONFIG_FROM_ENVIRONMENT), "environment");
+	expect_str(config_origin_name(CONFIG_FROM_ARGUMENT), "argument");
+	expect(!config_free(NULL));
+}
+
+static const struct test tests[] = {
+	TEST(takes_the_defaults_without_any_source),
+	TEST(has_defaults_that_are_valid_and_help_without_a_full_stop),
+	TEST(takes_each_key_from_the_strongest_layer),
+	TEST(takes_missing_and_empty_files_for_nothing_said),
+	TEST(reads_a_json_file),
+	TEST(refuses_a_wrong_file_with_its_place),
+	TEST(refuses_a_wrong_value_that_another_layer_hides),
+	TEST(refuses_security_in_every_layer),
+	TEST(refuses_wrong_and_security_variables_by_their_name),
+	TEST(ignores_variables_of_others_and_empty_ones),
+	TEST(takes_the_first_of_two_equal_variables),
+	TEST(refuses_links_in_the_place_of_the_project_file),
+	TEST(follows_a_link_in_the_place_of_the_users_own_file),
+	TEST(does_not_wait_for_a_pipe_in_the_place_of_a_file),
+	TEST(refuses_a_folder_in_the_place_of_a_file),
+	TEST(refuses_a_wrong_argument_and_keeps_the_old_value),
+	TEST(judges_a_value_by_the_type_of_its_key),
+	TEST(edits_one_value_and_leaves_the_rest),
+	TEST(says_what_to_write_by_hand_where_it_cannot_edit),
+	TEST(finds_the_users_file_as_xdg_says),
+	TEST(finds_the_projects_file_in_its_folder),
+	TEST(names_every_origin),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}
