@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * How a daemon gets the socket that it listens on
+ *
+ * A socket file outlives its process, and a new process can neither bind over it nor see whether
+ * its owner is alive, except by connecting. Between that question and bind() another instance can
+ * ask the same, or can have bound and not listen yet, which looks dead too. So question, removal,
+ * bind and listen happen under a lock file beside the socket, which no other user can open.
+ */
+
+#include "service/listen.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/text.h"
+
+#define MODE_BITS 0777
+
+static bool is_same_file(const struct listen_socket *own)
+{
+	struct stat st;
+
+	return lstat(own->path, &st) == 0 && st.st_dev == own->device && st.st_ino == own->inode;
+}
+
+void listen_socket_deinit(struct listen_socket *own)
+{
+	/* Unlinked while it still answers: another instance leaves a live socket alone, so nobody
+	 * can have put its own in this place between the look and the removal. */
+	if (own->path && is_same_file(own))
+		(void)unlink(own->path);
+	free_ptr(&own->path);
+	close_fd(&own->fd);
+	*own = (struct listen_socket)LISTEN_SOCKET_INIT;
+}
+
+int listen_adopt(int fd, const char *name, struct listen_socket *ret, struct sbx_error *err)
+{
+	int flags;
+
+	if (sd_is_socket_unix(fd, SOCK_SEQPACKET, 1, NULL, 0) <= 0) {
+		(void)sbx_error_what(err, -ENOTSOCK, "cannot listen on fd %d, handed over as '%s'",
+				     fd, name);
+		sbx_error_why(err, "it is not a listening unix socket of type SOCK_SEQPACKET");
+		sbx_error_fix(err, "write 'ListenSequentialPacket=/path' in the .socket unit");
+		return -ENOTSOCK;
+	}
+	flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return sbx_error_what(err, -errno, "cannot make fd %d non-blocking", fd);
+	*ret = (struct listen_socket){ .fd = fd };
+	return 0;
+}
+
+static int fail(int code, const char *path, struct sbx_error *err)
+{
+	return sbx_error_what(err, code, "cannot listen on '%s'", path);
+}
+
+static int fail_because(int code, const char *path, const char *why, const char *fix,
+			struct sbx_error *err)
+{
+	(void)fail(code, path, err);
+	sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "%s", fix);
+	return code;
+}
+
+static int parse_path(const char *path, struct sockaddr_un *ret, struct sbx_error *err)
+{
+	size_t len = strlen(path);
+
+	if (path[0] != '/')
+		return fail_because(-EINVAL, path, "the path is not absolute", "begin it with '/'",
+				    err);
+	if (len >= sizeof(ret->sun_path))
+		return fail_because(-ENAMETOOLONG, path,
+				    "the kernel takes at most 107 bytes for a socket's path",
+				    "choose a shorter path", err);
+	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	memcpy(ret->sun_path, path, len);
+	return 0;
+}
+
+/* Where others may create files, one of them could hold a lock file of its own for ever. */
+static int open_lock(const char *lock_path)
+{
+	_cleanup_close_ int fd =
+		open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
+		return -EPERM;
+	return take_fd(&fd);
+}
+
+/* Whoever had the lock before removes the file: what we waited for is then the lock of nothing, and
+ * the next one is opened. Returns an fd for unlock(). */
+static int lock(const char *lock_path)
+{
+	for (;;) {
+		_cleanup_close_ int fd = open_lock(lock_path);
+		struct stat st;
+
+		if (fd < 0)
+			return fd;
+		if (flock(fd, LOCK_EX) < 0 || fstat(fd, &st) < 0)
+			return -errno;
+		if (st.st_nlink > 0)
+			return take_fd(&fd);
+	}
+}
+
+static void unlock(int fd, const char *lock_path)
+{
+	(void)unlink(lock_path);
+	(void)close(fd);
+}
+
+/* 0 where @path is free now. */
+static int remove_stale(const char *path, const struct sockaddr_un *address, struct sbx_error *err)
+{
+	_cleanup_close_ int probe = -EBADF;
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : fail(-errno, path, err);
+	if (!S_ISSOCK(st.st_mode))
+		return fail_because(-EEXIST, path, "something is there that is not a socket",
+				    "remove it, or choose another path", err);
+
+	probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (probe < 0)
+		return fail(-errno, path, err);
+	/* Only this answer says that nobody is there: a full queue (EAGAIN), another type of socket
+	 * (EPROTOTYPE) and a refused permission all come from a live one. */
+	if (connect(probe, (const struct sockaddr *)address, sizeof(*address)) == 0 ||
+	    errno != ECONNREFUSED)
+		return fail_because(-EADDRINUSE, path, "another process listens there",
+				    "stop it, or choose another path", err);
+	if (unlink(path) < 0 && errno != ENOENT)
+		return fail(-errno, path, err);
+	return 0;
+}
+
+/* bind() gives the file the socket's own mode without the bits of the umask: never more than @mode,
+ * not even for a moment. What the umask took is added behind it. */
+static int bind_with_mode(const char *path, const struct sockaddr_un *address, mode_t mode,
+			  struct listen_socket *own, struct sbx_error *err)
+{
+	struct stat st;
+
+	if (fchmod(own->fd, mode) < 0 ||
+	    bind(own->fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
+		return fail(-errno, path, err);
+	own->path = strdup(path);
+	if (!own->path || lstat(path, &st) < 0) {
+		(void)unlink(path);
+		return fail(own->path ? -errno : -ENOMEM, path, err);
+	}
+	own->device = st.st_dev;
+	own->inode = st.st_ino;
+	if ((mode & ~st.st_mode) != 0 && fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) < 0)
+		return fail(-errno, path, err);
+	if (listen(own->fd, SOMAXCONN) < 0)
+		return fail(-errno, path, err);
+	return 0;
+}
+
+static int open_locked(const char *path, const struct sockaddr_un *address, mode_t mode,
+		       struct listen_socket *ret, struct sbx_error *err)
+{
+	_cleanup_listen_socket_ struct listen_socket own = LISTEN_SOCKET_INIT;
+	int r = remove_stale(path, address, err);
+
+	if (r < 0)
+		return r;
+	own.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (own.fd < 0)
+		return fail(-errno, path, err);
+	r = bind_with_mode(path, address, mode & MODE_BITS, &own, err);
+	if (r < 0)
+		return r;
+	*ret = own;
+	own = (struct listen_socket)LISTEN_SOCKET_INIT;
+	return 0;
+}
+
+int listen_open(const char *path, mode_t mode, struct listen_socket *ret, struct sbx_error *err)
+{
+	_cleanup_text_ struct text lock_path = TEXT_INIT;
+	struct sockaddr_un address;
+	int lock_fd, r;
+
+	r = parse_path(path, &address, err);
+	if (r < 0)
+		return r;
+	text_addf(&lock_path, "%s.lock", path);
+	r = text_status(&lock_path);
+	if (r < 0)
+		return fail(r, path, err);
+
+	lock_fd = lock(text_string(&lock_path));
+	if (lock_fd == -ENOENT)
+		return fail_because(lock_fd, path, "its folder does not exist",
+				    "create the folder, or start it by its unit", err);
+	if (lock_fd < 0)
+		return fail(lock_fd, path, err);
+	r = open_locked(path, &address, mode, ret, err);
+	unlock(lock_fd, text_string(&lock_path));
+	return r;
+}

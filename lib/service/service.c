@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A daemon's loop
+ *
+ * sd-event does the work; this decides what the loop listens to. Listeners are the only sources
+ * that a stranger can wake at will, so they are what gets switched off: while as many clients are
+ * connected as were allowed, and for a moment when fds run short. Whoever wants in then waits in
+ * the kernel's queue and costs nothing. The last few fds are never given to a client, because
+ * feeding the watchdog and answering the clients that are there need some.
+ */
+
+#include "service/service.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <systemd/sd-daemon.h>
+#include <systemd/sd-event.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/log.h"
+#include "base/notify.h"
+#include "base/text.h"
+#include "service/listen.h"
+
+#define N_FDS_SPARE 8
+#define RETRY_USEC 200000
+
+struct listener {
+	struct service *service;
+	struct listener *next;
+	char *name;
+	struct listen_socket socket;
+	sd_event_source *source;
+};
+
+struct service {
+	const struct log *log;
+	struct service_handlers handlers;
+	void *userdata;
+	sd_event *event;
+	sd_event_source *retry; /* switches the listeners on again */
+	struct listener *listeners;
+	struct listen_fds handed_over;
+	size_t n_clients;
+	size_t n_clients_max;
+	bool is_short; /* of fds; said once, until a client gets in again */
+	bool is_paused;
+};
+
+static void listener_free(struct listener *listener)
+{
+	if (!listener)
+		return;
+	(void)sd_event_source_disable_unref(listener->source);
+	listen_socket_deinit(&listener->socket);
+	free(listener->name);
+	free(listener);
+}
+
+static void listener_free_ptr(struct listener **listener)
+{
+	listener_free(*listener);
+}
+
+struct service *service_free(struct service *service)
+{
+	if (!service)
+		return NULL;
+	for (struct listener *listener = service->listeners, *next; listener; listener = next) {
+		next = listener->next;
+		listener_free(listener);
+	}
+	(void)sd_event_source_disable_unref(service->retry);
+	(void)sd_event_unref(service->event);
+	free(service);
+	return NULL;
+}
+
+void service_free_ptr(struct service **service)
+{
+	*service = service_free(*service);
+}
+
+struct sd_event *service_event(const struct service *service)
+{
+	return service->event;
+}
+
+const struct log *service_log(const struct service *service)
+{
+	return service->log;
+}
+
+static void switch_listeners(struct service *service)
+{
+	bool on = !service->is_paused && service->n_clients < service->n_clients_max;
+
+	for (struct listener *listener = service->listeners; listener; listener = listener->next)
+		(void)sd_event_source_set_enabled(listener->source,
+						  on ? SD_EVENT_ON : SD_EVENT_OFF);
+}
+
+void service_limit_clients(struct service *service, size_t n_max)
+{
+	service->n_clients_max = n_max;
+	switch_listeners(service);
+}
+
+void service_client_gone(struct service *service)
+{
+	if (service->n_clients > 0)
+		service->n_clients--;
+	/* Its fd is free, or will be soon: no need to wait for the timer. */
+	service->is_paused = false;
+	switch_listeners(service);
+}
+
+static int on_retry(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct service *service = userdata;
+
+	service->is_paused = false;
+	switch_listeners(service);
+	return 0;
+}
+
+/* The connection stays in the queue, so the listener stays readable: without a pause the loop would
+ * spin. */
+static void pause_listeners(struct service *service, int code)
+{
+	if (!service->is_short)
+		log_write(service->log, LOG_LEVEL_WARNING, NULL, "clients have to wait: %s",
+			  strerror(-code));
+	service->is_short = true;
+	service->is_paused = true;
+	(void)sd_event_source_set_time_relative(service->retry, RETRY_USEC);
+	(void)sd_event_source_set_enabled(service->retry, SD_EVENT_ONESHOT);
+	switch_listeners(service);
+}
+
+/* The kernel gives the lowest free number: how near it is to the limit says how many are left. */
+static int check_room(int fd)
+{
+	struct rlimit limit;
+	_cleanup_close_ int lowest = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	if (lowest < 0 || getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return -errno;
+	return (rlim_t)lowest + N_FDS_SPARE < limit.rlim_cur ? 0 : -EMFILE;
+}
+
+/* Such a connection has gone from the queue, or will come again by itself. */
+static bool is_passing(int code)
+{
+	return code == -EAGAIN || code == -EINTR || code == -ECONNABORTED || code == -EPERM;
+}
+
+static void greet(struct listener *listener, int fd)
+{
+	struct service *service = listener->service;
+	_cleanup_close_ int client = fd;
+	_cleanup_peer_ struct peer peer = PEER_INIT;
+	int r = peer_identify(client, &peer);
+
+	if (r < 0 || !service->handlers.accept) {
+		log_write(service->log, LOG_LEVEL_WARNING, NULL, "refused a client of '%s': %s",
+			  listener->name, r < 0 ? strerror(-r) : "nobody serves it");
+		return;
+	}
+	/* Counted before: the handler may already say that the client is gone. */
+	service->n_clients++;
+	r = service->handlers.accept(service, listener->name, take_fd(&client), &peer,
+				     service->userdata);
+	if (r >= 0)
+		return;
+	log_write(service->log, LOG_LEVEL_WARNING, NULL, "cannot serve a client of '%s': %s",
+		  listener->name, strerror(-r));
+	service_client_gone(service);
+}
+
+static int on_connection(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	struct listener *listener = userdata;
+	struct service *service = listener->service;
+	int client = check_room(fd);
+
+	if (client >= 0) {
+		client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		client = client < 0 ? -errno : client;
+	}
+	if (client >= 0) {
+		service->is_short = false;
+		greet(listener, client);
+		switch_listeners(service);
+	} else if (!is_passing(client)) {
+		pause_listeners(service, client);
+	}
+	return 0;
+}
+
+static int on_stop_signal(sd_event_source *source, const struct signalfd_siginfo *info,
+			  void *userdata)
+{
+	service_stop(userdata, 0);
+	return 0;
+}
+
+/* The manager compares the time with its own clock, to know that this answers its own request. */
+static int on_reload_signal(sd_event_source *source, const struct signalfd_siginfo *info,
+			    void *userdata)
+{
+	struct service *service = userdata;
+	struct timespec now;
+	int r = 0;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	(void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
+			 (unsigned long long)now.tv_sec * 1000000 +
+				 (unsigned long long)now.tv_nsec / 1000);
+	if (service->handlers.reload)
+		r = service->handlers.reload(service, service->userdata);
+	if (r < 0)
+		log_write(service->log, LOG_LEVEL_ERROR, NULL,
+			  "cannot reload: %s; what was loaded stays in force", strerror(-r));
+	(void)sd_notify(0, "READY=1");
+	return 0;
+}
+
+static const struct {
+	int signal;
+	sd_event_signal_handler_t handler;
+} signals[] = {
+	{ SIGTERM, on_stop_signal },
+	{ SIGINT, on_stop_signal },
+	{ SIGHUP, on_reload_signal },
+};
+
+static int add_sources(struct service *service)
+{
+	sigset_t mask;
+	int r;
+
+	(void)sigemptyset(&mask);
+	for (size_t i = 0; i < N_ELEMENTS(signals); i++)
+		(void)sigaddset(&mask, signals[i].signal);
+	r = pthread_sigmask(SIG_BLOCK, &mask, NULL);
+	if (r != 0)
+		return -r;
+
+	r = sd_event_new(&service->event);
+	for (size_t i = 0; r >= 0 && i < N_ELEMENTS(signals); i++)
+		r = sd_event_add_signal(service->event, NULL, signals[i].signal, signals[i].handler,
+					service);
+	if (r < 0)
+		return r;
+	r = sd_event_add_time(service->event, &service->retry, CLOCK_MONOTONIC, 0, 0, on_retry,
+			      service);
+	return r < 0 ? r : sd_event_source_set_enabled(service->retry, SD_EVENT_OFF);
+}
+
+int service_new(const struct log *log, const struct service_handlers *handlers, void *userdata,
+		struct service **ret, struct sbx_error *err)
+{
+	_cleanup_service_ struct service *service = calloc(1, sizeof(*service));
+	int r;
+
+	if (!service)
+		return sbx_error_what(err, -ENOMEM, "cannot start the service");
+	service->log = log;
+	service->handlers = *handlers;
+	service->userdata = userdata;
+	service->n_clients_max = SIZE_MAX;
+	r = listen_fds_check(getenv("LISTEN_PID"), getenv("LISTEN_FDS"), getenv("LISTEN_FDNAMES"),
+			     getpid(), &service->handed_over, err);
+	if (r < 0)
+		return r;
+	r = add_sources(service);
+	if (r < 0)
+		return sbx_error_what(err, r, "cannot prepare the event loop");
+	*ret = take_ptr(service);
+	return 0;
+}
+
+static bool is_taken(const struct service *service, int fd)
+{
+	for (const struct listener *l = service->listeners; l; l = l->next)
+		if (l->socket.fd == fd)
+			return true;
+	return false;
+}
+
+/*
+ * The fd that the manager means by @name, or -ENOENT. Several lines of one .socket unit share its
+ * name: each call takes the next.
+ */
+static int find_handed_over(const struct service *service, const char *name)
+{
+	const struct listen_fds *fds = &service->handed_over;
+	bool is_only = fds->n_fds == 1 && fds->names[0][0] == '\0';
+
+	for (size_t i = 0; i < fds->n_fds; i++) {
+		int fd = LISTEN_FDS_START + (int)i;
+
+		if ((is_only || strcmp(fds->names[i], name) == 0) && !is_taken(service, fd))
+			return fd;
+	}
+	return -ENOENT;
+}
+
+static int open_socket(const struct service *service, const char *name, const char *path,
+		       mode_t mode, struct listen_socket *ret, struct sbx_error *err)
+{
+	int fd = find_handed_over(service, name);
+
+	if (fd >= 0)
+		return listen_adopt(fd, name, ret, err);
+	if (path)
+		return listen_open(path, mode, ret, err);
+	(void)sbx_error_what(err, -ENOENT, "no socket was handed over as '%s'", name);
+	sbx_error_why(err, "the service manager gave %zu sockets, none of that name",
+		      service->handed_over.n_fds);
+	sbx_error_fix(err, "start the .socket unit, with 'FileDescriptorName=%s' in it", name);
+	return -ENOENT;
+}
+
+int service_listen(struct service *service, const char *name, const char *path, mode_t mode,
+		   struct sbx_error *err)
+{
+	_cleanup_(listener_free_ptr) struct listener *listener = calloc(1, sizeof(*listener));
+	int r;
+
+	if (!listener)
+		return sbx_error_what(err, -ENOMEM, "cannot listen for '%s'", name);
+	listener->service = service;
+	listener->socket = (struct listen_socket)LISTEN_SOCKET_INIT;
+	listener->name = strdup(name);
+	if (!listener->name)
+		return sbx_error_what(err, -ENOMEM, "cannot listen for '%s'", name);
+	r = open_socket(service, name, path, mode, &listener->socket, err);
+	if (r < 0)
+		return r;
+	r = sd_event_add_io(service->event, &listener->source, listener->socket.fd, EPOLLIN,
+			    on_connection, listener);
+	if (r < 0)
+		return sbx_error_what(err, r, "cannot wait for clients of '%s'", name);
+	listener->next = service->listeners;
+	service->listeners = take_ptr(listener);
+	switch_listeners(service);
+	return 0;
+}
+
+/* A newline would begin another assignment, for which the manager would take the daemon's word. */
+void service_status(struct service *service, const char *format, ...)
+{
+	_cleanup_text_ struct text raw = TEXT_INIT, state = TEXT_INIT;
+	va_list args;
+
+	va_start(args, format);
+	text_addv(&raw, format, args);
+	va_end(args);
+	text_add(&state, "STATUS=");
+	text_add_visible(&state, text_string(&raw), raw.len);
+	if (text_status(&raw) == 0 && text_status(&state) == 0)
+		(void)sd_notify(0, text_string(&state));
+}
+
+void service_stop(struct service *service, int status)
+{
+	(void)sd_notify(0, "STOPPING=1");
+	(void)sd_event_exit(service->event, status);
+}
+
+int service_run(struct service *service, struct sbx_error *err)
+{
+	int r = sd_event_set_watchdog(service->event, 1);
+
+	if (r < 0) {
+		(void)sbx_error_what(err, r, "cannot feed the service manager's watchdog");
+		sbx_error_fix(err, "unset WATCHDOG_USEC and WATCHDOG_PID, or start it by its unit");
+		return r;
+	}
+	(void)sd_notify(0, "READY=1");
+	r = sd_event_loop(service->event);
+	if (r < 0)
+		return sbx_error_what(err, r, "the event loop failed");
+	return r;
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+#include "service-rig.h"
+
+static void is_ready_when_it_listens(void)
+{
+	struct setup setup = { .handed_over = 0 };
+	_cleanup_daemon_ struct daemon daemon = daemon_start(&setup);
+	_cleanup_close_ int client = -EBADF;
+
+	expect_str(next_notice(&daemon), "READY=1");
+	client = client_open(&daemon);
+	(void)talk(client, "hello");
+}
+
+static void ends_on_a_signal_and_says_so(void)
+{
+	static const int numbers[] = { SIGTERM, SIGINT };
+
+	for (size_t i = 0; i < N_ELEMENTS(numbers); i++) {
+		struct setup setup = { .handed_over = 0 };
+		_cleanup_daemon_ struct daemon daemon = daemon_start(&setup);
+
+		expect_str(next_notice(&daemon), "READY=1");
+		expect(kill(daemon.pid, numbers[i]) == 0);
+		expect_str(next_notice(&daemon), "STOPPING=1");
+		expect_eq(daemon_wait(&daemon), 0);
+	}
+}
+
+static void ends_with_the_status_it_was_given(void)
+{
+	struct setup setup = { .handed_over = 0 };
+	_cleanup_daemon_ struct daemon daemon = daemon_start(&setup);
+	_cleanup_close_ int client = -EBADF;
+
+	expect_str(next_notice(&daemon), "READY=1");
+	client = client_open(&daemon);
+	(void)talk(client, "stop");
+	expect_str(next_notice(&daemon), "STOPPING=1");
+	expect_eq(daemon_wait(&daemon), 7);
+}
+
+static unsigned long long now_usec(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (unsigned long long)now.tv_sec * 1000000 + (unsigned long long)now.tv_nsec / 1000;
+}
+
+static void tells_the_manager_of_a_reload(void)
+{
+	struct setup setup = { .handed_over = 0 };
+	_cleanup_daemon_ struct daemon daemon = daemon_start(&setup);
+	static const char begin[] = "RELOADING=1\nMONOTONIC_USEC=";
+	unsigned long long before, usec;
+	const char *notice;
+
+	expect_str(next_notice(&daemon), "READY=1");
+	before = now_usec();
+	expect(kill(daemon.pid, SIGHUP) == 0);
+	notice = next_notice(&daemon);
+	expect(strncmp(notice, begin, sizeof(begin) - 1) == 0);
+	usec = strlen(notice) >= sizeof(begin) ? strtoull(notice + sizeof(begin) - 1, NULL, 10) : 0;
+	expect(usec >= before && usec <= now_usec());
+	expect_str(next_notice(&daemon), "STATUS=reloading");
+	expect_str(next_notice(&daemon), "READY=1");
+}
+
+static void goes_on_after_a_failed_reload(void)
+{
+	struct setup setup = { .reload_result = -EINVAL };
+	_cleanup_daemon_ struct daemon daemon = daemon_start(&setup);
+	_cleanup_close_ int client = -EBADF;
+
+	expect_str(next_notice(&daemon), "READY=1");
+	expect(kill(daemon.pid, SIGHUP) == 0);
+	expect_str(await(daemon.log, DEADLINE_MSEC),
+		   "test: cannot reload: Invalid argument; what was loaded stays in force\n");
+	expect(strncmp(next_notice(&daemon), "RELOADING=1\n", 12) == 0);
+	expect_str(next_notice(&daemon), "STATUS=reloading");
+	expect_str(next_notice(&daemon), "READY=1");
+	client = client_open(&daemon);
+	(void)talk(client, "hello");
+}
+
+/* Behind a newline the manager would read another assignment. */
+static void keeps_a_status_on_one_line(void)
+{
+	struct setup setup = { .handed_over = 0 };
+	_cleanup_daemon_ struct daemon daemon = daemon_start(&setup);
+	_cleanup_close_ int client = -EBADF;
+
+	expect_str(next_notice(&daemon), "READY=1");
+	client = client_open(&daemon);
+	say(client, "status idle\nMAINPID=1");
+	expect_str(next_notice(&daemon), "STATUS=idle\\x0aMAINPID=1");
+}
+
+static void feeds_the_watchdog(void)
+{
+	struct setup setup = { .watchdog_usec = "40000" };
+	_cleanup_daemon_ struct daemon daemon = daemon_start(&setup);
+
+	await_watchdogs(&daemon, 1);
+	expect_str(next_notice(&daemon), "READY=1");
+	await_watchdogs(&daemon, 4);
+}
+
+static void stops_feeding_while_the_loop_hangs(void)
+{
+	struct setup setup = { .watchdog_usec = "40000" };
+	_cleanup_daemon_ struct daemon daemon = daemon_start(&setup);
+	_cleanup_close_ int client = -EBADF;
+
+	await_watchdogs(&daemon, 1);
+	expect_str(next_notice(&daemon), "READY=1");
+	client = client_open(&daemon);
+	(void)talk(client, "hang");
+	while (strcmp(await(daemon.notify, 0), "WATCHDOG=1") == 0)
+		;
+	expect_str(await(daemon.notify, 5 * WATCHDOG_USEC / 1000), "");
+	(void)talk(client, "wake up");
+	await_watchdogs(&daemon, 2);
+}
+
+/* It would be the first message of all. */
+static void leaves_the_watchdog_of_another_process_alone(void)
+{
+	struct setup setup = { .watchdog_usec = "40000", .watchdog_pid = "1" };
+	_cleanup_daemon_ struct daemon daemon = daemon_start(&setup);
+
+	expect_str(await(daemon.notify, DEADLINE_MSEC), "READY=1");
+}
+
+static void refuses_a_watchdog_it_cannot_read(void)
+{
+	struct setup setup = { .watchdog_usec = "soon" };
+	_cleanup_daemon_ struct daemon daemon = daemon_start(&setup);
+
+	expect_eq(daemon_wait(&daemon), STATUS_NOT_STARTED);
+}
+
+/* What a .socket unit would have made, under an abstract name. */
+static int manager_listen(int number, struct sockaddr_un *ret_address)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	*ret_address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	(void)snprintf(ret_address->sun_path + 1, sizeof(ret_address->sun_path) - 1,
+		       "sbx-test-service-%d-%d", (int)getpid(), number);
+	expect(bind(fd, (const struct sockaddr *)ret_address, sizeof(*ret_address)) == 0);
+	expect(listen(fd, 8) == 0);
+	return fd;
+}
+
+static void serves_handed_over(const char *fd_name)
+{
+	struct sockaddr_un address;
+	_cleanup_close_ int fd = manager_listen(0, &address), client = -EBADF;
+	struct setup setup = { .handed_over = fd, .fd_name = fd_name };
+	_cleanup_daemon_ struct daemon daemon = daemon_start(&setup);
+
+	daemon.address = address;
+	client = client_open(&daemon);
+	expect_str(next_notice(&daemon), "READY=1");
+	(void)talk(client, "before you were ready");
+}
+
+static void takes_over_the_socket_of_that_name(void)
+{
+	serves_handed_over("probe");
+}
+
+static void takes_over_the_only_socket_where_none_has_a_name(void)
+{
+	serves_handed_over(NULL);
+	serves_handed_over("");
+}
+
+static void leaves_a_socket_of_another_name_alone(void)
+{
+	struct sockaddr_un address;
+	_cleanup_close_ int fd = manager_listen(0, &address);
+	struct setup setup = { .handed_over = fd, .fd_name = "other" };
+	_cleanup_daemon_ struct daemon daemon = daemon_start(&setup);
+
+	expect_eq(daemon_wait(&daemon), STATUS_NOT_STARTED);
+}
+
+static void refuses_an_fd_that_is_no_listening_socket(void)
+{
+	_cleanup_close_ int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct setup setup = { .handed_over = fd, .fd_name = "probe" };
+	_cleanup_daemon_ struct daemon daemon = daemon_start(&setup);
+
+	expect_eq(daemon_wait(&daemon), STATUS_NOT_STARTED);
+}
+
+/* Two lines of one .socket unit. A third call finds none left. */
+static int listen_thrice(void)
+{
+	static const struct log log = { .tool = "test", .journal_fd = -EBADF };
+	_cleanup_service_ struct service *service = NULL;
+	struct sockaddr_un address;
+	unsigned before = test_failures;
+	int pair[2] = { manager_listen(1, &address), manager_listen(2, &address) };
+
+	/* The lower numbers may be in use by now: from above, none is lost. */
+	expect(dup2(pair[1], 101) == 101 && dup2(pair[0], 100) == 100);
+	expect(dup2(100, LISTEN_FDS_START) >= 0 && dup2(101, LISTEN_FDS_START + 1) >= 0);
+	set_number("LISTEN_PID", getpid());
+	expect(setenv("LISTEN_FDS", "2", 1) == 0);
+	expect(setenv("LISTEN_FDNAMES", "probe:probe", 1) == 0);
+	expect_eq(service_new(&log, &handlers, NULL, &service, NULL), 0);
+	expect_eq(service_listen(service, "probe", NULL, 0600, NULL), 0);
+	expect_eq(service_listen(service, "probe", NULL, 0600, NULL), 0);
+	expect_eq(service_listen(service, "probe", NULL, 0600, NULL), -ENOENT);
+	(void)fflush(stdout);
+	return test_failures != before;
+}
+
+static void takes_each_of_several_sockets_of_one_name_once(void)
+{
+	pid_t pid;
+	int status;
+
+	(void)fflush(stdout);
+	pid = fork();
+	if (pid == 0)
+		_exit(listen_thrice());
+	expect(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+static void says_which_name_the_manager_should_give(void)
+{
+	static const struct log log = { .tool = "test", .journal_fd = -EBADF };
+	_cleanup_service_ struct service *service = NULL;
+	struct sbx_error err = { .code = 0 };
+
+	expect_eq(service_new(&log, &handlers, NULL, &service, NULL), 0);
+	expect_eq(service_listen(service, "probe", NULL, 0600, &err), -ENOENT);
+	expect_str(err.what, "no socket was handed over as 'probe'");
+	expect(strstr(err.fix, "FileDescriptorName=probe"));
+	expect(service_log(service) == &log);
+}
+
+static void refuses_an_environment_it_cannot_read(void)
+{
+	static const struct log log = { .tool = "test", .journal_fd = -EBADF };
+	_cleanup_service_ struct service *service = NULL;
+	struct sbx_error err = { .code = 0 };
+
+	set_number("LISTEN_PID", getpid());
+	expect(setenv("LISTEN_FDS", "all", 1) == 0);
+	expect_eq(service_new(&log, &handlers, NULL, &service, &err), -EINVAL);
+	expect(strstr(err.why, "LISTEN_FDS is 'all'"));
+	expect(!service);
+	expect(unsetenv("LISTEN_PID") == 0 && unsetenv("LISTEN_FDS") == 0);
+}
+
+static void drops_a_client_that_the_handler_refuses(void)
+{
+	struct setup setup = { .accept_result = -EPERM, .n_clients_max = 1 };
+	_cleanup_daemon_ struct daemon daemon = daemon_start(&setup);
+
+	expect_str(next_notice(&daemon), "READY=1");
+	/* More than one: a refused client does not count. */
+	for (int i = 0; i < 3; i++) {
+		_cleanup_close_ int client = client_open(&daemon);
+
+		expect_str(await(client, DEADLINE_MSEC), "");
+		expect_str(await(daemon.log, DEADLINE_MSEC),
+			   "test: cannot serve a client of 'probe': Operation not permitted\n");
+	}
+}
+
+static void lets_clients_wait_beyond_the_limit(void)
+{
+	struct setup setup = { .n_clients_max = 1 };
+	_cleanup_daemon_ struct daemon daemon = daemon_start(&setup);
+	_cleanup_close_ int first = -EBADF, second = -EBADF;
+
+	expect_str(next_notice(&daemon), "READY=1");
+	first = client_open(&daemon);
+	(void)talk(first, "one");
+	second = client_open(&daemon);
+	say(second, "hello");
+	/* The loop goes round; the second would have its answer after one of these. */
+	for (int i = 0; i < 5; i++)
+		(void)talk(first, "again");
+	expect_str(await(second, 0), "");
+
+	close_fd(&first);
+	first = -EBADF;
+	expect(strstr(await(second, DEADLINE_MSEC), "hello"));
+}
+
+#define N_CLIENTS 12
+
+/*
+ * The queue is never empty, so a loop that only tried again would go round thousands of times
+ * between two watchdogs; and a table filled to the brim would leave no fd to feed it.
+ */
+static void rests_when_fds_run_short_and_recovers(void)
+{
+	struct setup setup = { .watchdog_usec = "40000", .n_fds = 6 };
+	_cleanup_daemon_ struct daemon daemon = daemon_start(&setup);
+	int clients[N_CLIENTS], last, n = 0;
+	unsigned long long before;
+	const char *answer;
+
+	await_watchdogs(&daemon, 1);
+	expect_str(next_notice(&daemon), "READY=1");
+	for (int i = 0; i < N_CLIENTS; i++)
+		clients[i] = client_open(&daemon);
+	last = clients[N_CLIENTS - 1];
+	expect_str(await(daemon.log, DEADLINE_MSEC),
+		   "test: clients have to wait: Too many open files\n");
+	before = talk(clients[0], "hello");
+	await_watchdogs(&daemon, 10);
+	expect(talk(clients[0], "hello") - before < 200);
+	say(last, "hello");
+	expect_str(await(last, 0), "");
+
+	for (int i = 0; i < N_CLIENTS - 1; i++)
+		expect(close(clients[i]) == 0);
+	/* The manager must go on reading, or its full queue would stop the daemon. */
+	for (answer = ""; n < 200 && !strstr(answer, "hello"); n++) {
+		await_watchdogs(&daemon, 1);
+		answer = await(last, 0);
+	}
+	expect(strstr(answer, "hello"));
+	expect(close(last) == 0);
+}
+
+static const struct test tests[] = {
+	TEST(is_ready_when_it_listens),
+	TEST(ends_on_a_signal_and_says_so),
+	TEST(ends_with_the_status_it_was_given),
+	TEST(tells_the_manager_of_a_reload),
+	TEST(goes_on_after_a_failed_reload),
+	TEST(keeps_a_status_on_one_line),
+	TEST(feeds_the_watchdog),
+	TEST(stops_feeding_while_the_loop_hangs),
+	TEST(leaves_the_watchdog_of_another_process_alone),
+	TEST(refuses_a_watchdog_it_cannot_read),
+	TEST(takes_over_the_socket_of_that_name),
+	TEST(takes_over_the_only_socket_where_none_has_a_name),
+	TEST(leaves_a_socket_of_another_name_alone),
+	TEST(refuses_an_fd_that_is_no_listening_socket),
+	TEST(takes_each_of_several_sockets_of_one_name_once),
+	TEST(says_which_name_the_manager_should_give),
+	TEST(refuses_an_environment_it_cannot_read),
+	TEST(drops_a_client_that_the_handler_refuses),
+	TEST(lets_clients_wait_beyond_the_limit),
+	TEST(rests_when_fds_run_short_and_recovers),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}
