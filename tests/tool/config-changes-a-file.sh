@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+. "$SBX_SOURCE/tests/tool/tap.sh"
+
+unset SBX_COLOR SBX_PROGRESS SBX_LOG_LEVEL
+export HOME="$work/home" XDG_CONFIG_HOME="$work/config"
+mkdir -p "$work/project"
+cd "$work/project" || exit 1
+file=$work/config/sbx/config.yaml
+
+run sbx-config set color never
+check set_makes_the_file_and_its_folder test -f "$file"
+run sbx-config get color
+check what_was_set_is_in_force out_is never
+
+printf '# a comment\ncolor: auto # why\n\nprogress: never\n' >"$file"
+run sbx-config set color always
+check comments_and_other_lines_stay test "$(grep -c -e '# a comment' -e '# why' -e 'progress: never' "$file")" -eq 3
+run sbx-config get color
+check the_changed_line_counts out_is always
+
+before=$(cat "$file")
+run sbx-config set color sometimes
+check a_wrong_value_ends_with_2 has_status 2
+check a_wrong_value_changes_nothing test "$(cat "$file")" = "$before"
+
+run sbx-config set --where=project log_level debug
+check where_project_writes_the_projects_file test -f .sbx/config.yaml
+run sbx-config -v set log_level info
+check verbose_says_what_was_written out_has "$file: log_level: info"
+
+run env -u HOME -u XDG_CONFIG_HOME sbx-config set color never
+check without_a_home_it_says_what_to_do err_has 'set HOME, or write --where=project'
+run env HOME=/proc/nowhere XDG_CONFIG_HOME=/proc/nowhere sbx-config set color never
+check a_folder_that_cannot_be_made_ends_with_125 has_status 125
+
+rm -f .sbx/config.yaml && mkdir .sbx/config.yaml
+run sbx-config set --where=project color never
+check a_folder_in_the_files_place_is_refused test "$status" -ne 0
+finish

@@ -1,0 +1,21 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+. "$SBX_SOURCE/tests/tool/tap.sh"
+
+run sbx-config --jsn list
+check a_mistyped_option_ends_with_2 has_status 2
+check a_mistyped_option_names_the_one_that_was_meant err_has "did you mean '--json'?"
+run sbx-config lst
+check a_mistyped_verb_ends_with_2 has_status 2
+check a_mistyped_verb_names_the_one_that_was_meant err_has "did you mean 'sbx-config list'?"
+run sbx-config
+check no_verb_ends_with_2 has_status 2
+check no_verb_says_what_to_write err_has "fix: write 'sbx-config list'"
+run sbx-config set color
+check a_missing_word_ends_with_2 has_status 2
+check a_missing_word_says_what_to_write err_has 'fix: write: sbx-config set KEY VALUE'
+run sbx-config get colour
+check an_unknown_key_names_the_one_that_was_meant err_has "color"
+run sbx-config set --help
+check help_behind_a_verb_is_about_that_verb out_has 'sbx-config [OPTION...] set KEY VALUE'
+finish

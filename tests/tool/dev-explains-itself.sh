@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+. "$SBX_SOURCE/tests/tool/tap.sh"
+
+dev=$SBX_SOURCE/dev
+run "$dev" help
+check help_is_a_success has_status 0
+for verb in run test build vm bench lint fuzz coverage install-deps shell fresh packages; do
+	check "help_names_$verb" out_has "  $verb "
+done
+
+run "$dev" frobnicate
+check an_unknown_verb_ends_with_125 has_status 125
+check an_unknown_verb_is_told_where_to_look err_has 'fix: see ./dev help'
+
+run "$dev" packages build
+check the_build_set_names_the_compiler_of_bpf out_has clang
+run "$dev" packages nonsense
+check an_unknown_set_is_refused has_status 125
+check an_unknown_set_is_told_the_known_ones err_has toolchain
+
+run "$dev" run -- touch "$work/trace"
+check run_passes_the_status_on has_status 125
+check run_says_that_it_cannot_yet err_has 'cannot run'
+check run_never_runs_the_command_bare test ! -e "$work/trace"
+finish

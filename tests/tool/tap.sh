@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh
+# TAP for shell tests. A test file sources this, calls "check NAME COMMAND..." and ends with "finish".
+#
+#   run COMMAND...        runs it; status, out and err hold what came back
+#   check NAME COMMAND... ok if the command succeeds; the NAME is a sentence
+#   skip NAME REASON      the host cannot do it
+#
+# TEST_ONLY=text runs the checks whose name contains the text.
+
+n=0
+n_failed=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+status='' out='' err=''
+
+run() {
+	status=0
+	"$@" >"$work/out" 2>"$work/err" || status=$?
+	out=$(cat "$work/out")
+	err=$(cat "$work/err")
+}
+
+wanted() {
+	case $1 in
+	*"${TEST_ONLY:-}"*) return 0 ;;
+	*) return 1 ;;
+	esac
+}
+
+check() {
+	name=$1
+	shift
+	wanted "$name" || return 0
+	n=$((n + 1))
+	if "$@"; then
+		echo "ok $n - $name"
+		return 0
+	fi
+	n_failed=$((n_failed + 1))
+	echo "not ok $n - $name"
+	printf '%s\n' "status: $status" "out: $out" "err: $err" | sed 's/^/# /'
+}
+
+skip() {
+	wanted "$1" || return 0
+	n=$((n + 1))
+	echo "ok $n - $1 # SKIP $2"
+}
+
+finish() {
+	echo "1..$n"
+	[ "$n_failed" -eq 0 ]
+}
+
+# For check: what the last run left behind.
+has_status() { [ "$status" -eq "$1" ]; }
+out_is() { [ "$out" = "$1" ]; }
+err_is() { [ "$err" = "$1" ]; }
+out_has() { case $out in *"$1"*) true ;; *) false ;; esac; }
+err_has() { case $err in *"$1"*) true ;; *) false ;; esac; }

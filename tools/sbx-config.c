@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * sbx-config: what the tools are configured to do, and which file, variable or default says so
+ *
+ * Only conveniences live here. What a sandbox may do is never configured: it stands in a policy.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/file.h"
+#include "base/json.h"
+
+#include "tool.h"
+
+#define FILE_MAX (1024 * 1024)
+
+struct config_values {
+	const char *where;
+};
+
+static const char *const layers[] = { "user", "project", "system", NULL };
+
+static const struct option_spec where_options[] = {
+	{ .name = "where",
+	  .letter = 'w',
+	  .kind = OPTION_CHOICE,
+	  .offset = offsetof(struct config_values, where),
+	  .metavar = "LAYER",
+	  .choices = layers,
+	  .help = "which file to write" },
+	OPTION_END,
+};
+
+static void print_value(struct tool_run *run, const struct config_key *key)
+{
+	struct config_value value = config_get(run->config, key->name);
+	struct json_writer json;
+
+	if (!run->json) {
+		text_addf(&run->out, "%-12s %-10s %-11s %s\n", key->name, value.text,
+			  config_origin_name(value.origin), value.place);
+		return;
+	}
+	json_write(&json, &run->out);
+	json_add_object(&json);
+	json_member_string(&json, "key", key->name);
+	json_member_string(&json, "value", value.text);
+	json_member_string(&json, "origin", config_origin_name(value.origin));
+	json_member_string(&json, "place", value.place);
+	json_member_string(&json, "help", key->help);
+	json_end_object(&json);
+	text_add_char(&run->out, '\n');
+}
+
+static int list(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+
+	for (const struct config_key *key = config_keys(); key->name; key++)
+		print_value(run, key);
+	return TOOL_YES;
+}
+
+static int get(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+	const struct config_key *key = config_find_key(operands[0]);
+
+	if (!key) {
+		(void)config_check(operands[0], "", err);
+		return TOOL_USAGE;
+	}
+	if (run->json)
+		print_value(run, key);
+	else
+		text_addf(&run->out, "%s\n", config_get(run->config, key->name).text);
+	return TOOL_YES;
+}
+
+/* The file of a layer; NULL if there is none, as for a user without a home. */
+static const char *path_of(const struct config_places *places, const char *layer)
+{
+	const char *const paths[] = { places->user_path, places->project_path,
+				      places->system_path };
+
+	for (size_t i = 0; layers[i]; i++)
+		if (layer && strcmp(layers[i], layer) == 0)
+			return paths[i];
+	return places->user_path;
+}
+
+/* A configuration's folder is the user's own: a link in it may be meant, so plain mkdir serves. */
+static int make_folder_of(const char *path)
+{
+	_cleanup_free_ char *folder = strdup(path);
+
+	if (!folder)
+		return -ENOMEM;
+	for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(folder, 0755) < 0 && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	return 0;
+}
+
+static int read_existing(const char *path, char **ret_bytes, size_t *ret_n_bytes,
+			 struct sbx_error *err)
+{
+	int r = file_read(AT_FDCWD, path, FILE_MAX, ret_bytes, ret_n_bytes, err);
+
+	if (r != -ENOENT)
+		return r;
+	if (err)
+		*err = (struct sbx_error){ .code = 0 };
+	*ret_bytes = strdup("");
+	*ret_n_bytes = 0;
+	return *ret_bytes ? 0 : -ENOMEM;
+}
+
+static int write_layer(const char *path, const char *key, const char *value, struct sbx_error *err)
+{
+	_cleanup_free_ char *before = NULL;
+	_cleanup_text_ struct text after = TEXT_INIT;
+	size_t n_before = 0;
+	int r;
+
+	r = read_existing(path, &before, &n_before, err);
+	if (r < 0)
+		return r;
+	r = config_edit(path, before, n_before, key, value, &after, err);
+	if (r < 0)
+		return r;
+	r = make_folder_of(path);
+	if (r < 0) {
+		r = sbx_error_what(err, r, "cannot make the folder of '%s'", path);
+		sbx_error_fix(err, "make it yourself, or choose another file with --where");
+		return r;
+	}
+	return file_replace(AT_FDCWD, path, after.data, after.len, 0644, err);
+}
+
+static int set(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+	const struct config_values *values = run->values;
+	_cleanup_(config_places_deinit) struct config_places places = { .system_path = NULL };
+	const char *path;
+	int r;
+
+	if (config_check(operands[0], operands[1], err) < 0)
+		return TOOL_USAGE;
+	r = config_places_find(environ, ".", &places);
+	if (r < 0)
+		return sbx_error_what(err, r, "cannot find the configuration");
+	path = path_of(&places, values->where);
+	if (!path) {
+		r = sbx_error_what(err, -ENOENT, "cannot tell where your configuration is");
+		sbx_error_why(err, "neither XDG_CONFIG_HOME nor HOME is set to an absolute path");
+		sbx_error_fix(err, "set HOME, or write --where=project");
+		return r;
+	}
+	r = write_layer(path, operands[0], operands[1], err);
+	if (r < 0)
+		return r;
+	if (run->verbosity > 0)
+		text_addf(&run->out, "%s: %s: %s\n", path, operands[0], operands[1]);
+	return TOOL_YES;
+}
+
+static int places(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+	_cleanup_(config_places_deinit) struct config_places found = { .system_path = NULL };
+	int r = config_places_find(environ, ".", &found);
+
+	if (r < 0)
+		return sbx_error_what(err, r, "cannot find the configuration");
+	for (size_t i = 0; layers[i]; i++) {
+		const char *path = path_of(&found, layers[i]);
+		struct json_writer json;
+
+		if (!run->json) {
+			text_addf(&run->out, "%-8s %s\n", layers[i], path ? path : "-");
+			continue;
+		}
+		json_write(&json, &run->out);
+		json_add_object(&json);
+		json_member_string(&json, "layer", layers[i]);
+		json_member_string(&json, "path", path);
+		json_end_object(&json);
+		text_add_char(&run->out, '\n');
+	}
+	return TOOL_YES;
+}
+
+static const struct verb_spec verbs[] = {
+	{ .name = "list",
+	  .operand_kind = OPERAND_NONE,
+	  .help = "every key, its value and what says so",
+	  .run = list },
+	{ .name = "get",
+	  .operands = "KEY",
+	  .operand_kind = OPERAND_WORD,
+	  .min_operands = 1,
+	  .max_operands = 1,
+	  .help = "the value in force",
+	  .run = get },
+	{ .name = "set",
+	  .operands = "KEY VALUE",
+	  .operand_kind = OPERAND_WORD,
+	  .min_operands = 2,
+	  .max_operands = 2,
+	  .options = where_options,
+	  .help = "write a value into a file",
+	  .run = set },
+	{ .name = "places",
+	  .operand_kind = OPERAND_NONE,
+	  .help = "the files that are read",
+	  .run = places },
+	{ .name = NULL },
+};
+
+static const struct tool tool = {
+	.command = {
+		.name = "sbx-config",
+		.summary = "Shows and changes the configuration of the tools (not the policy).",
+		.verbs = verbs,
+	},
+	.values_size = sizeof(struct config_values),
+	.usage_status = TOOL_USAGE,
+};
+
+int main(int argc, char *argv[])
+{
+	return tool_main(&tool, argc, argv);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The common main of all tools
+ *
+ * A tool's file holds a struct of values, an options table, its verbs and one const struct tool;
+ * its main() is "return tool_main(&tool, argc, argv)". Parsing, --help, --version, --completion,
+ * the one place that prints errors and the mapping to exit codes are here, so that all tools behave
+ * alike.
+ */
+
+#include "base/config.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/text.h"
+
+/*
+ * What an exit status says. A verb returns one of these or a negative errno, which ends as
+ * TOOL_FAILED; an error that it has filled is printed in both cases.
+ */
+enum tool_status {
+	TOOL_YES = 0,	 /* done, or yes */
+	TOOL_NO = 1,	 /* no: denied, tampered, not found */
+	TOOL_USAGE = 2,	 /* wrong usage or bad input */
+	TOOL_REVIEW = 3, /* needs review */
+	TOOL_INCOMPLETE = 4,
+	TOOL_UNREADABLE = 5,
+	TOOL_FAILED = 125, /* sbx itself failed */
+};
+
+struct tool {
+	struct command command;
+	size_t values_size; /* of the struct that the options' offsets point into */
+	int usage_status;   /* TOOL_USAGE; TOOL_FAILED where the status belongs to a command */
+};
+
+/* What a verb gets as its context. */
+struct tool_run {
+	const struct tool *tool;
+	void *values; /* the tool's own struct, filled from the options */
+	bool json;
+	int verbosity; /* -1 quiet, 0, 1, 2 */
+	struct config *config;
+	struct log log;
+	struct text out; /* standard output; written when it grows (tool_flush()) and at the end */
+};
+
+int tool_main(const struct tool *tool, int argc, char *argv[]);
+
+/*
+ * Writes what run->out holds to standard output and empties it. A reader that went away ends the
+ * tool as SIGPIPE would; any other failure is a negative errno with @err.
+ */
+int tool_flush(struct tool_run *run, struct sbx_error *err);
+
+/* Should @fd get colours? What the configuration says; "auto" means a terminal that has them. */
+bool tool_wants_color(const struct tool_run *run, int fd);
+/* Should long work show how far it is, on stderr? "auto" means a terminal and no --quiet. */
+bool tool_wants_progress(const struct tool_run *run);
