@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Measuring one benchmark
+ *
+ * A sample is a batch of operations that takes about a millisecond. Every round takes one sample of
+ * the subject and one of its peer or floor, in alternating order, so that whatever slows the
+ * machine for a while slows both; the ratio is the median of the rounds' ratios.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bench.h"
+
+#define MEASURE_SAMPLES_DEFAULT 200
+#define MEASURE_SAMPLES_MIN 3
+#define MEASURE_SAMPLES_MAX 100000
+
+struct measure_result {
+	size_t n_samples;
+	uint64_t batch; /* operations a sample */
+	double ns_median;
+	double ns_p99;
+	size_t bytes_per_op; /* 0: unknown */
+	bool counted;	     /* false: a sanitizer owns the heap */
+	double allocations_per_op;
+	bool compared;	     /* false: the peer is missing, and the next three say nothing */
+	const char *against; /* of the row, or why the peer could not run */
+	double against_ns_median;
+	double ratio;
+};
+
+/* Sets up, verifies, measures and tears down. -EIO where the benchmark gives a wrong result. */
+int measure(const struct bench *bench, size_t n_samples, struct measure_result *ret,
+	    struct sbx_error *err);
+/* Only counts, takes no times. -ENOTSUP where count_alloc_works() says no. */
+int measure_allocations(const struct bench *bench, double *ret_per_op, struct sbx_error *err);
+
+/* Megabytes (1,000,000 bytes) a second; 0 where bytes_per_op is. */
+double measure_mb_per_s(const struct measure_result *result);
+
+/* Sorts @values. The smallest one that is not less than @percent of them; @n is at least 1. */
+double measure_percentile(double *values, size_t n, unsigned percent);
+/* Sorts @values. The mean of the middle two where @n is even. */
+double measure_median(double *values, size_t n);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Results as a table for people and as JSON lines for --compare
+ */
+
+#include <stdbool.h>
+
+struct bench;
+struct measure_result;
+struct text;
+
+/* How a result stands to a former run's. */
+struct report_change {
+	bool wanted; /* --compare was given */
+	bool known;  /* both runs have a ratio */
+	double baseline_ratio;
+	double percent; /* positive: slower */
+	bool past_threshold;
+};
+
+void report_add_header(struct text *out, bool with_change);
+void report_add_row(struct text *out, const struct bench *bench,
+		    const struct measure_result *result, const struct report_change *change);
+/* One line; what is not known is null. */
+void report_add_json(struct text *out, const struct bench *bench,
+		     const struct measure_result *result, const struct report_change *change);
+
+/* What --list says about one benchmark. */
+void report_add_listed(struct text *out, const struct bench *bench);
+void report_add_listed_json(struct text *out, const struct bench *bench);

@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The baselines are doctored, so that the answer does not depend on how quiet the machine is.
+. "$SBX_SOURCE/tests/tool/tap.sh"
+
+baseline=$work/baseline.jsonl
+measure() { sbx-bench --samples=3 --filter=unit_parse_size "$@"; }
+# Writes the baseline of a former run whose ratio was $1.
+doctor() { measure --json | sed -E "s/\"ratio\":[^,}]*/\"ratio\":$1/" >"$baseline"; }
+
+doctor 1000
+run measure --compare="$baseline"
+check a_faster_run_is_a_success has_status 0
+check a_faster_run_says_by_how_much grep -Eq ' -[0-9.]+% ' "$work/out"
+
+doctor 0.001
+run measure --compare="$baseline"
+check a_slower_run_ends_with_1 has_status 1
+check a_slower_run_names_the_benchmark err_has 'unit_parse_size (+'
+check a_slower_run_says_against_which_file err_has "slower than in '$baseline'"
+check a_slower_run_marks_the_row out_has '%!'
+check a_slower_run_ends_with_the_fix err_has '  fix: '
+
+run measure --compare="$baseline" --json
+check json_marks_it_too out_has '"past_threshold":true'
+check json_keeps_the_status has_status 1
+
+ratio=$(measure --json | sed -E 's/.*"ratio":([0-9.]+).*/\1/')
+printf '{"name":"unit_parse_size","ratio":%s}\n' "$(awk "BEGIN { print $ratio / 10 }")" >"$baseline"
+run measure --compare="$baseline" --threshold=10000
+check a_slower_run_within_the_threshold_is_a_success has_status 0
+
+printf '%s\n' '{"name":"other","ratio":1}' '{"name":"unit_parse_size","ratio":1000}' >"$baseline"
+run measure --compare="$baseline"
+check what_the_filter_leaves_out_is_not_missed has_status 0
+
+printf '%s\n' '{"name":"unit_parse_size_old","ratio":1}' '{"name":"unit_parse_size","ratio":1000}' >"$baseline"
+run measure --compare="$baseline"
+check a_benchmark_that_is_gone_ends_with_4 has_status 4
+check a_benchmark_that_is_gone_is_named err_has "cannot compare 'unit_parse_size_old'"
+
+printf '%s\n' '{"name":"unit_parse_size","ratio":null}' >"$baseline"
+run measure --compare="$baseline"
+check a_former_run_without_the_peer_asks_for_nothing has_status 0
+finish

@@ -1,0 +1,30 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+. "$SBX_SOURCE/tests/tool/tap.sh"
+
+baseline=$work/baseline.jsonl
+
+# refuse NAME WHY: the file that stands there now is refused, before anything is measured
+refuse() {
+	run sbx-bench --compare="$baseline"
+	check "$1_ends_with_2" has_status 2
+	check "$1_says_why" err_has "$2"
+	check "$1_measures_nothing" out_is ''
+}
+
+refuse a_file_that_does_not_exist "$baseline"
+
+: >"$baseline"
+refuse an_empty_file 'why: it is empty'
+check an_empty_file_is_told_how_to_write_one err_has 'fix: write one: sbx-bench --json'
+
+echo 'BENCHMARK NS/OP' >"$baseline"
+refuse the_table_for_people 'why: the line is not one JSON object'
+
+printf '%s\n' '{"name":"a","ratio":1}' '{"name":"b","ratio":"fast"}' >"$baseline"
+refuse a_ratio_that_is_no_number 'why: "ratio" is neither'
+check the_place_is_file_and_line err_has "$baseline:2: "
+
+printf '%s\n' '{"name":"a","ratio":1}' '{"name":"a","ratio":2}' >"$baseline"
+refuse a_benchmark_that_stands_there_twice 'twice'
+finish

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * sbx-bench - measure what the parts of sbx cost, against a peer or a floor
+ *
+ * The command line over tests/bench/, which holds the benchmarks and the stopwatch. Here is what is
+ * done with them: list them, measure them, compare with a former run, or hold them to their claim
+ * of allocating nothing.
+ */
+
+#include "tool.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "../tests/bench/baseline.h"
+#include "../tests/bench/bench.h"
+#include "../tests/bench/count-alloc.h"
+#include "../tests/bench/measure.h"
+#include "../tests/bench/report.h"
+#include "base/units.h"
+
+#define THRESHOLD_DEFAULT 10
+#define THRESHOLD_MAX 10000
+#define ATTEMPTS 3
+
+struct values {
+	bool list;
+	bool allocations;
+	const char *filter;
+	const char *samples; /* numbers as text: NULL is "not given", 0 is a value */
+	const char *threshold;
+	const char *compare;
+};
+
+/* The same, checked. */
+struct settings {
+	const char *filter;
+	size_t n_samples;
+	double threshold_percent;
+	const char *baseline_path;
+	struct baseline baseline;
+};
+
+static int bad_usage(struct sbx_error *err, const char *what, const char *why, const char *fix)
+{
+	(void)sbx_error_what(err, -EINVAL, "%s", what);
+	sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "%s", fix);
+	return -EINVAL;
+}
+
+/* *ret keeps its default where @text is NULL. */
+static int read_number(const char *option, const char *text, uint64_t min, uint64_t max,
+		       uint64_t *ret, struct sbx_error *err)
+{
+	uint64_t value;
+
+	if (!text)
+		return 0;
+	if (units_parse_count(text, &value, err) < 0)
+		return -EINVAL;
+	if (value < min || value > max) {
+		(void)sbx_error_what(err, -EINVAL, "option '%s' cannot take '%s'", option, text);
+		sbx_error_why(err, "it is outside %llu to %llu", (unsigned long long)min,
+			      (unsigned long long)max);
+		sbx_error_fix(err, "write '%s=%llu'", option, (unsigned long long)*ret);
+		return -EINVAL;
+	}
+	*ret = value;
+	return 0;
+}
+
+static int check_usage(const struct tool_run *run, const struct values *values,
+		       struct sbx_error *err)
+{
+	if (values->list + values->allocations + (values->compare != NULL) > 1)
+		return bad_usage(err, "--list, --allocations and --compare exclude each other",
+				 "each of them is a job of its own", "run them one by one");
+	if (values->threshold && !values->compare)
+		return bad_usage(err, "--threshold needs --compare",
+				 "without a former run there is nothing to judge",
+				 "add '--compare=FILE', written by 'sbx-bench --json'");
+	if (values->allocations && run->json)
+		return bad_usage(err, "--allocations and --json exclude each other",
+				 "it prints TAP, which is for machines already", "drop --json");
+	return 0;
+}
+
+static int check_filter(const char *filter, struct sbx_error *err)
+{
+	const struct bench *bench;
+
+	for (size_t i = 0; (bench = bench_at(i)); i++)
+		if (bench_is_selected(bench, filter))
+			return 0;
+	(void)sbx_error_what(err, -EINVAL, "no benchmark has '%s' in its name", filter);
+	sbx_error_why(err, "--filter takes a part of a name, not a pattern");
+	sbx_error_fix(err, "see 'sbx-bench --list' for the names");
+	return -EINVAL;
+}
+
+static int read_settings(const struct tool_run *run, struct settings *ret, struct sbx_error *err)
+{
+	const struct values *values = run->values;
+	uint64_t n_samples = MEASURE_SAMPLES_DEFAULT, threshold = THRESHOLD_DEFAULT;
+	int r;
+
+	r = check_usage(run, values, err);
+	if (r == 0)
+		r = check_filter(values->filter, err);
+	if (r == 0)
+		r = read_number("--samples", values->samples, MEASURE_SAMPLES_MIN,
+				MEASURE_SAMPLES_MAX, &n_samples, err);
+	if (r == 0)
+		r = read_number("--threshold", values->threshold, 0, THRESHOLD_MAX, &threshold,
+				err);
+	if (r < 0)
+		return r;
+	ret->filter = values->filter;
+	ret->n_samples = n_samples;
+	ret->threshold_percent = (double)threshold;
+	ret->baseline_path = values->compare;
+	return values->compare ? baseline_read(values->compare, &ret->baseline, err) : 0;
+}
+
+static void list(struct tool_run *run, const char *filter)
+{
+	const struct bench *bench;
+
+	for (size_t i = 0; (bench = bench_at(i)); i++) {
+		if (!bench_is_selected(bench, filter))
+			continue;
+		if (run->json)
+			report_add_listed_json(&run->out, bench);
+		else
+			report_add_listed(&run->out, bench);
+	}
+}
+
+/* Self-tests are judged the other way round, unless one was asked for by its name. */
+static bool claim_holds(struct text *out, unsigned number, const struct bench *bench, bool inverted,
+			double per_op)
+{
+	bool holds = inverted ? per_op == bench->self_test_allocations : per_op == 0;
+
+	text_addf(out, "%s %u - ", holds ? "ok" : "not ok", number);
+	if (inverted)
+		text_addf(out, "the counter sees %s\n", bench->subject);
+	else
+		text_addf(out, "%s allocates nothing\n", bench->name);
+	if (!holds && inverted)
+		text_addf(out, "# %.4f allocations an operation, expected %u\n", per_op,
+			  bench->self_test_allocations);
+	else if (!holds)
+		text_addf(out, "# %.4f allocations an operation\n", per_op);
+	return holds;
+}
+
+static int check_allocations(struct tool_run *run, const char *filter, struct sbx_error *err)
+{
+	const struct bench *bench;
+	unsigned n = 0, n_broken = 0;
+
+	if (!count_alloc_works()) {
+		text_add(&run->out, "1..0 # SKIP a sanitizer owns the heap of this build\n");
+		return TOOL_YES;
+	}
+	for (size_t i = 0; (bench = bench_at(i)); i++) {
+		bool inverted = !filter && bench_is_self_test(bench);
+		double per_op;
+		int r;
+
+		if (!bench->claims_no_allocation || !(inverted || bench_is_selected(bench, filter)))
+			continue;
+		r = measure_allocations(bench, &per_op, err);
+		if (r < 0)
+			return r;
+		n_broken += !claim_holds(&run->out, ++n, bench, inverted, per_op);
+	}
+	text_addf(&run->out, "1..%u%s\n", n, n == 0 ? " # SKIP nothing here claims it" : "");
+	return n_broken > 0 ? TOOL_NO : TOOL_YES;
+}
+
+static struct report_change judge(struct settings *settings, const struct bench *bench,
+				  const struct measure_result *result)
+{
+	struct report_change change = { .wanted = settings->baseline_path != NULL };
+	struct baseline_row *row = baseline_find(&settings->baseline, bench->name);
+
+	if (!row || !row->has_ratio || !result->compared)
+		return change;
+	row->compared = true;
+	change.known = true;
+	change.baseline_ratio = row->ratio;
+	change.percent = baseline_change_percent(row, result->ratio);
+	change.past_threshold = change.percent > settings->threshold_percent;
+	return change;
+}
+
+/* A slowdown that is real is there every time; one that the machine made rarely comes back. */
+static int measure_and_judge(struct settings *settings, const struct bench *bench,
+			     struct measure_result *ret, struct report_change *ret_change,
+			     struct sbx_error *err)
+{
+	for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
+		int r = measure(bench, settings->n_samples, ret, err);
+
+		if (r < 0)
+			return r;
+		*ret_change = judge(settings, bench, ret);
+		if (!ret_change->past_threshold)
+			break;
+	}
+	return 0;
+}
+
+static void show_progress(const struct tool_run *run, const char *name)
+{
+	if (!tool_wants_progress(run))
+		return;
+	/* An empty name takes the line away before a row is printed in its place. */
+	(void)fprintf(stderr, "\r\033[K%s%s", name[0] ? "measuring " : "", name);
+	(void)fflush(stderr);
+}
+
+static int slower(const struct settings *settings, unsigned n_slower, const char *names,
+		  struct sbx_error *err)
+{
+	(void)sbx_error_what(err, -EINVAL, "%u benchmark%s slower than in '%s'", n_slower,
+			     n_slower == 1 ? " is" : "s are", settings->baseline_path);
+	sbx_error_why(err, "past %.0f%%, %u times in a row: %s", settings->threshold_percent,
+		      ATTEMPTS, names);
+	sbx_error_fix(err, "find the change that did it, or write a new baseline: "
+			   "sbx-bench --json > FILE");
+	return TOOL_NO;
+}
+
+/* A comparison that leaves something out in silence would call everything fine. */
+static int find_incomparable(const struct settings *settings, struct sbx_error *err)
+{
+	for (size_t i = 0; i < settings->baseline.n_rows; i++) {
+		const struct baseline_row *row = &settings->baseline.rows[i];
+
+		if (!row->has_ratio || row->compared ||
+		    (settings->filter && !strstr(row->name, settings->filter)))
+			continue;
+		(void)sbx_error_what(err, -ENODATA, "cannot compare '%s' with '%s'", row->name,
+				     settings->baseline_path);
+		sbx_error_why(err, "this run has no ratio for it: it is gone or its peer is");
+		sbx_error_fix(err, "install the peer ('sbx-bench --list' names it), or write a new "
+				   "baseline");
+		return TOOL_INCOMPLETE;
+	}
+	return TOOL_YES;
+}
+
+static void add_result(struct tool_run *run, const struct bench *bench,
+		       const struct measure_result *result, const struct report_change *change)
+{
+	if (run->json)
+		report_add_json(&run->out, bench, result, change);
+	else
+		report_add_row(&run->out, bench, result, change);
+	log_write(&run->log, LOG_LEVEL_INFO, NULL, "%s: %zu samples of %llu operations",
+		  bench->name, result->n_samples, (unsigned long long)result->batch);
+}
+
+static int measure_all(struct tool_run *run, struct settings *settings, struct sbx_error *err)
+{
+	_cleanup_text_ struct text slow = TEXT_INIT;
+	const struct bench *bench;
+	unsigned n_slower = 0;
+
+	if (!run->json)
+		report_add_header(&run->out, settings->baseline_path != NULL);
+	for (size_t i = 0; (bench = bench_at(i)); i++) {
+		struct measure_result result;
+		struct report_change change;
+		int r;
+
+		if (!bench_is_selected(bench, settings->filter))
+			continue;
+		show_progress(run, bench->name);
+		r = measure_and_judge(settings, bench, &result, &change, err);
+		show_progress(run, "");
+		if (r < 0)
+			return r;
+		add_result(run, bench, &result, &change);
+		if (change.past_threshold)
+			text_addf(&slow, "%s%s (%+.1f%%)", n_slower++ ? ", " : "", bench->name,
+				  change.percent);
+		r = tool_flush(run, err);
+		if (r < 0)
+			return r;
+	}
+	if (n_slower > 0)
+		return slower(settings, n_slower, text_string(&slow), err);
+	return find_incomparable(settings, err);
+}
+
+static void settings_deinit(struct settings *settings)
+{
+	baseline_deinit(&settings->baseline);
+}
+
+static int run_bench(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+	const struct values *values = run->values;
+	_cleanup_(settings_deinit) struct settings settings = { .filter = NULL };
+
+	if (read_settings(run, &settings, err) < 0)
+		return TOOL_USAGE;
+	if (values->allocations)
+		return check_allocations(run, settings.filter, err);
+	if (!values->list)
+		return measure_all(run, &settings, err);
+	list(run, settings.filter);
+	return TOOL_YES;
+}
+
+static const struct option_spec options[] = {
+	{ .name = "list",
+	  .letter = 'l',
+	  .kind = OPTION_FLAG,
+	  .offset = offsetof(struct values, list),
+	  .help = "list the benchmarks and measure nothing" },
+	{ .name = "filter",
+	  .letter = 'f',
+	  .kind = OPTION_STRING,
+	  .offset = offsetof(struct values, filter),
+	  .metavar = "TEXT",
+	  .help = "only benchmarks with TEXT in their name" },
+	{ .name = "samples",
+	  .letter = 'n',
+	  .kind = OPTION_STRING,
+	  .offset = offsetof(struct values, samples),
+	  .metavar = "N",
+	  .help = "take N samples of each, 3 to 100000 (200)" },
+	{ .name = "compare",
+	  .letter = 'c',
+	  .kind = OPTION_PATH,
+	  .offset = offsetof(struct values, compare),
+	  .metavar = "FILE",
+	  .help = "compare with a former run's --json; 1 if slower" },
+	{ .name = "threshold",
+	  .letter = 't',
+	  .kind = OPTION_STRING,
+	  .offset = offsetof(struct values, threshold),
+	  .metavar = "PERCENT",
+	  .help = "how much slower is too slow for --compare (10)" },
+	{ .name = "allocations",
+	  .letter = 'a',
+	  .kind = OPTION_FLAG,
+	  .offset = offsetof(struct values, allocations),
+	  .help = "check the claims of no allocation, as TAP" },
+	OPTION_END,
+};
+
+static const struct tool tool = {
+	.command = {
+		.name = "sbx-bench",
+		.summary = "Measures what the parts of sbx cost, against a peer or a floor.",
+		.operand_kind = OPERAND_NONE,
+		.options = options,
+		.run = run_bench,
+	},
+	.values_size = sizeof(struct values),
+	.usage_status = TOOL_USAGE,
+};
+
+int main(int argc, char *argv[])
+{
+	return tool_main(&tool, argc, argv);
+}
