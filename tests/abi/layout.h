@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The binary layout that programs outside rely on, as a table that the compiler checks
+ *
+ * A row that no longer holds means that programs which were built before read the wrong bytes.
+ * Rows are added; they change only together with the version of the library.
+ */
+
+#include <stddef.h>
+
+#include <sbx/error.h>
+#include <sbx/frame-layout.h>
+
+#ifdef __cplusplus
+#define SAME(is, was) static_assert((is) == (was), "the layout has changed: " #is)
+#else
+#define SAME(is, was) _Static_assert((is) == (was), "the layout has changed: " #is)
+#endif
+
+/* A text of sbx/error.h is 512 bytes with its NUL. */
+SAME(sizeof(struct sbx_error), 2056);
+SAME(offsetof(struct sbx_error, code), 0);
+SAME(offsetof(struct sbx_error, level), 4);
+SAME(offsetof(struct sbx_error, what), 8);
+SAME(offsetof(struct sbx_error, why), 520);
+SAME(offsetof(struct sbx_error, fix), 1032);
+SAME(offsetof(struct sbx_error, context), 1544);
+SAME(SBX_ERROR_TEXT_SIZE, 512);
+SAME(SBX_LEVEL_ERROR, 0);
+SAME(SBX_LEVEL_WARN, 1);
+SAME(SBX_LEVEL_INFO, 2);
+
+/* Frames are bytes on a wire: these numbers are the protocol. */
+SAME(SBX_FRAME_LENGTH_OFFSET, 0);
+SAME(SBX_FRAME_TYPE_OFFSET, 4);
+SAME(SBX_FRAME_REQUEST_ID_OFFSET, 5);
+SAME(SBX_FRAME_PAYLOAD_OFFSET, 9);
+SAME(SBX_FRAME_LENGTH_MIN, 5);
+SAME(SBX_FRAME_PAYLOAD_MAX, 16777216);
+
+/* Shows that the table can fail. */
+#ifdef EXPECT_ANOTHER_LAYOUT
+SAME(sizeof(struct sbx_error), 2055);
+#endif

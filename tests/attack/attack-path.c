@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ways out of a folder that the attacker may change while we work in it
+ *
+ * Every test first leads the attack against the usual call (openat, or a check followed by openat)
+ * and expects it to work: an attack that nobody can win would prove nothing. Then the same attack
+ * meets path_open_beneath().
+ *
+ *   arena/root/work/secret   "inside"    what a caller may open
+ *   arena/outside/secret     "outside"   what it must never see
+ */
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/path.h"
+
+struct arena {
+	char path[64];
+	int top;
+	int root;
+};
+
+#define _cleanup_arena_ _cleanup_(arena_close)
+
+static void write_secret(int dirfd, const char *path, const char *content)
+{
+	_cleanup_close_ int fd = openat(dirfd, path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+	expect(write(fd, content, strlen(content)) == (ssize_t)strlen(content));
+}
+
+static void arena_open(struct arena *arena)
+{
+	strcpy(arena->path, "/tmp/sbx-attack-XXXXXX");
+	expect(mkdtemp(arena->path) != NULL);
+	arena->top = open(arena->path, O_DIRECTORY | O_CLOEXEC);
+	expect_eq(mkdirat(arena->top, "root", 0700), 0);
+	expect_eq(mkdirat(arena->top, "root/work", 0700), 0);
+	expect_eq(mkdirat(arena->top, "outside", 0700), 0);
+	write_secret(arena->top, "root/work/secret", "inside");
+	write_secret(arena->top, "outside/secret", "outside");
+	arena->root = openat(arena->top, "root", O_DIRECTORY | O_CLOEXEC);
+}
+
+static void arena_close(struct arena *arena)
+{
+	static const char *const leftovers[] = {
+		"root/work/secret",  "root/work/planted",
+		"root/work",	     "root/spare/secret",
+		"root/spare",	     "root/link",
+		"outside/secret",    "outside/planted",
+		"outside/made",	     "outside/deep/work/secret",
+		"outside/deep/work", "outside/deep",
+		"outside",	     "root",
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(leftovers); i++)
+		if (unlinkat(arena->top, leftovers[i], 0) < 0)
+			(void)unlinkat(arena->top, leftovers[i], AT_REMOVEDIR);
+	close_fd(&arena->root);
+	close_fd(&arena->top);
+	expect_eq(rmdir(arena->path), 0);
+}
+
+enum seen { SEEN_NOTHING, SEEN_INSIDE, SEEN_OUTSIDE };
+
+/* Which of the two files is behind the fd; closes it. */
+static enum seen look(int fd)
+{
+	_cleanup_close_ int owned = fd;
+	char text[16] = "";
+
+	if (owned < 0 || read(owned, text, sizeof(text) - 1) <= 0)
+		return SEEN_NOTHING;
+	return strcmp(text, "inside") == 0 ? SEEN_INSIDE : SEEN_OUTSIDE;
+}
+
+static enum seen look_plainly(int dirfd, const char *path)
+{
+	return look(openat(dirfd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+static enum seen look_beneath(int dirfd, const char *path)
+{
+	return look(path_open_beneath(dirfd, path, O_RDONLY, 0));
+}
+
+static void dots_and_slashes_do_not_lead_out(void)
+{
+	static const char *const ways[] = {
+		"../outside/secret",
+		"work/../../outside/secret",
+		"work/..//..///outside/./secret",
+		"./work/.././../outside/secret",
+	};
+	_cleanup_arena_ struct arena arena;
+
+	arena_open(&arena);
+	for (size_t i = 0; i < N_ELEMENTS(ways); i++) {
+		expect_eq(look_plainly(arena.root, ways[i]), SEEN_OUTSIDE);
+		expect_eq(path_open_beneath(arena.root, ways[i], O_RDONLY, 0), -EXDEV);
+	}
+	expect_eq(look_beneath(arena.root, "work/../work/secret"), SEEN_INSIDE);
+}
+
+static void an_absolute_path_does_not_forget_the_folder(void)
+{
+	_cleanup_arena_ struct arena arena;
+	char path[PATH_MAX];
+
+	arena_open(&arena);
+	snprintf(path, sizeof(path), "%s/outside/secret", arena.path);
+	expect_eq(look_plainly(arena.root, path), SEEN_OUTSIDE);
+	expect_eq(path_open_beneath(arena.root, path, O_RDONLY, 0), -EXDEV);
+}
+
+static void a_link_on_the_way_does_not_lead_out(void)
+{
+	_cleanup_arena_ struct arena arena;
+
+	arena_open(&arena);
+	expect_eq(symlinkat("../outside", arena.root, "link"), 0);
+	expect_eq(look_plainly(arena.root, "link/secret"), SEEN_OUTSIDE);
+	expect_eq(path_open_beneath(arena.root, "link/secret", O_RDONLY, 0), -ELOOP);
+}
+
+/* The kernel's own links, /proc/PID/root and the like, go where no path says. */
+static void a_magic_link_does_not_lead_out(void)
+{
+	_cleanup_arena_ struct arena arena;
+	_cleanup_close_ int proc = open("/proc/self", O_DIRECTORY | O_CLOEXEC);
+	char path[PATH_MAX];
+
+	arena_open(&arena);
+	if (proc < 0) {
+		expect(errno == ENOENT);
+		skip("there is no /proc here");
+	}
+	snprintf(path, sizeof(path), "root%s/outside/secret", arena.path);
+	expect_eq(look_plainly(proc, path), SEEN_OUTSIDE);
+	expect_eq(path_open_beneath(proc, path, O_RDONLY, 0), -ELOOP);
+
+	snprintf(path, sizeof(path), "fd/%d/outside/secret", arena.top);
+	expect_eq(look_plainly(proc, path), SEEN_OUTSIDE);
+	expect_eq(path_open_beneath(proc, path, O_RDONLY, 0), -ELOOP);
+}
+
+static void a_dangling_link_does_not_plant_a_file_outside(void)
+{
+	_cleanup_arena_ struct arena arena;
+
+	arena_open(&arena);
+	expect_eq(symlinkat("../outside/planted", arena.root, "link"), 0);
+	expect_eq(path_open_beneath(arena.root, "link", O_CREAT | O_WRONLY, 0600), -ELOOP);
+	expect_eq(faccessat(arena.top, "outside/planted", F_OK, 0), -1);
+
+	_cleanup_close_ int fd = openat(arena.root, "link", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+	expect(fd >= 0);
+	expect_eq(faccessat(arena.top, "outside/planted", F_OK, 0), 0);
+}
+
+static void a_link_does_not_get_folders_made_outside(void)
+{
+	_cleanup_arena_ struct arena arena;
+
+	arena_open(&arena);
+	expect_eq(symlinkat("../outside", arena.root, "link"), 0);
+	expect_eq(path_make_parents_beneath(arena.root, "link/made/file", 0700), -ELOOP);
+	expect_eq(path_make_parents_beneath(arena.root, "work/../../outside/made/file", 0700),
+		  -EXDEV);
+	expect_eq(faccessat(arena.top, "outside/made", F_OK, 0), -1);
+
+	expect_eq(mkdirat(arena.root, "link/made", 0700), 0);
+	expect_eq(faccessat(arena.top, "outside/made", F_OK, 0), 0);
+}
+
+/* Puts what is called @a in the place of @b and the other way round, in one step. */
+static void swap(const struct arena *arena, const char *a, const char *b)
+{
+	expect_eq(renameat2(arena->top, a, arena->top, b, RENAME_EXCHANGE), 0);
+}
+
+static void a_check_before_the_open_would_be_too_early(void)
+{
+	_cleanup_arena_ struct arena arena;
+	struct stat info;
+
+	arena_open(&arena);
+	expect_eq(symlinkat("../outside", arena.root, "link"), 0);
+
+	/* The check sees a folder; what is opened a moment later goes through a link. */
+	expect_eq(fstatat(arena.root, "work", &info, AT_SYMLINK_NOFOLLOW), 0);
+	expect(S_ISDIR(info.st_mode));
+	swap(&arena, "root/work", "root/link");
+	expect_eq(look_plainly(arena.root, "work/secret"), SEEN_OUTSIDE);
+	expect_eq(path_open_beneath(arena.root, "work/secret", O_RDONLY, 0), -ELOOP);
+	swap(&arena, "root/work", "root/link");
+}
+
+static void a_folder_that_is_moved_away_does_not_take_us_along(void)
+{
+	_cleanup_arena_ struct arena arena;
+
+	arena_open(&arena);
+
+	/* Walks a step at a time: inside "work", then ".." after the attacker has moved it. */
+	_cleanup_close_ int work = openat(arena.root, "work", O_DIRECTORY | O_CLOEXEC);
+
+	expect_eq(mkdirat(arena.top, "outside/deep", 0700), 0);
+	expect_eq(renameat(arena.root, "work", arena.top, "outside/deep/work"), 0);
+	expect_eq(look_plainly(work, "../../secret"), SEEN_OUTSIDE);
+	expect_eq(path_open_beneath(work, "../../secret", O_RDONLY, 0), -EXDEV);
+}
+
+/* An attacker who changes the tree as fast as it can, until it is told to stop. */
+struct attacker {
+	const struct arena *arena;
+	const char *a, *b; /* exchanged again and again */
+	atomic_bool stop;
+	atomic_uint n_swaps;
+};
+
+static void *attack(void *context)
+{
+	struct attacker *attacker = context;
+
+	/* An even number of exchanges leaves the tree as it was. */
+	while (!atomic_load(&attacker->stop) || atomic_load(&attacker->n_swaps) % 2 != 0) {
+		swap(attacker->arena, attacker->a, attacker->b);
+		atomic_fetch_add(&attacker->n_swaps, 1);
+	}
+	return NULL;
+}
+
+struct race {
+	unsigned n_inside, n_outside, n_refused;
+};
+
+typedef enum seen look_fn(int dirfd, const char *path);
+
+/* Looks through @path while the attacker works: @n_looks times at least, and until it has changed
+ * the tree as often and was once seen inside and once not, but @n_most times at most. */
+static struct race race(struct attacker *attacker, look_fn *looks, const char *path,
+			unsigned n_looks, unsigned n_most)
+{
+	struct race race = { 0 };
+	pthread_t thread;
+
+	atomic_store(&attacker->stop, false);
+	atomic_store(&attacker->n_swaps, 0);
+	expect_eq(pthread_create(&thread, NULL, attack, attacker), 0);
+	for (unsigned i = 0; i < n_most; i++) {
+		enum seen seen = looks(attacker->arena->root, path);
+
+		race.n_inside += seen == SEEN_INSIDE;
+		race.n_outside += seen == SEEN_OUTSIDE;
+		race.n_refused += seen == SEEN_NOTHING;
+		if (i >= n_looks && atomic_load(&attacker->n_swaps) >= n_looks && race.n_inside &&
+		    race.n_outside + race.n_refused)
+			break;
+	}
+	atomic_store(&attacker->stop, true);
+	expect_eq(pthread_join(thread, NULL), 0);
+	return race;
+}
+
+/* Enough that the usual call loses hundreds of times, short enough for every run. */
+static unsigned n_trials(void)
+{
+	return test_is_slow() ? 500000 : 20000;
+}
+
+static void a_link_swapped_in_during_the_walk_never_leads_out(void)
+{
+	_cleanup_arena_ struct arena arena;
+
+	arena_open(&arena);
+	expect_eq(symlinkat("../outside", arena.root, "link"), 0);
+
+	struct attacker attacker = { .arena = &arena, .a = "root/work", .b = "root/link" };
+	struct race usual =
+		race(&attacker, look_plainly, "work/secret", n_trials(), n_trials() * 500);
+	struct race ours =
+		race(&attacker, look_beneath, "work/secret", n_trials(), n_trials() * 500);
+
+	expect(usual.n_outside > 0);
+	expect(ours.n_inside > 0);
+	expect(ours.n_refused > 0);
+	expect_eq(ours.n_outside, 0);
+}
+
+/* Steps out through ".." of a folder that is exchanged with one whose parent lies outside. */
+static void dots_during_a_move_never_lead_out(void)
+{
+	_cleanup_arena_ struct arena arena;
+
+	arena_open(&arena);
+	expect_eq(mkdirat(arena.top, "outside/deep", 0700), 0);
+	expect_eq(mkdirat(arena.top, "outside/deep/work", 0700), 0);
+	write_secret(arena.top, "outside/deep/work/secret", "inside");
+
+	struct attacker attacker = { .arena = &arena, .a = "root/work", .b = "outside/deep/work" };
+	struct race ours = race(&attacker, look_beneath, "work/../work/../work/secret", n_trials(),
+				n_trials() * 50);
+
+	expect(ours.n_inside > 0);
+	expect_eq(ours.n_outside, 0);
+
+	/* The same way, a step at a time, as a resolver in user space goes. */
+	_cleanup_close_ int work = openat(arena.root, "work", O_DIRECTORY | O_CLOEXEC);
+
+	swap(&arena, "root/work", "outside/deep/work");
+	expect_eq(look_plainly(work, "../../secret"), SEEN_OUTSIDE);
+}
+
+static const struct test tests[] = {
+	TEST(dots_and_slashes_do_not_lead_out),
+	TEST(an_absolute_path_does_not_forget_the_folder),
+	TEST(a_link_on_the_way_does_not_lead_out),
+	TEST(a_magic_link_does_not_lead_out),
+	TEST(a_dangling_link_does_not_plant_a_file_outside),
+	TEST(a_link_does_not_get_folders_made_outside),
+	TEST(a_check_before_the_open_would_be_too_early),
+	TEST(a_folder_that_is_moved_away_does_not_take_us_along),
+	TEST(a_link_swapped_in_during_the_walk_never_leads_out),
+	TEST(dots_during_a_move_never_lead_out),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

