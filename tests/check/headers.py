@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+"""Every header of lib/ compiles alone and twice. The public ones do so in more languages: tests/abi."""
+import concurrent.futures
+import os
+
+import tap
+
+FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
+         "-I", tap.SOURCE / "lib", "-I", tap.SOURCE / "lib/include", "-x", "c", "-"]
+
+
+def compile_alone(name):
+    """What the compiler says about a file that includes the header and nothing else."""
+    text = f'#include "{name.relative_to("lib")}"\n' * 2
+    finished = tap.run(os.environ.get("CC", "cc"), *FLAGS, input=text)
+    return name, finished.stderr.splitlines() if finished.returncode else []
+
+
+def main():
+    headers = [name for name in tap.files("lib/*/*.h")]
+    tap.ok("there are headers to look at", bool(headers))
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name, complaints in pool.map(compile_alone, headers):
+            tap.ok(f"{name} compiles alone and twice", not complaints, complaints)
+    tap.none("headers inside say #pragma once, public ones carry a guard",
+             [f"{name}: begins without {opening}" for name in tap.files("lib/*.h", "lib/*/*.h", "lib/*/*/*.h")
+              for opening in ["#ifndef SBX_" if name.parts[1] == "include" else "#pragma once"]
+              if opening not in tap.read(name)])
+    tap.done()
+
+
+if __name__ == "__main__":
+    main()
