@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Run the suites and count what they say.
+
+meson runs the tests; the numbers come from the TAP itself, because meson shows a test of which half was skipped as
+passed. A test that died before it could say "not ok" counts as one failure.
+
+    tests/run.py BUILD [--suite=SUITE]... [--slow] [--sanitize] [NAME...]
+
+A NAME selects the tests whose name contains it; if there is none, the single cases whose name contains it.
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+SUITES = ["unit", "tool", "golden", "attack", "fuzz", "abi", "check", "bench"]
+SANITIZED_SUITES = ["unit", "tool", "golden", "attack", "fuzz", "abi"]
+TAP_LINE = re.compile(r"^(not )?ok\b *\d* *-? *(.*?)(?: *# *(SKIP|TODO)\b *(.*))?$", re.I)
+TAP_EMPTY = re.compile(r"^1\.\.0 *# *SKIP\b *(.*)$", re.I)
+
+
+class Tally:
+    def __init__(self):
+        self.passed, self.failed, self.skipped, self.suites = 0, [], [], {}
+
+    def add_case(self, suite, test, name, kind, reason=""):
+        ran = self.suites.setdefault(suite, [0, 0])
+        ran[kind == "skipped"] += 1
+        if kind == "passed":
+            self.passed += 1
+        elif kind == "failed":
+            self.failed.append(f"{suite}/{test}: {name}")
+        else:
+            self.skipped.append(f"{suite}/{test}: {name}: {reason or 'no reason given'}")
+
+    def add_test(self, entry):
+        suite, test = entry["suite"], entry["name"]
+        failed_before = len(self.failed)
+        n = 0
+        for line in entry.get("stdout", "").splitlines():
+            empty = TAP_EMPTY.match(line)
+            if empty:
+                self.add_case(suite, test, "all of it", "skipped", empty[1])
+                n += 1
+            case = TAP_LINE.match(line)
+            if case:
+                kind = "failed" if case[1] else "skipped" if case[3] else "passed"
+                self.add_case(suite, test, case[2], kind, case[4])
+                n += 1
+        bad = entry["result"] not in ("OK", "SKIP", "EXPECTEDFAIL")
+        if bad and len(self.failed) == failed_before:
+            self.add_case(suite, test, f"{entry['result'].lower()}, status {entry['returncode']}", "failed")
+        elif n == 0 and not bad and not os.environ.get("TEST_ONLY"):
+            self.add_case(suite, test, "it printed no TAP", "failed")
+
+
+def all_tests(build):
+    listed = json.loads(subprocess.check_output(["meson", "introspect", "--tests", build]))
+    return [(test["suite"][0].split(":")[-1], test["name"]) for test in listed]
+
+
+def select(tests, suites, names):
+    """Returns the tests to run and, where a name means single cases, the text for TEST_ONLY."""
+    tests = [test for test in tests if test[0] in suites]
+    if not names:
+        return tests, None
+    chosen = [test for test in tests if any(name in test[1] for name in names)]
+    if chosen or len(names) > 1:
+        return chosen, None
+    source = pathlib.Path(__file__).parent
+    holders = {path.stem.removeprefix("test-") for path in source.rglob("*")
+               if path.suffix in (".c", ".sh", ".py") and names[0] in path.read_text(errors="replace")}
+    return [test for test in tests if test[1] in holders], names[0]
+
+
+def read_log(build):
+    with open(f"{build}/meson-logs/testlog.json", encoding="utf-8") as log:
+        for line in log:
+            entry = json.loads(line)
+            head, _, name = entry["name"].rpartition(" / ")
+            yield {**entry, "suite": head.split(":")[-1] or "none", "name": name}
+
+
+def report(tally, build, expected_suites):
+    for name in tally.failed:
+        print(f"failed: {name}")
+    for name in tally.skipped:
+        print(f"skipped: {name}")
+    wrong = bool(tally.failed)
+    if os.environ.get("CI"):
+        for suite in expected_suites:
+            if tally.suites.get(suite, [0, 0])[0] == 0:
+                print(f"suite {suite} did not run, and this is a place where it must")
+                wrong = True
+    counts = {"passed": tally.passed, "failed": len(tally.failed), "skipped": len(tally.skipped)}
+    pathlib.Path(build, "meson-logs", "counts.json").write_text(json.dumps(counts))
+    print(f"{tally.passed} passed, {len(tally.failed)} failed, {len(tally.skipped)} skipped")
+    return 1 if wrong else 0
+
+
+def main(argv):
+    build, words = argv[1], argv[2:]
+    slow = "--slow" in words
+    suites = [word.partition("=")[2] for word in words if word.startswith("--suite=")]
+    names = [word for word in words if not word.startswith("--")]
+    unknown = [word for word in words if word.startswith("--")
+               and word not in ("--slow", "--sanitize") and not word.startswith("--suite=")]
+    unknown += [suite for suite in suites if suite not in SUITES]
+    if unknown:
+        print(f"dev: unknown word '{unknown[0]}'\n  fix: see ./dev help", file=sys.stderr)
+        return 2
+    wanted = suites or (SANITIZED_SUITES if "--sanitize" in words else SUITES)
+    chosen, only = select(all_tests(build), wanted, names)
+    if not chosen:
+        print(f"dev: no test is called '{' '.join(names) or ' '.join(wanted)}'\n"
+              f"  fix: meson test -C {build} --list shows them", file=sys.stderr)
+        return 2
+    if slow:
+        os.environ["TEST_SLOW"] = "1"
+    if only:
+        os.environ["TEST_ONLY"] = only
+    command = ["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs"]
+    command += ["--timeout-multiplier", "20" if slow else "3" if "--sanitize" in words else "1"]
+    status = subprocess.run(command + [f"sbx:{name}" for _, name in chosen]).returncode
+    tally = Tally()
+    for entry in read_log(build):
+        tally.add_test(entry)
+    result = report(tally, build, wanted if not names else [])
+    return result or (1 if status else 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
