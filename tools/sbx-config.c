@@ -7,20 +7,14 @@
  */
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
 
-#include "base/file.h"
 #include "base/json.h"
 
 #include "tool.h"
-
-#define FILE_MAX (1024 * 1024)
 
 struct config_values {
 	const char *where;
@@ -85,68 +79,15 @@ static int get(void *context, int n_operands, char *operands[], struct sbx_error
 	return TOOL_YES;
 }
 
-/* The file of a layer; NULL if there is none, as for a user without a home. */
-static const char *path_of(const struct config_places *places, const char *layer)
+/* The layer of that name, one of layers[]; without one the user's. */
+static enum config_origin origin_of(const char *layer)
 {
-	const char *const paths[] = { places->user_path, places->project_path,
-				      places->system_path };
+	static const enum config_origin others[] = { CONFIG_FROM_PROJECT, CONFIG_FROM_SYSTEM };
 
-	for (size_t i = 0; layers[i]; i++)
-		if (layer && strcmp(layers[i], layer) == 0)
-			return paths[i];
-	return places->user_path;
-}
-
-/* A configuration's folder is the user's own: a link in it may be meant, so plain mkdir serves. */
-static int make_folder_of(const char *path)
-{
-	_cleanup_free_ char *folder = strdup(path);
-
-	if (!folder)
-		return -ENOMEM;
-	for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(folder, 0755) < 0 && errno != EEXIST)
-			return -errno;
-		*slash = '/';
-	}
-	return 0;
-}
-
-static int read_existing(const char *path, char **ret_bytes, size_t *ret_n_bytes,
-			 struct sbx_error *err)
-{
-	int r = file_read(AT_FDCWD, path, FILE_MAX, ret_bytes, ret_n_bytes, err);
-
-	if (r != -ENOENT)
-		return r;
-	if (err)
-		*err = (struct sbx_error){ .code = 0 };
-	*ret_bytes = strdup("");
-	*ret_n_bytes = 0;
-	return *ret_bytes ? 0 : -ENOMEM;
-}
-
-static int write_layer(const char *path, const char *key, const char *value, struct sbx_error *err)
-{
-	_cleanup_free_ char *before = NULL;
-	_cleanup_text_ struct text after = TEXT_INIT;
-	size_t n_before = 0;
-	int r;
-
-	r = read_existing(path, &before, &n_before, err);
-	if (r < 0)
-		return r;
-	r = config_edit(path, before, n_before, key, value, &after, err);
-	if (r < 0)
-		return r;
-	r = make_folder_of(path);
-	if (r < 0) {
-		r = sbx_error_what(err, r, "cannot make the folder of '%s'", path);
-		sbx_error_fix(err, "make it yourself, or choose another file with --where");
-		return r;
-	}
-	return file_replace(AT_FDCWD, path, after.data, after.len, 0644, err);
+	for (size_t i = 0; layer && i < N_ELEMENTS(others); i++)
+		if (strcmp(config_origin_name(others[i]), layer) == 0)
+			return others[i];
+	return CONFIG_FROM_USER;
 }
 
 static int set(void *context, int n_operands, char *operands[], struct sbx_error *err)
@@ -154,6 +95,7 @@ static int set(void *context, int n_operands, char *operands[], struct sbx_error
 	struct tool_run *run = context;
 	const struct config_values *values = run->values;
 	_cleanup_(config_places_deinit) struct config_places places = { .system_path = NULL };
+	enum config_origin origin = origin_of(values->where);
 	const char *path;
 	int r;
 
@@ -162,14 +104,16 @@ static int set(void *context, int n_operands, char *operands[], struct sbx_error
 	r = config_places_find(environ, ".", &places);
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot find the configuration");
-	path = path_of(&places, values->where);
+	path = config_places_path(&places, origin);
 	if (!path) {
 		r = sbx_error_what(err, -ENOENT, "cannot tell where your configuration is");
 		sbx_error_why(err, "neither XDG_CONFIG_HOME nor HOME is set to an absolute path");
 		sbx_error_fix(err, "set HOME, or write --where=project");
 		return r;
 	}
-	r = write_layer(path, operands[0], operands[1], err);
+	r = config_save(path, origin, operands[0], operands[1], err);
+	if (r == -EINVAL || r == -ENOTSUP)
+		return TOOL_USAGE;
 	if (r < 0)
 		return r;
 	if (run->verbosity > 0)
@@ -186,7 +130,7 @@ static int places(void *context, int n_operands, char *operands[], struct sbx_er
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot find the configuration");
 	for (size_t i = 0; layers[i]; i++) {
-		const char *path = path_of(&found, layers[i]);
+		const char *path = config_places_path(&found, origin_of(layers[i]));
 		struct json_writer json;
 
 		if (!run->json) {
@@ -221,10 +165,12 @@ static const struct verb_spec verbs[] = {
 	  .min_operands = 2,
 	  .max_operands = 2,
 	  .options = where_options,
+	  .ignores_config = true,
 	  .help = "write a value into a file",
 	  .run = set },
 	{ .name = "places",
 	  .operand_kind = OPERAND_NONE,
+	  .ignores_config = true,
 	  .help = "the files that are read",
 	  .run = places },
 	{ .name = NULL },

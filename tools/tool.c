@@ -145,6 +145,14 @@ bool tool_wants_progress(const struct tool_run *run)
 	return is_wanted(run, "progress", run->verbosity >= 0 && isatty(STDERR_FILENO));
 }
 
+static int no_memory(struct sbx_error *err)
+{
+	int r = sbx_error_what(err, -ENOMEM, "no memory to start");
+
+	sbx_error_fix(err, "free memory, or raise its limit (ulimit -v)");
+	return r;
+}
+
 static void print_error(const struct tool_run *run, const struct sbx_error *err)
 {
 	const char *name = run->tool->command.name;
@@ -161,14 +169,17 @@ static void print_error(const struct tool_run *run, const struct sbx_error *err)
 	(void)fd_write_all(STDERR_FILENO, text_string(&message), message.len);
 }
 
-static int level_of(const struct tool_run *run)
+/* What -v and -q say, as the strongest layer of the configuration. */
+static int take_verbosity(struct tool_run *run, struct sbx_error *err)
 {
-	const char *name = config_get(run->config, "log_level").text;
+	enum log_level level = run->verbosity < 0    ? LOG_LEVEL_ERROR
+			       : run->verbosity == 1 ? LOG_LEVEL_INFO
+						     : LOG_LEVEL_DEBUG;
 
-	for (int level = LOG_LEVEL_ERROR; level <= LOG_LEVEL_DEBUG; level++)
-		if (strcmp(log_level_name((enum log_level)level), name) == 0)
-			return level;
-	return LOG_LEVEL_NOTICE;
+	if (run->verbosity == 0)
+		return 0;
+	return config_set(run->config, "log_level", log_level_name(level),
+			  run->verbosity < 0 ? "-q" : "-v", err);
 }
 
 static int load_config(struct tool_run *run, struct sbx_error *err)
@@ -178,21 +189,46 @@ static int load_config(struct tool_run *run, struct sbx_error *err)
 
 	r = config_places_find(environ, ".", &places);
 	if (r < 0)
-		return sbx_error_what(err, r, "cannot find the configuration");
-	return config_load(&(struct config_sources){ .system_path = places.system_path,
-						     .user_path = places.user_path,
-						     .project_path = places.project_path,
-						     .environment = environ },
-			   &run->config, err);
+		return no_memory(err);
+	r = config_load(&(struct config_sources){ .system_path = places.system_path,
+						  .user_path = places.user_path,
+						  .project_path = places.project_path,
+						  .environment = environ },
+			&run->config, err);
+	return r < 0 ? r : take_verbosity(run, err);
+}
+
+/* As much of it as can be read, where the run does not depend on it: to print an error as the user
+ * wants errors, to repair a broken file. */
+static void load_what_can_be_read(struct tool_run *run)
+{
+	if (run->config || load_config(run, NULL) == 0)
+		return;
+	run->config = config_free(run->config);
+	if (config_load(&(struct config_sources){ .environment = environ }, &run->config, NULL) <
+		    0 &&
+	    config_load(&(struct config_sources){ .system_path = NULL }, &run->config, NULL) < 0)
+		return;
+	(void)take_verbosity(run, NULL);
+}
+
+static enum log_level level_of(const struct tool_run *run)
+{
+	const char *name = config_get(run->config, "log_level").text;
+
+	for (int level = LOG_LEVEL_ERROR; level <= LOG_LEVEL_DEBUG; level++)
+		if (strcmp(log_level_name((enum log_level)level), name) == 0)
+			return (enum log_level)level;
+	return LOG_LEVEL_NOTICE;
 }
 
 static void start_log(struct tool_run *run)
 {
 	log_init(&run->log, run->tool->command.name, run->verbosity,
 		 environment_value("SBX_DEBUG") != NULL, environment_value("JOURNAL_STREAM"));
-	/* -v and -q were typed now; the configuration speaks where they are silent. */
-	if (run->verbosity == 0 && !environment_value("SBX_DEBUG"))
-		run->log.most = (enum log_level)level_of(run);
+	/* -v and -q are in there too; only SBX_DEBUG goes before everything. */
+	if (run->config && !environment_value("SBX_DEBUG"))
+		run->log.most = level_of(run);
 }
 
 /* What --help, --version and --completion print; 0 if none of them was asked for. */
@@ -235,21 +271,6 @@ struct call {
 	char **operands;
 };
 
-/* A tool or verb without options has no table; the array of groups ends at the first one that is
- * missing. */
-static void add_group(struct option_group *groups, const struct option_spec *options, void *values)
-{
-	if (!options)
-		return;
-	while (groups->options)
-		groups++;
-	*groups = (struct option_group){ options, values };
-}
-
-/*
- * A verb's options may follow it, so the line is read in two steps: up to the verb with the options
- * of all, then the rest with the verb's own as well (whose argv[0] is the verb).
- */
 static int parse(const struct command *command, struct common_values *common, void *values,
 		 int argc, char *argv[], struct call *ret, struct sbx_error *err)
 {
@@ -257,19 +278,13 @@ static int parse(const struct command *command, struct common_values *common, vo
 	const struct verb_spec *verb = NULL;
 	int n;
 
-	add_group(groups, command->options, values);
-	n = options_parse(groups, command->verbs || command->stops_at_operand, argc, argv, err);
+	/* The last group but one is for the options of the verb. */
+	groups[1] = (struct option_group){ command->options, values };
+	groups[command->options ? 2 : 1].values = values;
+	n = command->verbs ? options_parse_verb(groups, command, argc, argv, &verb, err)
+			   : options_parse(groups, command->stops_at_operand, argc, argv, err);
 	if (n < 0)
 		return n;
-	if (command->verbs && n > 0) {
-		verb = options_find_verb(command, argv[0], err);
-		if (!verb)
-			return -EINVAL;
-		add_group(groups, verb->options, values);
-		n = options_parse(groups, false, n, argv, err);
-		if (n < 0)
-			return n;
-	}
 	*ret = (struct call){ .verb = verb, .n_operands = n, .operands = argv };
 	return 0;
 }
@@ -289,13 +304,23 @@ static void release_values(const struct command *command, void *values)
 			(struct option_group[]){ { verb->options, values }, { NULL, NULL } });
 }
 
-/* Was --json among the words of a line that could not be parsed? */
-static bool asks_for_json(char *const argv[])
+/* A configuration that says something wrong is wrong usage; one that cannot be read is not. */
+static int prepare(struct tool_run *run, const struct call *call, struct sbx_error *err)
 {
-	for (; *argv && strcmp(*argv, "--") != 0; argv++)
-		if (strcmp(*argv, "--json") == 0)
-			return true;
-	return false;
+	const struct command *command = &run->tool->command;
+	int r;
+
+	if (call->verb ? call->verb->ignores_config : command->ignores_config) {
+		load_what_can_be_read(run);
+		if (!run->config)
+			return no_memory(err);
+	} else {
+		r = load_config(run, err);
+		if (r < 0)
+			return r == -EINVAL ? run->tool->usage_status : r;
+	}
+	start_log(run);
+	return 0;
 }
 
 static int run_call(struct tool_run *run, const struct common_values *common,
@@ -309,10 +334,9 @@ static int run_call(struct tool_run *run, const struct common_values *common,
 	r = check_call(command, call, err);
 	if (r < 0)
 		return run->tool->usage_status;
-	r = load_config(run, err);
-	if (r < 0)
-		return run->tool->usage_status;
-	start_log(run);
+	r = prepare(run, call, err);
+	if (r != 0)
+		return r;
 	r = (call->verb ? call->verb->run : command->run)(run, call->n_operands, call->operands,
 							  err);
 	if (run->out.len == 0 && text_status(&run->out) == 0)
@@ -322,31 +346,49 @@ static int run_call(struct tool_run *run, const struct common_values *common,
 	return r < 0 || flushed == 0 ? r : flushed;
 }
 
+static int run_line(struct tool_run *run, int argc, char *argv[], struct sbx_error *err)
+{
+	struct common_values common = { .help = false };
+	struct call call = { .verb = NULL };
+	int r = parse(&run->tool->command, &common, run->values, argc, argv, &call, err);
+
+	/* The mistake may stand before --json. */
+	take_common(run, &common);
+	return r < 0 ? run->tool->usage_status : run_call(run, &common, &call, err);
+}
+
+static int start(struct tool_run *run, struct sbx_error *err)
+{
+	int r = fill_standard_fds();
+
+	if (r < 0) {
+		(void)sbx_error_what(err, r, "cannot replace a closed stdin, stdout or stderr");
+		sbx_error_why(err, "/dev/null cannot be opened");
+		sbx_error_fix(err, "start it with all three open, or mount /dev");
+		return r;
+	}
+	restore_signals();
+	run->values = calloc(1, run->tool->values_size + 1);
+	return run->values ? 0 : no_memory(err);
+}
+
 int tool_main(const struct tool *tool, int argc, char *argv[])
 {
-	_cleanup_free_ void *values = calloc(1, tool->values_size + 1);
-	struct common_values common = { .help = false };
-	struct tool_run run = { .tool = tool, .values = values, .log = { .journal_fd = -EBADF } };
+	struct tool_run run = { .tool = tool, .log = { .journal_fd = -EBADF } };
 	struct sbx_error err = { .code = 0 };
-	struct call call = { .verb = NULL };
-	int r;
+	int r = start(&run, &err);
 
-	if (!values || fill_standard_fds() < 0)
-		return TOOL_FAILED;
-	restore_signals();
-	r = parse(&tool->command, &common, values, argc, argv, &call, &err);
-	take_common(&run, &common);
-	if (r < 0) {
-		run.json |= asks_for_json(argv);
-		r = tool->usage_status;
-	} else {
-		r = run_call(&run, &common, &call, &err);
-	}
-	if (err.code < 0)
+	if (r == 0)
+		r = run_line(&run, argc, argv, &err);
+	if (err.code < 0) {
+		load_what_can_be_read(&run);
 		print_error(&run, &err);
+	}
 	log_deinit(&run.log);
 	run.config = config_free(run.config);
 	text_deinit(&run.out);
-	release_values(&tool->command, values);
+	if (run.values)
+		release_values(&tool->command, run.values);
+	free(run.values);
 	return r < 0 ? TOOL_FAILED : r;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * bash: one function with three questions in order. Is the word before this one an option that
- * takes a value? Which verb was given? Then: options if the word starts with a dash, else operands.
+ * bash: one function with questions in order. Which word is the first that is no option? If it is a
+ * command, what follows belongs to it. Is the word before this one an option that takes a value?
+ * Which verb was given? Then: options if the word starts with a dash, else operands.
  */
 
 #include "base/completion-internal.h"
@@ -36,6 +37,50 @@ static void add_value_case(struct text *out, const struct option_spec *options)
 		}
 		text_add(out, " return ;;\n");
 	}
+}
+
+static void add_steps(struct text *out, const struct option_spec *options)
+{
+	for (const struct option_spec *spec = options; spec && spec->name; spec++) {
+		if (!completion_takes_value(spec))
+			continue;
+		text_addf(out, "\t\t--%s", spec->name);
+		if (spec->letter)
+			text_addf(out, "|-%c", spec->letter);
+		text_add(out, ") step=2 ;;\n");
+	}
+}
+
+/* $word becomes the index of the first operand, be it the one that is being typed. */
+static void add_walk(struct text *out, const struct command *command,
+		     const struct option_spec *common)
+{
+	text_add(out, "\tfor ((word = 1; word < COMP_CWORD; word += step)); do\n"
+		      "\t\tstep=1\n"
+		      "\t\tcase ${COMP_WORDS[word]} in\n"
+		      "\t\t--) options=''; ((word++)); break ;;\n");
+	add_steps(out, common);
+	add_steps(out, command->options);
+	text_add(out, "\t\t-*) ;;\n"
+		      "\t\t*) break ;;\n"
+		      "\t\tesac\n"
+		      "\t\t# Bash takes --name=value for three words.\n"
+		      "\t\t[[ ${COMP_WORDS[word+1]} != = ]] || step=3\n"
+		      "\tdone\n");
+}
+
+/* Without bash-completion there is nobody who knows the command's own words. */
+static void add_command(struct text *out)
+{
+	text_add(out, "\tif ((word < COMP_CWORD)); then\n"
+		      "\t\tif declare -F _command_offset >/dev/null; then\n"
+		      "\t\t\t_command_offset \"$word\"\n"
+		      "\t\telse\n"
+		      "\t\t\tcompopt -o filenames\n"
+		      "\t\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
+		      "\t\tfi\n"
+		      "\t\treturn\n"
+		      "\tfi\n");
 }
 
 static void add_operand(struct text *out, enum operand_kind kind)
@@ -84,24 +129,23 @@ void completion_add_bash(struct text *out, const struct command *command,
 	text_addf(out, "# Made by %s --completion=bash from the table that parses.\n\n",
 		  command->name);
 	completion_add_function_name(out, command->name);
-	text_add(out,
-		 "()\n{\n"
-		 "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-		 "\tlocal options verb='' i\n\n"
-		 "\tCOMPREPLY=()\n"
-		 "\t# Bash takes --name=value for three words.\n"
-		 "\tif [[ $cur == = ]]; then\n\t\tcur=''\n"
-		 "\telif [[ $prev == = ]]; then\n\t\tprev=${COMP_WORDS[COMP_CWORD-2]}\n\tfi\n");
-	add_all_value_cases(out, command, common);
-	text_add(out, "\toptions='");
+	text_add(out, "()\n{\n"
+		      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+		      "\tlocal options verb='' word step\n\n"
+		      "\tCOMPREPLY=()\n"
+		      "\toptions='");
 	add_names(out, common);
 	add_names(out, command->options);
 	text_add(out, "'\n");
+	add_walk(out, command, common);
+	if (command->operand_kind == OPERAND_COMMAND)
+		add_command(out);
+	text_add(out,
+		 "\tif [[ $cur == = ]]; then\n\t\tcur=''\n"
+		 "\telif [[ $prev == = ]]; then\n\t\tprev=${COMP_WORDS[COMP_CWORD-2]}\n\tfi\n");
+	add_all_value_cases(out, command, common);
 	if (command->verbs) {
-		text_add(out,
-			 "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
-			 "\t\t[[ ${COMP_WORDS[i]} == -* ]] || { verb=${COMP_WORDS[i]}; break; }\n"
-			 "\tdone\n");
+		text_add(out, "\t((word >= COMP_CWORD)) || verb=${COMP_WORDS[word]}\n");
 		add_verb_cases(out, command);
 	} else {
 		text_add(out, "\t[[ $cur == -* ]] || { ");

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <sbx/error.h>
@@ -42,6 +41,15 @@ static const char *const security_names[] = {
 };
 /* clang-format on */
 
+/* Those of them that a variable can only mean for us. Others (SBX_TOKEN, SBX_MODE) belong to
+ * programs of the same prefix, which must not stop every tool. */
+/* clang-format off */
+static const char *const security_variables[] = {
+	"isolation", "landlock", "limits", "no_sandbox", "policy", "seccomp", "session_mode",
+	"tier", "unsandboxed",
+};
+/* clang-format on */
+
 const struct config_key *config_keys(void)
 {
 	return keys;
@@ -64,6 +72,14 @@ static char folded(char c)
 	return c;
 }
 
+bool config_is_security_variable(const char *name)
+{
+	for (size_t i = 0; i < N_ELEMENTS(security_variables); i++)
+		if (strcmp(security_variables[i], name) == 0)
+			return true;
+	return false;
+}
+
 /* "limits" is also in "limits.memory", "session_mode" also in "Session-Mode". */
 bool config_is_security(const char *name)
 {
@@ -84,27 +100,10 @@ static const char *key_word(const void *list, size_t i)
 	return ((const struct config_key *)list)[i].name;
 }
 
-static const char *choice_word(const void *list, size_t i)
-{
-	return ((const char *const *)list)[i];
-}
-
-/* Adds "a, b, c" behind what @buffer holds. */
-static void list_words(char *buffer, size_t size, struct suggest_words words)
-{
-	const char *word;
-
-	for (size_t i = 0; (word = words.word(words.list, i)); i++) {
-		size_t len = strlen(buffer);
-
-		(void)snprintf(buffer + len, size - len, "%s%s", i > 0 ? ", " : "", word);
-	}
-}
-
 static int refuse_name(const char *name, struct sbx_error *err)
 {
 	struct suggest_words words = { key_word, keys };
-	char list[SBX_ERROR_TEXT_SIZE] = "";
+	_cleanup_text_ struct text list = TEXT_INIT;
 	const char *meant = suggest(name, words);
 
 	if (config_is_security(name)) {
@@ -114,9 +113,9 @@ static int refuse_name(const char *name, struct sbx_error *err)
 		sbx_error_fix(err, "remove it here; it belongs in the policy file");
 		return -EINVAL;
 	}
-	list_words(list, sizeof(list), words);
+	suggest_add_all(&list, words);
 	sbx_error_what(err, -EINVAL, "unknown key '%s'", name);
-	sbx_error_why(err, "the keys are: %s", list);
+	sbx_error_why(err, "the keys are: %s", text_string(&list));
 	if (meant)
 		sbx_error_fix(err, "did you mean '%s'?", meant);
 	else
@@ -151,16 +150,14 @@ static int check_bool(const struct config_key *key, const char *value, struct sb
 
 static int check_choice(const struct config_key *key, const char *value, struct sbx_error *err)
 {
-	struct suggest_words words = { choice_word, key->choices };
-	char list[SBX_ERROR_TEXT_SIZE] = "";
-	const char *meant;
+	_cleanup_text_ struct text list = TEXT_INIT;
+	const char *meant = suggest_from(value, key->choices);
 
 	for (const char *const *choice = key->choices; *choice; choice++)
 		if (strcmp(*choice, value) == 0)
 			return 0;
-	list_words(list, sizeof(list), words);
-	sbx_error_why(err, "it is one of: %s", list);
-	meant = suggest(value, words);
+	suggest_add_all_from(&list, key->choices);
+	sbx_error_why(err, "it is one of: %s", text_string(&list));
 	if (meant)
 		sbx_error_fix(err, "did you mean '%s'?", meant);
 	else
@@ -202,10 +199,10 @@ int config_check_value(const struct config_key *key, const char *value, struct s
 
 	if (r >= 0)
 		return 0;
-	sbx_error_what(err, r, "'%s' cannot be '%s'", key->name, value);
+	sbx_error_what(err, -EINVAL, "'%s' cannot be '%s'", key->name, value);
 	sbx_error_why(err, "%s", reason.why);
 	sbx_error_fix(err, "%s", reason.fix);
-	return r;
+	return -EINVAL;
 }
 
 int config_check(const char *name, const char *value, struct sbx_error *err)

@@ -26,7 +26,7 @@ static const char *folder_of(char *const *environment, const char *name)
 	return NULL;
 }
 
-/* *ret is NULL without a @folder. */
+/* *ret is NULL without a @folder; the present one needs no name. */
 static int join(const char *folder, const char *rest, char **ret)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
@@ -36,8 +36,10 @@ static int join(const char *folder, const char *rest, char **ret)
 		*ret = NULL;
 		return 0;
 	}
-	text_addf(&path, "%s%s%s", folder, *folder && folder[strlen(folder) - 1] == '/' ? "" : "/",
-		  rest);
+	if (strcmp(folder, ".") != 0)
+		text_addf(&path, "%s%s", folder,
+			  *folder && folder[strlen(folder) - 1] == '/' ? "" : "/");
+	text_add(&path, rest);
 	joined = text_take(&path);
 	if (!joined)
 		return -ENOMEM;
@@ -73,4 +75,17 @@ void config_places_deinit(struct config_places *places)
 	free_ptr(&places->user_path);
 	free_ptr(&places->project_path);
 	*places = (struct config_places){ NULL, NULL, NULL };
+}
+
+const char *config_places_path(const struct config_places *places, enum config_origin origin)
+{
+	switch ((int)origin) {
+	case CONFIG_FROM_SYSTEM:
+		return places->system_path;
+	case CONFIG_FROM_USER:
+		return places->user_path;
+	case CONFIG_FROM_PROJECT:
+		return places->project_path;
+	}
+	return NULL;
 }

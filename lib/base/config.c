@@ -12,7 +12,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +19,7 @@
 #include <sbx/error.h>
 
 #include "base/arena.h"
-#include "base/file.h"
-#include "base/path.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "base/tree.h"
 
@@ -34,17 +32,9 @@ struct config {
 };
 
 /* Puts where it happened before what happened. */
-static int at_place(int code, const char *place, struct sbx_error *err)
+static int at_place(const char *place, int code, struct sbx_error *err)
 {
-	struct sbx_error inner;
-
-	if (!err)
-		return code;
-	inner = *err;
-	sbx_error_what(err, code, "%s: %s", place, inner.what);
-	sbx_error_why(err, "%s", inner.why);
-	sbx_error_fix(err, "%s", inner.fix);
-	return code;
+	return error_retell(err, code, "%s: %s", place, err ? err->what : "");
 }
 
 static int store(struct config *config, const struct config_key *key, const char *value,
@@ -83,78 +73,22 @@ static int load_node(struct config *config, const struct tree *tree, const struc
 	r = config_check(node->key, node->text, err);
 	if (r < 0) {
 		text_addf(&place, "%s:%u:%u", tree_name(tree), at.line, at.column);
-		return at_place(r, text_string(&place), err);
+		return at_place(text_string(&place), r, err);
 	}
 	text_addf(&place, "%s:%u", tree_name(tree), at.line);
 	return store(config, key, node->text, origin, text_string(&place), err);
 }
 
-/*
- * ".sbx/config.yaml" of "work/.sbx/config.yaml". What is above it is where the user chose to be;
- * these two components belong to the project, which may have made them links to somewhere else.
- */
-static const char *project_part(const char *path)
-{
-	const char *last = path_last(path), *folder = last;
-
-	if (folder > path)
-		folder--;
-	while (folder > path && folder[-1] != '/')
-		folder--;
-	return folder;
-}
-
-static int open_layer(const char *path, enum config_origin origin)
-{
-	/* O_NONBLOCK: a named pipe in the place of the file must not stop the tool. */
-	static const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-	_cleanup_free_ char *folder = NULL;
-	_cleanup_close_ int folder_fd = -EBADF;
-	const char *part = project_part(path);
-	int fd;
-
-	if (origin != CONFIG_FROM_PROJECT) {
-		fd = open(path, flags);
-		return fd >= 0 ? fd : -errno;
-	}
-	folder = part > path ? strndup(path, (size_t)(part - path)) : strdup(".");
-	if (!folder)
-		return -ENOMEM;
-	folder_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (folder_fd < 0)
-		return -errno;
-	return path_open_beneath(folder_fd, part, flags, 0);
-}
-
-static int cannot_open(const char *path, int code, struct sbx_error *err)
-{
-	sbx_error_what(err, code, "cannot open '%s'", path);
-	if (code == -ELOOP || code == -EXDEV) {
-		sbx_error_why(err, "it is, or passes, a symbolic link, which could lead out of the "
-				   "project");
-		sbx_error_fix(err, "put a plain file there, or remove it");
-	} else {
-		sbx_error_fix(err, "make it readable, or remove it");
-	}
-	return code;
-}
-
 static int load_file(struct config *config, const char *path, enum config_origin origin,
 		     struct sbx_error *err)
 {
-	_cleanup_close_ int fd = path ? open_layer(path, origin) : -ENOENT;
 	_cleanup_tree_ struct tree *tree = NULL;
 	_cleanup_free_ char *bytes = NULL;
 	const struct tree_node *root;
 	size_t n_bytes;
-	int r;
+	int r = path ? config_read(path, origin, &bytes, &n_bytes, err) : 0;
 
-	if (fd == -ENOENT || fd == -ENOTDIR)
-		return 0;
-	if (fd < 0)
-		return cannot_open(path, fd, err);
-	r = file_read_fd(fd, path, TREE_BYTES_MAX, &bytes, &n_bytes, err);
-	if (r < 0)
+	if (r < 0 || !bytes)
 		return r;
 	r = tree_read(path, bytes, n_bytes, &tree, err);
 	if (r < 0)
@@ -203,12 +137,15 @@ static int load_variable(struct config *config, const char *entry, struct sbx_er
 		return 0;
 	key = config_find_key(name);
 	/* Other programs use our prefix too, so an unknown variable is nobody's mistake. */
-	if (*value == '\0' || (!key && !config_is_security(name)))
+	if (*value == '\0' || (!key && !config_is_security_variable(name)))
 		return 0;
 	(void)snprintf(place, sizeof(place), "%.*s", (int)(value - entry - 1), entry);
 	r = config_check(name, value, err);
-	if (r < 0)
-		return at_place(r, place, err);
+	if (r < 0) {
+		if (!key)
+			sbx_error_fix(err, "unset %s; it belongs in the policy file", place);
+		return at_place(place, r, err);
+	}
 	/* The first of two entries counts, as for getenv(). */
 	if (config->values[key - config_keys()].origin == CONFIG_FROM_ENVIRONMENT)
 		return 0;
@@ -268,13 +205,14 @@ int config_load(const struct config_sources *sources, struct config **ret, struc
 	return 0;
 }
 
-int config_set(struct config *config, const char *name, const char *value, struct sbx_error *err)
+int config_set(struct config *config, const char *name, const char *value, const char *place,
+	       struct sbx_error *err)
 {
 	int r = config_check(name, value, err);
 
 	if (r < 0)
 		return r;
-	return store(config, config_find_key(name), value, CONFIG_FROM_ARGUMENT, "--set", err);
+	return store(config, config_find_key(name), value, CONFIG_FROM_ARGUMENT, place, err);
 }
 
 struct config *config_free(struct config *config)

@@ -43,7 +43,8 @@ enum config_origin {
 	CONFIG_FROM_ARGUMENT,
 };
 
-/* Where to look; NULL leaves a layer out. A file that does not exist is an empty one. */
+/* Where to look; NULL leaves a layer out. A file that does not exist is an empty one, one that is
+ * no file (a named pipe) an error. */
 struct config_sources {
 	const char *system_path;
 	const char *user_path;
@@ -54,7 +55,7 @@ struct config_sources {
 struct config_value {
 	const char *text;
 	enum config_origin origin;
-	const char *place; /* "FILE:LINE", "SBX_COLOR", "--set" or "built in" */
+	const char *place; /* "FILE:LINE", "SBX_COLOR", "-v" or "built in" */
 };
 
 /* The table, ended by a NULL name: config_keys() is what sbx-config lists and sbx.conf(5)
@@ -62,11 +63,15 @@ struct config_value {
 const struct config_key *config_keys(void);
 const struct config_key *config_find_key(const char *name);
 
-/* Every value of every layer is checked, also the hidden ones: a wrong one is an error with its
- * place. */
+/*
+ * Every value of every layer is checked, also the hidden ones: a wrong one is -EINVAL with its
+ * place. Any other code: a file is there and cannot be read. One in a folder that we may not search
+ * counts as not there.
+ */
 int config_load(const struct config_sources *sources, struct config **ret, struct sbx_error *err);
-/* An argument of the command line; beats everything. */
-int config_set(struct config *config, const char *name, const char *value, struct sbx_error *err);
+/* An argument of the command line, as @place shows it; beats everything. */
+int config_set(struct config *config, const char *name, const char *value, const char *place,
+	       struct sbx_error *err);
 struct config *config_free(struct config *config);
 void config_free_ptr(struct config **config);
 #define _cleanup_config_ _cleanup_(config_free_ptr)
@@ -88,6 +93,15 @@ int config_edit(const char *file_name, const char *text, size_t text_len, const 
 		const char *value, struct text *out, struct sbx_error *err);
 
 /*
+ * Writes such a change into the file of a layer (system, user or project), which is made with its
+ * folders if it is not there, and keeps its mode and owner if it is. A link in the place of the
+ * user's or system's file is followed; in a project, whose content may be an attacker's, every link
+ * on the way is refused. -EINVAL and -ENOTSUP: what is asked for, or what is in the file, is wrong.
+ */
+int config_save(const char *path, enum config_origin origin, const char *name, const char *value,
+		struct sbx_error *err);
+
+/*
  * The usual places: /etc/sbx/config.yaml, $XDG_CONFIG_HOME/sbx/config.yaml (or ~/.config), and
  * .sbx/config.yaml in
  * @project_dir. @ret owns the strings. A variable that is not an absolute path is ignored, as its
@@ -101,3 +115,5 @@ struct config_places {
 int config_places_find(char *const *environment, const char *project_dir,
 		       struct config_places *ret);
 void config_places_deinit(struct config_places *places);
+/* The file of the system, the user or the project; NULL if there is none. */
+const char *config_places_path(const struct config_places *places, enum config_origin origin);

@@ -34,8 +34,8 @@ void error_add_text(struct text *out, const char *tool, const struct sbx_error *
 	text_add(out, tool);
 	add_line(out, ": ", err->what);
 	add_line(out, "  why: ", why_of(err));
-	add_line(out, "  fix: ", err->fix);
 	add_line(out, "  context: ", err->context);
+	add_line(out, "  fix: ", err->fix);
 }
 
 static void add_member(struct json_writer *json, const char *name, const char *value)

@@ -82,3 +82,18 @@ void sbx_error_context(struct sbx_error *err, const char *format, ...)
 	fill(err->context, format, args);
 	va_end(args);
 }
+
+int error_retell(struct sbx_error *err, int code, const char *format, ...)
+{
+	char what[SBX_ERROR_TEXT_SIZE];
+	va_list args;
+
+	if (!err)
+		return code;
+	va_start(args, format);
+	fill(what, format, args);
+	va_end(args);
+	memcpy(err->what, what, sizeof(what));
+	err->code = code;
+	return code;
+}

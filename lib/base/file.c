@@ -30,6 +30,7 @@
 
 #define FIRST_READ 4096
 #define N_NAME_TRIES 16
+#define MODE_BITS 07777
 #define TEMPORARY_NAME ".sbx-%016" PRIx64
 #define TEMPORARY_SIZE sizeof(".sbx-0123456789abcdef")
 
@@ -53,6 +54,7 @@ static const struct {
 static int fail(struct sbx_error *err, int code, const char *doing, const char *path)
 {
 	(void)sbx_error_what(err, code, "cannot %s '%s'", doing, path);
+	sbx_error_fix(err, "check this file and the file system that it is on");
 	for (size_t i = 0; i < N_ELEMENTS(remedies); i++)
 		if (remedies[i].code == code)
 			sbx_error_fix(err, "%s", remedies[i].fix);
@@ -137,7 +139,7 @@ static int open_folder(int dirfd, const char *path)
 }
 
 /* A new file in @folder under a name that cannot be waited for; the fd or negative errno. */
-static int create_temporary(int folder, char name[TEMPORARY_SIZE])
+static int create_temporary(int folder, mode_t mode, char name[TEMPORARY_SIZE])
 {
 	for (int i = 0; i < N_NAME_TRIES; i++) {
 		uint64_t random;
@@ -147,7 +149,7 @@ static int create_temporary(int folder, char name[TEMPORARY_SIZE])
 		(void)snprintf(name, TEMPORARY_SIZE, TEMPORARY_NAME, random);
 
 		int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-				0600);
+				mode);
 
 		if (fd >= 0)
 			return fd;
@@ -157,28 +159,32 @@ static int create_temporary(int folder, char name[TEMPORARY_SIZE])
 	return -EEXIST;
 }
 
-static int fill(int fd, const void *bytes, size_t n_bytes, mode_t mode)
+/* Mode and owner of the new file come from @like; NULL: it stays as it was made. */
+static int fill(int fd, const void *bytes, size_t n_bytes, const struct stat *like)
 {
 	int r = fd_write_all(fd, bytes, n_bytes);
 
 	if (r < 0)
 		return r;
-	/* Only now readable for others, and before the sync, so that it is on the disk too. */
-	if (fchmod(fd, mode) < 0 || fsync(fd) < 0)
+	/* Only now readable for others, and before the sync, so that it is on the disk too. The
+	 * owner first, since that takes the set-user-ID bit away. */
+	if (like && (fchown(fd, like->st_uid, like->st_gid) < 0 ||
+		     fchmod(fd, like->st_mode & MODE_BITS) < 0))
 		return -errno;
-	return 0;
+	return fsync(fd) < 0 ? -errno : 0;
 }
 
 /* Writes the new file and puts it in the place of @name. */
-static int put(int folder, const char *name, const void *bytes, size_t n_bytes, mode_t mode)
+static int put(int folder, const char *name, const void *bytes, size_t n_bytes,
+	       const struct stat *like)
 {
 	char temporary[TEMPORARY_SIZE];
-	_cleanup_close_ int fd = create_temporary(folder, temporary);
+	_cleanup_close_ int fd = create_temporary(folder, like ? 0600 : 0666, temporary);
 
 	if (fd < 0)
 		return fd;
 
-	int r = fill(fd, bytes, n_bytes, mode);
+	int r = fill(fd, bytes, n_bytes, like);
 
 	if (r == 0 && renameat(folder, temporary, folder, name) < 0)
 		r = -errno;
@@ -187,10 +193,13 @@ static int put(int folder, const char *name, const void *bytes, size_t n_bytes, 
 	return r;
 }
 
-int file_replace(int dirfd, const char *path, const void *bytes, size_t n_bytes, mode_t mode,
-		 struct sbx_error *err)
+/* With @wanted NULL: like the file that is there, if there is one. */
+static int replace(int dirfd, const char *path, const void *bytes, size_t n_bytes,
+		   const struct stat *wanted, struct sbx_error *err)
 {
 	const char *name = path_last(path);
+	const struct stat *like = wanted;
+	struct stat before;
 
 	if (*path == '\0')
 		return fail(err, -ENOENT, "write", path);
@@ -202,7 +211,11 @@ int file_replace(int dirfd, const char *path, const void *bytes, size_t n_bytes,
 	if (folder < 0)
 		return fail(err, folder, "write", path);
 
-	int r = put(folder, name, bytes, n_bytes, mode);
+	if (!like && fstatat(folder, name, &before, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISREG(before.st_mode))
+		like = &before;
+
+	int r = put(folder, name, bytes, n_bytes, like);
 
 	if (r < 0)
 		return fail(err, r, "write", path);
@@ -213,4 +226,19 @@ int file_replace(int dirfd, const char *path, const void *bytes, size_t n_bytes,
 		return -EIO;
 	}
 	return 0;
+}
+
+int file_replace(int dirfd, const char *path, const void *bytes, size_t n_bytes, mode_t mode,
+		 struct sbx_error *err)
+{
+	/* -1: the owner stays whoever makes the file. */
+	const struct stat wanted = { .st_mode = mode, .st_uid = (uid_t)-1, .st_gid = (gid_t)-1 };
+
+	return replace(dirfd, path, bytes, n_bytes, &wanted, err);
+}
+
+int file_update(int dirfd, const char *path, const void *bytes, size_t n_bytes,
+		struct sbx_error *err)
+{
+	return replace(dirfd, path, bytes, n_bytes, NULL, err);
 }

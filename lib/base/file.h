@@ -32,3 +32,9 @@ int file_read_fd(int fd, const char *name, size_t max_bytes, char **ret_bytes, s
  */
 int file_replace(int dirfd, const char *path, const void *bytes, size_t n_bytes, mode_t mode,
 		 struct sbx_error *err);
+/*
+ * The same for a file of somebody's: it keeps its mode and its owner, and is not written where it
+ * cannot keep them. A new one gets what open() would give it.
+ */
+int file_update(int dirfd, const char *path, const void *bytes, size_t n_bytes,
+		struct sbx_error *err);

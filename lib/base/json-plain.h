@@ -4,7 +4,8 @@
 /*
  * Shared by the two halves of base/json: the bytes that stand for themselves inside a string
  *
- * That is ASCII without quotes, backslashes and control characters: nearly every byte of real
+ * That is ASCII without quotes, backslashes and control characters (delete among them, which the
+ * scanner takes and the writer escapes): nearly every byte of real
  * texts. Eight of them are judged at once.
  */
 
@@ -25,8 +26,9 @@ static inline uint64_t json_mark_special(uint64_t word)
 	uint64_t quote = (word ^ JSON_EACH('"')) - JSON_EACH(1);
 	uint64_t backslash = (word ^ JSON_EACH('\\')) - JSON_EACH(1);
 	uint64_t control = word - JSON_EACH(0x20);
+	uint64_t delete = (word ^ JSON_EACH(0x7f)) - JSON_EACH(1);
 
-	return (quote | backslash | control | word) & JSON_EACH(0x80);
+	return (quote | backslash | control | delete | word) & JSON_EACH(0x80);
 }
 
 /* How many of the first bytes are plain. */

@@ -52,21 +52,35 @@ static void add_escape(struct text *out, char c)
 		text_add_bytes(out, number, sizeof(number));
 }
 
+/* Beyond ASCII, and not for a terminal. */
+static void add_hidden(struct text *out, uint32_t character)
+{
+	if (character < 0x10000)
+		text_addf(out, "\\u%04x", character);
+	else
+		text_addf(out, "\\u%04x\\u%04x", 0xd7c0 + (character >> 10),
+			  0xdc00 + (character & 0x3ff));
+}
+
 /* Adds the character at @bytes, which is not plain; returns its length. */
 static size_t add_special(struct text *out, const char *bytes, size_t n_bytes)
 {
+	uint32_t character = 0;
 	size_t n;
 
 	if ((uint8_t)*bytes < 0x80) {
 		add_escape(out, *bytes);
 		return 1;
 	}
-	n = utf8_sequence(bytes, n_bytes);
+	n = utf8_decode(bytes, n_bytes, &character);
 	if (n == 0) {
 		text_add(out, REPLACEMENT);
 		return 1;
 	}
-	text_add_bytes(out, bytes, n);
+	if (text_is_hidden(character))
+		add_hidden(out, character);
+	else
+		text_add_bytes(out, bytes, n);
 	return n;
 }
 

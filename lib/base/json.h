@@ -78,7 +78,8 @@ void json_place(const void *bytes, size_t n_bytes, size_t offset, unsigned *ret_
 
 /*
  * The writer adds to @out and sets the commas itself. It always makes valid JSON: bytes that are
- * not UTF-8 become U+FFFD. Inside an object every value is preceded by json_add_name() or uses a
+ * not UTF-8 become U+FFFD. Characters that text_is_hidden() are escaped, so that the text can be
+ * shown on a terminal. Inside an object every value is preceded by json_add_name() or uses a
  * json_member_* shorthand.
  */
 struct json_writer {

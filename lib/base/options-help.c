@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/suggest.h"
 #include "base/text.h"
 
 #define COLUMNS 80
@@ -59,10 +60,7 @@ static void add_choices(struct text *out, const struct option_spec *spec)
 	if (!spec->choices)
 		return;
 	text_add(out, ": ");
-	for (const char *const *choice = spec->choices; *choice; choice++) {
-		text_add(out, choice == spec->choices ? "" : ", ");
-		text_add(out, *choice);
-	}
+	suggest_add_all_from(out, spec->choices);
 }
 
 static void add_option(struct text *out, const struct option_spec *spec)

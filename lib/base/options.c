@@ -3,168 +3,20 @@
 /*
  * Parsing of command lines
  *
- * Every kind of option is one row of a table: does it take a value, and how is the value checked
- * and stored. A parse walks argv once; operands are moved to the front as they are met, which is
- * safe because there are never more operands than words already read.
+ * One walk over argv; operands are moved to the front as they are met, which is safe because there
+ * are never more operands than words already read. A mistake does not end the walk: the first one
+ * is told, but whoever wrote --json behind it gets it as JSON.
  */
 
-#include "base/options.h"
+#include "base/options-internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <sbx/error.h>
 
 #include "base/suggest.h"
-#include "base/units.h"
-
-/* An option as the user wrote it, for messages: "--policy" or "-p". */
-struct written {
-	const char *word;
-	int len;
-};
-
-static int bad_value(struct written as, const char *value, struct sbx_error *err)
-{
-	struct sbx_error reason = err ? *err : (struct sbx_error){ .code = 0 };
-	int r = sbx_error_what(err, -EINVAL, "option '%.*s' cannot take '%s'", as.len, as.word,
-			       value);
-
-	if (err) {
-		memcpy(err->why, reason.why, sizeof(err->why));
-		memcpy(err->fix, reason.fix, sizeof(err->fix));
-	}
-	return r;
-}
-
-static int store_flag(const struct option_spec *spec, void *slot, const char *value,
-		      struct written as, struct sbx_error *err)
-{
-	*(bool *)slot = true;
-	return 0;
-}
-
-static int store_count(const struct option_spec *spec, void *slot, const char *value,
-		       struct written as, struct sbx_error *err)
-{
-	*(int *)slot += *(int *)slot < 9;
-	return 0;
-}
-
-static int store_string(const struct option_spec *spec, void *slot, const char *value,
-			struct written as, struct sbx_error *err)
-{
-	*(const char **)slot = value;
-	return 0;
-}
-
-static int store_path(const struct option_spec *spec, void *slot, const char *value,
-		      struct written as, struct sbx_error *err)
-{
-	if (value[0] == '\0') {
-		sbx_error_why(err, "the path is empty");
-		sbx_error_fix(err, "name a file, or leave the option out");
-		return bad_value(as, value, err);
-	}
-	*(const char **)slot = value;
-	return 0;
-}
-
-static int store_choice(const struct option_spec *spec, void *slot, const char *value,
-			struct written as, struct sbx_error *err)
-{
-	const char *near = suggest_from(value, spec->choices);
-	char list[256] = "";
-	size_t len = 0;
-
-	for (const char *const *choice = spec->choices; *choice; choice++) {
-		if (strcmp(*choice, value) == 0) {
-			*(const char **)slot = *choice;
-			return 0;
-		}
-		if (len + strlen(*choice) + 3 < sizeof(list))
-			len = (size_t)(stpcpy(stpcpy(list + len, len > 0 ? ", " : ""), *choice) -
-				       list);
-	}
-	sbx_error_why(err, "it takes one of: %s", list);
-	sbx_error_fix(err, near ? "did you mean '%s'?" : "write one of them, such as '%s'",
-		      near ? near : spec->choices[0]);
-	return bad_value(as, value, err);
-}
-
-static int store_number(const struct option_spec *spec, void *slot, const char *value,
-			struct written as, struct sbx_error *err)
-{
-	if (units_parse_count(value, slot, err) < 0)
-		return bad_value(as, value, err);
-	return 0;
-}
-
-static int store_size(const struct option_spec *spec, void *slot, const char *value,
-		      struct written as, struct sbx_error *err)
-{
-	if (units_parse_size(value, slot, err) < 0)
-		return bad_value(as, value, err);
-	return 0;
-}
-
-static int store_time(const struct option_spec *spec, void *slot, const char *value,
-		      struct written as, struct sbx_error *err)
-{
-	if (units_parse_time(value, slot, err) < 0)
-		return bad_value(as, value, err);
-	return 0;
-}
-
-static int store_fd(const struct option_spec *spec, void *slot, const char *value,
-		    struct written as, struct sbx_error *err)
-{
-	uint64_t number;
-
-	if (units_parse_count(value, &number, err) < 0)
-		return bad_value(as, value, err);
-	if (number > INT_MAX || fcntl((int)number, F_GETFD) < 0) {
-		sbx_error_why(err, "no file is open under this number");
-		sbx_error_fix(err, "open it in the shell: %.*s=%s %s<FILE", as.len, as.word, value,
-			      value);
-		return bad_value(as, value, err);
-	}
-	*(int *)slot = (int)number;
-	return 0;
-}
-
-static int store_list(const struct option_spec *spec, void *slot, const char *value,
-		      struct written as, struct sbx_error *err)
-{
-	struct option_list *list = slot;
-	const char **items;
-
-	items = reallocarray(list->items, list->n_items + 1, sizeof(*items));
-	if (!items)
-		return sbx_error_what(err, -ENOMEM, "cannot store option '%.*s'", as.len, as.word);
-	items[list->n_items] = value;
-	list->items = items;
-	list->n_items++;
-	return 0;
-}
-
-struct kind {
-	bool takes_value;
-	int (*store)(const struct option_spec *spec, void *slot, const char *value,
-		     struct written as, struct sbx_error *err);
-};
-
-static const struct kind kinds[] = {
-	[OPTION_FLAG] = { false, store_flag },	  [OPTION_COUNT] = { false, store_count },
-	[OPTION_STRING] = { true, store_string }, [OPTION_PATH] = { true, store_path },
-	[OPTION_CHOICE] = { true, store_choice }, [OPTION_NUMBER] = { true, store_number },
-	[OPTION_SIZE] = { true, store_size },	  [OPTION_TIME] = { true, store_time },
-	[OPTION_FD] = { true, store_fd },	  [OPTION_LIST] = { true, store_list },
-};
 
 /* A row and the struct that its value lands in. */
 struct found {
@@ -199,12 +51,43 @@ static const char *nth_name(const void *list, size_t i)
 	return NULL;
 }
 
-static int unknown(const struct option_group *groups, struct written as, const char *name,
-		   struct sbx_error *err)
+/* The words of the command line and how far they are read. */
+struct cursor {
+	char **argv;
+	int argc;
+	int at;
+	int n_operands;
+	bool only_operands;
+	const struct command *verbs_of; /* as long as its verb has not been met, else NULL */
+};
+
+/* Is it an option of a verb that was not met yet? Then that verb's name. */
+static const char *verb_with(const struct command *command, const char *name, size_t len)
+{
+	for (const struct verb_spec *verb = command ? command->verbs : NULL; verb && verb->name;
+	     verb++) {
+		const struct option_group group[] = { { verb->options, NULL }, { NULL, NULL } };
+
+		if (len == 1 ? find_short(group, *name).spec : find_long(group, name, len).spec)
+			return verb->name;
+	}
+	return NULL;
+}
+
+static int unknown(const struct option_group *groups, const struct cursor *cursor,
+		   struct written as, const char *name, struct sbx_error *err)
 {
 	const char *near = suggest(name, (struct suggest_words){ nth_name, groups });
+	const char *dashless = as.word + strspn(as.word, "-");
+	const char *verb = verb_with(cursor->verbs_of, dashless,
+				     (size_t)as.len - (size_t)(dashless - as.word));
 	int r = sbx_error_what(err, -EINVAL, "unknown option '%.*s'", as.len, as.word);
 
+	if (verb) {
+		sbx_error_why(err, "it is an option of the verb '%s', which comes first", verb);
+		sbx_error_fix(err, "write it behind '%s'", verb);
+		return r;
+	}
 	sbx_error_why(err, "no option of this name exists here");
 	if (near)
 		sbx_error_fix(err, "did you mean '--%s'?", near);
@@ -213,18 +96,11 @@ static int unknown(const struct option_group *groups, struct written as, const c
 	return r;
 }
 
-/* The words of the command line and how far they are read. */
-struct cursor {
-	char **argv;
-	int argc;
-	int at;
-};
-
 static int store(struct found found, const char *glued, struct cursor *cursor, struct written as,
 		 struct sbx_error *err)
 {
 	const struct option_spec *spec = found.spec;
-	const struct kind *kind = &kinds[spec->kind];
+	const struct option_value *kind = &option_values[spec->kind];
 	const char *value = glued;
 	int r;
 
@@ -257,7 +133,7 @@ static int parse_long(const struct option_group *groups, const char *word, struc
 	if (!found.spec) {
 		if (len - 2 < sizeof(name))
 			memcpy(name, word + 2, len - 2);
-		return unknown(groups, as, name, err);
+		return unknown(groups, cursor, as, name, err);
 	}
 	return store(found, word[len] == '=' ? word + len + 1 : NULL, cursor, as, err);
 }
@@ -276,8 +152,8 @@ static int parse_short(const struct option_group *groups, const char *word, stru
 		if (!found.spec)
 			/* "-policy" was meant as "--policy"; a later letter was meant as a letter.
 			 */
-			return unknown(groups, as, letter == word + 1 ? letter : "", err);
-		takes_value = kinds[found.spec->kind].takes_value;
+			return unknown(groups, cursor, as, letter == word + 1 ? letter : "", err);
+		takes_value = option_values[found.spec->kind].takes_value;
 		r = store(found, takes_value && letter[1] != '\0' ? letter + 1 : NULL, cursor, as,
 			  err);
 		if (r < 0)
@@ -288,31 +164,77 @@ static int parse_short(const struct option_group *groups, const char *word, stru
 	return 0;
 }
 
+/* Where the reading of words ends. */
+enum until {
+	UNTIL_THE_END,
+	UNTIL_AN_OPERAND,
+};
+
+/* Returns the first mistake's code, or 0. */
+static int read_words(const struct option_group *groups, bool stops_at_operand, enum until until,
+		      struct cursor *cursor, struct sbx_error *err)
+{
+	int first = 0;
+
+	while (cursor->at < cursor->argc) {
+		char *word = cursor->argv[cursor->at++];
+		int r;
+
+		if (cursor->only_operands || word[0] != '-' || word[1] == '\0') {
+			cursor->only_operands |= stops_at_operand;
+			cursor->argv[cursor->n_operands++] = word;
+			if (until == UNTIL_AN_OPERAND)
+				return first;
+			continue;
+		}
+		if (strcmp(word, "--") == 0) {
+			cursor->only_operands = true;
+			continue;
+		}
+		r = word[1] == '-' ? parse_long(groups, word, cursor, first < 0 ? NULL : err)
+				   : parse_short(groups, word, cursor, first < 0 ? NULL : err);
+		if (first == 0)
+			first = r;
+	}
+	return first;
+}
+
 int options_parse(const struct option_group *groups, bool stops_at_operand, int argc, char *argv[],
 		  struct sbx_error *err)
 {
 	struct cursor cursor = { .argv = argv, .argc = argc, .at = 1 };
-	bool only_operands = false;
-	int n_operands = 0, r;
+	int r = read_words(groups, stops_at_operand, UNTIL_THE_END, &cursor, err);
 
-	while (cursor.at < argc) {
-		char *word = argv[cursor.at++];
+	return r < 0 ? r : cursor.n_operands;
+}
 
-		if (only_operands || word[0] != '-' || word[1] == '\0') {
-			only_operands |= stops_at_operand;
-			argv[n_operands++] = word;
-			continue;
-		}
-		if (strcmp(word, "--") == 0) {
-			only_operands = true;
-			continue;
-		}
-		r = word[1] == '-' ? parse_long(groups, word, &cursor, err)
-				   : parse_short(groups, word, &cursor, err);
-		if (r < 0)
-			return r;
+int options_parse_verb(struct option_group *groups, const struct command *command, int argc,
+		       char *argv[], const struct verb_spec **ret_verb, struct sbx_error *err)
+{
+	struct cursor cursor = { .argv = argv, .argc = argc, .at = 1, .verbs_of = command };
+	const struct verb_spec *verb = NULL;
+	struct option_group *last = groups;
+	int first, r;
+
+	first = read_words(groups, false, UNTIL_AN_OPERAND, &cursor, err);
+	if (cursor.n_operands > 0) {
+		verb = options_find_verb(command, argv[0], first < 0 ? NULL : err);
+		if (!verb && first == 0)
+			first = -EINVAL;
+		cursor.n_operands = 0;
+		cursor.verbs_of = NULL;
 	}
-	return n_operands;
+	while (last->options)
+		last++;
+	if (verb && verb->options)
+		*last = (struct option_group){ verb->options, last->values };
+	r = read_words(groups, false, UNTIL_THE_END, &cursor, first < 0 ? NULL : err);
+	if (first == 0)
+		first = r;
+	if (first < 0)
+		return first;
+	*ret_verb = verb;
+	return cursor.n_operands;
 }
 
 void options_release(const struct option_group *groups)

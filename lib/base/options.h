@@ -72,7 +72,8 @@ struct verb_spec {
 	unsigned min_operands;
 	unsigned max_operands; /* OPERANDS_ANY */
 	const struct option_spec
-		*options; /* may be NULL; offsets into the same struct as the tool's options */
+		*options;    /* may be NULL; offsets into the same struct as the tool's options */
+	bool ignores_config; /* runs also with a broken configuration, and then with the defaults */
 	const char *help;
 	verb_fn *run;
 };
@@ -86,6 +87,7 @@ struct command {
 	unsigned max_operands;
 	bool stops_at_operand; /* what follows the first operand is not ours, even if it looks like
 				  an option */
+	bool ignores_config;   /* as a verb's, where there are no verbs */
 	const struct option_spec *options;
 	const struct verb_spec *verbs; /* NULL: a tool with one job */
 	verb_fn *run;		       /* the one job */
@@ -106,10 +108,19 @@ struct option_group {
  * a dash (-qv).
  *
  * Returns the number of operands, or -EINVAL with @err filled (unknown option with "did you mean",
- * missing or unwanted value, a value of the wrong kind).
+ * missing or unwanted value, a value of the wrong kind). The first mistake is told; what is behind
+ * it is read all the same, so that the values of good options are there.
  */
 int options_parse(const struct option_group *groups, bool stops_at_operand, int argc, char *argv[],
 		  struct sbx_error *err);
+/*
+ * The same for a tool with verbs: the first operand is the verb and is not among the operands.
+ * Behind it its own options may stand too; "--" ends all options also before it. @groups ends with
+ * two groups without a table, of which the first names the values of the verb's options. *@ret_verb
+ * is NULL without a verb.
+ */
+int options_parse_verb(struct option_group *groups, const struct command *command, int argc,
+		       char *argv[], const struct verb_spec **ret_verb, struct sbx_error *err);
 /* Frees what OPTION_LIST rows have allocated. */
 void options_release(const struct option_group *groups);
 

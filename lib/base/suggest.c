@@ -12,6 +12,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/text.h"
+
 #define WORD_MAX 64
 #define EDIT 2
 #define CASE_EDIT 1
@@ -95,4 +97,17 @@ static const char *word_of_array(const void *list, size_t i)
 const char *suggest_from(const char *word, const char *const *candidates)
 {
 	return suggest(word, (struct suggest_words){ .word = word_of_array, .list = candidates });
+}
+
+void suggest_add_all(struct text *out, struct suggest_words words)
+{
+	const char *word;
+
+	for (size_t i = 0; (word = words.word(words.list, i)); i++)
+		text_addf(out, "%s%s", i > 0 ? ", " : "", word);
+}
+
+void suggest_add_all_from(struct text *out, const char *const *words)
+{
+	suggest_add_all(out, (struct suggest_words){ .word = word_of_array, .list = words });
 }

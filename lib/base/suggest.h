@@ -2,10 +2,12 @@
 #pragma once
 
 /*
- * "did you mean": the nearest of a list of words
+ * "did you mean": the nearest of a list of words, or all of them
  */
 
 #include <stddef.h>
+
+struct text;
 
 /* Names of one list, however the caller stores them: returns the i-th or NULL behind the last. */
 struct suggest_words {
@@ -21,3 +23,7 @@ struct suggest_words {
 const char *suggest(const char *word, struct suggest_words candidates);
 /* The same over a NULL-terminated array. */
 const char *suggest_from(const char *word, const char *const *candidates);
+
+/* Adds "a, b, c". */
+void suggest_add_all(struct text *out, struct suggest_words words);
+void suggest_add_all_from(struct text *out, const char *const *words);

@@ -8,7 +8,6 @@
 #include "base/text.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,11 +76,6 @@ void text_add(struct text *text, const char *string)
 	text_add_bytes(text, string, strlen(string));
 }
 
-void text_add_char(struct text *text, char c)
-{
-	text_add_bytes(text, &c, 1);
-}
-
 void text_addv(struct text *text, const char *format, va_list args)
 {
 	va_list again;
@@ -148,9 +142,9 @@ static size_t utf8_length(uint8_t first)
 	return 0;
 }
 
-/* The sequence's length and character; 0 where there is no valid sequence. */
-static size_t utf8_decode(const uint8_t *bytes, size_t n_bytes, uint32_t *ret_character)
+size_t utf8_decode(const void *text, size_t n_bytes, uint32_t *ret_character)
 {
+	const uint8_t *bytes = text;
 	size_t len = n_bytes > 0 ? utf8_length(bytes[0]) : 0;
 	uint32_t character;
 
@@ -177,12 +171,27 @@ size_t utf8_sequence(const void *bytes, size_t n_bytes)
 	return utf8_decode(bytes, n_bytes, &character);
 }
 
-/* What could move the cursor, change colours or reorder what a person reads. */
-static bool is_invisible(uint32_t character)
+/* Sorted. What moves the cursor, ends a line, reorders what a person reads or cannot be seen. */
+static const struct {
+	uint32_t first, last;
+} hidden[] = {
+	{ 0x0000, 0x001f },   /* controls, escape among them */
+	{ 0x007f, 0x009f },   /* delete; the controls again, as one character each */
+	{ 0x061c, 0x061c },   /* the Arabic letter mark */
+	{ 0x200b, 0x200f },   /* without width; the two marks of direction */
+	{ 0x2028, 0x202e },   /* line and paragraph separator; embeddings and overrides */
+	{ 0x2060, 0x206f },   /* word joiner, unseen operators; isolates */
+	{ 0xfeff, 0xfeff },   /* the byte order mark: no width */
+	{ 0xfff9, 0xfffb },   /* marks around an annotation */
+	{ 0xe0000, 0xe007f }, /* tags: a second ASCII that nobody sees */
+};
+
+bool text_is_hidden(uint32_t character)
 {
-	return character < 0x20 || (character >= 0x7f && character < 0xa0) ||
-	       (character >= 0x202a && character <= 0x202e) ||
-	       (character >= 0x2066 && character <= 0x2069);
+	for (size_t i = 0; i < N_ELEMENTS(hidden) && character >= hidden[i].first; i++)
+		if (character <= hidden[i].last)
+			return true;
+	return false;
 }
 
 void text_add_visible(struct text *text, const void *bytes, size_t n_bytes)
@@ -192,8 +201,9 @@ void text_add_visible(struct text *text, const void *bytes, size_t n_bytes)
 	while (at < end) {
 		uint32_t character = 0;
 		size_t len = utf8_decode(at, (size_t)(end - at), &character);
+		bool is_ours = character == '\\' && at + 1 < end && at[1] == 'x';
 
-		if (len > 0 && !is_invisible(character)) {
+		if (len > 0 && !is_ours && !text_is_hidden(character)) {
 			text_add_bytes(text, at, len);
 			at += len;
 			continue;

@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/cleanup.h"
 
@@ -36,16 +37,25 @@ void text_truncate(struct text *text, size_t len);
 
 void text_add(struct text *text, const char *string);
 void text_add_bytes(struct text *text, const void *bytes, size_t n_bytes);
-void text_add_char(struct text *text, char c);
+/* In the header because writers of JSON call it for every quote, comma and colon. */
+static inline void text_add_char(struct text *text, char c)
+{
+	if (text->failed || text->len + 1 >= text->size) {
+		text_add_bytes(text, &c, 1);
+		return;
+	}
+	text->data[text->len++] = c;
+	text->data[text->len] = '\0';
+}
 void text_addf(struct text *text, const char *format, ...)
 	__attribute__((__format__(__printf__, 2, 3)));
 void text_addv(struct text *text, const char *format, va_list args)
 	__attribute__((__format__(__printf__, 2, 0)));
 
 /*
- * Adds @n_bytes of untrusted bytes as one line that is safe on a terminal: control characters,
- * escapes and bytes that are not UTF-8 become \xNN, also C1 controls and the bidirectional
- * overrides (U+202A-E, U+2066-9).
+ * Adds @n_bytes of untrusted bytes as one line that is safe on a terminal: bytes that are not UTF-8
+ * and characters that text_is_hidden() become \xNN, byte by byte. So does a backslash before an
+ * 'x': every "\x" of the result is one of these.
  */
 void text_add_visible(struct text *text, const void *bytes, size_t n_bytes);
 
@@ -56,8 +66,13 @@ const char *text_string(const struct text *text);
 /* Moves the string out; NULL after a failed addition. The caller frees it. */
 char *text_take(struct text *text);
 
+/* Is this a control character, a line separator, or a mark that reorders text or has no width? */
+bool text_is_hidden(uint32_t character);
+
 /*
  * Length of the valid UTF-8 sequence at @bytes (1 to 4), or 0 where there is none (overlong,
  * surrogate, above U+10FFFF, cut off).
  */
 size_t utf8_sequence(const void *bytes, size_t n_bytes);
+/* The same, with the character; *@ret_character is written only where there is one. */
+size_t utf8_decode(const void *bytes, size_t n_bytes, uint32_t *ret_character);

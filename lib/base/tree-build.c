@@ -4,9 +4,10 @@
  * Building a tree: both readers call the functions here in the order of the file, so that what a
  * tree may be (no key twice, no NUL, at most so deep) is decided in one place.
  *
- * All keys of a tree stand in one hash table, under (map, key). The keys come from files that
- * nobody has reviewed, and a million crafted collisions would make reading quadratic; so the hash
- * is SipHash-1-3 with a seed from the kernel, drawn for every tree. It is preferred to sorting the
+ * The keys of small maps are compared one by one, which no table is faster than; those of all
+ * others stand in one hash table, under (map, key). The keys come from files that nobody has
+ * reviewed, and a million crafted collisions would make reading quadratic; so the hash is
+ * SipHash-1-3 with a seed from the kernel, drawn for every tree. It is preferred to sorting the
  * keys of every map because the same table then answers tree_get() in constant time.
  */
 
@@ -20,6 +21,8 @@
 #include <sbx/error.h>
 
 #define SLOTS_FIRST 64
+/* A map with more keys is in the table. */
+#define SMALL_MAP_KEYS 8
 
 struct sip {
 	uint64_t a, b, c, d;
@@ -109,11 +112,22 @@ static struct tree_slot *slot_of(const struct tree_index *index, uint64_t hash,
 	}
 }
 
+static struct tree_node *find_in_small(const struct tree_node *map, const char *key)
+{
+	struct tree_node *node = map->first;
+
+	while (node && (!node->key || node->key[0] != key[0] || strcmp(node->key, key) != 0))
+		node = node->next;
+	return node;
+}
+
 struct tree_node *tree_index_find(const struct tree_index *index, const struct tree_node *map,
 				  const char *key)
 {
+	if (map->n_children <= SMALL_MAP_KEYS)
+		return find_in_small(map, key);
 	if (index->n_slots == 0)
-		return NULL;
+		return NULL; /* a list */
 	return slot_of(index, hash_of(index, map, key), map, key)->node;
 }
 
@@ -144,6 +158,21 @@ static int index_add(struct tree_index *index, struct tree_node *node)
 		return -ENOMEM;
 	*slot_of(index, hash, node->parent, node->key) = (struct tree_slot){ hash, node };
 	index->n_used++;
+	return 0;
+}
+
+/* @node is already the last of its map. The first that makes it too many brings all the others. */
+static int index_last(struct tree_index *index, struct tree_node *node)
+{
+	struct tree_node *map = node->parent;
+
+	if (map->n_children <= SMALL_MAP_KEYS)
+		return 0;
+	if (map->n_children > SMALL_MAP_KEYS + 1)
+		return index_add(index, node);
+	for (struct tree_node *child = map->first; child; child = child->next)
+		if (index_add(index, child) < 0)
+			return -ENOMEM;
 	return 0;
 }
 
@@ -245,8 +274,6 @@ static int attach(struct tree_builder *builder, struct tree_node *node)
 	node->parent = parent;
 	node->key = builder->key;
 	node->key_place = builder->key_place;
-	if (node->key && index_add(&builder->tree->index, node) < 0)
-		return -ENOMEM;
 	if (*last)
 		(*last)->next = node;
 	else
@@ -255,7 +282,7 @@ static int attach(struct tree_builder *builder, struct tree_node *node)
 	parent->n_children++;
 	builder->key = NULL;
 	builder->key_place = (struct tree_place){ 0, 0 };
-	return 0;
+	return node->key ? index_last(&builder->tree->index, node) : 0;
 }
 
 int tree_build_node(struct tree_builder *builder, enum tree_type type, struct tree_place place,

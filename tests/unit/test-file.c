@@ -228,6 +228,12 @@ static void gives_exactly_the_mode_whatever_the_umask(void)
 	(void)umask(saved);
 }
 
+static void every_failure_says_what_to_do(void)
+{
+	expect(*expect_unreadable(-EBADF, "x", 10, -EBADF).fix);
+	expect(*expect_unwritable(-EBADF, "x", -EBADF).fix);
+}
+
 static void a_reader_keeps_the_file_that_it_opened(void)
 {
 	_cleanup_place_ struct place place = place_make();
@@ -433,6 +439,7 @@ static const struct test tests[] = {
 	TEST(refuses_to_read_what_is_not_there_or_no_file),
 	TEST(names_the_fd_as_it_was_told),
 	TEST(gives_exactly_the_mode_whatever_the_umask),
+	TEST(every_failure_says_what_to_do),
 	TEST(a_reader_keeps_the_file_that_it_opened),
 	TEST(replaces_a_link_and_leaves_its_target),
 	TEST(works_on_paths_with_folders_and_without),

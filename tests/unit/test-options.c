@@ -238,8 +238,15 @@ static int run_nothing(void *context, int n, char *operands[], struct sbx_error 
 }
 
 static const struct verb_spec verbs[] = {
-	{ "check", "FILE...", OPERAND_PATH, 1, OPERANDS_ANY, table, "checks files", run_nothing },
-	{ "list", NULL, OPERAND_NONE, 0, 0, NULL, "lists things", run_nothing },
+	{ .name = "check",
+	  .operands = "FILE...",
+	  .operand_kind = OPERAND_PATH,
+	  .min_operands = 1,
+	  .max_operands = OPERANDS_ANY,
+	  .options = table,
+	  .help = "checks files",
+	  .run = run_nothing },
+	{ .name = "list", .help = "lists things", .run = run_nothing },
 	{ .name = NULL },
 };
 
@@ -255,6 +262,106 @@ static void finds_verbs_and_names_the_one_that_was_meant(void)
 	expect_str(err.fix, "did you mean 'sbx-x check'?");
 	expect(options_find_verb(&command, "", &err) == NULL);
 	expect_str(err.fix, "see 'sbx-x --help' for the verbs");
+}
+
+static const struct option_spec before_verbs[] = { ROW(flag, 'j', OPTION_FLAG, NULL), OPTION_END };
+
+/* The same with verbs; flags before or behind the verb land in @flag, the verb's own in @values. */
+struct parsed_verb {
+	struct values flags;
+	struct parsed own;
+	const struct verb_spec *verb;
+};
+
+static void parse_verb(struct parsed_verb *parsed, char *words)
+{
+	struct option_group groups[] = { { before_verbs, &parsed->flags },
+					 { NULL, &parsed->own.values },
+					 { NULL, NULL } };
+	int argc = 0;
+
+	*parsed = (struct parsed_verb){ .verb = NULL };
+	parsed->own.argv[argc++] = (char *)"tool";
+	for (char *word; (word = strsep(&words, " ")) && argc < MAX_WORDS;)
+		parsed->own.argv[argc++] = word;
+	parsed->own.r = options_parse_verb(groups, &command, argc, parsed->own.argv, &parsed->verb,
+					   &parsed->own.err);
+	release(&parsed->own);
+}
+
+/* @verb is NULL where the line must be refused; then @fix says how. */
+static const struct {
+	const char *words, *verb;
+	int n_operands;
+	const char *operand, *path, *fix;
+	bool flag;
+} verb_lines[] = {
+	{ "check a", "check", 1, "a", NULL, NULL, false },
+	{ "-j check a", "check", 1, "a", NULL, NULL, true },
+	{ "check -j a", "check", 1, "a", NULL, NULL, true },
+	{ "check a --path p -j b", "check", 2, "a", "p", NULL, true },
+	{ "check -- -j", "check", 1, "-j", NULL, NULL, false },
+	{ "-- check -j", "check", 1, "-j", NULL, NULL, false },
+	{ "-j -- check --path", "check", 1, "--path", NULL, NULL, true },
+	{ "--path p check a", NULL, 0, NULL, NULL, "write it behind 'check'", false },
+	{ "-pp check -j a", NULL, 0, NULL, NULL, "write it behind 'check'", true },
+	{ "list --path p", NULL, 0, NULL, NULL, "see --help for the options", false },
+	{ "--flga list -j", NULL, 0, NULL, NULL, "did you mean '--flag'?", true },
+	{ "chekc --path -j", NULL, 0, NULL, NULL, "did you mean 'sbx-x check'?", true },
+	{ "check --nubmer=1 -j", NULL, 0, NULL, NULL, "did you mean '--number'?", true },
+	{ "check --nubmer=1 -- -j", NULL, 0, NULL, NULL, "did you mean '--number'?", false },
+	{ "check --number=x --path=p -j", NULL, 0, NULL, "p", "write a whole number", true },
+};
+
+static void reads_a_line_with_a_verb(void)
+{
+	for (size_t i = 0; i < N_ELEMENTS(verb_lines); i++) {
+		_cleanup_free_ char *words = strdup(verb_lines[i].words);
+		struct parsed_verb p;
+
+		parse_verb(&p, words);
+		expect_eq(p.flags.flag, verb_lines[i].flag);
+		expect_eq(p.own.r, verb_lines[i].verb ? verb_lines[i].n_operands : -EINVAL);
+		expect_str(p.own.values.path ? p.own.values.path : "",
+			   verb_lines[i].path ? verb_lines[i].path : "");
+		if (verb_lines[i].verb) {
+			expect_str(p.verb ? p.verb->name : NULL, verb_lines[i].verb);
+			expect_str(p.own.argv[0], verb_lines[i].operand);
+			continue;
+		}
+		expect(!p.verb);
+		expect(strstr(p.own.err.fix, verb_lines[i].fix) != NULL);
+		if (!strstr(p.own.err.fix, verb_lines[i].fix))
+			printf("# %s: %s\n", verb_lines[i].words, p.own.err.fix);
+	}
+}
+
+static void a_line_without_a_verb_has_none(void)
+{
+	char words[] = "-j --";
+	struct parsed_verb p;
+
+	parse_verb(&p, words);
+	expect_eq(p.own.r, 0);
+	expect(!p.verb && p.flags.flag);
+}
+
+/* Whoever wrote --json behind a mistake gets it as JSON; what belongs to a command is not read. */
+static void goes_on_behind_a_mistake_to_the_end_of_the_options(void)
+{
+	char ours[] = "--nubmer=1 -f";
+	char theirs[] = "--nubmer=1 jq -f";
+	char first[] = "--nubmer=1 --flga";
+	_cleanup_(release) struct parsed p;
+
+	parse(&p, true, ours);
+	expect_eq(p.r, -EINVAL);
+	expect(p.values.flag);
+	parse(&p, true, theirs);
+	expect_eq(p.r, -EINVAL);
+	expect(!p.values.flag);
+	parse(&p, true, first);
+	expect_str(p.err.fix, "did you mean '--number'?");
 }
 
 static void counts_operands(void)
@@ -307,6 +414,9 @@ static const struct test tests[] = {
 	TEST(refuses_with_the_reason_and_the_fix),
 	TEST(a_count_does_not_overflow),
 	TEST(finds_verbs_and_names_the_one_that_was_meant),
+	TEST(reads_a_line_with_a_verb),
+	TEST(a_line_without_a_verb_has_none),
+	TEST(goes_on_behind_a_mistake_to_the_end_of_the_options),
 	TEST(counts_operands),
 	TEST(help_fits_80_columns_and_names_everything),
 	TEST_END,

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 
+#include "base/text.h"
 #include "test.h"
 
 static const char *const words[] = { "policy", "print-plan",	    "quiet", "json",
@@ -61,10 +62,25 @@ static void an_empty_list_has_no_answer(void)
 	expect(suggest_from("policy", (const char *const[]){ NULL }) == NULL);
 }
 
+static void lists_all_words(void)
+{
+	_cleanup_text_ struct text text = TEXT_INIT;
+
+	suggest_add_all_from(&text, (const char *const[]){ NULL });
+	expect_str(text_string(&text), "");
+	suggest_add_all_from(&text, (const char *const[]){ "a", NULL });
+	suggest_add_all_from(&text, (const char *const[]){ "b", "c", "d", NULL });
+	expect_str(text_string(&text), "ab, c, d");
+}
+
 static const struct test tests[] = {
-	TEST(finds_the_word_that_was_meant), TEST(does_not_guess_wildly),
-	TEST(prefers_the_nearest),	     TEST(words_that_are_too_long_have_no_neighbours),
-	TEST(an_empty_list_has_no_answer),   TEST_END,
+	TEST(finds_the_word_that_was_meant),
+	TEST(does_not_guess_wildly),
+	TEST(prefers_the_nearest),
+	TEST(words_that_are_too_long_have_no_neighbours),
+	TEST(an_empty_list_has_no_answer),
+	TEST(lists_all_words),
+	TEST_END,
 };
 
 int main(void)

@@ -125,12 +125,97 @@ static void shows_what_would_move_a_terminal(void)
 				       "ab\\xff\xc3\xa4");
 }
 
+static void adds_character(struct text *text, uint32_t c)
+{
+	if (c < 0x80)
+		text_add_char(text, (char)c);
+	else if (c < 0x800)
+		text_addf(text, "%c%c", 0xc0 | c >> 6, 0x80 | (c & 0x3f));
+	else if (c < 0x10000)
+		text_addf(text, "%c%c%c", 0xe0 | c >> 12, 0x80 | (c >> 6 & 0x3f),
+			  0x80 | (c & 0x3f));
+	else
+		text_addf(text, "%c%c%c%c", 0xf0 | c >> 18, 0x80 | (c >> 12 & 0x3f),
+			  0x80 | (c >> 6 & 0x3f), 0x80 | (c & 0x3f));
+}
+
+static bool is_shown_as_it_is(uint32_t character)
+{
+	_cleanup_text_ struct text text = TEXT_INIT, shown = TEXT_INIT;
+
+	adds_character(&text, character);
+	text_add_visible(&shown, text.data, text.len);
+	return strcmp(text_string(&text), text_string(&shown)) == 0;
+}
+
+/* Bidi_Control of the Unicode Character Database (PropList.txt), and what has no width. */
+static const uint32_t unseen[] = {
+	0x061c, 0x200e, 0x200f, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e, 0x2066,	 0x2067,  0x2068,
+	0x2069, 0x200b, 0x200c, 0x200d, 0x2060, 0xfeff, 0x2028, 0x2029, 0xe0001, 0xe0041, 0xe007f,
+};
+
+static const uint32_t seen[] = {
+	' ',	'~',	'\\',	0xa0,	0xe4,	0x61b,	0x61d,	 0x5d0,
+	0x200a, 0x2010, 0x2027, 0x202f, 0x205f, 0x20ac, 0x1f600, 0xe0100,
+};
+
+static void shows_every_character_that_cannot_be_seen_or_reorders(void)
+{
+	for (size_t i = 0; i < N_ELEMENTS(unseen); i++)
+		expect(!is_shown_as_it_is(unseen[i]) && text_is_hidden(unseen[i]));
+	for (size_t i = 0; i < N_ELEMENTS(seen); i++)
+		expect(is_shown_as_it_is(seen[i]) && !text_is_hidden(seen[i]));
+	for (uint32_t c = 1; c < 0x20; c++)
+		expect(!is_shown_as_it_is(c) && !is_shown_as_it_is(0x7f + c));
+}
+
+/* A name that holds the four characters of an escape is not one that holds the byte. */
+static void a_backslash_of_the_text_is_no_escape_of_ours(void)
+{
+	static const char *const rows[][2] = {
+		{ "\\x1b", "\\x5cx1b" }, { "\x1b", "\\x1b" },	  { "C:\\dir", "C:\\dir" },
+		{ "\\", "\\" },		 { "\\\\x", "\\\\x5cx" }, { "\\\x01", "\\\\x01" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		_cleanup_text_ struct text text = TEXT_INIT;
+
+		text_add_visible(&text, rows[i][0], strlen(rows[i][0]));
+		expect_str(text_string(&text), rows[i][1]);
+	}
+}
+
+static void decodes_the_character_of_a_sequence(void)
+{
+	static const uint32_t characters[] = { 'a',   0x7f,   0x80,    0x7ff,
+					       0x800, 0xffff, 0x10000, 0x10ffff };
+
+	for (size_t i = 0; i < N_ELEMENTS(characters); i++) {
+		_cleanup_text_ struct text text = TEXT_INIT;
+		uint32_t character = 77;
+
+		adds_character(&text, characters[i]);
+		expect_eq(utf8_decode(text.data, text.len, &character), text.len);
+		expect_eq(character, characters[i]);
+		expect_eq(utf8_decode(text.data, text.len - 1, &character), 0);
+		expect_eq(character, characters[i]);
+	}
+}
+
 static const struct test tests[] = {
-	TEST(an_empty_text_is_an_empty_string), TEST(taking_an_empty_text_gives_a_string_not_null),
-	TEST(grows_over_many_additions),	TEST(keeps_nul_bytes),
-	TEST(a_reset_text_keeps_its_memory),	TEST(truncating_to_more_changes_nothing),
-	TEST(remembers_a_failed_addition),	TEST(knows_valid_utf8_from_everything_else),
-	TEST(shows_what_would_move_a_terminal), TEST_END,
+	TEST(an_empty_text_is_an_empty_string),
+	TEST(taking_an_empty_text_gives_a_string_not_null),
+	TEST(grows_over_many_additions),
+	TEST(keeps_nul_bytes),
+	TEST(a_reset_text_keeps_its_memory),
+	TEST(truncating_to_more_changes_nothing),
+	TEST(remembers_a_failed_addition),
+	TEST(knows_valid_utf8_from_everything_else),
+	TEST(shows_what_would_move_a_terminal),
+	TEST(shows_every_character_that_cannot_be_seen_or_reorders),
+	TEST(a_backslash_of_the_text_is_no_escape_of_ours),
+	TEST(decodes_the_character_of_a_sequence),
+	TEST_END,
 };
 
 int main(void)

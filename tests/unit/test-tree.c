@@ -2,10 +2,7 @@
 #include "base/tree.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <sbx/error.h>
 
@@ -468,6 +465,57 @@ static void keeps_many_keys_of_many_maps_apart(void)
 	expect_refused(text.data, text.len, 5001, 1, "line 2501, column 1");
 }
 
+/* Small maps are searched, others have a table. */
+static void keeps_keys_apart_however_many_a_map_has(void)
+{
+	for (unsigned n = 1; n <= 20; n++) {
+		_cleanup_text_ struct text text = TEXT_INIT;
+		_cleanup_tree_ struct tree *tree = NULL;
+		struct tree *second = NULL;
+		char key[8];
+
+		for (unsigned i = 0; i < n; i++)
+			text_addf(&text, "k%u: [x]\n", i);
+		tree = read_text(text_string(&text));
+		expect(tree != NULL);
+		for (unsigned i = 0; i < n; i++) {
+			const struct tree_node *node;
+			size_t len = text.len;
+
+			(void)snprintf(key, sizeof(key), "k%u", i);
+			node = tree_get(tree, tree_root(tree), key);
+			expect(node && node->key_place.line == i + 1);
+			text_addf(&text, "k%u: [x]\n", i);
+			expect_eq(tree_read("p.yaml", text.data, text.len, &second, NULL), -EINVAL);
+			text_truncate(&text, len);
+		}
+		expect(!tree_get(tree, tree_root(tree), "k") &&
+		       !tree_get(tree, tree_root(tree), "k20"));
+	}
+}
+
+static void finds_no_key_in_a_list_however_long_it_is(void)
+{
+	static const char *const texts[] = { "[a]", "[a, b, c, d, e, f, g, h, i, j]",
+					     "[a, b, c, d, e, f, g, h, i, {a: b}]" };
+
+	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
+		_cleanup_tree_ struct tree *tree = read_text(texts[i]);
+
+		expect(tree && !tree_get(tree, tree_root(tree), "a"));
+	}
+}
+
+static void sees_a_tag_behind_characters_of_several_bytes(void)
+{
+	static const char text[] = "a: \"\xc3\xbc\xe2\x82\xac and so on\"\n\xc3\xbc\xc3\xbc: ! x\n";
+	struct tree *tree = NULL;
+	struct sbx_error err = { .code = 0 };
+
+	expect_eq(tree_read("p.yaml", text, strlen(text), &tree, &err), -EINVAL);
+	expect(strncmp(err.what, "p.yaml:2:5: tags", 16) == 0);
+}
+
 static void owns_copies_of_what_it_read(void)
 {
 	char name[] = "name", text[] = "key: value";
@@ -487,6 +535,7 @@ static void reads_an_empty_text_without_an_address(void)
 	expect_eq(tree_read("empty", NULL, 0, &tree, NULL), 0);
 	expect_eq(tree_root(tree)->type, TREE_NULL);
 	expect_place(tree_root(tree), 1, 1);
+	expect(!tree_free(NULL));
 }
 
 static void says_which_type_is_wrong_and_where(void)
@@ -577,48 +626,6 @@ static void quotes_long_keys_shortly_and_at_a_character(void)
 	}
 }
 
-static void reads_a_file_and_names_it(void)
-{
-	struct sbx_error err = { .code = 0 };
-	_cleanup_close_ int fd = memfd_create("tree", MFD_CLOEXEC);
-	_cleanup_tree_ struct tree *tree = NULL;
-	struct tree *none = NULL;
-	char path[64];
-
-	expect_eq(write(fd, "a: 1\n", 5), 5);
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	expect_eq(tree_read_file(AT_FDCWD, path, &tree, &err), 0);
-	expect_str(tree_name(tree), path);
-	expect_eq(write(fd, "a: 2\n", 5), 5);
-	expect_eq(tree_read_file(AT_FDCWD, path, &none, &err), -EINVAL);
-	expect(strncmp(err.what, path, strlen(path)) == 0);
-	expect_eq(tree_read_file(AT_FDCWD, "/nowhere/p.yaml", &none, &err), -ENOENT);
-	expect(strstr(err.what, "/nowhere/p.yaml") != NULL);
-	expect(!none);
-}
-
-static void reads_standard_input_as_a_dash(void)
-{
-	_cleanup_tree_ struct tree *tree = NULL;
-	_cleanup_close_ int saved = dup(STDIN_FILENO);
-	int ends[2];
-
-	expect_eq(pipe2(ends, O_CLOEXEC), 0);
-	expect_eq(write(ends[1], "{\"a\":1}", 7), 7);
-	expect_eq(close(ends[1]), 0);
-	expect_eq(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
-	expect_eq(tree_read_file(AT_FDCWD, "-", &tree, NULL), 0);
-	expect_eq(close(ends[0]), 0);
-	if (saved >= 0)
-		expect_eq(dup2(saved, STDIN_FILENO), STDIN_FILENO);
-	expect_str(tree_name(tree), "<stdin>");
-}
-
-static void frees_nothing_gladly(void)
-{
-	expect(!tree_free(NULL));
-}
-
 static const struct test tests[] = {
 	TEST(reads_the_same_tree_from_yaml_and_json),
 	TEST(refuses_with_the_place_and_what_to_do),
@@ -633,6 +640,9 @@ static const struct test tests[] = {
 	TEST(refuses_more_values_than_the_limit),
 	TEST(refuses_more_bytes_than_the_limit),
 	TEST(keeps_many_keys_of_many_maps_apart),
+	TEST(keeps_keys_apart_however_many_a_map_has),
+	TEST(finds_no_key_in_a_list_however_long_it_is),
+	TEST(sees_a_tag_behind_characters_of_several_bytes),
 	TEST(owns_copies_of_what_it_read),
 	TEST(reads_an_empty_text_without_an_address),
 	TEST(says_which_type_is_wrong_and_where),
@@ -641,9 +651,6 @@ static const struct test tests[] = {
 	TEST(accepts_known_keys_and_an_empty_map),
 	TEST(puts_the_place_before_an_error),
 	TEST(quotes_long_keys_shortly_and_at_a_character),
-	TEST(reads_a_file_and_names_it),
-	TEST(reads_standard_input_as_a_dash),
-	TEST(frees_nothing_gladly),
 	TEST_END,
 };
 

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The kinds of options: one function checks a value and stores it
+ */
+
+#include "base/options-internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "base/suggest.h"
+#include "base/text.h"
+#include "base/units.h"
+
+static int bad_value(struct written as, const char *value, struct sbx_error *err)
+{
+	struct sbx_error reason = err ? *err : (struct sbx_error){ .code = 0 };
+	int r = sbx_error_what(err, -EINVAL, "option '%.*s' cannot take '%s'", as.len, as.word,
+			       value);
+
+	if (err) {
+		memcpy(err->why, reason.why, sizeof(err->why));
+		memcpy(err->fix, reason.fix, sizeof(err->fix));
+	}
+	return r;
+}
+
+static int store_flag(const struct option_spec *spec, void *slot, const char *value,
+		      struct written as, struct sbx_error *err)
+{
+	*(bool *)slot = true;
+	return 0;
+}
+
+static int store_count(const struct option_spec *spec, void *slot, const char *value,
+		       struct written as, struct sbx_error *err)
+{
+	*(int *)slot += *(int *)slot < 9;
+	return 0;
+}
+
+static int store_string(const struct option_spec *spec, void *slot, const char *value,
+			struct written as, struct sbx_error *err)
+{
+	*(const char **)slot = value;
+	return 0;
+}
+
+static int store_path(const struct option_spec *spec, void *slot, const char *value,
+		      struct written as, struct sbx_error *err)
+{
+	if (value[0] == '\0') {
+		sbx_error_why(err, "the path is empty");
+		sbx_error_fix(err, "name a file, or leave the option out");
+		return bad_value(as, value, err);
+	}
+	*(const char **)slot = value;
+	return 0;
+}
+
+static int store_choice(const struct option_spec *spec, void *slot, const char *value,
+			struct written as, struct sbx_error *err)
+{
+	const char *near = suggest_from(value, spec->choices);
+	_cleanup_text_ struct text list = TEXT_INIT;
+
+	for (const char *const *choice = spec->choices; *choice; choice++)
+		if (strcmp(*choice, value) == 0) {
+			*(const char **)slot = *choice;
+			return 0;
+		}
+	suggest_add_all_from(&list, spec->choices);
+	sbx_error_why(err, "it takes one of: %s", text_string(&list));
+	sbx_error_fix(err, near ? "did you mean '%s'?" : "write one of them, such as '%s'",
+		      near ? near : spec->choices[0]);
+	return bad_value(as, value, err);
+}
+
+static int store_number(const struct option_spec *spec, void *slot, const char *value,
+			struct written as, struct sbx_error *err)
+{
+	if (units_parse_count(value, slot, err) < 0)
+		return bad_value(as, value, err);
+	return 0;
+}
+
+static int store_size(const struct option_spec *spec, void *slot, const char *value,
+		      struct written as, struct sbx_error *err)
+{
+	if (units_parse_size(value, slot, err) < 0)
+		return bad_value(as, value, err);
+	return 0;
+}
+
+static int store_time(const struct option_spec *spec, void *slot, const char *value,
+		      struct written as, struct sbx_error *err)
+{
+	if (units_parse_time(value, slot, err) < 0)
+		return bad_value(as, value, err);
+	return 0;
+}
+
+static int store_fd(const struct option_spec *spec, void *slot, const char *value,
+		    struct written as, struct sbx_error *err)
+{
+	uint64_t number;
+
+	if (units_parse_count(value, &number, err) < 0)
+		return bad_value(as, value, err);
+	if (number > INT_MAX || fcntl((int)number, F_GETFD) < 0) {
+		sbx_error_why(err, "no file is open under this number");
+		sbx_error_fix(err, "open it in the shell: %.*s=%s %s<FILE", as.len, as.word, value,
+			      value);
+		return bad_value(as, value, err);
+	}
+	*(int *)slot = (int)number;
+	return 0;
+}
+
+static int store_list(const struct option_spec *spec, void *slot, const char *value,
+		      struct written as, struct sbx_error *err)
+{
+	struct option_list *list = slot;
+	const char **items;
+
+	items = reallocarray(list->items, list->n_items + 1, sizeof(*items));
+	if (!items)
+		return sbx_error_what(err, -ENOMEM, "cannot store option '%.*s'", as.len, as.word);
+	items[list->n_items] = value;
+	list->items = items;
+	list->n_items++;
+	return 0;
+}
+
+const struct option_value option_values[] = {
+	[OPTION_FLAG] = { false, store_flag },	  [OPTION_COUNT] = { false, store_count },
+	[OPTION_STRING] = { true, store_string }, [OPTION_PATH] = { true, store_path },
+	[OPTION_CHOICE] = { true, store_choice }, [OPTION_NUMBER] = { true, store_number },
+	[OPTION_SIZE] = { true, store_size },	  [OPTION_TIME] = { true, store_time },
+	[OPTION_FD] = { true, store_fd },	  [OPTION_LIST] = { true, store_list },
+};

@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# When the tools write colours: on a terminal that has them, unless somebody says no.
+. "$SBX_SOURCE/tests/tool/tap.sh"
+
+unset NO_COLOR SBX_COLOR
+export HOME="$work/home" XDG_CONFIG_HOME="$work/config" TERM=xterm
+mkdir -p "$work/config/sbx" "$work/project"
+cd "$work/project" || exit 1
+escape=$(printf '\033[')
+
+# script(1) gives a terminal; what the terminal shows comes back on stdout.
+on_a_terminal() { script -qec "$*" /dev/null </dev/null; }
+is_colored() { out_has "${escape}1;31msbx-spawn${escape}0m: "; }
+is_plain_json() { out_has '{"level":"error"' && ! out_has "$escape"; }
+is_plain() { out_has 'sbx-spawn: ' && ! out_has "$escape"; }
+
+rows=$(cat <<'END'
+colored	a_terminal_gets_colours_for_a_mistake_in_the_line	sbx-spawn --polcy
+colored	a_terminal_gets_colours_for_a_failure	sbx-spawn -- true
+plain	no_color_says_no	NO_COLOR=1 sbx-spawn --polcy
+colored	an_empty_no_color_says_nothing	NO_COLOR= sbx-spawn --polcy
+plain	a_dumb_terminal_has_none	TERM=dumb sbx-spawn --polcy
+plain	without_term_there_are_none	env -u TERM sbx-spawn --polcy
+plain	never_is_never_for_a_mistake_in_the_line	SBX_COLOR=never sbx-spawn --polcy
+plain	never_is_never_for_a_failure	SBX_COLOR=never sbx-spawn -- true
+colored	always_beats_no_color	SBX_COLOR=always NO_COLOR=1 sbx-spawn --polcy
+END
+)
+while IFS=$'\t' read -r look name line; do
+	run on_a_terminal "$line"
+	check "$name" "is_$look"
+done <<<"$rows"
+
+run on_a_terminal sbx-spawn --json --polcy
+check json_has_none is_plain_json
+
+run sbx-spawn --polcy
+check a_file_gets_no_colours test "${err#*"$escape"}" = "$err"
+run env SBX_COLOR=always sbx-spawn --polcy
+check always_is_always_for_a_mistake_in_the_line err_has "${escape}1;31m"
+
+echo 'color: never' >"$work/config/sbx/config.yaml"
+run on_a_terminal sbx-spawn --polcy
+check the_users_file_counts_for_a_mistake_in_the_line is_plain
+echo 'color: sometimes' >"$work/config/sbx/config.yaml"
+run on_a_terminal SBX_COLOR=never sbx-spawn -- true
+check a_broken_file_does_not_hide_what_the_environment_says is_plain
+check a_broken_file_is_the_error out_has "'color' cannot be 'sometimes'"
+finish
