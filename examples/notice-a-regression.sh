@@ -1,14 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Keep a baseline, compare with it later: sbx-bench ends with 1 when a ratio got worse by more than the threshold.
+# Keep a baseline, compare with it later: the first run writes FILE, each later one says whether something got slower.
+# Ends with 0 unless the comparison itself did not work.
 set -eu
 
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+baseline=${1:-baseline.jsonl}
+[ -e "$baseline" ] || sbx-bench --json --filter=frame --samples=20 >"$baseline"
 
-sbx-bench --json --filter=frame --samples=20 >"$folder/baseline.jsonl"
-if sbx-bench --filter=frame --samples=20 --threshold=1000 --compare "$folder/baseline.jsonl"; then
-	echo "no regression"
-else
-	echo "something got slower"
-fi
+status=0
+sbx-bench --filter=frame --samples=20 --threshold=1000 --compare "$baseline" || status=$?
+case $status in
+0) echo "no regression" ;;
+1) echo "something got slower" ;;
+*) exit "$status" ;; # sbx-bench has said what is wrong
+esac

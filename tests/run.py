@@ -7,7 +7,9 @@ passed. A test that died before it could say "not ok" counts as one failure.
 
     tests/run.py BUILD [--suite=SUITE]... [--slow] [--sanitize] [NAME...]
 
-A NAME selects the tests whose name contains it; if there is none, the single cases whose name contains it.
+A NAME selects the tests whose name contains it; if there is none, the single cases whose name contains it. A NAME
+that selects nothing is an error, status 2. Where CI is set, every suite must run and only what tests/skips accepts may
+be skipped.
 """
 import json
 import os
@@ -34,7 +36,7 @@ class Tally:
         elif kind == "failed":
             self.failed.append(f"{suite}/{test}: {name}")
         else:
-            self.skipped.append(f"{suite}/{test}: {name}: {reason or 'no reason given'}")
+            self.skipped.append((f"{suite}/{test}", name, reason or "no reason given"))
 
     def add_test(self, entry):
         suite, test = entry["suite"], entry["name"]
@@ -63,21 +65,32 @@ def all_tests(build):
 
 
 def select(tests, suites, names):
-    """Returns the tests to run and, where a name means single cases, the text for TEST_ONLY."""
+    """Returns the tests to run, the text for TEST_ONLY where a name means single cases, and the names of nothing."""
     tests = [test for test in tests if test[0] in suites]
     if not names:
-        return tests, None
+        return tests, None, []
     chosen = [test for test in tests if any(name in test[1] for name in names)]
     if chosen or len(names) > 1:
-        return chosen, None
+        return chosen, None, [name for name in names if not any(name in test[1] for test in tests)]
     source = pathlib.Path(__file__).parent
     holders = {path.stem.removeprefix("test-") for path in source.rglob("*")
                if path.suffix in (".c", ".sh", ".py") and names[0] in path.read_text(errors="replace")}
-    return [test for test in tests if test[1] in holders], names[0]
+    return [test for test in tests if test[1] in holders], names[0], []
+
+
+def accepted_skips():
+    """[(suite/test, a part of the reason)]"""
+    lines = pathlib.Path(__file__).with_name("skips").read_text(encoding="utf-8").splitlines()
+    rows = [line.partition(": ") for line in lines if line and not line.startswith("#")]
+    return [(test, reason) for test, _, reason in rows]
+
+
+def logs(build, name):
+    return pathlib.Path(build, "meson-logs", name)
 
 
 def read_log(build):
-    with open(f"{build}/meson-logs/testlog.json", encoding="utf-8") as log:
+    with open(logs(build, "testlog.json"), encoding="utf-8") as log:
         for line in log:
             entry = json.loads(line)
             head, _, name = entry["name"].rpartition(" / ")
@@ -87,18 +100,29 @@ def read_log(build):
 def report(tally, build, expected_suites):
     for name in tally.failed:
         print(f"failed: {name}")
-    for name in tally.skipped:
-        print(f"skipped: {name}")
+    for skip in tally.skipped:
+        print(f"skipped: {': '.join(skip)}")
     wrong = bool(tally.failed)
     if os.environ.get("CI"):
         for suite in expected_suites:
             if tally.suites.get(suite, [0, 0])[0] == 0:
                 print(f"suite {suite} did not run, and this is a place where it must")
                 wrong = True
+        accepted = accepted_skips()
+        for test, name, reason in tally.skipped:
+            if not any(test == row_test and part in reason for row_test, part in accepted):
+                print(f"{test}: {name}: was skipped, and tests/skips does not accept '{reason}'")
+                wrong = True
     counts = {"passed": tally.passed, "failed": len(tally.failed), "skipped": len(tally.skipped)}
-    pathlib.Path(build, "meson-logs", "counts.json").write_text(json.dumps(counts))
+    logs(build, "counts.json").write_text(json.dumps(counts))
     print(f"{tally.passed} passed, {len(tally.failed)} failed, {len(tally.skipped)} skipped")
     return 1 if wrong else 0
+
+
+def refuse_names(build, names):
+    print(f"dev: no test is called '{' '.join(names)}'\n"
+          f"  fix: meson test -C {build} --list shows them", file=sys.stderr)
+    return 2
 
 
 def main(argv):
@@ -113,22 +137,27 @@ def main(argv):
         print(f"dev: unknown word '{unknown[0]}'\n  fix: see ./dev help", file=sys.stderr)
         return 2
     wanted = suites or (SANITIZED_SUITES if "--sanitize" in words else SUITES)
-    chosen, only = select(all_tests(build), wanted, names)
-    if not chosen:
-        print(f"dev: no test is called '{' '.join(names) or ' '.join(wanted)}'\n"
-              f"  fix: meson test -C {build} --list shows them", file=sys.stderr)
-        return 2
+    chosen, only, lost = select(all_tests(build), wanted, names)
+    if lost or not chosen:
+        return refuse_names(build, lost or names or wanted)
     if slow:
         os.environ["TEST_SLOW"] = "1"
     if only:
         os.environ["TEST_ONLY"] = only
     command = ["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs"]
     command += ["--timeout-multiplier", "20" if slow else "3" if "--sanitize" in words else "1"]
+    for name in ("testlog.json", "counts.json"):  # what a former run has said is not ours
+        logs(build, name).unlink(missing_ok=True)
     status = subprocess.run(command + [f"sbx:{name}" for _, name in chosen]).returncode
+    if not logs(build, "testlog.json").exists():
+        print("dev: meson has run no test\n  fix: see above for what it says", file=sys.stderr)
+        return 125
     tally = Tally()
     for entry in read_log(build):
         tally.add_test(entry)
     result = report(tally, build, wanted if not names else [])
+    if only and not tally.suites:
+        return refuse_names(build, names)
     return result or (1 if status else 0)
 
 

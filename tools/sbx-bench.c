@@ -368,6 +368,7 @@ static const struct tool tool = {
 		.operand_kind = OPERAND_NONE,
 		.options = options,
 		.run = run_bench,
+		.ignores_config = true,
 	},
 	.values_size = sizeof(struct values),
 	.usage_status = TOOL_USAGE,

@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <sbx/error.h>
 
@@ -56,6 +57,8 @@ static bool read_name(const struct json_item *item, struct baseline_row *row)
 	_cleanup_text_ struct text name = TEXT_INIT;
 
 	if (item->kind != JSON_STRING || row->name || json_decode(item, &name) < 0)
+		return false;
+	if (strlen(text_string(&name)) != name.len)
 		return false;
 	row->name = strdup(text_string(&name));
 	return row->name != NULL;
@@ -156,9 +159,18 @@ int baseline_parse(const char *name, const char *bytes, size_t n_bytes, struct b
 int baseline_read(const char *path, struct baseline *ret, struct sbx_error *err)
 {
 	_cleanup_free_ char *bytes = NULL;
+	struct stat status;
 	size_t n_bytes;
-	int r = file_read(AT_FDCWD, path, BASELINE_BYTES_MAX, &bytes, &n_bytes, err);
+	int r;
 
+	/* Opening a FIFO would wait until somebody writes into it. */
+	if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
+		(void)sbx_error_what(err, -EINVAL, "cannot read '%s'", path);
+		sbx_error_why(err, "it is no regular file");
+		sbx_error_fix(err, "name the file that 'sbx-bench --json > FILE' has written");
+		return -EINVAL;
+	}
+	r = file_read(AT_FDCWD, path, BASELINE_BYTES_MAX, &bytes, &n_bytes, err);
 	return r < 0 ? r : baseline_parse(path, bytes, n_bytes, ret, err);
 }
 

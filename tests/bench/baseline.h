@@ -42,6 +42,7 @@ struct baseline {
  */
 int baseline_parse(const char *name, const char *bytes, size_t n_bytes, struct baseline *ret,
 		   struct sbx_error *err);
+/* The same from a regular file; anything else is refused, so that nothing is waited for. */
 int baseline_read(const char *path, struct baseline *ret, struct sbx_error *err);
 void baseline_deinit(struct baseline *baseline);
 

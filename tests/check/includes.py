@@ -37,9 +37,10 @@ def may_see(row, folder):
 
 
 def is_own(name, target):
-    """Tools share tool.h; a header of a tool's own is named after it."""
+    """Tools share tool.h; a header of a tool's own is named after it: policy.h is for sbx-policy.c and policy-*.c."""
     stem, other = (posixpath.splitext(posixpath.basename(path))[0] for path in (name, target))
-    return other == "tool" or other == stem or other.startswith(stem + "-")
+    return (other == "tool" or other == stem or other.startswith(stem + "-")
+            or (stem.removeprefix("sbx-") + "-").startswith(other + "-"))
 
 
 def judge(name, target, folders):

@@ -6,7 +6,7 @@
 # tool is told to keep quiet about stands here (or in .clang-tidy) with its reason.
 set -u
 
-top=$(cd "$(dirname "$0")/../.." && pwd)
+top=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 prefix=${1:?'usage: lint.sh PREFIX'}
 jobs=$(nproc)
 export SBX_SOURCE="$top" SBX_BUILD="$prefix-clang" PYTHONPATH="$top/tests/check" LC_ALL=C.UTF-8

@@ -24,7 +24,7 @@ BLOCK = re.compile(r'^(?P<fence>`{3,})\w* *(?P<how>file|append|insert)=(?P<path>
                    r"(?P<text>.*?)^(?P=fence)$", re.M | re.S)
 STAND_ALONE = ["documents", "includes", "links", "headers", "symbols", "spdx", "format", "prose",
                "dependencies", "install"]
-TOOL, PAGE = "tools/sbx-hello.c", "man/sbx-hello.1.scd"
+TOOL, PAGE, FRAME_PAGE = "tools/sbx-hello.c", "man/sbx-hello.1.scd", "man/sbx-frame-layout.7.scd"
 
 
 class Tree:
@@ -144,6 +144,30 @@ MISTAKES = [
     ("a note to oneself", "prose", "a note to oneself", TOOL, with_line("/* TO" + "DO: greet louder */")),
     ("a function of 61 lines", "prose", "stray has 61 lines", TOOL,
      with_line("static void stray(void)\n{\n" + "\t;\n" * 59 + "}")),
+    ("a policy's key that its page does not name", "keys", "hostname: the program has it", "man/sbx-policy.5.scd",
+     lambda text: text.replace("*hostname* (", "*hostnames* (")),
+    ("a warning that the page does not explain", "keys", "W14: the program has it", "man/sbx-policy.5.scd",
+     lambda text: text.replace("*W14*", "*W41*")),
+    ("a member of the compiled policy that its page does not know", "artefact", "bytes of struct artefact_source",
+     "lib/policy/artefact.h", with_line("\tuint32_t stray;", before="\tuint32_t narrows;")),
+    ("a key of the configuration with another default", "pages", "agree about color", "man/sbx.conf.5.scd",
+     lambda text: text.replace("default _auto_)\n\tColour", "default _never_)\n\tColour")),
+    ("an offset that a page has wrong", "pages", "offsets and sizes", FRAME_PAGE,
+     lambda text: text.replace("|  9\n", "|  8\n")),
+    ("an example that is another frame", "pages", "bytes of the example", FRAME_PAGE,
+     lambda text: text.replace("2a 00 00 00", "00 00 00 2a")),
+    ("a unit test that meson does not know", "forgotten", "tests/unit/test-stray.c", "tests/unit/test-stray.c",
+     lambda _: "int main(void)\n{\n}\n"),
+    ("a test of a tool that meson does not know", "forgotten", "tests/tool/hello-stray.sh", "tests/tool/hello-stray.sh",
+     lambda _: "check stray true\nfinish\n"),
+    ("a target of the fuzzer without a corpus", "forgotten", "corpus/stray is missing", "tests/fuzz/fuzz-stray.c",
+     lambda _: "int LLVMFuzzerTestOneInput(void);\n"),
+    ("a corpus without a target", "forgotten", "fuzz-stray.c is missing", "tests/fuzz/corpus/stray/empty",
+     lambda _: ""),
+    ("a policy that is not installed", "policies", "meson.build lists every policy", "policies/meson.build",
+     lambda text: text.replace("  'python.yaml',\n", "")),
+    ("a template with another number", "policies", "no 'pids: 10'", "policies/ai-provider.yaml",
+     lambda text: text.replace("pids: 10", "pids: 100")),
     ("a Build-Depends that the list does not know", "dependencies", "stray: stands in only one", "debian/control",
      with_line(" stray,", before=" clang,")),
     ("a script that names a package by itself", "dependencies", "installs 'stray'", "dev",

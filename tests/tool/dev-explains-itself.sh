@@ -9,6 +9,18 @@ for verb in run test build vm bench lint fuzz coverage install-deps shell fresh 
 	check "help_names_$verb" out_has "  $verb "
 done
 
+for verb in test vm fuzz lint install-deps packages; do
+	run "$dev" "$verb" --help
+	check "${verb}_has_help_and_does_nothing_else" out_has '  fuzz [TARGET...] '
+done
+
+# Where CDPATH is searched, cd prints and may go elsewhere.
+mkdir "$work/$(basename "$SBX_SOURCE")"
+cd "$SBX_SOURCE/.." || exit 1
+run env CDPATH="$work" "$(basename "$SBX_SOURCE")/dev" packages build
+check cdpath_does_not_lead_astray out_has clang
+cd "$work" || exit 1
+
 run "$dev" frobnicate
 check an_unknown_verb_ends_with_125 has_status 125
 check an_unknown_verb_is_told_where_to_look err_has 'fix: see ./dev help'

@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The functions that bash calls, called as bash does it: with the words of the line and the number of the last one.
+. "$SBX_SOURCE/tests/tool/tap.sh"
+
+eval "$(sbx-spawn --completion=bash)"
+eval "$(sbx-config --completion=bash)"
+compopt() { :; } # the builtin only works while bash itself completes
+cd "$work" || exit 1
+: >here.txt
+
+# complete_line WORD...: out has what is offered, a line each; offset is where another command begins
+complete_line() {
+	COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=() offset=''
+	"_${1//-/_}"
+	out=$(printf '%s\n' "${COMPREPLY[@]}")
+}
+offers() { printf '%s\n' "$out" | grep -Fqx -e "$1"; }
+offers_no() { ! offers "$1"; }
+
+complete_line sbx-spawn --
+check options_are_offered offers --policy
+complete_line sbx-spawn --completion = f
+check a_value_behind_an_equals_sign_is_offered offers fish
+complete_line sbx-spawn -p h
+check a_file_is_offered_where_an_option_wants_one offers here.txt
+complete_line sbx-spawn ec
+check a_command_is_offered offers echo
+complete_line sbx-spawn -- -
+check behind_two_dashes_there_are_no_options offers_no --policy
+
+# Whatever stands behind the command is the command's.
+complete_line sbx-spawn echo he
+check without_bash_completion_the_command_gets_files offers here.txt
+complete_line sbx-spawn python3 --
+check our_options_are_not_offered_to_the_command offers_no --policy
+_command_offset() { offset=$1; }
+complete_line sbx-spawn python3 --
+check the_command_completes_its_own_words test "$offset" = 1
+complete_line sbx-spawn -q -p here.txt git --policy ''
+check a_value_of_an_option_is_not_the_command test "$offset" = 4
+complete_line sbx-spawn --policy = here.txt -- git ''
+check nor_is_one_behind_an_equals_sign test "$offset" = 5
+complete_line sbx-spawn -p here.txt ec
+check the_command_itself_is_ours test -z "$offset"
+check the_command_itself_is_offered offers echo
+
+complete_line sbx-config s
+check a_verb_is_offered offers set
+complete_line sbx-config --completion bash s
+check a_value_of_an_option_is_not_the_verb offers set
+complete_line sbx-config -q set --
+check the_options_of_the_verb_are_offered offers --where
+complete_line sbx-config list --
+check the_options_of_another_verb_are_not offers_no --where
+complete_line sbx-config set --where = pr
+check a_choice_of_the_verbs_option_is_offered offers project
+finish

@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Every block of a tool's man page that shows a command and its output: the command still prints it. A page's blocks run
+# one after the other in a folder of their own, with the files that the page speaks of.
+. "$SBX_SOURCE/tests/tool/tap.sh"
+
+for name in $(env | sed -n 's/^\(SBX_[A-Z_]*\)=.*/\1/p'); do
+	case $name in SBX_SOURCE | SBX_BUILD) ;; *) unset "$name" ;; esac
+done
+export HOME="$work/home" XDG_CONFIG_HOME="$work/home/config"
+
+stage() { # PAGE: what the page takes for granted
+	mkdir -p "$work/stage/$1" && cd "$work/stage/$1" || exit 1
+	printf '%s\n' 'version: 1' 'capabilities:' \
+		'  - { name: read, match: { syscall: fs.read, path: "**" }, action: allow }' >team.yaml
+}
+
+# Writes $work/blocks/N.wanted, a block with its output, and N.got, what its commands print now.
+run_blocks() { # PAGE
+	rm -rf "$work/blocks"
+	mkdir "$work/blocks"
+	awk -v folder="$work/blocks" '
+		/^```/ { n += !inside; inside = !inside; next }
+		inside { print > (folder "/" n) }' "$1"
+	local block line
+	for block in "$work"/blocks/*; do
+		# A block is an example if it begins with a command and has lines that are none.
+		if ! head -n 1 "$block" | grep -q '^\$ ' || ! grep -qv '^\$ ' "$block"; then
+			continue
+		fi
+		while IFS= read -r line <&9; do
+			case $line in '$ '*) ;; *) continue ;; esac
+			printf '%s\n' "$line"
+			# The page's project lies in /srv/p.
+			bash -c "${line#??}" 2>&1 </dev/null | sed "s,$PWD,/srv/p,g"
+		done 9<"$block" >"$block.got"
+	done
+}
+
+same() { diff -u "$1" "$1.got" >"$work/diff" || { sed 's/^/# /' "$work/diff" && false; }; }
+
+shopt -s nullglob
+n_blocks=0
+for page in "$SBX_SOURCE"/man/*.1.scd; do
+	tool=$(basename "$page" .1.scd)
+	stage "$tool"
+	run_blocks "$page"
+	for got in "$work"/blocks/*.got; do
+		block=${got%.got}
+		n_blocks=$((n_blocks + 1))
+		check "example_${block##*/}_of_${tool}_prints_what_the_page_says" same "$block"
+	done
+done
+check the_pages_have_examples test "$n_blocks" -ge 3
+finish
