@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The compiled policy: one position-independent block of bytes that can be mapped and used as it is
+ *
+ * Header, then sections, each an array of fixed rows aligned to 8; offsets count from the start of
+ * the block. Integers are in the host's byte order (the magic tells). The same model gives the same
+ * bytes. artefact_open() checks the checksum and every index, offset, count and chain of the block
+ * before anything reads it: a hostile file is refused, and the evaluator needs no checks of its
+ * own.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct sbx_error;
+
+#define ARTEFACT_MAGIC 0x3150786273000a1aull
+#define ARTEFACT_VERSION 1u
+#define ARTEFACT_NONE UINT32_MAX
+/* No key of a hash table lies further than this behind its slot, so no look-up is longer. */
+#define ARTEFACT_PROBES_MAX 32u
+
+struct artefact_span {
+	uint32_t first; /* row of the section that the span is about */
+	uint32_t count;
+};
+
+enum artefact_section {
+	SECTION_BYTES,	 /* char: all texts, each followed by NUL; a text is its offset in here */
+	SECTION_SOURCES, /* struct artefact_source */
+	SECTION_RULES,	 /* struct artefact_rule, in the order of the files */
+	SECTION_CONDITIONS, /* struct artefact_condition: of each rule its match, then its
+			       exceptions */
+	SECTION_LISTS,	    /* struct artefact_lists: what some conditions have besides */
+	SECTION_TEXTS,	    /* u32 rows of SECTION_WORDS: the values of caller, tag, state and mode
+			       lists, ascending in each list */
+	SECTION_VALUES,	    /* struct artefact_value: hosts, prefixes and ports that are compared
+			       one by one, because another key finds their condition */
+	SECTION_POSTINGS, /* u32: condition << 2 and POSTING_ bits; what an index entry leads to */
+	SECTION_NODES,	  /* struct artefact_node: the trie over path components; 0 absolute root, 1
+			     project root */
+	SECTION_EDGES, /* struct artefact_edge: open-addressed (node, component) → node, a power of
+			  two */
+	SECTION_PATTERNS, /* struct artefact_pattern: components with wildcards, chained from their
+			     node */
+	SECTION_WORDS,	  /* struct artefact_word: open-addressed interned texts, a power of two */
+	SECTION_INDEX,	  /* struct artefact_entry: open-addressed hosts, prefixes of addresses and
+			     ports */
+	SECTION_PLAIN,	  /* u32 matches without any indexed key, in spans for each operation */
+	N_SECTIONS,
+};
+
+#define POSTING_EXCLUDES 1u  /* takes out what the list's other globs take in */
+#define POSTING_ONLY_EXEC 2u /* a bare name, which counts in every folder where it is executed */
+
+/* Each hash table has a seed that keeps its probes short. */
+enum artefact_table {
+	TABLE_WORDS,
+	TABLE_EDGES,
+	TABLE_INDEX,
+	N_TABLES,
+};
+
+enum artefact_lengths {
+	LENGTHS_IPV4,
+	LENGTHS_IPV6, /* and the next two: 129 lengths */
+	LENGTHS_PORT = LENGTHS_IPV6 + 3,
+	N_LENGTHS,
+};
+
+struct artefact_header {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t n_bytes;	   /* of the whole block */
+	uint8_t checksum[32];	   /* SHA-256 of everything behind this field */
+	uint8_t policy_digest[32]; /* of the sources: what decisions and tokens are bound to */
+	uint64_t seeds[N_TABLES];
+	uint64_t needs_project;		    /* operations with a glob below the project's root */
+	uint64_t needs_port;		    /* operations with a rule about ports */
+	uint32_t defaults[4];		    /* enum policy_action for each operation class */
+	uint64_t prefix_lengths[N_LENGTHS]; /* bit sets: which lengths of prefixes occur */
+	struct artefact_span sections[N_SECTIONS]; /* byte offset and number of rows */
+	struct artefact_span plain_of_operation[64];
+};
+
+struct artefact_source {
+	uint32_t name;
+	uint32_t narrows;
+	uint8_t digest[32];
+};
+
+struct artefact_rule {
+	uint32_t name;
+	uint32_t reason; /* text or NONE */
+	uint32_t source;
+	uint32_t line;
+	uint32_t column;
+	uint32_t action;
+	uint32_t condition;		 /* the match */
+	struct artefact_span exceptions; /* of conditions: those without an indexed key come first
+					  */
+	uint32_t n_plain_exceptions;	 /* so many; the others are found like matches */
+	uint32_t require_sandbox;	 /* text or NONE */
+	uint32_t require_token;
+	uint32_t sha256;   /* text of 64 hex digits or NONE */
+	uint32_t reserved; /* 0 */
+	uint64_t max_file_size_bytes;
+};
+
+struct artefact_condition {
+	uint64_t operations;
+	uint32_t rule;
+	uint32_t ordinal; /* of an exception: its number in its rule, from 0; NONE: the match */
+	uint32_t lists;	  /* row of SECTION_LISTS; NONE: its keys need none */
+	uint16_t keys;	  /* bit set of enum match_key that are present */
+	uint8_t primary;  /* the key whose index finds this condition; PRIMARY_NONE: SECTION_PLAIN
+			     does, or it is an exception */
+	uint8_t protos;	  /* bit 0 tcp, bit 1 udp */
+};
+
+#define PRIMARY_NONE UINT8_MAX
+
+struct artefact_lists {
+	struct artefact_span texts[4];	/* caller, tag, state, mode: of SECTION_TEXTS */
+	struct artefact_span values[3]; /* host, cidr, port, where they are not the primary key */
+};
+
+struct artefact_node {
+	uint32_t star;	   /* node behind "*", or NONE */
+	uint32_t floating; /* node of "**", or NONE; such a node stays live */
+	uint32_t pattern;  /* first of its patterns, or NONE */
+	uint32_t words;	   /* bit set of word_bit() of its edges: most misses need no look-up */
+	struct artefact_span here;  /* postings of globs that end in this node */
+	struct artefact_span below; /* postings of globs that match everything below it */
+};
+
+struct artefact_edge {
+	uint32_t node; /* NONE: an empty slot */
+	uint32_t word; /* row of SECTION_WORDS */
+	uint32_t to;
+	uint32_t reserved;
+};
+
+struct artefact_pattern {
+	uint32_t text;
+	uint32_t len;
+	uint32_t to;
+	uint32_t next;	 /* NONE ends the chain; always a greater row, so that a chain ends */
+	uint32_t suffix; /* 1: "*" and then only literal bytes: compare the end */
+	uint32_t reserved;
+};
+
+struct artefact_word {
+	uint32_t text; /* NONE: an empty slot */
+	uint32_t len;
+	uint64_t head; /* hash_head(): the whole text, if it is no longer than 8 bytes */
+};
+
+/* The kind is part of the key, so that a port never answers for an address. */
+enum artefact_entry_kind {
+	ENTRY_EMPTY,
+	ENTRY_HOST,	  /* bits: row of SECTION_WORDS of the whole name, lower case */
+	ENTRY_HOST_BELOW, /* "*.name": row of name; the empty word: any host */
+	ENTRY_IPV4,	  /* bits: the prefix, high bits first; length */
+	ENTRY_IPV6,
+	ENTRY_PORT, /* 16-bit prefixes: a range is at most 30 of them */
+	N_ENTRY_KINDS,
+};
+
+struct artefact_value {
+	uint32_t kind;
+	uint32_t length;
+	uint64_t bits[2]; /* as in the index; ENTRY_PORT: the first and the last port */
+};
+
+struct artefact_entry {
+	struct artefact_value key; /* kind ENTRY_EMPTY: an empty slot */
+	struct artefact_span postings;
+};
+
+struct artefact {
+	const uint8_t *block;
+	const struct artefact_header *header;
+};
+
+/*
+ * Checks @n_bytes that start at an address aligned to 8, completely. The artefact borrows them.
+ * -EBADMSG with what is wrong where, or -ENOMEM; cost linear in the size.
+ */
+int artefact_open(const void *block, size_t n_bytes, struct artefact *ret, struct sbx_error *err);
+
+/* Rows of a section, typed by the caller; the block has been checked. */
+const void *artefact_rows(const struct artefact *artefact, enum artefact_section section);
+size_t artefact_n_rows(const struct artefact *artefact, enum artefact_section section);
+size_t artefact_row_size(enum artefact_section section);
+const char *artefact_text(const struct artefact *artefact, uint32_t text);
+
+/* The hash of the block's tables. */
+uint64_t artefact_hash(uint64_t seed, const void *bytes, size_t n_bytes);

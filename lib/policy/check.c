@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Warnings: the table of their kinds, and the order in which a policy is looked through
+ *
+ * A warning is only given where it is certain: whoever is warned once without reason does not read
+ * the next one. The order of the rows is the number in the code, so rows are only ever added at the
+ * end.
+ */
+
+#include "policy/check-internal.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+
+static const struct policy_warning_kind kinds[] = {
+	[CHECK_EMPTY_LIST] = { "W01", "an empty list, which holds for nothing" },
+	[CHECK_ALWAYS_EXCEPTED] = { "W02", "an exception that takes back all that the rule says" },
+	[CHECK_NEVER] = { "W03", "a rule that can never apply" },
+	[CHECK_PARTLY_NEVER] = { "W04", "a part of a rule that can never apply" },
+	[CHECK_DENIED] = { "W05", "an allow that lies wholly under a deny" },
+	[CHECK_SHADOWED] = { "W06", "a rule that another one makes superfluous" },
+	[CHECK_GLUED_FLOAT] = { "W07", "'**' beside other characters, where it is only '*'" },
+	[CHECK_BROKER] = { "W08", "a rule that the kernel cannot hold alone: it needs the broker" },
+	[CHECK_SERVICE] = { "W09", "a rule that only a tool which asks can hold" },
+	[CHECK_EVERYTHING] = { "W10", "a rule that allows to write everywhere" },
+	[CHECK_PASS] = { "W11", "a rule that changes no answer" },
+	[CHECK_LITERAL] = { "W12", "a path with wildcards in it, which is taken as it is" },
+	[CHECK_CONSTRAINTS] = { "W13", "constraints of a rule that does not allow" },
+	[CHECK_DEFAULT] = { "W14", "a default that the kernel cannot hold alone" },
+	{ NULL, NULL },
+};
+
+const struct policy_warning_kind *policy_warning_kinds(void)
+{
+	return kinds;
+}
+
+static void report_warning(struct checker *checker)
+{
+	if (checker->has_warning)
+		checker->report(&checker->warning, checker->userdata);
+	checker->has_warning = false;
+}
+
+void check_warn(struct checker *checker, enum check_kind kind, struct policy_place place,
+		const char *format, ...)
+{
+	const char *name = checker->policy->sources[place.source].name;
+	char text[SBX_ERROR_TEXT_SIZE];
+	va_list args;
+
+	report_warning(checker);
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	checker->warning = (struct policy_warning){ .code = kinds[kind].code, .place = place };
+	(void)sbx_error_what(&checker->warning.error, 0, "%s:%u:%u: %s", name, place.at.line,
+			     place.at.column, text);
+	checker->warning.error.level = SBX_LEVEL_WARN;
+	checker->has_warning = true;
+	checker->n_warnings++;
+}
+
+/* Where a default stands is not kept: the whole file is named. */
+static void check_defaults(struct checker *checker)
+{
+	const struct policy *policy = checker->policy;
+
+	for (int class = 0; class < N_CLASSES; class ++) {
+		enum policy_action action = policy->defaults[class];
+		const char *name = operation_class_name((enum operation_class) class);
+		struct policy_place place = { .source = 0, .at = { 1, 1 } };
+
+		if ((class != CLASS_FS && class != CLASS_EXEC) ||
+		    (action != POLICY_WARN && action != POLICY_REVIEW))
+			continue;
+		check_warn(checker, CHECK_DEFAULT, place, "the default of '%s' is '%s'", name,
+			   policy_action_name(action));
+		sbx_error_why(
+			&checker->warning.error,
+			"the kernel allows or refuses; to ask or to note it takes the broker");
+		sbx_error_fix(&checker->warning.error,
+			      "write 'deny' or 'allow' where no broker runs");
+	}
+}
+
+int policy_check(const struct policy *policy,
+		 void (*report)(const struct policy_warning *warning, void *userdata),
+		 void *userdata)
+{
+	struct checker checker = { .policy = policy, .report = report, .userdata = userdata };
+
+	if (check_index_make(policy, &checker.index) < 0)
+		return -ENOMEM;
+	check_defaults(&checker);
+	for (size_t i = 0; i < policy->n_rules; i++) {
+		check_rule(&checker, &policy->rules[i]);
+		check_enforcement(&checker, &policy->rules[i]);
+		check_neighbours(&checker, &policy->rules[i]);
+	}
+	report_warning(&checker);
+	check_index_deinit(&checker.index);
+	return checker.n_warnings;
+}

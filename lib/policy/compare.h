@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Two policies: what differs in meaning, and what recorded requests would have been answered
+ */
+
+#include <stddef.h>
+
+#include "policy/decide.h"
+#include "policy/request.h"
+
+struct policy;
+struct text;
+
+enum change_kind {
+	CHANGE_BREAKING, /* allow → deny or review */
+	CHANGE_WIDENS,	 /* deny or review → allow */
+	CHANGE_OTHER,	 /* deny ↔ review, allow ↔ warn */
+};
+
+/* Rules by name: added, removed, changed (which part), moved only. One line each in @out; returns
+ * the number of differences. */
+size_t policy_compare(const struct policy *before, const struct policy *after, struct text *out,
+		      int as_json);
+
+struct replay {
+	struct policy_engine *before;
+	struct policy_engine *after;
+	size_t n_replayed;
+	size_t n_changed;
+	size_t n_breaking;
+	size_t n_widening;
+	size_t n_unreadable; /* lines that hold no complete decision input */
+};
+
+/* One changed answer; @kind says how. Valid during the call only. */
+typedef void replay_fn(const struct request_buffer *request, const struct policy_decision *before,
+		       const struct policy_decision *after, enum change_kind kind, void *userdata);
+
+/* One line of a record: a bare request or an object whose "input" is one. */
+void replay_line(struct replay *replay, const void *bytes, size_t n_bytes,
+		 struct request_buffer *buffer, replay_fn *changed, void *userdata);

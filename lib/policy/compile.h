@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Model → artefact
+ *
+ * Linear in the size of the policy. Globs are compiled together into one trie over path components;
+ * hosts, address prefixes and port ranges into one hash index. A policy whose worst case exceeds
+ * what a decision may cost is refused with the line of the glob that goes too far.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct policy;
+struct sbx_error;
+
+/*
+ * How many "**" nodes may be live at the same time while one path is matched, and how many steps
+ * may be due for one component of it. A node that is live is a step; so is a pattern that is "*"
+ * and text; any other pattern is one more step than it has bytes (each of which may then be
+ * compared with each byte of the component). A decision makes at most so many steps times the
+ * components of the path.
+ */
+#define COMPILE_LIVE_FLOATS_MAX 256
+#define COMPILE_LIVE_STEPS_MAX 8192
+
+/* *@ret_block is aligned for artefact_open(); the caller frees it. */
+int policy_compile(const struct policy *policy, void **ret_block, size_t *ret_n_bytes,
+		   struct sbx_error *err);
+
+/* What the two bounds are about: no path can keep more. Also for a policy that goes too far. */
+struct compile_cost {
+	uint64_t n_floats;
+	uint64_t n_steps;
+};
+int policy_measure(const struct policy *policy, struct compile_cost *ret, struct sbx_error *err);

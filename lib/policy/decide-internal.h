@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * What the parts of the evaluator share: the engine's scratch memory, the request made ready, the
+ * look-ups
+ *
+ * Nothing is cleared between decisions: each has a number, its generation, and a stamp counts only
+ * if it is of this generation. Every array is as long as the section that it is about, and the
+ * check of the artefact makes sure that a row comes up once at most; so none can overflow.
+ */
+
+#include <limits.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "policy/artefact-internal.h"
+#include "policy/decide.h"
+#include "policy/operation.h"
+
+#define MARK_INCLUDED 1u
+#define MARK_EXCLUDED 2u
+
+struct builtin_rule;
+
+struct condition_mark {
+	uint32_t generation;
+	uint32_t state; /* by the condition's primary key */
+};
+
+/* A path of 4095 bytes has no more. */
+#define COMPONENTS_MAX 2048
+
+struct component {
+	uint16_t start;
+	uint16_t len;
+	uint32_t word; /* row or NONE */
+	uint32_t bit;  /* word_bit() */
+};
+
+struct policy_engine {
+	struct artefact artefact;
+	const struct artefact_header *header;
+	const char *bytes;
+	const struct artefact_source *sources;
+	const struct artefact_rule *rules;
+	const struct artefact_condition *conditions;
+	const struct artefact_lists *lists;
+	const uint32_t *texts;
+	const struct artefact_value *values;
+	const uint32_t *postings;
+	const struct artefact_node *nodes;
+	const struct artefact_edge *edges;
+	const struct artefact_pattern *patterns;
+	const struct artefact_word *words;
+	const struct artefact_entry *entries;
+	const uint32_t *plain;
+	size_t edges_mask;
+	size_t words_mask;
+	size_t entries_mask;
+	const char *const *protected_paths;
+	const struct builtin_rule *builtins;
+	uint64_t exec_bit;
+	uint32_t empty_word; /* of "any host", or NONE */
+	uint32_t generation;
+	struct condition_mark *marks;
+	uint32_t *candidates; /* conditions that an index found */
+	size_t n_candidates;
+	uint32_t *excepted; /* by rule: stamp of a found exception that holds */
+	uint32_t *found;    /* rules that apply; room for each condition */
+	size_t n_found;
+	uint32_t *current; /* live nodes before and after a component */
+	uint32_t *next;
+	uint32_t *floats;	  /* nodes of "**", live to the end */
+	uint32_t *node_stamps;	  /* float: live; other: what is below it has been marked */
+	uint32_t *word_stamps;	  /* words that are tags of the caller */
+	char path[PATH_MAX + 16]; /* a copy with slashes behind it, to be read in words */
+	struct component components[COMPONENTS_MAX];
+	size_t n_components;
+	struct arena arena;
+};
+
+#define HOST_SUFFIXES_MAX 128
+#define NO_PROJECT SIZE_MAX
+
+/* The request, checked and looked up. Words are rows or ARTEFACT_NONE. */
+struct query {
+	const struct policy_request *request;
+	const struct operation *operation;
+	uint64_t bit; /* of the operation */
+	const char *path;
+	size_t n_project_components;	      /* of the project's root, where the path is in it; or
+						 NO_PROJECT */
+	uint32_t host;			      /* the whole name */
+	uint32_t suffixes[HOST_SUFFIXES_MAX]; /* known words behind its dots */
+	size_t n_suffixes;
+	bool has_host;
+	bool has_ipv4;
+	bool has_ipv6;
+	uint64_t ipv4[2]; /* high bits first, as in the index; the second is 0 */
+	uint64_t ipv6[2];
+	uint32_t protos; /* one bit, or none where the request is not about the network */
+	uint32_t caller;
+	uint32_t state;
+	uint32_t mode;
+};
+
+/* Starts a new generation. */
+void engine_begin(struct policy_engine *engine);
+
+/* decide-query.c: NULL, or why the request cannot be judged. */
+const char *query_read(struct policy_engine *engine, const struct policy_request *request,
+		       struct query *ret);
+/* decide-path.c: splits the path into engine->components; false where it is not normal. */
+bool path_split(struct policy_engine *engine, const char *path);
+/* decide-host.c: the same for its host, which is not NULL. */
+const char *query_read_host(struct policy_engine *engine, const char *host, struct query *query);
+
+/* Both mark the conditions whose primary key holds, or is excluded. */
+void lookup_path(struct policy_engine *engine, const struct query *query);
+void lookup_network(struct policy_engine *engine, const struct query *query);
+
+/* decide-condition.c: does one key of a marked condition hold? */
+bool condition_key_holds(const struct policy_engine *engine, const struct query *query,
+			 uint32_t condition, enum match_key key);
+bool condition_holds(const struct policy_engine *engine, const struct query *query,
+		     uint32_t condition);
+/* Was it found by its index? Then its state. */
+static inline uint32_t condition_state(const struct policy_engine *engine, uint32_t condition)
+{
+	const struct condition_mark *mark = &engine->marks[condition];
+
+	return mark->generation == engine->generation ? mark->state : 0;
+}
+
+static inline void mark_condition(struct policy_engine *engine, uint32_t condition, uint32_t state)
+{
+	struct condition_mark *mark = &engine->marks[condition];
+
+	if (mark->generation != engine->generation)
+		*mark = (struct condition_mark){ .generation = engine->generation };
+	if (state == MARK_INCLUDED && !(mark->state & MARK_INCLUDED)) {
+		engine->candidates[engine->n_candidates++] = condition;
+		__builtin_prefetch(&engine->conditions[condition]);
+	}
+	mark->state |= state;
+}
+
+static inline void mark_postings(struct policy_engine *engine, const struct query *query,
+				 struct artefact_span span)
+{
+	for (uint32_t i = span.first; i < span.first + span.count; i++) {
+		uint32_t posting = engine->postings[i];
+
+		if ((posting & POSTING_ONLY_EXEC) && query->bit != engine->exec_bit)
+			continue;
+		mark_condition(engine, posting >> 2,
+			       posting & POSTING_EXCLUDES ? MARK_EXCLUDED : MARK_INCLUDED);
+	}
+}
+
+/* The row of an interned text with this hash and this hash_head(), or NONE. */
+static inline uint32_t find_hashed_word(const struct policy_engine *engine, const char *text,
+					size_t len, uint64_t hash, uint64_t head)
+{
+	for (size_t i = 0, at = hash; i < ARTEFACT_PROBES_MAX; i++, at++) {
+		const struct artefact_word *word = &engine->words[at & engine->words_mask];
+
+		if (word->text == ARTEFACT_NONE)
+			return ARTEFACT_NONE;
+		if (word->head == head && word->len == len &&
+		    (len <= 8 || memcmp(engine->bytes + word->text + 8, text + 8, len - 8) == 0))
+			return (uint32_t)(at & engine->words_mask);
+	}
+	return ARTEFACT_NONE;
+}
+
+static inline uint32_t find_word(const struct policy_engine *engine, const char *text, size_t len)
+{
+	uint64_t hash = hash_bytes(engine->header->seeds[TABLE_WORDS], text, len);
+
+	return find_hashed_word(engine, text, len, hash, hash_head(text, len));
+}

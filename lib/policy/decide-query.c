@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The request made ready: checked, and its texts looked up among the policy's words
+ *
+ * What cannot be judged with certainty is refused here and then denied. That includes a request
+ * that leaves out what the rules of its operation ask about: without the project's root, or without
+ * the port, a rule that denies would silently not apply.
+ */
+
+#include "base/path.h"
+#include "policy/decide-internal.h"
+
+#define PROTO_TCP 1u
+#define PROTO_UDP 2u
+
+static uint32_t find_text(const struct policy_engine *engine, const char *text)
+{
+	return text ? find_word(engine, text, strlen(text)) : ARTEFACT_NONE;
+}
+
+static void stamp_tags(struct policy_engine *engine, const char *const *tags)
+{
+	for (; tags && *tags; tags++) {
+		uint32_t word = find_text(engine, *tags);
+
+		if (word != ARTEFACT_NONE)
+			engine->word_stamps[word] = engine->generation;
+	}
+}
+
+/*
+ * How many components the project's root has, if the path is in it. What is a part of a normal path
+ * up to a slash is normal itself; only another root must be looked at.
+ */
+static bool read_project(const struct policy_engine *engine, struct query *query)
+{
+	const char *root = query->request->project_root;
+	size_t len = strlen(root), i = 0;
+
+	if (root[0] == '/' && len > 1 && strncmp(query->path, root, len) == 0) {
+		while (i < engine->n_components &&
+		       engine->components[i].start + engine->components[i].len < len)
+			i++;
+		if (i < engine->n_components &&
+		    engine->components[i].start + engine->components[i].len == len) {
+			query->n_project_components = i + 1;
+			return true;
+		}
+	}
+	if (strcmp(root, "/") == 0)
+		query->n_project_components = 0;
+	return path_is_normal(root);
+}
+
+static const char *read_path(struct policy_engine *engine, struct query *query)
+{
+	const struct policy_request *request = query->request;
+
+	if (!request->path)
+		return query->operation->argument == ARGUMENT_PATH ? "the request names no path"
+								   : NULL;
+	if (!path_split(engine, request->path))
+		return "the path is not absolute and normal: it must begin with '/', have no "
+		       "empty, '.' or '..' component and at most 4095 bytes";
+	query->path = request->path;
+	if (request->project_root && !read_project(engine, query))
+		return "the project's root is not absolute and normal";
+	if (!request->project_root && (engine->header->needs_project & query->bit))
+		return "the policy has rules for paths below the project's root, and the request "
+		       "names no project";
+	return NULL;
+}
+
+static const char *read_proto(struct query *query)
+{
+	const char *proto = query->request->proto;
+	bool is_network = query->operation->argument == ARGUMENT_HOST;
+
+	if (!proto)
+		query->protos = is_network ? PROTO_TCP : 0;
+	else if (strcmp(proto, "tcp") == 0)
+		query->protos = PROTO_TCP;
+	else if (strcmp(proto, "udp") == 0)
+		query->protos = PROTO_UDP;
+	else
+		return "the protocol is neither tcp nor udp";
+	return NULL;
+}
+
+static const char *read_network(struct policy_engine *engine, struct query *query)
+{
+	const struct policy_request *request = query->request;
+	bool is_network = query->operation->argument == ARGUMENT_HOST;
+	const char *problem = read_proto(query);
+
+	if (problem)
+		return problem;
+	if (!request->host)
+		return is_network ? "the request names no host" : NULL;
+	problem = query_read_host(engine, request->host, query);
+	if (problem)
+		return problem;
+	if (is_network && !request->has_port && (engine->header->needs_port & query->bit))
+		return "the policy has rules for ports, and the request names no port";
+	return NULL;
+}
+
+const char *query_read(struct policy_engine *engine, const struct policy_request *request,
+		       struct query *ret)
+{
+	int row = request->operation ? operation_find(request->operation) : OPERATION_UNKNOWN;
+	const char *problem;
+
+	if (row == OPERATION_UNKNOWN)
+		return "the operation is unknown";
+	ret->request = request;
+	ret->operation = operation_at(row);
+	ret->bit = UINT64_C(1) << row;
+	ret->path = NULL;
+	ret->n_project_components = NO_PROJECT;
+	ret->has_host = ret->has_ipv4 = ret->has_ipv6 = false;
+	ret->n_suffixes = 0;
+	ret->host = ARTEFACT_NONE;
+	problem = read_path(engine, ret);
+	if (!problem)
+		problem = read_network(engine, ret);
+	if (problem)
+		return problem;
+	ret->caller = find_text(engine, request->caller);
+	ret->state = find_text(engine, request->state);
+	ret->mode = find_text(engine, request->mode);
+	stamp_tags(engine, request->caller_tags);
+	return NULL;
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The rules that apply, and what they say together
+ *
+ * Exceptions that have an index are found like matches, and stamp their rule; only those without
+ * one are tried rule by rule. Then the most severe action wins, after two kinds of permission have
+ * been taken out: those whose constraint does not hold, and those of a file that may only narrow
+ * where no other file permits.
+ */
+
+#include "policy/decide-rules.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "policy/decide-internal.h"
+
+static const char no_rule[] = "no rule explicitly allowed this operation";
+
+/* What does not hold, in the order in which it is told. */
+enum constraint_kind {
+	CONSTRAINT_SANDBOX,
+	CONSTRAINT_TOKEN,
+	CONSTRAINT_SIZE,
+	CONSTRAINT_SHA256,
+	N_CONSTRAINTS,
+};
+
+static const char *const constraint_reasons[N_CONSTRAINTS] = {
+	[CONSTRAINT_SANDBOX] = "a rule allows this, but require_sandbox does not hold",
+	[CONSTRAINT_TOKEN] = "a rule allows this, but require_capability_token does not hold",
+	[CONSTRAINT_SIZE] = "a rule allows this, but max_file_size does not hold",
+	[CONSTRAINT_SHA256] = "a rule allows this, but sha256 does not hold",
+};
+
+void rules_look_up(struct policy_engine *engine, const struct query *query)
+{
+	int operation = __builtin_ctzll(query->bit);
+	struct artefact_span plain = engine->header->plain_of_operation[operation];
+
+	if (query->path)
+		lookup_path(engine, query);
+	if (query->has_host || query->request->has_port)
+		lookup_network(engine, query);
+	for (uint32_t i = plain.first; i < plain.first + plain.count; i++)
+		mark_condition(engine, engine->plain[i], MARK_INCLUDED);
+}
+
+static bool is_match(const struct policy_engine *engine, uint32_t condition)
+{
+	return engine->conditions[condition].ordinal == ARTEFACT_NONE;
+}
+
+static bool is_excepted(const struct policy_engine *engine, const struct query *query,
+			uint32_t rule)
+{
+	const struct artefact_rule *row = &engine->rules[rule];
+
+	if (row->exceptions.count == 0)
+		return false;
+	if (engine->excepted[rule] == engine->generation)
+		return true;
+	for (uint32_t i = 0; i < row->n_plain_exceptions; i++)
+		if (condition_holds(engine, query, row->exceptions.first + i))
+			return true;
+	return false;
+}
+
+/* Fills engine->found. */
+static void find_rules(struct policy_engine *engine, const struct query *query)
+{
+	for (size_t i = 0; i < engine->n_candidates; i++) {
+		uint32_t condition = engine->candidates[i];
+
+		__builtin_prefetch(&engine->rules[engine->conditions[condition].rule]);
+		if (!is_match(engine, condition) && condition_holds(engine, query, condition))
+			engine->excepted[engine->conditions[condition].rule] = engine->generation;
+	}
+	for (size_t i = 0; i < engine->n_candidates; i++) {
+		uint32_t condition = engine->candidates[i];
+		uint32_t rule = engine->conditions[condition].rule;
+
+		if (is_match(engine, condition) && condition_holds(engine, query, condition) &&
+		    !is_excepted(engine, query, rule))
+			engine->found[engine->n_found++] = rule;
+	}
+}
+
+/* "L2" is 2; 0 for anything else. */
+static unsigned level_of(const char *sandbox)
+{
+	return sandbox[0] == 'L' && sandbox[1] >= '1' && sandbox[1] <= '9' && sandbox[2] == '\0'
+		       ? (unsigned)(sandbox[1] - '0')
+		       : 0;
+}
+
+/* A deeper level has everything that the one above it has. */
+static bool is_in_sandbox(const char *wanted, const char *given)
+{
+	if (!given)
+		return false;
+	return strcmp(wanted, given) == 0 ||
+	       (level_of(wanted) > 0 && level_of(given) >= level_of(wanted));
+}
+
+static const char *sandbox_of(const struct policy_engine *engine, const struct artefact_rule *rule)
+{
+	return rule->require_sandbox == ARTEFACT_NONE ? NULL
+						      : engine->bytes + rule->require_sandbox;
+}
+
+static const char *sha256_of(const struct policy_engine *engine, const struct artefact_rule *rule)
+{
+	return rule->sha256 == ARTEFACT_NONE ? NULL : engine->bytes + rule->sha256;
+}
+
+static bool sha256_holds(const char *wanted, const char *given)
+{
+	return !wanted || (given && strcasecmp(wanted, given) == 0);
+}
+
+static bool size_holds(const struct query *query, uint64_t max)
+{
+	if (query->request->has_size)
+		return query->request->size_bytes <= max;
+	/* Nobody knows how much will be written. */
+	return max == UINT64_MAX || strcmp(query->operation->name, "fs.write") != 0;
+}
+
+/* Which constraints of a permitting rule do not hold: bits of enum constraint_kind. */
+static unsigned broken_constraints(const struct policy_engine *engine, const struct query *query,
+				   const struct artefact_rule *rule)
+{
+	const char *sandbox = sandbox_of(engine, rule);
+	unsigned broken = 0;
+
+	if (sandbox && !is_in_sandbox(sandbox, query->request->sandbox))
+		broken |= 1u << CONSTRAINT_SANDBOX;
+	if (rule->require_token && !query->request->has_token)
+		broken |= 1u << CONSTRAINT_TOKEN;
+	if (!size_holds(query, rule->max_file_size_bytes))
+		broken |= 1u << CONSTRAINT_SIZE;
+	if (!sha256_holds(sha256_of(engine, rule), query->request->sha256))
+		broken |= 1u << CONSTRAINT_SHA256;
+	return broken;
+}
+
+static bool permits(const struct artefact_rule *rule)
+{
+	return rule->action == POLICY_ALLOW || rule->action == POLICY_WARN;
+}
+
+struct tally {
+	bool is_granted; /* a file that may widen, or the default, permits it */
+	unsigned broken;
+	bool is_narrow;		    /* only files that may not widen permit it */
+	enum policy_action verdict; /* POLICY_PASS: nobody said anything that counts */
+};
+
+static bool counts(const struct policy_engine *engine, const struct query *query,
+		   const struct artefact_rule *rule, const struct tally *tally)
+{
+	if (!permits(rule))
+		return true;
+	return broken_constraints(engine, query, rule) == 0 &&
+	       (tally->is_granted || !engine->sources[rule->source].narrows);
+}
+
+static struct tally add_up(const struct policy_engine *engine, const struct query *query)
+{
+	enum policy_action fallback = engine->header->defaults[query->operation->class];
+	struct tally tally = {
+		.is_granted = fallback == POLICY_ALLOW || fallback == POLICY_WARN,
+	};
+
+	for (size_t i = 0; i < engine->n_found; i++) {
+		const struct artefact_rule *rule = &engine->rules[engine->found[i]];
+		unsigned broken = permits(rule) ? broken_constraints(engine, query, rule) : 0;
+
+		tally.broken |= broken;
+		if (permits(rule) && broken == 0) {
+			bool narrows = engine->sources[rule->source].narrows;
+
+			tally.is_granted |= !narrows;
+			tally.is_narrow |= narrows;
+		}
+	}
+	for (size_t i = 0; i < engine->n_found; i++) {
+		const struct artefact_rule *rule = &engine->rules[engine->found[i]];
+
+		if (rule->action > tally.verdict && counts(engine, query, rule, &tally))
+			tally.verdict = rule->action;
+	}
+	return tally;
+}
+
+static const char *stricter_sandbox(const char *a, const char *b)
+{
+	if (!a || !b)
+		return a ? a : b;
+	if (level_of(a) != level_of(b))
+		return level_of(a) > level_of(b) ? a : b;
+	return strcmp(a, b) >= 0 ? a : b;
+}
+
+/* Two rules that allow can want two programs only where neither holds; any one will do. */
+static const char *first_text(const char *a, const char *b)
+{
+	if (!a || !b)
+		return a ? a : b;
+	return strcmp(a, b) <= 0 ? a : b;
+}
+
+static void add_constraints(const struct policy_engine *engine, const struct artefact_rule *rule,
+			    struct constraints *all)
+{
+	all->require_sandbox = stricter_sandbox(all->require_sandbox, sandbox_of(engine, rule));
+	all->require_token |= rule->require_token != 0;
+	if (rule->max_file_size_bytes < all->max_file_size_bytes)
+		all->max_file_size_bytes = rule->max_file_size_bytes;
+	all->sha256 = first_text(all->sha256, sha256_of(engine, rule));
+}
+
+/* One step of a heap sort: lets the number at @root sink to its place. */
+static void sink(uint32_t *numbers, size_t root, size_t n)
+{
+	for (size_t child; (child = 2 * root + 1) < n; root = child) {
+		uint32_t number = numbers[root];
+
+		child += child + 1 < n && numbers[child + 1] > numbers[child];
+		if (number >= numbers[child])
+			return;
+		numbers[root] = numbers[child];
+		numbers[child] = number;
+	}
+}
+
+/* In place and without allocating, which qsort() does not promise. */
+static void sort_ascending(uint32_t *numbers, size_t n)
+{
+	for (size_t i = n / 2; i-- > 0;)
+		sink(numbers, i, n);
+	while (n > 1) {
+		uint32_t greatest = numbers[0];
+
+		numbers[0] = numbers[--n];
+		numbers[n] = greatest;
+		sink(numbers, 0, n);
+	}
+}
+
+/* Does the rule belong to the answer? */
+static bool is_cause(const struct policy_engine *engine, const struct query *query,
+		     const struct artefact_rule *rule, const struct tally *tally,
+		     enum policy_cause cause)
+{
+	if (cause == CAUSE_CONSTRAINT)
+		return permits(rule) && broken_constraints(engine, query, rule) != 0;
+	return rule->action == (uint32_t)tally->verdict && counts(engine, query, rule, tally);
+}
+
+/* Keeps of engine->found what made the answer, ascending, and adds up the constraints. */
+static void keep_causes(struct policy_engine *engine, const struct query *query,
+			const struct tally *tally, struct policy_decision *ret)
+{
+	bool is_permitted = ret->verdict == POLICY_ALLOW || ret->verdict == POLICY_WARN;
+	size_t n = 0;
+
+	for (size_t i = 0; i < engine->n_found; i++) {
+		uint32_t row = engine->found[i];
+		const struct artefact_rule *rule = &engine->rules[row];
+		bool is_one = is_cause(engine, query, rule, tally, ret->cause);
+
+		if ((is_permitted && permits(rule) && counts(engine, query, rule, tally)) ||
+		    (ret->cause == CAUSE_CONSTRAINT && is_one))
+			add_constraints(engine, rule, &ret->constraints);
+		if (is_one)
+			engine->found[n++] = row;
+	}
+	sort_ascending(engine->found, n);
+	ret->rules = engine->found;
+	ret->n_rules = n;
+}
+
+static void decide_by_default(const struct policy_engine *engine, const struct query *query,
+			      const struct tally *tally, struct policy_decision *ret)
+{
+	ret->verdict = engine->header->defaults[query->operation->class];
+	if (ret->verdict == POLICY_PASS)
+		ret->verdict = POLICY_DENY;
+	ret->reason = ret->verdict != POLICY_DENY
+			      ? "no rule is about this; the policy's default applies"
+		      : tally->is_narrow ? "only a file that may not widen the others allows this"
+					 : no_rule;
+}
+
+static enum constraint_kind first_broken(unsigned broken)
+{
+	return (enum constraint_kind)__builtin_ctz(broken);
+}
+
+void rules_judge(struct policy_engine *engine, const struct query *query,
+		 struct policy_decision *ret)
+{
+	*ret = (struct policy_decision){ .constraints.max_file_size_bytes = UINT64_MAX };
+	rules_look_up(engine, query);
+	find_rules(engine, query);
+
+	struct tally tally = add_up(engine, query);
+
+	if (tally.verdict != POLICY_PASS) {
+		ret->verdict = tally.verdict;
+		ret->cause = CAUSE_RULES;
+	} else if (tally.broken) {
+		/* Also where the default is to allow: somebody asked for the constraint. */
+		ret->verdict = POLICY_DENY;
+		ret->cause = CAUSE_CONSTRAINT;
+		ret->reason = constraint_reasons[first_broken(tally.broken)];
+	} else {
+		decide_by_default(engine, query, &tally, ret);
+		return;
+	}
+	keep_causes(engine, query, &tally, ret);
+}

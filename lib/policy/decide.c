@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The decision: the request's own soundness, then the built-in rules, then a token or the rules,
+ * then the votes of extensions
+ */
+
+#include "policy/decide.h"
+
+#include "policy/builtin.h"
+#include "policy/decide-internal.h"
+#include "policy/decide-rules.h"
+
+static const struct constraints no_constraints = { .max_file_size_bytes = UINT64_MAX };
+
+static void decide_alone(enum policy_action verdict, enum policy_cause cause, const char *reason,
+			 struct policy_decision *ret)
+{
+	*ret = (struct policy_decision){
+		.verdict = verdict,
+		.cause = cause,
+		.reason = reason,
+		.constraints = no_constraints,
+	};
+}
+
+static void decide_by_builtin(const struct builtin_rule *builtin, struct policy_decision *ret)
+{
+	decide_alone(builtin->action, CAUSE_BUILTIN, builtin->reason, ret);
+	ret->builtin = builtin->name;
+}
+
+/* A rule that denies outweighs a built-in review, and rules that want a review, too, stay named. */
+static void add_builtin(const struct builtin_rule *builtin, struct policy_decision *ret)
+{
+	struct policy_decision rules = *ret;
+
+	if (ret->verdict == POLICY_DENY && ret->cause == CAUSE_RULES)
+		return;
+	decide_by_builtin(builtin, ret);
+	if (rules.verdict == builtin->action && rules.cause == CAUSE_RULES) {
+		ret->rules = rules.rules;
+		ret->n_rules = rules.n_rules;
+	}
+}
+
+void policy_decide(struct policy_engine *engine, const struct policy_request *request,
+		   struct policy_decision *ret)
+{
+	struct query query;
+
+	engine_begin(engine);
+
+	const char *problem = query_read(engine, request, &query);
+
+	if (problem) {
+		decide_alone(POLICY_DENY, CAUSE_BAD_REQUEST, problem, ret);
+		return;
+	}
+
+	const struct builtin_rule *builtin =
+		builtin_judge(engine->builtins, request, query.bit, engine->protected_paths);
+
+	if (builtin && (builtin->action == POLICY_DENY || request->has_token)) {
+		decide_by_builtin(builtin, ret);
+		return;
+	}
+	if (request->has_token) {
+		decide_alone(POLICY_ALLOW, CAUSE_TOKEN, "a valid token was given", ret);
+		return;
+	}
+	rules_judge(engine, &query, ret);
+	if (builtin)
+		add_builtin(builtin, ret);
+}
+
+/* A denial by somebody who had the right to it is final, and a token goes past extensions. Where no
+ * rule has spoken they may still allow. */
+bool policy_wants_votes(const struct policy_decision *decision)
+{
+	if (decision->cause == CAUSE_TOKEN || decision->cause == CAUSE_BAD_REQUEST)
+		return false;
+	return decision->verdict != POLICY_DENY || decision->cause == CAUSE_DEFAULT ||
+	       decision->cause == CAUSE_CONSTRAINT;
+}
+
+/* What a vote has to exceed: a default is what holds where nobody says anything. */
+static enum policy_action standing(const struct policy_decision *decision)
+{
+	return decision->cause == CAUSE_DEFAULT || decision->cause == CAUSE_CONSTRAINT
+		       ? POLICY_PASS
+		       : decision->verdict;
+}
+
+static enum policy_action action_of(const struct policy_vote *vote)
+{
+	return (unsigned)vote->action <= POLICY_DENY ? vote->action : POLICY_DENY;
+}
+
+void policy_add_votes(struct policy_decision *decision, const struct policy_vote *votes,
+		      size_t n_votes)
+{
+	const struct policy_vote *most = NULL;
+
+	if (!policy_wants_votes(decision))
+		return;
+	for (size_t i = 0; i < n_votes; i++)
+		if (action_of(&votes[i]) > (most ? action_of(most) : standing(decision)))
+			most = &votes[i];
+	if (!most)
+		return;
+
+	struct constraints constraints = decision->constraints;
+	bool was_permitted = decision->verdict == POLICY_ALLOW || decision->verdict == POLICY_WARN;
+
+	decide_alone(action_of(most), CAUSE_EXTENSION, most->reason, decision);
+	decision->extension = most->extension;
+	/* A warning does not lift what the permission was bound to. */
+	if (decision->verdict == POLICY_WARN && was_permitted)
+		decision->constraints = constraints;
+}

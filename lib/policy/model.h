@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The model: what all dialects mean, before it is compiled
+ *
+ * Everything lives in the policy's arena and dies with it. A rule is a name, a match, an action,
+ * exceptions, constraints, a reason and the line where it stands. The order of rules has no
+ * meaning; they are kept in the order of the file only so that messages are stable.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/tree.h"
+#include "policy/operation.h"
+
+struct sbx_error;
+
+/* In the order of severity: the highest one that applies is the answer. */
+enum policy_action {
+	POLICY_PASS,
+	POLICY_ALLOW,
+	POLICY_WARN,
+	POLICY_REVIEW,
+	POLICY_DENY,
+};
+
+/* Where something stands: a source is one file of a layered policy. */
+struct policy_place {
+	unsigned source;
+	struct tree_place at;
+};
+
+/* The keys of a condition. All that are present must hold; a list holds if any of its values does.
+ */
+enum match_key {
+	MATCH_PATH,   /* values: globs; text beginning with '!' excludes, and exclusion wins */
+	MATCH_HOST,   /* values: "example.com", "*.example.com" */
+	MATCH_CIDR,   /* values: "10.0.0.0/8", "::1/128", also single addresses */
+	MATCH_PORT,   /* values: "443", "8000-9000" */
+	MATCH_PROTO,  /* "tcp", "udp" */
+	MATCH_CALLER, /* exact names, as the next three */
+	MATCH_TAG,
+	MATCH_STATE,
+	MATCH_MODE,
+	N_MATCH_KEYS,
+};
+
+/*
+ * A value as written. A path that came as "path:" (not "path_glob:") is literal: it means itself
+ * and everything below it.
+ */
+struct match_value {
+	const char *text;
+	struct policy_place place;
+	bool literal;
+};
+
+struct match_list {
+	bool present; /* present with no values: holds for nothing */
+	const struct match_value *values;
+	size_t n_values;
+	struct policy_place place;
+};
+
+struct condition {
+	uint64_t operations; /* bit set; 0 in an exception: every operation of its rule */
+	struct match_list lists[N_MATCH_KEYS];
+	struct policy_place place;
+};
+
+struct constraints {
+	const char *require_sandbox; /* "L2" or NULL */
+	bool require_token;
+	uint64_t max_file_size_bytes; /* UINT64_MAX: no limit */
+	const char *sha256; /* of the program, 64 lower-case hex digits, or NULL; whoever asks
+			       measures it, a decision compares */
+};
+
+/* One line "OPERATION ARGUMENT" that the rule's match must, or must not, cover; run at every load.
+ */
+struct example {
+	const char *text;
+	bool matches;
+	struct policy_place place;
+};
+
+struct rule {
+	const char *name;
+	enum policy_action action;
+	struct condition match;
+	const struct condition *exceptions;
+	size_t n_exceptions;
+	struct constraints constraints;
+	const char *reason; /* or NULL */
+	const struct example *examples;
+	size_t n_examples;
+	struct policy_place place;
+};
+
+/*
+ * A named value of the sections that are not rules (isolation, limits, mounts, ...), kept for
+ * whoever carries it out. A list has a setting of its own, so that an empty one is not the same as
+ * none; a map has not. What a manifest says under names of its own stands here under ours.
+ */
+struct setting {
+	const char *path; /* "limits.memory", "mounts[2].source" */
+	enum tree_type type;
+	const char *text;
+	uint64_t number; /* sizes in bytes, times in microseconds, counts, processors in
+			    thousandths, true is 1, a list's length; else 0 */
+	struct policy_place place;
+};
+
+struct extension_program {
+	const char *name;
+	const char *const *argv; /* NULL-terminated */
+	struct policy_place place;
+};
+
+struct policy_source {
+	const char *name; /* as it was opened: "p.yaml" */
+	const char *bytes;
+	size_t n_bytes;
+	uint8_t digest[32]; /* SHA-256 of its bytes */
+	bool narrows; /* a project's own file: its allows count only where the other sources allow
+			 too */
+};
+
+enum policy_dialect {
+	DIALECT_SBX, /* both of the next two at once */
+	DIALECT_BUNTIME,
+	DIALECT_FLUFFY,
+	DIALECT_MANIFEST,
+};
+
+struct policy {
+	struct arena arena;
+	enum policy_dialect dialect;
+	struct policy_source *sources;
+	size_t n_sources;
+	enum policy_action defaults[N_CLASSES]; /* POLICY_DENY unless the file says otherwise */
+	struct rule *rules;
+	size_t n_rules;
+	struct setting *settings; /* sorted: policy_compare_paths() */
+	size_t n_settings;
+	struct extension_program *extensions;
+	size_t n_extensions;
+	uint8_t digest[32]; /* over all sources: what decisions and tokens are bound to */
+};
+
+struct policy *policy_free(struct policy *policy);
+void policy_free_ptr(struct policy **policy);
+#define _cleanup_policy_ _cleanup_(policy_free_ptr)
+
+/* NULL where the policy does not say. */
+const struct setting *policy_get_setting(const struct policy *policy, const char *path);
+/* Like strcmp(), but "[2]" comes before "[10]" and what is inside a section behind the section. */
+int policy_compare_paths(const char *a, const char *b);
+
+/*
+ * SHA-256 over each source in order: its length as 8 bytes, little-endian, then its bytes. The
+ * highest bit of the length says that the source only narrows. 0 or -ENOMEM.
+ */
+int policy_make_digest(const struct policy *policy, uint8_t ret[32]);
+
+const char *policy_action_name(enum policy_action action); /* "require_review" for POLICY_REVIEW */
+/* False where there is no such action. */
+bool policy_action_find(const char *name, enum policy_action *ret);
+const char *match_key_name(enum match_key key);

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Host names, networks and ports
+ *
+ * A pattern that is read more generously here than by the program that connects is a hole: "127.1"
+ * or "0x7f.0.0.1" are addresses for some resolvers and names for others, so a name whose last label
+ * is a number is refused, and so is everything that inet_pton() does not take.
+ */
+
+#include "policy/network.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "base/units.h"
+
+#define PORT_MAX 65535
+
+static int refuse(struct sbx_error *err, const char *noun, const char *text, const char *why,
+		  const char *fix)
+{
+	(void)sbx_error_what(err, -EINVAL, "not a %s: '%s'", noun, text);
+	sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "%s", fix);
+	return -EINVAL;
+}
+
+static int refuse_host(struct sbx_error *err, const char *text, const char *why, const char *fix)
+{
+	return refuse(err, "host name", text, why, fix);
+}
+
+/* The commonest mistakes have a text of their own; anything else falls through to the labels. */
+static const struct {
+	const char *letters;
+	const char *why;
+	const char *fix;
+} host_traps[] = {
+	{ "/", "it has a '/'; neither a URL nor a network is a name",
+	  "write the name alone (example.com), or a network under 'cidr'" },
+	{ ":", "it has a ':'; a port is a key of its own",
+	  "write the name alone, and the port under 'ports'" },
+	{ " \t\r\n", "it has white space in it", "write one name; several names go in a list" },
+	{ "@", "it has a '@'; only the name of the host counts", "write the name alone" },
+};
+
+static int check_label(const char *text, const char *label, size_t len, struct sbx_error *err)
+{
+	if (len == 0)
+		return refuse_host(err, text, "it has an empty label: two dots, or one at an end",
+				   "write it like example.com, without a dot at the end");
+	if (len > 63)
+		return refuse_host(err, text, "one of its labels is longer than 63 bytes",
+				   "write the name as the DNS has it");
+	if (label[0] == '-' || label[len - 1] == '-')
+		return refuse_host(err, text, "a label begins or ends with '-'",
+				   "write the name as the DNS has it");
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)label[i];
+
+		if (isalnum(c) || c == '-' || c == '_')
+			continue;
+		if (c >= 0x80)
+			return refuse_host(err, text, "it has letters that the DNS does not know",
+					   "write it in its ASCII form: xn--...");
+		if (c == '*')
+			return refuse_host(err, text, "'*' stands for whole labels at the front",
+					   "write '*.example.com', or the names themselves");
+		return refuse_host(err, text, "it has a character that no name has",
+				   "use letters, digits, '-' and '.'");
+	}
+	return 0;
+}
+
+int network_check_host(const char *text, struct sbx_error *err)
+{
+	const char *label = text, *last = text;
+	struct network network;
+	size_t len;
+	int r;
+
+	if (text[0] == '\0')
+		return refuse_host(err, text, "it is empty", "write a name, or leave the key out");
+	if (strcmp(text, "*") == 0)
+		return refuse_host(err, text, "'*' alone would be every host",
+				   "leave 'host' out: a rule without it is about every host");
+	if (network_parse(text, &network, NULL) >= 0)
+		return refuse_host(err, text, "it is an address, and names are matched as names",
+				   "write it under 'cidr'");
+	for (size_t i = 0; i < sizeof(host_traps) / sizeof(host_traps[0]); i++)
+		if (strpbrk(text, host_traps[i].letters))
+			return refuse_host(err, text, host_traps[i].why, host_traps[i].fix);
+	if (strlen(text) > HOST_BYTES_MAX)
+		return refuse_host(err, text, "it is longer than 253 bytes",
+				   "write the name as the DNS has it");
+
+	if (strncmp(label, "*.", 2) == 0)
+		label += 2;
+	for (;; label += len + 1) {
+		len = strcspn(label, ".");
+		r = check_label(text, label, len, err);
+		if (r < 0)
+			return r;
+		last = label;
+		if (label[len] == '\0')
+			break;
+	}
+	if (strspn(last, "0123456789") == len || (last[0] == '0' && tolower(last[1]) == 'x'))
+		return refuse_host(err, text,
+				   "its last label is a number, so some programs take "
+				   "it for an address",
+				   "write an address under 'cidr', with all its four parts");
+	return 0;
+}
+
+static int read_prefix(const char *text, const char *slash, unsigned width, unsigned *ret,
+		       struct sbx_error *err)
+{
+	uint64_t length = width;
+
+	if (!slash) {
+		*ret = width;
+		return 0;
+	}
+	if ((slash[1] == '0' && slash[2] != '\0') ||
+	    units_parse_count(slash + 1, &length, NULL) < 0 || length > width)
+		return refuse(err, "network", text,
+			      width == 32 ? "behind the '/' must stand a number from 0 to 32"
+					  : "behind the '/' must stand a number from 0 to 128",
+			      "write it like 10.0.0.0/8, or an address alone");
+	*ret = (unsigned)length;
+	return 0;
+}
+
+/* Clears the bits behind the prefix; true if one was set. */
+static bool clear_host_bits(struct network *network)
+{
+	unsigned width = network->is_ipv6 ? 128 : 32;
+	bool found = false;
+
+	for (unsigned bit = network->length; bit < width; bit++) {
+		uint8_t mask = (uint8_t)(0x80 >> bit % 8);
+
+		found |= network->bytes[bit / 8] & mask;
+		network->bytes[bit / 8] &= (uint8_t)~mask;
+	}
+	return found;
+}
+
+static int refuse_host_bits(const char *text, const struct network *corrected,
+			    struct sbx_error *err)
+{
+	char address[INET6_ADDRSTRLEN] = "";
+
+	(void)inet_ntop(corrected->is_ipv6 ? AF_INET6 : AF_INET, corrected->bytes, address,
+			sizeof(address));
+	(void)sbx_error_what(err, -EINVAL, "not a network: '%s'", text);
+	sbx_error_why(err, "the address has bits behind its /%u", corrected->length);
+	sbx_error_fix(err, "write '%s/%u' for the whole network, or the address without '/%u'",
+		      address, corrected->length, corrected->length);
+	return -EINVAL;
+}
+
+int network_parse(const char *text, struct network *ret, struct sbx_error *err)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	struct network network = { .is_ipv6 = strchr(text, ':') != NULL };
+	const char *slash = strchr(text, '/');
+	size_t len = slash ? (size_t)(slash - text) : strlen(text);
+	char address[INET6_ADDRSTRLEN];
+	int r;
+
+	if (len >= sizeof(address))
+		return refuse(err, "network", text, "no address is that long",
+			      "write it like 10.0.0.0/8 or 2001:db8::/32");
+	memcpy(address, text, len);
+	address[len] = '\0';
+	if (inet_pton(network.is_ipv6 ? AF_INET6 : AF_INET, address, network.bytes) != 1)
+		return refuse(err, "network", text, "its address is neither IPv4 nor IPv6",
+			      "write all four parts of IPv4 (10.0.0.0/8), or IPv6 (2001:db8::/32); "
+			      "names go under 'host'");
+	if (network.is_ipv6 && memcmp(network.bytes, mapped, sizeof(mapped)) == 0)
+		return refuse(err, "network", text, "it is IPv4 inside IPv6",
+			      "write the IPv4 form: 10.0.0.0/8");
+	r = read_prefix(text, slash, network.is_ipv6 ? 128 : 32, &network.length, err);
+	if (r < 0)
+		return r;
+	if (clear_host_bits(&network))
+		return refuse_host_bits(text, &network, err);
+	*ret = network;
+	return 0;
+}
+
+bool network_contains(const struct network *outer, const struct network *inner)
+{
+	if (outer->is_ipv6 != inner->is_ipv6 || outer->length > inner->length)
+		return false;
+	for (unsigned bit = 0; bit < outer->length; bit++)
+		if ((outer->bytes[bit / 8] ^ inner->bytes[bit / 8]) & (0x80 >> bit % 8))
+			return false;
+	return true;
+}
+
+static bool read_port(const char *text, size_t len, uint16_t *ret)
+{
+	uint32_t port = 0;
+
+	if (len == 0 || len > 5 || (text[0] == '0' && len > 1))
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return false;
+		port = port * 10 + (uint32_t)(text[i] - '0');
+	}
+	*ret = (uint16_t)port;
+	return port <= PORT_MAX;
+}
+
+int network_parse_ports(const char *text, size_t len, struct port_range *ret, struct sbx_error *err)
+{
+	const char *dash = memchr(text, '-', len);
+	size_t first = dash ? (size_t)(dash - text) : len;
+	struct port_range range;
+	char shown[32];
+
+	(void)snprintf(shown, sizeof(shown), "%.*s", (int)(len < sizeof(shown) ? len : 31), text);
+	if (!read_port(text, first, &range.from))
+		return refuse(err, "port", shown, "a port is a number from 0 to 65535",
+			      "write 443, 8000-9000 or \"80,443\", without spaces");
+	range.to = range.from;
+	if (dash && !read_port(dash + 1, len - first - 1, &range.to))
+		return refuse(err, "range of ports", shown, "a port is a number from 0 to 65535",
+			      "write 443, 8000-9000 or \"80,443\", without spaces");
+	if (range.from > range.to) {
+		(void)sbx_error_what(err, -EINVAL, "not a range of ports: '%s'", shown);
+		sbx_error_why(err, "it begins behind its end");
+		sbx_error_fix(err, "write %u-%u", range.to, range.from);
+		return -EINVAL;
+	}
+	*ret = range;
+	return 0;
+}
+
+bool network_next_port(const char **at, const char **ret_item, size_t *ret_len)
+{
+	if (!*at)
+		return false;
+	*ret_item = *at;
+	*ret_len = strcspn(*at, ",");
+	*at = (*at)[*ret_len] == ',' ? *at + *ret_len + 1 : NULL;
+	return true;
+}
+
+/* Where the port's colon is, or NULL; an address in brackets ends at its ']'. */
+static const char *find_port(const char *text)
+{
+	const char *bracket = text[0] == '[' ? strchr(text, ']') : NULL;
+	const char *colon = strrchr(bracket ? bracket : text, ':');
+
+	if (bracket || !colon)
+		return colon;
+	return strchr(text, ':') == colon ? colon : NULL; /* ::1 */
+}
+
+int network_parse_host_port(const char *text, struct host_port *ret, struct sbx_error *err)
+{
+	const char *colon = find_port(text);
+	size_t len = colon ? (size_t)(colon - text) : strlen(text);
+	struct host_port made = { .is_address = false };
+	struct port_range range;
+	struct network network;
+	int r = 0;
+
+	if (colon)
+		r = network_parse_ports(colon + 1, strlen(colon + 1), &range, err);
+	if (r >= 0 && colon && range.from != range.to)
+		r = refuse(err, "port", text, "a range cannot stand here",
+			   "write one port, or a rule of its own with 'ports'");
+	if (r < 0)
+		return r;
+	if (colon)
+		(void)snprintf(made.port, sizeof(made.port), "%u", range.from);
+	bool brackets = text[0] == '[' && len > 1 && text[len - 1] == ']';
+
+	if (brackets) {
+		text++;
+		len -= 2;
+	}
+	if (len >= sizeof(made.host))
+		return refuse_host(err, text, "it is longer than 253 bytes",
+				   "write the name as the DNS has it");
+	memcpy(made.host, text, len);
+	made.is_address = network_parse(made.host, &network, NULL) >= 0;
+	if (!made.is_address && (brackets || strpbrk(made.host, "/:")))
+		r = network_parse(made.host, &network, err);
+	else if (!made.is_address)
+		r = network_check_host(made.host, err);
+	if (r < 0)
+		return r;
+	*ret = made;
+	return 0;
+}

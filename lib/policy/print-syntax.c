@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The two syntaxes of printed policies
+ *
+ * In YAML every text from outside stands in double quotes, with escapes for what is not printable,
+ * so that no text can be taken for anything else.
+ */
+
+#include "policy/print-internal.h"
+
+#include <ctype.h>
+#include <stdint.h>
+#include <string.h>
+
+#define INDENT 2
+
+static uint32_t decode(const unsigned char *bytes, size_t len)
+{
+	static const unsigned char masks[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+	uint32_t c = bytes[0] & masks[len];
+
+	for (size_t i = 1; i < len; i++)
+		c = c << 6 | (bytes[i] & 0x3f);
+	return c;
+}
+
+/* What YAML lets stand between quotes as it is. */
+static bool is_printable(uint32_t c)
+{
+	return (c >= 0x20 && c < 0x7f) ||
+	       (c >= 0xa0 && c < 0xfffe && c != 0x2028 && c != 0x2029 && c != 0xfeff) ||
+	       c >= 0x10000;
+}
+
+static void add_quoted(struct text *out, const char *text)
+{
+	size_t left = strlen(text), len;
+
+	text_add_char(out, '"');
+	for (; left > 0; text += len, left -= len) {
+		len = utf8_sequence(text, left);
+
+		uint32_t c = len > 0 ? decode((const unsigned char *)text, len) : 0xfffd;
+
+		len += len == 0;
+		if (c == '"' || c == '\\')
+			text_addf(out, "\\%c", (int)c);
+		else if (c == '\n')
+			text_add(out, "\\n");
+		else if (c < 0x100 && !is_printable(c))
+			text_addf(out, "\\x%02X", c);
+		else if (!is_printable(c))
+			text_addf(out, "\\u%04X", c);
+		else
+			text_add_bytes(out, text, len);
+	}
+	text_add_char(out, '"');
+}
+
+/* Names that people chose may look like anything. */
+static void add_key(struct text *out, const char *key)
+{
+	const char *at = key;
+
+	while (isalnum((unsigned char)*at) || *at == '_' || (*at == '-' && at > key))
+		at++;
+	if (*at == '\0' && !isdigit((unsigned char)key[0]))
+		text_add(out, key);
+	else
+		add_quoted(out, key);
+	text_add_char(out, ':');
+}
+
+static void add_indent(struct printer *printer)
+{
+	unsigned depth = printer->depth - 1;
+
+	for (unsigned i = 0; i < depth * INDENT; i++)
+		text_add_char(printer->out, ' ');
+	if (printer->dash) {
+		text_truncate(printer->out, printer->out->len - INDENT);
+		text_add(printer->out, "- ");
+	}
+	printer->dash = false;
+}
+
+static void begin_line(struct printer *printer, const char *key)
+{
+	if (printer->json && key)
+		json_add_name(&printer->writer, key);
+	if (printer->json || !key)
+		return;
+	add_indent(printer);
+	add_key(printer->out, key);
+}
+
+void print_map(struct printer *printer, const char *key)
+{
+	begin_line(printer, key);
+	if (printer->json)
+		json_add_object(&printer->writer);
+	else if (key)
+		text_add_char(printer->out, '\n');
+	printer->dash = printer->depth > 0 && !key;
+	printer->depth++;
+}
+
+void print_map_end(struct printer *printer)
+{
+	printer->depth--;
+	if (printer->json)
+		json_end_object(&printer->writer);
+}
+
+void print_list(struct printer *printer, const char *key)
+{
+	begin_line(printer, key);
+	if (printer->json)
+		json_add_array(&printer->writer);
+	else
+		text_add_char(printer->out, '\n');
+	printer->depth++;
+}
+
+void print_list_end(struct printer *printer)
+{
+	printer->depth--;
+	if (printer->json)
+		json_end_array(&printer->writer);
+}
+
+void print_values(struct printer *printer, const char *key)
+{
+	begin_line(printer, key);
+	if (printer->json)
+		json_add_array(&printer->writer);
+	else
+		text_add(printer->out, " [");
+	printer->inside = true;
+	printer->behind = false;
+}
+
+void print_values_end(struct printer *printer)
+{
+	if (printer->json)
+		json_end_array(&printer->writer);
+	else
+		text_add(printer->out, "]\n");
+	printer->inside = false;
+}
+
+static void begin_value(struct printer *printer, const char *key)
+{
+	begin_line(printer, key);
+	if (printer->json)
+		return;
+	if (!printer->inside)
+		text_add_char(printer->out, ' ');
+	else if (printer->behind)
+		text_add(printer->out, ", ");
+	printer->behind = true;
+}
+
+static void end_value(struct printer *printer)
+{
+	if (!printer->json && !printer->inside)
+		text_add_char(printer->out, '\n');
+}
+
+void print_string(struct printer *printer, const char *key, const char *text)
+{
+	begin_value(printer, key);
+	if (printer->json)
+		json_add_string(&printer->writer, text);
+	else
+		add_quoted(printer->out, text);
+	end_value(printer);
+}
+
+void print_word(struct printer *printer, const char *key, const char *word)
+{
+	begin_value(printer, key);
+	if (printer->json)
+		json_add_string(&printer->writer, word);
+	else
+		text_add(printer->out, word);
+	end_value(printer);
+}
+
+void print_plain(struct printer *printer, const char *key, const char *text)
+{
+	begin_value(printer, key);
+	if (printer->json)
+		json_add_raw(&printer->writer, text, strlen(text));
+	else
+		text_add(printer->out, text);
+	end_value(printer);
+}

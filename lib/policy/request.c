@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A request as one line of JSON
+ *
+ * Whoever asks may be hostile or wrong, and a member that is dropped in silence may have been the
+ * one that mattered: so every name is known, comes once and has the right type, or the line is
+ * refused. The texts are decoded into one piece of memory that is used again for the next line.
+ */
+
+#include "policy/request-internal.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "base/json.h"
+#include "base/suggest.h"
+
+#define ID_BYTES_MAX 256
+#define NAME_SHOWN_MAX 64
+
+static const char *const member_names[] = {
+	[MEMBER_OP] = "op",	      [MEMBER_PATH] = "path",
+	[MEMBER_PROJECT] = "project", [MEMBER_HOST] = "host",
+	[MEMBER_PROTO] = "proto",     [MEMBER_CALLER] = "caller",
+	[MEMBER_STATE] = "state",     [MEMBER_MODE] = "mode",
+	[MEMBER_SANDBOX] = "sandbox", [MEMBER_SANDBOX_ID] = "sandbox_id",
+	[MEMBER_SHA256] = "sha256",   [MEMBER_TOKEN] = "token",
+	[MEMBER_ID] = "id",	      [MEMBER_PORT] = "port",
+	[MEMBER_SIZE] = "size",	      [MEMBER_TAGS] = "tags",
+	[N_MEMBERS] = NULL,
+};
+
+/* Where the text of a member is looked for afterwards. */
+static const size_t member_offsets[] = {
+	[MEMBER_OP] = offsetof(struct request_buffer, request.operation),
+	[MEMBER_PATH] = offsetof(struct request_buffer, request.path),
+	[MEMBER_PROJECT] = offsetof(struct request_buffer, request.project_root),
+	[MEMBER_HOST] = offsetof(struct request_buffer, request.host),
+	[MEMBER_PROTO] = offsetof(struct request_buffer, request.proto),
+	[MEMBER_CALLER] = offsetof(struct request_buffer, request.caller),
+	[MEMBER_STATE] = offsetof(struct request_buffer, request.state),
+	[MEMBER_MODE] = offsetof(struct request_buffer, request.mode),
+	[MEMBER_SANDBOX] = offsetof(struct request_buffer, request.sandbox),
+	[MEMBER_SANDBOX_ID] = offsetof(struct request_buffer, sandbox_id),
+	[MEMBER_SHA256] = offsetof(struct request_buffer, request.sha256),
+	[MEMBER_TOKEN] = offsetof(struct request_buffer, token),
+	[MEMBER_ID] = offsetof(struct request_buffer, id),
+};
+
+void request_deinit(struct request_buffer *buffer)
+{
+	text_deinit(&buffer->texts);
+	*buffer = (struct request_buffer){ .texts = TEXT_INIT };
+}
+
+int request_error(struct sbx_error *err, const char *format, ...)
+{
+	char problem[SBX_ERROR_TEXT_SIZE];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(problem, sizeof(problem), format, args);
+	va_end(args);
+	return sbx_error_what(err, -EINVAL, "cannot read the request: %s", problem);
+}
+
+void request_draft_begin(struct request_draft *draft, struct request_buffer *buffer)
+{
+	struct text texts = buffer->texts;
+
+	text_reset(&texts);
+	*buffer = (struct request_buffer){ .texts = texts };
+	*draft = (struct request_draft){ .texts = &buffer->texts };
+	for (size_t i = 0; i < N_ELEMENTS(draft->texts_at); i++)
+		draft->texts_at[i] = DRAFT_ABSENT;
+}
+
+size_t request_draft_begin_text(struct request_draft *draft)
+{
+	return draft->texts->len;
+}
+
+void request_draft_end_text(struct request_draft *draft)
+{
+	text_add_char(draft->texts, '\0');
+}
+
+int request_draft_finish(struct request_draft *draft, struct request_buffer *buffer,
+			 struct sbx_error *err)
+{
+	const char *base = text_string(draft->texts);
+	int r = text_status(draft->texts);
+
+	if (r < 0)
+		return sbx_error_what(err, r, "cannot read the request");
+	if (!draft->seen[MEMBER_OP]) {
+		r = request_error(err, "it has no 'op'");
+		sbx_error_why(err, "nothing says what is to be done");
+		sbx_error_fix(err, "add the operation, as in \"op\":\"fs.read\"");
+		return r;
+	}
+	for (size_t i = 0; i < N_ELEMENTS(draft->texts_at); i++)
+		if (draft->texts_at[i] != DRAFT_ABSENT)
+			*(const char **)((char *)buffer + member_offsets[i]) =
+				base + draft->texts_at[i];
+	for (size_t i = 0; i < draft->n_tags; i++)
+		buffer->tags[i] = base + draft->tags_at[i];
+	buffer->tags[draft->n_tags] = NULL;
+	buffer->request.caller_tags = draft->n_tags > 0 ? buffer->tags : NULL;
+	buffer->request.has_port = draft->seen[MEMBER_PORT];
+	buffer->request.port = (uint16_t)draft->port;
+	buffer->request.has_size = draft->seen[MEMBER_SIZE];
+	buffer->request.size_bytes = draft->size_bytes;
+	return 0;
+}
+
+static int not_json(const struct json_scanner *scanner, struct sbx_error *err)
+{
+	int r = request_error(err, "it is not one JSON object");
+
+	sbx_error_why(err, "byte %zu: %s", scanner->at + 1,
+		      scanner->problem ? scanner->problem : "something follows the object");
+	sbx_error_fix(err, "write one object a line: {\"op\":\"fs.read\",\"path\":\"/srv/a\"}");
+	return r;
+}
+
+static int wrong_type(const char *name, const char *wanted, struct sbx_error *err)
+{
+	int r = request_error(err, "'%s' must be %s", name, wanted);
+
+	sbx_error_why(err, "a value of another type has no meaning here");
+	sbx_error_fix(err, "write %s, or leave '%s' out", wanted, name);
+	return r;
+}
+
+/* A NUL would end the text early: what is judged would not be what was written. */
+static int add_text(struct request_draft *draft, const struct json_item *item, const char *name,
+		    size_t *ret_at, struct sbx_error *err)
+{
+	size_t at = request_draft_begin_text(draft);
+
+	if (item->kind != JSON_STRING)
+		return wrong_type(name, "a string", err);
+	if (json_decode(item, draft->texts) < 0)
+		return wrong_type(name, "a string of whole characters", err);
+	if (memchr(text_string(draft->texts) + at, '\0', draft->texts->len - at))
+		return wrong_type(name, "a string without NUL", err);
+	request_draft_end_text(draft);
+	*ret_at = at;
+	return 0;
+}
+
+static int add_id(struct request_draft *draft, const struct json_scanner *scanner,
+		  const struct json_item *item, struct sbx_error *err)
+{
+	size_t n_bytes = scanner->at - item->offset;
+
+	if ((item->kind != JSON_STRING && item->kind != JSON_NUMBER) || n_bytes > ID_BYTES_MAX)
+		return wrong_type("id", "a short string or a number", err);
+	draft->texts_at[MEMBER_ID] = request_draft_begin_text(draft);
+	text_add_bytes(draft->texts, scanner->bytes + item->offset, n_bytes);
+	request_draft_end_text(draft);
+	return 0;
+}
+
+static int add_number(const struct json_item *item, const char *name, const char *wanted,
+		      uint64_t most, uint64_t *ret, struct sbx_error *err)
+{
+	uint64_t value;
+
+	if (item->kind != JSON_NUMBER || json_u64(item, &value) < 0 || value > most)
+		return wrong_type(name, wanted, err);
+	*ret = value;
+	return 0;
+}
+
+static int add_tags(struct request_draft *draft, struct json_scanner *scanner,
+		    const struct json_item *item, struct sbx_error *err)
+{
+	struct json_item tag;
+	int r;
+
+	if (item->kind != JSON_ARRAY_BEGIN)
+		return wrong_type("tags", "a list of strings", err);
+	while ((r = json_next(scanner, &tag)) > 0 && tag.kind != JSON_ARRAY_END) {
+		if (draft->n_tags == REQUEST_TAGS_MAX)
+			return wrong_type("tags", "a list of at most 64 strings", err);
+		r = add_text(draft, &tag, "tags", &draft->tags_at[draft->n_tags], err);
+		if (r < 0)
+			return r;
+		draft->n_tags++;
+	}
+	return r < 0 ? not_json(scanner, err) : 0;
+}
+
+static int add_member(struct request_draft *draft, struct json_scanner *scanner, size_t member,
+		      struct sbx_error *err)
+{
+	const char *name = member_names[member];
+	struct json_item value;
+
+	if (json_next(scanner, &value) < 0)
+		return not_json(scanner, err);
+	switch (member) {
+	case MEMBER_ID:
+		return add_id(draft, scanner, &value, err);
+	case MEMBER_PORT:
+		return add_number(&value, name, "a port from 0 to 65535", UINT16_MAX, &draft->port,
+				  err);
+	case MEMBER_SIZE:
+		return add_number(&value, name, "a number of bytes", UINT64_MAX, &draft->size_bytes,
+				  err);
+	case MEMBER_TAGS:
+		return add_tags(draft, scanner, &value, err);
+	default:
+		return add_text(draft, &value, name, &draft->texts_at[member], err);
+	}
+}
+
+static int unknown_member(const struct json_item *name, struct sbx_error *err)
+{
+	char typed[NAME_SHOWN_MAX + 1];
+	const char *meant;
+	int r;
+
+	(void)snprintf(typed, sizeof(typed), "%.*s", (int)name->n_bytes, name->bytes);
+	meant = suggest_from(typed, member_names);
+	r = request_error(err, "unknown member '%s'", typed);
+	sbx_error_why(err, "what is not understood may be what the request is about");
+	if (meant)
+		sbx_error_fix(err, "did you mean '%s'?", meant);
+	else
+		sbx_error_fix(err, "leave it out; sbx-policy(1) lists the members");
+	return r;
+}
+
+static int find_member(const struct request_draft *draft, const struct json_item *name, size_t *ret,
+		       struct sbx_error *err)
+{
+	size_t member = 0;
+	int r;
+
+	while (member < N_MEMBERS && !json_equals(name, member_names[member]))
+		member++;
+	if (member == N_MEMBERS)
+		return unknown_member(name, err);
+	if (draft->seen[member]) {
+		r = request_error(err, "'%s' is there twice", member_names[member]);
+		sbx_error_why(err, "two readers could take two different ones");
+		sbx_error_fix(err, "write it once");
+		return r;
+	}
+	*ret = member;
+	return 0;
+}
+
+static int read_members(struct request_draft *draft, struct json_scanner *scanner,
+			struct sbx_error *err)
+{
+	struct json_item item;
+	size_t member = 0;
+	int r = json_next(scanner, &item);
+
+	if (r <= 0 || item.kind != JSON_OBJECT_BEGIN)
+		return not_json(scanner, err);
+	while ((r = json_next(scanner, &item)) > 0 && item.kind == JSON_NAME) {
+		r = find_member(draft, &item, &member, err);
+		if (r < 0)
+			return r;
+		r = add_member(draft, scanner, member, err);
+		if (r < 0)
+			return r;
+		draft->seen[member] = true;
+	}
+	/* The object has ended; what follows it must be nothing. */
+	if (r > 0)
+		r = json_next(scanner, &item);
+	return r == 0 ? 0 : not_json(scanner, err);
+}
+
+int request_parse(const void *bytes, size_t n_bytes, struct request_buffer *ret,
+		  struct sbx_error *err)
+{
+	struct request_draft draft;
+	struct json_scanner scanner;
+	int r;
+
+	request_draft_begin(&draft, ret);
+	if (n_bytes > REQUEST_BYTES_MAX) {
+		r = request_error(err, "it is %zu bytes long", n_bytes);
+		sbx_error_why(err, "a request has at most %d bytes", REQUEST_BYTES_MAX);
+		sbx_error_fix(err, "send one request a line");
+		return r;
+	}
+	json_scan(&scanner, bytes, n_bytes);
+	r = read_members(&draft, &scanner, err);
+	return r < 0 ? r : request_draft_finish(&draft, ret, err);
+}
+
+static void add_text_member(struct json_writer *json, enum request_member member, const char *value)
+{
+	if (value)
+		json_member_string(json, member_names[member], value);
+}
+
+/*
+ * Neither the token nor the id: a record of the request must not be something that can be used
+ * again, and the id means something only to the one who asked.
+ */
+void request_add_json(struct text *out, const struct request_buffer *buffer)
+{
+	const struct policy_request *request = &buffer->request;
+	struct json_writer json;
+
+	json_write(&json, out);
+	json_add_object(&json);
+	add_text_member(&json, MEMBER_OP, request->operation);
+	add_text_member(&json, MEMBER_PATH, request->path);
+	add_text_member(&json, MEMBER_PROJECT, request->project_root);
+	add_text_member(&json, MEMBER_HOST, request->host);
+	if (request->has_port)
+		json_member_u64(&json, member_names[MEMBER_PORT], request->port);
+	add_text_member(&json, MEMBER_PROTO, request->proto);
+	add_text_member(&json, MEMBER_CALLER, request->caller);
+	if (request->caller_tags) {
+		json_add_name(&json, member_names[MEMBER_TAGS]);
+		json_add_array(&json);
+		for (const char *const *tag = request->caller_tags; *tag; tag++)
+			json_add_string(&json, *tag);
+		json_end_array(&json);
+	}
+	add_text_member(&json, MEMBER_STATE, request->state);
+	add_text_member(&json, MEMBER_MODE, request->mode);
+	add_text_member(&json, MEMBER_SANDBOX, request->sandbox);
+	add_text_member(&json, MEMBER_SANDBOX_ID, buffer->sandbox_id);
+	if (request->has_size)
+		json_member_u64(&json, member_names[MEMBER_SIZE], request->size_bytes);
+	add_text_member(&json, MEMBER_SHA256, request->sha256);
+	json_end_object(&json);
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The evaluator again, written from the words of the manual instead of from the code: no trie, no
+ * index, no artefact, only recursion over the model. Slow, and so plain that it can be read as the
+ * definition. What differs between the two is a bug in one of them.
+ */
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "policy/decide.h"
+#include "policy/model.h"
+
+/* As git has it. */
+static int naive_is_space(int c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* Sets the bytes that a class means; returns what is behind it. The class is well-formed. */
+static const char *naive_class(const char *at, bool set[256])
+{
+	static const struct {
+		const char *name;
+		int (*is)(int);
+	} kinds[] = { { "alpha", isalpha }, { "digit", isdigit },	 { "upper", isupper },
+		      { "lower", islower }, { "alnum", isalnum },	 { "xdigit", isxdigit },
+		      { "punct", ispunct }, { "space", naive_is_space }, { "blank", isblank },
+		      { "cntrl", iscntrl }, { "graph", isgraph },	 { "print", isprint } };
+	bool negated = *++at == '!' || *at == '^', inside[256] = { false };
+	const char *first = at += negated;
+
+	while (*at != ']' || at == first) {
+		char name[16];
+		int n = 0, low, high;
+
+		if (sscanf(at, "[:%15[a-z]:]%n", name, &n) == 1 && n > 0) {
+			for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+				for (int c = 1; c < 128 && strcmp(kinds[k].name, name) == 0; c++)
+					inside[c] |= kinds[k].is(c) != 0;
+			at += n;
+			continue;
+		}
+		at += *at == '\\';
+		low = high = (unsigned char)*at++;
+		if (at[0] == '-' && at[1] != ']') {
+			at += at[1] == '\\' ? 2 : 1;
+			high = (unsigned char)*at++;
+		}
+		for (int c = low; c <= high; c++)
+			inside[c] = true;
+		/* The first byte of a range that is the wrong way round still counts. */
+		inside[low] = true;
+	}
+	for (int c = 0; c < 256; c++)
+		set[c] = inside[c] != negated;
+	return at + 1;
+}
+
+/* Does all of @p match all of @s? @start: a component of the pattern begins here. */
+static bool naive_wild(const char *p, const char *s, bool start)
+{
+	size_t stars = strspn(p, "*");
+
+	if (stars >= 2 && start && p[stars] == '\0')
+		return *s != '\0';
+	if (stars >= 2 && start && p[stars] == '/') {
+		for (;;) {
+			if (naive_wild(p + stars + 1, s, true))
+				return true;
+			s = strchr(s, '/');
+			if (!s)
+				return false;
+			s++;
+		}
+	}
+	if (stars > 0) {
+		for (;; s++) {
+			if (naive_wild(p + stars, s, false))
+				return true;
+			if (*s == '/' || *s == '\0')
+				return false;
+		}
+	}
+	if (*p == '\0' || *s == '\0')
+		return *p == *s;
+	if (*p == '/' || *s == '/')
+		return *p == *s && naive_wild(p + 1, s + 1, true);
+	if (*p == '[') {
+		bool set[256];
+		const char *behind = naive_class(p, set);
+
+		return set[(unsigned char)*s] && naive_wild(behind, s + 1, false);
+	}
+	if (*p == '?')
+		return naive_wild(p + 1, s + 1, false);
+	p += *p == '\\';
+	return *p == *s && naive_wild(p + 1, s + 1, false);
+}
+
+/* @path or one of the folders above it matches. */
+static bool naive_wild_below(const char *pattern, const char *path)
+{
+	char above[4096];
+
+	for (size_t i = 0;; i++) {
+		if (path[i] != '/' && path[i] != '\0')
+			continue;
+		memcpy(above, path, i);
+		above[i] = '\0';
+		if (naive_wild(pattern, above, true))
+			return true;
+		if (path[i] == '\0')
+			return false;
+	}
+}
+
+/* The path below @root without a slash in front, "" for the root itself, NULL where it is
+ * elsewhere. */
+static const char *naive_below(const char *path, const char *root)
+{
+	size_t n = strlen(root);
+
+	if (strcmp(root, "/") == 0)
+		return path + 1;
+	if (strncmp(path, root, n) != 0 || (path[n] != '/' && path[n] != '\0'))
+		return NULL;
+	return path[n] ? path + n + 1 : path + n;
+}
+
+/* A literal path is itself and what is below it. */
+static bool naive_literal(const char *text, const char *path, const char *root, bool exec)
+{
+	char folder[4096];
+	size_t n = strlen(text);
+	const char *below;
+
+	if (n > 1 && text[n - 1] == '/' && strcmp(text, "./") != 0)
+		n--;
+	if (exec && !memchr(text, '/', n) && strcmp(text, ".") != 0) {
+		for (const char *at = path; at; at = strchr(at + 1, '/'))
+			if (strncmp(at + 1, text, n) == 0 && (at[n + 1] == '/' || !at[n + 1]))
+				return true;
+		return false;
+	}
+	if (text[0] != '/' && !root)
+		return false;
+	if (strncmp(text, "./", 2) == 0 || strcmp(text, ".") == 0)
+		text += text[1] ? 2 : 1;
+	snprintf(folder, sizeof(folder), "%s%s%s", text[0] == '/' || !root[1] ? "" : root,
+		 text[0] == '/' || !*text ? "" : "/", text);
+	n = strlen(folder);
+	if (n > 1 && folder[n - 1] == '/')
+		folder[n - 1] = '\0';
+	below = naive_below(path, *folder ? folder : "/");
+	return below != NULL;
+}
+
+/* Are all components two stars? */
+static bool naive_only_floats(const char *text)
+{
+	while (*text) {
+		size_t n = strcspn(text, "/");
+
+		if (n < 2 || strspn(text, "*") < n)
+			return false;
+		text += n + (text[n] == '/');
+	}
+	return true;
+}
+
+/* One value of a path list, without its '!'. */
+static bool naive_glob(const char *text, bool literal, const char *path, const char *root,
+		       bool exec)
+{
+	char pattern[4096];
+	size_t n = strlen(text);
+	bool folder, bare;
+	const char *at;
+
+	if (literal)
+		return naive_literal(text, path, root, exec);
+	snprintf(pattern, sizeof(pattern), "%s", text);
+	folder = pattern[n - 1] == '/' || strcmp(pattern, ".") == 0;
+	if (pattern[n - 1] == '/')
+		pattern[n - 1] = '\0';
+	bare = !strchr(pattern, '/') && text[0] != '/' && strcmp(pattern, ".") != 0 &&
+	       !(strlen(pattern) > 1 && strspn(pattern, "*") == strlen(pattern));
+	at = text[0] == '/' || (bare && exec) ? path + 1 : root ? naive_below(path, root) : NULL;
+	if (!at)
+		return false;
+	if (strcmp(text, "/") == 0 || strcmp(pattern, ".") == 0)
+		return true;
+	if (text[0] == '/' && naive_only_floats(text + 1))
+		return true;
+	/* No component is there that any component of a pattern could stand for. */
+	if (!*at)
+		return false;
+	memmove(pattern + 3, pattern, n + 1);
+	memcpy(pattern, "**/", 3);
+	text = bare ? pattern
+		    : pattern + 3 + (pattern[3] == '/') +
+			       (strncmp(pattern + 3, "./", 2) == 0 ? 2 : 0);
+	/* Two stars at the end are never the folder itself, so there is nothing to add. */
+	if (folder && !(strlen(text) >= 2 && strcmp(text + strlen(text) - 2, "**") == 0 &&
+			(strlen(text) == 2 || text[strlen(text) - 3] == '/')))
+		return naive_wild_below(text, at);
+	return naive_wild(text, at, true);
+}
+
+static bool naive_paths(const struct match_list *list, const struct policy_request *request)
+{
+	bool exec = strcmp(request->operation, "exec") == 0, included = false;
+
+	for (size_t i = 0; request->path && i < list->n_values; i++) {
+		const struct match_value *value = &list->values[i];
+		bool excludes = !value->literal && value->text[0] == '!';
+
+		if (!naive_glob(value->text + excludes, value->literal, request->path,
+				request->project_root, exec))
+			continue;
+		if (excludes)
+			return false;
+		included = true;
+	}
+	return included;
+}
+
+/* The address as 128 bits, IPv4 mapped into IPv6. */
+static bool naive_address(const char *text, unsigned char bytes[16])
+{
+	memset(bytes, 0, 10);
+	memset(bytes + 10, 0xff, 2);
+	return inet_pton(AF_INET, text, bytes + 12) == 1 || inet_pton(AF_INET6, text, bytes) == 1;
+}
+
+static bool naive_cidr(const char *text, const char *host)
+{
+	unsigned char net[16], address[16];
+	char copy[64];
+	int length = 128;
+
+	snprintf(copy, sizeof(copy), "%s", text);
+
+	char *slash = strchr(copy, '/');
+
+	if (slash) {
+		*slash = '\0';
+		length = atoi(slash + 1) + (strchr(copy, ':') ? 0 : 96);
+	}
+	/* "::/0" is about IPv6 as it is written. */
+	if (!naive_address(copy, net) || !naive_address(host, address) ||
+	    (strchr(copy, ':') && !strchr(host, ':')))
+		return false;
+	for (int bit = 0; bit < length; bit++)
+		if ((net[bit / 8] ^ address[bit / 8]) >> (7 - bit % 8) & 1)
+			return false;
+	return true;
+}
+
+static bool naive_host(const char *text, const char *host)
+{
+	char name[300];
+	size_t n = strlen(text), len;
+
+	snprintf(name, sizeof(name), "%s", host);
+	len = strlen(name);
+	if (len > 1 && name[len - 1] == '.')
+		name[--len] = '\0';
+	if (strncmp(text, "*.", 2) == 0)
+		return len > n - 1 && strcasecmp(name + len - (n - 1), text + 1) == 0 &&
+		       !inet_pton(AF_INET, name, (unsigned char[16]){ 0 });
+	return strcasecmp(text, name) == 0;
+}
+
+static bool naive_port(const char *text, const struct policy_request *request)
+{
+	unsigned from, to;
+	int n = sscanf(text, "%u-%u", &from, &to);
+
+	return request->has_port && request->port >= from && request->port <= (n == 2 ? to : from);
+}
+
+static bool naive_value(enum match_key key, const char *text, const struct policy_request *request)
+{
+	bool network = strncmp(request->operation, "net.", 4) == 0;
+
+	switch (key) {
+	case MATCH_HOST:
+		return request->host && naive_host(text, request->host);
+	case MATCH_CIDR:
+		return request->host && naive_cidr(text, request->host);
+	case MATCH_PORT:
+		return naive_port(text, request);
+	case MATCH_PROTO:
+		return strcmp(text, request->proto ? request->proto : network ? "tcp" : "") == 0;
+	case MATCH_CALLER:
+		return request->caller && strcmp(text, request->caller) == 0;
+	case MATCH_TAG:
+		for (const char *const *tag = request->caller_tags; tag && *tag; tag++)
+			if (strcmp(text, *tag) == 0)
+				return true;
+		return false;
+	case MATCH_STATE:
+		return request->state && strcmp(text, request->state) == 0;
+	case MATCH_MODE:
+		return request->mode && strcmp(text, request->mode) == 0;
+	case MATCH_PATH:
+	case N_MATCH_KEYS:
+		break;
+	}
+	return false;
+}
+
+static bool naive_condition(const struct condition *condition, const struct policy_request *request)
+{
+	for (int key = 0; key < N_MATCH_KEYS; key++) {
+		const struct match_list *list = &condition->lists[key];
+		bool any = key == MATCH_PATH && naive_paths(list, request);
+
+		for (size_t i = 0; i < list->n_values && key != MATCH_PATH; i++)
+			any |= naive_value((enum match_key)key, list->values[i].text, request);
+		if (list->present && !any)
+			return false;
+	}
+	return true;
+}
+
+/* Does the rule apply? */
+__attribute__((__unused__)) static bool naive_rule(const struct rule *rule,
+						   const struct policy_request *request)
+{
+	uint64_t bit = operation_set(request->operation);
+
+	if (!(rule->match.operations & bit) || !naive_condition(&rule->match, request))
+		return false;
+	for (size_t i = 0; i < rule->n_exceptions; i++) {
+		const struct condition *exception = &rule->exceptions[i];
+
+		if ((exception->operations == 0 || (exception->operations & bit)) &&
+		    naive_condition(exception, request))
+			return false;
+	}
+	return true;
+}
+
+static bool naive_constraints(const struct constraints *constraints,
+			      const struct policy_request *request)
+{
+	const char *sandbox = constraints->require_sandbox;
+
+	if (sandbox && !(request->sandbox && atoi(request->sandbox + 1) >= atoi(sandbox + 1)))
+		return false;
+	if (constraints->require_token && !request->has_token)
+		return false;
+	if (request->has_size)
+		return request->size_bytes <= constraints->max_file_size_bytes;
+	return constraints->max_file_size_bytes == UINT64_MAX ||
+	       strcmp(request->operation, "fs.write") != 0;
+}
+
+/* The verdict of the rules alone, without built-in rules and tokens. */
+__attribute__((__unused__)) static enum policy_action naive_decide(
+	const struct policy *policy, const struct policy_request *request)
+{
+	const struct operation *operation = operation_at(operation_find(request->operation));
+	enum policy_action fallback = policy->defaults[operation->class], verdict = POLICY_PASS;
+	bool granted = fallback == POLICY_ALLOW || fallback == POLICY_WARN, broken = false;
+
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < policy->n_rules; i++) {
+			const struct rule *rule = &policy->rules[i];
+			bool narrows = policy->sources[rule->place.source].narrows;
+			bool permits = rule->action == POLICY_ALLOW || rule->action == POLICY_WARN;
+
+			if (!naive_rule(rule, request))
+				continue;
+			if (permits && !naive_constraints(&rule->constraints, request)) {
+				broken = true;
+				continue;
+			}
+			if (pass == 0)
+				granted |= permits && !narrows;
+			else if (rule->action > verdict && (!permits || !narrows || granted))
+				verdict = rule->action;
+		}
+	}
+	if (verdict != POLICY_PASS)
+		return verdict;
+	return broken || fallback == POLICY_PASS ? POLICY_DENY : fallback;
+}

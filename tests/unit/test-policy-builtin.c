@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+
+#include <stdint.h>
+
+#include "policy/builtin.h"
+#include "policy/decide.h"
+#include "policy/operation.h"
+#include "test.h"
+
+static const char *judge(const char *operation, const char *path, const char *mode)
+{
+	struct policy_request request = { .operation = operation, .path = path, .mode = mode };
+	const struct builtin_rule *rule =
+		builtin_judge(builtin_rules(), &request, operation_set(operation), NULL);
+
+	return rule ? rule->name : NULL;
+}
+
+static void there_are_at_most_ten_and_each_has_name_and_reason(void)
+{
+	const struct builtin_rule *rule = builtin_rules();
+
+	for (; rule->name; rule++) {
+		expect(strncmp(rule->name, "builtin:", 8) == 0);
+		expect(rule->reason[0] != '\0' && rule->operations != 0);
+		expect(rule->action == POLICY_DENY || rule->action == POLICY_REVIEW);
+	}
+	expect(rule - builtin_rules() <= BUILTIN_RULES_MAX);
+}
+
+/* Paths without the mark are not looked at, so a path of the table must have it. */
+static void every_path_contains_the_mark(void)
+{
+	for (const struct builtin_rule *rule = builtin_rules(); rule->name; rule++)
+		for (const char *const *path = rule->paths; path && *path; path++)
+			expect(strstr(*path, BUILTIN_MARK) != NULL);
+}
+
+static void protects_files_from_being_written(void)
+{
+	static const struct {
+		const char *path;
+		const char *rule;
+	} cases[] = {
+		{ "/etc/sbx", "builtin:policy-files" },
+		{ "/etc/sbx/policy.yaml", "builtin:policy-files" },
+		{ "/srv/p/.sbx", "builtin:policy-files" },
+		{ "/srv/p/.sbx/policy.yaml", "builtin:policy-files" },
+		{ "/home/u/.config/sbx/policy.yaml", "builtin:policy-files" },
+		{ "/usr/bin/sbx-spawn", "builtin:programs" },
+		{ "/usr/lib/sbx/filter.so", "builtin:programs" },
+		{ "/usr/lib/x86_64-linux-gnu/libsbx.so.0", "builtin:programs" },
+		{ "/usr/lib/systemd/system/sbx-audit.service", "builtin:units" },
+		{ "/etc/systemd/system/sbx-audit.service.d/override.conf", "builtin:units" },
+		{ "/run/systemd/system/sbx-proxy.socket", "builtin:units" },
+		{ "/run/sbx/policy.sock", "builtin:daemon-files" },
+		{ "/run/user/1000/sbx/registry", "builtin:daemon-files" },
+		{ "/var/lib/sbx/audit/log.db", "builtin:audit-log" },
+		{ "/home/u/.local/state/sbx/audit/log.db", "builtin:audit-log" },
+		{ "/var/lib/sbx/tokens.db", "builtin:state-database" },
+		{ "/home/u/.local/state/sbx/tokens.db", "builtin:state-database" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		expect_str(judge("fs.write", cases[i].path, NULL), cases[i].rule);
+		expect(judge("fs.read", cases[i].path, NULL) == NULL);
+		expect(judge("exec", cases[i].path, NULL) == NULL);
+	}
+}
+
+static void leaves_other_files_alone(void)
+{
+	static const char *const paths[] = { "/",
+					     "/etc/sbxfoo",
+					     "/etc/passwd",
+					     "/srv/sbx/src/a.c",
+					     "/srv/p/x.sbx",
+					     "/usr/bin/sbxx",
+					     "/usr/bin/other",
+					     "/etc/systemd/system/other.service",
+					     "/run/user/1000/other",
+					     "/var/lib/sbx2",
+					     "/home/u/.config/other/sbx.conf" };
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		expect(judge("fs.write", paths[i], NULL) == NULL);
+}
+
+static void a_new_policy_always_needs_a_review(void)
+{
+	expect_str(judge("policy.update", NULL, NULL), "builtin:policy-update");
+	expect_str(judge("policy.update", NULL, "debug"), "builtin:policy-update");
+}
+
+static void containers_run_in_debug_mode_only_and_after_a_review(void)
+{
+	expect_str(judge("container.run", NULL, NULL), "builtin:container-run");
+	expect_str(judge("container.run", NULL, "strict"), "builtin:container-run");
+	expect_str(judge("container.run", NULL, "debug"), "builtin:container-run-debug");
+}
+
+static void leaving_the_modest_modes_needs_a_review(void)
+{
+	expect_str(judge("session.set_mode", NULL, "debug"), "builtin:set-mode");
+	expect_str(judge("session.set_mode", NULL, NULL), "builtin:set-mode");
+	expect_str(judge("session.set_mode", NULL, "Strict"), "builtin:set-mode");
+	expect(judge("session.set_mode", NULL, "strict") == NULL);
+	expect(judge("session.set_mode", NULL, "explore") == NULL);
+}
+
+static const struct builtin_rule *judge_protected(const char *path, const char *const *paths)
+{
+	struct policy_request request = { .operation = "fs.write", .path = path };
+
+	return builtin_judge(builtin_rules(), &request, operation_set("fs.write"), paths);
+}
+
+static void protects_the_engines_own_paths(void)
+{
+	static const char *const paths[] = { "/srv/p/policy.yaml", "/opt/x", NULL };
+	static const char *const everything[] = { "/", NULL };
+
+	expect(judge_protected("/srv/p/policy.yaml", paths) != NULL);
+	expect(judge_protected("/opt/x/a/b", paths) != NULL);
+	expect(judge_protected("/opt/xy", paths) == NULL);
+	expect(judge_protected("/srv/p", paths) == NULL);
+	expect(judge_protected("/srv/p", everything) != NULL);
+}
+
+static void an_empty_table_judges_nothing(void)
+{
+	static const struct builtin_rule none[] = { { .name = NULL } };
+	struct policy_request request = { .operation = "fs.write", .path = "/etc/sbx" };
+
+	expect(builtin_judge(none, &request, operation_set("fs.write"), NULL) == NULL);
+}
+
+static void the_most_severe_rule_judges(void)
+{
+	static const char *const paths[] = { "/sbx", NULL };
+	static const struct builtin_rule rules[] = {
+		{ .name = "a", .operations = 1, .paths = paths, .action = POLICY_REVIEW },
+		{ .name = "b", .operations = 1, .action = POLICY_DENY },
+		{ .name = "c", .operations = 1, .paths = paths, .action = POLICY_DENY },
+		{ .name = NULL },
+	};
+	struct policy_request request = { .operation = "fs.read", .path = "/sbx" };
+
+	expect_str(builtin_judge(rules, &request, 1, NULL)->name, "b");
+}
+
+static const struct test tests[] = {
+	TEST(there_are_at_most_ten_and_each_has_name_and_reason),
+	TEST(every_path_contains_the_mark),
+	TEST(protects_files_from_being_written),
+	TEST(leaves_other_files_alone),
+	TEST(a_new_policy_always_needs_a_review),
+	TEST(containers_run_in_debug_mode_only_and_after_a_review),
+	TEST(leaving_the_modest_modes_needs_a_review),
+	TEST(protects_the_engines_own_paths),
+	TEST(an_empty_table_judges_nothing),
+	TEST(the_most_severe_rule_judges),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

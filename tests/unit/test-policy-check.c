@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+#include "policy/check.h"
+
+#include <stdio.h>
+
+#include <sbx/error.h>
+
+#include "base/text.h"
+#include "policy-refusals.h"
+#include "policy-rig.h"
+#include "policy-seeds.h"
+#include "policy/load.h"
+
+/* "W01 3:5 | W02 4:1" */
+static void collect(const struct policy_warning *warning, void *userdata)
+{
+	struct text *out = userdata;
+
+	text_addf(out, "%s%s %u:%u", out->len > 0 ? " | " : "", warning->code,
+		  warning->place.at.line, warning->place.at.column);
+	expect(warning->error.level == SBX_LEVEL_WARN);
+	expect(warning->error.what[0] && warning->error.why[0] && warning->error.fix[0]);
+	expect(strncmp(warning->error.what, "p.yaml:", 7) == 0);
+}
+
+static void expect_warnings(const char *text, const char *wanted)
+{
+	_cleanup_policy_ struct policy *policy = NULL;
+	_cleanup_text_ struct text got = TEXT_INIT;
+	struct sbx_error err = { .code = 0 };
+	int n, n_wanted = wanted[0] != '\0';
+
+	rig_must(policy_load("p.yaml", text, strlen(text), &policy, &err), &err);
+	n = policy_check(policy, collect, &got);
+	for (const char *at = wanted; (at = strchr(at, '|')); at++)
+		n_wanted++;
+	if (strcmp(text_string(&got), wanted) != 0)
+		printf("# %s\n", text);
+	expect_str(text_string(&got), wanted);
+	expect_eq(n, n_wanted);
+}
+
+#define RULE(name, match, action) "- name: " name "\n  match: {" match "}\n  action: " action "\n"
+#define RULES "capabilities:\n"
+
+static void warns_of_an_empty_list(void)
+{
+	expect_warnings(RULES RULE("r", "syscall: fs.write, path_glob: []", "allow"), "W01 3:30");
+	expect_warnings(RULES RULE("r", "syscall: net.connect, ports: []", "deny"), "W01 3:33");
+}
+
+static void warns_of_a_match_that_its_exception_takes_back(void)
+{
+	expect_warnings(RULES RULE("r", "syscall: fs.read, path_glob: [a/**, b/**]",
+				   "deny") "  except: [{path_glob: [b/**, a/**]}]\n",
+			"W02 5:12");
+	expect_warnings(RULES RULE("r", "syscall: exec, path: /usr/bin",
+				   "deny") "  except: [{path: /opt}, {syscall: '*', path: /usr}]\n",
+			"W02 5:26");
+	expect_warnings(RULES RULE("r", "syscall: net.connect, host: a.b.c, ports: 443",
+				   "deny") "  except: [{host: '*.b.c', ports: 400-500}]\n",
+			"W02 5:12");
+}
+
+static void an_exception_that_leaves_something_is_fine(void)
+{
+	expect_warnings(
+		RULES RULE(
+			"r", "syscall: fs.read, path_glob: [a/**, b/**]",
+			"deny") "  except: [{path_glob: a/**}, {syscall: fs.read, path: ./b/c}]\n",
+		"");
+	expect_warnings(RULES RULE("r", "syscall: [fs.read, fs.write], path: /a",
+				   "deny") "  except: [{syscall: fs.read, path: /a}]\n",
+			"");
+	expect_warnings(RULES RULE("r", "syscall: net.connect, host: '*.b.c'",
+				   "deny") "  except: [{host: a.b.c}]\n",
+			"");
+}
+
+static void warns_of_a_rule_that_can_never_apply(void)
+{
+	expect_warnings(RULES RULE("r", "syscall: exec, ports: 80", "deny"), "W03 3:26");
+	expect_warnings(RULES RULE("r", "syscall: git.commit, path_glob: src/**", "deny"),
+			"W03 3:32");
+	expect_warnings(RULES RULE("r", "syscall: fs.read, host: a.b", "deny"), "W03 3:29");
+	expect_warnings(RULES RULE("r", "syscall: net.connect, host: a.b, cidr: 10.0.0.0/8",
+				   "deny"),
+			"W03 3:10");
+	expect_warnings(RULES RULE("r", "syscall: net.connect, path: /a", "deny"), "W03 3:33");
+	expect_warnings(RULES RULE("r", "syscall: exec, path_glob: ['!a', '!b']", "deny"),
+			"W03 3:26 | W08 3:38");
+}
+
+static void warns_of_a_part_that_can_never_apply(void)
+{
+	expect_warnings(RULES RULE("r", "syscall: [exec, git.commit], path: /a", "deny"),
+			"W04 3:40");
+	expect_warnings(RULES RULE("r", "syscall: exec, path: /a",
+				   "deny") "  except: [{syscall: fs.read}]\n",
+			"W04 5:12");
+	expect_warnings(RULES RULE("r", "syscall: exec, path: /a",
+				   "deny") "  except: [{host: a.b}]\n",
+			"W04 5:12");
+}
+
+static void warns_of_an_allow_under_a_deny(void)
+{
+	static const char *const under[][2] = {
+		{ "syscall: fs.read, path: /etc", "syscall: fs.read, path: /etc/ssl" },
+		{ "syscall: fs.read, path: /etc", "syscall: fs.read, path_glob: /etc/ssl/**" },
+		{ "syscall: fs.*, path: /etc",
+		  "syscall: [fs.read, fs.list], path: [/etc/a, /etc/b]" },
+		{ "syscall: fs.read, path_glob: /etc/**", "syscall: fs.read, path: /etc/passwd" },
+		{ "syscall: fs.read, path_glob: /**", "syscall: fs.read, path: /etc" },
+		{ "syscall: fs.read, path: ./a",
+		  "syscall: fs.read, path_glob: [a/b/**, '!a/b/c']" },
+		{ "syscall: '*'", "syscall: fs.read, path: /etc" },
+		{ "syscall: net.connect, host: '*.b.c'", "syscall: net.connect, host: x.a.b.c" },
+		{ "syscall: net.connect, cidr: 10.0.0.0/8",
+		  "syscall: net.connect, cidr: 10.1.0.0/16" },
+		{ "syscall: net.connect, ports: 1-1023",
+		  "syscall: net.connect, cidr: '::1', ports: 80" },
+	};
+
+	for (size_t i = 0; i < sizeof(under) / sizeof(under[0]); i++) {
+		char text[512];
+
+		(void)snprintf(text, sizeof(text),
+			       "capabilities:\n"
+			       "- name: a\n  match: {%s}\n  action: allow\n"
+			       "- name: d\n  match: {%s}\n  action: deny\n",
+			       under[i][1], under[i][0]);
+		expect_warnings(text, strchr(under[i][1], '!') ? "W08 3:49 | W05 2:3" : "W05 2:3");
+	}
+}
+
+static void an_allow_that_reaches_beyond_a_deny_is_fine(void)
+{
+	static const char *const beside[][2] = {
+		{ "syscall: fs.read, path: /etc", "syscall: fs.read, path: [/etc/a, /usr]" },
+		{ "syscall: fs.read, path: /etc", "syscall: fs.read, path: /etcetera" },
+		{ "syscall: fs.read, path: /etc", "syscall: [fs.read, fs.list], path: /etc" },
+		{ "syscall: fs.read, path_glob: /etc/**", "syscall: fs.read, path: /etc" },
+		{ "syscall: fs.read, path_glob: /etc/passwd",
+		  "syscall: fs.read, path: /etc/passwd" },
+		{ "syscall: fs.read, path: /a", "syscall: fs.read, path: ./a" },
+		{ "syscall: fs.read, path: /etc, state: s", "syscall: fs.read, path: /etc" },
+		{ "syscall: net.connect, host: '*.b.c'", "syscall: net.connect, host: b.c" },
+		{ "syscall: net.connect, host: '*.b.c'", "syscall: net.connect, host: xb.c" },
+		{ "syscall: net.connect, host: a.b", "syscall: net.connect, host: '*.a.b'" },
+		{ "syscall: net.connect, cidr: 10.0.0.0/8",
+		  "syscall: net.connect, cidr: 0.0.0.0/0" },
+		{ "syscall: net.connect, ports: 1-79", "syscall: net.connect, ports: [78, 80]" },
+		{ "syscall: net.connect, ports: 80", "syscall: net.connect" },
+		{ "syscall: fs.read, path: []", "syscall: fs.read, path: /a" },
+	};
+
+	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
+		_cleanup_policy_ struct policy *policy = NULL;
+		_cleanup_text_ struct text got = TEXT_INIT;
+		struct sbx_error err = { .code = 0 };
+		char text[512];
+
+		(void)snprintf(text, sizeof(text),
+			       "capabilities:\n"
+			       "- name: a\n  match: {%s}\n  action: allow\n"
+			       "- name: d\n  match: {%s}\n  action: deny\n",
+			       beside[i][1], beside[i][0]);
+		rig_must(policy_load("p.yaml", text, strlen(text), &policy, &err), &err);
+		(void)policy_check(policy, collect, &got);
+		expect(!strstr(text_string(&got), "W05"));
+	}
+	expect_warnings(RULES RULE("a", "syscall: fs.read, path: /etc/x", "allow")
+				RULE("d", "syscall: fs.read, path: /etc",
+				     "deny") "  except: [{path: /etc/x}]\n",
+			"");
+	expect_warnings(RULES RULE("a", "syscall: fs.read, path: /etc/x", "require_review")
+				RULE("d", "syscall: fs.read, path: /etc", "deny"),
+			"W08 2:3");
+}
+
+static void warns_of_a_superfluous_rule(void)
+{
+	expect_warnings(RULES RULE("a", "syscall: exec, path: /usr/bin", "allow")
+				RULE("b", "syscall: exec, path: /usr/bin", "allow"),
+			"W06 5:3");
+	expect_warnings(RULES RULE("a", "syscall: exec, path: /usr/bin", "allow")
+				RULE("b", "syscall: [exec, fs.read], path: /usr", "allow"),
+			"W06 2:3");
+}
+
+static void a_rule_that_adds_something_is_not_superfluous(void)
+{
+	expect_warnings(RULES RULE("a", "syscall: exec, path: /usr/bin",
+				   "deny") "  reason: why\n" RULE("b", "syscall: exec, path: /usr",
+								  "deny"),
+			"");
+	expect_warnings(
+		RULES RULE(
+			"a", "syscall: exec, path: /usr/bin",
+			"allow") "  constraints: {require_sandbox: L2}\n" RULE("b",
+									       "syscall: exec, path: /usr",
+									       "allow"),
+		"");
+	expect_warnings(
+		RULES RULE(
+			"a", "syscall: exec, path: /usr",
+			"allow") "  except: [{path: /usr/bin}]\n" RULE("b",
+								       "syscall: exec, path: /usr/bin",
+								       "allow"),
+		"");
+}
+
+static void warns_of_stars_beside_other_characters(void)
+{
+	expect_warnings(RULES RULE("r", "syscall: fs.read, path_glob: [src/**.c]", "deny"),
+			"W07 3:41 | W08 3:41");
+}
+
+static void warns_of_what_the_kernel_cannot_hold(void)
+{
+	expect_warnings(RULES RULE("r", "syscall: fs.read, path_glob: ['src/*.c']", "allow"),
+			"W08 3:41");
+	expect_warnings(RULES RULE("r", "syscall: fs.read, path_glob: Makefile", "allow"),
+			"W08 3:40");
+	expect_warnings(RULES RULE("r", "syscall: exec, path: /a", "warn"), "W08 2:3");
+	expect_warnings(RULES RULE("r", "syscall: exec, path: /a", "require_review"), "W08 2:3");
+	expect_warnings(RULES RULE("r", "syscall: exec, path: /a",
+				   "allow") "  except: [{path_glob: /a/*.sh}]\n",
+			"W08 5:24");
+	expect_warnings("version: 1\nexec: {rules: [{action: allow, path: /a, sha256: "
+			"a123456789012345678901234567890123456789012345678901234567890123}]}\n",
+			"W08 2:16");
+	expect_warnings(
+		RULES RULE(
+			"r", "syscall: exec, path: /a",
+			"allow") "  constraints: {sha256: "
+				 "a123456789012345678901234567890123456789012345678901234567890123}\n",
+		"W08 2:3");
+}
+
+static void what_the_kernel_holds_is_fine(void)
+{
+	expect_warnings(RULES RULE("a", "syscall: fs.read, path_glob: [src/**, /usr/lib/, ./x]",
+				   "allow")
+				RULE("b", "syscall: net.connect, host: a.b", "require_review")
+					RULE("c", "syscall: git.commit", "require_review"),
+			"");
+}
+
+static void warns_of_what_only_a_tool_that_asks_knows(void)
+{
+	expect_warnings(RULES RULE("r", "syscall: fs.read, caller: me", "deny"), "W09 3:29");
+	expect_warnings(RULES RULE("r", "syscall: exec",
+				   "require_review") "  except: [{caller_tag: trusted}]\n",
+			"W09 2:3");
+	expect_warnings(RULES RULE("r", "syscall: exec, state: a, mode: b", "deny"), "W09 3:26");
+}
+
+static void warns_of_writing_everywhere(void)
+{
+	expect_warnings(RULES RULE("r", "syscall: fs.write, path_glob: /**", "allow"), "W10 2:3");
+	expect_warnings(RULES RULE("r", "syscall: fs.*, path: /", "allow"), "W10 2:3");
+	expect_warnings(RULES RULE("r", "syscall: fs.write", "allow"), "W10 2:3");
+	expect_warnings(RULES RULE("r", "syscall: fs.write, path_glob: '**'", "allow"), "");
+	expect_warnings(RULES RULE("r", "syscall: fs.read, path: /", "allow"), "");
+	expect_warnings(RULES RULE("r", "syscall: fs.write, path: /", "deny"), "");
+}
+
+static void warns_of_what_has_no_effect(void)
+{
+	expect_warnings(RULES RULE("r", "syscall: exec, path: /a", "pass"), "W11 2:3");
+	expect_warnings("version: 1\nfs: {rules: [{action: deny, path: '/tmp/*.c'}]}\n",
+			"W12 2:35");
+	expect_warnings(RULES RULE("r", "syscall: exec, path: /a",
+				   "deny") "  constraints: {require_capability_token: true}\n",
+			"W13 2:3");
+}
+
+static void warns_of_a_default_that_asks(void)
+{
+	expect_warnings(
+		"version: 1\ndefaults: {fs: warn, net: warn, exec: require_review, tool: warn}\n",
+		"W14 1:1 | W14 1:1");
+	expect_warnings("version: 1\ndefaults: {fs: allow, exec: deny}\n", "");
+}
+
+static void the_seeds_policies_warn_of_nothing_but_who_holds_them(void)
+{
+	expect_warnings(seed_buntime, "");
+	expect_warnings(seed_manifest, "");
+	expect_warnings(seed_fluffy, "W08 10:5 | W09 15:35");
+}
+
+static void every_kind_has_its_own_code_and_a_line(void)
+{
+	const struct policy_warning_kind *kinds = policy_warning_kinds();
+	unsigned n = 0;
+
+	for (; kinds[n].code; n++) {
+		char code[16];
+
+		(void)snprintf(code, sizeof(code), "W%02u", n + 1);
+		expect_str(kinds[n].code, code);
+		expect(kinds[n].help && kinds[n].help[0]);
+	}
+	expect_eq(n, 14);
+}
+
+static void ignore(const struct policy_warning *warning, void *userdata)
+{
+	(*(unsigned *)userdata)++;
+}
+
+static void finds_the_one_superfluous_rule_among_ten_thousand(void)
+{
+	_cleanup_text_ struct text text = TEXT_INIT;
+	_cleanup_policy_ struct policy *policy = NULL;
+	unsigned n = 0;
+
+	text_add(&text, "network_whitelist:\n");
+	for (int i = 0; i < 10000; i++)
+		text_addf(&text, "- h%d.example.com\n", i);
+	text_add(&text, "- h77.example.com\n");
+	expect_eq(policy_load("p.yaml", text.data, text.len, &policy, NULL), 0);
+	expect_eq(policy_check(policy, ignore, &n), 1);
+	expect_eq(n, 1);
+}
+
+static const struct test tests[] = {
+	TEST(warns_of_an_empty_list),
+	TEST(warns_of_a_match_that_its_exception_takes_back),
+	TEST(an_exception_that_leaves_something_is_fine),
+	TEST(warns_of_a_rule_that_can_never_apply),
+	TEST(warns_of_a_part_that_can_never_apply),
+	TEST(warns_of_an_allow_under_a_deny),
+	TEST(an_allow_that_reaches_beyond_a_deny_is_fine),
+	TEST(warns_of_a_superfluous_rule),
+	TEST(a_rule_that_adds_something_is_not_superfluous),
+	TEST(warns_of_stars_beside_other_characters),
+	TEST(warns_of_what_the_kernel_cannot_hold),
+	TEST(what_the_kernel_holds_is_fine),
+	TEST(warns_of_what_only_a_tool_that_asks_knows),
+	TEST(warns_of_writing_everywhere),
+	TEST(warns_of_what_has_no_effect),
+	TEST(warns_of_a_default_that_asks),
+	TEST(the_seeds_policies_warn_of_nothing_but_who_holds_them),
+	TEST(every_kind_has_its_own_code_and_a_line),
+	TEST(finds_the_one_superfluous_rule_among_ten_thousand),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

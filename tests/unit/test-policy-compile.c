@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+
+#include <errno.h>
+#include <stdint.h>
+
+#include <sbx/error.h>
+
+#include "policy/artefact-internal.h"
+#include "policy/compile.h"
+#include "policy-build.h"
+#include "test.h"
+
+static size_t n_rows(const struct built *built, enum artefact_section section)
+{
+	return artefact_n_rows(&built->artefact, section);
+}
+
+static void an_empty_policy_compiles(void)
+{
+	_cleanup_built_ struct built built = build_new();
+
+	build_engine(&built);
+	expect_eq(n_rows(&built, SECTION_RULES), 0);
+	expect_eq(n_rows(&built, SECTION_NODES), 2);
+	expect_eq(n_rows(&built, SECTION_SOURCES), 2);
+	expect(memcmp(built.artefact.header->policy_digest, built.policy->digest, 32) == 0);
+}
+
+static void add_some_rules(struct built *built)
+{
+	struct rule *rule = build_rule(built, POLICY_ALLOW, "fs.*",
+				       "path=src/** path=!src/*.key path=/etc/[a-f]* tag=a tag=b");
+
+	rule->reason = "because";
+	build_except(built, rule, NULL, "path=src/x/**");
+	build_except(built, rule, "fs.read", "caller=me");
+	rule = build_rule(built, POLICY_DENY, "net.*",
+			  "host=a.example cidr=10.0.0.0/8 port=80 port=1000-2000 proto=udp");
+	build_rule(built, POLICY_DENY, "net.connect", "cidr=::1 port=80");
+	build_rule(built, POLICY_WARN, "test.run", "caller=me");
+}
+
+static void the_same_model_gives_the_same_bytes(void)
+{
+	_cleanup_built_ struct built first = build_new(), second = build_new();
+
+	add_some_rules(&first);
+	add_some_rules(&second);
+	build_engine(&first);
+	build_engine(&second);
+	expect_eq(first.n_bytes, second.n_bytes);
+	expect(first.n_bytes == second.n_bytes &&
+	       memcmp(first.block, second.block, first.n_bytes) == 0);
+}
+
+static void keeps_what_rules_are_named_and_where_they_stand(void)
+{
+	_cleanup_built_ struct built built = build_new();
+
+	add_some_rules(&built);
+	build_engine(&built);
+
+	const struct artefact_rule *rules = artefact_rows(&built.artefact, SECTION_RULES);
+	const struct artefact_source *sources = artefact_rows(&built.artefact, SECTION_SOURCES);
+
+	expect_eq(n_rows(&built, SECTION_RULES), 4);
+	expect_str(artefact_text(&built.artefact, rules[0].name), "r0");
+	expect_str(artefact_text(&built.artefact, rules[0].reason), "because");
+	expect_eq(rules[1].reason, ARTEFACT_NONE);
+	expect_eq(rules[3].line, 4);
+	expect_eq(rules[0].exceptions.count, 2);
+	expect_eq(rules[0].n_plain_exceptions, 1);
+	expect_str(artefact_text(&built.artefact, sources[1].name), "project.yaml");
+	expect(sources[1].narrows && !sources[0].narrows);
+}
+
+static void globs_that_begin_alike_share_their_nodes(void)
+{
+	_cleanup_built_ struct built built = build_new();
+
+	build_rule(&built, POLICY_ALLOW, "fs.read", "path=/a/b/*.c path=/a/b/*.h path=/a/b");
+	build_rule(&built, POLICY_ALLOW, "fs.read", "path=/a/b/*.c path=/a/*/d");
+	build_engine(&built);
+	/* Two roots, a, b, two patterns, "*", d. */
+	expect_eq(n_rows(&built, SECTION_NODES), 8);
+	expect_eq(n_rows(&built, SECTION_PATTERNS), 2);
+}
+
+/* A range of ports is at most thirty binary prefixes. */
+static void ranges_become_few_prefixes(void)
+{
+	_cleanup_built_ struct built built = build_new();
+	const struct artefact_entry *entries;
+	size_t n = 0;
+
+	build_rule(&built, POLICY_ALLOW, "net.connect", "port=1-65534");
+	build_engine(&built);
+	entries = artefact_rows(&built.artefact, SECTION_INDEX);
+	for (size_t i = 0; i < n_rows(&built, SECTION_INDEX); i++)
+		n += entries[i].key.kind == ENTRY_PORT;
+	expect_eq(n, 30);
+}
+
+/* Anybody who writes a policy can choose its words; no choice may make look-ups long. */
+static void keeps_every_word_close_to_its_place(void)
+{
+	_cleanup_built_ struct built built = build_new();
+	char word[64];
+
+	for (int i = 0; i < 5000; i++) {
+		(void)snprintf(word, sizeof(word), "path=/w%d/v%d", i * 7919, i % 97);
+		build_rule(&built, POLICY_ALLOW, "fs.read", word);
+	}
+	build_engine(&built);
+
+	const struct artefact_word *words = artefact_rows(&built.artefact, SECTION_WORDS);
+	size_t n = n_rows(&built, SECTION_WORDS), n_used = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (words[i].text == ARTEFACT_NONE)
+			continue;
+		n_used++;
+
+		uint64_t hash =
+			artefact_hash(built.artefact.header->seeds[TABLE_WORDS],
+				      artefact_text(&built.artefact, words[i].text), words[i].len);
+
+		expect(((i - hash) & (n - 1)) < ARTEFACT_PROBES_MAX);
+	}
+	expect_eq(n_used, 5000 + 97);
+}
+
+/* What err says, or NULL where it compiles. */
+static const struct sbx_error *refusal_of(struct built *built)
+{
+	static struct sbx_error err;
+	int r = build_try(built, &err);
+
+	if (r == 0)
+		return NULL;
+	expect(err.code == r && r < 0 && err.what[0] && err.fix[0]);
+	expect(built->block == NULL);
+	return &err;
+}
+
+static void expect_refused(const char *operation, const char *words, const char *what)
+{
+	_cleanup_built_ struct built built = build_new();
+
+	build_rule(&built, POLICY_DENY, "fs.read", "path=/fine");
+	build_rule(&built, POLICY_DENY, operation, words);
+
+	const struct sbx_error *err = refusal_of(&built);
+
+	if (err && strncmp(err->what, "p.yaml:2:5: ", 12) == 0 && strstr(err->what, what))
+		return;
+	printf("# %s: expected '%s', got '%s'\n", words, what, err ? err->what : "nothing");
+	test_failures++;
+}
+
+static void refuses_wrong_values_with_their_place(void)
+{
+	expect_refused("fs.read", "path=/a[", "'/a['");
+	expect_refused("fs.read", "path=/ok path=a/../b", "'a/../b'");
+	expect_refused("net.connect", "host=a..b", "'a..b'");
+	expect_refused("net.connect", "host=a.*.b", "'a.*.b'");
+	expect_refused("net.connect", "cidr=10.0.0.1/8", "'10.0.0.1/8'");
+	expect_refused("net.connect", "cidr=10.1/16", "'10.1/16'");
+	expect_refused("net.connect", "cidr=::/129", "'::/129'");
+	expect_refused("net.connect", "host=a.example cidr=1.2.3", "'1.2.3'");
+	expect_refused("net.connect", "port=65536", "'65536'");
+	expect_refused("net.connect", "port=9-8", "'9-8'");
+	expect_refused("net.connect", "port=080", "'080'");
+	expect_refused("net.connect", "proto=sctp", "'sctp'");
+}
+
+/* One rule about exec, whose match and exception are these words. */
+static bool compiles(enum policy_action action, const char *operation, const char *match,
+		     const char *except)
+{
+	_cleanup_built_ struct built built = build_new();
+	struct rule *rule = build_rule(&built, action, operation, match);
+
+	if (except)
+		build_except(&built, rule, NULL, except);
+
+	const struct sbx_error *err = refusal_of(&built);
+
+	expect(!err || strstr(err->what, "which program"));
+	return err == NULL;
+}
+
+static void a_name_never_gives_the_right_to_execute(void)
+{
+	expect(!compiles(POLICY_ALLOW, "exec", "path=git", NULL));
+	expect(!compiles(POLICY_WARN, "exec", "path=git", NULL));
+	expect(!compiles(POLICY_ALLOW, "exec", "literal=git", NULL));
+	expect(!compiles(POLICY_ALLOW, "exec", "path=python*", NULL));
+	expect(!compiles(POLICY_ALLOW, "*", "path=*", NULL));
+	expect(!compiles(POLICY_ALLOW, "exec", "path=/usr/bin/a path=git", NULL));
+	expect(!compiles(POLICY_DENY, "exec", "path=/** path=!git", NULL));
+	expect(!compiles(POLICY_DENY, "exec", "path=/**", "path=git"));
+	expect(!compiles(POLICY_REVIEW, "exec", "", "path=git"));
+	expect(!compiles(POLICY_ALLOW, "exec", "path=/bin/**", "path=/bin/** path=!git"));
+}
+
+static void a_name_may_take_the_right_to_execute_away(void)
+{
+	expect(compiles(POLICY_DENY, "exec", "path=git", NULL));
+	expect(compiles(POLICY_REVIEW, "exec", "path=git", NULL));
+	expect(compiles(POLICY_PASS, "exec", "path=git", NULL));
+	expect(compiles(POLICY_ALLOW, "exec", "path=/bin/** path=!git", NULL));
+	expect(compiles(POLICY_ALLOW, "exec", "path=/bin/**", "path=git"));
+	expect(compiles(POLICY_ALLOW, "exec", "path=/usr/bin/git", NULL));
+	expect(compiles(POLICY_ALLOW, "exec", "path=./tool", NULL));
+	expect(compiles(POLICY_ALLOW, "fs.read", "path=git", NULL));
+}
+
+/* @n globs of eight "**" each that never share a node. */
+static void add_floats(struct built *built, int n)
+{
+	char word[128];
+
+	for (int i = 0; i < n; i++) {
+		(void)snprintf(word, sizeof(word),
+			       "path=/**/a%d/**/b/**/c/**/d/**/e/**/f/**/g/**/h", i);
+		build_rule(built, POLICY_DENY, "fs.read", word);
+	}
+}
+
+static void refuses_too_many_live_floats_and_names_a_glob(void)
+{
+	_cleanup_built_ struct built fits = build_new(), exceeds = build_new();
+	/* The first "**" is one node for all of them. */
+	int n = (COMPILE_LIVE_FLOATS_MAX - 1) / 7;
+
+	add_floats(&fits, n);
+	expect(refusal_of(&fits) == NULL);
+	add_floats(&exceeds, n + 1);
+
+	const struct sbx_error *err = refusal_of(&exceeds);
+
+	expect(err && err->code == -E2BIG);
+	expect(err && strstr(err->what, "p.yaml:") && strstr(err->what, "/**/a"));
+	expect(err && strstr(err->why, "256"));
+}
+
+/* Only one of many folders can be the one that a path is in. */
+static void floats_in_different_folders_are_not_live_together(void)
+{
+	_cleanup_built_ struct built built = build_new();
+	char word[64];
+
+	for (int i = 0; i < 3000; i++) {
+		(void)snprintf(word, sizeof(word), "path=/d%d/**/x/**/y", i);
+		build_rule(&built, POLICY_DENY, "fs.read", word);
+	}
+	expect(refusal_of(&built) == NULL);
+}
+
+static void floats_behind_patterns_are_live_together(void)
+{
+	_cleanup_built_ struct built built = build_new();
+	char word[64];
+
+	for (int i = 0; i <= COMPILE_LIVE_FLOATS_MAX; i++) {
+		(void)snprintf(word, sizeof(word), "path=/*%d/**/x", i);
+		build_rule(&built, POLICY_DENY, "fs.read", word);
+	}
+
+	const struct sbx_error *err = refusal_of(&built);
+
+	expect(err && strstr(err->what, "/**/x"));
+}
+
+static void refuses_too_many_patterns_for_one_folder(void)
+{
+	_cleanup_built_ struct built suffixes = build_new(), patterns = build_new();
+	char word[64];
+
+	for (int i = 0; i < 8000; i++) {
+		(void)snprintf(word, sizeof(word), "path=/d/*.%d", i);
+		build_rule(&suffixes, POLICY_DENY, "fs.read", word);
+		(void)snprintf(word, sizeof(word), "path=/d/x*.%d", i);
+		build_rule(&patterns, POLICY_DENY, "fs.read", word);
+	}
+	expect(refusal_of(&suffixes) == NULL);
+
+	const struct sbx_error *err = refusal_of(&patterns);
+
+	expect(err && err->code == -E2BIG && strstr(err->what, "/d/x*."));
+}
+
+/* Literal trees below "**" are entered at every component, but at each depth by one text only. */
+static void many_names_below_a_float_are_cheap(void)
+{
+	_cleanup_built_ struct built built = build_new();
+	char word[64];
+
+	for (int i = 0; i < 20000; i++) {
+		(void)snprintf(word, sizeof(word), "path=/**/n%d/m%d.c", i, i % 7);
+		build_rule(&built, POLICY_DENY, "fs.read", word);
+	}
+	expect(refusal_of(&built) == NULL);
+}
+
+static const struct test tests[] = {
+	TEST(an_empty_policy_compiles),
+	TEST(the_same_model_gives_the_same_bytes),
+	TEST(keeps_what_rules_are_named_and_where_they_stand),
+	TEST(globs_that_begin_alike_share_their_nodes),
+	TEST(ranges_become_few_prefixes),
+	TEST(keeps_every_word_close_to_its_place),
+	TEST(refuses_wrong_values_with_their_place),
+	TEST(a_name_never_gives_the_right_to_execute),
+	TEST(a_name_may_take_the_right_to_execute_away),
+	TEST(refuses_too_many_live_floats_and_names_a_glob),
+	TEST(floats_in_different_folders_are_not_live_together),
+	TEST(floats_behind_patterns_are_live_together),
+	TEST(refuses_too_many_patterns_for_one_folder),
+	TEST(many_names_below_a_float_are_cheap),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The compiled policy against policy-naive.h, on random patterns, paths, policies and requests
+ */
+
+#include <errno.h>
+#include <stdint.h>
+
+#include "policy/decide.h"
+#include "policy-build.h"
+#include "policy-naive.h"
+#include "test.h"
+
+#define PAIRS 1000000
+#define DECISIONS 20000
+#define GLOBS 40
+#define PATHS 250
+
+static uint64_t random_state = 1;
+
+static uint32_t random_below(uint32_t n)
+{
+	uint64_t z = (random_state += 0x9e3779b97f4a7c15u);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return (uint32_t)((z ^ (z >> 31)) % n);
+}
+
+#define random_of(list) ((list)[random_below(N_ELEMENTS(list))])
+
+static const char *const names[] = { "a",  "b",	  "ab", "abc", "a.h", "b.c", ".a",  "A",
+				     "*",  "a*b", "[",	"a]",  "-",   "^",   "!b",  "\\",
+				     "ba", "aab", "é",	"a b", "7",   "ab7", "...", "p" };
+static const char *const globs[] = {
+	"a",	"b",	 "ab",	    "p",      "*",	     "*",      "**",	"**",
+	"a*",	"*b",	 "*.h",	    "?",      "a?",	     "[ab]",   "[!a]*", "[^a-c]",
+	"a**b", "\\*",	 "\\[",	    "[]a]*",  "[a-]",	     "***",    "*a*b*", "[[:alpha:]]*",
+	".*",	"\\a",	 "[\\]a]]", "[b-a]",  "*[0-9]",	     "A",      "é",	"[!]]",
+	"?*?",	"*\\**", "a\\*b",   "[a-b-]", "[[:digit:]]", "*[!.h]", "[[a]b", "**a",
+	"b**",	"..."
+};
+static const char *const roots[] = { "/p", "/p", "/", "/p/a", "/a/b", "/ab/a" };
+
+static void random_path(char *path, size_t max)
+{
+	size_t n = random_below(6), len = 0;
+
+	if (n == 0)
+		snprintf(path, max, "/");
+	if (n > 2 && random_below(3) == 0)
+		len = (size_t)snprintf(path, max, "%s", "/p");
+	for (size_t i = 0; i < n; i++)
+		len += (size_t)snprintf(path + len, max - len, "/%s", random_of(names));
+}
+
+static void random_glob(char *glob, size_t max)
+{
+	static const char *const anchors[] = { "/", "/", "/", "", "", "", "./", "/p/", "/**/" };
+	size_t n = 1 + random_below(4);
+	size_t len = (size_t)snprintf(glob, max, "%s", random_of(anchors));
+
+	for (size_t i = 0; i < n; i++)
+		len += (size_t)snprintf(glob + len, max - len, "%s%s", i ? "/" : "",
+					random_of(globs));
+	if (random_below(5) == 0)
+		snprintf(glob + len, max - len, "/");
+}
+
+/* Literal values must not hold what a list's words are cut at. */
+static void random_literal(char *text, size_t max)
+{
+	static const char *const literals[] = { "a", "/a", "a/b", "./b", "/p/a", "/",
+						".", "b/", "/a/", "p",	 "/p",	 "./a/b/" };
+
+	snprintf(text, max, "%s", random_of(literals));
+}
+
+static void add_random_value(struct built *built, struct condition *condition, bool literal)
+{
+	char word[256] = "path=";
+
+	if (literal) {
+		memcpy(word, "literal=", 9);
+		random_literal(word + 8, sizeof(word) - 8);
+	} else {
+		random_glob(word + 5, sizeof(word) - 5);
+	}
+	build_word(built, condition, word, strlen(word));
+}
+
+static bool has_rule(const struct policy_decision *decision, uint32_t rule)
+{
+	for (size_t i = 0; i < decision->n_rules; i++)
+		if (decision->rules[i] == rule)
+			return true;
+	return false;
+}
+
+static void compare_one_path(struct built *built, const struct policy_request *request,
+			     size_t *ret_matches)
+{
+	struct policy_decision decision;
+
+	policy_decide(built->engine, request, &decision);
+	for (uint32_t i = 0; i < built->policy->n_rules; i++) {
+		const struct rule *rule = &built->policy->rules[i];
+		bool wanted = naive_rule(rule, request);
+
+		*ret_matches += wanted;
+		if (has_rule(&decision, i) == wanted)
+			continue;
+		printf("# %s '%s' and %s '%s' in '%s': expected %d\n", request->operation,
+		       request->path,
+		       rule->match.lists[MATCH_PATH].values[0].literal ? "literal" : "glob",
+		       rule->match.lists[MATCH_PATH].values[0].text, request->project_root, wanted);
+		test_failures++;
+	}
+}
+
+/* A policy of one rule for each of some random globs, asked about random paths. */
+static size_t compare_some_globs(const char *operation, size_t *matches)
+{
+	_cleanup_built_ struct built built = build_new();
+	struct policy_request request = { .operation = operation, .path = "/" };
+	char path[256];
+
+	for (int i = 0; i < GLOBS; i++) {
+		struct rule *rule = build_rule(&built, POLICY_DENY, operation, "");
+
+		add_random_value(&built, &rule->match, random_below(8) == 0);
+	}
+	build_engine(&built);
+	request.path = path;
+	for (int i = 0; i < PATHS; i++) {
+		request.project_root = random_of(roots);
+		random_path(path, sizeof(path));
+		compare_one_path(&built, &request, matches);
+	}
+	return (size_t)GLOBS * PATHS;
+}
+
+static void matches_a_million_random_pairs_like_the_naive_matcher(void)
+{
+	size_t n_wanted = PAIRS * (test_is_slow() ? 20 : 1), n = 0, matches = 0;
+	unsigned before = test_failures;
+
+	while (n < n_wanted && test_failures - before < 20)
+		n += compare_some_globs(random_below(4) ? "fs.read" : "exec", &matches);
+	printf("# %zu pairs, %zu of them match\n", n, matches);
+	expect(n >= n_wanted);
+	/* A generator that never or always hits compares nothing. */
+	expect(matches > n / 50 && matches < n / 2);
+}
+
+static const char *const operations[] = { "fs.read",	 "fs.write",	"fs.*",	 "exec",    "*",
+					  "net.connect", "net.connect", "net.*", "test.run" };
+static const char *const hosts[] = { "a.example",   "b.a.example",    "A.Example.",
+				     "example",	    "c.b.a.example",  "10.0.0.1",
+				     "10.1.2.3",    "192.168.1.1",    "::1",
+				     "2001:db8::7", "::ffff:10.0.0.1" };
+static const char *const words[] = { "red", "green", "blue", "white" };
+
+static void add_random_key(struct built *built, struct condition *condition)
+{
+	static const char *const host_values[] = { "host=a.example", "host=*.a.example",
+						   "host=*.example", "host=example" };
+	static const char *const cidrs[] = { "cidr=10.0.0.0/8",	   "cidr=10.0.0.1",
+					     "cidr=0.0.0.0/0",	   "cidr=::/0",
+					     "cidr=2001:db8::/32", "cidr=::1" };
+	static const char *const ports[] = { "port=443",  "port=80",	  "port=1000-2000",
+					     "port=1500", "port=0-65535", "port=79-444" };
+	static const char *const protos[] = { "proto=tcp", "proto=udp" };
+	static const char *const others[] = { "caller=", "tag=", "state=", "mode=" };
+	uint32_t key = random_below(12);
+	char word[300] = "";
+
+	if (key < 5) {
+		add_random_value(built, condition, random_below(6) == 0);
+		return;
+	}
+	if (key == 5)
+		snprintf(word, sizeof(word), "path=!");
+	if (key == 5)
+		random_glob(word + 6, sizeof(word) - 6);
+	if (key == 6)
+		snprintf(word, sizeof(word), "%s", random_of(host_values));
+	if (key == 7)
+		snprintf(word, sizeof(word), "%s", random_of(cidrs));
+	if (key == 8)
+		snprintf(word, sizeof(word), "%s", random_of(ports));
+	if (key == 9)
+		snprintf(word, sizeof(word), "%s", random_of(protos));
+	if (key > 9)
+		snprintf(word, sizeof(word), "%s%s", random_of(others),
+			 random_below(12) ? random_of(words) : "");
+	build_word(built, condition, word, strlen(word));
+}
+
+static void add_random_constraints(struct constraints *constraints)
+{
+	static const char *const sandboxes[] = { "L1", "L2", "L3" };
+
+	if (random_below(8) == 0)
+		constraints->require_sandbox = random_of(sandboxes);
+	if (random_below(16) == 0)
+		constraints->require_token = true;
+	if (random_below(8) == 0)
+		constraints->max_file_size_bytes = 100;
+}
+
+static void add_random_rule(struct built *built)
+{
+	struct rule *rule = build_rule(built, (enum policy_action)random_below(POLICY_DENY + 1),
+				       random_of(operations), "");
+
+	rule->place.source = random_below(3) == 0;
+	for (uint32_t n = random_below(4); n > 0; n--)
+		add_random_key(built, &rule->match);
+	for (uint32_t n = random_below(3); n > 0; n--) {
+		build_except(built, rule, random_below(3) ? NULL : random_of(operations), "");
+		for (uint32_t k = random_below(3); k > 0; k--)
+			add_random_key(built, (struct condition *)(uintptr_t)&rule
+						      ->exceptions[rule->n_exceptions - 1]);
+	}
+	add_random_constraints(&rule->constraints);
+}
+
+/* Everything that a request can have; @path and @tags are the memory for two of them. */
+static struct policy_request random_request(char *path, size_t max, const char **tags)
+{
+	static const char *const asked[] = { "fs.read",	    "fs.write", "exec",
+					     "net.connect", "net.bind", "test.run" };
+	static const char *const protos[] = { "tcp", "udp", NULL };
+	static const char *const sandboxes[] = { "L1", "L2", NULL };
+	static const uint16_t ports[] = { 80, 443, 1500, 1000, 8080, 65535 };
+	struct policy_request request = {
+		.operation = random_of(asked),
+		.project_root = random_of(roots),
+		.port = random_of(ports),
+		.proto = random_of(protos),
+		.caller = random_of(words),
+		.caller_tags = tags,
+		.state = random_below(4) ? random_of(words) : NULL,
+		.mode = random_of(words),
+		.sandbox = random_of(sandboxes),
+		.size_bytes = random_below(200),
+		.has_size = random_below(2),
+	};
+
+	random_path(path, max);
+	tags[0] = random_of(words);
+	tags[1] = random_below(2) ? random_of(words) : NULL;
+	if (strncmp(request.operation, "net.", 4) != 0 && random_below(8))
+		request.path = path;
+	if (strncmp(request.operation, "fs.", 3) == 0 || strcmp(request.operation, "exec") == 0)
+		request.path = path;
+	if (strncmp(request.operation, "net.", 4) == 0) {
+		request.host = random_of(hosts);
+		request.has_port = true;
+	}
+	return request;
+}
+
+/* Explain must call exactly those rules applying that apply. */
+static void compare_explanation(struct built *built, const struct policy_request *request)
+{
+	struct policy_explanation rows[16];
+	size_t n = policy_explain(built->engine, request, rows, N_ELEMENTS(rows)), at = 0;
+
+	for (uint32_t i = 0; i < built->policy->n_rules; i++) {
+		bool listed = at < n && rows[at].rule == i;
+
+		expect((listed && rows[at].near == NEAR_APPLIES) ==
+		       naive_rule(&built->policy->rules[i], request));
+		at += listed;
+	}
+	expect_eq(at, n);
+}
+
+static void compare_decision(struct built *built, const struct policy_request *request)
+{
+	enum policy_action wanted = naive_decide(built->policy, request);
+	struct policy_decision decision;
+
+	policy_decide(built->engine, request, &decision);
+	expect(decision.cause != CAUSE_BAD_REQUEST);
+	expect_eq(decision.verdict, wanted);
+	for (uint32_t i = 0; i < built->policy->n_rules && decision.cause == CAUSE_RULES; i++) {
+		const struct rule *rule = &built->policy->rules[i];
+
+		/* Which permissions count is naive_decide()'s to say, not for each rule. */
+		if (rule->action == decision.verdict && decision.verdict > POLICY_WARN)
+			expect_eq(has_rule(&decision, i), naive_rule(rule, request));
+		else if (has_rule(&decision, i))
+			expect(rule->action == decision.verdict && naive_rule(rule, request));
+	}
+	compare_explanation(built, request);
+}
+
+static bool build_random(struct built *built)
+{
+	static const enum policy_action defaults[] = { POLICY_DENY, POLICY_DENY, POLICY_ALLOW,
+						       POLICY_WARN, POLICY_REVIEW };
+
+	for (int i = 0; i < N_CLASSES; i++)
+		built->policy->defaults[i] = random_of(defaults);
+	for (uint32_t n = random_below(13); n > 0; n--)
+		add_random_rule(built);
+
+	/* Rights to execute by name are refused; nothing else is. */
+	int r = build_try(built, NULL);
+
+	expect(r == 0 || r == -EINVAL);
+	return r == 0;
+}
+
+static void decides_random_requests_like_the_naive_evaluator(void)
+{
+	size_t n_wanted = DECISIONS * (test_is_slow() ? 20 : 1), n = 0;
+	unsigned before = test_failures;
+
+	while (n < n_wanted && test_failures - before < 20) {
+		_cleanup_built_ struct built built = build_new();
+		const char *tags[3] = { NULL };
+		char path[256];
+
+		if (!build_random(&built))
+			continue;
+		for (int i = 0; i < 60; i++, n++) {
+			struct policy_request request = random_request(path, sizeof(path), tags);
+
+			compare_decision(&built, &request);
+		}
+	}
+	expect(n >= n_wanted);
+}
+
+static void shuffle_rules(struct policy *policy)
+{
+	for (size_t i = policy->n_rules; i > 1; i--) {
+		uint32_t k = random_below((uint32_t)i);
+		struct rule other = policy->rules[i - 1];
+
+		policy->rules[i - 1] = policy->rules[k];
+		policy->rules[k] = other;
+	}
+}
+
+/* The names of the rules that made the answer, as bits: they are "r" and a number. */
+static uint64_t causes_of(const struct built *built, const struct policy_decision *decision)
+{
+	uint64_t set = 0;
+
+	for (size_t i = 0; i < decision->n_rules; i++)
+		set |= UINT64_C(1) << atoi(built->policy->rules[decision->rules[i]].name + 1);
+	return set;
+}
+
+static void expect_same(struct built *built, const struct policy_request *request)
+{
+	struct policy_decision before, after;
+
+	policy_decide(built->engine, request, &before);
+
+	uint64_t causes = causes_of(built, &before);
+
+	shuffle_rules(built->policy);
+	build_engine(built);
+	policy_decide(built->engine, request, &after);
+	expect_eq(after.verdict, before.verdict);
+	expect_eq(after.cause, before.cause);
+	expect_eq(causes_of(built, &after), causes);
+	expect(!after.reason == !before.reason);
+	if (after.reason && before.reason)
+		expect_str(after.reason, before.reason);
+	expect_eq(after.constraints.max_file_size_bytes, before.constraints.max_file_size_bytes);
+	expect_eq(after.constraints.require_token, before.constraints.require_token);
+}
+
+static void answers_do_not_depend_on_the_order_of_rules(void)
+{
+	for (int i = 0; i < 400; i++) {
+		_cleanup_built_ struct built built = build_new();
+		const char *tags[3] = { NULL };
+		char path[256];
+
+		if (!build_random(&built))
+			continue;
+		for (int k = 0; k < 8; k++) {
+			struct policy_request request = random_request(path, sizeof(path), tags);
+
+			expect_same(&built, &request);
+		}
+	}
+}
+
+static const struct test tests[] = {
+	TEST(matches_a_million_random_pairs_like_the_naive_matcher),
+	TEST(decides_random_requests_like_the_naive_evaluator),
+	TEST(answers_do_not_depend_on_the_order_of_rules),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#include "policy/layers.h"
+
+#include <errno.h>
+
+#include <sbx/error.h>
+
+#include "base/text.h"
+#include "policy-rig.h"
+#include "policy-same.h"
+#include "policy-seeds.h"
+#include "policy/load.h"
+#include "policy/model.h"
+#include "test.h"
+
+static struct policy *load(const char *text)
+{
+	struct policy *policy = NULL;
+	struct sbx_error err = { .code = 0 };
+
+	rig_must(policy_load("p.yaml", text, strlen(text), &policy, &err), &err);
+	return policy;
+}
+
+typedef int print_fn(const struct policy *policy, struct text *out);
+
+static void expect_round_trip(const char *text, print_fn *print)
+{
+	_cleanup_policy_ struct policy *policy = load(text), *again = NULL;
+	_cleanup_text_ struct text once = TEXT_INIT, twice = TEXT_INIT;
+
+	expect_eq(print(policy, &once), 0);
+	again = load(text_string(&once));
+	expect_same(policy, again);
+	expect_eq(print(again, &twice), 0);
+	expect_str(text_string(&twice), text_string(&once));
+}
+
+static const char *const dialects[] = { seed_buntime,	     seed_fluffy, seed_manifest,
+					seed_manifest_short, seed_rest,	  "" };
+
+static void what_is_printed_as_yaml_says_the_same(void)
+{
+	for (size_t i = 0; i < N_ELEMENTS(dialects); i++)
+		expect_round_trip(dialects[i], policy_print);
+}
+
+static void what_is_printed_as_json_says_the_same(void)
+{
+	for (size_t i = 0; i < N_ELEMENTS(dialects); i++)
+		expect_round_trip(dialects[i], policy_print_json);
+}
+
+static void json_is_one_line_that_begins_with_a_brace(void)
+{
+	_cleanup_policy_ struct policy *policy = load(seed_rest);
+	_cleanup_text_ struct text out = TEXT_INIT;
+
+	expect_eq(policy_print_json(policy, &out), 0);
+	expect_eq(out.data[0], '{');
+	expect(strchr(out.data, '\n') == out.data + out.len - 1);
+}
+
+static void printing_is_canonical(void)
+{
+	_cleanup_policy_ struct policy *policy =
+		load("limits: {pids: 5, memory: 1MiB}\n"
+		     "mounts: [{target: /t, mode: tmpfs}, {source: /s, target: /d}]\n"
+		     "network_whitelist: [a.b]\n"
+		     "capabilities:\n"
+		     "- action: require_review\n"
+		     "  match: {path_glob: 'src/**', op: fs.write}\n"
+		     "  except: [{caller_tag: t}, {state: [a, b], syscall: fs.*}]\n"
+		     "  name: r\n"
+		     "  reason: why\n"
+		     "  constraints: {max_file_size: 2048, require_sandbox: L2}\n"
+		     "  examples: {not_match: fs.read src/a}\n");
+	_cleanup_text_ struct text out = TEXT_INIT;
+
+	expect_eq(policy_print(policy, &out), 0);
+	expect_str(text_string(&out), "version: 1\n"
+				      "defaults:\n"
+				      "  fs: deny\n"
+				      "  net: deny\n"
+				      "  exec: deny\n"
+				      "  tool: deny\n"
+				      "capabilities:\n"
+				      "  - name: \"network_whitelist[0]\"\n"
+				      "    match:\n"
+				      "      syscall: [net.connect]\n"
+				      "      host: [\"a.b\"]\n"
+				      "      ports: [\"443\"]\n"
+				      "    action: allow\n"
+				      "  - name: \"r\"\n"
+				      "    match:\n"
+				      "      syscall: [fs.write]\n"
+				      "      path_glob: [\"src/**\"]\n"
+				      "    action: require_review\n"
+				      "    except:\n"
+				      "      - caller_tag: [\"t\"]\n"
+				      "      - syscall: [fs.read, fs.write, fs.list, fs.exists]\n"
+				      "        state: [\"a\", \"b\"]\n"
+				      "    constraints:\n"
+				      "      require_sandbox: L2\n"
+				      "      max_file_size: \"2KiB\"\n"
+				      "    reason: \"why\"\n"
+				      "    examples:\n"
+				      "      not_match: [\"fs.read src/a\"]\n"
+				      "limits:\n"
+				      "  memory: \"1MiB\"\n"
+				      "  pids: 5\n"
+				      "mounts:\n"
+				      "  - mode: \"tmpfs\"\n"
+				      "    target: \"/t\"\n"
+				      "  - source: \"/s\"\n"
+				      "    target: \"/d\"\n");
+}
+
+static void texts_cannot_become_anything_else(void)
+{
+	static const char *const texts[] = {
+		"\\u0001 \\u007f \\u0085 \\u2028 \\ufeff",
+		"\\\" \\\\ ' # : {a: b} [c] - ? | > & * ! %",
+		"true",
+		"null",
+		"012",
+		" leading and trailing ",
+		"line\\nline\\r\\tend\\n",
+		"\\u00e9\\u4e2d\\ud83d\\ude00",
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
+		char text[256];
+
+		(void)snprintf(
+			text, sizeof(text),
+			"{\"capabilities\": [{\"name\": \"n\", \"match\": {\"op\": \"exec\", "
+			"\"caller\": \"%s\"}, \"action\": \"deny\", \"reason\": \"%s\"}]}",
+			texts[i], texts[i]);
+		expect_round_trip(text, policy_print);
+		expect_round_trip(text, policy_print_json);
+	}
+}
+
+static void names_of_variables_are_never_taken_for_values(void)
+{
+	expect_round_trip("env: {set: {'12': a, 'true': b, '-': c, '-x': d, y: e, '1e3': f}}\n",
+			  policy_print);
+}
+
+static void names_that_two_files_share_are_told_apart(void)
+{
+	struct policy *parts[2] = { load("version: 1\nfs: {rules: [{action: deny, path: /a}]}\n"),
+				    load("version: 1\nfs: {rules: [{action: deny, path: /b}]}\n") };
+	_cleanup_policy_ struct policy *policy = NULL, *again = NULL;
+	_cleanup_text_ struct text out = TEXT_INIT;
+
+	expect_eq(policy_merge(parts, 2, 0, &policy, NULL), 0);
+	expect_eq(policy_print(policy, &out), 0);
+	again = load(text_string(&out));
+	expect_str(again->rules[0].name, "fs.rules[0]");
+	expect_str(again->rules[1].name, "fs.rules[0] (2)");
+}
+
+static void refuses_to_print_what_one_file_cannot_say(void)
+{
+	struct policy *parts[2] = { load(""), load("network_whitelist: [a.b]\n") };
+	_cleanup_policy_ struct policy *policy = NULL;
+	_cleanup_text_ struct text out = TEXT_INIT;
+
+	expect_eq(policy_merge(parts, 2, 1, &policy, NULL), 0);
+	expect_eq(policy_print(policy, &out), -EOPNOTSUPP);
+	expect_eq(policy_print_json(policy, &out), -EOPNOTSUPP);
+	expect_eq(out.len, 0);
+}
+
+static const struct test tests[] = {
+	TEST(what_is_printed_as_yaml_says_the_same),
+	TEST(what_is_printed_as_json_says_the_same),
+	TEST(json_is_one_line_that_begins_with_a_brace),
+	TEST(printing_is_canonical),
+	TEST(texts_cannot_become_anything_else),
+	TEST(names_of_variables_are_never_taken_for_values),
+	TEST(names_that_two_files_share_are_told_apart),
+	TEST(refuses_to_print_what_one_file_cannot_say),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}
