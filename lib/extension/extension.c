@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * One extension program and the questions that it has not answered yet
+ *
+ * Everything that can happen to it (it wrote, it can be written to, time is up) makes one epoll fd
+ * readable, so that an event loop needs to know nothing else. Whatever it does wrong ends the same
+ * way: its process group is killed, every open question is denied with the reason, and a timer
+ * starts it again. A question is never asked twice: after a crash nobody knows what was done.
+ */
+
+#include "extension/extension-internal.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "extension/answer.h"
+
+static uint64_t now_usec(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static struct question *question_at(struct extension *extension, size_t i)
+{
+	return &extension->questions[(extension->first + i) % EXTENSION_OPEN_MAX];
+}
+
+/* The timer rings for whatever is next: a denial that waits to be fetched, a deadline, a start. */
+static void arm(struct extension *extension)
+{
+	uint64_t at = extension->restart_usec;
+	struct itimerspec when = { .it_value.tv_sec = 0 };
+
+	if (extension->n_open > extension->n_failed)
+		at = question_at(extension, extension->n_failed)->deadline_usec;
+	if (extension->n_failed > 0)
+		at = 1;
+	when.it_value.tv_sec = (time_t)(at / 1000000);
+	when.it_value.tv_nsec = (long)(at % 1000000) * 1000;
+	(void)timerfd_settime(extension->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+int extension_watch(struct extension *extension, int fd, uint32_t events, int operation)
+{
+	struct epoll_event event = { .events = events, .data.fd = fd };
+
+	return epoll_ctl(extension->epoll_fd, operation, fd, &event) < 0 ? -errno : 0;
+}
+
+int extension_start(struct extension *extension)
+{
+	int r = program_start(&extension->program, extension->argv);
+
+	if (r == 0)
+		r = extension_watch(extension, extension->program.from_fd, EPOLLIN, EPOLL_CTL_ADD);
+	if (r < 0) {
+		program_kill(&extension->program);
+		return r;
+	}
+	extension->wants_write = false;
+	extension->restart_usec = 0;
+	extension->n_starts++;
+	return 0;
+}
+
+/* The killed process is reaped later: whoever waits for it here waits for the kernel. */
+static void fail(struct extension *extension, const char *fault)
+{
+	program_kill(&extension->program);
+	text_reset(&extension->unsent);
+	text_reset(&extension->read);
+	extension->n_failed = extension->n_open;
+	extension->fault = fault;
+	extension->restart_usec = now_usec() + extension->pause_usec;
+	extension->pause_usec = extension->pause_usec * 2 < EXTENSION_PAUSE_MAX_USEC
+					? extension->pause_usec * 2
+					: EXTENSION_PAUSE_MAX_USEC;
+	arm(extension);
+}
+
+static void try_restart(struct extension *extension)
+{
+	if (extension->restart_usec == 0 || now_usec() < extension->restart_usec)
+		return;
+	if (!program_is_gone(&extension->program) || extension_start(extension) < 0)
+		fail(extension, "it cannot be started");
+}
+
+/* ---- questions ---- */
+
+static void send_unsent(struct extension *extension)
+{
+	struct text *unsent = &extension->unsent;
+	bool wants_write;
+	ssize_t n = 0;
+
+	if (unsent->len > 0)
+		n = send(extension->program.to_fd, unsent->data, unsent->len,
+			 MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		fail(extension, "it ended");
+		return;
+	}
+	if (n > 0) {
+		memmove(unsent->data, unsent->data + n, unsent->len - (size_t)n);
+		text_truncate(unsent, unsent->len - (size_t)n);
+	}
+	/* Watched only while there is something to send: that a program has closed its stdin is
+	 * not news that is worth waking up for. */
+	wants_write = unsent->len > 0;
+	if (wants_write != extension->wants_write)
+		(void)extension_watch(extension, extension->program.to_fd, EPOLLOUT,
+				      wants_write ? EPOLL_CTL_ADD : EPOLL_CTL_DEL);
+	extension->wants_write = wants_write;
+}
+
+static void deny(struct extension *extension, const char *why, struct policy_vote *ret)
+{
+	text_reset(&extension->reason);
+	text_addf(&extension->reason, "the extension '%s' gave no answer: %s", extension->name,
+		  why);
+	*ret = (struct policy_vote){ .extension = extension->name,
+				     .action = POLICY_DENY,
+				     .reason = text_string(&extension->reason) };
+}
+
+static uint64_t refuse(struct extension *extension, const char *why, struct policy_vote *ret)
+{
+	deny(extension, why, ret);
+	return 0;
+}
+
+uint64_t extension_submit(struct extension *extension, const char *request_json, size_t n_bytes,
+			  struct policy_vote *ret)
+{
+	struct question *question;
+
+	try_restart(extension);
+	if (extension->restart_usec != 0)
+		return refuse(extension, extension->fault, ret);
+	if (extension->n_open == EXTENSION_OPEN_MAX ||
+	    extension->unsent.len + n_bytes > EXTENSION_UNSENT_MAX)
+		return refuse(extension, "too many questions are waiting for it", ret);
+
+	extension->n_asked++;
+	text_addf(&extension->unsent,
+		  "{\"n\":%llu,\"request\":", (unsigned long long)extension->n_asked);
+	text_add_bytes(&extension->unsent, request_json, n_bytes);
+	text_add(&extension->unsent, "}\n");
+	if (text_status(&extension->unsent) < 0) {
+		/* Nobody knows how much of the line is there. */
+		text_deinit(&extension->unsent);
+		fail(extension, "there was no memory to ask it");
+		return refuse(extension, extension->fault, ret);
+	}
+	question = question_at(extension, extension->n_open++);
+	question->number = extension->n_asked;
+	question->deadline_usec = now_usec() + extension->limit_usec;
+	send_unsent(extension);
+	arm(extension);
+	return extension->n_asked;
+}
+
+static void pop(struct extension *extension, uint64_t *ret_number)
+{
+	*ret_number = question_at(extension, 0)->number;
+	extension->first = (extension->first + 1) % EXTENSION_OPEN_MAX;
+	extension->n_open--;
+}
+
+/* ---- answers ---- */
+
+/* Reads what is there, up to one line that is too long. */
+static void receive(struct extension *extension)
+{
+	char bytes[4096];
+	ssize_t n;
+
+	if (extension->restart_usec != 0)
+		return;
+	while (extension->read.len <= EXTENSION_LINE_MAX &&
+	       (n = read(extension->program.from_fd, bytes, sizeof(bytes))) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n < 0)
+			break;
+		text_add_bytes(&extension->read, bytes, (size_t)n);
+		if (text_status(&extension->read) < 0) {
+			text_deinit(&extension->read);
+			fail(extension, "there was no memory for its answer");
+			return;
+		}
+	}
+	/* An answer that is complete counts, even if the program ended behind it. */
+	if (!memchr(text_string(&extension->read), '\n', extension->read.len))
+		fail(extension, extension->read.len > EXTENSION_LINE_MAX ? "its line is too long"
+									 : "it ended");
+}
+
+/* 1 with the answer of one whole line, 0 without one or after a failure. */
+static int take_line(struct extension *extension, uint64_t *ret_number, struct policy_vote *ret)
+{
+	struct text *read = &extension->read;
+	char *end = read->len > 0 ? memchr(read->data, '\n', read->len) : NULL;
+	struct answer answer;
+	size_t n_bytes;
+	int r;
+
+	if (!end)
+		return 0;
+	n_bytes = (size_t)(end - read->data);
+	r = n_bytes <= EXTENSION_LINE_MAX
+		    ? answer_parse(read->data, n_bytes, &answer, &extension->reason)
+		    : -EBADMSG;
+	memmove(read->data, end + 1, read->len - n_bytes - 1);
+	text_truncate(read, read->len - n_bytes - 1);
+	if (r < 0 || extension->n_open == 0 || question_at(extension, 0)->number != answer.number) {
+		fail(extension, r < 0 ? "its line is not an answer" : "it answered out of order");
+		return 0;
+	}
+	pop(extension, ret_number);
+	extension->pause_usec = EXTENSION_PAUSE_FIRST_USEC;
+	*ret = (struct policy_vote){
+		.extension = extension->name,
+		.action = answer.action,
+		.reason = answer.has_reason ? text_string(&extension->reason) : NULL,
+	};
+	return 1;
+}
+
+static void check_deadline(struct extension *extension)
+{
+	if (extension->n_open > 0 && extension->n_failed == 0 &&
+	    now_usec() >= question_at(extension, 0)->deadline_usec)
+		fail(extension, "it took longer than 100 ms");
+}
+
+int extension_next(struct extension *extension, uint64_t *ret_number, struct policy_vote *ret)
+{
+	int r = 0;
+
+	if (extension->n_failed == 0) {
+		/* What has arrived counts: it may be us who are late to read it. */
+		receive(extension);
+		if (extension->restart_usec == 0)
+			r = take_line(extension, ret_number, ret);
+		if (r == 0)
+			check_deadline(extension);
+		if (r == 0 && extension->restart_usec == 0)
+			send_unsent(extension);
+	}
+	if (r == 0 && extension->n_failed > 0) {
+		pop(extension, ret_number);
+		extension->n_failed--;
+		deny(extension, extension->fault, ret);
+		r = 1;
+	}
+	if (extension->n_failed == 0)
+		try_restart(extension);
+	arm(extension);
+	return r;
+}

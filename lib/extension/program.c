@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Starting and ending the process of an extension
+ *
+ * posix_spawn() does not copy our memory, reports a failed exec, and lets the child begin with what
+ * it should have and nothing else: no blocked or ignored signals (a service's loop blocks some), no
+ * fds above its three, no environment, and a process group of its own, by which it is killed.
+ */
+
+#include "extension/program.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+const char *const *program_copy_argv(const char *const *argv)
+{
+	size_t n = 0, n_bytes = 0;
+	char **copy;
+	char *at;
+
+	for (; argv[n]; n++)
+		n_bytes += strlen(argv[n]) + 1;
+	copy = malloc((n + 1) * sizeof(*copy) + n_bytes);
+	if (!copy)
+		return NULL;
+	at = (char *)(copy + n + 1);
+	for (size_t i = 0; i < n; i++) {
+		copy[i] = at;
+		at = stpcpy(at, argv[i]) + 1;
+	}
+	copy[n] = NULL;
+	return (const char *const *)copy;
+}
+
+static int set_attributes(posix_spawnattr_t *attributes)
+{
+	sigset_t none, all;
+
+	(void)sigemptyset(&none);
+	(void)sigfillset(&all);
+	(void)posix_spawnattr_setsigmask(attributes, &none);
+	(void)posix_spawnattr_setsigdefault(attributes, &all);
+	(void)posix_spawnattr_setpgroup(attributes, 0);
+	return -posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK |
+							     POSIX_SPAWN_SETSIGDEF |
+							     POSIX_SPAWN_SETPGROUP);
+}
+
+static int set_actions(posix_spawn_file_actions_t *actions, int stdin_fd, int stdout_fd)
+{
+	int r = posix_spawn_file_actions_adddup2(actions, stdin_fd, STDIN_FILENO);
+
+	if (r == 0)
+		r = posix_spawn_file_actions_adddup2(actions, stdout_fd, STDOUT_FILENO);
+	if (r == 0)
+		r = posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
+	if (r == 0)
+		r = posix_spawn_file_actions_addchdir_np(actions, "/");
+	return -r;
+}
+
+static int spawn(const char *const *argv, int stdin_fd, int stdout_fd, pid_t *ret)
+{
+	static const char *const environment[] = { "PATH=/usr/local/bin:/usr/bin:/bin",
+						   "LC_ALL=C.UTF-8", NULL };
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	int r = -posix_spawn_file_actions_init(&actions);
+
+	if (r < 0)
+		return r;
+	r = -posix_spawnattr_init(&attributes);
+	if (r < 0) {
+		(void)posix_spawn_file_actions_destroy(&actions);
+		return r;
+	}
+	r = set_attributes(&attributes);
+	if (r == 0)
+		r = set_actions(&actions, stdin_fd, stdout_fd);
+	if (r == 0)
+		r = -posix_spawn(ret, argv[0], &actions, &attributes, (char *const *)argv,
+				 (char *const *)environment);
+	(void)posix_spawnattr_destroy(&attributes);
+	(void)posix_spawn_file_actions_destroy(&actions);
+	return r;
+}
+
+int program_start(struct program *program, const char *const *argv)
+{
+	_cleanup_close_ int to_fd = -EBADF, from_fd = -EBADF, stdin_fd = -EBADF, stdout_fd = -EBADF;
+	int pair[2], r;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	to_fd = pair[0];
+	stdin_fd = pair[1];
+	/* Its end of the socket is for reading: what it writes there would reach nobody. */
+	(void)shutdown(to_fd, SHUT_RD);
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return -errno;
+	from_fd = pair[0];
+	stdout_fd = pair[1];
+	if (fcntl(from_fd, F_SETFL, O_NONBLOCK) < 0)
+		return -errno;
+	r = spawn(argv, stdin_fd, stdout_fd, &program->pid);
+	if (r < 0) {
+		program->pid = 0;
+		return r;
+	}
+	program->to_fd = take_fd(&to_fd);
+	program->from_fd = take_fd(&from_fd);
+	return 0;
+}
+
+void program_kill(struct program *program)
+{
+	close_fd(&program->to_fd);
+	close_fd(&program->from_fd);
+	program->to_fd = program->from_fd = -EBADF;
+	if (program->pid > 0)
+		(void)kill(-program->pid, SIGKILL);
+	(void)program_is_gone(program);
+}
+
+bool program_is_gone(struct program *program)
+{
+	if (program->pid > 0 && waitpid(program->pid, NULL, WNOHANG) == program->pid)
+		program->pid = 0;
+	return program->pid == 0;
+}
+
+void program_wait(struct program *program)
+{
+	while (program->pid > 0 && waitpid(program->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	program->pid = 0;
+}

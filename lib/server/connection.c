@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * One client
+ *
+ * It has one packet in work and nothing else: while an answer waits for the extensions or for room
+ * in the socket, no further packet is read. What a client sends faster stays in its socket, where
+ * the kernel makes it wait; so a client that does not read its answers costs one answer's memory.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <systemd/sd-event.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "server/facts.h"
+#include "server/process.h"
+#include "server/question.h"
+#include "server/server-internal.h"
+#include "service/peer.h"
+#include "service/service.h"
+
+struct connection {
+	struct server *server;
+	struct connection *next, *previous;
+	int fd;
+	struct sd_event_source *source;
+	struct question question;
+};
+
+enum turn {
+	TURN_NEXT,    /* the next packet can be read */
+	TURN_BLOCKED, /* something has to happen first */
+	TURN_OVER,    /* the client has gone */
+};
+
+static void connection_free(struct connection *connection)
+{
+	struct server *server = connection->server;
+
+	*(connection->previous ? &connection->previous->next : &server->connections) =
+		connection->next;
+	if (connection->next)
+		connection->next->previous = connection->previous;
+	server->n_connections--;
+	(void)sd_event_source_disable_unref(connection->source);
+	question_deinit(&connection->question);
+	close_fd(&connection->fd);
+	free(connection);
+	if (server->options.service)
+		service_client_gone(server->options.service);
+	server_status_changed(server);
+}
+
+void connection_free_all(struct server *server)
+{
+	while (server->connections)
+		connection_free(server->connections);
+}
+
+static void wait_for(struct connection *connection, uint32_t events)
+{
+	(void)sd_event_source_set_io_events(connection->source, events);
+}
+
+/* ---- answers ---- */
+
+/* An answer can be longer than a socket takes: thousands of rules may have agreed. */
+static void shorten(struct connection *connection)
+{
+	struct sbx_error err = { .code = 0 };
+
+	(void)sbx_error_what(&err, -EMSGSIZE, "the answer is too long for one packet");
+	sbx_error_why(&err, "%zu bytes", connection->question.answer.len);
+	sbx_error_fix(&err, "ask with a shorter request, or make one rule of many");
+	question_refuse(&connection->question, "error", &err);
+}
+
+static enum turn send_answer(struct connection *connection)
+{
+	struct text *answer = &connection->question.answer;
+	bool is_shortened = false;
+
+	for (;;) {
+		/* Without memory for an answer there is none: the client sees the connection end,
+		 * which is no permission. */
+		if (text_status(answer) < 0)
+			return TURN_OVER;
+		if (send(connection->fd, answer->data, answer->len, MSG_NOSIGNAL | MSG_DONTWAIT) >=
+		    0)
+			break;
+		if (errno == EAGAIN) {
+			wait_for(connection, EPOLLOUT);
+			return TURN_BLOCKED;
+		}
+		if (errno == EMSGSIZE && !is_shortened) {
+			shorten(connection);
+			is_shortened = true;
+		} else if (errno != EINTR) {
+			return TURN_OVER;
+		}
+	}
+	text_reset(answer);
+	return TURN_NEXT;
+}
+
+/* ---- packets ---- */
+
+static void refuse_length(struct connection *connection, size_t n_bytes)
+{
+	struct sbx_error err = { .code = 0 };
+
+	(void)sbx_error_what(&err, -EMSGSIZE, "the packet is too long: %zu bytes", n_bytes);
+	sbx_error_fix(&err, "send at most %d bytes", REQUEST_BYTES_MAX);
+	connection->question.has_request = false;
+	connection->question.sandbox_id = "";
+	question_refuse(&connection->question, "bad_request", &err);
+}
+
+/* An empty packet looks like the end, and is taken for it. */
+static enum turn take_packet(struct connection *connection)
+{
+	struct server *server = connection->server;
+	ssize_t n = recv(connection->fd, server->packet, REQUEST_BYTES_MAX + 1,
+			 MSG_DONTWAIT | MSG_TRUNC);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? TURN_BLOCKED : TURN_OVER;
+	if (n == 0)
+		return TURN_OVER;
+	server_status_changed(server);
+	if (n > REQUEST_BYTES_MAX) {
+		refuse_length(connection, (size_t)n);
+	} else if (question_begin(&connection->question, server->packet, (size_t)n) == 0) {
+		wait_for(connection, 0);
+		return TURN_BLOCKED;
+	}
+	return send_answer(connection);
+}
+
+static void on_votes(struct question *question, void *userdata)
+{
+	struct connection *connection = userdata;
+
+	switch (send_answer(connection)) {
+	case TURN_NEXT:
+		wait_for(connection, EPOLLIN);
+		break;
+	case TURN_BLOCKED:
+		break;
+	case TURN_OVER:
+		connection_free(connection);
+		break;
+	}
+}
+
+static int on_ready(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	struct connection *connection = userdata;
+	enum turn turn = TURN_NEXT;
+
+	if ((revents & EPOLLOUT) != 0) {
+		turn = send_answer(connection);
+		if (turn == TURN_NEXT)
+			wait_for(connection, EPOLLIN);
+	} else if ((revents & EPOLLIN) != 0) {
+		/* One: asking for a second that is mostly not there costs every client more than
+		 * another turn of the loop costs the few that send ahead. */
+		turn = take_packet(connection);
+	} else {
+		/* Hung up, while its answer is being worked out or cannot be sent. */
+		turn = TURN_OVER;
+	}
+	if (turn == TURN_OVER)
+		connection_free(connection);
+	return 0;
+}
+
+/* ---- connections ---- */
+
+/* No stranger gets so many places that others stay outside. */
+static bool has_too_many(const struct server *server, const struct asker *asker)
+{
+	size_t n = 0;
+
+	if (asker->is_trusted)
+		return false;
+	for (const struct connection *c = server->connections; c; c = c->next)
+		n += c->question.asker.facts == asker->facts && c->question.asker.uid == asker->uid;
+	return n >= (server->options.n_clients_max + 3) / 4;
+}
+
+/* Who this is, by the kernel's word and the socket's. */
+static int identify(const struct server *server, const char *listener_name, const struct peer *peer,
+		    struct asker *ret)
+{
+	size_t n_prefix = strlen(SERVER_SANDBOX_PREFIX);
+	bool is_main = strcmp(listener_name, SERVER_MAIN_SOCKET) == 0;
+
+	*ret = (struct asker){ .pid = peer->pid, .uid = peer->uid };
+	ret->is_trusted = is_main && (peer->uid == 0 || peer->uid == geteuid());
+	if (process_identify(peer->pid, peer->pidfd, &ret->process_id) < 0)
+		ret->process_id = 0;
+	if (is_main)
+		return 0;
+	if (strncmp(listener_name, SERVER_SANDBOX_PREFIX, n_prefix) == 0)
+		ret->facts = facts_find(server->options.sandboxes, listener_name + n_prefix,
+					strlen(listener_name + n_prefix));
+	return ret->facts ? 0 : -ENOENT;
+}
+
+static void add(struct server *server, struct connection *connection)
+{
+	connection->next = server->connections;
+	if (connection->next)
+		connection->next->previous = connection;
+	server->connections = connection;
+	server->n_connections++;
+	server_status_changed(server);
+}
+
+int server_accept(struct server *server, const char *listener_name, int fd, const struct peer *peer)
+{
+	_cleanup_close_ int client = fd;
+	_cleanup_free_ struct connection *connection = calloc(1, sizeof(*connection));
+	struct question *question;
+	int r;
+
+	if (!connection)
+		return -ENOMEM;
+	question = &connection->question;
+	r = identify(server, listener_name, peer, &question->asker);
+	if (r < 0)
+		return r;
+	if (has_too_many(server, &question->asker))
+		return -EUSERS;
+	r = sd_event_add_io(server->options.event, &connection->source, client, EPOLLIN, on_ready,
+			    connection);
+	if (r < 0)
+		return r;
+	question->server = connection->server = server;
+	question->done = on_votes;
+	question->userdata = connection;
+	connection->fd = take_fd(&client);
+	add(server, take_ptr(connection));
+	return 0;
+}

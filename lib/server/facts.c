@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The facts of a sandbox. Everything that a request can say about who asks is listed here once; a
+ * member that is added to requests and forgotten here would be believed.
+ */
+
+#include "server/facts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "base/path.h"
+
+#define ID_BYTES_MAX 64
+
+static const struct fact_name {
+	const char *prefix;
+	enum fact fact;
+} names[] = {
+	{ "project=", FACT_PROJECT }, { "caller=", FACT_CALLER }, { "state=", FACT_STATE },
+	{ "mode=", FACT_MODE },	      { "sandbox=", FACT_LEVEL }, { "tag=", FACT_TAG },
+};
+
+static bool is_id(const char *id)
+{
+	size_t len = strlen(id);
+
+	return len > 0 && len <= ID_BYTES_MAX && id[0] != '.' &&
+	       strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
+		       len;
+}
+
+static int refuse(struct sbx_error *err, int code, const char *what, const char *subject,
+		  const char *why, const char *fix)
+{
+	(void)sbx_error_what(err, code, "%s '%s'", what, subject);
+	sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "%s", fix);
+	return code;
+}
+
+int facts_add(struct facts **list, const char *id, struct facts **ret, struct sbx_error *err)
+{
+	struct facts *facts;
+
+	if (!is_id(id))
+		return refuse(err, -EINVAL, "cannot serve the sandbox", id, "that is no id",
+			      "use letters, digits, '.', '_' and '-'");
+	if (facts_find(*list, id, strlen(id)))
+		return refuse(err, -EEXIST, "cannot serve the sandbox", id,
+			      "it has a socket already", "name each sandbox once");
+	facts = calloc(1, sizeof(*facts));
+	if (facts)
+		facts->sandbox_id = strdup(id);
+	if (!facts || !facts->sandbox_id) {
+		free(facts);
+		return sbx_error_what(err, -ENOMEM, "cannot serve the sandbox '%s'", id);
+	}
+	facts->next = *list;
+	*list = facts;
+	*ret = facts;
+	return 0;
+}
+
+struct facts *facts_find(struct facts *list, const char *id, size_t id_len)
+{
+	for (; list; list = list->next)
+		if (strlen(list->sandbox_id) == id_len && memcmp(list->sandbox_id, id, id_len) == 0)
+			return list;
+	return NULL;
+}
+
+static void facts_free(struct facts *facts)
+{
+	free(facts->sandbox_id);
+	for (size_t i = 0; i < N_FACTS; i++)
+		free(facts->texts[i]);
+	for (size_t i = 0; i < facts->n_tags; i++)
+		free(facts->tags[i]);
+	free(facts);
+}
+
+void facts_free_all(struct facts **list)
+{
+	while (*list) {
+		struct facts *facts = *list;
+
+		*list = facts->next;
+		facts_free(facts);
+	}
+}
+
+static int add_tag(struct facts *facts, const char *word, const char *value, struct sbx_error *err)
+{
+	if (facts->n_tags == REQUEST_TAGS_MAX)
+		return refuse(err, -E2BIG, "cannot take the fact", word, "it has 64 tags already",
+			      "leave some out");
+	facts->tags[facts->n_tags] = strdup(value);
+	if (!facts->tags[facts->n_tags])
+		return sbx_error_what(err, -ENOMEM, "cannot take the fact '%s'", word);
+	facts->n_tags++;
+	return 0;
+}
+
+static int set(struct facts *facts, const struct fact_name *name, const char *word,
+	       struct sbx_error *err)
+{
+	const char *value = word + strlen(name->prefix);
+
+	if (value[0] == '\0')
+		return refuse(err, -EINVAL, "cannot take the fact", word, "it has no value",
+			      "write something behind the '='");
+	if (name->fact == FACT_PROJECT && !path_is_normal(value))
+		return refuse(err, -EINVAL, "cannot take the fact", word,
+			      "a project is an absolute path without '.', '..' and doubled slashes",
+			      "write its whole path");
+	if (name->fact == FACT_TAG)
+		return add_tag(facts, word, value, err);
+	if (facts->texts[name->fact])
+		return refuse(err, -EEXIST, "cannot take the fact", word, "it is there twice",
+			      "give it once");
+	facts->texts[name->fact] = strdup(value);
+	return facts->texts[name->fact]
+		       ? 0
+		       : sbx_error_what(err, -ENOMEM, "cannot take the fact '%s'", word);
+}
+
+int facts_set(struct facts *facts, const char *word, struct sbx_error *err)
+{
+	for (size_t i = 0; i < N_ELEMENTS(names); i++)
+		if (strncmp(word, names[i].prefix, strlen(names[i].prefix)) == 0)
+			return set(facts, &names[i], word, err);
+	return refuse(err, -EINVAL, "cannot take the fact", word, "nothing is known by that name",
+		      "write project=, caller=, tag=, state=, mode= or sandbox=");
+}
+
+void facts_overrule(const struct facts *facts, struct request_buffer *buffer)
+{
+	static const struct facts nothing = { .n_tags = 0 };
+	const struct facts *known = facts ? facts : &nothing;
+	struct policy_request *request = &buffer->request;
+
+	request->project_root = known->texts[FACT_PROJECT];
+	request->caller = known->texts[FACT_CALLER];
+	request->caller_tags = known->n_tags > 0 ? (const char *const *)known->tags : NULL;
+	request->state = known->texts[FACT_STATE];
+	request->mode = known->texts[FACT_MODE];
+	request->sandbox = known->texts[FACT_LEVEL];
+	buffer->sandbox_id = known->sandbox_id;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Loading a policy for good: files → one model → artefact → checked artefact → engine, and the
+ * extension programs. Whatever fails, fails here, before anybody points at it.
+ */
+
+#include "server/generation.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-event.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "extension/extension.h"
+#include "policy/compile.h"
+#include "policy/layers.h"
+#include "policy/load.h"
+#include "policy/model.h"
+#include "policy/operation.h"
+#include "token/scope.h"
+#include "server/protected.h"
+#include "token/token.h"
+
+#define POLICY_BYTES_MAX (256 * 1024 * 1024)
+
+static void generation_free(struct generation *generation)
+{
+	for (size_t i = 0; i < generation->n_extensions; i++) {
+		(void)sd_event_source_disable_unref(generation->extensions[i].source);
+		(void)extension_free(generation->extensions[i].extension);
+	}
+	protected_free(generation->protected_paths);
+	(void)policy_engine_free(generation->engine);
+	(void)policy_free(generation->policy);
+	free(generation->block);
+	free(generation->bytes);
+	free(generation);
+}
+
+static void generation_free_ptr(struct generation **generation)
+{
+	if (*generation)
+		generation_free(*generation);
+}
+
+struct generation *generation_ref(struct generation *generation)
+{
+	generation->n_refs++;
+	return generation;
+}
+
+struct generation *generation_unref(struct generation *generation)
+{
+	if (generation && --generation->n_refs == 0)
+		generation_free(generation);
+	return NULL;
+}
+
+void generation_unref_ptr(struct generation **generation)
+{
+	*generation = generation_unref(*generation);
+}
+
+const uint8_t *generation_digest(const struct generation *generation)
+{
+	return generation->artefact.header->policy_digest;
+}
+
+/* ---- loading ---- */
+
+static bool is_compiled(const char *bytes, size_t n_bytes)
+{
+	static const uint64_t magic = ARTEFACT_MAGIC;
+
+	return n_bytes >= sizeof(magic) && memcmp(bytes, &magic, sizeof(magic)) == 0;
+}
+
+static int load_layers(const char *const *paths, size_t n_paths, struct policy **ret,
+		       struct sbx_error *err)
+{
+	_cleanup_free_ struct policy **all = calloc(n_paths, sizeof(*all));
+	size_t n = 0;
+	int r = 0;
+
+	if (!all)
+		return sbx_error_what(err, -ENOMEM, "cannot load the policy");
+	while (r >= 0 && n < n_paths) {
+		r = policy_load_file(AT_FDCWD, paths[n], &all[n], err);
+		n += r >= 0;
+	}
+	if (r >= 0)
+		return policy_merge(all, n, 0, ret, err);
+	while (n > 0)
+		(void)policy_free(all[--n]);
+	return r;
+}
+
+static int load_one(struct generation *generation, const char *path, struct sbx_error *err)
+{
+	size_t n_bytes = 0;
+	int r = file_read(AT_FDCWD, path, POLICY_BYTES_MAX, &generation->bytes, &n_bytes, err);
+
+	if (r < 0)
+		return r;
+	if (is_compiled(generation->bytes, n_bytes))
+		return artefact_open(generation->bytes, n_bytes, &generation->artefact, err);
+	r = policy_load(path, generation->bytes, n_bytes, &generation->policy, err);
+	free(take_ptr(generation->bytes));
+	return r;
+}
+
+static int load(struct generation *generation, const char *const *paths, size_t n_paths,
+		struct sbx_error *err)
+{
+	size_t n_block = 0;
+	int r = n_paths == 1 ? load_one(generation, paths[0], err)
+			     : load_layers(paths, n_paths, &generation->policy, err);
+
+	if (r < 0 || !generation->policy)
+		return r;
+	r = policy_compile(generation->policy, &generation->block, &n_block, err);
+	return r < 0 ? r : artefact_open(generation->block, n_block, &generation->artefact, err);
+}
+
+static int start_extension(struct generation *generation, const struct extension_program *program,
+			   struct sbx_error *err)
+{
+	struct generation_extension *extension = &generation->extensions[generation->n_extensions];
+	int r = extension_new(program->name, program->argv, &extension->extension, err);
+
+	if (r < 0)
+		return r;
+	extension->generation = generation;
+	extension->index = generation->n_extensions++;
+	return 0;
+}
+
+static int start_extensions(struct generation *generation, struct sbx_error *err)
+{
+	const struct policy *policy = generation->policy;
+	size_t n = policy ? policy->n_extensions : 0;
+	int r = 0;
+
+	if (n > GENERATION_EXTENSIONS_MAX) {
+		r = sbx_error_what(err, -E2BIG, "cannot start %zu extensions", n);
+		sbx_error_why(err, "every request would wait for all of them");
+		sbx_error_fix(err, "name at most %d", GENERATION_EXTENSIONS_MAX);
+	}
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = start_extension(generation, &policy->extensions[i], err);
+	return r;
+}
+
+int generation_load(const char *const *paths, size_t n_paths, const char *const *protected_also,
+		    struct generation **ret, struct sbx_error *err)
+{
+	_cleanup_(generation_free_ptr) struct generation *generation =
+		calloc(1, sizeof(*generation));
+	int r;
+
+	if (!generation)
+		return sbx_error_what(err, -ENOMEM, "cannot load the policy");
+	generation->n_refs = 1;
+	r = load(generation, paths, n_paths, err);
+	if (r < 0)
+		return r;
+	r = policy_engine_new(&generation->artefact, &generation->engine);
+	if (r == 0)
+		r = protected_find(paths, n_paths, protected_also, &generation->protected_paths);
+	if (r < 0)
+		return sbx_error_what(err, r, "cannot prepare the policy '%s'", paths[0]);
+	policy_engine_protect(generation->engine, (const char *const *)generation->protected_paths);
+	r = start_extensions(generation, err);
+	if (r < 0)
+		return r;
+	*ret = take_ptr(generation);
+	return 0;
+}
+
+/* ---- tokens ---- */
+
+bool generation_would_allow(const struct policy_decision *decision)
+{
+	return decision->verdict != POLICY_DENY || decision->cause == CAUSE_CONSTRAINT;
+}
+
+int generation_judge_token(struct generation *generation, const struct token_info *info,
+			   struct policy_decision *ret)
+{
+	const struct token_terms *terms = &info->terms;
+	enum operation_argument argument = operation_at(operation_find(terms->operation))->argument;
+	struct policy_request request = { .operation = terms->operation,
+					  .project_root = terms->project_root };
+	_cleanup_text_ struct text example = TEXT_INIT;
+	struct scope scope;
+	int r = 0;
+
+	if (argument != ARGUMENT_NONE) {
+		r = scope_parse(argument, terms->glob, terms->project_root, &scope, NULL);
+		if (r == 0)
+			r = scope_add_example(&scope, &example);
+		if (r < 0)
+			return -ENOENT;
+	}
+	if (argument == ARGUMENT_PATH)
+		request.path = text_string(&example);
+	if (argument == ARGUMENT_HOST) {
+		request.host = text_string(&example);
+		request.has_port = scope.host.port[0] != '\0';
+		request.port = (uint16_t)strtoul(scope.host.port, NULL, 10);
+	}
+	policy_decide(generation->engine, &request, ret);
+	return 0;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * One policy in force: everything that a decision needs, loaded and checked before it counts, and
+ * never changed afterwards
+ *
+ * The server points at one generation. A reload makes another one and changes the pointer; a
+ * question that still waits for an extension keeps the one it began with, so that no answer is made
+ * of two policies.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "policy/artefact.h"
+#include "policy/decide.h"
+
+struct extension;
+struct generation;
+struct policy;
+struct question;
+struct sbx_error;
+struct sd_event;
+struct sd_event_source;
+struct token_info;
+
+#define GENERATION_EXTENSIONS_MAX 64
+
+struct generation_extension {
+	struct generation *generation;
+	size_t index;
+	struct extension *extension;
+	struct sd_event_source *source;
+};
+
+struct generation {
+	unsigned n_refs;
+	struct policy *policy; /* NULL: the file is a compiled one */
+	char *bytes;	       /* the compiled file */
+	void *block;	       /* what was compiled here */
+	struct artefact artefact;
+	struct policy_engine *engine;
+	char **protected_paths; /* NULL-terminated */
+	struct generation_extension extensions[GENERATION_EXTENSIONS_MAX];
+	size_t n_extensions;
+	struct question *waiting; /* for extensions */
+};
+
+/*
+ * @paths in the order system, user, project; a single one may be a compiled policy. @protected_also
+ * ends with NULL. Starts the extension programs.
+ */
+int generation_load(const char *const *paths, size_t n_paths, const char *const *protected_also,
+		    struct generation **ret, struct sbx_error *err);
+struct generation *generation_ref(struct generation *generation);
+struct generation *generation_unref(struct generation *generation);
+void generation_unref_ptr(struct generation **generation);
+#define _cleanup_generation_ _cleanup_(generation_unref_ptr)
+
+const uint8_t *generation_digest(const struct generation *generation);
+
+/*
+ * What this policy says by itself to something that a token covers. A token for a whole folder is
+ * judged by an example. -ENOENT where no example is to be had; else 0.
+ */
+int generation_judge_token(struct generation *generation, const struct token_info *info,
+			   struct policy_decision *ret);
+/* Allowed, to be reviewed, or refused only for want of a token or a sandbox. */
+bool generation_would_allow(const struct policy_decision *decision);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The server, as the files of this folder see it
+ */
+
+#include <stdbool.h>
+
+#include <sbx/error.h>
+
+#include "policy/model.h"
+#include "server/server.h"
+
+struct connection;
+struct generation;
+struct json_writer;
+struct question;
+struct sd_event_source;
+struct token_info;
+struct token_table;
+
+struct counts {
+	uint64_t n_verdicts[POLICY_DENY + 1];
+	uint64_t n_errors;
+	uint64_t n_reloads;
+	uint64_t n_failed_reloads;
+};
+
+struct server {
+	struct server_options options;
+	struct generation *generation; /* the one pointer that a reload changes */
+	struct token_table *tokens;
+	struct counts counts;
+	struct connection *connections;
+	size_t n_connections;
+	char *packet;			  /* REQUEST_BYTES_MAX + 1 bytes, for whoever receives */
+	struct sd_event_source **watches; /* of the folders of the policy's files */
+	struct sd_event_source *status_timer;
+	bool is_stale;			   /* the last reload failed */
+	char problem[SBX_ERROR_TEXT_SIZE]; /* why */
+};
+
+/* server-records.c; each is 0 or negative errno */
+void server_record_error(struct server *server, const struct question *question,
+			 const struct sbx_error *what);
+/* Only if such verdicts are recorded. The decision is the question's answer. */
+int server_record_decision(struct server *server, const struct question *question,
+			   enum policy_action verdict, struct sbx_error *err);
+int server_record_token(struct server *server, const struct question *question, const char *event,
+			const struct token_info *info, struct sbx_error *err);
+int server_record_reload(struct server *server, const char *cause, const uint8_t before[32],
+			 const uint8_t after[32], size_t n_tokens_ended, struct sbx_error *err);
+
+/* server-status.c */
+void server_add_status(const struct server *server, struct json_writer *json);
+/* Soon, but not more than once a second. */
+void server_status_changed(struct server *server);
+int server_status_init(struct server *server);
+
+/* connection.c */
+void connection_free_all(struct server *server);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Decisions over a socket: one JSON object a packet in, one decision a packet out, in order
+ *
+ * Who asks is what the kernel and the socket say: the process that connected, and the sandbox whose
+ * socket it is. Root and the service's own user on the main socket are trusted to speak for others
+ * and to control the service; nobody else is. Whatever goes wrong is answered with deny and leaves
+ * a record.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+struct facts;
+struct log;
+struct peer;
+struct recorder;
+struct sbx_error;
+struct sd_event;
+struct server;
+struct service;
+
+#define SERVER_MAIN_SOCKET "policy"
+#define SERVER_SANDBOX_PREFIX "sandbox-" /* and the sandbox's id */
+#define SERVER_CLIENTS_DEFAULT 1024
+
+enum server_records {
+	SERVER_RECORDS_NONE,
+	SERVER_RECORDS_DENIALS, /* and reviews and warnings */
+	SERVER_RECORDS_ALL,
+};
+
+/* Errors, reloads and what happens to tokens are recorded whatever is chosen. */
+struct server_options {
+	struct sd_event *event;	 /* of the loop that serves */
+	struct service *service; /* for its status; may be NULL */
+	const struct log *log;
+	const char *tool; /* for records */
+	const char *const *policy_paths;
+	size_t n_policy_paths;
+	const char *const *protected_paths; /* ends with NULL; may be NULL */
+	struct recorder *recorder;	    /* open; must outlive the server */
+	enum server_records records;
+	size_t n_clients_max;
+	struct facts *sandboxes; /* must outlive the server */
+};
+
+/* Everything in @options is borrowed, for as long as the server lives. */
+int server_new(const struct server_options *options, struct server **ret, struct sbx_error *err);
+struct server *server_free(struct server *server);
+void server_free_ptr(struct server **server);
+#define _cleanup_server_ _cleanup_(server_free_ptr)
+
+/*
+ * Puts the policy as it is on disk now into force, in one step. 1 done, 0 it is the same one,
+ * negative errno: it is broken, and what was in force stays so. @cause is for the record.
+ */
+int server_reload(struct server *server, const char *cause, struct sbx_error *err);
+
+/* Serves a client of the listener @listener_name. Takes @fd, even on failure. */
+int server_accept(struct server *server, const char *listener_name, int fd,
+		  const struct peer *peer);
+
+/* Of the policy in force, 32 bytes. */
+const uint8_t *server_digest(const struct server *server);

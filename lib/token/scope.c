@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A path glob as an automaton over path components
+ *
+ * Before step i the automaton is in state i; "**" is a state that also stays where it is. A path is
+ * covered if its components can lead to the end. The same walk answers whether one glob lies within
+ * another: the inner one's steps are walked instead of a path's components, each standing for all
+ * the names that it matches, and only what holds for every one of them counts.
+ */
+
+#include "token/scope.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <sbx/error.h>
+
+#include "base/path.h"
+#include "base/text.h"
+#include "policy/decide.h"
+
+static const struct glob_component any_name = { .kind = GLOB_STAR, .text = "*", .len = 1 };
+static const struct glob_component any_below = { .kind = GLOB_FLOAT, .text = "**", .len = 2 };
+
+static int refuse(const char *glob, const char *why, const char *fix, struct sbx_error *err)
+{
+	(void)sbx_error_what(err, -EINVAL, "a token cannot be for '%.200s'", glob);
+	sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "%s", fix);
+	return -EINVAL;
+}
+
+static bool add_step(struct scope *scope, const struct glob_component *step)
+{
+	if (scope->n_steps == SCOPE_STEPS_MAX)
+		return false;
+	scope->steps[scope->n_steps++] = *step;
+	return true;
+}
+
+static bool add_root(struct scope *scope, const char *root)
+{
+	for (const char *at = root; *at;) {
+		size_t len;
+
+		at += *at == '/';
+		len = strcspn(at, "/");
+		if (len > 0 &&
+		    !add_step(scope, &(struct glob_component){
+					     .kind = GLOB_LITERAL, .text = at, .len = len }))
+			return false;
+		at += len;
+	}
+	return true;
+}
+
+/* "a/" is a and what is below; "a" and two stars only what is below: at least one name more. */
+static bool add_end(struct scope *scope)
+{
+	if (!scope->glob.subtree)
+		return true;
+	/* In this order, because a walk can stay in front of the last name as long as it likes. */
+	return add_step(scope, &any_below) && (scope->glob.itself || add_step(scope, &any_name));
+}
+
+static int parse_path(const char *glob, const char *root, struct scope *ret, struct sbx_error *err)
+{
+	bool fits = true;
+	int r = glob_parse(glob, false, &ret->glob, err);
+
+	if (r < 0)
+		return r;
+	if (ret->glob.excludes)
+		return refuse(glob, "a glob with '!' takes something away, and there is nothing",
+			      "write what the token allows", err);
+	if (!ret->glob.absolute && (!root || !path_is_normal(root)))
+		return refuse(glob, "it is below a project, and no project is named",
+			      "begin it with '/', or name the project by its absolute path", err);
+	if (!ret->glob.absolute)
+		fits = add_root(ret, root);
+	for (size_t i = 0; i < ret->glob.n_components; i++)
+		fits = fits && add_step(ret, &ret->glob.components[i]);
+	if (!fits || !add_end(ret))
+		return refuse(glob, "it has too many components", "write a shorter one", err);
+	return 0;
+}
+
+int scope_parse(enum operation_argument argument, const char *glob, const char *project_root,
+		struct scope *ret, struct sbx_error *err)
+{
+	ret->argument = argument;
+	ret->is_everything = !glob;
+	ret->n_steps = 0;
+	if (!glob)
+		return 0;
+	if (argument == ARGUMENT_PATH)
+		return parse_path(glob, project_root, ret, err);
+	if (argument == ARGUMENT_HOST)
+		return network_parse_host_port(glob, &ret->host, err);
+	return refuse(glob, "the operation has no path and no host", "leave the glob out", err);
+}
+
+/* ---- the walk ---- */
+
+struct walk {
+	const struct scope *scope;
+	bool at[SCOPE_STEPS_MAX + 1];
+};
+
+/* "**" may stand for nothing. */
+static void skip_floats(struct walk *walk)
+{
+	for (size_t i = 0; i < walk->scope->n_steps; i++)
+		if (walk->at[i] && walk->scope->steps[i].kind == GLOB_FLOAT)
+			walk->at[i + 1] = true;
+}
+
+static void walk_begin(struct walk *walk, const struct scope *scope)
+{
+	walk->scope = scope;
+	memset(walk->at, 0, sizeof(walk->at));
+	walk->at[0] = true;
+	skip_floats(walk);
+}
+
+/* Every name that @inner matches is one that @outer matches. */
+static bool step_covers(const struct glob_component *outer, const struct glob_component *inner)
+{
+	if (outer->kind == GLOB_STAR || outer->kind == GLOB_FLOAT)
+		return true;
+	if (inner->kind == GLOB_LITERAL)
+		return glob_component_matches(outer, inner->text, inner->len);
+	return outer->kind == inner->kind && outer->len == inner->len &&
+	       memcmp(outer->text, inner->text, outer->len) == 0;
+}
+
+/* One component further, from the last state to the first so that none is taken twice. */
+static void walk_step(struct walk *walk, const struct glob_component *component)
+{
+	for (size_t i = walk->scope->n_steps + 1; i-- > 0;) {
+		bool matches = i < walk->scope->n_steps && walk->at[i] &&
+			       step_covers(&walk->scope->steps[i], component);
+		bool stays = matches && walk->scope->steps[i].kind == GLOB_FLOAT;
+
+		if (matches && !stays)
+			walk->at[i + 1] = true;
+		walk->at[i] = stays;
+	}
+	skip_floats(walk);
+}
+
+/* Any number of any names: only where the automaton stays whatever comes does it surely stay. */
+static void walk_float(struct walk *walk)
+{
+	for (size_t i = 0; i <= walk->scope->n_steps; i++)
+		walk->at[i] = walk->at[i] && i < walk->scope->n_steps &&
+			      walk->scope->steps[i].kind == GLOB_FLOAT;
+	skip_floats(walk);
+}
+
+static bool covers_path(const struct scope *scope, const char *path)
+{
+	struct walk walk;
+
+	if (!path || !path_is_normal(path))
+		return false;
+	walk_begin(&walk, scope);
+	for (const char *at = path + 1; *at;) {
+		size_t len = strcspn(at, "/");
+
+		walk_step(&walk,
+			  &(struct glob_component){ .kind = GLOB_LITERAL, .text = at, .len = len });
+		at += len;
+		at += *at == '/';
+	}
+	return walk.at[scope->n_steps];
+}
+
+/* ---- hosts ---- */
+
+static bool host_covers(const char *outer, const char *inner)
+{
+	size_t n_outer = strlen(outer), n_inner = strlen(inner);
+
+	if (strncmp(outer, "*.", 2) != 0)
+		return strcasecmp(outer, inner) == 0;
+	return n_inner >= n_outer && strcasecmp(inner + n_inner - n_outer + 1, outer + 1) == 0;
+}
+
+static bool covers_host(const struct scope *scope, const struct policy_request *request)
+{
+	char port[8];
+
+	if (!request->host || strchr(request->host, '*') ||
+	    !host_covers(scope->host.host, request->host))
+		return false;
+	if (scope->host.port[0] == '\0')
+		return true;
+	(void)snprintf(port, sizeof(port), "%u", request->port);
+	return request->has_port && strcmp(port, scope->host.port) == 0;
+}
+
+bool scope_covers(const struct scope *scope, const struct policy_request *request)
+{
+	if (scope->is_everything)
+		return true;
+	return scope->argument == ARGUMENT_PATH ? covers_path(scope, request->path)
+						: covers_host(scope, request);
+}
+
+bool scope_is_within(const struct scope *inner, const struct scope *outer)
+{
+	struct walk walk;
+
+	if (outer->is_everything || inner->is_everything)
+		return outer->is_everything;
+	if (outer->argument == ARGUMENT_HOST)
+		return host_covers(outer->host.host, inner->host.host) &&
+		       (outer->host.port[0] == '\0' ||
+			strcmp(outer->host.port, inner->host.port) == 0);
+	walk_begin(&walk, outer);
+	for (size_t i = 0; i < inner->n_steps; i++) {
+		if (inner->steps[i].kind == GLOB_FLOAT)
+			walk_float(&walk);
+		else
+			walk_step(&walk, &inner->steps[i]);
+	}
+	return walk.at[outer->n_steps];
+}
+
+/* ---- an example ---- */
+
+#define EXAMPLE_NAME "sbx-example"
+
+/* A pattern's stars can often stand for nothing, its question marks for one letter. */
+static int add_example_name(const struct glob_component *step, struct text *out)
+{
+	size_t before = out->len;
+
+	text_add_char(out, '/');
+	if (step->kind == GLOB_LITERAL)
+		text_add_bytes(out, step->text, step->len);
+	else if (step->kind == GLOB_STAR)
+		text_add(out, EXAMPLE_NAME);
+	for (size_t i = 0; step->kind == GLOB_PATTERN && i < step->len; i++)
+		if (step->text[i] != '*')
+			text_add_char(out, step->text[i] == '?' ? 'x' : step->text[i]);
+	if (text_status(out) < 0)
+		return -ENOMEM;
+	return out->len > before + 1 && glob_component_matches(step, out->data + before + 1,
+							       out->len - before - 1)
+		       ? 0
+		       : -ENOENT;
+}
+
+static int add_example_path(const struct scope *scope, struct text *out)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < scope->n_steps && r == 0; i++)
+		if (scope->steps[i].kind != GLOB_FLOAT)
+			r = add_example_name(&scope->steps[i], out);
+	if (out->len == 0)
+		text_add_char(out, '/');
+	return r;
+}
+
+int scope_add_example(const struct scope *scope, struct text *out)
+{
+	const char *host = scope->host.host;
+
+	if (scope->is_everything)
+		return -ENOENT;
+	if (scope->argument == ARGUMENT_PATH)
+		return add_example_path(scope, out);
+	if (strncmp(host, "*.", 2) == 0) {
+		text_add(out, EXAMPLE_NAME);
+		host++;
+	}
+	text_add(out, host);
+	return text_status(out);
+}

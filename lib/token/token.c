@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The table of tokens
+ *
+ * A hash over the random handle finds a token; a list in the order of issue keeps them for listing
+ * and sweeping. Ended tokens stay until their room is needed, so that whoever comes too late is
+ * told what happened. A narrower token holds its parent by pointer: it never outlives it, because
+ * whatever ends a parent ends its children before the parent is forgotten.
+ */
+
+#include "token/token-internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/decide.h"
+#include "policy/operation.h"
+#include "token/scope.h"
+
+static const char *const refusal_names[] = {
+	[TOKEN_VALID] = "valid",
+	[TOKEN_UNKNOWN] = "unknown",
+	[TOKEN_EXPIRED] = "expired",
+	[TOKEN_EXHAUSTED] = "exhausted",
+	[TOKEN_WRONG_SANDBOX] = "wrong_sandbox",
+	[TOKEN_WRONG_PROCESS] = "wrong_process",
+	[TOKEN_WRONG_OPERATION] = "wrong_operation",
+	[TOKEN_WRONG_ARGUMENT] = "wrong_argument",
+	[TOKEN_WRONG_POLICY] = "wrong_policy",
+};
+
+const char *token_refusal_name(enum token_refusal refusal)
+{
+	return refusal_names[refusal];
+}
+
+int token_table_new(struct token_table **ret)
+{
+	struct token_table *table = calloc(1, sizeof(*table));
+
+	if (!table)
+		return -ENOMEM;
+	*ret = table;
+	return 0;
+}
+
+struct token_table *token_table_free(struct token_table *table)
+{
+	if (!table)
+		return NULL;
+	for (struct token *token = table->oldest, *newer; token; token = newer) {
+		newer = token->newer;
+		free(token);
+	}
+	free(table);
+	return NULL;
+}
+
+void token_table_free_ptr(struct token_table **table)
+{
+	*table = token_table_free(*table);
+}
+
+/* ---- the handle ---- */
+
+static int digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* One text for one token: capitals are another text. */
+static bool parse_handle(const char *text, uint8_t ret[HANDLE_SIZE])
+{
+	if (!text || strlen(text) != 2 * HANDLE_SIZE)
+		return false;
+	for (size_t i = 0; i < HANDLE_SIZE; i++) {
+		int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return false;
+		ret[i] = (uint8_t)(high << 4 | low);
+	}
+	return true;
+}
+
+/* The handle is random: any of its bits are a hash. */
+static size_t slot_of(const uint8_t handle[HANDLE_SIZE])
+{
+	size_t bits;
+
+	memcpy(&bits, handle, sizeof(bits));
+	return bits % N_SLOTS;
+}
+
+/* How long this takes says nothing about how much of a guess was right. */
+static bool is_same_handle(const uint8_t a[HANDLE_SIZE], const uint8_t b[HANDLE_SIZE])
+{
+	uint8_t difference = 0;
+
+	for (size_t i = 0; i < HANDLE_SIZE; i++)
+		difference |= a[i] ^ b[i];
+	return difference == 0;
+}
+
+struct token *token_find(const struct token_table *table, const char *text)
+{
+	uint8_t handle[HANDLE_SIZE];
+
+	if (!parse_handle(text, handle))
+		return NULL;
+	for (struct token *t = table->slots[slot_of(handle)]; t; t = t->next_in_slot)
+		if (is_same_handle(t->handle, handle))
+			return t;
+	return NULL;
+}
+
+void token_add(struct token_table *table, struct token *token)
+{
+	struct token **slot = &table->slots[slot_of(token->handle)];
+
+	token->next_in_slot = *slot;
+	*slot = token;
+	token->older = table->newest;
+	*(table->newest ? &table->newest->newer : &table->oldest) = token;
+	table->newest = token;
+	table->n_tokens++;
+}
+
+int token_get(const struct token_table *table, const char *text, struct token_info *ret)
+{
+	const struct token *token = token_find(table, text);
+
+	if (!token)
+		return -ENOENT;
+	*ret = token->info;
+	return 0;
+}
+
+size_t token_count(const struct token_table *table)
+{
+	return table->n_tokens;
+}
+
+/* ---- the end of tokens ---- */
+
+enum token_refusal token_judge_life(const struct token *token, uint64_t now_usec)
+{
+	for (const struct token *t = token; t; t = t->parent) {
+		if (now_usec >= t->info.expires_usec)
+			return TOKEN_EXPIRED;
+		if (t->info.uses >= t->info.terms.max_uses)
+			return TOKEN_EXHAUSTED;
+	}
+	return TOKEN_VALID;
+}
+
+static void forget(struct token_table *table, struct token *token)
+{
+	struct token **at = &table->slots[slot_of(token->handle)];
+
+	while (*at != token)
+		at = &(*at)->next_in_slot;
+	*at = token->next_in_slot;
+	*(token->older ? &token->older->newer : &table->oldest) = token->newer;
+	*(token->newer ? &token->newer->older : &table->newest) = token->older;
+	table->n_tokens--;
+	free(token);
+}
+
+/* Takes out what is marked, and its children. A parent is older than its children, so they are
+ * marked on the way up and gone before it on the way down. */
+static size_t forget_dead(struct token_table *table)
+{
+	size_t n_forgotten = 0;
+
+	for (struct token *t = table->oldest; t; t = t->newer)
+		if (t->parent && t->parent->is_dead)
+			t->is_dead = true;
+	for (struct token *t = table->newest, *older; t; t = older) {
+		older = t->older;
+		if (!t->is_dead)
+			continue;
+		forget(table, t);
+		n_forgotten++;
+	}
+	return n_forgotten;
+}
+
+void token_sweep(struct token_table *table, uint64_t now_usec)
+{
+	for (struct token *t = table->oldest; t; t = t->newer)
+		t->is_dead = token_judge_life(t, now_usec) != TOKEN_VALID;
+	(void)forget_dead(table);
+}
+
+int token_revoke(struct token_table *table, const char *text)
+{
+	struct token *token = token_find(table, text);
+
+	if (!token)
+		return -ENOENT;
+	token->is_dead = true;
+	(void)forget_dead(table);
+	return 0;
+}
+
+void token_list(const struct token_table *table, uint64_t now_usec,
+		void (*each)(const struct token_info *info, void *userdata), void *userdata)
+{
+	for (const struct token *t = table->oldest; t; t = t->newer)
+		if (token_judge_life(t, now_usec) == TOKEN_VALID)
+			each(&t->info, userdata);
+}
+
+size_t token_rejudge(struct token_table *table, const uint8_t digest[32], uint64_t now_usec,
+		     bool (*still_allowed)(const struct token_info *info, void *userdata),
+		     void *userdata)
+{
+	token_sweep(table, now_usec);
+	for (struct token *t = table->oldest; t; t = t->newer) {
+		t->is_dead = !still_allowed(&t->info, userdata);
+		t->info.outlived_policy |= memcmp(t->digest, digest, sizeof(t->digest)) != 0;
+		memcpy(t->digest, digest, sizeof(t->digest));
+	}
+	return forget_dead(table);
+}
+
+/* ---- use ---- */
+
+static bool covers(const struct token *token, const struct policy_request *request)
+{
+	const struct token_terms *terms = &token->info.terms;
+	enum operation_argument argument = operation_at(operation_find(terms->operation))->argument;
+	struct scope scope;
+
+	return scope_parse(argument, terms->glob, terms->project_root, &scope, NULL) == 0 &&
+	       scope_covers(&scope, request);
+}
+
+/* Whose it is comes first: nobody else learns how a token stands. */
+static enum token_refusal judge(const struct token *token, const char *sandbox_id,
+				uint64_t process_id, const struct policy_request *request,
+				const uint8_t digest[32], uint64_t now_usec)
+{
+	enum token_refusal life;
+
+	if (!token)
+		return TOKEN_UNKNOWN;
+	if (strcmp(token->info.terms.sandbox_id, sandbox_id) != 0)
+		return TOKEN_WRONG_SANDBOX;
+	if (token->info.terms.process_id != process_id)
+		return TOKEN_WRONG_PROCESS;
+	life = token_judge_life(token, now_usec);
+	if (life != TOKEN_VALID)
+		return life;
+	if (memcmp(token->digest, digest, sizeof(token->digest)) != 0)
+		return TOKEN_WRONG_POLICY;
+	if (!request->operation || strcmp(token->info.terms.operation, request->operation) != 0)
+		return TOKEN_WRONG_OPERATION;
+	return covers(token, request) ? TOKEN_VALID : TOKEN_WRONG_ARGUMENT;
+}
+
+enum token_refusal token_check(struct token_table *table, const char *text, const char *sandbox_id,
+			       uint64_t process_id, const struct policy_request *request,
+			       const uint8_t digest[32], uint64_t now_usec)
+{
+	return judge(token_find(table, text), sandbox_id, process_id, request, digest, now_usec);
+}
+
+enum token_refusal token_use(struct token_table *table, const char *text, const char *sandbox_id,
+			     uint64_t process_id, const struct policy_request *request,
+			     const uint8_t digest[32], uint64_t now_usec)
+{
+	struct token *token = token_find(table, text);
+	enum token_refusal refusal =
+		judge(token, sandbox_id, process_id, request, digest, now_usec);
+
+	for (struct token *t = token; refusal == TOKEN_VALID && t; t = t->parent)
+		t->info.uses++;
+	return refusal;
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "record/record.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "test.h"
+
+#define N_WRITERS 8
+#define N_RECORDS 500
+
+struct place {
+	char folder[32];
+	char spool[96];
+	char file[128];
+};
+
+static struct place place_new(void)
+{
+	struct place place = { .folder = "/tmp/record-XXXXXX" };
+
+	expect(mkdtemp(place.folder) != NULL);
+	(void)snprintf(place.spool, sizeof(place.spool), "%s/sbx/spool", place.folder);
+	(void)snprintf(place.file, sizeof(place.file), "%s/" RECORD_SPOOL_NAME, place.spool);
+	return place;
+}
+
+static void place_deinit(struct place *place)
+{
+	char sbx[64];
+
+	(void)unlink(place->file);
+	(void)rmdir(place->spool);
+	(void)unlink(place->spool);
+	(void)snprintf(sbx, sizeof(sbx), "%s/sbx", place->folder);
+	(void)rmdir(sbx);
+	(void)unlink(sbx);
+	expect(rmdir(place->folder) == 0);
+}
+
+#define _cleanup_place_ _cleanup_(place_deinit)
+
+static int send_one(struct recorder *recorder, const char *value, struct sbx_error *err)
+{
+	_cleanup_text_ struct text record = TEXT_INIT;
+	struct json_writer json;
+
+	record_begin(recorder, &record, &json, "test_event", "test");
+	json_member_string(&json, "value", value);
+	return record_send(recorder, &record, &json, err);
+}
+
+/* The lines of the spool; each must be JSON. */
+static size_t count_lines(const struct place *place)
+{
+	_cleanup_free_ char *bytes = NULL;
+	size_t n_bytes = 0, n = 0;
+
+	expect_eq(file_read(AT_FDCWD, place->file, 64 * 1024 * 1024, &bytes, &n_bytes, NULL), 0);
+	for (char *at = bytes, *end; at && at < bytes + n_bytes; at = end + 1, n++) {
+		end = memchr(at, '\n', (size_t)(bytes + n_bytes - at));
+		expect(end != NULL);
+		if (!end)
+			break;
+		expect_eq(json_validate(at, (size_t)(end - at), NULL, NULL), 0);
+	}
+	return n;
+}
+
+static void a_record_says_when_what_and_who(void)
+{
+	_cleanup_place_ struct place place = place_new();
+	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
+	_cleanup_free_ char *bytes = NULL;
+	size_t n_bytes = 0;
+	char pid[32];
+
+	expect_eq(recorder_open_spool_in(&recorder, place.folder, NULL), 0);
+	expect_eq(send_one(&recorder, "a\n\"b", NULL), 0);
+	expect_eq(file_read(AT_FDCWD, place.file, 4096, &bytes, &n_bytes, NULL), 0);
+	expect(strncmp(bytes, "{\"version\":1,\"time\":\"2", 22) == 0);
+	expect_eq(strlen(recorder.boot_id), BOOT_ID_SIZE - 1);
+	expect(strstr(bytes, recorder.boot_id) != NULL);
+	(void)snprintf(pid, sizeof(pid), "\"pid\":%d,", (int)getpid());
+	expect(strstr(bytes, pid) != NULL);
+	expect(strstr(bytes, "\"event\":\"test_event\",\"tool\":\"test\"") != NULL);
+	expect(strstr(bytes, "\"value\":\"a\\n\\\"b\"}\n") != NULL);
+	expect_eq(count_lines(&place), 1);
+}
+
+static void takes_the_members_of_a_finished_object(void)
+{
+	_cleanup_text_ struct text record = TEXT_INIT;
+	struct recorder recorder = RECORDER_INIT;
+	struct json_writer json;
+
+	record_begin(&recorder, &record, &json, "e", "t");
+	record_add_members(&record, &json, "{}\n", 3);
+	record_add_members(&record, &json, "{\"a\":{\"b\":1}}\n", 14);
+	record_add_members(&record, &json, "{\"c\":2}", 7);
+	json_member_u64(&json, "d", 3);
+	json_end_object(&json);
+	expect_eq(json_validate(record.data, record.len, NULL, NULL), 0);
+	expect(strstr(record.data, ",\"a\":{\"b\":1},\"c\":2,\"d\":3}") != NULL);
+}
+
+static int write_many(const struct place *place, int writer)
+{
+	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
+	char value[3000];
+
+	memset(value, 'a' + writer, sizeof(value));
+	if (recorder_open_spool_in(&recorder, place->folder, NULL) < 0)
+		return 1;
+	for (size_t i = 0; i < N_RECORDS; i++) {
+		value[(i * 37) % 2999] = '\0';
+		if (send_one(&recorder, value, NULL) < 0)
+			return 1;
+		value[(i * 37) % 2999] = (char)('a' + writer);
+	}
+	return 0;
+}
+
+static void records_of_many_processes_never_mix(void)
+{
+	_cleanup_place_ struct place place = place_new();
+	pid_t writers[N_WRITERS];
+
+	(void)fflush(stdout);
+	for (int i = 0; i < N_WRITERS; i++) {
+		writers[i] = fork();
+		if (writers[i] == 0)
+			_exit(write_many(&place, i));
+	}
+	for (int i = 0; i < N_WRITERS; i++) {
+		int status = 1;
+
+		expect_eq(waitpid(writers[i], &status, 0), writers[i]);
+		expect_eq(status, 0);
+	}
+	expect_eq(count_lines(&place), N_WRITERS * N_RECORDS);
+}
+
+static void the_spool_is_for_us_alone(void)
+{
+	_cleanup_place_ struct place place = place_new();
+	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
+	mode_t before = umask(0);
+	struct stat st;
+
+	expect_eq(recorder_open_spool_in(&recorder, place.folder, NULL), 0);
+	expect(umask(before) == 0);
+	expect(stat(place.spool, &st) == 0 && (st.st_mode & 07777) == 0700);
+	expect(stat(place.file, &st) == 0 && (st.st_mode & 07777) == 0600);
+	expect((fcntl(recorder.fd, F_GETFD) & FD_CLOEXEC) != 0);
+}
+
+static void expect_refused(const struct place *place)
+{
+	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
+	struct sbx_error err = { .code = 0 };
+
+	expect(recorder_open_spool_in(&recorder, place->folder, &err) < 0);
+	expect(err.what[0] != '\0' && err.fix[0] != '\0');
+	expect_eq(recorder.fd, -EBADF);
+}
+
+static void make_spool(const struct place *place)
+{
+	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
+
+	expect_eq(recorder_open_spool_in(&recorder, place->folder, NULL), 0);
+}
+
+static void refuses_a_spool_that_is_a_link(void)
+{
+	_cleanup_place_ struct place place = place_new();
+
+	make_spool(&place);
+	expect(unlink(place.file) == 0 && symlink("/dev/null", place.file) == 0);
+	expect_refused(&place);
+	expect(unlink(place.file) == 0 && rmdir(place.spool) == 0);
+	expect(symlink("/tmp", place.spool) == 0);
+	expect_refused(&place);
+}
+
+static void refuses_a_spool_that_others_can_change(void)
+{
+	_cleanup_place_ struct place place = place_new();
+	char second[160];
+
+	make_spool(&place);
+	expect(chmod(place.spool, 0770) == 0);
+	expect_refused(&place);
+	expect(chmod(place.spool, 0700) == 0 && chmod(place.file, 0620) == 0);
+	expect_refused(&place);
+	expect(chmod(place.file, 0600) == 0);
+	(void)snprintf(second, sizeof(second), "%s/second", place.folder);
+	expect(link(place.file, second) == 0);
+	expect_refused(&place);
+	expect(unlink(second) == 0);
+	expect(unlink(place.file) == 0 && mkfifo(place.file, 0600) == 0);
+	expect_refused(&place);
+}
+
+static void refuses_a_state_folder_that_is_not_there(void)
+{
+	struct place place = { .folder = "/tmp/record-nowhere" };
+
+	expect_refused(&place);
+}
+
+static void says_what_to_set_without_a_home(void)
+{
+	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
+	char *environment[] = { "HOME=relative", NULL };
+	struct sbx_error err = { .code = 0 };
+
+	if (geteuid() == 0)
+		skip("root's spool has a fixed place");
+	expect_eq(recorder_open_spool(&recorder, environment, &err), -ENOENT);
+	expect(strstr(err.fix, "HOME") != NULL);
+}
+
+static void makes_the_state_folder_of_a_user(void)
+{
+	_cleanup_place_ struct place place = place_new();
+	char home[64], file[160], folder[160];
+	char *environment[] = { home, NULL };
+	int status = 1;
+	pid_t pid;
+
+	(void)snprintf(home, sizeof(home), "HOME=%s", place.folder);
+	expect(chmod(place.folder, 0777) == 0);
+	(void)fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
+
+		if (geteuid() == 0 && setuid(65534) < 0)
+			_exit(2);
+		_exit(recorder_open_spool(&recorder, environment, NULL) == 0 ? 0 : 1);
+	}
+	expect(waitpid(pid, &status, 0) == pid);
+	expect_eq(status, 0);
+	(void)snprintf(file, sizeof(file), "%s/.local/state/sbx/spool/" RECORD_SPOOL_NAME,
+		       place.folder);
+	expect(unlink(file) == 0);
+	for (char *slash = strrchr(file, '/'); slash > file + strlen(place.folder);
+	     slash = strrchr(file, '/')) {
+		*slash = '\0';
+		(void)snprintf(folder, sizeof(folder), "%s", file);
+		expect(rmdir(folder) == 0);
+	}
+}
+
+static void a_torn_line_stays_alone(void)
+{
+	_cleanup_place_ struct place place = place_new();
+	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
+	_cleanup_free_ char *bytes = NULL;
+	size_t n_bytes = 0;
+	int fd;
+
+	make_spool(&place);
+	fd = open(place.file, O_WRONLY | O_CLOEXEC);
+	expect(write(fd, "{\"version\":1,\"ti", 16) == 16);
+	expect(close(fd) == 0);
+	expect_eq(recorder_open_spool_in(&recorder, place.folder, NULL), 0);
+	expect_eq(send_one(&recorder, "whole", NULL), 0);
+	expect_eq(file_read(AT_FDCWD, place.file, 4096, &bytes, &n_bytes, NULL), 0);
+	expect(strncmp(bytes, "{\"version\":1,\"ti\n{\"version\":1,", 30) == 0);
+}
+
+/* What a full disk does, in a child, because the limit cannot be taken back. */
+static int fill_up(const struct place *place)
+{
+	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
+	struct rlimit limit = { .rlim_cur = 300, .rlim_max = RLIM_INFINITY };
+
+	(void)signal(SIGXFSZ, SIG_IGN);
+	if (recorder_open_spool_in(&recorder, place->folder, NULL) < 0 ||
+	    send_one(&recorder, "1", NULL) < 0 || setrlimit(RLIMIT_FSIZE, &limit) < 0)
+		return 1;
+	if (send_one(&recorder, "2", NULL) != -ENOSPC || !recorder.is_torn)
+		return 2;
+	limit.rlim_cur = RLIM_INFINITY;
+	if (setrlimit(RLIMIT_FSIZE, &limit) < 0 || send_one(&recorder, "3", NULL) < 0)
+		return 3;
+	return recorder.is_torn ? 4 : 0;
+}
+
+static void a_record_that_does_not_fit_is_an_error_and_spoils_no_other(void)
+{
+	_cleanup_place_ struct place place = place_new();
+	_cleanup_free_ char *bytes = NULL;
+	size_t n_bytes = 0, n_valid = 0, n = 0;
+	int status = 1;
+	pid_t pid;
+
+	(void)fflush(stdout);
+	pid = fork();
+	if (pid == 0)
+		_exit(fill_up(&place));
+	expect(waitpid(pid, &status, 0) == pid);
+	expect_eq(WEXITSTATUS(status), 0);
+	expect_eq(file_read(AT_FDCWD, place.file, 4096, &bytes, &n_bytes, NULL), 0);
+	for (char *line = strtok(bytes, "\n"); line; line = strtok(NULL, "\n"), n++)
+		n_valid += json_validate(line, strlen(line), NULL, NULL) == 0;
+	expect_eq(n, 3);
+	expect_eq(n_valid, 2);
+}
+
+static void refuses_a_record_that_is_too_long(void)
+{
+	_cleanup_place_ struct place place = place_new();
+	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
+	static char value[RECORD_BYTES_MAX + 1];
+
+	memset(value, 'x', RECORD_BYTES_MAX);
+	expect_eq(recorder_open_spool_in(&recorder, place.folder, NULL), 0);
+	expect_eq(send_one(&recorder, value, NULL), -EMSGSIZE);
+	expect_eq(count_lines(&place), 0);
+}
+
+static void a_record_for_nowhere_is_an_error(void)
+{
+	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
+	struct sbx_error err = { .code = 0 };
+
+	expect_eq(send_one(&recorder, "x", &err), -EBADF);
+	expect(err.fix[0] != '\0');
+	recorder_use_fd(&recorder, open("/dev/full", O_WRONLY | O_CLOEXEC));
+	expect_eq(send_one(&recorder, "x", NULL), -ENOSPC);
+	recorder_use_fd(&recorder, open("/dev/null", O_RDONLY | O_CLOEXEC));
+	expect_eq(send_one(&recorder, "x", NULL), -EBADF);
+}
+
+static void a_socket_gets_one_packet_a_record(void)
+{
+	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
+	char bytes[1024];
+	int pair[2];
+	ssize_t n;
+
+	expect(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+	recorder_use_fd(&recorder, pair[0]);
+	expect_eq(send_one(&recorder, "1", NULL), 0);
+	expect_eq(send_one(&recorder, "2", NULL), 0);
+	n = recv(pair[1], bytes, sizeof(bytes), 0);
+	expect(n > 0 && json_validate(bytes, (size_t)n, NULL, NULL) == 0);
+	expect(n > 0 && bytes[n - 1] == '}');
+	expect(recv(pair[1], bytes, sizeof(bytes), 0) > 0);
+	expect(close(pair[1]) == 0);
+	expect_eq(send_one(&recorder, "3", NULL), -EPIPE);
+}
+
+static void a_stuck_socket_is_an_error_soon(void)
+{
+	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
+	int pair[2], r = 0;
+
+	expect(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+	recorder_use_fd(&recorder, pair[0]);
+	for (int i = 0; i < 100000 && r == 0; i++)
+		r = send_one(&recorder, "x", NULL);
+	expect_eq(r, -EAGAIN);
+	expect(close(pair[1]) == 0);
+}
+
+static const struct test tests[] = {
+	TEST(a_record_says_when_what_and_who),
+	TEST(takes_the_members_of_a_finished_object),
+	TEST(records_of_many_processes_never_mix),
+	TEST(the_spool_is_for_us_alone),
+	TEST(refuses_a_spool_that_is_a_link),
+	TEST(refuses_a_spool_that_others_can_change),
+	TEST(refuses_a_state_folder_that_is_not_there),
+	TEST(says_what_to_set_without_a_home),
+	TEST(makes_the_state_folder_of_a_user),
+	TEST(a_torn_line_stays_alone),
+	TEST(a_record_that_does_not_fit_is_an_error_and_spoils_no_other),
+	TEST(refuses_a_record_that_is_too_long),
+	TEST(a_record_for_nowhere_is_an_error),
+	TEST(a_socket_gets_one_packet_a_record),
+	TEST(a_stuck_socket_is_an_error_soon),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

@@ -1,0 +1,606 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "server-rig.h"
+
+#include "base/json.h"
+#include "policy/request.h"
+
+#define ALLOW_SRC                                                                                  \
+	"capabilities:\n"                                                                          \
+	"  - { name: src, match: { syscall: fs.write, path_glob: [\"/srv/p/src/**\"] }, "          \
+	"action: allow }\n"
+#define REVIEW_SRC                                                                                 \
+	"capabilities:\n"                                                                          \
+	"  - { name: src, match: { syscall: fs.write, path_glob: [\"/srv/p/src/**\"] }, "          \
+	"action: require_review }\n"
+#define SRC "{\"op\":\"fs.write\",\"path\":\"/srv/p/src/a\"}"
+/* Answers when the file that is its argument exists; until then it waits. */
+#define SLOW_EXTENSION                                                                             \
+	"extensions:\n  - { name: slow, command: [/bin/sh, -c, 'while read -r l; do "              \
+	"n=${l#*:}; read -r x <%s; printf \"{\\\"n\\\":%%s,\\\"action\\\":\\\"allow\\\"}\\n\" "    \
+	"\"${n%%%%,*}\"; done'] }\n"
+
+/* ---- clients ---- */
+
+/* A client of the listener @name; the other end of its connection is the server's. */
+static int client_of(struct rig *rig, const char *name, uid_t uid)
+{
+	struct peer peer = PEER_INIT;
+	int pair[2], r;
+
+	expect(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
+	peer.pid = getpid();
+	peer.uid = uid;
+	r = server_accept(rig->server, name, pair[1], &peer);
+	if (r >= 0)
+		return pair[0];
+	(void)close(pair[0]);
+	return r;
+}
+
+static int main_client(struct rig *rig)
+{
+	return client_of(rig, SERVER_MAIN_SOCKET, getuid());
+}
+
+static void say(int fd, const char *packet)
+{
+	expect(send(fd, packet, strlen(packet), MSG_NOSIGNAL) == (ssize_t)strlen(packet));
+}
+
+static bool is_readable(int fd)
+{
+	struct pollfd wait = { .fd = fd, .events = POLLIN };
+
+	return poll(&wait, 1, 0) == 1;
+}
+
+/* The next answer, "" where the connection has ended. */
+static const char *hear(struct rig *rig, int fd)
+{
+	static char bytes[256 * 1024];
+	uint64_t end = rig_now() + DEADLINE_USEC;
+	ssize_t n;
+
+	while (!is_readable(fd) && rig_now() < end)
+		(void)sd_event_run(rig->event, DEADLINE_USEC);
+	n = recv(fd, bytes, sizeof(bytes) - 1, 0);
+	bytes[n > 0 ? n : 0] = '\0';
+	return bytes;
+}
+
+static void turn_all(struct rig *rig)
+{
+	while (sd_event_run(rig->event, 0) > 0)
+		;
+}
+
+/* ---- packets and answers ---- */
+
+static void answers_every_packet_in_order(void)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int client = -EBADF;
+	char packet[256], wanted[64];
+
+	rig_init(&rig, ALLOW_SRC);
+	client = main_client(&rig);
+	for (int i = 0; i < 100; i++) {
+		(void)snprintf(packet, sizeof(packet),
+			       "{\"id\":%d,\"op\":\"fs.write\",\"path\":\"/srv/p/%s/a\"}", i,
+			       i % 3 ? "src" : "doc");
+		say(client, packet);
+	}
+	for (int i = 0; i < 100; i++) {
+		const char *answer = hear(&rig, client);
+
+		(void)snprintf(wanted, sizeof(wanted), "{\"id\":%d,", i);
+		expect(strncmp(answer, wanted, strlen(wanted)) == 0);
+		expect(is_verdict(answer, i % 3 ? "allow" : "deny"));
+		expect_eq(json_validate(answer, strlen(answer), NULL, NULL), 0);
+	}
+}
+
+static void a_request_that_is_none_is_denied_and_recorded(void)
+{
+	static const char *const packets[] = {
+		" ",
+		"x",
+		"[]",
+		"{}",
+		"{\"op\":7}",
+		"{\"op\":\"fs.read\",\"path\":\"/a\"",
+		"{\"op\":\"fs.read\",\"path\":\"/a\"}{}",
+		"{\"op\":\"fs.read\",\"op\":\"fs.write\",\"path\":\"/a\"}",
+		"{\"op\":\"fs.read\",\"path\":\"/a\",\"verdict\":\"allow\"}",
+		"{\"op\":\"fs.read\",\"path\":\"/a\\u0000b\"}",
+	};
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int client = -EBADF;
+	_cleanup_free_ char *records = NULL;
+	size_t n_errors = 0;
+
+	rig_init(&rig, ALLOW_SRC);
+	client = main_client(&rig);
+	for (size_t i = 0; i < N_ELEMENTS(packets); i++) {
+		const char *answer;
+
+		say(client, packets[i]);
+		answer = hear(&rig, client);
+		expect(is_verdict(answer, "deny"));
+		expect(has(answer, "\"cause\":\"bad_request\""));
+		expect_eq(json_validate(answer, strlen(answer), NULL, NULL), 0);
+	}
+	say(client, SRC);
+	expect(is_verdict(hear(&rig, client), "allow"));
+	records = rig_records(&rig);
+	for (const char *at = records; (at = strstr(at, "\"policy_error\"")); at++)
+		n_errors++;
+	expect_eq(n_errors, N_ELEMENTS(packets));
+}
+
+static void a_packet_that_is_too_long_is_denied(void)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int client = -EBADF;
+	static char packet[REQUEST_BYTES_MAX + 2];
+
+	rig_init(&rig, ALLOW_SRC);
+	client = main_client(&rig);
+	memset(packet, ' ', REQUEST_BYTES_MAX + 1);
+	memcpy(packet, SRC, sizeof(SRC) - 1);
+	say(client, packet);
+	expect(has(hear(&rig, client), "too long"));
+	packet[REQUEST_BYTES_MAX] = '\0';
+	say(client, packet);
+	expect(is_verdict(hear(&rig, client), "allow"));
+}
+
+static void fds_that_a_client_passes_are_not_kept(void)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int client = -EBADF;
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec bytes = { .iov_base = SRC, .iov_len = sizeof(SRC) - 1 };
+	struct msghdr message = { .msg_iov = &bytes,
+				  .msg_iovlen = 1,
+				  .msg_control = control,
+				  .msg_controllen = sizeof(control) };
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	int before, after;
+
+	rig_init(&rig, ALLOW_SRC);
+	client = main_client(&rig);
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(header), &client, sizeof(int));
+	say(client, SRC);
+	(void)hear(&rig, client);
+	before = fcntl(client, F_DUPFD_CLOEXEC, 0);
+	expect(close(before) == 0);
+	expect(sendmsg(client, &message, 0) > 0);
+	expect(is_verdict(hear(&rig, client), "allow"));
+	after = fcntl(client, F_DUPFD_CLOEXEC, 0);
+	expect_eq(after, before);
+	expect(close(after) == 0);
+}
+
+static void a_client_that_ends_is_forgotten(void)
+{
+	_cleanup_rig_ struct rig rig;
+	int client;
+
+	rig_init(&rig, ALLOW_SRC);
+	client = main_client(&rig);
+	expect(has(rig_ask(&rig, "{\"do\":\"status\"}"), "\"clients\":1,"));
+	expect(close(client) == 0);
+	turn_all(&rig);
+	expect(has(rig_ask(&rig, "{\"do\":\"status\"}"), "\"clients\":0,"));
+}
+
+/* Its requests stay in its socket, and it is the only one that has to wait. */
+static void a_client_that_does_not_read_stops_only_itself(void)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int mute = -EBADF, other = -EBADF;
+	int n_sent = 0, n_answers = 0;
+
+	rig_init(&rig, ALLOW_SRC);
+	mute = main_client(&rig);
+	other = main_client(&rig);
+	for (int rest = 0; rest < 3; rest++) {
+		for (; send(mute, SRC, sizeof(SRC) - 1, MSG_NOSIGNAL) > 0; n_sent++)
+			rest = 0;
+		turn_all(&rig);
+	}
+	expect(n_sent > 100 && n_sent < 100000);
+	say(other, SRC);
+	expect(is_verdict(hear(&rig, other), "allow"));
+	for (; n_answers < n_sent; n_answers++)
+		if (!is_verdict(hear(&rig, mute), "allow"))
+			break;
+	expect_eq(n_answers, n_sent);
+}
+
+/* ---- who asks ---- */
+
+static void add_sandbox(struct rig *rig, const char *const *words)
+{
+	struct facts *facts = NULL;
+
+	expect_eq(facts_add(&rig->sandboxes, "box1", &facts, NULL), 0);
+	for (; facts && *words; words++)
+		expect_eq(facts_set(facts, *words, NULL), 0);
+	rig->server = server_free(rig->server);
+	expect_eq(rig_start(rig, SERVER_RECORDS_ALL, NULL), 0);
+	rig->question.server = rig->server;
+}
+
+#define BY_TAG                                                                                     \
+	"capabilities:\n"                                                                          \
+	"  - { name: tag, match: { syscall: fs.write, caller_tag: [trusted_write] }, "             \
+	"action: allow }\n"                                                                        \
+	"  - { name: project, match: { syscall: fs.read, path_glob: [\"src/**\"] }, "              \
+	"action: allow }\n"
+
+static void what_a_sandbox_says_of_itself_does_not_count(void)
+{
+	static const char *const nothing[] = { NULL };
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int client = -EBADF;
+	const char *answer;
+
+	rig_init(&rig, BY_TAG);
+	add_sandbox(&rig, nothing);
+	client = client_of(&rig, "sandbox-box1", getuid());
+	say(client, "{\"op\":\"fs.write\",\"path\":\"/a\",\"tags\":[\"trusted_write\"],"
+		    "\"caller\":\"root\",\"sandbox\":\"L2\",\"sandbox_id\":\"box2\","
+		    "\"state\":\"x\",\"mode\":\"debug\",\"project\":\"/\"}");
+	answer = hear(&rig, client);
+	expect(is_verdict(answer, "deny"));
+	expect(has(answer,
+		   "\"input\":{\"op\":\"fs.write\",\"path\":\"/a\",\"sandbox_id\":\"box1\"}"));
+	say(client, "{\"op\":\"fs.read\",\"path\":\"/etc/src/a\",\"project\":\"/etc\"}");
+	expect(is_verdict(hear(&rig, client), "deny"));
+}
+
+static void what_is_known_of_a_sandbox_counts(void)
+{
+	static const char *const facts[] = { "tag=trusted_write", "project=/srv/p", NULL };
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int client = -EBADF;
+
+	rig_init(&rig, BY_TAG);
+	add_sandbox(&rig, facts);
+	client = client_of(&rig, "sandbox-box1", getuid());
+	say(client, "{\"op\":\"fs.write\",\"path\":\"/a\"}");
+	expect(is_verdict(hear(&rig, client), "allow"));
+	say(client, "{\"op\":\"fs.read\",\"path\":\"/srv/p/src/a\",\"project\":\"/etc\"}");
+	expect(is_verdict(hear(&rig, client), "allow"));
+}
+
+static void only_the_service_own_user_speaks_for_others(void)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int own = -EBADF, stranger = -EBADF;
+	const char *request = "{\"op\":\"fs.write\",\"path\":\"/a\",\"tags\":[\"trusted_write\"],"
+			      "\"sandbox_id\":\"box1\"}";
+	const char *answer;
+
+	rig_init(&rig, BY_TAG);
+	own = main_client(&rig);
+	stranger = client_of(&rig, SERVER_MAIN_SOCKET, 12345);
+	say(own, request);
+	answer = hear(&rig, own);
+	expect(is_verdict(answer, "allow") && has(answer, "\"sandbox_id\":\"box1\""));
+	say(stranger, request);
+	answer = hear(&rig, stranger);
+	expect(is_verdict(answer, "deny") && !strstr(answer, "box1"));
+}
+
+static void nobody_else_controls_the_service(void)
+{
+	static const char *const nothing[] = { NULL };
+	static const char *const packets[] = { "{\"do\":\"status\"}", "{\"do\":\"reload\"}",
+					       "{\"do\":\"token.list\"}",
+					       "{\"do\":\"token.issue\",\"pid\":1}" };
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int sandbox = -EBADF, stranger = -EBADF;
+
+	rig_init(&rig, ALLOW_SRC);
+	add_sandbox(&rig, nothing);
+	sandbox = client_of(&rig, "sandbox-box1", 0);
+	stranger = client_of(&rig, SERVER_MAIN_SOCKET, 12345);
+	for (size_t i = 0; i < N_ELEMENTS(packets); i++) {
+		say(sandbox, packets[i]);
+		expect(is_verdict(hear(&rig, sandbox), "deny"));
+		say(stranger, packets[i]);
+		expect(is_verdict(hear(&rig, stranger), "deny"));
+	}
+}
+
+static void nobody_comes_in_through_a_socket_that_is_not_known(void)
+{
+	_cleanup_rig_ struct rig rig;
+
+	rig_init(&rig, ALLOW_SRC);
+	expect_eq(client_of(&rig, "sandbox-box1", 0), -ENOENT);
+	expect_eq(client_of(&rig, "other", 0), -ENOENT);
+}
+
+static void a_stranger_cannot_take_all_places(void)
+{
+	_cleanup_rig_ struct rig rig;
+	int clients[SERVER_CLIENTS_DEFAULT / 4], own;
+
+	rig_init(&rig, ALLOW_SRC);
+	for (size_t i = 0; i < N_ELEMENTS(clients); i++) {
+		clients[i] = client_of(&rig, SERVER_MAIN_SOCKET, 12345);
+		expect(clients[i] >= 0);
+	}
+	expect_eq(client_of(&rig, SERVER_MAIN_SOCKET, 12345), -EUSERS);
+	own = main_client(&rig);
+	expect(own >= 0);
+	(void)close(own);
+	for (size_t i = 0; i < N_ELEMENTS(clients); i++)
+		(void)close(clients[i]);
+	turn_all(&rig);
+	own = client_of(&rig, SERVER_MAIN_SOCKET, 12345);
+	expect(own >= 0);
+	(void)close(own);
+}
+
+/* ---- extensions ---- */
+
+/* A policy whose extension answers after release(); FIFO is what it waits at. */
+static void slow_policy(const struct rig *rig, char *policy, size_t size, char fifo[64])
+{
+	int n = snprintf(policy, size, "%s", ALLOW_SRC);
+
+	(void)snprintf(fifo, 64, "%s/fifo", rig->folder);
+	if (access(fifo, F_OK) < 0)
+		expect(mkfifo(fifo, 0600) == 0);
+	(void)snprintf(policy + n, size - (size_t)n, SLOW_EXTENSION, fifo);
+}
+
+static void release(const char *fifo)
+{
+	int fd = open(fifo, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+
+	expect(fd >= 0 && write(fd, "\n", 1) == 1);
+	/* Kept open until the reader has been there: a FIFO without anybody forgets. */
+	while (fd >= 0 && is_readable(fd))
+		;
+	(void)close(fd);
+}
+
+static void others_do_not_wait_for_a_slow_extension(void)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int slow = -EBADF, other = -EBADF;
+	char policy[1024], fifo[64];
+
+	rig_init(&rig, ALLOW_SRC);
+	slow_policy(&rig, policy, sizeof(policy), fifo);
+	rig_write(&rig, policy);
+	expect_eq(server_reload(rig.server, "test", NULL), 1);
+	slow = main_client(&rig);
+	other = main_client(&rig);
+	say(slow, SRC);
+	say(slow, "{\"op\":\"fs.format\"}");
+	turn_all(&rig);
+	say(other, "{\"op\":\"fs.format\"}");
+	expect(is_verdict(hear(&rig, other), "deny"));
+	expect(!is_readable(slow));
+	/* Late: deny for the one that waited, and its next packet comes behind it. */
+	expect(has(hear(&rig, slow), "\"extension\":\"slow\""));
+	expect(has(hear(&rig, slow), "fs.format"));
+	expect(unlink(fifo) == 0);
+}
+
+static void a_client_may_go_while_its_answer_is_worked_out(void)
+{
+	_cleanup_rig_ struct rig rig;
+	char policy[1024], fifo[64];
+	int client;
+
+	rig_init(&rig, ALLOW_SRC);
+	slow_policy(&rig, policy, sizeof(policy), fifo);
+	rig_write(&rig, policy);
+	expect_eq(server_reload(rig.server, "test", NULL), 1);
+	client = main_client(&rig);
+	say(client, SRC);
+	turn_all(&rig);
+	expect(close(client) == 0);
+	turn_all(&rig);
+	expect(has(rig_ask(&rig, "{\"do\":\"status\"}"), "\"clients\":0,"));
+	expect(has(rig_ask(&rig, SRC), "\"extension\":\"slow\""));
+	expect(unlink(fifo) == 0);
+}
+
+static void a_reload_does_not_change_what_has_begun(void)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int client = -EBADF;
+	_cleanup_text_ struct text before = TEXT_INIT;
+	char policy[1024], fifo[64];
+	const char *answer;
+
+	rig_init(&rig, ALLOW_SRC);
+	slow_policy(&rig, policy, sizeof(policy), fifo);
+	rig_write(&rig, policy);
+	expect_eq(server_reload(rig.server, "test", NULL), 1);
+	digest_add_hex(&before, server_digest(rig.server));
+	client = main_client(&rig);
+	say(client, SRC);
+	turn_all(&rig);
+	rig_write(&rig, REVIEW_SRC);
+	expect_eq(server_reload(rig.server, "test", NULL), 1);
+	expect(is_verdict(rig_ask(&rig, SRC), "require_review"));
+	release(fifo);
+	answer = hear(&rig, client);
+	expect(has(answer, text_string(&before)));
+	expect(!strstr(answer, "review"));
+	expect(unlink(fifo) == 0);
+}
+
+/* ---- reloads ---- */
+
+static void a_broken_policy_keeps_the_old_one_in_force(void)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_free_ char *records = NULL;
+	struct sbx_error err = { .code = 0 };
+
+	rig_init(&rig, ALLOW_SRC);
+	rig_write(&rig, "capabilities: nonsense\n");
+	expect(server_reload(rig.server, "test", &err) < 0);
+	expect(strstr(err.what, "p.yaml:1:") != NULL);
+	expect(is_verdict(rig_ask(&rig, SRC), "allow"));
+	expect(has(rig_ask(&rig, "{\"do\":\"status\"}"), "\"problem\":\""));
+	expect(has(rig_ask(&rig, "{\"do\":\"reload\"}"), "\"ok\":false"));
+	records = rig_records(&rig);
+	expect(strstr(records, "\"policy_error\"") && strstr(records, "p.yaml:1:"));
+
+	expect(unlink(rig.policy) == 0);
+	expect(server_reload(rig.server, "test", NULL) < 0);
+	expect(is_verdict(rig_ask(&rig, SRC), "allow"));
+	rig_write(&rig, REVIEW_SRC);
+	expect_eq(server_reload(rig.server, "test", NULL), 1);
+	expect(is_verdict(rig_ask(&rig, SRC), "require_review"));
+	expect(!strstr(rig_ask(&rig, "{\"do\":\"status\"}"), "problem"));
+}
+
+static void an_extension_that_cannot_start_keeps_the_policy_out(void)
+{
+	_cleanup_rig_ struct rig rig;
+
+	rig_init(&rig, ALLOW_SRC);
+	rig_write(&rig, REVIEW_SRC "extensions:\n  - { name: x, command: [/nonexistent] }\n");
+	expect(server_reload(rig.server, "test", NULL) < 0);
+	expect(is_verdict(rig_ask(&rig, SRC), "allow"));
+}
+
+static void a_file_that_is_renamed_into_place_comes_into_force(void)
+{
+	_cleanup_rig_ struct rig rig;
+	uint64_t end = rig_now() + DEADLINE_USEC;
+
+	rig_init(&rig, ALLOW_SRC);
+	turn_all(&rig);
+	rig_write(&rig, REVIEW_SRC);
+	while (strstr(rig_ask(&rig, SRC), "\"verdict\":\"allow\"") && rig_now() < end)
+		(void)sd_event_run(rig.event, DEADLINE_USEC);
+	expect(is_verdict(rig_ask(&rig, SRC), "require_review"));
+}
+
+static void the_same_policy_again_is_no_change(void)
+{
+	_cleanup_rig_ struct rig rig;
+
+	rig_init(&rig, ALLOW_SRC);
+	expect_eq(server_reload(rig.server, "test", NULL), 0);
+	expect(has(rig_ask(&rig, "{\"do\":\"reload\"}"), "\"changed\":false"));
+	rig_write(&rig, ALLOW_SRC "# a comment\n");
+	expect(has(rig_ask(&rig, "{\"do\":\"reload\"}"), "\"changed\":true"));
+}
+
+/* ---- records ---- */
+
+static void a_decision_that_cannot_be_recorded_is_deny(void)
+{
+	_cleanup_rig_ struct rig rig;
+	const char *answer;
+
+	rig_init(&rig, ALLOW_SRC);
+	recorder_use_fd(&rig.recorder, open("/dev/full", O_WRONLY | O_CLOEXEC));
+	answer = rig_ask(&rig, "{\"id\":\"x\",\"op\":\"fs.write\",\"path\":\"/srv/p/src/a\"}");
+	expect(is_verdict(answer, "deny"));
+	expect(has(answer, "{\"id\":\"x\",") && has(answer, "record"));
+	expect_eq(json_validate(answer, strlen(answer), NULL, NULL), 0);
+	answer = rig_ask(&rig, "{\"do\":\"token.issue\",\"pid\":1,\"op\":\"test.run\"}");
+	expect(has(answer, "\"ok\":false"));
+	expect(has(rig_ask(&rig, "{\"do\":\"status\"}"), "\"tokens\":0,"));
+}
+
+static void records_what_was_chosen(void)
+{
+	static const struct {
+		enum server_records records;
+		bool has_allow, has_deny;
+	} rows[] = {
+		{ SERVER_RECORDS_NONE, false, false },
+		{ SERVER_RECORDS_DENIALS, false, true },
+		{ SERVER_RECORDS_ALL, true, true },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		_cleanup_rig_ struct rig rig;
+		_cleanup_free_ char *records = NULL;
+
+		rig_init(&rig, ALLOW_SRC);
+		rig.server = server_free(rig.server);
+		expect_eq(rig_start(&rig, rows[i].records, NULL), 0);
+		rig.question.server = rig.server;
+		(void)rig_ask(&rig, SRC);
+		(void)rig_ask(&rig, "{\"op\":\"fs.write\",\"path\":\"/etc/x\"}");
+		(void)rig_ask(&rig, "nonsense");
+		records = rig_records(&rig);
+		expect_eq(strstr(records, "\"verdict\":\"allow\"") != NULL, rows[i].has_allow);
+		expect_eq(strstr(records, "\"verdict\":\"deny\"") != NULL, rows[i].has_deny);
+		expect(strstr(records, "\"policy_error\"") != NULL);
+	}
+}
+
+static void a_record_holds_the_whole_input_and_no_token(void)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_free_ char *records = NULL;
+	const char *token;
+
+	rig_init(&rig, REVIEW_SRC);
+	token = rig_token(&rig, "\"op\":\"fs.write\",\"glob\":\"/srv/p/src/**\"");
+	(void)rig_ask_with(&rig, token,
+			   "\"op\":\"fs.write\",\"path\":\"/srv/p/src/a\",\"size\":7,"
+			   "\"tags\":[\"t\"],\"state\":\"s\"");
+	records = rig_records(&rig);
+	expect(strstr(records, "\"event\":\"policy_decision\"") != NULL);
+	expect(strstr(records, "\"input\":{\"op\":\"fs.write\",\"path\":\"/srv/p/src/a\","
+			       "\"tags\":[\"t\"],\"state\":\"s\",\"size\":7}") != NULL);
+	expect(strstr(records, "\"token_issued\"") != NULL);
+	expect(strstr(records, token) == NULL);
+	for (char *line = strtok(records, "\n"); line; line = strtok(NULL, "\n"))
+		expect_eq(json_validate(line, strlen(line), NULL, NULL), 0);
+}
+
+static const struct test tests[] = {
+	TEST(answers_every_packet_in_order),
+	TEST(a_request_that_is_none_is_denied_and_recorded),
+	TEST(a_packet_that_is_too_long_is_denied),
+	TEST(fds_that_a_client_passes_are_not_kept),
+	TEST(a_client_that_ends_is_forgotten),
+	TEST(a_client_that_does_not_read_stops_only_itself),
+	TEST(what_a_sandbox_says_of_itself_does_not_count),
+	TEST(what_is_known_of_a_sandbox_counts),
+	TEST(only_the_service_own_user_speaks_for_others),
+	TEST(nobody_else_controls_the_service),
+	TEST(nobody_comes_in_through_a_socket_that_is_not_known),
+	TEST(a_stranger_cannot_take_all_places),
+	TEST(others_do_not_wait_for_a_slow_extension),
+	TEST(a_client_may_go_while_its_answer_is_worked_out),
+	TEST(a_reload_does_not_change_what_has_begun),
+	TEST(a_broken_policy_keeps_the_old_one_in_force),
+	TEST(an_extension_that_cannot_start_keeps_the_policy_out),
+	TEST(a_file_that_is_renamed_into_place_comes_into_force),
+	TEST(the_same_policy_again_is_no_change),
+	TEST(a_decision_that_cannot_be_recorded_is_deny),
+	TEST(records_what_was_chosen),
+	TEST(a_record_holds_the_whole_input_and_no_token),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}
