@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+. "$SBX_SOURCE/tests/tool/tap.sh"
+
+cd "$work" || exit 1
+
+mkdir -p project/src
+cd project || exit 1
+cat >p.yaml <<'END'
+version: 1
+capabilities:
+  - { name: src, match: { syscall: fs.write, path_glob: src/** }, action: allow }
+  - { name: ci, match: { syscall: fs.write, path_glob: .ci/** }, action: deny }
+  - { name: top, match: { syscall: fs.write, path_glob: ./package.json }, action: require_review }
+  - { name: log, match: { syscall: fs.write, path_glob: log/** }, action: warn }
+  - { name: web, match: { syscall: net.connect, host: example.com, ports: 443 }, action: allow }
+END
+
+run sbx-policy eval p.yaml fs.write src/a.c
+check a_relative_path_is_one_of_the_current_folder has_status 0
+run sbx-policy eval p.yaml fs.write "$PWD/src/a.c"
+check an_absolute_path_is_the_same has_status 0
+run sbx-policy eval p.yaml fs.write src/x/../../src/./a.c
+check a_relative_path_is_made_normal has_status 0
+run sbx-policy eval p.yaml fs.write src/../doc/a.md
+check dots_do_not_lead_around_a_rule has_status 1
+run sbx-policy eval p.yaml fs.write ../project/src/a.c
+check dots_may_lead_out_and_in_again has_status 0
+run sbx-policy eval p.yaml fs.write src/a.c project=/srv/other
+check project_moves_the_root out_has "allowed: fs.write '/srv/other/src/a.c'"
+run sbx-policy eval p.yaml fs.write src/a.c project=/srv/other/
+check a_slash_behind_the_root_does_no_harm out_has "allowed: fs.write '/srv/other/src/a.c'"
+run sbx-policy eval p.yaml fs.write /srv/other/src/a.c
+check another_project_is_not_ours has_status 1
+run sbx-policy eval p.yaml fs.write "$PWD/src/../x"
+check an_absolute_path_is_not_repaired out_has 'fix: give the argument as an absolute path'
+
+run sbx-policy eval p.yaml fs.write .ci/x
+check deny_ends_with_1 has_status 1
+check deny_names_rule_and_line out_has "why: rule 'ci' (p.yaml:4) denies it"
+run sbx-policy eval p.yaml fs.write package.json
+check review_ends_with_3 has_status 3
+run sbx-policy eval p.yaml fs.write log/a
+check warn_ends_with_0 has_status 0
+check warn_says_so out_has 'allowed, with a warning'
+run sbx-policy eval p.yaml net.connect example.com:443
+check a_host_with_its_port_is_allowed has_status 0
+run sbx-policy eval p.yaml net.connect example.com:80
+check another_port_is_not has_status 1
+run sbx-policy eval p.yaml fs.wirte src/a.c
+check an_unknown_operation_is_denied has_status 1
+check an_unknown_operation_names_the_one_that_was_meant out_has "did you mean 'fs.write'?"
+run sbx-policy eval -q p.yaml fs.write .ci/x
+check quiet_answers_by_status_alone test "$status$out" = 1
+run sbx-policy eval p.yaml fs.write p.yaml
+check the_policy_itself_cannot_be_written out_has 'built-in rule'
+finish

@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+. "$SBX_SOURCE/tests/tool/tap.sh"
+
+cd "$work" || exit 1
+
+cat >p.yaml <<'END'
+version: 1
+capabilities:
+  - { name: src, match: { syscall: fs.write, path_glob: [src/**, "!src/gen/**"] }, action: allow }
+  - { name: ci, match: { syscall: fs.write, path_glob: .ci/** }, action: deny, reason: people only }
+  - { name: read, match: { syscall: fs.read, path_glob: "**" }, action: allow }
+  - { name: bots, match: { syscall: fs.write, path_glob: doc/**, caller_tag: bot, state: idle }, action: allow }
+  - name: review
+    match: { syscall: fs.write, path_glob: top/** }
+    action: require_review
+    except:
+      - { caller: boss }
+      - { state: idle }
+END
+
+run sbx-policy explain p.yaml fs.write doc/a project=/srv/p tag=human
+check a_denial_ends_with_1 has_status 1
+check a_glob_says_where_it_is_anchored out_has "its path_glob 'src/**' does not match 'doc/a': it is anchored at the project /srv/p"
+check a_tag_says_what_the_caller_has out_has "its caller_tag 'bot' does not match: the caller has 'human'"
+check another_operation_is_named out_has 'it is not about fs.write but about fs.read'
+check yaml_to_paste_is_shown out_has 'match: { syscall: fs.write, path: "./doc/a" }'
+
+run sbx-policy explain p.yaml fs.write src/gen/a project=/srv/p
+check an_exclusion_is_named out_has "its path is taken out by '!src/gen/**'"
+run sbx-policy explain p.yaml fs.write top/a project=/srv/p state=idle
+check an_exception_is_named_with_its_line out_has 'its match holds, but its exception 2 (line 12) takes that back'
+run sbx-policy explain p.yaml fs.write /etc/x project=/srv/p
+check a_path_outside_the_project_is_said_to_be out_has 'and the path is not in there'
+run sbx-policy explain p.yaml fs.write .ci/a project=/srv/p
+check the_deciding_rule_says_so out_has "deny rule 'ci' (p.yaml:4) applies and decides"
+check its_reason_is_shown out_has '  reason: people only'
+
+run sbx-policy explain --json p.yaml fs.write doc/a project=/srv/p
+check json_has_every_near_rule python3 -c 'import json,sys
+whole = json.load(open(sys.argv[1]))
+assert whole["decision"]["verdict"] == "deny"
+near = {rule["name"]: rule for rule in whole["near"]}
+assert near["src"]["near"] == "key" and near["src"]["key"] == "path", near
+assert near["ci"]["line"] == 4 and not near["ci"]["decides"]
+assert near["bots"]["key"] == "caller_tag" and near["bots"]["why"]' "$work/out"
+finish

@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+. "$SBX_SOURCE/tests/tool/tap.sh"
+
+cd "$work" || exit 1
+
+cat >system.yaml <<'END'
+version: 1
+capabilities:
+  - { name: no-ssh, match: { syscall: fs.read, path: /home/me/.ssh }, action: deny }
+limits: { memory: 1GiB }
+END
+cat >user.yaml <<'END'
+version: 1
+capabilities:
+  - { name: home, match: { syscall: fs.read, path: /home/me }, action: allow }
+limits: { memory: 512MiB }
+END
+sed 's/512MiB/2GiB/' user.yaml >greedy.yaml
+
+run sbx-policy merge system.yaml user.yaml
+check two_files_become_one has_status 0
+check the_origins_are_named out_has '# from system.yaml, sha256 '
+cp "$work/out" merged.yaml
+run sbx-policy check merged.yaml
+check what_comes_out_can_be_loaded has_status 0
+run sbx-policy eval merged.yaml fs.read /home/me/.ssh/id
+check the_denial_of_one_holds has_status 1
+run sbx-policy eval merged.yaml fs.read /home/me/a
+check the_permission_of_the_other_holds has_status 0
+check the_narrower_limit_holds grep -q 512MiB merged.yaml
+
+run sbx-policy merge system.yaml greedy.yaml
+check a_file_that_widens_a_limit_is_refused has_status 2
+check both_places_are_named err_has greedy.yaml
+check nothing_is_printed_then test -z "$out"
+finish

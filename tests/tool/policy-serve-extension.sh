@@ -1,0 +1,41 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+. "$SBX_SOURCE/tests/tool/tap.sh"
+. "$SBX_SOURCE/tests/tool/serve.sh"
+
+cat >vote <<'END'
+#!/bin/sh
+while read -r line; do
+	n=${line#*:}
+	n=${n%%,*}
+	case $line in
+	*crash*) exit 1 ;;
+	*slow*) read -r nothing <"$1" ;;
+	*bad*) echo "{\"n\":$n,\"action\":\"deny\",\"reason\":\"bad name\"}" ;;
+	*) echo "{\"n\":$n,\"action\":\"pass\"}" ;;
+	esac
+done
+END
+chmod +x vote
+mkfifo fifo
+{ cat a; echo "extensions: [ { name: names, command: [$work/vote, $work/fifo] } ]"; } >p.yaml
+serve p.yaml
+check what_it_passes_is_for_the_rules answers allow "$src"
+run ask '{"op":"fs.write","path":"/srv/p/src/bad"}'
+check what_it_denies_is_denied out_has '"extension":"names"'
+check its_reason_is_told out_has '"bad name"'
+run ask '{"op":"fs.write","path":"/srv/p/src/slow"}'
+check what_takes_too_long_is_denied out_has '100 ms'
+tries=0
+until answers allow "$src" || [ $((tries += 1)) -gt 2000 ]; do :; done
+check it_is_started_again answers allow "$src"
+check a_crash_is_denied answers deny '{"op":"fs.write","path":"/srv/p/src/crash"}'
+tries=0
+until answers allow "$src" || [ $((tries += 1)) -gt 2000 ]; do :; done
+check and_it_is_started_again answers allow "$src"
+pid=$(cat pid)
+children=$(cat "/proc/$pid/task/$pid/children")
+check there_is_one_process_of_it test "$(echo "$children" | wc -w)" -eq 1
+stop
+check none_is_left_behind test ! -e "/proc/${children% }"
+finish

@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+. "$SBX_SOURCE/tests/tool/tap.sh"
+. "$SBX_SOURCE/tests/tool/serve.sh"
+
+cp a p.yaml
+serve p.yaml
+check hostile_packets_are_refused_and_harm_nobody seqpacket hostile s
+check every_one_of_them_is_recorded test "$(records policy_error)" -ge 200
+stop
+
+run sbx-policy serve --socket "$work/s" --audit-fd 9 missing.yaml 9>>records
+check without_its_policy_it_does_not_start has_status 2
+echo 'capabilities: nonsense' >bad.yaml
+run sbx-policy serve --socket "$work/s" --audit-fd 9 bad.yaml 9>>records
+check with_a_broken_policy_it_does_not_start has_status 2
+check the_place_of_the_mistake_is_said err_has 'bad.yaml:1:'
+run sbx-policy serve --socket "$work/s" --audit-fd 9 p.yaml 9>/dev/full
+check without_records_it_does_not_start test "$status" -ne 0
+run sbx-policy serve --socket "$work/none/s" --audit-fd 9 p.yaml 9>>records
+check without_its_folder_it_says_so err_has 'folder'
+run sbx-policy serve --socket "$work/s" --sandbox=a/b="$work/x" p.yaml --audit-fd 9 9>>records
+check a_sandbox_needs_an_id err_has 'that is no id'
+run sbx-policy serve --socket "$work/s" --fact=box1:tag=x p.yaml --audit-fd 9 9>>records
+check a_fact_needs_a_sandbox err_has '--sandbox=ID=PATH'
+run sbx-policy serve --sokcet s p.yaml
+check a_mistyped_option_is_explained err_has "did you mean '--socket'?"
+
+# The disk is full after the start: a limit on the size of files does the same.
+rm -f records
+(
+	ulimit -f 2
+	serve --record=all p.yaml
+)
+tries=0
+while answers allow "$src" && [ $((tries += 1)) -lt 100 ]; do :; done
+check what_cannot_be_recorded_is_denied answers deny "$src"
+finish

@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+. "$SBX_SOURCE/tests/tool/tap.sh"
+. "$SBX_SOURCE/tests/tool/serve.sh"
+
+token() { sbx-policy token --socket "$work/s" "$@"; }
+
+run token list
+check without_a_service_it_says_how_to_start_one err_has "sbx-policy serve"
+check and_that_is_a_failure has_status 125
+cp a p.yaml
+rule secret '/srv/p/secret/**' deny >>p.yaml
+serve p.yaml
+run token issue fs.write
+check a_process_must_be_named err_has 'add --pid=PID'
+check and_that_is_wrong_usage has_status 2
+run token issue fs.wirte --pid $$
+check the_operation_must_be_known has_status 2
+run token issue fs.write --pid 4194303
+check the_process_must_be_there err_has 'no such process'
+run token issue fs.write --pid $$ --glob 'src/**'
+check a_relative_glob_needs_a_project err_has 'project'
+run token issue fs.write --pid $$ --glob '/srv/p/secret/x'
+check what_a_rule_denies_cannot_be_had err_has 'the policy denies'
+check that_is_a_no has_status 1
+run token issue fs.write --pid $$ --ttl 30
+check a_time_needs_a_unit has_status 2
+run token isue fs.write
+check a_mistyped_verb_is_explained err_has "did you mean 'issue'?"
+run token revoke
+check a_missing_token_is_explained has_status 2
+run token list
+check nothing_was_issued out_is ''
+finish

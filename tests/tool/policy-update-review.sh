@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+. "$SBX_SOURCE/tests/tool/tap.sh"
+. "$SBX_SOURCE/tests/tool/serve.sh"
+
+update() { sbx-policy update p.yaml --from "$@" --audit-fd 9 9>>records </dev/null; }
+digest() { sha256sum "$1" | cut -c1-64; }
+in_force() { cmp -s p.yaml "$1"; }
+seq 8 | while read -r i; do echo "{\"input\":{\"op\":\"fs.write\",\"path\":\"/srv/p/src/$i\"}}"; done >six
+
+cp a p.yaml
+run update b
+check without_a_person_it_needs_a_review has_status 3
+check what_would_change_was_shown out_has "rule 'doc'"
+run update b --yes
+check yes_alone_approves_nothing has_status 2
+run update b --yes --expect-digest "$(digest a)"
+check another_digest_approves_nothing has_status 1
+check nothing_has_changed_so_far in_force a
+check and_nothing_lies_beside_it test ! -e p.yaml.previous -a ! -e p.yaml.meta.json
+check and_no_record_says_so sh -c '! grep -q policy_updated records'
+
+run update b --yes --expect-digest "$(digest b)"
+check the_digest_of_what_was_seen_approves has_status 0
+check then_it_is_in_force in_force b
+check the_old_one_is_kept cmp -s p.yaml.previous a
+check the_metadata_names_both_digests grep -q "\"digest\":\"$(digest b)\",\"previous\":\"$(digest a)\",\"source\":\"apply\"" p.yaml.meta.json
+check it_counts_rules grep -q '"keys":\["capabilities"\],"count":1,.*"allow":1' p.yaml.meta.json
+check it_is_recorded test "$(records policy_update_approved)" -eq 1 -a "$(records policy_updated)" -eq 1
+run update b --yes --expect-digest "$(digest b)"
+check the_same_again_is_done_already out_has 'in force already'
+
+cp a p.yaml
+run update b --yes --expect-digest "$(digest b)" --replay six
+check many_breaking_changes_need_the_phrase has_status 3
+check it_says_which err_has "--confirm='apply 8 breaking'"
+run update b --yes --expect-digest "$(digest b)" --replay six --confirm 'apply 7 breaking'
+check another_number_is_another_phrase has_status 3
+check still_nothing_has_changed in_force a
+run update b --yes --expect-digest "$(digest b)" --replay six --confirm 'apply 8 breaking'
+check the_phrase_applies_them in_force b
+
+echo 'capabilities: nonsense' >bad
+run update bad --yes --expect-digest "$(digest bad)"
+check a_broken_policy_is_bad_input has_status 2
+check its_place_is_said err_has 'bad:1:'
+run sbx-policy compile a -o compiled
+run update compiled --yes --expect-digest "$(digest compiled)"
+check nobody_can_review_a_compiled_one has_status 2
+run update missing
+check a_missing_file_is_bad_input has_status 2
+run sbx-policy update p.yaml
+check the_new_file_must_be_named err_has '--from=NEW'
+run sbx-policy update p.yaml --from a --yes --expect-digest "$(digest a)" --audit-fd 9 9>/dev/full
+check what_cannot_be_recorded_does_not_happen in_force b
+
+rm -f p.yaml*
+run update b --yes --expect-digest "$(digest b)"
+check the_first_policy_of_all_goes_the_same_way in_force b
+check it_has_no_previous_one grep -q '"previous":null' p.yaml.meta.json
+echo 'capabilities: nonsense' >p.yaml
+run update a --yes --expect-digest "$(digest a)"
+check a_broken_one_can_be_replaced in_force a
+finish

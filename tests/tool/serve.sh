@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh
+# For tests of sbx-policy serve: sourced after tap.sh. Policies a (src may be written) and b (doc may), a service that
+# records into $work/records, and its end.
+
+seqpacket() { python3 "$SBX_SOURCE/tests/tool/seqpacket.py" "$@"; }
+
+rule() {
+	printf '  - { name: %s, match: { syscall: fs.write, path_glob: ["%s"] }, action: %s }\n' "$1" "$2" "$3"
+}
+
+# serve [OPTION...] POLICY... in the background, ready when it returns.
+serve() {
+	seqpacket start "$work/pid" sbx-policy serve --socket "$work/s" --audit-fd 9 "$@" 9>>"$work/records" 2>>"$work/log"
+}
+stop() {
+	[ -e "$work/pid" ] && seqpacket stop "$work/pid" "$@"
+	rm -f "$work/pid"
+}
+ask() { printf '%s\n' "$1" | seqpacket ask "${2:-$work/s}"; }
+answers() { ask "$2" "${3:-$work/s}" | grep -q "\"verdict\":\"$1\""; }
+records() { grep -c "\"event\":\"$1\"" "$work/records"; }
+
+cd "$work" || exit 1
+trap 'stop; rm -rf "$work"' EXIT
+{ echo capabilities:; rule src '/srv/p/src/**' allow; } >a
+{ echo capabilities:; rule doc '/srv/p/doc/**' allow; } >b
+# shellcheck disable=SC2034 # for the test that sources this
+src='{"op":"fs.write","path":"/srv/p/src/a"}'
+# shellcheck disable=SC2034
+doc='{"op":"fs.write","path":"/srv/p/doc/a"}'

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * sbx-policy eval: what a policy answers, to one request or to each line of standard input
+ *
+ * With lines it can be used as a coprocess: before it waits for a line, every answer that is ready
+ * has been written.
+ */
+
+#include "policy.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/json.h"
+
+#include "tool.h"
+
+#define HINTS_MAX 3
+
+/* The most severe answer of several; malformed input is worse than any. */
+static int more_severe(int one, int other)
+{
+	static const int ranks[] = {
+		[TOOL_YES] = 0, [TOOL_REVIEW] = 1, [TOOL_NO] = 2, [TOOL_USAGE] = 3
+	};
+
+	return ranks[one] >= ranks[other] ? one : other;
+}
+
+static void add_visible(struct text *out, const char *string)
+{
+	text_add_visible(out, string, strlen(string));
+}
+
+/* Rules that would have allowed it, had one thing been different. */
+static void add_hints(struct text *out, struct judge *judge, const struct request_buffer *buffer)
+{
+	const struct artefact_rule *rules = artefact_rows(&judge->artefact, SECTION_RULES);
+	const struct artefact_source *sources = artefact_rows(&judge->artefact, SECTION_SOURCES);
+	size_t n = 0, n_hints = 0;
+	_cleanup_free_ struct policy_explanation *rows = why_explain(judge, &buffer->request, &n);
+
+	for (size_t i = 0; rows && i < n && n_hints < HINTS_MAX; i++) {
+		const struct artefact_rule *rule = &rules[rows[i].rule];
+
+		if (rows[i].near == NEAR_APPLIES || rows[i].near == NEAR_OPERATION ||
+		    decision_status((enum policy_action)rule->action) != 0)
+			continue;
+		text_add(out, "  near: rule '");
+		add_visible(out, artefact_text(&judge->artefact, rule->name));
+		text_add(out, "' (");
+		add_visible(out, artefact_text(&judge->artefact, sources[rule->source].name));
+		text_addf(out, ":%u) would allow it, but ", rule->line);
+		why_add(out, judge, &buffer->request, &rows[i]);
+		text_add_char(out, '\n');
+		n_hints++;
+	}
+}
+
+static int eval_words(struct tool_run *run, struct judge *judge, char *words[], int n_words,
+		      struct sbx_error *err)
+{
+	_cleanup_request_ struct request_buffer buffer = { .texts = TEXT_INIT };
+	struct policy_decision decision;
+	int r = words_read(words, (size_t)n_words, &buffer, err);
+
+	if (r < 0)
+		return policy_bad_input(r);
+	judge_decide(judge, &buffer, &decision);
+	if (run->json) {
+		decision_add_json(&run->out, &judge->artefact, &buffer, &decision);
+	} else if (run->verbosity >= 0) {
+		int status = decision_status(decision.verdict);
+
+		decision_add_text(&run->out, &judge->artefact, &buffer, &decision);
+		if (decision.cause == CAUSE_DEFAULT && status != 0)
+			add_hints(&run->out, judge, &buffer);
+		return status;
+	}
+	return decision_status(decision.verdict);
+}
+
+/* Whoever looks at the verdict alone is answered, too: what cannot be read is denied. */
+static void add_malformed(struct text *out, uint64_t line, const struct sbx_error *err)
+{
+	struct json_writer json;
+
+	json_write(&json, out);
+	json_add_object(&json);
+	json_member_u64(&json, "line", line);
+	json_member_string(&json, "verdict", policy_action_name(POLICY_DENY));
+	json_member_string(&json, "cause", "malformed");
+	json_member_string(&json, "level", "error");
+	json_member_string(&json, "what", err->what);
+	json_member_string(&json, "why", err->why);
+	json_member_string(&json, "fix", err->fix);
+	json_end_object(&json);
+	text_add_char(out, '\n');
+}
+
+static int eval_line(struct tool_run *run, struct judge *judge, struct request_buffer *buffer,
+		     const struct line_reader *reader, const char *line, size_t len)
+{
+	struct sbx_error problem = { .code = 0 };
+	struct policy_decision decision;
+
+	if (request_parse(line, len, buffer, &problem) < 0) {
+		add_malformed(&run->out, reader->number, &problem);
+		return TOOL_USAGE;
+	}
+	judge_decide(judge, buffer, &decision);
+	decision_add_json(&run->out, &judge->artefact, buffer, &decision);
+	return decision_status(decision.verdict);
+}
+
+static int too_long(struct tool_run *run, const struct line_reader *reader)
+{
+	struct sbx_error problem = { .code = 0 };
+
+	(void)sbx_error_what(&problem, -1, "cannot read the request: it is too long");
+	sbx_error_why(&problem, "a request has at most %d bytes", REQUEST_BYTES_MAX);
+	sbx_error_fix(&problem, "send one request a line");
+	add_malformed(&run->out, reader->number, &problem);
+	return TOOL_USAGE;
+}
+
+static int eval_lines(struct tool_run *run, struct judge *judge, struct sbx_error *err)
+{
+	_cleanup_request_ struct request_buffer buffer = { .texts = TEXT_INIT };
+	_cleanup_lines_ struct line_reader reader = { .fd = STDIN_FILENO,
+						      .max = REQUEST_BYTES_MAX };
+	int status = TOOL_YES;
+
+	for (;;) {
+		char *line = NULL;
+		size_t len = 0;
+		int r = lines_ready(&reader) ? 0 : tool_flush(run, err);
+
+		if (r < 0)
+			return r;
+		r = lines_next(&reader, &line, &len);
+		if (r < 0)
+			return sbx_error_what(err, r, "cannot read the requests");
+		if (r == LINE_END)
+			return status;
+		status = more_severe(status, r == LINE_TOO_LONG ? too_long(run, &reader)
+								: eval_line(run, judge, &buffer,
+									    &reader, line, len));
+	}
+}
+
+int policy_verb_eval(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+	_cleanup_judge_ struct judge judge = JUDGE_INIT;
+	int r = judge_open(operands[0], run->values, &judge, err);
+
+	if (r < 0)
+		return policy_bad_input(r);
+	if (n_operands > 1)
+		return eval_words(run, &judge, operands + 1, n_operands - 1, err);
+	return eval_lines(run, &judge, err);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * sbx-policy explain: the answer, and for every rule that was near why it did or did not apply
+ *
+ * Nothing is cut short: a rule that lost against a more severe one is shown as well, because
+ * whoever takes the severe one away wants to know what happens then.
+ */
+
+#include "policy.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "base/json.h"
+
+#include "tool.h"
+
+/* Behind those that apply, and those that nearly did, many more are only noise; -v shows all. */
+#define FAR_SHOWN_MAX 20
+
+/* What a person wants to read first. */
+static const enum policy_near reading_order[] = { NEAR_APPLIES, NEAR_EXCEPTED, NEAR_EXCLUDED,
+						  NEAR_KEY, NEAR_OPERATION };
+
+struct explaining {
+	struct tool_run *run;
+	struct judge *judge;
+	const struct request_buffer *buffer;
+	const struct policy_decision *decision;
+	const struct policy_explanation *rows;
+	size_t n_rows;
+};
+
+static bool decides(const struct policy_decision *decision, uint32_t rule)
+{
+	for (size_t i = 0; i < decision->n_rules; i++)
+		if (decision->rules[i] == rule)
+			return true;
+	return false;
+}
+
+static const struct artefact_rule *rule_of(const struct judge *judge, uint32_t row)
+{
+	return (const struct artefact_rule *)artefact_rows(&judge->artefact, SECTION_RULES) + row;
+}
+
+static const char *file_of(const struct judge *judge, const struct artefact_rule *rule)
+{
+	const struct artefact_source *sources = artefact_rows(&judge->artefact, SECTION_SOURCES);
+
+	return artefact_text(&judge->artefact, sources[rule->source].name);
+}
+
+static const char *verdict_of(const struct explaining *explaining,
+			      const struct policy_explanation *row)
+{
+	if (row->near != NEAR_APPLIES)
+		return "does not apply";
+	if (decides(explaining->decision, row->rule))
+		return "applies and decides";
+	return "applies, but something more severe decides";
+}
+
+static void add_visible(struct text *out, const char *string)
+{
+	text_add_visible(out, string, strlen(string));
+}
+
+static void add_row(const struct explaining *explaining, const struct policy_explanation *row)
+{
+	const struct judge *judge = explaining->judge;
+	const struct artefact_rule *rule = rule_of(judge, row->rule);
+	struct text *out = &explaining->run->out;
+
+	text_addf(out, "\n%s rule '", policy_action_name((enum policy_action)rule->action));
+	add_visible(out, artefact_text(&judge->artefact, rule->name));
+	text_add(out, "' (");
+	add_visible(out, file_of(judge, rule));
+	text_addf(out, ":%u) %s\n  ", rule->line, verdict_of(explaining, row));
+	why_add(out, judge, &explaining->buffer->request, row);
+	text_add_char(out, '\n');
+	if (row->near == NEAR_APPLIES && rule->reason != ARTEFACT_NONE) {
+		text_add(out, "  reason: ");
+		add_visible(out, artefact_text(&judge->artefact, rule->reason));
+		text_add_char(out, '\n');
+	}
+}
+
+static void add_text(const struct explaining *explaining)
+{
+	struct tool_run *run = explaining->run;
+	size_t n_far = 0;
+
+	decision_add_text(&run->out, &explaining->judge->artefact, explaining->buffer,
+			  explaining->decision);
+	if (explaining->n_rows == 0)
+		text_add(&run->out, "\nno rule is near: none is about this operation or this "
+				    "argument\n");
+	for (size_t i = 0; i < N_ELEMENTS(reading_order); i++) {
+		for (size_t j = 0; j < explaining->n_rows; j++) {
+			const struct policy_explanation *row = &explaining->rows[j];
+
+			if (row->near != reading_order[i])
+				continue;
+			n_far += row->near == NEAR_KEY || row->near == NEAR_OPERATION;
+			if (n_far <= FAR_SHOWN_MAX || run->verbosity > 0)
+				add_row(explaining, row);
+		}
+	}
+	if (n_far > FAR_SHOWN_MAX && run->verbosity <= 0)
+		text_addf(&run->out, "\n%zu more rules do not apply; -v shows them\n",
+			  n_far - FAR_SHOWN_MAX);
+}
+
+static void add_row_json(const struct explaining *explaining, struct json_writer *json,
+			 const struct policy_explanation *row)
+{
+	const struct judge *judge = explaining->judge;
+	const struct artefact_rule *rule = rule_of(judge, row->rule);
+	_cleanup_text_ struct text why = TEXT_INIT;
+
+	why_add(&why, judge, &explaining->buffer->request, row);
+	json_add_object(json);
+	json_member_string(json, "name", artefact_text(&judge->artefact, rule->name));
+	json_member_string(json, "action", policy_action_name((enum policy_action)rule->action));
+	json_member_string(json, "file", file_of(judge, rule));
+	json_member_u64(json, "line", rule->line);
+	json_member_string(json, "near", why_near_name(row->near));
+	if (row->near == NEAR_KEY)
+		json_member_string(json, "key", match_key_name(row->key));
+	if (row->near == NEAR_EXCEPTED)
+		json_member_u64(json, "exception", row->exception);
+	json_member_bool(json, "decides",
+			 row->near == NEAR_APPLIES && decides(explaining->decision, row->rule));
+	json_member_string(json, "why", text_string(&why));
+	json_end_object(json);
+}
+
+static void add_json(const struct explaining *explaining)
+{
+	struct text *out = &explaining->run->out;
+	struct json_writer json;
+
+	json_write(&json, out);
+	json_add_object(&json);
+	json_add_name(&json, "decision");
+	decision_add_json(out, &explaining->judge->artefact, explaining->buffer,
+			  explaining->decision);
+	if (out->len > 0)
+		text_truncate(out, out->len - 1); /* its newline */
+	json.needs_comma = true;
+	json_add_name(&json, "near");
+	json_add_array(&json);
+	for (size_t i = 0; i < explaining->n_rows; i++)
+		add_row_json(explaining, &json, &explaining->rows[i]);
+	json_end_array(&json);
+	json_end_object(&json);
+	text_add_char(out, '\n');
+}
+
+int policy_verb_explain(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+	_cleanup_judge_ struct judge judge = JUDGE_INIT;
+	_cleanup_request_ struct request_buffer buffer = { .texts = TEXT_INIT };
+	struct policy_decision decision;
+	size_t n = 0;
+	int r = judge_open(operands[0], run->values, &judge, err);
+
+	if (r >= 0)
+		r = words_read(operands + 1, (size_t)(n_operands - 1), &buffer, err);
+	if (r < 0)
+		return policy_bad_input(r);
+	_cleanup_free_ struct policy_explanation *rows = why_explain(&judge, &buffer.request, &n);
+	if (!rows)
+		return sbx_error_what(err, -ENOMEM, "cannot explain the decision");
+	/* Last, because it is valid until the engine works again. */
+	judge_decide(&judge, &buffer, &decision);
+
+	struct explaining explaining = { run, &judge, &buffer, &decision, rows, n };
+	if (run->json)
+		add_json(&explaining);
+	else
+		add_text(&explaining);
+	return decision_status(decision.verdict);
+}

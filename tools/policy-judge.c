@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A policy that is ready to judge
+ *
+ * A text is loaded, joined with its layers and compiled in memory; a compiled file is checked and
+ * used as it is. From there on both are the same, so that no answer depends on the form. The file
+ * is read and not mapped: whoever can write it could otherwise change it after it was checked.
+ */
+
+#include "policy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/file.h"
+#include "extension/extension.h"
+#include "policy/compile.h"
+#include "policy/layers.h"
+#include "policy/load.h"
+#include "server/protected.h"
+
+#include "tool.h"
+
+#define POLICY_BYTES_MAX (256 * 1024 * 1024)
+
+int policy_bad_input(int r)
+{
+	return r == -ENOMEM ? r : TOOL_USAGE;
+}
+
+void judge_close(struct judge *judge)
+{
+	for (size_t i = 0; judge->extensions && i < judge->policy->n_extensions; i++)
+		judge->extensions[i] = extension_free(judge->extensions[i]);
+	free(judge->extensions);
+	free(judge->votes);
+	protected_free(judge->protected_paths);
+	judge->engine = policy_engine_free(judge->engine);
+	judge->policy = policy_free(judge->policy);
+	free(judge->bytes);
+	free(judge->block);
+	text_deinit(&judge->request_json);
+	*judge = (struct judge)JUDGE_INIT;
+}
+
+int judge_read(const char *path, char **ret_bytes, size_t *ret_n_bytes, struct sbx_error *err)
+{
+	if (strcmp(path, "-") == 0)
+		return file_read_fd(STDIN_FILENO, "<stdin>", POLICY_BYTES_MAX, ret_bytes,
+				    ret_n_bytes, err);
+	return file_read(AT_FDCWD, path, POLICY_BYTES_MAX, ret_bytes, ret_n_bytes, err);
+}
+
+bool judge_is_compiled(const void *bytes, size_t n_bytes)
+{
+	static const uint64_t magic = ARTEFACT_MAGIC;
+
+	return n_bytes >= sizeof(magic) && memcmp(bytes, &magic, sizeof(magic)) == 0;
+}
+
+static bool has_layers(const struct policy_values *values)
+{
+	return values && (values->layers.n_items > 0 || values->project_file);
+}
+
+static int refuse_compiled(const char *path, const char *why, struct sbx_error *err)
+{
+	int r = sbx_error_what(err, -EINVAL, "cannot use the compiled policy '%s' here", path);
+
+	sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "name the file that it was compiled from");
+	return r;
+}
+
+static int load_text(const char *path, const char *bytes, size_t n_bytes, struct policy **ret,
+		     struct sbx_error *err)
+{
+	if (judge_is_compiled(bytes, n_bytes))
+		return refuse_compiled(path, "the text of its rules is not in it", err);
+	return policy_load(strcmp(path, "-") == 0 ? "<stdin>" : path, bytes, n_bytes, ret, err);
+}
+
+static int load_layer(const char *path, struct policy **ret, struct sbx_error *err)
+{
+	_cleanup_free_ char *bytes = NULL;
+	size_t n_bytes = 0;
+	int r = judge_read(path, &bytes, &n_bytes, err);
+
+	return r < 0 ? r : load_text(path, bytes, n_bytes, ret, err);
+}
+
+/* Layers, then @policy (taken over, also on failure), then the project's file. */
+static int add_layers(struct policy *policy, const struct policy_values *values,
+		      struct policy **ret, struct sbx_error *err)
+{
+	size_t n_layers = values->layers.n_items, n = 0;
+	_cleanup_policy_ struct policy *named = policy;
+	_cleanup_free_ struct policy **all = calloc(n_layers + 2, sizeof(*all));
+	int r = 0;
+
+	if (!all)
+		return sbx_error_what(err, -ENOMEM, "cannot load the policy");
+	while (r >= 0 && n < n_layers) {
+		r = load_layer(values->layers.items[n], &all[n], err);
+		n += r >= 0;
+	}
+	if (r >= 0) {
+		all[n++] = take_ptr(named);
+		if (values->project_file) {
+			r = load_layer(values->project_file, &all[n], err);
+			n += r >= 0;
+		}
+	}
+	if (r >= 0)
+		return policy_merge(all, n, values->project_file != NULL, ret, err);
+	for (size_t i = 0; i < n; i++)
+		(void)policy_free(all[i]);
+	return r;
+}
+
+static int load_all(const char *path, const char *bytes, size_t n_bytes,
+		    const struct policy_values *values, struct policy **ret, struct sbx_error *err)
+{
+	struct policy *policy = NULL;
+	int r = load_text(path, bytes, n_bytes, &policy, err);
+
+	if (r < 0)
+		return r;
+	if (has_layers(values))
+		return add_layers(policy, values, ret, err);
+	*ret = policy;
+	return 0;
+}
+
+int judge_load(const char *path, const struct policy_values *values, struct policy **ret,
+	       struct sbx_error *err)
+{
+	_cleanup_free_ char *bytes = NULL;
+	size_t n_bytes = 0;
+	int r = judge_read(path, &bytes, &n_bytes, err);
+
+	return r < 0 ? r : load_all(path, bytes, n_bytes, values, ret, err);
+}
+
+/* The policy's own files and the user's places, whatever a rule says of them. */
+static int protect(struct judge *judge, const char *path, const struct policy_values *values,
+		   struct sbx_error *err)
+{
+	size_t n_layers = values ? values->layers.n_items : 0, n = 0;
+	_cleanup_free_ const char **files = calloc(n_layers + 2, sizeof(*files));
+	char **places = NULL;
+	int r;
+
+	if (!files)
+		return -ENOMEM;
+	for (size_t i = 0; i < n_layers; i++)
+		files[n++] = values->layers.items[i];
+	files[n++] = path;
+	if (values && values->project_file)
+		files[n++] = values->project_file;
+	r = policy_places_find(&places, err);
+	if (r < 0)
+		return r;
+	r = protected_find(files, n, (const char *const *)places, &judge->protected_paths);
+	policy_places_free(places);
+	if (r == 0)
+		policy_engine_protect(judge->engine, (const char *const *)judge->protected_paths);
+	return r;
+}
+
+static int compile(struct judge *judge, const char *path, const struct policy_values *values,
+		   size_t n_bytes, struct sbx_error *err)
+{
+	size_t n_block = 0;
+	int r;
+
+	if (judge_is_compiled(judge->bytes, n_bytes)) {
+		if (has_layers(values))
+			return refuse_compiled(path, "layers are joined before they are compiled",
+					       err);
+		return artefact_open(judge->bytes, n_bytes, &judge->artefact, err);
+	}
+	r = load_all(path, judge->bytes, n_bytes, values, &judge->policy, err);
+	if (r < 0)
+		return r;
+	r = policy_compile(judge->policy, &judge->block, &n_block, err);
+	return r < 0 ? r : artefact_open(judge->block, n_block, &judge->artefact, err);
+}
+
+static int prepare(struct judge *judge, const char *path, const struct policy_values *values,
+		   struct sbx_error *err)
+{
+	size_t n_extensions = judge->policy ? judge->policy->n_extensions : 0;
+	int r = policy_engine_new(&judge->artefact, &judge->engine);
+
+	if (r < 0)
+		return r;
+	if (n_extensions > 0) {
+		judge->votes = calloc(n_extensions, sizeof(*judge->votes));
+		judge->extensions = calloc(n_extensions, sizeof(struct extension *));
+		if (!judge->votes || !judge->extensions)
+			return -ENOMEM;
+	}
+	return protect(judge, path, values, err);
+}
+
+int judge_open(const char *path, const struct policy_values *values, struct judge *ret,
+	       struct sbx_error *err)
+{
+	/* Not moved once it is open: the engine points at its artefact. */
+	struct judge *judge = ret;
+	size_t n_bytes = 0;
+	int r;
+
+	*judge = (struct judge)JUDGE_INIT;
+	r = judge_read(path, &judge->bytes, &n_bytes, err);
+	if (r >= 0)
+		r = compile(judge, path, values, n_bytes, err);
+	if (r >= 0) {
+		r = prepare(judge, path, values, err);
+		if (r < 0)
+			(void)sbx_error_what(err, r, "cannot prepare the policy '%s'", path);
+	}
+	if (r < 0)
+		judge_close(judge);
+	return r;
+}
+
+/* A program that cannot be started denies, as one that does not answer would. */
+static void ask(struct judge *judge, size_t i, const struct extension_program *program)
+{
+	struct policy_vote *vote = &judge->votes[i];
+
+	if (judge->extensions[i] ||
+	    extension_new(program->name, program->argv, &judge->extensions[i], NULL) >= 0) {
+		extension_ask(judge->extensions[i], text_string(&judge->request_json),
+			      judge->request_json.len, vote);
+		return;
+	}
+	*vote = (struct policy_vote){ .extension = program->name,
+				      .action = POLICY_DENY,
+				      .reason = "it cannot be started" };
+}
+
+void judge_decide(struct judge *judge, const struct request_buffer *request,
+		  struct policy_decision *ret)
+{
+	size_t n_extensions = judge->policy ? judge->policy->n_extensions : 0;
+
+	policy_decide(judge->engine, &request->request, ret);
+	if (n_extensions == 0 || !policy_wants_votes(ret))
+		return;
+	text_reset(&judge->request_json);
+	request_add_json(&judge->request_json, request);
+	for (size_t i = 0; i < n_extensions; i++)
+		ask(judge, i, &judge->policy->extensions[i]);
+	policy_add_votes(ret, judge->votes, n_extensions);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Lines of a pipe, one at a time
+ *
+ * A line that is too long is passed over and told, so that the next one is read at its own
+ * beginning. Memory is taken once.
+ */
+
+#include "policy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void lines_close(struct line_reader *reader)
+{
+	free_ptr(&reader->bytes);
+}
+
+static char *find_end(const struct line_reader *reader)
+{
+	return reader->end > reader->begin
+		       ? memchr(reader->bytes + reader->begin, '\n', reader->end - reader->begin)
+		       : NULL;
+}
+
+bool lines_ready(const struct line_reader *reader)
+{
+	return reader->is_at_end || find_end(reader);
+}
+
+/* Makes room and reads once: what a pipe has now is what is wanted now. */
+static int fill(struct line_reader *reader)
+{
+	ssize_t n;
+
+	if (!reader->bytes)
+		reader->bytes = malloc(reader->max + 1);
+	if (!reader->bytes)
+		return -ENOMEM;
+	if (reader->begin > 0) {
+		memmove(reader->bytes, reader->bytes + reader->begin, reader->end - reader->begin);
+		reader->end -= reader->begin;
+		reader->begin = 0;
+	}
+	if (reader->end > reader->max) {
+		reader->is_skipping = true;
+		reader->end = 0;
+	}
+	do
+		n = read(reader->fd, reader->bytes + reader->end, reader->max + 1 - reader->end);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	reader->end += (size_t)n;
+	reader->is_at_end = n == 0;
+	return 0;
+}
+
+/* Gives out the bytes up to @end, which is the newline or the end of the input. */
+static int take(struct line_reader *reader, char *end, char **ret_line, size_t *ret_len)
+{
+	bool was_skipping = reader->is_skipping;
+
+	*ret_line = reader->bytes + reader->begin;
+	*ret_len = (size_t)(end - *ret_line);
+	reader->begin += *ret_len + (end < reader->bytes + reader->end);
+	reader->is_skipping = false;
+	reader->number++;
+	return was_skipping ? LINE_TOO_LONG : LINE_READY;
+}
+
+int lines_next(struct line_reader *reader, char **ret_line, size_t *ret_len)
+{
+	char *end;
+
+	while (!(end = find_end(reader))) {
+		int r;
+
+		if (reader->is_at_end && reader->end == reader->begin && !reader->is_skipping)
+			return LINE_END;
+		if (reader->is_at_end)
+			return take(reader, reader->bytes + reader->end, ret_line, ret_len);
+		r = fill(reader);
+		if (r < 0)
+			return r;
+	}
+	return take(reader, end, ret_line, ret_len);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * sbx-policy merge, print, schema and compile: a policy in its other forms
+ */
+
+#include "policy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/file.h"
+#include "policy/compile.h"
+#include "policy/layers.h"
+
+#include "tool.h"
+
+static int print_policy(struct tool_run *run, const struct policy *policy, struct sbx_error *err)
+{
+	int r = run->json ? policy_print_json(policy, &run->out) : policy_print(policy, &run->out);
+
+	return r < 0 ? sbx_error_what(err, r, "cannot print the policy") : TOOL_YES;
+}
+
+/* Which files, and exactly which versions of them, a merged policy came from. */
+static void add_origins(struct text *out, const struct policy *policy)
+{
+	for (size_t i = 0; i < policy->n_sources; i++) {
+		const struct policy_source *source = &policy->sources[i];
+
+		text_add(out, "# from ");
+		text_add_visible(out, source->name, strlen(source->name));
+		text_add(out, source->narrows ? ", which only narrows, sha256 " : ", sha256 ");
+		digest_add_hex(out, source->digest);
+		text_add_char(out, '\n');
+	}
+}
+
+int policy_verb_merge(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+	const struct policy_values *values = run->values;
+	_cleanup_policy_ struct policy *policy = NULL;
+	/* The last operand is the one that is named; those before it are above it. */
+	struct policy_values layered = {
+		.layers = { (const char **)operands, (size_t)n_operands - 1 },
+		.project_file = values->project_file,
+	};
+	int r = judge_load(operands[n_operands - 1], &layered, &policy, err);
+
+	if (r < 0)
+		return policy_bad_input(r);
+	if (!run->json)
+		add_origins(&run->out, policy);
+	return print_policy(run, policy, err);
+}
+
+int policy_verb_print(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+	_cleanup_policy_ struct policy *policy = NULL;
+	int r = judge_load(operands[0], run->values, &policy, err);
+
+	return r < 0 ? policy_bad_input(r) : print_policy(run, policy, err);
+}
+
+int policy_verb_schema(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+
+	policy_add_schema(&run->out);
+	return TOOL_YES;
+}
+
+/* The compiled form has no place for programs: without them it would allow more than the text. */
+static int refuse_extensions(const char *path, const struct policy *policy, struct sbx_error *err)
+{
+	int r;
+
+	if (policy->n_extensions == 0)
+		return 0;
+	r = sbx_error_what(err, -EINVAL, "cannot compile '%s'", path);
+	sbx_error_why(err, "the program of its extension '%s' would be lost",
+		      policy->extensions[0].name);
+	sbx_error_fix(err, "use the text as it is, or take 'extensions' out of it");
+	return r;
+}
+
+static int refuse_terminal(struct sbx_error *err)
+{
+	(void)sbx_error_what(err, -EINVAL, "cannot write a compiled policy to a terminal");
+	sbx_error_why(err, "it is not text");
+	sbx_error_fix(err, "name a file with --output=FILE, or redirect the output");
+	return TOOL_USAGE;
+}
+
+int policy_verb_compile(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+	const struct policy_values *values = run->values;
+	bool to_stdout = !values->output || strcmp(values->output, "-") == 0;
+	_cleanup_policy_ struct policy *policy = NULL;
+	_cleanup_free_ void *block = NULL;
+	size_t n_block = 0;
+	int r;
+
+	if (to_stdout && isatty(STDOUT_FILENO))
+		return refuse_terminal(err);
+	r = judge_load(operands[0], values, &policy, err);
+	if (r >= 0)
+		r = refuse_extensions(operands[0], policy, err);
+	if (r >= 0)
+		r = policy_compile(policy, &block, &n_block, err);
+	if (r < 0)
+		return policy_bad_input(r);
+	if (to_stdout)
+		text_add_bytes(&run->out, block, n_block);
+	else
+		r = file_replace(AT_FDCWD, values->output, block, n_block, 0644, err);
+	return r < 0 ? r : TOOL_YES;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * sbx-policy token: capability tokens of a running service
+ *
+ * The table of tokens lives in the service and nowhere else; this only asks. issue prints nothing
+ * but the token, so that a script can keep it.
+ */
+
+#include "policy.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "base/json.h"
+#include "base/suggest.h"
+#include "base/tree.h"
+#include "base/units.h"
+#include "policy-token-client.h"
+
+#include "tool.h"
+
+const struct option_spec policy_token_options[] = {
+	{ .name = "socket",
+	  .kind = OPTION_PATH,
+	  .offset = offsetof(struct policy_values, socket),
+	  .metavar = "PATH",
+	  .help = "the service's main socket" },
+	{ .name = "pid",
+	  .kind = OPTION_NUMBER,
+	  .offset = offsetof(struct policy_values, pid),
+	  .metavar = "PID",
+	  .help = "the process that uses it" },
+	{ .name = "sandbox-id",
+	  .kind = OPTION_STRING,
+	  .offset = offsetof(struct policy_values, sandbox_id),
+	  .metavar = "ID",
+	  .help = "the process's sandbox" },
+	{ .name = "glob",
+	  .kind = OPTION_STRING,
+	  .offset = offsetof(struct policy_values, glob),
+	  .metavar = "GLOB",
+	  .help = "which paths, or HOST[:PORT]" },
+	{ .name = "project",
+	  .kind = OPTION_PATH,
+	  .offset = offsetof(struct policy_values, project),
+	  .metavar = "FOLDER",
+	  .help = "where a relative glob begins" },
+	{ .name = "uses",
+	  .kind = OPTION_NUMBER,
+	  .offset = offsetof(struct policy_values, uses),
+	  .metavar = "N",
+	  .help = "how often it can be used (1)" },
+	{ .name = "ttl",
+	  .kind = OPTION_STRING,
+	  .offset = offsetof(struct policy_values, ttl),
+	  .metavar = "TIME",
+	  .help = "how long it lives (30s)" },
+	{ .name = "from",
+	  .kind = OPTION_STRING,
+	  .offset = offsetof(struct policy_values, from),
+	  .metavar = "TOKEN",
+	  .help = "make a narrower one from this" },
+	OPTION_END,
+};
+
+struct asking {
+	struct tool_run *run;
+	const struct policy_values *values;
+	struct text packet;
+	struct json_writer json;
+	struct text answer;
+	struct tree *tree;
+};
+
+static void begin(struct asking *asking, const char *what)
+{
+	text_reset(&asking->packet);
+	json_write(&asking->json, &asking->packet);
+	json_add_object(&asking->json);
+	json_member_string(&asking->json, "do", what);
+}
+
+static void add_text(struct asking *asking, const char *name, const char *value)
+{
+	if (value)
+		json_member_string(&asking->json, name, value);
+}
+
+static int ask(struct asking *asking, struct sbx_error *err)
+{
+	json_end_object(&asking->json);
+	asking->tree = tree_free(asking->tree);
+	text_reset(&asking->answer);
+	return client_ask(asking->values->socket, &asking->packet, &asking->answer, &asking->tree,
+			  err);
+}
+
+static const char *answer_text(const struct asking *asking, const struct tree_node *map,
+			       const char *key)
+{
+	const struct tree_node *node = tree_get(asking->tree, map, key);
+
+	return node ? node->text : "";
+}
+
+static void print_json(const struct asking *asking)
+{
+	text_add_bytes(&asking->run->out, asking->answer.data, asking->answer.len);
+	text_add_char(&asking->run->out, '\n');
+}
+
+static int check_pid(const struct policy_values *values, struct sbx_error *err)
+{
+	if (values->pid > 0)
+		return 0;
+	(void)sbx_error_what(err, -EINVAL, "a token belongs to one process");
+	sbx_error_why(err, "none was named");
+	sbx_error_fix(err, "add --pid=PID");
+	return -EINVAL;
+}
+
+static void add_holder(struct asking *asking)
+{
+	json_member_u64(&asking->json, "pid", asking->values->pid);
+	add_text(asking, "sandbox_id", asking->values->sandbox_id);
+}
+
+/* token issue OPERATION */
+static int issue(struct asking *asking, char *operands[], struct sbx_error *err)
+{
+	const struct policy_values *values = asking->values;
+	int r = check_pid(values, err);
+
+	if (r < 0)
+		return r;
+	begin(asking, "token.issue");
+	add_holder(asking);
+	add_text(asking, "op", operands[0]);
+	add_text(asking, "glob", values->glob);
+	add_text(asking, "project", values->project);
+	if (values->uses > 0)
+		json_member_u64(&asking->json, "uses", values->uses);
+	add_text(asking, "ttl", values->ttl);
+	add_text(asking, "from", values->from);
+	r = ask(asking, err);
+	if (r < 0)
+		return r;
+	if (asking->run->json)
+		print_json(asking);
+	else
+		text_addf(&asking->run->out, "%s\n",
+			  answer_text(asking, tree_root(asking->tree), "token"));
+	return TOOL_YES;
+}
+
+/* token check TOKEN OPERATION [ARGUMENT [WORD...]] */
+static int check(struct asking *asking, char *operands[], size_t n_operands, struct sbx_error *err)
+{
+	_cleanup_request_ struct request_buffer buffer = { .id = NULL };
+	const struct policy_request *request = &buffer.request;
+	const char *state;
+	int r = check_pid(asking->values, err);
+
+	if (r >= 0)
+		r = words_read(operands + 1, n_operands - 1, &buffer, err);
+	if (r < 0)
+		return r;
+	begin(asking, "token.check");
+	add_text(asking, "token", operands[0]);
+	add_holder(asking);
+	add_text(asking, "op", request->operation);
+	add_text(asking, "path", request->path);
+	add_text(asking, "host", request->host);
+	add_text(asking, "project", request->project_root);
+	if (request->has_port)
+		json_member_u64(&asking->json, "port", request->port);
+	r = ask(asking, err);
+	if (r < 0)
+		return r;
+	state = answer_text(asking, tree_root(asking->tree), "token");
+	if (asking->run->json)
+		print_json(asking);
+	else
+		text_addf(&asking->run->out, "%s\n", state);
+	return strcmp(state, "valid") == 0 ? TOOL_YES : TOOL_NO;
+}
+
+/* token revoke TOKEN */
+static int revoke(struct asking *asking, char *operands[], struct sbx_error *err)
+{
+	begin(asking, "token.revoke");
+	add_text(asking, "token", operands[0]);
+	return ask(asking, err);
+}
+
+static void print_token(const struct asking *asking, const struct tree_node *token)
+{
+	struct text *out = &asking->run->out;
+	const char *glob = answer_text(asking, token, "glob");
+
+	text_addf(out, "%s %s", answer_text(asking, token, "token"),
+		  answer_text(asking, token, "op"));
+	text_add_char(out, ' ');
+	text_add_visible(out, glob, strlen(glob));
+	text_addf(out, " pid %s%s%s, %s of %s used, %s left\n", answer_text(asking, token, "pid"),
+		  *answer_text(asking, token, "sandbox_id") ? " in " : "",
+		  answer_text(asking, token, "sandbox_id"), answer_text(asking, token, "uses"),
+		  answer_text(asking, token, "max_uses"), answer_text(asking, token, "expires_in"));
+}
+
+/* A hundred at a time, because an answer is one packet. */
+static int list(struct asking *asking, struct sbx_error *err)
+{
+	const struct tree_node *after = NULL;
+	uint64_t last = 0;
+	int r;
+
+	do {
+		begin(asking, "token.list");
+		if (last > 0)
+			json_member_u64(&asking->json, "after", last);
+		r = ask(asking, err);
+		if (r < 0)
+			return r;
+		if (asking->run->json) {
+			print_json(asking);
+		} else {
+			const struct tree_node *tokens =
+				tree_get(asking->tree, tree_root(asking->tree), "tokens");
+
+			for (tokens = tokens ? tokens->first : NULL; tokens; tokens = tokens->next)
+				print_token(asking, tokens);
+		}
+		after = tree_get(asking->tree, tree_root(asking->tree), "after");
+		if (after)
+			r = units_parse_count(after->text, &last, err);
+	} while (after && r >= 0);
+	return r;
+}
+
+static int do_it(struct asking *asking, int n_operands, char *operands[], struct sbx_error *err)
+{
+	static const char *const names[] = { "issue", "check", "revoke", "list", NULL };
+	static const int n_least[] = { 1, 2, 1, 0 }, n_most[] = { 1, 64, 1, 0 };
+	const char *meant = suggest_from(operands[0], names);
+	size_t which = 0;
+
+	while (names[which] && strcmp(names[which], operands[0]) != 0)
+		which++;
+	if (!names[which] || n_operands - 1 < n_least[which] || n_operands - 1 > n_most[which]) {
+		(void)sbx_error_what(err, -EINVAL, "cannot understand 'token %s'", operands[0]);
+		sbx_error_why(err, names[which] ? "it has too many words behind it, or too few"
+						: "there is no such thing to do with tokens");
+		if (meant && !names[which])
+			sbx_error_fix(err, "did you mean '%s'?", meant);
+		else
+			sbx_error_fix(err, "write 'issue OPERATION', 'check TOKEN OPERATION "
+					   "[WORD...]', 'revoke TOKEN' or 'list'");
+		return -EINVAL;
+	}
+	if (which == 0)
+		return issue(asking, operands + 1, err);
+	if (which == 1)
+		return check(asking, operands + 1, (size_t)n_operands - 1, err);
+	return which == 2 ? revoke(asking, operands + 1, err) : list(asking, err);
+}
+
+int policy_verb_token(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+	struct asking asking = { .run = run, .values = run->values };
+	int r = do_it(&asking, n_operands, operands, err);
+
+	tree_free(asking.tree);
+	text_deinit(&asking.packet);
+	text_deinit(&asking.answer);
+	if (r == -EINVAL)
+		return TOOL_USAGE;
+	return r == -EACCES || r == -ENOENT || r == -EPERM || r == -EKEYEXPIRED || r == -ESRCH
+		       ? TOOL_NO
+		       : r;
+}

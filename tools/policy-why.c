@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Why a rule that was near did or did not apply, for somebody who did not write the policy
+ *
+ * The evaluator says which key of which rule did not hold; what that key says stands in the model.
+ * A policy that came compiled has no texts any more, so there only the key is named.
+ */
+
+#include "policy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+
+#define VALUES_SHOWN_MAX 5
+
+static const char *const near_names[] = {
+	[NEAR_APPLIES] = "applies", [NEAR_EXCEPTED] = "excepted", [NEAR_OPERATION] = "operation",
+	[NEAR_KEY] = "key",	    [NEAR_EXCLUDED] = "excluded",
+};
+
+const char *why_near_name(enum policy_near near)
+{
+	return near_names[near];
+}
+
+struct policy_explanation *why_explain(struct judge *judge, const struct policy_request *request,
+				       size_t *ret_n)
+{
+	size_t n = policy_explain(judge->engine, request, NULL, 0);
+	struct policy_explanation *rows = calloc(n + 1, sizeof(*rows));
+
+	if (rows)
+		*ret_n = policy_explain(judge->engine, request, rows, n);
+	return rows;
+}
+
+static void add_text(struct text *out, const char *string)
+{
+	text_add_visible(out, string, strlen(string));
+}
+
+static void add_quoted(struct text *out, const char *string)
+{
+	text_add_char(out, '\'');
+	add_text(out, string);
+	text_add_char(out, '\'');
+}
+
+static bool excludes(const struct match_value *value)
+{
+	return value->text[0] == '!' && !value->literal;
+}
+
+/* Only the values that are written with, or without, the '!' that excludes. */
+static void add_values(struct text *out, const struct match_list *list, bool excluding)
+{
+	size_t n_shown = 0, n_left = 0;
+
+	for (size_t i = 0; i < list->n_values; i++) {
+		const struct match_value *value = &list->values[i];
+
+		if (excludes(value) != excluding)
+			continue;
+		if (n_shown == VALUES_SHOWN_MAX) {
+			n_left++;
+			continue;
+		}
+		text_add(out, n_shown++ > 0 ? ", " : "");
+		add_quoted(out, value->text);
+	}
+	if (n_left > 0)
+		text_addf(out, " and %zu more", n_left);
+}
+
+/* "its state 'a' does not match", "its state ('a', 'b') does not match" */
+static void add_head(struct text *out, const char *key, const struct match_list *list)
+{
+	bool is_plural = key[strlen(key) - 1] == 's';
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->n_values; i++)
+		n += !excludes(&list->values[i]);
+	text_addf(out, "its %s %s", key, n > 1 ? "(" : "");
+	add_values(out, list, false);
+	text_add(out, n > 1 ? ") " : " ");
+	text_add(out, is_plural ? "do not match" : "does not match");
+}
+
+static void add_tags(struct text *out, const char *const *tags)
+{
+	if (!tags || !*tags) {
+		text_add(out, "the caller has no tags");
+		return;
+	}
+	text_add(out, "the caller has ");
+	for (size_t i = 0; tags[i]; i++) {
+		text_add(out, i > 0 ? ", " : "");
+		add_quoted(out, tags[i]);
+	}
+}
+
+static void add_given(struct text *out, const char *noun, const char *value)
+{
+	if (!value) {
+		text_addf(out, "the request names no %s", noun);
+		return;
+	}
+	text_addf(out, "the %s is ", noun);
+	add_quoted(out, value);
+}
+
+/* What the globs of a list are anchored at, which is what people get wrong most. */
+struct anchors {
+	bool at_project; /* "src/a", "./a" */
+	bool anywhere;	 /* "a", "a/": in any folder of the project */
+	bool absolute;
+};
+
+static struct anchors anchors_of(const struct match_list *list)
+{
+	struct anchors anchors = { .absolute = false };
+
+	for (size_t i = 0; i < list->n_values; i++) {
+		const struct match_value *value = &list->values[i];
+		const char *text = value->text, *slash;
+
+		if (excludes(value))
+			continue;
+		slash = strchr(text, '/');
+		if (text[0] == '/')
+			anchors.absolute = true;
+		else if (!value->literal && (!slash || slash[1] == '\0'))
+			anchors.anywhere = true;
+		else
+			anchors.at_project = true;
+	}
+	return anchors;
+}
+
+static void add_anchor(struct text *out, struct anchors anchors,
+		       const struct policy_request *request)
+{
+	if (!anchors.at_project && !anchors.anywhere)
+		return;
+	if (!request->project_root) {
+		text_add(out, ": what does not begin with '/' is anchored at the project, and the "
+			      "request names none (project=/...)");
+		return;
+	}
+	if (anchors.at_project && anchors.anywhere)
+		text_add(out, ": what has no '/' means any folder of the project ");
+	else if (anchors.anywhere)
+		text_add(out, ": it means any folder of the project ");
+	else
+		text_add(out, ": it is anchored at the project ");
+	add_text(out, request->project_root);
+	if (anchors.at_project && anchors.anywhere)
+		text_add(out, ", the rest is anchored at its root");
+	if (request->path && !path_is_beneath(request->path, request->project_root))
+		text_add(out, ", and the path is not in there");
+}
+
+/* The path as the globs see it: from the project's root where all of them begin there. */
+static const char *path_for(struct anchors anchors, const struct policy_request *request)
+{
+	const char *root = request->project_root;
+	size_t len = root ? strlen(root) : 0;
+
+	if (anchors.absolute || len <= 1 || !path_is_beneath(request->path, root) ||
+	    request->path[len] == '\0')
+		return request->path;
+	return request->path + len + 1;
+}
+
+static void add_path(struct text *out, const struct match_list *list,
+		     const struct policy_request *request)
+{
+	struct anchors anchors = anchors_of(list);
+	const char *key = list->values[0].literal ? "path" : "path_glob";
+
+	if (!request->path) {
+		text_addf(out, "its %s does not match: the request names no path", key);
+		return;
+	}
+	add_head(out, key, list);
+	text_add_char(out, ' ');
+	add_quoted(out, path_for(anchors, request));
+	add_anchor(out, anchors, request);
+}
+
+static void add_list(struct text *out, enum match_key key, const struct match_list *list,
+		     const struct policy_request *request)
+{
+	add_head(out, match_key_name(key), list);
+	text_add(out, ": ");
+	switch (key) {
+	case MATCH_HOST:
+	case MATCH_CIDR:
+		add_given(out, "host", request->host);
+		return;
+	case MATCH_PORT:
+		if (request->has_port)
+			text_addf(out, "the port is %u", request->port);
+		else
+			add_given(out, "port", NULL);
+		return;
+	case MATCH_PROTO:
+		add_given(out, "protocol", request->proto ? request->proto : "tcp");
+		return;
+	case MATCH_CALLER:
+		add_given(out, "caller", request->caller);
+		return;
+	case MATCH_TAG:
+		add_tags(out, request->caller_tags);
+		return;
+	case MATCH_STATE:
+		add_given(out, "state", request->state);
+		return;
+	case MATCH_MODE:
+		add_given(out, "mode", request->mode);
+		return;
+	case MATCH_PATH:
+	case N_MATCH_KEYS:
+		return;
+	}
+}
+
+static void add_key(struct text *out, enum match_key key, const struct rule *rule,
+		    const struct policy_request *request)
+{
+	const struct match_list *list = rule ? &rule->match.lists[key] : NULL;
+
+	if (!list)
+		text_addf(out, "its %s does not match", match_key_name(key));
+	else if (list->n_values == 0)
+		text_addf(out, "its %s is an empty list, which matches nothing",
+			  match_key_name(key));
+	else if (key == MATCH_PATH)
+		add_path(out, list, request);
+	else
+		add_list(out, key, list, request);
+}
+
+static void add_operations(struct text *out, const struct rule *rule,
+			   const struct policy_request *request)
+{
+	const char *separator = "";
+
+	text_add(out, "it is not about ");
+	add_text(out, request->operation);
+	if (!rule)
+		return;
+	text_add(out, " but about ");
+	for (int row = 0; operation_at(row); row++) {
+		if (!(rule->match.operations >> row & 1))
+			continue;
+		text_addf(out, "%s%s", separator, operation_at(row)->name);
+		separator = ", ";
+	}
+}
+
+static void add_exception(struct text *out, const struct rule *rule, uint32_t exception)
+{
+	text_addf(out, "its match holds, but its exception %u", exception + 1);
+	if (rule && exception < rule->n_exceptions)
+		text_addf(out, " (line %u)", rule->exceptions[exception].place.at.line);
+	text_add(out, " takes that back");
+}
+
+static void add_excluded(struct text *out, const struct rule *rule)
+{
+	text_add(out, "its path is taken out by ");
+	if (rule)
+		add_values(out, &rule->match.lists[MATCH_PATH], true);
+	else
+		text_add(out, "a glob with '!'");
+}
+
+void why_add(struct text *out, const struct judge *judge, const struct policy_request *request,
+	     const struct policy_explanation *explanation)
+{
+	const struct rule *rule = judge->policy && explanation->rule < judge->policy->n_rules
+					  ? &judge->policy->rules[explanation->rule]
+					  : NULL;
+
+	switch (explanation->near) {
+	case NEAR_APPLIES:
+		text_add(out, "its match holds");
+		return;
+	case NEAR_EXCEPTED:
+		add_exception(out, rule, explanation->exception);
+		return;
+	case NEAR_OPERATION:
+		add_operations(out, rule, request);
+		return;
+	case NEAR_KEY:
+		add_key(out, explanation->key, rule, request);
+		return;
+	case NEAR_EXCLUDED:
+		add_excluded(out, rule);
+		return;
+	}
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Requests that somebody types
+ *
+ * People name files as they stand before them; the evaluator takes absolute normal paths only. So
+ * "src/a.c" and "../x" are joined to the project's root here, by their text alone: nothing is
+ * looked up, because the request may be about a file that does not exist, or on another machine.
+ * A path that begins with a slash is taken as it is.
+ */
+
+#include "policy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/path.h"
+
+#define PROJECT "project="
+
+/* Steps up one folder; "/" stays. */
+static void drop_last(struct text *path)
+{
+	const char *last = path_last(text_string(path));
+
+	text_truncate(path, (size_t)(last - text_string(path)));
+	if (path->len > 0)
+		text_truncate(path, path->len - 1);
+}
+
+void words_join(struct text *out, const char *folder, const char *path)
+{
+	text_add(out, strcmp(folder, "/") == 0 ? "" : folder);
+	while (*path != '\0') {
+		size_t len = strcspn(path, "/");
+
+		if (len == 2 && path[0] == '.' && path[1] == '.') {
+			drop_last(out);
+		} else if (len > 0 && !(len == 1 && path[0] == '.')) {
+			text_add_char(out, '/');
+			text_add_bytes(out, path, len);
+		}
+		path += len + (path[len] == '/');
+	}
+	if (out->len == 0)
+		text_add_char(out, '/');
+}
+
+static const char *find_project(char *const words[], size_t n_words)
+{
+	for (size_t i = 1; i < n_words; i++)
+		if (strncmp(words[i], PROJECT, strlen(PROJECT)) == 0)
+			return words[i] + strlen(PROJECT);
+	return NULL;
+}
+
+/* Is the word behind the operation a relative path? */
+static bool is_relative(char *const words[], size_t n_words)
+{
+	static const char *const names[] = { "caller=", "tag=",	  "state=", "mode=",
+					     PROJECT,	"proto=", "size=",  "sandbox=" };
+	int row = n_words > 1 ? operation_find(words[0]) : OPERATION_UNKNOWN;
+
+	if (row == OPERATION_UNKNOWN || operation_at(row)->argument != ARGUMENT_PATH ||
+	    words[1][0] == '/' || words[1][0] == '\0')
+		return false;
+	for (size_t i = 0; i < N_ELEMENTS(names); i++)
+		if (strncmp(words[1], names[i], strlen(names[i])) == 0)
+			return false;
+	return true;
+}
+
+/* "project=" and its absolute form. */
+static int resolve_project(const char *project, struct text *ret, struct sbx_error *err)
+{
+	_cleanup_free_ char *here = getcwd(NULL, 0);
+
+	text_add(ret, PROJECT);
+	if (project && project[0] == '/') {
+		text_add(ret, project);
+		/* What a shell's completion leaves behind. */
+		while (ret->len > strlen(PROJECT "/") && text_string(ret)[ret->len - 1] == '/')
+			text_truncate(ret, ret->len - 1);
+		return 0;
+	}
+	if (!here || here[0] != '/') {
+		int r = sbx_error_what(err, -ENOENT, "cannot tell the project's root");
+
+		sbx_error_why(err, "the current folder has no path");
+		sbx_error_fix(err, "write " PROJECT "/absolute/path");
+		return r;
+	}
+	_cleanup_text_ struct text path = TEXT_INIT;
+	words_join(&path, here, project ? project : "");
+	text_add(ret, text_string(&path));
+	return text_status(&path);
+}
+
+int words_read(char *const words[], size_t n_words, struct request_buffer *ret,
+	       struct sbx_error *err)
+{
+	_cleanup_text_ struct text project = TEXT_INIT, path = TEXT_INIT;
+	_cleanup_free_ char **resolved = calloc(n_words + 1, sizeof(*resolved));
+	const char *given = find_project(words, n_words);
+	size_t n = n_words;
+	int r;
+
+	if (!resolved)
+		return sbx_error_what(err, -ENOMEM, "cannot read the request");
+	r = resolve_project(given, &project, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n_words; i++) {
+		bool is_project = i > 0 && strncmp(words[i], PROJECT, strlen(PROJECT)) == 0;
+
+		resolved[i] =
+			is_project && words[i] + strlen(PROJECT) == given ? project.data : words[i];
+	}
+	if (is_relative(words, n_words)) {
+		words_join(&path, project.data + strlen(PROJECT), words[1]);
+		resolved[1] = path.data;
+	}
+	if (!given && n_words > 0)
+		resolved[n++] = project.data;
+	if (text_status(&project) < 0 || text_status(&path) < 0)
+		return sbx_error_what(err, -ENOMEM, "cannot read the request");
+	return request_parse_words(resolved, n, ret, err);
+}

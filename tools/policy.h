@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * What the verbs of sbx-policy share: the values of its options, a policy that is ready to judge,
+ * lines of a pipe, requests as words, and why a rule did or did not apply
+ *
+ * One file a group of verbs: tools/policy-NAME.c. The table of verbs is in sbx-policy.c.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/options.h"
+#include "base/text.h"
+#include "policy/compare.h"
+#include "policy/decide.h"
+#include "policy/model.h"
+#include "policy/request.h"
+
+struct extension;
+struct recorder;
+struct sbx_error;
+struct tool_run;
+
+struct policy_values {
+	struct option_list layers; /* files above FILE: system, user */
+	const char *project_file;  /* a file below FILE that only narrows */
+	bool strict;
+	const char *output;
+	const char *replay;
+	const char *last;
+	uint64_t coverage; /* least percentage of rules; 0: none */
+
+	const char *socket; /* serve, token */
+	int audit_fd;	    /* serve, update, edit; 0: the spool */
+	struct option_list sandboxes, facts;
+	const char *record;
+	uint64_t max_clients;
+
+	uint64_t pid, uses; /* token */
+	const char *sandbox_id, *glob, *project, *ttl;
+	const char *from; /* also update */
+
+	bool yes; /* update */
+	const char *expect_digest, *confirm;
+};
+
+verb_fn policy_verb_check;
+verb_fn policy_verb_eval;
+verb_fn policy_verb_explain;
+verb_fn policy_verb_test;
+verb_fn policy_verb_merge;
+verb_fn policy_verb_print;
+verb_fn policy_verb_schema;
+verb_fn policy_verb_compile;
+verb_fn policy_verb_diff;
+verb_fn policy_verb_serve;
+verb_fn policy_verb_token;
+verb_fn policy_verb_update;
+verb_fn policy_verb_edit;
+
+/* Those whose tables stand beside their verbs. */
+extern const struct option_spec policy_serve_options[];
+extern const struct option_spec policy_token_options[];
+extern const struct option_spec policy_update_options[];
+extern const struct option_spec policy_edit_options[];
+
+/* The exit status of a verb whose input could not be read or understood: TOOL_USAGE, but memory
+ * that ran out stays a negative errno. */
+int policy_bad_input(int r);
+
+/* policy-places.c: the user's own places, which no rule makes writable, as a list that ends with
+ * NULL; where records go, and where the service's socket is. */
+int policy_places_find(char ***ret, struct sbx_error *err);
+void policy_places_free(char **paths);
+int policy_open_recorder(struct recorder *ret, const struct policy_values *values,
+			 struct sbx_error *err);
+/* /run/sbx/policy.sock for root, $XDG_RUNTIME_DIR/sbx/policy.sock else; -ENOENT without it. */
+int policy_add_socket_path(struct text *out, struct sbx_error *err);
+
+/*
+ * policy-judge.c: a policy that is ready to judge, whatever form it came in. It decides exactly
+ * like the service: built-in rules, the artefact, the extension programs.
+ */
+struct judge {
+	struct policy *policy; /* NULL: it came compiled, without the texts of its matches */
+	char *bytes;	       /* the compiled file */
+	void *block;	       /* what was compiled here */
+	struct artefact artefact;
+	struct policy_engine *engine;
+	char **protected_paths; /* NULL-terminated */
+	struct extension **extensions;
+	struct policy_vote *votes;
+	struct text request_json;
+};
+
+#define JUDGE_INIT                                                                                 \
+	{                                                                                          \
+		.policy = NULL                                                                     \
+	}
+#define _cleanup_judge_ _cleanup_(judge_close)
+
+/* Reads @path ("-": standard input) with the layers of @values; @values may be NULL. */
+int judge_open(const char *path, const struct policy_values *values, struct judge *ret,
+	       struct sbx_error *err);
+void judge_close(struct judge *judge);
+void judge_decide(struct judge *judge, const struct request_buffer *request,
+		  struct policy_decision *ret);
+/* The policy of @path and its layers as one; never a compiled file. */
+int judge_load(const char *path, const struct policy_values *values, struct policy **ret,
+	       struct sbx_error *err);
+int judge_read(const char *path, char **ret_bytes, size_t *ret_n_bytes, struct sbx_error *err);
+bool judge_is_compiled(const void *bytes, size_t n_bytes);
+
+/* policy-words.c: OP ARGUMENT NAME=VALUE..., where a path may be relative to the project, and the
+ * project is the current folder unless project= names one. */
+int words_read(char *const words[], size_t n_words, struct request_buffer *ret,
+	       struct sbx_error *err);
+/* Adds @path below @folder (absolute and normal) by its text alone; the result is normal. */
+void words_join(struct text *out, const char *folder, const char *path);
+
+/* policy-lines.c: lines of an fd, without a limit on how many. */
+struct line_reader {
+	int fd;
+	size_t max; /* longest line */
+	char *bytes;
+	size_t begin, end;
+	uint64_t number; /* of the line that was read last, from 1 */
+	bool is_skipping;
+	bool is_at_end;
+};
+
+enum line_state {
+	LINE_END,
+	LINE_READY,
+	LINE_TOO_LONG, /* it has been passed over */
+};
+
+#define _cleanup_lines_ _cleanup_(lines_close)
+/* Closes nothing: the fd stays the caller's. */
+void lines_close(struct line_reader *reader);
+/* Can the next line be had without waiting? */
+bool lines_ready(const struct line_reader *reader);
+/* An enum line_state, or negative errno. The line is valid until the next call. */
+int lines_next(struct line_reader *reader, char **ret_line, size_t *ret_len);
+
+/* policy-replay.c: judges the requests of a record ("-": standard input) by both policies, of which
+ * @last ("100", "all"; NULL: 100) counts, and prints the answers that change and how many. The
+ * rules alone are asked, no extension programs. */
+int replay_record(struct tool_run *run, struct judge *before, struct judge *after, const char *path,
+		  const char *last, struct replay *ret, struct sbx_error *err);
+
+/* policy-why.c: in plain words why a rule that was near did or did not apply. */
+void why_add(struct text *out, const struct judge *judge, const struct policy_request *request,
+	     const struct policy_explanation *explanation);
+const char *why_near_name(enum policy_near near);
+/* All rows, ascending by rule; the caller frees them. NULL without memory. */
+struct policy_explanation *why_explain(struct judge *judge, const struct policy_request *request,
+				       size_t *ret_n);
+
+/* policy-coverage.c: which rules have determined an answer. */
+struct coverage {
+	char *path;
+	struct judge judge;
+	bool *hits;
+	struct coverage *next;
+};
+
+void coverage_free(struct coverage **list);
+/* The entry of @path, opened when it is asked for first. */
+int coverage_of(struct coverage **list, const char *path, const struct policy_values *values,
+		struct coverage **ret, struct sbx_error *err);
+void coverage_count(struct coverage *coverage, const struct policy_decision *decision);
+/* TAP comments; true if at least @min_percent of the rules of every policy are covered. */
+bool coverage_report(const struct coverage *list, uint64_t min_percent, struct text *out);
