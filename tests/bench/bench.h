@@ -47,6 +47,10 @@ struct bench {
 extern const struct bench bench_frame[];
 extern const struct bench bench_json[];
 extern const struct bench bench_options[];
+extern const struct bench bench_policy[];
+extern const struct bench bench_policy_load[];
+extern const struct bench bench_policy_socket[];
+extern const struct bench bench_policy_tool[];
 extern const struct bench bench_self_test[];
 extern const struct bench bench_tree[];
 extern const struct bench bench_units[];
