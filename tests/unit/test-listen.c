@@ -69,6 +69,7 @@ static void expect_refusal(const char *path, int want)
 	expect_eq(listen_open(path, 0600, &own, &err), want);
 	expect_eq(err.code, want);
 	expect(strstr(err.what, path));
+	expect(*err.fix);
 	expect(own.fd < 0 && !own.path);
 }
 
