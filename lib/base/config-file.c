@@ -147,11 +147,10 @@ static int make_project_folder(const char *path)
 /* The same for the user's or the system's. */
 static int make_folder(const char *path)
 {
-	char folder[PATH_MAX];
+	_cleanup_free_ char *folder = strdup(path);
 
-	if (strlen(path) >= sizeof(folder))
-		return -ENAMETOOLONG;
-	(void)strcpy(folder, path);
+	if (!folder)
+		return -ENOMEM;
 	for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		if (mkdir(folder, FOLDER_MODE) < 0 && errno != EEXIST)

@@ -165,14 +165,14 @@ static int by_name(const void *a, const void *b)
 
 static const struct rule **sorted(const struct policy *policy)
 {
-	const struct rule **rules = calloc(policy->n_rules + 1, sizeof(*rules));
+	const struct rule **rules = calloc(policy->n_rules + 1, sizeof(const struct rule *));
 
 	if (!rules)
 		return NULL;
 	for (size_t i = 0; i < policy->n_rules; i++)
 		rules[i] = &policy->rules[i];
 	if (policy->n_rules > 0)
-		qsort(rules, policy->n_rules, sizeof(*rules), by_name);
+		qsort(rules, policy->n_rules, sizeof(const struct rule *), by_name);
 	return rules;
 }
 

@@ -32,9 +32,9 @@ static bool is_indexed(const struct condition *condition)
 
 static uint8_t primary_of(const struct condition *condition)
 {
-	for (uint8_t key = MATCH_PATH; key <= MATCH_PORT; key++)
+	for (unsigned key = MATCH_PATH; key <= MATCH_PORT; key++)
 		if (condition->lists[key].present)
-			return key;
+			return (uint8_t)key;
 	return PRIMARY_NONE;
 }
 

@@ -88,10 +88,11 @@ static bool any_value_holds(const struct policy_engine *engine, const struct que
 bool condition_key_holds(const struct policy_engine *engine, const struct query *query,
 			 uint32_t condition, enum match_key key)
 {
+	static const struct artefact_lists none;
 	const struct artefact_condition *row = &engine->conditions[condition];
-	/* Keys that need lists have some; the others do not look there. */
+	/* Keys that need lists have some; empty ones would hold for nothing. */
 	const struct artefact_lists *lists =
-		row->lists == ARTEFACT_NONE ? NULL : &engine->lists[row->lists];
+		row->lists == ARTEFACT_NONE ? &none : &engine->lists[row->lists];
 
 	switch (key) {
 	case MATCH_PATH:

@@ -74,14 +74,14 @@ static void add_rule_name(struct text *out, const struct policy_request *request
 
 	text_add(out, "allow-");
 	for (const char *c = request->operation; *c; c++)
-		text_add_char(out, isalnum((unsigned char)*c) ? *c : '-');
+		text_add_bytes(out, isalnum((unsigned char)*c) ? c : "-", 1);
 	if (!last || *last == '\0')
 		return;
 	text_add_char(out, '-');
 	for (const char *c = last; *c; c++) {
 		bool is_plain = isalnum((unsigned char)*c) || strchr("._-", *c);
 
-		text_add_char(out, is_plain ? *c : '-');
+		text_add_bytes(out, is_plain ? c : "-", 1);
 	}
 }
 

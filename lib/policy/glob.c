@@ -114,6 +114,13 @@ static bool repeats_float(const struct glob *glob, enum glob_kind kind)
 	       glob->components[glob->n_components - 1].kind == GLOB_FLOAT;
 }
 
+static enum glob_kind kind_of(const struct shape *pattern)
+{
+	if (!pattern->only_stars)
+		return GLOB_PATTERN;
+	return pattern->has_float ? GLOB_FLOAT : GLOB_STAR;
+}
+
 static int add_component(struct glob *glob, const char *text, size_t len, bool literal,
 			 char **free_bytes, const char *whole, struct sbx_error *err)
 {
@@ -125,9 +132,7 @@ static int add_component(struct glob *glob, const char *text, size_t len, bool l
 	if (shape.problem)
 		return refuse(whole, shape.problem, fix_pattern, err);
 	if (shape.is_pattern)
-		component.kind = !shape.only_stars ? GLOB_PATTERN
-				 : shape.has_float ? GLOB_FLOAT
-						   : GLOB_STAR;
+		component.kind = kind_of(&shape);
 	if (repeats_float(glob, component.kind))
 		return 0;
 	if (glob->n_components == GLOB_COMPONENTS_MAX)

@@ -57,7 +57,8 @@ static void add_choices(struct json_writer *writer, const struct policy_key *key
 	for (const char *const *choice = key->choices; *choice; choice++)
 		json_add_string(writer, *choice);
 	/* A plain null in YAML is the device, not nothing. */
-	if (strcmp(policy_key_name(key), "[]") == 0 && strcmp(key->choices[0], "null") == 0)
+	if (strcmp(policy_key_name(key), "[]") == 0 && key->choices[0] &&
+	    strcmp(key->choices[0], "null") == 0)
 		json_add_null(writer);
 	json_end_array(writer);
 	json_end_object(writer);

@@ -8,17 +8,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/json.h"
 #include "base/tree.h"
 
-struct json_writer;
 struct question;
 struct sbx_error;
 
 struct control {
 	struct question *question;
 	const struct tree *tree;
-	struct json_writer *json; /* the answer, behind {"ok":true */
-	bool is_recorded;	  /* a failure is, by who failed */
+	struct json_writer json; /* the answer, behind {"ok":true */
+	bool is_recorded;	 /* a failure is, by who failed */
 };
 
 /* The text under @key; NULL where there is none. -EINVAL for another type. */

@@ -140,7 +140,7 @@ int control_token_issue(struct control *control, struct sbx_error *err)
 	if (r < 0)
 		(void)token_revoke(server->tokens, info.text);
 	else
-		add_info(control->json, &info, question->now_usec);
+		add_info(&control->json, &info, question->now_usec);
 	return r;
 }
 
@@ -174,8 +174,8 @@ int control_token_check(struct control *control, struct sbx_error *err)
 	request.port = request.has_port ? (uint16_t)port : 0;
 	refusal = token_check(server->tokens, token, holder.sandbox_id, holder.process_id, &request,
 			      generation_digest(server->generation), control->question->now_usec);
-	json_member_bool(control->json, "valid", refusal == TOKEN_VALID);
-	json_member_string(control->json, "token", token_refusal_name(refusal));
+	json_member_bool(&control->json, "valid", refusal == TOKEN_VALID);
+	json_member_string(&control->json, "token", token_refusal_name(refusal));
 	return 0;
 }
 
@@ -225,16 +225,17 @@ static void list_token(const struct token_info *info, void *userdata)
 
 int control_token_list(struct control *control, struct sbx_error *err)
 {
-	struct listing listing = { .json = control->json, .now_usec = control->question->now_usec };
+	struct listing listing = { .json = &control->json,
+				   .now_usec = control->question->now_usec };
 	int r = control_number(control, "after", &listing.after, err);
 
 	if (r < 0)
 		return r;
-	json_add_name(control->json, "tokens");
-	json_add_array(control->json);
+	json_add_name(&control->json, "tokens");
+	json_add_array(&control->json);
 	token_list(control->question->server->tokens, listing.now_usec, list_token, &listing);
-	json_end_array(control->json);
+	json_end_array(&control->json);
 	if (listing.has_more)
-		json_member_u64(control->json, "after", listing.last);
+		json_member_u64(&control->json, "after", listing.last);
 	return 0;
 }

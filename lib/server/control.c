@@ -60,13 +60,13 @@ static int reload(struct control *control, struct sbx_error *err)
 
 	control->is_recorded = true;
 	if (r >= 0)
-		json_member_bool(control->json, "changed", r > 0);
+		json_member_bool(&control->json, "changed", r > 0);
 	return r;
 }
 
 static int status(struct control *control, struct sbx_error *err)
 {
-	server_add_status(control->question->server, control->json);
+	server_add_status(control->question->server, &control->json);
 	return 0;
 }
 
@@ -129,19 +129,17 @@ static int act(struct control *control, const void *packet, size_t n_bytes, stru
 {
 	struct text *answer = &control->question->answer;
 	_cleanup_tree_ struct tree *tree = NULL;
-	struct json_writer json;
 	int r = tree_read("<packet>", packet, n_bytes, &tree, err);
 
 	if (r < 0)
 		return r;
 	text_reset(answer);
-	json_write(&json, answer);
-	json_add_object(&json);
-	json_member_bool(&json, "ok", true);
+	json_write(&control->json, answer);
+	json_add_object(&control->json);
+	json_member_bool(&control->json, "ok", true);
 	control->tree = tree;
-	control->json = &json;
 	r = run(control, err);
-	json_end_object(&json);
+	json_end_object(&control->json);
 	if (r >= 0 && text_status(answer) < 0)
 		return sbx_error_what(err, -ENOMEM, "the answer does not fit into memory");
 	return r;

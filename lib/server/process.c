@@ -54,7 +54,7 @@ int process_identify(pid_t pid, int pidfd, uint64_t *ret)
 	int fd = pidfd < 0 ? own : pidfd;
 	struct statfs fs;
 	struct stat st;
-	uint64_t start;
+	uint64_t start = 0;
 	int r;
 
 	if (fd < 0)

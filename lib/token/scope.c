@@ -157,7 +157,7 @@ static void walk_step(struct walk *walk, const struct glob_component *component)
 static void walk_float(struct walk *walk)
 {
 	for (size_t i = 0; i <= walk->scope->n_steps; i++)
-		walk->at[i] = walk->at[i] && i < walk->scope->n_steps &&
+		walk->at[i] = i < walk->scope->n_steps && walk->at[i] &&
 			      walk->scope->steps[i].kind == GLOB_FLOAT;
 	skip_floats(walk);
 }
@@ -248,7 +248,7 @@ static int add_example_name(const struct glob_component *step, struct text *out)
 		text_add(out, EXAMPLE_NAME);
 	for (size_t i = 0; step->kind == GLOB_PATTERN && i < step->len; i++)
 		if (step->text[i] != '*')
-			text_add_char(out, step->text[i] == '?' ? 'x' : step->text[i]);
+			text_add_bytes(out, step->text[i] == '?' ? "x" : &step->text[i], 1);
 	if (text_status(out) < 0)
 		return -ENOMEM;
 	return out->len > before + 1 && glob_component_matches(step, out->data + before + 1,

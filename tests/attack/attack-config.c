@@ -45,7 +45,7 @@ static void write_file(int dirfd, const char *path)
 
 static void arena_open(struct arena *arena)
 {
-	strcpy(arena->path, "/tmp/sbx-attack-XXXXXX");
+	memcpy(arena->path, "/tmp/sbx-attack-XXXXXX", sizeof("/tmp/sbx-attack-XXXXXX"));
 	expect(mkdtemp(arena->path) != NULL);
 	(void)snprintf(arena->config, sizeof(arena->config), "%s/project/.sbx/config.yaml",
 		       arena->path);

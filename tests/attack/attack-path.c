@@ -40,7 +40,7 @@ static void write_secret(int dirfd, const char *path, const char *content)
 
 static void arena_open(struct arena *arena)
 {
-	strcpy(arena->path, "/tmp/sbx-attack-XXXXXX");
+	memcpy(arena->path, "/tmp/sbx-attack-XXXXXX", sizeof("/tmp/sbx-attack-XXXXXX"));
 	expect(mkdtemp(arena->path) != NULL);
 	arena->top = open(arena->path, O_DIRECTORY | O_CLOEXEC);
 	expect_eq(mkdirat(arena->top, "root", 0700), 0);

@@ -45,7 +45,7 @@ static int write_policy(char path[32])
 {
 	int fd;
 
-	(void)strcpy(path, "/tmp/packet-XXXXXX");
+	memcpy(path, "/tmp/packet-XXXXXX", sizeof("/tmp/packet-XXXXXX"));
 	fd = mkostemp(path, O_CLOEXEC);
 	if (fd < 0 || write(fd, policy, sizeof(policy) - 1) != (ssize_t)sizeof(policy) - 1)
 		return -1;

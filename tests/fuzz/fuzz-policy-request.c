@@ -39,7 +39,9 @@ static void check_equal(const struct policy_request *one, const struct policy_re
 	check(same(one->sandbox, other->sandbox) && one->has_size == other->has_size);
 	check(one->size_bytes == other->size_bytes && !one->has_token && !other->has_token);
 	check(!one->caller_tags == !other->caller_tags);
-	for (size_t i = 0; one->caller_tags && (one->caller_tags[i] || other->caller_tags[i]); i++)
+	for (size_t i = 0; one->caller_tags && other->caller_tags &&
+			   (one->caller_tags[i] || other->caller_tags[i]);
+	     i++)
 		check(same(one->caller_tags[i], other->caller_tags[i]));
 }
 

@@ -77,8 +77,9 @@ static void *build_grow(struct built *built, const void *old, size_t row_size, s
 
 	if (!grown) {
 		grown = arena_alloc(&built->policy->arena, row_size * (n ? n * 2 : 1));
-		build_must(grown != NULL);
-		if (n > 0)
+		if (!grown)
+			abort();
+		if (n > 0 && old)
 			memcpy(grown, old, row_size * n);
 	}
 	memset((char *)grown + row_size * n, 0, row_size);

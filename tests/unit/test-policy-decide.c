@@ -523,7 +523,7 @@ static void judges_the_longest_path(void)
 
 	for (size_t i = 0; i < 4094; i += 2)
 		memcpy(path + i, "/a", 2);
-	strcpy(path + 4094, "a");
+	memcpy(path + 4094, "a", 2);
 	request.path = path;
 	build_rule(&built, POLICY_ALLOW, "fs.read", "path=/a/**/aa path=/**/a/**/a/**");
 	expect_decision(&built, &request, POLICY_ALLOW, CAUSE_RULES);

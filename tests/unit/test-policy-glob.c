@@ -471,7 +471,7 @@ static char *repeat(const char *text, size_t n, const char *end)
 	build_must(all != NULL);
 	for (size_t i = 0; i < n; i++)
 		at = stpcpy(at, text);
-	strcpy(at, end);
+	memcpy(at, end, strlen(end) + 1);
 	return all;
 }
 
