@@ -64,6 +64,8 @@ static void finds_every_setting_and_no_other(void)
 	_cleanup_policy_ struct policy *policy = calloc(1, sizeof(*policy));
 	size_t n = sizeof(paths) / sizeof(paths[0]);
 
+	if (!policy)
+		abort();
 	policy->settings = arena_alloc(&policy->arena, n * sizeof(*policy->settings));
 	for (; policy->n_settings < n; policy->n_settings++)
 		policy->settings[policy->n_settings].path = paths[policy->n_settings];
