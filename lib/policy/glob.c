@@ -124,11 +124,13 @@ static enum glob_kind kind_of(const struct shape *pattern)
 static int add_component(struct glob *glob, const char *text, size_t len, bool literal,
 			 char **free_bytes, const char *whole, struct sbx_error *err)
 {
-	struct shape shape = literal ? (struct shape){ .n_stars = 0 } : look_at(text, len);
+	struct shape shape = { .n_stars = 0 };
 	struct glob_component component = { .kind = GLOB_LITERAL, .text = text, .len = len };
 
 	if (len == 0)
 		return refuse(whole, "two slashes stand side by side", fix_component, err);
+	if (!literal)
+		shape = look_at(text, len);
 	if (shape.problem)
 		return refuse(whole, shape.problem, fix_pattern, err);
 	if (shape.is_pattern)
