@@ -65,6 +65,11 @@ static int cannot_open(const char *path, int code, struct sbx_error *err)
 			      "it is, or passes, a symbolic link, which leads nowhere or could "
 			      "lead out of the project");
 		sbx_error_fix(err, "put a plain file there, or remove it");
+	} else if (code == -ENOSYS) {
+		sbx_error_why(err,
+			      "openat2 is missing, and nothing in a project is opened without it");
+		sbx_error_fix(err,
+			      "use Linux 5.6 or newer; in a unit, leave RestrictSUIDSGID= out");
 	} else {
 		sbx_error_fix(err, "make it readable, or remove it");
 	}

@@ -39,16 +39,6 @@ void decision_add_visible(struct text *out, const char *string)
 	text_add_visible(out, string, strlen(string));
 }
 
-static uint32_t code_point(const unsigned char *bytes, size_t n_bytes)
-{
-	static const unsigned char masks[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
-	uint32_t point = bytes[0] & masks[n_bytes];
-
-	for (size_t i = 1; i < n_bytes; i++)
-		point = point << 6 | (bytes[i] & 0x3f);
-	return point;
-}
-
 /* What a terminal or a YAML reader takes for something else than a character. */
 static bool must_escape(struct text *scratch, const char *bytes, size_t n_bytes, uint32_t point)
 {
@@ -70,11 +60,8 @@ void decision_add_quoted(struct text *out, const char *string)
 	for (size_t at = 0, n; at < len; at += n) {
 		uint32_t point = 0xfffd; /* for a byte that is no character */
 
-		n = utf8_sequence(string + at, len - at);
-		if (n > 0)
-			point = code_point((const unsigned char *)string + at, n);
-		else
-			n = 1;
+		n = utf8_decode(string + at, len - at, &point);
+		n += n == 0;
 		if (string[at] == '"' || string[at] == '\\')
 			text_addf(out, "\\%c", string[at]);
 		else if (must_escape(out, string + at, n, point))

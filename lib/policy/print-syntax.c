@@ -15,16 +15,6 @@
 
 #define INDENT 2
 
-static uint32_t decode(const unsigned char *bytes, size_t len)
-{
-	static const unsigned char masks[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
-	uint32_t c = bytes[0] & masks[len];
-
-	for (size_t i = 1; i < len; i++)
-		c = c << 6 | (bytes[i] & 0x3f);
-	return c;
-}
-
 /* What YAML lets stand between quotes as it is. */
 static bool is_printable(uint32_t c)
 {
@@ -39,10 +29,9 @@ static void add_quoted(struct text *out, const char *text)
 
 	text_add_char(out, '"');
 	for (; left > 0; text += len, left -= len) {
-		len = utf8_sequence(text, left);
+		uint32_t c = 0xfffd;
 
-		uint32_t c = len > 0 ? decode((const unsigned char *)text, len) : 0xfffd;
-
+		len = utf8_decode(text, left, &c);
 		len += len == 0;
 		if (c == '"' || c == '\\')
 			text_addf(out, "\\%c", (int)c);
