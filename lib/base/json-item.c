@@ -105,6 +105,10 @@ int json_decode(const struct json_item *item, struct text *out)
 
 	if (!is_string(item))
 		return -EINVAL;
+	if (!item->escaped) {
+		text_add_bytes(out, item->bytes, item->n_bytes);
+		return 0;
+	}
 	while ((r = next_piece(&at, end, &piece)) > 0)
 		text_add_bytes(out, piece.bytes, piece.n_bytes);
 	if (r < 0)
@@ -112,22 +116,23 @@ int json_decode(const struct json_item *item, struct text *out)
 	return r;
 }
 
-bool json_equals(const struct json_item *item, const char *string)
+bool json_equals_bytes(const struct json_item *item, const char *bytes, size_t n_bytes)
 {
 	const char *at = item->bytes, *end = at + item->n_bytes;
-	size_t left = strlen(string);
 	struct piece piece;
 	int r;
 
 	if (!is_string(item))
 		return false;
+	if (!item->escaped)
+		return item->n_bytes == n_bytes && memcmp(at, bytes, n_bytes) == 0;
 	while ((r = next_piece(&at, end, &piece)) > 0) {
-		if (piece.n_bytes > left || memcmp(piece.bytes, string, piece.n_bytes) != 0)
+		if (piece.n_bytes > n_bytes || memcmp(piece.bytes, bytes, piece.n_bytes) != 0)
 			return false;
-		string += piece.n_bytes;
-		left -= piece.n_bytes;
+		bytes += piece.n_bytes;
+		n_bytes -= piece.n_bytes;
 	}
-	return r == 0 && left == 0;
+	return r == 0 && n_bytes == 0;
 }
 
 /* Splits an integer into sign and magnitude; what is none is refused before what does not fit. */

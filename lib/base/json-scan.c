@@ -180,11 +180,27 @@ static int pass_special(struct json_scanner *scanner, size_t *at)
 	return 0;
 }
 
-static int take_quote(struct json_scanner *scanner, struct json_item *ret)
+/* The string's closing quote is at @end. */
+static int finish_quote(struct json_scanner *scanner, size_t end, bool escaped,
+			struct json_item *ret)
 {
 	bool name = scanner->state == WANTS_NAME || scanner->state == WANTS_FIRST_NAME;
-	enum json_kind kind = name ? JSON_NAME : JSON_STRING;
-	size_t start = scanner->at + 1, at = start;
+	size_t start = scanner->at + 1;
+
+	*ret = (struct json_item){ .kind = name ? JSON_NAME : JSON_STRING,
+				   .bytes = scanner->bytes + start,
+				   .n_bytes = end - start,
+				   .offset = scanner->at,
+				   .escaped = escaped };
+	scanner->at = end + 1;
+	scanner->state = (int)(name ? WANTS_COLON : state_after_value(scanner));
+	return 1;
+}
+
+/* Kept out of the way of strings that are plain from end to end, as nearly all are. */
+__attribute__((__noinline__)) static int take_special(struct json_scanner *scanner, size_t at,
+						      struct json_item *ret)
+{
 	bool escaped = false;
 
 	for (;;) {
@@ -192,19 +208,21 @@ static int take_quote(struct json_scanner *scanner, struct json_item *ret)
 		if (at == scanner->n_bytes)
 			return fail(scanner, at, "expected '\"' at the end of the string");
 		if (scanner->bytes[at] == '"')
-			break;
+			return finish_quote(scanner, at, escaped, ret);
 		escaped |= scanner->bytes[at] == '\\';
 		if (pass_special(scanner, &at) < 0)
 			return scanner->state;
 	}
-	*ret = (struct json_item){ .kind = kind,
-				   .bytes = scanner->bytes + start,
-				   .n_bytes = at - start,
-				   .offset = scanner->at,
-				   .escaped = escaped };
-	scanner->at = at + 1;
-	scanner->state = (int)(name ? WANTS_COLON : state_after_value(scanner));
-	return 1;
+}
+
+static int take_quote(struct json_scanner *scanner, struct json_item *ret)
+{
+	size_t start = scanner->at + 1;
+	size_t end = start + json_plain(scanner->bytes + start, scanner->n_bytes - start);
+
+	if (byte_at(scanner, end) != '"')
+		return take_special(scanner, end, ret);
+	return finish_quote(scanner, end, false, ret);
 }
 
 /* Moves *@at behind one or more digits. */
@@ -274,13 +292,16 @@ static take_fn *const takes[] = {
 
 static enum token next_token(struct json_scanner *scanner)
 {
-	for (; scanner->at < scanner->n_bytes; scanner->at++) {
-		enum token token = token_of[(uint8_t)scanner->bytes[scanner->at]];
+	enum token token = TOKEN_END;
+	size_t at = scanner->at;
 
+	for (; at < scanner->n_bytes; at++) {
+		token = token_of[(uint8_t)scanner->bytes[at]];
 		if (token != TOKEN_SPACE)
-			return token;
+			break;
 	}
-	return TOKEN_END;
+	scanner->at = at;
+	return at < scanner->n_bytes ? token : TOKEN_END;
 }
 
 /* The one mistake that nobody can see in an editor is named. */

@@ -16,21 +16,27 @@
 #include <string.h>
 
 #include "base/json-plain.h"
-#include "base/text.h"
 
 #define DECIMALS_MAX 9
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-static void part(struct json_writer *writer)
+/* Where the next @n_bytes go, behind a comma if they need one. NULL after any failed addition. */
+static char *extend(struct json_writer *writer, size_t n_bytes)
 {
-	if (writer->needs_comma)
-		text_add_char(writer->out, ',');
+	size_t n_comma = writer->needs_comma;
+	char *at = text_extend(writer->out, n_comma + n_bytes);
+
+	if (at && n_comma)
+		*at = ',';
+	return at ? at + n_comma : NULL;
 }
 
 static void add_value(struct json_writer *writer, const char *bytes, size_t n_bytes)
 {
-	part(writer);
-	text_add_bytes(writer->out, bytes, n_bytes);
+	char *at = extend(writer, n_bytes);
+
+	if (at && n_bytes > 0)
+		memcpy(at, bytes, n_bytes);
 	writer->needs_comma = true;
 }
 
@@ -84,20 +90,41 @@ static size_t add_special(struct text *out, const char *bytes, size_t n_bytes)
 	return n;
 }
 
-static void add_quoted(struct text *out, const char *bytes, size_t n_bytes)
+/* Kept out of the way of strings that are plain from end to end, as nearly all are. */
+__attribute__((__noinline__)) static void add_pieces(struct json_writer *writer, const char *bytes,
+						     size_t n_bytes)
 {
+	char *quote = extend(writer, 1);
 	size_t at = 0;
 
-	text_add_char(out, '"');
+	if (quote)
+		*quote = '"';
 	while (at < n_bytes) {
 		size_t n = json_plain(bytes + at, n_bytes - at);
 
-		text_add_bytes(out, bytes + at, n);
+		text_add_bytes(writer->out, bytes + at, n);
 		at += n;
 		if (at < n_bytes)
-			at += add_special(out, bytes + at, n_bytes - at);
+			at += add_special(writer->out, bytes + at, n_bytes - at);
 	}
-	text_add_char(out, '"');
+	text_add_char(writer->out, '"');
+}
+
+static void add_quoted(struct json_writer *writer, const char *bytes, size_t n_bytes)
+{
+	char *at;
+
+	if (json_plain(bytes, n_bytes) < n_bytes) {
+		add_pieces(writer, bytes, n_bytes);
+		return;
+	}
+	at = extend(writer, n_bytes + 2);
+	if (!at)
+		return;
+	*at++ = '"';
+	if (n_bytes > 0)
+		memcpy(at, bytes, n_bytes);
+	at[n_bytes] = '"';
 }
 
 void json_write(struct json_writer *writer, struct text *out)
@@ -107,8 +134,10 @@ void json_write(struct json_writer *writer, struct text *out)
 
 static void open_bracket(struct json_writer *writer, char bracket)
 {
-	part(writer);
-	text_add_char(writer->out, bracket);
+	char *at = extend(writer, 1);
+
+	if (at)
+		*at = bracket;
 	writer->needs_comma = false;
 }
 
@@ -138,26 +167,16 @@ void json_end_array(struct json_writer *writer)
 	close_bracket(writer, ']');
 }
 
-void json_add_name(struct json_writer *writer, const char *name)
+void json_add_name_bytes(struct json_writer *writer, const char *name, size_t n_bytes)
 {
-	part(writer);
-	add_quoted(writer->out, name, strlen(name));
+	add_quoted(writer, name, n_bytes);
 	text_add_char(writer->out, ':');
 	writer->needs_comma = false;
 }
 
-void json_add_string(struct json_writer *writer, const char *string)
-{
-	if (string)
-		json_add_string_bytes(writer, string, strlen(string));
-	else
-		json_add_null(writer);
-}
-
 void json_add_string_bytes(struct json_writer *writer, const void *bytes, size_t n_bytes)
 {
-	part(writer);
-	add_quoted(writer->out, bytes, n_bytes);
+	add_quoted(writer, bytes, n_bytes);
 	writer->needs_comma = true;
 }
 
@@ -226,28 +245,4 @@ void json_add_null(struct json_writer *writer)
 void json_add_raw(struct json_writer *writer, const void *bytes, size_t n_bytes)
 {
 	add_value(writer, bytes, n_bytes);
-}
-
-void json_member_string(struct json_writer *writer, const char *name, const char *string)
-{
-	json_add_name(writer, name);
-	json_add_string(writer, string);
-}
-
-void json_member_u64(struct json_writer *writer, const char *name, uint64_t value)
-{
-	json_add_name(writer, name);
-	json_add_u64(writer, value);
-}
-
-void json_member_i64(struct json_writer *writer, const char *name, int64_t value)
-{
-	json_add_name(writer, name);
-	json_add_i64(writer, value);
-}
-
-void json_member_bool(struct json_writer *writer, const char *name, bool value)
-{
-	json_add_name(writer, name);
-	json_add_bool(writer, value);
 }

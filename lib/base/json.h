@@ -13,8 +13,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
-struct text;
+#include "base/text.h"
 
 #define JSON_DEPTH_MAX 1024
 
@@ -67,7 +68,11 @@ int json_validate(const void *bytes, size_t n_bytes, size_t *ret_offset, const c
  * has none. */
 int json_decode(const struct json_item *item, struct text *out);
 /* Is the decoded name or string equal to @string? Allocates nothing. */
-bool json_equals(const struct json_item *item, const char *string);
+bool json_equals_bytes(const struct json_item *item, const char *bytes, size_t n_bytes);
+static inline bool json_equals(const struct json_item *item, const char *string)
+{
+	return json_equals_bytes(item, string, strlen(string));
+}
 /* The number as an integer: -EINVAL for a fraction or exponent, -ERANGE where it does not fit. */
 int json_u64(const struct json_item *item, uint64_t *ret);
 int json_i64(const struct json_item *item, int64_t *ret);
@@ -92,8 +97,7 @@ void json_add_object(struct json_writer *writer);
 void json_end_object(struct json_writer *writer);
 void json_add_array(struct json_writer *writer);
 void json_end_array(struct json_writer *writer);
-void json_add_name(struct json_writer *writer, const char *name);
-void json_add_string(struct json_writer *writer, const char *string); /* NULL: null */
+void json_add_name_bytes(struct json_writer *writer, const char *name, size_t n_bytes);
 void json_add_string_bytes(struct json_writer *writer, const void *bytes, size_t n_bytes);
 void json_add_u64(struct json_writer *writer, uint64_t value);
 void json_add_i64(struct json_writer *writer, int64_t value);
@@ -104,7 +108,58 @@ void json_add_null(struct json_writer *writer);
 /* Bytes that are already one valid JSON value. */
 void json_add_raw(struct json_writer *writer, const void *bytes, size_t n_bytes);
 
-void json_member_string(struct json_writer *writer, const char *name, const char *string);
-void json_member_u64(struct json_writer *writer, const char *name, uint64_t value);
-void json_member_i64(struct json_writer *writer, const char *name, int64_t value);
-void json_member_bool(struct json_writer *writer, const char *name, bool value);
+/* In the header because nearly every name is a literal, whose length the compiler knows here. */
+static inline void json_add_name(struct json_writer *writer, const char *name)
+{
+	json_add_name_bytes(writer, name, strlen(name));
+}
+
+/* @name is "\"name\":" and nobody looks at its characters. */
+static inline void json_add_raw_name(struct json_writer *writer, const char *name, size_t n_bytes)
+{
+	size_t n_comma = writer->needs_comma;
+	char *at = text_extend(writer->out, n_comma + n_bytes);
+
+	writer->needs_comma = false;
+	if (!at)
+		return;
+	*at = ',';
+	memcpy(at + n_comma, name, n_bytes);
+}
+/* For what is written often: a literal without quotes, backslashes and the like, copied at once. */
+#define json_add_plain_name(writer, name)                                                          \
+	json_add_raw_name((writer), "\"" name "\":", sizeof("\"" name "\":") - 1)
+
+/* NULL: null */
+static inline void json_add_string(struct json_writer *writer, const char *string)
+{
+	if (string)
+		json_add_string_bytes(writer, string, strlen(string));
+	else
+		json_add_null(writer);
+}
+
+static inline void json_member_string(struct json_writer *writer, const char *name,
+				      const char *string)
+{
+	json_add_name(writer, name);
+	json_add_string(writer, string);
+}
+
+static inline void json_member_u64(struct json_writer *writer, const char *name, uint64_t value)
+{
+	json_add_name(writer, name);
+	json_add_u64(writer, value);
+}
+
+static inline void json_member_i64(struct json_writer *writer, const char *name, int64_t value)
+{
+	json_add_name(writer, name);
+	json_add_i64(writer, value);
+}
+
+static inline void json_member_bool(struct json_writer *writer, const char *name, bool value)
+{
+	json_add_name(writer, name);
+	json_add_bool(writer, value);
+}

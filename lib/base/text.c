@@ -61,14 +61,17 @@ static bool reserve(struct text *text, size_t n_bytes)
 	return true;
 }
 
+char *text_extend_slowly(struct text *text, size_t n_bytes)
+{
+	return reserve(text, n_bytes) ? text_extend(text, n_bytes) : NULL;
+}
+
 void text_add_bytes(struct text *text, const void *bytes, size_t n_bytes)
 {
-	if (!reserve(text, n_bytes))
-		return;
-	if (n_bytes > 0)
-		memcpy(text->data + text->len, bytes, n_bytes);
-	text->len += n_bytes;
-	text->data[text->len] = '\0';
+	char *at = text_extend(text, n_bytes);
+
+	if (at && n_bytes > 0)
+		memcpy(at, bytes, n_bytes);
 }
 
 void text_add(struct text *text, const char *string)

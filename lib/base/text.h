@@ -37,15 +37,29 @@ void text_truncate(struct text *text, size_t len);
 
 void text_add(struct text *text, const char *string);
 void text_add_bytes(struct text *text, const void *bytes, size_t n_bytes);
-/* In the header because writers of JSON call it for every quote, comma and colon. */
+/* text_extend() where the memory has to grow, or has failed to. */
+char *text_extend_slowly(struct text *text, size_t n_bytes);
+/*
+ * Adds @n_bytes that the caller is going to write, all of them: where, or NULL after any failed
+ * addition. In the header because whoever writes JSON calls it for every quote, name and number.
+ */
+static inline char *text_extend(struct text *text, size_t n_bytes)
+{
+	char *at;
+
+	if (text->failed || n_bytes >= text->size - text->len)
+		return text_extend_slowly(text, n_bytes);
+	at = text->data + text->len;
+	text->len += n_bytes;
+	at[n_bytes] = '\0';
+	return at;
+}
 static inline void text_add_char(struct text *text, char c)
 {
-	if (text->failed || text->len + 1 >= text->size) {
-		text_add_bytes(text, &c, 1);
-		return;
-	}
-	text->data[text->len++] = c;
-	text->data[text->len] = '\0';
+	char *at = text_extend(text, 1);
+
+	if (at)
+		*at = c;
 }
 void text_addf(struct text *text, const char *format, ...)
 	__attribute__((__format__(__printf__, 2, 3)));

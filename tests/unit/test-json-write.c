@@ -107,6 +107,25 @@ static void members_are_names_and_values(void)
 	expect_valid(&out);
 }
 
+static void a_plain_name_is_parted_by_a_comma_like_others(void)
+{
+	_cleanup_text_ struct text out = TEXT_INIT;
+	struct json_writer writer;
+
+	json_write(&writer, &out);
+	json_add_object(&writer);
+	json_add_plain_name(&writer, "first");
+	json_add_array(&writer);
+	json_end_array(&writer);
+	json_add_plain_name(&writer, "second");
+	json_add_string(&writer, "x");
+	json_add_plain_name(&writer, "third");
+	json_add_null(&writer);
+	json_end_object(&writer);
+	expect_str(text_string(&out), "{\"first\":[],\"second\":\"x\",\"third\":null}");
+	expect_valid(&out);
+}
+
 static void adds_behind_what_the_text_already_holds(void)
 {
 	_cleanup_text_ struct text out = TEXT_INIT;
@@ -199,25 +218,49 @@ static void bytes_that_are_not_utf8_become_replacement_characters(void)
 	}
 }
 
-/* Every byte at every place of the eight that are judged at once. */
+/* @len bytes, all plain but the one at @at. */
+static void writes_and_reads(size_t len, size_t at, int c)
+{
+	_cleanup_text_ struct text out = TEXT_INIT, back = TEXT_INIT;
+	struct json_scanner scanner;
+	struct json_item item = { .kind = JSON_NULL };
+	char bytes[32];
+
+	memset(bytes, 'a', len);
+	bytes[at] = (char)c;
+	write_string(&out, bytes, len);
+	json_scan(&scanner, out.data, out.len);
+	expect_eq(json_next(&scanner, &item), 1);
+	expect_eq(json_decode(&item, &back), 0);
+	expect_eq(back.len, len + (c < 0x80 ? 0 : 2));
+	expect(c >= 0x80 || memcmp(text_string(&back), bytes, len) == 0);
+	expect(c < 0x80 || memcmp(text_string(&back) + at, "\xef\xbf\xbd", 3) == 0);
+}
+
+/* Every byte at every place of every length: eight are judged at once, and few in another way. */
 static void every_byte_comes_back_or_is_replaced(void)
 {
-	for (size_t at = 0; at < 17; at++)
-		for (int c = 0; c < 256; c++) {
-			_cleanup_text_ struct text out = TEXT_INIT, back = TEXT_INIT;
-			struct json_scanner scanner;
-			struct json_item item = { .kind = JSON_NULL };
-			char bytes[17];
+	for (size_t len = 1; len <= 26; len++)
+		for (size_t at = 0; at < len; at++)
+			for (int c = 0; c < 256; c++)
+				writes_and_reads(len, at, c);
+}
 
-			memset(bytes, 'a', sizeof(bytes));
-			bytes[at] = (char)c;
+/* A mark is right only if nothing below it was marked: two of them, at every distance. */
+static void two_special_bytes_are_both_seen(void)
+{
+	for (size_t first = 0; first < 20; first++)
+		for (size_t second = first + 1; second < 20; second++) {
+			_cleanup_text_ struct text out = TEXT_INIT, want = TEXT_INIT;
+			char bytes[20];
+
+			memset(bytes, '!', sizeof(bytes));
+			bytes[first] = bytes[second] = '"';
+			text_addf(&want, "\"%.*s\\\"%.*s\\\"%.*s\"", (int)first, bytes,
+				  (int)(second - first - 1), bytes + first + 1,
+				  (int)(sizeof(bytes) - second - 1), bytes + second + 1);
 			write_string(&out, bytes, sizeof(bytes));
-			json_scan(&scanner, out.data, out.len);
-			expect_eq(json_next(&scanner, &item), 1);
-			expect_eq(json_decode(&item, &back), 0);
-			expect_eq(back.len, sizeof(bytes) + (c < 0x80 ? 0 : 2));
-			expect(c >= 0x80 || memcmp(text_string(&back), bytes, sizeof(bytes)) == 0);
-			expect(c < 0x80 || memcmp(text_string(&back) + at, "\xef\xbf\xbd", 3) == 0);
+			expect_str(text_string(&out), text_string(&want));
 		}
 }
 
@@ -409,6 +452,8 @@ static const struct test tests[] = {
 	TEST(escapes_what_must_be_and_nothing_else),
 	TEST(bytes_that_are_not_utf8_become_replacement_characters),
 	TEST(every_byte_comes_back_or_is_replaced),
+	TEST(two_special_bytes_are_both_seen),
+	TEST(a_plain_name_is_parted_by_a_comma_like_others),
 	TEST(a_nul_in_a_string_is_written),
 	TEST(random_bytes_always_make_valid_json),
 	TEST(integers_are_written_exactly),

@@ -33,6 +33,25 @@ static void grows_over_many_additions(void)
 	expect_eq(memcmp(text.data + 19990, "5,6,7,8,9,", 10), 0);
 }
 
+static void room_that_was_asked_for_counts_and_is_followed_by_a_nul(void)
+{
+	_cleanup_text_ struct text text = TEXT_INIT;
+
+	for (size_t n = 0; n < 300; n++) {
+		size_t before = text.len;
+		char *at = text_extend(&text, n);
+
+		expect(at == text.data + before);
+		memset(at, 'x', n);
+		expect_eq(text.len, before + n);
+		expect_eq(text.data[text.len], '\0');
+	}
+	expect_eq(strlen(text_string(&text)), text.len);
+	expect(text_extend(&text, SIZE_MAX) == NULL);
+	expect(text_extend(&text, 1) == NULL);
+	expect_eq(text_status(&text), -ENOMEM);
+}
+
 static void keeps_nul_bytes(void)
 {
 	_cleanup_text_ struct text text = TEXT_INIT;
@@ -206,6 +225,7 @@ static const struct test tests[] = {
 	TEST(an_empty_text_is_an_empty_string),
 	TEST(taking_an_empty_text_gives_a_string_not_null),
 	TEST(grows_over_many_additions),
+	TEST(room_that_was_asked_for_counts_and_is_followed_by_a_nul),
 	TEST(keeps_nul_bytes),
 	TEST(a_reset_text_keeps_its_memory),
 	TEST(truncating_to_more_changes_nothing),
