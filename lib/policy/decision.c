@@ -9,6 +9,9 @@
 
 #include "policy/decision-internal.h"
 
+#include <endian.h>
+#include <string.h>
+
 #include "base/json.h"
 
 static const char *const cause_names[] = {
@@ -28,16 +31,31 @@ int decision_status(enum policy_action verdict)
 	return statuses[verdict];
 }
 
+/* The eight digits of four bytes, each in a byte of its own: the first in the low bits. */
+static uint64_t hex_digits(uint32_t bytes)
+{
+	uint64_t spread = bytes, digits, letters;
+
+	spread = (spread | spread << 16) & 0x0000ffff0000ffffu;
+	spread = (spread | spread << 8) & 0x00ff00ff00ff00ffu;
+	digits = (spread >> 4 & 0x000f000f000f000fu) | (spread & 0x000f000f000f000fu) << 8;
+	/* Of what is above 9 a bit is left when 6 are added. */
+	letters = (digits + 0x0606060606060606u) >> 4 & 0x0101010101010101u;
+	return digits + 0x3030303030303030u + letters * ('a' - '0' - 10);
+}
+
 void digest_add_hex(struct text *out, const uint8_t digest[32])
 {
-	static const char digits[] = "0123456789abcdef";
-	char hex[64];
+	char *at = text_extend(out, 64);
 
-	for (size_t i = 0; i < 32; i++) {
-		hex[2 * i] = digits[digest[i] >> 4];
-		hex[2 * i + 1] = digits[digest[i] & 15];
+	for (size_t i = 0; at && i < 32; i += 4, at += 8) {
+		uint32_t bytes;
+		uint64_t digits;
+
+		memcpy(&bytes, digest + i, sizeof(bytes));
+		digits = htole64(hex_digits(le32toh(bytes)));
+		memcpy(at, &digits, sizeof(digits));
 	}
-	text_add_bytes(out, hex, sizeof(hex));
 }
 
 const struct artefact_rule *decision_rule(const struct artefact *artefact, uint32_t row)
@@ -68,18 +86,23 @@ static void add_rule(struct json_writer *json, const struct artefact *artefact, 
 	const struct artefact_rule *rule = decision_rule(artefact, row);
 
 	json_add_object(json);
-	json_member_string(json, "name", artefact_text(artefact, rule->name));
-	json_member_string(json, "action", policy_action_name((enum policy_action)rule->action));
-	json_member_string(json, "file", file_of(artefact, rule));
-	json_member_u64(json, "line", rule->line);
-	json_member_u64(json, "column", rule->column);
+	json_add_plain_name(json, "name");
+	json_add_string(json, artefact_text(artefact, rule->name));
+	json_add_plain_name(json, "action");
+	json_add_string(json, policy_action_name((enum policy_action)rule->action));
+	json_add_plain_name(json, "file");
+	json_add_string(json, file_of(artefact, rule));
+	json_add_plain_name(json, "line");
+	json_add_u64(json, rule->line);
+	json_add_plain_name(json, "column");
+	json_add_u64(json, rule->column);
 	json_end_object(json);
 }
 
 static void add_rules(struct json_writer *json, const struct artefact *artefact,
 		      const struct policy_decision *decision)
 {
-	json_add_name(json, "rules");
+	json_add_plain_name(json, "rules");
 	json_add_array(json);
 	for (size_t i = 0; i < decision->n_rules; i++)
 		add_rule(json, artefact, decision->rules[i]);
@@ -89,7 +112,7 @@ static void add_rules(struct json_writer *json, const struct artefact *artefact,
 static void add_reasons(struct json_writer *json, const struct artefact *artefact,
 			const struct policy_decision *decision)
 {
-	json_add_name(json, "reasons");
+	json_add_plain_name(json, "reasons");
 	json_add_array(json);
 	if (decision->reason)
 		json_add_string(json, decision->reason);
@@ -105,7 +128,7 @@ static void add_reasons(struct json_writer *json, const struct artefact *artefac
 /* Under the names that they have in a policy. */
 static void add_constraints(struct json_writer *json, const struct constraints *constraints)
 {
-	json_add_name(json, "constraints");
+	json_add_plain_name(json, "constraints");
 	json_add_object(json);
 	if (constraints->require_sandbox)
 		json_member_string(json, "require_sandbox", constraints->require_sandbox);
@@ -123,8 +146,6 @@ static void add_fix(struct json_writer *json, const struct artefact *artefact,
 {
 	_cleanup_text_ struct text fix = TEXT_INIT;
 
-	if (decision_status(decision->verdict) == 0)
-		return;
 	decision_add_fix(&fix, artefact, buffer, decision);
 	if (text_status(&fix) < 0)
 		json->out->failed = true;
@@ -134,14 +155,14 @@ static void add_fix(struct json_writer *json, const struct artefact *artefact,
 
 static void add_input(struct json_writer *json, const struct request_buffer *buffer)
 {
-	json_add_name(json, "input");
+	json_add_plain_name(json, "input");
 	request_add_json(json->out, buffer);
 	json->needs_comma = true;
 }
 
 static void add_digest(struct json_writer *json, const struct artefact *artefact)
 {
-	json_add_name(json, "policy");
+	json_add_plain_name(json, "policy");
 	text_add_char(json->out, '"');
 	digest_add_hex(json->out, artefact->header->policy_digest);
 	text_add_char(json->out, '"');
@@ -152,7 +173,7 @@ static void add_id(struct json_writer *json, const char *id)
 {
 	if (!id)
 		return;
-	json_add_name(json, "id");
+	json_add_plain_name(json, "id");
 	text_add(json->out, id);
 	json->needs_comma = true;
 }
@@ -165,8 +186,10 @@ void decision_add_json(struct text *out, const struct artefact *artefact,
 	json_write(&json, out);
 	json_add_object(&json);
 	add_id(&json, buffer->id);
-	json_member_string(&json, "verdict", policy_action_name(decision->verdict));
-	json_member_string(&json, "cause", cause_names[decision->cause]);
+	json_add_plain_name(&json, "verdict");
+	json_add_string(&json, policy_action_name(decision->verdict));
+	json_add_plain_name(&json, "cause");
+	json_add_string(&json, cause_names[decision->cause]);
 	add_rules(&json, artefact, decision);
 	if (decision->builtin)
 		json_member_string(&json, "builtin", decision->builtin);
@@ -174,7 +197,8 @@ void decision_add_json(struct text *out, const struct artefact *artefact,
 		json_member_string(&json, "extension", decision->extension);
 	add_reasons(&json, artefact, decision);
 	add_constraints(&json, &decision->constraints);
-	add_fix(&json, artefact, buffer, decision);
+	if (decision_status(decision->verdict) != 0)
+		add_fix(&json, artefact, buffer, decision);
 	add_digest(&json, artefact);
 	add_input(&json, buffer);
 	json_end_object(&json);

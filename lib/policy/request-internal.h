@@ -49,9 +49,8 @@ struct request_draft {
 
 /* Empties @buffer, keeping its memory. */
 void request_draft_begin(struct request_draft *draft, struct request_buffer *buffer);
-/* Where the text that is now added will stand; request_draft_end_text() puts the NUL behind it. */
-size_t request_draft_begin_text(struct request_draft *draft);
-void request_draft_end_text(struct request_draft *draft);
+/* Adds a text and a NUL behind it; returns where it will stand. */
+size_t request_draft_add_text(struct request_draft *draft, const void *bytes, size_t n_bytes);
 /* 0, -EINVAL without an operation, -ENOMEM; the buffer has a request on success only. */
 int request_draft_finish(struct request_draft *draft, struct request_buffer *buffer,
 			 struct sbx_error *err);

@@ -39,19 +39,10 @@ static const struct word_name *find_name(const char *word)
 	return NULL;
 }
 
-static size_t add_text(struct request_draft *draft, const char *bytes, size_t n_bytes)
-{
-	size_t at = request_draft_begin_text(draft);
-
-	text_add_bytes(draft->texts, bytes, n_bytes);
-	request_draft_end_text(draft);
-	return at;
-}
-
 static void add_member(struct request_draft *draft, enum request_member member, const char *bytes,
 		       size_t n_bytes)
 {
-	draft->texts_at[member] = add_text(draft, bytes, n_bytes);
+	draft->texts_at[member] = request_draft_add_text(draft, bytes, n_bytes);
 	draft->seen[member] = true;
 }
 
@@ -116,7 +107,7 @@ static int add_tag(struct request_draft *draft, const char *value, struct sbx_er
 		sbx_error_fix(err, "leave out the tags that no rule names");
 		return r;
 	}
-	draft->tags_at[draft->n_tags++] = add_text(draft, value, strlen(value));
+	draft->tags_at[draft->n_tags++] = request_draft_add_text(draft, value, strlen(value));
 	return 0;
 }
 

@@ -23,17 +23,30 @@
 #define ID_BYTES_MAX 256
 #define NAME_SHOWN_MAX 64
 
-static const char *const member_names[] = {
-	[MEMBER_OP] = "op",	      [MEMBER_PATH] = "path",
-	[MEMBER_PROJECT] = "project", [MEMBER_HOST] = "host",
-	[MEMBER_PROTO] = "proto",     [MEMBER_CALLER] = "caller",
-	[MEMBER_STATE] = "state",     [MEMBER_MODE] = "mode",
-	[MEMBER_SANDBOX] = "sandbox", [MEMBER_SANDBOX_ID] = "sandbox_id",
-	[MEMBER_SHA256] = "sha256",   [MEMBER_TOKEN] = "token",
-	[MEMBER_ID] = "id",	      [MEMBER_PORT] = "port",
-	[MEMBER_SIZE] = "size",	      [MEMBER_TAGS] = "tags",
-	[N_MEMBERS] = NULL,
+/* Longer than every name; what is left is filled with NULs, so that a name is compared at once. */
+#define NAME_SIZE 16
+
+#define NAME(name)                                                                                 \
+	{                                                                                          \
+		name, "\"" name "\":", sizeof("\"" name "\":") - 1                                 \
+	}
+
+static const struct member_name {
+	char name[NAME_SIZE];
+	char written[NAME_SIZE];
+	size_t n_written;
+} member_names[] = {
+	[MEMBER_OP] = NAME("op"),	    [MEMBER_PATH] = NAME("path"),
+	[MEMBER_PROJECT] = NAME("project"), [MEMBER_HOST] = NAME("host"),
+	[MEMBER_PROTO] = NAME("proto"),	    [MEMBER_CALLER] = NAME("caller"),
+	[MEMBER_STATE] = NAME("state"),	    [MEMBER_MODE] = NAME("mode"),
+	[MEMBER_SANDBOX] = NAME("sandbox"), [MEMBER_SANDBOX_ID] = NAME("sandbox_id"),
+	[MEMBER_SHA256] = NAME("sha256"),   [MEMBER_TOKEN] = NAME("token"),
+	[MEMBER_ID] = NAME("id"),	    [MEMBER_PORT] = NAME("port"),
+	[MEMBER_SIZE] = NAME("size"),	    [MEMBER_TAGS] = NAME("tags"),
 };
+
+_Static_assert(N_ELEMENTS(member_names) == N_MEMBERS, "every member has a name");
 
 /* Where the text of a member is looked for afterwards. */
 static const size_t member_offsets[] = {
@@ -69,25 +82,30 @@ int request_error(struct sbx_error *err, const char *format, ...)
 	return sbx_error_what(err, -EINVAL, "cannot read the request: %s", problem);
 }
 
+/* The two long lists, of tags, count only as far as they are filled. */
 void request_draft_begin(struct request_draft *draft, struct request_buffer *buffer)
 {
-	struct text texts = buffer->texts;
-
-	text_reset(&texts);
-	*buffer = (struct request_buffer){ .texts = texts };
-	*draft = (struct request_draft){ .texts = &buffer->texts };
+	text_reset(&buffer->texts);
+	buffer->request = (struct policy_request){ .operation = NULL };
+	buffer->tags[0] = buffer->token = buffer->id = buffer->sandbox_id = NULL;
+	draft->texts = &buffer->texts;
+	draft->n_tags = 0;
+	draft->port = draft->size_bytes = 0;
+	memset(draft->seen, 0, sizeof(draft->seen));
 	for (size_t i = 0; i < N_ELEMENTS(draft->texts_at); i++)
 		draft->texts_at[i] = DRAFT_ABSENT;
 }
 
-size_t request_draft_begin_text(struct request_draft *draft)
+size_t request_draft_add_text(struct request_draft *draft, const void *bytes, size_t n_bytes)
 {
-	return draft->texts->len;
-}
+	size_t at = draft->texts->len;
+	char *text = text_extend(draft->texts, n_bytes + 1);
 
-void request_draft_end_text(struct request_draft *draft)
-{
-	text_add_char(draft->texts, '\0');
+	if (text) {
+		memcpy(text, bytes, n_bytes);
+		text[n_bytes] = '\0';
+	}
+	return at;
 }
 
 int request_draft_finish(struct request_draft *draft, struct request_buffer *buffer,
@@ -138,20 +156,25 @@ static int wrong_type(const char *name, const char *wanted, struct sbx_error *er
 	return r;
 }
 
-/* A NUL would end the text early: what is judged would not be what was written. */
+/* A NUL would end the text early: what is judged would not be what was written. Only an escape can
+ * bring one. */
 static int add_text(struct request_draft *draft, const struct json_item *item, const char *name,
 		    size_t *ret_at, struct sbx_error *err)
 {
-	size_t at = request_draft_begin_text(draft);
+	size_t at = draft->texts->len;
 
 	if (item->kind != JSON_STRING)
 		return wrong_type(name, "a string", err);
+	*ret_at = at;
+	if (!item->escaped) {
+		(void)request_draft_add_text(draft, item->bytes, item->n_bytes);
+		return 0;
+	}
 	if (json_decode(item, draft->texts) < 0)
 		return wrong_type(name, "a string of whole characters", err);
 	if (memchr(text_string(draft->texts) + at, '\0', draft->texts->len - at))
 		return wrong_type(name, "a string without NUL", err);
-	request_draft_end_text(draft);
-	*ret_at = at;
+	text_add_char(draft->texts, '\0');
 	return 0;
 }
 
@@ -162,9 +185,8 @@ static int add_id(struct request_draft *draft, const struct json_scanner *scanne
 
 	if ((item->kind != JSON_STRING && item->kind != JSON_NUMBER) || n_bytes > ID_BYTES_MAX)
 		return wrong_type("id", "a short string or a number", err);
-	draft->texts_at[MEMBER_ID] = request_draft_begin_text(draft);
-	text_add_bytes(draft->texts, scanner->bytes + item->offset, n_bytes);
-	request_draft_end_text(draft);
+	draft->texts_at[MEMBER_ID] =
+		request_draft_add_text(draft, scanner->bytes + item->offset, n_bytes);
 	return 0;
 }
 
@@ -201,7 +223,7 @@ static int add_tags(struct request_draft *draft, struct json_scanner *scanner,
 static int add_member(struct request_draft *draft, struct json_scanner *scanner, size_t member,
 		      struct sbx_error *err)
 {
-	const char *name = member_names[member];
+	const char *name = member_names[member].name;
 	struct json_item value;
 
 	if (json_next(scanner, &value) < 0)
@@ -222,6 +244,11 @@ static int add_member(struct request_draft *draft, struct json_scanner *scanner,
 	}
 }
 
+static const char *name_at(const void *list, size_t i)
+{
+	return i < N_MEMBERS ? member_names[i].name : NULL;
+}
+
 static int unknown_member(const struct json_item *name, struct sbx_error *err)
 {
 	char typed[NAME_SHOWN_MAX + 1];
@@ -229,7 +256,7 @@ static int unknown_member(const struct json_item *name, struct sbx_error *err)
 	int r;
 
 	(void)snprintf(typed, sizeof(typed), "%.*s", (int)name->n_bytes, name->bytes);
-	meant = suggest_from(typed, member_names);
+	meant = suggest(typed, (struct suggest_words){ .word = name_at });
 	r = request_error(err, "unknown member '%s'", typed);
 	sbx_error_why(err, "what is not understood may be what the request is about");
 	if (meant)
@@ -239,18 +266,33 @@ static int unknown_member(const struct json_item *name, struct sbx_error *err)
 	return r;
 }
 
+/* Its row, or N_MEMBERS. What is too long stays empty here and is like no name. */
+static size_t find_name(const struct json_item *name)
+{
+	char padded[NAME_SIZE] = { 0 };
+	size_t member = 0;
+
+	while (name->escaped && member < N_MEMBERS && !json_equals(name, member_names[member].name))
+		member++;
+	if (name->escaped)
+		return member;
+	if (name->n_bytes < NAME_SIZE)
+		memcpy(padded, name->bytes, name->n_bytes);
+	while (member < N_MEMBERS && memcmp(member_names[member].name, padded, NAME_SIZE) != 0)
+		member++;
+	return member;
+}
+
 static int find_member(const struct request_draft *draft, const struct json_item *name, size_t *ret,
 		       struct sbx_error *err)
 {
-	size_t member = 0;
+	size_t member = find_name(name);
 	int r;
 
-	while (member < N_MEMBERS && !json_equals(name, member_names[member]))
-		member++;
 	if (member == N_MEMBERS)
 		return unknown_member(name, err);
 	if (draft->seen[member]) {
-		r = request_error(err, "'%s' is there twice", member_names[member]);
+		r = request_error(err, "'%s' is there twice", member_names[member].name);
 		sbx_error_why(err, "two readers could take two different ones");
 		sbx_error_fix(err, "write it once");
 		return r;
@@ -302,10 +344,23 @@ int request_parse(const void *bytes, size_t n_bytes, struct request_buffer *ret,
 	return r < 0 ? r : request_draft_finish(&draft, ret, err);
 }
 
+static void add_name(struct json_writer *json, enum request_member member)
+{
+	json_add_raw_name(json, member_names[member].written, member_names[member].n_written);
+}
+
 static void add_text_member(struct json_writer *json, enum request_member member, const char *value)
 {
-	if (value)
-		json_member_string(json, member_names[member], value);
+	if (!value)
+		return;
+	add_name(json, member);
+	json_add_string(json, value);
+}
+
+static void add_number_member(struct json_writer *json, enum request_member member, uint64_t value)
+{
+	add_name(json, member);
+	json_add_u64(json, value);
 }
 
 /*
@@ -324,11 +379,11 @@ void request_add_json(struct text *out, const struct request_buffer *buffer)
 	add_text_member(&json, MEMBER_PROJECT, request->project_root);
 	add_text_member(&json, MEMBER_HOST, request->host);
 	if (request->has_port)
-		json_member_u64(&json, member_names[MEMBER_PORT], request->port);
+		add_number_member(&json, MEMBER_PORT, request->port);
 	add_text_member(&json, MEMBER_PROTO, request->proto);
 	add_text_member(&json, MEMBER_CALLER, request->caller);
 	if (request->caller_tags) {
-		json_add_name(&json, member_names[MEMBER_TAGS]);
+		add_name(&json, MEMBER_TAGS);
 		json_add_array(&json);
 		for (const char *const *tag = request->caller_tags; *tag; tag++)
 			json_add_string(&json, *tag);
@@ -339,7 +394,7 @@ void request_add_json(struct text *out, const struct request_buffer *buffer)
 	add_text_member(&json, MEMBER_SANDBOX, request->sandbox);
 	add_text_member(&json, MEMBER_SANDBOX_ID, buffer->sandbox_id);
 	if (request->has_size)
-		json_member_u64(&json, member_names[MEMBER_SIZE], request->size_bytes);
+		add_number_member(&json, MEMBER_SIZE, request->size_bytes);
 	add_text_member(&json, MEMBER_SHA256, request->sha256);
 	json_end_object(&json);
 }

@@ -116,6 +116,17 @@ static void escapes_are_decoded(void)
 	expect_str(buffer.request.path, "/\xc3\xbc \"x\"");
 }
 
+static void names_are_decoded_too(void)
+{
+	_cleanup_request_ struct request_buffer buffer = { .texts = TEXT_INIT };
+
+	read_ok("{\"\\u006fp\":\"fs.read\",\"p\\u0061th\":\"/a\",\"sandbox\\u005fid\":\"s\"}",
+		&buffer);
+	expect_str(buffer.request.operation, "fs.read");
+	expect_str(buffer.request.path, "/a");
+	expect_str(buffer.sandbox_id, "s");
+}
+
 static void refuses_what_is_not_one_object(void)
 {
 	static const char *const lines[] = {
@@ -142,10 +153,16 @@ static void refuses_unknown_members_and_names_the_one_that_was_meant(void)
 	expect_refused("{\"op\":\"fs.read\",\"Path\":\"/a\"}", "did you mean 'path'?");
 	expect_refused("{\"op\":\"fs.read\",\"\":\"/a\"}", "unknown member ''");
 	expect_refused("{\"op\":\"fs.read\",\"constraints\":{}}", "unknown member 'constraints'");
+	expect_refused("{\"op\\u0000\":\"fs.read\"}", "unknown member 'op\\u0000'");
+	expect_refused("{\"op\":\"fs.read\",\"o\":1}", "unknown member 'o'");
+	expect_refused("{\"op\":\"fs.read\",\"a-name-of-15-by\":1}", "'a-name-of-15-by'");
+	expect_refused("{\"op\":\"fs.read\",\"a-name-of-16-byt\":1}", "'a-name-of-16-byt'");
+	expect_refused("{\"op\":\"fs.read\",\"sandbox_id_and_more\":1}", "'sandbox_id_and_more'");
 }
 
 static void refuses_repeated_members(void)
 {
+	expect_refused("{\"op\":\"fs.read\",\"\\u006fp\":\"exec\"}", "'op' is there twice");
 	expect_refused("{\"op\":\"fs.read\",\"path\":\"/a\",\"path\":\"/b\"}",
 		       "'path' is there twice");
 	expect_refused("{\"op\":\"fs.read\",\"op\":\"fs.read\"}", "'op' is there twice");
@@ -337,6 +354,7 @@ static const struct test tests[] = {
 	TEST(a_line_cannot_claim_a_valid_token),
 	TEST(nothing_is_left_of_the_line_before),
 	TEST(escapes_are_decoded),
+	TEST(names_are_decoded_too),
 	TEST(refuses_what_is_not_one_object),
 	TEST(refuses_unknown_members_and_names_the_one_that_was_meant),
 	TEST(refuses_repeated_members),
