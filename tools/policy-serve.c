@@ -229,6 +229,7 @@ static int start(struct daemon *daemon, const char *const *paths, size_t n_paths
 	if (r < 0)
 		return r;
 	options.event = service_event(daemon->service);
+	options.ready = service_ready(daemon->service);
 	options.service = daemon->service;
 	options.sandboxes = daemon->sandboxes;
 	options.protected_paths = (const char *const *)daemon->protected_paths;

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <systemd/sd-event.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
@@ -24,13 +23,13 @@
 #include "server/question.h"
 #include "server/server-internal.h"
 #include "service/peer.h"
+#include "service/ready.h"
 #include "service/service.h"
 
 struct connection {
 	struct server *server;
 	struct connection *next, *previous;
-	int fd;
-	struct sd_event_source *source;
+	struct ready_socket socket;
 	struct question question;
 };
 
@@ -49,9 +48,9 @@ static void connection_free(struct connection *connection)
 	if (connection->next)
 		connection->next->previous = connection->previous;
 	server->n_connections--;
-	(void)sd_event_source_disable_unref(connection->source);
+	ready_remove(server->options.ready, &connection->socket);
 	question_deinit(&connection->question);
-	close_fd(&connection->fd);
+	close_fd(&connection->socket.fd);
 	free(connection);
 	if (server->options.service)
 		service_client_gone(server->options.service);
@@ -66,7 +65,7 @@ void connection_free_all(struct server *server)
 
 static void wait_for(struct connection *connection, uint32_t events)
 {
-	(void)sd_event_source_set_io_events(connection->source, events);
+	(void)ready_change(connection->server->options.ready, &connection->socket, events);
 }
 
 /* ---- answers ---- */
@@ -92,8 +91,8 @@ static enum turn send_answer(struct connection *connection)
 		 * which is no permission. */
 		if (text_status(answer) < 0)
 			return TURN_OVER;
-		if (send(connection->fd, answer->data, answer->len, MSG_NOSIGNAL | MSG_DONTWAIT) >=
-		    0)
+		if (send(connection->socket.fd, answer->data, answer->len,
+			 MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
 			break;
 		if (errno == EAGAIN) {
 			wait_for(connection, EPOLLOUT);
@@ -127,7 +126,7 @@ static void refuse_length(struct connection *connection, size_t n_bytes)
 static enum turn take_packet(struct connection *connection)
 {
 	struct server *server = connection->server;
-	ssize_t n = recv(connection->fd, server->packet, REQUEST_BYTES_MAX + 1,
+	ssize_t n = recv(connection->socket.fd, server->packet, REQUEST_BYTES_MAX + 1,
 			 MSG_DONTWAIT | MSG_TRUNC);
 
 	if (n < 0)
@@ -160,16 +159,17 @@ static void on_votes(struct question *question, void *userdata)
 	}
 }
 
-static int on_ready(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+static void serve(struct ready_socket *socket, uint32_t events)
 {
-	struct connection *connection = userdata;
+	struct connection *connection =
+		(struct connection *)((char *)socket - offsetof(struct connection, socket));
 	enum turn turn = TURN_NEXT;
 
-	if ((revents & EPOLLOUT) != 0) {
+	if ((events & EPOLLOUT) != 0) {
 		turn = send_answer(connection);
 		if (turn == TURN_NEXT)
 			wait_for(connection, EPOLLIN);
-	} else if ((revents & EPOLLIN) != 0) {
+	} else if ((events & EPOLLIN) != 0) {
 		/* One: asking for a second that is mostly not there costs every client more than
 		 * another turn of the loop costs the few that send ahead. */
 		turn = take_packet(connection);
@@ -179,7 +179,6 @@ static int on_ready(sd_event_source *source, int fd, uint32_t revents, void *use
 	}
 	if (turn == TURN_OVER)
 		connection_free(connection);
-	return 0;
 }
 
 /* ---- connections ---- */
@@ -240,14 +239,14 @@ int server_accept(struct server *server, const char *listener_name, int fd, cons
 		return r;
 	if (has_too_many(server, &question->asker))
 		return -EUSERS;
-	r = sd_event_add_io(server->options.event, &connection->source, client, EPOLLIN, on_ready,
-			    connection);
+	connection->socket = (struct ready_socket){ .fd = client, .serve = serve };
+	r = ready_add(server->options.ready, &connection->socket, EPOLLIN);
 	if (r < 0)
 		return r;
 	question->server = connection->server = server;
 	question->done = on_votes;
 	question->userdata = connection;
-	connection->fd = take_fd(&client);
+	(void)take_fd(&client);
 	add(server, take_ptr(connection));
 	return 0;
 }

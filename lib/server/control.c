@@ -22,9 +22,14 @@
 
 bool control_is_packet(const void *packet, size_t n_bytes)
 {
+	const char *bytes = packet;
 	struct json_scanner scanner;
 	struct json_item item;
 
+	/* As nearly all packets begin that are none. */
+	if (n_bytes > 2 && bytes[0] == '{' && bytes[1] == '"' && bytes[2] != 'd' &&
+	    bytes[2] != '\\')
+		return false;
 	json_scan(&scanner, packet, n_bytes);
 	return json_next(&scanner, &item) == 1 && item.kind == JSON_OBJECT_BEGIN &&
 	       json_next(&scanner, &item) == 1 && item.kind == JSON_NAME &&

@@ -43,6 +43,20 @@ static uint64_t boot_usec(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
+/* One snapshot, and none where nothing depends on the time. */
+static void take_time(struct question *question)
+{
+	if (question->now_usec == 0)
+		question->now_usec = boot_usec();
+}
+
+/* As { 0 } would, without writing two KiB for every packet. */
+static void begin_error(struct sbx_error *err)
+{
+	err->code = 0;
+	err->what[0] = err->why[0] = err->fix[0] = err->context[0] = '\0';
+}
+
 static void stop_waiting(struct question *question)
 {
 	struct generation *generation = question->generation;
@@ -113,9 +127,10 @@ static void add_token(struct question *question)
 static void answer(struct question *question, const struct generation *generation,
 		   const struct policy_decision *decision)
 {
-	struct sbx_error err = { .code = 0 };
 	struct text *answer = &question->answer;
+	struct sbx_error err;
 
+	begin_error(&err);
 	text_reset(answer);
 	decision_add_json(answer, &generation->artefact, &question->request, decision);
 	if (text_status(answer) < 0) {
@@ -288,6 +303,7 @@ static int decide(struct question *question, struct sbx_error *err)
 	int r;
 
 	if (request->token) {
+		take_time(question);
 		question->token = judge_token(question);
 		request->request.has_token = question->token == TOKEN_VALID;
 	}
@@ -309,13 +325,15 @@ static int decide(struct question *question, struct sbx_error *err)
 int question_begin_at(struct question *question, const void *packet, size_t n_bytes,
 		      uint64_t now_usec)
 {
-	struct sbx_error err = { .code = 0 };
+	struct sbx_error err;
 	int r;
 
+	begin_error(&err);
 	question->now_usec = now_usec;
 	question->sandbox_id = "";
 	question->has_request = false;
 	if (n_bytes <= REQUEST_BYTES_MAX && control_is_packet(packet, n_bytes)) {
+		take_time(question);
 		control_answer(question, packet, n_bytes);
 		return 1;
 	}
@@ -336,5 +354,5 @@ int question_begin_at(struct question *question, const void *packet, size_t n_by
 
 int question_begin(struct question *question, const void *packet, size_t n_bytes)
 {
-	return question_begin_at(question, packet, n_bytes, boot_usec());
+	return question_begin_at(question, packet, n_bytes, 0);
 }

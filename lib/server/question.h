@@ -38,7 +38,7 @@ struct question {
 	bool has_request;	/* else the packet was not one */
 	const char *sandbox_id; /* "" for none */
 	enum token_refusal token;
-	uint64_t now_usec;  /* one snapshot of CLOCK_BOOTTIME */
+	uint64_t now_usec;  /* one snapshot of CLOCK_BOOTTIME; 0: not taken yet */
 	struct text answer; /* without a newline */
 	/* while it waits for extensions */
 	struct generation *generation;
@@ -56,7 +56,7 @@ void question_deinit(struct question *question);
  * then the question must not be moved, and nothing else may be asked with it.
  */
 int question_begin(struct question *question, const void *packet, size_t n_bytes);
-/* The same with the time given, for the packet of a client. */
+/* The same with the time given; 0: the clock's, if the packet is one that depends on it. */
 int question_begin_at(struct question *question, const void *packet, size_t n_bytes,
 		      uint64_t now_usec);
 /* Answers deny without asking, and records why. */

@@ -37,6 +37,7 @@ struct server {
 	char *packet;			  /* REQUEST_BYTES_MAX + 1 bytes, for whoever receives */
 	struct sd_event_source **watches; /* of the folders of the policy's files */
 	struct sd_event_source *status_timer;
+	bool is_status_due;		   /* the timer runs */
 	bool is_stale;			   /* the last reload failed */
 	char problem[SBX_ERROR_TEXT_SIZE]; /* why */
 };

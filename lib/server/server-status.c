@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "policy/request.h"
 #include "server/generation.h"
+#include "service/ready.h"
 #include "service/service.h"
 #include "token/token.h"
 
@@ -67,19 +68,21 @@ static void tell(struct server *server)
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 {
-	tell(userdata);
+	struct server *server = userdata;
+
+	server->is_status_due = false;
+	tell(server);
 	return 0;
 }
 
 void server_status_changed(struct server *server)
 {
-	int enabled = SD_EVENT_OFF;
-
-	(void)sd_event_source_get_enabled(server->status_timer, &enabled);
-	if (enabled != SD_EVENT_OFF)
+	if (server->is_status_due)
 		return;
+	server->is_status_due = true;
 	(void)sd_event_source_set_time_relative(server->status_timer, STATUS_USEC);
 	(void)sd_event_source_set_enabled(server->status_timer, SD_EVENT_ONESHOT);
+	ready_wake_loop(server->options.ready);
 }
 
 int server_status_init(struct server *server)
@@ -87,6 +90,7 @@ int server_status_init(struct server *server)
 	int r = sd_event_add_time_relative(server->options.event, &server->status_timer,
 					   CLOCK_MONOTONIC, 0, 0, on_timer, server);
 
+	server->is_status_due = r >= 0;
 	/* Behind everything else: nobody waits for it. */
 	return r < 0 ? r
 		     : sd_event_source_set_priority(server->status_timer, SD_EVENT_PRIORITY_IDLE);

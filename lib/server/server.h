@@ -18,6 +18,7 @@
 struct facts;
 struct log;
 struct peer;
+struct ready;
 struct recorder;
 struct sbx_error;
 struct sd_event;
@@ -37,6 +38,7 @@ enum server_records {
 /* Errors, reloads and what happens to tokens are recorded whatever is chosen. */
 struct server_options {
 	struct sd_event *event;	 /* of the loop that serves */
+	struct ready *ready;	 /* and of its clients */
 	struct service *service; /* for its status; may be NULL */
 	const struct log *log;
 	const char *tool; /* for records */

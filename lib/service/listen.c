@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -26,6 +27,7 @@
 #include "base/text.h"
 
 #define MODE_BITS 0777
+#define N_FDS_SPARE 8
 
 static bool is_same_file(const struct listen_socket *own)
 {
@@ -227,4 +229,25 @@ int listen_open(const char *path, mode_t mode, struct listen_socket *ret, struct
 	r = open_locked(path, &address, mode, ret, err);
 	unlock(lock_fd, text_string(&lock_path));
 	return r;
+}
+
+/* The kernel gives the lowest free number: how near it is to the limit says how many are left. */
+static int check_room(int fd)
+{
+	struct rlimit limit;
+	_cleanup_close_ int lowest = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	if (lowest < 0 || getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return -errno;
+	return (rlim_t)lowest + N_FDS_SPARE < limit.rlim_cur ? 0 : -EMFILE;
+}
+
+int listen_accept(int fd)
+{
+	int r = check_room(fd);
+
+	if (r < 0)
+		return r;
+	r = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	return r < 0 ? -errno : r;
 }

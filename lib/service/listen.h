@@ -36,3 +36,9 @@ int listen_adopt(int fd, const char *name, struct listen_socket *ret, struct sbx
  * file on which nobody answers: -EADDRINUSE where somebody does, -EEXIST where it is no socket.
  */
 int listen_open(const char *path, mode_t mode, struct listen_socket *ret, struct sbx_error *err);
+
+/*
+ * The next client. The last few fds are never given to one, because feeding the watchdog and
+ * answering the clients that are there need some: -EMFILE already while these are left.
+ */
+int listen_accept(int fd);

@@ -3,17 +3,15 @@
 /*
  * A daemon's loop
  *
- * sd-event does the work; this decides what the loop listens to. Listeners are the only sources
- * that a stranger can wake at will, so they are what gets switched off: while as many clients are
- * connected as were allowed, and for a moment when fds run short. Whoever wants in then waits in
- * the kernel's queue and costs nothing. The last few fds are never given to a client, because
- * feeding the watchdog and answering the clients that are there need some.
+ * sd-event does the work, and beside it the set of the clients' sockets; this decides what the loop
+ * listens to. Listeners are the only sources that a stranger can wake at will, so they are what
+ * gets switched off: while as many clients are connected as were allowed, and for a moment when fds
+ * run short. Whoever wants in then waits in the kernel's queue and costs nothing.
  */
 
 #include "service/service.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -21,8 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 #include <time.h>
@@ -34,8 +30,8 @@
 #include "base/notify.h"
 #include "base/text.h"
 #include "service/listen.h"
+#include "service/ready.h"
 
-#define N_FDS_SPARE 8
 #define RETRY_USEC 200000
 
 struct listener {
@@ -51,6 +47,7 @@ struct service {
 	struct service_handlers handlers;
 	void *userdata;
 	sd_event *event;
+	struct ready *ready;
 	sd_event_source *retry; /* switches the listeners on again */
 	struct listener *listeners;
 	struct listen_fds handed_over;
@@ -84,6 +81,7 @@ struct service *service_free(struct service *service)
 		listener_free(listener);
 	}
 	(void)sd_event_source_disable_unref(service->retry);
+	(void)ready_free(service->ready);
 	(void)sd_event_unref(service->event);
 	free(service);
 	return NULL;
@@ -97,6 +95,11 @@ void service_free_ptr(struct service **service)
 struct sd_event *service_event(const struct service *service)
 {
 	return service->event;
+}
+
+struct ready *service_ready(const struct service *service)
+{
+	return service->ready;
 }
 
 const struct log *service_log(const struct service *service)
@@ -151,17 +154,6 @@ static void pause_listeners(struct service *service, int code)
 	switch_listeners(service);
 }
 
-/* The kernel gives the lowest free number: how near it is to the limit says how many are left. */
-static int check_room(int fd)
-{
-	struct rlimit limit;
-	_cleanup_close_ int lowest = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-
-	if (lowest < 0 || getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return -errno;
-	return (rlim_t)lowest + N_FDS_SPARE < limit.rlim_cur ? 0 : -EMFILE;
-}
-
 /* Such a connection has gone from the queue, or will come again by itself. */
 static bool is_passing(int code)
 {
@@ -195,12 +187,8 @@ static int on_connection(sd_event_source *source, int fd, uint32_t revents, void
 {
 	struct listener *listener = userdata;
 	struct service *service = listener->service;
-	int client = check_room(fd);
+	int client = listen_accept(fd);
 
-	if (client >= 0) {
-		client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		client = client < 0 ? -errno : client;
-	}
 	if (client >= 0) {
 		service->is_short = false;
 		greet(listener, client);
@@ -261,6 +249,8 @@ static int add_sources(struct service *service)
 		return -r;
 
 	r = sd_event_new(&service->event);
+	if (r >= 0)
+		r = ready_new(service->event, &service->ready);
 	for (size_t i = 0; r >= 0 && i < N_ELEMENTS(signals); i++)
 		r = sd_event_add_signal(service->event, NULL, signals[i].signal, signals[i].handler,
 					service);
@@ -381,6 +371,7 @@ void service_stop(struct service *service, int status)
 {
 	(void)sd_notify(0, "STOPPING=1");
 	(void)sd_event_exit(service->event, status);
+	ready_wake_loop(service->ready);
 }
 
 int service_run(struct service *service, struct sbx_error *err)
@@ -393,7 +384,7 @@ int service_run(struct service *service, struct sbx_error *err)
 		return r;
 	}
 	(void)sd_notify(0, "READY=1");
-	r = sd_event_loop(service->event);
+	r = ready_run(service->ready);
 	if (r < 0)
 		return sbx_error_what(err, r, "the event loop failed");
 	return r;

@@ -4,9 +4,11 @@
 /*
  * A daemon's loop: sockets in, readiness and watchdog out
  *
- * One thread, one sd-event loop. SIGTERM and SIGINT end it, SIGHUP reloads. With a service manager
- * READY=1 is sent when the loop runs and its watchdog is fed from the loop itself, so that a stuck
- * loop is noticed. Without one everything works the same and nothing is sent.
+ * One thread, one sd-event loop, and beside it a set for clients' sockets (service/ready.h), which
+ * is for daemons whose answers take less than a turn of the loop. SIGTERM and SIGINT end it, SIGHUP
+ * reloads. With a service manager READY=1 is sent when the loop runs and its watchdog is fed from
+ * the loop itself, so that a stuck loop is noticed. Without one everything works the same and
+ * nothing is sent.
  */
 
 #include <stddef.h>
@@ -15,6 +17,7 @@
 #include "service/peer.h"
 
 struct log;
+struct ready;
 struct sbx_error;
 struct sd_event;
 struct service;
@@ -43,8 +46,9 @@ struct service *service_free(struct service *service);
 void service_free_ptr(struct service **service);
 #define _cleanup_service_ _cleanup_(service_free_ptr)
 
-/* For timers and sources of the daemon's own. Borrowed. */
+/* For timers and sources of the daemon's own; for its clients' sockets. Both are borrowed. */
 struct sd_event *service_event(const struct service *service);
+struct ready *service_ready(const struct service *service);
 const struct log *service_log(const struct service *service);
 
 /*

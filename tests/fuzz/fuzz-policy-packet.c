@@ -22,6 +22,7 @@
 #include "server/facts.h"
 #include "server/question.h"
 #include "server/server.h"
+#include "service/ready.h"
 
 #define NOW UINT64_C(1000000000)
 
@@ -78,6 +79,7 @@ static struct world *make_world(void)
 	assert(facts_set(box, "project=/srv/p", NULL) == 0);
 	options.sandboxes = world.sandboxes;
 	assert(sd_event_new(&options.event) >= 0);
+	assert(ready_new(options.event, &options.ready) == 0);
 	assert(server_new(&options, &world.server, NULL) == 0);
 	assert(unlink(path) == 0);
 	world.trusted.server = world.stranger.server = world.sandbox.server = world.server;

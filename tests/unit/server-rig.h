@@ -26,9 +26,11 @@
 #include "server/question.h"
 #include "server/server.h"
 #include "service/peer.h"
+#include "service/ready.h"
 #include "test.h"
 
 #define DEADLINE_USEC UINT64_C(20000000)
+#define DEADLINE_MSEC 20000
 
 struct rig {
 	char folder[32];
@@ -36,6 +38,7 @@ struct rig {
 	char records[64];
 	const char *policy_paths[1];
 	sd_event *event;
+	struct ready *ready;
 	struct recorder recorder;
 	struct log log;
 	struct facts *sandboxes;
@@ -53,6 +56,7 @@ static int rig_start(struct rig *rig, enum server_records records, struct sbx_er
 {
 	const struct server_options options = {
 		.event = rig->event,
+		.ready = rig->ready,
 		.log = &rig->log,
 		.tool = "test",
 		.policy_paths = rig->policy_paths,
@@ -86,6 +90,7 @@ static void rig_init(struct rig *rig, const char *policy)
 	expect(fd >= 0);
 	recorder_use_fd(&rig->recorder, fd);
 	expect(sd_event_new(&rig->event) >= 0);
+	expect_eq(ready_new(rig->event, &rig->ready), 0);
 	rig_write(rig, policy);
 	expect_eq(rig_start(rig, SERVER_RECORDS_ALL, &err), 0);
 	if (err.code)
@@ -102,6 +107,7 @@ static void rig_deinit(struct rig *rig)
 	(void)server_free(rig->server);
 	facts_free_all(&rig->sandboxes);
 	recorder_deinit(&rig->recorder);
+	(void)ready_free(rig->ready);
 	(void)sd_event_unref(rig->event);
 	close_fd(&rig->log.stderr_fd);
 	(void)unlink(rig->policy);
@@ -125,7 +131,7 @@ static void rig_turn(struct rig *rig, const bool *is_done)
 	uint64_t end = rig_now() + DEADLINE_USEC;
 
 	while (!*is_done && rig_now() < end)
-		(void)sd_event_run(rig->event, DEADLINE_USEC);
+		(void)ready_turn(rig->ready, DEADLINE_MSEC);
 	expect(*is_done);
 }
 

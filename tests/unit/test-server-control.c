@@ -142,6 +142,31 @@ static void a_control_packet_that_is_wrong_says_what_is(void)
 	}
 }
 
+/* However it is written; and what only begins like one is a request, and none that is known. */
+static void a_control_packet_is_known_by_its_first_name(void)
+{
+	static const struct {
+		const char *packet, *wanted;
+	} rows[] = {
+		{ "{\"do\":\"status\"}", "{\"ok\":true," },
+		{ " {\"do\":\"status\"}", "{\"ok\":true," },
+		{ "{ \"do\" : \"status\"}", "{\"ok\":true," },
+		{ "{\"\\u0064o\":\"status\"}", "{\"ok\":true," },
+		{ "{\"d\\u006f\":\"status\"}", "{\"ok\":true," },
+		{ "{\"d\":\"status\"}", "unknown member 'd'" },
+		{ "{\"dog\":\"status\"}", "unknown member 'dog'" },
+		{ "{\"\":\"status\"}", "unknown member ''" },
+		{ "{\"op\":\"exec\",\"do\":\"status\"}", "unknown member 'do'" },
+		{ "[\"do\"]", "not one JSON object" },
+		{ "{\"", "not one JSON object" },
+	};
+	_cleanup_rig_ struct rig rig;
+
+	rig_init(&rig, ALLOW_SRC);
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
+		expect(has(rig_ask(&rig, rows[i].packet), rows[i].wanted));
+}
+
 static const struct test tests[] = {
 	TEST(a_reload_ends_tokens_that_the_new_policy_denies),
 	TEST(a_token_that_outlived_its_policy_opens_nothing_that_the_new_one_denies),
@@ -149,6 +174,7 @@ static const struct test tests[] = {
 	TEST(the_holder_is_who_is_connected_whatever_the_packet_says),
 	TEST(tokens_are_checked_revoked_and_listed),
 	TEST(a_control_packet_that_is_wrong_says_what_is),
+	TEST(a_control_packet_is_known_by_its_first_name),
 	TEST_END,
 };
 

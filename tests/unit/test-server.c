@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "policy/request.h"
+#include "server/server-internal.h"
 
 #define ALLOW_SRC                                                                                  \
 	"capabilities:\n"                                                                          \
@@ -63,7 +64,7 @@ static const char *hear(struct rig *rig, int fd)
 	ssize_t n;
 
 	while (!is_readable(fd) && rig_now() < end)
-		(void)sd_event_run(rig->event, DEADLINE_USEC);
+		(void)ready_turn(rig->ready, DEADLINE_MSEC);
 	n = recv(fd, bytes, sizeof(bytes) - 1, 0);
 	bytes[n > 0 ? n : 0] = '\0';
 	return bytes;
@@ -71,7 +72,7 @@ static const char *hear(struct rig *rig, int fd)
 
 static void turn_all(struct rig *rig)
 {
-	while (sd_event_run(rig->event, 0) > 0)
+	while (ready_turn(rig->ready, 0) > 0)
 		;
 }
 
@@ -184,6 +185,27 @@ static void fds_that_a_client_passes_are_not_kept(void)
 	after = fcntl(client, F_DUPFD_CLOEXEC, 0);
 	expect_eq(after, before);
 	expect(close(after) == 0);
+}
+
+/* The timer is set while a client is served, when the loop has set its own already. */
+static void the_status_is_told_a_moment_after_an_answer(void)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int client = -EBADF;
+	uint64_t end = rig_now() + DEADLINE_USEC;
+
+	rig_init(&rig, ALLOW_SRC);
+	client = main_client(&rig);
+	while (rig.server->is_status_due && rig_now() < end)
+		(void)ready_turn(rig.ready, DEADLINE_MSEC);
+	turn_all(&rig);
+	expect(!rig.server->is_status_due);
+	say(client, SRC);
+	expect(is_verdict(hear(&rig, client), "allow"));
+	expect(rig.server->is_status_due);
+	while (rig.server->is_status_due && rig_now() < end)
+		(void)ready_turn(rig.ready, DEADLINE_MSEC);
+	expect(!rig.server->is_status_due);
 }
 
 static void a_client_that_ends_is_forgotten(void)
@@ -491,7 +513,7 @@ static void a_file_that_is_renamed_into_place_comes_into_force(void)
 	turn_all(&rig);
 	rig_write(&rig, REVIEW_SRC);
 	while (strstr(rig_ask(&rig, SRC), "\"verdict\":\"allow\"") && rig_now() < end)
-		(void)sd_event_run(rig.event, DEADLINE_USEC);
+		(void)ready_turn(rig.ready, DEADLINE_MSEC);
 	expect(is_verdict(rig_ask(&rig, SRC), "require_review"));
 }
 
@@ -579,6 +601,7 @@ static const struct test tests[] = {
 	TEST(a_request_that_is_none_is_denied_and_recorded),
 	TEST(a_packet_that_is_too_long_is_denied),
 	TEST(fds_that_a_client_passes_are_not_kept),
+	TEST(the_status_is_told_a_moment_after_an_answer),
 	TEST(a_client_that_ends_is_forgotten),
 	TEST(a_client_that_does_not_read_stops_only_itself),
 	TEST(what_a_sandbox_says_of_itself_does_not_count),

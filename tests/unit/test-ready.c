@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/ready.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <systemd/sd-event.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "test.h"
+
+#define DEADLINE_MSEC 20000
+#define N_SEATS 3
+
+/* A socket of the set; what it serves is noted, and its packets stay unread. */
+struct seat {
+	struct ready_socket socket;
+	struct table *table;
+	int other_end;
+	unsigned n_served;
+	uint32_t events;
+	void (*then)(struct seat *seat);
+};
+
+struct table {
+	sd_event *event;
+	struct ready *ready;
+	struct seat seats[N_SEATS];
+	sd_event_source *source;
+	unsigned n_dispatched;
+};
+
+static void serve(struct ready_socket *socket, uint32_t events)
+{
+	struct seat *seat = (struct seat *)((char *)socket - offsetof(struct seat, socket));
+
+	seat->n_served++;
+	seat->events = events;
+	if (seat->then)
+		seat->then(seat);
+}
+
+static void table_init(struct table *table)
+{
+	*table = (struct table){ .n_dispatched = 0 };
+	expect(sd_event_new(&table->event) >= 0);
+	expect_eq(ready_new(table->event, &table->ready), 0);
+	for (size_t i = 0; i < N_SEATS; i++) {
+		int pair[2];
+
+		expect(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+		table->seats[i] = (struct seat){ .socket = { .fd = pair[0], .serve = serve },
+						 .table = table,
+						 .other_end = pair[1] };
+		expect_eq(ready_add(table->ready, &table->seats[i].socket, EPOLLIN), 0);
+	}
+}
+
+static void table_deinit(struct table *table)
+{
+	for (size_t i = 0; i < N_SEATS; i++) {
+		close_fd(&table->seats[i].socket.fd);
+		close_fd(&table->seats[i].other_end);
+	}
+	(void)sd_event_source_disable_unref(table->source);
+	(void)ready_free(table->ready);
+	(void)sd_event_unref(table->event);
+}
+
+#define _cleanup_table_ _cleanup_(table_deinit)
+
+static void say(const struct seat *seat)
+{
+	expect_eq(send(seat->other_end, "x", 1, MSG_NOSIGNAL), 1);
+}
+
+static void turn_all(struct table *table)
+{
+	while (ready_turn(table->ready, 0) > 0)
+		;
+}
+
+static void listen_again(struct seat *seat)
+{
+	char byte;
+
+	expect_eq(recv(seat->socket.fd, &byte, 1, 0), 1);
+}
+
+static void serves_whoever_has_said_something(void)
+{
+	_cleanup_table_ struct table table;
+
+	table_init(&table);
+	table.seats[1].then = listen_again;
+	turn_all(&table);
+	say(&table.seats[1]);
+	expect_eq(ready_turn(table.ready, DEADLINE_MSEC), 1);
+	expect_eq(table.seats[1].n_served, 1);
+	expect_eq(table.seats[1].events, EPOLLIN);
+	turn_all(&table);
+	expect_eq(table.seats[0].n_served + table.seats[1].n_served + table.seats[2].n_served, 1);
+}
+
+static void waits_no_longer_than_it_is_told(void)
+{
+	_cleanup_table_ struct table table;
+
+	table_init(&table);
+	turn_all(&table);
+	expect_eq(ready_turn(table.ready, 0), 0);
+	expect_eq(ready_turn(table.ready, 1), 0);
+}
+
+static int on_defer(sd_event_source *source, void *userdata)
+{
+	((struct table *)userdata)->n_dispatched++;
+	return 0;
+}
+
+/* All of them always have something to do. */
+static void every_socket_and_the_loop_get_their_turn(void)
+{
+	_cleanup_table_ struct table table;
+
+	table_init(&table);
+	for (size_t i = 0; i < N_SEATS; i++)
+		say(&table.seats[i]);
+	expect(sd_event_add_defer(table.event, &table.source, on_defer, &table) >= 0);
+	expect(sd_event_source_set_enabled(table.source, SD_EVENT_ON) >= 0);
+	for (int i = 0; i < 100; i++)
+		expect_eq(ready_turn(table.ready, DEADLINE_MSEC), 1);
+	for (size_t i = 0; i < N_SEATS; i++)
+		expect(table.seats[i].n_served >= 20);
+	expect(table.n_dispatched >= 20);
+}
+
+static int on_readable(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	((struct table *)userdata)->n_dispatched++;
+	return sd_event_source_set_enabled(source, SD_EVENT_OFF);
+}
+
+static void the_loop_turns_for_an_fd_of_its_own_while_sockets_are_busy(void)
+{
+	_cleanup_table_ struct table table;
+	int pair[2];
+
+	table_init(&table);
+	turn_all(&table);
+	for (size_t i = 0; i < N_SEATS; i++)
+		say(&table.seats[i]);
+	expect(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+	expect(sd_event_add_io(table.event, &table.source, pair[0], EPOLLIN, on_readable, &table) >=
+	       0);
+	expect_eq(send(pair[1], "x", 1, MSG_NOSIGNAL), 1);
+	for (int i = 0; i < 10; i++)
+		expect_eq(ready_turn(table.ready, DEADLINE_MSEC), 1);
+	expect_eq(table.n_dispatched, 1);
+	close_fd(&pair[0]);
+	close_fd(&pair[1]);
+}
+
+static void remove_the_others(struct seat *seat)
+{
+	for (size_t i = 0; i < N_SEATS; i++) {
+		struct seat *other = &seat->table->seats[i];
+
+		if (other == seat)
+			continue;
+		ready_remove(seat->table->ready, &other->socket);
+		other->socket.serve = NULL;
+	}
+}
+
+/* Whoever is served first: of the others nothing is heard any more, not even what was due. */
+static void who_is_served_may_remove_any_other(void)
+{
+	_cleanup_table_ struct table table;
+	unsigned n_silent = 0;
+
+	table_init(&table);
+	for (size_t i = 0; i < N_SEATS; i++) {
+		table.seats[i].then = remove_the_others;
+		say(&table.seats[i]);
+	}
+	for (int i = 0; i < 10; i++)
+		expect_eq(ready_turn(table.ready, DEADLINE_MSEC), 1);
+	for (size_t i = 0; i < N_SEATS; i++)
+		n_silent += table.seats[i].n_served == 0;
+	expect_eq(n_silent, N_SEATS - 1);
+}
+
+static void serves_only_what_it_was_asked_for(void)
+{
+	_cleanup_table_ struct table table;
+	struct seat *seat = &table.seats[0];
+
+	table_init(&table);
+	say(seat);
+	expect_eq(ready_change(table.ready, &seat->socket, 0), 0);
+	turn_all(&table);
+	expect_eq(seat->n_served, 0);
+	expect_eq(ready_change(table.ready, &seat->socket, EPOLLOUT), 0);
+	expect_eq(ready_turn(table.ready, DEADLINE_MSEC), 1);
+	expect_eq(seat->events, EPOLLOUT);
+}
+
+static void that_the_other_end_is_gone_is_always_said(void)
+{
+	_cleanup_table_ struct table table;
+	struct seat *seat = &table.seats[0];
+
+	table_init(&table);
+	expect_eq(ready_change(table.ready, &seat->socket, 0), 0);
+	turn_all(&table);
+	close_fd(&seat->other_end);
+	expect_eq(ready_turn(table.ready, DEADLINE_MSEC), 1);
+	expect(seat->n_served == 1 && (seat->events & EPOLLHUP));
+}
+
+static int on_time(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct table *table = userdata;
+
+	table->n_dispatched++;
+	return sd_event_exit(table->event, 7);
+}
+
+static void set_a_timer(struct seat *seat)
+{
+	struct table *table = seat->table;
+
+	listen_again(seat);
+	expect(sd_event_add_time_relative(table->event, &table->source, CLOCK_MONOTONIC, 1000, 1,
+					  on_time, table) >= 0);
+	ready_wake_loop(table->ready);
+}
+
+static void a_timer_that_is_set_while_a_socket_is_served_goes_off(void)
+{
+	_cleanup_table_ struct table table;
+
+	table_init(&table);
+	turn_all(&table);
+	table.seats[0].then = set_a_timer;
+	say(&table.seats[0]);
+	expect_eq(ready_run(table.ready), 7);
+	expect_eq(table.n_dispatched, 1);
+}
+
+static void exit_the_loop(struct seat *seat)
+{
+	expect(sd_event_exit(seat->table->event, 3) >= 0);
+	ready_wake_loop(seat->table->ready);
+}
+
+static void runs_until_the_loop_is_told_to_exit(void)
+{
+	_cleanup_table_ struct table table;
+
+	table_init(&table);
+	table.seats[2].then = exit_the_loop;
+	say(&table.seats[2]);
+	expect_eq(ready_run(table.ready), 3);
+	expect_eq(table.seats[2].n_served, 1);
+	expect_eq(ready_run(table.ready), 3);
+	expect_eq(table.seats[2].n_served, 1);
+}
+
+static void refuses_a_socket_that_is_there_or_is_none(void)
+{
+	_cleanup_table_ struct table table;
+	struct ready_socket none = { .fd = -EBADF, .serve = serve };
+
+	table_init(&table);
+	expect_eq(ready_add(table.ready, &table.seats[0].socket, EPOLLIN), -EEXIST);
+	expect_eq(ready_add(table.ready, &none, EPOLLIN), -EBADF);
+	ready_remove(table.ready, &none);
+	expect_eq(ready_change(table.ready, &none, EPOLLIN), -EBADF);
+}
+
+static const struct test tests[] = {
+	TEST(serves_whoever_has_said_something),
+	TEST(waits_no_longer_than_it_is_told),
+	TEST(every_socket_and_the_loop_get_their_turn),
+	TEST(the_loop_turns_for_an_fd_of_its_own_while_sockets_are_busy),
+	TEST(who_is_served_may_remove_any_other),
+	TEST(serves_only_what_it_was_asked_for),
+	TEST(that_the_other_end_is_gone_is_always_said),
+	TEST(a_timer_that_is_set_while_a_socket_is_served_goes_off),
+	TEST(runs_until_the_loop_is_told_to_exit),
+	TEST(refuses_a_socket_that_is_there_or_is_none),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}
