@@ -23,6 +23,7 @@ struct check {
 	size_t n[N_SECTIONS];
 	uint64_t spanned[N_SECTIONS]; /* what all spans of the section add up to */
 	uint8_t *seen_node;
+	uint8_t *seen_fork;
 	uint8_t *seen_pattern;
 	const char *problem;
 };
@@ -101,9 +102,29 @@ static void check_rule(struct check *check, const struct artefact_rule *rule)
 	     "a rule has fewer exceptions than it says");
 }
 
+/* What a condition repeats of its rule is what a decision believes. */
+static void check_repeated(struct check *check, const struct artefact_condition *condition)
+{
+	const struct artefact_source *sources = artefact_rows(check->artefact, SECTION_SOURCES);
+	const struct artefact_rule *rules = artefact_rows(check->artefact, SECTION_RULES);
+	unsigned flags = 0;
+
+	must(check, condition->rule < check->n[SECTION_RULES], "a condition is of no rule");
+	if (check->problem)
+		return;
+
+	const struct artefact_rule *rule = &rules[condition->rule];
+
+	flags |= sources[rule->source].narrows ? CONDITION_NARROWS : 0;
+	flags |= artefact_rule_is_bound(rule) ? CONDITION_BOUND : 0;
+	flags |= rule->exceptions.count > 0 ? CONDITION_EXCEPTED : 0;
+	must(check, condition->action == rule->action && condition->flags == flags,
+	     "a condition says something else than its rule");
+}
+
 static void check_condition(struct check *check, const struct artefact_condition *condition)
 {
-	must(check, condition->rule < check->n[SECTION_RULES], "a condition is of no rule");
+	check_repeated(check, condition);
 	must(check, condition->keys >> N_MATCH_KEYS == 0, "a condition has an unknown key");
 	must(check,
 	     condition->primary == PRIMARY_NONE || (condition->primary <= MATCH_PORT &&
@@ -166,6 +187,21 @@ static void lead_to_node(struct check *check, uint32_t node)
 	check->seen_node[node] = 1;
 }
 
+static void lead_to_optional_node(struct check *check, uint32_t node)
+{
+	if (node != ARTEFACT_NONE)
+		lead_to_node(check, node);
+}
+
+/* To every row of a node's table, the empty ones, too. Stops at the first that is not its own, so
+ * that all tables together take no longer than the section is. */
+static void lead_to_table(struct check *check, const struct artefact_node *node)
+{
+	must(check, node->table_bits < 32, "a node's table is too large");
+	for (uint64_t i = 0; !check->problem && i < UINT64_C(1) << node->table_bits; i++)
+		lead_to_node(check, (uint32_t)(node->children + i));
+}
+
 static void lead_to_pattern(struct check *check, uint32_t pattern)
 {
 	if (pattern == ARTEFACT_NONE)
@@ -178,21 +214,60 @@ static void lead_to_pattern(struct check *check, uint32_t pattern)
 	check->seen_pattern[pattern] = 1;
 }
 
+static void lead_to_fork(struct check *check, uint32_t fork)
+{
+	if (fork >= check->n[SECTION_FORKS]) {
+		must(check, false, "a node leads to a fork that does not exist");
+		return;
+	}
+	must(check, !check->seen_fork[fork], "two nodes lead to the same fork");
+	check->seen_fork[fork] = 1;
+}
+
+static void check_node(struct check *check, const struct artefact_node *node)
+{
+	const char *bytes = artefact_rows(check->artefact, SECTION_BYTES);
+
+	if (node->words != 0)
+		lead_to_table(check, node);
+	if (node->kind & NODE_FORK)
+		lead_to_fork(check, node->ends);
+	else if (node->kind)
+		must(check, node->ends >> 2 < check->n[SECTION_CONDITIONS],
+		     "a node's posting is of no condition");
+	must(check,
+	     node->kind <= (NODE_HERE | NODE_BELOW) || (node->kind & ~NODE_WILD) == NODE_FORK,
+	     "a node is of no kind");
+	if (node->key == 0) { /* no text: its length must not let it be compared with one */
+		must(check, node->len == 0, "a node has a length and no key");
+		return;
+	}
+	check_counted_text(check, node->text, node->len);
+	if (check->problem)
+		return;
+
+	const char *text = bytes + node->text;
+	uint64_t hash = hash_bytes(check->artefact->header->seeds[TABLE_NODES], text, node->len);
+
+	must(check, node->key == node_key(hash, hash_head(text, node->len), node->len),
+	     "a node has another key than its text");
+}
+
 static void check_nodes(struct check *check)
 {
 	const struct artefact_node *nodes = artefact_rows(check->artefact, SECTION_NODES);
+	const struct artefact_fork *forks = artefact_rows(check->artefact, SECTION_FORKS);
 	const struct artefact_pattern *patterns = artefact_rows(check->artefact, SECTION_PATTERNS);
-	const struct artefact_edge *edges = artefact_rows(check->artefact, SECTION_EDGES);
 
 	check->seen_node[0] = check->seen_node[1] = 1;
-	for (size_t i = 0; i < check->n[SECTION_NODES]; i++) {
-		if (nodes[i].star != ARTEFACT_NONE)
-			lead_to_node(check, nodes[i].star);
-		if (nodes[i].floating != ARTEFACT_NONE)
-			lead_to_node(check, nodes[i].floating);
-		lead_to_pattern(check, nodes[i].pattern);
-		check_span(check, SECTION_POSTINGS, nodes[i].here);
-		check_span(check, SECTION_POSTINGS, nodes[i].below);
+	for (size_t i = 0; i < check->n[SECTION_NODES]; i++)
+		check_node(check, &nodes[i]);
+	for (size_t i = 0; i < check->n[SECTION_FORKS]; i++) {
+		lead_to_optional_node(check, forks[i].star);
+		lead_to_optional_node(check, forks[i].floating);
+		lead_to_pattern(check, forks[i].pattern);
+		check_span(check, SECTION_POSTINGS, forks[i].here);
+		check_span(check, SECTION_POSTINGS, forks[i].below);
 	}
 	for (size_t i = 0; i < check->n[SECTION_PATTERNS]; i++) {
 		check_counted_text(check, patterns[i].text, patterns[i].len);
@@ -200,13 +275,6 @@ static void check_nodes(struct check *check)
 		must(check, patterns[i].next > i, "a chain of patterns does not end");
 		lead_to_pattern(check, patterns[i].next);
 		lead_to_node(check, patterns[i].to);
-	}
-	for (size_t i = 0; i < check->n[SECTION_EDGES]; i++) {
-		if (edges[i].node == ARTEFACT_NONE)
-			continue;
-		must(check, edges[i].node < check->n[SECTION_NODES], "an edge begins nowhere");
-		must(check, edges[i].word < check->n[SECTION_WORDS], "an edge has no word");
-		lead_to_node(check, edges[i].to);
 	}
 }
 
@@ -221,9 +289,8 @@ static void check_table(struct check *check, enum artefact_section section, size
 static void check_words(struct check *check)
 {
 	const struct artefact_word *words = artefact_rows(check->artefact, SECTION_WORDS);
-	const struct artefact_edge *edges = artefact_rows(check->artefact, SECTION_EDGES);
 	const char *bytes = artefact_rows(check->artefact, SECTION_BYTES);
-	size_t n_words = 0, n_edges = 0;
+	size_t n_words = 0;
 
 	for (size_t i = 0; i < check->n[SECTION_WORDS]; i++) {
 		if (words[i].text == ARTEFACT_NONE)
@@ -236,9 +303,6 @@ static void check_words(struct check *check)
 		n_words++;
 	}
 	check_table(check, SECTION_WORDS, n_words);
-	for (size_t i = 0; i < check->n[SECTION_EDGES]; i++)
-		n_edges += edges[i].node != ARTEFACT_NONE;
-	check_table(check, SECTION_EDGES, n_edges);
 }
 
 static void check_value(struct check *check, const struct artefact_value *value)
@@ -284,11 +348,13 @@ int artefact_check(const struct artefact *artefact, const char **problem)
 		check.n[i] = artefact_n_rows(artefact, (enum artefact_section)i);
 
 	_cleanup_free_ uint8_t *nodes = calloc(check.n[SECTION_NODES] + 2, 1);
+	_cleanup_free_ uint8_t *forks = calloc(check.n[SECTION_FORKS] + 1, 1);
 	_cleanup_free_ uint8_t *patterns = calloc(check.n[SECTION_PATTERNS] + 1, 1);
 
-	if (!nodes || !patterns)
+	if (!nodes || !forks || !patterns)
 		return -ENOMEM;
 	check.seen_node = nodes;
+	check.seen_fork = forks;
 	check.seen_pattern = patterns;
 	check_header(&check);
 	check_rules(&check);

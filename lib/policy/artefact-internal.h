@@ -31,63 +31,103 @@ static inline uint64_t hash_load(const void *bytes, size_t n_bytes)
 	return le64toh(word);
 }
 
-/* The same where 8 bytes can be read, whatever @n_bytes is: no loop, no branch. */
-static inline uint64_t hash_load_padded(const void *bytes, size_t n_bytes)
-{
-	return hash_load(bytes, 8) & ~UINT64_C(0) >> (64 - 8 * (n_bytes < 8 ? n_bytes : 8));
-}
-
 /* The first bytes of a text. */
 static inline uint64_t hash_head(const void *bytes, size_t n_bytes)
 {
 	return hash_load(bytes, n_bytes < 8 ? n_bytes : 8);
 }
 
-#define HASH_LENGTH 0x9e3779b97f4a7c15u
+#define HASH_WORD 0x9e3779b97f4a7c15u
 #define HASH_TEXT 0xd1b54a32d192ed03u
+#define HASH_SEED 0xa0761d6478bd642fu
 
-/* @tail: the last bytes, 8 at most, that hash_begin() has not taken. */
-static inline uint64_t hash_end(uint64_t seed, uint64_t hash, uint64_t tail)
+/*
+ * The hash of a text is made of its last 16 bytes or fewer, of which missing ones are 0, and of
+ * what the bytes before them gave. The seed changes both factors, so that words that were chosen to
+ * collide with one seed do not with another.
+ */
+static inline uint64_t hash_begin(uint64_t seed)
 {
-	return hash_fold(hash ^ tail, HASH_TEXT ^ (seed << 1));
+	return HASH_TEXT + seed * HASH_SEED;
 }
 
-static inline uint64_t hash_begin(uint64_t seed, const uint8_t **bytes, size_t *n_bytes)
+static inline uint64_t hash_factor(uint64_t seed)
 {
-	uint64_t hash = seed + HASH_TEXT + *n_bytes * HASH_LENGTH;
+	return HASH_WORD ^ seed * HASH_SEED;
+}
 
-	for (; *n_bytes > 8; *bytes += 8, *n_bytes -= 8)
-		hash = hash_fold(hash ^ hash_load(*bytes, 8), HASH_LENGTH ^ seed);
-	return hash;
+static inline uint64_t hash_end(uint64_t factor, uint64_t hash, size_t n_bytes, uint64_t first,
+				uint64_t second)
+{
+	return hash_fold((hash + n_bytes) ^ first, factor ^ second);
 }
 
 static inline uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t n_bytes)
 {
-	const uint8_t *at = bytes;
-	uint64_t hash = hash_begin(seed, &at, &n_bytes);
+	uint64_t hash = hash_begin(seed), factor = hash_factor(seed);
+	const uint8_t *at = bytes, *end = at + n_bytes;
+	size_t left = n_bytes;
 
-	return hash_end(seed, hash, hash_load(at, n_bytes));
+	for (; left > 16; at += 8, left -= 8)
+		hash = hash_fold(hash ^ hash_load(at, 8), factor);
+
+	size_t n_second = left > 8 ? left - 8 : 0;
+
+	return hash_end(factor, hash, n_bytes, hash_head(at, left),
+			hash_load(end - n_second, n_second));
 }
 
-/* A word's bit in the nodes' sets of words. */
-static inline uint32_t word_bit(uint64_t hash)
+/*
+ * What a component is recognised by: the text itself, or for one longer than 8 bytes, whose text
+ * must be compared, its hash behind a byte that no text begins with. Never 0.
+ */
+static inline uint64_t node_key(uint64_t hash, uint64_t head, size_t n_bytes)
 {
-	return 1u << (hash >> 59);
+	uint64_t is_long = -(uint64_t)(n_bytes > 8); /* all bits: no branch */
+
+	return head ^ ((head ^ (hash << 1 | 1) << 8) & is_long);
 }
 
-/* (node, word) → node. */
-static inline uint64_t hash_edge(uint64_t seed, uint32_t node, uint32_t word)
+static inline bool node_key_is_text(uint64_t key)
 {
-	return hash_fold(((uint64_t)node << 32 | word) ^ 0xa0761d6478bd642fu,
-			 0xe7037ed1a0b428dbu ^ seed);
+	return key & 0xff;
+}
+
+/* A component's bit in the set that its parent has of its children. */
+static inline uint64_t node_bit(uint64_t hash)
+{
+	return UINT64_C(1) << (hash >> 58);
+}
+
+/* The two places of a component in its parent's table. */
+static inline uint32_t node_place(uint64_t hash, uint32_t table_bits)
+{
+	return (uint32_t)hash & ((1u << table_bits) - 1);
+}
+
+static inline uint32_t node_other_place(uint64_t hash, uint32_t table_bits)
+{
+	return (uint32_t)(hash >> 26) & ((1u << table_bits) - 1);
+}
+
+static inline uint64_t hash_pair(uint64_t seed, uint32_t a, uint32_t b)
+{
+	return hash_fold(((uint64_t)a << 32 | b) ^ 0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu ^ seed);
 }
 
 static inline uint64_t hash_value(uint64_t seed, const struct artefact_value *key)
 {
-	uint64_t hash = hash_edge(seed, key->kind, key->length);
+	uint64_t hash = hash_pair(seed, key->kind, key->length);
 
 	return hash_fold(hash ^ key->bits[0],
 			 hash_fold(key->bits[1] ^ seed, 0x8ebc6af09c88c6e3u) | 1);
+}
+
+/* Has it a constraint? */
+static inline bool artefact_rule_is_bound(const struct artefact_rule *rule)
+{
+	return rule->require_sandbox != ARTEFACT_NONE || rule->require_token != 0 ||
+	       rule->sha256 != ARTEFACT_NONE || rule->max_file_size_bytes != UINT64_MAX;
 }
 
 /* Those keys of a condition that are judged by its row of SECTION_LISTS. */

@@ -19,6 +19,8 @@
 #include "policy/digest.h"
 
 _Static_assert(sizeof(struct artefact_header) % 8 == 0, "sections are aligned to 8");
+_Static_assert(64 % sizeof(struct artefact_node) == 0, "no node lies across two cache lines");
+_Static_assert(64 % sizeof(struct artefact_condition) == 0, "and no condition");
 
 static const size_t row_sizes[N_SECTIONS] = {
 	[SECTION_BYTES] = 1,
@@ -30,7 +32,7 @@ static const size_t row_sizes[N_SECTIONS] = {
 	[SECTION_VALUES] = sizeof(struct artefact_value),
 	[SECTION_POSTINGS] = sizeof(uint32_t),
 	[SECTION_NODES] = sizeof(struct artefact_node),
-	[SECTION_EDGES] = sizeof(struct artefact_edge),
+	[SECTION_FORKS] = sizeof(struct artefact_fork),
 	[SECTION_PATTERNS] = sizeof(struct artefact_pattern),
 	[SECTION_WORDS] = sizeof(struct artefact_word),
 	[SECTION_INDEX] = sizeof(struct artefact_entry),

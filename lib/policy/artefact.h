@@ -17,7 +17,7 @@
 struct sbx_error;
 
 #define ARTEFACT_MAGIC 0x3150786273000a1aull
-#define ARTEFACT_VERSION 1u
+#define ARTEFACT_VERSION 2u
 #define ARTEFACT_NONE UINT32_MAX
 /* No key of a hash table lies further than this behind its slot, so no look-up is longer. */
 #define ARTEFACT_PROBES_MAX 32u
@@ -40,11 +40,10 @@ enum artefact_section {
 			       one by one, because another key finds their condition */
 	SECTION_POSTINGS, /* u32: condition << 2 and POSTING_ bits; what an index entry leads to */
 	SECTION_NODES,	  /* struct artefact_node: the trie over path components; 0 absolute root, 1
-			     project root */
-	SECTION_EDGES, /* struct artefact_edge: open-addressed (node, component) → node, a power of
-			  two */
+			     project root; the others stand in the tables of their parents */
+	SECTION_FORKS,	  /* struct artefact_fork: what few nodes have besides */
 	SECTION_PATTERNS, /* struct artefact_pattern: components with wildcards, chained from their
-			     node */
+			     node's fork */
 	SECTION_WORDS,	  /* struct artefact_word: open-addressed interned texts, a power of two */
 	SECTION_INDEX,	  /* struct artefact_entry: open-addressed hosts, prefixes of addresses and
 			     ports */
@@ -55,10 +54,10 @@ enum artefact_section {
 #define POSTING_EXCLUDES 1u  /* takes out what the list's other globs take in */
 #define POSTING_ONLY_EXEC 2u /* a bare name, which counts in every folder where it is executed */
 
-/* Each hash table has a seed that keeps its probes short. */
+/* Seeds that keep the probes of hash tables short: TABLE_NODES that of all nodes' tables. */
 enum artefact_table {
 	TABLE_WORDS,
-	TABLE_EDGES,
+	TABLE_NODES,
 	TABLE_INDEX,
 	N_TABLES,
 };
@@ -118,29 +117,50 @@ struct artefact_condition {
 	uint8_t primary;  /* the key whose index finds this condition; PRIMARY_NONE: SECTION_PLAIN
 			     does, or it is an exception */
 	uint8_t protos;	  /* bit 0 tcp, bit 1 udp */
+	uint8_t action;	  /* its rule's; this and the next, so that few decisions need the rule */
+	uint8_t flags;	  /* CONDITION_ bits */
+	uint8_t reserved[6]; /* 0 */
 };
 
 #define PRIMARY_NONE UINT8_MAX
+
+#define CONDITION_NARROWS 1u  /* its source narrows */
+#define CONDITION_BOUND 2u    /* its rule has a constraint */
+#define CONDITION_EXCEPTED 4u /* its rule has exceptions */
 
 struct artefact_lists {
 	struct artefact_span texts[4];	/* caller, tag, state, mode: of SECTION_TEXTS */
 	struct artefact_span values[3]; /* host, cidr, port, where they are not the primary key */
 };
 
+/*
+ * Two rows are as long as a cache line, and a walk down the trie reads one row a component: a node
+ * stands in its parent's table, with what it is found by and, mostly, all that holds there.
+ */
 struct artefact_node {
-	uint32_t star;	   /* node behind "*", or NONE */
-	uint32_t floating; /* node of "**", or NONE; such a node stays live */
-	uint32_t pattern;  /* first of its patterns, or NONE */
-	uint32_t words;	   /* bit set of word_bit() of its edges: most misses need no look-up */
-	struct artefact_span here;  /* postings of globs that end in this node */
-	struct artefact_span below; /* postings of globs that match everything below it */
+	uint64_t key;	/* node_key() of its component; 0: an empty slot, or no node of a table */
+	uint64_t words; /* bit set of node_bit() of its children; 0: it has no table */
+	uint32_t text;	/* its component */
+	uint32_t children; /* first row of its table of 1 << table_bits rows: a child is in one of
+			      its two node_place()s */
+	uint32_t ends;	   /* as kind says */
+	uint16_t len;	   /* of its component */
+	uint8_t kind;	   /* NODE_ bits */
+	uint8_t table_bits;
 };
 
-struct artefact_edge {
-	uint32_t node; /* NONE: an empty slot */
-	uint32_t word; /* row of SECTION_WORDS */
-	uint32_t to;
-	uint32_t reserved;
+#define NODE_HERE 1u  /* ends: posting of the glob that ends in this node */
+#define NODE_BELOW 2u /* ends: posting of the glob that matches everything below it */
+#define NODE_FORK 4u  /* ends: row of SECTION_FORKS; without the two above */
+#define NODE_WILD 8u  /* with NODE_FORK: which has a star or patterns */
+
+struct artefact_fork {
+	uint32_t star;		    /* node behind "*", or NONE */
+	uint32_t floating;	    /* node of "**", or NONE; such a node stays live */
+	uint32_t pattern;	    /* first of its patterns, or NONE */
+	uint32_t reserved;	    /* 0 */
+	struct artefact_span here;  /* postings of globs that end in its node */
+	struct artefact_span below; /* postings of globs that match everything below it */
 };
 
 struct artefact_pattern {

@@ -42,6 +42,8 @@ enum check_kind {
 	CHECK_LITERAL,
 	CHECK_CONSTRAINTS,
 	CHECK_DEFAULT,
+	CHECK_NOT_BELOW,
+	CHECK_HOME,
 };
 
 /* check.c: begins a warning; sbx_error_why() and sbx_error_fix() of &checker->warning.error follow.
@@ -51,10 +53,14 @@ void check_warn(struct checker *checker, enum check_kind kind, struct policy_pla
 
 /* check-rule.c: what shows in one rule alone. */
 void check_rule(struct checker *checker, const struct rule *rule);
+/* check-paths.c: what shows in its paths, one by one. */
+void check_paths(struct checker *checker, const struct rule *rule);
 /* check-enforce.c: who can hold it. */
 void check_enforcement(struct checker *checker, const struct rule *rule);
 /* check-pairs.c: what shows beside the other rules. */
 void check_neighbours(struct checker *checker, const struct rule *rule);
+/* Does @other deny all that @rule is about? */
+bool check_is_denied(const struct rule *rule, const struct rule *other);
 
 /* check-index.c: the first rule of the policy other than @rule that @fits says covers it, or NULL.
  */

@@ -69,7 +69,7 @@ static bool is_shadowed(const struct rule *rule, const struct rule *other)
 	       !is_under(other, rule);
 }
 
-static bool is_denied(const struct rule *rule, const struct rule *other)
+bool check_is_denied(const struct rule *rule, const struct rule *other)
 {
 	return other->action == POLICY_DENY && is_under(rule, other);
 }
@@ -78,7 +78,7 @@ void check_neighbours(struct checker *checker, const struct rule *rule)
 {
 	bool allows = rule->action == POLICY_ALLOW || rule->action == POLICY_WARN;
 	const struct rule *other =
-		allows ? check_index_find(&checker->index, rule, is_denied) : NULL;
+		allows ? check_index_find(&checker->index, rule, check_is_denied) : NULL;
 
 	if (other) {
 		warn_denied(checker, rule, other);

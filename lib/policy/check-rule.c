@@ -6,10 +6,6 @@
 
 #include "policy/check-internal.h"
 
-#include <string.h>
-
-#include "policy/glob.h"
-
 /* What an operation's argument must be for a key to hold. */
 static const struct {
 	enum match_key key;
@@ -117,30 +113,6 @@ static void check_lists(struct checker *checker, const struct condition *conditi
 	check_only_excluding(checker, &condition->lists[MATCH_PATH]);
 }
 
-static void check_paths(struct checker *checker, const struct match_list *list)
-{
-	for (size_t i = 0; i < list->n_values; i++) {
-		const struct match_value *value = &list->values[i];
-
-		if (value->literal && strpbrk(value->text, "*?[")) {
-			check_warn(checker, CHECK_LITERAL, value->place,
-				   "the wildcards of '%s' are not wildcards here", value->text);
-			sbx_error_why(&checker->warning.error,
-				      "under 'path' every character stands for itself");
-			sbx_error_fix(&checker->warning.error,
-				      "write it under 'path_glob' of a rule in 'capabilities'");
-		}
-		if (value->literal || !glob_has_glued_float(value->text))
-			continue;
-		check_warn(checker, CHECK_GLUED_FLOAT, value->place, "'**' in '%s' is only '*'",
-			   value->text);
-		sbx_error_why(&checker->warning.error,
-			      "it crosses slashes only where it stands between them alone");
-		sbx_error_fix(&checker->warning.error,
-			      "write '/**/' for folders in between, or '*'");
-	}
-}
-
 static void check_exceptions(struct checker *checker, const struct rule *rule)
 {
 	for (size_t i = 0; i < rule->n_exceptions; i++) {
@@ -150,7 +122,6 @@ static void check_exceptions(struct checker *checker, const struct rule *rule)
 		bool all = (rule->match.operations & ~operations) == 0;
 
 		check_lists(checker, exception);
-		check_paths(checker, &exception->lists[MATCH_PATH]);
 		if (fit_of(exception, rule->match.operations & operations).n_fitting == 0) {
 			check_warn(checker, CHECK_PARTLY_NEVER, exception->place,
 				   "exception %zu of rule '%s' can never hold", i + 1, rule->name);
@@ -227,7 +198,6 @@ void check_rule(struct checker *checker, const struct rule *rule)
 {
 	check_lists(checker, &rule->match);
 	check_arguments(checker, rule);
-	check_paths(checker, &rule->match.lists[MATCH_PATH]);
 	check_exceptions(checker, rule);
 	check_action(checker, rule);
 	check_everything(checker, rule);

@@ -31,6 +31,8 @@ static const struct policy_warning_kind kinds[] = {
 	[CHECK_LITERAL] = { "W12", "a path with wildcards in it, which is taken as it is" },
 	[CHECK_CONSTRAINTS] = { "W13", "constraints of a rule that does not allow" },
 	[CHECK_DEFAULT] = { "W14", "a default that the kernel cannot hold alone" },
+	[CHECK_NOT_BELOW] = { "W15", "a folder that is taken away without what is below it" },
+	[CHECK_HOME] = { "W16", "a path that looks like somebody's home folder and is none" },
 	{ NULL, NULL },
 };
 
@@ -99,6 +101,7 @@ int policy_check(const struct policy *policy,
 	check_defaults(&checker);
 	for (size_t i = 0; i < policy->n_rules; i++) {
 		check_rule(&checker, &policy->rules[i]);
+		check_paths(&checker, &policy->rules[i]);
 		check_enforcement(&checker, &policy->rules[i]);
 		check_neighbours(&checker, &policy->rules[i]);
 	}

@@ -76,7 +76,7 @@ struct build_node {
 	const struct match_value *value; /* the glob that made it */
 };
 
-/* A child behind a text: a word's number, or with LINK_PATTERN a pattern's text. */
+/* A child behind a text's number, which has LINK_PATTERN where it is a pattern. */
 #define LINK_PATTERN 0x80000000u
 struct build_link {
 	uint32_t node;
@@ -144,6 +144,28 @@ int trie_check_bounds(const struct builder *builder, struct sbx_error *err);
  * values that are compared. */
 int index_add(struct builder *builder, const struct build_condition *condition, enum match_key key,
 	      const struct match_value *value, bool compared, struct sbx_error *err);
+
+/* The block's sections on their way. */
+struct writer {
+	struct builder *builder;
+	struct rows made[N_SECTIONS]; /* those that are not the builder's */
+	uint32_t *word_slots;
+	uint32_t *entry_slots;
+};
+
+/* compile-write.c: adds @n zeroed rows to a section. */
+void *writer_make(struct writer *writer, enum artefact_section section, size_t n);
+/* Where a text is in SECTION_BYTES; NONE stays NONE. */
+uint32_t writer_text_offset(const struct writer *writer, uint32_t text);
+/*
+ * Moves pairs into SECTION_POSTINGS (or SECTION_PLAIN), gathered by owner in the order in which
+ * they came. Owner i's span stands at @spans + i * @stride, and holds zeros before.
+ */
+int writer_gather(struct writer *writer, enum artefact_section section, const struct rows *pairs,
+		  struct artefact_span *spans, size_t n_spans, size_t stride);
+
+/* compile-nodes.c: SECTION_NODES and SECTION_FORKS; rows of patterns learn where they lead. */
+int nodes_write(struct writer *writer);
 
 /* compile-write.c */
 int artefact_write(struct builder *builder, void **ret_block, size_t *ret_n_bytes,

@@ -102,15 +102,14 @@ static int follow_text(struct builder *builder, uint32_t node,
 		       uint32_t *ret)
 {
 	bool is_pattern = component->kind == GLOB_PATTERN;
-	struct interner *interner = is_pattern ? &builder->texts : &builder->words;
 	struct build_link key = { .node = node };
-	int r = interner_add(interner, component->text, component->len, &key.label);
+	int r = interner_add(&builder->texts, component->text, component->len, &key.label);
 
 	if (r < 0)
 		return r;
 	key.label |= is_pattern ? LINK_PATTERN : 0;
 
-	uint32_t *row = finder_find(&builder->link_finder, hash_edge(0, node, key.label),
+	uint32_t *row = finder_find(&builder->link_finder, hash_pair(0, node, key.label),
 				    link_equal, &builder->links, &key);
 
 	if (!row)

@@ -17,34 +17,24 @@
 #include "policy/artefact-internal.h"
 #include "policy/digest.h"
 
-struct writer {
-	struct builder *builder;
-	const void *data[N_SECTIONS];
-	struct rows made[N_SECTIONS]; /* sections that exist only here */
-	uint32_t *word_slots;
-	uint32_t *edge_slots;
-	uint32_t *entry_slots;
-	struct rows edges; /* struct build_link with slots for labels, literal ones only */
-};
+/* Sections begin where one does, so that rows which fit into one lie in one. */
+#define CACHE_LINE 64
 
 static void writer_deinit(struct writer *writer)
 {
 	for (int i = 0; i < N_SECTIONS; i++)
 		rows_deinit(&writer->made[i]);
-	rows_deinit(&writer->edges);
 	free(writer->word_slots);
-	free(writer->edge_slots);
 	free(writer->entry_slots);
 }
 
-/* Adds @n rows to a section that exists only here. */
-static void *make(struct writer *writer, enum artefact_section section, size_t n)
+void *writer_make(struct writer *writer, enum artefact_section section, size_t n)
 {
 	return rows_add(&writer->made[section], artefact_row_size(section), n);
 }
 
 /* Texts follow the words, which are read in every decision and so lie close together. */
-static uint32_t text_offset(const struct writer *writer, uint32_t text)
+uint32_t writer_text_offset(const struct writer *writer, uint32_t text)
 {
 	const struct interned *texts = writer->builder->texts.words.data;
 
@@ -57,7 +47,7 @@ static int write_bytes(struct writer *writer)
 {
 	const struct rows *words = &writer->builder->words.bytes;
 	const struct rows *texts = &writer->builder->texts.bytes;
-	char *bytes = make(writer, SECTION_BYTES, words->n + texts->n);
+	char *bytes = writer_make(writer, SECTION_BYTES, words->n + texts->n);
 
 	if (!bytes)
 		return -ENOMEM;
@@ -84,7 +74,7 @@ static int write_words(struct writer *writer)
 	size_t size;
 	int r = table_place(hash_of_word, interner, interner->words.n, seed, &writer->word_slots,
 			    &size);
-	struct artefact_word *rows = r == 0 ? make(writer, SECTION_WORDS, size) : NULL;
+	struct artefact_word *rows = r == 0 ? writer_make(writer, SECTION_WORDS, size) : NULL;
 
 	if (!rows)
 		return r < 0 ? r : -ENOMEM;
@@ -98,59 +88,12 @@ static int write_words(struct writer *writer)
 	return 0;
 }
 
-static uint64_t hash_of_edge(const void *keys, size_t i, uint64_t seed)
-{
-	const struct build_link *edge = (const struct build_link *)keys + i;
-
-	return hash_edge(seed, edge->node, edge->label);
-}
-
-static int write_edges(struct writer *writer)
-{
-	const struct rows *links = &writer->builder->links;
-	const struct build_link *link = links->data;
-	size_t size;
-
-	for (size_t i = 0; i < links->n; i++) {
-		struct build_link *edge;
-
-		if (link[i].label & LINK_PATTERN)
-			continue;
-		edge = rows_add(&writer->edges, sizeof(*edge), 1);
-		if (!edge)
-			return -ENOMEM;
-		*edge = link[i];
-		edge->label = writer->word_slots[link[i].label];
-	}
-
-	const struct build_link *edges = writer->edges.data;
-	int r = table_place(hash_of_edge, edges, writer->edges.n,
-			    &writer->builder->header.seeds[TABLE_EDGES], &writer->edge_slots,
-			    &size);
-	struct artefact_edge *rows = r == 0 ? make(writer, SECTION_EDGES, size) : NULL;
-
-	if (!rows)
-		return r < 0 ? r : -ENOMEM;
-	memset(rows, 0xff, size * sizeof(*rows));
-	for (size_t i = 0; i < writer->edges.n; i++)
-		rows[writer->edge_slots[i]] = (struct artefact_edge){
-			.node = edges[i].node,
-			.word = edges[i].label,
-			.to = edges[i].to,
-		};
-	return 0;
-}
-
-/*
- * Moves the pairs into SECTION_POSTINGS (or SECTION_PLAIN), gathered by owner in the order in which
- * they came. Owner i's span stands at @spans + i * @stride.
- */
-static int gather(struct writer *writer, enum artefact_section section, const struct rows *pairs,
+int writer_gather(struct writer *writer, enum artefact_section section, const struct rows *pairs,
 		  struct artefact_span *spans, size_t n_spans, size_t stride)
 {
 	const struct build_pair *pair = pairs->data;
 	uint32_t first = (uint32_t)writer->made[section].n;
-	uint32_t *rows = make(writer, section, pairs->n);
+	uint32_t *rows = writer_make(writer, section, pairs->n);
 
 	if (!rows)
 		return -ENOMEM;
@@ -170,46 +113,6 @@ static int gather(struct writer *writer, enum artefact_section section, const st
 		rows[span->first + span->count++] = pair[i].posting;
 	}
 	return 0;
-}
-
-static void add_word_bits(const struct writer *writer, struct artefact_node *nodes)
-{
-	const struct build_link *edges = writer->edges.data;
-	const struct artefact_word *words = writer->made[SECTION_WORDS].data;
-	const char *bytes = writer->builder->words.bytes.data;
-	uint64_t seed = writer->builder->header.seeds[TABLE_WORDS];
-
-	for (size_t i = 0; i < writer->edges.n; i++) {
-		const struct artefact_word *word = &words[edges[i].label];
-
-		nodes[edges[i].node].words |=
-			word_bit(hash_bytes(seed, bytes + word->text, word->len));
-	}
-}
-
-static int write_nodes(struct writer *writer)
-{
-	const struct builder *builder = writer->builder;
-	const struct build_node *from = builder->nodes.data;
-	struct artefact_node *nodes = make(writer, SECTION_NODES, builder->nodes.n);
-	size_t n = builder->nodes.n;
-
-	if (!nodes)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		nodes[i] = (struct artefact_node){
-			.star = from[i].star,
-			.floating = from[i].floating,
-			.pattern = from[i].first_pattern,
-		};
-
-	add_word_bits(writer, nodes);
-
-	int r = gather(writer, SECTION_POSTINGS, &builder->here, &nodes->here, n, sizeof(*nodes));
-
-	return r < 0 ? r
-		     : gather(writer, SECTION_POSTINGS, &builder->below, &nodes->below, n,
-			      sizeof(*nodes));
 }
 
 static void resolve_value(const struct writer *writer, struct artefact_value *value)
@@ -236,7 +139,7 @@ static int write_index(struct writer *writer)
 
 	int r = table_place(hash_of_entry, entries, n, &builder->header.seeds[TABLE_INDEX],
 			    &writer->entry_slots, &size);
-	struct artefact_entry *rows = r == 0 ? make(writer, SECTION_INDEX, size) : NULL;
+	struct artefact_entry *rows = r == 0 ? writer_make(writer, SECTION_INDEX, size) : NULL;
 
 	if (!rows)
 		return r < 0 ? r : -ENOMEM;
@@ -247,8 +150,8 @@ static int write_index(struct writer *writer)
 
 	for (size_t i = 0; i < builder->found.n; i++)
 		pairs[i].owner = writer->entry_slots[pairs[i].owner];
-	return gather(writer, SECTION_POSTINGS, &builder->found, &rows->postings, size,
-		      sizeof(*rows));
+	return writer_gather(writer, SECTION_POSTINGS, &builder->found, &rows->postings, size,
+			     sizeof(*rows));
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -285,14 +188,14 @@ static void resolve_texts(struct writer *writer)
 	struct artefact_rule *rules = builder->rules.data;
 
 	for (size_t i = 0; i < builder->sources.n; i++)
-		sources[i].name = text_offset(writer, sources[i].name);
+		sources[i].name = writer_text_offset(writer, sources[i].name);
 	for (size_t i = 0; i < builder->patterns.n; i++)
-		patterns[i].text = text_offset(writer, patterns[i].text);
+		patterns[i].text = writer_text_offset(writer, patterns[i].text);
 	for (size_t i = 0; i < builder->rules.n; i++) {
-		rules[i].name = text_offset(writer, rules[i].name);
-		rules[i].reason = text_offset(writer, rules[i].reason);
-		rules[i].require_sandbox = text_offset(writer, rules[i].require_sandbox);
-		rules[i].sha256 = text_offset(writer, rules[i].sha256);
+		rules[i].name = writer_text_offset(writer, rules[i].name);
+		rules[i].reason = writer_text_offset(writer, rules[i].reason);
+		rules[i].require_sandbox = writer_text_offset(writer, rules[i].require_sandbox);
+		rules[i].sha256 = writer_text_offset(writer, rules[i].sha256);
 	}
 }
 
@@ -304,15 +207,13 @@ static int write_sections(struct writer *writer)
 	if (r == 0)
 		r = write_words(writer);
 	if (r == 0)
-		r = write_edges(writer);
-	if (r == 0)
-		r = write_nodes(writer);
+		r = nodes_write(writer);
 	if (r == 0)
 		r = write_index(writer);
 	if (r == 0)
-		r = gather(writer, SECTION_PLAIN, &builder->plain,
-			   builder->header.plain_of_operation, OPERATIONS_MAX,
-			   sizeof(struct artefact_span));
+		r = writer_gather(writer, SECTION_PLAIN, &builder->plain,
+				  builder->header.plain_of_operation, OPERATIONS_MAX,
+				  sizeof(struct artefact_span));
 	if (r < 0)
 		return r;
 	resolve_lists(writer);
@@ -330,7 +231,7 @@ static int copy_out(struct writer *writer, void **ret_block, size_t *ret_n_bytes
 		[SECTION_TEXTS] = &builder->list_words,	     [SECTION_VALUES] = &builder->values,
 		[SECTION_PATTERNS] = &builder->patterns,
 	};
-	uint64_t n_bytes = sizeof(*header);
+	uint64_t n_bytes = (sizeof(*header) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
 
 	for (int i = 0; i < N_SECTIONS; i++) {
 		const struct rows *rows = sections[i] ? sections[i] : &writer->made[i];
@@ -338,16 +239,18 @@ static int copy_out(struct writer *writer, void **ret_block, size_t *ret_n_bytes
 		sections[i] = rows;
 		header->sections[i].first = (uint32_t)n_bytes;
 		header->sections[i].count = (uint32_t)rows->n;
-		n_bytes += (rows->n * artefact_row_size((enum artefact_section)i) + 7) & ~7ull;
+		n_bytes += rows->n * artefact_row_size((enum artefact_section)i);
+		n_bytes = (n_bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
 		if (n_bytes > UINT32_MAX)
 			return -E2BIG;
 	}
 	header->n_bytes = (uint32_t)n_bytes;
 
-	_cleanup_free_ uint8_t *block = calloc(1, n_bytes);
+	_cleanup_free_ uint8_t *block = aligned_alloc(CACHE_LINE, n_bytes);
 
 	if (!block)
 		return -ENOMEM;
+	memset(block, 0, n_bytes);
 	memcpy(block, header, sizeof(*header));
 	for (int i = 0; i < N_SECTIONS; i++)
 		if (sections[i]->n > 0)

@@ -139,6 +139,23 @@ static int add_lists(struct builder *builder, const struct build_condition *made
 	return 0;
 }
 
+/* What a decision must know of the rule, so that it need not look at most rules. */
+static uint8_t flags_of(const struct builder *builder, const struct rule *rule)
+{
+	const struct artefact_rule *row =
+		(struct artefact_rule *)builder->rules.data + builder->rules.n - 1;
+	const struct artefact_source *sources = builder->sources.data;
+	unsigned flags = 0;
+
+	if (sources[row->source].narrows)
+		flags |= CONDITION_NARROWS;
+	if (artefact_rule_is_bound(row))
+		flags |= CONDITION_BOUND;
+	if (rule->n_exceptions > 0)
+		flags |= CONDITION_EXCEPTED;
+	return (uint8_t)flags;
+}
+
 /* @ordinal: ARTEFACT_NONE for the match. */
 static int add_condition(struct builder *builder, const struct rule *rule,
 			 const struct condition *condition, uint32_t ordinal, struct sbx_error *err)
@@ -156,6 +173,8 @@ static int add_condition(struct builder *builder, const struct rule *rule,
 		.primary = primary_of(condition),
 		.ordinal = ordinal,
 		.lists = ARTEFACT_NONE,
+		.action = (uint8_t)rule->action,
+		.flags = flags_of(builder, rule),
 	};
 	for (int key = 0; key < N_MATCH_KEYS; key++)
 		row->keys |= (uint16_t)(condition->lists[key].present << key);

@@ -123,10 +123,17 @@ bool condition_holds(const struct policy_engine *engine, const struct query *que
 		     uint32_t condition)
 {
 	const struct artefact_condition *row = &engine->conditions[condition];
+	uint32_t left = row->keys;
 
 	if (!(row->operations & query->bit))
 		return false;
-	for (uint32_t left = row->keys; left; left &= left - 1)
+	/* Most have no other key than the one that found them. */
+	if (row->primary != PRIMARY_NONE) {
+		if (!is_marked(engine, condition))
+			return false;
+		left &= ~(1u << row->primary);
+	}
+	for (; left; left &= left - 1)
 		if (!condition_key_holds(engine, query, condition,
 					 (enum match_key)__builtin_ctz(left)))
 			return false;

@@ -26,12 +26,11 @@ static void open_sections(struct policy_engine *engine)
 	engine->values = artefact_rows(artefact, SECTION_VALUES);
 	engine->postings = artefact_rows(artefact, SECTION_POSTINGS);
 	engine->nodes = artefact_rows(artefact, SECTION_NODES);
-	engine->edges = artefact_rows(artefact, SECTION_EDGES);
+	engine->forks = artefact_rows(artefact, SECTION_FORKS);
 	engine->patterns = artefact_rows(artefact, SECTION_PATTERNS);
 	engine->words = artefact_rows(artefact, SECTION_WORDS);
 	engine->entries = artefact_rows(artefact, SECTION_INDEX);
 	engine->plain = artefact_rows(artefact, SECTION_PLAIN);
-	engine->edges_mask = artefact_n_rows(artefact, SECTION_EDGES) - 1;
 	engine->words_mask = artefact_n_rows(artefact, SECTION_WORDS) - 1;
 	engine->entries_mask = artefact_n_rows(artefact, SECTION_INDEX) - 1;
 }
@@ -46,20 +45,17 @@ static uint32_t *numbers(struct policy_engine *engine, enum artefact_section sec
 
 static bool alloc_scratch(struct policy_engine *engine)
 {
-	size_t n_conditions = artefact_n_rows(&engine->artefact, SECTION_CONDITIONS);
+	size_t n_nodes = artefact_n_rows(&engine->artefact, SECTION_NODES);
 
-	engine->marks = arena_alloc(&engine->arena, n_conditions * sizeof(*engine->marks));
+	engine->marks = numbers(engine, SECTION_CONDITIONS);
 	engine->candidates = numbers(engine, SECTION_CONDITIONS);
 	engine->excepted = numbers(engine, SECTION_RULES);
 	engine->found = numbers(engine, SECTION_CONDITIONS);
-	engine->current = numbers(engine, SECTION_NODES);
-	engine->next = numbers(engine, SECTION_NODES);
-	engine->floats = numbers(engine, SECTION_NODES);
-	engine->node_stamps = numbers(engine, SECTION_NODES);
+	engine->waiting = arena_alloc(&engine->arena, n_nodes * sizeof(*engine->waiting));
+	engine->fork_stamps = numbers(engine, SECTION_FORKS);
 	engine->word_stamps = numbers(engine, SECTION_WORDS);
 	return engine->marks && engine->candidates && engine->excepted && engine->found &&
-	       engine->current && engine->next && engine->floats && engine->node_stamps &&
-	       engine->word_stamps;
+	       engine->waiting && engine->fork_stamps && engine->word_stamps;
 }
 
 int policy_engine_new(const struct artefact *artefact, struct policy_engine **ret)
@@ -73,6 +69,10 @@ int policy_engine_new(const struct artefact *artefact, struct policy_engine **re
 	if (!alloc_scratch(engine))
 		return -ENOMEM;
 	engine->builtins = builtin_rules();
+	for (const struct builtin_rule *rule = engine->builtins; rule->name; rule++)
+		engine->builtin_operations |= rule->operations;
+	engine->project_root[0] = '/';
+	engine->project_root_len = 1;
 	engine->exec_bit = operation_set("exec");
 	engine->empty_word = find_word(engine, "", 0);
 	*ret = take_ptr(engine);
@@ -102,7 +102,7 @@ void policy_engine_protect(struct policy_engine *engine, const char *const *path
 	engine->protected_paths = paths;
 }
 
-/* Once in four thousand million decisions the numbers start again, and old stamps must go. */
+/* Once in a thousand million decisions the numbers start again, and old stamps must go. */
 static void restart_generations(struct policy_engine *engine)
 {
 	const struct artefact *artefact = &engine->artefact;
@@ -111,16 +111,17 @@ static void restart_generations(struct policy_engine *engine)
 	       artefact_n_rows(artefact, SECTION_CONDITIONS) * sizeof(*engine->marks));
 	memset(engine->excepted, 0,
 	       artefact_n_rows(artefact, SECTION_RULES) * sizeof(*engine->excepted));
-	memset(engine->node_stamps, 0,
-	       artefact_n_rows(artefact, SECTION_NODES) * sizeof(*engine->node_stamps));
+	memset(engine->fork_stamps, 0,
+	       artefact_n_rows(artefact, SECTION_FORKS) * sizeof(*engine->fork_stamps));
 	memset(engine->word_stamps, 0,
 	       artefact_n_rows(artefact, SECTION_WORDS) * sizeof(*engine->word_stamps));
-	engine->generation = 1;
+	engine->generation = GENERATION_STEP;
 }
 
 void engine_begin(struct policy_engine *engine)
 {
-	if (++engine->generation == 0)
+	engine->generation += GENERATION_STEP;
+	if (engine->generation == 0)
 		restart_generations(engine);
 	engine->n_candidates = engine->n_found = 0;
 }

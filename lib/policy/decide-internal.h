@@ -18,24 +18,29 @@
 #include "policy/decide.h"
 #include "policy/operation.h"
 
+/* A condition's mark is the generation and, in its low bits, the state by its primary key. */
 #define MARK_INCLUDED 1u
 #define MARK_EXCLUDED 2u
+#define MARK_STATES 3u
+#define GENERATION_STEP 4u
 
 struct builtin_rule;
-
-struct condition_mark {
-	uint32_t generation;
-	uint32_t state; /* by the condition's primary key */
-};
 
 /* A path of 4095 bytes has no more. */
 #define COMPONENTS_MAX 2048
 
 struct component {
+	uint64_t key;  /* node_key() */
+	uint64_t hash; /* with the seed of the nodes' tables */
 	uint16_t start;
 	uint16_t len;
-	uint32_t word; /* row or NONE */
-	uint32_t bit;  /* word_bit() */
+};
+
+/* A node of the trie from which the walk is still to go on. */
+struct waiting {
+	const struct artefact_node *node;
+	const struct component *next; /* the component below it */
+	bool floats;		      /* it is that of a "**" */
 };
 
 struct policy_engine {
@@ -50,33 +55,34 @@ struct policy_engine {
 	const struct artefact_value *values;
 	const uint32_t *postings;
 	const struct artefact_node *nodes;
-	const struct artefact_edge *edges;
+	const struct artefact_fork *forks;
 	const struct artefact_pattern *patterns;
 	const struct artefact_word *words;
 	const struct artefact_entry *entries;
 	const uint32_t *plain;
-	size_t edges_mask;
 	size_t words_mask;
 	size_t entries_mask;
 	const char *const *protected_paths;
 	const struct builtin_rule *builtins;
+	uint64_t builtin_operations; /* of all built-in rules */
 	uint64_t exec_bit;
 	uint32_t empty_word; /* of "any host", or NONE */
 	uint32_t generation;
-	struct condition_mark *marks;
+	uint32_t *marks;      /* by condition */
 	uint32_t *candidates; /* conditions that an index found */
 	size_t n_candidates;
 	uint32_t *excepted; /* by rule: stamp of a found exception that holds */
-	uint32_t *found;    /* rules that apply; room for each condition */
+	uint32_t *found;    /* matches of the rules that apply, then the rules of the answer */
 	size_t n_found;
-	uint32_t *current; /* live nodes before and after a component */
-	uint32_t *next;
-	uint32_t *floats;	  /* nodes of "**", live to the end */
-	uint32_t *node_stamps;	  /* float: live; other: what is below it has been marked */
-	uint32_t *word_stamps;	  /* words that are tags of the caller */
-	char path[PATH_MAX + 16]; /* a copy with slashes behind it, to be read in words */
-	struct component components[COMPONENTS_MAX];
+	struct waiting *waiting;     /* room for each node */
+	uint32_t *fork_stamps;	     /* its "**" is live, and what is below its node was marked */
+	uint32_t *word_stamps;	     /* words that are tags of the caller */
+	char project_root[PATH_MAX]; /* the last one, and normal */
+	size_t project_root_len;
+	char path[PATH_MAX + 64]; /* a copy with slashes behind it, to be read in words */
+	struct component components[COMPONENTS_MAX + 1];
 	size_t n_components;
+	uint64_t component_bits; /* node_bit() of each of them */
 	struct arena arena;
 };
 
@@ -128,42 +134,45 @@ bool condition_holds(const struct policy_engine *engine, const struct query *que
 /* Was it found by its index? Then its state. */
 static inline uint32_t condition_state(const struct policy_engine *engine, uint32_t condition)
 {
-	const struct condition_mark *mark = &engine->marks[condition];
+	uint32_t mark = engine->marks[condition];
 
-	return mark->generation == engine->generation ? mark->state : 0;
+	return (mark & ~MARK_STATES) == engine->generation ? mark & MARK_STATES : 0;
 }
 
 static inline void mark_condition(struct policy_engine *engine, uint32_t condition, uint32_t state)
 {
-	struct condition_mark *mark = &engine->marks[condition];
+	uint32_t before = condition_state(engine, condition);
 
-	if (mark->generation != engine->generation)
-		*mark = (struct condition_mark){ .generation = engine->generation };
-	if (state == MARK_INCLUDED && !(mark->state & MARK_INCLUDED)) {
+	if (state == MARK_INCLUDED && !(before & MARK_INCLUDED)) {
 		engine->candidates[engine->n_candidates++] = condition;
 		__builtin_prefetch(&engine->conditions[condition]);
 	}
-	mark->state |= state;
+	engine->marks[condition] = engine->generation | before | state;
+}
+
+static inline void mark_posting(struct policy_engine *engine, const struct query *query,
+				uint32_t posting)
+{
+	if ((posting & POSTING_ONLY_EXEC) && query->bit != engine->exec_bit)
+		return;
+	mark_condition(engine, posting >> 2,
+		       posting & POSTING_EXCLUDES ? MARK_EXCLUDED : MARK_INCLUDED);
 }
 
 static inline void mark_postings(struct policy_engine *engine, const struct query *query,
 				 struct artefact_span span)
 {
-	for (uint32_t i = span.first; i < span.first + span.count; i++) {
-		uint32_t posting = engine->postings[i];
-
-		if ((posting & POSTING_ONLY_EXEC) && query->bit != engine->exec_bit)
-			continue;
-		mark_condition(engine, posting >> 2,
-			       posting & POSTING_EXCLUDES ? MARK_EXCLUDED : MARK_INCLUDED);
-	}
+	for (uint32_t i = span.first; i < span.first + span.count; i++)
+		mark_posting(engine, query, engine->postings[i]);
 }
 
-/* The row of an interned text with this hash and this hash_head(), or NONE. */
-static inline uint32_t find_hashed_word(const struct policy_engine *engine, const char *text,
-					size_t len, uint64_t hash, uint64_t head)
+/* The row of an interned text, or NONE. */
+static inline uint32_t find_word(const struct policy_engine *engine, const char *text, size_t len)
 {
-	for (size_t i = 0, at = hash; i < ARTEFACT_PROBES_MAX; i++, at++) {
+	uint64_t head = hash_head(text, len);
+	size_t at = hash_bytes(engine->header->seeds[TABLE_WORDS], text, len);
+
+	for (size_t i = 0; i < ARTEFACT_PROBES_MAX; i++, at++) {
 		const struct artefact_word *word = &engine->words[at & engine->words_mask];
 
 		if (word->text == ARTEFACT_NONE)
@@ -173,11 +182,4 @@ static inline uint32_t find_hashed_word(const struct policy_engine *engine, cons
 			return (uint32_t)(at & engine->words_mask);
 	}
 	return ARTEFACT_NONE;
-}
-
-static inline uint32_t find_word(const struct policy_engine *engine, const char *text, size_t len)
-{
-	uint64_t hash = hash_bytes(engine->header->seeds[TABLE_WORDS], text, len);
-
-	return find_hashed_word(engine, text, len, hash, hash_head(text, len));
 }

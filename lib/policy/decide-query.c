@@ -29,28 +29,34 @@ static void stamp_tags(struct policy_engine *engine, const char *const *tags)
 	}
 }
 
-/*
- * How many components the project's root has, if the path is in it. What is a part of a normal path
- * up to a slash is normal itself; only another root must be looked at.
- */
-static bool read_project(const struct policy_engine *engine, struct query *query)
+/* The same root comes with many requests; it is looked at once. */
+static bool root_is_normal(struct policy_engine *engine, const char *root)
 {
-	const char *root = query->request->project_root;
-	size_t len = strlen(root), i = 0;
+	if (strcmp(engine->project_root, root) == 0)
+		return true;
+	if (!path_is_normal(root))
+		return false;
+	engine->project_root_len = strlen(root);
+	memcpy(engine->project_root, root, engine->project_root_len + 1);
+	return true;
+}
 
-	if (root[0] == '/' && len > 1 && strncmp(query->path, root, len) == 0) {
-		while (i < engine->n_components &&
-		       engine->components[i].start + engine->components[i].len < len)
-			i++;
-		if (i < engine->n_components &&
-		    engine->components[i].start + engine->components[i].len == len) {
-			query->n_project_components = i + 1;
-			return true;
-		}
-	}
-	if (strcmp(root, "/") == 0)
-		query->n_project_components = 0;
-	return path_is_normal(root);
+/* How many components the project's root has, if the path is in it and some glob wants to know. */
+static size_t count_project_components(const struct policy_engine *engine)
+{
+	const struct artefact_node *root = &engine->nodes[1];
+	size_t len = engine->project_root_len;
+
+	if (root->kind == 0 && root->words == 0)
+		return NO_PROJECT;
+	if (len == 1)
+		return 0;
+	if (memcmp(engine->path, engine->project_root, len) != 0)
+		return NO_PROJECT;
+	for (size_t i = 0; i < engine->n_components; i++)
+		if (engine->components[i].start + engine->components[i].len == len)
+			return i + 1;
+	return NO_PROJECT;
 }
 
 static const char *read_path(struct policy_engine *engine, struct query *query)
@@ -64,11 +70,14 @@ static const char *read_path(struct policy_engine *engine, struct query *query)
 		return "the path is not absolute and normal: it must begin with '/', have no "
 		       "empty, '.' or '..' component and at most 4095 bytes";
 	query->path = request->path;
-	if (request->project_root && !read_project(engine, query))
+	if (!request->project_root)
+		return engine->header->needs_project & query->bit
+			       ? "the policy has rules for paths below the project's root, and the "
+				 "request names no project"
+			       : NULL;
+	if (!root_is_normal(engine, request->project_root))
 		return "the project's root is not absolute and normal";
-	if (!request->project_root && (engine->header->needs_project & query->bit))
-		return "the policy has rules for paths below the project's root, and the request "
-		       "names no project";
+	query->n_project_components = count_project_components(engine);
 	return NULL;
 }
 

@@ -47,44 +47,65 @@ void rules_look_up(struct policy_engine *engine, const struct query *query)
 		mark_condition(engine, engine->plain[i], MARK_INCLUDED);
 }
 
-static bool is_match(const struct policy_engine *engine, uint32_t condition)
+static bool is_match(const struct artefact_condition *condition)
 {
-	return engine->conditions[condition].ordinal == ARTEFACT_NONE;
+	return condition->ordinal == ARTEFACT_NONE;
 }
 
 static bool is_excepted(const struct policy_engine *engine, const struct query *query,
-			uint32_t rule)
+			const struct artefact_condition *match)
 {
-	const struct artefact_rule *row = &engine->rules[rule];
+	const struct artefact_rule *rule = &engine->rules[match->rule];
 
-	if (row->exceptions.count == 0)
+	if (!(match->flags & CONDITION_EXCEPTED))
 		return false;
-	if (engine->excepted[rule] == engine->generation)
+	if (engine->excepted[match->rule] == engine->generation)
 		return true;
-	for (uint32_t i = 0; i < row->n_plain_exceptions; i++)
-		if (condition_holds(engine, query, row->exceptions.first + i))
+	for (uint32_t i = 0; i < rule->n_plain_exceptions; i++)
+		if (condition_holds(engine, query, rule->exceptions.first + i))
 			return true;
 	return false;
 }
 
-/* Fills engine->found. */
-static void find_rules(struct policy_engine *engine, const struct query *query)
+static void find_exceptions(struct policy_engine *engine, const struct query *query)
 {
 	for (size_t i = 0; i < engine->n_candidates; i++) {
-		uint32_t condition = engine->candidates[i];
+		const struct artefact_condition *condition =
+			&engine->conditions[engine->candidates[i]];
 
-		__builtin_prefetch(&engine->rules[engine->conditions[condition].rule]);
-		if (!is_match(engine, condition) && condition_holds(engine, query, condition))
-			engine->excepted[engine->conditions[condition].rule] = engine->generation;
+		if (!is_match(condition) && condition_holds(engine, query, engine->candidates[i]))
+			engine->excepted[condition->rule] = engine->generation;
 	}
+}
+
+struct tally {
+	bool is_plain;	 /* no rule found has a constraint or is of a file that narrows */
+	bool is_granted; /* a file that may widen, or the default, permits it */
+	unsigned broken;
+	bool is_narrow;		    /* only files that may not widen permit it */
+	enum policy_action verdict; /* POLICY_PASS: nobody said anything that counts */
+};
+
+/* Fills engine->found with the matches of the rules that apply. */
+static void find_rules(struct policy_engine *engine, const struct query *query, struct tally *tally)
+{
+	unsigned flags = 0;
+
+	find_exceptions(engine, query);
 	for (size_t i = 0; i < engine->n_candidates; i++) {
-		uint32_t condition = engine->candidates[i];
-		uint32_t rule = engine->conditions[condition].rule;
+		const struct artefact_condition *condition =
+			&engine->conditions[engine->candidates[i]];
 
-		if (is_match(engine, condition) && condition_holds(engine, query, condition) &&
-		    !is_excepted(engine, query, rule))
-			engine->found[engine->n_found++] = rule;
+		if (!is_match(condition) ||
+		    !condition_holds(engine, query, engine->candidates[i]) ||
+		    is_excepted(engine, query, condition))
+			continue;
+		engine->found[engine->n_found++] = engine->candidates[i];
+		flags |= condition->flags;
+		if (condition->action > tally->verdict)
+			tally->verdict = condition->action;
 	}
+	tally->is_plain = !(flags & (CONDITION_BOUND | CONDITION_NARROWS));
 }
 
 /* "L2" is 2; 0 for anything else. */
@@ -129,8 +150,8 @@ static bool size_holds(const struct query *query, uint64_t max)
 }
 
 /* Which constraints of a permitting rule do not hold: bits of enum constraint_kind. */
-static unsigned broken_constraints(const struct policy_engine *engine, const struct query *query,
-				   const struct artefact_rule *rule)
+static unsigned find_broken(const struct policy_engine *engine, const struct query *query,
+			    const struct artefact_rule *rule)
 {
 	const char *sandbox = sandbox_of(engine, rule);
 	unsigned broken = 0;
@@ -146,53 +167,55 @@ static unsigned broken_constraints(const struct policy_engine *engine, const str
 	return broken;
 }
 
-static bool permits(const struct artefact_rule *rule)
+/* From here on a rule is its match, which repeats what is needed of most rules. */
+static unsigned broken_constraints(const struct policy_engine *engine, const struct query *query,
+				   const struct artefact_condition *match)
 {
-	return rule->action == POLICY_ALLOW || rule->action == POLICY_WARN;
+	return match->flags & CONDITION_BOUND
+		       ? find_broken(engine, query, &engine->rules[match->rule])
+		       : 0;
 }
 
-struct tally {
-	bool is_granted; /* a file that may widen, or the default, permits it */
-	unsigned broken;
-	bool is_narrow;		    /* only files that may not widen permit it */
-	enum policy_action verdict; /* POLICY_PASS: nobody said anything that counts */
-};
+static bool permits(const struct artefact_condition *match)
+{
+	return match->action == POLICY_ALLOW || match->action == POLICY_WARN;
+}
 
 static bool counts(const struct policy_engine *engine, const struct query *query,
-		   const struct artefact_rule *rule, const struct tally *tally)
+		   const struct artefact_condition *match, const struct tally *tally)
 {
-	if (!permits(rule))
+	if (tally->is_plain || !permits(match))
 		return true;
-	return broken_constraints(engine, query, rule) == 0 &&
-	       (tally->is_granted || !engine->sources[rule->source].narrows);
+	return broken_constraints(engine, query, match) == 0 &&
+	       (tally->is_granted || !(match->flags & CONDITION_NARROWS));
 }
 
-static struct tally add_up(const struct policy_engine *engine, const struct query *query)
+/* Where some rules have to be weighed: which permissions count, and the verdict without others. */
+static void weigh(const struct policy_engine *engine, const struct query *query,
+		  struct tally *tally)
 {
 	enum policy_action fallback = engine->header->defaults[query->operation->class];
-	struct tally tally = {
-		.is_granted = fallback == POLICY_ALLOW || fallback == POLICY_WARN,
-	};
 
+	tally->is_granted = fallback == POLICY_ALLOW || fallback == POLICY_WARN;
 	for (size_t i = 0; i < engine->n_found; i++) {
-		const struct artefact_rule *rule = &engine->rules[engine->found[i]];
-		unsigned broken = permits(rule) ? broken_constraints(engine, query, rule) : 0;
+		const struct artefact_condition *match = &engine->conditions[engine->found[i]];
+		unsigned broken = permits(match) ? broken_constraints(engine, query, match) : 0;
 
-		tally.broken |= broken;
-		if (permits(rule) && broken == 0) {
-			bool narrows = engine->sources[rule->source].narrows;
+		tally->broken |= broken;
+		if (permits(match) && broken == 0) {
+			bool narrows = match->flags & CONDITION_NARROWS;
 
-			tally.is_granted |= !narrows;
-			tally.is_narrow |= narrows;
+			tally->is_granted |= !narrows;
+			tally->is_narrow |= narrows;
 		}
 	}
+	tally->verdict = POLICY_PASS;
 	for (size_t i = 0; i < engine->n_found; i++) {
-		const struct artefact_rule *rule = &engine->rules[engine->found[i]];
+		const struct artefact_condition *match = &engine->conditions[engine->found[i]];
 
-		if (rule->action > tally.verdict && counts(engine, query, rule, &tally))
-			tally.verdict = rule->action;
+		if (match->action > tally->verdict && counts(engine, query, match, tally))
+			tally->verdict = match->action;
 	}
-	return tally;
 }
 
 static const char *stricter_sandbox(const char *a, const char *b)
@@ -212,9 +235,13 @@ static const char *first_text(const char *a, const char *b)
 	return strcmp(a, b) <= 0 ? a : b;
 }
 
-static void add_constraints(const struct policy_engine *engine, const struct artefact_rule *rule,
-			    struct constraints *all)
+static void add_constraints(const struct policy_engine *engine,
+			    const struct artefact_condition *match, struct constraints *all)
 {
+	const struct artefact_rule *rule = &engine->rules[match->rule];
+
+	if (!(match->flags & CONDITION_BOUND))
+		return;
 	all->require_sandbox = stricter_sandbox(all->require_sandbox, sandbox_of(engine, rule));
 	all->require_token |= rule->require_token != 0;
 	if (rule->max_file_size_bytes < all->max_file_size_bytes)
@@ -252,15 +279,16 @@ static void sort_ascending(uint32_t *numbers, size_t n)
 
 /* Does the rule belong to the answer? */
 static bool is_cause(const struct policy_engine *engine, const struct query *query,
-		     const struct artefact_rule *rule, const struct tally *tally,
+		     const struct artefact_condition *match, const struct tally *tally,
 		     enum policy_cause cause)
 {
 	if (cause == CAUSE_CONSTRAINT)
-		return permits(rule) && broken_constraints(engine, query, rule) != 0;
-	return rule->action == (uint32_t)tally->verdict && counts(engine, query, rule, tally);
+		return permits(match) && broken_constraints(engine, query, match) != 0;
+	return match->action == tally->verdict && counts(engine, query, match, tally);
 }
 
-/* Keeps of engine->found what made the answer, ascending, and adds up the constraints. */
+/* Turns engine->found into the rules that made the answer, ascending, and adds up the constraints.
+ */
 static void keep_causes(struct policy_engine *engine, const struct query *query,
 			const struct tally *tally, struct policy_decision *ret)
 {
@@ -268,15 +296,14 @@ static void keep_causes(struct policy_engine *engine, const struct query *query,
 	size_t n = 0;
 
 	for (size_t i = 0; i < engine->n_found; i++) {
-		uint32_t row = engine->found[i];
-		const struct artefact_rule *rule = &engine->rules[row];
-		bool is_one = is_cause(engine, query, rule, tally, ret->cause);
+		const struct artefact_condition *match = &engine->conditions[engine->found[i]];
+		bool is_one = is_cause(engine, query, match, tally, ret->cause);
 
-		if ((is_permitted && permits(rule) && counts(engine, query, rule, tally)) ||
+		if ((is_permitted && permits(match) && counts(engine, query, match, tally)) ||
 		    (ret->cause == CAUSE_CONSTRAINT && is_one))
-			add_constraints(engine, rule, &ret->constraints);
+			add_constraints(engine, match, &ret->constraints);
 		if (is_one)
-			engine->found[n++] = row;
+			engine->found[n++] = match->rule;
 	}
 	sort_ascending(engine->found, n);
 	ret->rules = engine->found;
@@ -303,12 +330,13 @@ static enum constraint_kind first_broken(unsigned broken)
 void rules_judge(struct policy_engine *engine, const struct query *query,
 		 struct policy_decision *ret)
 {
-	*ret = (struct policy_decision){ .constraints.max_file_size_bytes = UINT64_MAX };
+	struct tally tally = { .verdict = POLICY_PASS };
+
 	rules_look_up(engine, query);
-	find_rules(engine, query);
-
-	struct tally tally = add_up(engine, query);
-
+	find_rules(engine, query, &tally);
+	*ret = (struct policy_decision){ .constraints.max_file_size_bytes = UINT64_MAX };
+	if (!tally.is_plain)
+		weigh(engine, query, &tally);
 	if (tally.verdict != POLICY_PASS) {
 		ret->verdict = tally.verdict;
 		ret->cause = CAUSE_RULES;

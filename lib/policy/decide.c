@@ -58,8 +58,11 @@ void policy_decide(struct policy_engine *engine, const struct policy_request *re
 		return;
 	}
 
-	const struct builtin_rule *builtin =
-		builtin_judge(engine->builtins, request, query.bit, engine->protected_paths);
+	const struct builtin_rule *builtin = NULL;
+
+	if (engine->builtin_operations & query.bit)
+		builtin = builtin_judge(engine->builtins, request, query.bit,
+					engine->protected_paths);
 
 	if (builtin && (builtin->action == POLICY_DENY || request->has_token)) {
 		decide_by_builtin(builtin, ret);

@@ -169,14 +169,22 @@ static const struct {
 	{ SECTION_VALUES, 0, FIELD(value, length), 129, "prefix" },
 	{ SECTION_POSTINGS, 0, 0, 1u << 20, "number" },
 	{ SECTION_PLAIN, 0, 0, 1u << 20, "number" },
-	{ SECTION_NODES, 0, FIELD(node, star), 1u << 20, "does not exist" },
-	{ SECTION_NODES, 0, FIELD(node, star), 0, "root" },
-	{ SECTION_NODES, 0, FIELD(node, star), 1, "root" },
-	{ SECTION_NODES, 0, FIELD(node, floating), 2, "same node" },
-	{ SECTION_NODES, 0, FIELD(node, pattern), 0, "same pattern" },
-	{ SECTION_NODES, 0, FIELD(node, pattern), 1u << 20, "does not exist" },
-	{ SECTION_NODES, 0, FIELD(node, here), 1u << 20, "span" },
-	{ SECTION_NODES, 0, FIELD(node, below) + 4, UINT32_MAX, "span" },
+	{ SECTION_CONDITIONS, 0, FIELD(condition, action), POLICY_DENY, "than its rule" },
+	{ SECTION_CONDITIONS, 0, FIELD(condition, flags), 0, "than its rule" },
+	{ SECTION_NODES, 0, FIELD(node, children), 3, "same node" },
+	{ SECTION_NODES, 0, FIELD(node, children), 0, "root" },
+	{ SECTION_NODES, 0, FIELD(node, children), 1, "root" },
+	{ SECTION_NODES, 0, FIELD(node, children), 1u << 20, "does not exist" },
+	{ SECTION_NODES, 0, FIELD(node, ends), 1u << 20, "fork that does not exist" },
+	{ SECTION_NODES, 0, FIELD(node, ends), 1, "same fork" },
+	{ SECTION_FORKS, 0, FIELD(fork, star), 1u << 20, "does not exist" },
+	{ SECTION_FORKS, 0, FIELD(fork, star), 0, "root" },
+	{ SECTION_FORKS, 0, FIELD(fork, star), 1, "root" },
+	{ SECTION_FORKS, 0, FIELD(fork, floating), 2, "same node" },
+	{ SECTION_FORKS, 0, FIELD(fork, pattern), 0, "same pattern" },
+	{ SECTION_FORKS, 0, FIELD(fork, pattern), 1u << 20, "does not exist" },
+	{ SECTION_FORKS, 0, FIELD(fork, here), 1u << 20, "span" },
+	{ SECTION_FORKS, 0, FIELD(fork, below) + 4, UINT32_MAX, "span" },
 	{ SECTION_PATTERNS, 0, FIELD(pattern, text), 1u << 30, "text" },
 	{ SECTION_PATTERNS, 0, FIELD(pattern, len), 1, "as long" },
 	{ SECTION_PATTERNS, 0, FIELD(pattern, to), 1u << 20, "does not exist" },
@@ -206,7 +214,7 @@ static void damage_tables(uint8_t *block, int what)
 {
 	struct artefact_header *header = (void *)block;
 	struct artefact_word *words = (void *)(block + header->sections[SECTION_WORDS].first);
-	struct artefact_edge *edges = (void *)(block + header->sections[SECTION_EDGES].first);
+	struct artefact_node *nodes = (void *)(block + header->sections[SECTION_NODES].first);
 	struct artefact_entry *entries = (void *)(block + header->sections[SECTION_INDEX].first);
 	uint32_t i = 0;
 
@@ -214,11 +222,13 @@ static void damage_tables(uint8_t *block, int what)
 		i++;
 	words[i].len += what == 0;
 	words[i].text += what == 1;
-	for (i = 0; edges[i].node == ARTEFACT_NONE; i++)
+	for (i = 0; nodes[i].key == 0; i++)
 		;
-	edges[i].node = what == 2 ? 1u << 20 : edges[i].node;
-	edges[i].word = what == 3 ? 1u << 20 : edges[i].word;
-	edges[i].to = what == 4 ? 0 : edges[i].to;
+	nodes[i].key ^= what == 2 ? 1u << 20 : 0;
+	nodes[i].len += what == 3;
+	nodes[i].kind = what == 4 ? NODE_FORK | NODE_HERE : nodes[i].kind;
+	nodes[0].len += what == 22;
+	nodes[0].table_bits = what == 21 ? 32 : nodes[0].table_bits;
 	for (i = 0; entries[i].key.kind == ENTRY_EMPTY; i++)
 		;
 	entries[i].key.kind = what == 5 ? N_ENTRY_KINDS : entries[i].key.kind;
@@ -227,8 +237,8 @@ static void damage_tables(uint8_t *block, int what)
 	for (i = 0; what == 8 && i < header->sections[SECTION_INDEX].count; i++)
 		entries[i].key.kind = ENTRY_PORT;
 	header->sections[SECTION_WORDS].count -= what == 9;
-	header->sections[SECTION_EDGES].count =
-		what == 10 ? 0 : header->sections[SECTION_EDGES].count;
+	header->sections[SECTION_FORKS].count =
+		what == 10 ? 0 : header->sections[SECTION_FORKS].count;
 	header->sections[SECTION_INDEX].first += what == 11 ? 4 : 0;
 	header->sections[SECTION_RULES].count += what == 12 ? 1u << 28 : 0;
 	header->sections[SECTION_RULES].first =
@@ -249,13 +259,13 @@ static void refuses_damaged_tables_and_sections(void)
 	_cleanup_built_ struct built built = build_new();
 
 	build_everything(&built);
-	for (int what = 0; what <= 21; what++) {
+	for (int what = 0; what <= 23; what++) {
 		_cleanup_free_ uint8_t *block = copy_block(&built);
 
 		damage_tables(block, what);
 		fix_checksum(block, built.n_bytes);
 		/* The last one damages nothing. */
-		expect_eq(problem_of(block, built.n_bytes) == NULL, what == 21);
+		expect_eq(problem_of(block, built.n_bytes) == NULL, what == 23);
 	}
 }
 

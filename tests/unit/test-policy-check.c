@@ -285,6 +285,134 @@ static void warns_of_a_default_that_asks(void)
 	expect_warnings("version: 1\ndefaults: {fs: allow, exec: deny}\n", "");
 }
 
+/* The warnings of a deny of fs.read with these globs, and of W15 only. */
+static void expect_folders(const char *globs, const char *more, const char *wanted)
+{
+	_cleanup_policy_ struct policy *policy = NULL;
+	_cleanup_text_ struct text got = TEXT_INIT, all = TEXT_INIT;
+	struct sbx_error err = { .code = 0 };
+	char text[512];
+
+	(void)snprintf(text, sizeof(text),
+		       "capabilities:\n- {name: r, match: {syscall: fs.read, path_glob: %s}, "
+		       "action: deny}\n%s",
+		       globs, more);
+	rig_must(policy_load("p.yaml", text, strlen(text), &policy, &err), &err);
+	(void)policy_check(policy, collect, &all);
+	for (const char *at = text_string(&all); (at = strstr(at, "W15")); at += 3)
+		text_addf(&got, "%s%.*s", got.len > 0 ? " " : "", (int)strcspn(at + 6, " "),
+			  at + 6);
+	if (strcmp(text_string(&got), wanted) != 0)
+		printf("# %s\n", text);
+	expect_str(text_string(&got), wanted);
+}
+
+static void warns_of_a_denied_folder_without_what_is_below_it(void)
+{
+	expect_folders("secrets", "", "50");
+	expect_folders("./secrets", "", "50");
+	expect_folders("/etc/secrets", "", "50");
+	expect_folders("/etc/sudoers.d", "", "50");
+	expect_folders("'**/.ssh'", "", "50");
+	expect_folders("'/home/*/.ssh'", "", "50");
+	expect_folders("[.git, /srv/keys/, /srv/data]", "", "51 69");
+	/* A name in any folder is not one at the top of the project. */
+	expect_folders("[secrets, 'secrets/**']", "", "51");
+	expect_folders("[secrets, ./secrets/]", "", "51");
+	/* What denies something else, or only sometimes, does not help. */
+	expect_folders("/srv/data",
+		       "- {name: s, match: {syscall: fs.write, path: /srv/data}, action: deny}\n",
+		       "50");
+	expect_folders("/srv/data",
+		       "- {name: s, match: {syscall: fs.read, path: /srv/data/a}, action: deny}\n",
+		       "50");
+	expect_folders("/srv/data",
+		       "- {name: s, match: {syscall: fs.read, path: /srv, mode: strict}, "
+		       "action: deny}\n",
+		       "50");
+	expect_folders("/srv/data",
+		       "- {name: s, match: {syscall: fs.read, path: /srv}, action: deny, "
+		       "except: [{path: /srv/data/a}]}\n",
+		       "50");
+	expect_folders("/srv/data",
+		       "- {name: s, match: {syscall: fs.read, path: /srv/data}, action: warn}\n",
+		       "50");
+}
+
+static void a_denied_folder_with_what_is_below_it_is_fine(void)
+{
+	expect_folders("secrets/", "", "");
+	expect_folders("'secrets/**'", "", "");
+	expect_folders("[secrets, '**/secrets/**']", "", "");
+	expect_folders("[secrets, secrets/]", "", "");
+	expect_folders("[./a/secrets, 'a/secrets/**']", "", "");
+	expect_folders("[/srv/data, /srv/data/]", "", "");
+	expect_folders("[/srv/data, '/srv/**']", "", "");
+	expect_folders("/srv/data",
+		       "- {name: s, match: {syscall: fs.*, path: /srv/data}, action: deny}\n", "");
+	expect_folders("/srv/data",
+		       "- {name: s, match: {syscall: '*', path_glob: /srv/}, action: deny}\n", "");
+	expect_folders("secrets",
+		       "- {name: s, match: {syscall: fs.read, path_glob: secrets/}, action: "
+		       "deny}\n",
+		       "");
+	expect_folders("secrets",
+		       "- {name: s, match: {syscall: fs.read, path: ./}, action: deny}\n", "");
+}
+
+static void a_denied_name_that_is_a_file_is_fine(void)
+{
+	expect_folders("[package.json, Dockerfile, .gitlab-ci.yml, .env, .npmrc, id_rsa]", "", "");
+	expect_folders("[/etc/shadow, /etc/passwd, '**/*.pem', '**/server.key', LICENSE]", "", "");
+	/* Nor do globs that end in a pattern name a folder. */
+	expect_folders("['/etc/*', '*', 'secret?', 'src/[ab]']", "", "");
+	/* Programs are files. */
+	expect_warnings(RULES RULE("r", "syscall: exec, path_glob: /usr/bin/sudo", "deny"), "");
+	expect_warnings(RULES RULE("r", "syscall: [exec, fs.read], path: /etc/secrets", "deny"),
+			"");
+}
+
+static void warns_of_a_folder_that_is_taken_out_of_an_allow(void)
+{
+	expect_warnings(RULES RULE("r", "syscall: fs.read, path_glob: [src/**, '!src/secrets']",
+				   "allow"),
+			"W15 3:49 | W08 3:49");
+	expect_warnings(RULES RULE("r", "syscall: fs.read, path_glob: [src/**, '!src/secrets/']",
+				   "allow"),
+			"W08 3:49");
+	expect_warnings(RULES RULE("r",
+				   "syscall: fs.read, path_glob: [src/**, '!src/a', '!src/a/**']",
+				   "allow"),
+			"W08 3:49");
+	/* Nothing below it was given. */
+	expect_warnings(RULES RULE("r", "syscall: fs.read, path_glob: ['/src/*', '!/src/a']",
+				   "allow"),
+			"W08 3:41");
+	expect_warnings(RULES RULE("r", "syscall: fs.read, path_glob: src/**",
+				   "allow") "  except: [{path_glob: src/secrets}]\n",
+			"W15 5:24");
+	expect_warnings(RULES RULE("r", "syscall: fs.read, path_glob: src/**",
+				   "allow") "  except: [{path: ./src/secrets}]\n",
+			"");
+	expect_warnings(RULES RULE("r", "syscall: [fs.read, exec], path_glob: src/**",
+				   "allow") "  except: [{syscall: exec, path_glob: src/tools}]\n",
+			"");
+	/* What a deny leaves out is given back, and too little of that is seen soon. */
+	expect_warnings(RULES RULE("r", "syscall: fs.read, path_glob: src/**",
+				   "deny") "  except: [{path_glob: src/open}]\n",
+			"");
+}
+
+static void warns_of_somebodys_home_folder(void)
+{
+	expect_warnings(RULES RULE("r", "syscall: fs.read, path_glob: ~root/.ssh/", "deny"),
+			"W16 3:40");
+	expect_warnings(RULES RULE("r", "syscall: fs.read, path: ~root/.ssh", "allow"), "W16 3:35");
+	expect_warnings(RULES RULE("r", "syscall: fs.read, path: [./~root/a, ~x, a/~root/b]",
+				   "allow"),
+			"");
+}
+
 static void the_seeds_policies_warn_of_nothing_but_who_holds_them(void)
 {
 	expect_warnings(seed_buntime, "");
@@ -304,7 +432,7 @@ static void every_kind_has_its_own_code_and_a_line(void)
 		expect_str(kinds[n].code, code);
 		expect(kinds[n].help && kinds[n].help[0]);
 	}
-	expect_eq(n, 14);
+	expect_eq(n, 16);
 }
 
 static void ignore(const struct policy_warning *warning, void *userdata)
@@ -344,6 +472,11 @@ static const struct test tests[] = {
 	TEST(warns_of_writing_everywhere),
 	TEST(warns_of_what_has_no_effect),
 	TEST(warns_of_a_default_that_asks),
+	TEST(warns_of_a_denied_folder_without_what_is_below_it),
+	TEST(a_denied_folder_with_what_is_below_it_is_fine),
+	TEST(a_denied_name_that_is_a_file_is_fine),
+	TEST(warns_of_a_folder_that_is_taken_out_of_an_allow),
+	TEST(warns_of_somebodys_home_folder),
 	TEST(the_seeds_policies_warn_of_nothing_but_who_holds_them),
 	TEST(every_kind_has_its_own_code_and_a_line),
 	TEST(finds_the_one_superfluous_rule_among_ten_thousand),

@@ -34,16 +34,29 @@ struct walk {
 	size_t n;
 };
 
+/* What most nodes do not have. */
+static const struct artefact_fork *fork_of(const struct walk *walk, uint32_t node)
+{
+	static const struct artefact_fork none = { .star = ARTEFACT_NONE,
+						   .floating = ARTEFACT_NONE,
+						   .pattern = ARTEFACT_NONE };
+	const struct artefact_fork *forks = artefact_rows(walk->artefact, SECTION_FORKS);
+
+	return walk->nodes[node].kind & NODE_FORK ? &forks[walk->nodes[node].ends] : &none;
+}
+
 static void live_on(struct walk *walk, uint32_t node, bool is_float)
 {
+	uint32_t floating = fork_of(walk, node)->floating;
+
 	for (size_t i = 0; i < walk->n; i++)
 		if (walk->live[i] == node)
 			return;
 	build_must(walk->n < LIVE_MAX);
 	walk->live[walk->n] = node;
 	walk->is_float[walk->n++] = is_float;
-	if (walk->nodes[node].floating != ARTEFACT_NONE)
-		live_on(walk, walk->nodes[node].floating, true);
+	if (floating != ARTEFACT_NONE)
+		live_on(walk, floating, true);
 }
 
 static size_t count_floats(const struct walk *walk)
@@ -62,7 +75,7 @@ static size_t count_steps(const struct walk *walk)
 	size_t n = walk->n;
 
 	for (size_t i = 0; i < walk->n; i++)
-		for (uint32_t k = walk->nodes[walk->live[i]].pattern; k != ARTEFACT_NONE;
+		for (uint32_t k = fork_of(walk, walk->live[i])->pattern; k != ARTEFACT_NONE;
 		     k = patterns[k].next)
 			n += patterns[k].suffix ? 1 : patterns[k].len + 1;
 	return n;
@@ -71,30 +84,28 @@ static size_t count_steps(const struct walk *walk)
 static void step(const struct walk *from, const char *name, size_t len, struct walk *to)
 {
 	const struct artefact_pattern *patterns = artefact_rows(from->artefact, SECTION_PATTERNS);
-	const struct artefact_word *words = artefact_rows(from->artefact, SECTION_WORDS);
-	const struct artefact_edge *edges = artefact_rows(from->artefact, SECTION_EDGES);
-	size_t n_edges = artefact_n_rows(from->artefact, SECTION_EDGES);
 
 	to->artefact = from->artefact;
 	to->nodes = from->nodes;
 	to->n = 0;
 	for (size_t i = 0; i < from->n; i++) {
 		const struct artefact_node *node = &from->nodes[from->live[i]];
+		const struct artefact_fork *fork = fork_of(from, from->live[i]);
 
 		if (from->is_float[i])
 			live_on(to, from->live[i], true);
-		if (node->star != ARTEFACT_NONE)
-			live_on(to, node->star, false);
-		for (uint32_t k = node->pattern; k != ARTEFACT_NONE; k = patterns[k].next)
+		if (fork->star != ARTEFACT_NONE)
+			live_on(to, fork->star, false);
+		for (uint32_t k = fork->pattern; k != ARTEFACT_NONE; k = patterns[k].next)
 			if (glob_pattern_matches(artefact_text(from->artefact, patterns[k].text),
 						 patterns[k].len, name, len))
 				live_on(to, patterns[k].to, false);
-		for (size_t k = 0; k < n_edges; k++) {
-			const struct artefact_word *word = &words[edges[k].word];
+		for (uint32_t k = 0; node->words && k < 1u << node->table_bits; k++) {
+			const struct artefact_node *child = &from->nodes[node->children + k];
 
-			if (edges[k].node == from->live[i] && word->len == len &&
-			    memcmp(artefact_text(from->artefact, word->text), name, len) == 0)
-				live_on(to, edges[k].to, false);
+			if (child->key != 0 && child->len == len &&
+			    memcmp(artefact_text(from->artefact, child->text), name, len) == 0)
+				live_on(to, node->children + k, false);
 		}
 	}
 }

@@ -81,8 +81,10 @@ static void globs_that_begin_alike_share_their_nodes(void)
 	build_rule(&built, POLICY_ALLOW, "fs.read", "path=/a/b/*.c path=/a/b/*.h path=/a/b");
 	build_rule(&built, POLICY_ALLOW, "fs.read", "path=/a/b/*.c path=/a/*/d");
 	build_engine(&built);
-	/* Two roots, a, b, two patterns, "*", d. */
+	/* Two roots, a, b, two patterns, "*", d: no table here has room for more than one. */
 	expect_eq(n_rows(&built, SECTION_NODES), 8);
+	/* Of a, b and the first pattern, in which two globs end. */
+	expect_eq(n_rows(&built, SECTION_FORKS), 3);
 	expect_eq(n_rows(&built, SECTION_PATTERNS), 2);
 }
 
@@ -108,7 +110,7 @@ static void keeps_every_word_close_to_its_place(void)
 	char word[64];
 
 	for (int i = 0; i < 5000; i++) {
-		(void)snprintf(word, sizeof(word), "path=/w%d/v%d", i * 7919, i % 97);
+		(void)snprintf(word, sizeof(word), "caller=w%d tag=v%d", i * 7919, i % 97);
 		build_rule(&built, POLICY_ALLOW, "fs.read", word);
 	}
 	build_engine(&built);
@@ -128,6 +130,79 @@ static void keeps_every_word_close_to_its_place(void)
 		expect(((i - hash) & (n - 1)) < ARTEFACT_PROBES_MAX);
 	}
 	expect_eq(n_used, 5000 + 97);
+}
+
+/* How many children @row has, each of which must be where it is looked for. */
+static size_t count_children(const struct artefact *artefact, uint32_t row)
+{
+	const struct artefact_node *nodes = artefact_rows(artefact, SECTION_NODES);
+	const struct artefact_node *node = &nodes[row];
+	size_t n = 0;
+
+	for (uint32_t i = 0; node->words && i < 1u << node->table_bits; i++) {
+		const struct artefact_node *child = &nodes[node->children + i];
+
+		if (child->key == 0)
+			continue;
+		n++;
+
+		uint64_t hash = artefact_hash(artefact->header->seeds[TABLE_NODES],
+					      artefact_text(artefact, child->text), child->len);
+
+		expect(node->words & node_bit(hash));
+		expect(i == node_place(hash, node->table_bits) ||
+		       i == node_other_place(hash, node->table_bits));
+	}
+	return n;
+}
+
+static void puts_every_child_into_one_of_two_places(void)
+{
+	_cleanup_built_ struct built built = build_new();
+	size_t n_children = 0, most = 0;
+	char word[80];
+
+	for (int i = 0; i < 20000; i++) {
+		(void)snprintf(word, sizeof(word), "path=/w%d%s/v%d/u%d", i % 5003,
+			       i % 3 ? "" : "-and-more-than-sixteen-bytes", i % 7, i % 31);
+		build_rule(&built, POLICY_ALLOW, "fs.read", word);
+	}
+	build_engine(&built);
+	for (uint32_t i = 0; i < n_rows(&built, SECTION_NODES); i++) {
+		size_t n = count_children(&built.artefact, i);
+
+		n_children += n;
+		most = n > most ? n : most;
+	}
+	expect_eq(most, 2 * 5003);
+	expect_eq(n_children, 2 * 5003 + 2 * 20000);
+	/* Room that costs a start is not wasted. */
+	expect(n_rows(&built, SECTION_NODES) < 3 * n_children);
+}
+
+/* With these last 8 bytes of 16 the hash of seed 0 is 0, whatever the first 8 are. */
+static void components_made_to_collide_are_told_apart(void)
+{
+	static const char tail[] = "\x15\x7c\x4a\x7f\xb9\x79\x37\x9e";
+	_cleanup_built_ struct built built = build_new();
+	struct policy_request request = { .operation = "fs.read" };
+	struct policy_decision decision;
+	char word[64];
+
+	expect_eq(artefact_hash(0, "abcdefgh\x15\x7c\x4a\x7f\xb9\x79\x37\x9e", 16), 0);
+	for (int i = 0; i < 40; i++) {
+		(void)snprintf(word, sizeof(word), "path=/d/abcde%03d%s", i, tail);
+		build_rule(&built, POLICY_ALLOW, "fs.read", word);
+	}
+	build_engine(&built);
+	expect(built.artefact.header->seeds[TABLE_NODES] > 0);
+	expect_eq(count_children(&built.artefact, 0), 1);
+	request.path = word + 5;
+	for (int i = 0; i < 80; i++) {
+		(void)snprintf(word, sizeof(word), "path=/d/abcde%03d%s", i, tail);
+		policy_decide(built.engine, &request, &decision);
+		expect_eq(decision.verdict, i < 40 ? POLICY_ALLOW : POLICY_DENY);
+	}
 }
 
 /* What err says, or NULL where it compiles. */
@@ -311,6 +386,8 @@ static const struct test tests[] = {
 	TEST(globs_that_begin_alike_share_their_nodes),
 	TEST(ranges_become_few_prefixes),
 	TEST(keeps_every_word_close_to_its_place),
+	TEST(puts_every_child_into_one_of_two_places),
+	TEST(components_made_to_collide_are_told_apart),
 	TEST(refuses_wrong_values_with_their_place),
 	TEST(a_name_never_gives_the_right_to_execute),
 	TEST(a_name_may_take_the_right_to_execute_away),

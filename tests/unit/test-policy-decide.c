@@ -529,6 +529,58 @@ static void judges_the_longest_path(void)
 	expect_decision(&built, &request, POLICY_ALLOW, CAUSE_RULES);
 }
 
+/* Components are kept in other ways from 9 and from 17 bytes on. */
+static void tells_components_of_any_length_apart(void)
+{
+	char glob[80], path[80];
+
+	for (int len = 1; len <= 40; len++) {
+		_cleanup_built_ struct built built = build_new();
+		struct policy_request request = { .operation = "fs.read", .path = path };
+
+		(void)snprintf(glob, sizeof(glob), "path=/d/%.*s/e", len,
+			       "abcdefghijklmnopqrstuvwxyz0123456789ABCD");
+		build_rule(&built, POLICY_ALLOW, "fs.read", glob);
+		(void)snprintf(path, sizeof(path), "%s", glob + 5);
+		expect_decision(&built, &request, POLICY_ALLOW, CAUSE_RULES);
+		for (int i = 0; i < len; i++) {
+			path[3 + i] ^= 1;
+			expect_decision(&built, &request, POLICY_DENY, CAUSE_DEFAULT);
+			path[3 + i] ^= 1;
+		}
+		(void)snprintf(path, sizeof(path), "%.*s/e", len > 1 ? 2 + len : 2, glob + 5);
+		expect_decision(&built, &request, POLICY_DENY, CAUSE_DEFAULT);
+		(void)snprintf(path, sizeof(path), "%.*sx/e", 3 + len, glob + 5);
+		expect_decision(&built, &request, POLICY_DENY, CAUSE_DEFAULT);
+	}
+}
+
+/* Slashes are looked for in blocks of 64 bytes. */
+static void finds_a_slash_wherever_it_stands(void)
+{
+	_cleanup_built_ struct built built = build_new();
+	struct policy_request request = { .operation = "fs.read" };
+	char path[300];
+
+	build_rule(&built, POLICY_ALLOW, "fs.read", "path=/*/*");
+	request.path = path;
+	for (size_t len = 3; len < 200; len++) {
+		memset(path, 'a', sizeof(path));
+		path[0] = '/';
+		path[len] = '\0';
+		expect_decision(&built, &request, POLICY_DENY, CAUSE_DEFAULT);
+		for (size_t i = 2; i < len - 1; i++) {
+			path[i] = '/';
+			expect_decision(&built, &request, POLICY_ALLOW, CAUSE_RULES);
+			path[i - 1] = i > 2 ? '.' : '/';
+			path[i - 2] = '/';
+			expect_decision(&built, &request, POLICY_DENY, CAUSE_BAD_REQUEST);
+			path[i] = path[i - 1] = 'a';
+			path[i - 2] = i > 2 ? 'a' : '/';
+		}
+	}
+}
+
 /* Without the root, rules below it would silently not apply, also those that deny. */
 static void wants_the_projects_root_where_rules_speak_of_it(void)
 {
@@ -598,7 +650,7 @@ static void decisions_leave_no_trace(void)
 		     "path=lib/*.c tag=builder");
 	build_engine(&built);
 	for (uint32_t start = 0; start < 2; start++) {
-		built.engine->generation = start ? UINT32_MAX - 5 : 0;
+		built.engine->generation = start ? 0u - 5 * GENERATION_STEP : 0;
 		for (int i = 0; i < 10; i++) {
 			expect_decision(&built, &write_source, POLICY_ALLOW, CAUSE_RULES);
 			expect_decision(&built, &other, POLICY_REVIEW, CAUSE_RULES);
@@ -632,6 +684,8 @@ static const struct test tests[] = {
 	TEST(works_without_any_built_in_rule),
 	TEST(denies_requests_that_cannot_be_judged),
 	TEST(judges_the_longest_path),
+	TEST(tells_components_of_any_length_apart),
+	TEST(finds_a_slash_wherever_it_stands),
 	TEST(wants_the_projects_root_where_rules_speak_of_it),
 	TEST(wants_the_port_where_rules_speak_of_ports),
 	TEST(tools_can_have_arguments),
