@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A profile with more calls refused: the filter that is in the program, and in front of it a small
+ * one that refuses these calls, from the cache, or compiled and then cached
+ *
+ * The key is everything that the small one depends on, in one order: all policies that deny the
+ * same calls share a file, and a new version of sbx shares none with an old one. The cache only
+ * saves time, so no failure of it is one of ours.
+ */
+
+#include "filter/filter.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/filter.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "base/suggest.h"
+#include "base/text.h"
+#include "filter/cache.h"
+#include "filter/module.h"
+#include "filter/prefix.h"
+#include "filter/table.h"
+
+static const char *profile_word(const void *list, size_t i)
+{
+	return ((const struct filter_profile *)list)[i].name;
+}
+
+static int refuse_profile(const char *profile, struct sbx_error *err)
+{
+	_cleanup_text_ struct text all = TEXT_INIT;
+
+	suggest_add_all(&all,
+			(struct suggest_words){ .word = profile_word, .list = filter_profiles });
+	(void)sbx_error_what(err, -EINVAL, "cannot make a filter of the profile '%s'", profile);
+	sbx_error_why(err, "there is none of this name");
+	sbx_error_fix(err, "write one of: %s", text_string(&all));
+	return -EINVAL;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Sorted, each once, ended by NULL. */
+static const char **sort_names(const char *const *names)
+{
+	size_t n = 0, n_kept = 0;
+	const char **sorted;
+
+	while (names && names[n])
+		n++;
+	sorted = calloc(n + 1, sizeof(*sorted));
+	if (!sorted)
+		return NULL;
+	if (n > 0) {
+		memcpy(sorted, names, n * sizeof(*sorted));
+		qsort(sorted, n, sizeof(*sorted), compare_names);
+	}
+	for (size_t i = 0; i < n; i++)
+		if (n_kept == 0 || strcmp(sorted[i], sorted[n_kept - 1]) != 0)
+			sorted[n_kept++] = sorted[i];
+	sorted[n_kept] = NULL;
+	return sorted;
+}
+
+/* With the length of each name, so that no name can pass for two. */
+static void add_key(struct text *key, const char **names)
+{
+	text_addf(key, "generation %016" PRIx64 "\n", filter_generation);
+	for (; *names; names++)
+		text_addf(key, "deny %zu %s\n", strlen(*names), *names);
+}
+
+static int make_from_cache(const struct sock_fprog *program, const char *key, int cache_dirfd,
+			   struct sock_filter **ret, size_t *ret_n)
+{
+	_cleanup_free_ struct sock_filter *denied = NULL;
+	size_t n;
+	int r;
+
+	if (cache_dirfd < 0)
+		return -ENOENT;
+	r = cache_read(cache_dirfd, key, &denied, &n);
+	return r < 0 ? r : prefix_join(denied, n, program, ret, ret_n);
+}
+
+static int make_anew(const struct sock_fprog *program, const char **names, const char *key,
+		     int cache_dirfd, const char *module_folder, struct sock_filter **ret,
+		     size_t *ret_n, struct sbx_error *err)
+{
+	_cleanup_free_ struct sock_filter *denied = NULL;
+	size_t n;
+	int r = module_compile_denied(module_folder, names, &denied, &n, err);
+
+	if (r < 0)
+		return r;
+	if (cache_dirfd >= 0)
+		(void)cache_write(cache_dirfd, key, denied, n);
+	r = prefix_join(denied, n, program, ret, ret_n);
+	return r < 0 ? sbx_error_what(err, r, "cannot make a filter") : 0;
+}
+
+int filter_make(const char *profile, unsigned variant, const char *const *deny_syscalls,
+		int cache_dirfd, const char *module_folder, struct sock_filter **ret, size_t *ret_n,
+		struct sbx_error *err)
+{
+	const struct sock_fprog *program = filter_find(profile, variant);
+	_cleanup_free_ const char **names = sort_names(deny_syscalls);
+	_cleanup_text_ struct text key = TEXT_INIT;
+	int r;
+
+	if (!program)
+		return refuse_profile(profile, err);
+	if (!names)
+		return sbx_error_what(err, -ENOMEM, "cannot make a filter");
+	if (!names[0]) {
+		r = prefix_join(NULL, 0, program, ret, ret_n);
+		return r < 0 ? sbx_error_what(err, r, "cannot make a filter") : 0;
+	}
+	add_key(&key, names);
+	if (text_status(&key) < 0)
+		return sbx_error_what(err, -ENOMEM, "cannot make a filter");
+	if (make_from_cache(program, text_string(&key), cache_dirfd, ret, ret_n) == 0)
+		return 0;
+	return make_anew(program, names, text_string(&key), cache_dirfd, module_folder, ret, ret_n,
+			 err);
+}

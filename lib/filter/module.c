@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * filter.so is the only thing at run time that needs libseccomp, and loading that costs more than
+ * a whole start of a sandbox may; so it is opened by hand, on a miss of the cache, and closed again
+ */
+
+#include "filter/module.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "filter/compile.h"
+
+#define CANNOT_COMPILE "cannot compile a filter for the denied system calls"
+
+static void close_module(void **module)
+{
+	if (*module)
+		(void)dlclose(*module);
+}
+
+static int refuse_module(const char *path, const char *why, struct sbx_error *err)
+{
+	(void)sbx_error_what(err, -ELIBACC, "cannot compile a filter for the denied system calls");
+	sbx_error_why(err, "'%s' cannot be used: %s", path, why);
+	sbx_error_fix(err, "install sbx whole, with libseccomp, or leave out 'denySyscalls'");
+	return -ELIBACC;
+}
+
+static int refuse_name(const struct filter_bad_name *bad, struct sbx_error *err)
+{
+	(void)sbx_error_what(err, -EINVAL, "cannot deny the system call '%s'", bad->name);
+	sbx_error_why(err, "there is none of this name");
+	if (bad->suggestion[0] != '\0')
+		sbx_error_fix(err, "did you mean '%s'?", bad->suggestion);
+	else
+		sbx_error_fix(err, "leave it out: a call that is newer than sbx answers ENOSYS");
+	return -EINVAL;
+}
+
+int module_compile_denied(const char *folder, const char *const *names, struct sock_filter **ret,
+			  size_t *ret_n, struct sbx_error *err)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+	_cleanup_(close_module) void *module = NULL;
+	struct filter_bad_name bad = { .name = NULL };
+	/* ISO C has no cast between the two; POSIX wants them alike. */
+	union {
+		void *symbol;
+		filter_compile_denied_fn *compile;
+	} found = { .symbol = NULL };
+	int r;
+
+	text_addf(&path, "%s/filter.so", folder);
+	if (text_status(&path) < 0)
+		return sbx_error_what(err, -ENOMEM, CANNOT_COMPILE);
+	/* A name without a slash in front would be searched for, also where others may write. */
+	if (folder[0] != '/')
+		return refuse_module(text_string(&path), "its path is not absolute", err);
+	module = dlopen(text_string(&path), RTLD_NOW | RTLD_LOCAL);
+	if (module)
+		found.symbol = dlsym(module, FILTER_MODULE_SYMBOL);
+	if (!found.symbol)
+		return refuse_module(text_string(&path), dlerror(), err);
+	r = found.compile(names, ret, ret_n, &bad);
+	if (r == -EINVAL && bad.name)
+		return refuse_name(&bad, err);
+	return r < 0 ? sbx_error_what(err, r, CANNOT_COMPILE) : 0;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The profiles, as data
+ *
+ * Both are allow-lists: a call that stands in no rule is refused with EPERM. The order matters only
+ * among the rules of one call, where the first that holds answers; so what a variant changes stands
+ * above what it changes. A refusal uses the errno that programs already know how to live with:
+ * ENOSYS where libc falls back to an older call, EAFNOSUPPORT for a family that a kernel may lack.
+ *
+ * sbx-seccomp(7) has the same table in words, and a check compares the two.
+ */
+
+#include "filter/profile.h"
+
+#include <asm/ioctls.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "filter/filter.h"
+
+/* Newer than the C library's headers. */
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP 262
+#endif
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x00000080
+#endif
+#ifndef PR_GET_AUXV
+#define PR_GET_AUXV 0x41555856
+#endif
+#ifndef PR_SET_VMA
+#define PR_SET_VMA 0x53564d41
+#endif
+/* The last option of prctl(2) that was looked at; a later one is refused like an unknown one. */
+#define PRCTL_LAST 78
+
+#define ALLOW SECCOMP_RET_ALLOW
+#define REFUSE(code) (SECCOMP_RET_ERRNO | (code))
+#define ASK SECCOMP_RET_USER_NOTIF
+
+/* clang-format off */
+#define WITHIN(argument, from, to) { argument, false, UINT32_MAX, from, to }
+#define IS(argument, value) WITHIN(argument, value, value)
+#define OF_KIND(argument, mask, value) { argument, false, mask, value, value }
+#define HAS(argument, bits) OF_KIND(argument, bits, bits)
+#define LACKS(argument, bits) OF_KIND(argument, bits, 0)
+/* The two kinds of devices differ in one bit. */
+#define IS_DEVICE(argument) \
+	OF_KIND(argument, S_IFMT & ~(uint32_t)(S_IFCHR ^ S_IFBLK), S_IFCHR & S_IFBLK)
+/* So do AF_INET and AF_INET6. */
+#define IS_NOT_INET(argument) \
+	{ argument, true, ~(uint32_t)(AF_INET ^ AF_INET6), AF_INET & AF_INET6, AF_INET & AF_INET6 }
+/* Behind the kernel's mask for SOCK_CLOEXEC and SOCK_NONBLOCK. */
+#define IS_NOT_STREAM_OR_DATAGRAM(argument) { argument, true, 0xf, SOCK_STREAM, SOCK_DGRAM }
+#define WHEN(...) { __VA_ARGS__ }
+#define ALWAYS WHEN({ 0, false, 0, 0, 0 })
+/* clang-format on */
+
+#define NEW_NAMESPACE                                                                              \
+	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | \
+	 CLONE_NEWCGROUP)
+#define A_THREAD (CLONE_VM | CLONE_SIGHAND | CLONE_THREAD)
+
+const struct filter_profile_row filter_profile_rows[] = {
+	{ "strict", FILTER_STRICT },
+	{ "standard", FILTER_STANDARD },
+	{ NULL, 0 },
+};
+
+#define BOTH FILTER_BOTH
+#define STRICT FILTER_STRICT
+#define STANDARD FILTER_STANDARD
+
+/* set, profiles, with, without, calls, when, answer */
+const struct filter_rule filter_rules[] = {
+	{ "memory", BOTH, 0, 0,
+	  "brk mmap munmap mremap mprotect madvise msync mincore mlock mlock2 munlock membarrier"
+	  " pkey_alloc pkey_free pkey_mprotect map_shadow_stack mseal",
+	  ALWAYS, ALLOW },
+	{ "memory", STANDARD, 0, 0, "mlockall munlockall remap_file_pages", ALWAYS, ALLOW },
+	{ "memory", BOTH, FILTER_NO_MEMFD_EXEC, 0, "memfd_create", WHEN(LACKS(1, MFD_NOEXEC_SEAL)),
+	  REFUSE(EACCES) },
+	{ "memory", BOTH, 0, 0, "memfd_create", ALWAYS, ALLOW },
+
+	{ "threads", BOTH, 0, 0,
+	  "futex futex_waitv futex_wait futex_wake futex_requeue set_robust_list get_robust_list"
+	  " set_tid_address rseq arch_prctl gettid getcpu sched_yield sched_getaffinity"
+	  " exit exit_group restart_syscall",
+	  ALWAYS, ALLOW },
+	{ "threads", STRICT, 0, 0, "clone", WHEN(OF_KIND(0, A_THREAD | NEW_NAMESPACE, A_THREAD)),
+	  ALLOW },
+
+	{ "signals", BOTH, 0, 0,
+	  "rt_sigaction rt_sigprocmask rt_sigreturn rt_sigsuspend rt_sigpending rt_sigtimedwait"
+	  " rt_sigqueueinfo rt_tgsigqueueinfo sigaltstack kill tkill tgkill pause signalfd"
+	  " signalfd4",
+	  ALWAYS, ALLOW },
+
+	{ "time", BOTH, 0, 0,
+	  "clock_gettime clock_getres clock_nanosleep nanosleep gettimeofday time times alarm"
+	  " getitimer setitimer timer_create timer_settime timer_gettime timer_getoverrun"
+	  " timer_delete timerfd_create timerfd_settime timerfd_gettime",
+	  ALWAYS, ALLOW },
+
+	{ "descriptors", BOTH, 0, 0,
+	  "read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 lseek close"
+	  " close_range dup dup2 dup3 fcntl pipe pipe2 eventfd eventfd2 poll ppoll select pselect6"
+	  " epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2 fsync"
+	  " fdatasync ftruncate fadvise64",
+	  ALWAYS, ALLOW },
+	{ "descriptors", STANDARD, 0, 0,
+	  "sendfile splice tee vmsplice copy_file_range readahead sync_file_range syncfs flock"
+	  " fallocate cachestat io_setup io_submit io_getevents io_pgetevents io_cancel io_destroy",
+	  ALWAYS, ALLOW },
+
+	{ "looking", BOTH, 0, 0,
+	  "stat fstat lstat newfstatat statx access faccessat faccessat2 readlink readlinkat"
+	  " getdents getdents64 getcwd chdir fchdir statfs fstatfs umask getrandom uname sysinfo",
+	  ALWAYS, ALLOW },
+	/* Reading only: the flags are an int, and none of those that write, make or cut may be
+	 * there. */
+	{ "looking", STRICT, 0, 0, "open", WHEN(LACKS(1, O_ACCMODE | O_CREAT | O_TRUNC)), ALLOW },
+	{ "looking", STRICT, 0, 0, "openat", WHEN(LACKS(2, O_ACCMODE | O_CREAT | O_TRUNC)), ALLOW },
+	{ "looking", STRICT, 0, 0, "open openat", ALWAYS, REFUSE(EACCES) },
+	/* Its flags lie in memory. */
+	{ "looking", STRICT, 0, 0, "openat2", ALWAYS, REFUSE(ENOSYS) },
+
+	{ "files", STANDARD, 0, 0,
+	  "open openat openat2 creat truncate rename renameat renameat2 link linkat symlink"
+	  " symlinkat unlink unlinkat mkdir mkdirat rmdir chmod fchmod fchmodat fchmodat2 chown"
+	  " fchown lchown fchownat utime utimes futimesat utimensat inotify_init inotify_init1"
+	  " inotify_add_watch inotify_rm_watch",
+	  ALWAYS, ALLOW },
+	{ "files", STANDARD, 0, 0,
+	  "getxattr lgetxattr fgetxattr getxattrat setxattr lsetxattr fsetxattr setxattrat"
+	  " listxattr llistxattr flistxattr listxattrat removexattr lremovexattr fremovexattr"
+	  " removexattrat",
+	  ALWAYS, ALLOW },
+	{ "files", STANDARD, 0, 0, "mknod", WHEN(IS_DEVICE(1)), REFUSE(EPERM) },
+	{ "files", STANDARD, 0, 0, "mknodat", WHEN(IS_DEVICE(2)), REFUSE(EPERM) },
+	{ "files", STANDARD, 0, 0, "mknod mknodat", ALWAYS, ALLOW },
+
+	{ "terminals", STRICT, 0, 0, "ioctl", WHEN(WITHIN(1, TCGETS, TCSETSF)), ALLOW },
+	{ "terminals", STRICT, 0, 0, "ioctl", WHEN(IS(1, TIOCGPGRP)), ALLOW },
+	{ "terminals", STRICT, 0, 0, "ioctl", WHEN(IS(1, TIOCGWINSZ)), ALLOW },
+	{ "terminals", STRICT, 0, 0, "ioctl", WHEN(IS(1, FIONREAD)), ALLOW },
+	{ "terminals", STRICT, 0, 0, "ioctl", WHEN(IS(1, FIONBIO)), ALLOW },
+	{ "terminals", STRICT, 0, 0, "ioctl", WHEN(WITHIN(1, FIONCLEX, FIOCLEX)), ALLOW },
+	{ "terminals", STRICT, 0, 0, "ioctl", ALWAYS, REFUSE(ENOTTY) },
+	/* To type into a terminal, or into the console, on behalf of whoever sits there. */
+	{ "terminals", STANDARD, 0, 0, "ioctl", WHEN(IS(1, TIOCSTI)), REFUSE(EPERM) },
+	{ "terminals", STANDARD, 0, 0, "ioctl", WHEN(WITHIN(1, TIOCLINUX, TIOCCONS)),
+	  REFUSE(EPERM) },
+	{ "terminals", STANDARD, 0, 0, "ioctl", WHEN(IS(1, TIOCSETD)), REFUSE(EPERM) },
+	{ "terminals", STANDARD, 0, 0, "ioctl", ALWAYS, ALLOW },
+
+	{ "oneself", BOTH, 0, 0,
+	  "getpid getppid getpgid getpgrp getsid getuid geteuid getgid getegid getresuid getresgid"
+	  " getgroups getrusage getrlimit setrlimit prlimit64 getpriority sched_getparam"
+	  " sched_getscheduler sched_getattr sched_get_priority_max sched_get_priority_min"
+	  " sched_rr_get_interval ioprio_get capget wait4 waitid",
+	  ALWAYS, ALLOW },
+	{ "oneself", STANDARD, 0, 0,
+	  "setpgid setsid setpriority sched_setparam sched_setscheduler sched_setattr"
+	  " sched_setaffinity ioprio_set capset",
+	  ALWAYS, ALLOW },
+	/* 0xffffffff only asks. Everything else makes addresses guessable or memory executable. */
+	{ "oneself", STANDARD, 0, 0, "personality", WHEN(IS(0, 0)), ALLOW },
+	{ "oneself", STANDARD, 0, 0, "personality", WHEN(IS(0, UINT32_MAX)), ALLOW },
+	/* The effective id alone, which can only become what the others are: seteuid(), as make
+	 * calls it in every child. */
+	{ "oneself", STANDARD, 0, 0, "setresuid setresgid",
+	  WHEN(IS(0, UINT32_MAX), IS(2, UINT32_MAX)), ALLOW },
+	{ "oneself", STANDARD, 0, 0, "setreuid setregid", WHEN(IS(0, UINT32_MAX)), ALLOW },
+	{ "oneself", BOTH, 0, 0, "prctl", WHEN(IS(0, PR_SET_MM)), REFUSE(EPERM) },
+	{ "oneself", BOTH, 0, 0, "prctl", WHEN(WITHIN(0, 1, PRCTL_LAST)), ALLOW },
+	{ "oneself", BOTH, 0, 0, "prctl", WHEN(IS(0, PR_SET_VMA)), ALLOW },
+	{ "oneself", BOTH, 0, 0, "prctl", WHEN(IS(0, PR_GET_AUXV)), ALLOW },
+	{ "oneself", BOTH, 0, 0, "prctl", ALWAYS, REFUSE(EINVAL) },
+
+	/* They only take away; but whoever has a listener answers for others. */
+	{ "narrowing", BOTH, 0, 0,
+	  "landlock_create_ruleset landlock_add_rule landlock_restrict_self", ALWAYS, ALLOW },
+	{ "narrowing", STANDARD, FILTER_NESTED, 0, "seccomp", ALWAYS, ALLOW },
+	{ "narrowing", BOTH, 0, 0, "seccomp", WHEN(HAS(1, SECCOMP_FILTER_FLAG_NEW_LISTENER)),
+	  REFUSE(EPERM) },
+	{ "narrowing", BOTH, 0, 0, "seccomp", ALWAYS, ALLOW },
+
+	{ "processes", STRICT, 0, 0, "execve execveat", ALWAYS, ASK },
+	{ "processes", STANDARD, FILTER_NESTED, 0, "clone clone3 unshare", ALWAYS, ALLOW },
+	/* Its flags lie in memory; libc falls back to clone. */
+	{ "processes", BOTH, 0, 0, "clone3", ALWAYS, REFUSE(ENOSYS) },
+	{ "processes", STANDARD, 0, 0, "clone", WHEN(LACKS(0, NEW_NAMESPACE)), ALLOW },
+	{ "processes", STANDARD, 0, 0, "unshare", WHEN(LACKS(0, NEW_NAMESPACE | CLONE_NEWTIME)),
+	  ALLOW },
+	{ "processes", STANDARD, 0, 0, "fork vfork execve execveat pidfd_open pidfd_send_signal",
+	  ALWAYS, ALLOW },
+
+	{ "ipc", STANDARD, 0, 0,
+	  "shmget shmat shmctl shmdt semget semop semtimedop semctl msgget msgsnd msgrcv msgctl"
+	  " mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr",
+	  ALWAYS, ALLOW },
+
+	/* Landlock's ports are TCP's: a stream of another protocol, or one that is opened by what
+	 * is sent, would pass them. */
+	{ "sockets", BOTH, FILTER_PORTS, 0, "sendto sendmmsg", WHEN(HAS(3, MSG_FASTOPEN)),
+	  REFUSE(EOPNOTSUPP) },
+	{ "sockets", BOTH, FILTER_PORTS, 0, "sendmsg", WHEN(HAS(2, MSG_FASTOPEN)),
+	  REFUSE(EOPNOTSUPP) },
+	{ "sockets", BOTH, FILTER_PORTS, 0, "setsockopt",
+	  WHEN(IS(1, IPPROTO_TCP), IS(2, TCP_FASTOPEN_CONNECT)), REFUSE(ENOPROTOOPT) },
+	{ "sockets", BOTH, 0, 0,
+	  "connect bind listen accept accept4 shutdown getsockname getpeername getsockopt"
+	  " setsockopt sendto sendmsg sendmmsg recvfrom recvmsg recvmmsg",
+	  ALWAYS, ALLOW },
+	{ "sockets", BOTH, 0, 0, "socket socketpair", WHEN(IS(0, AF_UNIX)), ALLOW },
+	/* How interfaces and addresses are asked for. */
+	{ "sockets", BOTH, FILTER_INET, 0, "socket", WHEN(IS(0, AF_NETLINK), IS(2, NETLINK_ROUTE)),
+	  ALLOW },
+	{ "sockets", STANDARD, FILTER_NESTED, 0, "socket",
+	  WHEN(IS(0, AF_NETLINK), IS(2, NETLINK_ROUTE)), ALLOW },
+	{ "sockets", BOTH, FILTER_INET, 0, "socket", WHEN(IS_NOT_INET(0)), REFUSE(EAFNOSUPPORT) },
+	{ "sockets", BOTH, FILTER_INET, 0, "socket", WHEN(IS_NOT_STREAM_OR_DATAGRAM(1)),
+	  REFUSE(EPERM) },
+	{ "sockets", BOTH, FILTER_INET, 0, "socket", WHEN(IS(2, IPPROTO_IP)), ALLOW },
+	{ "sockets", BOTH, FILTER_INET, 0, "socket", WHEN(IS(2, IPPROTO_TCP)), ALLOW },
+	{ "sockets", BOTH, FILTER_INET, 0, "socket", WHEN(IS(2, IPPROTO_UDP)), ALLOW },
+	{ "sockets", BOTH, FILTER_INET, FILTER_PORTS, "socket", WHEN(IS(2, IPPROTO_ICMP)), ALLOW },
+	{ "sockets", BOTH, FILTER_INET, FILTER_PORTS, "socket", WHEN(IS(2, IPPROTO_ICMPV6)),
+	  ALLOW },
+	{ "sockets", BOTH, FILTER_INET, FILTER_PORTS, "socket", WHEN(IS(2, IPPROTO_UDPLITE)),
+	  ALLOW },
+	{ "sockets", BOTH, FILTER_INET, FILTER_PORTS, "socket", WHEN(IS(2, IPPROTO_MPTCP)), ALLOW },
+	{ "sockets", BOTH, FILTER_INET, 0, "socket", ALWAYS, REFUSE(EPROTONOSUPPORT) },
+	{ "sockets", BOTH, 0, 0, "socket socketpair", ALWAYS, REFUSE(EAFNOSUPPORT) },
+
+	{ "nesting", STANDARD, FILTER_NESTED, 0,
+	  "setns mount umount2 pivot_root chroot open_tree open_tree_attr move_mount fsopen"
+	  " fsconfig fsmount fspick mount_setattr statmount listmount sethostname setdomainname"
+	  " setuid setgid setgroups setreuid setregid setresuid setresgid setfsuid setfsgid",
+	  ALWAYS, ALLOW },
+
+	/* It opens sockets and files past every filter; what uses it has another way. */
+	{ "rings", BOTH, 0, 0, "io_uring_setup io_uring_enter io_uring_register", ALWAYS,
+	  REFUSE(ENOSYS) },
+
+	{ NULL, 0, 0, 0, NULL, ALWAYS, 0 },
+};

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A folder into a pax archive
+ *
+ * Nobody writes to the folder any more, but who did was hostile: every name is opened below its own
+ * folder without following links, and the depth is bounded. The archive is not much larger than
+ * what was written: holes stay holes, and a file with many names is there once.
+ */
+
+#include "output/output.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+#define DEPTH_MAX 512u
+#define BLOCK_BYTES 65536
+/* Each is passed over a block at a time, so they cost time. */
+#define HOLES_BYTES_MAX (INT64_C(64) << 30)
+
+struct writer {
+	struct archive *archive;
+	struct text path; /* of what is being written, relative */
+	unsigned depth;
+	int64_t holes_left;
+	struct archive_entry_linkresolver *names; /* of files that have several */
+	char *why;
+};
+
+static void archive_entry_free_ptr(struct archive_entry **entry)
+{
+	archive_entry_free(*entry);
+}
+
+static void archive_free_ptr(struct archive **archive)
+{
+	if (*archive)
+		(void)archive_write_free(*archive);
+}
+
+static int fail(struct writer *writer, int code, const char *what)
+{
+	if (!writer->why &&
+	    asprintf(&writer->why, "'%s': %s", text_string(&writer->path), what) < 0)
+		writer->why = NULL;
+	return code;
+}
+
+static int fail_in_archive(struct writer *writer)
+{
+	const char *text = archive_error_string(writer->archive);
+
+	return fail(writer, -EIO, text ? text : "cannot be written");
+}
+
+static void resolver_free_ptr(struct archive_entry_linkresolver **resolver)
+{
+	if (*resolver)
+		archive_entry_linkresolver_free(*resolver);
+}
+
+static struct archive_entry *new_entry(const char *path, const struct stat *st, mode_t type)
+{
+	struct archive_entry *entry = archive_entry_new();
+
+	if (!entry)
+		return NULL;
+	archive_entry_set_pathname(entry, path);
+	archive_entry_set_filetype(entry, type);
+	archive_entry_set_perm(entry, st->st_mode & 0777);
+	archive_entry_set_uid(entry, st->st_uid);
+	archive_entry_set_gid(entry, st->st_gid);
+	archive_entry_set_mtime(entry, st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
+	archive_entry_set_size(entry, type == AE_IFREG ? st->st_size : 0);
+	return entry;
+}
+
+/* Names that are no UTF-8 are written as they are, which is told as a warning. */
+static int put_header(struct writer *writer, struct archive_entry *entry)
+{
+	return archive_write_header(writer->archive, entry) >= ARCHIVE_WARN
+		       ? 0
+		       : fail_in_archive(writer);
+}
+
+static int write_header(struct writer *writer, const char *path, const struct stat *st, mode_t type,
+			const char *link)
+{
+	_cleanup_(archive_entry_free_ptr) struct archive_entry *entry = new_entry(path, st, type);
+
+	if (!entry)
+		return -ENOMEM;
+	if (link)
+		archive_entry_set_symlink(entry, link);
+	return put_header(writer, entry);
+}
+
+/* What is between the holes; a file system that knows none says that there are none. */
+static int find_content(struct writer *writer, struct archive_entry *entry, int fd, off_t size)
+{
+	off_t from = 0, to = 0;
+
+	while (to < size) {
+		from = lseek(fd, to, SEEK_DATA);
+		if (from < 0 && errno != ENXIO)
+			return fail(writer, -errno, "cannot be read");
+		if (from < 0 || from > size)
+			from = size;
+		writer->holes_left -= from - to;
+		if (from < size)
+			to = lseek(fd, from, SEEK_HOLE);
+		else
+			to = size;
+		if (to < 0)
+			return fail(writer, -errno, "cannot be read");
+		archive_entry_sparse_add_entry(entry, from, to - from);
+	}
+	return writer->holes_left < 0 ? fail(writer, -EFBIG, "has more holes than an archive takes")
+				      : 0;
+}
+
+static int write_content(struct writer *writer, int fd, off_t size)
+{
+	char block[BLOCK_BYTES];
+	off_t left = size;
+
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return fail(writer, -errno, "cannot be read");
+	while (left > 0) {
+		size_t wanted = left < BLOCK_BYTES ? (size_t)left : BLOCK_BYTES;
+		ssize_t n = read(fd, block, wanted);
+
+		if (n <= 0)
+			return fail(writer, -EIO, "cannot be read to its end");
+		if (archive_write_data(writer->archive, block, (size_t)n) != n)
+			return fail_in_archive(writer);
+		left -= n;
+	}
+	return 0;
+}
+
+static int write_file(struct writer *writer, int folder, const char *name)
+{
+	_cleanup_close_ int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_(archive_entry_free_ptr) struct archive_entry *entry = NULL;
+	struct archive_entry *later = NULL;
+	struct stat st;
+	int r = 0;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return fail(writer, -errno, "cannot be opened");
+	if (!S_ISREG(st.st_mode))
+		return fail(writer, -EBADMSG, "was exchanged while it was being read");
+	entry = new_entry(text_string(&writer->path), &st, AE_IFREG);
+	if (!entry)
+		return -ENOMEM;
+	archive_entry_set_dev(entry, st.st_dev);
+	archive_entry_set_ino64(entry, (int64_t)st.st_ino);
+	archive_entry_set_nlink(entry, (unsigned)st.st_nlink);
+	archive_entry_linkify(writer->names, &entry, &later);
+	if (archive_entry_hardlink(entry))
+		return put_header(writer, entry);
+	if (st.st_blocks * 512 < st.st_size)
+		r = find_content(writer, entry, fd, st.st_size);
+	if (r == 0)
+		r = put_header(writer, entry);
+	return r < 0 ? r : write_content(writer, fd, st.st_size);
+}
+
+static int write_link(struct writer *writer, int folder, const char *name, const struct stat *st)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlinkat(folder, name, target, sizeof(target) - 1);
+
+	if (n < 0)
+		return fail(writer, -errno, "cannot be read");
+	target[n] = '\0';
+	return write_header(writer, text_string(&writer->path), st, AE_IFLNK, target);
+}
+
+/* What was removed: an empty file whose name says so, as image layers have it. */
+static int write_whiteout(struct writer *writer, const char *name)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+	struct stat st = { .st_mode = 0600 };
+
+	text_add_bytes(&path, text_string(&writer->path), writer->path.len - strlen(name));
+	text_addf(&path, ".wh.%s", name);
+	if (text_status(&path) < 0)
+		return -ENOMEM;
+	return write_header(writer, text_string(&path), &st, AE_IFREG, NULL);
+}
+
+static bool is_opaque(int folder)
+{
+	char value[2];
+
+	return (fgetxattr(folder, "user.overlay.opaque", value, sizeof(value)) == 1 &&
+		value[0] == 'y') ||
+	       (fgetxattr(folder, "trusted.overlay.opaque", value, sizeof(value)) == 1 &&
+		value[0] == 'y');
+}
+
+static int write_folder(struct writer *writer, int folder);
+
+static int write_subfolder(struct writer *writer, int folder, const char *name)
+{
+	_cleanup_close_ int fd =
+		openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+	int r;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return fail(writer, -errno, "cannot be opened");
+	r = write_header(writer, text_string(&writer->path), &st, AE_IFDIR, NULL);
+	if (r < 0)
+		return r;
+	text_add_char(&writer->path, '/');
+	if (is_opaque(fd)) {
+		text_add(&writer->path, ".wh..opq");
+		r = write_whiteout(writer, ".wh..opq");
+		text_truncate(&writer->path, writer->path.len - strlen(".wh..opq"));
+	}
+	return r < 0 ? r : write_folder(writer, fd);
+}
+
+static int write_name(struct writer *writer, int folder, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return fail(writer, -errno, "cannot be looked at");
+	if (S_ISDIR(st.st_mode))
+		return write_subfolder(writer, folder, name);
+	if (S_ISREG(st.st_mode))
+		return write_file(writer, folder, name);
+	if (S_ISLNK(st.st_mode))
+		return write_link(writer, folder, name, &st);
+	if (S_ISCHR(st.st_mode) && st.st_rdev == 0)
+		return write_whiteout(writer, name);
+	return fail(writer, -EPERM, "is no file, folder or link");
+}
+
+static int compare_names(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* In the order of names, so that the same changes give the same archive. */
+static int write_folder(struct writer *writer, int folder)
+{
+	struct dirent **names = NULL;
+	size_t len = writer->path.len;
+	int n, r = 0;
+
+	if (++writer->depth > DEPTH_MAX)
+		return fail(writer, -ELOOP, "is nested too deep");
+	n = scandirat(folder, ".", &names, NULL, compare_names);
+	if (n < 0)
+		return fail(writer, -errno, "cannot be listed");
+	for (int i = 0; i < n; i++) {
+		const char *name = names[i]->d_name;
+
+		if (r == 0 && strcmp(name, ".") != 0 && strcmp(name, "..") != 0) {
+			text_add(&writer->path, name);
+			r = text_status(&writer->path);
+			if (r == 0)
+				r = write_name(writer, folder, name);
+			text_truncate(&writer->path, len);
+		}
+		free(names[i]);
+	}
+	free(names);
+	writer->depth--;
+	return r;
+}
+
+__attribute__((__visibility__("default"))) int sbx_output_archive(int folder, int target,
+								  char **ret_why)
+{
+	_cleanup_(archive_free_ptr) struct archive *archive = archive_write_new();
+	_cleanup_text_ struct text path = TEXT_INIT;
+	_cleanup_(resolver_free_ptr) struct archive_entry_linkresolver *names =
+		archive_entry_linkresolver_new();
+	struct writer writer = {
+		.archive = archive,
+		.holes_left = HOLES_BYTES_MAX,
+		.names = names,
+	};
+	int r;
+
+	*ret_why = NULL;
+	if (!archive || !names)
+		return -ENOMEM;
+	archive_entry_linkresolver_set_strategy(names, ARCHIVE_FORMAT_TAR_PAX_RESTRICTED);
+	if (archive_write_set_format_pax_restricted(archive) != ARCHIVE_OK ||
+	    archive_write_open_fd(archive, target) != ARCHIVE_OK)
+		r = fail_in_archive(&writer);
+	else
+		r = write_folder(&writer, folder);
+	if (r == 0 && archive_write_close(archive) != ARCHIVE_OK)
+		r = fail_in_archive(&writer);
+	path = writer.path;
+	*ret_why = writer.why;
+	return r;
+}

@@ -1,0 +1,670 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What each profile answers to each call that matters, by walking the compiled-in filters
+ */
+
+#include "filter/filter.h"
+
+#include <asm/ioctls.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/netlink.h>
+#include <linux/prctl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "filter-rig.h"
+#include "test.h"
+
+#define INET FILTER_INET
+#define NESTED FILTER_NESTED
+#define NO_MEMFD_EXEC FILTER_NO_MEMFD_EXEC
+#define PORTS FILTER_PORTS
+#define HIGH 0x100000000u
+#define MINUS_1 UINT32_MAX
+
+/* The answer of both profiles in one variant. */
+struct row {
+	const char *call;
+	uint64_t args[4];
+	unsigned variant;
+	uint32_t strict;
+	uint32_t standard;
+};
+
+static uint32_t answer(const char *profile, const struct row *row, int number)
+{
+	struct seccomp_data data = { .nr = number, .arch = seccomp_arch_native() };
+
+	memcpy(data.args, row->args, sizeof(row->args));
+	return answer_to(profile, row->variant, &data);
+}
+
+static void check_row(const struct row *row, const char *profile, int number, uint32_t want)
+{
+	uint32_t got = answer(profile, row, number);
+
+	if (got != want)
+		printf("# %s(0x%llx, 0x%llx, 0x%llx, 0x%llx) in variant %u of %s\n", row->call,
+		       (unsigned long long)row->args[0], (unsigned long long)row->args[1],
+		       (unsigned long long)row->args[2], (unsigned long long)row->args[3],
+		       row->variant, profile);
+	expect_eq(got, want);
+}
+
+static void check_rows(const struct row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		int number = seccomp_syscall_resolve_name(rows[i].call);
+
+		expect(number != __NR_SCMP_ERROR);
+		if (number < 0)
+			continue; /* a call of other architectures */
+		check_row(&rows[i], "strict", number, rows[i].strict);
+		check_row(&rows[i], "standard", number, rows[i].standard);
+	}
+}
+
+#define CHECK(rows) check_rows(rows, N_ELEMENTS(rows))
+
+/* Names, ended by NULL, all answered alike whatever their arguments. */
+static void check_names(const char *const *names, unsigned variant, uint32_t strict,
+			uint32_t standard)
+{
+	static const uint64_t tries[] = { 0, 1, UINT32_MAX, UINT64_MAX, HIGH };
+
+	for (; *names; names++)
+		for (size_t i = 0; i < N_ELEMENTS(tries); i++) {
+			struct row row = { .call = *names,
+					   .args = { tries[i], tries[i], tries[i], tries[i] },
+					   .variant = variant,
+					   .strict = strict,
+					   .standard = standard };
+
+			check_rows(&row, 1);
+		}
+}
+
+static void both_profiles_let_a_program_start_and_compute(void)
+{
+	static const char *const names[] = {
+		"read",
+		"write",
+		"close",
+		"mmap",
+		"mprotect",
+		"munmap",
+		"brk",
+		"pread64",
+		"newfstatat",
+		"fstat",
+		"statx",
+		"access",
+		"readlink",
+		"arch_prctl",
+		"getrandom",
+		"rseq",
+		"set_tid_address",
+		"prlimit64",
+		"futex",
+		"set_robust_list",
+		"rt_sigaction",
+		"rt_sigreturn",
+		"sigaltstack",
+		"exit",
+		"exit_group",
+		"recvmsg",
+		"connect",
+		"epoll_wait",
+		"clock_nanosleep",
+		"landlock_restrict_self",
+		"pipe2",
+		NULL,
+	};
+
+	for (unsigned variant = 0; variant < FILTER_VARIANTS; variant++)
+		check_names(names, variant, ALLOW, ALLOW);
+}
+
+static void standard_adds_processes_and_files(void)
+{
+	static const char *const names[] = {
+		"fork",	      "vfork",		 "unlink",    "mkdir",
+		"renameat2",  "chmod",		 "fchownat",  "setxattr",
+		"truncate",   "inotify_init1",	 "shmget",    "mq_open",
+		"semctl",     "setsid",		 "setpgid",   "sched_setscheduler",
+		"pidfd_open", "sendfile",	 "link",      "symlinkat",
+		"fallocate",  "copy_file_range", "utimensat", NULL,
+	};
+	static const struct row rows[] = {
+		{ "openat2", { 0 }, 0, NO(ENOSYS), ALLOW },
+		{ "execve", { 0 }, 0, ASK, ALLOW },
+		{ "execveat", { UINT64_MAX }, 15, ASK, ALLOW },
+	};
+
+	for (unsigned variant = 0; variant < FILTER_VARIANTS; variant++)
+		check_names(names, variant, NO(EPERM), ALLOW);
+	CHECK(rows);
+}
+
+static void refuses_what_concerns_the_kernel_or_other_processes_in_every_variant(void)
+{
+	static const char *const names[] = {
+		"ptrace",
+		"process_vm_readv",
+		"process_vm_writev",
+		"process_madvise",
+		"kcmp",
+		"pidfd_getfd",
+		"bpf",
+		"perf_event_open",
+		"userfaultfd",
+		"keyctl",
+		"add_key",
+		"request_key",
+		"name_to_handle_at",
+		"open_by_handle_at",
+		"fanotify_init",
+		"fanotify_mark",
+		"quotactl",
+		"quotactl_fd",
+		"swapon",
+		"swapoff",
+		"reboot",
+		"kexec_load",
+		"kexec_file_load",
+		"init_module",
+		"finit_module",
+		"delete_module",
+		"iopl",
+		"ioperm",
+		"modify_ldt",
+		"acct",
+		"syslog",
+		"clock_settime",
+		"settimeofday",
+		"adjtimex",
+		"clock_adjtime",
+		"vhangup",
+		"lookup_dcookie",
+		"move_pages",
+		"migrate_pages",
+		"mbind",
+		"set_mempolicy",
+		"get_mempolicy",
+		"memfd_secret",
+		"sync",
+		"uselib",
+		NULL,
+	};
+
+	for (unsigned variant = 0; variant < FILTER_VARIANTS; variant++)
+		check_names(names, variant, NO(EPERM), NO(EPERM));
+}
+
+static void says_that_a_call_does_not_exist_where_libc_has_another_way(void)
+{
+	static const char *const rings[] = { "io_uring_setup", "io_uring_enter",
+					     "io_uring_register", NULL };
+	static const char *const clone3[] = { "clone3", NULL };
+
+	for (unsigned variant = 0; variant < FILTER_VARIANTS; variant++) {
+		check_names(rings, variant, NO(ENOSYS), NO(ENOSYS));
+		check_names(clone3, variant, NO(ENOSYS), variant & NESTED ? ALLOW : NO(ENOSYS));
+	}
+}
+
+static void only_a_nested_sandbox_may_be_built(void)
+{
+	static const char *const names[] = {
+		"mount",     "umount2",	      "pivot_root",  "chroot",	      "setns",
+		"open_tree", "move_mount",    "fsopen",	     "fsconfig",      "fsmount",
+		"fspick",    "mount_setattr", "sethostname", "setdomainname", NULL,
+	};
+	static const struct row rows[] = {
+		{ "clone", { CLONE_NEWUSER | SIGCHLD }, NESTED, NO(EPERM), ALLOW },
+		{ "unshare", { CLONE_NEWUSER | CLONE_NEWNS }, NESTED, NO(EPERM), ALLOW },
+		{ "seccomp", { 1, SECCOMP_FILTER_FLAG_NEW_LISTENER }, NESTED, NO(EPERM), ALLOW },
+		{ "socket",
+		  { AF_NETLINK, SOCK_RAW, NETLINK_ROUTE },
+		  NESTED,
+		  NO(EAFNOSUPPORT),
+		  ALLOW },
+		{ "socket",
+		  { AF_NETLINK, SOCK_RAW, NETLINK_AUDIT },
+		  NESTED,
+		  NO(EAFNOSUPPORT),
+		  NO(EAFNOSUPPORT) },
+		{ "ioctl", { 0, TIOCSTI }, NESTED, NO(ENOTTY), NO(EPERM) },
+		{ "personality", { 0x0040000 }, NESTED, NO(EPERM), NO(EPERM) },
+	};
+
+	for (unsigned variant = 0; variant < FILTER_VARIANTS; variant++)
+		check_names(names, variant, NO(EPERM), variant & NESTED ? ALLOW : NO(EPERM));
+	CHECK(rows);
+}
+
+static void nobody_becomes_another_user(void)
+{
+	static const char *const names[] = { "setuid",	 "setgid",   "setgroups",
+					     "setfsuid", "setfsgid", NULL };
+	static const struct row rows[] = {
+		{ "setresuid", { 0, 0, 0 }, 0, NO(EPERM), NO(EPERM) },
+		{ "setresuid", { MINUS_1, 1000, MINUS_1 }, 0, NO(EPERM), ALLOW },
+		{ "setresgid", { UINT64_MAX, 1000, UINT64_MAX }, 0, NO(EPERM), ALLOW },
+		{ "setresgid", { MINUS_1, 1000, 0 }, 0, NO(EPERM), NO(EPERM) },
+		{ "setresgid", { 0, 1000, MINUS_1 }, 0, NO(EPERM), NO(EPERM) },
+		{ "setreuid", { MINUS_1, 0 }, 0, NO(EPERM), ALLOW },
+		{ "setreuid", { 0, MINUS_1 }, 0, NO(EPERM), NO(EPERM) },
+		{ "setregid", { 0, 0 }, 0, NO(EPERM), NO(EPERM) },
+		{ "setresuid", { 0, 0, 0 }, NESTED, NO(EPERM), ALLOW },
+	};
+
+	for (unsigned variant = 0; variant < FILTER_VARIANTS; variant++)
+		check_names(names, variant, NO(EPERM), variant & NESTED ? ALLOW : NO(EPERM));
+	CHECK(rows);
+}
+
+static void no_clone_makes_a_namespace(void)
+{
+	static const uint64_t namespaces[] = { CLONE_NEWUSER,  CLONE_NEWNS,  CLONE_NEWPID,
+					       CLONE_NEWNET,   CLONE_NEWIPC, CLONE_NEWUTS,
+					       CLONE_NEWCGROUP };
+	const uint64_t thread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+				CLONE_SYSVSEM | CLONE_SETTLS;
+	const struct row rows[] = {
+		{ "clone", { SIGCHLD }, 0, NO(EPERM), ALLOW },
+		{ "clone", { CLONE_VM | CLONE_VFORK | SIGCHLD }, 0, NO(EPERM), ALLOW },
+		{ "clone", { CLONE_VM | CLONE_SIGHAND }, 0, NO(EPERM), ALLOW },
+		{ "clone", { thread }, 0, ALLOW, ALLOW },
+		{ "clone", { thread | HIGH }, 0, ALLOW, ALLOW },
+		{ "unshare", { CLONE_FILES | CLONE_FS }, 0, NO(EPERM), ALLOW },
+		{ "unshare", { 0x80 /* time */ }, 0, NO(EPERM), NO(EPERM) },
+	};
+
+	CHECK(rows);
+	for (size_t i = 0; i < N_ELEMENTS(namespaces); i++) {
+		const struct row more[] = {
+			{ "clone", { namespaces[i] | SIGCHLD }, 0, NO(EPERM), NO(EPERM) },
+			{ "clone", { namespaces[i] | thread }, 0, NO(EPERM), NO(EPERM) },
+			{ "clone", { namespaces[i] | HIGH }, 13, NO(EPERM), NO(EPERM) },
+			{ "unshare", { namespaces[i] }, 0, NO(EPERM), NO(EPERM) },
+			{ "unshare", { namespaces[i] | HIGH | CLONE_FS }, 0, NO(EPERM), NO(EPERM) },
+		};
+
+		CHECK(more);
+	}
+}
+
+static void no_terminal_is_typed_into(void)
+{
+	static const uint64_t refused[] = { TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD };
+	static const struct row rows[] = {
+		{ "ioctl", { 0, TCGETS }, 0, ALLOW, ALLOW },
+		{ "ioctl", { 0, TCSETSW }, 0, ALLOW, ALLOW },
+		{ "ioctl", { 0, TCSETSF }, 0, ALLOW, ALLOW },
+		{ "ioctl", { 0, TCGETA }, 0, NO(ENOTTY), ALLOW },
+		{ "ioctl", { 0, TIOCGWINSZ }, 0, ALLOW, ALLOW },
+		{ "ioctl", { 0, FIONREAD }, 0, ALLOW, ALLOW },
+		{ "ioctl", { 0, FIOCLEX }, 0, ALLOW, ALLOW },
+		{ "ioctl", { 0, TIOCSWINSZ }, 0, NO(ENOTTY), ALLOW },
+		{ "ioctl", { 0, TIOCSCTTY }, 0, NO(ENOTTY), ALLOW },
+		{ "ioctl", { TIOCSTI, TCGETS }, 0, ALLOW, ALLOW },
+	};
+
+	CHECK(rows);
+	for (size_t i = 0; i < N_ELEMENTS(refused); i++) {
+		const struct row more[] = {
+			{ "ioctl", { 0, refused[i] }, 0, NO(ENOTTY), NO(EPERM) },
+			{ "ioctl", { 0, refused[i] | HIGH }, 0, NO(ENOTTY), NO(EPERM) },
+			{ "ioctl",
+			  { 0, refused[i] | 0xffffffff00000000u },
+			  15,
+			  NO(ENOTTY),
+			  NO(EPERM) },
+		};
+
+		CHECK(more);
+	}
+}
+
+static void looks_at_the_low_half_of_what_is_an_int(void)
+{
+	static const struct row rows[] = {
+		{ "personality", { 0 }, 0, NO(EPERM), ALLOW },
+		{ "personality", { MINUS_1 }, 0, NO(EPERM), ALLOW },
+		{ "personality", { UINT64_MAX }, 0, NO(EPERM), ALLOW },
+		{ "personality", { 0x0040000 /* no randomisation */ }, 0, NO(EPERM), NO(EPERM) },
+		{ "personality",
+		  { 0x0400000 /* what is read is executed */ },
+		  0,
+		  NO(EPERM),
+		  NO(EPERM) },
+		{ "personality", { 8 | HIGH }, 0, NO(EPERM), NO(EPERM) },
+		{ "prctl", { PR_SET_NAME }, 0, ALLOW, ALLOW },
+		{ "prctl", { PR_SET_NO_NEW_PRIVS }, 0, ALLOW, ALLOW },
+		{ "prctl", { PR_SET_MM }, 0, NO(EPERM), NO(EPERM) },
+		{ "prctl", { PR_SET_MM | HIGH }, 0, NO(EPERM), NO(EPERM) },
+		{ "prctl", { PR_SET_PTRACER }, 0, NO(EINVAL), NO(EINVAL) },
+		{ "prctl", { 0x53564d41 /* names for memory */ }, 0, ALLOW, ALLOW },
+		{ "prctl", { 0 }, 0, NO(EINVAL), NO(EINVAL) },
+		{ "prctl", { 1000 }, 15, NO(EINVAL), NO(EINVAL) },
+		{ "seccomp", { 1, 0 }, 0, ALLOW, ALLOW },
+		{ "seccomp", { 1, SECCOMP_FILTER_FLAG_TSYNC }, 0, ALLOW, ALLOW },
+		{ "seccomp", { 1, SECCOMP_FILTER_FLAG_NEW_LISTENER }, 0, NO(EPERM), NO(EPERM) },
+		{ "seccomp",
+		  { 1, SECCOMP_FILTER_FLAG_NEW_LISTENER | 1 | HIGH },
+		  13,
+		  NO(EPERM),
+		  NO(EPERM) },
+	};
+
+	CHECK(rows);
+}
+
+static void sockets_are_local_unless_the_network_was_asked_for(void)
+{
+	static const uint64_t never[] = { AF_PACKET, AF_VSOCK,	AF_ALG, AF_XDP,
+					  AF_KEY,    AF_TIPC,	AF_RDS, AF_BLUETOOTH,
+					  AF_CAN,    AF_UNSPEC, 1000 };
+	static const struct row rows[] = {
+		{ "socket", { AF_UNIX, SOCK_STREAM, 0 }, 0, ALLOW, ALLOW },
+		{ "socket", { AF_UNIX | HIGH, SOCK_STREAM, 0 }, 0, ALLOW, ALLOW },
+		{ "socketpair", { AF_UNIX, SOCK_STREAM, 0 }, 15, ALLOW, ALLOW },
+		{ "socketpair",
+		  { AF_INET, SOCK_STREAM, 0 },
+		  INET,
+		  NO(EAFNOSUPPORT),
+		  NO(EAFNOSUPPORT) },
+		{ "socket", { AF_INET, SOCK_STREAM, 0 }, 0, NO(EAFNOSUPPORT), NO(EAFNOSUPPORT) },
+		{ "socket", { AF_INET6, SOCK_DGRAM, 0 }, 14, NO(EAFNOSUPPORT), NO(EAFNOSUPPORT) },
+		{ "socket", { AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0 }, INET, ALLOW, ALLOW },
+		{ "socket",
+		  { AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK, IPPROTO_UDP },
+		  INET,
+		  ALLOW,
+		  ALLOW },
+		{ "socket", { AF_INET | HIGH, SOCK_STREAM | HIGH, HIGH }, INET, ALLOW, ALLOW },
+		{ "socket", { AF_INET, SOCK_DGRAM, IPPROTO_ICMP }, INET, ALLOW, ALLOW },
+		{ "socket", { AF_INET6, SOCK_DGRAM, IPPROTO_ICMPV6 }, INET, ALLOW, ALLOW },
+		{ "socket", { AF_INET, SOCK_RAW, IPPROTO_TCP }, INET, NO(EPERM), NO(EPERM) },
+		{ "socket",
+		  { AF_INET6, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW },
+		  INET,
+		  NO(EPERM),
+		  NO(EPERM) },
+		{ "socket", { AF_INET, SOCK_SEQPACKET, IPPROTO_SCTP }, INET, NO(EPERM), NO(EPERM) },
+		{ "socket",
+		  { AF_INET, SOCK_STREAM, IPPROTO_SCTP },
+		  INET,
+		  NO(EPROTONOSUPPORT),
+		  NO(EPROTONOSUPPORT) },
+		{ "socket",
+		  { AF_INET, SOCK_STREAM, 256 /* SMC */ },
+		  INET,
+		  NO(EPROTONOSUPPORT),
+		  NO(EPROTONOSUPPORT) },
+		{ "socket", { AF_NETLINK, SOCK_RAW, NETLINK_ROUTE }, INET, ALLOW, ALLOW },
+		{ "socket",
+		  { AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER },
+		  INET,
+		  NO(EAFNOSUPPORT),
+		  NO(EAFNOSUPPORT) },
+		{ "socket",
+		  { AF_NETLINK, SOCK_RAW, NETLINK_ROUTE },
+		  0,
+		  NO(EAFNOSUPPORT),
+		  NO(EAFNOSUPPORT) },
+	};
+
+	CHECK(rows);
+	for (size_t i = 0; i < N_ELEMENTS(never); i++)
+		for (unsigned variant = 0; variant < FILTER_VARIANTS; variant++) {
+			const struct row row = { "socket",
+						 { never[i], SOCK_DGRAM, 6 },
+						 variant,
+						 NO(EAFNOSUPPORT),
+						 NO(EAFNOSUPPORT) };
+
+			check_rows(&row, 1);
+		}
+}
+
+static void no_stream_passes_the_rules_about_ports(void)
+{
+	static const struct row rows[] = {
+		{ "socket", { AF_INET, SOCK_STREAM, IPPROTO_MPTCP }, INET, ALLOW, ALLOW },
+		{ "socket",
+		  { AF_INET, SOCK_STREAM, IPPROTO_MPTCP },
+		  INET | PORTS,
+		  NO(EPROTONOSUPPORT),
+		  NO(EPROTONOSUPPORT) },
+		{ "socket",
+		  { AF_INET6, SOCK_STREAM, IPPROTO_MPTCP | HIGH },
+		  INET | PORTS,
+		  NO(EPROTONOSUPPORT),
+		  NO(EPROTONOSUPPORT) },
+		{ "socket",
+		  { AF_INET, SOCK_DGRAM, IPPROTO_ICMP },
+		  INET | PORTS,
+		  NO(EPROTONOSUPPORT),
+		  NO(EPROTONOSUPPORT) },
+		{ "socket", { AF_INET, SOCK_STREAM, 0 }, INET | PORTS, ALLOW, ALLOW },
+		{ "socket", { AF_INET, SOCK_STREAM, IPPROTO_TCP }, INET | PORTS, ALLOW, ALLOW },
+		{ "sendto", { 3, 0, 0, MSG_FASTOPEN }, INET, ALLOW, ALLOW },
+		{ "sendto",
+		  { 3, 0, 0, MSG_FASTOPEN },
+		  INET | PORTS,
+		  NO(EOPNOTSUPP),
+		  NO(EOPNOTSUPP) },
+		{ "sendto",
+		  { 3, 0, 0, MSG_FASTOPEN | MSG_NOSIGNAL | HIGH },
+		  PORTS,
+		  NO(EOPNOTSUPP),
+		  NO(EOPNOTSUPP) },
+		{ "sendto", { 3, 0, MSG_FASTOPEN, MSG_NOSIGNAL }, PORTS, ALLOW, ALLOW },
+		{ "sendmsg", { 3, 0, MSG_FASTOPEN }, PORTS, NO(EOPNOTSUPP), NO(EOPNOTSUPP) },
+		{ "sendmsg", { 3, 0, MSG_NOSIGNAL, MSG_FASTOPEN }, PORTS, ALLOW, ALLOW },
+		{ "sendmmsg", { 3, 0, 1, MSG_FASTOPEN }, PORTS, NO(EOPNOTSUPP), NO(EOPNOTSUPP) },
+		{ "setsockopt",
+		  { 3, IPPROTO_TCP, TCP_FASTOPEN_CONNECT },
+		  PORTS,
+		  NO(ENOPROTOOPT),
+		  NO(ENOPROTOOPT) },
+		{ "setsockopt", { 3, IPPROTO_TCP, TCP_NODELAY }, PORTS, ALLOW, ALLOW },
+		{ "setsockopt", { 3, SOL_SOCKET, TCP_FASTOPEN_CONNECT }, PORTS, ALLOW, ALLOW },
+		{ "setsockopt", { 3, IPPROTO_TCP, TCP_FASTOPEN_CONNECT }, INET, ALLOW, ALLOW },
+	};
+
+	CHECK(rows);
+}
+
+static void makes_files_but_no_devices(void)
+{
+	static const struct row rows[] = {
+		{ "mknod", { 0, 0644 }, 0, NO(EPERM), ALLOW },
+		{ "mknod", { 0, S_IFREG | 0644 }, 0, NO(EPERM), ALLOW },
+		{ "mknod", { 0, S_IFIFO | 0644 }, 0, NO(EPERM), ALLOW },
+		{ "mknod", { 0, S_IFSOCK | 0644 }, 0, NO(EPERM), ALLOW },
+		{ "mknod", { 0, S_IFCHR | 0644 }, 15, NO(EPERM), NO(EPERM) },
+		{ "mknod", { 0, S_IFBLK | 0644 }, 15, NO(EPERM), NO(EPERM) },
+		{ "mknod", { 0, S_IFBLK | 0x10000 | HIGH }, 0, NO(EPERM), NO(EPERM) },
+		{ "mknodat", { 0, S_IFCHR, S_IFIFO | 0600, 0 }, 0, NO(EPERM), ALLOW },
+		{ "mknodat", { 0, 0, S_IFCHR | 0600, 0 }, 0, NO(EPERM), NO(EPERM) },
+	};
+
+	CHECK(rows);
+}
+
+static void memory_files_are_sealed_where_execution_is_limited(void)
+{
+	static const struct row rows[] = {
+		{ "memfd_create", { 0, 1 }, 0, ALLOW, ALLOW },
+		{ "memfd_create", { 0, 1 }, NO_MEMFD_EXEC, NO(EACCES), NO(EACCES) },
+		{ "memfd_create",
+		  { 0, 0x10 /* executable */ },
+		  NO_MEMFD_EXEC,
+		  NO(EACCES),
+		  NO(EACCES) },
+		{ "memfd_create", { 8, 8 | 1 }, NO_MEMFD_EXEC, ALLOW, ALLOW },
+		{ "memfd_create", { 8, (uint64_t)8 << 32 }, NO_MEMFD_EXEC, NO(EACCES), NO(EACCES) },
+	};
+
+	CHECK(rows);
+}
+
+static void strict_opens_for_reading_only(void)
+{
+	static const struct row rows[] = {
+		{ "openat", { 0, 0, O_RDONLY | O_CLOEXEC }, 0, ALLOW, ALLOW },
+		{ "openat", { 0, 0, O_PATH | O_DIRECTORY }, 0, ALLOW, ALLOW },
+		{ "openat", { 0, 0, O_WRONLY }, 0, NO(EACCES), ALLOW },
+		{ "openat", { 0, 0, O_RDWR | HIGH }, 0, NO(EACCES), ALLOW },
+		{ "openat", { 0, 0, O_CREAT }, 0, NO(EACCES), ALLOW },
+		{ "openat", { 0, 0, O_TRUNC }, 0, NO(EACCES), ALLOW },
+		{ "openat", { 0, 0, O_TMPFILE | O_RDWR }, 0, NO(EACCES), ALLOW },
+		{ "open", { 0, O_RDONLY, O_RDWR }, 0, ALLOW, ALLOW },
+		{ "open", { 0, O_RDWR }, 15, NO(EACCES), ALLOW },
+		{ "creat", { 0 }, 0, NO(EPERM), ALLOW },
+	};
+
+	CHECK(rows);
+}
+
+static void a_call_newer_than_sbx_does_not_exist(void)
+{
+	static const int numbers[] = { 335, 400, 423, 500, 1023, 1024, 0x3fffffff };
+
+	for (unsigned variant = 0; variant < FILTER_VARIANTS; variant++)
+		for (size_t i = 0; i < N_ELEMENTS(numbers); i++) {
+			const struct row row = { "a number", { 0 }, variant, 0, 0 };
+			char *name =
+				seccomp_syscall_resolve_num_arch(seccomp_arch_native(), numbers[i]);
+
+			if (!name) {
+				check_row(&row, "strict", numbers[i], NO(ENOSYS));
+				check_row(&row, "standard", numbers[i], NO(ENOSYS));
+			}
+			free(name);
+		}
+}
+
+static void another_architecture_kills(void)
+{
+	static const uint32_t others[] = { AUDIT_ARCH_I386, AUDIT_ARCH_ARM, AUDIT_ARCH_MIPS, 0,
+					   UINT32_MAX };
+
+	for (unsigned variant = 0; variant < FILTER_VARIANTS; variant++)
+		for (size_t i = 0; i < N_ELEMENTS(others); i++)
+			for (int number = 0; number < 500; number += 7) {
+				struct seccomp_data data = { .nr = number, .arch = others[i] };
+
+				expect_eq(answer_to("strict", variant, &data), KILL);
+				expect_eq(answer_to("standard", variant, &data), KILL);
+			}
+}
+
+static void numbers_of_x32_kill(void)
+{
+	static const uint32_t numbers[] = { 0x40000000, 0x40000001, 0x40000000 + 520,
+					    0x7fffffff, 0x80000000, UINT32_MAX };
+
+	if (seccomp_arch_native() != SCMP_ARCH_X86_64)
+		skip("x32 is a part of x86-64");
+	for (unsigned variant = 0; variant < FILTER_VARIANTS; variant++)
+		for (size_t i = 0; i < N_ELEMENTS(numbers); i++) {
+			const struct row row = { "x32", { 0 }, variant, 0, 0 };
+
+			check_row(&row, "strict", (int)numbers[i], KILL);
+			check_row(&row, "standard", (int)numbers[i], KILL);
+		}
+}
+
+/* Without a tree it would be hundreds. */
+static void no_verdict_is_further_than_12_jumps(void)
+{
+	static const char *const profiles[] = { "strict", "standard" };
+	unsigned most = 0;
+
+	for (size_t p = 0; p < N_ELEMENTS(profiles); p++)
+		for (unsigned variant = 0; variant < FILTER_VARIANTS; variant++) {
+			const struct sock_fprog *program = filter_find(profiles[p], variant);
+
+			for (int number = 0; number < 1100; number++) {
+				struct seccomp_data data = { .nr = number,
+							     .arch = seccomp_arch_native() };
+				struct walk w = { .code = program->filter,
+						  .n = program->len,
+						  .data = &data };
+
+				expect(walk_run(&w) != BROKEN);
+				if (!w.saw_argument && w.n_jumps > most)
+					most = w.n_jumps;
+			}
+			expect(program->len < 256);
+		}
+	printf("# at most %u jumps\n", most);
+	expect(most <= 12);
+}
+
+static void variants_that_are_alike_share_their_bytes(void)
+{
+	expect(filter_find("strict", 0)->filter == filter_find("strict", NESTED)->filter);
+	expect(filter_find("strict", 0)->filter != filter_find("standard", 0)->filter);
+	for (unsigned a = 0; a < FILTER_VARIANTS; a++)
+		for (unsigned b = 0; b < a; b++)
+			expect(filter_find("standard", a)->filter !=
+			       filter_find("standard", b)->filter);
+}
+
+static void finds_no_profile_that_does_not_exist(void)
+{
+	expect(!filter_find("permissive", 0));
+	expect(!filter_find("", 0));
+	expect(!filter_find("STRICT", 0));
+	expect(!filter_find("strict", FILTER_VARIANTS));
+	expect(!filter_find("standard", UINT32_MAX));
+	expect_eq(filter_needs_notify("permissive"), -ENOENT);
+}
+
+static void only_strict_needs_somebody_who_answers(void)
+{
+	expect_eq(filter_needs_notify("strict"), 1);
+	expect_eq(filter_needs_notify("standard"), 0);
+}
+
+static const struct test tests[] = {
+	TEST(both_profiles_let_a_program_start_and_compute),
+	TEST(standard_adds_processes_and_files),
+	TEST(refuses_what_concerns_the_kernel_or_other_processes_in_every_variant),
+	TEST(says_that_a_call_does_not_exist_where_libc_has_another_way),
+	TEST(only_a_nested_sandbox_may_be_built),
+	TEST(nobody_becomes_another_user),
+	TEST(no_clone_makes_a_namespace),
+	TEST(no_terminal_is_typed_into),
+	TEST(looks_at_the_low_half_of_what_is_an_int),
+	TEST(sockets_are_local_unless_the_network_was_asked_for),
+	TEST(no_stream_passes_the_rules_about_ports),
+	TEST(makes_files_but_no_devices),
+	TEST(memory_files_are_sealed_where_execution_is_limited),
+	TEST(strict_opens_for_reading_only),
+	TEST(a_call_newer_than_sbx_does_not_exist),
+	TEST(another_architecture_kills),
+	TEST(numbers_of_x32_kill),
+	TEST(no_verdict_is_further_than_12_jumps),
+	TEST(variants_that_are_alike_share_their_bytes),
+	TEST(finds_no_profile_that_does_not_exist),
+	TEST(only_strict_needs_somebody_who_answers),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}
