@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What is put into the file tree at a place: one function a kind of content
+ *
+ * In the root and in fresh folders every step makes its own target, and the folders on the way to
+ * it have steps of their own. What is shown from outside has its targets already.
+ */
+
+#include "plan/plan-internal.h"
+
+#include <string.h>
+
+bool place_is_fresh(const struct place *carrier)
+{
+	return !carrier ||
+	       (!carrier->source && carrier->winner && carrier->winner->content != CONTENT_PROC);
+}
+
+static void make_folders(struct planner *planner, const struct place *place)
+{
+	const char *above = place->carrier ? place->carrier->path : "/";
+	const char *at = strchr(place->path + (above[1] ? strlen(above) + 1 : 1), '/');
+	const char *last = planner->last_target;
+
+	for (; at; at = strchr(at + 1, '/')) {
+		size_t len = (size_t)(at - place->path);
+		struct step *step;
+
+		/* Everything below a folder comes in one run, so the last step knows whether it is
+		 * there. */
+		if (last && strncmp(last, place->path, len) == 0 &&
+		    (last[len] == '/' || last[len] == '\0'))
+			continue;
+		step = planner_add_step(planner, STEP_FOLDER, origin_built_in);
+		step->target = arena_copy(planner->arena, place->path, len);
+		step->second = 0755;
+		planner->no_memory |= !step->target;
+	}
+}
+
+static struct step *add_step(struct planner *planner, struct place *place, enum step_kind kind)
+{
+	struct step_origin origin = place->winner ? place->winner->origin : place->marks[0]->origin;
+	struct step *step;
+
+	if (place_is_fresh(place->carrier))
+		make_folders(planner, place);
+	step = planner_add_step(planner, kind, origin);
+	step->target = planner->last_target = planner_keep(planner, place->path);
+	place->carrier = place;
+	return step;
+}
+
+bool place_wants_write(const struct place *place)
+{
+	return place->rights & RIGHT_WRITE;
+}
+
+bool place_wants_execution(const struct place *place)
+{
+	return place->rights & RIGHTS_RUN;
+}
+
+/* Outside, what root's sandbox writes belongs to whom the folder belongs to. What is read-only in
+ * such a folder looks as it would in it: git does not take a repository that is somebody else's. */
+static void add_owner(const struct planner *planner, const struct place *place,
+		      const struct place *carrier, struct step *step)
+{
+	const struct place *owned = place_wants_write(place) ? place : carrier;
+
+	if (!is_real_root(planner->host) || !owned || !owned->facts || !place_wants_write(owned) ||
+	    owned->facts->uid == planner->plan->uid)
+		return;
+	step->flags |= STEP_OWNED;
+	step->value = owned->facts->uid;
+	step->second = owned->facts->gid;
+}
+
+/* What is told is why the place is not as its carrier is. */
+static struct step_origin why_shown(const struct place *place, const struct place *carrier)
+{
+	const struct mark *denial;
+	unsigned more = 0, less = 0;
+
+	if (!carrier)
+		return place_find_origin(place, RIGHTS_FILES);
+	if (place_wants_write(place) != carrier->is_writable)
+		*(place_wants_write(place) ? &more : &less) |= RIGHT_WRITE;
+	if (place_wants_execution(place) != carrier->is_executable)
+		*(place_wants_execution(place) ? &more : &less) |= RIGHTS_RUN;
+	denial = more ? NULL : place_find_denial(place, less);
+	return denial ? denial->origin : place_find_origin(place, more);
+}
+
+void entry_show_host(struct planner *planner, struct place *place)
+{
+	bool is_folder = place->facts && place->facts->kind == HOST_FOLDER;
+	const struct place *carrier = place->carrier;
+	struct step_origin why = why_shown(place, carrier);
+	struct step *step = add_step(planner, place, STEP_BIND);
+
+	step->origin = why;
+	step->source = planner_keep(planner, place->source);
+	step->flags = is_folder ? STEP_IS_FOLDER : 0;
+	if (!place_wants_write(place))
+		step->flags |= STEP_READ_ONLY;
+	if (!place_wants_execution(place))
+		step->flags |= STEP_NO_EXEC;
+	add_owner(planner, place, carrier, step);
+	place->is_writable = place_wants_write(place);
+	place->is_executable = place_wants_execution(place);
+}
+
+static void show_tmpfs(struct planner *planner, struct place *place)
+{
+	struct step *step = add_step(planner, place, STEP_TMPFS);
+
+	step->value = place->winner->value;
+	step->second = place->winner->second;
+	step->flags = STEP_IS_FOLDER;
+	if (!place_wants_write(place))
+		step->flags |= STEP_READ_ONLY;
+	if (!place_wants_execution(place))
+		step->flags |= STEP_NO_EXEC;
+	place->is_writable = place_wants_write(place);
+	place->is_executable = place_wants_execution(place);
+}
+
+static void show_overlay(struct planner *planner, struct place *place)
+{
+	const struct mark *winner = place->winner;
+	struct step *step = add_step(planner, place, STEP_OVERLAY);
+
+	step->source = planner_keep(planner, place->source);
+	step->text = winner->text;
+	step->extra = winner->extra;
+	step->flags = STEP_IS_FOLDER;
+	if (!place_wants_execution(place))
+		step->flags |= STEP_NO_EXEC;
+	add_owner(planner, place, NULL, step);
+	step->third = winner->text ? 0 : winner->value;
+	place->is_writable = true;
+	place->is_executable = place_wants_execution(place);
+}
+
+static void show_socket(struct planner *planner, struct place *place)
+{
+	struct step *step = add_step(planner, place, STEP_BIND);
+
+	step->source = planner_keep(planner, place->source);
+	step->flags = STEP_READ_ONLY | STEP_NO_EXEC;
+}
+
+static void show_device(struct planner *planner, struct place *place)
+{
+	struct step *step = add_step(planner, place, STEP_BIND);
+
+	step->source = place->source ? planner_keep(planner, place->source) : step->target;
+	step->flags = STEP_READ_ONLY | STEP_NO_EXEC | STEP_DEVICES;
+	if (place->facts && place->facts->kind == HOST_FOLDER)
+		step->flags |= STEP_IS_FOLDER;
+}
+
+static void show_folder(struct planner *planner, struct place *place)
+{
+	add_step(planner, place, STEP_FOLDER)->second = 0755;
+}
+
+static void show_link(struct planner *planner, struct place *place)
+{
+	add_step(planner, place, STEP_LINK)->text = planner_keep(planner, place->winner->text);
+}
+
+static void show_copy(struct planner *planner, struct place *place)
+{
+	struct step *step = add_step(planner, place, STEP_FILE);
+
+	step->source = planner_keep(planner, place->source);
+	step->second = place->winner->second;
+}
+
+static void show_proc(struct planner *planner, struct place *place)
+{
+	struct step *step = add_step(planner, place, STEP_PROC);
+
+	step->flags = STEP_IS_FOLDER | STEP_NO_EXEC;
+	if (!place_wants_write(place))
+		step->flags |= STEP_READ_ONLY;
+}
+
+static void show_pts(struct planner *planner, struct place *place)
+{
+	add_step(planner, place, STEP_PTS)->flags = STEP_IS_FOLDER | STEP_NO_EXEC;
+}
+
+static void (*const show[])(struct planner *planner, struct place *place) = {
+	[CONTENT_HOST] = entry_show_host, [CONTENT_TMPFS] = show_tmpfs,
+	[CONTENT_OVERLAY] = show_overlay, [CONTENT_SOCKET] = show_socket,
+	[CONTENT_DEVICE] = show_device,	  [CONTENT_FOLDER] = show_folder,
+	[CONTENT_LINK] = show_link,	  [CONTENT_COPY] = show_copy,
+	[CONTENT_PROC] = show_proc,	  [CONTENT_PTS] = show_pts,
+};
+
+void entry_show(struct planner *planner, struct place *place)
+{
+	show[place->winner->content](planner, place);
+}
+
+void entry_hide(struct planner *planner, struct place *place)
+{
+	const struct mark *denial = place_find_denial(place, RIGHTS_SEEN);
+	bool is_folder = !place->facts || place->facts->kind == HOST_FOLDER;
+	struct step *step = add_step(planner, place, STEP_MASK);
+
+	step->flags = is_folder ? STEP_IS_FOLDER : 0;
+	if (denial)
+		step->origin = denial->origin;
+	place->is_hidden = true;
+}

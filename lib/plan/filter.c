@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Which system call filter: a profile, its variant, and the policy's own denials
+ */
+
+#include "plan/plan-internal.h"
+
+/* NULL-terminated; the policy dies before the plan does. */
+static void copy_denied(struct planner *planner)
+{
+	const struct setting *list = planner_setting(planner, "denySyscalls"), *item;
+	const char **names;
+
+	if (!list || list->number == 0)
+		return;
+	names = planner_alloc(planner, (list->number + 1) * sizeof(*names));
+	for (size_t i = 0; names && (item = planner_item(planner, "denySyscalls", i, "")); i++)
+		names[i] = planner_keep(planner, item->text);
+	planner->plan->deny_syscalls = names;
+}
+
+void add_filter(struct planner *planner)
+{
+	struct step *step = planner_add_step(planner, STEP_SECCOMP, origin_built_in);
+
+	step->text = planner->profile;
+	if (planner->is_using_inet)
+		step->flags |= VARIANT_INET;
+	if (planner->is_nested)
+		step->flags |= VARIANT_NESTED;
+	if (planner->policy && !planner->exec_everywhere)
+		step->flags |= VARIANT_NO_MEMFD_EXEC;
+	if (planner->is_using_inet && planner->is_limiting_ports)
+		step->flags |= VARIANT_PORTS;
+	copy_denied(planner);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Repositories: git works inside, and what it would execute outside stays as it is
+ *
+ * Hooks and configuration name programs, which the user's next git would run without a sandbox. So
+ * where a repository is writable they are not, unless somebody names them. A worktree's ".git" is a
+ * file that says where the repository is; it must not change either, and the common folder that it
+ * leads to is as visible as the project.
+ */
+
+#include "plan/plan-internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+
+static const struct step_origin protects = { ORIGIN_BUILT_IN, "the protection of repositories" };
+
+static const char *const protected_names[] = { "hooks", "config" };
+
+static struct mark *mark_at(const struct planner *planner, size_t i)
+{
+	return ((struct mark **)planner->marks.rows)[i];
+}
+
+/* Somebody who names the hooks themselves means them. */
+static bool is_named(const struct planner *planner, const char *path)
+{
+	for (size_t i = 0; i < planner->marks.n_rows; i++) {
+		const struct mark *mark = mark_at(planner, i);
+
+		if (mark->kind == MARK_ALLOW && (mark->rights & RIGHT_WRITE) &&
+		    is_below(mark->path, path))
+			return true;
+	}
+	return false;
+}
+
+static void protect_folder(struct planner *planner, const char *folder)
+{
+	for (size_t i = 0; i < N_ELEMENTS(protected_names); i++) {
+		const char *path = planner_join(planner, folder, protected_names[i]);
+
+		if (!is_named(planner, path))
+			planner_add_mark(planner, MARK_DENY, path, RIGHT_WRITE, protects);
+	}
+}
+
+/* @outside is what stands at @git. While paths are listed all that may matter is asked about. */
+static int protect(struct planner *planner, const char *git, const char *outside)
+{
+	const struct host_path *facts = planner->host ? planner_facts(planner, outside) : NULL;
+
+	if (!planner->host) {
+		planner_add_mark(planner, MARK_DENY, git, RIGHT_WRITE, protects);
+		protect_folder(planner, git);
+		return 0;
+	}
+	if (facts && facts->kind == HOST_FOLDER)
+		protect_folder(planner, git);
+	else if (facts && facts->kind == HOST_FILE)
+		planner_add_mark(planner, MARK_DENY, git, RIGHT_WRITE, protects);
+	if (!facts || facts->kind != HOST_LINK_REFUSED)
+		return 0;
+	(void)sbx_error_what(planner->err, -ELOOP, "cannot protect the repository of '%.300s'",
+			     outside);
+	sbx_error_why(planner->err, "'%.300s' is a link of user %u, which may lead anywhere",
+		      facts->real, facts->uid);
+	sbx_error_fix(planner->err, "let '.git' be the folder itself, or do not make it writable");
+	return -ELOOP;
+}
+
+static bool is_writable(const struct mark *mark)
+{
+	return mark->kind == MARK_ALLOW && (mark->rights & RIGHT_WRITE) &&
+	       mark->content == CONTENT_HOST;
+}
+
+/* What the project may do, as far as the marks above it say. */
+static unsigned project_rights(const struct planner *planner)
+{
+	unsigned rights = 0;
+
+	for (size_t i = 0; i < planner->marks.n_rows; i++) {
+		const struct mark *mark = mark_at(planner, i);
+
+		if (mark->kind == MARK_ALLOW && mark->content != CONTENT_TMPFS && !mark->source &&
+		    strcmp(mark->path, "/") != 0 && is_below(planner->request->project, mark->path))
+			rights |= mark->rights & RIGHTS_SEEN;
+	}
+	return rights;
+}
+
+static void show_common_folder(struct planner *planner)
+{
+	const char *common = planner->host ? planner->host->git_common : NULL;
+	unsigned rights = common ? project_rights(planner) : 0;
+
+	if (!(rights & RIGHTS_FILES))
+		return;
+	common = planner_keep(planner, common);
+	planner_add_mark(planner, MARK_ALLOW, common, rights, protects);
+	if (rights & RIGHT_WRITE)
+		protect_folder(planner, common);
+}
+
+int mark_git(struct planner *planner)
+{
+	const char *git_folder = planner->host ? planner->host->git_folder : NULL;
+	size_t n = planner->marks.n_rows;
+
+	show_common_folder(planner);
+	for (size_t i = 0; i < n; i++) {
+		const struct mark *grant = mark_at(planner, i);
+		const char *outside = grant->source ? grant->source : grant->path;
+		int r;
+
+		if (!is_writable(grant))
+			continue;
+		r = protect(planner, planner_join(planner, grant->path, ".git"),
+			    planner_join(planner, outside, ".git"));
+		if (r < 0)
+			return r;
+		if (git_folder && is_below(git_folder, outside)) {
+			const char *rest = git_folder + strlen(outside);
+
+			protect_folder(planner,
+				       planner_keep(planner, planner_join(planner, grant->path,
+									  rest + (*rest == '/'))));
+		}
+	}
+	return 0;
+}

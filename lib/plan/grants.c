@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What options, mounts and secrets name → marks
+ *
+ * Whoever names a path by hand means it: what is then not there, or denied by a rule, is an error
+ * and not less to see.
+ */
+
+#include "plan/plan-internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "base/path.h"
+
+#define RIGHTS_ALL (RIGHTS_SEEN | RIGHT_MAP | RIGHT_START)
+
+static const struct grant {
+	enum mark_kind kind;
+	enum content content;
+	unsigned rights;
+} grants[] = {
+	[GRANT_READ] = { MARK_ALLOW, CONTENT_HOST, RIGHTS_READ | RIGHT_EXEC },
+	[GRANT_WRITE] = { MARK_ALLOW, CONTENT_HOST, RIGHTS_FILES | RIGHT_EXEC },
+	[GRANT_EXEC] = { MARK_ALLOW, CONTENT_HOST, RIGHT_EXEC },
+	[GRANT_DENY] = { MARK_DENY, CONTENT_HOST, RIGHTS_ALL },
+	[GRANT_DENY_WRITE] = { MARK_DENY, CONTENT_HOST, RIGHT_WRITE },
+	[GRANT_TMPFS] = { MARK_ALLOW, CONTENT_TMPFS, RIGHTS_FILES | RIGHT_EXEC },
+	[GRANT_UNIX] = { MARK_ALLOW, CONTENT_SOCKET, RIGHTS_FILES },
+};
+
+static const struct mode {
+	const char *name;
+	enum mark_kind kind;
+	enum content content;
+	unsigned rights;
+	bool has_source;
+} modes[] = {
+	{ "ro", MARK_ALLOW, CONTENT_HOST, RIGHTS_READ, true },
+	{ "rw", MARK_ALLOW, CONTENT_HOST, RIGHTS_FILES, true },
+	{ "tmpfs", MARK_ALLOW, CONTENT_TMPFS, RIGHTS_FILES, false },
+	{ "overlay", MARK_ALLOW, CONTENT_OVERLAY, RIGHTS_FILES, true },
+	{ "mask", MARK_DENY, CONTENT_HOST, RIGHTS_ALL, false },
+};
+
+static void fill_tmpfs(struct planner *planner, struct mark *mark, uint64_t size)
+{
+	if (mark->content != CONTENT_TMPFS)
+		return;
+	mark->value = size;
+	if (size == 0 && planner->plan)
+		mark->value = tmp_size(planner);
+	mark->second = strcmp(mark->path, "/tmp") == 0 || strcmp(mark->path, "/var/tmp") == 0
+			       ? 01777
+			       : 0755;
+}
+
+static int check_target(struct planner *planner, const char *target, struct step_origin origin)
+{
+	if (path_is_normal(target) && strcmp(target, "/") != 0)
+		return 0;
+	(void)sbx_error_what(planner->err, -EINVAL, "%s cannot put anything at '%.200s'",
+			     origin_text(&origin), target);
+	sbx_error_why(planner->err, "it is the root of the sandbox, or no normal path");
+	sbx_error_fix(planner->err, "name a folder below it");
+	return -EINVAL;
+}
+
+static int mark_output(struct planner *planner)
+{
+	const struct spawn_request *request = planner->request;
+	struct mark *mark;
+
+	if (!request->out_folder)
+		return 0;
+	if (is_below(request->out_folder, request->project)) {
+		(void)sbx_error_what(planner->err, -EINVAL,
+				     "cannot collect the changes of '%.200s' in '%.200s'",
+				     request->project, request->out_folder);
+		sbx_error_why(planner->err, "it lies inside what it is the changes of");
+		sbx_error_fix(planner->err, "name a folder outside of it");
+		return -EINVAL;
+	}
+	mark = planner_add_mark(planner, MARK_ALLOW, request->project, RIGHTS_FILES,
+				origin_of_option(planner, "--out"));
+	mark->content = CONTENT_OVERLAY;
+	mark->flags = MARK_ASKED;
+	mark->text = planner_keep(planner, request->out_folder);
+	mark->extra = request->out_work ? planner_keep(planner, request->out_work) : NULL;
+	return 0;
+}
+
+static int mark_request(struct planner *planner, const struct request_path *path)
+{
+	const struct grant *grant = &grants[path->grant];
+	const char *inside = planner_keep(planner, path->target ? path->target : path->path);
+	struct step_origin origin = origin_of_option(planner, path->option);
+	struct mark *mark;
+
+	if (grant->kind == MARK_ALLOW && strcmp(inside, "/") == 0 && !path->target &&
+	    grant->content == CONTENT_HOST) {
+		mark_everything(planner, grant->rights, MARK_ASKED, 0, origin);
+		return 0;
+	}
+	if (grant->kind == MARK_ALLOW) {
+		int r = check_target(planner, inside, origin);
+
+		if (r < 0)
+			return r;
+	}
+	mark = planner_add_mark(planner, grant->kind, inside, grant->rights, origin);
+	mark->content = grant->content;
+	mark->flags = MARK_ASKED | (path->optional ? MARK_OPTIONAL : 0);
+	if (path->target && strcmp(path->target, path->path) != 0)
+		mark->source = planner_keep(planner, path->path);
+	fill_tmpfs(planner, mark, 0);
+	return 0;
+}
+
+int mark_requested(struct planner *planner)
+{
+	const struct spawn_request *request = planner->request;
+
+	for (size_t i = 0; i < request->n_paths; i++) {
+		int r = mark_request(planner, &request->paths[i]);
+
+		if (r < 0)
+			return r;
+	}
+	return mark_output(planner);
+}
+
+static const struct mode *find_mode(const struct setting *setting)
+{
+	for (size_t i = 0; setting && i < N_ELEMENTS(modes); i++)
+		if (strcmp(modes[i].name, setting->text) == 0)
+			return &modes[i];
+	return &modes[0];
+}
+
+static int refuse_mount(struct planner *planner, struct step_origin origin, const char *why,
+			const char *fix)
+{
+	(void)sbx_error_what(planner->err, -EINVAL, "cannot mount what %s says",
+			     origin_text(&origin));
+	sbx_error_why(planner->err, "%s", why);
+	sbx_error_fix(planner->err, "%s", fix);
+	return -EINVAL;
+}
+
+static int mark_mount(struct planner *planner, size_t i, const struct setting *target)
+{
+	const struct setting *source = planner_item(planner, "mounts", i, "source");
+	const struct setting *optional = planner_item(planner, "mounts", i, "optional");
+	const struct setting *size = planner_item(planner, "mounts", i, "size");
+	const struct mode *mode = find_mode(planner_item(planner, "mounts", i, "mode"));
+	const char *inside = planner_keep(planner, planner_project_path(planner, target->text));
+	struct step_origin origin = origin_of_setting(planner, target);
+	struct mark *mark;
+	int r = check_target(planner, inside, origin);
+
+	if (r < 0)
+		return r;
+	if (source && !mode->has_source)
+		return refuse_mount(planner, origin, "its mode has no source", "remove 'source'");
+	mark = planner_add_mark(planner, mode->kind, inside, mode->rights, origin);
+	mark->content = mode->content;
+	mark->flags = MARK_ASKED | (optional && optional->number ? MARK_OPTIONAL : 0);
+	if (source)
+		mark->source = planner_keep(planner, planner_project_path(planner, source->text));
+	if (mark->source && strcmp(mark->source, inside) == 0)
+		mark->source = NULL;
+	fill_tmpfs(planner, mark, size ? size->number : 0);
+	if (mode->content == CONTENT_OVERLAY)
+		mark->value = planner->plan ? tmp_size(planner) : 0;
+	return 0;
+}
+
+int mark_mounts(struct planner *planner)
+{
+	const struct setting *target;
+	int r = 0;
+
+	for (size_t i = 0; (target = planner_item(planner, "mounts", i, "target")) && r == 0; i++)
+		r = mark_mount(planner, i, target);
+	return r;
+}
+
+static void mark_secret(struct planner *planner, const char *name, const char *path,
+			struct step_origin origin)
+{
+	struct mark *mark =
+		planner_add_mark(planner, MARK_ALLOW, planner_join(planner, SECRETS_FOLDER, name),
+				 RIGHTS_READ, origin);
+
+	mark->content = CONTENT_COPY;
+	mark->flags = MARK_ASKED;
+	mark->source = planner_keep(planner, path);
+	mark->second = 0400;
+}
+
+int mark_secrets(struct planner *planner)
+{
+	static const char section[] = "env.secrets.";
+	const struct spawn_request *request = planner->request;
+	const struct policy *policy = planner->policy;
+
+	for (size_t i = 0; policy && i < policy->n_settings; i++) {
+		const struct setting *setting = &policy->settings[i];
+
+		if (strncmp(setting->path, section, strlen(section)) == 0)
+			mark_secret(planner, setting->path + strlen(section),
+				    planner_project_path(planner, setting->text),
+				    origin_of_setting(planner, setting));
+	}
+	for (size_t i = 0; i < request->n_secrets; i++)
+		mark_secret(planner, request->secrets[i].name, request->secrets[i].path,
+			    origin_of_option(planner, "--secret"));
+	return 0;
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Who holds each limit
+ *
+ * A cgroup of ours holds memory, processors and processes of all together. Where none is delegated
+ * to us the service manager can make one, which takes longer: that is done for limits that somebody
+ * wrote, not for a template's. Without either, rlimits hold what they can. What is then not held is
+ * an error if somebody wrote it, unless they accept less, and a notice else.
+ */
+
+#include "plan/plan-internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/resource.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "base/units.h"
+
+/* PID 1 of the sandbox is one more process of the same user. */
+#define INIT_PROCESSES 1
+/* The kernel takes no larger number of processes. */
+#define PIDS_MAX UINT64_C(4194304)
+
+static const struct row {
+	enum holder holder;   /* where no cgroup is asked, or there is none */
+	unsigned controller;  /* 0: no cgroup holds it */
+	bool needs_namespace; /* the holder counts all processes of the user without one */
+	const char *rlimit;   /* its name, for HELD_BY_RLIMIT */
+	int resource;
+	const char *instead; /* what is held in its place where the holder holds less */
+} rows[N_LIMITS] = {
+	[LIMIT_MEMORY] = { HELD_BY_RLIMIT, CONTROLLER_MEMORY, false, "data", RLIMIT_DATA,
+			   "each process is held to it, not all together" },
+	[LIMIT_CPU] = { HELD_BY_NOBODY, CONTROLLER_CPU, false, NULL, 0, "it is not held" },
+	[LIMIT_PIDS] = { HELD_BY_RLIMIT, CONTROLLER_PIDS, true, "nproc", RLIMIT_NPROC, NULL },
+	[LIMIT_TIME] = { HELD_BY_SUPERVISOR, 0, false, NULL, 0, NULL },
+	[LIMIT_FILES] = { HELD_BY_RLIMIT, 0, false, "nofile", RLIMIT_NOFILE, NULL },
+	[LIMIT_PROCESSES] = { HELD_BY_RLIMIT, 0, true, "nproc", RLIMIT_NPROC, NULL },
+	[LIMIT_FILE_SIZE] = { HELD_BY_RLIMIT, 0, false, "fsize", RLIMIT_FSIZE, NULL },
+	[LIMIT_OUTPUT] = { HELD_BY_SUPERVISOR, 0, false, NULL, 0, NULL },
+	[LIMIT_TMP_SIZE] = { HELD_BY_SIZE, 0, false, NULL, 0, NULL },
+};
+
+static bool is_written(const struct plan_limit *limit)
+{
+	return limit->is_set && limit->origin.kind != ORIGIN_TEMPLATE;
+}
+
+static bool accepts_less(const struct planner *planner)
+{
+	const struct setting *mode = planner_setting(planner, "limits.mode");
+
+	return planner->request->best_effort || (mode && mode->text[0] == 'b');
+}
+
+static bool has_controller(const struct host *host, unsigned controller)
+{
+	return host->cgroup && (host->controllers & controller) == controller;
+}
+
+/* Is there a limit that somebody wrote and that only the service manager can hold? */
+static bool wants_scope(const struct planner *planner)
+{
+	if (!planner->host->has_scope)
+		return false;
+	if ((planner->request->required & LAYER_CGROUP) && !planner->host->cgroup)
+		return true;
+	for (int i = 0; i < N_LIMITS; i++)
+		if (rows[i].controller && (rows[i].instead || planner->plan->tier != TIER_FULL) &&
+		    is_written(&planner->plan->limits[i]) &&
+		    !has_controller(planner->host, rows[i].controller))
+			return true;
+	return false;
+}
+
+static enum holder find_holder(const struct planner *planner, enum limit limit, bool in_scope)
+{
+	const struct row *row = &rows[limit];
+
+	if (row->controller && in_scope)
+		return HELD_BY_SCOPE;
+	if (row->controller && has_controller(planner->host, row->controller))
+		return HELD_BY_CGROUP;
+	if (row->needs_namespace && planner->plan->tier != TIER_FULL)
+		return HELD_BY_NOBODY;
+	/* Without a mount view there is no /tmp of its own whose size could be held. */
+	if (row->holder == HELD_BY_SIZE && planner->plan->tier != TIER_FULL)
+		return HELD_BY_NOBODY;
+	return row->holder;
+}
+
+static void add_value(struct text *out, enum limit limit, uint64_t value)
+{
+	switch (limit) {
+	case LIMIT_MEMORY:
+	case LIMIT_FILE_SIZE:
+	case LIMIT_OUTPUT:
+	case LIMIT_TMP_SIZE:
+		units_add_size(out, value);
+		break;
+	case LIMIT_TIME:
+		units_add_time(out, value);
+		break;
+	case LIMIT_CPU:
+		text_addf(out, "%" PRIu64, value / 1000);
+		if (value % 1000)
+			text_addf(out, ".%03" PRIu64, value % 1000);
+		break;
+	case LIMIT_PIDS:
+	case LIMIT_FILES:
+	case LIMIT_PROCESSES:
+	case N_LIMITS:
+		text_addf(out, "%" PRIu64, value);
+		break;
+	}
+}
+
+void limit_add_value(struct text *out, enum limit limit, uint64_t value)
+{
+	size_t len = out->len;
+
+	add_value(out, limit, value);
+	/* "0.500" is "0.5" */
+	while (limit == LIMIT_CPU && value % 1000 && out->len > len + 1 &&
+	       out->data[out->len - 1] == '0')
+		text_truncate(out, out->len - 1);
+}
+
+static const char *why_no_cgroup(const struct host *host)
+{
+	return host->cgroup_why ? host->cgroup_why
+				: "no cgroup with this controller is delegated "
+				  "to us";
+}
+
+static int refuse_limit(struct planner *planner, enum limit limit)
+{
+	const struct plan_limit *held = &planner->plan->limits[limit];
+
+	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "cannot hold the limit %s of %s",
+			     limit_name(limit), origin_text(&held->origin));
+	sbx_error_why(planner->err, "%s", why_no_cgroup(planner->host));
+	sbx_error_fix(planner->err, "run it where a cgroup is delegated (systemd-run --user -p "
+				    "Delegate=yes), or accept less by --best-effort-limits or "
+				    "'limits: {mode: best-effort}'");
+	return -EOPNOTSUPP;
+}
+
+/* Nobody counts on a number that they never wrote. */
+static void note_limit(struct planner *planner, enum limit limit, const char *instead)
+{
+	const struct plan_limit *held = &planner->plan->limits[limit];
+	_cleanup_text_ struct text value = TEXT_INIT;
+
+	limit_add_value(&value, limit, held->value);
+	planner_note(planner, is_written(held),
+		     planner_format(planner, "the limit %s %s of %s: %s", limit_name(limit),
+				    text_string(&value), origin_text(&held->origin), instead),
+		     planner_keep(planner, why_no_cgroup(planner->host)));
+}
+
+static int hold_limit(struct planner *planner, enum limit limit, bool in_scope)
+{
+	struct plan_limit *held = &planner->plan->limits[limit];
+	const struct row *row = &rows[limit];
+	bool is_less;
+
+	if (!held->is_set)
+		return 0;
+	held->holder = find_holder(planner, limit, in_scope);
+	is_less = held->holder == HELD_BY_NOBODY || (held->holder == row->holder && row->instead);
+	if (!is_less)
+		return 0;
+	if (is_written(held) && !accepts_less(planner))
+		return refuse_limit(planner, limit);
+	note_limit(planner, limit,
+		   held->holder == HELD_BY_NOBODY ? "it is not held" : row->instead);
+	return 0;
+}
+
+/* A rule's bound on files is one of everybody's; the smallest counts. */
+static void hold_file_size(struct planner *planner)
+{
+	struct plan_limit *limit = &planner->plan->limits[LIMIT_FILE_SIZE];
+
+	if (limit->is_set && limit->value <= planner->file_size_max)
+		return;
+	if (planner->file_size_max == UINT64_MAX)
+		return;
+	*limit = (struct plan_limit){ .is_set = true,
+				      .value = planner->file_size_max,
+				      .origin = planner->file_size_origin };
+}
+
+int hold_limits(struct planner *planner)
+{
+	const struct host *host = planner->host;
+	struct plan *plan = planner->plan;
+	bool in_scope = wants_scope(planner);
+	bool in_cgroup = host->cgroup && (planner->request->is_registered ||
+					  (planner->request->required & LAYER_CGROUP) ||
+					  plan->tier == TIER_REDUCED);
+
+	hold_file_size(planner);
+	for (int i = 0; i < N_LIMITS; i++) {
+		int r = hold_limit(planner, (enum limit)i, in_scope);
+
+		if (r < 0)
+			return r;
+		in_cgroup |= plan->limits[i].is_set && plan->limits[i].holder == HELD_BY_CGROUP;
+	}
+	if (in_scope || in_cgroup)
+		plan->layers |= LAYER_CGROUP;
+	planner->in_scope = in_scope;
+	planner->in_cgroup = in_cgroup && !in_scope;
+	return 0;
+}
+
+static void add_cgroup_limit(struct planner *planner, const char *file, const char *value,
+			     uint64_t number, struct step_origin origin)
+{
+	struct step *step = planner_add_step(planner, STEP_CGROUP_LIMIT, origin);
+
+	step->text = file;
+	step->source = value;
+	step->value = number;
+}
+
+static void add_cgroup_memory(struct planner *planner, const struct plan_limit *limit)
+{
+	add_cgroup_limit(planner, "memory.max", planner_format(planner, "%" PRIu64, limit->value),
+			 limit->value, limit->origin);
+	/* Without swap in the kernel there is no such file, and no swap to use. */
+	add_cgroup_limit(planner, "memory.swap.max", "0", 0, limit->origin);
+	((struct step *)planner->steps.rows)[planner->steps.n_rows - 1].flags = STEP_OPTIONAL;
+	add_cgroup_limit(planner, "memory.oom.group", "1", 1, limit->origin);
+}
+
+/* The kernel takes no quota below a millisecond; a longer period gives the same share. */
+static void add_cgroup_cpu(struct planner *planner, const struct plan_limit *limit)
+{
+	uint64_t period_usec = limit->value < 10 ? 1000000 : 100000;
+	uint64_t quota_usec = limit->value * (period_usec / 1000);
+
+	add_cgroup_limit(planner, "cpu.max",
+			 planner_format(planner, "%" PRIu64 " %" PRIu64, quota_usec, period_usec),
+			 quota_usec, limit->origin);
+}
+
+static uint64_t with_init(uint64_t n_processes)
+{
+	return n_processes < PIDS_MAX ? n_processes + INIT_PROCESSES : PIDS_MAX;
+}
+
+static void add_cgroup_pids(struct planner *planner, const struct plan_limit *limit)
+{
+	uint64_t n = with_init(limit->value);
+
+	add_cgroup_limit(planner, "pids.max", planner_format(planner, "%" PRIu64, n), n,
+			 limit->origin);
+}
+
+static const struct {
+	enum limit limit;
+	void (*add)(struct planner *planner, const struct plan_limit *limit);
+	const char *property; /* of a scope */
+} cgroup_limits[] = {
+	{ LIMIT_MEMORY, add_cgroup_memory, "MemoryMax" },
+	{ LIMIT_CPU, add_cgroup_cpu, "CPUQuotaPerSecUSec" },
+	{ LIMIT_PIDS, add_cgroup_pids, "TasksMax" },
+};
+
+static uint64_t scope_value(enum limit limit, uint64_t value)
+{
+	if (limit == LIMIT_CPU)
+		return value * 1000; /* thousandths of a second are microseconds of each second */
+	return limit == LIMIT_PIDS ? with_init(value) : value;
+}
+
+void add_cgroup(struct planner *planner)
+{
+	const char *id = planner->request->id;
+
+	if (planner->in_cgroup)
+		planner_add_step(planner, STEP_CGROUP, origin_built_in)->target =
+			planner_format(planner, "%s/sbx-%s", planner->host->cgroup, id);
+	if (planner->in_scope)
+		planner_add_step(planner, STEP_SCOPE, origin_built_in)->text =
+			planner_format(planner, "sbx-%s.scope", id);
+	for (size_t i = 0; i < N_ELEMENTS(cgroup_limits); i++) {
+		const struct plan_limit *limit = &planner->plan->limits[cgroup_limits[i].limit];
+		struct step *step;
+
+		if (limit->is_set && limit->holder == HELD_BY_CGROUP)
+			cgroup_limits[i].add(planner, limit);
+		if (!limit->is_set || limit->holder != HELD_BY_SCOPE)
+			continue;
+		step = planner_add_step(planner, STEP_SCOPE_LIMIT, limit->origin);
+		step->text = cgroup_limits[i].property;
+		step->value = scope_value(cgroup_limits[i].limit, limit->value);
+	}
+}
+
+static void add_rlimit(struct planner *planner, const char *name, int resource, uint64_t value,
+		       struct step_origin origin)
+{
+	struct step *step = planner_add_step(planner, STEP_RLIMIT, origin);
+
+	step->text = name;
+	step->value = (uint64_t)resource;
+	step->second = value;
+}
+
+/* Two limits may end in one rlimit: the smaller one is set. */
+static bool is_superseded(const struct planner *planner, enum limit limit)
+{
+	enum limit other = limit == LIMIT_PIDS ? LIMIT_PROCESSES : LIMIT_PIDS;
+	const struct plan_limit *mine = &planner->plan->limits[limit];
+	const struct plan_limit *its = &planner->plan->limits[other];
+
+	if (limit != LIMIT_PIDS && limit != LIMIT_PROCESSES)
+		return false;
+	if (!its->is_set || its->holder != HELD_BY_RLIMIT)
+		return false;
+	return its->value < mine->value || (its->value == mine->value && limit == LIMIT_PROCESSES);
+}
+
+void add_rlimits(struct planner *planner)
+{
+	/* A core file is a copy of memory that the host's own handler would read. */
+	add_rlimit(planner, "core", RLIMIT_CORE, 0, origin_built_in);
+	for (int i = 0; i < N_LIMITS; i++) {
+		const struct plan_limit *limit = &planner->plan->limits[i];
+		bool is_nproc = i == LIMIT_PIDS || i == LIMIT_PROCESSES;
+
+		if (!limit->is_set || limit->holder != HELD_BY_RLIMIT ||
+		    is_superseded(planner, (enum limit)i))
+			continue;
+		add_rlimit(planner, rows[i].rlimit, rows[i].resource,
+			   is_nproc ? with_init(limit->value) : limit->value, limit->origin);
+	}
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * What the host can do, and what stands at the paths that a plan asks about: facts, nothing else
+ *
+ * kernel/probe finds them by trying; a test writes them down. A plan is made from these facts
+ * alone, so the same facts give the same plan.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum host_path_kind {
+	HOST_MISSING,
+	HOST_FILE,
+	HOST_FOLDER,
+	HOST_SOCKET,
+	HOST_DEVICE,
+	HOST_OTHER,
+	HOST_LINK_REFUSED, /* a symbolic link on the way that root does not own: whoever owns it
+			      could lead us anywhere */
+	HOST_UNREACHABLE,  /* a folder on the way that we may not search */
+};
+
+/* One path that the plan has asked about. Links that root owns are followed, as /lib64 is. */
+struct host_path {
+	const char *path;
+	enum host_path_kind kind;
+	const char *real; /* without links; where the path is missing: of what there is, and the
+			     rest. The refused link for HOST_LINK_REFUSED */
+	uid_t uid;
+	gid_t gid;
+	mode_t mode;
+};
+
+/* A link that lies on the way to one of the paths: what has to be made again inside. */
+struct host_link {
+	const char *path;   /* "/lib64" */
+	const char *target; /* "usr/lib64", as it is written */
+};
+
+enum host_controller {
+	CONTROLLER_MEMORY = 1,
+	CONTROLLER_CPU = 2,
+	CONTROLLER_PIDS = 4,
+};
+
+struct host {
+	uid_t uid;
+	gid_t gid;
+	bool is_root; /* with all capabilities of the first user namespace, or of ours */
+
+	bool has_userns;	/* tried, not read from a sysctl */
+	const char *userns_why; /* where it has not: why, and what to change */
+	const char *userns_fix;
+	bool has_proc;	  /* a /proc of its own can be mounted; not below a masked one */
+	bool has_overlay; /* a user namespace may mount overlays */
+	int landlock_abi; /* 0: no Landlock */
+	bool has_seccomp;
+	bool has_notify;     /* seccomp user notification with an fd to wait on */
+	bool has_memfd_seal; /* MFD_NOEXEC_SEAL, from 6.3 on */
+
+	const char *cgroup;   /* folder of a cgroup below which we may make others, or NULL */
+	unsigned controllers; /* enum host_controller that its children can have */
+	bool has_cgroup_kill;
+	bool has_scope;		/* a service manager is there that can make a scope for us */
+	const char *cgroup_why; /* where cgroup is NULL or a controller is missing, for messages */
+
+	const char *cwd;    /* canonical */
+	const char *home;   /* of our user, from the user database; or NULL */
+	const char *loader; /* the program loader of the host's own programs, canonical; or NULL */
+	const char *git_common; /* canonical common folder of the repository around the project,
+				   where it lies outside of the project (worktrees); or NULL */
+	const char *git_folder; /* ".git" of the repository that the project is in, or NULL */
+
+	/* Sorted by path. Those of git_common and git_folder, and of their hooks and config, may be
+	 * here, too: a plan that needs them and does not find them takes them to be there. */
+	const struct host_path *paths;
+	size_t n_paths;
+	const struct host_link *links; /* sorted by path */
+	size_t n_links;
+};
+
+/* NULL where the plan did not ask for it. */
+const struct host_path *host_find_path(const struct host *host, const char *path);

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The view once more, as Landlock rules
+ *
+ * Landlock adds up rights from the root down and takes none away. So a rule stands where a place
+ * may do more than what is above it; where it may do less, the mount holds that. Without a mount
+ * view nothing does, and a policy that needs it is refused.
+ *
+ * The numbers are the kernel's own. Bits that an ABI does not know are left off and told.
+ */
+
+#include "plan/plan-internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+
+#define ABI_REFER 2
+#define ABI_TRUNCATE 3
+#define ABI_NETWORK 4
+#define ABI_IOCTL 5
+#define ABI_SCOPES 6
+
+/* 0 in rights: handled, so that nobody has it, and never given. */
+static const struct access {
+	unsigned bit;
+	unsigned rights;
+	int abi;
+	bool is_of_files; /* may be given for something that is no folder */
+} accesses[] = {
+	{ 0, RIGHT_EXEC, 1, true },		 /* execute */
+	{ 1, RIGHT_WRITE, 1, true },		 /* write_file */
+	{ 2, RIGHT_READ, 1, true },		 /* read_file */
+	{ 3, RIGHT_LIST, 1, false },		 /* read_dir */
+	{ 4, RIGHT_WRITE, 1, false },		 /* remove_dir */
+	{ 5, RIGHT_WRITE, 1, false },		 /* remove_file */
+	{ 6, 0, 1, false },			 /* make_char */
+	{ 7, RIGHT_WRITE, 1, false },		 /* make_dir */
+	{ 8, RIGHT_WRITE, 1, false },		 /* make_reg */
+	{ 9, RIGHT_WRITE, 1, false },		 /* make_sock */
+	{ 10, RIGHT_WRITE, 1, false },		 /* make_fifo */
+	{ 11, 0, 1, false },			 /* make_block */
+	{ 12, RIGHT_WRITE, 1, false },		 /* make_sym */
+	{ 13, RIGHT_WRITE, ABI_REFER, false },	 /* refer */
+	{ 14, RIGHT_WRITE, ABI_TRUNCATE, true }, /* truncate */
+	{ 15, RIGHT_DEVICE, ABI_IOCTL, true },	 /* ioctl_dev */
+};
+
+enum {
+	BIND_TCP = 1 << 0,
+	CONNECT_TCP = 1 << 1,
+	SCOPE_ABSTRACT_UNIX_SOCKET = 1 << 0,
+	SCOPE_SIGNAL = 1 << 1,
+};
+
+/* The rights that rules can give. */
+#define RIGHTS_LANDLOCK (RIGHT_READ | RIGHT_LIST | RIGHT_WRITE | RIGHT_EXEC | RIGHT_DEVICE)
+
+static uint64_t all_accesses(int abi)
+{
+	uint64_t bits = 0;
+
+	for (size_t i = 0; i < N_ELEMENTS(accesses); i++)
+		if (accesses[i].abi <= abi)
+			bits |= UINT64_C(1) << accesses[i].bit;
+	return bits;
+}
+
+static uint64_t accesses_of(unsigned rights, bool is_folder, int abi)
+{
+	uint64_t bits = 0;
+
+	for (size_t i = 0; i < N_ELEMENTS(accesses); i++)
+		if (accesses[i].abi <= abi && (rights & accesses[i].rights) &&
+		    (is_folder || accesses[i].is_of_files))
+			bits |= UINT64_C(1) << accesses[i].bit;
+	return bits;
+}
+
+static unsigned rights_for(const struct place *place)
+{
+	unsigned rights = place->rights;
+
+	if (rights & RIGHT_START)
+		rights |= RIGHT_EXEC;
+	return rights & RIGHTS_LANDLOCK;
+}
+
+/* Without a policy all that is visible may be read and executed, so one rule at the root says it.
+ */
+static unsigned rights_of_root(const struct planner *planner)
+{
+	return planner->policy ? 0 : RIGHT_READ | RIGHT_LIST | RIGHT_EXEC;
+}
+
+static bool is_folder(const struct place *place)
+{
+	if (place->winner)
+		switch (place->winner->content) {
+		case CONTENT_TMPFS:
+		case CONTENT_OVERLAY:
+		case CONTENT_FOLDER:
+		case CONTENT_PROC:
+		case CONTENT_PTS:
+			return true;
+		case CONTENT_HOST:
+		case CONTENT_SOCKET:
+		case CONTENT_DEVICE:
+		case CONTENT_LINK:
+		case CONTENT_COPY:
+			break;
+		}
+	return place->facts && place->facts->kind == HOST_FOLDER;
+}
+
+/* The rule that is told is the one for which a Landlock rule is needed here. */
+static void add_path(struct planner *planner, struct place *place, unsigned rights)
+{
+	struct landlock_path *row = list_add(planner, &planner->landlock_paths, sizeof(*row));
+	unsigned new = rights & ~place->landlocked;
+
+	*row = (struct landlock_path){
+		.path = planner_keep(planner, place->path),
+		.rights = rights,
+		.is_folder = is_folder(place),
+		.origin = place_find_origin(place, new &RIGHT_EXEC ? new | RIGHT_START : new),
+	};
+	place->landlocked |= rights;
+}
+
+static bool needs_rule(const struct place *place)
+{
+	const struct mark *winner = place->winner;
+
+	if (!place_is_shown(place) || strcmp(place->path, "/") == 0)
+		return false;
+	/* A link is nothing itself, and a socket is connected to, not opened. */
+	return !winner || (winner->content != CONTENT_LINK && winner->content != CONTENT_SOCKET);
+}
+
+void landlock_place(struct planner *planner, struct place *place)
+{
+	unsigned rights = rights_for(place);
+
+	place->landlocked = place->parent ? place->parent->landlocked : rights_of_root(planner);
+	if (!needs_rule(place))
+		return;
+	if (!is_folder(place))
+		rights &= ~(unsigned)RIGHT_LIST;
+	if (!(rights & ~place->landlocked))
+		return;
+	add_path(planner, place, rights);
+}
+
+static int refuse_narrower(struct planner *planner, const struct place *place, unsigned more)
+{
+	const struct mark *denial = place_find_denial(place, more);
+
+	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "cannot hold what %s denies at '%.300s'",
+			     denial ? origin_text(&denial->origin) : "a rule", place->path);
+	sbx_error_why(planner->err, "what lies around it is allowed, and the tier reduced has no "
+				    "mount view that could hide it");
+	sbx_error_fix(planner->err, "allow narrower folders, or use a host with user namespaces");
+	return -EOPNOTSUPP;
+}
+
+static int refuse_content(struct planner *planner, const struct mark *mark)
+{
+	(void)sbx_error_what(planner->err, -EOPNOTSUPP,
+			     "cannot put anything of its own at '%.300s'", mark->path);
+	sbx_error_why(planner->err, "%s asks for it, and the tier reduced has no mount view",
+		      origin_text(&mark->origin));
+	sbx_error_fix(planner->err, "leave it out, or use a host with user namespaces");
+	return -EOPNOTSUPP;
+}
+
+/* Devices are the host's own then, and what is private is not there. */
+static bool is_plain(const struct mark *winner)
+{
+	return !winner || winner->content == CONTENT_HOST || winner->content == CONTENT_DEVICE;
+}
+
+int landlock_alone(struct planner *planner)
+{
+	for (size_t i = 0; i < planner->n_places; i++) {
+		struct place *place = &planner->places[i];
+		const struct mark *winner = place->winner;
+		unsigned rights = rights_for(place), more;
+		bool is_there = place->facts && place->facts->kind != HOST_MISSING;
+
+		place->landlocked = place->parent ? place->parent->landlocked : 0;
+		place->carrier = place->parent ? place->parent->carrier : NULL;
+		if (winner && (!is_plain(winner) || winner->source)) {
+			if (winner->content == CONTENT_SOCKET || !(winner->flags & MARK_ASKED))
+				continue;
+			return refuse_content(planner, winner);
+		}
+		more = place->landlocked & ~rights;
+		if (more && (is_there || ((more & RIGHT_WRITE) && !place_is_only_guarded(place))))
+			return refuse_narrower(planner, place, more);
+		if (!(rights & ~place->landlocked) || strcmp(place->path, "/") == 0)
+			continue;
+		if (!is_there && !(winner && winner->content == CONTENT_DEVICE))
+			continue;
+		place->carrier = place;
+		add_path(planner, place, rights);
+	}
+	return planner_status(planner);
+}
+
+static void add_ports(struct planner *planner)
+{
+	const struct step *steps = planner->steps.rows;
+	size_t n = planner->steps.n_rows;
+	const struct plan *plan = planner->plan;
+
+	if (!planner->is_limiting_ports)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		struct step *port;
+
+		if (steps[i].kind != STEP_LISTEN)
+			continue;
+		port = planner_add_step(planner, STEP_LANDLOCK_PORT, steps[i].origin);
+		/* The list may have moved. */
+		steps = planner->steps.rows;
+		port->value = steps[i].value;
+		port->second = CONNECT_TCP;
+	}
+	for (size_t i = 0; i < plan->n_inward; i++) {
+		struct step *port = planner_add_step(planner, STEP_LANDLOCK_PORT, origin_built_in);
+
+		port->value = plan->inward[i];
+		port->second = BIND_TCP | CONNECT_TCP;
+	}
+}
+
+void add_landlock(struct planner *planner)
+{
+	const struct landlock_path *paths = planner->landlock_paths.rows;
+	int abi = planner->host->landlock_abi;
+	unsigned root = rights_of_root(planner);
+	struct step *step;
+
+	if (!(planner->plan->layers & LAYER_LANDLOCK))
+		return;
+	step = planner_add_step(planner, STEP_LANDLOCK, origin_built_in);
+	step->value = all_accesses(abi);
+	step->second = planner->is_limiting_ports ? BIND_TCP | CONNECT_TCP : 0;
+	step->third = abi >= ABI_SCOPES ? SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL : 0;
+	planner->plan->unenforced_landlock = all_accesses(ABI_SCOPES) & ~step->value;
+	if (root && planner->plan->tier == TIER_FULL) {
+		step = planner_add_step(planner, STEP_LANDLOCK_PATH, origin_built_in);
+		step->target = "/";
+		step->flags = STEP_IS_FOLDER;
+		step->value = accesses_of(root, true, abi);
+	}
+	for (size_t i = 0; i < planner->landlock_paths.n_rows; i++) {
+		step = planner_add_step(planner, STEP_LANDLOCK_PATH, paths[i].origin);
+		step->target = paths[i].path;
+		step->flags = paths[i].is_folder ? STEP_IS_FOLDER : 0;
+		step->value = accesses_of(paths[i].rights, paths[i].is_folder, abi);
+	}
+	add_ports(planner);
+	planner_add_step(planner, STEP_LANDLOCK_ENFORCE, origin_built_in);
+}

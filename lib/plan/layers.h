@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Names of what protects: layers, tiers, limits; const tables, so that options, plans, reports and
+ * --check use the same words
+ */
+
+/* Bits of a set. */
+enum layer {
+	LAYER_USER = 1 << 0,
+	LAYER_MOUNT = 1 << 1,
+	LAYER_PID = 1 << 2,
+	LAYER_IPC = 1 << 3,
+	LAYER_UTS = 1 << 4,
+	LAYER_NET = 1 << 5,
+	LAYER_CGROUP_NAMESPACE = 1 << 6,
+	LAYER_LANDLOCK = 1 << 7,
+	LAYER_SECCOMP = 1 << 8,
+	LAYER_CAPABILITIES = 1 << 9,
+	LAYER_CGROUP = 1 << 10, /* limits held by a cgroup */
+};
+#define LAYERS_ALL ((1u << 11) - 1)
+/* What the tier "full" consists of. */
+#define LAYERS_FULL                                                                                \
+	(LAYER_USER | LAYER_MOUNT | LAYER_PID | LAYER_IPC | LAYER_UTS | LAYER_NET |                \
+	 LAYER_LANDLOCK | LAYER_SECCOMP | LAYER_CAPABILITIES)
+
+enum tier {
+	TIER_REDUCED, /* Landlock, seccomp and rlimits, without namespaces */
+	TIER_FULL,
+};
+
+enum limit {
+	LIMIT_MEMORY,
+	LIMIT_CPU, /* thousandths of a processor */
+	LIMIT_PIDS,
+	LIMIT_TIME,
+	LIMIT_FILES,
+	LIMIT_PROCESSES,
+	LIMIT_FILE_SIZE,
+	LIMIT_OUTPUT,
+	LIMIT_TMP_SIZE,
+	N_LIMITS,
+};
+
+/* Who holds a limit. */
+enum holder {
+	HELD_BY_NOBODY,
+	HELD_BY_CGROUP,
+	HELD_BY_SCOPE, /* a cgroup that the service manager makes */
+	HELD_BY_RLIMIT,
+	HELD_BY_SIZE,	    /* of a tmpfs */
+	HELD_BY_SUPERVISOR, /* time and output */
+};
+
+const char *layer_name(enum layer layer); /* "landlock" */
+enum layer layer_find(const char *name);  /* 0 where there is none */
+const char *tier_name(enum tier tier);	  /* "full" */
+/* "reduced" and its older names "no-userns" and "landlock-only"; -ENOENT where there is none. */
+int tier_find(const char *name);
+const char *limit_name(enum limit limit);    /* "memory", as below "limits." in a policy */
+const char *holder_name(enum holder holder); /* "cgroup" */

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The network: none, the host's own, or a proxy's listeners inside
+ *
+ * A network namespace of its own holds everything; what is let through are single ports, each a
+ * listener that is made inside and handed out. Sharing the host's network holds nothing, so a
+ * policy that has rules for it cannot be kept that way.
+ */
+
+#include "plan/plan-internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "policy/operation.h"
+
+static bool is_mode(const struct planner *planner, const char *mode)
+{
+	return strcmp(planner->net_mode, mode) == 0;
+}
+
+static bool is_known(const struct planner *planner, uint16_t port, bool bind)
+{
+	const struct request_port *ports = planner->ports.rows;
+
+	for (size_t i = 0; i < planner->ports.n_rows; i++)
+		if (ports[i].port == port && ports[i].bind == bind)
+			return true;
+	return false;
+}
+
+static void add_port(struct planner *planner, uint16_t port, bool bind)
+{
+	struct request_port *row;
+
+	if (is_known(planner, port, bind))
+		return;
+	row = list_add(planner, &planner->ports, sizeof(*row));
+	*row = (struct request_port){ .port = port, .bind = bind };
+}
+
+static void read_ports(struct planner *planner)
+{
+	const struct spawn_request *request = planner->request;
+	const struct setting *item;
+
+	for (size_t i = 0; (item = planner_item(planner, "net.loopback.connect", i, "")); i++)
+		add_port(planner, (uint16_t)item->number, false);
+	for (size_t i = 0; (item = planner_item(planner, "net.loopback.bind", i, "")); i++)
+		add_port(planner, (uint16_t)item->number, true);
+	for (size_t i = 0; i < request->n_ports; i++)
+		add_port(planner, request->ports[i].port, request->ports[i].bind);
+}
+
+static int refuse_ports(struct planner *planner, const char *why, const char *fix)
+{
+	return planner_refuse(planner, -EINVAL, "cannot hand these ports of the loopback through",
+			      why, fix);
+}
+
+/* One port inside has one listener: ours for what goes out, or the command's for what comes in. */
+static int check_ports(struct planner *planner)
+{
+	const struct request_port *ports = planner->ports.rows;
+	size_t n_listeners = is_mode(planner, "proxy");
+
+	for (size_t i = 0; i < planner->ports.n_rows; i++) {
+		n_listeners += !ports[i].bind;
+		if (ports[i].bind && is_known(planner, ports[i].port, false))
+			return refuse_ports(planner,
+					    "one of them is to be connected to and "
+					    "listened on at once",
+					    "name it once");
+		if (is_mode(planner, "proxy") && ports[i].port == PROXY_PORT)
+			return refuse_ports(planner, "the proxy listens on 3128 inside",
+					    "use another port");
+	}
+	if (n_listeners > LISTENERS_MAX)
+		return refuse_ports(planner, "there are more than 32", "name fewer");
+	return 0;
+}
+
+/* What has a path is about files, whatever its operations. */
+static bool is_about_network(const struct rule *rule)
+{
+	return (rule->match.operations & operation_set("net.*")) && rule->action != POLICY_PASS &&
+	       !rule->match.lists[MATCH_PATH].present;
+}
+
+static bool allows_everything(const struct rule *rule)
+{
+	for (int key = 0; key < N_MATCH_KEYS; key++)
+		if (rule->match.lists[key].present)
+			return false;
+	return rule->action == POLICY_ALLOW && rule->n_exceptions == 0;
+}
+
+static int check_host_mode(struct planner *planner)
+{
+	const struct policy *policy = planner->policy;
+
+	for (size_t i = 0; policy && i < policy->n_rules; i++) {
+		const struct rule *rule = &policy->rules[i];
+		struct step_origin origin;
+
+		if (!is_about_network(rule) || allows_everything(rule))
+			continue;
+		origin = origin_of_rule(planner, rule);
+		(void)sbx_error_what(planner->err, -EOPNOTSUPP,
+				     "the network of the host does not keep to %s",
+				     origin_text(&origin));
+		sbx_error_why(planner->err,
+			      "what shares the host's network can reach all that the host can");
+		sbx_error_fix(planner->err, "use the mode proxy, or take the network's rules out");
+		return -EOPNOTSUPP;
+	}
+	planner_note(planner, true, "the network is the host's own",
+		     "the mode is host: nothing is filtered, and the loopback is shared");
+	return 0;
+}
+
+static int check_proxy_mode(struct planner *planner)
+{
+	if (planner->request->has_listener_socket)
+		return 0;
+	return planner_refuse(planner, -EOPNOTSUPP, "nobody takes the proxy's listeners",
+			      "the network mode is proxy, and no --proxy-fd was given",
+			      "start it through sbx-proxy, pass a socket by --proxy-fd N, or use "
+			      "--net none");
+}
+
+static int refuse_mode(struct planner *planner)
+{
+	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "there is no network mode '%s' yet",
+			     planner->net_mode);
+	sbx_error_why(planner->err, "this release has none, proxy and host");
+	sbx_error_fix(planner->err, "use the mode proxy, or none");
+	return -EOPNOTSUPP;
+}
+
+/* An allow that nothing carries out is worth a word. */
+static void note_unused_rules(struct planner *planner)
+{
+	const struct policy *policy = planner->policy;
+
+	for (size_t i = 0; policy && i < policy->n_rules; i++) {
+		const struct rule *rule = &policy->rules[i];
+		struct step_origin origin;
+
+		if (!is_about_network(rule) || rule->action == POLICY_DENY)
+			continue;
+		origin = origin_of_rule(planner, rule);
+		planner_note(planner, false,
+			     planner_format(planner, "%s grants nothing here",
+					    origin_text(&origin)),
+			     "the network mode is none; proxy is the one that asks rules");
+	}
+}
+
+static int check_reduced(struct planner *planner)
+{
+	if (planner->plan->tier == TIER_FULL ||
+	    (!is_mode(planner, "proxy") && planner->ports.n_rows == 0))
+		return 0;
+	return planner_refuse(planner, -EOPNOTSUPP, "the tier reduced has no network of its own",
+			      "a proxy's listeners and ports of the loopback need a network "
+			      "namespace",
+			      "use --net none or --net host, or a host with user namespaces");
+}
+
+int choose_network(struct planner *planner)
+{
+	int r = 0;
+
+	if (is_mode(planner, "veth") || is_mode(planner, "transparent"))
+		return refuse_mode(planner);
+	if (is_mode(planner, "host"))
+		r = check_host_mode(planner);
+	else
+		read_ports(planner);
+	if (is_mode(planner, "proxy"))
+		r = check_proxy_mode(planner);
+	if (is_mode(planner, "none"))
+		note_unused_rules(planner);
+	if (r == 0)
+		r = check_ports(planner);
+	if (r == 0)
+		r = check_reduced(planner);
+	planner->is_using_inet = !is_mode(planner, "none") || planner->ports.n_rows > 0;
+	planner->is_limiting_ports = !is_mode(planner, "host") &&
+				     (planner->plan->layers & LAYER_LANDLOCK) &&
+				     planner->host->landlock_abi >= 4;
+	return r;
+}
+
+int mark_sockets(struct planner *planner)
+{
+	const struct setting *item;
+
+	for (size_t i = 0; (item = planner_item(planner, "net.unix", i, "")); i++) {
+		struct mark *mark =
+			planner_add_mark(planner, MARK_ALLOW,
+					 planner_keep(planner,
+						      planner_project_path(planner, item->text)),
+					 RIGHTS_FILES, origin_of_setting(planner, item));
+
+		mark->content = CONTENT_SOCKET;
+		mark->flags = MARK_ASKED;
+	}
+	return 0;
+}
+
+static void add_inward(struct planner *planner, uint16_t port)
+{
+	struct plan *plan = planner->plan;
+	uint16_t *ports = (uint16_t *)(uintptr_t)plan->inward;
+
+	if (!ports)
+		ports = planner_alloc(planner, planner->ports.n_rows * sizeof(*ports));
+	if (!ports)
+		return;
+	ports[plan->n_inward++] = port;
+	plan->inward = ports;
+}
+
+static void add_listener(struct planner *planner, uint16_t port, const char *what)
+{
+	struct step *step = planner_add_step(planner, STEP_LISTEN, origin_built_in);
+
+	step->value = port;
+	step->text = what;
+}
+
+void add_network(struct planner *planner)
+{
+	const struct request_port *ports = planner->ports.rows;
+
+	if (!planner->is_using_inet || is_mode(planner, "host"))
+		return;
+	planner_add_step(planner, STEP_LOOPBACK, origin_built_in);
+	if (is_mode(planner, "proxy"))
+		add_listener(planner, PROXY_PORT, "proxy");
+	for (size_t i = 0; i < planner->ports.n_rows; i++) {
+		if (ports[i].bind)
+			add_inward(planner, ports[i].port);
+		else
+			add_listener(planner, ports[i].port, "connect");
+	}
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The parts of plan_build(), and what they hand to each other
+ *
+ *   planner.c      memory, lists, notices, messages
+ *   origin.c       where something comes from, in words
+ *   template.c     the three templates; template, profile and network mode of this plan
+ *   tier.c         which layers there will be, or why not
+ *   identity.c     who the command is
+ *   rules.c        policy rules → marks     rule-paths.c   globs and exceptions of one rule
+ *   system.c       the built-in view → marks
+ *   grants.c       what options and mounts name → marks
+ *   guard.c        built-in denials; git.c  a repository's hooks and configuration
+ *   devices.c      /dev → marks             program.c      what is executed, and where
+ *   view.c         marks → places           rights.c       what each place may do
+ *   show.c         places → steps           entries.c      what stands at one of them
+ *   landlock.c     the same again, by Landlock
+ *   limits.c       which limits             holders.c      who holds them
+ *   environment.c  network.c  filter.c
+ *
+ * A mark says one thing about one path, wherever it comes from. Places are the paths that have
+ * marks, as a tree; what no mark is about has the rights of the place above it.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/text.h"
+#include "plan/host.h"
+#include "plan/plan.h"
+#include "plan/request.h"
+#include "policy/model.h"
+
+#define DEFAULT_GRACE_USEC UINT64_C(2000000)
+#define DEFAULT_TMP_SIZE (UINT64_C(512) << 20)
+#define SHM_SIZE (UINT64_C(64) << 20)
+#define ROOT_SIZE (UINT64_C(16) << 20)
+/* No other user has it, and no two living processes the same pid. */
+#define OWN_UID_BASE 2000000000u
+/* Listeners that one sandbox can have: what the kernel's side can carry. */
+#define LISTENERS_MAX 32
+#define PROXY_PORT 3128
+#define SECRETS_FOLDER "/run/secrets"
+
+/* The same bits as enum filter_variant, which this folder does not know; the unit test compares. */
+enum plan_variant {
+	VARIANT_INET = 1 << 0,
+	VARIANT_NESTED = 1 << 1,
+	VARIANT_NO_MEMFD_EXEC = 1 << 2,
+	VARIANT_PORTS = 1 << 3,
+};
+
+enum right {
+	RIGHT_READ = 1 << 0,
+	RIGHT_LIST = 1 << 1,
+	RIGHT_WRITE = 1 << 2,
+	RIGHT_EXEC = 1 << 3,
+	RIGHT_EXISTS = 1 << 4,
+	/* These do not make a place visible; they count where something else does. */
+	RIGHT_MAP = 1 << 5,    /* libraries: may be mapped executable */
+	RIGHT_START = 1 << 6,  /* the command itself, and the program loader */
+	RIGHT_DEVICE = 1 << 7, /* ioctl */
+};
+#define RIGHTS_FILES (RIGHT_READ | RIGHT_LIST | RIGHT_WRITE | RIGHT_EXISTS)
+#define RIGHTS_SEEN (RIGHTS_FILES | RIGHT_EXEC)
+#define RIGHTS_READ (RIGHT_READ | RIGHT_LIST | RIGHT_EXISTS)
+#define RIGHTS_RUN (RIGHT_EXEC | RIGHT_MAP | RIGHT_START)
+
+enum mark_kind {
+	MARK_ALLOW,
+	MARK_DENY,
+	MARK_EXCEPT, /* takes back what the other marks of its group say */
+	MARK_PIN, /* a folder that must not be renamed, because what is below it is held by name */
+};
+
+/* What stands at a path inside. */
+enum content {
+	CONTENT_HOST, /* what stands outside, there or at the mark's source */
+	CONTENT_TMPFS,
+	CONTENT_OVERLAY, /* of what stands outside */
+	CONTENT_SOCKET,
+	CONTENT_DEVICE,
+	CONTENT_FOLDER,
+	CONTENT_LINK,
+	CONTENT_COPY,
+	CONTENT_PROC,
+	CONTENT_PTS,
+};
+
+enum mark_flag {
+	MARK_ASKED = 1 << 0,	/* by an option or a mount: cannot be had is an error */
+	MARK_OPTIONAL = 1 << 1, /* but it may be missing */
+	MARK_ALONE = 1 << 2,	/* a glob that names a folder and not what is below it */
+	MARK_GUARD = 1 << 3,	/* built-in: where it is missing, nothing is to be guarded */
+	MARK_OURS = 1 << 4,	/* made by us: the host is not asked about it */
+	MARK_DROPPED = 1 << 5,	/* is not there outside, or something else stands at its place */
+};
+
+struct mark {
+	const char *path;   /* inside, as it was named */
+	const char *source; /* outside, where that is another path; or NULL */
+	enum mark_kind kind;
+	enum content content;
+	unsigned rights;
+	unsigned flags;
+	unsigned group;	   /* the number of its rule, from 1 on; 0: no other mark belongs to it */
+	const char *text;  /* of a link; upper folder of an overlay */
+	const char *extra; /* work folder of an overlay */
+	uint64_t value;	   /* size */
+	uint64_t second;   /* mode */
+	struct step_origin origin;
+
+	/* What the view finds out. */
+	const struct host_path *facts; /* of what stands outside, or NULL */
+	const char *place;	       /* inside, without links */
+	size_t number;		       /* among all marks */
+};
+
+struct place {
+	const char *path;
+	struct mark *const *marks;
+	size_t n_marks;
+	const struct place *parent;
+	/* The place whose content this one shows a part of: itself, one above it, or NULL: what
+	 * stands at the same path outside. */
+	const struct place *base;
+	/* The place whose mount is what can be seen here: itself, one above it, or NULL: the root.
+	 */
+	const struct place *carrier;
+	const struct mark *winner; /* the mark that says what stands here, or NULL */
+	const struct host_path *facts;
+	const char *source; /* outside; or NULL */
+	unsigned rights;
+	bool has_exceptions; /* here or above */
+	unsigned landlocked; /* what Landlock rules at and above this place give, as rights */
+	bool is_writable;    /* as a carrier */
+	bool is_executable;
+	bool is_hidden;
+};
+
+struct list {
+	void *rows;
+	size_t n_rows;
+	size_t n_free;
+};
+
+struct landlock_path {
+	const char *path;
+	unsigned rights;
+	bool is_folder;
+	struct step_origin origin;
+};
+
+struct template
+{
+	const char *name;
+	const char *net_mode;
+	const char *profile;
+	uint64_t limits[N_LIMITS]; /* 0: none */
+};
+
+struct planner {
+	const struct policy *policy; /* or NULL */
+	const struct spawn_request *request;
+	const struct host *host; /* NULL while paths are only listed */
+	const char *home;
+	struct arena *arena;   /* of what is made */
+	struct arena *scratch; /* what nobody needs afterwards */
+	struct text text;
+	struct sbx_error *err;
+	struct plan *plan;
+	bool no_memory;
+	_Alignas(max_align_t) unsigned char spare[256]; /* written to where there is no memory */
+
+	const struct template *template;
+	bool template_chosen;
+	const char *profile;
+	const char *net_mode;
+	char **environment; /* of the command */
+	bool is_nested;
+	bool is_limiting_exec; /* only what rules name may be executed */
+	bool exec_everywhere;
+	bool has_exec_rules;
+	bool is_using_inet;
+	bool is_limiting_ports;
+	uint64_t file_size_max; /* of the rules' constraints; UINT64_MAX: none */
+	struct step_origin file_size_origin;
+	bool in_cgroup;
+	bool in_scope;
+
+	struct list marks;    /* struct mark * */
+	struct place *places; /* by path */
+	size_t n_places;
+	struct list steps;   /* struct step */
+	struct list notices; /* struct plan_notice */
+	struct list landlock_paths;
+	struct list ports; /* struct request_port */
+	const char *last_target;
+};
+
+/* planner.c. What adds never fails by itself: without memory it gives something to write to, and
+ * planner_status() says so at the end. */
+void *list_add(struct planner *planner, struct list *list, size_t row_size);
+void *planner_alloc(struct planner *planner, size_t n_bytes); /* as long as the plan lives */
+const char *planner_keep(struct planner *planner, const char *string);
+const char *planner_format(struct planner *planner, const char *format, ...)
+	__attribute__((__format__(__printf__, 2, 3)));
+/* "/a" and "b/c" are "/a/b/c"; "" adds nothing. */
+const char *planner_join(struct planner *planner, const char *folder, const char *rest);
+struct step *planner_add_step(struct planner *planner, enum step_kind kind,
+			      struct step_origin origin);
+struct mark *planner_add_mark(struct planner *planner, enum mark_kind kind, const char *path,
+			      unsigned rights, struct step_origin origin);
+void planner_note(struct planner *planner, bool is_weaker, const char *what, const char *why);
+int planner_status(struct planner *planner);
+/* What, with the place it comes from, then why and fix; @code. */
+int planner_refuse(struct planner *planner, int code, const char *what, const char *why,
+		   const char *fix);
+/* NULL where the policy does not say; "mounts[3].size" is "mounts", 3, "size". */
+const struct setting *planner_setting(const struct planner *planner, const char *path);
+const struct setting *planner_item(struct planner *planner, const char *list, size_t i,
+				   const char *key);
+/* A path of a setting: "." and "./a" are below the project. */
+const char *planner_project_path(struct planner *planner, const char *path);
+/* Of the host; made up for what probing adds by itself. NULL where it was not asked. */
+const struct host_path *planner_facts(struct planner *planner, const char *path);
+
+/* origin.c */
+struct step_origin origin_of_rule(struct planner *planner, const struct rule *rule);
+struct step_origin origin_of_setting(struct planner *planner, const struct setting *setting);
+struct step_origin origin_of_option(struct planner *planner, const char *option);
+extern const struct step_origin origin_built_in;
+/* "p.yaml:14 'runtime'", "--read", "the built-in view" */
+const char *origin_text(const struct step_origin *origin);
+
+/* template.c */
+const struct template *template_find(const char *name);
+int choose_template(struct planner *planner);
+
+/* tier.c */
+int choose_tier(struct planner *planner);
+int check_layers(struct planner *planner);
+void add_namespaces(struct planner *planner);
+
+/* identity.c */
+int choose_identity(struct planner *planner);
+bool is_real_root(const struct host *host);
+
+/* rules.c, rule-paths.c */
+int mark_rules(struct planner *planner);
+unsigned rights_of(uint64_t operations);
+int mark_values(struct planner *planner, const struct rule *rule, unsigned group,
+		const struct condition *condition, enum mark_kind kind, unsigned rights,
+		struct step_origin origin);
+/* What is allowed at "/" is allowed in these, since "/" itself is ours. */
+void mark_everything(struct planner *planner, unsigned rights, unsigned flags, unsigned group,
+		     struct step_origin origin);
+
+/* system.c, grants.c, guard.c, git.c, devices.c */
+void mark_system(struct planner *planner);
+/* Last: the host's links on the way to what is marked. */
+void mark_links(struct planner *planner);
+int mark_requested(struct planner *planner);
+int mark_mounts(struct planner *planner);
+int mark_secrets(struct planner *planner);
+void mark_guarded(struct planner *planner);
+int mark_git(struct planner *planner);
+int mark_devices(struct planner *planner);
+/* Is @path @folder or below it? Both are normal. */
+bool is_below(const char *path, const char *folder);
+
+/* All of the above, in the order in which they need each other. */
+int mark_all(struct planner *planner);
+
+/* program.c */
+void mark_program(struct planner *planner);
+int check_program(struct planner *planner);
+/* The folder that the command starts in, as it was asked for; NULL: nobody did. */
+const char *asked_folder(struct planner *planner);
+int add_folder(struct planner *planner);
+/* Steps through what the command may be: a path, or the name in each folder of PATH. *@at is NULL
+ * at first; NULL at the end. */
+const char *next_candidate(struct planner *planner, const char **at);
+
+/* view.c */
+int compare_by_component(const char *a, const char *b);
+int view_build(struct planner *planner);
+/* The place at or nearest above @path, or NULL. */
+const struct place *view_find(const struct planner *planner, const char *path);
+/* Is something below @path shown? */
+bool view_has_below(const struct planner *planner, const char *path);
+
+/* rights.c */
+int place_find_rights(struct planner *planner, struct place *place);
+/* The mark that takes @rights from the place, or NULL. */
+const struct mark *place_find_denial(const struct place *place, unsigned rights);
+
+/* Of the mark at the place that gives one of @rights, or of what stands there. */
+struct step_origin place_find_origin(const struct place *place, unsigned rights);
+/* Is what denies something here only there for what the host has? */
+bool place_is_only_guarded(const struct place *place);
+/* Must it be a mount, so that nobody renames it? */
+bool place_is_pinned(const struct place *place);
+
+/* entries.c */
+/* Is @carrier ours, so that targets in it are made? NULL is the root. */
+bool place_is_fresh(const struct place *carrier);
+bool place_wants_write(const struct place *place);
+bool place_wants_execution(const struct place *place);
+/* What its winner says; what stands outside; nothing. */
+void entry_show(struct planner *planner, struct place *place);
+void entry_show_host(struct planner *planner, struct place *place);
+void entry_hide(struct planner *planner, struct place *place);
+
+/* show.c */
+int show_places(struct planner *planner);
+/* Does the place end up in the tree? */
+bool place_is_shown(const struct place *place);
+
+/* landlock.c */
+void landlock_place(struct planner *planner, struct place *place);
+int landlock_alone(struct planner *planner); /* without a mount view */
+void add_landlock(struct planner *planner);
+
+/* limits.c, holders.c */
+int choose_limits(struct planner *planner);
+int hold_limits(struct planner *planner);
+uint64_t tmp_size(const struct planner *planner);
+void add_cgroup(struct planner *planner);
+void add_rlimits(struct planner *planner);
+/* "1GiB", "0.5", "5m" */
+void limit_add_value(struct text *out, enum limit limit, uint64_t value);
+
+/* environment.c, network.c, filter.c */
+int make_environment(struct planner *planner);
+int choose_network(struct planner *planner);
+int mark_sockets(struct planner *planner);
+void add_network(struct planner *planner);
+void add_filter(struct planner *planner);

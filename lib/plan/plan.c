@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * plan_build(): every part chooses or marks something, then the steps are written down
+ *
+ * Choosing comes first and may fail with a reason. Writing down follows the order of enum
+ * step_kind, so nothing has to be sorted but the file tree, which the view brings in order.
+ */
+
+#include "plan/plan-internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "policy/operation.h"
+
+struct plan *plan_free(struct plan *plan)
+{
+	struct arena arena;
+
+	if (!plan)
+		return NULL;
+	/* It lives in its own arena. */
+	arena = plan->arena;
+	arena_deinit(&arena);
+	return NULL;
+}
+
+void plan_free_ptr(struct plan **plan)
+{
+	*plan = plan_free(*plan);
+}
+
+static bool may_debug(const struct rule *rule)
+{
+	const struct match_list *modes = &rule->match.lists[MATCH_MODE];
+
+	for (size_t i = 0; i < modes->n_values; i++)
+		if (strcmp(modes->values[i].text, "debug") == 0)
+			return true;
+	return !modes->present;
+}
+
+static bool asks_for_more(const struct rule *rule)
+{
+	for (int key = 0; key < N_MATCH_KEYS; key++)
+		if (key != MATCH_MODE && rule->match.lists[key].present)
+			return true;
+	return rule->n_exceptions > 0 || rule->constraints.require_token;
+}
+
+/* sbx-ctl exec runs another command in a sandbox that is there: what a policy calls shell.run, in
+ * the mode debug. */
+static bool allows_exec(const struct policy *policy)
+{
+	uint64_t shell = operation_set("shell.run");
+	bool allowed = !policy;
+
+	for (size_t i = 0; policy && i < policy->n_rules; i++) {
+		const struct rule *rule = &policy->rules[i];
+
+		if (!(rule->match.operations & shell) || !may_debug(rule) ||
+		    rule->action == POLICY_PASS)
+			continue;
+		if (rule->action != POLICY_ALLOW)
+			return false;
+		if (!asks_for_more(rule) && !policy->sources[rule->place.source].narrows)
+			allowed = true;
+	}
+	return allowed;
+}
+
+static int check_request(struct planner *planner)
+{
+	const struct spawn_request *request = planner->request;
+
+	if (!request->argv || !request->argv[0] || !request->project || !request->id)
+		return planner_refuse(planner, -EINVAL, "cannot plan for nothing",
+				      "a command, a project and a name are needed",
+				      "name the command");
+	if (strchr(request->id, '/'))
+		return planner_refuse(planner, -EINVAL, "this is no name for a sandbox",
+				      "it becomes the name of a folder, and has a '/' in it",
+				      "use letters, digits, '-', '_' and '.'");
+	if (request->pty && !planner->host->has_userns)
+		return planner_refuse(planner, -EOPNOTSUPP, "cannot make a terminal here",
+				      "without namespaces there is no place for one of its own",
+				      "leave --pty out, or use a host with user namespaces");
+	return 0;
+}
+
+static void copy_request(struct planner *planner)
+{
+	const struct spawn_request *request = planner->request;
+	struct plan *plan = planner->plan;
+	size_t n_words = 0;
+	char **words;
+	int *fds;
+
+	while (request->argv[n_words])
+		n_words++;
+	words = planner_alloc(planner, (n_words + 1) * sizeof(*words));
+	if (words)
+		memcpy(words, request->argv, n_words * sizeof(*words));
+	plan->argv = words;
+	fds = planner_alloc(planner, request->n_fds * sizeof(*fds));
+	if (fds && request->n_fds > 0)
+		memcpy(fds, request->fds, request->n_fds * sizeof(*fds));
+	plan->fds = fds;
+	plan->n_fds = request->n_fds;
+	plan->id = planner_keep(planner, request->id);
+	plan->may_exec = request->debug && allows_exec(planner->policy);
+	plan->has_digest = planner->policy != NULL;
+	if (planner->policy)
+		memcpy(plan->digest, planner->policy->digest, sizeof(plan->digest));
+}
+
+static int choose(struct planner *planner)
+{
+	static int (*const parts[])(struct planner * planner) = {
+		check_request,	choose_template,  choose_tier, choose_identity, choose_limits,
+		choose_network, make_environment, mark_all,    hold_limits,	check_layers,
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(parts); i++) {
+		int r = parts[i](planner);
+
+		if (r < 0)
+			return r;
+	}
+	mark_program(planner);
+	if (planner->plan->tier == TIER_FULL)
+		mark_links(planner);
+	return view_build(planner);
+}
+
+static int add_tree(struct planner *planner)
+{
+	const struct setting *hostname = planner_setting(planner, "hostname");
+	const char *name = planner->request->hostname;
+	struct step *step;
+	int r;
+
+	if (planner->plan->tier == TIER_REDUCED)
+		return landlock_alone(planner);
+	step = planner_add_step(planner, STEP_ID_MAP, origin_built_in);
+	step->value = planner->plan->uid;
+	step->second = planner->plan->gid;
+	planner_add_step(planner, STEP_ROOT, origin_built_in)->value = ROOT_SIZE;
+	planner_add_step(planner, STEP_PIVOT, origin_built_in);
+	r = show_places(planner);
+	if (r < 0)
+		return r;
+	planner_add_step(planner, STEP_SEAL, origin_built_in)->target = "/";
+	if (!name)
+		name = hostname ? hostname->text : "sandbox";
+	planner_add_step(planner, STEP_HOSTNAME, origin_built_in)->text =
+		planner_keep(planner, name);
+	add_network(planner);
+	return 0;
+}
+
+static void add_confinement(struct planner *planner)
+{
+	struct step *step;
+
+	add_rlimits(planner);
+	step = planner_add_step(planner, STEP_IDENTITY, origin_built_in);
+	step->value = planner->plan->uid;
+	step->second = planner->plan->gid;
+	planner_add_step(planner, STEP_CAPABILITIES, origin_built_in);
+	planner_add_step(planner, STEP_NO_NEW_PRIVILEGES, origin_built_in);
+	add_landlock(planner);
+	if (planner->request->pty)
+		planner_add_step(planner, STEP_TERMINAL, origin_of_option(planner, "--pty"));
+}
+
+static int add_command(struct planner *planner)
+{
+	int r = check_program(planner);
+
+	if (r == 0)
+		r = add_folder(planner);
+	if (r < 0)
+		return r;
+	add_filter(planner);
+	planner_add_step(planner, STEP_EXEC, origin_built_in);
+	return 0;
+}
+
+static int write_down(struct planner *planner)
+{
+	int r;
+
+	add_cgroup(planner);
+	add_namespaces(planner);
+	r = add_tree(planner);
+	if (r < 0)
+		return r;
+	add_confinement(planner);
+	return add_command(planner);
+}
+
+static int build(struct planner *planner)
+{
+	struct plan *plan = planner->plan;
+	int r = choose(planner);
+
+	if (r == 0)
+		r = write_down(planner);
+	if (r < 0)
+		return r;
+	copy_request(planner);
+	plan->environment = planner->environment;
+	plan->net_mode = planner->net_mode;
+	plan->template = planner->template->name;
+	plan->steps = planner->steps.rows;
+	plan->n_steps = planner->steps.n_rows;
+	plan->notices = planner->notices.rows;
+	plan->n_notices = planner->notices.n_rows;
+	return planner_status(planner);
+}
+
+int plan_build(const struct policy *policy, const struct spawn_request *request,
+	       const struct host *host, struct plan **ret, struct sbx_error *err)
+{
+	struct arena first = ARENA_INIT, scratch = ARENA_INIT;
+	_cleanup_plan_ struct plan *plan = arena_alloc(&first, sizeof(*plan));
+	struct planner planner = {
+		.policy = policy,
+		.request = request,
+		.host = host,
+		.home = host->home,
+		.scratch = &scratch,
+		.err = err,
+		.plan = plan,
+		.file_size_max = UINT64_MAX,
+	};
+	int r;
+
+	if (!plan) {
+		planner.no_memory = true;
+		return planner_status(&planner);
+	}
+	plan->arena = first;
+	planner.arena = &plan->arena;
+	r = build(&planner);
+	text_deinit(&planner.text);
+	arena_deinit(&scratch);
+	if (r < 0)
+		return r;
+	*ret = take_ptr(plan);
+	return 0;
+}

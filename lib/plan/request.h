@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * What the command line asks for, beside the policy: filled from the options table, read by the
+ * plan
+ *
+ * Everything here was typed by the user, so it may widen what the policy file says; a project's own
+ * file may not (policy_merge()). Paths are absolute and normal: the tool has joined them with the
+ * working folder.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "plan/layers.h"
+
+/* A path that an option names. */
+enum request_grant {
+	GRANT_READ,  /* read, list and execute */
+	GRANT_WRITE, /* and write */
+	GRANT_EXEC,  /* execute what may be read anyway */
+	GRANT_DENY,  /* nothing, though it lies in what may be read */
+	GRANT_DENY_WRITE,
+	GRANT_TMPFS, /* a fresh folder */
+	GRANT_UNIX,  /* connect to this socket */
+};
+
+struct request_path {
+	enum request_grant grant;
+	const char *path;   /* outside; inside too, unless there is a target */
+	const char *target; /* of --bind; or NULL */
+	bool optional;
+	const char *option; /* "--read", for messages and --print-plan */
+};
+
+/* NAME=VALUE, or with a NULL value: as it is in our environment. */
+struct request_variable {
+	const char *name;
+	const char *value;
+	const char *option;
+};
+
+/* --secret NAME=PATH: a variable NAME that holds the path of a private copy inside */
+struct request_secret {
+	const char *name;
+	const char *path;
+};
+
+struct request_limit {
+	bool is_set;
+	uint64_t value; /* bytes, microseconds, thousandths of a processor, a count */
+	const char *option;
+};
+
+struct request_port {
+	uint16_t port;
+	bool bind; /* else connect */
+};
+
+struct spawn_request {
+	char *const *argv; /* the command */
+	char *const *environment;
+	const char *id;	      /* of the sandbox; the tool makes one where none was typed */
+	bool is_registered;   /* it is to be found by sbx-ctl under its id: pause needs a cgroup */
+	const char *project;  /* folder that "./" in the policy means; the working folder */
+	const char *cwd;      /* folder that the command starts in, or NULL: the working folder */
+	const char *template; /* or NULL: what the policy says, else code-executor */
+	const char *tier;     /* weakest accepted, or NULL */
+	unsigned required;    /* set of enum layer */
+	const char *net_mode; /* or NULL */
+	const char *hostname; /* or NULL */
+	bool has_policy;      /* a policy file was given; without one the built-in view holds */
+	bool best_effort;     /* limits that cannot be held are skipped with a notice */
+	bool has_uid;
+	uid_t uid;
+	gid_t gid;
+	pid_t supervisor; /* our own: the uid of a sandbox that root starts is made of it */
+	bool pty;
+	bool debug;		/* sbx-ctl exec may enter, where the policy allows it, too */
+	const char *out_folder; /* changes of the working folder land here; NULL: none */
+	const char *out_work;	/* an empty folder beside it, for the kernel's own use */
+	const char *registry;	/* where ours lies among other people's files; NULL: it does not */
+
+	const struct request_path *paths;
+	size_t n_paths;
+	const struct request_variable *variables;
+	size_t n_variables;
+	const struct request_secret *secrets;
+	size_t n_secrets;
+	const struct request_port *ports; /* of the host's loopback */
+	size_t n_ports;
+	const char *const *devices;
+	size_t n_devices;
+	const int *fds; /* that the command inherits, beside 0 to 2 */
+	size_t n_fds;
+	bool has_listener_socket; /* somebody takes the listeners of net mode proxy */
+	struct request_limit limits[N_LIMITS];
+};

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The paths of one condition → marks
+ *
+ * Only what is a path and all that is below it can be mounted and handed to Landlock. A glob is one
+ * if it has no wildcard but a "**" at its end; every other glob is refused by name.
+ */
+
+#include "plan/plan-internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "policy/glob.h"
+
+/* What "/" stands for: the usual folders, without those that are the sandbox's own. */
+static const char *const top_folders[] = {
+	"/bin", "/etc", "/home", "/lib",  "/lib32", "/lib64", "/libx32", "/media",
+	"/mnt", "/opt", "/root", "/sbin", "/srv",   "/usr",   "/var",
+};
+
+static const char *const private_folders[] = { "/tmp", "/var/tmp" };
+
+void mark_everything(struct planner *planner, unsigned rights, unsigned flags, unsigned group,
+		     struct step_origin origin)
+{
+	if (rights & RIGHT_EXEC) {
+		struct mark *mark = planner_add_mark(planner, MARK_ALLOW, "/", RIGHT_EXEC, origin);
+
+		mark->flags = MARK_OURS;
+		mark->group = group;
+		planner->exec_everywhere = true;
+	}
+	if (!(rights & RIGHTS_FILES))
+		return;
+	for (size_t i = 0; i < N_ELEMENTS(top_folders); i++) {
+		struct mark *mark =
+			planner_add_mark(planner, MARK_ALLOW, top_folders[i], rights, origin);
+
+		mark->flags = flags | MARK_OPTIONAL;
+		mark->group = group;
+	}
+	if (planner->plan)
+		planner_note(planner, false,
+			     planner_format(planner, "'/' of %s is shown as its usual folders",
+					    origin_text(&origin)),
+			     "/proc, /dev, /tmp and /run are the sandbox's own; other folders are "
+			     "named one by one");
+}
+
+static int refuse_glob(struct planner *planner, const struct rule *rule,
+		       const struct match_value *value)
+{
+	const struct policy_source *source = &planner->policy->sources[value->place.source];
+
+	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "%s:%u: rule '%s' has the pattern '%.100s'",
+			     source->name, value->place.at.line, rule->name, value->text);
+	sbx_error_why(planner->err, "the kernel knows paths and what is below them; patterns need "
+				    "the broker, which this release does not have");
+	sbx_error_fix(planner->err, "name files or folders ('./src/'), or leave the rule out");
+	return -EOPNOTSUPP;
+}
+
+/* Names of files for exec mean any folder; of other operations, one below the project. */
+static bool is_path(const struct glob *glob, const struct match_value *value, unsigned rights)
+{
+	if (glob->bare && (!value->literal || (rights & RIGHT_EXEC)))
+		return false;
+	for (size_t i = 0; i < glob->n_components; i++)
+		if (glob->components[i].kind != GLOB_LITERAL)
+			return false;
+	return true;
+}
+
+static const char *path_of(struct planner *planner, const struct glob *glob)
+{
+	const char *root = glob->absolute ? "/" : planner->request->project;
+
+	text_reset(&planner->text);
+	if (strcmp(root, "/") != 0 || glob->n_components == 0)
+		text_add(&planner->text, root);
+	for (size_t i = 0; i < glob->n_components; i++) {
+		text_add_char(&planner->text, '/');
+		text_add_bytes(&planner->text, glob->components[i].text, glob->components[i].len);
+	}
+	planner->no_memory |= text_status(&planner->text) < 0;
+	return planner_keep(planner, text_string(&planner->text));
+}
+
+static bool is_private(const char *path)
+{
+	for (size_t i = 0; i < N_ELEMENTS(private_folders); i++)
+		if (strcmp(path, private_folders[i]) == 0)
+			return true;
+	return false;
+}
+
+static void mark_path(struct planner *planner, const char *path, enum mark_kind kind,
+		      unsigned rights, unsigned flags, unsigned group, struct step_origin origin)
+{
+	struct mark *mark;
+
+	if (kind == MARK_ALLOW && strcmp(path, "/") == 0) {
+		mark_everything(planner, rights, 0, group, origin);
+		return;
+	}
+	mark = planner_add_mark(planner, kind, path, rights, origin);
+	mark->flags = flags;
+	mark->group = group;
+	if (kind != MARK_ALLOW || !is_private(path))
+		return;
+	mark->content = CONTENT_TMPFS;
+	mark->value = planner->plan ? tmp_size(planner) : 0;
+	mark->second = 01777;
+}
+
+/* A glob that names a folder alone: what it would allow below that is left out, and what it would
+ * except from a denial. What it denies, or takes back, is taken with all that is below it. */
+static bool may_be_dropped(const struct rule *rule, enum mark_kind kind)
+{
+	return kind == MARK_ALLOW || (kind == MARK_EXCEPT && rule->action == POLICY_DENY);
+}
+
+int mark_values(struct planner *planner, const struct rule *rule, unsigned group,
+		const struct condition *condition, enum mark_kind kind, unsigned rights,
+		struct step_origin origin)
+{
+	const struct match_list *list = &condition->lists[MATCH_PATH];
+	struct glob glob;
+
+	if (!list->present) {
+		mark_path(planner, "/", kind, rights, 0, group, origin);
+		return 0;
+	}
+	for (size_t i = 0; i < list->n_values; i++) {
+		const struct match_value *value = &list->values[i];
+		int r = glob_parse(value->text, value->literal, &glob, planner->err);
+
+		if (r < 0)
+			return r;
+		if (!is_path(&glob, value, rights))
+			return refuse_glob(planner, rule, value);
+		/* What an exception excludes is not excepted: it is left as it was. */
+		if (glob.excludes && kind == MARK_EXCEPT)
+			return refuse_glob(planner, rule, value);
+
+		enum mark_kind own = glob.excludes ? MARK_EXCEPT : kind;
+		bool is_alone = !glob.subtree && !value->literal;
+
+		mark_path(planner, path_of(planner, &glob), own, rights,
+			  is_alone && may_be_dropped(rule, own) ? MARK_ALONE : 0, group, origin);
+	}
+	return 0;
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Policy rules → marks
+ *
+ * The kernel knows paths and what is below them, and answers yes or no. So a rule that asks about
+ * anything else is taken the narrow way: an allow that also wants a caller, a state or a token
+ * grants nothing, and a deny that wants one always holds. Both are told. Notes and questions need
+ * somebody who opens files in the command's place; they are refused.
+ */
+
+#include "plan/plan-internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "policy/operation.h"
+
+/* Bits of the table of operations, whose rows never move. */
+static const struct {
+	const char *operation;
+	unsigned right;
+} kernel_operations[] = {
+	{ "fs.read", RIGHT_READ },     { "fs.write", RIGHT_WRITE }, { "fs.list", RIGHT_LIST },
+	{ "fs.exists", RIGHT_EXISTS }, { "exec", RIGHT_EXEC },
+};
+
+static const enum match_key unseen_keys[] = { MATCH_CALLER, MATCH_TAG, MATCH_STATE, MATCH_MODE };
+static const enum match_key network_keys[] = { MATCH_HOST, MATCH_CIDR, MATCH_PORT, MATCH_PROTO };
+
+unsigned rights_of(uint64_t operations)
+{
+	unsigned rights = 0;
+
+	for (size_t i = 0; i < N_ELEMENTS(kernel_operations); i++)
+		if (operations & operation_set(kernel_operations[i].operation))
+			rights |= kernel_operations[i].right;
+	return rights;
+}
+
+/* A file has no host, so such a condition never holds for one; nor does one with an empty list. */
+static bool can_hold(const struct condition *condition)
+{
+	for (size_t i = 0; i < N_ELEMENTS(network_keys); i++)
+		if (condition->lists[network_keys[i]].present)
+			return false;
+	for (int key = 0; key < N_MATCH_KEYS; key++)
+		if (condition->lists[key].present && condition->lists[key].n_values == 0)
+			return false;
+	return true;
+}
+
+/* What of the condition the kernel does not know, or NULL. */
+static const char *find_unseen(const struct condition *condition)
+{
+	for (size_t i = 0; i < N_ELEMENTS(unseen_keys); i++)
+		if (condition->lists[unseen_keys[i]].present)
+			return match_key_name(unseen_keys[i]);
+	return NULL;
+}
+
+static const char *find_unseen_constraint(const struct planner *planner, const struct rule *rule)
+{
+	const struct constraints *constraints = &rule->constraints;
+
+	if (constraints->require_token)
+		return "capability token";
+	if (constraints->sha256)
+		return "program's digest";
+	/* What builds sandboxes itself is the outer level. */
+	if (constraints->require_sandbox && strcmp(constraints->require_sandbox, "L2") == 0 &&
+	    planner->is_nested)
+		return "inner sandbox";
+	return NULL;
+}
+
+static int refuse_action(struct planner *planner, const struct rule *rule)
+{
+	const struct policy_source *source = &planner->policy->sources[rule->place.source];
+	const char *action = policy_action_name(rule->action);
+
+	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "%s:%u: rule '%s' says '%s' about files",
+			     source->name, rule->place.at.line, rule->name, action);
+	sbx_error_why(planner->err, "the kernel allows or denies; to note or to ask needs the "
+				    "broker, which this release does not have");
+	sbx_error_fix(planner->err, "write 'allow' or 'deny', or leave the rule out");
+	return -EOPNOTSUPP;
+}
+
+static void note_unseen(struct planner *planner, const struct step_origin *origin,
+			enum policy_action action, const char *unseen)
+{
+	if (!planner->plan)
+		return;
+	if (action == POLICY_ALLOW)
+		planner_note(planner, false,
+			     planner_format(planner, "%s grants nothing here", origin_text(origin)),
+			     planner_format(planner, "the kernel does not know a request's %s",
+					    unseen));
+	else
+		planner_note(planner, false,
+			     planner_format(planner, "%s always holds here", origin_text(origin)),
+			     planner_format(planner, "the kernel does not know a request's %s",
+					    unseen));
+}
+
+/*
+ * Marks what an exception takes back, and returns what it takes back everywhere. What cannot be
+ * seen is there for an allow, and not there for a deny.
+ */
+static int mark_exception(struct planner *planner, const struct rule *rule, unsigned group,
+			  const struct condition *exception, unsigned rights,
+			  struct step_origin origin, unsigned *taken)
+{
+	const char *unseen = find_unseen(exception);
+
+	if (exception->operations)
+		rights &= rights_of(exception->operations);
+	if (rights == 0 || !can_hold(exception))
+		return 0;
+	if (unseen)
+		note_unseen(planner, &origin, rule->action, unseen);
+	if (unseen && rule->action == POLICY_DENY)
+		return 0;
+	if (!exception->lists[MATCH_PATH].present) {
+		*taken |= rights;
+		return 0;
+	}
+	return mark_values(planner, rule, group, exception, MARK_EXCEPT, rights, origin);
+}
+
+/* The kernel bounds files by process, not by folder; so the smallest bound is everybody's. */
+static void bound_files(struct planner *planner, const struct rule *rule, unsigned rights,
+			const struct step_origin *origin)
+{
+	uint64_t size = rule->constraints.max_file_size_bytes;
+
+	if (!(rights & RIGHT_WRITE) || size == UINT64_MAX)
+		return;
+	if (size < planner->file_size_max) {
+		planner->file_size_max = size;
+		planner->file_size_origin = *origin;
+	}
+	if (planner->plan)
+		planner_note(planner, false,
+			     planner_format(planner, "the file size of %s bounds all files",
+					    origin_text(origin)),
+			     "the kernel bounds what a process writes, wherever it writes");
+}
+
+static int mark_rule(struct planner *planner, const struct rule *rule, unsigned group)
+{
+	unsigned rights = rights_of(rule->match.operations), taken = 0;
+	enum mark_kind kind = rule->action == POLICY_DENY ? MARK_DENY : MARK_ALLOW;
+	struct step_origin origin = origin_of_rule(planner, rule);
+	const char *unseen = find_unseen(&rule->match);
+
+	if (!unseen && kind == MARK_ALLOW)
+		unseen = find_unseen_constraint(planner, rule);
+	if (unseen)
+		note_unseen(planner, &origin, rule->action, unseen);
+	if (kind == MARK_ALLOW && (rights & RIGHT_EXEC))
+		planner->has_exec_rules = true;
+	if (unseen && kind == MARK_ALLOW)
+		return 0;
+	for (size_t i = 0; i < rule->n_exceptions; i++) {
+		int r = mark_exception(planner, rule, group, &rule->exceptions[i], rights, origin,
+				       &taken);
+
+		if (r < 0)
+			return r;
+	}
+	rights &= ~taken;
+	if (rights == 0)
+		return 0;
+	if (kind == MARK_ALLOW)
+		bound_files(planner, rule, rights, &origin);
+	return mark_values(planner, rule, group, &rule->match, kind, rights, origin);
+}
+
+/* The answers where no rule has one: the same as a rule about everything. */
+static int mark_defaults(struct planner *planner)
+{
+	static const struct {
+		enum operation_class class;
+		unsigned rights;
+	} defaults[] = {
+		{ CLASS_FS, RIGHTS_FILES },
+		{ CLASS_EXEC, RIGHT_EXEC },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(defaults); i++) {
+		enum policy_action action = planner->policy->defaults[defaults[i].class];
+		const char *name = operation_class_name(defaults[i].class);
+		struct step_origin origin = { .kind = ORIGIN_RULE };
+
+		if (action == POLICY_DENY || action == POLICY_PASS)
+			continue;
+		origin.text = planner_format(planner, "%s 'defaults.%s'",
+					     planner->policy->sources[0].name, name);
+		if (action == POLICY_ALLOW) {
+			mark_everything(planner, defaults[i].rights, 0, 0, origin);
+			continue;
+		}
+		(void)sbx_error_what(planner->err, -EOPNOTSUPP, "%s says '%s'", origin.text,
+				     policy_action_name(action));
+		sbx_error_why(planner->err, "to note or to ask needs the broker, which this "
+					    "release does not have");
+		sbx_error_fix(planner->err, "write 'deny' or 'allow'");
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+int mark_rules(struct planner *planner)
+{
+	const struct policy *policy = planner->policy;
+	int r;
+
+	if (!policy)
+		return 0;
+	r = mark_defaults(planner);
+	for (size_t i = 0; i < policy->n_rules && r == 0; i++) {
+		const struct rule *rule = &policy->rules[i];
+
+		if (rule->action == POLICY_PASS || rights_of(rule->match.operations) == 0 ||
+		    !can_hold(&rule->match))
+			continue;
+		if (rule->action == POLICY_WARN || rule->action == POLICY_REVIEW)
+			return refuse_action(planner, rule);
+		/* What a file that only narrows allows counts where others allow it, too. */
+		if (rule->action == POLICY_ALLOW && policy->sources[rule->place.source].narrows)
+			continue;
+		r = mark_rule(planner, rule, (unsigned)i + 1);
+	}
+	return r;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The three templates, and what of them this plan uses
+ *
+ * A template gives numbers, a profile and a network mode to whoever does not say them. Where nobody
+ * names one, code-executor gives its limits, and the network is none whatever the template.
+ */
+
+#include "plan/plan-internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define MSEC UINT64_C(1000)
+#define SEC UINT64_C(1000000)
+
+static const struct template templates[] = {
+	{ "code-executor",
+	  "none",
+	  "standard",
+	  { [LIMIT_MEMORY] = 1024 * MIB,
+	    [LIMIT_CPU] = 1000,
+	    [LIMIT_PIDS] = 100,
+	    [LIMIT_TIME] = 300 * SEC } },
+	{ "ai-provider",
+	  "proxy",
+	  "strict",
+	  { [LIMIT_MEMORY] = 256 * MIB,
+	    [LIMIT_CPU] = 500,
+	    [LIMIT_PIDS] = 10,
+	    [LIMIT_TIME] = 120 * SEC } },
+	{ "policy-sandbox",
+	  "none",
+	  "strict",
+	  { [LIMIT_MEMORY] = 128 * MIB,
+	    [LIMIT_CPU] = 250,
+	    [LIMIT_PIDS] = 5,
+	    [LIMIT_TIME] = 100 * MSEC } },
+};
+
+const struct template *template_find(const char *name)
+{
+	for (size_t i = 0; i < N_ELEMENTS(templates); i++)
+		if (strcmp(templates[i].name, name) == 0)
+			return &templates[i];
+	return NULL;
+}
+
+static int refuse_name(struct planner *planner, const char *name)
+{
+	int r = sbx_error_what(planner->err, -EINVAL, "there is no template '%s'", name);
+
+	sbx_error_why(planner->err, "the templates are code-executor, ai-provider, policy-sandbox");
+	sbx_error_fix(planner->err, "name one of them");
+	return r;
+}
+
+/* What is typed goes before what the file says, but never makes a strict profile a wider one. */
+static void choose_profile(struct planner *planner)
+{
+	const struct setting *seccomp = planner_setting(planner, "isolation.seccomp");
+	bool is_typed = planner->request->template != NULL;
+
+	planner->profile = planner->template->profile;
+	if (seccomp && !(is_typed && strcmp(planner->profile, "strict") == 0))
+		planner->profile = strcmp(seccomp->text, "strict") == 0 ? "strict" : "standard";
+}
+
+static const char *const net_modes[] = { "none", "host", "proxy", "veth", "transparent" };
+
+/* Its own words, so that the plan points to nobody else's. */
+static int choose_net_mode(struct planner *planner)
+{
+	const struct setting *mode = planner_setting(planner, "net.mode");
+	const char *name = "none";
+
+	if (planner->request->net_mode)
+		name = planner->request->net_mode;
+	else if (mode)
+		name = mode->text;
+	else if (planner->template_chosen)
+		name = planner->template->net_mode;
+	for (size_t i = 0; i < N_ELEMENTS(net_modes); i++)
+		if (strcmp(net_modes[i], name) == 0) {
+			planner->net_mode = net_modes[i];
+			return 0;
+		}
+	(void)sbx_error_what(planner->err, -EINVAL, "there is no network mode '%s'", name);
+	sbx_error_why(planner->err, "the modes are none, proxy, host");
+	sbx_error_fix(planner->err, "name one of them");
+	return -EINVAL;
+}
+
+int choose_template(struct planner *planner)
+{
+	const struct setting *setting = planner_setting(planner, "isolation.template");
+	const struct setting *nested = planner_setting(planner, "isolation.nested");
+	const char *name = planner->request->template;
+
+	if (!name && setting)
+		name = setting->text;
+	planner->template_chosen = name != NULL;
+	planner->template = name ? template_find(name) : &templates[0];
+	if (!planner->template)
+		return refuse_name(planner, name);
+	planner->is_nested = nested && nested->number;
+	choose_profile(planner);
+	return choose_net_mode(planner);
+}

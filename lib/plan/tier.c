@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Which layers there will be, or why not
+ *
+ * The tier "full" is tried first. The reduced one is taken only where it was accepted by name, and
+ * only where a cgroup lets the kernel kill the whole tree: nothing else there would.
+ */
+
+#include "plan/plan-internal.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+
+#define NAMESPACE_LAYERS (LAYER_USER | LAYER_MOUNT | LAYER_PID | LAYER_IPC | LAYER_UTS)
+
+/* What a policy can ask for by name. */
+static const struct demand {
+	const char *setting;
+	unsigned layers;
+} demands[] = {
+	{ "plugins.namespaces", NAMESPACE_LAYERS }, { "isolation.namespaces", NAMESPACE_LAYERS },
+	{ "plugins.landlock", LAYER_LANDLOCK },	    { "isolation.landlock", LAYER_LANDLOCK },
+	{ "plugins.seccomp", LAYER_SECCOMP },
+};
+
+static const struct {
+	unsigned layer;
+	uint64_t flag;
+} namespaces[] = {
+	{ LAYER_USER, CLONE_NEWUSER },
+	{ LAYER_MOUNT, CLONE_NEWNS },
+	{ LAYER_PID, CLONE_NEWPID },
+	{ LAYER_IPC, CLONE_NEWIPC },
+	{ LAYER_UTS, CLONE_NEWUTS },
+	{ LAYER_NET, CLONE_NEWNET },
+	{ LAYER_CGROUP_NAMESPACE, CLONE_NEWCGROUP },
+};
+
+static const char fix_landlock[] = "boot with Landlock in the list of LSMs (lsm=landlock,...), on "
+				   "Linux 5.13 or newer";
+static const char fix_seccomp[] = "use a kernel with CONFIG_SECCOMP_FILTER";
+
+/* Why neither tier can be had, whatever is accepted; or NULL. */
+static int check_common(struct planner *planner)
+{
+	const struct host *host = planner->host;
+
+	if (!host->has_seccomp)
+		return planner_refuse(planner, -EOPNOTSUPP, "cannot build a sandbox here",
+				      "this kernel has no system call filters", fix_seccomp);
+	if (host->landlock_abi <= 0 && !planner->is_nested)
+		return planner_refuse(planner, -EOPNOTSUPP, "cannot build a sandbox here",
+				      "this kernel has no Landlock, or it is switched off",
+				      fix_landlock);
+	if (strcmp(planner->profile, "strict") == 0 && !host->has_notify)
+		return planner_refuse(
+			planner, -EOPNOTSUPP, "cannot use the profile 'strict' here",
+			"it lets the program itself through by user notification, "
+			"which this kernel lacks",
+			"use Linux 5.0 or newer, or 'isolation: {seccomp: standard}'");
+	return 0;
+}
+
+static int find_accepted(struct planner *planner, enum tier *ret)
+{
+	const struct setting *setting = planner_setting(planner, "isolation.tier");
+	const char *name = planner->request->tier;
+	int tier;
+
+	if (!name && setting)
+		name = setting->text;
+	tier = name ? tier_find(name) : (int)TIER_FULL;
+	if (tier < 0)
+		return planner_refuse(planner, -EINVAL, "there is no such tier",
+				      "the tiers are full and reduced", "name one of them");
+	*ret = (enum tier)tier;
+	return 0;
+}
+
+static int refuse_full(struct planner *planner, bool is_accepted)
+{
+	const struct host *host = planner->host;
+	const char *why = host->userns_why ? host->userns_why : "user namespaces cannot be made";
+	int r = sbx_error_what(planner->err, -EOPNOTSUPP,
+			       "cannot build a sandbox of the tier full");
+
+	sbx_error_why(planner->err, "%s", why);
+	if (is_accepted)
+		sbx_error_context(planner->err, "the tier reduced is accepted, and needs Landlock "
+						"and a cgroup of ours that can be killed as a "
+						"whole");
+	if (host->userns_fix)
+		sbx_error_fix(planner->err, "%s", host->userns_fix);
+	else
+		sbx_error_fix(planner->err, "allow user namespaces (sbx-spawn --check says how)%s",
+			      is_accepted ? "" : ", or accept less by --tier reduced");
+	return r;
+}
+
+static bool can_reduce(const struct host *host)
+{
+	return host->landlock_abi > 0 && host->cgroup && host->has_cgroup_kill;
+}
+
+int choose_tier(struct planner *planner)
+{
+	const struct host *host = planner->host;
+	struct plan *plan = planner->plan;
+	enum tier accepted = TIER_FULL;
+	int r = find_accepted(planner, &accepted);
+
+	if (r == 0)
+		r = check_common(planner);
+	if (r < 0)
+		return r;
+	plan->layers = LAYER_SECCOMP | LAYER_CAPABILITIES;
+	if (!planner->is_nested)
+		plan->layers |= LAYER_LANDLOCK;
+	plan->tier = host->has_userns ? TIER_FULL : TIER_REDUCED;
+	if (plan->tier == TIER_FULL) {
+		plan->layers |= NAMESPACE_LAYERS | LAYER_CGROUP_NAMESPACE;
+		if (strcmp(planner->net_mode, "host") != 0)
+			plan->layers |= LAYER_NET;
+	} else if (accepted == TIER_FULL || planner->is_nested || !can_reduce(host)) {
+		return refuse_full(planner, accepted == TIER_REDUCED);
+	}
+	if (plan->tier == TIER_REDUCED)
+		planner_note(planner, true, "there are no namespaces",
+			     "in the tier reduced the command sees the host's processes, and has "
+			     "neither a /tmp nor a /proc to use");
+	if (planner->is_nested)
+		planner_note(planner, true, "Landlock is left out",
+			     "what it confines cannot mount, and 'isolation.nested' lets it build "
+			     "sandboxes");
+	return 0;
+}
+
+static int refuse_layers(struct planner *planner, unsigned missing, const char *who)
+{
+	const char *name = layer_name(missing & -missing);
+	int r = sbx_error_what(planner->err, -EOPNOTSUPP, "the layer '%s' will not be there", name);
+
+	sbx_error_why(planner->err, "%s requires it, and this plan is: tier %s, network %s%s", who,
+		      tier_name(planner->plan->tier), planner->net_mode,
+		      planner->is_nested ? ", nested" : "");
+	if (missing & LAYER_CGROUP)
+		sbx_error_fix(planner->err,
+			      "run it where a cgroup is delegated to you (systemd-run "
+			      "--user -p Delegate=yes), or do not require it");
+	else
+		sbx_error_fix(planner->err,
+			      "'sbx-spawn --check' says what this host has; do not require it");
+	return r;
+}
+
+/* After everything has been chosen: are the layers that somebody requires among what there is? */
+int check_layers(struct planner *planner)
+{
+	unsigned missing = planner->request->required & ~planner->plan->layers;
+
+	if (missing)
+		return refuse_layers(planner, missing, "--require");
+	for (size_t i = 0; i < N_ELEMENTS(demands); i++) {
+		const struct setting *setting = planner_setting(planner, demands[i].setting);
+
+		missing = demands[i].layers & ~planner->plan->layers;
+		if (setting && setting->number && missing) {
+			struct step_origin origin = origin_of_setting(planner, setting);
+
+			return refuse_layers(planner, missing, origin_text(&origin));
+		}
+	}
+	return 0;
+}
+
+void add_namespaces(struct planner *planner)
+{
+	uint64_t flags = 0;
+
+	for (size_t i = 0; i < N_ELEMENTS(namespaces); i++)
+		if (planner->plan->layers & namespaces[i].layer)
+			flags |= namespaces[i].flag;
+	if (flags)
+		planner_add_step(planner, STEP_NAMESPACES, origin_built_in)->value = flags;
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Marks → places: the tree of the paths that something is said about
+ *
+ * Each mark is brought to where it really is: links that root owns are followed, as they will be
+ * made again inside. Sorted by component, so that a folder comes before all that is below it and
+ * nothing else between, the marks of one path are a place, and its parent is found on a stack.
+ *
+ * What must not be renamed away is found once the rights are known; its folders become places too,
+ * and the tree is built a second time.
+ */
+
+#include "plan/plan-internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+int compare_by_component(const char *a, const char *b)
+{
+	while (*a == *b && *a != '\0')
+		a++, b++;
+	/* '/' comes before every other byte of a name, and the end before '/'. */
+	unsigned x = *a == '/' ? 1 : *a == '\0' ? 0 : (unsigned char)*a + 1u;
+	unsigned y = *b == '/' ? 1 : *b == '\0' ? 0 : (unsigned char)*b + 1u;
+
+	return x < y ? -1 : x > y;
+}
+
+static int refuse_mark(struct planner *planner, const struct mark *mark, int code, const char *why,
+		       const char *fix)
+{
+	(void)sbx_error_what(planner->err, code, "cannot show '%.300s' to the sandbox",
+			     mark->source ? mark->source : mark->path);
+	sbx_error_why(planner->err, "%s names it, and %s", origin_text(&mark->origin), why);
+	sbx_error_fix(planner->err, "%s", fix);
+	return code;
+}
+
+static int refuse_link(struct planner *planner, const struct mark *mark)
+{
+	(void)sbx_error_what(planner->err, -ELOOP, "cannot follow the link '%.300s'",
+			     mark->facts->real);
+	sbx_error_why(planner->err,
+		      "%s leads through it, and it belongs to user %u, who could let it lead "
+		      "anywhere",
+		      origin_text(&mark->origin), mark->facts->uid);
+	sbx_error_fix(planner->err, "name the file or folder that it leads to");
+	return -ELOOP;
+}
+
+/* What somebody asked for by name is there, or they hear why not; a rule's is left out. */
+static int drop(struct planner *planner, struct mark *mark, int code, const char *why,
+		const char *fix)
+{
+	mark->flags |= MARK_DROPPED;
+	if ((mark->flags & MARK_ASKED) && !((mark->flags & MARK_OPTIONAL) && code == -ENOENT))
+		return refuse_mark(planner, mark, code, why, fix);
+	if (code == -ENOENT && !(mark->rights & RIGHT_WRITE))
+		return 0; /* policies name many places that a host may lack */
+	if (!(mark->flags & MARK_OPTIONAL))
+		planner_note(planner, false,
+			     planner_format(planner, "'%s' of %s is left out", mark->path,
+					    origin_text(&mark->origin)),
+			     planner_keep(planner, why));
+	return 0;
+}
+
+static int check_kind(struct planner *planner, struct mark *mark)
+{
+	enum host_path_kind kind = mark->facts->kind;
+	bool wants_socket = mark->content == CONTENT_SOCKET;
+
+	if (kind == HOST_MISSING)
+		return drop(planner, mark, -ENOENT, "it does not exist",
+			    "create it, or write 'optional: true' beside the path of a mount");
+	if (kind == HOST_UNREACHABLE)
+		return drop(planner, mark, -EACCES, "a folder on the way is closed to us",
+			    "run it as a user who may search that folder");
+	if (wants_socket != (kind == HOST_SOCKET))
+		return drop(planner, mark, -EINVAL,
+			    wants_socket ? "it is no socket"
+					 : "it is a socket, which reading does not mean",
+			    wants_socket ? "name the socket itself"
+					 : "open it by --unix or 'net: {unix: [PATH]}'");
+	if (kind == HOST_DEVICE && mark->content == CONTENT_HOST)
+		return drop(planner, mark, -EINVAL, "it is a device",
+			    "name it by --device or 'devices:'");
+	if (mark->content == CONTENT_COPY && kind != HOST_FILE)
+		return drop(planner, mark, -EINVAL, "it is no file", "name a file");
+	if (mark->content == CONTENT_OVERLAY && kind != HOST_FOLDER)
+		return drop(planner, mark, -ENOTDIR, "it is no folder", "name a folder");
+	if ((mark->flags & MARK_ALONE) && kind == HOST_FOLDER)
+		return drop(planner, mark, -EISDIR,
+			    "it names the folder and not what is below it: write it with a '/' at "
+			    "its end",
+			    "write it with a '/' at its end");
+	return 0;
+}
+
+/* A place of its own tree: /proc and /dev are ours, whatever the host has there. */
+static bool is_ours(const char *path)
+{
+	return is_below(path, "/proc") || is_below(path, "/dev");
+}
+
+static bool is_mount(const struct mark *mark)
+{
+	return mark->kind == MARK_ALLOW && mark->source &&
+	       (mark->content == CONTENT_HOST || mark->content == CONTENT_OVERLAY);
+}
+
+/* The nearest mount of something else that @mark lies in, or NULL. */
+static const struct mark *find_mount(const struct planner *planner, const struct mark *mark)
+{
+	const struct mark *found = NULL;
+
+	for (size_t i = 0; i < planner->marks.n_rows && !mark->source; i++) {
+		const struct mark *mount = ((struct mark **)planner->marks.rows)[i];
+
+		if (is_mount(mount) && is_below(mark->path, mount->path) &&
+		    (!found || is_below(mount->path, found->path)))
+			found = mount;
+	}
+	return found;
+}
+
+static const char *rest_of(const char *path, const char *folder)
+{
+	const char *rest = path + strlen(folder);
+
+	return rest + (*rest == '/');
+}
+
+static int find_facts(struct planner *planner, struct mark *mark, const struct mark *mount)
+{
+	const char *outside = mark->source ? mark->source : mark->path;
+
+	mark->place = mark->path;
+	if ((mark->flags & MARK_OURS) || strcmp(mark->path, "/") == 0)
+		return 0;
+	if (mount)
+		outside = planner_join(planner, mount->source, rest_of(outside, mount->path));
+	mark->facts = planner_facts(planner, outside);
+	if (!mark->facts) {
+		(void)sbx_error_what(planner->err, -EINVAL, "cannot plan for '%.300s'", outside);
+		sbx_error_why(planner->err, "%s names it, and the host was not asked about it",
+			      origin_text(&mark->origin));
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Where the mark is inside: links are followed there as outside. */
+static void find_place(struct planner *planner, struct mark *mark, const struct mark *mount)
+{
+	const struct host_path *facts = mark->facts;
+
+	if (mount) {
+		facts = host_find_path(planner->host, mount->path);
+		mark->place =
+			planner_join(planner, facts && facts->real ? facts->real : mount->path,
+				     rest_of(mark->path, mount->path));
+		return;
+	}
+	if (mark->source)
+		facts = host_find_path(planner->host, mark->path);
+	/* On the way to a mount's target there is no link inside, whatever is outside. */
+	if (mark->source && facts && facts->kind == HOST_LINK_REFUSED)
+		return;
+	if (facts && facts->real)
+		mark->place = planner_keep(planner, facts->real);
+}
+
+/* What stands in our own folders is not the host's; a mount of something else may. */
+static bool is_pointless(const struct mark *mark)
+{
+	return mark->content == CONTENT_HOST && !mark->source && is_ours(mark->path);
+}
+
+static int prepare_allow(struct planner *planner, struct mark *mark)
+{
+	if (!mark->facts)
+		return 0;
+	if (mark->facts->kind == HOST_LINK_REFUSED) {
+		/* The names of programs are tried one after the other. */
+		mark->flags |= MARK_DROPPED;
+		return mark->rights & RIGHTS_SEEN ? refuse_link(planner, mark) : 0;
+	}
+	if (is_pointless(mark))
+		return drop(planner, mark, -EINVAL, "/proc and /dev are the sandbox's own",
+			    "name devices by --device or 'devices:'");
+	if (mark->source && mark->content == CONTENT_HOST && mark->facts->real &&
+	    is_below(mark->facts->real, "/proc"))
+		return drop(planner, mark, -EINVAL, "it shows the processes of the host",
+			    "leave it out: the sandbox has a /proc of its own");
+	return mark->content == CONTENT_TMPFS ? 0 : check_kind(planner, mark);
+}
+
+/* With nothing below it, now and later. */
+static bool is_file(const struct mark *mark)
+{
+	return mark->facts && mark->facts->kind == HOST_FILE;
+}
+
+static int prepare_marks(struct planner *planner)
+{
+	struct mark **marks = planner->marks.rows;
+	bool has_mounts = false;
+
+	for (size_t i = 0; i < planner->marks.n_rows; i++)
+		has_mounts |= is_mount(marks[i]);
+	for (size_t i = 0; i < planner->marks.n_rows; i++) {
+		const struct mark *mount = has_mounts ? find_mount(planner, marks[i]) : NULL;
+		int r = find_facts(planner, marks[i], mount);
+
+		if (r < 0)
+			return r;
+		find_place(planner, marks[i], mount);
+		if (marks[i]->kind == MARK_ALLOW)
+			r = prepare_allow(planner, marks[i]);
+		else if ((marks[i]->flags & MARK_ALONE) && !is_file(marks[i]))
+			marks[i]->flags |= MARK_DROPPED;
+		if (r < 0)
+			return r;
+	}
+	return planner_status(planner);
+}
+
+/* The same marks give the same order, whatever sorted them. */
+static int compare_marks(const void *a, const void *b)
+{
+	const struct mark *const *one = a, *const *other = b;
+	int order = compare_by_component((*one)->place, (*other)->place);
+
+	if (order != 0)
+		return order;
+	return (*one)->number < (*other)->number ? -1 : (*one)->number > (*other)->number;
+}
+
+static void make_places(struct planner *planner)
+{
+	struct mark **marks = planner->marks.rows;
+	size_t n = planner->marks.n_rows;
+	struct place *places = arena_alloc(planner->scratch, n * sizeof(*places));
+	struct place *last = NULL;
+
+	planner->n_places = 0;
+	planner->places = places;
+	planner->no_memory |= !places;
+	for (size_t i = 0; places && i < n; i++) {
+		const struct place *above = last;
+
+		if (last && strcmp(last->path, marks[i]->place) == 0) {
+			last->n_marks++;
+			continue;
+		}
+		while (above && !is_below(marks[i]->place, above->path))
+			above = above->parent;
+		last = &places[planner->n_places++];
+		*last = (struct place){
+			.path = marks[i]->place, .marks = &marks[i], .n_marks = 1, .parent = above
+		};
+	}
+}
+
+static int build_tree(struct planner *planner)
+{
+	struct mark **marks = planner->marks.rows;
+
+	for (size_t i = 0; i < planner->marks.n_rows; i++)
+		marks[i]->number = i;
+	qsort(marks, planner->marks.n_rows, sizeof(*marks), compare_marks);
+	make_places(planner);
+	for (size_t i = 0; i < planner->n_places; i++) {
+		int r = place_find_rights(planner, &planner->places[i]);
+
+		if (r < 0)
+			return r;
+	}
+	return planner_status(planner);
+}
+
+/* The nearest place above that may be written and shows the same; NULL where none does. */
+static const struct place *find_writable_above(const struct place *place)
+{
+	const struct place *above = place->parent;
+
+	if (!place->facts || place->facts->kind == HOST_MISSING || (place->rights & RIGHT_WRITE) ||
+	    !above || above->base != place->base || !(above->rights & RIGHT_WRITE))
+		return NULL;
+	while (above->parent && above->parent->base == place->base &&
+	       (above->parent->rights & RIGHT_WRITE))
+		above = above->parent;
+	return above;
+}
+
+/*
+ * A folder that contains a mount can be renamed, and with it what is held by its name; one that is
+ * a mount cannot. Returns how many were marked.
+ */
+static size_t pin_folders(struct planner *planner)
+{
+	size_t n = 0, n_places = planner->n_places;
+
+	for (size_t i = 0; i < n_places; i++) {
+		const struct place *place = &planner->places[i];
+		const struct place *above = find_writable_above(place);
+		const char *at = above ? strchr(place->path + strlen(above->path) + 1, '/') : NULL;
+
+		for (; at; at = strchr(at + 1, '/'), n++) {
+			char *path =
+				arena_copy(planner->arena, place->path, (size_t)(at - place->path));
+			const struct mark *denial = place_find_denial(place, RIGHT_WRITE);
+			struct mark *pin;
+
+			planner->no_memory |= !path;
+			if (!path)
+				return 0;
+			pin = planner_add_mark(planner, MARK_PIN, path, 0,
+					       denial ? denial->origin : origin_built_in);
+			pin->place = path;
+		}
+	}
+	return n;
+}
+
+int view_build(struct planner *planner)
+{
+	int r = prepare_marks(planner);
+
+	if (r == 0)
+		r = build_tree(planner);
+	if (r == 0 && planner->plan->tier == TIER_FULL && pin_folders(planner) > 0)
+		r = build_tree(planner);
+	return r;
+}
+
+const struct place *view_find(const struct planner *planner, const char *path)
+{
+	const struct place *place = NULL;
+	size_t low = 0, high = planner->n_places;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (compare_by_component(planner->places[middle].path, path) <= 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low > 0)
+		place = &planner->places[low - 1];
+	while (place && !is_below(path, place->path))
+		place = place->parent;
+	return place;
+}
+
+bool view_has_below(const struct planner *planner, const char *path)
+{
+	for (size_t i = 0; i < planner->n_places; i++)
+		if (is_below(planner->places[i].path, path) &&
+		    strcmp(planner->places[i].path, path) != 0 &&
+		    place_is_shown(&planner->places[i]))
+			return true;
+	return false;
+}

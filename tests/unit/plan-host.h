@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * A host that is written down, and a plan made for it
+ *
+ * planning_open() gives a Debian of today, an ordinary user in /home/user/p, and the command
+ * "true". know() and know_link() add what stands on the host; whatever else a plan asks about is
+ * missing.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "base/text.h"
+#include "plan/host.h"
+#include "plan/plan.h"
+#include "plan/request.h"
+#include "policy/load.h"
+#include "policy/layers.h"
+#include "policy/model.h"
+#include "test.h"
+
+#define KNOWN_MAX 128
+#define ASKED_MAX 512
+
+struct known {
+	const char *path;
+	enum host_path_kind kind;
+	const char *target; /* of a link */
+	uid_t uid;
+};
+
+struct planning {
+	struct known known[KNOWN_MAX];
+	size_t n_known;
+	struct host_path facts[ASKED_MAX];
+	struct host_link links[KNOWN_MAX];
+	struct host host;
+	struct spawn_request request;
+	struct request_path paths[8];
+	const char *argv[4];
+	const char *environment[8];
+	struct policy *policy;
+	struct arena arena;
+	struct plan *plan;
+	struct sbx_error err;
+	struct text text;
+};
+
+#define _cleanup_planning_ _cleanup_(planning_close)
+
+static inline void planning_close(struct planning *planning)
+{
+	plan_free_ptr(&planning->plan);
+	policy_free_ptr(&planning->policy);
+	arena_deinit(&planning->arena);
+	text_deinit(&planning->text);
+}
+
+static inline void know(struct planning *planning, const char *path, enum host_path_kind kind)
+{
+	planning->known[planning->n_known++] =
+		(struct known){ .path = path, .kind = kind, .uid = planning->host.uid };
+}
+
+static inline void know_link(struct planning *planning, const char *path, const char *target,
+			     uid_t uid)
+{
+	planning->known[planning->n_known++] =
+		(struct known){ .path = path, .target = target, .uid = uid };
+}
+
+static inline void know_system(struct planning *planning)
+{
+	static const char *const folders[] = {
+		"/usr",	      "/usr/bin",	  "/usr/sbin",	  "/usr/lib",
+		"/usr/lib64", "/usr/local/bin",	  "/usr/libexec", "/usr/local/lib",
+		"/etc",	      "/etc/ssl/certs",	  "/var/tmp",	  "/tmp",
+		"/dev/pts",   "/proc/sys/kernel", "/home",	  "/root"
+	};
+	static const char *const files[] = { "/usr/bin/true", "/usr/bin/python3.11",
+					     "/usr/bin/sudo", "/usr/bin/cat",
+					     "/usr/bin/node", "/etc/passwd",
+					     "/etc/shadow",   "/etc/ld.so.cache",
+					     "/proc/kcore",   "/usr/lib/ld.so" };
+	static const char *const links[][2] = {
+		{ "/bin", "usr/bin" },	{ "/sbin", "usr/sbin" },
+		{ "/lib", "usr/lib" },	{ "/lib64", "usr/lib64" },
+		{ "/var/run", "/run" }, { "/usr/bin/python3", "python3.11" }
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(folders); i++)
+		know(planning, folders[i], HOST_FOLDER);
+	for (size_t i = 0; i < N_ELEMENTS(files); i++)
+		know(planning, files[i], HOST_FILE);
+	for (size_t i = 0; i < N_ELEMENTS(links); i++)
+		know_link(planning, links[i][0], links[i][1], 0);
+	for (size_t i = 0; i < planning->n_known; i++)
+		planning->known[i].uid = 0;
+}
+
+static inline void planning_open(struct planning *planning)
+{
+	*planning = (struct planning){
+		.host = { .uid = 1000,
+			  .gid = 1000,
+			  .has_userns = true,
+			  .has_proc = true,
+			  .landlock_abi = 7,
+			  .has_seccomp = true,
+			  .has_notify = true,
+			  .has_memfd_seal = true,
+			  .cgroup_why = "no cgroup is delegated here",
+			  .cwd = "/home/user/p",
+			  .home = "/home/user",
+			  .loader = "/usr/lib/ld.so" },
+		.argv = { "true", NULL },
+		.environment = { "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/home/user",
+				 "LC_ALL=C.UTF-8", "SECRET_TOKEN=abc", NULL },
+	};
+	planning->request = (struct spawn_request){
+		.argv = (char *const *)planning->argv,
+		.environment = (char *const *)planning->environment,
+		.id = "test",
+		.project = "/home/user/p",
+		.supervisor = 4711,
+		.paths = planning->paths,
+	};
+	know_system(planning);
+	know(planning, "/home/user/p", HOST_FOLDER);
+}
+
+/* What is above something that is known is a folder. */
+static inline enum host_path_kind kind_on_host(const struct planning *planning, const char *path,
+					       uid_t *ret_uid)
+{
+	size_t len = strlen(path);
+	enum host_path_kind kind = HOST_MISSING;
+
+	for (size_t i = 0; i < planning->n_known; i++) {
+		const struct known *known = &planning->known[i];
+
+		if (!known->target && strcmp(known->path, path) == 0) {
+			*ret_uid = known->uid;
+			return known->kind;
+		}
+		if (strncmp(known->path, path, len) == 0 && known->path[len] == '/')
+			kind = HOST_FOLDER;
+	}
+	return kind;
+}
+
+static inline const struct known *link_on_the_way(const struct planning *planning, const char *path)
+{
+	for (size_t i = 0; i < planning->n_known; i++) {
+		const struct known *known = &planning->known[i];
+		size_t len = strlen(known->path);
+
+		if (known->target && strncmp(known->path, path, len) == 0 &&
+		    (path[len] == '/' || path[len] == '\0'))
+			return known;
+	}
+	return NULL;
+}
+
+static inline int compare_links(const void *a, const void *b)
+{
+	return strcmp(((const struct host_link *)a)->path, ((const struct host_link *)b)->path);
+}
+
+static inline void remember_link(struct planning *planning, const struct known *link)
+{
+	struct host *host = &planning->host;
+
+	for (size_t i = 0; i < host->n_links; i++)
+		if (strcmp(planning->links[i].path, link->path) == 0)
+			return;
+	planning->links[host->n_links++] =
+		(struct host_link){ .path = link->path, .target = link->target };
+	qsort(planning->links, host->n_links, sizeof(planning->links[0]), compare_links);
+}
+
+static inline struct host_path look_at_host(struct planning *planning, const char *path)
+{
+	struct host_path facts = { .path = path };
+	const struct known *link;
+	char real[1024];
+
+	(void)snprintf(real, sizeof(real), "%s", path);
+	while ((link = link_on_the_way(planning, real))) {
+		char next[1024] = "", *slash;
+
+		if (link->uid != 0) {
+			facts.kind = HOST_LINK_REFUSED;
+			facts.real = link->path;
+			facts.uid = link->uid;
+			return facts;
+		}
+		remember_link(planning, link);
+		(void)snprintf(next, sizeof(next), "%s", link->target[0] == '/' ? "" : link->path);
+		slash = strrchr(next, '/');
+		if (slash)
+			slash[1] = '\0';
+		(void)snprintf(next + strlen(next), sizeof(next) - strlen(next), "%s%s",
+			       link->target, real + strlen(link->path));
+		(void)snprintf(real, sizeof(real), "%s", next);
+	}
+	facts.real = arena_copy(&planning->arena, real, strlen(real));
+	facts.kind = kind_on_host(planning, real, &facts.uid);
+	facts.gid = facts.uid;
+	return facts;
+}
+
+/* As kernel/probe does: exactly what the plan has asked about is answered. */
+static inline int ask_host(struct planning *planning)
+{
+	const char *const *paths = NULL;
+	int r = plan_list_paths(planning->policy, &planning->request, planning->host.home,
+				&planning->arena, &paths, &planning->err);
+
+	if (r < 0)
+		return r;
+	planning->host.n_paths = planning->host.n_links = 0;
+	for (; *paths; paths++)
+		planning->facts[planning->host.n_paths++] = look_at_host(planning, *paths);
+	planning->host.paths = planning->facts;
+	planning->host.links = planning->links;
+	return 0;
+}
+
+static inline int planning_build(struct planning *planning)
+{
+	int r = ask_host(planning);
+
+	plan_free_ptr(&planning->plan);
+	if (r == 0)
+		r = plan_build(planning->policy, &planning->request, &planning->host,
+			       &planning->plan, &planning->err);
+	return r;
+}
+
+/* Ends the test program where the text is no policy: then the test itself is wrong. */
+static inline void planning_load(struct planning *planning, const char *yaml)
+{
+	struct sbx_error err = { .code = 0 };
+
+	if (policy_load("p.yaml", yaml, strlen(yaml), &planning->policy, &err) < 0) {
+		printf("Bail out! %s: %s\n", err.what, err.why);
+		exit(1);
+	}
+}
+
+static inline void grant(struct planning *planning, enum request_grant kind, const char *path,
+			 const char *option)
+{
+	planning->paths[planning->request.n_paths++] =
+		(struct request_path){ .grant = kind, .path = path, .option = option };
+}
+
+/* The step of that kind at @target, or (with NULL) the first of that kind; or NULL. */
+static inline const struct step *find_step(const struct planning *planning, enum step_kind kind,
+					   const char *target)
+{
+	for (size_t i = 0; planning->plan && i < planning->plan->n_steps; i++) {
+		const struct step *step = &planning->plan->steps[i];
+
+		if (step->kind == kind && (!target || strcmp(step->target, target) == 0))
+			return step;
+	}
+	return NULL;
+}
+
+static inline unsigned flags_of(const struct planning *planning, enum step_kind kind,
+				const char *target)
+{
+	const struct step *step = find_step(planning, kind, target);
+
+	return step ? step->flags : ~0u;
+}
+
+static inline bool has_notice(const struct planning *planning, const char *what)
+{
+	for (size_t i = 0; planning->plan && i < planning->plan->n_notices; i++)
+		if (strstr(planning->plan->notices[i].what, what))
+			return true;
+	return false;
+}
+
+/* What is said about the failure contains all of it. */
+static inline bool says(const struct planning *planning, const char *what, const char *why,
+			const char *fix)
+{
+	bool is_said = strstr(planning->err.what, what) && strstr(planning->err.why, why) &&
+		       strstr(planning->err.fix, fix);
+
+	if (!is_said)
+		printf("# said: %s\n#   why: %s\n#   fix: %s\n", planning->err.what,
+		       planning->err.why, planning->err.fix);
+	return is_said;
+}
+
+/* Both as they are tried most often: a plan, or a refusal with this code. */
+#define expect_plan(planning)                                                                      \
+	do {                                                                                       \
+		int _r = planning_build(planning);                                                 \
+		if (_r < 0)                                                                        \
+			printf("# refused: %s: %s\n", (planning)->err.what, (planning)->err.why);  \
+		expect_eq(_r, 0);                                                                  \
+	} while (0)
+#define expect_refusal(planning, code) expect_eq(planning_build(planning), code)
+
+static inline const char *plan_text(struct planning *planning)
+{
+	text_reset(&planning->text);
+	plan_add_text(&planning->text, planning->plan);
+	return text_string(&planning->text);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "plan-host.h"
+
+#define PROJECT "/home/user/p"
+
+static void the_few_that_programs_need_are_there(void)
+{
+	static const char *const paths[] = { "/dev/null",   "/dev/zero",    "/dev/full",
+					     "/dev/random", "/dev/urandom", "/dev/tty" };
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	expect_plan(&planning);
+	for (size_t i = 0; i < N_ELEMENTS(paths); i++)
+		expect_eq(flags_of(&planning, STEP_BIND, paths[i]),
+			  STEP_DEVICES | STEP_READ_ONLY | STEP_NO_EXEC);
+	expect_str(find_step(&planning, STEP_LINK, "/dev/fd")->text, "/proc/self/fd");
+	expect_str(find_step(&planning, STEP_LINK, "/dev/ptmx")->text, "pts/ptmx");
+	expect(find_step(&planning, STEP_PTS, "/dev/pts"));
+	expect(flags_of(&planning, STEP_TMPFS, "/dev/shm") & STEP_NO_EXEC);
+	expect(!find_step(&planning, STEP_BIND, "/dev"));
+	expect(!find_step(&planning, STEP_BIND, "/dev/kvm"));
+}
+
+static void a_policy_that_names_some_gets_those(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "devices: ['null', urandom]\nversion: 1\n");
+	expect_plan(&planning);
+	expect_str(find_step(&planning, STEP_BIND, "/dev/null")->origin.text,
+		   "p.yaml:1 'devices[0]'");
+	expect(find_step(&planning, STEP_BIND, "/dev/urandom"));
+	expect(!find_step(&planning, STEP_BIND, "/dev/zero"));
+	expect(!find_step(&planning, STEP_PTS, NULL));
+	expect(!find_step(&planning, STEP_TMPFS, "/dev/shm"));
+}
+
+static void a_terminal_of_its_own_needs_its_folder(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "devices: []\nversion: 1\n");
+	planning.request.pty = true;
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_PTS, "/dev/pts"));
+	expect(find_step(&planning, STEP_TERMINAL, NULL));
+}
+
+static void bundles_are_what_of_them_is_there(void)
+{
+	static const char *const names[] = { "nvidia", "kvm" };
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, "/dev/nvidiactl", HOST_DEVICE);
+	know(&planning, "/dev/nvidia0", HOST_DEVICE);
+	know(&planning, "/dev/kvm", HOST_DEVICE);
+	planning.request.devices = names;
+	planning.request.n_devices = 2;
+	expect_plan(&planning);
+	expect(flags_of(&planning, STEP_BIND, "/dev/nvidia0") & STEP_DEVICES);
+	expect(find_step(&planning, STEP_BIND, "/dev/nvidiactl"));
+	expect(find_step(&planning, STEP_BIND, "/dev/kvm"));
+	expect(!find_step(&planning, STEP_BIND, "/dev/nvidia1"));
+	expect_eq(planning.plan->n_notices, 2); /* of the limits */
+}
+
+static void a_bundle_may_be_a_folder(void)
+{
+	static const char *const names[] = { "dri" };
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, "/dev/dri", HOST_FOLDER);
+	planning.request.devices = names;
+	planning.request.n_devices = 1;
+	expect_plan(&planning);
+	expect_eq(flags_of(&planning, STEP_BIND, "/dev/dri"),
+		  STEP_DEVICES | STEP_READ_ONLY | STEP_NO_EXEC | STEP_IS_FOLDER);
+}
+
+static void refuses_a_device_that_is_not_there(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "devices: [kvm]\nversion: 1\n");
+	expect_refusal(&planning, -ENODEV);
+	expect(says(&planning, "no device 'kvm' here",
+		    "p.yaml:1 'devices[0]' names it, and '/dev/kvm' does not exist",
+		    "leave it out"));
+}
+
+static void refuses_a_name_that_is_no_device(void)
+{
+	static const char *const names[] = { "sda" };
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.request.devices = names;
+	planning.request.n_devices = 1;
+	expect_refusal(&planning, -EINVAL);
+	expect(says(&planning, "no device called 'sda'", "the names are null", "one of them"));
+}
+
+/* Standard output is no file of a policy, and neither is where it is thrown away. */
+static void a_denial_of_writing_does_not_take_the_devices(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning,
+		      "capabilities:\n"
+		      "- {name: fixed, match: {syscall: fs.write, path: /}, action: deny}\n");
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_BIND, "/dev/null"));
+	expect(find_step(&planning, STEP_LANDLOCK_PATH, "/dev")->value & 2);
+	/* What is kept there is. */
+	expect(flags_of(&planning, STEP_TMPFS, "/dev/shm") & STEP_READ_ONLY);
+}
+
+static void a_denied_device_is_not_there(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning,
+		      "capabilities:\n"
+		      "- {name: own, match: {syscall: fs.*, path: /dev/tty}, action: deny}\n");
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_BIND, "/dev/tty"));
+	expect(find_step(&planning, STEP_BIND, "/dev/null"));
+}
+
+static const struct test tests[] = {
+	TEST(the_few_that_programs_need_are_there),
+	TEST(a_policy_that_names_some_gets_those),
+	TEST(a_terminal_of_its_own_needs_its_folder),
+	TEST(bundles_are_what_of_them_is_there),
+	TEST(a_bundle_may_be_a_folder),
+	TEST(refuses_a_device_that_is_not_there),
+	TEST(refuses_a_name_that_is_no_device),
+	TEST(a_denial_of_writing_does_not_take_the_devices),
+	TEST(a_denied_device_is_not_there),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "plan-host.h"
+
+#define PROJECT "/home/user/p"
+
+static void reading_is_reading_and_executing(void)
+{
+	_cleanup_planning_ struct planning planning;
+	const struct step *step;
+
+	planning_open(&planning);
+	planning_load(&planning, "version: 1\n");
+	know(&planning, "/srv/data", HOST_FOLDER);
+	grant(&planning, GRANT_READ, "/srv/data", "--read");
+	expect_plan(&planning);
+	step = find_step(&planning, STEP_BIND, "/srv/data");
+	expect(step && step->flags == (STEP_READ_ONLY | STEP_IS_FOLDER));
+	expect(step && step->origin.kind == ORIGIN_ARGUMENT);
+	expect_str(step->origin.text, "--read");
+}
+
+static void writing_goes_beyond_the_policy(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning,
+		      "capabilities:\n"
+		      "- {name: p, match: {syscall: fs.read, path: ./}, action: allow}\n");
+	grant(&planning, GRANT_WRITE, PROJECT, "--write");
+	expect_plan(&planning);
+	expect_eq(flags_of(&planning, STEP_BIND, PROJECT), STEP_IS_FOLDER);
+}
+
+static void a_denial_goes_before_what_is_typed(void)
+{
+	static const struct {
+		enum request_grant grant;
+		const char *path;
+		const char *what;
+	} cases[] = {
+		{ GRANT_READ, "/srv/keys", "cannot show '/srv/keys' as --it says" },
+		{ GRANT_READ, "/srv/keys/deeper", "cannot show '/srv/keys/deeper'" },
+		{ GRANT_WRITE, "/srv/fixed", "cannot make writable '/srv/fixed'" },
+		{ GRANT_EXEC, "/usr/bin/sudo", "'/usr/bin/sudo' as --it says" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		planning_open(&planning);
+		planning_load(
+			&planning,
+			"capabilities:\n"
+			"- {name: keys, match: {syscall: fs.*, path: /srv/keys}, action: deny}\n"
+			"- {name: fixed, match: {syscall: fs.write, path: /srv/fixed},"
+			" action: deny}\n"
+			"- {name: sudo, match: {syscall: exec, path: /usr/bin/sudo},"
+			" action: deny}\n");
+		know(&planning, "/srv/keys/deeper", HOST_FOLDER);
+		know(&planning, "/srv/fixed", HOST_FOLDER);
+		grant(&planning, cases[i].grant, cases[i].path, "--it");
+		expect_refusal(&planning, -EACCES);
+		expect(says(&planning, cases[i].what,
+			    "denies it, and a denial goes before everything",
+			    "take it out of what denies it"));
+	}
+}
+
+static void refuses_what_is_typed_and_cannot_be_had(void)
+{
+	static const struct {
+		enum request_grant grant;
+		enum host_path_kind kind;
+		int code;
+		const char *why;
+		const char *fix;
+	} cases[] = {
+		{ GRANT_READ, HOST_MISSING, -ENOENT, "does not exist", "create it" },
+		{ GRANT_WRITE, HOST_MISSING, -ENOENT, "does not exist", "create it" },
+		{ GRANT_READ, HOST_UNREACHABLE, -EACCES, "closed to us", "who may search" },
+		{ GRANT_READ, HOST_SOCKET, -EINVAL, "it is a socket", "--unix" },
+		{ GRANT_READ, HOST_DEVICE, -EINVAL, "it is a device", "--device" },
+		{ GRANT_UNIX, HOST_FILE, -EINVAL, "it is no socket", "name the socket" },
+		{ GRANT_UNIX, HOST_MISSING, -ENOENT, "does not exist", "create it" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		planning_open(&planning);
+		if (cases[i].kind != HOST_MISSING)
+			know(&planning, "/srv/x", cases[i].kind);
+		grant(&planning, cases[i].grant, "/srv/x", "--it");
+		expect_refusal(&planning, cases[i].code);
+		expect(says(&planning, "cannot show '/srv/x' to the sandbox", cases[i].why,
+			    cases[i].fix));
+		expect(strstr(planning.err.why, "--it names it"));
+	}
+}
+
+static void what_is_optional_may_be_missing(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	grant(&planning, GRANT_READ, "/srv/x", "--optional-read");
+	planning.paths[0].optional = true;
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_BIND, "/srv/x"));
+}
+
+static void what_is_optional_may_not_be_a_strangers_link(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know_link(&planning, "/srv/x", "/etc", 1000);
+	grant(&planning, GRANT_READ, "/srv/x", "--optional-read");
+	planning.paths[0].optional = true;
+	expect_refusal(&planning, -ELOOP);
+}
+
+static void typed_denials_hide_and_protect(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, PROJECT "/keys", HOST_FOLDER);
+	know(&planning, PROJECT "/ci.yml", HOST_FILE);
+	grant(&planning, GRANT_WRITE, PROJECT, "--write");
+	grant(&planning, GRANT_DENY, PROJECT "/keys", "--deny");
+	grant(&planning, GRANT_DENY_WRITE, PROJECT "/ci.yml", "--deny-write");
+	expect_plan(&planning);
+	expect_str(find_step(&planning, STEP_MASK, PROJECT "/keys")->origin.text, "--deny");
+	expect_str(find_step(&planning, STEP_BIND, PROJECT "/ci.yml")->origin.text, "--deny-write");
+	expect(flags_of(&planning, STEP_BIND, PROJECT "/ci.yml") & STEP_READ_ONLY);
+}
+
+static void a_typed_denial_of_nothing_that_could_be_made_is_refused(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	grant(&planning, GRANT_WRITE, PROJECT, "--write");
+	grant(&planning, GRANT_DENY, PROJECT "/later", "--deny");
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "--deny", "could make it", "create it"));
+}
+
+static void a_bind_shows_one_place_at_another(void)
+{
+	_cleanup_planning_ struct planning planning;
+	const struct step *step;
+
+	planning_open(&planning);
+	know(&planning, "/srv/data", HOST_FOLDER);
+	grant(&planning, GRANT_READ, "/srv/data", "--bind");
+	planning.paths[0].target = "/mnt/in";
+	grant(&planning, GRANT_WRITE, "/srv/data", "--bind");
+	planning.paths[1].target = "/mnt/out";
+	know(&planning, "/srv/data/.git/hooks", HOST_FOLDER);
+	know(&planning, "/srv/data/.git/config", HOST_FILE);
+	expect_plan(&planning);
+	step = find_step(&planning, STEP_BIND, "/mnt/in");
+	expect_str(step->source, "/srv/data");
+	expect(step->flags & STEP_READ_ONLY);
+	expect(!(flags_of(&planning, STEP_BIND, "/mnt/out") & STEP_READ_ONLY));
+	step = find_step(&planning, STEP_BIND, "/mnt/out/.git/hooks");
+	expect_str(step->source, "/srv/data/.git/hooks");
+	expect(step->flags & STEP_READ_ONLY);
+	expect_str(find_step(&planning, STEP_BIND, "/mnt/out/.git")->source, "/srv/data/.git");
+}
+
+static void what_is_denied_outside_is_denied_where_a_bind_shows_it(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(
+		&planning,
+		"capabilities:\n"
+		"- {name: keys, match: {syscall: fs.*, path: /srv/data/keys}, action: deny}\n");
+	know(&planning, "/srv/data/keys", HOST_FOLDER);
+	grant(&planning, GRANT_READ, "/srv/data", "--bind");
+	planning.paths[0].target = "/mnt";
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_MASK, "/mnt/keys"));
+	planning.paths[0].path = "/srv/data/keys";
+	expect_refusal(&planning, -EACCES);
+}
+
+static void a_target_in_what_is_shown_from_outside_must_be_there(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, "/srv/data", HOST_FOLDER);
+	grant(&planning, GRANT_READ, "/srv/data", "--bind");
+	planning.paths[0].target = "/usr/mnt";
+	expect_refusal(&planning, -ENOENT);
+	expect(says(&planning, "cannot put --bind at '/usr/mnt'",
+		    "'/usr' is shown as it is outside", "choose a target elsewhere"));
+	planning.paths[0].target = "/usr/local/lib";
+	expect_plan(&planning);
+	expect_str(find_step(&planning, STEP_BIND, "/usr/local/lib")->source, "/srv/data");
+}
+
+static void refuses_two_things_at_one_place(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, "/srv/a", HOST_FOLDER);
+	grant(&planning, GRANT_READ, "/srv/a", "--read");
+	grant(&planning, GRANT_TMPFS, "/srv/a", "--tmpfs");
+	expect_refusal(&planning, -EINVAL);
+	expect(says(&planning, "two things at '/srv/a'", "--read and --tmpfs both name it", ""));
+}
+
+static void refuses_to_put_something_at_the_root(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	grant(&planning, GRANT_TMPFS, "/", "--tmpfs");
+	expect_refusal(&planning, -EINVAL);
+	expect(says(&planning, "--tmpfs cannot put anything at '/'", "root of the sandbox", ""));
+}
+
+static void reading_the_root_shows_its_folders(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "version: 1\n");
+	grant(&planning, GRANT_READ, "/", "--read");
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_BIND, "/home"));
+	expect(find_step(&planning, STEP_BIND, "/usr"));
+}
+
+static void a_typed_tmp_is_the_hosts(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	grant(&planning, GRANT_READ, "/tmp", "--read");
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_TMPFS, "/tmp"));
+	expect(flags_of(&planning, STEP_BIND, "/tmp") & STEP_READ_ONLY);
+}
+
+static void a_socket_is_opened_by_its_name(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "net: {unix: [/run/db.sock]}\nversion: 1\n");
+	know(&planning, "/run/db.sock", HOST_SOCKET);
+	know(&planning, "/run/agent.sock", HOST_SOCKET);
+	grant(&planning, GRANT_UNIX, "/run/agent.sock", "--unix");
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_BIND, "/run/db.sock"));
+	expect(find_step(&planning, STEP_BIND, "/run/agent.sock"));
+	expect(!find_step(&planning, STEP_LANDLOCK_PATH, "/run/db.sock"));
+}
+
+static void mounts_of_a_policy_are_put_into_the_tree(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning,
+		      "mounts:\n"
+		      "- {source: /srv/data, target: /data}\n"
+		      "- {source: ./out, target: ./out, mode: rw}\n"
+		      "- {target: /cache, mode: tmpfs, size: 8MiB}\n"
+		      "- {source: /srv/base, target: /work, mode: overlay}\n"
+		      "- {source: /srv/absent, target: /absent, optional: true}\n"
+		      "- {target: /data/hidden, mode: mask}\n"
+		      "capabilities:\n"
+		      "- {name: run, match: {syscall: exec, path: /data/bin}, action: allow}\n");
+	know(&planning, "/srv/data/hidden", HOST_FOLDER);
+	know(&planning, "/srv/data/bin", HOST_FOLDER);
+	know(&planning, PROJECT "/out", HOST_FOLDER);
+	know(&planning, "/srv/base", HOST_FOLDER);
+	expect_plan(&planning);
+	expect_str(find_step(&planning, STEP_BIND, "/data")->source, "/srv/data");
+	expect_eq(flags_of(&planning, STEP_BIND, "/data"),
+		  STEP_READ_ONLY | STEP_NO_EXEC | STEP_IS_FOLDER);
+	expect(!(flags_of(&planning, STEP_BIND, "/data/bin") & STEP_NO_EXEC));
+	expect(!(flags_of(&planning, STEP_BIND, PROJECT "/out") & STEP_READ_ONLY));
+	expect_eq(find_step(&planning, STEP_TMPFS, "/cache")->value, 8 << 20);
+	expect_str(find_step(&planning, STEP_OVERLAY, "/work")->source, "/srv/base");
+	expect(!find_step(&planning, STEP_OVERLAY, "/work")->text);
+	expect(find_step(&planning, STEP_OVERLAY, "/work")->third > 0);
+	expect(!find_step(&planning, STEP_BIND, "/absent"));
+	expect(find_step(&planning, STEP_MASK, "/data/hidden"));
+	expect_str(find_step(&planning, STEP_BIND, "/data")->origin.text,
+		   "p.yaml:2 'mounts[0].target'");
+}
+
+static void refuses_a_mount_without_its_source(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "mounts: [{source: /srv/absent, target: /absent}]\n");
+	expect_refusal(&planning, -ENOENT);
+	expect(says(&planning, "'/srv/absent'", "p.yaml:1 'mounts[0].target' names it",
+		    "'optional: true'"));
+}
+
+static void refuses_a_mount_with_a_source_that_means_nothing(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "mounts: [{source: /srv, target: /a, mode: tmpfs}]\n");
+	expect_refusal(&planning, -EINVAL);
+	expect(says(&planning, "'mounts[0].target'", "its mode has no source", "remove 'source'"));
+}
+
+static void changes_of_the_project_land_elsewhere(void)
+{
+	_cleanup_planning_ struct planning planning;
+	const struct step *step;
+
+	planning_open(&planning);
+	planning.request.out_folder = "/srv/out";
+	planning.request.out_work = "/srv/work";
+	grant(&planning, GRANT_DENY_WRITE, PROJECT "/fixed", "--deny-write");
+	grant(&planning, GRANT_WRITE, PROJECT "/src", "--write");
+	know(&planning, PROJECT "/fixed", HOST_FILE);
+	know(&planning, PROJECT "/src", HOST_FOLDER);
+	expect_plan(&planning);
+	step = find_step(&planning, STEP_OVERLAY, PROJECT);
+	expect_str(step->source, PROJECT);
+	expect_str(step->text, "/srv/out");
+	expect_str(step->extra, "/srv/work");
+	expect(!find_step(&planning, STEP_BIND, PROJECT));
+	/* What may be written is written to the overlay, never past it. */
+	expect(!find_step(&planning, STEP_BIND, PROJECT "/src"));
+	expect(flags_of(&planning, STEP_BIND, PROJECT "/fixed") & STEP_READ_ONLY);
+}
+
+/* A mount of the project's own folder would be written to, and not the overlay. */
+static void nothing_of_the_project_is_mounted_over_its_overlay_to_be_written(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(
+		&planning,
+		"capabilities:\n"
+		"- {name: files, match: {syscall: fs.*, path: [./, /usr]}, action: allow}\n"
+		"- {name: run, match: {syscall: exec, path: [./bin, /usr/bin]}, action: allow}\n"
+		"- {name: fixed, match: {syscall: fs.write, path: ./a/b/fixed}, action: deny}\n");
+	know(&planning, PROJECT "/bin", HOST_FOLDER);
+	know(&planning, PROJECT "/a/b/fixed", HOST_FILE);
+	planning.request.out_folder = "/srv/out";
+	planning.request.out_work = "/srv/work";
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_OVERLAY, PROJECT));
+	expect(!find_step(&planning, STEP_BIND, PROJECT "/bin"));
+	expect(!find_step(&planning, STEP_BIND, PROJECT "/a"));
+	expect(!find_step(&planning, STEP_BIND, PROJECT "/a/b"));
+	expect(flags_of(&planning, STEP_BIND, PROJECT "/a/b/fixed") & STEP_READ_ONLY);
+}
+
+static void changes_of_a_project_in_tmp_land_elsewhere_too(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, "/tmp/p", HOST_FOLDER);
+	planning.request.project = "/tmp/p";
+	planning.request.out_folder = "/srv/out";
+	planning.request.out_work = "/srv/work";
+	expect_plan(&planning);
+	expect_str(find_step(&planning, STEP_OVERLAY, "/tmp/p")->source, "/tmp/p");
+	expect(!(flags_of(&planning, STEP_OVERLAY, "/tmp/p") & STEP_NO_EXEC));
+}
+
+static void refuses_changes_that_land_in_what_they_are_changes_of(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.request.out_folder = PROJECT "/out";
+	planning.request.out_work = PROJECT "/.work";
+	expect_refusal(&planning, -EINVAL);
+	expect(says(&planning, "collect the changes", "inside what it is the changes of",
+		    "outside of it"));
+}
+
+static void secrets_are_private_copies(void)
+{
+	static const struct request_secret secret = { "API_KEY", "/home/user/.key" };
+	_cleanup_planning_ struct planning planning;
+	const struct step *step;
+
+	planning_open(&planning);
+	planning_load(&planning, "env: {secrets: {TOKEN: ./token}}\n");
+	know(&planning, "/home/user/.key", HOST_FILE);
+	know(&planning, PROJECT "/token", HOST_FILE);
+	planning.request.secrets = &secret;
+	planning.request.n_secrets = 1;
+	expect_plan(&planning);
+	step = find_step(&planning, STEP_FILE, "/run/secrets/API_KEY");
+	expect_str(step->source, "/home/user/.key");
+	expect_eq(step->second, 0400);
+	expect_str(find_step(&planning, STEP_FILE, "/run/secrets/TOKEN")->source, PROJECT "/token");
+	expect(find_step(&planning, STEP_LANDLOCK_PATH, "/run/secrets/TOKEN"));
+}
+
+static void refuses_a_secret_that_is_no_file(void)
+{
+	static const struct request_secret secret = { "API_KEY", "/srv/keys" };
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.request.secrets = &secret;
+	planning.request.n_secrets = 1;
+	expect_refusal(&planning, -ENOENT);
+	know(&planning, "/srv/keys", HOST_FOLDER);
+	expect_refusal(&planning, -EINVAL);
+	expect(says(&planning, "'/srv/keys'", "--secret names it, and it is no file",
+		    "name a file"));
+}
+
+static const struct test tests[] = {
+	TEST(reading_is_reading_and_executing),
+	TEST(writing_goes_beyond_the_policy),
+	TEST(a_denial_goes_before_what_is_typed),
+	TEST(refuses_what_is_typed_and_cannot_be_had),
+	TEST(what_is_optional_may_be_missing),
+	TEST(what_is_optional_may_not_be_a_strangers_link),
+	TEST(typed_denials_hide_and_protect),
+	TEST(a_typed_denial_of_nothing_that_could_be_made_is_refused),
+	TEST(a_bind_shows_one_place_at_another),
+	TEST(what_is_denied_outside_is_denied_where_a_bind_shows_it),
+	TEST(a_target_in_what_is_shown_from_outside_must_be_there),
+	TEST(refuses_two_things_at_one_place),
+	TEST(refuses_to_put_something_at_the_root),
+	TEST(reading_the_root_shows_its_folders),
+	TEST(a_typed_tmp_is_the_hosts),
+	TEST(a_socket_is_opened_by_its_name),
+	TEST(mounts_of_a_policy_are_put_into_the_tree),
+	TEST(refuses_a_mount_without_its_source),
+	TEST(refuses_a_mount_with_a_source_that_means_nothing),
+	TEST(changes_of_the_project_land_elsewhere),
+	TEST(nothing_of_the_project_is_mounted_over_its_overlay_to_be_written),
+	TEST(changes_of_a_project_in_tmp_land_elsewhere_too),
+	TEST(refuses_changes_that_land_in_what_they_are_changes_of),
+	TEST(secrets_are_private_copies),
+	TEST(refuses_a_secret_that_is_no_file),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+
+#include <linux/landlock.h>
+
+#include "plan-host.h"
+
+#define PROJECT "/home/user/p"
+#define READ LANDLOCK_ACCESS_FS_READ_FILE
+#define LIST LANDLOCK_ACCESS_FS_READ_DIR
+#define WRITE LANDLOCK_ACCESS_FS_WRITE_FILE
+#define EXECUTE LANDLOCK_ACCESS_FS_EXECUTE
+/* Newer than the headers of Debian 12. */
+#define TRUNCATE (UINT64_C(1) << 14)
+#define IOCTL_DEV (UINT64_C(1) << 15)
+
+static uint64_t rights_at(const struct planning *planning, const char *path)
+{
+	const struct step *step = find_step(planning, STEP_LANDLOCK_PATH, path);
+
+	return step ? step->value : 0;
+}
+
+static void open_policy(struct planning *planning, const char *rules)
+{
+	char policy[2048];
+
+	planning_open(planning);
+	(void)snprintf(policy, sizeof(policy), "capabilities:\n%s", rules);
+	planning_load(planning, policy);
+}
+
+static void the_numbers_are_the_kernels(void)
+{
+	_cleanup_planning_ struct planning planning;
+	uint64_t all;
+
+	planning_open(&planning);
+	planning.host.landlock_abi = 1;
+	expect_plan(&planning);
+	all = find_step(&planning, STEP_LANDLOCK, NULL)->value;
+	expect_eq(all, (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1);
+	expect_eq(rights_at(&planning, "/"), READ | LIST | EXECUTE);
+	expect_eq(rights_at(&planning, "/tmp"),
+		  all & ~(uint64_t)(LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK));
+}
+
+static void an_abi_gets_what_it_knows_and_the_rest_is_told(void)
+{
+	static const struct {
+		int abi;
+		uint64_t files;
+		uint64_t missing;
+		uint64_t ports;
+		uint64_t scopes;
+	} cases[] = {
+		{ 1, 0x1fff, 0xe000, 0, 0 }, { 2, 0x3fff, 0xc000, 0, 0 },
+		{ 3, 0x7fff, 0x8000, 0, 0 }, { 4, 0x7fff, 0x8000, 3, 0 },
+		{ 5, 0xffff, 0, 3, 0 },	     { 6, 0xffff, 0, 3, 3 },
+		{ 12, 0xffff, 0, 3, 3 },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_planning_ struct planning planning;
+		const struct step *step;
+
+		planning_open(&planning);
+		planning.host.landlock_abi = cases[i].abi;
+		expect_plan(&planning);
+		step = find_step(&planning, STEP_LANDLOCK, NULL);
+		expect_eq(step->value, cases[i].files);
+		expect_eq(step->second, cases[i].ports);
+		expect_eq(step->third, cases[i].scopes);
+		expect_eq(planning.plan->unenforced_landlock, cases[i].missing);
+		for (size_t k = 0; k < planning.plan->n_steps; k++)
+			if (planning.plan->steps[k].kind == STEP_LANDLOCK_PATH)
+				expect(!(planning.plan->steps[k].value & ~cases[i].files));
+	}
+}
+
+static void ports_are_only_for_an_abi_that_has_them(void)
+{
+	static const struct request_port port = { .port = 5432 };
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.request.ports = &port;
+	planning.request.n_ports = 1;
+	planning.host.landlock_abi = 3;
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_LANDLOCK_PORT, NULL));
+}
+
+static void rules_of_a_policy_are_said_again(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(
+		&planning,
+		"- {name: lib, match: {syscall: fs.read, path: /usr}, action: allow}\n"
+		"- {name: in, match: {syscall: [fs.read, fs.list], path: ./in}, action: allow}\n"
+		"- {name: out, match: {syscall: fs.write, path: ./out}, action: allow}\n"
+		"- {name: run, match: {syscall: exec, path: /usr/bin/true}, action: allow}\n");
+	know(&planning, PROJECT "/in", HOST_FOLDER);
+	know(&planning, PROJECT "/out", HOST_FOLDER);
+	expect_plan(&planning);
+	expect_eq(rights_at(&planning, "/usr"), READ);
+	expect_eq(rights_at(&planning, PROJECT "/in"), READ | LIST);
+	expect(rights_at(&planning, PROJECT "/out") & WRITE);
+	expect(!(rights_at(&planning, PROJECT "/out") & (READ | LIST | EXECUTE)));
+	expect_eq(rights_at(&planning, "/usr/bin/true"), READ | EXECUTE);
+	/* Without the loader no program starts. */
+	expect_eq(rights_at(&planning, "/usr/lib/ld.so"), READ | EXECUTE);
+	expect_eq(rights_at(&planning, "/usr/lib"), 0);
+	expect_eq(rights_at(&planning, "/"), 0);
+}
+
+static void a_file_gets_no_rights_of_folders(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(&planning,
+		    "- {name: one, match: {syscall: fs.*, path: ./one}, action: allow}\n");
+	know(&planning, PROJECT "/one", HOST_FILE);
+	expect_plan(&planning);
+	expect_eq(rights_at(&planning, PROJECT "/one"), READ | WRITE | TRUNCATE);
+	expect(!(flags_of(&planning, STEP_LANDLOCK_PATH, PROJECT "/one") & STEP_IS_FOLDER));
+}
+
+static void what_is_allowed_above_is_not_said_again(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(
+		&planning,
+		"- {name: usr, match: {syscall: fs.read, path: [/usr, /usr/lib]}, action: allow}\n");
+	expect_plan(&planning);
+	expect(rights_at(&planning, "/usr"));
+	expect(!rights_at(&planning, "/usr/lib"));
+}
+
+static void devices_may_be_written_and_asked(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	expect_plan(&planning);
+	expect(rights_at(&planning, "/dev") & IOCTL_DEV);
+	expect(rights_at(&planning, "/dev") & WRITE);
+	expect(!(rights_at(&planning, "/tmp") & IOCTL_DEV));
+}
+
+static void open_reduced(struct planning *planning)
+{
+	planning_open(planning);
+	planning->host.has_userns = false;
+	planning->host.cgroup = "/sys/fs/cgroup/user";
+	planning->host.has_cgroup_kill = true;
+	planning->request.tier = "reduced";
+}
+
+static void alone_it_holds_the_same_paths(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_reduced(&planning);
+	grant(&planning, GRANT_WRITE, PROJECT, "--write");
+	expect_plan(&planning);
+	expect_eq(rights_at(&planning, "/"), 0);
+	expect_eq(rights_at(&planning, "/usr"), READ | LIST | EXECUTE);
+	expect(rights_at(&planning, PROJECT) & WRITE);
+	expect(rights_at(&planning, "/dev/null") & WRITE);
+	expect_eq(rights_at(&planning, "/tmp"), 0);
+	expect_eq(rights_at(&planning, "/proc"), 0);
+	expect_str(find_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->target, PROJECT);
+}
+
+static void alone_it_refuses_what_only_a_mount_could_hold(void)
+{
+	static const struct {
+		enum request_grant grant;
+		const char *path;
+		const char *target;
+		const char *what;
+	} cases[] = {
+		{ GRANT_DENY, "/etc/shadow", NULL,
+		  "cannot hold what --it denies at '/etc/shadow'" },
+		{ GRANT_TMPFS, "/srv", NULL, "cannot put anything of its own at '/srv'" },
+		{ GRANT_READ, "/etc", "/mnt", "cannot put anything of its own at '/mnt'" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		open_reduced(&planning);
+		grant(&planning, cases[i].grant, cases[i].path, "--it");
+		planning.paths[0].target = cases[i].target;
+		expect_refusal(&planning, -EOPNOTSUPP);
+		expect(says(&planning, cases[i].what, "the tier reduced has no mount view",
+			    "a host with user namespaces"));
+	}
+}
+
+static void alone_it_refuses_a_denial_of_writing_in_a_writable_folder(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_reduced(&planning);
+	know(&planning, PROJECT "/.git/hooks", HOST_FOLDER);
+	know(&planning, PROJECT "/.git/config", HOST_FILE);
+	expect_plan(&planning);
+	grant(&planning, GRANT_WRITE, PROJECT, "--write");
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "the protection of repositories", "no mount view", ""));
+}
+
+static const struct test tests[] = {
+	TEST(the_numbers_are_the_kernels),
+	TEST(an_abi_gets_what_it_knows_and_the_rest_is_told),
+	TEST(ports_are_only_for_an_abi_that_has_them),
+	TEST(rules_of_a_policy_are_said_again),
+	TEST(a_file_gets_no_rights_of_folders),
+	TEST(what_is_allowed_above_is_not_said_again),
+	TEST(devices_may_be_written_and_asked),
+	TEST(alone_it_holds_the_same_paths),
+	TEST(alone_it_refuses_what_only_a_mount_could_hold),
+	TEST(alone_it_refuses_a_denial_of_writing_in_a_writable_folder),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+
+#include <sys/resource.h>
+
+#include "plan-host.h"
+
+#define ALL_CONTROLLERS (CONTROLLER_MEMORY | CONTROLLER_CPU | CONTROLLER_PIDS)
+
+static void limit(struct planning *planning, enum limit which, uint64_t value)
+{
+	planning->request.limits[which] =
+		(struct request_limit){ .is_set = true, .value = value, .option = "--it" };
+}
+
+static const struct step *find_text(const struct planning *planning, enum step_kind kind,
+				    const char *text)
+{
+	for (size_t i = 0; planning->plan && i < planning->plan->n_steps; i++) {
+		const struct step *step = &planning->plan->steps[i];
+
+		if (step->kind == kind && strcmp(step->text, text) == 0)
+			return step;
+	}
+	return NULL;
+}
+
+static uint64_t rlimit_of(const struct planning *planning, const char *name)
+{
+	const struct step *step = find_text(planning, STEP_RLIMIT, name);
+
+	return step ? step->second : 0;
+}
+
+static const char *written(const struct planning *planning, const char *file)
+{
+	const struct step *step = find_text(planning, STEP_CGROUP_LIMIT, file);
+
+	return step ? step->source : "";
+}
+
+static void the_templates_have_their_numbers(void)
+{
+	static const struct {
+		const char *name;
+		const char *profile;
+		const char *net_mode;
+		uint64_t limits[4];
+	} cases[] = {
+		{ "ai-provider", "strict", "proxy", { 256 << 20, 500, 10, 120000000 } },
+		{ "code-executor", "standard", "none", { 1024 << 20, 1000, 100, 300000000 } },
+		{ "policy-sandbox", "strict", "none", { 128 << 20, 250, 5, 100000 } },
+	};
+	static const enum limit limits[] = { LIMIT_MEMORY, LIMIT_CPU, LIMIT_PIDS, LIMIT_TIME };
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		planning_open(&planning);
+		planning.request.template = cases[i].name;
+		planning.request.has_listener_socket = true;
+		expect_plan(&planning);
+		expect_str(planning.plan->template, cases[i].name);
+		expect_str(planning.plan->net_mode, cases[i].net_mode);
+		expect_str(find_step(&planning, STEP_SECCOMP, NULL)->text, cases[i].profile);
+		for (size_t k = 0; k < N_ELEMENTS(limits); k++) {
+			expect_eq(planning.plan->limits[limits[k]].value, cases[i].limits[k]);
+			expect_eq(planning.plan->limits[limits[k]].origin.kind, ORIGIN_TEMPLATE);
+		}
+	}
+}
+
+static void refuses_a_template_that_is_not_there(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.request.template = "code-executer";
+	expect_refusal(&planning, -EINVAL);
+	expect(says(&planning, "no template 'code-executer'", "code-executor", "name one"));
+}
+
+static void what_is_typed_goes_before_the_policy_and_that_before_the_template(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "isolation: {template: policy-sandbox, seccomp: standard}\n"
+				 "limits: {pids: 20, files: 30, time: 5m}\n");
+	limit(&planning, LIMIT_PIDS, 40);
+	expect_plan(&planning);
+	expect_eq(planning.plan->limits[LIMIT_PIDS].value, 40);
+	expect_eq(planning.plan->limits[LIMIT_PIDS].origin.kind, ORIGIN_ARGUMENT);
+	expect_eq(planning.plan->limits[LIMIT_FILES].value, 30);
+	expect_str(planning.plan->limits[LIMIT_FILES].origin.text, "p.yaml:2 'limits.files'");
+	expect_eq(planning.plan->limits[LIMIT_TIME].value, 300000000);
+	expect_eq(planning.plan->limits[LIMIT_CPU].value, 250);
+	expect_str(find_step(&planning, STEP_SECCOMP, NULL)->text, "standard");
+}
+
+static void a_typed_template_does_not_widen_a_strict_profile(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "isolation: {seccomp: strict}\nversion: 1\n");
+	planning.request.template = "code-executor";
+	expect_plan(&planning);
+	expect_str(find_step(&planning, STEP_SECCOMP, NULL)->text, "strict");
+	planning.policy = policy_free(planning.policy);
+	planning_load(&planning, "isolation: {seccomp: standard}\nversion: 1\n");
+	planning.request.template = "policy-sandbox";
+	expect_plan(&planning);
+	expect_str(find_step(&planning, STEP_SECCOMP, NULL)->text, "strict");
+}
+
+static void a_cgroup_holds_what_it_can(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.host.cgroup = "/sys/fs/cgroup/user";
+	planning.host.controllers = ALL_CONTROLLERS;
+	limit(&planning, LIMIT_CPU, 1500);
+	expect_plan(&planning);
+	expect_str(find_step(&planning, STEP_CGROUP, NULL)->target, "/sys/fs/cgroup/user/sbx-test");
+	expect_str(written(&planning, "memory.max"), "1073741824");
+	expect_str(written(&planning, "memory.swap.max"), "0");
+	expect_eq(find_text(&planning, STEP_CGROUP_LIMIT, "memory.swap.max")->flags, STEP_OPTIONAL);
+	expect_str(written(&planning, "memory.oom.group"), "1");
+	expect_str(written(&planning, "cpu.max"), "150000 100000");
+	/* PID 1 is one more. */
+	expect_str(written(&planning, "pids.max"), "101");
+	expect_eq(planning.plan->limits[LIMIT_MEMORY].holder, HELD_BY_CGROUP);
+	expect(planning.plan->layers & LAYER_CGROUP);
+	expect_eq(rlimit_of(&planning, "data"), 0);
+	expect_eq(rlimit_of(&planning, "nproc"), 0);
+	expect_eq(planning.plan->n_notices, 0);
+}
+
+static void a_small_share_of_a_processor_has_a_longer_period(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.host.cgroup = "/sys/fs/cgroup/user";
+	planning.host.controllers = ALL_CONTROLLERS;
+	limit(&planning, LIMIT_CPU, 1);
+	expect_plan(&planning);
+	expect_str(written(&planning, "cpu.max"), "1000 1000000");
+	limit(&planning, LIMIT_CPU, 10);
+	expect_plan(&planning);
+	expect_str(written(&planning, "cpu.max"), "1000 100000");
+}
+
+static void more_processes_than_the_kernel_counts_are_its_most(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.host.cgroup = "/sys/fs/cgroup/user";
+	planning.host.controllers = ALL_CONTROLLERS;
+	limit(&planning, LIMIT_PIDS, UINT64_MAX);
+	expect_plan(&planning);
+	expect_str(written(&planning, "pids.max"), "4194304");
+}
+
+static void a_template_that_cannot_be_held_is_held_as_far_as_it_can(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	expect_plan(&planning);
+	expect_eq(planning.plan->limits[LIMIT_MEMORY].holder, HELD_BY_RLIMIT);
+	expect_eq(planning.plan->limits[LIMIT_CPU].holder, HELD_BY_NOBODY);
+	expect_eq(planning.plan->limits[LIMIT_PIDS].holder, HELD_BY_RLIMIT);
+	expect_eq(planning.plan->limits[LIMIT_TIME].holder, HELD_BY_SUPERVISOR);
+	expect_eq(rlimit_of(&planning, "data"), 1 << 30);
+	expect_eq(rlimit_of(&planning, "nproc"), 101);
+	expect(has_notice(&planning, "the limit cpu 1 of code-executor: it is not held"));
+	expect(!find_step(&planning, STEP_CGROUP, NULL));
+	/* Nobody counts on it: it is told, but not as a weakness. */
+	for (size_t i = 0; i < planning.plan->n_notices; i++)
+		expect(!planning.plan->notices[i].is_weaker);
+}
+
+static bool is_any_weaker(const struct planning *planning)
+{
+	for (size_t i = 0; planning->plan && i < planning->plan->n_notices; i++)
+		if (planning->plan->notices[i].is_weaker)
+			return true;
+	return false;
+}
+
+static void refuses_a_written_limit_that_nobody_holds(void)
+{
+	static const struct {
+		enum limit typed;
+		const char *policy;
+		const char *what;
+	} cases[] = {
+		{ LIMIT_MEMORY, "version: 1\n", "the limit memory of --it" },
+		{ LIMIT_CPU, "version: 1\n", "the limit cpu of --it" },
+		{ N_LIMITS, "limits: {memory: 1GiB}\n",
+		  "the limit memory of p.yaml:1 'limits.memory'" },
+		{ N_LIMITS, "limits: {cpu: 2, mode: strict}\n",
+		  "the limit cpu of p.yaml:1 'limits.cpu'" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		planning_open(&planning);
+		planning_load(&planning, cases[i].policy);
+		if (cases[i].typed < N_LIMITS)
+			limit(&planning, cases[i].typed, 1 << 30);
+		expect_refusal(&planning, -EOPNOTSUPP);
+		expect(says(&planning, cases[i].what, "no cgroup is delegated here",
+			    "--best-effort-limits"));
+		planning.request.best_effort = true;
+		expect_plan(&planning);
+		expect(is_any_weaker(&planning));
+	}
+}
+
+static void a_policy_can_accept_less(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "limits: {cpu: 2, mode: best-effort}\n");
+	limit(&planning, LIMIT_MEMORY, 1 << 30);
+	expect_plan(&planning);
+	expect_eq(planning.plan->limits[LIMIT_CPU].holder, HELD_BY_NOBODY);
+	expect_eq(planning.plan->limits[LIMIT_MEMORY].holder, HELD_BY_RLIMIT);
+}
+
+static void the_service_manager_holds_what_somebody_wrote(void)
+{
+	_cleanup_planning_ struct planning planning;
+	const struct step *step;
+
+	planning_open(&planning);
+	planning.host.has_scope = true;
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_SCOPE, NULL));
+	limit(&planning, LIMIT_CPU, 500);
+	expect_plan(&planning);
+	expect_str(find_step(&planning, STEP_SCOPE, NULL)->text, "sbx-test.scope");
+	step = find_text(&planning, STEP_SCOPE_LIMIT, "CPUQuotaPerSecUSec");
+	expect_eq(step->value, 500000);
+	/* Once there is one it holds the template's, too. */
+	expect_eq(find_text(&planning, STEP_SCOPE_LIMIT, "MemoryMax")->value, 1 << 30);
+	expect_eq(find_text(&planning, STEP_SCOPE_LIMIT, "TasksMax")->value, 101);
+	expect_eq(planning.plan->limits[LIMIT_CPU].holder, HELD_BY_SCOPE);
+	expect_eq(planning.plan->n_notices, 0);
+	expect(planning.plan->layers & LAYER_CGROUP);
+	expect(!find_step(&planning, STEP_CGROUP, NULL));
+}
+
+static void a_cgroup_with_every_controller_needs_no_service_manager(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.host.has_scope = true;
+	planning.host.cgroup = "/sys/fs/cgroup/user";
+	planning.host.controllers = ALL_CONTROLLERS;
+	limit(&planning, LIMIT_CPU, 500);
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_SCOPE, NULL));
+	planning.host.controllers = CONTROLLER_MEMORY;
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_SCOPE, NULL));
+	expect(!find_step(&planning, STEP_CGROUP, NULL));
+}
+
+static void a_registered_sandbox_gets_a_cgroup_to_pause_it(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.host.cgroup = "/sys/fs/cgroup/user";
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_CGROUP, NULL));
+	planning.request.is_registered = true;
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_CGROUP, NULL));
+	expect(!find_step(&planning, STEP_CGROUP_LIMIT, NULL));
+}
+
+static void each_limit_has_its_rlimit(void)
+{
+	static const struct {
+		enum limit limit;
+		const char *name;
+		int resource;
+	} cases[] = {
+		{ LIMIT_FILES, "nofile", RLIMIT_NOFILE },
+		{ LIMIT_FILE_SIZE, "fsize", RLIMIT_FSIZE },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_planning_ struct planning planning;
+		const struct step *step;
+
+		planning_open(&planning);
+		limit(&planning, cases[i].limit, 77);
+		expect_plan(&planning);
+		step = find_text(&planning, STEP_RLIMIT, cases[i].name);
+		expect(step && step->value == (uint64_t)cases[i].resource && step->second == 77);
+		expect_str(step->origin.text, "--it");
+	}
+}
+
+static void of_two_limits_on_processes_the_smaller_one_is_set(void)
+{
+	_cleanup_planning_ struct planning planning;
+	size_t n = 0;
+
+	planning_open(&planning);
+	limit(&planning, LIMIT_PIDS, 30);
+	limit(&planning, LIMIT_PROCESSES, 20);
+	expect_plan(&planning);
+	expect_eq(rlimit_of(&planning, "nproc"), 21);
+	for (size_t i = 0; i < planning.plan->n_steps; i++)
+		n += planning.plan->steps[i].kind == STEP_RLIMIT &&
+		     planning.plan->steps[i].value == RLIMIT_NPROC;
+	expect_eq(n, 1);
+	limit(&planning, LIMIT_PROCESSES, 30);
+	expect_plan(&planning);
+	expect_eq(rlimit_of(&planning, "nproc"), 31);
+}
+
+static void nobody_leaves_a_core_file(void)
+{
+	_cleanup_planning_ struct planning planning;
+	const struct step *step;
+
+	planning_open(&planning);
+	expect_plan(&planning);
+	step = find_text(&planning, STEP_RLIMIT, "core");
+	expect(step && step->value == RLIMIT_CORE && step->second == 0);
+}
+
+static void the_size_of_tmp_is_the_size_of_its_tmpfs(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	limit(&planning, LIMIT_TMP_SIZE, 1 << 20);
+	expect_plan(&planning);
+	expect_eq(find_step(&planning, STEP_TMPFS, "/tmp")->value, 1 << 20);
+	expect_eq(planning.plan->limits[LIMIT_TMP_SIZE].holder, HELD_BY_SIZE);
+}
+
+static void time_and_output_are_the_supervisors(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	limit(&planning, LIMIT_TIME, 5000000);
+	limit(&planning, LIMIT_OUTPUT, 4096);
+	expect_plan(&planning);
+	expect_eq(planning.plan->limits[LIMIT_TIME].holder, HELD_BY_SUPERVISOR);
+	expect_eq(planning.plan->limits[LIMIT_OUTPUT].holder, HELD_BY_SUPERVISOR);
+	expect_eq(planning.plan->grace_usec, 2000000);
+}
+
+static void a_manifest_means_the_same_limits(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "sandbox:\n"
+				 "  config: {maxMemoryMB: 128, maxCPUPercent: 25,"
+				 " maxFileDescriptors: 64, maxThreads: 5}\n");
+	planning.host.cgroup = "/sys/fs/cgroup/user";
+	planning.host.controllers = ALL_CONTROLLERS;
+	expect_plan(&planning);
+	expect_str(written(&planning, "memory.max"), "134217728");
+	expect_str(written(&planning, "cpu.max"), "25000 100000");
+	expect_str(written(&planning, "pids.max"), "6");
+	expect_eq(rlimit_of(&planning, "nofile"), 64);
+}
+
+static const struct test tests[] = {
+	TEST(the_templates_have_their_numbers),
+	TEST(refuses_a_template_that_is_not_there),
+	TEST(what_is_typed_goes_before_the_policy_and_that_before_the_template),
+	TEST(a_typed_template_does_not_widen_a_strict_profile),
+	TEST(a_cgroup_holds_what_it_can),
+	TEST(a_small_share_of_a_processor_has_a_longer_period),
+	TEST(more_processes_than_the_kernel_counts_are_its_most),
+	TEST(a_template_that_cannot_be_held_is_held_as_far_as_it_can),
+	TEST(refuses_a_written_limit_that_nobody_holds),
+	TEST(a_policy_can_accept_less),
+	TEST(the_service_manager_holds_what_somebody_wrote),
+	TEST(a_cgroup_with_every_controller_needs_no_service_manager),
+	TEST(a_registered_sandbox_gets_a_cgroup_to_pause_it),
+	TEST(each_limit_has_its_rlimit),
+	TEST(of_two_limits_on_processes_the_smaller_one_is_set),
+	TEST(nobody_leaves_a_core_file),
+	TEST(the_size_of_tmp_is_the_size_of_its_tmpfs),
+	TEST(time_and_output_are_the_supervisors),
+	TEST(a_manifest_means_the_same_limits),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

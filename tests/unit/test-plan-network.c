@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "filter/filter.h"
+#include "kernel/kernel.h"
+#include "plan-host.h"
+#include "plan/plan-internal.h"
+
+/* The plan names what lib/filter and lib/kernel define, without knowing them. */
+_Static_assert((int)VARIANT_INET == (int)FILTER_INET, "variant");
+_Static_assert((int)VARIANT_NESTED == (int)FILTER_NESTED, "variant");
+_Static_assert((int)VARIANT_NO_MEMFD_EXEC == (int)FILTER_NO_MEMFD_EXEC, "variant");
+_Static_assert((int)VARIANT_PORTS == (int)FILTER_PORTS, "variant");
+_Static_assert(LISTENERS_MAX == KERNEL_LISTENERS_MAX, "listeners");
+
+static const struct step *find_port(const struct planning *planning, enum step_kind kind,
+				    uint64_t port)
+{
+	for (size_t i = 0; planning->plan && i < planning->plan->n_steps; i++)
+		if (planning->plan->steps[i].kind == kind && planning->plan->steps[i].value == port)
+			return &planning->plan->steps[i];
+	return NULL;
+}
+
+static void none_is_the_default_and_has_no_sockets(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	expect_plan(&planning);
+	expect_str(planning.plan->net_mode, "none");
+	expect(!find_step(&planning, STEP_LOOPBACK, NULL));
+	expect(!find_step(&planning, STEP_LISTEN, NULL));
+	expect(!(flags_of(&planning, STEP_SECCOMP, NULL) & FILTER_INET));
+	/* The second layer refuses every port all the same. */
+	expect_eq(find_step(&planning, STEP_LANDLOCK, NULL)->second, 3);
+}
+
+static void a_proxy_gets_a_listener_and_the_command_its_address(void)
+{
+	_cleanup_planning_ struct planning planning;
+	bool found = false;
+
+	planning_open(&planning);
+	planning.request.net_mode = "proxy";
+	planning.request.has_listener_socket = true;
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_LOOPBACK, NULL));
+	expect_str(find_port(&planning, STEP_LISTEN, 3128)->text, "proxy");
+	expect_eq(find_port(&planning, STEP_LANDLOCK_PORT, 3128)->second, 2);
+	expect_eq(flags_of(&planning, STEP_SECCOMP, NULL), FILTER_INET | FILTER_PORTS);
+	for (char *const *at = planning.plan->environment; *at; at++)
+		found |= strcmp(*at, "HTTPS_PROXY=http://127.0.0.1:3128") == 0;
+	expect(found);
+	expect(planning.plan->layers & LAYER_NET);
+}
+
+static void refuses_a_proxy_to_which_nobody_listens(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "net: {mode: proxy}\nversion: 1\n");
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "nobody takes the proxy's listeners", "no --proxy-fd was given",
+		    "--proxy-fd N"));
+}
+
+static void refuses_modes_of_a_later_release(void)
+{
+	static const char *const modes[] = { "veth", "transparent" };
+
+	for (size_t i = 0; i < N_ELEMENTS(modes); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		planning_open(&planning);
+		planning.request.net_mode = modes[i];
+		planning.request.has_listener_socket = true;
+		expect_refusal(&planning, -EOPNOTSUPP);
+		expect(says(&planning, "no network mode '", "this release has none, proxy and host",
+			    "use the mode proxy"));
+		expect(strstr(planning.err.what, modes[i]));
+	}
+}
+
+static void refuses_a_mode_that_is_none(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.request.net_mode = "bridge";
+	expect_refusal(&planning, -EINVAL);
+	expect(says(&planning, "no network mode 'bridge'", "the modes are", "name one of them"));
+}
+
+static void the_hosts_network_is_shared_with_a_warning(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.request.net_mode = "host";
+	expect_plan(&planning);
+	expect(!(planning.plan->layers & LAYER_NET));
+	expect_eq(flags_of(&planning, STEP_SECCOMP, NULL), FILTER_INET);
+	expect_eq(find_step(&planning, STEP_LANDLOCK, NULL)->second, 0);
+	expect(has_notice(&planning, "the network is the host's own"));
+	expect(planning.plan->notices[0].is_weaker);
+}
+
+static void refuses_the_hosts_network_where_rules_speak_of_it(void)
+{
+	static const char *const rules[] = {
+		"{name: r, match: {syscall: net.connect, cidr: 10.0.0.0/8}, action: deny}",
+		"{name: r, match: {syscall: net.connect, host: example.com}, action: allow}",
+		"{name: r, match: {syscall: net.*, ports: 443}, action: allow}",
+		"{name: r, match: {syscall: net.*, caller: me}, action: deny}",
+		"{name: r, match: {syscall: net.connect}, action: warn}",
+		"{name: r, match: {syscall: net.*}, action: allow, except: [{ports: 25}]}",
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rules); i++) {
+		_cleanup_planning_ struct planning planning;
+		char policy[512];
+
+		(void)snprintf(policy, sizeof(policy), "capabilities:\n- %s\n", rules[i]);
+		planning_open(&planning);
+		planning_load(&planning, policy);
+		planning.request.net_mode = "host";
+		expect_refusal(&planning, -EOPNOTSUPP);
+		expect(says(&planning, "does not keep to p.yaml:2 'r'",
+			    "can reach all that the host", "use the mode proxy"));
+	}
+}
+
+static void the_hosts_network_may_be_allowed_as_a_whole(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning,
+		      "net: {mode: host}\n"
+		      "capabilities:\n"
+		      "- {name: all, match: {syscall: net.*}, action: allow}\n"
+		      "- {name: files, match: {syscall: '*', path: /etc/shadow}, action: deny}\n");
+	expect_plan(&planning);
+}
+
+static void rules_of_the_network_grant_nothing_without_one(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "network_whitelist: [example.com]\n");
+	expect_plan(&planning);
+	expect_str(planning.plan->net_mode, "none");
+	expect(has_notice(&planning, "'network_whitelist[0]' grants nothing here"));
+}
+
+static void ports_of_the_loopback_are_handed_through(void)
+{
+	static const struct request_port ports[] = { { .port = 8000, .bind = true },
+						     { .port = 5432 } };
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "net: {loopback: {connect: [5432, 6379], bind: [9000]}}\n"
+				 "version: 1\n");
+	planning.request.ports = ports;
+	planning.request.n_ports = 2;
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_LOOPBACK, NULL));
+	expect_str(find_port(&planning, STEP_LISTEN, 5432)->text, "connect");
+	expect_str(find_port(&planning, STEP_LISTEN, 6379)->text, "connect");
+	expect(!find_port(&planning, STEP_LISTEN, 9000));
+	expect_eq(planning.plan->n_inward, 2);
+	expect_eq(planning.plan->inward[0], 9000);
+	expect_eq(planning.plan->inward[1], 8000);
+	expect_eq(find_port(&planning, STEP_LANDLOCK_PORT, 6379)->second, 2);
+	expect_eq(find_port(&planning, STEP_LANDLOCK_PORT, 9000)->second, 3);
+	expect(flags_of(&planning, STEP_SECCOMP, NULL) & FILTER_INET);
+}
+
+static void refuses_ports_that_are_in_each_others_way(void)
+{
+	static const struct request_port both[] = { { .port = 8000, .bind = true },
+						    { .port = 8000 } };
+	static const struct request_port proxys[] = { { .port = 3128, .bind = true } };
+	_cleanup_planning_ struct planning planning;
+	struct request_port many[33];
+
+	planning_open(&planning);
+	planning.request.ports = both;
+	planning.request.n_ports = 2;
+	expect_refusal(&planning, -EINVAL);
+	expect(says(&planning, "ports of the loopback", "at once", "name it once"));
+	planning.request.ports = proxys;
+	planning.request.n_ports = 1;
+	planning.request.net_mode = "proxy";
+	planning.request.has_listener_socket = true;
+	expect_refusal(&planning, -EINVAL);
+	expect(says(&planning, "ports of the loopback", "the proxy listens on 3128",
+		    "another port"));
+	planning.request.net_mode = NULL;
+	for (size_t i = 0; i < N_ELEMENTS(many); i++)
+		many[i] = (struct request_port){ .port = (uint16_t)(1000 + i) };
+	planning.request.ports = many;
+	planning.request.n_ports = 33;
+	expect_refusal(&planning, -EINVAL);
+	planning.request.n_ports = 32;
+	expect_plan(&planning);
+}
+
+static void ports_mean_nothing_on_the_hosts_own_network(void)
+{
+	static const struct request_port port = { .port = 5432 };
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.request.ports = &port;
+	planning.request.n_ports = 1;
+	planning.request.net_mode = "host";
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_LISTEN, NULL));
+}
+
+static void refuses_listeners_in_the_reduced_tier(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.host.has_userns = false;
+	planning.host.cgroup = "/sys/fs/cgroup/user";
+	planning.host.has_cgroup_kill = true;
+	planning.request.tier = "reduced";
+	planning.request.net_mode = "proxy";
+	planning.request.has_listener_socket = true;
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "no network of its own", "need a network namespace", "--net none"));
+	planning.request.net_mode = "none";
+	expect_plan(&planning);
+	planning.request.net_mode = "host";
+	expect_plan(&planning);
+}
+
+static void system_calls_that_a_policy_denies_go_with_the_filter(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "antiEscape: {denySyscalls: [ptrace, bpf]}\nversion: 1\n");
+	expect_plan(&planning);
+	expect_str(planning.plan->deny_syscalls[0], "ptrace");
+	expect_str(planning.plan->deny_syscalls[1], "bpf");
+	expect(!planning.plan->deny_syscalls[2]);
+	expect_eq(flags_of(&planning, STEP_SECCOMP, NULL), FILTER_NO_MEMFD_EXEC);
+	planning.policy = policy_free(planning.policy);
+	planning_load(&planning, "denySyscalls: []\nisolation: {nested: true}\nversion: 1\n"
+				 "defaults: {exec: allow}\n");
+	expect_plan(&planning);
+	expect(!planning.plan->deny_syscalls);
+	expect_eq(flags_of(&planning, STEP_SECCOMP, NULL), FILTER_NESTED);
+}
+
+static const struct test tests[] = {
+	TEST(none_is_the_default_and_has_no_sockets),
+	TEST(a_proxy_gets_a_listener_and_the_command_its_address),
+	TEST(refuses_a_proxy_to_which_nobody_listens),
+	TEST(refuses_modes_of_a_later_release),
+	TEST(refuses_a_mode_that_is_none),
+	TEST(the_hosts_network_is_shared_with_a_warning),
+	TEST(refuses_the_hosts_network_where_rules_speak_of_it),
+	TEST(the_hosts_network_may_be_allowed_as_a_whole),
+	TEST(rules_of_the_network_grant_nothing_without_one),
+	TEST(ports_of_the_loopback_are_handed_through),
+	TEST(refuses_ports_that_are_in_each_others_way),
+	TEST(ports_mean_nothing_on_the_hosts_own_network),
+	TEST(refuses_listeners_in_the_reduced_tier),
+	TEST(system_calls_that_a_policy_denies_go_with_the_filter),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

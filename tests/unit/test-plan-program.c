@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "plan-host.h"
+
+#define PROJECT "/home/user/p"
+
+static const char reads[] =
+	"capabilities:\n"
+	"- {name: files, match: {syscall: [fs.read, fs.list], path: [/usr, ./]},"
+	" action: allow}\n";
+
+static void open_with(struct planning *planning, const char *command, const char *more)
+{
+	char policy[1024];
+
+	planning_open(planning);
+	(void)snprintf(policy, sizeof(policy), "%s%s", reads, more);
+	planning_load(planning, policy);
+	planning->argv[0] = command;
+}
+
+static bool may_start(const struct planning *planning, const char *path)
+{
+	const struct step *bind = find_step(planning, STEP_BIND, path);
+	const struct step *rule = find_step(planning, STEP_LANDLOCK_PATH, path);
+
+	return bind && !(bind->flags & STEP_NO_EXEC) && rule && (rule->value & 1);
+}
+
+static void where_no_rule_names_programs_the_command_is_the_only_one(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_with(&planning, "true", "");
+	expect_plan(&planning);
+	expect(may_start(&planning, "/usr/bin/true"));
+	expect(!find_step(&planning, STEP_BIND, "/usr/bin/cat"));
+	expect(flags_of(&planning, STEP_BIND, "/usr") & STEP_NO_EXEC);
+}
+
+static void a_command_is_found_through_links_of_root(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_with(&planning, "python3", "");
+	expect_plan(&planning);
+	expect(may_start(&planning, "/usr/bin/python3.11"));
+}
+
+static void a_command_with_a_slash_is_a_path(void)
+{
+	static const char *const names[] = { "./run.sh", PROJECT "/run.sh", "././run.sh" };
+
+	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		open_with(&planning, names[i], "");
+		know(&planning, PROJECT "/run.sh", HOST_FILE);
+		expect_plan(&planning);
+		expect(may_start(&planning, PROJECT "/run.sh"));
+	}
+}
+
+static void where_rules_name_programs_the_command_is_one_of_them(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_with(&planning, "cat",
+		  "- {name: tools, match: {syscall: exec, path: /usr/bin/cat}, action: allow}\n");
+	expect_plan(&planning);
+	expect(may_start(&planning, "/usr/bin/cat"));
+	planning.argv[0] = "true";
+	expect_refusal(&planning, -ENOEXEC);
+	expect(says(&planning, "cannot execute '/usr/bin/true' in the sandbox",
+		    "this is none of them", "--exec /usr/bin/true"));
+	grant(&planning, GRANT_EXEC, "/usr/bin/true", "--exec");
+	expect_plan(&planning);
+	expect(may_start(&planning, "/usr/bin/true"));
+}
+
+static void a_rule_that_cannot_be_seen_names_programs_too(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_with(&planning, "true",
+		  "- {name: tools, match: {syscall: exec, path: /usr/bin/true, caller: me},"
+		  " action: allow}\n");
+	expect_refusal(&planning, -ENOEXEC);
+}
+
+static void refuses_a_command_that_a_rule_denies(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_with(&planning, "sudo",
+		  "- {name: no-sudo, match: {syscall: exec, path: /usr/bin/sudo}, action: deny}\n");
+	expect_refusal(&planning, -ENOEXEC);
+	expect(says(&planning, "cannot execute '/usr/bin/sudo'", "p.yaml:3 'no-sudo' denies it",
+		    "run another program"));
+}
+
+/* execvp() says so: 127. */
+static void a_command_that_is_not_there_is_left_to_exec(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_with(&planning, "absent", "");
+	expect_plan(&planning);
+	planning.policy = policy_free(planning.policy);
+	expect_plan(&planning);
+}
+
+static void a_command_in_a_folder_that_is_hidden_is_not_found(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_with(&planning, "tool",
+		  "- {name: tools, match: {syscall: exec, path: /usr/bin}, action: allow}\n");
+	planning.environment[0] = "PATH=/opt/bin:relative::/usr/bin";
+	know(&planning, "/opt/bin/tool", HOST_FILE);
+	know(&planning, "/usr/bin/tool", HOST_FILE);
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_BIND, "/opt/bin/tool"));
+}
+
+static void the_command_starts_where_it_was_told(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, PROJECT "/sub", HOST_FOLDER);
+	planning_load(&planning,
+		      "working_dir: ./sub\n"
+		      "capabilities:\n"
+		      "- {name: p, match: {syscall: fs.read, path: ./}, action: allow}\n");
+	expect_plan(&planning);
+	expect_str(find_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->target, PROJECT "/sub");
+	planning.request.cwd = PROJECT;
+	expect_plan(&planning);
+	expect_str(find_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->target, PROJECT);
+}
+
+static void refuses_to_start_in_a_folder_that_is_not_visible(void)
+{
+	static const char *const folders[] = { "/srv", PROJECT "/absent", PROJECT "/file",
+					       "/tmp/outside" };
+
+	for (size_t i = 0; i < N_ELEMENTS(folders); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		planning_open(&planning);
+		know(&planning, "/srv", HOST_FOLDER);
+		know(&planning, PROJECT "/file", HOST_FILE);
+		/* The sandbox's own /tmp does not have it. */
+		know(&planning, "/tmp/outside", HOST_FOLDER);
+		planning.request.cwd = folders[i];
+		expect_refusal(&planning, -ENOENT);
+		expect(says(&planning, "cannot start the command in", "not visible in the sandbox",
+			    "or name another by --cwd"));
+	}
+}
+
+static void folders_of_the_sandbox_can_be_started_in(void)
+{
+	static const char *const folders[] = { "/", "/tmp", "/home/user", "/usr/lib", "/proc" };
+
+	for (size_t i = 0; i < N_ELEMENTS(folders); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		planning_open(&planning);
+		planning.request.cwd = folders[i];
+		expect_plan(&planning);
+		expect_str(find_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->target, folders[i]);
+	}
+}
+
+static void a_project_that_is_not_visible_is_not_started_in(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "version: 1\n");
+	expect_plan(&planning);
+	expect_str(find_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->target, "/");
+}
+
+/* There is such a folder, because something in it is visible. */
+static void a_project_of_which_a_part_is_visible_is_started_in(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning,
+		      "capabilities:\n"
+		      "- {name: in, match: {syscall: fs.read, path: ./in}, action: allow}\n");
+	know(&planning, PROJECT "/in", HOST_FOLDER);
+	expect_plan(&planning);
+	expect_str(find_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->target, PROJECT);
+	expect(find_step(&planning, STEP_FOLDER, PROJECT));
+}
+
+static const struct test tests[] = {
+	TEST(where_no_rule_names_programs_the_command_is_the_only_one),
+	TEST(a_command_is_found_through_links_of_root),
+	TEST(a_command_with_a_slash_is_a_path),
+	TEST(where_rules_name_programs_the_command_is_one_of_them),
+	TEST(a_rule_that_cannot_be_seen_names_programs_too),
+	TEST(refuses_a_command_that_a_rule_denies),
+	TEST(a_command_that_is_not_there_is_left_to_exec),
+	TEST(a_command_in_a_folder_that_is_hidden_is_not_found),
+	TEST(the_command_starts_where_it_was_told),
+	TEST(refuses_to_start_in_a_folder_that_is_not_visible),
+	TEST(folders_of_the_sandbox_can_be_started_in),
+	TEST(a_project_that_is_not_visible_is_not_started_in),
+	TEST(a_project_of_which_a_part_is_visible_is_started_in),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "plan-host.h"
+
+#define PROJECT "/home/user/p"
+
+static void open_policy(struct planning *planning, const char *rules)
+{
+	char policy[4096];
+
+	planning_open(planning);
+	(void)snprintf(policy, sizeof(policy), "capabilities:\n%s", rules);
+	planning_load(planning, policy);
+}
+
+static void refuses_what_needs_the_broker_by_name_and_place(void)
+{
+	static const struct {
+		const char *rule;
+		const char *what;
+		const char *fix;
+	} cases[] = {
+		{ "- {name: src, match: {syscall: fs.read, path_glob: 'src/*.c'}, action: allow}\n",
+		  "p.yaml:2: rule 'src' has the pattern 'src/*.c'", "name files or folders" },
+		{ "- {name: src, match: {syscall: fs.*, path_glob: 'src/**/a'}, action: deny}\n",
+		  "rule 'src' has the pattern 'src/**/a'", "name files or folders" },
+		{ "- {name: make, match: {syscall: fs.read, path_glob: Makefile}, action: allow}\n",
+		  "rule 'make' has the pattern 'Makefile'", "name files or folders" },
+		{ "- {name: cc, match: {syscall: exec, path: cc}, action: deny}\n",
+		  "rule 'cc' has the pattern 'cc'", "name files or folders" },
+		{ "- {name: out, match: {syscall: fs.write, path_glob: ['./src/', '!src/*.o']},"
+		  " action: allow}\n",
+		  "rule 'out' has the pattern '!src/*.o'", "name files or folders" },
+		{ "- name: except\n  match: {syscall: fs.read, path: ./}\n  action: allow\n"
+		  "  except: [{path_glob: '**/*.key'}]\n",
+		  "rule 'except' has the pattern '**/*.key'", "name files or folders" },
+		{ "- {name: note, match: {syscall: fs.read, path: /srv}, action: warn}\n",
+		  "p.yaml:2: rule 'note' says 'warn' about files", "write 'allow' or 'deny'" },
+		{ "- {name: ask, match: {syscall: fs.write, path: /srv, caller: me},"
+		  " action: require_review}\n",
+		  "rule 'ask' says 'require_review' about files", "write 'allow' or 'deny'" },
+		{ "- {name: ask, match: {syscall: exec, path: /srv/a}, action: require_review}\n",
+		  "rule 'ask' says 'require_review'", "write 'allow' or 'deny'" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		open_policy(&planning, cases[i].rule);
+		expect_refusal(&planning, -EOPNOTSUPP);
+		expect(says(&planning, cases[i].what, "this release does not have", cases[i].fix));
+	}
+}
+
+static void globs_that_are_only_paths_are_paths(void)
+{
+	static const char *const globs[] = { "'src/**'", "'./src/'", "'/home/user/p/src/**'" };
+
+	for (size_t i = 0; i < N_ELEMENTS(globs); i++) {
+		_cleanup_planning_ struct planning planning;
+		char rule[256];
+
+		(void)snprintf(rule, sizeof(rule),
+			       "- {name: src, match: {syscall: fs.read, path_glob: %s},"
+			       " action: allow}\n",
+			       globs[i]);
+		open_policy(&planning, rule);
+		know(&planning, PROJECT "/src/a.c", HOST_FILE);
+		expect_plan(&planning);
+		expect(find_step(&planning, STEP_BIND, PROJECT "/src"));
+	}
+}
+
+static void a_glob_without_its_slash_is_a_file(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(&planning, "- {name: two, match: {syscall: fs.read, path_glob: ['a/file',"
+			       " 'a/folder']}, action: allow}\n");
+	know(&planning, PROJECT "/a/file", HOST_FILE);
+	know(&planning, PROJECT "/a/folder", HOST_FOLDER);
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_BIND, PROJECT "/a/file"));
+	/* It would show what is below it, which the glob does not name. */
+	expect(!find_step(&planning, STEP_BIND, PROJECT "/a/folder"));
+	expect(has_notice(&planning, "'" PROJECT "/a/folder' of p.yaml:2 'two' is left out"));
+}
+
+static void what_a_list_excludes_is_excluded_for_its_rule_alone(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(&planning,
+		    "- {name: src, match: {syscall: fs.*, path_glob: ['./src/', '!src/gen/',"
+		    " '!src/both/', 'src/gen/deep/']}, action: allow}\n"
+		    "- {name: both, match: {syscall: fs.read, path: ./src/both}, action: allow}\n");
+	know(&planning, PROJECT "/src/gen/deep", HOST_FOLDER);
+	know(&planning, PROJECT "/src/both", HOST_FOLDER);
+	expect_plan(&planning);
+	expect(!(flags_of(&planning, STEP_BIND, PROJECT "/src") & STEP_READ_ONLY));
+	expect(find_step(&planning, STEP_MASK, PROJECT "/src/gen"));
+	/* Exclusion wins, however deep the other glob reaches. */
+	expect(!find_step(&planning, STEP_BIND, PROJECT "/src/gen/deep"));
+	expect(find_step(&planning, STEP_MASK, PROJECT "/src/both") ||
+	       (flags_of(&planning, STEP_BIND, PROJECT "/src/both") & STEP_READ_ONLY));
+}
+
+static void exceptions_take_back_what_they_name(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(&planning,
+		    "- name: project\n"
+		    "  match: {syscall: fs.*, path: ./}\n"
+		    "  action: allow\n"
+		    "  except: [{path: ./fixed, syscall: fs.write}, {path: ./hidden}]\n");
+	know(&planning, PROJECT "/fixed", HOST_FOLDER);
+	know(&planning, PROJECT "/hidden", HOST_FOLDER);
+	expect_plan(&planning);
+	expect(flags_of(&planning, STEP_BIND, PROJECT "/fixed") & STEP_READ_ONLY);
+	expect(find_step(&planning, STEP_MASK, PROJECT "/hidden"));
+}
+
+static void exceptions_of_a_denial_let_through(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(&planning,
+		    "- {name: project, match: {syscall: fs.*, path: ./}, action: allow}\n"
+		    "- name: fixed\n"
+		    "  match: {syscall: fs.write, path: ./a}\n"
+		    "  action: deny\n"
+		    "  except: [{path: ./a/open}]\n");
+	know(&planning, PROJECT "/a/open", HOST_FOLDER);
+	expect_plan(&planning);
+	expect(flags_of(&planning, STEP_BIND, PROJECT "/a") & STEP_READ_ONLY);
+	expect(!(flags_of(&planning, STEP_BIND, PROJECT "/a/open") & STEP_READ_ONLY));
+}
+
+/* The folder alone is excepted, so what is below it stays denied. */
+static void an_exception_that_names_a_folder_alone_lets_nothing_through(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(&planning,
+		    "- {name: project, match: {syscall: fs.*, path: ./}, action: allow}\n"
+		    "- name: fixed\n"
+		    "  match: {syscall: fs.write, path_glob: ['./a/', '!./a/two']}\n"
+		    "  action: deny\n"
+		    "  except: [{path_glob: ['./a/open', './a/file']}]\n");
+	know(&planning, PROJECT "/a/open", HOST_FOLDER);
+	know(&planning, PROJECT "/a/two", HOST_FOLDER);
+	know(&planning, PROJECT "/a/file", HOST_FILE);
+	expect_plan(&planning);
+	expect(flags_of(&planning, STEP_BIND, PROJECT "/a") & STEP_READ_ONLY);
+	expect(!find_step(&planning, STEP_BIND, PROJECT "/a/open"));
+	expect(!find_step(&planning, STEP_BIND, PROJECT "/a/two"));
+	expect(!(flags_of(&planning, STEP_BIND, PROJECT "/a/file") & STEP_READ_ONLY));
+}
+
+static void an_exception_without_a_path_takes_back_its_operations(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(&planning, "- name: project\n"
+			       "  match: {syscall: fs.*, path: ./}\n"
+			       "  action: allow\n"
+			       "  except: [{syscall: fs.write}]\n");
+	expect_plan(&planning);
+	expect(flags_of(&planning, STEP_BIND, PROJECT) & STEP_READ_ONLY);
+}
+
+static void what_the_kernel_cannot_see_is_not_allowed(void)
+{
+	static const char *const rules[] = {
+		"- {name: some, match: {syscall: fs.read, path: /etc, caller: me}, action: allow}\n",
+		"- {name: some, match: {syscall: fs.read, path: /etc, caller_tag: t}, action: allow}\n",
+		"- {name: some, match: {syscall: fs.read, path: /etc, state: s}, action: allow}\n",
+		"- {name: some, match: {syscall: fs.read, path: /etc, mode: debug}, action: allow}\n",
+		"- {name: some, match: {syscall: fs.read, path: /etc}, action: allow,"
+		" constraints: {require_capability_token: true}}\n",
+		"- {name: some, match: {syscall: exec, path: /etc}, action: allow, constraints: {sha256: "
+		"'0000000000000000000000000000000000000000000000000000000000000000'}}\n",
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rules); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		open_policy(&planning, rules[i]);
+		expect_plan(&planning);
+		expect(!find_step(&planning, STEP_BIND, "/etc"));
+		expect(has_notice(&planning, "p.yaml:2 'some' grants nothing here"));
+	}
+}
+
+static void what_the_kernel_cannot_see_is_always_denied(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(&planning, "- {name: etc, match: {syscall: fs.*, path: /etc}, action: allow}\n"
+			       "- name: keys\n"
+			       "  match: {syscall: fs.*, path: /etc/shadow, caller: stranger}\n"
+			       "  action: deny\n"
+			       "  except: [{mode: debug}]\n");
+	know(&planning, "/etc/sbx", HOST_FOLDER);
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_MASK, "/etc/shadow"));
+	expect(has_notice(&planning, "'keys' always holds here"));
+}
+
+static void an_exception_that_cannot_be_seen_is_there_for_an_allow(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(&planning, "- name: etc\n"
+			       "  match: {syscall: [fs.read, fs.list], path: /etc}\n"
+			       "  action: allow\n"
+			       "  except: [{path: /etc/shadow, caller: stranger}]\n"
+			       "- name: usr\n"
+			       "  match: {syscall: fs.read, path: /usr}\n"
+			       "  action: allow\n"
+			       "  except: [{mode: strict}]\n");
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_MASK, "/etc/shadow"));
+	expect(!find_step(&planning, STEP_BIND, "/usr"));
+}
+
+static void a_file_has_no_host(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(&planning,
+		    "- {name: both, match: {syscall: '*', host: example.com}, action: allow}\n"
+		    "- {name: none, match: {syscall: fs.read, path: []}, action: allow}\n"
+		    "- {name: etc, match: {syscall: fs.read, path: /etc}, action: allow}\n");
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_BIND, "/etc"));
+	expect(!find_step(&planning, STEP_BIND, "/usr"));
+}
+
+static void a_rule_that_passes_says_nothing(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_policy(
+		&planning,
+		"- {name: skip, match: {syscall: fs.read, path_glob: '**/*.c'}, action: pass}\n");
+	expect_plan(&planning);
+}
+
+static void the_inner_level_is_not_what_builds_sandboxes(void)
+{
+	static const char rule[] =
+		"isolation: {nested: true}\n"
+		"capabilities:\n"
+		"- {name: inner, match: {syscall: fs.read, path: /etc}, action: allow,"
+		" constraints: {require_sandbox: L2}}\n"
+		"- {name: outer, match: {syscall: fs.read, path: /usr}, action: allow,"
+		" constraints: {require_sandbox: L1}}\n";
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, rule);
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_BIND, "/etc"));
+	expect(find_step(&planning, STEP_BIND, "/usr"));
+	planning.policy = policy_free(planning.policy);
+	planning_load(&planning, strchr(rule, '\n') + 1);
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_BIND, "/etc"));
+}
+
+static void the_smallest_file_size_of_a_rule_bounds_all_files(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning,
+		      "limits: {file_size: 32MiB}\n"
+		      "capabilities:\n"
+		      "- {name: out, match: {syscall: fs.write, path: /tmp}, action: allow,"
+		      " constraints: {max_file_size: 64MiB}}\n"
+		      "- {name: small, match: {syscall: fs.write, path: /tmp}, action: allow,"
+		      " constraints: {max_file_size: 16MiB}}\n");
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_TMPFS, "/tmp"));
+	expect_eq(planning.plan->limits[LIMIT_FILE_SIZE].value, 16 << 20);
+	expect_str(planning.plan->limits[LIMIT_FILE_SIZE].origin.text, "p.yaml:4 'small'");
+	expect(has_notice(&planning, "file size of p.yaml:4 'small' bounds all files"));
+}
+
+static void a_projects_own_file_only_narrows(void)
+{
+	static const char user[] = "capabilities:\n"
+				   "- {name: p, match: {syscall: [fs.read, fs.list], path: ./},"
+				   " action: allow}\n";
+	static const char project[] = "capabilities:\n"
+				      "- {name: more, match: {syscall: fs.read, path: /etc},"
+				      " action: allow}\n"
+				      "- {name: less, match: {syscall: fs.*, path: ./keys},"
+				      " action: deny}\n";
+	_cleanup_planning_ struct planning planning;
+	struct policy *both[2] = { NULL, NULL };
+
+	planning_open(&planning);
+	expect_eq(policy_load("user.yaml", user, strlen(user), &both[0], NULL), 0);
+	expect_eq(policy_load(".sbx/policy.yaml", project, strlen(project), &both[1], NULL), 0);
+	expect_eq(policy_merge(both, 2, true, &planning.policy, NULL), 0);
+	know(&planning, PROJECT "/keys", HOST_FOLDER);
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_BIND, "/etc"));
+	expect_str(find_step(&planning, STEP_MASK, PROJECT "/keys")->origin.text,
+		   ".sbx/policy.yaml:3 'less'");
+	policy_free_ptr(&both[0]);
+	policy_free_ptr(&both[1]);
+}
+
+static void defaults_are_rules_about_everything(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning,
+		      "version: 1\ndefaults: {fs: allow}\n"
+		      "capabilities:\n"
+		      "- {name: keys, match: {syscall: fs.*, path: /root}, action: deny}\n"
+		      "- {name: fixed, match: {syscall: fs.write, path: /}, action: deny}\n");
+	expect_plan(&planning);
+	expect(flags_of(&planning, STEP_BIND, "/usr") & STEP_READ_ONLY);
+	expect(!find_step(&planning, STEP_BIND, "/root"));
+}
+
+static void refuses_defaults_that_ask(void)
+{
+	static const char *const defaults[] = { "{fs: warn}", "{exec: require_review}" };
+
+	for (size_t i = 0; i < N_ELEMENTS(defaults); i++) {
+		_cleanup_planning_ struct planning planning;
+		char policy[256];
+
+		(void)snprintf(policy, sizeof(policy), "version: 1\ndefaults: %s\n", defaults[i]);
+		planning_open(&planning);
+		planning_load(&planning, policy);
+		expect_refusal(&planning, -EOPNOTSUPP);
+		expect(says(&planning, "p.yaml 'defaults.", "needs the broker",
+			    "'deny' or 'allow'"));
+	}
+}
+
+static void a_section_dialect_sees_the_system_and_writes_its_project(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "version: 1\n"
+				 "fs: {rules: [{action: deny, path: /etc/shadow}]}\n"
+				 "exec: {rules: [{action: allow, path: /usr/bin/true}]}\n");
+	expect_plan(&planning);
+	expect(flags_of(&planning, STEP_BIND, "/usr") & STEP_NO_EXEC);
+	expect(!(flags_of(&planning, STEP_BIND, "/usr/bin/true") & STEP_NO_EXEC));
+	expect(!(flags_of(&planning, STEP_BIND, PROJECT) & STEP_READ_ONLY));
+	expect(find_step(&planning, STEP_TMPFS, "/tmp"));
+	expect(find_step(&planning, STEP_MASK, "/etc/shadow"));
+}
+
+static void a_manifest_sees_the_system_and_what_it_names(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "sandbox:\n"
+				 "  enabled: true\n"
+				 "  type: PROCESS\n"
+				 "  config: {allowedPaths: [/srv/data], maxMemoryMB: 64}\n");
+	know(&planning, "/srv/data", HOST_FOLDER);
+	planning.request.best_effort = true;
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_BIND, "/usr"));
+	expect(!(flags_of(&planning, STEP_BIND, "/srv/data") & STEP_READ_ONLY));
+	expect(!find_step(&planning, STEP_BIND, PROJECT));
+	expect_eq(planning.plan->limits[LIMIT_MEMORY].value, 64 << 20);
+}
+
+/* Every policy that comes with sbx is carried out, or refused with the reason. */
+static void the_policies_that_come_with_sbx(void)
+{
+	static const struct {
+		const char *name;
+		const char *command;
+		const char *why; /* or NULL: there is a plan */
+	} cases[] = {
+		{ "ai-provider", "true", NULL },
+		{ "anti-escape", "true", NULL },
+		{ "build", "true", "what may write around it could make it" },
+		{ "code-executor", "true", NULL },
+		{ "default", "true", NULL },
+		{ "ebpf-audit", "true", NULL },
+		{ "exec-policy", "cat", NULL },
+		{ "exec-policy", "sudo", "'no-new-rights' denies it" },
+		{ "fs-allowlist", "true", NULL },
+		{ "mcp-server", "node", NULL },
+		{ "mcp-server", "cat", "this is none of them" },
+		{ "net-egress", "true", NULL },
+		{ "networked", "true", NULL },
+		{ "no-network", "true", NULL },
+		{ "node", "node", NULL },
+		{ "policy-sandbox", "true", NULL },
+		{ "python", "python3", NULL },
+		{ "readonly", "true", NULL },
+		{ "strict", "true", NULL },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_planning_ struct planning planning;
+		char path[512];
+		int r;
+
+		(void)snprintf(path, sizeof(path), "%s/policies/%s.yaml", getenv("SBX_SOURCE"),
+			       cases[i].name);
+		planning_open(&planning);
+		planning.argv[0] = cases[i].command;
+		planning.request.has_listener_socket = true;
+		expect_eq(policy_load_file(-1, path, &planning.policy, NULL), 0);
+		r = planning_build(&planning);
+		if ((r < 0) != (cases[i].why != NULL))
+			printf("# %s: %s: %s\n", cases[i].name, planning.err.what,
+			       planning.err.why);
+		expect_eq(r < 0, cases[i].why != NULL);
+		if (cases[i].why)
+			expect(says(&planning, "", cases[i].why, ""));
+	}
+}
+
+static const struct test tests[] = {
+	TEST(refuses_what_needs_the_broker_by_name_and_place),
+	TEST(globs_that_are_only_paths_are_paths),
+	TEST(a_glob_without_its_slash_is_a_file),
+	TEST(what_a_list_excludes_is_excluded_for_its_rule_alone),
+	TEST(exceptions_take_back_what_they_name),
+	TEST(exceptions_of_a_denial_let_through),
+	TEST(an_exception_that_names_a_folder_alone_lets_nothing_through),
+	TEST(an_exception_without_a_path_takes_back_its_operations),
+	TEST(what_the_kernel_cannot_see_is_not_allowed),
+	TEST(what_the_kernel_cannot_see_is_always_denied),
+	TEST(an_exception_that_cannot_be_seen_is_there_for_an_allow),
+	TEST(a_file_has_no_host),
+	TEST(a_rule_that_passes_says_nothing),
+	TEST(the_inner_level_is_not_what_builds_sandboxes),
+	TEST(the_smallest_file_size_of_a_rule_bounds_all_files),
+	TEST(a_projects_own_file_only_narrows),
+	TEST(defaults_are_rules_about_everything),
+	TEST(refuses_defaults_that_ask),
+	TEST(a_section_dialect_sees_the_system_and_writes_its_project),
+	TEST(a_manifest_sees_the_system_and_what_it_names),
+	TEST(the_policies_that_come_with_sbx),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

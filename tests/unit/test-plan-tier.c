@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+
+#include <sched.h>
+
+#include "plan-host.h"
+
+static void open_reduced(struct planning *planning)
+{
+	planning_open(planning);
+	planning->host.has_userns = false;
+	planning->host.userns_why = "the sysctl forbids it";
+	planning->host.userns_fix = "load the profile of sbx";
+	planning->host.cgroup = "/sys/fs/cgroup/user";
+	planning->host.has_cgroup_kill = true;
+	planning->request.tier = "reduced";
+}
+
+static void the_full_tier_has_all_namespaces(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	expect_plan(&planning);
+	expect_eq(find_step(&planning, STEP_NAMESPACES, NULL)->value,
+		  CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
+			  CLONE_NEWNET | CLONE_NEWCGROUP);
+}
+
+static void refuses_a_host_without_user_namespaces(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_reduced(&planning);
+	planning.request.tier = NULL;
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "cannot build a sandbox of the tier full", "the sysctl forbids it",
+		    "load the profile of sbx"));
+	planning.host.userns_why = planning.host.userns_fix = NULL;
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "tier full", "user namespaces cannot be made", "--tier reduced"));
+}
+
+static void the_reduced_tier_is_taken_only_where_it_is_accepted(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_reduced(&planning);
+	expect_plan(&planning);
+	expect_eq(planning.plan->tier, TIER_REDUCED);
+	expect_eq(planning.plan->layers,
+		  LAYER_LANDLOCK | LAYER_SECCOMP | LAYER_CAPABILITIES | LAYER_CGROUP);
+	expect(find_step(&planning, STEP_CGROUP, NULL));
+	expect(!find_step(&planning, STEP_NAMESPACES, NULL));
+	expect(!find_step(&planning, STEP_BIND, NULL));
+	expect(!find_step(&planning, STEP_ROOT, NULL));
+	expect(has_notice(&planning, "there are no namespaces"));
+	/* Where more can be had, more is taken. */
+	planning.host.has_userns = true;
+	expect_plan(&planning);
+	expect_eq(planning.plan->tier, TIER_FULL);
+}
+
+static void a_policy_accepts_the_reduced_tier_under_its_older_names(void)
+{
+	static const char *const names[] = { "reduced", "no-userns", "landlock-only" };
+
+	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
+		_cleanup_planning_ struct planning planning;
+		char policy[128];
+
+		(void)snprintf(policy, sizeof(policy), "isolation: {tier: %s}\nversion: 1\n",
+			       names[i]);
+		open_reduced(&planning);
+		planning.request.tier = NULL;
+		planning_load(&planning, policy);
+		expect_plan(&planning);
+		expect_eq(planning.plan->tier, TIER_REDUCED);
+		planning.request.tier = "full";
+		expect_refusal(&planning, -EOPNOTSUPP);
+	}
+}
+
+static void refuses_the_reduced_tier_where_the_tree_could_not_be_killed(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_reduced(&planning);
+	planning.host.has_cgroup_kill = false;
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(strstr(planning.err.context, "killed as a whole"));
+	planning.host.has_cgroup_kill = true;
+	planning.host.cgroup = NULL;
+	expect_refusal(&planning, -EOPNOTSUPP);
+}
+
+static void refuses_a_kernel_without_landlock_or_filters(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.host.landlock_abi = 0;
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "cannot build a sandbox here", "no Landlock", "lsm=landlock"));
+	planning.request.tier = "reduced";
+	expect_refusal(&planning, -EOPNOTSUPP);
+	planning.host.landlock_abi = 1;
+	planning.host.has_seccomp = false;
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "cannot build a sandbox here", "no system call filters", "CONFIG_"));
+}
+
+static void the_strict_profile_needs_notifications(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.host.has_notify = false;
+	expect_plan(&planning);
+	planning.request.template = "policy-sandbox";
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "the profile 'strict'", "user notification", "seccomp: standard"));
+}
+
+static void refuses_layers_that_are_required_and_not_there(void)
+{
+	static const struct {
+		unsigned required;
+		const char *policy;
+		const char *net_mode;
+		const char *what;
+		const char *why;
+	} cases[] = {
+		{ LAYER_CGROUP, "version: 1\n", NULL, "'cgroup'", "--require requires it" },
+		{ LAYER_NET, "version: 1\n", "host", "'net'", "network host" },
+		{ LAYER_LANDLOCK, "isolation: {nested: true}\nversion: 1\n", NULL, "'landlock'",
+		  "nested" },
+		{ 0, "isolation: {nested: true}\nplugins: {landlock: true}\nversion: 1\n", NULL,
+		  "'landlock'", "p.yaml:2 'plugins.landlock' requires it" },
+		{ 0, "isolation: {nested: true, landlock: true}\nversion: 1\n", NULL, "'landlock'",
+		  "'isolation.landlock' requires it" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		planning_open(&planning);
+		planning_load(&planning, cases[i].policy);
+		planning.request.required = cases[i].required;
+		planning.request.net_mode = cases[i].net_mode;
+		expect_refusal(&planning, -EOPNOTSUPP);
+		expect(says(&planning, cases[i].what, cases[i].why, ""));
+	}
+}
+
+static void namespaces_that_a_policy_requires_rule_the_reduced_tier_out(void)
+{
+	static const char *const policies[] = {
+		"plugins: {namespaces: true}\nversion: 1\n",
+		"isolation: {namespaces: true}\nversion: 1\n",
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(policies); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		open_reduced(&planning);
+		planning_load(&planning, policies[i]);
+		expect_refusal(&planning, -EOPNOTSUPP);
+		expect(says(&planning, "the layer 'user' will not be there", "tier reduced", ""));
+	}
+}
+
+static void layers_that_are_there_may_be_required(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "plugins: {namespaces: true, landlock: true, seccomp: true}\n"
+				 "version: 1\n");
+	planning.request.required = LAYERS_FULL;
+	expect_plan(&planning);
+	planning.request.required = LAYER_CGROUP;
+	planning.host.has_scope = true;
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_SCOPE, NULL));
+	planning.host.cgroup = "/sys/fs/cgroup/user";
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_CGROUP, NULL));
+}
+
+static void what_a_policy_does_not_require_may_be_false(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "plugins: {namespaces: false, landlock: false, seccomp: false}\n"
+				 "version: 1\n");
+	expect_plan(&planning);
+	expect_eq(planning.plan->layers & LAYERS_FULL, LAYERS_FULL);
+}
+
+static void nested_is_without_landlock_and_says_so(void)
+{
+	_cleanup_planning_ struct planning planning;
+	_cleanup_text_ struct text line = TEXT_INIT;
+
+	planning_open(&planning);
+	planning_load(&planning, "isolation: {nested: true}\nversion: 1\n");
+	expect_plan(&planning);
+	expect(!(planning.plan->layers & LAYER_LANDLOCK));
+	expect(!find_step(&planning, STEP_LANDLOCK, NULL));
+	expect(!(flags_of(&planning, STEP_PROC, "/proc") & STEP_READ_ONLY));
+	expect(has_notice(&planning, "Landlock is left out"));
+	plan_add_tier_line(&line, planning.plan);
+	expect(strstr(text_string(&line), "(nested: no landlock)"));
+	planning.host.landlock_abi = 0;
+	expect_plan(&planning);
+}
+
+static void an_ordinary_user_stays_who_they_are(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.host.gid = 100;
+	expect_plan(&planning);
+	expect_eq(planning.plan->uid, 1000);
+	expect_eq(planning.plan->gid, 100);
+	expect_eq(find_step(&planning, STEP_ID_MAP, NULL)->value, 1000);
+	expect_eq(find_step(&planning, STEP_ID_MAP, NULL)->second, 100);
+	expect_eq(find_step(&planning, STEP_IDENTITY, NULL)->value, 1000);
+	planning.request.has_uid = true;
+	planning.request.uid = planning.request.gid = 1000;
+	expect_plan(&planning);
+	planning.request.uid = 1001;
+	expect_refusal(&planning, -EPERM);
+	expect(says(&planning, "as uid 1001", "started by uid 1000, and only root can choose",
+		    "leave --uid out"));
+}
+
+static void a_command_of_root_gets_a_user_of_its_own(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.host.uid = planning.host.gid = 0;
+	planning.host.is_root = true;
+	expect_plan(&planning);
+	expect_eq(planning.plan->uid, 2000004711u);
+	expect_eq(planning.plan->gid, 2000004711u);
+	planning.request.has_uid = true;
+	planning.request.uid = 1234;
+	planning.request.gid = 1235;
+	expect_plan(&planning);
+	expect_eq(planning.plan->uid, 1234);
+	expect_eq(find_step(&planning, STEP_IDENTITY, NULL)->second, 1235);
+}
+
+static void refuses_to_run_the_command_as_root(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.host.uid = planning.host.gid = 0;
+	planning.host.is_root = true;
+	planning.request.has_uid = true;
+	expect_refusal(&planning, -EPERM);
+	expect(says(&planning, "cannot run as root", "--uid 0", "name another user"));
+	planning.request.uid = 5;
+	expect_refusal(&planning, -EPERM);
+	planning.request.has_uid = false;
+	planning.request.supervisor = 0;
+	expect_refusal(&planning, -EINVAL);
+	expect(says(&planning, "a user of its own", "which process supervises it", "--uid"));
+}
+
+static void refuses_uid_0_without_its_capabilities(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.host.uid = planning.host.gid = 0;
+	expect_refusal(&planning, -EPERM);
+	expect(says(&planning, "a user of its own", "without root's capabilities",
+		    "ordinary user"));
+}
+
+static void without_a_new_proc_there_is_none(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.host.has_proc = false;
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_PROC, NULL));
+	expect(!find_step(&planning, STEP_BIND, "/proc"));
+	expect(has_notice(&planning, "there is no /proc"));
+}
+
+static void refuses_a_terminal_without_namespaces(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_reduced(&planning);
+	planning.request.pty = true;
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "cannot make a terminal", "", "leave --pty out"));
+}
+
+static const struct test tests[] = {
+	TEST(the_full_tier_has_all_namespaces),
+	TEST(refuses_a_host_without_user_namespaces),
+	TEST(the_reduced_tier_is_taken_only_where_it_is_accepted),
+	TEST(a_policy_accepts_the_reduced_tier_under_its_older_names),
+	TEST(refuses_the_reduced_tier_where_the_tree_could_not_be_killed),
+	TEST(refuses_a_kernel_without_landlock_or_filters),
+	TEST(the_strict_profile_needs_notifications),
+	TEST(refuses_layers_that_are_required_and_not_there),
+	TEST(namespaces_that_a_policy_requires_rule_the_reduced_tier_out),
+	TEST(layers_that_are_there_may_be_required),
+	TEST(what_a_policy_does_not_require_may_be_false),
+	TEST(nested_is_without_landlock_and_says_so),
+	TEST(an_ordinary_user_stays_who_they_are),
+	TEST(a_command_of_root_gets_a_user_of_its_own),
+	TEST(refuses_to_run_the_command_as_root),
+	TEST(refuses_uid_0_without_its_capabilities),
+	TEST(without_a_new_proc_there_is_none),
+	TEST(refuses_a_terminal_without_namespaces),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "plan-host.h"
+
+#define PROJECT "/home/user/p"
+#define RULE(name, what, paths, action)                                                            \
+	"- {name: " name ", match: {syscall: " what ", path: " paths "}, action: " action "}\n"
+#define ALL_FILES "fs.*"
+
+static const char project_is_writable[] =
+	"capabilities:\n" RULE("files", ALL_FILES, "['./', /usr]", "allow")
+		RULE("programs", "exec", "[/usr/bin]", "allow");
+
+static void open_with(struct planning *planning, const char *more)
+{
+	char policy[4096];
+
+	planning_open(planning);
+	(void)snprintf(policy, sizeof(policy), "%s%s", project_is_writable, more);
+	planning_load(planning, policy);
+}
+
+static void a_denied_file_below_an_allowed_folder_is_hidden(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_with(&planning, RULE("keys", "fs.*", "[./.env, ./secrets]", "deny"));
+	know(&planning, PROJECT "/.env", HOST_FILE);
+	know(&planning, PROJECT "/secrets", HOST_FOLDER);
+	expect_plan(&planning);
+	expect_eq(flags_of(&planning, STEP_MASK, PROJECT "/.env"), 0);
+	expect_eq(flags_of(&planning, STEP_MASK, PROJECT "/secrets"), STEP_IS_FOLDER);
+	expect_str(find_step(&planning, STEP_MASK, PROJECT "/.env")->origin.text,
+		   "p.yaml:4 'keys'");
+}
+
+static void a_denial_of_listing_or_reading_alone_hides_too(void)
+{
+	static const char *const operations[] = { "fs.read", "fs.list", "fs.exists" };
+
+	for (size_t i = 0; i < N_ELEMENTS(operations); i++) {
+		_cleanup_planning_ struct planning planning;
+		char rule[256];
+
+		(void)snprintf(rule, sizeof(rule),
+			       "- {name: keys, match: {syscall: %s, path: ./secrets},"
+			       " action: deny}\n",
+			       operations[i]);
+		open_with(&planning, rule);
+		know(&planning, PROJECT "/secrets", HOST_FOLDER);
+		expect_plan(&planning);
+		expect(find_step(&planning, STEP_MASK, PROJECT "/secrets"));
+	}
+}
+
+static void a_denial_of_writing_makes_read_only(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_with(&planning, RULE("fixed", "fs.write", "./ci.yml", "deny"));
+	know(&planning, PROJECT "/ci.yml", HOST_FILE);
+	expect_plan(&planning);
+	expect_eq(flags_of(&planning, STEP_BIND, PROJECT), STEP_IS_FOLDER | STEP_NO_EXEC);
+	expect_eq(flags_of(&planning, STEP_BIND, PROJECT "/ci.yml"), STEP_READ_ONLY | STEP_NO_EXEC);
+}
+
+static void the_order_of_rules_changes_nothing(void)
+{
+	static const char *const policies[] = {
+		"capabilities:\n" RULE("allow", ALL_FILES, "./", "allow")
+			RULE("deny", ALL_FILES, "./a", "deny")
+				RULE("again", ALL_FILES, "./a/b", "allow"),
+		"capabilities:\n" RULE("again", ALL_FILES, "./a/b", "allow")
+			RULE("deny", ALL_FILES, "./a", "deny")
+				RULE("allow", ALL_FILES, "./", "allow"),
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(policies); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		planning_open(&planning);
+		planning_load(&planning, policies[i]);
+		know(&planning, PROJECT "/a/b", HOST_FOLDER);
+		expect_plan(&planning);
+		expect(find_step(&planning, STEP_MASK, PROJECT "/a"));
+		expect(!find_step(&planning, STEP_BIND, PROJECT "/a/b"));
+	}
+}
+
+static void a_missing_name_that_could_be_made_is_refused(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_with(&planning, RULE("fixed", "fs.write", "./ci.yml", "deny"));
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "p.yaml:4 'fixed' denies at '" PROJECT "/ci.yml'",
+		    "does not exist, and what may write around it could make it", "create it"));
+}
+
+static void a_missing_name_where_nobody_writes_needs_nothing(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning,
+		      "capabilities:\n" RULE("files", "[fs.read, fs.list]", "./", "allow")
+			      RULE("keys", ALL_FILES, "./.env", "deny"));
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_MASK, NULL));
+}
+
+/* Only what the sandbox itself could make is in the way of a denial. */
+static void a_missing_name_that_may_be_written_but_not_read_needs_nothing(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_with(&planning, RULE("unread", "fs.read", "./later", "deny"));
+	expect_plan(&planning);
+}
+
+/* A folder with a mount in it can be renamed, and another put at its place. */
+static void folders_around_what_is_read_only_become_mounts(void)
+{
+	_cleanup_planning_ struct planning planning;
+	const struct step *pin;
+
+	open_with(&planning, RULE("fixed", "fs.write", "[./a/b/fixed, ./a/c/fixed]", "deny"));
+	know(&planning, PROJECT "/a/b/fixed", HOST_FILE);
+	know(&planning, PROJECT "/a/c/fixed", HOST_FILE);
+	expect_plan(&planning);
+	pin = find_step(&planning, STEP_BIND, PROJECT "/a");
+	expect(pin && pin->flags == (STEP_IS_FOLDER | STEP_NO_EXEC));
+	expect(pin && strcmp(pin->source, PROJECT "/a") == 0);
+	expect(pin && pin->origin.text && strstr(pin->origin.text, "fixed"));
+	expect(find_step(&planning, STEP_BIND, PROJECT "/a/b"));
+	expect(find_step(&planning, STEP_BIND, PROJECT "/a/c"));
+	expect(flags_of(&planning, STEP_BIND, PROJECT "/a/c/fixed") & STEP_READ_ONLY);
+}
+
+static void what_is_hidden_in_a_writable_folder_is_held_by_mounts_too(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_with(&planning, RULE("keys", ALL_FILES, "./a/keys", "deny"));
+	know(&planning, PROJECT "/a/keys", HOST_FOLDER);
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_BIND, PROJECT "/a"));
+	expect(find_step(&planning, STEP_MASK, PROJECT "/a/keys"));
+}
+
+static void a_folder_that_other_rules_name_is_held_by_a_mount_too(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_with(&planning, RULE("fixed", "fs.write", "./a/fixed", "deny")
+				     RULE("named", "fs.read", "./a", "allow"));
+	know(&planning, PROJECT "/a/fixed", HOST_FILE);
+	expect_plan(&planning);
+	expect_eq(flags_of(&planning, STEP_BIND, PROJECT "/a"), STEP_IS_FOLDER | STEP_NO_EXEC);
+	expect(find_step(&planning, STEP_BIND, PROJECT "/a/fixed"));
+}
+
+static void in_a_read_only_folder_nothing_is_held_twice(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning,
+		      "capabilities:\n" RULE("files", "[fs.read, fs.list]", "./", "allow")
+			      RULE("fixed", "fs.write", "./a/b", "deny"));
+	know(&planning, PROJECT "/a/b", HOST_FILE);
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_BIND, PROJECT));
+	expect(!find_step(&planning, STEP_BIND, PROJECT "/a"));
+	expect(!find_step(&planning, STEP_BIND, PROJECT "/a/b"));
+}
+
+static void what_is_allowed_inside_something_hidden_by_exception_is_refused(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_with(&planning, "- name: keys\n"
+			     "  match: {syscall: fs.*, path: ./keys}\n"
+			     "  action: deny\n"
+			     "  except: [{path: ./keys/public}]\n");
+	know(&planning, PROJECT "/keys/public", HOST_FOLDER);
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "'keys'", "excepted from what is hidden around it", "one by one"));
+}
+
+static void a_link_of_root_is_followed_and_made_again(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know_link(&planning, "/etc/localtime", "/usr/share/zoneinfo/UTC", 0);
+	know(&planning, "/usr/share/zoneinfo/UTC", HOST_FILE);
+	planning_load(&planning,
+		      "capabilities:\n" RULE("time", "fs.read", "/etc/localtime", "allow"));
+	expect_plan(&planning);
+	expect_str(find_step(&planning, STEP_LINK, "/etc/localtime")->text,
+		   "/usr/share/zoneinfo/UTC");
+	expect(find_step(&planning, STEP_BIND, "/usr/share/zoneinfo/UTC"));
+	expect(!find_step(&planning, STEP_BIND, "/etc/localtime"));
+}
+
+static void a_link_that_comes_with_its_folder_is_not_made_again(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know_link(&planning, "/etc/localtime", "/usr/share/zoneinfo/UTC", 0);
+	know(&planning, "/usr/share/zoneinfo/UTC", HOST_FILE);
+	planning_load(&planning,
+		      "capabilities:\n" RULE("time", "fs.read", "[/etc, /etc/localtime]", "allow"));
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_LINK, "/etc/localtime"));
+	expect(find_step(&planning, STEP_BIND, "/etc"));
+}
+
+static void links_of_links_are_made_again(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know_link(&planning, "/opt/node", "/etc/alternatives/node", 0);
+	know_link(&planning, "/etc/alternatives/node", "/opt/node-20", 0);
+	know(&planning, "/opt/node-20/bin", HOST_FOLDER);
+	planning_load(&planning, "capabilities:\n" RULE("node", "fs.read", "/opt/node", "allow"));
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_LINK, "/opt/node"));
+	expect(find_step(&planning, STEP_LINK, "/etc/alternatives/node"));
+	expect(find_step(&planning, STEP_BIND, "/opt/node-20"));
+}
+
+static void links_that_only_lead_to_denials_are_not_made(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning,
+		      "capabilities:\n" RULE("sockets", ALL_FILES, "/var/run/x.sock", "deny"));
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_LINK, "/var/run"));
+}
+
+static void a_link_of_somebody_else_is_refused(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know_link(&planning, PROJECT "/data", "/home/user/.ssh", 1000);
+	planning_load(&planning, "capabilities:\n" RULE("data", "fs.read", "./data/x", "allow"));
+	expect_refusal(&planning, -ELOOP);
+	expect(says(&planning, "the link '" PROJECT "/data'", "p.yaml:2 'data'",
+		    "name the file or folder that it leads to"));
+	expect(strstr(planning.err.why, "user 1000"));
+}
+
+/* The target could be read by its own name, and is not hidden. */
+static void a_denied_link_of_somebody_else_is_refused_where_it_is_visible(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_with(&planning, RULE("keys", ALL_FILES, "./.env", "deny"));
+	know_link(&planning, PROJECT "/.env", "src/env", 1000);
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "'keys'", "a link that does not belong to root", ""));
+}
+
+static void a_denied_link_of_somebody_else_outside_of_the_view_is_nothing(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_with(&planning, RULE("keys", ALL_FILES, "/home/user/.netrc", "deny"));
+	know_link(&planning, "/home/user/.netrc", "elsewhere", 1000);
+	expect_plan(&planning);
+}
+
+static void denials_go_through_links_of_root(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "capabilities:\n" RULE("files", "fs.read", "/usr", "allow")
+					 RULE("programs", ALL_FILES, "/bin", "deny"));
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_MASK, "/usr/bin"));
+}
+
+static void libraries_stay_executable_where_programs_are_named(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "capabilities:\n" RULE("files", "fs.read", "/usr", "allow")
+					 RULE("programs", "exec", "/usr/bin/true", "allow"));
+	expect_plan(&planning);
+	expect(flags_of(&planning, STEP_BIND, "/usr") & STEP_NO_EXEC);
+	expect(!(flags_of(&planning, STEP_BIND, "/usr/lib") & STEP_NO_EXEC));
+	expect_eq(flags_of(&planning, STEP_BIND, "/usr/bin/true"), STEP_READ_ONLY);
+	expect(!find_step(&planning, STEP_BIND, "/usr/bin"));
+}
+
+static void libraries_that_nobody_may_see_stay_away(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "capabilities:\n" RULE("one", "fs.read", "/etc/passwd", "allow"));
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_BIND, "/usr/lib"));
+	expect(!find_step(&planning, STEP_BIND, "/usr/lib/ld.so"));
+}
+
+static void a_denied_program_is_not_executable(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_with(&planning, RULE("not", "exec", "[/usr/bin/sudo, /usr/bin/absent]", "deny"));
+	expect_plan(&planning);
+	expect(!(flags_of(&planning, STEP_BIND, "/usr/bin") & STEP_NO_EXEC));
+	expect_eq(flags_of(&planning, STEP_BIND, "/usr/bin/sudo"), STEP_READ_ONLY | STEP_NO_EXEC);
+	expect_str(find_step(&planning, STEP_BIND, "/usr/bin/sudo")->origin.text, "p.yaml:4 'not'");
+}
+
+static void a_denial_of_all_programs_takes_the_libraries_too(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "capabilities:\n" RULE("files", "fs.read", "/usr", "allow")
+					 RULE("none", "exec", "/", "deny"));
+	expect_refusal(&planning, -ENOEXEC);
+	planning.argv[0] = "/srv/none";
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_BIND, "/usr/lib"));
+}
+
+static void programs_may_be_executed_everywhere_if_a_rule_says_so(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "defaults: {exec: allow}\n"
+				 "version: 1\n"
+				 "capabilities:\n" RULE("files", "fs.read", "[/usr, ./]", "allow")
+					 RULE("tmp", ALL_FILES, "/tmp", "allow")
+						 RULE("not", "exec", "/usr/sbin", "deny"));
+	expect_plan(&planning);
+	expect(!(flags_of(&planning, STEP_BIND, PROJECT) & STEP_NO_EXEC));
+	expect(!(flags_of(&planning, STEP_TMPFS, "/tmp") & STEP_NO_EXEC));
+	expect(flags_of(&planning, STEP_BIND, "/usr/sbin") & STEP_NO_EXEC);
+	/* To be executed is not to be seen. */
+	expect(!find_step(&planning, STEP_BIND, "/etc"));
+}
+
+static void a_denial_in_a_fresh_folder_is_made_beforehand(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "capabilities:\n" RULE("tmp", ALL_FILES, "/tmp", "allow")
+					 RULE("fixed", "fs.write", "/tmp/fixed", "deny"));
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_TMPFS, "/tmp"));
+	expect(find_step(&planning, STEP_MASK, "/tmp/fixed"));
+}
+
+/* The rule's /tmp is the sandbox's own; what is shown in it from outside is not made writable. */
+static void writing_to_a_private_tmp_is_not_writing_to_what_lies_in_it(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, "/tmp/p", HOST_FOLDER);
+	planning.request.project = "/tmp/p";
+	planning_load(&planning, "capabilities:\n" RULE("tmp", ALL_FILES, "/tmp", "allow")
+					 RULE("project", "fs.read", "./", "allow"));
+	expect_plan(&planning);
+	expect(!(flags_of(&planning, STEP_TMPFS, "/tmp") & STEP_READ_ONLY));
+	expect(flags_of(&planning, STEP_BIND, "/tmp/p") & STEP_READ_ONLY);
+}
+
+static void nothing_of_proc_and_dev_is_the_hosts(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, "/dev/sda", HOST_DEVICE);
+	planning_load(&planning,
+		      "capabilities:\n" RULE("own", "fs.read", "[/proc, /dev]", "allow"));
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_PROC, "/proc"));
+	expect(!find_step(&planning, STEP_BIND, "/proc"));
+	expect(!find_step(&planning, STEP_BIND, "/dev"));
+	expect(!find_step(&planning, STEP_BIND, "/dev/sda"));
+	expect(has_notice(&planning, "'/dev' of p.yaml:2 'own' is left out"));
+}
+
+static void denials_hold_in_the_sandboxs_own_proc(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning,
+		      "capabilities:\n" RULE("doors", ALL_FILES,
+					     "[/proc/kcore, /proc/sys/kernel, /proc/kmsg]",
+					     "deny"));
+	expect_plan(&planning);
+	expect_eq(flags_of(&planning, STEP_MASK, "/proc/kcore"), 0);
+	expect_eq(flags_of(&planning, STEP_MASK, "/proc/sys/kernel"), STEP_IS_FOLDER);
+	expect(!find_step(&planning, STEP_MASK, "/proc/kmsg"));
+}
+
+/* There is nothing of the host's that could be put there. */
+static void a_partial_denial_in_proc_changes_nothing(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning,
+		      "version: 1\ndefaults: {exec: allow}\n"
+		      "capabilities:\n" RULE("fixed", "fs.write", "/proc/sys/kernel", "deny"));
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_BIND, "/proc/sys/kernel"));
+	expect(!find_step(&planning, STEP_MASK, "/proc/sys/kernel"));
+}
+
+static void a_file_cannot_be_listed_anyway(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_with(&planning, RULE("odd", "fs.list", "./file", "deny"));
+	know(&planning, PROJECT "/file", HOST_FILE);
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_MASK, PROJECT "/file"));
+}
+
+static void a_socket_and_a_device_are_no_files_to_read(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, "/srv/db.sock", HOST_SOCKET);
+	know(&planning, "/srv/sda", HOST_DEVICE);
+	planning_load(&planning, "capabilities:\n" RULE("odd", "fs.read",
+							"[/srv/db.sock, /srv/sda]", "allow"));
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_BIND, "/srv/db.sock"));
+	expect(!find_step(&planning, STEP_BIND, "/srv/sda"));
+	expect(has_notice(&planning, "'/srv/db.sock'"));
+	expect(has_notice(&planning, "'/srv/sda'"));
+}
+
+static void what_we_cannot_reach_the_command_cannot_reach(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, "/etc/closed/x", HOST_UNREACHABLE);
+	planning_load(&planning, "capabilities:\n" RULE("etc", "fs.read", "/etc", "allow")
+					 RULE("keys", ALL_FILES, "/etc/closed/x", "deny"));
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_MASK, NULL));
+}
+
+static void what_could_be_opened_to_reach_it_is_refused(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_with(&planning, RULE("keys", ALL_FILES, "./closed/key", "deny"));
+	know(&planning, PROJECT "/closed/key", HOST_UNREACHABLE);
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "'keys'", "closed to us, and could be opened", "chmod u+x"));
+}
+
+static void everything_means_the_usual_folders(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "capabilities:\n" RULE("all", "[fs.read, fs.list]", "/", "allow")
+					 RULE("keys", ALL_FILES, "/etc/shadow", "deny"));
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_BIND, "/usr"));
+	expect(find_step(&planning, STEP_BIND, "/home"));
+	expect(find_step(&planning, STEP_MASK, "/etc/shadow"));
+	expect(!find_step(&planning, STEP_BIND, "/tmp"));
+	expect(!find_step(&planning, STEP_BIND, "/"));
+	expect(has_notice(&planning, "'/' of p.yaml:2 'all'"));
+}
+
+static void owners_outside_are_kept_where_root_builds(void)
+{
+	_cleanup_planning_ struct planning planning;
+	const struct step *step;
+
+	planning_open(&planning);
+	planning.host.uid = planning.host.gid = 0;
+	planning.host.is_root = true;
+	planning.known[planning.n_known - 1].uid = 1000;
+	know(&planning, PROJECT "/.git/hooks", HOST_FOLDER);
+	know(&planning, PROJECT "/.git/config", HOST_FILE);
+	grant(&planning, GRANT_WRITE, PROJECT, "--write");
+	expect_plan(&planning);
+	step = find_step(&planning, STEP_BIND, PROJECT);
+	expect(step->flags & STEP_OWNED);
+	expect_eq(step->value, 1000);
+	expect(!(flags_of(&planning, STEP_BIND, "/usr") & STEP_OWNED));
+	/* What is read-only in it looks as it does, and a repository is one owner's. */
+	expect(flags_of(&planning, STEP_BIND, PROJECT "/.git/hooks") & STEP_OWNED);
+	planning.host.uid = planning.host.gid = 1000;
+	planning.host.is_root = false;
+	expect_plan(&planning);
+	expect(!(flags_of(&planning, STEP_BIND, PROJECT) & STEP_OWNED));
+}
+
+static const struct test tests[] = {
+	TEST(a_denied_file_below_an_allowed_folder_is_hidden),
+	TEST(a_denial_of_listing_or_reading_alone_hides_too),
+	TEST(a_denial_of_writing_makes_read_only),
+	TEST(the_order_of_rules_changes_nothing),
+	TEST(a_missing_name_that_could_be_made_is_refused),
+	TEST(a_missing_name_where_nobody_writes_needs_nothing),
+	TEST(a_missing_name_that_may_be_written_but_not_read_needs_nothing),
+	TEST(folders_around_what_is_read_only_become_mounts),
+	TEST(what_is_hidden_in_a_writable_folder_is_held_by_mounts_too),
+	TEST(a_folder_that_other_rules_name_is_held_by_a_mount_too),
+	TEST(in_a_read_only_folder_nothing_is_held_twice),
+	TEST(what_is_allowed_inside_something_hidden_by_exception_is_refused),
+	TEST(a_link_of_root_is_followed_and_made_again),
+	TEST(a_link_that_comes_with_its_folder_is_not_made_again),
+	TEST(links_of_links_are_made_again),
+	TEST(links_that_only_lead_to_denials_are_not_made),
+	TEST(a_link_of_somebody_else_is_refused),
+	TEST(a_denied_link_of_somebody_else_is_refused_where_it_is_visible),
+	TEST(a_denied_link_of_somebody_else_outside_of_the_view_is_nothing),
+	TEST(denials_go_through_links_of_root),
+	TEST(libraries_stay_executable_where_programs_are_named),
+	TEST(libraries_that_nobody_may_see_stay_away),
+	TEST(a_denied_program_is_not_executable),
+	TEST(a_denial_of_all_programs_takes_the_libraries_too),
+	TEST(programs_may_be_executed_everywhere_if_a_rule_says_so),
+	TEST(a_denial_in_a_fresh_folder_is_made_beforehand),
+	TEST(writing_to_a_private_tmp_is_not_writing_to_what_lies_in_it),
+	TEST(nothing_of_proc_and_dev_is_the_hosts),
+	TEST(denials_hold_in_the_sandboxs_own_proc),
+	TEST(a_partial_denial_in_proc_changes_nothing),
+	TEST(a_file_cannot_be_listed_anyway),
+	TEST(a_socket_and_a_device_are_no_files_to_read),
+	TEST(what_we_cannot_reach_the_command_cannot_reach),
+	TEST(what_could_be_opened_to_reach_it_is_refused),
+	TEST(everything_means_the_usual_folders),
+	TEST(owners_outside_are_kept_where_root_builds),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}
