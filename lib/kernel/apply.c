@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The loop over a plan's steps
+ *
+ * A row says what a kind of step does, and when:
+ *
+ *   reach   opens what lies outside: in PID 1, or where root borrows an identity in the supervisor
+ *   make    in PID 1, while the old tree is still there
+ *   run     the step itself, in its turn
+ *
+ * A step that a row does not know is not skipped: it fails.
+ */
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "kernel/kernel-internal.h"
+#include "kernel/mask.h"
+
+#include "kernel/fault.h"
+
+enum part { REACH, MAKE, RUN, N_PARTS };
+
+static step_fn done_elsewhere;
+
+static step_fn *const rows[N_STEP_KINDS][N_PARTS] = {
+	[STEP_CGROUP] = { [RUN] = cgroup_make },
+	[STEP_CGROUP_LIMIT] = { [RUN] = cgroup_limit },
+	[STEP_SCOPE] = { [RUN] = done_elsewhere },	 /* by the service manager, */
+	[STEP_SCOPE_LIMIT] = { [RUN] = done_elsewhere }, /* which lib/spawn asks */
+	[STEP_NAMESPACES] = { [RUN] = done_elsewhere },	 /* in kernel_clone() */
+
+	[STEP_ID_MAP] = { [RUN] = identity_map },
+	[STEP_ROOT] = { [RUN] = tree_make_root },
+	[STEP_PIVOT] = { [RUN] = tree_pivot },
+	[STEP_BIND] = { [REACH] = bind_reach, [RUN] = bind_attach },
+	[STEP_TMPFS] = { [RUN] = instance_tmpfs },
+	[STEP_OVERLAY] = { [REACH] = overlay_reach, [MAKE] = overlay_make, [RUN] = overlay_attach },
+	[STEP_MASK] = { [RUN] = mask_attach },
+	[STEP_LINK] = { [RUN] = tree_link },
+	[STEP_FOLDER] = { [RUN] = tree_folder },
+	[STEP_FILE] = { [REACH] = tree_reach_file, [RUN] = tree_copy_file },
+	[STEP_PROC] = { [MAKE] = instance_make_proc, [RUN] = instance_attach_proc },
+	[STEP_PTS] = { [RUN] = instance_pts },
+	[STEP_SEAL] = { [RUN] = tree_seal },
+	[STEP_HOSTNAME] = { [RUN] = network_hostname },
+	[STEP_LOOPBACK] = { [RUN] = network_loopback },
+	[STEP_LISTEN] = { [RUN] = network_listen },
+
+	[STEP_RLIMIT] = { [RUN] = rlimit_set },
+	[STEP_IDENTITY] = { [RUN] = identity_set },
+	[STEP_CAPABILITIES] = { [RUN] = capabilities_drop },
+	[STEP_NO_NEW_PRIVILEGES] = { [RUN] = capabilities_lock },
+	[STEP_LANDLOCK] = { [RUN] = landlock_create },
+	[STEP_LANDLOCK_PATH] = { [RUN] = landlock_allow_path },
+	[STEP_LANDLOCK_PORT] = { [RUN] = landlock_allow_port },
+	[STEP_LANDLOCK_ENFORCE] = { [RUN] = landlock_enforce },
+
+	[STEP_FOLDER_OF_COMMAND] = { [RUN] = command_enter_folder },
+	[STEP_TERMINAL] = { [RUN] = terminal_take },
+	[STEP_SECCOMP] = { [RUN] = seccomp_load },
+	[STEP_EXEC] = { [RUN] = done_elsewhere }, /* in kernel_exec() */
+};
+
+static int done_elsewhere(struct kernel *kernel, const struct step *step, size_t number)
+{
+	return 0;
+}
+
+static int fail(struct kernel_failure *ret, size_t number, int code)
+{
+	ret->step = (uint32_t)number;
+	ret->code = code;
+	return code;
+}
+
+/* One part of all steps from @first to @last. */
+static int walk(struct kernel *kernel, enum part part, enum step_kind first, enum step_kind last,
+		struct kernel_failure *ret)
+{
+	for (size_t i = 0; i < kernel->plan->n_steps; i++) {
+		const struct step *step = &kernel->plan->steps[i];
+
+		if (step->kind < first || step->kind > last)
+			continue;
+
+		step_fn *fn = rows[step->kind][part];
+		int r = fn ? fn(kernel, step, i) : part == RUN ? -ENOSYS : 0;
+
+		if (r < 0)
+			return fail(ret, i, r);
+	}
+	return 0;
+}
+
+uint32_t kernel_find_step(const struct plan *plan, enum step_kind kind)
+{
+	for (size_t i = 0; i < plan->n_steps; i++)
+		if (plan->steps[i].kind == kind)
+			return (uint32_t)i;
+	return KERNEL_NO_STEP;
+}
+
+/* Those that put something into the tree go by their targets, so they count as one kind. */
+static enum step_kind rank(enum step_kind kind)
+{
+	return kind > STEP_BIND && kind <= STEP_PTS ? STEP_BIND : kind;
+}
+
+static bool is_of_tree(enum step_kind kind)
+{
+	return kind >= STEP_BIND && kind <= STEP_SEAL;
+}
+
+/*
+ * Before the root has been exchanged every target would mean the host's, and a filter that comes
+ * too early or a right that is given up too late is a hole: so the order is not taken on trust.
+ */
+static int check_order(const struct plan *plan, struct kernel_failure *ret)
+{
+	bool is_alone = false;
+
+	for (size_t i = 0; i < plan->n_steps; i++) {
+		const struct step *step = &plan->steps[i];
+
+		if (step->kind >= N_STEP_KINDS ||
+		    (i > 0 && rank(step->kind) < rank(plan->steps[i - 1].kind)))
+			return fail(ret, i, -EINVAL);
+		is_alone = is_alone || step->kind == STEP_PIVOT;
+		if (is_of_tree(step->kind) && (!is_alone || mask_has_name(step->target)))
+			return fail(ret, i, -EINVAL);
+	}
+	return 0;
+}
+
+int kernel_prepare(struct kernel *kernel, const struct plan *plan, const struct sock_fprog *filter,
+		   bool filter_notifies, struct kernel_failure *ret_failure)
+{
+	size_t n_fds = plan->n_steps * KERNEL_STEP_FDS;
+	int r = check_order(plan, ret_failure);
+
+	if (r < 0)
+		return r;
+	kernel->plan = plan;
+	kernel->filter = filter;
+	kernel->filter_notifies = filter_notifies;
+	kernel->uid = geteuid();
+	kernel->gid = getegid();
+	kernel->fds = malloc(n_fds * sizeof(*kernel->fds));
+	if (!kernel->fds)
+		return fail(ret_failure, KERNEL_NO_STEP, -ENOMEM);
+	for (size_t i = 0; i < n_fds; i++)
+		kernel->fds[i] = -EBADF;
+
+	r = walk(kernel, RUN, 0, STEP_NAMESPACES, ret_failure);
+	if (r == 0 && kernel_borrows(kernel))
+		r = walk(kernel, REACH, STEP_ROOT, STEP_SEAL, ret_failure);
+	fd_close_many(&kernel->owner_fd, 1);
+	return r;
+}
+
+/* PID 1 is in its cgroup now, so what it sees of cgroups begins there. */
+static int enter_cgroup_namespace(const struct kernel *kernel, struct kernel_failure *ret)
+{
+	uint32_t number = kernel_find_step(kernel->plan, STEP_NAMESPACES);
+
+	if (!kernel_joins_cgroup(kernel) || number == KERNEL_NO_STEP ||
+	    !(kernel->plan->steps[number].value & CLONE_NEWCGROUP))
+		return 0;
+	return unshare(CLONE_NEWCGROUP) < 0 ? fail(ret, number, -errno) : 0;
+}
+
+/* What only the supervisor needs. */
+static void leave_to_supervisor(struct kernel *kernel)
+{
+	fd_close_many(&kernel->cgroup_fd, 1);
+	fd_close_many(&kernel->cgroup_parent_fd, 1);
+}
+
+static int build(struct kernel *kernel, struct kernel_failure *ret)
+{
+	int r = enter_cgroup_namespace(kernel, ret);
+
+	leave_to_supervisor(kernel);
+	if (r == 0)
+		r = walk(kernel, RUN, STEP_ID_MAP, STEP_ID_MAP, ret);
+	if (r == 0 && !kernel_borrows(kernel))
+		r = walk(kernel, REACH, STEP_ROOT, STEP_SEAL, ret);
+	if (r == 0)
+		r = walk(kernel, MAKE, STEP_ROOT, STEP_SEAL, ret);
+	return r < 0 ? r : walk(kernel, RUN, STEP_ROOT, STEP_LISTEN, ret);
+}
+
+int kernel_build(struct kernel *kernel, struct kernel_failure *ret)
+{
+	/* A mode in the plan is what it says; for the command it is our caller's again. */
+	mode_t mask = umask(0);
+	int r = build(kernel, ret);
+
+	(void)umask(mask);
+	return r;
+}
+
+int kernel_confine(struct kernel *kernel, struct kernel_failure *ret)
+{
+	return walk(kernel, RUN, STEP_RLIMIT, STEP_TERMINAL, ret);
+}
+
+int kernel_become(struct kernel *kernel, struct kernel_failure *ret)
+{
+	return walk(kernel, RUN, STEP_FOLDER_OF_COMMAND, STEP_EXEC, ret);
+}
+
+int kernel_finish(struct kernel *kernel)
+{
+	uint32_t number =
+		kernel->plan ? kernel_find_step(kernel->plan, STEP_CGROUP) : KERNEL_NO_STEP;
+
+	if (number == KERNEL_NO_STEP || kernel->cgroup_fd < 0)
+		return 0;
+
+	int r = cgroup_kill(kernel->cgroup_fd);
+
+	return r < 0 ? r
+		     : cgroup_remove(kernel->cgroup_parent_fd,
+				     path_last(kernel->plan->steps[number].target),
+				     kernel->cgroup_fd);
+}
+
+void kernel_deinit(struct kernel *kernel)
+{
+	int *const fds[] = { &kernel->cgroup_fd, &kernel->cgroup_parent_fd,
+			     &kernel->proc_fd,	 &kernel->ruleset_fd,
+			     &kernel->notify_fd, &kernel->pty_master,
+			     &kernel->owner_fd,	 &kernel->pidfd };
+
+	if (kernel->fds)
+		fd_close_many(kernel->fds, kernel->plan->n_steps * KERNEL_STEP_FDS);
+	free(kernel->fds);
+	kernel->fds = NULL;
+	fd_close_many(kernel->listeners, kernel->n_listeners);
+	kernel->n_listeners = 0;
+	for (size_t i = 0; i < N_ELEMENTS(fds); i++)
+		fd_close_many(fds[i], 1);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Files and folders of the host in the sandbox
+ *
+ * A source is opened once, without following any link, and what was opened is copied as a detached
+ * mount, with all that is mounted below it. The copy has its flags before anybody can see it. An
+ * ordinary user may copy mounts only in a namespace of his own, so PID 1 does it; root does it
+ * before, since afterwards he is somebody who cannot reach what only root can.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/fd.h"
+#include "kernel/idmap.h"
+#include "kernel/kernel-internal.h"
+#include "kernel/mount-api.h"
+#include "kernel/tree.h"
+
+#include "kernel/fault.h"
+
+static int open_source(const struct step *step)
+{
+	return mount_open(AT_FDCWD, step->source,
+			  O_PATH | (step->flags & STEP_IS_FOLDER ? O_DIRECTORY : 0));
+}
+
+int bind_reach(struct kernel *kernel, const struct step *step, size_t number)
+{
+	int *fd = kernel_fds(kernel, number);
+	_cleanup_close_ int source = open_source(step);
+	int owner = -EBADF;
+
+	if (source == -ENOENT && (step->flags & STEP_OPTIONAL)) {
+		*fd = TREE_ABSENT;
+		return 0;
+	}
+	if (source < 0)
+		return source;
+	if (step->flags & STEP_OWNED) {
+		owner = idmap_open(kernel, step);
+		if (owner < 0)
+			return owner;
+	}
+
+	_cleanup_close_ int copy = mount_copy(source, AT_RECURSIVE);
+
+	if (copy < 0)
+		return copy;
+
+	int r = mount_set(copy, AT_RECURSIVE, mount_attributes(step), owner);
+
+	if (r == 0)
+		*fd = take_fd(&copy);
+	return r;
+}
+
+int bind_attach(struct kernel *kernel, const struct step *step, size_t number)
+{
+	int *fd = kernel_fds(kernel, number);
+
+	if (*fd == TREE_ABSENT)
+		return 0;
+
+	int r = tree_attach(kernel, number, *fd, step->flags & STEP_IS_FOLDER);
+
+	fd_close_many(fd, 1);
+	return r;
+}

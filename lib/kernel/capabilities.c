@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * No capability, in no set, never again
+ *
+ * PID 1 has all capabilities of its own namespace until here: it needed them to mount. Afterwards
+ * every set is empty, the bounding set too, so that no file can bring one back; uid 0 means nothing
+ * (securebits, locked); and execve() gives nothing that was not there before it (no_new_privs).
+ */
+
+#include <errno.h>
+#include <sys/capability.h>
+#include <sys/prctl.h>
+
+#include <linux/securebits.h>
+
+#include "kernel/kernel-internal.h"
+
+#include "kernel/fault.h"
+
+#define SECURE_BITS                                                                                \
+	(SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |                           \
+	 SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |   \
+	 SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
+
+static void free_set(cap_t *set)
+{
+	if (*set)
+		(void)cap_free(*set);
+}
+#define _cleanup_set_ _cleanup_(free_set)
+
+/* Until the kernel knows no further one: also those that are younger than libcap. */
+static int empty_bounding_set(void)
+{
+	for (cap_value_t value = 0;; value++)
+		if (cap_drop_bound(value) < 0)
+			return errno == EINVAL && value > 0 ? 0 : -errno;
+}
+
+/* These three need CAP_SETPCAP, so they come before the sets that hold it. */
+static int close_ways_back(void)
+{
+	int r = empty_bounding_set();
+
+	if (r < 0)
+		return r;
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 ||
+	    cap_set_secbits(SECURE_BITS) < 0)
+		return -errno;
+	return 0;
+}
+
+static int verify(bool bounding)
+{
+	_cleanup_set_ cap_t none = cap_init();
+	_cleanup_set_ cap_t left = cap_get_proc();
+
+	if (!none || !left)
+		return -errno;
+	/* The ambient set is never more than the inheritable one. */
+	if (cap_compare(none, left) != 0)
+		return -EPERM;
+	for (cap_value_t value = 0; bounding && value < cap_max_bits(); value++)
+		if (cap_get_bound(value) != 0)
+			return -EPERM;
+	return 0;
+}
+
+/* An ordinary user without a namespace of his own: he has none to give up, and may not touch the
+ * bounding set. Whatever stands in it, no_new_privs keeps files from giving it. */
+static bool has_nothing_to_drop(const struct kernel *kernel, int code)
+{
+	return code == -EPERM && kernel->plan && kernel->plan->tier == TIER_REDUCED &&
+	       prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
+int capabilities_drop(struct kernel *kernel, const struct step *step, size_t number)
+{
+	_cleanup_set_ cap_t none = cap_init();
+	int r = close_ways_back();
+	bool is_weaker = has_nothing_to_drop(kernel, r);
+
+	if (r < 0 && !is_weaker)
+		return r;
+	if (!none || cap_set_proc(none) < 0)
+		return -errno;
+	return verify(!is_weaker);
+}
+
+int capabilities_lock(struct kernel *kernel, const struct step *step, size_t number)
+{
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? 0 : -EPERM;
+}

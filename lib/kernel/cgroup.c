@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The sandbox's own cgroup: a folder that is made before the sandbox, limits as files in it, and an
+ * end that nothing inside can get away from
+ *
+ * PID 1 is cloned into it, so there is no moment at which something of the sandbox runs outside.
+ * The folder belongs to the supervisor's user and is 0700: what runs in it cannot change it.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "kernel/kernel-internal.h"
+
+#include "kernel/fault.h"
+
+/* Killed processes leave at once, but for those that wait for a device or a network file system. */
+#define EMPTY_WAIT_MSEC 10000
+#define FREEZE_WAIT_MSEC 1000
+
+static int write_file(int cgroup_fd, const char *name, const char *text)
+{
+	_cleanup_close_ int fd = path_open_beneath(cgroup_fd, name, O_WRONLY, 0);
+
+	return fd < 0 ? fd : fd_write_all(fd, text, strlen(text));
+}
+
+static int open_parent(const char *path)
+{
+	char parent[PATH_MAX];
+	size_t n = (size_t)(path_last(path) - path);
+	int fd;
+
+	if (n < 2 || n >= sizeof(parent))
+		return -EINVAL;
+	memcpy(parent, path, n);
+	parent[n - 1] = '\0';
+	fd = open(parent, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int cgroup_make(struct kernel *kernel, const struct step *step, size_t number)
+{
+	const char *name = path_last(step->target);
+	_cleanup_close_ int parent = open_parent(step->target);
+	int folder;
+
+	if (parent < 0)
+		return parent;
+	if (mkdirat(parent, name, 0700) < 0)
+		return -errno;
+	folder = path_open_beneath(parent, name, O_RDONLY | O_DIRECTORY, 0);
+	if (folder < 0) {
+		(void)unlinkat(parent, name, AT_REMOVEDIR);
+		return folder;
+	}
+	kernel->cgroup_fd = folder;
+	kernel->cgroup_parent_fd = take_fd(&parent);
+	return 0;
+}
+
+/* "+memory" for "memory.max": children get what their parent hands down. */
+static int enable_controller(int parent_fd, const char *name)
+{
+	char word[32];
+
+	(void)snprintf(word, sizeof(word), "+%.*s", (int)strcspn(name, "."), name);
+	return write_file(parent_fd, "cgroup.subtree_control", word);
+}
+
+int cgroup_limit(struct kernel *kernel, const struct step *step, size_t number)
+{
+	int r = write_file(kernel->cgroup_fd, step->text, step->source);
+
+	if (r == -ENOENT && enable_controller(kernel->cgroup_parent_fd, step->text) == 0)
+		r = write_file(kernel->cgroup_fd, step->text, step->source);
+	/* memory.swap.max is not there where the kernel does not account for swap. */
+	return r == -ENOENT && (step->flags & STEP_OPTIONAL) ? 0 : r;
+}
+
+static int64_t now_msec(void)
+{
+	struct timespec now = { .tv_sec = 0 };
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Does a line of cgroup.events say so? Reading arms the poll() for the next change. */
+static int says(int events_fd, const char *line)
+{
+	char text[256];
+	ssize_t n = pread(events_fd, text, sizeof(text) - 1, 0);
+
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	return strstr(text, line) != NULL;
+}
+
+/* 0, also where the folder has been removed meanwhile; -EBUSY after @msec. */
+static int wait_for(int cgroup_fd, const char *line, int msec)
+{
+	_cleanup_close_ int fd = path_open_beneath(cgroup_fd, "cgroup.events", O_RDONLY, 0);
+	int64_t deadline = now_msec() + msec;
+	int r = fd;
+
+	while (r >= 0) {
+		struct pollfd change = { .fd = fd, .events = POLLPRI };
+		int64_t left = deadline - now_msec();
+
+		r = says(fd, line);
+		if (r > 0)
+			return 0;
+		if (r == 0 && left <= 0)
+			return -EBUSY;
+		if (r == 0 && poll(&change, 1, (int)left) < 0 && errno != EINTR)
+			return -errno;
+	}
+	return r == -ENODEV || r == -ENOENT ? 0 : r;
+}
+
+static int kill_listed(int cgroup_fd)
+{
+	_cleanup_close_ int fd = path_open_beneath(cgroup_fd, "cgroup.procs", O_RDONLY, 0);
+	_cleanup_fclose_ FILE *list = fd < 0 ? NULL : fdopen(fd, "r");
+	char line[32];
+
+	if (!list)
+		return fd < 0 ? fd : -errno;
+	(void)take_fd(&fd);
+	while (fgets(line, sizeof(line), list)) {
+		long pid = strtol(line, NULL, 10);
+
+		/* 0 is one that our pid namespace has no number for; for kill() it is ourselves. */
+		if (pid > 0 && kill((pid_t)pid, SIGKILL) < 0 && errno != ESRCH)
+			return -errno;
+	}
+	return 0;
+}
+
+/* Every cgroup has this file, as long as it is one. */
+static bool is_removed(int cgroup_fd)
+{
+	return faccessat(cgroup_fd, "cgroup.procs", F_OK, 0) < 0;
+}
+
+int cgroup_kill_each(int cgroup_fd)
+{
+	int r = write_file(cgroup_fd, "cgroup.freeze", "1");
+
+	/* Once all are frozen nobody can fork while the list is read; SIGKILL ends them all the
+	 * same. One that cannot be frozen in time is killed with the others. */
+	if (r == 0)
+		r = wait_for(cgroup_fd, "frozen 1", FREEZE_WAIT_MSEC);
+	if (r == 0 || r == -EBUSY)
+		r = kill_listed(cgroup_fd);
+	return r < 0 && is_removed(cgroup_fd) ? 0 : r;
+}
+
+int cgroup_kill(int cgroup_fd)
+{
+	int r = write_file(cgroup_fd, "cgroup.kill", "1");
+
+	/* From Linux 5.14 on. */
+	return r < 0 ? cgroup_kill_each(cgroup_fd) : 0;
+}
+
+int cgroup_remove(int parent_fd, const char *name, int cgroup_fd)
+{
+	int r = wait_for(cgroup_fd, "populated 0", EMPTY_WAIT_MSEC);
+
+	if (r < 0)
+		return r;
+	return unlinkat(parent_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
+}

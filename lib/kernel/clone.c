@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * One system call makes PID 1: in all its namespaces, in its cgroup, with a pidfd and with no
+ * signal handler of ours
+ *
+ * It is like fork(): memory of its own, because it lives on beside untrusted code. The C library
+ * does not know of it, so PID 1 stays away from what the library keeps a process number for
+ * (raise(), abort(), threads).
+ */
+
+#include <errno.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "kernel/kernel-internal.h"
+
+#include "kernel/fault.h"
+
+static uint64_t namespaces(const struct kernel *kernel)
+{
+	uint32_t number = kernel_find_step(kernel->plan, STEP_NAMESPACES);
+
+	if (number == KERNEL_NO_STEP)
+		return 0;
+
+	uint64_t flags = kernel->plan->steps[number].value;
+
+	/* A cgroup namespace begins at the cgroup of who makes it; PID 1 makes it once it is in its
+	 * own (kernel_build()). */
+	return kernel_joins_cgroup(kernel) ? flags & ~(uint64_t)CLONE_NEWCGROUP : flags;
+}
+
+static pid_t clone_into(const struct kernel *kernel, int *ret_pidfd)
+{
+	const struct clone_args args = {
+		.flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND | namespaces(kernel) |
+			 (kernel->cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0),
+		.pidfd = (uintptr_t)ret_pidfd,
+		.exit_signal = SIGCHLD,
+		.cgroup = kernel->cgroup_fd >= 0 ? (uint64_t)kernel->cgroup_fd : 0,
+	};
+	long pid = syscall(SYS_clone3, &args, sizeof(args));
+
+	return pid < 0 ? -errno : (pid_t)pid;
+}
+
+static void kill_and_reap(int pidfd)
+{
+	siginfo_t info;
+
+	(void)pidfd_kill(pidfd, SIGKILL);
+	while (waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED) < 0 && errno == EINTR)
+		;
+}
+
+pid_t kernel_clone(struct kernel *kernel)
+{
+	_cleanup_close_ int pidfd = -EBADF;
+	int r = 0;
+
+	if (kernel_borrows(kernel))
+		r = identity_borrow(kernel->plan->uid, kernel->plan->gid);
+	if (r < 0)
+		return r;
+
+	pid_t pid = clone_into(kernel, &pidfd);
+
+	if (pid == 0)
+		return 0;
+	if (kernel_borrows(kernel))
+		r = identity_return(kernel->uid, kernel->gid);
+	if (pid < 0)
+		return pid;
+	if (r < 0) {
+		kill_and_reap(pidfd);
+		return r;
+	}
+	/* They are PID 1's now; a mount that nobody holds any longer is gone. */
+	fd_close_many(kernel->fds, kernel->plan->n_steps * KERNEL_STEP_FDS);
+	kernel->pid = pid;
+	kernel->pidfd = take_fd(&pidfd);
+	return pid;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Who the sandbox is, inside and outside
+ *
+ * The user namespace maps one uid and one gid to themselves and nothing else, so nobody inside can
+ * even name another user. It belongs to whoever has the effective ids while it is made: an ordinary
+ * user himself, or the command's user, whose ids root borrows for that moment. Either way PID 1
+ * writes its map as its owner, which needs no privilege outside.
+ *
+ * After identity_set() root's ids are in no slot (real, effective, saved); they cannot be got back
+ * because the namespace has no number for them.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/capability.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "kernel/kernel-internal.h"
+
+#include "kernel/fault.h"
+
+static int write_own(const struct kernel *kernel, const char *name, const char *text)
+{
+	char path[64];
+	_cleanup_close_ int fd = -EBADF;
+
+	(void)snprintf(path, sizeof(path), "%sself/%s", kernel->proc_fd < 0 ? "/proc/" : "", name);
+	fd = openat(kernel->proc_fd < 0 ? AT_FDCWD : kernel->proc_fd, path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	/* The kernel takes a map in one write, or not at all. */
+	return write(fd, text, strlen(text)) < 0 ? -errno : 0;
+}
+
+static int write_map(const struct kernel *kernel, const char *name, uint64_t id)
+{
+	char line[64];
+
+	(void)snprintf(line, sizeof(line), "%llu %llu 1\n", (unsigned long long)id,
+		       (unsigned long long)id);
+	return write_own(kernel, name, line);
+}
+
+int identity_map(struct kernel *kernel, const struct step *step, size_t number)
+{
+	int r;
+
+	/* Below /proc/self everything belongs to root while we are not dumpable, as after a change
+	 * of ids. */
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		return -errno;
+	/* First: without it an ordinary user may not write a gid_map. It also stops setgroups()
+	 * inside, which could drop a group that is there to deny something. */
+	r = write_own(kernel, "setgroups", "deny");
+	if (r == 0)
+		r = write_map(kernel, "uid_map", step->value);
+	if (r == 0)
+		r = write_map(kernel, "gid_map", step->second);
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 && r == 0)
+		r = -errno;
+	return r;
+}
+
+static int verify(const struct kernel *kernel, uid_t uid, gid_t gid)
+{
+	uid_t uids[3];
+	gid_t gids[3];
+
+	if (getresuid(&uids[0], &uids[1], &uids[2]) < 0 ||
+	    getresgid(&gids[0], &gids[1], &gids[2]) < 0)
+		return -errno;
+	for (int i = 0; i < 3; i++)
+		if (uids[i] != uid || gids[i] != gid)
+			return -EPERM;
+	/* Who stays who he was keeps his groups, since an ordinary user's namespace may not change
+	 * them; inside they have no name. Root's own must be gone. */
+	if ((uid != kernel->uid || gid != kernel->gid) && getgroups(0, NULL) != 0)
+		return -EPERM;
+	return 0;
+}
+
+int identity_set(struct kernel *kernel, const struct step *step, size_t number)
+{
+	uid_t uid = (uid_t)step->value;
+	gid_t gid = (gid_t)step->second;
+
+	/* -1 would mean "as it is". */
+	if (uid != step->value || gid != step->second || uid == (uid_t)-1 || gid == (gid_t)-1)
+		return -EINVAL;
+	/* EPERM: the namespace denies it. What is left over is looked at below. */
+	if (setgroups(0, NULL) < 0 && errno != EPERM)
+		return -errno;
+	if (setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
+		return -errno;
+	return verify(kernel, uid, gid);
+}
+
+static void free_set(cap_t *set)
+{
+	if (*set)
+		(void)cap_free(*set);
+}
+
+/* The effective set, which went with uid 0, is made of the permitted one again. */
+static int keep_capabilities(void)
+{
+	_cleanup_(free_set) cap_t set = cap_get_proc();
+
+	if (!set || cap_fill(set, CAP_EFFECTIVE, CAP_PERMITTED) < 0 || cap_set_proc(set) < 0)
+		return -errno;
+	return 0;
+}
+
+int identity_borrow(uid_t uid, gid_t gid)
+{
+	uid_t own_uid = geteuid();
+	gid_t own_gid = getegid();
+	int r = 0;
+
+	if (uid == 0 || gid == 0 || uid == (uid_t)-1 || gid == (gid_t)-1)
+		return -EINVAL;
+	/* The uid last: it takes the right to change the others with it, for a moment. */
+	if (setgroups(0, NULL) < 0)
+		return -errno;
+	if (setresgid((gid_t)-1, gid, (gid_t)-1) < 0 || setresuid((uid_t)-1, uid, (uid_t)-1) < 0)
+		r = -errno;
+	else if (geteuid() != uid || getegid() != gid || getgroups(0, NULL) != 0)
+		r = -EPERM;
+	else
+		r = keep_capabilities();
+	if (r < 0)
+		(void)identity_return(own_uid, own_gid);
+	return r;
+}
+
+int identity_return(uid_t uid, gid_t gid)
+{
+	/* The uid first: it brings back the right to change the gid. */
+	if (setresuid((uid_t)-1, uid, (uid_t)-1) < 0 || setresgid((gid_t)-1, gid, (gid_t)-1) < 0)
+		return -errno;
+	return geteuid() == uid && getegid() == gid ? 0 : -EPERM;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * New instances of tmpfs, proc and devpts: nothing in them is the host's
+ */
+
+#include "kernel/instance.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/mount.h>
+
+#include "base/fd.h"
+#include "kernel/kernel-internal.h"
+#include "kernel/mount-api.h"
+#include "kernel/tree.h"
+
+#include "kernel/fault.h"
+
+/* A name costs the kernel memory that the size of a tmpfs does not count. */
+#define BYTES_A_NAME 4096
+#define N_NAMES_MIN 1024
+
+int instance_make_tmpfs(uint64_t size, mode_t mode, unsigned attributes)
+{
+	uint64_t n_names = size / BYTES_A_NAME;
+	char size_text[24], mode_text[8], names_text[24];
+	const struct mount_option options[] = { { "size", size_text },
+						{ "nr_inodes", names_text },
+						{ "mode", mode_text },
+						{ NULL, NULL } };
+
+	/* To the kernel 0 means without a limit. */
+	if (size == 0)
+		return -EINVAL;
+	(void)snprintf(size_text, sizeof(size_text), "%" PRIu64, size);
+	(void)snprintf(names_text, sizeof(names_text), "%" PRIu64,
+		       n_names < N_NAMES_MIN ? N_NAMES_MIN : n_names);
+	(void)snprintf(mode_text, sizeof(mode_text), "%o", mode & 07777);
+	return mount_make("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | attributes);
+}
+
+int instance_tmpfs(struct kernel *kernel, const struct step *step, size_t number)
+{
+	/* Names may have to be made in it; tree_seal() makes it read-only, so there must be one. */
+	unsigned attributes = mount_attributes(step) & ~(unsigned)MOUNT_ATTR_RDONLY;
+	_cleanup_close_ int fd = instance_make_tmpfs(step->value, (mode_t)step->second, attributes);
+
+	if (fd < 0)
+		return fd;
+	if ((step->flags & STEP_READ_ONLY) &&
+	    kernel_find_step(kernel->plan, STEP_SEAL) == KERNEL_NO_STEP)
+		return -EINVAL;
+	return tree_attach(kernel, number, fd, true);
+}
+
+/* While the old tree is there: the kernel gives a new /proc only to who sees a whole one already.
+ */
+int instance_make_proc(struct kernel *kernel, const struct step *step, size_t number)
+{
+	/* Nobody inside sees the processes that he may not trace: ours. */
+	static const struct mount_option options[] = { { "hidepid", "invisible" }, { NULL, NULL } };
+	int fd = mount_make("proc", options, mount_attributes(step) | MOUNT_ATTR_NOEXEC);
+
+	if (fd < 0)
+		return fd;
+	*kernel_fds(kernel, number) = fd;
+	return 0;
+}
+
+int instance_attach_proc(struct kernel *kernel, const struct step *step, size_t number)
+{
+	int *fd = kernel_fds(kernel, number);
+	int r = tree_attach(kernel, number, *fd, true);
+
+	fd_close_many(fd, 1);
+	return r;
+}
+
+int instance_pts(struct kernel *kernel, const struct step *step, size_t number)
+{
+	static const struct mount_option options[] = { { "ptmxmode", "0666" }, { NULL, NULL } };
+	_cleanup_close_ int fd =
+		mount_make("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+
+	return fd < 0 ? fd : tree_attach(kernel, number, fd, true);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The only folder that changes a process: it walks the steps of a plan
+ *
+ *   supervisor   kernel_prepare()   makes the cgroup; as root, opens every path once
+ *                kernel_clone()     one clone3() with all namespaces, into the cgroup
+ *   PID 1        kernel_build()     id map, paths, file tree, network: the host's tree is gone
+ *                kernel_confine()   rlimits, identity, capabilities, Landlock: for good
+ *   command      kernel_become()    folder, terminal, seccomp; kernel_exec()
+ *   supervisor   kernel_finish()    kills and removes what is left of it
+ *
+ * Nothing here knows a policy or an option. A step that fails is reported as its number and an
+ * errno (struct kernel_failure); the supervisor, which has the plan, tells it.
+ */
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/cleanup.h"
+#include "plan/plan.h"
+
+struct sbx_error;
+struct sock_fprog;
+
+#define KERNEL_LISTENERS_MAX 32
+/* Most steps need one fd, an overlay four. */
+#define KERNEL_STEP_FDS 4
+/* In struct kernel_failure: before any step, or between two. */
+#define KERNEL_NO_STEP UINT32_MAX
+
+/* What a plan becomes while it is carried out. */
+struct kernel {
+	const struct plan *plan;
+	int *fds;      /* KERNEL_STEP_FDS a step: what was opened for it, -EBADF */
+	int cgroup_fd; /* folder of the sandbox's cgroup, or -EBADF */
+	int cgroup_parent_fd;
+	int proc_fd; /* /proc, while the file tree changes */
+	int ruleset_fd;
+	int listeners[KERNEL_LISTENERS_MAX]; /* made by STEP_LISTEN, in their order */
+	size_t n_listeners;
+	const struct sock_fprog *filter; /* for STEP_SECCOMP */
+	bool filter_notifies;
+	int notify_fd;	/* of the command's filter, to be handed to the supervisor */
+	int pty_master; /* made by STEP_TERMINAL in PID 1, to be handed to the supervisor */
+	uid_t uid;	/* who we were */
+	gid_t gid;
+	int owner_fd; /* of a user namespace that maps owner to the command's user (STEP_OWNED) */
+	uid_t owner_uid;
+	gid_t owner_gid;
+	pid_t pid; /* of PID 1, as we see it */
+	int pidfd;
+};
+
+struct kernel_failure {
+	uint32_t step; /* number in the plan */
+	int32_t code;  /* negative errno */
+};
+
+#define KERNEL_INIT                                                                                \
+	{                                                                                          \
+		.cgroup_fd = -EBADF, .cgroup_parent_fd = -EBADF, .proc_fd = -EBADF,                \
+		.ruleset_fd = -EBADF, .notify_fd = -EBADF, .pty_master = -EBADF, .pidfd = -EBADF,  \
+		.owner_fd = -EBADF                                                                 \
+	}
+
+int kernel_prepare(struct kernel *kernel, const struct plan *plan, const struct sock_fprog *filter,
+		   bool filter_notifies, struct kernel_failure *ret_failure);
+/*
+ * Like fork() into all namespaces of the plan and its cgroup: 0 in PID 1, its pid in the
+ * supervisor, or negative errno (a failure of STEP_NAMESPACES). Started by root, the new process is
+ * no longer root outside.
+ */
+pid_t kernel_clone(struct kernel *kernel);
+
+/* These four run in the sandbox. 0, or negative errno with the step in @ret. */
+int kernel_build(struct kernel *kernel, struct kernel_failure *ret);
+int kernel_confine(struct kernel *kernel, struct kernel_failure *ret);
+/* Up to and with the filter; for a filter that notifies, notify_fd is then to be sent and closed.
+ */
+int kernel_become(struct kernel *kernel, struct kernel_failure *ret);
+/* Returns only on failure: -ENOENT is 127, everything else 126. PATH is the command's own. */
+int kernel_exec(const struct plan *plan);
+/* The filter of PID 1 itself, once it has nothing left to do but to reap and to forward signals:
+ * rt_sigtimedwait, rt_sigprocmask, wait4, waitid, kill, write, sendto, sendmsg, close, getpid,
+ * exit.
+ */
+int kernel_confine_reaper(void);
+
+/* Kills whatever is left in the cgroup and removes it. 0 or negative errno; may be called again. */
+int kernel_finish(struct kernel *kernel);
+void kernel_deinit(struct kernel *kernel);
+#define _cleanup_kernel_ _cleanup_(kernel_deinit)
+
+/* The number of the first step of @kind, or KERNEL_NO_STEP. */
+uint32_t kernel_find_step(const struct plan *plan, enum step_kind kind);
+
+/* "cannot bind '/srv/data' into the sandbox", why (step's origin, errno's meaning here), fix. */
+void kernel_explain(const struct plan *plan, const struct kernel_failure *failure,
+		    struct sbx_error *err);

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Masks: an empty folder or file without any permission, read-only, over what must not be seen
+ *
+ * One of each kind lies in the root tmpfs, made when the first mask needs it; a mask is a mount of
+ * it. Its owner is the sandbox's own user, but read-only is read-only: its mode cannot be changed.
+ */
+
+#include "kernel/mask.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include "kernel/kernel-internal.h"
+#include "kernel/mount-api.h"
+#include "kernel/tree.h"
+
+#include "kernel/fault.h"
+
+#define TEMPLATE "/.masked-"
+
+bool mask_has_name(const char *path)
+{
+	return strncmp(path, TEMPLATE, strlen(TEMPLATE)) == 0;
+}
+
+static int open_template(bool is_folder)
+{
+	const char *path = is_folder ? TEMPLATE "folder" : TEMPLATE "file";
+	int r = is_folder ? mkdirat(AT_FDCWD, path, 0) : mknodat(AT_FDCWD, path, S_IFREG, 0);
+
+	if (r < 0 && errno != EEXIST)
+		return -errno;
+
+	int fd = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int mask_attach(struct kernel *kernel, const struct step *step, size_t number)
+{
+	bool is_folder = step->flags & STEP_IS_FOLDER;
+	_cleanup_close_ int fd = open_template(is_folder);
+
+	if (fd < 0)
+		return fd;
+
+	int r = mount_set(fd, 0,
+			  MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+				  MOUNT_ATTR_NOEXEC,
+			  -EBADF);
+
+	return r < 0 ? r : tree_attach(kernel, number, fd, is_folder);
+}

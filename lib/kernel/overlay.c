@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * An overlay: what is written lands in a folder of the host, and the folder below stays as it was
+ *
+ * The layers are opened like the sources of binds, and PID 1 makes the overlay of them with its own
+ * few rights, naming them by their fds, so that no path is looked up again (and none can hold a
+ * comma or a colon, which the kernel would take for its own).
+ *
+ * The kernel takes for a layer only what is mounted in the caller's own tree, and both folders that
+ * are written to must lie on one mount. So where root has opened them as detached mounts, PID 1
+ * puts these onto the old tree for a moment; they go with it.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "kernel/idmap.h"
+#include "kernel/instance.h"
+#include "kernel/kernel-internal.h"
+#include "kernel/mount-api.h"
+#include "kernel/tree.h"
+
+#include "kernel/fault.h"
+
+/* Of the step's fds. The first becomes the overlay itself. */
+enum { LOWER, UPPER, WORK, WRITABLE_MOUNT };
+
+/* The folder that @path lies in. */
+static int name_parent(const char *path, char ret[static PATH_MAX])
+{
+	size_t n = (size_t)(path_last(path) - path);
+
+	/* "/x" lies in "/". */
+	n -= n > 1;
+	if (n == 0 || n >= PATH_MAX)
+		return -EINVAL;
+	memcpy(ret, path, n);
+	ret[n] = '\0';
+	return 0;
+}
+
+static int open_folder(int dirfd, const char *path)
+{
+	return mount_open(dirfd, path, O_PATH | O_DIRECTORY);
+}
+
+/* A detached copy of the mount that the folder @path is on, with nothing that is mounted below. */
+static int copy_mount(const char *path, unsigned attributes, int owner)
+{
+	_cleanup_close_ int folder = open_folder(AT_FDCWD, path);
+
+	if (folder < 0)
+		return folder;
+
+	_cleanup_close_ int copy = mount_copy(folder, 0);
+
+	if (copy < 0)
+		return copy;
+
+	int r = mount_set(copy, 0, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | attributes, owner);
+
+	return r < 0 ? r : take_fd(&copy);
+}
+
+/* In a copy without what is mounted below, a folder that is a mount itself would be another one. */
+static int check_not_mounted(const char *path)
+{
+	struct statx st;
+
+	if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &st) < 0)
+		return -errno;
+	return st.stx_attributes & STATX_ATTR_MOUNT_ROOT ? -EXDEV : 0;
+}
+
+static int copy_writable(const struct step *step, int owner, int *fds)
+{
+	char parent[PATH_MAX], parent_of_work[PATH_MAX];
+	int r = name_parent(step->text, parent);
+
+	if (r == 0)
+		r = name_parent(step->extra, parent_of_work);
+	if (r == 0 && strcmp(parent, parent_of_work) != 0)
+		r = -EXDEV;
+	if (r == 0)
+		r = check_not_mounted(step->text);
+	if (r < 0)
+		return r;
+	fds[WRITABLE_MOUNT] = copy_mount(parent, 0, owner);
+	if (fds[WRITABLE_MOUNT] < 0)
+		return fds[WRITABLE_MOUNT];
+	fds[UPPER] = open_folder(fds[WRITABLE_MOUNT], path_last(step->text));
+	if (fds[UPPER] < 0)
+		return fds[UPPER];
+	fds[WORK] = open_folder(fds[WRITABLE_MOUNT], path_last(step->extra));
+	return fds[WORK] < 0 ? fds[WORK] : 0;
+}
+
+static int copy_layers(struct kernel *kernel, const struct step *step, int *fds)
+{
+	int owner = -EBADF;
+
+	if (step->flags & STEP_OWNED) {
+		owner = idmap_open(kernel, step);
+		if (owner < 0)
+			return owner;
+	}
+	fds[LOWER] = copy_mount(step->source, MOUNT_ATTR_RDONLY, owner);
+	if (fds[LOWER] < 0)
+		return fds[LOWER];
+	return step->text ? copy_writable(step, owner, fds) : 0;
+}
+
+static int open_layers(const struct step *step, int *fds)
+{
+	const char *const paths[] = {
+		[LOWER] = step->source, [UPPER] = step->text, [WORK] = step->extra
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(paths) && paths[i]; i++) {
+		fds[i] = open_folder(AT_FDCWD, paths[i]);
+		if (fds[i] < 0)
+			return fds[i];
+	}
+	return 0;
+}
+
+int overlay_reach(struct kernel *kernel, const struct step *step, size_t number)
+{
+	int *fds = kernel_fds(kernel, number);
+
+	return kernel_borrows(kernel) ? copy_layers(kernel, step, fds) : open_layers(step, fds);
+}
+
+static int enter_proc(struct kernel *kernel)
+{
+	if (kernel->proc_fd < 0)
+		kernel->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	/* From here on it does not matter what is put onto it. */
+	return kernel->proc_fd < 0 || fchdir(kernel->proc_fd) < 0 ? -errno : 0;
+}
+
+static int mount_layers(const struct step *step, const int *fds)
+{
+	char lower[32], upper[32], work[32];
+	/* No extended attribute that a layer brings along may lead to another place. */
+	const struct mount_option options[] = {
+		{ "lowerdir", lower }, { "upperdir", upper }, { "workdir", work },
+		{ "userxattr", NULL }, { "metacopy", "off" }, { "redirect_dir", "nofollow" },
+		{ "index", "off" },    { NULL, NULL },
+	};
+
+	(void)snprintf(lower, sizeof(lower), "self/fd/%d", fds[LOWER]);
+	(void)snprintf(upper, sizeof(upper), "self/fd/%d", fds[UPPER]);
+	(void)snprintf(work, sizeof(work), "self/fd/%d", fds[WORK]);
+	return mount_make("overlay", options, mount_attributes(step));
+}
+
+static int make_folder(int dirfd, const char *name, mode_t mode)
+{
+	return mkdirat(dirfd, name, mode) < 0 ? -errno : open_folder(dirfd, name);
+}
+
+/* For changes that are thrown away. The upper folder's mode is what one sees of the whole. */
+static int make_writable(const struct step *step, int *fds)
+{
+	struct stat lower;
+
+	if (fstat(fds[LOWER], &lower) < 0)
+		return -errno;
+	fds[WRITABLE_MOUNT] = instance_make_tmpfs(step->third, 0755, 0);
+	if (fds[WRITABLE_MOUNT] < 0)
+		return fds[WRITABLE_MOUNT];
+	fds[UPPER] = make_folder(fds[WRITABLE_MOUNT], "upper", lower.st_mode & 07777);
+	if (fds[UPPER] < 0)
+		return fds[UPPER];
+	fds[WORK] = make_folder(fds[WRITABLE_MOUNT], "work", 0700);
+	return fds[WORK] < 0 ? fds[WORK] : 0;
+}
+
+static int attach_layers(const struct kernel *kernel, const int *fds)
+{
+	int r = kernel_borrows(kernel) ? mount_attach(fds[LOWER], AT_FDCWD, "/proc") : 0;
+
+	return r < 0 || fds[WRITABLE_MOUNT] < 0
+		       ? r
+		       : mount_attach(fds[WRITABLE_MOUNT], AT_FDCWD, "/proc");
+}
+
+int overlay_make(struct kernel *kernel, const struct step *step, size_t number)
+{
+	int *fds = kernel_fds(kernel, number);
+	int r = enter_proc(kernel);
+
+	if (r == 0 && !step->text)
+		r = make_writable(step, fds);
+	if (r == 0)
+		r = attach_layers(kernel, fds);
+	if (r < 0)
+		return r;
+	r = mount_layers(step, fds);
+	fd_close_many(fds, KERNEL_STEP_FDS);
+	if (r < 0)
+		return r;
+	fds[0] = r;
+	return 0;
+}
+
+int overlay_attach(struct kernel *kernel, const struct step *step, size_t number)
+{
+	int *fd = kernel_fds(kernel, number);
+	int r = tree_attach(kernel, number, *fd, true);
+
+	fd_close_many(fd, 1);
+	return r;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A cgroup below which we may make others, and what limits they could hold
+ *
+ * That is the one that we are in, or the one above it where a service manager has handed it over
+ * ("Delegate=yes" with a subgroup for us). Nobody else's is touched: every folder has one manager.
+ * The kernel hands controllers down only from a folder without processes of its own, but for the
+ * very first one; so below the folder that we are in there are usually none.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <linux/magic.h>
+
+#include "base/cleanup.h"
+#include "base/path.h"
+#include "kernel/probe-internal.h"
+
+#define ALL (CONTROLLER_MEMORY | CONTROLLER_CPU | CONTROLLER_PIDS)
+
+/* The v2 tree alone, or beside the v1 trees. */
+static const char *const mounts[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+
+static unsigned controllers_of(int folder, const char *file)
+{
+	static const struct {
+		const char *name;
+		enum host_controller controller;
+	} known[] = { { "memory", CONTROLLER_MEMORY },
+		      { "cpu", CONTROLLER_CPU },
+		      { "pids", CONTROLLER_PIDS } };
+	char words[512], *rest = words;
+	unsigned set = 0;
+
+	if (probe_read(folder, file, words, sizeof(words)) < 0)
+		return 0;
+	for (char *word; (word = strsep(&rest, " "));)
+		for (size_t i = 0; i < N_ELEMENTS(known); i++)
+			if (strcmp(word, known[i].name) == 0)
+				set |= known[i].controller;
+	return set;
+}
+
+static bool is_writable(int folder, const char *name)
+{
+	return faccessat(folder, name, W_OK, AT_EACCESS) == 0;
+}
+
+/* The very first cgroup has no type; no other has none. */
+static bool is_first(int folder)
+{
+	return faccessat(folder, "cgroup.type", F_OK, 0) < 0;
+}
+
+static bool has_no_processes(int folder)
+{
+	char first[16];
+
+	return probe_read(folder, "cgroup.procs", first, sizeof(first)) == 0;
+}
+
+/* cgroup.kill is everywhere but in the very first folder. There a call of the release after it
+ * tells. */
+static bool has_kill(int folder, bool first)
+{
+	if (!first)
+		return faccessat(folder, "cgroup.kill", F_OK, 0) == 0;
+	return syscall(SYS_process_mrelease, -1, 0) < 0 && errno == EBADF;
+}
+
+/* May we make folders in it and put processes of ours there? To move one takes the right to write
+ * to the folder that is above both places. */
+static bool may_use(int folder)
+{
+	return is_writable(folder, ".") && is_writable(folder, "cgroup.procs");
+}
+
+static int use(struct arena *arena, const char *path, int folder, struct host *ret)
+{
+	unsigned controllers = controllers_of(folder, "cgroup.subtree_control");
+	bool first = is_first(folder);
+
+	if (controllers != ALL && (first || has_no_processes(folder)))
+		controllers |= controllers_of(folder, "cgroup.controllers");
+	ret->cgroup = arena_copy(arena, path, strlen(path));
+	ret->controllers = controllers;
+	ret->has_cgroup_kill = has_kill(folder, first);
+	ret->cgroup_why = controllers == ALL ? NULL
+			  : first	     ? "the controllers are not in the tree of cgroup v2"
+				  : "the kernel hands limits down only from a cgroup without "
+				    "processes, and the one that we are in has us";
+	return ret->cgroup ? 0 : -ENOMEM;
+}
+
+/* The mark that systemd leaves on a cgroup whose inside is somebody else's business. */
+static bool is_delegated(const char *path)
+{
+	char mark;
+
+	return (getxattr(path, "user.delegate", &mark, 1) == 1 && mark == '1') ||
+	       (getxattr(path, "trusted.delegate", &mark, 1) == 1 && mark == '1');
+}
+
+/* Only if that is better: @ret has what can be had below our own one. */
+static int look_above(struct arena *arena, char *path, const char *mount, struct host *ret)
+{
+	_cleanup_close_ int folder = -EBADF;
+	struct host above = { .cgroup = NULL };
+	char *slash = strrchr(path, '/');
+	int r;
+
+	*slash = '\0';
+	if (!path_is_beneath(path, mount) || !is_delegated(path))
+		return 0;
+	folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (folder < 0 || !may_use(folder))
+		return 0;
+	r = use(arena, path, folder, &above);
+	if (r < 0 || (ret->cgroup && (above.controllers & ~ret->controllers) == 0))
+		return r;
+	ret->cgroup = above.cgroup;
+	ret->controllers = above.controllers;
+	ret->has_cgroup_kill = above.has_cgroup_kill;
+	ret->cgroup_why = above.cgroup_why;
+	return 0;
+}
+
+int probe_cgroup_at(struct arena *arena, const char *mount, const char *own, struct host *ret)
+{
+	_cleanup_close_ int folder = -EBADF;
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s%s", mount, strcmp(own, "/") == 0 ? "" : own);
+	int r = 0;
+
+	ret->cgroup_why = "our own cgroup cannot be seen here";
+	if (n < 0 || (size_t)n >= sizeof(path) || !path_is_normal(path))
+		return 0;
+	folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (folder < 0)
+		return 0;
+	ret->cgroup_why = "our own cgroup belongs to somebody else";
+	if (may_use(folder))
+		r = use(arena, path, folder, ret);
+	if (r == 0 && ret->controllers != ALL && strcmp(own, "/") != 0)
+		r = look_above(arena, path, mount, ret);
+	return r;
+}
+
+static const char *find_mount(void)
+{
+	struct statfs status;
+
+	for (size_t i = 0; i < N_ELEMENTS(mounts); i++)
+		if (statfs(mounts[i], &status) == 0 && status.f_type == CGROUP2_SUPER_MAGIC)
+			return mounts[i];
+	return NULL;
+}
+
+/* "0::/user.slice/x.scope" is the line of the v2 tree; the others have other numbers. */
+static char *own_of(char *lines)
+{
+	for (char *line; (line = strsep(&lines, "\n"));)
+		if (strncmp(line, "0::/", 4) == 0)
+			return line + 3;
+	return NULL;
+}
+
+/* The service manager's own socket: root talks to the system's, everybody else to his. */
+static bool has_manager(uid_t uid)
+{
+	char path[64] = "/run/systemd/private";
+
+	if (uid != 0)
+		(void)snprintf(path, sizeof(path), "/run/user/%u/systemd/private", uid);
+	return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0;
+}
+
+int probe_cgroup(struct arena *arena, struct host *ret)
+{
+	const char *mount = find_mount();
+	char lines[4096];
+	char *own;
+
+	ret->has_scope = has_manager(ret->uid);
+	ret->cgroup_why = "no cgroup v2 is mounted at /sys/fs/cgroup";
+	if (!mount)
+		return 0;
+	own = probe_read(AT_FDCWD, "/proc/self/cgroup", lines, sizeof(lines)) < 0 ? NULL
+										  : own_of(lines);
+	if (own)
+		return probe_cgroup_at(arena, mount, own, ret);
+	ret->cgroup_why = "/proc/self/cgroup does not say which cgroup we are in";
+	return 0;
+}

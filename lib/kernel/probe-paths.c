@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What stands at a path, and which links lead there
+ *
+ * The kernel resolves a path without following any link; so where there is none, which is nearly
+ * always, one openat2() and one fstat() say everything, and both speak of the same thing. A link is
+ * followed by hand, and only if root owns it: whoever owns a link decides where it leads, and
+ * somebody else's could lead a sandbox to what was never meant. What is found here is a fact, not a
+ * permission: it is opened again, without links, when the sandbox is built.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "base/path.h"
+#include "kernel/mount-api.h"
+#include "kernel/probe-internal.h"
+
+#define FOLLOWED_MAX 40	   /* on one way, as for the kernel */
+#define UID_UNMAPPED 65534 /* what a uid without a number in our user namespace looks like */
+
+/* The functions below return this where there is nothing more to find out: @ret says it. */
+#define ENDED 1
+
+/* One way. What stands in @path loses its links one by one. */
+struct walk {
+	struct place_search *search;
+	char path[PATH_MAX];
+	unsigned n_followed;
+};
+
+static int settle(struct walk *walk, struct host_path *ret);
+
+static int end(const struct walk *walk, enum host_path_kind kind, const char *real,
+	       struct host_path *ret)
+{
+	ret->kind = kind;
+	ret->real = strcmp(real, ret->path) == 0
+			    ? ret->path
+			    : arena_copy(walk->search->arena, real, strlen(real));
+	return ret->real ? ENDED : -ENOMEM;
+}
+
+/* A line of the map is: first number inside, first number outside, how many. */
+static bool has_root(struct place_search *search)
+{
+	char map[4096];
+
+	if (search->has_root < 0) {
+		search->has_root = 1;
+		if (probe_read(AT_FDCWD, "/proc/self/uid_map", map, sizeof(map)) >= 0) {
+			search->has_root = 0;
+			for (char *line = map; line; line = strchr(line, '\n')) {
+				line += strspn(line, " \n");
+				search->has_root |= strncmp(line, "0 ", 2) == 0;
+			}
+		}
+	}
+	return search->has_root;
+}
+
+/* In "/" only its owner can put a link, so whose it is does not matter. */
+static bool is_in_root(const char *path)
+{
+	return strrchr(path, '/') == path;
+}
+
+/* Is it as good as root's? In a user namespace without root whatever was root's is nobody's. */
+static bool is_trusted(struct place_search *search, const char *path, uid_t owner)
+{
+	return owner == 0 || is_in_root(path) || (owner == UID_UNMAPPED && !has_root(search));
+}
+
+/* The link that @path is or passes, of those that we know; or NULL. */
+static const struct host_link *find_known(const struct place_search *search, const char *path)
+{
+	for (size_t i = 0; i < search->n_links; i++) {
+		size_t n = strlen(search->links[i].path);
+
+		if (strncmp(path, search->links[i].path, n) == 0 &&
+		    (path[n] == '\0' || path[n] == '/'))
+			return &search->links[i];
+	}
+	return NULL;
+}
+
+static int remember(struct place_search *search, const char *path, const char *target)
+{
+	struct host_link link = {
+		.path = arena_copy(search->arena, path, strlen(path)),
+		.target = arena_copy(search->arena, target, strlen(target)),
+	};
+	size_t at = search->n_links;
+
+	if (!link.path || !link.target)
+		return -ENOMEM;
+	if (search->n_links == search->n_room) {
+		size_t n_room = search->n_room ? search->n_room * 2 : 16;
+		struct host_link *links = arena_alloc(search->arena, n_room * sizeof(*links));
+
+		if (!links)
+			return -ENOMEM;
+		if (search->n_links > 0)
+			memcpy(links, search->links, search->n_links * sizeof(*links));
+		search->links = links;
+		search->n_room = n_room;
+	}
+	for (; at > 0 && strcmp(search->links[at - 1].path, path) > 0; at--)
+		search->links[at] = search->links[at - 1];
+	search->links[at] = link;
+	search->n_links++;
+	return 0;
+}
+
+/* Reads the link at @path, which is @name in @dirfd, or with "" @dirfd itself. 0: it is known now.
+ */
+static int read_target(struct walk *walk, int dirfd, const char *name, const char *path)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlinkat(dirfd, name, target, sizeof(target));
+
+	if (n < 0 || (size_t)n == sizeof(target))
+		return n < 0 ? -errno : -ENAMETOOLONG;
+	target[n] = '\0';
+	return remember(walk->search, path, target);
+}
+
+/* @fd is the link at @path. 0: it is known now. */
+static int learn(struct walk *walk, int fd, const struct stat *status, const char *path,
+		 struct host_path *ret)
+{
+	if (!is_trusted(walk->search, path, status->st_uid)) {
+		ret->uid = status->st_uid;
+		ret->gid = status->st_gid;
+		ret->mode = status->st_mode;
+		return end(walk, HOST_LINK_REFUSED, path, ret);
+	}
+	return read_target(walk, fd, "", path);
+}
+
+/* Somewhere before its last component the path passes a link: learns the first. */
+static int learn_on_the_way(struct walk *walk, struct host_path *ret)
+{
+	for (char *slash = walk->path; (slash = strchr(slash + 1, '/'));) {
+		_cleanup_close_ int fd = -EBADF;
+		struct stat status;
+		int r;
+
+		*slash = '\0';
+		fd = mount_open(AT_FDCWD, walk->path, O_PATH | O_NOFOLLOW);
+		r = fd < 0 ? fd : fstat(fd, &status) < 0 ? -errno : 0;
+		if (r == 0 && S_ISLNK(status.st_mode))
+			r = learn(walk, fd, &status, walk->path, ret);
+		else if (r == 0)
+			r = -EAGAIN;
+		*slash = '/';
+		if (r != -EAGAIN)
+			return r;
+	}
+	/* Gone again; whoever plays with it will be refused when it is opened. */
+	return end(walk, HOST_MISSING, walk->path, ret);
+}
+
+static int push(char *path, const char *component, size_t n)
+{
+	size_t len = strlen(path);
+
+	len = len == 1 ? 0 : len;
+	if (len + 1 + n >= PATH_MAX)
+		return -ENAMETOOLONG;
+	path[len] = '/';
+	memcpy(path + len + 1, component, n);
+	path[len + 1 + n] = '\0';
+	return 0;
+}
+
+static void pop(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	slash[slash == path] = '\0';
+}
+
+/* Appends what a link says to the folder that it stands in. */
+static int push_target(struct walk *walk, const char *target, struct host_path *ret)
+{
+	bool is_settled = true;
+	int r = 0;
+
+	for (size_t n; r == 0 && *target; target += n) {
+		target += strspn(target, "/");
+		n = strcspn(target, "/");
+		if (n == 0 || (n == 1 && *target == '.'))
+			continue;
+		if (n != 2 || memcmp(target, "..", 2) != 0) {
+			r = push(walk->path, target, n);
+			is_settled = false;
+			continue;
+		}
+		/* What is above a folder, not above the link to it. */
+		r = is_settled ? 0 : settle(walk, ret);
+		if (r < 0 || (r == ENDED && ret->kind != HOST_FOLDER))
+			return r;
+		r = 0;
+		pop(walk->path);
+		is_settled = true;
+	}
+	return r;
+}
+
+static int follow(struct walk *walk, const struct host_link *link, struct host_path *ret)
+{
+	char rest[PATH_MAX];
+	size_t n = strlen(link->path);
+	int r;
+
+	if (++walk->n_followed > FOLLOWED_MAX)
+		return end(walk, HOST_MISSING, walk->path, ret);
+	memcpy(rest, walk->path + n, strlen(walk->path + n) + 1);
+	if (link->target[0] == '/')
+		n = 1;
+	walk->path[n] = '\0';
+	if (link->target[0] != '/')
+		pop(walk->path);
+	r = push_target(walk, link->target, ret);
+	if (r != 0 || rest[0] == '\0')
+		return r;
+	return push(walk->path, rest + 1, strlen(rest + 1));
+}
+
+static enum host_path_kind kind_of(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFREG:
+		return HOST_FILE;
+	case S_IFDIR:
+		return HOST_FOLDER;
+	case S_IFSOCK:
+		return HOST_SOCKET;
+	case S_IFCHR:
+	case S_IFBLK:
+		return HOST_DEVICE;
+	default:
+		return HOST_OTHER;
+	}
+}
+
+static int look(struct walk *walk, struct host_path *ret)
+{
+	_cleanup_close_ int fd = -EBADF;
+	struct stat status;
+
+	/* Most of what is there and is asked about are links: /bin, /lib64. */
+	if (is_in_root(walk->path) && read_target(walk, AT_FDCWD, walk->path, walk->path) == 0)
+		return 0;
+	fd = mount_open(AT_FDCWD, walk->path, O_PATH | O_NOFOLLOW);
+	switch (fd) {
+	case -ELOOP:
+		return learn_on_the_way(walk, ret);
+	case -ENOENT:
+	case -ENOTDIR:
+	case -ENAMETOOLONG:
+		return end(walk, HOST_MISSING, walk->path, ret);
+	case -EACCES:
+		return end(walk, HOST_UNREACHABLE, walk->path, ret);
+	default:
+		break;
+	}
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return fd < 0 ? fd : -errno;
+	if (S_ISLNK(status.st_mode))
+		return learn(walk, fd, &status, walk->path, ret);
+	ret->uid = status.st_uid;
+	ret->gid = status.st_gid;
+	ret->mode = status.st_mode;
+	return end(walk, kind_of(status.st_mode), walk->path, ret);
+}
+
+/* Goes on until nothing on the way is a link any more, or something is in the way. */
+static int settle(struct walk *walk, struct host_path *ret)
+{
+	int r = 0;
+
+	while (r == 0) {
+		const struct host_link *known = find_known(walk->search, walk->path);
+
+		r = known ? follow(walk, known, ret) : look(walk, ret);
+	}
+	return r;
+}
+
+int probe_place(struct place_search *search, const char *path, struct host_path *ret,
+		struct sbx_error *err)
+{
+	struct walk walk = { .search = search };
+	struct host_path found = { .path = path };
+	int r = -EINVAL;
+
+	if (path_is_normal(path)) {
+		memcpy(walk.path, path, strlen(path) + 1);
+		r = settle(&walk, &found);
+	}
+	if (r < 0) {
+		(void)sbx_error_what(err, r, "cannot look at '%s'", path);
+		if (r == -ENOSYS || r == -EPERM) {
+			sbx_error_why(err, "the system call openat2() is refused");
+			sbx_error_fix(err, "use Linux 5.12 or later; in a container, let its "
+					   "filter allow openat2");
+		}
+		return r;
+	}
+	*ret = found;
+	return 0;
+}
+
+int probe_place_from(struct place_search *search, const char *folder, const char *text,
+		     struct host_path *ret)
+{
+	struct walk walk = { .search = search };
+	struct host_path found = { .path = "" };
+	int r;
+
+	if (text[0] == '/')
+		folder = "/";
+	memcpy(walk.path, folder, strlen(folder) + 1);
+	r = push_target(&walk, text, &found);
+	if (r == 0)
+		r = settle(&walk, &found);
+	if (r < 0)
+		return r;
+	found.path = found.real;
+	*ret = found;
+	return 0;
+}
+
+static int compare_place(const void *a, const void *b)
+{
+	return strcmp(((const struct host_path *)a)->path, ((const struct host_path *)b)->path);
+}
+
+int probe_places(struct place_search *search, const char *const *paths, struct host *ret,
+		 struct sbx_error *err)
+{
+	bool is_sorted = true;
+	struct host_path *places;
+	size_t n = 0;
+
+	while (paths && paths[n])
+		n++;
+	places = arena_alloc(search->arena, (n + 1) * sizeof(*places));
+	if (!places)
+		return sbx_error_what(err, -ENOMEM, "cannot look at %zu paths", n);
+	for (size_t i = 0; i < n; i++) {
+		int r = probe_place(search, paths[i], &places[i], err);
+
+		if (r < 0)
+			return r;
+		is_sorted = is_sorted && (i == 0 || compare_place(&places[i - 1], &places[i]) < 0);
+	}
+	if (!is_sorted)
+		qsort(places, n, sizeof(*places), compare_place);
+	ret->paths = places;
+	ret->n_paths = n;
+	ret->links = search->links;
+	ret->n_links = search->n_links;
+	return 0;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What can only be known by doing it: a child does it, and is gone
+ *
+ * The child goes the way that a sandbox goes (the ids, the namespaces, a file system, a fresh
+ * /proc, Landlock, a filter), with the very functions that build one, and writes what came of each
+ * into memory that it shares with us. What it did not come to has failed.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <linux/filter.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "kernel/kernel-internal.h"
+#include "kernel/mount-api.h"
+#include "kernel/probe-internal.h"
+#include "kernel/probe.h"
+
+#define NAMESPACES                                                                                 \
+	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET | \
+	 CLONE_NEWCGROUP)
+#define UID_OF_NOBODY 65534
+
+struct findings {
+	int userns; /* 0 or negative errno */
+	bool has_proc;
+	bool has_overlay;
+	bool has_landlock;
+	bool has_seccomp;
+	bool has_notify;
+};
+
+/* A tmpfs where /proc was, in a mount namespace that nobody else sees. */
+static int try_mounts(struct findings *findings)
+{
+	static const struct mount_option none[] = { { NULL, NULL } };
+	static const struct mount_option layers[] = { { "lowerdir", "lower" },
+						      { "upperdir", "upper" },
+						      { "workdir", "work" },
+						      { "userxattr", NULL },
+						      { NULL, NULL } };
+	_cleanup_close_ int proc = -EBADF, overlay = -EBADF, tmpfs = -EBADF;
+
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return -errno;
+	tmpfs = mount_make("tmpfs", none, 0);
+	if (tmpfs < 0)
+		return tmpfs;
+	proc = mount_make("proc", none, 0);
+	findings->has_proc = proc >= 0;
+	if (mount_attach(tmpfs, AT_FDCWD, "/proc") < 0 || fchdir(tmpfs) < 0)
+		return -EPERM;
+	if (mkdir("lower", 0700) < 0 || mkdir("upper", 0700) < 0 || mkdir("work", 0700) < 0)
+		return -errno;
+	overlay = mount_make("overlay", layers, 0);
+	findings->has_overlay = overlay >= 0;
+	return 0;
+}
+
+/* Nothing in here is closed again: the child ends. */
+static bool try_landlock(void)
+{
+	const struct step ruleset = { .value = LANDLOCK_ACCESS_FS_MAKE_CHAR };
+	struct kernel kernel = KERNEL_INIT;
+
+	return landlock_create(&kernel, &ruleset, 0) == 0 &&
+	       landlock_enforce(&kernel, &ruleset, 0) == 0;
+}
+
+static bool try_filter(bool notifies)
+{
+	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	const struct sock_fprog filter = { .len = 1, .filter = &allow };
+	const struct step load = { .flags = 0 };
+	struct kernel kernel = KERNEL_INIT;
+
+	kernel.filter = &filter;
+	kernel.filter_notifies = notifies;
+	return seccomp_load(&kernel, &load, 0) == 0;
+}
+
+static int try_as_init(struct findings *findings)
+{
+	int r = try_mounts(findings);
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	findings->has_landlock = try_landlock();
+	findings->has_notify = try_filter(true);
+	findings->has_seccomp = findings->has_notify || try_filter(false);
+	return r;
+}
+
+static int wait_for(pid_t child)
+{
+	pid_t r;
+
+	do
+		r = waitpid(child, NULL, 0);
+	while (r < 0 && errno == EINTR);
+	return r < 0 ? -errno : 0;
+}
+
+/* A pid namespace is entered by a child only. */
+static int try_in_child(struct findings *findings)
+{
+	pid_t child = fork();
+
+	if (child < 0)
+		return -errno;
+	if (child == 0) {
+		findings->userns = try_as_init(findings);
+		(void)syscall(SYS_exit_group, 0);
+	}
+	return wait_for(child);
+}
+
+/* Where AppArmor has its rule the namespace is made, and nothing can be done in it. */
+static int try_tmpfs(void)
+{
+	static const struct mount_option none[] = { { NULL, NULL } };
+	_cleanup_close_ int fd = mount_make("tmpfs", none, 0);
+
+	return fd < 0 ? fd : 0;
+}
+
+static int try_namespaces(const struct host *host, bool all, struct findings *findings)
+{
+	const struct step map = {
+		.value = host->is_root ? UID_OF_NOBODY : host->uid,
+		.second = host->is_root ? UID_OF_NOBODY : host->gid,
+	};
+	struct kernel kernel = KERNEL_INIT;
+	int r = host->is_root ? identity_borrow((uid_t)map.value, (gid_t)map.second) : 0;
+
+	if (r == 0 && unshare(all ? NAMESPACES : CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		r = -errno;
+	if (r == 0)
+		r = identity_map(&kernel, &map, 0);
+	if (r == 0)
+		r = try_tmpfs();
+	findings->userns = r;
+	return r < 0 || !all ? r : try_in_child(findings);
+}
+
+static int explain(struct arena *arena, int code, struct host *ret)
+{
+	struct sbx_error err = { .code = code };
+
+	host_explain_userns(code, &err);
+	ret->userns_why = arena_copy(arena, err.why, strlen(err.why));
+	ret->userns_fix = arena_copy(arena, err.fix, strlen(err.fix));
+	return ret->userns_why && ret->userns_fix ? 0 : -ENOMEM;
+}
+
+/* A folder there tells what those of sandboxes will have. */
+static void try_cgroup(struct host *ret)
+{
+	_cleanup_close_ int parent = -EBADF;
+	char name[32], path[64];
+
+	if (!ret->cgroup)
+		return;
+	(void)snprintf(name, sizeof(name), "sbx-check-%d", (int)getpid());
+	(void)snprintf(path, sizeof(path), "%s/cgroup.kill", name);
+	parent = open(ret->cgroup, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (parent < 0 || mkdirat(parent, name, 0700) < 0) {
+		ret->cgroup = NULL;
+		ret->controllers = 0;
+		ret->has_cgroup_kill = false;
+		ret->cgroup_why = "no folder can be made in our own cgroup";
+		return;
+	}
+	ret->has_cgroup_kill = faccessat(parent, path, F_OK, 0) == 0;
+	(void)unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+static int try_in_fork(const struct host *host, bool all, struct findings *findings)
+{
+	pid_t child = fork();
+
+	if (child < 0)
+		return -errno;
+	if (child == 0) {
+		int r = try_namespaces(host, all, findings);
+
+		if (r < 0)
+			findings->userns = r;
+		(void)syscall(SYS_exit_group, 0);
+	}
+	return wait_for(child);
+}
+
+static int take_userns(struct arena *arena, const struct findings *findings, struct host *ret)
+{
+	ret->has_userns = findings->userns == 0;
+	return ret->has_userns ? 0 : explain(arena, findings->userns, ret);
+}
+
+static int take_all(struct arena *arena, const struct findings *findings, struct host *ret)
+{
+	int r = take_userns(arena, findings, ret);
+
+	ret->has_proc = findings->has_proc;
+	ret->has_overlay = findings->has_overlay;
+	/* Without namespaces the child came to nothing of this; then the cheap answers stand. */
+	if (ret->has_userns) {
+		ret->landlock_abi = findings->has_landlock ? ret->landlock_abi : 0;
+		ret->has_seccomp = findings->has_seccomp;
+		ret->has_notify = findings->has_notify;
+	}
+	try_cgroup(ret);
+	return r;
+}
+
+static int try_and_take(struct arena *arena, bool all, struct host *ret, struct sbx_error *err)
+{
+	struct findings *findings = mmap(NULL, sizeof(*findings), PROT_READ | PROT_WRITE,
+					 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int r = findings == MAP_FAILED ? -errno : 0;
+
+	if (r == 0) {
+		findings->userns = -ECHILD;
+		r = try_in_fork(ret, all, findings);
+	}
+	if (r == 0)
+		r = (all ? take_all : take_userns)(arena, findings, ret);
+	if (findings != MAP_FAILED)
+		(void)munmap(findings, sizeof(*findings));
+	return r < 0 ? sbx_error_what(err, r, "cannot try what this host can do") : 0;
+}
+
+int probe_try(struct arena *arena, struct host *ret, struct sbx_error *err)
+{
+	return try_and_take(arena, true, ret, err);
+}
+
+int host_try_userns(struct arena *arena, struct host *host, struct sbx_error *err)
+{
+	return try_and_take(arena, false, host, err);
+}

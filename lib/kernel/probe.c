@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What every start has to know, with as few system calls as it takes
+ *
+ * A question that can be asked with a call that must fail is asked so: how it fails tells, and
+ * nothing is made. What could only be known by making it (a namespace, an overlay) is taken for
+ * granted here: the start fails closed where it is not there, and probe-try.c tries.
+ */
+
+#include "kernel/probe.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/capability.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "base/path.h"
+#include "kernel/probe-internal.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u /* Linux 6.3 */
+#endif
+
+int probe_read(int dirfd, const char *path, char *ret, size_t size)
+{
+	_cleanup_close_ int fd =
+		openat(dirfd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	/* Once: what the kernel has to say, and what is in a small file, comes in one piece. */
+	ssize_t n = fd < 0 ? -1 : read(fd, ret, size);
+
+	if (n < 0)
+		return -errno;
+	if ((size_t)n == size)
+		return -EFBIG;
+	while (n > 0 && strchr(" \t\r\n", ret[n - 1]))
+		n--;
+	ret[n] = '\0';
+	/* A NUL within would end it early for whoever reads on. */
+	return strlen(ret) == (size_t)n ? (int)n : -EBADMSG;
+}
+
+char *probe_join(struct arena *arena, const char *folder, const char *name)
+{
+	size_t n = strlen(folder), size = n + 1 + strlen(name) + 1;
+	char *path = arena_alloc(arena, size);
+
+	if (path)
+		(void)snprintf(path, size, "%s/%s", n == 1 ? "" : folder, name);
+	return path;
+}
+
+static void free_set(cap_t *set)
+{
+	if (*set)
+		(void)cap_free(*set);
+}
+
+/* Enough of root to make somebody else of us, and mounts beforehand. */
+static bool is_root(uid_t uid)
+{
+	static const cap_value_t needed[] = { CAP_SETUID, CAP_SETGID, CAP_SYS_ADMIN };
+	_cleanup_(free_set) cap_t set = uid == 0 ? cap_get_proc() : NULL;
+	cap_flag_value_t value = CAP_CLEAR;
+
+	for (size_t i = 0; set && i < N_ELEMENTS(needed); i++)
+		if (cap_get_flag(set, needed[i], CAP_EFFECTIVE, &value) < 0 || value == CAP_CLEAR)
+			return false;
+	return set;
+}
+
+static int landlock_abi(void)
+{
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+
+	return abi < 0 ? 0 : (int)abi;
+}
+
+static void probe_filters(struct host *ret)
+{
+	struct seccomp_notif_sizes sizes;
+	unsigned action = SECCOMP_RET_KILL_PROCESS;
+
+	ret->has_notify = syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) == 0;
+	ret->has_seccomp =
+		ret->has_notify || syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+	/* The flags are looked at before the name, which nobody can read. */
+	ret->has_memfd_seal =
+		syscall(SYS_memfd_create, NULL, MFD_NOEXEC_SEAL) < 0 && errno == EFAULT;
+}
+
+/* A container's mask over a part of /proc stops fresh instances, unless there is another whole one.
+ * Nearly all of them cover /proc/sys. */
+static bool is_proc_covered(void)
+{
+	struct statx status;
+
+	if (statx(AT_FDCWD, "/proc/sys", AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC, 0, &status) < 0)
+		return true;
+	return status.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+}
+
+/* "name:x:UID:GID:comment:HOME:shell" in the user database, or NULL. */
+static char *home_in(char *lines, uid_t uid)
+{
+	for (char *line; (line = strsep(&lines, "\n"));) {
+		char *fields[6] = { NULL };
+		char *end = NULL;
+
+		for (size_t i = 0; i < N_ELEMENTS(fields); i++)
+			fields[i] = strsep(&line, ":");
+		if (line && strtoul(fields[2], &end, 10) == uid && end > fields[2] && !*end)
+			return fields[5];
+	}
+	return NULL;
+}
+
+/* Only a user who is not in a file of usual size is looked up elsewhere: that loads modules. NULL
+ * where there is no home. */
+static int find_home(uid_t uid, struct arena *arena, const char **ret)
+{
+	struct passwd entry, *found = NULL;
+	char texts[16384];
+	const char *home = NULL;
+
+	if (probe_read(AT_FDCWD, "/etc/passwd", texts, sizeof(texts)) >= 0)
+		home = home_in(texts, uid);
+	if (!home && getpwuid_r(uid, &entry, texts, sizeof(texts), &found) == 0 && found)
+		home = found->pw_dir;
+	*ret = NULL;
+	if (!home || !path_is_normal(home))
+		return 0;
+	*ret = arena_copy(arena, home, strlen(home));
+	return *ret ? 0 : -ENOMEM;
+}
+
+/* What the kernel has started us with: it stands in our own program headers. NULL where we are
+ * linked without a loader. */
+static const char *own_loader(void)
+{
+	const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+	size_t n = getauxval(AT_PHNUM);
+	uintptr_t base = 0;
+
+	for (size_t i = 0; headers && i < n; i++)
+		if (headers[i].p_type == PT_PHDR)
+			base = (uintptr_t)headers - headers[i].p_vaddr;
+	for (size_t i = 0; headers && i < n; i++)
+		if (headers[i].p_type == PT_INTERP)
+			return (const char *)(base + headers[i].p_vaddr);
+	return NULL;
+}
+
+static int find_loader(struct place_search *search, const char **ret)
+{
+	const char *path = own_loader();
+	struct host_path place;
+	int r = path ? probe_place(search, path, &place, NULL) : -ENOENT;
+
+	*ret = r == 0 && place.kind == HOST_FILE ? place.real : NULL;
+	return r == -ENOMEM ? r : 0;
+}
+
+static int find_cwd(struct arena *arena, const char **ret, struct sbx_error *err)
+{
+	char path[PATH_MAX];
+	int r = getcwd(path, sizeof(path)) ? 0 : -errno;
+
+	/* Outside of our root it has no name. */
+	if (r == 0 && !path_is_normal(path))
+		r = -ENOENT;
+	*ret = r == 0 ? arena_copy(arena, path, strlen(path)) : NULL;
+	if (r == 0 && !*ret)
+		r = -ENOMEM;
+	if (r < 0) {
+		(void)sbx_error_what(err, r, "cannot tell the working folder");
+		sbx_error_fix(err, "cd to a folder that exists");
+	}
+	return r;
+}
+
+/* @project may be named through links, or not be there at all. */
+static int probe_project(struct place_search *search, const char *project, struct host *ret)
+{
+	struct host_path place;
+	int r;
+
+	if (!project || strcmp(project, ret->cwd) == 0)
+		return probe_git(search, ret->cwd, ret);
+	r = path_is_normal(project) ? probe_place(search, project, &place, NULL) : -ENOENT;
+	if (r == 0 && place.kind == HOST_FOLDER)
+		return probe_git(search, place.real, ret);
+	return r == -ENOMEM ? r : 0;
+}
+
+static int probe_texts(struct place_search *search, const char *project, struct host *ret,
+		       struct sbx_error *err)
+{
+	int r = find_home(ret->uid, search->arena, &ret->home);
+
+	if (r == 0)
+		r = find_loader(search, &ret->loader);
+	if (r == 0)
+		r = probe_project(search, project, ret);
+	if (r == 0)
+		r = probe_cgroup(search->arena, ret);
+	return r < 0 ? sbx_error_what(err, r, "cannot look at the host") : 0;
+}
+
+int host_probe(const char *const *paths, const char *project, struct arena *arena, struct host *ret,
+	       struct sbx_error *err)
+{
+	struct place_search search = { .arena = arena, .has_root = -1 };
+	struct host host = {
+		.uid = geteuid(),
+		.gid = getegid(),
+
+		.has_userns = true,
+		.has_proc = true,
+		.has_overlay = true,
+		.landlock_abi = landlock_abi(),
+	};
+	int r = find_cwd(arena, &host.cwd, err);
+
+	host.is_root = is_root(host.uid);
+	probe_filters(&host);
+	if (r == 0)
+		r = probe_places(&search, paths, &host, err);
+	/* What is found from here on is not on the ways of @paths: it goes into a list of its own.
+	 */
+	search.n_room = search.n_links;
+	if (r == 0)
+		r = probe_texts(&search, project, &host, err);
+	if (r == 0 && is_proc_covered())
+		r = probe_try(arena, &host, err);
+	if (r == 0)
+		*ret = host;
+	return r;
+}
+
+int host_probe_deeply(struct arena *arena, struct host *ret, struct sbx_error *err)
+{
+	struct host host;
+	int r = host_probe(NULL, NULL, arena, &host, err);
+
+	if (r == 0)
+		r = probe_try(arena, &host, err);
+	if (r == 0)
+		*ret = host;
+	return r;
+}
+
+void host_explain_userns(int code, struct sbx_error *err)
+{
+	_cleanup_close_ int sysctl = open("/proc/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	probe_explain_userns(sysctl, prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 0, code, err);
+}

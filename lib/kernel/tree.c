@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The sandbox's file tree: an empty tmpfs that becomes "/", and names in it
+ *
+ * The root is exchanged before anything is put into it. From tree_pivot() on the host's files can
+ * be reached only through the fds that were opened for steps; whatever path is used, also one that
+ * an attacker prepared, ends inside of the sandbox.
+ */
+
+#include "kernel/tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "kernel/instance.h"
+#include "kernel/kernel-internal.h"
+#include "kernel/mount-api.h"
+
+#include "kernel/fault.h"
+
+/* Is certainly there: the id map was written through it. */
+#define ATTACHED_AT "/proc"
+
+int tree_make_root(struct kernel *kernel, const struct step *step, size_t number)
+{
+	struct mount_attr private = { .propagation = MS_PRIVATE };
+	_cleanup_close_ int root = instance_make_tmpfs(step->value, 0755, MOUNT_ATTR_NOEXEC);
+	int r;
+
+	if (root < 0)
+		return root;
+	/* Before the first change: what we do must not reach the host. */
+	if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &private, sizeof(private)) < 0)
+		return -errno;
+	r = mount_attach(root, AT_FDCWD, ATTACHED_AT);
+	if (r < 0)
+		return r;
+	return fchdir(root) < 0 ? -errno : 0;
+}
+
+int tree_pivot(struct kernel *kernel, const struct step *step, size_t number)
+{
+	/* The old root comes to lie over the new one, in the same place, and is taken off there. */
+	if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0)
+		return -errno;
+	fd_close_many(&kernel->proc_fd, 1);
+	return 0;
+}
+
+/* Is @path below @folder, or the same? Both are normal. */
+static bool is_below(const char *path, const char *folder)
+{
+	size_t n = strlen(folder);
+
+	return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+/* What else than the tmpfs of the root one may find below a target. A link counts too: what is
+ * named through it lies somewhere else. */
+static const bool carries[N_STEP_KINDS] = {
+	[STEP_BIND] = true, [STEP_TMPFS] = true, [STEP_OVERLAY] = true, [STEP_MASK] = true,
+	[STEP_LINK] = true, [STEP_PROC] = true,	 [STEP_PTS] = true,
+};
+
+bool tree_is_ours(const struct kernel *kernel, size_t number)
+{
+	const struct step *steps = kernel->plan->steps;
+
+	/* The latest one that carries the target is what one sees there. */
+	for (size_t i = number; i-- > 0;)
+		if (carries[steps[i].kind] && is_below(steps[number].target, steps[i].target) &&
+		    kernel_fds(kernel, i)[0] != TREE_ABSENT)
+			return steps[i].kind == STEP_TMPFS;
+	return true;
+}
+
+/* Makes the target of a step; negative errno, or an fd, or 0. */
+typedef int maker_fn(const struct step *step);
+
+static int make_place_for_folder(const struct step *step)
+{
+	return mkdirat(AT_FDCWD, step->target, 0755) < 0 ? -errno : 0;
+}
+
+static int make_place_for_file(const struct step *step)
+{
+	return mknodat(AT_FDCWD, step->target, S_IFREG | 0444, 0) < 0 ? -errno : 0;
+}
+
+static int make_folder(const struct step *step)
+{
+	return mkdirat(AT_FDCWD, step->target, (mode_t)step->second) < 0 ? -errno : 0;
+}
+
+static int make_link(const struct step *step)
+{
+	return symlinkat(step->text, AT_FDCWD, step->target) < 0 ? -errno : 0;
+}
+
+static int make_file(const struct step *step)
+{
+	int fd = openat(AT_FDCWD, step->target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+			(mode_t)step->second);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int make_parents(const char *path)
+{
+	char parent[PATH_MAX];
+
+	for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		size_t n = (size_t)(slash - path);
+
+		if (n >= sizeof(parent))
+			return -ENAMETOOLONG;
+		memcpy(parent, path, n);
+		parent[n] = '\0';
+		if (mkdirat(AT_FDCWD, parent, 0755) < 0 && errno != EEXIST)
+			return -errno;
+	}
+	return 0;
+}
+
+/* Most targets lie in a folder that is there already. */
+static int make(const struct step *step, maker_fn *maker)
+{
+	int r = maker(step);
+
+	if (r != -ENOENT)
+		return r;
+	r = make_parents(step->target);
+	return r < 0 ? r : maker(step);
+}
+
+int tree_attach(const struct kernel *kernel, size_t number, int mount_fd, bool is_folder)
+{
+	const struct step *step = &kernel->plan->steps[number];
+
+	if (!tree_is_ours(kernel, number)) {
+		_cleanup_close_ int place = mount_open(AT_FDCWD, step->target, O_PATH);
+
+		if (place < 0)
+			return place == -ENOENT ? -EXDEV : place;
+		return mount_attach(mount_fd, place, "");
+	}
+
+	int r = make(step, is_folder ? make_place_for_folder : make_place_for_file);
+
+	return r < 0 && r != -EEXIST ? r : mount_attach(mount_fd, AT_FDCWD, step->target);
+}
+
+int tree_folder(struct kernel *kernel, const struct step *step, size_t number)
+{
+	return tree_is_ours(kernel, number) ? make(step, make_folder) : -EXDEV;
+}
+
+int tree_link(struct kernel *kernel, const struct step *step, size_t number)
+{
+	return tree_is_ours(kernel, number) ? make(step, make_link) : -EXDEV;
+}
+
+int tree_reach_file(struct kernel *kernel, const struct step *step, size_t number)
+{
+	/* What is no file may block, or do something, when it is opened. */
+	_cleanup_close_ int fd =
+		mount_open(AT_FDCWD, step->source, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	*kernel_fds(kernel, number) = take_fd(&fd);
+	return 0;
+}
+
+static int copy(int from, int to)
+{
+	ssize_t n;
+
+	do
+		n = sendfile(to, from, NULL, 1 << 20);
+	while (n > 0);
+	return n < 0 ? -errno : 0;
+}
+
+int tree_copy_file(struct kernel *kernel, const struct step *step, size_t number)
+{
+	int *from = kernel_fds(kernel, number);
+
+	if (!tree_is_ours(kernel, number))
+		return -EXDEV;
+
+	_cleanup_close_ int to = make(step, make_file);
+
+	if (to < 0)
+		return to;
+
+	int r = copy(*from, to);
+
+	fd_close_many(from, 1);
+	return r;
+}
+
+static int seal(const char *target)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
+	int r = mount_setattr(AT_FDCWD, target, AT_SYMLINK_NOFOLLOW, &attr, sizeof(attr));
+
+	return r < 0 ? -errno : 0;
+}
+
+int tree_seal(struct kernel *kernel, const struct step *step, size_t number)
+{
+	int r = seal(step->target);
+
+	for (size_t i = 0; i < number && r == 0; i++) {
+		const struct step *other = &kernel->plan->steps[i];
+
+		if (other->kind == STEP_TMPFS && (other->flags & STEP_READ_ONLY))
+			r = seal(other->target);
+	}
+	return r;
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+
+#include <dirent.h>
+#include <sys/statfs.h>
+
+#include <linux/magic.h>
+
+#include "world-rig.h"
+
+/* ---- plans that are none ---- */
+
+static void refuse_steps(const struct step *steps, size_t n, uint32_t at)
+{
+	_cleanup_kernel_ struct kernel kernel = KERNEL_INIT;
+	struct kernel_failure failure = { .step = 77 };
+	const struct plan plan = { .steps = (struct step *)steps, .n_steps = n };
+
+	expect_eq(kernel_prepare(&kernel, &plan, NULL, false, &failure), -EINVAL);
+	expect_eq(failure.step, at);
+	expect_eq(failure.code, -EINVAL);
+}
+#define expect_refused_steps(at, ...)                                                              \
+	refuse_steps((const struct step[]){ __VA_ARGS__ },                                         \
+		     sizeof((const struct step[]){ __VA_ARGS__ }) / sizeof(struct step), at)
+
+static void refuses_steps_out_of_their_order(void)
+{
+	expect_refused_steps(1, { .kind = STEP_PIVOT }, { .kind = STEP_ROOT });
+	expect_refused_steps(1, { .kind = STEP_SECCOMP }, { .kind = STEP_CAPABILITIES });
+	expect_refused_steps(2, { .kind = STEP_PIVOT }, { .kind = STEP_SEAL, .target = "/" },
+			     { .kind = STEP_FOLDER, .target = "/x" });
+}
+
+static void refuses_a_target_while_the_old_root_is_there(void)
+{
+	expect_refused_steps(0, { .kind = STEP_FOLDER, .target = "/tmp/sbx-nowhere" });
+	expect_refused_steps(1, { .kind = STEP_ROOT, .value = MIB },
+			     { .kind = STEP_SEAL, .target = "/" });
+	expect_eq(access("/tmp/sbx-nowhere", F_OK), -1);
+}
+
+static void refuses_a_target_that_masks_are_made_of(void)
+{
+	expect_refused_steps(1, { .kind = STEP_PIVOT },
+			     { .kind = STEP_FOLDER, .target = "/.masked-folder" });
+	expect_refused_steps(1, { .kind = STEP_PIVOT },
+			     { .kind = STEP_BIND, .target = "/.masked-folder/below" });
+}
+
+static void refuses_a_step_that_it_does_not_know(void)
+{
+	expect_refused_steps(0, { .kind = N_STEP_KINDS });
+}
+
+static void finds_the_first_step_of_a_kind(void)
+{
+	struct step steps[] = { { .kind = STEP_ROOT },
+				{ .kind = STEP_FOLDER },
+				{ .kind = STEP_FOLDER } };
+	const struct plan plan = { .steps = steps, .n_steps = N_ELEMENTS(steps) };
+
+	expect_eq(kernel_find_step(&plan, STEP_FOLDER), 1);
+	expect_eq(kernel_find_step(&plan, STEP_EXEC), KERNEL_NO_STEP);
+}
+
+/* ---- PID 1 ---- */
+
+static void expect_no_fd_of_ours(struct world *world)
+{
+	_cleanup_closedir_ DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+	unsigned n = 0;
+
+	while (dir && (entry = readdir(dir)))
+		n += entry->d_name[0] != '.';
+	/* Those that the test itself was started with, and the folder's own. */
+	expect_eq(n, world->plan.n_fds + 1);
+}
+
+static size_t count_fds(void)
+{
+	_cleanup_closedir_ DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+	size_t n = 0;
+
+	while (dir && (entry = readdir(dir)))
+		n += entry->d_name[0] != '.';
+	return n - 1;
+}
+
+EVERYBODY(no_fd_of_the_set_up_is_left)
+{
+	_cleanup_world_ struct world world = WORLD_INIT;
+	size_t before = count_fds();
+
+	world_init(&world);
+	world.plan.n_fds = before;
+	make_folder(&world, "bound", 0755);
+	make_file(&world, "file", "", 0644);
+	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER);
+	add(&world, .kind = STEP_MASK, .target = "/bound", .flags = STEP_IS_FOLDER);
+	add(&world, .kind = STEP_FILE, .source = outside(&world, "file"), .target = "/file",
+	    .second = 0400);
+	add_proc(&world);
+	add(&world, .kind = STEP_PTS, .target = "/pts");
+	add(&world, .kind = STEP_TMPFS, .target = "/tmp", .value = MIB, .second = 01777);
+	add_end(&world);
+	expect_eq(world_run(&world, expect_no_fd_of_ours), 0);
+	expect_eq(count_fds(), before);
+}
+
+EVERYBODY(the_supervisor_keeps_no_mount)
+{
+	_cleanup_world_ struct world world = WORLD_INIT;
+	_cleanup_kernel_ struct kernel kernel = KERNEL_INIT;
+	struct kernel_failure failure;
+	size_t before;
+	pid_t pid;
+
+	world_init(&world);
+	add_bind(&world, world.folder, "/bound", STEP_IS_FOLDER);
+	add_end(&world);
+	before = count_fds();
+	expect_eq(kernel_prepare(&kernel, &world.plan, NULL, false, &failure), 0);
+	expect_eq(count_fds(), before + is_root());
+	(void)fflush(stdout);
+	pid = kernel_clone(&kernel);
+	if (pid == 0)
+		_exit(0);
+	expect_eq(waitpid(pid, NULL, 0), pid);
+	/* The pidfd is all. */
+	expect_eq(count_fds(), before + 1);
+	expect_eq(pid, kernel.pid);
+}
+
+static void expect_nobody_else(struct world *world)
+{
+	expect_eq(getpid(), 1);
+	expect_eq(getppid(), 0);
+	expect_eq(kill(2, 0), -1);
+	expect_eq(errno, ESRCH);
+	expect_eq(getuid(), world->plan.uid);
+	expect_eq(geteuid(), world->plan.uid);
+	expect_eq(getgid(), world->plan.gid);
+	expect_eq(setuid(0), -1);
+	expect_eq(sethostname("x", 1), -1);
+}
+
+EVERYBODY(the_sandbox_is_somebody_without_rights)
+{
+	_cleanup_world_ struct world world = WORLD_INIT;
+
+	world_init(&world);
+	add_end(&world);
+	expect_eq(world_run(&world, expect_nobody_else), 0);
+}
+
+static void root_stays_root(void)
+{
+	_cleanup_world_ struct world world = WORLD_INIT;
+	struct stat st;
+
+	if (!is_root())
+		skip("only root borrows an identity");
+	if (!has_namespaces())
+		skip("nobody may make user namespaces here");
+	world_init(&world);
+	add_end(&world);
+	expect_eq(world_run(&world, expect_nobody_else), 0);
+	expect_eq(geteuid(), 0);
+	expect_eq(getegid(), 0);
+	make_file(&world, "file", "", 0600);
+	expect_eq(stat(outside(&world, "file"), &st), 0);
+	expect_eq(st.st_uid, 0);
+	expect_eq(st.st_gid, 0);
+}
+
+static void handler(int signal) {}
+
+static void expect_default_signals(struct world *world)
+{
+	struct sigaction action;
+
+	expect_eq(sigaction(SIGUSR1, NULL, &action), 0);
+	expect(action.sa_handler == SIG_DFL);
+}
+
+EVERYBODY(no_handler_of_ours_runs_inside)
+{
+	_cleanup_world_ struct world world = WORLD_INIT;
+	struct sigaction old;
+	const struct sigaction ours = { .sa_handler = handler };
+
+	expect_eq(sigaction(SIGUSR1, &ours, &old), 0);
+	world_init(&world);
+	add_end(&world);
+	expect_eq(world_run(&world, expect_default_signals), 0);
+	expect_eq(sigaction(SIGUSR1, &old, NULL), 0);
+}
+
+EVERYBODY(a_failure_names_its_step)
+{
+	_cleanup_world_ struct world world = WORLD_INIT;
+
+	world_init(&world);
+	make_folder(&world, "bound", 0755);
+	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER);
+	add(&world, .kind = STEP_TMPFS, .target = "/tmp", .value = MIB, .second = 01777);
+	add(&world, .kind = STEP_FOLDER, .target = "/bound/new", .second = 0755);
+	add_end(&world);
+	expect_eq(world_run(&world, never), -EXDEV);
+	expect_eq(world.failure.step, 6);
+	expect_eq(world.failure.code, -EXDEV);
+}
+
+/* ---- cgroups ---- */
+
+static const char *cgroup_root(void)
+{
+	static const char *const roots[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+	struct statfs st;
+
+	for (size_t i = 0; i < N_ELEMENTS(roots); i++)
+		if (statfs(roots[i], &st) == 0 && st.f_type == CGROUP2_SUPER_MAGIC)
+			return roots[i];
+	return NULL;
+}
+
+static void expect_root_of_cgroups(struct world *world)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t n = 0;
+
+	expect_eq(file_read(AT_FDCWD, "/proc/self/cgroup", MIB, &text, &n, NULL), 0);
+	expect(text && strstr(text, "0::/\n") != NULL);
+}
+
+static void pid_1_is_born_in_its_cgroup(void)
+{
+	_cleanup_world_ struct world world = WORLD_INIT;
+	const char *root = cgroup_root();
+	char path[64];
+
+	if (!is_root())
+		skip("only root makes cgroups wherever it likes");
+	if (!root)
+		skip("there are no cgroups of version 2");
+	if (!has_namespaces())
+		skip("nobody may make user namespaces here");
+	(void)snprintf(path, sizeof(path), "%s/sbx-kernel-apply-%d", root, getpid());
+	world_init(&world);
+	memmove(&world.steps[1], &world.steps[0], 4 * sizeof(*world.steps));
+	world.plan.n_steps++;
+	world.steps[0] = (struct step){ .kind = STEP_CGROUP, .target = path };
+	world.steps[1].value |= CLONE_NEWCGROUP;
+	add_proc(&world);
+	add_end(&world);
+	expect_eq(world_run(&world, expect_root_of_cgroups), 0);
+	expect_eq(access(path, F_OK), -1);
+}
+
+/* ---- the command ---- */
+
+/* What it exits with; 200 and the errno where it cannot be executed. */
+static int run_command(char *const argv[], char *const environment[])
+{
+	const struct plan plan = { .argv = argv, .environment = environment };
+	int status = -1;
+	pid_t pid;
+
+	(void)fflush(stdout);
+	pid = fork();
+	if (pid == 0)
+		_exit(200 - kernel_exec(&plan));
+	expect_eq(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void finds_a_command_through_its_own_path(void)
+{
+	char *ours[] = { "PATH=/usr/bin:/bin", NULL };
+	char *elsewhere[] = { "X=PATH=/bin", "PATH=/proc/self:/nowhere", NULL };
+	char *none[] = { NULL };
+
+	expect_eq(run_command((char *[]){ "true", NULL }, ours), 0);
+	expect_eq(run_command((char *[]){ "true", NULL }, none), 0);
+	expect_eq(run_command((char *[]){ "true", NULL }, elsewhere), 200 + ENOENT);
+	expect_eq(run_command((char *[]){ "/bin/true", NULL }, elsewhere), 0);
+	expect_eq(run_command((char *[]){ "/bin/false", NULL }, elsewhere), 1);
+	expect_eq(run_command((char *[]){ "", NULL }, ours), 200 + ENOENT);
+	expect_eq(run_command((char *[]){ "sbx-no-such-command", NULL }, ours), 200 + ENOENT);
+}
+
+static void goes_on_behind_what_may_not_be_executed(void)
+{
+	_cleanup_world_ struct world world = WORLD_INIT;
+	char path[128];
+
+	world_init(&world);
+	make_file(&world, "true", "not executable", 0644);
+	make_file(&world, "alone", "not executable", 0644);
+	(void)snprintf(path, sizeof(path), "PATH=%s:/usr/bin:/bin", world.folder);
+
+	char *environment[] = { path, NULL };
+
+	expect_eq(run_command((char *[]){ "true", NULL }, environment), 0);
+	expect_eq(run_command((char *[]){ "alone", NULL }, environment), 200 + EACCES);
+}
+
+static void an_empty_folder_of_the_path_is_the_working_folder(void)
+{
+	_cleanup_world_ struct world world = WORLD_INIT;
+	_cleanup_close_ int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char *environment[] = { "PATH=/nowhere:", NULL };
+
+	world_init(&world);
+	make_file(&world, "here", "#!/bin/sh\nexit 9\n", 0755);
+	expect_eq(chdir(world.folder), 0);
+	expect_eq(run_command((char *[]){ "here", NULL }, environment), 9);
+	expect_eq(fchdir(here), 0);
+}
+
+static void may_be_deinitialised_twice(void)
+{
+	struct kernel kernel = KERNEL_INIT;
+	struct step step = { .kind = STEP_EXEC };
+	const struct plan plan = { .steps = &step, .n_steps = 1 };
+	struct kernel_failure failure;
+
+	kernel_deinit(&kernel);
+	expect_eq(kernel_finish(&kernel), 0);
+	expect_eq(kernel_prepare(&kernel, &plan, NULL, false, &failure), 0);
+	kernel_deinit(&kernel);
+	kernel_deinit(&kernel);
+}
+
+static const struct test tests[] = {
+	TEST(refuses_steps_out_of_their_order),
+	TEST(refuses_a_target_while_the_old_root_is_there),
+	TEST(refuses_a_target_that_masks_are_made_of),
+	TEST(refuses_a_step_that_it_does_not_know),
+	TEST(finds_the_first_step_of_a_kind),
+	TEST(no_fd_of_the_set_up_is_left),
+	TEST(the_supervisor_keeps_no_mount),
+	TEST(the_sandbox_is_somebody_without_rights),
+	TEST(root_stays_root),
+	TEST(no_handler_of_ours_runs_inside),
+	TEST(a_failure_names_its_step),
+	TEST(pid_1_is_born_in_its_cgroup),
+	TEST(finds_a_command_through_its_own_path),
+	TEST(goes_on_behind_what_may_not_be_executed),
+	TEST(an_empty_folder_of_the_path_is_the_working_folder),
+	TEST(may_be_deinitialised_twice),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

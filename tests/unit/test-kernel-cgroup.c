@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+
+#include <linux/magic.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+
+#include "kernel-rig.h"
+
+/* Where we can make one; "" where nowhere. */
+static char folder[128];
+
+#define NEEDS_CGROUP()                                                                             \
+	do {                                                                                       \
+		if (!folder[0])                                                                    \
+			skip("no cgroup v2 here in which we can make another");                    \
+	} while (0)
+
+static struct kernel make(void)
+{
+	struct kernel kernel = KERNEL_INIT;
+	const struct step step = { .target = folder };
+
+	expect_eq(cgroup_make(&kernel, &step, 0), 0);
+	return kernel;
+}
+
+static int give_back(struct kernel *kernel)
+{
+	int r = cgroup_remove(kernel->cgroup_parent_fd, strrchr(folder, '/') + 1,
+			      kernel->cgroup_fd);
+
+	close_fd(&kernel->cgroup_fd);
+	close_fd(&kernel->cgroup_parent_fd);
+	return r;
+}
+
+static int limit(struct kernel *kernel, const char *name, const char *text, unsigned flags)
+{
+	const struct step step = { .text = name, .source = text, .flags = flags };
+
+	return cgroup_limit(kernel, &step, 0);
+}
+
+/* As fork(). */
+static pid_t clone_into(int cgroup_fd)
+{
+	struct clone_args arguments = { .flags = CLONE_INTO_CGROUP,
+					.exit_signal = SIGCHLD,
+					.cgroup = (unsigned)cgroup_fd };
+
+	return (pid_t)syscall(SYS_clone3, &arguments, sizeof(arguments));
+}
+
+/* A child in the cgroup that waits for ever, and is ours to reap. */
+static pid_t start_in(int cgroup_fd)
+{
+	pid_t child = clone_into(cgroup_fd);
+
+	if (child == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			(void)pause();
+	}
+	return child;
+}
+
+static int signal_of(pid_t pid)
+{
+	int status;
+
+	return waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) ? WTERMSIG(status) : -1;
+}
+
+static void makes_a_folder_that_is_ours_alone(void)
+{
+	struct stat status;
+
+	NEEDS_CGROUP();
+
+	struct kernel kernel = make();
+
+	expect_eq(fstat(kernel.cgroup_fd, &status), 0);
+	expect_eq(status.st_mode & 07777, 0700);
+	expect_eq(fcntl(kernel.cgroup_fd, F_GETFD), FD_CLOEXEC);
+	expect_eq(fcntl(kernel.cgroup_parent_fd, F_GETFD), FD_CLOEXEC);
+	expect_eq(give_back(&kernel), 0);
+	expect_eq(stat(folder, &status), -1);
+}
+
+static void refuses_a_folder_that_is_there_already(void)
+{
+	NEEDS_CGROUP();
+
+	struct kernel kernel = make(), second = KERNEL_INIT;
+	const struct step step = { .target = folder };
+
+	expect_eq(cgroup_make(&second, &step, 0), -EEXIST);
+	expect_eq(second.cgroup_fd, -EBADF);
+	expect_eq(second.cgroup_parent_fd, -EBADF);
+	expect_eq(give_back(&kernel), 0);
+}
+
+static void refuses_a_folder_without_a_parent(void)
+{
+	struct kernel kernel = KERNEL_INIT;
+	const struct step missing = { .target = "/nothing/is/here" };
+	const struct step none = { .target = "name" };
+	const struct step root = { .target = "/name" };
+
+	expect_eq(cgroup_make(&kernel, &missing, 0), -ENOENT);
+	expect_eq(cgroup_make(&kernel, &none, 0), -EINVAL);
+	/* "/" is no cgroup that anybody hands out. */
+	expect_eq(cgroup_make(&kernel, &root, 0), -EINVAL);
+	expect_eq(kernel.cgroup_fd, -EBADF);
+}
+
+static void writes_limits_as_files(void)
+{
+	char path[192], text[64];
+
+	NEEDS_CGROUP();
+
+	struct kernel kernel = make();
+
+	(void)snprintf(path, sizeof(path), "%s/cgroup.max.descendants", folder);
+	expect_str(read_text(path, text, sizeof(text)), "max\n");
+	expect_eq(limit(&kernel, "cgroup.max.descendants", "7", 0), 0);
+	expect_str(read_text(path, text, sizeof(text)), "7\n");
+	expect_eq(limit(&kernel, "cgroup.max.descendants", "some", 0), -EINVAL);
+	expect_eq(give_back(&kernel), 0);
+}
+
+static void a_limit_that_cannot_be_held_is_a_failure(void)
+{
+	NEEDS_CGROUP();
+
+	struct kernel kernel = make();
+
+	expect_eq(limit(&kernel, "nothing.max", "1", 0), -ENOENT);
+	expect_eq(limit(&kernel, "nothing.max", "1", STEP_OPTIONAL), 0);
+	expect_eq(limit(&kernel, "../cgroup.max.depth", "1", 0), -EXDEV);
+	expect_eq(give_back(&kernel), 0);
+}
+
+static void kills_everything_in_it(int (*kill_all)(int cgroup_fd))
+{
+	struct kernel kernel = make();
+	pid_t waiting = start_in(kernel.cgroup_fd), stopped = start_in(kernel.cgroup_fd);
+
+	expect(waiting > 0 && stopped > 0);
+	expect_eq(kill(stopped, SIGSTOP), 0);
+	expect_eq(waitpid(stopped, NULL, WUNTRACED), stopped);
+	/* Not empty: nothing is taken away beneath them. */
+	expect_eq(unlinkat(kernel.cgroup_parent_fd, strrchr(folder, '/') + 1, AT_REMOVEDIR), -1);
+	expect_eq(errno, EBUSY);
+	expect_eq(kill_all(kernel.cgroup_fd), 0);
+	expect_eq(give_back(&kernel), 0);
+	expect_eq(signal_of(waiting), SIGKILL);
+	expect_eq(signal_of(stopped), SIGKILL);
+}
+
+static void kills_what_is_in_it_and_waits_until_it_is_gone(void)
+{
+	NEEDS_CGROUP();
+	kills_everything_in_it(cgroup_kill);
+}
+
+static void kills_one_by_one_where_the_kernel_has_no_call_for_it(void)
+{
+	NEEDS_CGROUP();
+	kills_everything_in_it(cgroup_kill_each);
+}
+
+/* One that forks and goes, as does its child: a list of processes is old when it is read. Not for
+ * ever, lest it outlive a test that fails. */
+static pid_t start_runaway_in(int cgroup_fd)
+{
+	pid_t child;
+
+	(void)fflush(stdout);
+	child = clone_into(cgroup_fd);
+	for (int i = 0; child == 0 && i < 1000000; i++)
+		if (fork() != 0)
+			_exit(0);
+	if (child == 0)
+		_exit(1);
+	return child;
+}
+
+static void nothing_forks_its_way_out(void)
+{
+	int (*const ways[])(int) = { cgroup_kill, cgroup_kill_each };
+
+	NEEDS_CGROUP();
+	/* The orphans are ours, and vanish when they end. */
+	expect_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+	expect(signal(SIGCHLD, SIG_IGN) != SIG_ERR);
+	for (size_t i = 0; i < N_ELEMENTS(ways); i++) {
+		struct kernel kernel = make();
+
+		expect(start_runaway_in(kernel.cgroup_fd) > 0);
+		expect_eq(ways[i](kernel.cgroup_fd), 0);
+		expect_eq(give_back(&kernel), 0);
+		expect_eq(waitpid(-1, NULL, 0), -1);
+		expect_eq(errno, ECHILD);
+	}
+	expect(signal(SIGCHLD, SIG_DFL) != SIG_ERR);
+	expect_eq(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+}
+
+static void may_be_killed_and_removed_again(void)
+{
+	NEEDS_CGROUP();
+
+	struct kernel kernel = make();
+	const char *name = strrchr(folder, '/') + 1;
+
+	expect_eq(cgroup_kill(kernel.cgroup_fd), 0);
+	expect_eq(cgroup_remove(kernel.cgroup_parent_fd, name, kernel.cgroup_fd), 0);
+	expect_eq(cgroup_kill(kernel.cgroup_fd), 0);
+	expect_eq(cgroup_kill_each(kernel.cgroup_fd), 0);
+	expect_eq(cgroup_remove(kernel.cgroup_parent_fd, name, kernel.cgroup_fd), 0);
+	close_fd(&kernel.cgroup_fd);
+	close_fd(&kernel.cgroup_parent_fd);
+}
+
+static const struct test tests[] = {
+	TEST(makes_a_folder_that_is_ours_alone),
+	TEST(refuses_a_folder_that_is_there_already),
+	TEST(refuses_a_folder_without_a_parent),
+	TEST(writes_limits_as_files),
+	TEST(a_limit_that_cannot_be_held_is_a_failure),
+	TEST(kills_what_is_in_it_and_waits_until_it_is_gone),
+	TEST(kills_one_by_one_where_the_kernel_has_no_call_for_it),
+	TEST(nothing_forks_its_way_out),
+	TEST(may_be_killed_and_removed_again),
+	TEST_END,
+};
+
+static void find_folder(void)
+{
+	static const char *const mounts[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+	struct statfs status;
+
+	for (size_t i = 0; i < N_ELEMENTS(mounts); i++) {
+		if (statfs(mounts[i], &status) < 0 || status.f_type != CGROUP2_SUPER_MAGIC)
+			continue;
+		(void)snprintf(folder, sizeof(folder), "%s/sbx-test-%d", mounts[i], (int)getpid());
+		if (mkdir(folder, 0700) == 0 && rmdir(folder) == 0)
+			return;
+		folder[0] = '\0';
+	}
+}
+
+int main(void)
+{
+	find_folder();
+	return test_run(tests);
+}

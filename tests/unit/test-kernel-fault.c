@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Every call of the set-up fails in turn, by its name and by its number, as it would on a kernel
+ * that does not have it or does not allow it: nothing may run then. With TEST_SLOW each one fails
+ * in both ways.
+ */
+
+#include <sys/resource.h>
+
+#include "world-rig.h"
+
+/* Something of each kind that needs nothing but namespaces. */
+static void add_everything(struct world *world)
+{
+	make_folder(world, "bound", 0777);
+	make_folder(world, "bound/masked", 0777);
+	make_file(world, "file", "", 0644);
+	add_bind(world, outside(world, "bound"), "/bound", STEP_IS_FOLDER | STEP_READ_ONLY);
+	add(world, .kind = STEP_MASK, .target = "/bound/masked", .flags = STEP_IS_FOLDER);
+	add_bind(world, "/dev/null", "/dev/null", STEP_DEVICES);
+	add(world, .kind = STEP_PTS, .target = "/dev/pts");
+	add(world, .kind = STEP_FILE, .source = outside(world, "file"), .target = "/file",
+	    .second = 0400);
+	add(world, .kind = STEP_FOLDER, .target = "/home/somebody", .second = 0755);
+	add(world, .kind = STEP_LINK, .target = "/lib", .text = "usr/lib");
+	add(world, .kind = STEP_MASK, .target = "/masked");
+	add_proc(world);
+	add(world, .kind = STEP_TMPFS, .target = "/tmp", .value = MIB, .second = 01777);
+	add(world, .kind = STEP_SEAL, .target = "/");
+	add(world, .kind = STEP_HOSTNAME, .text = "sandbox");
+	add(world, .kind = STEP_LOOPBACK);
+	add(world, .kind = STEP_RLIMIT, .text = "core", .value = RLIMIT_CORE);
+	add(world, .kind = STEP_IDENTITY, .value = world->plan.uid, .second = world->plan.gid);
+	add(world, .kind = STEP_CAPABILITIES);
+	add(world, .kind = STEP_NO_NEW_PRIVILEGES);
+}
+
+static void add_overlay(struct world *world)
+{
+	make_folder(world, "lower", 0777);
+	make_folder(world, "upper", 0777);
+	make_folder(world, "work", 0777);
+	add(world, .kind = STEP_OVERLAY, .source = outside(world, "lower"), .target = "/project",
+	    .text = outside(world, "upper"), .extra = outside(world, "work"),
+	    .flags = is_root() ? STEP_OWNED : 0, .value = 0, .second = 0);
+	add_end(world);
+}
+
+static void arrive(struct world *world)
+{
+	/* world_run() sees to it that this is only where nothing failed. */
+	expect_eq(getpid(), 1);
+}
+
+/* One sandbox in a process of its own, where the calls are counted from the first. */
+static int run_with_fault(void (*fill)(struct world *world), const char *name, const char *code,
+			  unsigned number)
+{
+	int *r = mmap(NULL, sizeof(*r), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int status = -1;
+	char fault[64];
+	pid_t pid;
+
+	(void)snprintf(fault, sizeof(fault), "%s:%s:%u", name, code, number);
+	(void)fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		struct world world = WORLD_INIT;
+
+		test_failures = 0;
+		world_init(&world);
+		fill(&world);
+		(void)setenv("SBX_FAULT", fault, 1);
+		*r = world_run(&world, arrive);
+		(void)chmod(outside(&world, "work/work"), 0700);
+		world_deinit(&world);
+		(void)fflush(stdout);
+		_exit(test_failures != 0);
+	}
+	expect_eq(waitpid(pid, &status, 0), pid);
+	if (status != 0)
+		printf("# with SBX_FAULT=%s\n", fault);
+	expect_eq(status, 0);
+	status = *r;
+	(void)munmap(r, sizeof(*r));
+	return status;
+}
+
+/* Fails the first call, the second, and so on, until there is none left to fail. */
+static void fail_each(void (*fill)(struct world *world), const char *name, const char *code,
+		      int number)
+{
+	unsigned n = 1;
+	int first = run_with_fault(fill, name, code, n);
+
+	if (first != number)
+		printf("# %s with %s is never asked for, or not minded\n", name, code);
+	expect_eq(first, number);
+	if (number == -ENOSYS && !test_is_slow())
+		return;
+	/* What comes later may also be found out by looking at what it should have done. */
+	while (n < 200 && run_with_fault(fill, name, code, n) < 0)
+		n++;
+	expect(n > 1 && n < 200);
+}
+
+static void fail_all(void (*fill)(struct world *world), const char *const *names)
+{
+	for (; *names; names++) {
+		fail_each(fill, *names, "EPERM", -EPERM);
+		fail_each(fill, *names, "ENOSYS", -ENOSYS);
+	}
+}
+
+EVERYBODY(nothing_runs_where_a_call_of_the_set_up_fails)
+{
+	static const char *const names[] = {
+		"clone3",     "write",	 "openat2",   "open_tree", "mount_setattr",
+		"move_mount", "fsopen",	 "fsconfig",  "fsmount",   "fchdir",
+		"pivot_root", "umount2", "mkdirat",   "mknodat",   "symlinkat",
+		"openat",     "fstat",	 "sendfile",  "prctl",	   "sethostname",
+		"socket",     "ioctl",	 "setresgid", "setresuid", NULL,
+	};
+
+	fail_all(add_everything, names);
+	/* EPERM is looked at more closely there: nobody is to have another group. */
+	fail_each(add_everything, "setgroups", "ENOSYS", -ENOSYS);
+}
+
+EVERYBODY(nothing_runs_where_a_call_for_an_overlay_fails)
+{
+	static const char *const names[] = { "openat2",	 "open",    "fchdir", "fsopen",
+					     "fsconfig", "fsmount", NULL };
+	static const char *const of_root[] = { "open_tree", "mount_setattr", "move_mount", "pipe2",
+					       "write",	    "clone3",	     "statx",	   NULL };
+
+	fail_all(add_overlay, names);
+	if (is_root())
+		fail_all(add_overlay, of_root);
+}
+
+static const struct test tests[] = {
+	TEST(nothing_runs_where_a_call_of_the_set_up_fails),
+	TEST(nothing_runs_where_a_call_for_an_overlay_fails),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

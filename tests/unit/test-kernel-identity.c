@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+
+#include <linux/nsfs.h>
+#include <sys/capability.h>
+#include <sys/ioctl.h>
+
+#include "kernel-rig.h"
+
+#define BORROWED 2000000123
+
+static const struct step borrowed = { .value = BORROWED, .second = BORROWED };
+
+/* "0 1000 1", without the padding. */
+static int map_is(const char *path, const char *want)
+{
+	char text[256], squeezed[256];
+	size_t n = 0;
+
+	(void)read_text(path, text, sizeof(text));
+	for (const char *at = text; *at; at++)
+		if (!(*at == ' ' && (n == 0 || squeezed[n - 1] == ' ')))
+			squeezed[n++] = *at;
+	squeezed[n] = '\0';
+	return strcmp(squeezed, want) == 0;
+}
+
+static int map_as_user(void)
+{
+	struct kernel kernel = KERNEL_INIT;
+	char want[64], text[64];
+
+	check(become_ordinary() == 0);
+	(void)snprintf(want, sizeof(want), "%u %u 1\n", getuid(), getuid());
+	check(enter_namespaces(&kernel, 0) == 0);
+	check(map_is("/proc/self/uid_map", want));
+	check(strcmp(read_text("/proc/self/setgroups", text, sizeof(text)), "deny\n") == 0);
+	check(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0);
+	check(setuid(0) < 0 && errno == EINVAL);
+	return 0;
+}
+
+static void maps_its_own_ids_to_themselves_and_nobody_else(void)
+{
+	NEEDS_USERNS();
+	expect_eq(in_child(map_as_user), 0);
+}
+
+static int map_by_the_kept_folder(void)
+{
+	struct kernel kernel = KERNEL_INIT;
+
+	check(become_ordinary() == 0);
+	kernel.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	check(kernel.proc_fd >= 0);
+	return enter_namespaces(&kernel, 0);
+}
+
+static void writes_the_map_through_a_kept_proc(void)
+{
+	NEEDS_USERNS();
+	expect_eq(in_child(map_by_the_kept_folder), 0);
+}
+
+static int map_somebody_else(void)
+{
+	struct kernel kernel = KERNEL_INIT;
+	const struct step map = { .value = 0, .second = 0 };
+	int r;
+
+	check(become_ordinary() == 0);
+	check(unshare(CLONE_NEWUSER) == 0);
+	r = identity_map(&kernel, &map, 0);
+	/* The map is inside = outside, so this would be root's own uid. */
+	check(map_is("/proc/self/uid_map", ""));
+	return r;
+}
+
+static void refuses_a_map_of_an_id_that_is_not_ours(void)
+{
+	NEEDS_USERNS();
+	expect_eq(in_child(map_somebody_else), -EPERM);
+}
+
+static int set_as_user(void)
+{
+	struct kernel kernel = KERNEL_INIT;
+	struct step identity;
+
+	check(become_ordinary() == 0);
+	identity = (struct step){ .value = getuid(), .second = getgid() };
+	check(enter_namespaces(&kernel, 0) == 0);
+	return identity_set(&kernel, &identity, 0);
+}
+
+static void an_ordinary_user_stays_who_he_is(void)
+{
+	NEEDS_USERNS();
+	expect_eq(in_child(set_as_user), 0);
+}
+
+static int keep_own_groups(void)
+{
+	const gid_t groups[] = { 4, 24 };
+	struct kernel kernel = KERNEL_INIT;
+	struct step identity = { .value = ORDINARY, .second = ORDINARY };
+
+	check(setgroups(2, groups) == 0);
+	check(setresgid(ORDINARY, ORDINARY, ORDINARY) == 0);
+	check(setresuid(ORDINARY, ORDINARY, ORDINARY) == 0);
+	check(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0);
+	check(enter_namespaces(&kernel, 0) == 0);
+	check(getgroups(0, NULL) == 2);
+	return identity_set(&kernel, &identity, 0);
+}
+
+static void an_ordinary_user_keeps_groups_that_he_cannot_drop(void)
+{
+	NEEDS_ROOT();
+	NEEDS_USERNS();
+	expect_eq(in_child(keep_own_groups), 0);
+}
+
+static int set_somebody_else(void)
+{
+	struct kernel kernel = KERNEL_INIT;
+	const struct step other = { .value = ORDINARY + 1, .second = ORDINARY + 1 };
+
+	check(become_ordinary() == 0);
+	return identity_set(&kernel, &other, 0);
+}
+
+static void refuses_to_be_somebody_else_without_the_right(void)
+{
+	NEEDS_ROOT();
+	expect_eq(in_child(set_somebody_else), -EPERM);
+}
+
+static void refuses_ids_that_mean_as_it_is(void)
+{
+	struct kernel kernel = KERNEL_INIT;
+	const struct step unchanged = { .value = UINT32_MAX, .second = 5 };
+	const struct step group = { .value = 5, .second = UINT32_MAX };
+	const struct step large = { .value = 1ull << 32, .second = 5 };
+
+	expect_eq(identity_set(&kernel, &unchanged, 0), -EINVAL);
+	expect_eq(identity_set(&kernel, &group, 0), -EINVAL);
+	expect_eq(identity_set(&kernel, &large, 0), -EINVAL);
+}
+
+static int has_effective(cap_value_t value)
+{
+	cap_t set = cap_get_proc();
+	cap_flag_value_t flag = CAP_CLEAR;
+
+	(void)cap_get_flag(set, value, CAP_EFFECTIVE, &flag);
+	(void)cap_free(set);
+	return flag == CAP_SET;
+}
+
+static int borrow_and_return(void)
+{
+	uid_t real, effective, saved;
+
+	check(identity_borrow(BORROWED, BORROWED) == 0);
+	check(getresuid(&real, &effective, &saved) == 0);
+	check(real == 0 && effective == BORROWED && saved == 0);
+	check(getegid() == BORROWED && getgroups(0, NULL) == 0);
+	check(has_effective(CAP_SYS_ADMIN));
+	check(identity_return(0, 0) == 0);
+	check(geteuid() == 0 && getegid() == 0 && has_effective(CAP_SYS_ADMIN));
+	return 0;
+}
+
+static void root_borrows_ids_and_has_its_own_back(void)
+{
+	NEEDS_ROOT();
+	expect_eq(in_child(borrow_and_return), 0);
+}
+
+static int borrow_without_right(void)
+{
+	check(become_ordinary() == 0);
+	return identity_borrow(BORROWED, BORROWED);
+}
+
+static void refuses_to_borrow_what_it_may_not(void)
+{
+	expect_eq(identity_borrow(0, BORROWED), -EINVAL);
+	expect_eq(identity_borrow(BORROWED, 0), -EINVAL);
+	expect_eq(identity_borrow((uid_t)-1, BORROWED), -EINVAL);
+	expect_eq(in_child(borrow_without_right), -EPERM);
+}
+
+static int become_the_command(void)
+{
+	struct kernel kernel = KERNEL_INIT;
+	uid_t owner, real, effective, saved;
+	_cleanup_close_ int own = -EBADF;
+
+	check(identity_borrow(BORROWED, BORROWED) == 0);
+	check(unshare(CLONE_NEWUSER) == 0);
+	/* /proc/self is root's now: nothing of it can be written, or its links followed. */
+	check(faccessat(AT_FDCWD, "/proc/self/uid_map", W_OK, AT_EACCESS) < 0);
+	check(identity_map(&kernel, &borrowed, 0) == 0);
+	check(identity_set(&kernel, &borrowed, 0) == 0);
+	check(getresuid(&real, &effective, &saved) == 0);
+	check(real == BORROWED && effective == BORROWED && saved == BORROWED);
+	check(setresuid(0, 0, 0) < 0 && errno == EINVAL);
+	check(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0);
+	own = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+	check(own >= 0 && ioctl(own, NS_GET_OWNER_UID, &owner) == 0);
+	check(owner == BORROWED);
+	return 0;
+}
+
+static void the_namespace_belongs_to_the_borrowed_user(void)
+{
+	NEEDS_ROOT();
+	NEEDS_USERNS();
+	expect_eq(in_child(become_the_command), 0);
+}
+
+static int keep_groups_of_root(void)
+{
+	const gid_t group = 42;
+	struct kernel kernel = KERNEL_INIT;
+
+	/* As identity_borrow(), but for the groups. */
+	check(setgroups(1, &group) == 0);
+	check(setresgid((gid_t)-1, BORROWED, (gid_t)-1) == 0);
+	check(setresuid((uid_t)-1, BORROWED, (uid_t)-1) == 0);
+	check(unshare(CLONE_NEWUSER) == 0);
+	check(identity_map(&kernel, &borrowed, 0) == 0);
+	return identity_set(&kernel, &borrowed, 0);
+}
+
+static void refuses_to_go_on_with_a_group_of_root(void)
+{
+	NEEDS_ROOT();
+	NEEDS_USERNS();
+	expect_eq(in_child(keep_groups_of_root), -EPERM);
+}
+
+static const struct test tests[] = {
+	TEST(maps_its_own_ids_to_themselves_and_nobody_else),
+	TEST(writes_the_map_through_a_kept_proc),
+	TEST(refuses_a_map_of_an_id_that_is_not_ours),
+	TEST(an_ordinary_user_stays_who_he_is),
+	TEST(an_ordinary_user_keeps_groups_that_he_cannot_drop),
+	TEST(refuses_to_be_somebody_else_without_the_right),
+	TEST(refuses_ids_that_mean_as_it_is),
+	TEST(root_borrows_ids_and_has_its_own_back),
+	TEST(refuses_to_borrow_what_it_may_not),
+	TEST(the_namespace_belongs_to_the_borrowed_user),
+	TEST(refuses_to_go_on_with_a_group_of_root),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

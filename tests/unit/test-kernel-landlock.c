@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+
+#include <ftw.h>
+#include <linux/landlock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "kernel-rig.h"
+
+#define PORT_BIND 1ull /* LANDLOCK_ACCESS_NET_BIND_TCP */
+#define SCOPE_SIGNAL 2ull
+#define FOLDER_RIGHTS                                                                              \
+	(LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR |                              \
+	 LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_WRITE_FILE)
+
+/* Of everybody: open/file, open/link -> ../closed, closed/file */
+static char place[] = "/tmp/sbx-test-landlock-XXXXXX";
+
+static const struct step nothing;
+
+static int abi(void)
+{
+	return (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+}
+
+static const char *in_place(const char *name)
+{
+	static char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", place, name);
+	return path;
+}
+
+static void make_file(const char *name)
+{
+	_cleanup_close_ int fd = open(in_place(name), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+
+	if (fd < 0 || fchmod(fd, 0666) < 0)
+		abort();
+}
+
+static void make_folder(const char *name)
+{
+	if (mkdir(in_place(name), 0777) < 0 || chmod(in_place(name), 0777) < 0)
+		abort();
+}
+
+static int try_open(const char *name, int flags)
+{
+	_cleanup_close_ int fd = open(in_place(name), flags | O_CLOEXEC, 0666);
+
+	return fd < 0 ? -errno : 0;
+}
+
+static int create(struct kernel *kernel, uint64_t files, uint64_t ports, uint64_t scopes)
+{
+	const struct step step = { .value = files, .second = ports, .third = scopes };
+
+	if (become_ordinary() < 0 || capabilities_lock(kernel, &nothing, 0) < 0)
+		return -EPROTO;
+	return landlock_create(kernel, &step, 0);
+}
+
+static int allow(struct kernel *kernel, const char *name, uint64_t rights, unsigned flags)
+{
+	const struct step step = { .target = in_place(name), .value = rights, .flags = flags };
+
+	return landlock_allow_path(kernel, &step, 0);
+}
+
+static int enforce_files(void)
+{
+	struct kernel kernel = KERNEL_INIT;
+
+	check(create(&kernel, FOLDER_RIGHTS, 0, 0) == 0);
+	check(fcntl(kernel.ruleset_fd, F_GETFD) == FD_CLOEXEC);
+	check(allow(&kernel, "open", FOLDER_RIGHTS, 0) == 0);
+	check(try_open("closed/file", O_RDONLY) == 0);
+	check(landlock_enforce(&kernel, &nothing, 0) == 0 && kernel.ruleset_fd == -EBADF);
+	check(try_open("closed/file", O_RDONLY) == -EACCES);
+	check(try_open("closed/new", O_WRONLY | O_CREAT) == -EACCES);
+	check(try_open("open/file", O_RDWR) == 0);
+	check(try_open("open/new", O_WRONLY | O_CREAT) == 0);
+	check(try_open("open/link/file", O_RDONLY) == -EACCES);
+	return 0;
+}
+
+static void allows_what_a_rule_names_and_nothing_else(void)
+{
+	if (abi() < 1)
+		skip("this kernel has no Landlock");
+	expect_eq(in_child(enforce_files), 0);
+}
+
+static int follow_a_link(void)
+{
+	struct kernel kernel = KERNEL_INIT;
+
+	check(create(&kernel, FOLDER_RIGHTS, 0, 0) == 0);
+	check(allow(&kernel, "open/link/file", FOLDER_RIGHTS, 0) == -ELOOP);
+	return allow(&kernel, "open/link", FOLDER_RIGHTS, 0);
+}
+
+static void refuses_a_rule_whose_path_is_a_link(void)
+{
+	if (abi() < 1)
+		skip("this kernel has no Landlock");
+	expect_eq(in_child(follow_a_link), -ELOOP);
+}
+
+static int name_what_is_not_there(void)
+{
+	struct kernel kernel = KERNEL_INIT;
+
+	check(create(&kernel, FOLDER_RIGHTS, 0, 0) == 0);
+	check(allow(&kernel, "nothing", FOLDER_RIGHTS, STEP_OPTIONAL) == 0);
+	check(allow(&kernel, "open/link", FOLDER_RIGHTS, STEP_OPTIONAL) == -ELOOP);
+	return allow(&kernel, "nothing", FOLDER_RIGHTS, 0);
+}
+
+static void a_missing_path_passes_only_if_it_is_optional(void)
+{
+	if (abi() < 1)
+		skip("this kernel has no Landlock");
+	expect_eq(in_child(name_what_is_not_there), -ENOENT);
+}
+
+static int give_a_file_the_rights_of_a_folder(void)
+{
+	struct kernel kernel = KERNEL_INIT;
+
+	check(create(&kernel, FOLDER_RIGHTS, 0, 0) == 0);
+	check(allow(&kernel, "open/file", FOLDER_RIGHTS, 0) == 0);
+	/* Nothing of it means anything for a file. */
+	check(allow(&kernel, "closed/file", LANDLOCK_ACCESS_FS_READ_DIR, 0) == -EINVAL);
+	/* Not handled, so not ours to allow. */
+	check(allow(&kernel, "closed", LANDLOCK_ACCESS_FS_EXECUTE, 0) == -EINVAL);
+	check(landlock_enforce(&kernel, &nothing, 0) == 0);
+	check(try_open("open/file", O_RDWR) == 0);
+	check(try_open("closed/file", O_RDONLY) == -EACCES);
+	return 0;
+}
+
+static void a_file_gets_those_rights_that_files_have(void)
+{
+	if (abi() < 1)
+		skip("this kernel has no Landlock");
+	expect_eq(in_child(give_a_file_the_rights_of_a_folder), 0);
+}
+
+static int bind_to(uint16_t port)
+{
+	const struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port) };
+	_cleanup_close_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	return bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
+}
+
+static int enforce_ports(void)
+{
+	struct kernel kernel = KERNEL_INIT;
+	const struct step port = { .value = 28765, .second = PORT_BIND };
+	const struct step large = { .value = 65536, .second = PORT_BIND };
+
+	check(create(&kernel, 0, PORT_BIND, 0) == 0);
+	check(landlock_allow_port(&kernel, &large, 0) == -EINVAL);
+	check(landlock_allow_port(&kernel, &port, 0) == 0);
+	check(bind_to(28766) != -EACCES);
+	check(landlock_enforce(&kernel, &nothing, 0) == 0);
+	check(bind_to(28766) == -EACCES);
+	check(bind_to(28765) != -EACCES);
+	return 0;
+}
+
+static void allows_the_ports_that_are_named(void)
+{
+	if (abi() < 4)
+		skip("this kernel's Landlock knows no ports");
+	expect_eq(in_child(enforce_ports), 0);
+}
+
+static int enforce_scope(void)
+{
+	struct kernel kernel = KERNEL_INIT;
+	pid_t parent = getppid();
+	bool was_root = geteuid() == 0;
+
+	check(create(&kernel, 0, 0, SCOPE_SIGNAL) == 0);
+	/* Root's child is somebody else by now, and may not anyway. */
+	check(was_root || kill(parent, 0) == 0);
+	check(landlock_enforce(&kernel, &nothing, 0) == 0);
+	check(kill(getpid(), 0) == 0);
+	return kill(parent, 0) < 0 ? -errno : 0;
+}
+
+static void signals_do_not_leave_the_scope(void)
+{
+	if (abi() < 6)
+		skip("this kernel's Landlock has no scopes");
+	expect_eq(in_child(enforce_scope), -EPERM);
+}
+
+static int enforce_without_lock(void)
+{
+	struct kernel kernel = KERNEL_INIT;
+	const struct step step = { .value = LANDLOCK_ACCESS_FS_READ_FILE };
+
+	check(become_ordinary() == 0);
+	check(landlock_create(&kernel, &step, 0) == 0);
+	return landlock_enforce(&kernel, &nothing, 0);
+}
+
+static void fails_without_no_new_privs(void)
+{
+	if (abi() < 1)
+		skip("this kernel has no Landlock");
+	expect_eq(in_child(enforce_without_lock), -EPERM);
+}
+
+static void fails_without_a_ruleset(void)
+{
+	struct kernel kernel = KERNEL_INIT;
+	const struct step all = { .value = UINT64_MAX };
+	const struct step none = { .value = 0 };
+
+	if (abi() < 1)
+		skip("this kernel has no Landlock");
+	expect_eq(allow(&kernel, "open", FOLDER_RIGHTS, 0), -EBADF);
+	expect_eq(landlock_allow_port(&kernel, &nothing, 0), abi() < 4 ? -EINVAL : -EBADF);
+	expect(landlock_enforce(&kernel, &nothing, 0) < 0);
+	/* A right that the kernel does not know must not pass for one that it holds. */
+	expect_eq(landlock_create(&kernel, &all, 0), -EINVAL);
+	expect_eq(landlock_create(&kernel, &none, 0), -ENOMSG);
+	expect_eq(kernel.ruleset_fd, -EBADF);
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static const struct test tests[] = {
+	TEST(allows_what_a_rule_names_and_nothing_else),
+	TEST(refuses_a_rule_whose_path_is_a_link),
+	TEST(a_missing_path_passes_only_if_it_is_optional),
+	TEST(a_file_gets_those_rights_that_files_have),
+	TEST(allows_the_ports_that_are_named),
+	TEST(signals_do_not_leave_the_scope),
+	TEST(fails_without_no_new_privs),
+	TEST(fails_without_a_ruleset),
+	TEST_END,
+};
+
+int main(void)
+{
+	int r;
+
+	if (!mkdtemp(place) || chmod(place, 0755) < 0)
+		abort();
+	make_folder("open");
+	make_folder("closed");
+	make_file("open/file");
+	make_file("closed/file");
+	if (symlink("../closed", in_place("open/link")) < 0)
+		abort();
+	r = test_run(tests);
+	(void)nftw(place, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return r;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+
+#include <sys/mount.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+
+#include "world-rig.h"
+
+#define OWNER 77
+
+/* A folder "lower" with two files, and "upper" and "work" for an overlay at /project. */
+static void add_overlay(struct world *world, unsigned flags)
+{
+	make_folder(world, "lower", 0777);
+	make_folder(world, "upper", 0777);
+	make_folder(world, "work", 0777);
+	make_file(world, "lower/file", "as it was", 0666);
+	make_file(world, "lower/other", "as it was", 0666);
+	add(world, .kind = STEP_OVERLAY, .source = outside(world, "lower"), .target = "/project",
+	    .text = outside(world, "upper"), .extra = outside(world, "work"), .flags = flags,
+	    .value = OWNER, .second = OWNER);
+}
+
+/* What the command's user, or @uid, may write to; only root has to. */
+static void give_layers(struct world *world, uid_t uid)
+{
+	static const char *const names[] = { "lower",	   "upper",	  "work",
+					     "lower/file", "lower/other", "." };
+
+	for (size_t i = 0; is_root() && i < N_ELEMENTS(names) - (uid != OWNER); i++)
+		expect_eq(chown(outside(world, names[i]), uid, uid), 0);
+}
+
+/* The kernel leaves a folder there that not even its owner may enter. */
+static int run_and_clean(struct world *world, inside_fn *inside)
+{
+	int r = world_run(world, inside);
+
+	(void)chmod(outside(world, "work/work"), 0700);
+	(void)chmod(outside(world, "work2/work"), 0700);
+	return r;
+}
+
+static void write_new_text(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+
+	expect_eq(write(fd, "from inside", 11), 11);
+}
+
+static void change_everything(struct world *world)
+{
+	struct statvfs st;
+
+	expect(holds("/project/file", "as it was"));
+	write_new_text("/project/file");
+	write_new_text("/project/new");
+	expect_eq(unlink("/project/other"), 0);
+	expect(holds("/project/file", "from inside"));
+	expect(holds("/project/new", "from inside"));
+	expect_eq(access("/project/other", F_OK), -1);
+	expect_eq(statvfs("/project", &st), 0);
+	expect((st.f_flag & (ST_NOSUID | ST_NODEV)) == (ST_NOSUID | ST_NODEV));
+}
+
+static void expect_lower_unchanged(struct world *world)
+{
+	expect(holds(outside(world, "lower/file"), "as it was"));
+	expect(holds(outside(world, "lower/other"), "as it was"));
+	expect_eq(access(outside(world, "lower/new"), F_OK), -1);
+}
+
+static void expect_changes_in_upper(struct world *world)
+{
+	struct stat st;
+
+	expect(holds(outside(world, "upper/file"), "from inside"));
+	expect(holds(outside(world, "upper/new"), "from inside"));
+	expect_eq(lstat(outside(world, "upper/other"), &st), 0);
+	expect(S_ISCHR(st.st_mode) && st.st_rdev == 0);
+}
+
+EVERYBODY(changes_land_in_the_upper_folder_only)
+{
+	_cleanup_world_ struct world world = WORLD_INIT;
+
+	world_init(&world);
+	add_overlay(&world, 0);
+	give_layers(&world, world.plan.uid);
+	add_end(&world);
+	expect_eq(run_and_clean(&world, change_everything), 0);
+	expect_lower_unchanged(&world);
+	expect_changes_in_upper(&world);
+}
+
+static void changes_belong_to_the_owner_of_the_folder(void)
+{
+	_cleanup_world_ struct world world = WORLD_INIT;
+	struct stat st;
+
+	if (!is_root())
+		skip("only root gives files to others");
+	if (!has_namespaces())
+		skip("nobody may make user namespaces here");
+	world_init(&world);
+	add_overlay(&world, STEP_OWNED);
+	give_layers(&world, OWNER);
+	add_end(&world);
+	expect_eq(run_and_clean(&world, change_everything), 0);
+	expect_lower_unchanged(&world);
+	expect_changes_in_upper(&world);
+	expect_eq(stat(outside(&world, "upper/new"), &st), 0);
+	expect_eq(st.st_uid, OWNER);
+	expect_eq(st.st_gid, OWNER);
+}
+
+static void replace_folder(struct world *world)
+{
+	expect_eq(unlink("/project/folder/file"), 0);
+	expect_eq(rmdir("/project/folder"), 0);
+	expect_eq(mkdir("/project/folder", 0755), 0);
+	expect_eq(access("/project/folder/file", F_OK), -1);
+}
+
+/* Whoever compares the folders later has to see that the old one is gone. */
+EVERYBODY(a_folder_that_was_replaced_is_marked)
+{
+	_cleanup_world_ struct world world = WORLD_INIT;
+	char mark = '-';
+
+	world_init(&world);
+	add_overlay(&world, 0);
+	make_folder(&world, "lower/folder", 0777);
+	make_file(&world, "lower/folder/file", "", 0666);
+	give_layers(&world, world.plan.uid);
+	if (is_root())
+		expect_eq(chown(outside(&world, "lower/folder"), COMMAND_USER, COMMAND_USER), 0);
+	if (setxattr(outside(&world, "upper"), "user.test", "", 0, 0) < 0)
+		skip("the file system of /tmp has no attributes");
+	add_end(&world);
+	expect_eq(run_and_clean(&world, replace_folder), 0);
+	expect_eq(getxattr(outside(&world, "upper/folder"), "user.overlay.opaque", &mark, 1), 1);
+	expect_eq(mark, 'y');
+}
+
+static void change_and_fill(struct world *world)
+{
+	struct stat st;
+
+	expect_eq(stat("/project", &st), 0);
+	expect_eq(st.st_mode, S_IFDIR | 0777);
+	change_everything(world);
+
+	_cleanup_close_ int fd = open("/project/large", O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+
+	expect_eq(posix_fallocate(fd, 0, 2 * MIB), ENOSPC);
+}
+
+EVERYBODY(changes_may_be_thrown_away)
+{
+	_cleanup_world_ struct world world = WORLD_INIT;
+
+	world_init(&world);
+	add_overlay(&world, 0);
+	give_layers(&world, world.plan.uid);
+	world.steps[4].text = NULL;
+	world.steps[4].extra = NULL;
+	world.steps[4].third = MIB;
+	add_end(&world);
+	expect_eq(world_run(&world, change_and_fill), 0);
+	expect_lower_unchanged(&world);
+	expect_eq(access(outside(&world, "upper/new"), F_OK), -1);
+}
+
+EVERYBODY(room_for_what_is_thrown_away_has_a_limit)
+{
+	_cleanup_world_ struct world world = WORLD_INIT;
+
+	world_init(&world);
+	add_overlay(&world, 0);
+	world.steps[4].text = NULL;
+	add_end(&world);
+	expect_failing(&world, STEP_OVERLAY, -EINVAL);
+}
+
+static void change_two(struct world *world)
+{
+	write_new_text("/project/new");
+	write_new_text("/second/new");
+}
+
+EVERYBODY(there_may_be_two_of_them)
+{
+	_cleanup_world_ struct world world = WORLD_INIT;
+
+	world_init(&world);
+	add_overlay(&world, 0);
+	make_folder(&world, "upper2", 0777);
+	make_folder(&world, "work2", 0777);
+	if (is_root()) {
+		expect_eq(chown(outside(&world, "upper2"), COMMAND_USER, COMMAND_USER), 0);
+		expect_eq(chown(outside(&world, "work2"), COMMAND_USER, COMMAND_USER), 0);
+	}
+	give_layers(&world, world.plan.uid);
+	add(&world, .kind = STEP_OVERLAY, .source = outside(&world, "lower"), .target = "/second",
+	    .text = outside(&world, "upper2"), .extra = outside(&world, "work2"));
+	add_end(&world);
+	expect_eq(run_and_clean(&world, change_two), 0);
+	expect(holds(outside(&world, "upper/new"), "from inside"));
+	expect(holds(outside(&world, "upper2/new"), "from inside"));
+	expect_lower_unchanged(&world);
+}
+
+static void expect_read_only(struct world *world)
+{
+	expect(holds("/project/file", "as it was"));
+	expect_eq(open("/project/file", O_WRONLY | O_CLOEXEC), -1);
+	expect_eq(errno, EROFS);
+}
+
+EVERYBODY(an_overlay_may_be_read_only_itself)
+{
+	_cleanup_world_ struct world world = WORLD_INIT;
+
+	world_init(&world);
+	add_overlay(&world, STEP_READ_ONLY);
+	give_layers(&world, world.plan.uid);
+	add_end(&world);
+	expect_eq(run_and_clean(&world, expect_read_only), 0);
+}
+
+/* What an attacker who wrote the lower folder could leave in it. */
+static void expect_no_redirection(struct world *world)
+{
+	expect_eq(access("/project/trap/passwd", F_OK), -1);
+	expect_eq(access("/project/trap/file", F_OK), -1);
+}
+
+EVERYBODY(an_attribute_of_a_layer_leads_nowhere)
+{
+	_cleanup_world_ struct world world = WORLD_INIT;
+
+	world_init(&world);
+	add_overlay(&world, 0);
+	give_layers(&world, world.plan.uid);
+	make_folder(&world, "upper/trap", 0755);
+	if (setxattr(outside(&world, "upper/trap"), "user.overlay.redirect", "/", 1, 0) < 0)
+		skip("the file system of /tmp has no attributes");
+	add_end(&world);
+	expect_eq(run_and_clean(&world, expect_no_redirection), 0);
+}
+
+EVERYBODY(layers_that_are_links_are_refused)
+{
+	static const char *const names[] = { "lower", "upper", "work" };
+
+	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
+		_cleanup_world_ struct world world = WORLD_INIT;
+
+		world_init(&world);
+		add_overlay(&world, 0);
+		add_end(&world);
+		expect_eq(rename(outside(&world, names[i]), outside(&world, "real")), 0);
+		expect_eq(symlink("real", outside(&world, names[i])), 0);
+		expect_failing(&world, STEP_OVERLAY, -ELOOP);
+	}
+}
+
+EVERYBODY(layers_that_are_gone_are_refused)
+{
+	static const char *const names[] = { "lower", "upper", "work" };
+
+	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
+		_cleanup_world_ struct world world = WORLD_INIT;
+
+		world_init(&world);
+		add_overlay(&world, 0);
+		add_end(&world);
+		expect_eq(rename(outside(&world, names[i]), outside(&world, "elsewhere")), 0);
+		expect_failing(&world, STEP_OVERLAY, -ENOENT);
+	}
+}
+
+static void root_wants_both_written_folders_side_by_side(void)
+{
+	_cleanup_world_ struct world world = WORLD_INIT;
+
+	if (!is_root())
+		skip("only root copies the mounts of layers");
+	if (!has_namespaces())
+		skip("nobody may make user namespaces here");
+	world_init(&world);
+	add_overlay(&world, 0);
+	make_folder(&world, "lower/work", 0777);
+	world.steps[4].extra = outside(&world, "lower/work");
+	add_end(&world);
+	expect_failing(&world, STEP_OVERLAY, -EXDEV);
+}
+
+static void make_own_mounts(void)
+{
+	expect_eq(unshare(CLONE_NEWNS), 0);
+	expect_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+}
+
+static void overlay_with_a_mounted_upper_folder(void)
+{
+	_cleanup_world_ struct world world = WORLD_INIT;
+
+	world_init(&world);
+	add_overlay(&world, 0);
+	expect_eq(mount("tmpfs", outside(&world, "upper"), "tmpfs", 0, NULL), 0);
+	add_end(&world);
+	expect_failing(&world, STEP_OVERLAY, -EXDEV);
+	expect_eq(umount2(outside(&world, "upper"), MNT_DETACH), 0);
+}
+
+/* In the copy of the mount around it there would be what lies below, and changes would be lost. */
+static void root_refuses_an_upper_folder_that_is_a_mount(void)
+{
+	if (!is_root())
+		skip("only root copies the mounts of layers");
+	if (!has_namespaces())
+		skip("nobody may make user namespaces here");
+	in_child(make_own_mounts, overlay_with_a_mounted_upper_folder);
+}
+
+static const struct test tests[] = {
+	TEST(changes_land_in_the_upper_folder_only),
+	TEST(changes_belong_to_the_owner_of_the_folder),
+	TEST(a_folder_that_was_replaced_is_marked),
+	TEST(changes_may_be_thrown_away),
+	TEST(room_for_what_is_thrown_away_has_a_limit),
+	TEST(there_may_be_two_of_them),
+	TEST(an_overlay_may_be_read_only_itself),
+	TEST(an_attribute_of_a_layer_leads_nowhere),
+	TEST(layers_that_are_links_are_refused),
+	TEST(layers_that_are_gone_are_refused),
+	TEST(root_wants_both_written_folders_side_by_side),
+	TEST(root_refuses_an_upper_folder_that_is_a_mount),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+
+#include <ftw.h>
+#include <sys/stat.h>
+
+#include "kernel-rig.h"
+#include "kernel/probe-internal.h"
+
+/*
+ * main/ with its repository, tree/ its worktree, and what an attacker would like to be seen:
+ *
+ *   main/.git/{HEAD,objects,worktrees/tree/{gitdir,commondir}}     tree/.git     secret/
+ */
+static char place[] = "/tmp/sbx-test-git-XXXXXX";
+
+static const char *in_place(const char *name)
+{
+	static char paths[4][160];
+	static unsigned turn;
+	char *path = paths[turn++ % N_ELEMENTS(paths)];
+
+	(void)snprintf(path, sizeof(paths[0]), "%s/%s", place, name);
+	return path;
+}
+
+static void make_folder(const char *name)
+{
+	if (mkdir(in_place(name), 0755) < 0)
+		abort();
+}
+
+/* '@' in @text is the place. */
+static void make_file(const char *name, const char *text)
+{
+	_cleanup_fclose_ FILE *file = fopen(in_place(name), "we");
+
+	if (!file)
+		abort();
+	for (; *text; text++)
+		if ((*text == '@' ? fputs(place, file) : fputc(*text, file)) < 0)
+			abort();
+}
+
+struct rig {
+	struct arena arena;
+	struct place_search search;
+	struct host host;
+};
+
+static void rig_deinit(struct rig *rig)
+{
+	arena_deinit(&rig->arena);
+}
+#define _cleanup_rig_ _cleanup_(rig_deinit)
+
+static int probe_at(struct rig *rig, const char *project)
+{
+	rig->search = (struct place_search){ .arena = &rig->arena, .has_root = -1 };
+	rig->host = (struct host){ .n_paths = 0 };
+	return probe_git(&rig->search, in_place(project), &rig->host);
+}
+
+static void finds_the_repository_of_a_project(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	expect_eq(probe_at(&rig, "main"), 0);
+	expect_str(rig.host.git_folder, in_place("main/.git"));
+	expect(!rig.host.git_common);
+}
+
+static void finds_it_above_the_project(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	expect_eq(probe_at(&rig, "main/deep/inside"), 0);
+	expect_str(rig.host.git_folder, in_place("main/.git"));
+	/* What lies above was not asked for. */
+	expect(!rig.host.git_common);
+}
+
+static void finds_none_where_there_is_none(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	expect_eq(probe_at(&rig, "secret"), 0);
+	expect(!rig.host.git_folder);
+	expect(!rig.host.git_common);
+}
+
+static void finds_the_common_folder_of_a_worktree(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	expect_eq(probe_at(&rig, "tree"), 0);
+	expect_str(rig.host.git_common, in_place("main/.git"));
+	/* ".git" is a file there. */
+	expect(!rig.host.git_folder);
+	/* As git writes it with worktree.useRelativePaths. */
+	make_file("tree/.git", "gitdir: ../main/.git/worktrees/tree\n");
+	make_file("main/.git/worktrees/tree/gitdir", "../../../../tree/.git\n");
+	expect_eq(probe_at(&rig, "tree"), 0);
+	expect_str(rig.host.git_common, in_place("main/.git"));
+	make_file("tree/.git", "gitdir: @/main/.git/worktrees/tree\n");
+	make_file("main/.git/worktrees/tree/gitdir", "@/tree/.git\n");
+}
+
+/* What an attacker who can write into the project can write. */
+static void opens_nothing_that_does_not_name_the_project(void)
+{
+	static const char *const pointers[] = {
+		"gitdir: @/secret\n",
+		"gitdir: @/main/.git\n",
+		"gitdir: /\n",
+		"gitdir: ../secret",
+		"gitdir: @/main/.git/worktrees/other\n",
+		"gitdir: @/nothing/worktrees/tree\n",
+		"gitdir: @/tree/forged\n",
+		"gitdir:\n",
+		"gitdir: \n",
+		"",
+		"@",
+	};
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	for (size_t i = 0; i < N_ELEMENTS(pointers); i++) {
+		make_file("tree/.git", pointers[i]);
+		expect_eq(probe_at(&rig, "tree"), 0);
+		expect(!rig.host.git_common);
+	}
+	make_file("tree/.git", "gitdir: @/main/.git/worktrees/tree\n");
+}
+
+/* tree/forged is all his own, and says that the secret is its common folder. */
+static void a_forged_worktree_shows_nothing_else(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	make_file("tree/.git", "gitdir: @/tree/forged/worktrees/tree\n");
+	make_file("tree/forged/worktrees/tree/gitdir", "@/tree/.git\n");
+	make_file("tree/forged/worktrees/tree/commondir", "@/secret\n");
+	expect_eq(probe_at(&rig, "tree"), 0);
+	expect(!rig.host.git_common);
+	make_file("tree/forged/worktrees/tree/commondir", "../../../..\n");
+	expect_eq(probe_at(&rig, "tree"), 0);
+	expect(!rig.host.git_common);
+	/* And where it is consistent, it is in the project already. */
+	make_file("tree/forged/worktrees/tree/commondir", "../..\n");
+	expect_eq(probe_at(&rig, "tree"), 0);
+	expect(!rig.host.git_common);
+	make_file("tree/.git", "gitdir: @/main/.git/worktrees/tree\n");
+}
+
+static void refuses_a_common_folder_of_another_owner(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	NEEDS_ROOT();
+	expect_eq(chown(in_place("tree/.git"), ORDINARY, ORDINARY), 0);
+	expect_eq(probe_at(&rig, "tree"), 0);
+	expect(!rig.host.git_common);
+	expect_eq(chown(in_place("tree/.git"), 0, 0), 0);
+	expect_eq(probe_at(&rig, "tree"), 0);
+	expect(rig.host.git_common);
+}
+
+static void refuses_a_common_folder_that_is_no_repository(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	expect_eq(unlink(in_place("main/.git/HEAD")), 0);
+	expect_eq(probe_at(&rig, "tree"), 0);
+	expect(!rig.host.git_common);
+	make_file("main/.git/HEAD", "ref: refs/heads/main\n");
+}
+
+static void a_link_is_no_repository(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	expect_eq(symlink("../main/.git", in_place("secret/.git")), 0);
+	expect_eq(probe_at(&rig, "secret"), 0);
+	expect(!rig.host.git_folder);
+	expect(!rig.host.git_common);
+	expect_eq(unlink(in_place("secret/.git")), 0);
+}
+
+static const struct test tests[] = {
+	TEST(finds_the_repository_of_a_project),
+	TEST(finds_it_above_the_project),
+	TEST(finds_none_where_there_is_none),
+	TEST(finds_the_common_folder_of_a_worktree),
+	TEST(opens_nothing_that_does_not_name_the_project),
+	TEST(a_forged_worktree_shows_nothing_else),
+	TEST(refuses_a_common_folder_of_another_owner),
+	TEST(refuses_a_common_folder_that_is_no_repository),
+	TEST(a_link_is_no_repository),
+	TEST_END,
+};
+
+static void make_place(void)
+{
+	static const char *const folders[] = {
+		"secret",
+		"tree",
+		"tree/forged",
+		"tree/forged/objects",
+		"tree/forged/worktrees",
+		"tree/forged/worktrees/tree",
+		"main",
+		"main/deep",
+		"main/deep/inside",
+		"main/.git",
+		"main/.git/objects",
+		"main/.git/worktrees",
+		"main/.git/worktrees/tree",
+		"main/.git/worktrees/other",
+	};
+
+	if (!mkdtemp(place))
+		abort();
+	for (size_t i = 0; i < N_ELEMENTS(folders); i++)
+		make_folder(folders[i]);
+	make_file("tree/forged/HEAD", "ref: refs/heads/main\n");
+	make_file("main/.git/HEAD", "ref: refs/heads/main\n");
+	make_file("main/.git/worktrees/tree/gitdir", "@/tree/.git\n");
+	make_file("main/.git/worktrees/tree/commondir", "../..\n");
+	make_file("main/.git/worktrees/other/gitdir", "@/other/.git\n");
+	make_file("main/.git/worktrees/other/commondir", "../..\n");
+	make_file("tree/.git", "gitdir: @/main/.git/worktrees/tree\n");
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+int main(void)
+{
+	int r;
+
+	make_place();
+	r = test_run(tests);
+	(void)nftw(place, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return r;
+}

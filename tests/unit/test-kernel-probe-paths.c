@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+
+#include <ftw.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <sbx/error.h>
+
+#include "kernel-rig.h"
+#include "kernel/probe-internal.h"
+
+#define STRANGER 1001
+
+/*
+ * folder/file, folder/socket, and links in their own folder: root's where root tests
+ *
+ * Only what root owns is followed, so an ordinary user's links are all refused.
+ */
+static char place[] = "/tmp/sbx-test-paths-XXXXXX";
+
+static const char *in_place(const char *name)
+{
+	static char paths[4][160];
+	static unsigned turn;
+	char *path = paths[turn++ % N_ELEMENTS(paths)];
+
+	(void)snprintf(path, sizeof(paths[0]), "%s/%s", place, name);
+	return path;
+}
+
+static void make_link(const char *target, const char *name, uid_t owner)
+{
+	if (symlink(target, in_place(name)) < 0 || lchown(in_place(name), owner, owner) < 0)
+		abort();
+}
+
+/* A search with its memory. */
+struct rig {
+	struct arena arena;
+	struct place_search search;
+	struct host_path found;
+};
+
+static void rig_deinit(struct rig *rig)
+{
+	arena_deinit(&rig->arena);
+}
+#define _cleanup_rig_ _cleanup_(rig_deinit)
+
+static int probe_at(struct rig *rig, const char *path)
+{
+	rig->search.arena = &rig->arena;
+	rig->search.has_root = -1;
+	return probe_place(&rig->search, path, &rig->found, NULL);
+}
+
+/* Kind and real path, in one look. */
+#define expect_place(rig, name, want_kind, want_real)                                              \
+	do {                                                                                       \
+		expect_eq(probe_at(rig, in_place(name)), 0);                                       \
+		expect_eq((rig)->found.kind, want_kind);                                           \
+		expect_str((rig)->found.real, in_place(want_real));                                \
+	} while (0)
+
+static void tells_kinds_and_owners(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	expect_place(&rig, "folder", HOST_FOLDER, "folder");
+	expect_eq(rig.found.uid, geteuid());
+	expect_eq(rig.found.gid, getegid());
+	expect_eq(rig.found.mode, S_IFDIR | 0755);
+	expect_place(&rig, "folder/file", HOST_FILE, "folder/file");
+	expect_place(&rig, "folder/socket", HOST_SOCKET, "folder/socket");
+	expect_eq(probe_at(&rig, "/dev/null"), 0);
+	expect_eq(rig.found.kind, HOST_DEVICE);
+	expect_eq(probe_at(&rig, "/"), 0);
+	expect_eq(rig.found.kind, HOST_FOLDER);
+	expect_str(rig.found.real, "/");
+	expect_eq(rig.search.n_links, 0);
+}
+
+static void a_missing_path_keeps_its_rest(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	expect_place(&rig, "nothing/below", HOST_MISSING, "nothing/below");
+	/* A file has nothing below it either. */
+	expect_place(&rig, "folder/file/below", HOST_MISSING, "folder/file/below");
+}
+
+static void follows_links_of_root(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	NEEDS_ROOT();
+	expect_place(&rig, "to-folder", HOST_FOLDER, "folder");
+	expect_place(&rig, "to-folder/file", HOST_FILE, "folder/file");
+	expect_place(&rig, "to-folder/nothing/below", HOST_MISSING, "folder/nothing/below");
+	expect_place(&rig, "absolute/file", HOST_FILE, "folder/file");
+	expect_place(&rig, "chain/file", HOST_FILE, "folder/file");
+	expect_place(&rig, "dangling", HOST_MISSING, "gone");
+}
+
+static void two_dots_in_a_link_leave_what_it_leads_to(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	NEEDS_ROOT();
+	/* folder/up is "../folder/./file": leading dots leave the folder of the link. */
+	expect_place(&rig, "folder/up", HOST_FILE, "folder/file");
+	/* "deep/../file" is beside what deep leads to, not beside deep. */
+	expect_place(&rig, "around", HOST_FILE, "folder/file");
+	expect_place(&rig, "above-the-root", HOST_FOLDER, "folder");
+}
+
+static void remembers_each_link_once_and_sorted(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	NEEDS_ROOT();
+	expect_eq(probe_at(&rig, in_place("to-folder/file")), 0);
+	expect_eq(probe_at(&rig, in_place("to-folder")), 0);
+	expect_eq(probe_at(&rig, in_place("chain/file")), 0);
+	expect_eq(rig.search.n_links, 2);
+	expect_str(rig.search.links[0].path, in_place("chain"));
+	expect_str(rig.search.links[0].target, "to-folder");
+	expect_str(rig.search.links[1].path, in_place("to-folder"));
+	expect_str(rig.search.links[1].target, "folder");
+}
+
+static void refuses_a_link_of_somebody_else(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	NEEDS_ROOT();
+	expect_place(&rig, "foreign", HOST_LINK_REFUSED, "foreign");
+	expect_eq(rig.found.uid, STRANGER);
+	/* Wherever on the way it is. */
+	expect_place(&rig, "foreign/file", HOST_LINK_REFUSED, "foreign");
+	expect_place(&rig, "to-foreign", HOST_LINK_REFUSED, "foreign");
+	expect_place(&rig, "to-foreign/file", HOST_LINK_REFUSED, "foreign");
+	/* Also where it leads nowhere, or to where it is. */
+	expect_place(&rig, "foreign-dangling", HOST_LINK_REFUSED, "foreign-dangling");
+	for (size_t i = 0; i < rig.search.n_links; i++)
+		expect(!strstr(rig.search.links[i].path, "foreign") ||
+		       strstr(rig.search.links[i].path, "to-foreign"));
+}
+
+static int look_as_ordinary_user(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	check(become_ordinary() == 0);
+	check(symlink("folder", in_place("shared/mine")) == 0);
+	check(probe_at(&rig, in_place("shared/mine")) == 0);
+	/* Whoever has taken over this user could have put it there. */
+	check(rig.found.kind == HOST_LINK_REFUSED && rig.found.uid == geteuid());
+	check(probe_at(&rig, in_place("private/file")) == 0);
+	check(rig.found.kind == HOST_UNREACHABLE);
+	return 0;
+}
+
+static void an_ordinary_user_has_no_links_of_his_own_followed(void)
+{
+	NEEDS_ROOT();
+	expect_eq(in_child(look_as_ordinary_user), 0);
+	expect_eq(unlink(in_place("shared/mine")), 0);
+}
+
+static void a_loop_of_links_is_nothing(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	NEEDS_ROOT();
+	expect_eq(probe_at(&rig, in_place("loop-a/file")), 0);
+	expect_eq(rig.found.kind, HOST_MISSING);
+	expect_eq(probe_at(&rig, in_place("itself")), 0);
+	expect_eq(rig.found.kind, HOST_MISSING);
+	/* Each round makes the path longer. */
+	expect_eq(probe_at(&rig, in_place("growing")), 0);
+	expect_eq(rig.found.kind, HOST_MISSING);
+}
+
+static void knows_the_links_in_the_root_folder(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+	struct stat status;
+
+	if (lstat("/bin", &status) < 0 || !S_ISLNK(status.st_mode))
+		skip("/bin is no link here");
+	expect_eq(probe_at(&rig, "/bin/sh"), 0);
+	expect_eq(rig.found.kind, HOST_FILE);
+	expect(rig.search.n_links > 0);
+	expect_str(rig.search.links[0].path, "/bin");
+}
+
+static int look_in_a_namespace(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+	struct kernel kernel = KERNEL_INIT;
+
+	check(become_ordinary() == 0);
+	check(enter_namespaces(&kernel, 0) == 0);
+	check(probe_at(&rig, in_place("to-folder/file")) == 0);
+	check(rig.found.kind == HOST_FILE && strcmp(rig.found.real, in_place("folder/file")) == 0);
+	return 0;
+}
+
+/* So that a sandbox can stand in a sandbox. */
+static void where_root_has_no_number_links_of_nobody_are_roots(void)
+{
+	NEEDS_ROOT();
+	NEEDS_USERNS();
+	expect_eq(in_child(look_in_a_namespace), 0);
+}
+
+static void where_root_has_a_number_links_of_nobody_are_refused(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	NEEDS_ROOT();
+	expect_place(&rig, "nobodys/file", HOST_LINK_REFUSED, "nobodys");
+}
+
+static void refuses_a_path_that_is_not_normal(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	expect_eq(probe_at(&rig, "tmp"), -EINVAL);
+	expect_eq(probe_at(&rig, "/tmp/../etc"), -EINVAL);
+	expect_eq(probe_at(&rig, ""), -EINVAL);
+}
+
+static void sorts_the_places_and_leaves_no_link_out(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+	struct host host = { .n_paths = 0 };
+	const char *const paths[] = { in_place("to-folder"), in_place("folder"), NULL };
+
+	NEEDS_ROOT();
+	rig.search.arena = &rig.arena;
+	rig.search.has_root = -1;
+	expect_eq(probe_places(&rig.search, paths, &host, NULL), 0);
+	expect_eq(host.n_paths, 2);
+	expect_str(host.paths[0].path, in_place("folder"));
+	expect_str(host.paths[1].path, in_place("to-folder"));
+	expect_str(host.paths[1].real, in_place("folder"));
+	expect_eq(host.n_links, 1);
+}
+
+static void a_place_that_cannot_be_looked_at_is_named(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+	struct host host = { .n_paths = 0 };
+	struct sbx_error err = { 0 };
+	const char *const paths[] = { "/usr", "relative", NULL };
+
+	rig.search.arena = &rig.arena;
+	expect_eq(probe_places(&rig.search, paths, &host, &err), -EINVAL);
+	expect_str(err.what, "cannot look at 'relative'");
+	expect_eq(host.n_paths, 0);
+}
+
+static const struct test tests[] = {
+	TEST(tells_kinds_and_owners),
+	TEST(a_missing_path_keeps_its_rest),
+	TEST(follows_links_of_root),
+	TEST(two_dots_in_a_link_leave_what_it_leads_to),
+	TEST(remembers_each_link_once_and_sorted),
+	TEST(refuses_a_link_of_somebody_else),
+	TEST(an_ordinary_user_has_no_links_of_his_own_followed),
+	TEST(a_loop_of_links_is_nothing),
+	TEST(knows_the_links_in_the_root_folder),
+	TEST(where_root_has_no_number_links_of_nobody_are_roots),
+	TEST(where_root_has_a_number_links_of_nobody_are_refused),
+	TEST(refuses_a_path_that_is_not_normal),
+	TEST(sorts_the_places_and_leaves_no_link_out),
+	TEST(a_place_that_cannot_be_looked_at_is_named),
+	TEST_END,
+};
+
+static void make_folder(const char *name, mode_t mode)
+{
+	if (mkdir(in_place(name), mode) < 0 || chmod(in_place(name), mode) < 0)
+		abort();
+}
+
+static void make_file(const char *name)
+{
+	_cleanup_close_ int fd = open(in_place(name), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+	if (fd < 0)
+		abort();
+}
+
+static void make_socket(const char *name)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", place, name);
+	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+		abort();
+}
+
+static void make_place(void)
+{
+	char above[192];
+
+	if (!mkdtemp(place) || chmod(place, 0755) < 0)
+		abort();
+	make_folder("folder", 0755);
+	make_folder("folder/inner", 0755);
+	make_folder("private", 0700);
+	make_folder("shared", 0777);
+	make_file("folder/file");
+	make_file("private/file");
+	make_socket("folder/socket");
+	if (geteuid() != 0)
+		return;
+	(void)snprintf(above, sizeof(above), "/../..%s", in_place("folder"));
+	make_link("folder", "to-folder", 0);
+	make_link(in_place("folder"), "absolute", 0);
+	make_link("to-folder", "chain", 0);
+	make_link("gone", "dangling", 0);
+	make_link("../folder/./file", "folder/up", 0);
+	make_link("folder/inner", "deep", 0);
+	make_link("deep/../file", "around", 0);
+	make_link(above, "above-the-root", 0);
+	make_link("folder", "foreign", STRANGER);
+	make_link("foreign", "to-foreign", 0);
+	make_link("gone", "foreign-dangling", STRANGER);
+	make_link("loop-b", "loop-a", 0);
+	make_link("loop-a", "loop-b", 0);
+	make_link("itself", "itself", 0);
+	make_link("growing/more", "growing", 0);
+	make_link("folder", "nobodys", 65534);
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+int main(void)
+{
+	int r;
+
+	make_place();
+	r = test_run(tests);
+	(void)nftw(place, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	return r;
+}

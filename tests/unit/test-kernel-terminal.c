@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+
+#include <poll.h>
+#include <sys/mount.h>
+#include <termios.h>
+
+#include "kernel-rig.h"
+
+static const struct step step;
+
+/* A devpts of our own where the host's is. */
+static int enter_with_terminals(struct kernel *kernel)
+{
+	int r = become_ordinary();
+
+	if (r == 0)
+		r = enter_namespaces(kernel, CLONE_NEWNS);
+	if (r == 0 && mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+			    "newinstance,ptmxmode=0666,mode=620") < 0)
+		r = -errno;
+	return r;
+}
+
+static int try_devpts(void)
+{
+	struct kernel kernel = KERNEL_INIT;
+
+	return enter_with_terminals(&kernel);
+}
+
+/* What it reports about, since stdout goes to the terminal. */
+static int take(struct kernel *kernel, int *ret_out)
+{
+	*ret_out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (*ret_out < 0 || enter_with_terminals(kernel) < 0)
+		return -EPROTO;
+	return terminal_take(kernel, &step, 0);
+}
+
+static int look_at_terminal(void)
+{
+	struct kernel kernel = KERNEL_INIT;
+	struct pollfd ready = { .events = POLLIN };
+	char text[16] = "";
+	int out;
+
+	if (take(&kernel, &out) < 0)
+		return -EPROTO;
+	if (!isatty(0) || !isatty(1) || !isatty(2) || tcgetsid(0) != getpid())
+		return -ENOTTY;
+	if (fcntl(kernel.pty_master, F_GETFD) != FD_CLOEXEC || fcntl(1, F_GETFD) != 0)
+		return -EBADF;
+	/* What is written at one end is read at the other. */
+	if (write(1, "out\n", 4) != 4)
+		return -EIO;
+	ready.fd = kernel.pty_master;
+	if (poll(&ready, 1, -1) != 1 || read(kernel.pty_master, text, sizeof(text)) != 5 ||
+	    memcmp(text, "out\r\n", 5) != 0)
+		return -EIO;
+	return write(kernel.pty_master, "in\n", 3) == 3 && read(0, text, sizeof(text)) == 3 ? 0
+											    : -EIO;
+}
+
+static void the_command_gets_a_terminal_of_its_own(void)
+{
+	if (in_child(try_devpts) != 0)
+		skip("no devpts of one's own here");
+	expect_eq(in_child(look_at_terminal), 0);
+}
+
+static int lead_already(void)
+{
+	struct kernel kernel = KERNEL_INIT;
+	int out;
+
+	return setsid() < 0 ? -errno : take(&kernel, &out);
+}
+
+static void one_that_leads_a_session_already_may_take_it(void)
+{
+	if (in_child(try_devpts) != 0)
+		skip("no devpts of one's own here");
+	expect_eq(in_child(lead_already), 0);
+}
+
+static int close_stdin(void)
+{
+	struct kernel kernel = KERNEL_INIT;
+	int out;
+	int r = close(STDIN_FILENO) < 0 ? -errno : take(&kernel, &out);
+
+	return r < 0 && kernel.pty_master != -EBADF ? -EPROTO : r;
+}
+
+static void refuses_to_take_it_over_a_closed_stdin(void)
+{
+	if (in_child(try_devpts) != 0)
+		skip("no devpts of one's own here");
+	expect_eq(in_child(close_stdin), -EBADF);
+}
+
+static int enter_folder(void)
+{
+	struct kernel kernel = KERNEL_INIT;
+	const struct step there = { .target = "/usr" }, missing = { .target = "/nothing" };
+	char path[64];
+
+	check(command_enter_folder(&kernel, &missing, 0) == -ENOENT);
+	check(command_enter_folder(&kernel, &there, 0) == 0);
+	check(getcwd(path, sizeof(path)) && strcmp(path, "/usr") == 0);
+	return 0;
+}
+
+static void the_command_starts_where_the_plan_says(void)
+{
+	expect_eq(in_child(enter_folder), 0);
+}
+
+static const struct test tests[] = {
+	TEST(the_command_gets_a_terminal_of_its_own),
+	TEST(one_that_leads_a_session_already_may_take_it),
+	TEST(refuses_to_take_it_over_a_closed_stdin),
+	TEST(the_command_starts_where_the_plan_says),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

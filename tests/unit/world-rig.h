@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Sandboxes from hand-written steps, for the tests of lib/kernel
+ *
+ * A world is a plan and a folder outside that it may take things from. world_run() carries the plan
+ * out as far as everything is given up, calls @inside there as PID 1, and brings back what failed:
+ * a step, or expectations of the test.
+ *
+ * EVERYBODY(name) { ... } is a test that runs as who we are and, for root, as an ordinary user too.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <grp.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/path.h"
+#include "kernel/kernel.h"
+#include "plan/plan.h"
+
+#include "test.h"
+
+#define ORDINARY_USER 1000
+#define COMMAND_USER 2000000000
+
+#define NAMESPACES                                                                                 \
+	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET)
+
+#define MIB (1024 * 1024)
+
+struct world {
+	struct plan plan;
+	struct step steps[48];
+	char folder[32];
+	struct kernel_failure failure; /* of world_run() */
+};
+
+#define WORLD_INIT                                                                                 \
+	{                                                                                          \
+		.folder = ""                                                                       \
+	}
+
+/* What PID 1 writes down for us. */
+struct world_end {
+	struct kernel_failure failure;
+	int r;
+	bool is_inside; /* it got there */
+	unsigned test_failures;
+};
+
+/* ---- outside ---- */
+
+static inline bool is_root(void)
+{
+	return geteuid() == 0;
+}
+
+/* The path of @name in the world's folder, for as long as the world lasts. */
+static inline const char *outside(struct world *world, const char *name)
+{
+	char path[256];
+	int n = snprintf(path, sizeof(path), "%s/%s", world->folder, name);
+
+	return arena_copy(&world->plan.arena, path, (size_t)n);
+}
+
+static inline void make_folder(struct world *world, const char *name, mode_t mode)
+{
+	expect_eq(mkdir(outside(world, name), mode), 0);
+	expect_eq(chmod(outside(world, name), mode), 0);
+}
+
+static inline void make_file(struct world *world, const char *name, const char *text, mode_t mode)
+{
+	_cleanup_close_ int fd =
+		open(outside(world, name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+
+	expect_eq(write(fd, text, strlen(text)), strlen(text));
+	expect_eq(fchmod(fd, mode), 0);
+}
+
+static inline bool holds(const char *path, const char *want)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t n = 0;
+
+	return file_read(AT_FDCWD, path, MIB, &text, &n, NULL) == 0 && strcmp(text, want) == 0;
+}
+
+/* ---- plans ---- */
+
+static inline struct step *add_step(struct world *world, struct step step)
+{
+	if (world->plan.n_steps == N_ELEMENTS(world->steps))
+		abort();
+	world->steps[world->plan.n_steps] = step;
+	return &world->steps[world->plan.n_steps++];
+}
+#define add(world, ...) add_step(world, (struct step){ __VA_ARGS__ })
+
+/* Namespaces, identity and an empty root: what every world begins with. */
+static inline void world_init(struct world *world)
+{
+	memset(world, 0, sizeof(*world));
+	(void)snprintf(world->folder, sizeof(world->folder), "/tmp/sbx-world-XXXXXX");
+	if (!mkdtemp(world->folder))
+		abort();
+	world->plan.steps = world->steps;
+	world->plan.uid = is_root() ? COMMAND_USER : geteuid();
+	world->plan.gid = is_root() ? COMMAND_USER : getegid();
+	add(world, .kind = STEP_NAMESPACES, .value = NAMESPACES);
+	add(world, .kind = STEP_ID_MAP, .value = world->plan.uid, .second = world->plan.gid);
+	add(world, .kind = STEP_ROOT, .value = MIB);
+	add(world, .kind = STEP_PIVOT);
+}
+
+static inline int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static inline void world_deinit(struct world *world)
+{
+	if (world->folder[0] == '\0')
+		return;
+	arena_deinit(&world->plan.arena);
+	(void)nftw(world->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	expect_eq(access(world->folder, F_OK), -1);
+}
+#define _cleanup_world_ _cleanup_(world_deinit)
+
+static inline void add_bind(struct world *world, const char *source, const char *target,
+			    unsigned flags)
+{
+	add(world, .kind = STEP_BIND, .source = source, .target = target, .flags = flags);
+}
+
+/* The /proc of the sandbox, for those that look at it from inside. */
+static inline void add_proc(struct world *world)
+{
+	add(world, .kind = STEP_PROC, .target = "/proc", .flags = STEP_READ_ONLY);
+}
+
+/* Nothing more comes into the tree. */
+static inline void add_end(struct world *world)
+{
+	add(world, .kind = STEP_SEAL, .target = "/");
+	add(world, .kind = STEP_IDENTITY, .value = world->plan.uid, .second = world->plan.gid);
+	add(world, .kind = STEP_CAPABILITIES);
+	add(world, .kind = STEP_NO_NEW_PRIVILEGES);
+}
+
+/* ---- running ---- */
+
+typedef void inside_fn(struct world *world);
+
+static inline void world_enter(struct kernel *kernel, struct world *world, inside_fn *inside,
+			       struct world_end *end)
+{
+	test_failures = 0;
+	end->r = kernel_build(kernel, &end->failure);
+	if (end->r == 0)
+		end->r = kernel_confine(kernel, &end->failure);
+	if (end->r == 0) {
+		end->is_inside = true;
+		inside(world);
+	}
+	end->test_failures = test_failures;
+	(void)fflush(stdout);
+	_exit(0);
+}
+
+static inline int world_clone(struct kernel *kernel, struct world *world, inside_fn *inside,
+			      struct world_end *end)
+{
+	int status = -1;
+	pid_t pid;
+
+	(void)fflush(stdout);
+	pid = kernel_clone(kernel);
+	if (pid == 0)
+		world_enter(kernel, world, inside, end);
+	if (pid < 0) {
+		end->failure.step = kernel_find_step(&world->plan, STEP_NAMESPACES);
+		end->failure.code = pid;
+		return pid;
+	}
+	expect_eq(waitpid(pid, &status, 0), pid);
+	expect_eq(status, 0);
+	return end->r;
+}
+
+/* 0, or what the failed step said; then @inside has not run. */
+static inline int world_run(struct world *world, inside_fn *inside)
+{
+	_cleanup_kernel_ struct kernel kernel = KERNEL_INIT;
+	struct world_end *end =
+		mmap(NULL, sizeof(*end), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int r = kernel_prepare(&kernel, &world->plan, NULL, false, &end->failure);
+
+	if (r == 0)
+		r = world_clone(&kernel, world, inside, end);
+	expect_eq(end->is_inside, r == 0);
+	expect_eq(kernel_finish(&kernel), 0);
+	world->failure = end->failure;
+	test_failures += end->test_failures;
+	(void)munmap(end, sizeof(*end));
+	return r;
+}
+
+static inline void never(struct world *world)
+{
+	expect(!"this sandbox is there");
+}
+
+/* The step of @kind, and no other, fails with @code, and nothing has run. */
+static inline void expect_failing(struct world *world, enum step_kind kind, int code)
+{
+	expect_eq(world_run(world, never), code);
+	expect_eq(world->failure.code, code);
+	expect(world->failure.step < world->plan.n_steps);
+	if (world->failure.step < world->plan.n_steps)
+		expect_eq(world->steps[world->failure.step].kind, kind);
+}
+
+/* ---- who runs a test ---- */
+
+/* Runs @body in a child that first does @first; its failures are ours. */
+static inline void in_child(void (*first)(void), void (*body)(void))
+{
+	unsigned *failures = mmap(NULL, sizeof(*failures), PROT_READ | PROT_WRITE,
+				  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int status = -1;
+	pid_t pid;
+
+	(void)fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		test_failures = 0;
+		first();
+		body();
+		*failures = test_failures;
+		(void)fflush(stdout);
+		_exit(0);
+	}
+	expect_eq(waitpid(pid, &status, 0), pid);
+	expect_eq(status, 0);
+	test_failures += *failures;
+	(void)munmap(failures, sizeof(*failures));
+}
+
+static inline void become_ordinary(void)
+{
+	expect_eq(setgroups(0, NULL), 0);
+	expect_eq(setresgid(ORDINARY_USER, ORDINARY_USER, ORDINARY_USER), 0);
+	expect_eq(setresuid(ORDINARY_USER, ORDINARY_USER, ORDINARY_USER), 0);
+}
+
+static inline void as_everybody(void (*body)(void))
+{
+	body();
+	if (is_root())
+		in_child(become_ordinary, body);
+}
+
+/* Can a process of ours make namespaces at all? */
+static inline bool has_namespaces(void)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(unshare(NAMESPACES) < 0);
+	return waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+#define EVERYBODY(test)                                                                            \
+	static void test##_body(void);                                                             \
+	static void test(void)                                                                     \
+	{                                                                                          \
+		if (!has_namespaces())                                                             \
+			skip("nobody may make user namespaces here");                              \
+		as_everybody(test##_body);                                                         \
+	}                                                                                          \
+	static void test##_body(void)
