@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Removing what untrusted code has left: as deep as it likes, with modes as it likes
+ *
+ * Nothing here follows the depth of the tree. A folder that is found in a folder is moved up, to
+ * stand beside all others in one flat folder, until each holds no more than files: so neither the
+ * stack nor the number of open files, nor the length of a path, grows with what is removed.
+ */
+
+#include "registry/registry.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/path.h"
+
+#define FLAT_NAME_SIZE sizeof(".discard-18446744073709551615")
+
+struct discard {
+	int top; /* the folder that all are moved up to */
+	uint64_t n_moved;
+	int first_failure;
+};
+
+static void note(struct discard *discard, int r)
+{
+	if (r < 0 && discard->first_failure == 0)
+		discard->first_failure = r;
+}
+
+/* A folder that its maker has closed cannot be emptied or moved; its owner can open it. */
+static int open_up(int parent, const char *name)
+{
+	char path[64];
+	_cleanup_close_ int fd = path_open_beneath(parent, name, O_PATH | O_DIRECTORY, 0);
+
+	if (fd < 0)
+		return fd;
+	/* Through the fd, because chmod() by name would follow a link. */
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (chmod(path, 0700) < 0 && errno != EPERM)
+		return -errno;
+	return path_open_beneath(parent, name, O_RDONLY | O_DIRECTORY, 0);
+}
+
+static int move_up(struct discard *discard, int folder, const char *name)
+{
+	_cleanup_close_ int fd = open_up(folder, name);
+	char flat[FLAT_NAME_SIZE];
+
+	if (fd < 0)
+		return fd;
+	/* An empty one is gone at once. */
+	if (unlinkat(folder, name, AT_REMOVEDIR) == 0)
+		return 0;
+	do
+		(void)snprintf(flat, sizeof(flat), ".discard-%" PRIu64, ++discard->n_moved);
+	while (faccessat(discard->top, flat, F_OK, AT_SYMLINK_NOFOLLOW) == 0);
+	return renameat(folder, name, discard->top, flat) < 0 ? -errno : 0;
+}
+
+static bool is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Files go, folders move up. A folder of its own is opened for the reading. */
+static void empty(struct discard *discard, int folder)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *item;
+
+	if (!dir) {
+		note(discard, -errno);
+		close_fd(&fd);
+		return;
+	}
+	while ((errno = 0, item = readdir(dir))) {
+		if (is_dots(item->d_name) || unlinkat(folder, item->d_name, 0) == 0)
+			continue;
+		note(discard, errno == EISDIR || errno == EPERM
+				      ? move_up(discard, folder, item->d_name)
+				      : -errno);
+	}
+	note(discard, -errno);
+}
+
+/* One round over the flat folder: each folder in it loses its files, and its folders come here. Is
+ * there more to do? Each folder moves up or goes only once. */
+static bool remove_round(struct discard *discard)
+{
+	int fd = openat(discard->top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *item;
+	uint64_t n_moved = discard->n_moved;
+	bool is_smaller = false;
+
+	if (!dir) {
+		note(discard, -errno);
+		close_fd(&fd);
+		return false;
+	}
+	while ((item = readdir(dir))) {
+		_cleanup_close_ int folder = -EBADF;
+
+		if (is_dots(item->d_name) || unlinkat(discard->top, item->d_name, 0) == 0)
+			continue;
+		folder = open_up(discard->top, item->d_name);
+		if (folder >= 0)
+			empty(discard, folder);
+		if (folder < 0 || unlinkat(discard->top, item->d_name, AT_REMOVEDIR) < 0)
+			note(discard, folder < 0 ? folder : -errno);
+		else
+			is_smaller = true;
+	}
+	return is_smaller || discard->n_moved > n_moved;
+}
+
+int folder_discard(int parent, const char *name)
+{
+	_cleanup_close_ int top = open_up(parent, name);
+	struct discard discard = { .top = top };
+
+	if (top == -ENOENT)
+		return 0;
+	if (top < 0)
+		return top;
+	while (remove_round(&discard))
+		discard.first_failure = 0;
+	if (unlinkat(parent, name, AT_REMOVEDIR) < 0)
+		return discard.first_failure < 0 ? discard.first_failure : -errno;
+	return 0;
+}

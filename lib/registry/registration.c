@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A sandbox's own folder, from the first moment to the last
+ *
+ * The lock is all that says whether a folder belongs to somebody. Between mkdir and flock a folder
+ * belongs to nobody, and gc may take it away: whoever has got the lock therefore looks whether the
+ * folder is still there, and a creator begins again if it is not. Those who only look take a shared
+ * lock for a moment, which must not be mistaken for an owner's.
+ */
+
+#include "registry/registry-internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/text.h"
+
+#define NEW_STATE_NAME "state.json.new"
+#define N_CREATE_TRIES 1000
+#define N_LOCK_TRIES 1000
+
+static int fail(struct sbx_error *err, int code, const char *doing, const char *id, const char *why,
+		const char *fix)
+{
+	(void)sbx_error_what(err, code, "cannot %s the sandbox '%s'", doing, id);
+	if (why)
+		sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "%s", fix);
+	return code;
+}
+
+/* Is it still what its name leads to? Folders that are removed have no links left. */
+static bool is_removed(int folder)
+{
+	struct stat st;
+
+	return fstat(folder, &st) < 0 || st.st_nlink == 0;
+}
+
+/* An owner's lock keeps a shared one out, too; somebody who only looks does not. */
+static int lock_if_free(int folder)
+{
+	for (int i = 0; i < N_LOCK_TRIES; i++) {
+		if (flock(folder, LOCK_EX | LOCK_NB) == 0)
+			return is_removed(folder) ? -ENOENT : 0;
+		if (flock(folder, LOCK_SH | LOCK_NB) < 0)
+			return errno == EWOULDBLOCK ? -EBUSY : -errno;
+		(void)sched_yield();
+	}
+	return -EBUSY;
+}
+
+/* Waits for whoever is just taking away what looked like a folder of nobody's. */
+static int lock_new(int folder)
+{
+	while (flock(folder, LOCK_EX) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return is_removed(folder) ? -ENOENT : 0;
+}
+
+static void take(struct registration *ret, const char *id, int *folder)
+{
+	registration_deinit(ret);
+	ret->folder = take_fd(folder);
+	(void)snprintf(ret->id, sizeof(ret->id), "%s", id);
+}
+
+static int create(int registry, const char *id, struct registration *ret)
+{
+	for (int i = 0; i < N_CREATE_TRIES; i++) {
+		_cleanup_close_ int folder = -EBADF;
+		int r;
+
+		if (mkdirat(registry, id, 0700) < 0)
+			return -errno;
+		folder = registry_open_folder(registry, id);
+		r = folder < 0 ? folder : lock_new(folder);
+		if (r == 0)
+			take(ret, id, &folder);
+		if (r != -ENOENT)
+			return r;
+	}
+	return -EBUSY;
+}
+
+int registration_create(int registry, const char *id, struct registration *ret,
+			struct sbx_error *err)
+{
+	int r = sandbox_id_is_valid(id) ? create(registry, id, ret) : -EINVAL;
+
+	if (r == -EINVAL)
+		return fail(err, r, "name", id,
+			    "a name has letters, digits, '-', '_' and '.', at most 64 of them, and "
+			    "begins with a letter or digit",
+			    "choose another --id");
+	if (r == -EEXIST)
+		return fail(err, r, "make", id, "there is one of that name",
+			    "choose another --id, or take that one away with 'sbx-ctl remove'");
+	if (r < 0)
+		return fail(err, r, "make", id, NULL,
+			    "check the runtime folder: its owner, and room in its file system");
+	return 0;
+}
+
+int registration_claim(int registry, const char *id, struct registration *ret,
+		       struct sbx_error *err)
+{
+	_cleanup_close_ int folder = registry_open_folder(registry, id);
+	int r = folder < 0 ? folder : lock_if_free(folder);
+
+	if (r == -ENOENT || r == -EINVAL)
+		return fail(err, -ENOENT, "find", id, "there is none of that name",
+			    "see 'sbx-ctl list' for those that are there");
+	if (r == -EBUSY)
+		return fail(err, r, "take", id, "it has a supervisor",
+			    "stop it first with 'sbx-ctl stop'");
+	if (r < 0)
+		return fail(err, r, "take", id, NULL,
+			    "check the runtime folder: its owner and its file system");
+	take(ret, id, &folder);
+	return 0;
+}
+
+/* Was it made by sbx-ctl create, and has it not been started? */
+static bool waits_for_start(int registry, const struct registration *registration)
+{
+	_cleanup_(arena_deinit) struct arena arena = ARENA_INIT;
+	_cleanup_free_ char *bytes = NULL;
+	struct sandbox_entry entry;
+	size_t n_bytes;
+
+	return faccessat(registration->folder, SANDBOX_CONFIGURATION_NAME, F_OK, 0) == 0 &&
+	       file_read(registration->folder, STATE_NAME, STATE_BYTES_MAX, &bytes, &n_bytes,
+			 NULL) == 0 &&
+	       entry_read_state(registration->id, bytes, n_bytes, &arena, &entry, NULL) == 0 &&
+	       entry.state == SANDBOX_CREATING;
+}
+
+int registration_adopt(int registry, const char *id, struct registration *ret,
+		       struct sbx_error *err)
+{
+	_cleanup_registration_ struct registration claimed = REGISTRATION_INIT;
+	int r = registration_claim(registry, id, &claimed, err);
+
+	if (r < 0)
+		return r;
+	if (!waits_for_start(registry, &claimed))
+		return fail(err, -EEXIST, "start", id, "one of that name has run already",
+			    "make another, or take that one away with 'sbx-ctl remove'");
+	take(ret, id, &claimed.folder);
+	return 0;
+}
+
+static int put(int folder, const struct text *state)
+{
+	_cleanup_close_ int fd =
+		openat(folder, NEW_STATE_NAME,
+		       O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = fd_write_all(fd, text_string(state), state->len);
+	/* Not synced: what is running does not survive a crash of the host either. */
+	if (r == 0 && renameat(folder, NEW_STATE_NAME, folder, STATE_NAME) < 0)
+		r = -errno;
+	if (r < 0)
+		(void)unlinkat(folder, NEW_STATE_NAME, 0);
+	return r;
+}
+
+int registration_write(const struct registration *registration, const struct sandbox_entry *entry,
+		       struct sbx_error *err)
+{
+	_cleanup_text_ struct text state = TEXT_INIT;
+	int r;
+
+	entry_add_state(&state, entry);
+	r = text_status(&state);
+	if (r == 0)
+		r = put(registration->folder, &state);
+	if (r < 0)
+		return fail(err, r, "write the state of", registration->id, NULL,
+			    "make room in the runtime folder");
+	return 0;
+}
+
+/* Everything that we may have put there; a start of sbx-spawn has put the first. */
+static int remove_contents(int folder)
+{
+	static const char *const names[] = {
+		STATE_NAME,	  NEW_STATE_NAME,      SANDBOX_CONTROL_NAME,
+		SANDBOX_LOG_NAME, SANDBOX_PAUSED_NAME, SANDBOX_CONFIGURATION_NAME,
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < N_ELEMENTS(names); i++)
+		if (unlinkat(folder, names[i], 0) < 0 && errno != ENOENT)
+			r = -errno;
+	return r;
+}
+
+int registration_remove(int registry, struct registration *registration)
+{
+	int r = 0;
+
+	if (registration->folder < 0)
+		return 0;
+	if (unlinkat(registration->folder, STATE_NAME, 0) < 0 && errno != ENOENT)
+		r = -errno;
+	if (unlinkat(registry, registration->id, AT_REMOVEDIR) < 0) {
+		r = errno == ENOENT ? 0 : remove_contents(registration->folder);
+		if (unlinkat(registry, registration->id, AT_REMOVEDIR) < 0 && errno != ENOENT)
+			r = -errno;
+	}
+	if (r == 0)
+		registration_deinit(registration);
+	return r;
+}
+
+void registration_deinit(struct registration *registration)
+{
+	close_fd(&registration->folder);
+	*registration = (struct registration)REGISTRATION_INIT;
+}

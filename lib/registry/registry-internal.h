@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * What the files of lib/registry share
+ */
+
+#include "registry/registry.h"
+
+#define STATE_NAME "state.json"
+#define STATE_BYTES_MAX (512 * 1024)
+
+/* N_SANDBOX_STATES where no state has this name. */
+enum sandbox_state sandbox_state_find(const char *name);
+
+/* The folder of one sandbox, to read; -ENOENT. */
+int registry_open_folder(int registry, const char *id);
+/* Is its lock held by somebody? */
+bool registry_is_locked(int folder);
+
+/* state.json, written and read; texts of the entry live in @arena. */
+void entry_add_state(struct text *out, const struct sandbox_entry *entry);
+int entry_read_state(const char *id, const void *bytes, size_t n_bytes, struct arena *arena,
+		     struct sandbox_entry *ret, struct sbx_error *err);

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Where all sandboxes stand: a folder that is ours alone, and what can be read there
+ *
+ * Who could write here could have processes of ours killed, so each of our own folders on the way
+ * is opened through the one above it and looked at: the owner, the mode, no link.
+ */
+
+#include "registry/registry-internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/file.h"
+#include "base/path.h"
+
+#define SYSTEM_RUNTIME "/run"
+#define FALLBACK_RUNTIME "/tmp"
+#define PROJECT_FOLDER "sbx"
+#define REGISTRY_FOLDER "sandboxes"
+#define WRITABLE_BY_OTHERS 022
+#define OPEN_TO_OTHERS 077
+
+static int fail(struct sbx_error *err, int code, const char *base, const char *name,
+		const char *why, const char *fix)
+{
+	(void)sbx_error_what(err, code, "cannot open the folder of all sandboxes, '%s/%s'", base,
+			     name);
+	if (why)
+		sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "%s", fix);
+	return code;
+}
+
+/* A folder of ours in @parent, made if it is not there, with none of the mode bits @forbidden. */
+static int open_ours(int parent, const char *name, mode_t mode, mode_t forbidden)
+{
+	_cleanup_close_ int fd = path_open_beneath(parent, name, O_RDONLY | O_DIRECTORY, 0);
+	struct stat st;
+
+	if (fd == -ENOENT) {
+		if (mkdirat(parent, name, mode) < 0 && errno != EEXIST)
+			return -errno;
+		fd = path_open_beneath(parent, name, O_RDONLY | O_DIRECTORY, 0);
+	}
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	return st.st_uid == geteuid() && (st.st_mode & forbidden) == 0 ? take_fd(&fd) : -EPERM;
+}
+
+static int open_below(const char *base, const char *name, mode_t mode, struct sbx_error *err)
+{
+	_cleanup_close_ int runtime = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int ours = -EBADF;
+	int r = runtime < 0 ? -errno : 0;
+
+	if (r < 0)
+		return fail(err, r, base, name, NULL,
+			    "make the folder, or correct XDG_RUNTIME_DIR");
+	ours = open_ours(runtime, name, mode, WRITABLE_BY_OTHERS);
+	r = ours < 0 ? ours : open_ours(ours, REGISTRY_FOLDER, 0700, OPEN_TO_OTHERS);
+	if (r == -EPERM || r == -ELOOP || r == -ENOTDIR)
+		return fail(err, -EPERM, base, name, "it is not a folder that is ours alone",
+			    "remove what is there, or give it to us with mode 0700; or set "
+			    "XDG_RUNTIME_DIR to a folder of your own");
+	if (r < 0)
+		return fail(err, r, base, name, NULL, "check the file system that it is on");
+	return r;
+}
+
+int registry_open_in(const char *runtime_folder, struct sbx_error *err)
+{
+	return open_below(runtime_folder, PROJECT_FOLDER, 0700, err);
+}
+
+static const char *find_runtime(char *const *environment)
+{
+	static const char prefix[] = "XDG_RUNTIME_DIR=/";
+
+	for (; environment && *environment; environment++)
+		if (strncmp(*environment, prefix, sizeof(prefix) - 1) == 0)
+			return strchr(*environment, '/');
+	return NULL;
+}
+
+int registry_open(char *const *environment, struct sbx_error *err)
+{
+	const char *runtime = find_runtime(environment);
+	char name[32];
+
+	/* Sockets that members of a group may use stand beside it. */
+	if (geteuid() == 0)
+		return open_below(SYSTEM_RUNTIME, PROJECT_FOLDER, 0755, err);
+	if (runtime)
+		return registry_open_in(runtime, err);
+	(void)snprintf(name, sizeof(name), PROJECT_FOLDER "-%u", (unsigned)geteuid());
+	return open_below(FALLBACK_RUNTIME, name, 0700, err);
+}
+
+int registry_open_folder(int registry, const char *id)
+{
+	if (!sandbox_id_is_valid(id))
+		return -EINVAL;
+	return path_open_beneath(registry, id, O_RDONLY | O_DIRECTORY, 0);
+}
+
+bool registry_is_locked(int folder)
+{
+	if (flock(folder, LOCK_SH | LOCK_NB) < 0)
+		return true;
+	(void)flock(folder, LOCK_UN);
+	return false;
+}
+
+static int fail_to_find(const char *id, int code, struct sbx_error *err)
+{
+	if (code == -EINVAL) {
+		(void)sbx_error_what(err, code, "'%s' is no name of a sandbox", id);
+		sbx_error_why(err,
+			      "it has letters, digits, '-', '_' and '.', at most %d of them, and "
+			      "begins with a letter or digit",
+			      SANDBOX_ID_MAX);
+	} else if (code == -ENOENT) {
+		(void)sbx_error_what(err, code, "there is no sandbox '%s'", id);
+		sbx_error_why(err, "it was never there, or it has ended and is removed");
+	} else {
+		(void)sbx_error_what(err, code, "cannot look at the sandbox '%s'", id);
+	}
+	sbx_error_fix(err, "see 'sbx-ctl list' for those that are there");
+	return code;
+}
+
+int registry_read(int registry, const char *id, struct arena *arena, struct sandbox_entry *ret,
+		  bool *ret_is_alive, struct sbx_error *err)
+{
+	_cleanup_close_ int folder = registry_open_folder(registry, id);
+	_cleanup_free_ char *bytes = NULL;
+	struct sandbox_entry entry = { .state = SANDBOX_CREATING };
+	bool is_alive;
+	size_t n_bytes;
+	int r = 0;
+
+	if (folder < 0)
+		return fail_to_find(id, folder, err);
+	/* Before and after: one that ends or starts in between is no orphan. */
+	is_alive = registry_is_locked(folder);
+	if (faccessat(folder, STATE_NAME, F_OK, 0) == 0) {
+		r = file_read(folder, STATE_NAME, STATE_BYTES_MAX, &bytes, &n_bytes, err);
+		if (r == 0)
+			r = entry_read_state(id, bytes, n_bytes, arena, &entry, err);
+	}
+	if (r < 0)
+		return r;
+	entry.id = arena_copy(arena, id, strlen(id));
+	if (!entry.id)
+		return sbx_error_what(err, -ENOMEM, "no memory to read the sandbox '%s'", id);
+	entry.is_paused = faccessat(folder, SANDBOX_PAUSED_NAME, F_OK, 0) == 0;
+	*ret = entry;
+	*ret_is_alive = is_alive || registry_is_locked(folder);
+	return 0;
+}
+
+struct ids {
+	struct arena *arena; /* for the texts */
+	const char **items;
+	size_t n;
+	size_t size;
+};
+
+static void ids_deinit(struct ids *ids)
+{
+	free(ids->items);
+}
+
+static int add_id(struct ids *ids, const char *id)
+{
+	const char *copy = arena_copy(ids->arena, id, strlen(id));
+
+	if (ids->n == ids->size) {
+		size_t size = ids->size > 0 ? 2 * ids->size : 16;
+		const char **longer = reallocarray(ids->items, size, sizeof(*longer));
+
+		if (!longer)
+			return -ENOMEM;
+		ids->items = longer;
+		ids->size = size;
+	}
+	ids->items[ids->n++] = copy;
+	return copy ? 0 : -ENOMEM;
+}
+
+static int read_ids(int registry, struct ids *ids)
+{
+	int fd = openat(registry, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *item;
+	int r = 0;
+
+	if (!dir) {
+		r = -errno;
+		close_fd(&fd);
+		return r;
+	}
+	while (r == 0 && (errno = 0, item = readdir(dir)))
+		if (sandbox_id_is_valid(item->d_name))
+			r = add_id(ids, item->d_name);
+	return r == 0 ? -errno : r;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+int registry_list(int registry, struct arena *arena, const char *const **ret, struct sbx_error *err)
+{
+	_cleanup_(ids_deinit) struct ids ids = { .arena = arena };
+	const char **copy;
+	int r = read_ids(registry, &ids);
+
+	if (r < 0) {
+		(void)sbx_error_what(err, r, "cannot list the sandboxes");
+		sbx_error_fix(err, "check the runtime folder and its file system");
+		return r;
+	}
+	copy = arena_alloc(arena, (ids.n + 1) * sizeof(*copy));
+	if (!copy)
+		return sbx_error_what(err, -ENOMEM, "no memory to list the sandboxes");
+	if (ids.n > 0) {
+		qsort(ids.items, ids.n, sizeof(*ids.items), compare_ids);
+		memcpy(copy, ids.items, ids.n * sizeof(*copy));
+	}
+	*ret = copy;
+	return 0;
+}

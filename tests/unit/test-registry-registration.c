@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "registry/registry.h"
+
+#include "registry-rig.h"
+
+#include <sched.h>
+
+static void its_folder_is_closed_to_others(void)
+{
+	_cleanup_registration_ struct registration made = REGISTRATION_INIT;
+	struct stat st;
+	RIG;
+
+	expect_eq(registration_create(rig.registry, "a", &made, &rig.err), 0);
+	expect_str(made.id, "a");
+	expect_eq(fstat(made.folder, &st), 0);
+	expect_eq(st.st_mode & 07777, 0700);
+	expect_eq(fcntl(made.folder, F_GETFD), FD_CLOEXEC);
+}
+
+static void one_name_has_one_sandbox(void)
+{
+	_cleanup_registration_ struct registration made = REGISTRATION_INIT,
+						   second = REGISTRATION_INIT;
+	RIG;
+
+	expect_eq(registration_create(rig.registry, "a", &made, &rig.err), 0);
+	expect_eq(registration_create(rig.registry, "a", &second, &rig.err), -EEXIST);
+	expect(strstr(rig.err.fix, "--id"));
+	expect_eq(second.folder, -EBADF);
+	/* Nor when its supervisor is gone. */
+	registration_deinit(&made);
+	expect_eq(registration_create(rig.registry, "a", &second, &rig.err), -EEXIST);
+}
+
+static bool is_alive(struct rig *rig, const char *id)
+{
+	struct sandbox_entry entry;
+	bool alive = false;
+
+	expect_eq(registry_read(rig->registry, id, &rig->arena, &entry, &alive, &rig->err), 0);
+	return alive;
+}
+
+static void is_alive_as_long_as_it_is_held(void)
+{
+	struct registration made = REGISTRATION_INIT;
+	RIG;
+
+	expect_eq(registration_create(rig.registry, "a", &made, &rig.err), 0);
+	expect(is_alive(&rig, "a"));
+	expect(is_alive(&rig, "a"));
+	registration_deinit(&made);
+	expect(!is_alive(&rig, "a"));
+}
+
+static pid_t start_supervisor(struct rig *rig, const char *id)
+{
+	int ready[2];
+	char byte;
+	pid_t child;
+
+	if (pipe(ready) < 0)
+		abort();
+	child = fork();
+	if (child == 0) {
+		struct registration made = REGISTRATION_INIT;
+		struct sandbox_entry entry = rig_entry(id);
+
+		if (registration_create(rig->registry, id, &made, NULL) < 0 ||
+		    registration_write(&made, &entry, NULL) < 0)
+			_exit(1);
+		(void)fd_write_all(ready[1], "x", 1);
+		(void)pause();
+		_exit(0);
+	}
+	close_fd(&ready[1]);
+	expect_eq(read(ready[0], &byte, 1), 1);
+	close_fd(&ready[0]);
+	return child;
+}
+
+static void a_killed_supervisor_leaves_a_folder_of_nobody(void)
+{
+	struct registration claimed = REGISTRATION_INIT;
+	RIG;
+	pid_t child = start_supervisor(&rig, "a");
+
+	expect(is_alive(&rig, "a"));
+	expect_eq(registration_claim(rig.registry, "a", &claimed, &rig.err), -EBUSY);
+	rig_end(child);
+	expect(!is_alive(&rig, "a"));
+	expect_eq(registration_claim(rig.registry, "a", &claimed, &rig.err), 0);
+	expect_eq(registration_remove(rig.registry, &claimed), 0);
+}
+
+static void adopts_what_waits_to_be_started(void)
+{
+	struct registration adopted = REGISTRATION_INIT;
+	RIG;
+
+	rig_make(&rig, "a");
+	expect_eq(registration_adopt(rig.registry, "a", &adopted, &rig.err), 0);
+	expect_str(adopted.id, "a");
+	expect(is_alive(&rig, "a"));
+	registration_deinit(&adopted);
+}
+
+static void adopts_nothing_that_is_not_there(void)
+{
+	struct registration adopted = REGISTRATION_INIT;
+	RIG;
+
+	expect_eq(registration_adopt(rig.registry, "a", &adopted, &rig.err), -ENOENT);
+	expect_eq(adopted.folder, -EBADF);
+}
+
+static void nobody_adopts_twice(void)
+{
+	struct registration adopted = REGISTRATION_INIT, second = REGISTRATION_INIT;
+	RIG;
+
+	rig_make(&rig, "a");
+	expect_eq(registration_adopt(rig.registry, "a", &adopted, &rig.err), 0);
+	expect_eq(registration_adopt(rig.registry, "a", &second, &rig.err), -EBUSY);
+	registration_deinit(&adopted);
+}
+
+static void refuses_to_run_again_what_has_run(void)
+{
+	struct registration adopted = REGISTRATION_INIT;
+	struct sandbox_entry entry = rig_entry("a");
+	RIG;
+
+	rig_make(&rig, "a");
+	expect_eq(registration_adopt(rig.registry, "a", &adopted, &rig.err), 0);
+	entry.state = SANDBOX_DESTROYED;
+	expect_eq(registration_write(&adopted, &entry, &rig.err), 0);
+	registration_deinit(&adopted);
+	expect_eq(registration_adopt(rig.registry, "a", &adopted, &rig.err), -EEXIST);
+	expect(strstr(rig.err.why, "has run"));
+	expect_eq(adopted.folder, -EBADF);
+}
+
+static void refuses_to_adopt_what_was_not_made_for_it(void)
+{
+	struct registration made = REGISTRATION_INIT;
+	RIG;
+
+	/* A supervisor that was killed before it wrote anything. */
+	expect_eq(registration_create(rig.registry, "a", &made, &rig.err), 0);
+	registration_deinit(&made);
+	expect_eq(registration_adopt(rig.registry, "a", &made, &rig.err), -EEXIST);
+}
+
+static void removes_the_folder_with_all_that_it_put_there(void)
+{
+	static const char *const names[] = { SANDBOX_CONTROL_NAME, SANDBOX_CONFIGURATION_NAME,
+					     SANDBOX_LOG_NAME, SANDBOX_PAUSED_NAME };
+	struct registration made = REGISTRATION_INIT;
+	struct sandbox_entry entry = rig_entry("a");
+	RIG;
+
+	expect_eq(registration_create(rig.registry, "a", &made, &rig.err), 0);
+	expect_eq(registration_write(&made, &entry, &rig.err), 0);
+	for (size_t i = 0; i < N_ELEMENTS(names); i++)
+		rig_put(made.folder, names[i], "");
+	expect_eq(registration_remove(rig.registry, &made), 0);
+	expect_eq(made.folder, -EBADF);
+	expect_eq(faccessat(rig.registry, "a", F_OK, 0), -1);
+	expect_eq(registration_remove(rig.registry, &made), 0);
+}
+
+static void removing_what_is_gone_already_succeeds(void)
+{
+	struct registration made = REGISTRATION_INIT;
+	RIG;
+
+	expect_eq(registration_create(rig.registry, "a", &made, &rig.err), 0);
+	expect_eq(unlinkat(rig.registry, "a", AT_REMOVEDIR), 0);
+	expect_eq(registration_remove(rig.registry, &made), 0);
+}
+
+static void keeps_a_folder_with_something_of_somebody_else(void)
+{
+	struct registration made = REGISTRATION_INIT;
+	RIG;
+
+	expect_eq(registration_create(rig.registry, "a", &made, &rig.err), 0);
+	rig_put(made.folder, "notes", "");
+	expect_eq(registration_remove(rig.registry, &made), -ENOTEMPTY);
+	expect_eq(faccessat(rig.registry, "a/notes", F_OK, 0), 0);
+	registration_deinit(&made);
+}
+
+static void a_reader_sees_one_whole_state(void)
+{
+	struct sandbox_entry entry = rig_entry("a");
+	bool alive;
+	RIG;
+	pid_t writer = fork();
+
+	if (writer == 0) {
+		struct registration made = REGISTRATION_INIT;
+
+		if (registration_create(rig.registry, "a", &made, NULL) < 0)
+			_exit(1);
+		for (entry.init = 1;; entry.init++)
+			if (registration_write(&made, &entry, NULL) < 0)
+				_exit(1);
+	}
+	while (faccessat(rig.registry, "a/state.json", F_OK, 0) < 0)
+		;
+	for (int i = 0; i < 2000; i++) {
+		pid_t before = entry.init;
+
+		expect_eq(registry_read(rig.registry, "a", &rig.arena, &entry, &alive, &rig.err),
+			  0);
+		expect(entry.init >= before && alive);
+	}
+	rig_end(writer);
+}
+
+/* Runs @work in a child until the parent has done its part. */
+static pid_t beside(struct rig *rig, void (*work)(struct rig *rig))
+{
+	pid_t child = fork();
+
+	if (child == 0)
+		for (;;)
+			work(rig);
+	return child;
+}
+
+static void collect(struct rig *rig)
+{
+	struct registration claimed = REGISTRATION_INIT;
+
+	if (registration_claim(rig->registry, "a", &claimed, NULL) == 0)
+		(void)registration_remove(rig->registry, &claimed);
+	registration_deinit(&claimed);
+}
+
+static void a_collector_takes_nothing_from_a_creator(void)
+{
+	int n_made = 0;
+	RIG;
+	pid_t collector = beside(&rig, collect);
+
+	while (n_made < 200) {
+		_cleanup_registration_ struct registration made = REGISTRATION_INIT;
+		struct sandbox_entry entry = rig_entry("a");
+		int r = registration_create(rig.registry, "a", &made, &rig.err);
+
+		/* The collector has not come by. */
+		if (r == -EEXIST && sched_yield() == 0)
+			continue;
+		n_made++;
+		expect_eq(r, 0);
+		expect_eq(registration_write(&made, &entry, &rig.err), 0);
+		expect_eq(faccessat(rig.registry, "a/state.json", F_OK, 0), 0);
+	}
+	rig_end(collector);
+}
+
+static void look(struct rig *rig)
+{
+	_cleanup_(arena_deinit) struct arena arena = ARENA_INIT;
+	struct sandbox_entry entry;
+	bool alive;
+
+	(void)registry_read(rig->registry, "a", &arena, &entry, &alive, NULL);
+}
+
+static void somebody_who_looks_is_no_supervisor(void)
+{
+	RIG;
+
+	rig_make(&rig, "a");
+
+	pid_t first = beside(&rig, look), second = beside(&rig, look);
+
+	for (int i = 0; i < 3000; i++) {
+		struct registration adopted = REGISTRATION_INIT;
+
+		expect_eq(registration_adopt(rig.registry, "a", &adopted, &rig.err), 0);
+		registration_deinit(&adopted);
+	}
+	rig_end(first);
+	rig_end(second);
+}
+
+static const struct test tests[] = {
+	TEST(its_folder_is_closed_to_others),
+	TEST(one_name_has_one_sandbox),
+	TEST(is_alive_as_long_as_it_is_held),
+	TEST(a_killed_supervisor_leaves_a_folder_of_nobody),
+	TEST(adopts_what_waits_to_be_started),
+	TEST(adopts_nothing_that_is_not_there),
+	TEST(nobody_adopts_twice),
+	TEST(refuses_to_run_again_what_has_run),
+	TEST(refuses_to_adopt_what_was_not_made_for_it),
+	TEST(removes_the_folder_with_all_that_it_put_there),
+	TEST(removing_what_is_gone_already_succeeds),
+	TEST(keeps_a_folder_with_something_of_somebody_else),
+	TEST(a_reader_sees_one_whole_state),
+	TEST(a_collector_takes_nothing_from_a_creator),
+	TEST(somebody_who_looks_is_no_supervisor),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}
