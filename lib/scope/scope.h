@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * A transient scope from the service manager, through sd-bus: the private module scope.so, which a
+ * tool opens only when a policy has limits that no delegated cgroup can hold
+ */
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* 0: no such limit. */
+struct scope_limits {
+	uint64_t memory_max_bytes;
+	uint64_t cpu_quota_usec; /* a second */
+	uint64_t tasks_max;
+};
+
+/*
+ * Makes the scope UNIT with @pid in it (the process waits until then), in sbx.slice, by the
+ * system's manager for root and the user's own else, and waits until the job is done. It is
+ * delegated to us, gone when it is empty, and holds every limit, or this fails. *@ret_cgroup: its
+ * folder, absolute; the caller frees it. *@ret_why: a text for messages on failure, or NULL; the
+ * caller frees it.
+ */
+typedef int scope_start_fn(const char *unit, pid_t pid, const struct scope_limits *limits,
+			   const char *description, char **ret_cgroup, char **ret_why);
+#define SCOPE_MODULE_SYMBOL "sbx_scope_start"

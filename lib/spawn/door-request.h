@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * What sbx-ctl asks the supervisor over the control socket, and the answers
+ *
+ *   {"exec":["ps","-ef"]}    with stdin, stdout and stderr as fds
+ *   {"status":0}             what sbx-ctl exits with
+ *   {"status":127,"error":"cannot execute 'foo'"}
+ *   {"error":"..."}          nothing was run
+ */
+
+#include <stddef.h>
+
+struct text;
+
+#define REQUEST_BYTES_MAX (128 * 1024)
+
+/* 0 with @ret_argv, one block that the caller frees; -EBADMSG where it is no such request, with
+ * what is wrong in *@ret_problem. */
+int door_parse_request(const void *bytes, size_t n_bytes, char ***ret_argv,
+		       const char **ret_problem);
+/* @error may be NULL; a negative @status is left out. */
+void door_add_answer(struct text *out, int status, const char *error);

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * One visitor a connection: a request with three fds, a process inside, one answer
+ *
+ * Only our own user may ask, and root's sandboxes only root. A client that goes away takes what it
+ * has started with it.
+ */
+
+#include "spawn/door.h"
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/text.h"
+#include "spawn/explain.h"
+#include "spawn/message.h"
+#include "spawn/notify.h"
+#include "spawn/door-request.h"
+#include "spawn/visit.h"
+
+#define VISITORS_MAX 16
+
+struct visitor {
+	struct visitor *next;
+	struct door *door;
+	struct source client;
+	struct source inside;
+	struct joined joined;
+	struct notifier notifier;
+	char **argv; /* what it runs */
+};
+
+static struct visitor *visitor_free(struct visitor *visitor)
+{
+	if (!visitor)
+		return NULL;
+	loop_remove(visitor->door->loop, &visitor->client);
+	loop_remove(visitor->door->loop, &visitor->inside);
+	notifier_deinit(&visitor->notifier);
+	joined_deinit(&visitor->joined);
+	close_fd(&visitor->client.fd);
+	free(visitor->argv);
+	free(visitor);
+	return NULL;
+}
+
+static void leave(struct visitor *visitor)
+{
+	struct door *door = visitor->door;
+	struct visitor **at = &door->visitors;
+
+	while (*at && *at != visitor)
+		at = &(*at)->next;
+	if (*at)
+		*at = visitor->next;
+	(void)visitor_free(visitor);
+	door->n_visitors--;
+	door->listening.events = POLLIN;
+}
+
+/* The end of a visit. */
+static void answer(struct visitor *visitor, int status, const char *error)
+{
+	_cleanup_text_ struct text out = TEXT_INIT;
+
+	door_add_answer(&out, status, error);
+	if (text_status(&out) == 0)
+		(void)send(visitor->client.fd, text_string(&out), out.len,
+			   MSG_NOSIGNAL | MSG_DONTWAIT);
+	leave(visitor);
+}
+
+static void answer_failure(struct visitor *visitor, const struct message *message)
+{
+	struct sbx_error err = { .code = 0 };
+	_cleanup_text_ struct text text = TEXT_INIT;
+
+	(void)explain_failure(visitor->door->plan, visitor->argv[0], message, &err);
+	text_addf(&text, "%s%s%s", err.what, err.why[0] ? ": " : "", err.why);
+	answer(visitor, explain_status(message), text_string(&text));
+}
+
+/* The fds are taken, also on failure. */
+static bool take_notifier(struct visitor *visitor, const struct message *message, int *fds,
+			  size_t n_fds)
+{
+	if (message->kind == MESSAGE_NOTIFIER && !visitor->notifier.loop)
+		return notifier_begin(&visitor->notifier, visitor->door->loop, fds[0], fds[1]) == 0;
+	fd_close_many(fds, n_fds);
+	return false;
+}
+
+/* Anything else than what is expected is the end: it may have been taken over. */
+static int from_inside(struct source *source, short events)
+{
+	struct visitor *visitor = source->userdata;
+	struct message message;
+	int fds[MESSAGE_FDS_MAX];
+	size_t n_fds = 0;
+	int r = message_receive(source->fd, FROM_INSIDE, &message, fds, &n_fds);
+
+	if (r == 1 && take_notifier(visitor, &message, fds, n_fds))
+		return 0;
+	if (r == 1 && message.kind == MESSAGE_RESULT)
+		answer(visitor, explain_wait_status(message.status), NULL);
+	else if (r == 1 && message.kind == MESSAGE_FAILED)
+		answer_failure(visitor, &message);
+	else
+		answer(visitor, -1, "the command's process has gone");
+	return 0;
+}
+
+static int start(struct visitor *visitor, const int *stdio)
+{
+	const struct message go = { .kind = MESSAGE_GO };
+	const struct door *door = visitor->door;
+	struct visit visit = {
+		.kernel = door->kernel,
+		.plan = door->plan,
+		.place = door->place,
+		.argv = visitor->argv,
+	};
+	int r;
+
+	memcpy(visit.stdio, stdio, sizeof(visit.stdio));
+	r = visit_start(&visit, &visitor->joined);
+	if (r < 0)
+		return r;
+	visitor->inside = (struct source){
+		.fd = visitor->joined.socket,
+		.events = POLLIN,
+		.ready = from_inside,
+		.userdata = visitor,
+	};
+	r = loop_add(door->loop, &visitor->inside);
+	return r < 0 ? r : message_send(visitor->joined.socket, &go, NULL, 0);
+}
+
+static const char *start_request(struct visitor *visitor, const char *bytes, size_t n_bytes,
+				 const int *fds, size_t n_fds)
+{
+	const char *problem = NULL;
+
+	if (!visitor->door->plan->may_exec)
+		return "this sandbox may not be entered: its policy does not allow it, or it was "
+		       "not started with --debug";
+	if (door_parse_request(bytes, n_bytes, &visitor->argv, &problem) < 0)
+		return problem ? problem : "no memory";
+	if (n_fds != 3)
+		return "the request comes without stdin, stdout and stderr";
+	return start(visitor, fds) < 0 ? "cannot make a process for it" : NULL;
+}
+
+static int from_client(struct source *source, short events)
+{
+	struct visitor *visitor = source->userdata;
+	_cleanup_free_ char *bytes = malloc(REQUEST_BYTES_MAX);
+	int fds[3] = { -EBADF, -EBADF, -EBADF };
+	size_t n_fds = 0;
+	ssize_t n = bytes ? fd_receive(source->fd, bytes, REQUEST_BYTES_MAX, fds, N_ELEMENTS(fds),
+				       &n_fds)
+			  : -ENOMEM;
+	const char *problem;
+
+	if (n == -EAGAIN)
+		return 0;
+	/* Gone, or a second request. */
+	if (n <= 0 || visitor->argv) {
+		fd_close_many(fds, n_fds);
+		leave(visitor);
+		return 0;
+	}
+	problem = start_request(visitor, bytes, (size_t)n, fds, n_fds);
+	fd_close_many(fds, n_fds);
+	if (problem)
+		answer(visitor, -1, problem);
+	return 0;
+}
+
+static bool is_own_user(int socket)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       peer.uid == geteuid();
+}
+
+static int accept_one(struct source *source, short events)
+{
+	struct door *door = source->userdata;
+	_cleanup_close_ int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct visitor *visitor;
+
+	if (fd < 0 || !is_own_user(fd))
+		return 0;
+	visitor = calloc(1, sizeof(*visitor));
+	if (!visitor)
+		return 0;
+	*visitor = (struct visitor){
+		.next = door->visitors,
+		.door = door,
+		.inside = { .fd = -EBADF },
+		.joined = JOINED_INIT,
+		.notifier = NOTIFIER_INIT,
+	};
+	visitor->client = (struct source){
+		.fd = take_fd(&fd),
+		.events = POLLIN,
+		.ready = from_client,
+		.userdata = visitor,
+	};
+	if (loop_add(door->loop, &visitor->client) < 0) {
+		(void)visitor_free(visitor);
+		return 0;
+	}
+	door->visitors = visitor;
+	if (++door->n_visitors == VISITORS_MAX)
+		door->listening.events = 0;
+	return 0;
+}
+
+int door_open(struct door *door, struct loop *loop, int socket, const struct kernel *kernel,
+	      const struct place *place)
+{
+	*door = (struct door){
+		.loop = loop,
+		.plan = kernel->plan,
+		.kernel = kernel,
+		.place = place,
+		.listening = { .fd = socket,
+			       .events = POLLIN,
+			       .ready = accept_one,
+			       .userdata = door },
+	};
+	return loop_add(loop, &door->listening);
+}
+
+void door_close(struct door *door)
+{
+	while (door->visitors)
+		answer(door->visitors, -1, "the sandbox has ended");
+	if (door->loop)
+		loop_remove(door->loop, &door->listening);
+	*door = (struct door)DOOR_INIT;
+}

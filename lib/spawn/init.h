@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * PID 1 of a sandbox
+ */
+
+#include <stdbool.h>
+#include <stdnoreturn.h>
+
+#include "kernel/kernel.h"
+
+struct init {
+	struct kernel *kernel;
+	const struct plan *plan;
+	int socket;		  /* to the supervisor */
+	int supervisor_socket;	  /* its end, which we have inherited */
+	int stdio[3];		  /* of the command; -EBADF: ours */
+	unsigned long namespaces; /* CLONE_NEW* that it lives in */
+	bool hands_namespaces;	  /* somebody will want to join */
+	bool awaits_place;	  /* the service manager puts it into its cgroup */
+};
+
+/* In the new process, which has been cloned with every signal of the supervisor's blocked. */
+noreturn void init_run(const struct init *init);

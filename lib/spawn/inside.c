@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What PID 1 and the command's process say
+ *
+ * Each of them may say each thing once, and only what this plan makes them say. Anything else means
+ * that somebody else is speaking: then it is over.
+ */
+
+#include <sched.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "spawn/spawn-internal.h"
+
+static int fail(struct spawn *spawn, int code, const char *what)
+{
+	return sbx_error_what(spawn->err, code, "%s", what);
+}
+
+static bool is_awaited(const struct spawn *spawn, enum message_kind kind)
+{
+	return (spawn->awaited & (1u << kind)) != 0;
+}
+
+int inside_maybe_go(struct spawn *spawn)
+{
+	const struct message go = { .kind = MESSAGE_GO };
+	int r;
+
+	if (spawn->has_gone || !spawn->is_started || spawn->awaited)
+		return 0;
+	r = services_open(&spawn->services, &spawn->place);
+	if (r < 0)
+		return fail(spawn, r, "cannot carry connections into the sandbox");
+	if (spawn->options->control_socket >= 0)
+		r = door_open(&spawn->door, &spawn->loop, spawn->options->control_socket,
+			      &spawn->kernel, &spawn->place);
+	if (r == 0)
+		r = message_send(spawn->inside.fd, &go, NULL, 0);
+	/* PID 1 has gone: what it said before that is read when its end is seen. */
+	if (r == -EPIPE || r == -ECONNRESET)
+		return 0;
+	if (r < 0)
+		return fail(spawn, r, "cannot speak to the sandbox");
+	spawn->has_gone = true;
+	/* From here on it has nothing to say but its result, which can wait for its end: one
+	 * wake-up less. */
+	if (spawn->terminal.master < 0)
+		spawn->inside.events = 0;
+	return 0;
+}
+
+static int take_namespaces(struct spawn *spawn, int *fds, size_t n_fds)
+{
+	if (n_fds != spawn->place.n)
+		return -EBADMSG;
+	for (size_t i = 0; i < n_fds; i++)
+		spawn->place.fds[i] = take_fd(&fds[i]);
+	return 0;
+}
+
+static int pass_to_proxy(struct spawn *spawn, const int *fds, size_t n_fds)
+{
+	const struct spawn_hooks *hooks = spawn->options->hooks;
+
+	if (n_fds == 0)
+		return 0;
+	if (!hooks || !hooks->listening)
+		return fail(spawn, -ENOTCONN, "nobody takes the sandbox's connections");
+	return hooks->listening(hooks->userdata, fds, n_fds, spawn->err);
+}
+
+/* In the order of the plan's steps. */
+static int take_listeners(struct spawn *spawn, int *fds, size_t n_fds)
+{
+	int proxied[MESSAGE_FDS_MAX];
+	size_t n = 0, n_proxied = 0;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < spawn->plan->n_steps; i++) {
+		const struct step *step = &spawn->plan->steps[i];
+
+		if (step->kind != STEP_LISTEN)
+			continue;
+		if (n == n_fds)
+			return -EBADMSG;
+		if (services_carries(step))
+			r = services_add_listener(&spawn->services, take_fd(&fds[n]),
+						  (uint16_t)step->value);
+		else
+			proxied[n_proxied++] = fds[n];
+		n++;
+	}
+	if (r < 0)
+		return fail(spawn, r, "cannot carry connections out of the sandbox");
+	return n == n_fds ? pass_to_proxy(spawn, proxied, n_proxied) : -EBADMSG;
+}
+
+static int take_terminal(struct spawn *spawn, int *fds, size_t n_fds)
+{
+	int r = terminal_begin(&spawn->terminal, &spawn->loop, take_fd(&fds[0]),
+			       spawn->options->is_terminal, spawn_output_left(spawn));
+
+	return r < 0 ? fail(spawn, r, "cannot use the sandbox's terminal") : 0;
+}
+
+static int take_notifier(struct spawn *spawn, int *fds, size_t n_fds)
+{
+	int r = notifier_begin(&spawn->notifier, &spawn->loop, take_fd(&fds[0]), take_fd(&fds[1]));
+
+	return r < 0 ? fail(spawn, r, "cannot answer the sandbox's filter") : 0;
+}
+
+static int (*const takers[N_MESSAGE_KINDS])(struct spawn *spawn, int *fds, size_t n_fds) = {
+	[MESSAGE_NAMESPACES] = take_namespaces,
+	[MESSAGE_LISTENERS] = take_listeners,
+	[MESSAGE_TERMINAL] = take_terminal,
+	[MESSAGE_NOTIFIER] = take_notifier,
+};
+
+static int stopped(struct spawn *spawn)
+{
+	if (spawn->terminal.master < 0 || !spawn->has_gone)
+		return -EBADMSG;
+	terminal_release(&spawn->terminal);
+	signals_stop_ourselves(true);
+	terminal_seize(&spawn->terminal);
+	(void)pidfd_kill(spawn->kernel.pidfd, SIGCONT);
+	return 0;
+}
+
+/* The fds are still the caller's; what is taken is no longer there. */
+static int take(struct spawn *spawn, const struct message *message, int *fds, size_t n_fds)
+{
+	if (is_awaited(spawn, message->kind)) {
+		int r = takers[message->kind](spawn, fds, n_fds);
+
+		spawn->awaited &= ~(1u << message->kind);
+		return r < 0 ? r : inside_maybe_go(spawn);
+	}
+	if (message->kind == MESSAGE_STOPPED)
+		return stopped(spawn);
+	if (spawn->has_failed || spawn->has_result)
+		return -EBADMSG;
+	if (message->kind == MESSAGE_FAILED) {
+		spawn->failure = *message;
+		spawn->has_failed = true;
+		return 0;
+	}
+	if (message->kind != MESSAGE_RESULT || !spawn->has_gone)
+		return -EBADMSG;
+	spawn->result = *message;
+	spawn->has_result = true;
+	return 0;
+}
+
+/* 1: there may be more; 0: not now. */
+static int take_one(struct spawn *spawn)
+{
+	struct message message;
+	int fds[MESSAGE_FDS_MAX];
+	size_t n_fds = 0;
+	int r = message_receive(spawn->inside.fd, FROM_INSIDE, &message, fds, &n_fds);
+
+	if (r == 0)
+		spawn->inside.events = 0;
+	if (r <= 0)
+		return r == -EAGAIN ? 0 : r;
+	r = take(spawn, &message, fds, n_fds);
+	fd_close_many(fds, n_fds);
+	return r < 0 ? r : 1;
+}
+
+/* Not a message of ours: while nothing has been run it fails; later all of it is killed. */
+static int refuse(struct spawn *spawn)
+{
+	if (!spawn->has_gone) {
+		(void)fail(spawn, -EBADMSG, "the sandbox said something that it should not");
+		sbx_error_why(spawn->err, "PID 1 of the sandbox is not doing its work");
+		return -EBADMSG;
+	}
+	spawn->cause = SPAWN_REASON_KILLED;
+	spawn->is_over = true;
+	return 0;
+}
+
+int inside_ready(struct source *source, short events)
+{
+	struct spawn *spawn = source->userdata;
+	int r = take_one(spawn);
+
+	if (r == -EBADMSG)
+		return refuse(spawn);
+	return r < 0 ? r : 0;
+}
+
+int inside_end_ready(struct source *source, short events)
+{
+	struct spawn *spawn = source->userdata;
+	int r;
+
+	do
+		r = take_one(spawn);
+	while (r > 0);
+	spawn->is_over = true;
+	if (r == -EBADMSG)
+		return refuse(spawn);
+	return r < 0 ? r : 0;
+}

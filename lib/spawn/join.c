@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Namespaces as fds, and a fork() of which nothing of the supervisor is left but one socket
+ *
+ * PID 1 opens its own namespaces and hands them out while it is built: afterwards it is not
+ * dumpable, and its user could not open them any more.
+ */
+
+#include "spawn/join.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "plan/plan.h"
+#include "spawn/child.h"
+#include "spawn/signals.h"
+
+#define END_WAIT_MSEC 2000
+
+static const struct {
+	int flag;
+	const char *name;
+} namespaces[] = {
+	/* The first gives the right to enter the others, the last changes what paths mean. */
+	{ CLONE_NEWUSER, "user" }, { CLONE_NEWIPC, "ipc" }, { CLONE_NEWUTS, "uts" },
+	{ CLONE_NEWNET, "net" },   { CLONE_NEWPID, "pid" }, { CLONE_NEWNS, "mnt" },
+};
+
+unsigned long place_namespaces(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->n_steps; i++)
+		if (plan->steps[i].kind == STEP_NAMESPACES)
+			return plan->steps[i].value;
+	return 0;
+}
+
+void place_list(struct place *place, unsigned long wanted)
+{
+	place->n = 0;
+	for (size_t i = 0; i < N_ELEMENTS(namespaces); i++) {
+		if (!(wanted & (unsigned long)namespaces[i].flag))
+			continue;
+		place->flags[place->n] = namespaces[i].flag;
+		place->fds[place->n++] = -EBADF;
+	}
+}
+
+static const char *name_of(int flag)
+{
+	for (size_t i = 0; i < N_ELEMENTS(namespaces); i++)
+		if (namespaces[i].flag == flag)
+			return namespaces[i].name;
+	return "";
+}
+
+int place_open(struct place *place)
+{
+	for (size_t i = 0; i < place->n; i++) {
+		char path[64];
+
+		(void)snprintf(path, sizeof(path), "/proc/self/ns/%s", name_of(place->flags[i]));
+		place->fds[i] = open(path, O_RDONLY | O_CLOEXEC);
+		if (place->fds[i] < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+void place_close(struct place *place)
+{
+	fd_close_many(place->fds, place->n);
+}
+
+int place_enter(const struct place *place, unsigned long wanted)
+{
+	for (size_t i = 0; i < place->n; i++)
+		if (((unsigned long)place->flags[i] & wanted) &&
+		    setns(place->fds[i], place->flags[i]) < 0)
+			return -errno;
+	return 0;
+}
+
+int join_die_with_supervisor(int socket)
+{
+	/* Nobody else of this user looks into it either. */
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return -errno;
+	return child_die_with_supervisor(socket, SIGKILL);
+}
+
+static int begin_child(struct joined *ret, int socket, int supervisor_socket, const int *kept,
+		       size_t n_kept)
+{
+	int own[JOIN_KEPT_MAX];
+	int r;
+
+	if (signals_block_all() < 0)
+		child_fail();
+	(void)close(supervisor_socket);
+	for (size_t i = 0; i < n_kept; i++)
+		own[i] = kept[i];
+	own[n_kept] = socket;
+	r = child_close_others(own, n_kept + 1);
+	if (r == 0)
+		r = join_die_with_supervisor(socket);
+	if (r < 0)
+		child_fail();
+	*ret = (struct joined){ .pidfd = -EBADF, .socket = socket };
+	return 0;
+}
+
+int join_fork(struct joined *ret, const int *kept, size_t n_kept)
+{
+	_cleanup_close_ int ours = -EBADF, its = -EBADF;
+	int pair[2];
+	pid_t pid;
+	int pidfd;
+
+	if (n_kept >= JOIN_KEPT_MAX)
+		return -EMFILE;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	ours = pair[0];
+	its = pair[1];
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0)
+		return begin_child(ret, take_fd(&its), take_fd(&ours), kept, n_kept);
+
+	pidfd = pidfd_of(pid);
+	*ret = (struct joined){ .pid = pid, .pidfd = pidfd, .socket = take_fd(&ours) };
+	if (pidfd < 0) {
+		joined_deinit(ret);
+		return pidfd;
+	}
+	return 1;
+}
+
+void joined_deinit(struct joined *joined)
+{
+	if (joined->pid > 0) {
+		struct pollfd end = { .fd = joined->pidfd, .events = POLLIN };
+
+		/* Its child would otherwise be reaped by whoever reaps orphans here, in his own
+		 * time, and the sandbox could not end before. */
+		if (joined->pidfd >= 0 && pidfd_kill(joined->pidfd, JOINED_END) == 0)
+			(void)poll(&end, 1, END_WAIT_MSEC);
+		(void)kill(joined->pid, SIGKILL);
+		while (waitpid(joined->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	close_fd(&joined->pidfd);
+	close_fd(&joined->socket);
+	*joined = (struct joined)JOINED_INIT;
+}

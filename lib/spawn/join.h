@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * A process of ours that enters a sandbox that runs: forked from the supervisor, dying with it
+ */
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define PLACE_NAMESPACES_MAX 8
+
+/* The namespaces of a sandbox, in the order in which they are entered, and its user. */
+struct place {
+	int fds[PLACE_NAMESPACES_MAX];
+	int flags[PLACE_NAMESPACES_MAX]; /* the CLONE_NEW* of each */
+	size_t n;
+	uid_t uid;
+	gid_t gid;
+};
+
+struct plan;
+
+/* CLONE_NEW* of a plan. */
+unsigned long place_namespaces(const struct plan *plan);
+/* Those in @namespaces, without fds. None of cgroups: PID 1 makes it when it is in its own, and so
+ * does everybody who comes later. */
+void place_list(struct place *place, unsigned long namespaces);
+/* Of our own, through /proc; @place is listed. 0 or negative errno. */
+int place_open(struct place *place);
+void place_close(struct place *place);
+/* Enters those in @namespaces. */
+int place_enter(const struct place *place, unsigned long namespaces);
+
+struct joined {
+	pid_t pid;
+	int pidfd;
+	int socket; /* to it */
+};
+
+#define JOINED_INIT                                                                                \
+	{                                                                                          \
+		.pidfd = -EBADF, .socket = -EBADF                                                  \
+	}
+#define JOIN_KEPT_MAX 16
+
+/*
+ * Like fork(): 0 in the new process, where @ret->socket is its end, every signal is blocked and all
+ * fds from 3 on are closed but that socket and those in @kept (fewer than JOIN_KEPT_MAX); 1 in the
+ * supervisor; or negative errno.
+ */
+int join_fork(struct joined *ret, const int *kept, size_t n_kept);
+/* Again, after each change of ids, capabilities or namespaces. 0 or negative errno. */
+int join_die_with_supervisor(int socket);
+/* Ends it: first by JOINED_END, for who has children to reap; kills who does not go, and waits. */
+#define JOINED_END SIGTERM
+void joined_deinit(struct joined *joined);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A loop for a few dozen sources: the table is rebuilt before each poll(), so that a source is
+ * changed by changing its fields
+ *
+ * A function may remove sources, also ones that poll() has just found ready: they are taken out of
+ * both lists, and what is no longer there is not called.
+ */
+
+#include "spawn/loop.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+
+#define USEC_A_SECOND 1000000ull
+#define NSEC_A_USEC 1000
+
+uint64_t loop_now(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * USEC_A_SECOND + (uint64_t)now.tv_nsec / NSEC_A_USEC;
+}
+
+uint64_t loop_after(uint64_t now_usec, uint64_t usec)
+{
+	return usec < LOOP_NO_DEADLINE - now_usec ? now_usec + usec : LOOP_NO_DEADLINE;
+}
+
+static int grow(struct loop *loop)
+{
+	size_t size = loop->size ? loop->size * 2 : 8;
+	struct source **sources = reallocarray(loop->sources, size, sizeof(struct source *));
+
+	if (!sources)
+		return -ENOMEM;
+	loop->sources = sources;
+
+	struct source **ready = reallocarray(loop->ready, size, sizeof(struct source *));
+
+	if (!ready)
+		return -ENOMEM;
+	loop->ready = ready;
+
+	struct pollfd *polls = reallocarray(loop->polls, size, sizeof(struct pollfd));
+
+	if (!polls)
+		return -ENOMEM;
+	loop->polls = polls;
+	loop->size = size;
+	return 0;
+}
+
+int loop_add(struct loop *loop, struct source *source)
+{
+	int r = loop->n == loop->size ? grow(loop) : 0;
+
+	if (r < 0)
+		return r;
+	/* Behind those that are being handed out just now. */
+	loop->ready[loop->n] = NULL;
+	loop->sources[loop->n++] = source;
+	return 0;
+}
+
+void loop_remove(struct loop *loop, const struct source *source)
+{
+	for (size_t i = 0; i < loop->n; i++) {
+		if (loop->sources[i] == source)
+			loop->sources[i] = NULL;
+		if (loop->ready[i] == source)
+			loop->ready[i] = NULL;
+	}
+}
+
+/* A source without events is left out altogether: poll() would report that its other end is gone.
+ */
+static void prepare(struct loop *loop)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < loop->n; i++)
+		if (loop->sources[i])
+			loop->sources[n++] = loop->sources[i];
+	loop->n = n;
+	for (size_t i = 0; i < n; i++) {
+		const struct source *source = loop->sources[i];
+
+		loop->ready[i] = loop->sources[i];
+		loop->polls[i] = (struct pollfd){
+			.fd = source->events ? source->fd : -EBADF,
+			.events = source->events,
+		};
+	}
+}
+
+static int wait_until(struct loop *loop, uint64_t deadline_usec)
+{
+	struct timespec left = { .tv_sec = 0 };
+	uint64_t now = deadline_usec == LOOP_NO_DEADLINE ? 0 : loop_now();
+	int n;
+
+	if (deadline_usec > now) {
+		left.tv_sec = (time_t)((deadline_usec - now) / USEC_A_SECOND);
+		left.tv_nsec = (long)((deadline_usec - now) % USEC_A_SECOND) * NSEC_A_USEC;
+	}
+	n = ppoll(loop->polls, loop->n, deadline_usec == LOOP_NO_DEADLINE ? NULL : &left, NULL);
+	if (n < 0)
+		return errno == EINTR ? 0 : -errno;
+	return n;
+}
+
+int loop_turn(struct loop *loop, uint64_t deadline_usec)
+{
+	size_t n_polled;
+	int n;
+
+	prepare(loop);
+	n_polled = loop->n;
+	n = wait_until(loop, deadline_usec);
+	for (size_t i = 0; n > 0 && i < n_polled; i++) {
+		struct source *source = loop->ready[i];
+		short events = loop->polls[i].revents;
+
+		/* Switched off by one of those before it. */
+		if (!source || events == 0 || source->events == 0)
+			continue;
+
+		int r = source->ready(source, events);
+
+		if (r < 0)
+			return r;
+	}
+	return n < 0 ? n : 0;
+}
+
+void loop_deinit(struct loop *loop)
+{
+	free_ptr(&loop->sources);
+	free_ptr(&loop->ready);
+	free_ptr(&loop->polls);
+	*loop = (struct loop)LOOP_INIT;
+}

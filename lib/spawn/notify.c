@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The filter of the strict profile notifies execve() instead of allowing it. We let one succeed:
+ * that of our own code, in the process that becomes the command, before anything untrusted runs.
+ *
+ * How do we know? That process holds the only writing end of a pipe, close-on-exec. While it is
+ * open, the process is still our code, which looks for the command along PATH and may try several
+ * files. The kernel closes it before the first instruction of the command; from then on we answer
+ * nothing, and with the listener closed the call fails by itself (ENOSYS). So "continue", which is
+ * not safe for what other threads can change, is only ever said to a single thread of ours.
+ */
+
+#include "spawn/notify.h"
+
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/* A newer kernel may have more to say; what it takes and gives must have room. */
+#define ROOM 512
+
+union request {
+	struct seccomp_notif notif;
+	char room[ROOM];
+};
+
+union answer {
+	struct seccomp_notif_resp resp;
+	char room[ROOM];
+};
+
+static int has_room(void)
+{
+	struct seccomp_notif_sizes sizes;
+
+	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0)
+		return -errno;
+	return sizes.seccomp_notif <= ROOM && sizes.seccomp_notif_resp <= ROOM ? 0 : -E2BIG;
+}
+
+static bool has_begun(const struct notifier *notifier)
+{
+	struct pollfd watch = { .fd = notifier->watch.fd, .events = POLLIN };
+
+	return poll(&watch, 1, 0) != 0;
+}
+
+static bool is_ours(const struct notifier *notifier, const struct seccomp_notif *notif)
+{
+	return (notif->data.nr == SYS_execve || notif->data.nr == SYS_execveat) &&
+	       (notifier->pid == 0 || notifier->pid == (pid_t)notif->pid);
+}
+
+/* Whatever is not as it should be ends the right to execute, and with it the start. */
+static int answer(struct source *source, short events)
+{
+	struct notifier *notifier = source->userdata;
+	union request request = { .room = { 0 } };
+	union answer answer = { .room = { 0 } };
+
+	/* Its process has ended: to receive would be to wait. */
+	if (!(events & POLLIN)) {
+		notifier_deinit(notifier);
+		return 0;
+	}
+	if (ioctl(source->fd, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0) {
+		/* It has been killed meanwhile. */
+		if (errno != ENOENT && errno != EINTR)
+			notifier_deinit(notifier);
+		return 0;
+	}
+	/* In this order: the call is made by whoever is there now. */
+	if (has_begun(notifier) || !is_ours(notifier, &request.notif)) {
+		notifier_deinit(notifier);
+		return 0;
+	}
+	notifier->pid = (pid_t)request.notif.pid;
+	answer.resp.id = request.notif.id;
+	answer.resp.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+	if (ioctl(source->fd, SECCOMP_IOCTL_NOTIF_SEND, &answer) < 0 && errno != ENOENT)
+		notifier_deinit(notifier);
+	return 0;
+}
+
+static int begun(struct source *source, short events)
+{
+	notifier_deinit(source->userdata);
+	return 0;
+}
+
+int notifier_begin(struct notifier *notifier, struct loop *loop, int listener, int watch)
+{
+	int r;
+
+	notifier->loop = loop;
+	notifier->listener = (struct source){
+		.fd = listener,
+		.events = POLLIN,
+		.ready = answer,
+		.userdata = notifier,
+	};
+	notifier->watch = (struct source){
+		.fd = watch,
+		.events = POLLIN,
+		.ready = begun,
+		.userdata = notifier,
+	};
+	r = has_room();
+	if (r == 0)
+		r = loop_add(loop, &notifier->listener);
+	if (r == 0)
+		r = loop_add(loop, &notifier->watch);
+	if (r < 0)
+		notifier_deinit(notifier);
+	return r;
+}
+
+void notifier_deinit(struct notifier *notifier)
+{
+	if (notifier->loop) {
+		loop_remove(notifier->loop, &notifier->listener);
+		loop_remove(notifier->loop, &notifier->watch);
+	}
+	close_fd(&notifier->listener.fd);
+	close_fd(&notifier->watch.fd);
+	*notifier = (struct notifier)NOTIFIER_INIT;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Carries bytes from one fd to another one, through the supervisor's loop
+ *
+ * A relay has one buffer and waits for one thing at a time: for bytes, or for room to write them.
+ * It takes neither fd. For a connection there are two.
+ */
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "spawn/loop.h"
+
+#define RELAY_BUFFER_SIZE 16384
+
+struct relay {
+	struct source source;
+	struct loop *loop;
+	int from;
+	int to;
+	bool to_is_socket;
+	bool to_may_block; /* its flags are not ours to change: small writes, when there is room */
+	bool is_paused;	   /* nothing is read; what was read is still written */
+	bool is_last;	   /* no more comes than what is there now */
+	bool has_ended;	   /* nothing more will come, and all of it is written or lost */
+	bool has_failed;   /* the other end does not want it */
+	uint64_t *left;	   /* how many bytes may still pass, shared by relays; or NULL */
+	bool is_over;	   /* more came than that: it was thrown away, and so is the rest */
+	/* After every change of the two above; it may deinit the relay. */
+	void (*changed)(struct relay *relay, void *userdata);
+	void *userdata;
+	size_t begin;
+	size_t end;
+	char *bytes;
+};
+
+#define RELAY_INIT                                                                                 \
+	{                                                                                          \
+		.from = -EBADF, .to = -EBADF                                                       \
+	}
+
+/* @relay is not moved any more. 0 or negative errno. */
+int relay_begin(struct relay *relay, struct loop *loop, int from, int to);
+void relay_pause(struct relay *relay, bool is_paused);
+/* Nothing more can come: the relay ends when what there is has been written. @from must not block.
+ */
+void relay_drain(struct relay *relay);
+void relay_deinit(struct relay *relay);
+
+/* A second open file of @fd that does not block, where there can be one: the flags of the first are
+ * shared with others. -EBADF where not. */
+int relay_reopen(int fd);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What became of a sandbox: facts, in a fixed order of precedence
+ *
+ * A process that was killed does not know why. That memory was the reason is said only where the
+ * cgroup has counted a kill of its own.
+ */
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "base/path.h"
+#include "spawn/explain.h"
+#include "spawn/spawn-internal.h"
+
+#define KIB 1024
+#define SIGNAL_BASE 128
+
+static const char *const reasons[] = {
+	[SPAWN_REASON_NONE] = "none",	  [SPAWN_REASON_EXIT] = "exit",
+	[SPAWN_REASON_SIGNAL] = "signal", [SPAWN_REASON_TIME] = "time",
+	[SPAWN_REASON_MEMORY] = "memory", [SPAWN_REASON_OUTPUT] = "output",
+	[SPAWN_REASON_SETUP] = "setup",	  [SPAWN_REASON_EXEC] = "exec",
+	[SPAWN_REASON_KILLED] = "killed",
+};
+
+const char *spawn_reason_name(enum spawn_reason reason)
+{
+	return (size_t)reason < N_ELEMENTS(reasons) ? reasons[reason] : "none";
+}
+
+/* A small file of our cgroup, as a text; "" where it is not there. */
+static void read_cgroup(const struct spawn *spawn, const char *name, char *text, size_t size)
+{
+	_cleanup_close_ int fd =
+		spawn->kernel.cgroup_fd < 0
+			? -EBADF
+			: path_open_beneath(spawn->kernel.cgroup_fd, name, O_RDONLY, 0);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, size - 1);
+
+	text[n > 0 ? n : 0] = '\0';
+}
+
+static uint64_t count_oom_kills(const struct spawn *spawn)
+{
+	static const char name[] = "\noom_kill ";
+	char text[512];
+	const char *at;
+
+	read_cgroup(spawn, "memory.events", text, sizeof(text));
+	at = strstr(text, name);
+	return at ? strtoull(at + sizeof(name) - 1, NULL, 10) : 0;
+}
+
+static void fill_memory(const struct spawn *spawn, struct spawn_result *ret)
+{
+	char text[64];
+
+	read_cgroup(spawn, "memory.peak", text, sizeof(text));
+	ret->is_peak_of_cgroup = text[0] != '\0';
+	ret->peak_memory_bytes = ret->is_peak_of_cgroup ? strtoull(text, NULL, 10)
+							: (uint64_t)ret->usage.ru_maxrss * KIB;
+}
+
+static void fill_end(const struct spawn *spawn, struct spawn_result *ret)
+{
+	/* Without word from PID 1, its own end was the command's. */
+	int status = spawn->has_result ? spawn->result.status : spawn->init_status;
+
+	ret->usage = spawn->has_result ? spawn->result.usage : spawn->init_usage;
+	ret->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	ret->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	ret->reason = ret->signal ? SPAWN_REASON_SIGNAL : SPAWN_REASON_EXIT;
+	ret->status = explain_wait_status(status);
+	if (ret->signal == SIGKILL && count_oom_kills(spawn) > 0)
+		ret->reason = SPAWN_REASON_MEMORY;
+	if (spawn->cause != SPAWN_REASON_NONE)
+		ret->reason = spawn->cause;
+	if (spawn->cause == SPAWN_REASON_TIME)
+		ret->status = SPAWN_TIME_LIMIT;
+	/* It was asked to go, and took that for a success. */
+	if (spawn->cause == SPAWN_REASON_OUTPUT && ret->status == 0)
+		ret->status = SIGNAL_BASE + SIGTERM;
+}
+
+static int nothing_was_run(const struct spawn *spawn, int r, int status, struct spawn_result *ret)
+{
+	ret->reason = status == SPAWN_FAILED ? SPAWN_REASON_SETUP : SPAWN_REASON_EXEC;
+	ret->status = status;
+	ret->exit_code = -1;
+	ret->usage = spawn->init_usage;
+	return r;
+}
+
+/* PID 1 went without a word, and the command cannot have begun. */
+static int lost(const struct spawn *spawn)
+{
+	(void)sbx_error_what(spawn->err, -ECHILD, "cannot build the sandbox");
+	if (count_oom_kills(spawn) > 0) {
+		sbx_error_why(spawn->err, "it needed more memory than it may have");
+		sbx_error_fix(spawn->err, "raise limits.memory or --memory");
+	} else {
+		sbx_error_why(spawn->err, "its PID 1 was killed by signal %d while it was built",
+			      WIFSIGNALED(spawn->init_status) ? WTERMSIG(spawn->init_status) : 0);
+		sbx_error_fix(spawn->err, "start again");
+	}
+	return -ECHILD;
+}
+
+int result_make(struct spawn *spawn, int r, struct spawn_result *ret)
+{
+	*ret = (struct spawn_result){ .usec = loop_now() - spawn->begun_usec };
+	if (r < 0)
+		return nothing_was_run(spawn, r, SPAWN_FAILED, ret);
+	if (spawn->has_failed && spawn->cause == SPAWN_REASON_NONE)
+		return nothing_was_run(spawn,
+				       explain_failure(spawn->plan, spawn->plan->argv[0],
+						       &spawn->failure, spawn->err),
+				       explain_status(&spawn->failure), ret);
+	if (!spawn->has_gone && spawn->cause == SPAWN_REASON_NONE)
+		return nothing_was_run(spawn, lost(spawn), SPAWN_FAILED, ret);
+	fill_end(spawn, ret);
+	fill_memory(spawn, ret);
+	return 0;
+}

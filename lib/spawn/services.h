@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Single ports of the host's 127.0.0.1 and the sandbox's, carried to each other: net.loopback
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "spawn/connection.h"
+#include "spawn/join.h"
+#include "spawn/loop.h"
+
+struct plan;
+struct sbx_error;
+struct service;
+struct step;
+
+struct services {
+	struct loop *loop;
+	struct service *all;
+	size_t n;
+	size_t size;
+	struct connection *connections;
+	size_t n_connections;
+	const struct place *place;
+	struct joined agent;
+};
+
+#define SERVICES_INIT                                                                              \
+	{                                                                                          \
+		.agent = JOINED_INIT                                                               \
+	}
+
+/* Listens on the host for what the command will serve. Before anything else is made: a port that is
+ * taken is a mistake of the user's. */
+int services_begin(struct services *services, struct loop *loop, const struct plan *plan,
+		   struct sbx_error *err);
+/* Is it for us, or for a proxy? */
+bool services_carries(const struct step *step);
+/* From inside: connections to it go to the host's @port. Takes @listener, also on failure. */
+int services_add_listener(struct services *services, int listener, uint16_t port);
+/* From here on connections are taken. @place stays the caller's. */
+int services_open(struct services *services, const struct place *place);
+void services_deinit(struct services *services);

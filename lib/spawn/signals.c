@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The signals that the supervisor passes on, in one table
+ */
+
+#include "spawn/signals.h"
+
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+static const struct {
+	int signal;
+	enum signal_use use;
+} rows[] = {
+	{ SIGINT, SIGNAL_FORWARDED },
+	{ SIGTERM, SIGNAL_FORWARDED },
+	{ SIGHUP, SIGNAL_FORWARDED },
+	{ SIGQUIT, SIGNAL_FORWARDED },
+	{ SIGUSR1, SIGNAL_FORWARDED },
+	{ SIGUSR2, SIGNAL_FORWARDED },
+	{ SIGWINCH, SIGNAL_FORWARDED },
+	{ SIGCONT, SIGNAL_FORWARDED },
+	{ SIGTSTP, SIGNAL_STOPS },
+	/* A relay learns from write() that nobody reads. */
+	{ SIGPIPE, SIGNAL_DROPPED },
+	/* With it blocked the terminal's modes can be put back from the background, too. */
+	{ SIGTTOU, SIGNAL_DROPPED },
+};
+
+enum signal_use signal_use(int signal)
+{
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
+		if (rows[i].signal == signal)
+			return rows[i].use;
+	return SIGNAL_UNUSED;
+}
+
+static bool is_ignored(int signal)
+{
+	struct sigaction action;
+
+	return sigaction(signal, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+int signals_begin(struct signals *signals)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
+		if (!is_ignored(rows[i].signal))
+			(void)sigaddset(&set, rows[i].signal);
+	signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signals->fd < 0) {
+		signals->fd = -EBADF;
+		return -errno;
+	}
+	if (sigprocmask(SIG_BLOCK, &set, &signals->before) < 0)
+		return -errno;
+	signals->is_begun = true;
+	return 0;
+}
+
+int signals_next(const struct signals *signals)
+{
+	struct signalfd_siginfo info;
+	ssize_t n = read(signals->fd, &info, sizeof(info));
+
+	return n == (ssize_t)sizeof(info) ? (int)info.ssi_signo : 0;
+}
+
+/* Those that were never meant for our caller, who would die of SIGPIPE. */
+static void drop_pending(void)
+{
+	static const struct timespec now = { .tv_sec = 0 };
+	sigset_t dropped;
+
+	(void)sigemptyset(&dropped);
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
+		if (rows[i].use == SIGNAL_DROPPED)
+			(void)sigaddset(&dropped, rows[i].signal);
+	while (sigtimedwait(&dropped, NULL, &now) > 0)
+		;
+}
+
+void signals_end(struct signals *signals)
+{
+	if (signals->is_begun) {
+		drop_pending();
+		(void)sigprocmask(SIG_SETMASK, &signals->before, NULL);
+	}
+	close_fd(&signals->fd);
+	*signals = (struct signals)SIGNALS_INIT;
+}
+
+void signals_stop_ourselves(bool whole_job)
+{
+	static const struct timespec now = { .tv_sec = 0 };
+	const struct sigaction plain = { .sa_handler = SIG_DFL };
+	struct sigaction before;
+	sigset_t stop, mask;
+
+	if (is_ignored(SIGTSTP))
+		return;
+	(void)sigemptyset(&stop);
+	(void)sigaddset(&stop, SIGTSTP);
+	(void)sigaction(SIGTSTP, &plain, &before);
+	(void)kill(whole_job ? 0 : getpid(), SIGTSTP);
+	/* Here we stop: SIGSTOP would do so also in an orphaned process group, and for ever. */
+	(void)sigprocmask(SIG_UNBLOCK, &stop, &mask);
+	(void)sigprocmask(SIG_SETMASK, &mask, NULL);
+	(void)sigaction(SIGTSTP, &before, NULL);
+	/* What has continued us: our caller here passes it on in his own way. A second one later
+	 * would undo the next stop. */
+	(void)sigemptyset(&stop);
+	(void)sigaddset(&stop, SIGCONT);
+	(void)sigtimedwait(&stop, NULL, &now);
+}
+
+int signals_block_all(void)
+{
+	sigset_t all;
+
+	(void)sigfillset(&all);
+	return sigprocmask(SIG_SETMASK, &all, NULL) < 0 ? -errno : 0;
+}
+
+void signals_unblock_all(void)
+{
+	sigset_t none;
+
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+int signals_wait(bool may_wait, siginfo_t *ret)
+{
+	static const struct timespec now = { .tv_sec = 0 };
+	sigset_t all;
+	int signal;
+
+	(void)sigfillset(&all);
+	do
+		signal = may_wait ? sigwaitinfo(&all, ret) : sigtimedwait(&all, ret, &now);
+	while (signal < 0 && errno == EINTR);
+	return signal < 0 ? 0 : signal;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Carries out a plan and stays beside it until it is over
+ *
+ * The supervisor (our caller's process) is the only one that is trusted. It clones PID 1 of the
+ * sandbox, which builds, confines itself, starts the command and then only reaps and forwards
+ * signals. They speak over one socket pair in fixed messages (spawn/message.h); what comes from
+ * there is checked like any input. When the supervisor dies, in whatever way, PID 1 is killed and
+ * with it everything inside.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+struct plan;
+struct sbx_error;
+struct sock_fprog;
+struct text;
+
+/* Exit status of ours; the command's own else, and 128+N for signal N. */
+enum spawn_status {
+	SPAWN_TIME_LIMIT = 124,
+	SPAWN_FAILED = 125,
+	SPAWN_CANNOT_EXECUTE = 126,
+	SPAWN_NOT_FOUND = 127,
+};
+
+enum spawn_reason {
+	SPAWN_REASON_NONE,
+	SPAWN_REASON_EXIT,
+	SPAWN_REASON_SIGNAL,
+	SPAWN_REASON_TIME,   /* the time limit */
+	SPAWN_REASON_MEMORY, /* killed because memory.max was reached */
+	SPAWN_REASON_OUTPUT, /* wrote more than limits.output */
+	SPAWN_REASON_SETUP,  /* nothing was run */
+	SPAWN_REASON_EXEC,   /* the command could not be executed */
+	SPAWN_REASON_KILLED, /* by us: TERM came, and the command did not go in time */
+};
+const char *spawn_reason_name(enum spawn_reason reason); /* "exit" */
+
+struct spawn_result {
+	int status; /* what sbx-spawn exits with */
+	enum spawn_reason reason;
+	int exit_code;		    /* -1 where it did not exit */
+	int signal;		    /* 0 where it was not killed by one */
+	uint64_t usec;		    /* from the start of building to the end */
+	struct rusage usage;	    /* of the command and its waited-for children */
+	uint64_t peak_memory_bytes; /* of the cgroup, else of the largest process */
+	bool is_peak_of_cgroup;
+};
+
+/* The caller's part; every function may be NULL. A negative errno from started() stops the sandbox
+ * before the command runs. */
+struct spawn_hooks {
+	/* PID 1 is there (@init, and its cgroup's folder or NULL), and nothing untrusted has run.
+	 */
+	int (*started)(void *userdata, pid_t init, const char *cgroup, struct sbx_error *err);
+	/* On the way out, before anything is removed. */
+	void (*stopping)(void *userdata);
+	/* The caller's listeners of net mode proxy: takes none of the fds. */
+	int (*listening)(void *userdata, const int *fds, size_t n_fds, struct sbx_error *err);
+	void *userdata;
+};
+
+struct spawn_options {
+	const struct sock_fprog *filter;
+	bool filter_notifies;
+	const struct spawn_hooks *hooks;
+	int control_socket; /* listening, SOCK_SEQPACKET, for sbx-ctl; -EBADF: none */
+	bool is_terminal;   /* --pty: stdin is a terminal whose window size and state are ours */
+	const char *module_folder; /* where scope.so lies */
+};
+
+/*
+ * Runs @plan to its end. 0 with @ret filled in, whatever became of the command; negative errno with
+ * @err where nothing was run: @ret->reason is then SPAWN_REASON_SETUP and status 125, or
+ * SPAWN_REASON_EXEC and 126 or 127. The fds of the plan stay the caller's; started() is a good
+ * place to close them, so that who is at their other ends sees the command alone.
+ *
+ * Standard fds must be open. It waits for children, forks and changes the signal mask and dumpable
+ * (and puts both back): for a process with one thread, which does not ignore SIGCHLD.
+ */
+int spawn_run(const struct plan *plan, const struct spawn_options *options,
+	      struct spawn_result *ret, struct sbx_error *err);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The outer end of a terminal that the sandbox has for itself (--pty), and our own terminal beside
+ * it
+ */
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <termios.h>
+
+#include "spawn/loop.h"
+#include "spawn/relay.h"
+
+struct terminal {
+	struct relay input;  /* what is typed, to the sandbox */
+	struct relay output; /* what it shows, to our stdout */
+	int master;
+	int inner;	      /* the other end, so that the first never ends before we say so */
+	int screen;	      /* our stdout */
+	struct termios modes; /* of our terminal, as we found them */
+	bool has_modes;
+	bool is_raw;
+	bool has_hung_up; /* ours is gone */
+};
+
+#define TERMINAL_INIT                                                                              \
+	{                                                                                          \
+		.input = RELAY_INIT, .output = RELAY_INIT, .master = -EBADF, .inner = -EBADF,      \
+		.screen = -EBADF                                                                   \
+	}
+
+/*
+ * Takes @master, also on failure: it must be a terminal's. @is_terminal: our stdin is one, and from
+ * now on raw while we are in its foreground. @left: limit of the output, or NULL. @terminal is not
+ * moved any more.
+ */
+int terminal_begin(struct terminal *terminal, struct loop *loop, int master, bool is_terminal,
+		   uint64_t *left);
+/* The size of our window has changed. */
+void terminal_resize(const struct terminal *terminal);
+/* Our terminal as it was; nothing is read from it any more. */
+void terminal_release(struct terminal *terminal);
+/* Raw again, where we are in the foreground. */
+void terminal_seize(struct terminal *terminal);
+/* Nobody inside is left: what it has written is still shown. */
+void terminal_drain(struct terminal *terminal);
+bool terminal_has_ended(const struct terminal *terminal);
+void terminal_deinit(struct terminal *terminal);

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Entering: cgroup, namespaces, then what PID 1 has given up, then a command like the first one
+ *
+ * The process that enters is not in the sandbox's pid namespace (only its children are), so nothing
+ * inside can see it. It makes a confinement of its own from the same plan: nothing is opened for it
+ * that the first command does not have.
+ */
+
+#include "spawn/visit.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <stdnoreturn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "spawn/child.h"
+#include "spawn/command.h"
+#include "spawn/signals.h"
+
+static int enter_cgroup(const struct kernel *kernel)
+{
+	_cleanup_close_ int fd = -EBADF;
+
+	if (kernel->cgroup_fd < 0)
+		return 0;
+	fd = path_open_beneath(kernel->cgroup_fd, "cgroup.procs", O_WRONLY, 0);
+	return fd < 0 ? fd : fd_write_all(fd, "0", 1);
+}
+
+/* Root's groups are nothing that a sandbox has, and inside they could not be dropped. */
+static int drop_groups(const struct kernel *kernel, const struct plan *plan)
+{
+	return plan->uid != kernel->uid && setgroups(0, NULL) < 0 ? -errno : 0;
+}
+
+static int enter(const struct visit *visit, int socket)
+{
+	int r = enter_cgroup(visit->kernel);
+
+	if (r == 0)
+		r = drop_groups(visit->kernel, visit->plan);
+	if (r == 0)
+		r = place_enter(visit->place, ~0ul);
+	if (r == 0 && (place_namespaces(visit->plan) & CLONE_NEWCGROUP) &&
+	    unshare(CLONE_NEWCGROUP) < 0)
+		r = -errno;
+	return r < 0 ? r : join_die_with_supervisor(socket);
+}
+
+/* The plan of the first command, for another one that has no terminal of its own. */
+static int copy_plan(const struct visit *visit, struct plan *ret)
+{
+	struct step *steps = calloc(visit->plan->n_steps, sizeof(*steps));
+	size_t n = 0;
+
+	if (!steps)
+		return -ENOMEM;
+	*ret = *visit->plan;
+	for (size_t i = 0; i < visit->plan->n_steps; i++)
+		if (visit->plan->steps[i].kind != STEP_TERMINAL)
+			steps[n++] = visit->plan->steps[i];
+	ret->steps = steps;
+	ret->n_steps = n;
+	ret->argv = visit->argv;
+	return 0;
+}
+
+static noreturn void fail(const struct command *command)
+{
+	command_report(command);
+	child_fail();
+}
+
+static void reap(int socket, pid_t pid)
+{
+	struct message message = { .kind = MESSAGE_RESULT };
+
+	if (wait4(pid, &message.status, WNOHANG, &message.usage) != pid)
+		return;
+	(void)message_send(socket, &message, NULL, 0);
+	child_leave(0);
+}
+
+/* Until it ends, or the supervisor wants its end. */
+static void watch(int socket, pid_t pid)
+{
+	for (;;) {
+		siginfo_t info;
+
+		reap(socket, pid);
+		if (signals_wait(true, &info) == JOINED_END)
+			(void)kill(-pid, SIGKILL);
+	}
+}
+
+static void check(struct command *command, enum doing doing, int r)
+{
+	command->doing = doing;
+	command->failure = (struct kernel_failure){ .step = KERNEL_NO_STEP, .code = r };
+	if (r < 0)
+		fail(command);
+}
+
+static noreturn void run(const struct visit *visit, int socket)
+{
+	struct kernel kernel = *visit->kernel;
+	struct command command = COMMAND_INIT;
+	struct plan plan;
+	pid_t pid;
+
+	command.socket = socket;
+	command.kernel = &kernel;
+	command.plan = &plan;
+	command.dies_with_us = true;
+	memcpy(command.stdio, visit->stdio, sizeof(command.stdio));
+	kernel.plan = &plan;
+	check(&command, DOING_JOIN, copy_plan(visit, &plan));
+	check(&command, DOING_JOIN, enter(visit, socket));
+	if (kernel_confine(&kernel, &command.failure) < 0) {
+		command.doing = DOING_STEP;
+		fail(&command);
+	}
+	check(&command, DOING_JOIN, join_die_with_supervisor(socket));
+	pid = command_start(&command);
+	if (pid < 0)
+		fail(&command);
+	check(&command, DOING_CLOSE, child_close_others(&socket, 1));
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		(void)close(fd);
+	check(&command, DOING_REAPER, kernel_confine_reaper());
+	watch(socket, pid);
+	child_fail();
+}
+
+int visit_start(const struct visit *visit, struct joined *ret)
+{
+	int kept[PLACE_NAMESPACES_MAX + N_ELEMENTS(visit->stdio) + 1];
+	size_t n = 0;
+	int r;
+
+	for (size_t i = 0; i < visit->place->n; i++)
+		kept[n++] = visit->place->fds[i];
+	for (size_t i = 0; i < N_ELEMENTS(visit->stdio); i++)
+		kept[n++] = visit->stdio[i];
+	kept[n++] = visit->kernel->cgroup_fd;
+	r = join_fork(ret, kept, n);
+	if (r == 0)
+		run(visit, ret->socket);
+	return r < 0 ? r : 0;
+}

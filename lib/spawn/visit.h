@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * A second command in a sandbox that runs, as the first one is: same namespaces, same cgroup, same
+ * confinement (sbx-ctl exec)
+ */
+
+#include "kernel/kernel.h"
+#include "spawn/join.h"
+
+struct visit {
+	const struct kernel *kernel;
+	const struct plan *plan;
+	const struct place *place;
+	char *const *argv;
+	int stdio[3];
+};
+
+/* What is not the command's own is reported over @ret->socket, as PID 1 does. 0 or negative errno.
+ */
+int visit_start(const struct visit *visit, struct joined *ret);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * In the place of scope.so: a service manager that makes the scope's cgroup below $SBX_TEST_CGROUP,
+ * and refuses any other limits than those that the test asks for
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "scope/scope.h"
+
+__attribute__((__visibility__("default"))) scope_start_fn sbx_scope_start;
+
+static int refuse(char **ret_why)
+{
+	*ret_why = strdup("the manager does not want to");
+	return -ECONNREFUSED;
+}
+
+int sbx_scope_start(const char *unit, pid_t pid, const struct scope_limits *limits,
+		    const char *description, char **ret_cgroup, char **ret_why)
+{
+	const char *parent = getenv("SBX_TEST_CGROUP");
+	_cleanup_free_ char *folder = NULL, *path = NULL;
+	_cleanup_close_ int fd = -EBADF;
+	char number[16];
+
+	if (!parent || limits->memory_max_bytes != 1234 || limits->cpu_quota_usec != 0 ||
+	    limits->tasks_max != 10 || strcmp(description, "Sandbox test") != 0)
+		return refuse(ret_why);
+	if (asprintf(&folder, "%s/%s", parent, unit) < 0 || mkdir(folder, 0755) < 0 ||
+	    asprintf(&path, "%s/cgroup.procs", folder) < 0)
+		return -errno;
+	(void)snprintf(number, sizeof(number), "%d", (int)pid);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || fd_write_all(fd, number, strlen(number)) < 0)
+		return -EIO;
+	*ret_cgroup = take_ptr(folder);
+	return 0;
+}

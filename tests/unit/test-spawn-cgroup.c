@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Sandboxes in a cgroup of their own, and those without namespaces, which have nothing else
+ *
+ * Below the first cgroup of the host that root may make others in, or an ordinary user whom we have
+ * handed one.
+ */
+
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "spawn-rig.h"
+
+struct place {
+	char parent[128]; /* the user's own */
+	char home[160];	  /* where the supervisor runs */
+	char folder[160]; /* of the sandbox */
+};
+
+static const char *find_cgroups(void)
+{
+	static const char *const places[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+	struct statfs fs;
+
+	for (size_t i = 0; i < N_ELEMENTS(places); i++)
+		if (statfs(places[i], &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC &&
+		    access(places[i], W_OK) == 0)
+			return places[i];
+	return NULL;
+}
+
+static bool write_file(const char *folder, const char *name, const char *text)
+{
+	char path[256];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd >= 0 && fd_write_all(fd, text, strlen(text)) == 0;
+}
+
+static void hand_to(const char *folder, const char *name, uid_t uid)
+{
+	char path[256];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	if (chown(path, uid, uid) < 0)
+		abort();
+}
+
+/* As a service manager delegates one: the folder, and how one moves processes in it. */
+static bool place_init(struct place *place, uid_t uid)
+{
+	static unsigned n;
+	const char *cgroups = find_cgroups();
+
+	if (!cgroups)
+		return false;
+	(void)snprintf(place->parent, sizeof(place->parent), "%s/sbx-test-%d-%u", cgroups,
+		       (int)getpid(), n++);
+	(void)snprintf(place->home, sizeof(place->home), "%s/home", place->parent);
+	(void)snprintf(place->folder, sizeof(place->folder), "%s/sandbox", place->parent);
+	if (mkdir(place->parent, 0755) < 0 || mkdir(place->home, 0755) < 0)
+		return false;
+	hand_to(place->parent, ".", uid);
+	hand_to(place->parent, "cgroup.procs", uid);
+	hand_to(place->parent, "cgroup.subtree_control", uid);
+	hand_to(place->home, ".", uid);
+	hand_to(place->home, "cgroup.procs", uid);
+	return true;
+}
+
+static void place_deinit(struct place *place)
+{
+	expect_eq(access(place->folder, F_OK), -1);
+	expect_eq(rmdir(place->home), 0);
+	expect_eq(rmdir(place->parent), 0);
+}
+
+static const struct place *current; /* the test's; its child has a copy */
+
+static int move_home(struct rig *rig)
+{
+	return write_file(current->home, "cgroup.procs", "0") ? 0 : -EIO;
+}
+
+static void add_cgroup(struct rig *rig, const struct place *place)
+{
+	current = place;
+	rig->prepare = move_home;
+	rig_insert(rig, (struct step){ .kind = STEP_CGROUP, .target = place->folder });
+}
+
+/* Only what the tier "reduced" has: the whole tree of the host stays visible. */
+static void init_reduced(struct rig *rig, uid_t uid, const char *script)
+{
+	rig_init(rig, uid, script);
+	rig->plan.tier = TIER_REDUCED;
+	rig->plan.n_steps = 0;
+	rig_add(rig, (struct step){ .kind = STEP_IDENTITY,
+				    .value = rig->plan.uid,
+				    .second = rig->plan.gid });
+	rig_add(rig, (struct step){ .kind = STEP_CAPABILITIES });
+	rig_add(rig, (struct step){ .kind = STEP_NO_NEW_PRIVILEGES });
+	rig_add(rig, (struct step){ .kind = STEP_FOLDER_OF_COMMAND, .target = "/" });
+	rig_add(rig, (struct step){ .kind = STEP_EXEC });
+}
+
+#define NEEDS_CGROUPS(place, uid)                                                                  \
+	do {                                                                                       \
+		if (geteuid() != 0)                                                                \
+			skip("only root can hand out cgroups");                                    \
+		if (!place_init(place, uid))                                                       \
+			skip("there are no cgroups that we may use");                              \
+	} while (0)
+
+/* ---- */
+
+static int remember(void *userdata, pid_t init, const char *cgroup, struct sbx_error *err)
+{
+	struct outcome *outcome = userdata;
+
+	outcome->note = cgroup && current && strcmp(cgroup, current->folder) == 0 &&
+			access(cgroup, F_OK) == 0;
+	return 0;
+}
+
+FOR_BOTH(the_cgroup_is_made_told_and_removed)
+{
+	struct place place;
+	_cleanup_rig_ struct rig rig;
+	struct spawn_hooks hooks = { .started = remember };
+
+	NEEDS_CGROUPS(&place, uid);
+	rig_init(&rig, uid, "grep ^0 /proc/self/cgroup");
+	add_cgroup(&rig, &place);
+	hooks.userdata = rig.outcome;
+	rig.options.hooks = &hooks;
+	rig_run(&rig);
+	expect_eq(rig.outcome->note, 1);
+	/* Its own is the root of what it sees. */
+	expect_str(rig.output, "0::/\n");
+	place_deinit(&place);
+}
+
+FOR_BOTH(the_cgroup_is_removed_where_nothing_was_run)
+{
+	struct place place;
+	_cleanup_rig_ struct rig rig;
+
+	NEEDS_CGROUPS(&place, uid);
+	rig_init(&rig, uid, "");
+	rig.argv[0] = "no-such-command";
+	add_cgroup(&rig, &place);
+	rig_run(&rig);
+	rig_expect(&rig, SPAWN_NOT_FOUND, SPAWN_REASON_EXEC);
+	place_deinit(&place);
+}
+
+FOR_BOTH(memory_is_the_reason_only_where_the_kernel_has_counted_it)
+{
+	struct place place;
+	_cleanup_rig_ struct rig rig;
+
+	NEEDS_CGROUPS(&place, uid);
+	rig_init(&rig, uid, "kill -KILL $$");
+	add_cgroup(&rig, &place);
+	rig_run(&rig);
+	rig_expect(&rig, 128 + SIGKILL, SPAWN_REASON_SIGNAL);
+	place_deinit(&place);
+}
+
+static bool has_memory(const struct place *place)
+{
+	char path[192];
+
+	(void)snprintf(path, sizeof(path), "%s/memory.max", place->home);
+	return write_file(place->parent, "cgroup.subtree_control", "+memory") &&
+	       access(path, F_OK) == 0;
+}
+
+FOR_BOTH(too_much_memory_is_told_as_that)
+{
+	struct place place;
+	_cleanup_rig_ struct rig rig;
+
+	NEEDS_CGROUPS(&place, uid);
+	if (!has_memory(&place)) {
+		place_deinit(&place);
+		skip("cgroups here have no memory controller");
+	}
+	rig_init(&rig, uid, "a=x; while :; do a=$a$a; done");
+	add_cgroup(&rig, &place);
+	rig_insert(&rig, (struct step){ .kind = STEP_CGROUP_LIMIT,
+					.text = "memory.max",
+					.source = "33554432" });
+	rig_insert(&rig, (struct step){ .kind = STEP_CGROUP_LIMIT,
+					.text = "memory.swap.max",
+					.source = "0",
+					.flags = STEP_OPTIONAL });
+	rig_run(&rig);
+	rig_expect(&rig, 128 + SIGKILL, SPAWN_REASON_MEMORY);
+	expect(rig.outcome->result.is_peak_of_cgroup);
+	expect(rig.outcome->result.peak_memory_bytes > 16 * MIB);
+	place_deinit(&place);
+}
+
+/* ---- a scope, by a service manager that is ours ---- */
+
+static const char *module_folder(void)
+{
+	static char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	path[n > 0 ? n : 0] = '\0';
+	*strrchr(path, '/') = '\0';
+	return path;
+}
+
+static void init_scope(struct rig *rig, uid_t uid, const struct place *place, const char *script)
+{
+	rig_init(rig, uid, script);
+	rig_insert(rig, (struct step){ .kind = STEP_SCOPE, .text = "sandbox" });
+	rig_insert(rig,
+		   (struct step){ .kind = STEP_SCOPE_LIMIT, .text = "MemoryMax", .value = 1234 });
+	rig_insert(rig, (struct step){ .kind = STEP_SCOPE_LIMIT, .text = "TasksMax", .value = 10 });
+	rig->options.module_folder = module_folder();
+	current = place;
+	rig->prepare = move_home;
+	if (setenv("SBX_TEST_CGROUP", place->parent, 1) < 0)
+		abort();
+}
+
+FOR_BOTH(everything_is_born_in_the_scope)
+{
+	struct place place;
+	_cleanup_rig_ struct rig rig;
+	struct spawn_hooks hooks = { .started = remember };
+
+	NEEDS_CGROUPS(&place, uid);
+	init_scope(&rig, uid, &place, "grep ^0 /proc/self/cgroup");
+	hooks.userdata = rig.outcome;
+	rig.options.hooks = &hooks;
+	rig_run(&rig);
+	rig_expect(&rig, 0, SPAWN_REASON_EXIT);
+	expect_eq(rig.outcome->note, 1);
+	expect_str(rig.output, "0::/\n");
+	/* The manager does that. */
+	expect_eq(rmdir(place.folder), 0);
+	place_deinit(&place);
+}
+
+FOR_BOTH(without_its_scope_nothing_runs)
+{
+	struct place place;
+	_cleanup_rig_ struct rig rig;
+
+	NEEDS_CGROUPS(&place, uid);
+	init_scope(&rig, uid, &place, "echo ran");
+	expect_eq(unsetenv("SBX_TEST_CGROUP"), 0);
+	rig_run(&rig);
+	expect_eq(rig.outcome->code, -ECONNREFUSED);
+	rig_expect(&rig, SPAWN_FAILED, SPAWN_REASON_SETUP);
+	expect_str(rig.outcome->err.why, "the manager does not want to");
+	expect_str(rig.output, "");
+	place_deinit(&place);
+}
+
+FOR_BOTH(a_limit_that_a_scope_does_not_have_is_refused)
+{
+	struct place place;
+	_cleanup_rig_ struct rig rig;
+
+	NEEDS_CGROUPS(&place, uid);
+	init_scope(&rig, uid, &place, "echo ran");
+	rig_insert(&rig, (struct step){ .kind = STEP_SCOPE_LIMIT, .text = "IOWeight" });
+	rig_run(&rig);
+	expect_eq(rig.outcome->code, -EINVAL);
+	expect_str(rig.output, "");
+	place_deinit(&place);
+}
+
+FOR_BOTH(without_the_module_nothing_runs)
+{
+	static const char *const folders[] = { "/nowhere", "." };
+
+	for (size_t i = 0; i < N_ELEMENTS(folders); i++) {
+		struct place place;
+		_cleanup_rig_ struct rig rig;
+
+		NEEDS_CGROUPS(&place, uid);
+		init_scope(&rig, uid, &place, "echo ran");
+		rig.options.module_folder = folders[i];
+		rig_run(&rig);
+		expect_eq(rig.outcome->code, -ENOENT);
+		expect_str(rig.output, "");
+		place_deinit(&place);
+	}
+}
+
+/* ---- without namespaces ---- */
+
+FOR_BOTH(without_namespaces_the_status_is_the_commands_own)
+{
+	struct place place;
+	_cleanup_rig_ struct rig rig;
+
+	NEEDS_CGROUPS(&place, uid);
+	init_reduced(&rig, uid, "id -u; exit 7");
+	add_cgroup(&rig, &place);
+	rig_run(&rig);
+	rig_expect(&rig, 7, SPAWN_REASON_EXIT);
+	expect_eq(strtoul(rig.output, NULL, 10), rig.plan.uid);
+	place_deinit(&place);
+}
+
+FOR_BOTH(without_namespaces_nothing_is_left_behind_either)
+{
+	struct place place;
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int end = -EBADF;
+
+	NEEDS_CGROUPS(&place, uid);
+	init_reduced(&rig, uid, "(setsid sh -c 'trap \"\" TERM HUP; sleep 1000' &); exit 5");
+	add_cgroup(&rig, &place);
+	rig_start_with_pipe(&rig, &end);
+	expect(rig_is_silent(end));
+	rig_wait(&rig);
+	rig_expect(&rig, 5, SPAWN_REASON_EXIT);
+	place_deinit(&place);
+}
+
+FOR_BOTH(without_namespaces_the_time_limit_kills_all)
+{
+	struct place place;
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int end = -EBADF;
+
+	NEEDS_CGROUPS(&place, uid);
+	init_reduced(&rig, uid,
+		     "trap '' TERM; (setsid sh -c 'trap \"\" TERM; sleep 1000' &); "
+		     "while :; do sleep 1000; done");
+	add_cgroup(&rig, &place);
+	rig_limit(&rig, LIMIT_TIME, 50000);
+	rig.plan.grace_usec = 20000;
+	rig_start_with_pipe(&rig, &end);
+	expect(rig_is_silent(end));
+	rig_wait(&rig);
+	rig_expect(&rig, SPAWN_TIME_LIMIT, SPAWN_REASON_TIME);
+	place_deinit(&place);
+}
+
+/* Who removes the folder is sbx-ctl gc; here it is us. */
+FOR_BOTH(without_namespaces_kill_9_of_the_supervisor_kills_everything)
+{
+	struct place place;
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int end = -EBADF;
+
+	NEEDS_CGROUPS(&place, uid);
+	init_reduced(&rig, uid,
+		     "(setsid sh -c 'trap \"\" TERM HUP IO; sleep 1000' &); "
+		     "echo ready; while :; do sleep 1000; done");
+	add_cgroup(&rig, &place);
+	rig_start_with_pipe(&rig, &end);
+	expect(rig_hears(end, "ready\n"));
+	expect_eq(kill(rig.supervisor, SIGKILL), 0);
+	expect(rig_is_silent(end));
+	expect_eq(waitpid(rig.supervisor, NULL, 0), rig.supervisor);
+	while (rmdir(place.folder) < 0 && errno == EBUSY)
+		(void)sched_yield();
+	place_deinit(&place);
+}
+
+static const struct test tests[] = {
+	BOTH(the_cgroup_is_made_told_and_removed),
+	BOTH(the_cgroup_is_removed_where_nothing_was_run),
+	BOTH(memory_is_the_reason_only_where_the_kernel_has_counted_it),
+	BOTH(too_much_memory_is_told_as_that),
+	BOTH(everything_is_born_in_the_scope),
+	BOTH(without_its_scope_nothing_runs),
+	BOTH(a_limit_that_a_scope_does_not_have_is_refused),
+	BOTH(without_the_module_nothing_runs),
+	BOTH(without_namespaces_the_status_is_the_commands_own),
+	BOTH(without_namespaces_nothing_is_left_behind_either),
+	BOTH(without_namespaces_the_time_limit_kills_all),
+	BOTH(without_namespaces_kill_9_of_the_supervisor_kills_everything),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * How sandboxes end: by signals that are passed on, by limits, and by the death of the supervisor
+ *
+ * A script says on a pipe when it is ready; its other end is how we see that all who hold it are
+ * gone.
+ */
+
+#include <sys/socket.h>
+
+#include "spawn-rig.h"
+
+/* ---- signals ---- */
+
+/* Sends @signal to the supervisor when the script is ready. */
+static void run_with_signal(struct rig *rig, int signal)
+{
+	_cleanup_close_ int end = -EBADF;
+
+	rig_start_with_pipe(rig, &end);
+	expect(rig_hears(end, "ready"));
+	expect_eq(kill(rig->supervisor, signal), 0);
+	expect(rig_is_silent(end));
+	rig_wait(rig);
+}
+
+FOR_BOTH(signals_are_passed_on)
+{
+	static const int signals[] = {
+		SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(signals); i++) {
+		_cleanup_rig_ struct rig rig;
+		char script[128];
+
+		(void)snprintf(script, sizeof(script),
+			       "trap 'exit 9' %d; echo ready; while :; do sleep 1000 & wait; done",
+			       signals[i]);
+		rig_init(&rig, uid, script);
+		run_with_signal(&rig, signals[i]);
+		rig_expect(&rig, 9, SPAWN_REASON_EXIT);
+	}
+}
+
+FOR_BOTH(the_whole_group_of_the_command_gets_them)
+{
+	_cleanup_rig_ struct rig rig;
+
+	/* The shell waits for the command that it runs in the foreground. */
+	rig_init(&rig, uid, "trap 'echo shell' INT; (echo ready; exec sleep 1000); exit 6");
+	run_with_signal(&rig, SIGINT);
+	rig_expect(&rig, 6, SPAWN_REASON_EXIT);
+}
+
+FOR_BOTH(a_command_that_dies_of_a_signal_dies_of_that_signal)
+{
+	_cleanup_rig_ struct rig rig;
+
+	rig_init(&rig, uid, "echo ready; exec sleep 1000");
+	run_with_signal(&rig, SIGTERM);
+	rig_expect(&rig, 128 + SIGTERM, SPAWN_REASON_SIGNAL);
+	expect_eq(rig.outcome->result.signal, SIGTERM);
+}
+
+FOR_BOTH(a_command_that_ignores_term_is_killed_after_the_grace)
+{
+	_cleanup_rig_ struct rig rig;
+
+	rig_init(&rig, uid, "trap '' TERM; echo ready; while :; do sleep 1000; done");
+	rig.plan.grace_usec = 20000;
+	run_with_signal(&rig, SIGTERM);
+	rig_expect(&rig, 128 + SIGKILL, SPAWN_REASON_KILLED);
+}
+
+static void ignore(int signal)
+{
+	(void)sigaction(signal, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
+}
+
+static void heed(int signal)
+{
+	(void)sigaction(signal, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
+}
+
+FOR_BOTH(what_our_caller_ignores_stays_ignored)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int end = -EBADF;
+
+	rig_init(&rig, uid, "echo ready; grep ^SigIgn /proc/self/status; exec sleep 1000");
+	ignore(SIGHUP);
+	rig_start_with_pipe(&rig, &end);
+	heed(SIGHUP);
+	expect(rig_hears(end, "SigIgn:\t0000000000000001\n"));
+	expect_eq(kill(rig.supervisor, SIGHUP), 0);
+	expect_eq(kill(rig.supervisor, SIGTERM), 0);
+	rig_wait(&rig);
+	rig_expect(&rig, 128 + SIGTERM, SPAWN_REASON_SIGNAL);
+}
+
+/* The supervisor stops with the sandbox, and both go on together. */
+FOR_BOTH(tstp_stops_everything_and_cont_continues_it)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int end = -EBADF;
+	siginfo_t info = { .si_pid = 0 };
+
+	rig_init(&rig, uid,
+		 "trap '' TSTP; (exec sleep 1000) & child=$!; echo ready; "
+		 "until grep -q '^State:.T' /proc/$child/status; do :; done; exit 3");
+	/* In a group of its own, whose parent is in another one of the session: else the kernel
+	 * does not let it stop. */
+	rig_start_with_pipe(&rig, &end);
+	expect_eq(setpgid(rig.supervisor, rig.supervisor), 0);
+	expect(rig_hears(end, "ready"));
+	expect_eq(kill(rig.supervisor, SIGTSTP), 0);
+	expect_eq(waitid(P_PID, (id_t)rig.supervisor, &info, WSTOPPED | WEXITED | WNOWAIT), 0);
+	expect_eq(info.si_code, CLD_STOPPED);
+	expect_eq(kill(rig.supervisor, SIGCONT), 0);
+	expect_eq(kill(rig.supervisor, SIGTERM), 0);
+	rig_wait(&rig);
+	expect(rig.outcome->result.signal == SIGTERM || rig.outcome->result.exit_code == 3);
+}
+
+/* ---- limits ---- */
+
+FOR_BOTH(the_time_limit_asks_everybody_to_go)
+{
+	_cleanup_rig_ struct rig rig;
+
+	rig_init(&rig, uid,
+		 "(trap 'echo child; exit' TERM; while :; do sleep 1000 & wait; done) & "
+		 "trap 'wait; echo parent; exit 3' TERM; while :; do wait; done");
+	rig_limit(&rig, LIMIT_TIME, 300000);
+	rig_run(&rig);
+	rig_expect(&rig, SPAWN_TIME_LIMIT, SPAWN_REASON_TIME);
+	expect_eq(rig.outcome->result.exit_code, 3);
+	expect_str(rig.output, "child\nparent\n");
+}
+
+FOR_BOTH(the_time_limit_kills_who_ignores_it)
+{
+	_cleanup_rig_ struct rig rig;
+
+	rig_init(&rig, uid,
+		 "trap '' TERM; (trap '' TERM; while :; do :; done) & while :; do :; done");
+	rig_limit(&rig, LIMIT_TIME, 50000);
+	rig.plan.grace_usec = 20000;
+	rig_run(&rig);
+	rig_expect(&rig, SPAWN_TIME_LIMIT, SPAWN_REASON_TIME);
+	expect_eq(rig.outcome->result.signal, SIGKILL);
+	/* Also where PID 1 could not tell it. */
+	expect(rig.outcome->result.usage.ru_maxrss > 0);
+}
+
+FOR_BOTH(the_time_limit_ends_what_has_stopped)
+{
+	_cleanup_rig_ struct rig rig;
+
+	rig_init(&rig, uid, "kill -STOP $$; exit 3");
+	rig_limit(&rig, LIMIT_TIME, 50000);
+	rig_run(&rig);
+	rig_expect(&rig, SPAWN_TIME_LIMIT, SPAWN_REASON_TIME);
+	expect_eq(rig.outcome->result.signal, SIGTERM);
+}
+
+FOR_BOTH(who_is_in_time_is_not_told_of_the_limit)
+{
+	_cleanup_rig_ struct rig rig;
+
+	rig_init(&rig, uid, "exit 0");
+	rig_limit(&rig, LIMIT_TIME, UINT64_MAX - 1);
+	rig_run(&rig);
+	rig_expect(&rig, 0, SPAWN_REASON_EXIT);
+}
+
+FOR_BOTH(output_below_the_limit_passes_in_its_order)
+{
+	_cleanup_rig_ struct rig rig;
+
+	rig_init(&rig, uid, "for i in 1 2 3; do echo out $i; echo err $i >&2; done");
+	rig_limit(&rig, LIMIT_OUTPUT, 36);
+	rig_run(&rig);
+	rig_expect(&rig, 0, SPAWN_REASON_EXIT);
+	expect_str(rig.output, "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n");
+}
+
+FOR_BOTH(output_above_the_limit_is_cut_and_ends_the_command)
+{
+	_cleanup_rig_ struct rig rig;
+
+	rig_init(&rig, uid, "while :; do echo 0123456789; done");
+	rig_limit(&rig, LIMIT_OUTPUT, 5000);
+	rig_run(&rig);
+	rig_expect(&rig, 128 + SIGTERM, SPAWN_REASON_OUTPUT);
+	expect_eq(strlen(rig.output), 5000);
+}
+
+FOR_BOTH(a_command_whose_reader_goes_away_sees_it)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int end = -EBADF;
+
+	rig_init(&rig, uid, "echo ready; while echo more; do :; done");
+	rig_limit(&rig, LIMIT_OUTPUT, 1u << 30);
+	rig_start_with_pipe(&rig, &end);
+	expect(rig_hears(end, "ready"));
+	(void)close(end);
+	end = -EBADF;
+	rig_wait(&rig);
+	rig_expect(&rig, 128 + SIGPIPE, SPAWN_REASON_SIGNAL);
+}
+
+/* ---- the whole tree ---- */
+
+FOR_BOTH(nothing_of_a_fork_bomb_is_left)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int end = -EBADF;
+
+	rig_init(&rig, uid,
+		 "bomb() { (bomb) 2>/dev/null & (bomb) 2>/dev/null & }; bomb; echo ready; "
+		 "while :; do :; done");
+	rig_insert(&rig, (struct step){ .kind = STEP_RLIMIT,
+					.text = "nproc",
+					.value = 6, /* RLIMIT_NPROC */
+					.second = 200 });
+	rig_start_with_pipe(&rig, &end);
+	expect(rig_hears(end, "ready"));
+	expect_eq(kill(rig.supervisor, SIGTERM), 0);
+	expect(rig_is_silent(end));
+	rig_wait(&rig);
+}
+
+/* The end of the pipe comes when all who have it are gone: PID 1 has closed its own. */
+static void kill_supervisor(struct rig *rig, const char *when)
+{
+	_cleanup_close_ int end = -EBADF;
+
+	rig_start_with_pipe(rig, &end);
+	if (when)
+		expect(rig_hears(end, when));
+	expect_eq(kill(rig->supervisor, SIGKILL), 0);
+	expect(rig_is_silent(end));
+	expect_eq(waitpid(rig->supervisor, NULL, 0), rig->supervisor);
+}
+
+FOR_BOTH(kill_9_of_the_supervisor_kills_everything)
+{
+	_cleanup_rig_ struct rig rig;
+
+	rig_init(&rig, uid,
+		 "trap '' TERM HUP INT; (setsid sh -c 'trap \"\" HUP; sleep 1000' &); "
+		 "echo ready; while :; do sleep 1000; done");
+	kill_supervisor(&rig, "ready");
+}
+
+/* At many moments of the set-up; what the test sees is that nobody holds the pipe. */
+FOR_BOTH(kill_9_at_any_moment_leaves_nothing)
+{
+	int n = test_is_slow() ? 400 : 60;
+
+	for (int i = 0; i < n; i++) {
+		_cleanup_rig_ struct rig rig;
+		_cleanup_close_ int end = -EBADF;
+		const struct timespec moment = { .tv_nsec = (long)i * 3000000 / n };
+
+		rig_init(&rig, uid, "exec sleep 1000");
+		rig_start_with_pipe(&rig, &end);
+		(void)nanosleep(&moment, NULL);
+		expect_eq(kill(rig.supervisor, SIGKILL), 0);
+		expect(rig_is_silent(end));
+		expect_eq(waitpid(rig.supervisor, NULL, 0), rig.supervisor);
+	}
+}
+
+static const struct test tests[] = {
+	BOTH(signals_are_passed_on),
+	BOTH(the_whole_group_of_the_command_gets_them),
+	BOTH(a_command_that_dies_of_a_signal_dies_of_that_signal),
+	BOTH(a_command_that_ignores_term_is_killed_after_the_grace),
+	BOTH(what_our_caller_ignores_stays_ignored),
+	BOTH(tstp_stops_everything_and_cont_continues_it),
+	BOTH(the_time_limit_asks_everybody_to_go),
+	BOTH(the_time_limit_kills_who_ignores_it),
+	BOTH(the_time_limit_ends_what_has_stopped),
+	BOTH(who_is_in_time_is_not_told_of_the_limit),
+	BOTH(output_below_the_limit_passes_in_its_order),
+	BOTH(output_above_the_limit_is_cut_and_ends_the_command),
+	BOTH(a_command_whose_reader_goes_away_sees_it),
+	BOTH(nothing_of_a_fork_bomb_is_left),
+	BOTH(kill_9_of_the_supervisor_kills_everything),
+	BOTH(kill_9_at_any_moment_leaves_nothing),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}
