@@ -3,47 +3,333 @@
 /*
  * sbx-spawn: build one sandbox from a policy and run one command in it
  *
- * The status belongs to the command, so whatever is ours is 125. A build that cannot isolate says
- * so and runs nothing: there is no way from here to a command outside a sandbox.
+ * Command line → request → plan → kernel, in one direction. The status belongs to the command, so
+ * whatever is ours is 125. There is one way to a command without a sandbox, --no-sandbox: it must
+ * be typed, it warns, and it is recorded.
  */
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <sbx/error.h>
 
+#include "base/error.h"
+#include "base/fd.h"
+#include "kernel/probe.h"
+#include "policy/model.h"
+#include "spawn.h"
 #include "tool.h"
 
-struct spawn_values {
-	const char *policy;
-};
+static const char *const net_modes[] = { "none", "host", "proxy", NULL };
+static const char *const templates[] = { "ai-provider", "code-executor", "policy-sandbox", NULL };
+static const char *const tiers[] = { "full", "reduced", NULL };
+
+/* clang-format off */
+#define ROW(long_name, key, type, member, meta, text)                                              \
+	{ .name = long_name, .letter = key, .kind = type,                                          \
+	  .offset = offsetof(struct spawn_values, member), .metavar = meta, .help = text }
+#define PICK(long_name, member, meta, list, text)                                                  \
+	{ .name = long_name, .kind = OPTION_CHOICE, .choices = list,                               \
+	  .offset = offsetof(struct spawn_values, member), .metavar = meta, .help = text }
+#define LIST(long_name, member, meta, text) ROW(long_name, 0, OPTION_LIST, member, meta, text)
+#define FLAG(long_name, member, text) ROW(long_name, 0, OPTION_FLAG, member, NULL, text)
+#define LIMIT(long_name, limit, meta, text)                                                        \
+	ROW(long_name, 0, OPTION_STRING, limits[limit], meta, text)
 
 static const struct option_spec options[] = {
-	{ .name = "policy",
-	  .letter = 'p',
-	  .kind = OPTION_PATH,
-	  .offset = offsetof(struct spawn_values, policy),
-	  .metavar = "FILE",
-	  .help = "read the policy from FILE" },
+	ROW("policy", 'p', OPTION_PATH, policy, "FILE", "read the policy from FILE"),
+	ROW("policy-fd", 0, OPTION_FD, policy_fd, "N", "read the policy from this open file"),
+	PICK("template", template, "NAME", templates, "limits and profile of this template"),
+	ROW("project", 0, OPTION_PATH, project, "DIR", "what './' means in the policy"),
+	ROW("cwd", 0, OPTION_PATH, cwd, "DIR", "start the command in DIR"),
+	ROW("id", 0, OPTION_STRING, id, "ID", "name of the sandbox, for sbx-ctl"),
+	LIST("read", read, "PATH", "let it read and execute what is below PATH"),
+	LIST("optional-read", optional_read, "PATH", "the same where PATH is there"),
+	LIST("write", write, "PATH", "let it also write there"),
+	LIST("exec", exec, "PATH", "let it execute this, and what else is named so"),
+	LIST("deny", deny, "PATH", "hide PATH"),
+	LIST("deny-write", deny_write, "PATH", "make PATH read-only"),
+	LIST("bind", bind, "SRC:DST", "show SRC as DST; ':rw' behind it: writable"),
+	LIST("tmpfs", tmpfs, "PATH", "an empty folder in memory"),
+	LIST("unix", unix_socket, "PATH", "let it connect to this socket"),
+	PICK("net", net, "MODE", net_modes, "its network; none without this"),
+	LIST("connect", connect, "PORT", "let it connect to this port of our loopback"),
+	LIST("listen", listen, "PORT", "let us connect to this port of its loopback"),
+	ROW("proxy-fd", 0, OPTION_FD, proxy_fd, "N", "hand the listeners of '--net proxy' to it"),
+	LIST("env", env, "NAME[=VALUE]", "pass a variable, or set it"),
+	LIST("secret", secret, "NAME=PATH", "a private copy of a file; NAME holds its path"),
+	ROW("hostname", 0, OPTION_STRING, hostname, "NAME", "name of the machine inside"),
+	LIST("device", device, "NAME", "a device, or a bundle: dri, kvm, nvidia, ..."),
+	LIMIT("memory", LIMIT_MEMORY, "SIZE", "memory of all its processes"),
+	LIMIT("cpu", LIMIT_CPU, "N", "processors: 0.5 or 50%"),
+	LIMIT("pids", LIMIT_PIDS, "N", "processes and threads"),
+	LIMIT("time", LIMIT_TIME, "TIME", "stop it after TIME (30s, 5m)"),
+	ROW("grace", 0, OPTION_STRING, grace, "TIME", "between asking it to stop and killing it"),
+	LIMIT("files", LIMIT_FILES, "N", "open files of a process"),
+	LIMIT("file-size", LIMIT_FILE_SIZE, "SIZE", "largest file that it writes"),
+	LIMIT("output", LIMIT_OUTPUT, "SIZE", "bytes of stdout and stderr"),
+	LIMIT("tmp-size", LIMIT_TMP_SIZE, "SIZE", "size of its /tmp"),
+	FLAG("best-effort-limits", best_effort, "go on where a limit cannot be held"),
+	PICK("tier", tier, "TIER", tiers, "the weakest tier that is accepted"),
+	LIST("require", require, "LAYER", "refuse to start without this layer"),
+	ROW("uid", 0, OPTION_STRING, uid, "N", "as root: run the command as this user"),
+	FLAG("pty", pty, "give it a terminal of its own"),
+	FLAG("debug", debug, "let 'sbx-ctl exec' enter, if the policy does"),
+	LIST("pass-fd", pass_fd, "N", "let it inherit this open file"),
+	ROW("out", 'o', OPTION_PATH, out, "DIR|FILE.tar", "what it changes here lands there"),
+	ROW("report", 0, OPTION_PATH, report, "FILE", "write what happened as JSON"),
+	ROW("report-fd", 0, OPTION_FD, report_fd, "N", "the same, to an open file"),
+	ROW("audit-fd", 0, OPTION_FD, audit_fd, "N", "send audit records there"),
+	FLAG("print-plan", print_plan, "show what would be done, and by which rule"),
+	FLAG("dry-run", dry_run, "stop after the plan"),
+	FLAG("check", check, "show what this host can enforce"),
+	FLAG("no-sandbox", no_sandbox, "run it without any protection, to compare"),
+	LIST("allow-read", read, "PATH", "the same as --read"),
+	LIST("allow-write", write, "PATH", "the same as --write"),
+	LIST("allow-run", exec, "PATH", "the same as --exec"),
+	LIST("allow-env", env, "NAME", "the same as --env"),
+	PICK("allow-net", net, "MODE", net_modes, "the same as --net"),
+	LIST("deny-read", deny, "PATH", "the same as --deny"),
+	FLAG("deny-net", deny_net, "the same as '--net none'"),
 	OPTION_END,
 };
+/* clang-format on */
+
+static int say_check(struct spawn_run *run, struct sbx_error *err)
+{
+	int r = host_probe_deeply(&run->arena, &run->host, err);
+
+	if (r < 0)
+		return r;
+	(run->tool->json ? host_add_json : host_add_text)(&run->tool->out, &run->host);
+	return TOOL_YES;
+}
+
+static int no_command(struct sbx_error *err)
+{
+	int r = sbx_error_what(err, -EINVAL, "no command given");
+
+	sbx_error_why(err, "a sandbox is built for one command");
+	sbx_error_fix(err, "write 'sbx-spawn -- COMMAND', or 'sbx-spawn --check' to see what this "
+			   "host can enforce");
+	return r;
+}
+
+static bool is_on_terminal(const struct spawn_run *run)
+{
+	return run->tool->verbosity > 0 || (run->tool->verbosity == 0 && isatty(STDERR_FILENO));
+}
+
+/* What holds, and what is held less than somebody may think. */
+static void say_tier(const struct spawn_run *run)
+{
+	const struct plan *plan = run->plan;
+	_cleanup_text_ struct text line = TEXT_INIT;
+
+	if (run->tool->verbosity < 0)
+		return;
+	for (size_t i = 0; i < plan->n_notices; i++)
+		if (plan->notices[i].is_weaker)
+			text_addf(&line, SPAWN_TOOL ": note: %s\n  why: %s\n",
+				  plan->notices[i].what, plan->notices[i].why);
+	if (is_on_terminal(run)) {
+		text_add(&line, SPAWN_TOOL ": ");
+		plan_add_tier_line(&line, plan);
+		text_add_char(&line, '\n');
+	}
+	if (text_status(&line) == 0)
+		(void)fd_write_all(STDERR_FILENO, text_string(&line), line.len);
+}
+
+/* Only typed, never fallen back to: the record is written first, or nothing runs. */
+static int run_bare(struct spawn_run *run, struct sbx_error *err)
+{
+	static const char warning[] = SPAWN_TOOL ": running without any protection, as "
+						 "--no-sandbox says\n";
+	int r = spawn_open_records(run, err);
+
+	if (r == 0)
+		r = spawn_record_created(run, err);
+	if (r < 0)
+		return r;
+	if (fd_write_all(STDERR_FILENO, warning, sizeof(warning) - 1) < 0)
+		return sbx_error_what(err, -EIO, "cannot warn that there is no sandbox");
+	(void)execvp(run->request.argv[0], run->request.argv);
+	r = -errno;
+	(void)sbx_error_what(err, r, "cannot execute '%s'", run->request.argv[0]);
+	sbx_error_fix(err, "check its name and PATH");
+	return r == -ENOENT ? SPAWN_NOT_FOUND : SPAWN_CANNOT_EXECUTE;
+}
+
+static int on_started(void *userdata, pid_t init, const char *cgroup, struct sbx_error *err)
+{
+	struct spawn_run *run = userdata;
+	int r;
+
+	run->entry.init = init;
+	run->entry.init_start = (uint64_t)process_start_ticks(init);
+	run->entry.cgroup = cgroup;
+	r = spawn_record_created(run, err);
+	return r < 0 ? r : spawn_set_state(run, SANDBOX_RUNNING, err);
+}
+
+static void on_stopping(void *userdata)
+{
+	(void)spawn_set_state(userdata, SANDBOX_STOPPING, NULL);
+}
+
+static int on_listening(void *userdata, const int *fds, size_t n_fds, struct sbx_error *err)
+{
+	struct spawn_run *run = userdata;
+	int r = fd_send(run->values->proxy_fd, "LISTENERS", 9, fds, n_fds);
+
+	if (r < 0)
+		(void)sbx_error_what(err, r, "cannot hand the listeners to the proxy");
+	return r;
+}
+
+static int run_plan(struct spawn_run *run, struct sbx_error *err)
+{
+	char modules[256];
+	const struct spawn_hooks hooks = { .started = on_started,
+					   .stopping = on_stopping,
+					   .listening = on_listening,
+					   .userdata = run };
+	struct spawn_options how = { .filter = run->filter,
+				     .filter_notifies = run->filter_notifies,
+				     .hooks = &hooks,
+				     .control_socket = run->control_socket,
+				     .is_terminal = run->request.pty && isatty(STDIN_FILENO),
+				     .module_folder = modules };
+
+	if (spawn_module_folder("scope", modules, sizeof(modules)) < 0)
+		modules[0] = '\0';
+	return spawn_run(run->plan, &how, &run->result, err);
+}
+
+/* A status alone does not say that it was a limit. */
+static void explain_end(const struct spawn_run *run, struct sbx_error *err)
+{
+	static const struct {
+		enum spawn_reason reason;
+		const char *what;
+		enum limit limit;
+	} ends[] = {
+		{ SPAWN_REASON_TIME, "the command ran out of time", LIMIT_TIME },
+		{ SPAWN_REASON_MEMORY, "the command ran out of memory", LIMIT_MEMORY },
+		{ SPAWN_REASON_OUTPUT, "the command wrote too much", LIMIT_OUTPUT },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(ends); i++) {
+		const struct plan_limit *limit = &run->plan->limits[ends[i].limit];
+
+		if (ends[i].reason != run->result.reason)
+			continue;
+		(void)sbx_error_what(err, -EDQUOT, "%s", ends[i].what);
+		if (limit->origin.text)
+			sbx_error_why(err, "the limit comes from %s", limit->origin.text);
+		else
+			sbx_error_why(err, "the limit is a default");
+		sbx_error_fix(err, "give it more: %s", spawn_limit_option(ends[i].limit));
+	}
+}
+
+/* Everything behind here has left something that others see, so it is all taken back. */
+static int run_in_sandbox(struct spawn_run *run, struct sbx_error *err)
+{
+	struct sbx_error *rest = NULL;
+	int r, last;
+
+	r = run_plan(run, err);
+	if (r == 0)
+		rest = err;
+	(void)spawn_set_state(run, r < 0 ? SANDBOX_FAILED : SANDBOX_CLEANUP, NULL);
+	last = changes_finish(&run->changes, rest);
+	if (last == 0)
+		last = spawn_record_end(run, rest);
+	if (last == 0)
+		last = spawn_write_report(run, rest);
+	spawn_unregister(run);
+	if (r < 0)
+		return run->result.reason == SPAWN_REASON_EXEC ? run->result.status : r;
+	if (last < 0)
+		return last;
+	explain_end(run, err);
+	return run->result.status;
+}
+
+static int run_command(struct spawn_run *run, struct sbx_error *err)
+{
+	int r = spawn_prepare(run, err);
+
+	if (r < 0)
+		return r == -ENOEXEC ? SPAWN_CANNOT_EXECUTE : r;
+	if (run->values->print_plan) {
+		(run->tool->json ? plan_add_json : plan_add_text)(&run->tool->out, run->plan);
+		r = tool_flush(run->tool, err);
+		if (r < 0)
+			return r;
+	}
+	if (run->values->dry_run || run->values->print_plan)
+		return TOOL_YES;
+	say_tier(run);
+	r = spawn_open_records(run, err);
+	if (r == 0)
+		r = spawn_open_report(run, err);
+	if (r == 0)
+		r = spawn_register(run, err);
+	return r < 0 ? r : run_in_sandbox(run, err);
+}
+
+static void run_deinit(struct spawn_run *run)
+{
+	plan_free_ptr(&run->plan);
+	policy_free_ptr(&run->policy);
+	recorder_deinit(&run->recorder);
+	registration_deinit(&run->registration);
+	close_fd(&run->registry);
+	close_fd(&run->control_socket);
+	close_fd(&run->report_folder);
+	changes_deinit(&run->changes);
+	free(run->made_filter.filter);
+	arena_deinit(&run->arena);
+}
 
 static int spawn(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
-	int r = sbx_error_what(err, -ENOSYS, "cannot run '%s' in a sandbox yet", operands[0]);
+	struct tool_run *tool = context;
+	_cleanup_(run_deinit) struct spawn_run run = {
+		.tool = tool,
+		.values = tool->values,
+		.arena = ARENA_INIT,
+		.recorder = RECORDER_INIT,
+		.registry = -EBADF,
+		.registration = REGISTRATION_INIT,
+		.control_socket = -EBADF,
+		.report_folder = -EBADF,
+		.changes = { .parent = -EBADF },
+	};
+	int r;
 
-	sbx_error_why(err, "this release, %s, cannot build sandboxes; nothing was run",
-		      SBX_VERSION);
-	sbx_error_fix(err, "install a release whose NEWS.md says that sbx-spawn isolates");
-	return r;
+	if (run.values->check)
+		return say_check(&run, err);
+	if (n_operands == 0)
+		return no_command(err);
+	r = spawn_read_request(&run, n_operands, operands, err);
+	if (r < 0)
+		return r;
+	return run.values->no_sandbox ? run_bare(&run, err) : run_command(&run, err);
 }
 
 static const struct tool tool = {
 	.command = {
-		.name = "sbx-spawn",
+		.name = SPAWN_TOOL,
 		.summary = "Builds a sandbox from a policy and runs one command in it.",
 		.operands = "[--] COMMAND [ARGUMENT...]",
 		.operand_kind = OPERAND_COMMAND,
-		.min_operands = 1,
+		.min_operands = 0,
 		.max_operands = OPERANDS_ANY,
 		.stops_at_operand = true,
 		.options = options,

@@ -18,6 +18,9 @@ check the_error_object_holds_the_fix out_has 'what to do: '
 run "$SBX_SOURCE/examples/settings-with-origins.sh"
 check the_project_and_the_variable_are_named test "$(grep -c -e '.sbx/config.yaml:1' -e 'SBX_COLOR' "$work/out")" -eq 2
 
+run "$SBX_SOURCE/examples/what-would-it-change.sh"
+check changes_are_listed test "$(grep -cx -e './settings' -e './new-file' "$work/out")" -eq 2
+
 notice() { "$SBX_SOURCE/examples/notice-a-regression.sh" baseline.jsonl; }
 run notice
 check a_baseline_is_written_where_there_is_none grep -q '"name":"frame_parse"' baseline.jsonl

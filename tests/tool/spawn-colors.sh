@@ -17,13 +17,13 @@ is_plain() { out_has 'sbx-spawn: ' && ! out_has "$escape"; }
 
 rows=$(cat <<'END'
 colored	a_terminal_gets_colours_for_a_mistake_in_the_line	sbx-spawn --polcy
-colored	a_terminal_gets_colours_for_a_failure	sbx-spawn -- true
+colored	a_terminal_gets_colours_for_a_failure	sbx-spawn -- no-such-program
 plain	no_color_says_no	NO_COLOR=1 sbx-spawn --polcy
 colored	an_empty_no_color_says_nothing	NO_COLOR= sbx-spawn --polcy
 plain	a_dumb_terminal_has_none	TERM=dumb sbx-spawn --polcy
 plain	without_term_there_are_none	env -u TERM sbx-spawn --polcy
 plain	never_is_never_for_a_mistake_in_the_line	SBX_COLOR=never sbx-spawn --polcy
-plain	never_is_never_for_a_failure	SBX_COLOR=never sbx-spawn -- true
+plain	never_is_never_for_a_failure	SBX_COLOR=never sbx-spawn -- no-such-program
 colored	always_beats_no_color	SBX_COLOR=always NO_COLOR=1 sbx-spawn --polcy
 END
 )

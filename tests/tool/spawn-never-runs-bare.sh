@@ -1,19 +1,39 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: MIT
+# Whatever fails, the command does not run outside of a sandbox.
 . "$SBX_SOURCE/tests/tool/tap.sh"
+. "$SBX_SOURCE/tests/tool/spawn.sh"
 
 # The attack that must not happen: a command that leaves a trace when it runs outside a sandbox.
-sh -c "touch '$work/trace'"
-check the_command_would_leave_a_trace test -e "$work/trace"
-rm -f "$work/trace"
+trace=$work/trace
+leave=(sh -c "touch '$trace'")
+chmod 777 "$work"
+"${leave[@]}"
+check the_command_would_leave_a_trace test -e "$trace"
+rm -f "$trace"
 
-run sbx-spawn -- sh -c "touch '$work/trace'"
-check says_that_it_cannot_isolate_yet err_has 'cannot run'
-check says_that_nothing_was_run err_has 'nothing was run'
-check ends_with_125 has_status 125
-check the_command_did_not_run test ! -e "$work/trace"
-
-run sbx-spawn --policy /nonexistent -- sh -c "touch '$work/trace'"
-check with_a_policy_neither has_status 125
-check the_command_did_not_run_with_a_policy_either test ! -e "$work/trace"
+who=user
+failing='--policy /nonexistent
+--policy /etc/passwd
+--read /nonexistent
+--net proxy
+--require no-such-layer
+--tier nothing
+--id ../../etc
+--uid 0
+--bind /etc:relative
+--memory lots
+--template nothing
+--audit-fd 77
+--policy-fd 77
+--out /nonexistent/out'
+while read -r -a words; do
+	run spawn "${words[@]}" -- "${leave[@]}"
+	name=$(echo "${words[*]}" | tr -cs 'a-z0-9\n' _)
+	check "does_not_run_bare_with_$name" test ! -e "$trace"
+	check "is_not_a_success_with_$name" has_status 125
+	rm -f "$trace"
+done <<<"$failing"
+run spawn -- "${leave[@]}"
+check inside_it_leaves_none test ! -e "$trace"
 finish

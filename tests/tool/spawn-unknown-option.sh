@@ -20,5 +20,5 @@ check json_as_a_value_is_not_ours err_has "sbx-spawn: unknown option '--polcy'"
 
 run sbx-spawn
 check a_missing_command_ends_with_125 has_status 125
-check a_missing_command_says_how_to_write_one err_has 'fix: write: sbx-spawn [--] COMMAND'
+check a_missing_command_says_how_to_write_one err_has "fix: write 'sbx-spawn -- COMMAND'"
 finish

@@ -1,0 +1,20 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Run a script that nobody has read, and see what it would change in this folder before anything is changed. Without
+# arguments it shows itself on a script of its own.
+set -eu
+
+folder=$(mktemp -d)
+trap 'chmod -R u+rwX "$folder"; rm -rf "$folder"' EXIT
+if [ $# -eq 0 ]; then
+	cd "$folder"
+	mkdir project && cd project
+	echo 'keep me' >settings
+	printf '%s\n' '#!/bin/sh' 'echo changed >settings' 'echo "got in" >new-file' >install.sh
+	set -- sh install.sh
+fi
+
+sbx-spawn --quiet --time 30s --out "$folder/changes" --report "$folder/report" -- "$@"
+
+echo "it ended with $(sed 's/.*"status":\([0-9]*\).*/\1/' "$folder/report") and would change:"
+(cd "$folder/changes" && find . -type f | sort)

@@ -1,0 +1,169 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What a command sets up inside, so that something of ours, or of another sandbox, falls into it outside: links where we
+# write afterwards, folders that are exchanged while sandboxes start, files that only look small.
+. "$SBX_SOURCE/tests/tool/tap.sh"
+. "$SBX_SOURCE/tests/tool/spawn.sh"
+
+# What must stay as it is.
+victim=$work/victim
+beside=$work/beside
+prepare() {
+	rm -rf "$victim" "$beside" "${project:?}"
+	mkdir -p "$victim/folder" "$beside" "$project/sub"
+	echo precious >"$victim/file"
+	places
+	[ "$who" = user ] && [ "$(id -u)" -eq 0 ] && chown -R "$user:$user" "$victim" "$beside"
+	[ "$who" = root ] && chown -R 0:0 "$victim" "$beside"
+	return 0
+}
+is_precious() { [ "$(cat "$victim/file")" = precious ] && [ -z "$(ls -A "$victim/folder")" ]; }
+
+# Without protection: the shell itself, which writes through a name.
+link_is_followed() {
+	prepare
+	ln -s "$victim/file" "$beside/result.tar"
+	echo gone >"$beside/result.tar"
+	! is_precious
+}
+
+report_through_a_link() {
+	prepare
+	run spawn -q --write . --report report.json -- sh -c "ln -s '$victim/file' report.json"
+	is_precious && [ "$status" -eq 0 ] && [ ! -L "$project/report.json" ]
+}
+
+report_in_an_exchanged_folder() {
+	prepare
+	run spawn -q --write . --report sub/report.json -- sh -c "mv sub old && ln -s '$victim/folder' sub"
+	is_precious && [ "$status" -eq 0 ] && [ -f "$project/old/report.json" ]
+}
+
+archive_through_a_link() {
+	prepare
+	run spawn -q --write "$beside" --out "$beside/result.tar" -- \
+		sh -c "echo new >file && ln -s '$victim/file' '$beside/result.tar'"
+	is_precious && [ "$status" -eq 0 ] && [ ! -L "$beside/result.tar" ] && tar -tf "$beside/result.tar" >"$work/listed"
+}
+
+archive_of_holes() {
+	prepare
+	run spawn -q --out "$beside/result.tar" -- sh -c 'echo x >one && truncate -s 500G one'
+	[ "$status" -eq 125 ] && err_has 'more holes' && [ ! -e "$beside/result.tar" ]
+}
+
+archive_of_many_names() {
+	prepare
+	run spawn -q --out "$beside/result.tar" -- \
+		sh -c 'head -c 1000000 /dev/urandom >one && for i in $(seq 50); do ln one "name-$i"; done && truncate -s 1G two'
+	[ "$status" -eq 0 ] && [ "$(stat -c %s "$beside/result.tar")" -lt 2000000 ]
+}
+
+archive_with_strange_names() {
+	prepare
+	run spawn -q --out "$beside/result.tar" -- sh -c "touch -- \"\$(printf 'a\\377b')\" .wh.x '-rf' \"\$(printf 'a\\nb')\""
+	[ "$status" -eq 0 ] && [ "$(tar -tf "$beside/result.tar" 2>/dev/null | wc -l)" -eq 4 ]
+}
+
+# Only a name that cannot be written to an archive: nothing half-made is left at its name.
+archive_of_a_socket() {
+	prepare
+	run spawn -q --out "$beside/result.tar" -- mkfifo pipe
+	[ "$status" -eq 125 ] && [ ! -e "$beside/result.tar" ]
+}
+
+processes_of_the_host() {
+	prepare
+	run spawn -q --bind /proc:/srv -- ls /srv
+	[ "$status" -eq 125 ] && err_has 'processes of the host'
+}
+
+# What we read and write on our own behalf, wherever it is said to be.
+places_of_ours() {
+	prepare
+	mkdir -p "$work/$who/state/sbx" "$work/$who/run/sbx" "$work/$who/home/.config/sbx" \
+		"$work/$who/home/.config/systemd" "$work/$who/home/.local/share/systemd" "$work/$who/home/.local/state/sbx"
+	chmod 700 "$work/$who/run/sbx"
+	places
+	run spawn -q --write "$work/$who" -- sh -c "
+		touch '$work/$who/written' || exit 9
+		for folder in state/sbx run/sbx home/.config/sbx home/.config/systemd home/.local/state/sbx; do
+			touch '$work/$who/'\$folder/evil 2>/dev/null && exit 8
+			mv '$work/$who/'\$folder '$work/$who/moved' 2>/dev/null && exit 7
+		done
+		mv '$work/$who/home' '$work/$who/moved' 2>/dev/null && exit 6
+		exit 0"
+	[ "$status" -eq 0 ]
+}
+
+places_that_could_be_made() {
+	prepare
+	rm -rf "$work/$who/elsewhere"
+	mkdir "$work/$who/elsewhere"
+	places
+	export XDG_CONFIG_HOME="$work/$who/elsewhere"
+	run spawn -q --write "$work/$who/elsewhere" -- true
+	unset XDG_CONFIG_HOME
+	[ "$status" -eq 125 ] && err_has "$work/$who/elsewhere/s"
+}
+
+registry_in_tmp() {
+	prepare
+	run spawn_without_runtime --write /tmp --deny "$work" -- sh -c "
+		ls '/tmp/sbx-$user' >&2; mkdir -p '/tmp/sbx-$user/sandboxes/forged' 2>/dev/null && exit 9; exit 0"
+	rmdir "/tmp/sbx-$user/sandboxes/forged" "/tmp/sbx-$user/sandboxes" "/tmp/sbx-$user" 2>/dev/null
+	[ "$status" -eq 0 ] && err_has sandboxes
+}
+# HOME is in /tmp for tests, and what is to be kept there must be; so it is another one.
+spawn_without_runtime() {
+	(cd / && as "$who" env -u XDG_RUNTIME_DIR HOME=/nonexistent XDG_STATE_HOME="$work/$who/state" sbx-spawn -q "$@")
+}
+
+exchange() { # A B: one name for the other, as fast as it goes
+	exec python3 -c '
+import ctypes, sys
+call = ctypes.CDLL(None).renameat2
+one, other = (name.encode() for name in sys.argv[1:])
+while True:
+    call(-100, one, -100, other, 2)' "$1" "$2"
+}
+
+# Whatever is found there at whatever moment: a sandbox of the folder itself, or none.
+granted_folder_is_exchanged() { # OPTIONS for "$project/sub/granted"
+	local racer n_good=0 n_refused=0
+	prepare
+	mkdir "$project/sub/granted"
+	ln -s "$victim/folder" "$project/sub/link"
+	places
+	(exchange "$project/sub/granted" "$project/sub/link") &
+	racer=$!
+	for _ in $(seq 40); do
+		(cd "$beside" && as "$who" sbx-spawn -q "$@" -- sh -c "echo x >'$project/sub/granted/file'; echo x >out") >"$work/raced" 2>&1
+		if [ $? -eq 125 ]; then n_refused=$((n_refused + 1)); else n_good=$((n_good + 1)); fi
+		rm -f "$project/sub"/*/file "$project/sub"/*/out
+	done
+	kill "$racer"
+	wait "$racer" 2>/dev/null
+	echo "# $n_good ran, $n_refused were refused"
+	[ -z "$(ls -A "$victim/folder")" ]
+}
+
+for who in $starters; do
+	check "outside_a_link_is_followed_by_$who" link_is_followed
+	check "no_report_is_written_through_a_link_by_$who" report_through_a_link
+	check "no_report_lands_in_an_exchanged_folder_by_$who" report_in_an_exchanged_folder
+	check "no_archive_is_written_through_a_link_by_$who" archive_through_a_link
+	check "an_archive_does_not_grow_by_holes_by_$who" archive_of_holes
+	check "an_archive_has_content_once_by_$who" archive_of_many_names
+	check "an_archive_takes_any_name_by_$who" archive_with_strange_names
+	check "no_archive_is_left_half_made_by_$who" archive_of_a_socket
+	check "the_processes_of_the_host_cannot_be_bound_by_$who" processes_of_the_host
+	check "no_exchanged_folder_is_granted_by_$who" granted_folder_is_exchanged --write "$project/sub/granted"
+	check "no_exchanged_folder_is_bound_by_$who" granted_folder_is_exchanged --bind "$project/sub/granted:/srv:rw"
+	check "no_exchanged_folder_takes_changes_by_$who" granted_folder_is_exchanged --out "$project/sub/granted"
+done
+who=user
+check what_we_trust_cannot_be_written places_of_ours
+check the_registry_in_tmp_cannot_be_written registry_in_tmp
+check what_we_would_trust_cannot_be_made places_that_could_be_made
+finish

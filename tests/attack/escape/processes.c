@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Other processes: to see, to signal, to read, to take over, and what they have left in memory
+ */
+
+#include "escape.h"
+
+#include <fcntl.h>
+#include <mqueue.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <linux/kcmp.h>
+
+static pid_t victim(void)
+{
+	return (pid_t)escape_number("ESCAPE_VICTIM");
+}
+
+static enum escape_verdict signal_victim(long number)
+{
+	return escape_judge(kill(victim(), (int)number));
+}
+
+static enum escape_verdict signal_by_pidfd(long unused)
+{
+	long fd = syscall(SYS_pidfd_open, victim(), 0);
+
+	return fd < 0 ? REFUSED : escape_judge(syscall(SYS_pidfd_send_signal, fd, 0, NULL, 0));
+}
+
+static enum escape_verdict attach_to_victim(long request)
+{
+	if (syscall(SYS_ptrace, request, victim(), 0, 0) < 0)
+		return REFUSED;
+	(void)waitpid(victim(), NULL, __WALL | WNOHANG);
+	(void)syscall(SYS_ptrace, PTRACE_DETACH, victim(), 0, 0);
+	return ESCAPED;
+}
+
+static enum escape_verdict trace_a_child(long unused)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return REFUSED;
+	if (pid == 0)
+		_exit(syscall(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0) == 0 ? 0 : 1);
+	(void)waitpid(pid, &status, 0);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? ESCAPED : REFUSED;
+}
+
+/* The address is the caller's own; forked processes have it too. */
+static enum escape_verdict memory_of(pid_t pid, bool write)
+{
+	static char there[8];
+	char here[8] = "escape";
+	struct iovec local = { here, sizeof(here) }, remote = { there, sizeof(there) };
+	long r = write ? process_vm_writev(pid, &local, 1, &remote, 1, 0)
+		       : process_vm_readv(pid, &local, 1, &remote, 1, 0);
+
+	return escape_judge_reached(r, EFAULT);
+}
+
+static enum escape_verdict memory_of_victim(long write)
+{
+	return memory_of(victim(), write != 0);
+}
+
+static enum escape_verdict own_memory(long write)
+{
+	return memory_of(getpid(), write != 0);
+}
+
+static enum escape_verdict open_memory_of_victim(long unused)
+{
+	char path[64];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", victim());
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	return escape_judge(fd);
+}
+
+static enum escape_verdict open_memory_of_init(long unused)
+{
+	return escape_judge(open("/proc/1/mem", O_RDWR | O_CLOEXEC));
+}
+
+static enum escape_verdict see_victim(long unused)
+{
+	char path[64];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d", victim());
+	/* Inside a process of our own may have that number. */
+	if (stat(path, &st) < 0 || victim() == getpid())
+		return REFUSED;
+	return kill(victim(), 0) == 0 || errno == EPERM ? ESCAPED : REFUSED;
+}
+
+static enum escape_verdict take_fd_of_victim(long unused)
+{
+	long fd = syscall(SYS_pidfd_open, victim(), 0);
+
+	return fd < 0 ? REFUSED : escape_judge(syscall(SYS_pidfd_getfd, fd, 0, 0));
+}
+
+static enum escape_verdict compare_kernel_pointers(long unused)
+{
+	return escape_judge(
+		syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILE, STDIN_FILENO, STDOUT_FILENO));
+}
+
+/* From inside our own PID 1 must not be stoppable. Outside, PID 1 is the host's. */
+static enum escape_verdict stop_init(long number)
+{
+	if (kill(1, (int)number) < 0)
+		return REFUSED;
+	/* The signal is taken but must have no effect: we are still here, and are waited for. */
+	return REFUSED;
+}
+
+static enum escape_verdict raise_priority(long unused)
+{
+	/* From wherever we have been started. */
+	return escape_judge(setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) - 1));
+}
+
+static enum escape_verdict real_time(long policy)
+{
+	struct sched_param parameter = { .sched_priority = 10 };
+
+	return escape_judge(sched_setscheduler(0, (int)policy, &parameter));
+}
+
+static enum escape_verdict raise_limit(long resource)
+{
+	struct rlimit low = { 1, 1 }, higher = { 1, 2 };
+
+	if (setrlimit((unsigned)resource, &low) < 0)
+		return errno == EPERM ? REFUSED : UNKNOWN;
+	return escape_judge(setrlimit((unsigned)resource, &higher));
+}
+
+static enum escape_verdict lock_memory(long unused)
+{
+	size_t size = 256u << 20;
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return memory == MAP_FAILED ? REFUSED : escape_judge(mlock(memory, size));
+}
+
+static enum escape_verdict shared_memory(long unused)
+{
+	return escape_judge(shmget((key_t)escape_number("ESCAPE_SHM"), 0, 0));
+}
+
+static enum escape_verdict message_queue(long unused)
+{
+	return escape_judge((long)mq_open(escape_target("ESCAPE_QUEUE"), O_RDONLY));
+}
+
+static enum escape_verdict named_memory(long unused)
+{
+	return escape_judge(shm_open(escape_target("ESCAPE_QUEUE"), O_RDONLY, 0));
+}
+
+static enum escape_verdict advise_victim(long unused)
+{
+	long fd = syscall(SYS_pidfd_open, victim(), 0);
+	struct iovec range = { NULL, 0 };
+
+	return fd < 0 ? REFUSED : escape_judge(syscall(SYS_process_madvise, fd, &range, 1, 20, 0));
+}
+
+/* clang-format off */
+const struct escape escapes_processes[] = {
+	{ "probe_victim", NEEDS_USER, signal_victim, 0 },
+	{ "signal_victim", NEEDS_USER, signal_victim, SIGCONT },
+	{ "signal_victim_by_pidfd", NEEDS_USER, signal_by_pidfd, 0 },
+	{ "see_victim", NEEDS_USER, see_victim, 0 },
+	{ "trace_victim", NEEDS_USER, attach_to_victim, PTRACE_ATTACH },
+	{ "seize_victim", NEEDS_USER, attach_to_victim, PTRACE_SEIZE },
+	{ "trace_a_child", NEEDS_USER, trace_a_child, 0 },
+	{ "read_memory_of_victim", NEEDS_USER, memory_of_victim, 0 },
+	{ "write_memory_of_victim", NEEDS_USER, memory_of_victim, 1 },
+	{ "read_own_memory_by_number", NEEDS_USER, own_memory, 0 },
+	{ "write_own_memory_by_number", NEEDS_USER, own_memory, 1 },
+	{ "open_memory_of_victim", NEEDS_USER, open_memory_of_victim, 0 },
+	{ "open_memory_of_init", NEEDS_NOTHING_OUTSIDE, open_memory_of_init, 0 }, /* a stranger there */
+	{ "take_fd_of_victim", NEEDS_USER, take_fd_of_victim, 0 },
+	{ "advise_victim", NEEDS_ROOT, advise_victim, 0 },
+	{ "compare_kernel_pointers", NEEDS_USER, compare_kernel_pointers, 0 },
+	{ "kill_init", NEEDS_NOTHING_OUTSIDE, stop_init, SIGKILL }, /* outside: the host's */
+	{ "stop_init", NEEDS_NOTHING_OUTSIDE, stop_init, SIGSTOP }, /* outside: the host's */
+	{ "raise_priority", NEEDS_ROOT, raise_priority, 0 },
+	{ "real_time", NEEDS_ROOT, real_time, SCHED_FIFO },
+	{ "real_time_round_robin", NEEDS_ROOT, real_time, SCHED_RR },
+	{ "raise_limit_of_files", NEEDS_NOTHING_OUTSIDE, raise_limit, RLIMIT_NOFILE }, /* a capability that a container may lack */
+	{ "raise_limit_of_processes", NEEDS_NOTHING_OUTSIDE, raise_limit, RLIMIT_NPROC }, /* a capability that a container may lack */
+	{ "raise_limit_of_core_files", NEEDS_NOTHING_OUTSIDE, raise_limit, RLIMIT_CORE }, /* a capability that a container may lack */
+	{ "lock_memory", NEEDS_ROOT, lock_memory, 0 },
+	{ "attach_shared_memory", NEEDS_USER, shared_memory, 0 },
+	{ "open_message_queue", NEEDS_USER, message_queue, 0 },
+	{ "open_named_memory", NEEDS_USER, named_memory, 0 },
+	{ .name = NULL },
+};
+/* clang-format on */

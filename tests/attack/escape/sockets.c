@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Ways to somebody else: sockets of every family, and the ways around a check of connect()
+ */
+
+#include "escape.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <linux/io_uring.h>
+
+#define MPTCP 262
+
+static enum escape_verdict make_socket(long family)
+{
+	int fd = socket((int)family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		fd = socket((int)family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		fd = socket((int)family, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		fd = socket((int)family, SOCK_RAW | SOCK_CLOEXEC, 0);
+	return escape_judge(fd);
+}
+
+static struct sockaddr_in host_port(void)
+{
+	return (struct sockaddr_in){ .sin_family = AF_INET,
+				     .sin_port = htons((uint16_t)escape_number("ESCAPE_PORT")),
+				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+}
+
+static enum escape_verdict connect_to_host(long protocol)
+{
+	struct sockaddr_in address = host_port();
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, (int)protocol);
+
+	if (fd < 0)
+		return REFUSED;
+	return escape_judge(connect(fd, (struct sockaddr *)&address, sizeof(address)));
+}
+
+/* A connection by the first packet, without connect(). */
+static enum escape_verdict fast_open(long unused)
+{
+	struct sockaddr_in address = host_port();
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return REFUSED;
+	return escape_judge(sendto(fd, "x", 1, MSG_FASTOPEN | MSG_NOSIGNAL,
+				   (struct sockaddr *)&address, sizeof(address)));
+}
+
+static enum escape_verdict send_datagram(long unused)
+{
+	struct sockaddr_in address = host_port();
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return REFUSED;
+	return escape_judge(sendto(fd, "x", 1, 0, (struct sockaddr *)&address, sizeof(address)));
+}
+
+static enum escape_verdict listen_for_all(long unused)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return REFUSED;
+	return escape_judge(bind(fd, (struct sockaddr *)&address, sizeof(address)));
+}
+
+static enum escape_verdict connect_to_unix(long is_abstract)
+{
+	const char *name = escape_target(is_abstract ? "ESCAPE_ABSTRACT" : "ESCAPE_SOCKET");
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t len = strlen(name);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || len + 1 >= sizeof(address.sun_path))
+		return REFUSED;
+	memcpy(address.sun_path + (is_abstract ? 1 : 0), name, len);
+	return escape_judge(connect(fd, (struct sockaddr *)&address,
+				    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len +
+						(is_abstract ? 1 : 0))));
+}
+
+static enum escape_verdict ring(long unused)
+{
+	struct io_uring_params parameters = { .flags = 0 };
+
+	return escape_judge(syscall(SYS_io_uring_setup, 4, &parameters));
+}
+
+/* The kernel makes the socket for us: socket() is never called. */
+static enum escape_verdict socket_by_ring(long unused)
+{
+	struct io_uring_params p = { .flags = 0 };
+	int fd = (int)syscall(SYS_io_uring_setup, 4, &p);
+	char *rings;
+	struct io_uring_sqe *entry;
+	const struct io_uring_cqe *done;
+
+	if (fd < 0)
+		return REFUSED;
+	rings = mmap(NULL, p.cq_off.cqes + p.cq_entries * sizeof(*done), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_POPULATE, fd, IORING_OFF_SQ_RING);
+	entry = mmap(NULL, p.sq_entries * sizeof(*entry), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_POPULATE, fd, IORING_OFF_SQES);
+	if (rings == MAP_FAILED || entry == MAP_FAILED)
+		return REFUSED;
+	*entry = (struct io_uring_sqe){ .opcode = 45, .fd = AF_INET, .off = SOCK_STREAM };
+	*(unsigned *)(rings + p.sq_off.array) = 0;
+	(*(unsigned *)(rings + p.sq_off.tail))++;
+	if (syscall(SYS_io_uring_enter, fd, 1, 1, 1, NULL, 0) < 0)
+		return REFUSED;
+	done = (const struct io_uring_cqe *)(const void *)(rings + p.cq_off.cqes);
+	return escape_judge(done->res);
+}
+
+/* clang-format off */
+const struct escape escapes_sockets[] = {
+	{ "internet_socket", NEEDS_USER, make_socket, AF_INET },
+	{ "internet6_socket", NEEDS_USER, make_socket, AF_INET6 },
+	{ "packet_socket", NEEDS_ROOT, make_socket, AF_PACKET },
+	{ "netlink_socket", NEEDS_USER, make_socket, AF_NETLINK },
+	{ "vsock_socket", NEEDS_NOTHING_OUTSIDE, make_socket, AF_VSOCK }, /* a module of its own */
+	{ "alg_socket", NEEDS_NOTHING_OUTSIDE, make_socket, AF_ALG },	  /* as the next five */
+	{ "key_socket", NEEDS_NOTHING_OUTSIDE, make_socket, AF_KEY },
+	{ "bluetooth_socket", NEEDS_NOTHING_OUTSIDE, make_socket, AF_BLUETOOTH },
+	{ "tipc_socket", NEEDS_NOTHING_OUTSIDE, make_socket, AF_TIPC },
+	{ "rds_socket", NEEDS_NOTHING_OUTSIDE, make_socket, AF_RDS },
+	{ "xdp_socket", NEEDS_NOTHING_OUTSIDE, make_socket, AF_XDP },
+	{ "connect_to_host", NEEDS_USER, connect_to_host, 0 },
+	{ "connect_by_multipath", NEEDS_NOTHING_OUTSIDE, connect_to_host, MPTCP }, /* often not built in */
+	{ "connect_by_fast_open", NEEDS_USER, fast_open, 0 },
+	{ "send_datagram", NEEDS_USER, send_datagram, 0 },
+	{ "listen_for_all", NEEDS_USER, listen_for_all, 0 },
+	{ "connect_to_named_socket", NEEDS_USER, connect_to_unix, 0 },
+	{ "connect_to_abstract_socket", NEEDS_USER, connect_to_unix, 1 },
+	{ "io_uring", NEEDS_USER, ring, 0 },
+	{ "socket_by_io_uring", NEEDS_USER, socket_by_ring, 0 },
+	{ .name = NULL },
+};
+/* clang-format on */

@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Every attack of the program "escape": it works outside, and inside a sandbox it is refused and changes nothing.
+
+Outside it runs as whom it needs, as root in mount and uts namespaces of its own. Inside it runs twice: in a sandbox that
+an ordinary user has started, and in one of root's. What is attacked is made here and checked after every attack.
+"""
+import contextlib
+import ctypes
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+
+BUILD = pathlib.Path(os.environ["SBX_BUILD"])
+SPAWN = BUILD / "tools/sbx-spawn"
+USER = 1000
+ESCAPED, REFUSED, UNKNOWN = 0, 1, 2
+LOADERS = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib64/ld64.so.2"]
+
+POLICY = """\
+version: 1
+capabilities:
+  - name: see
+    match: {{op: [fs.read, fs.list, fs.exists], path: [/usr, /bin, /lib, /lib64, {project}, {program}]}}
+    action: allow
+  - name: write
+    match: {{op: fs.*, path: [{project}, /tmp]}}
+    action: allow
+  - name: only-this
+    match: {{op: exec, path: {program}}}
+    action: allow
+"""
+
+
+class Arena:
+    """What is attacked."""
+
+    def __init__(self, stack):
+        self.top = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sbx-escape-")))
+        self.top.chmod(0o755)
+        self.project = self.top / "project"
+        self.program = self.top / "program"
+        self.secret = self.top / "secret/secret"
+        for folder in (self.project, self.secret.parent, self.top / "state"):
+            folder.mkdir(mode=0o755)
+        self.secret.write_text("do not read this\n")
+        shutil.copy(BUILD / "tests/attack/escape", self.program)
+        shutil.copy(BUILD / "tests/attack/escape", self.top / "setuid")
+        subprocess.run(["git", "init", "--quiet", str(self.project)], check=True)
+        if os.geteuid() == 0:
+            for path in [self.top, self.project, *self.project.rglob("*"), self.top / "state", self.secret,
+                         self.secret.parent]:
+                os.chown(path, USER, USER)
+        (self.top / "setuid").chmod(0o4755)
+        (self.top / "policy.yaml").write_text(POLICY.format(project=self.project, program=self.program))
+        self.victim = subprocess.Popen(["sleep", "600"], **as_user(True))
+        stack.callback(self.stop)
+        self.sockets = [self.listen(stack, str(self.top / "socket")), self.listen(stack, f"\0sbx-{os.getpid()}")]
+        self.port = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        self.fd = os.open(self.secret.parent, os.O_RDONLY)
+        stack.callback(os.close, self.fd)
+        self.shm = self.make_shared(stack)
+
+    def stop(self):
+        self.victim.kill()
+        self.victim.wait()
+
+    def listen(self, stack, name):
+        listener = stack.enter_context(socket.socket(socket.AF_UNIX))
+        listener.bind(name)
+        listener.listen(100)
+        if not name.startswith("\0"):
+            os.chmod(name, 0o777)
+        return listener
+
+    def make_shared(self, stack):
+        """A System V segment, whose key comes back, a POSIX queue and POSIX memory."""
+        made = subprocess.run(["ipcmk", "-M", "4096", "-p", "0666"], capture_output=True, text=True, check=True)
+        number = made.stdout.split()[-1]
+        stack.callback(subprocess.run, ["ipcrm", "-m", number], check=False)
+        for line in pathlib.Path("/proc/sysvipc/shm").read_text().splitlines()[1:]:
+            if line.split()[1] == number:
+                key = line.split()[0]
+        name = pathlib.Path(f"/dev/shm/sbx-escape-{os.getpid()}")
+        name.write_text("named")
+        name.chmod(0o666)
+        library = ctypes.CDLL(None, use_errno=True)
+        queue = f"/sbx-escape-{os.getpid()}".encode()
+        library.mq_open(queue, os.O_CREAT | os.O_RDWR, 0o666, None)
+        library.mq_unlink.argtypes = [ctypes.c_char_p]
+        stack.callback(library.mq_unlink, queue)
+        stack.callback(name.unlink)
+        return key
+
+    def environment(self):
+        return {
+            "ESCAPE_SECRET": str(self.secret),
+            "ESCAPE_VICTIM": str(self.victim.pid),
+            "ESCAPE_SOCKET": str(self.top / "socket"),
+            "ESCAPE_ABSTRACT": f"sbx-{os.getpid()}",
+            "ESCAPE_PORT": str(self.port.getsockname()[1]),
+            "ESCAPE_SHM": self.shm,
+            "ESCAPE_QUEUE": f"/sbx-escape-{os.getpid()}",
+            "ESCAPE_SETUID": str(self.top / "setuid"),
+            "ESCAPE_GRANTED": str(self.project),
+            "ESCAPE_PROGRAM": "/usr/bin/true",
+            "ESCAPE_LOADER": next((path for path in LOADERS if os.path.exists(path)), ""),
+        }
+
+    def look(self):
+        """What no attack may change. The state of the project is the attacker's own, but for .git."""
+        secret = self.secret.stat()
+        return (self.secret.read_text(), secret.st_mode, secret.st_nlink, self.victim.poll(), os.uname().nodename,
+                pathlib.Path("/proc/sys/kernel/core_pattern").read_text(),
+                sorted(os.listdir(self.top)), sorted(os.listdir(self.project / ".git/hooks")),
+                (self.project / ".git/config").read_text(),
+                len(pathlib.Path("/proc/self/mounts").read_text().splitlines()))
+
+
+def as_user(wanted):
+    return {"user": USER, "group": USER, "extra_groups": []} if wanted and os.geteuid() == 0 else {}
+
+
+def run(arena, argv, user):
+    environment = dict(os.environ, **arena.environment(), HOME=str(arena.top), XDG_STATE_HOME=str(arena.top / "state"),
+                       XDG_RUNTIME_DIR=str(arena.top / "state"))
+    os.dup2(arena.fd, 9, inheritable=True)
+    try:
+        return subprocess.run(argv, cwd=arena.project, env=environment, pass_fds=(9,), stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=60, check=False, **as_user(user))
+    finally:
+        os.close(9)
+
+
+def outside(arena, name, needs):
+    program = [str(arena.program), name]
+    if needs == "root":
+        program = ["unshare", "--mount", "--uts", "--propagation=private", *program]
+    return run(arena, program, needs == "user")
+
+
+def inside(arena, name, user):
+    sandbox = [str(SPAWN), "--quiet"]
+    if name.startswith("limited_"):
+        sandbox += ["--policy", str(arena.top / "policy.yaml")]
+    else:
+        sandbox += ["--write", str(arena.project), "--read", str(arena.program), "--read", str(arena.top / "setuid")]
+    for variable in arena.environment():
+        sandbox += ["--env", variable]
+    return run(arena, [*sandbox, "--", str(arena.program), name], user)
+
+
+class Tap:
+    def __init__(self):
+        self.n = 0
+        self.failed = 0
+        self.only = os.environ.get("TEST_ONLY", "")
+
+    def wants(self, name):
+        return self.only in name
+
+    def say(self, good, name, detail="", reason=None):
+        self.n += 1
+        self.failed += not good
+        print(f"{'ok' if good else 'not ok'} {self.n} - {name}{' # SKIP ' + reason if reason else ''}", flush=True)
+        if not good:
+            print("".join(f"# {line}\n" for line in str(detail).splitlines()), end="", flush=True)
+
+
+def describe(done):
+    return f"status {done.returncode}\nout: {done.stdout}\nerr: {done.stderr}"
+
+
+def prove_outside(tap, arena, name, needs):
+    """Does it work where nothing protects? What cannot be shown without damage is not claimed."""
+    if needs == "nobody":
+        return None
+    title = f"{name}_works_outside"
+    if needs == "root" and os.geteuid() != 0:
+        tap.say(True, title, reason="only root can do it outside")
+        return None
+    done = outside(arena, name, needs)
+    if done.returncode == UNKNOWN:
+        tap.say(True, title, reason="this host lacks what the attack is about")
+    else:
+        tap.say(done.returncode == ESCAPED, title, describe(done))
+    return done.returncode
+
+
+def is_refusal(status, proof):
+    """SIGSYS is the filter's own answer to a foreign entry. Unknown is one only where it is unknown outside, too."""
+    return status in (REFUSED, 128 + signal.SIGSYS) or (status == UNKNOWN and proof == UNKNOWN)
+
+
+def attack(tap, arena, name, needs):
+    proof = prove_outside(tap, arena, name, needs)
+    starters = [("user", True), ("root", False)] if os.geteuid() == 0 else [("user", True)]
+    before = arena.look()
+    for who, user in starters:
+        done = inside(arena, name, user)
+        tap.say(is_refusal(done.returncode, proof), f"{name}_is_refused_in_a_sandbox_of_{who}", describe(done))
+        now = arena.look()
+        tap.say(now == before, f"{name}_changes_nothing_in_a_sandbox_of_{who}",
+                "\n".join(f"{old} became {new}" for old, new in zip(before, now) if old != new))
+        before = now
+
+
+def main():
+    tap = Tap()
+    listed = subprocess.run([BUILD / "tests/attack/escape", "--list"], capture_output=True, text=True, check=True)
+    with contextlib.ExitStack() as stack:
+        arena = Arena(stack)
+        for line in listed.stdout.splitlines():
+            name, needs = line.split()
+            if tap.wants(name):
+                attack(tap, arena, name, needs)
+    print(f"1..{tap.n}")
+    sys.exit(1 if tap.failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+. "$SBX_SOURCE/tests/tool/ctl.sh" || exit 99
+fake
+
+run sbx-ctl create --id a -- sh -c 'echo said; exec sleep 1000'
+check creating_prints_the_name out_is a
+check it_waits_to_be_started state_is a CREATING
+run sbx-ctl wait a
+check nobody_waits_for_what_was_not_started has_status 125
+check it_is_said_that_it_was_not_started err_has 'it was not started'
+run sbx-ctl stop a
+check what_was_not_started_cannot_be_stopped has_status 1
+
+run sbx-ctl start a
+check starting_succeeds_quietly ends_with 0
+check then_it_is_running state_is a RUNNING
+check its_supervisor_has_a_session_of_its_own test "$(ps -o sid= "$(member a supervisor)" | tr -d ' ')" = "$(member a supervisor)"
+check its_stdin_is_empty test "$(readlink "/proc/$(member a init)/fd/0")" = /dev/null
+run sbx-ctl start a
+check nothing_is_started_twice has_status 1
+check what_runs_is_not_called_over err_has 'it is running'
+run sbx-ctl remove a
+check what_runs_is_not_removed has_status 1
+check how_to_stop_it_is_said err_has 'sbx-ctl stop'
+check it_still_runs state_is a RUNNING
+
+run sbx-ctl stop a
+check stopping_succeeds_quietly ends_with 0
+check then_it_is_over state_is a DESTROYED
+run sbx-ctl wait a
+check its_status_is_kept has_status 143
+run sbx-ctl logs a
+check its_log_is_kept out_is said
+run sbx-ctl start a
+check nothing_runs_a_second_time has_status 1
+check what_has_run_is_not_called_running err_has 'it has run already'
+run sbx-ctl stop a
+check stopping_what_has_ended_is_done_already ends_with 0
+run sbx-ctl remove a
+check removing_succeeds_quietly ends_with 0
+check nothing_of_it_is_left is_gone a
+run sbx-ctl inspect a
+check what_is_gone_is_not_found has_status 1
+
+begin b -- sleep 1000
+pid=$(member b init)
+run sbx-ctl remove --force b
+check force_stops_what_runs ends_with 0
+check force_leaves_nothing is_gone b
+check force_leaves_no_process is_dead "$pid"
+
+sbx-ctl create --id c -- true >/dev/null
+run sbx-ctl remove c
+check what_was_never_started_can_be_removed is_gone c
+
+supervisor --id own -- sleep 1000 &
+pid=$!
+until_running own
+run sbx-ctl ping own
+check a_sandbox_of_somebody_else_answers out_is 'own: is running'
+run sbx-ctl remove --force own
+check it_takes_its_folder_with_it is_gone own
+check removing_it_succeeds has_status 0
+wait "$pid"
+
+begin d -- sleep 1000
+run sbx-ctl stop nobody d ghost
+check a_wrong_name_does_not_keep_others_from_being_stopped state_is d DESTROYED
+check the_first_wrong_name_is_told err_has "'nobody'"
+check others_that_failed_are_counted err_has '1 more could not be done'
+check several_end_as_the_worst_of_them has_status 1
+
+run sbx-ctl ping
+check the_host_can_build_sandboxes out_is 'sbx: ready'
+printf '%s\n' '#!/bin/sh' "echo '{\"full\":{\"holds\":false,\"why\":\"a test\",\"fix\":\"end it\"}}'" >"$work/bin/sbx-spawn"
+run sbx-ctl ping
+check a_host_that_cannot_is_a_no has_status 1
+check what_to_change_is_said err_has 'fix: end it'
+finish

@@ -1,0 +1,47 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+. "$SBX_SOURCE/tests/tool/ctl.sh" || exit 99
+fake
+
+mount=$(findmnt -n -o TARGET -t cgroup2 | head -n 1)
+cgroup=$mount/sbx-test-$$
+if [ -z "$mount" ] || ! mkdir "$cgroup" 2>/dev/null; then
+	skip holds_it_by_its_cgroup 'no cgroup v2 in which we may make one'
+	finish
+	exit
+fi
+trap 'end >/dev/null 2>&1; rmdir "$cgroup/below" "$cgroup" 2>/dev/null' EXIT
+# named ID FOLDER: its entry says that this is its cgroup.
+named() { sed -i "s|^{|{\"cgroup\": \"$2\", |" "$sandboxes/$1/state.json"; }
+frozen() { grep -qx "frozen $1" "$cgroup/cgroup.events"; }
+
+begin a -- sleep 1000
+echo "$(member a init)" >"$cgroup/cgroup.procs"
+named a "$cgroup"
+run sbx-ctl pause a
+check says_that_it_used_the_cgroup out_is 'a: paused by its cgroup'
+check the_cgroup_is_frozen frozen 1
+check no_signal_was_sent test "$(process_state "$(member a init)")" != T
+run sbx-ctl resume a
+check resuming_thaws_it frozen 0
+
+# What stands in an entry is not enough to freeze anything.
+mkdir "$mount/other-$$"
+begin b -- sleep 1000
+for place in "$mount/other-$$" "$mount" "$work" "$cgroup/../other-$$"; do
+	cp "$sandboxes/b/state.json" saved
+	named b "$place"
+	sbx-ctl pause b >/dev/null 2>&1
+	sbx-ctl resume b >/dev/null 2>&1
+	cp saved "$sandboxes/b/state.json"
+done
+check a_cgroup_that_is_not_ours_is_left_alone grep -qx 'frozen 0' "$mount/other-$$/cgroup.events"
+rmdir "$mount/other-$$"
+
+# The supervisor is gone, and with it the one that would remove the cgroup.
+mkdir "$cgroup/below"
+orphan a
+run sbx-ctl gc
+check gc_kills_what_is_in_the_cgroup out_has 'a: killed its processes'
+check gc_removes_the_cgroup_and_those_below test ! -e "$cgroup"
+finish

@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+. "$SBX_SOURCE/tests/tool/ctl.sh" || exit 99
+fake
+
+# Every process of it, also those that begin while they are looked for.
+begin a -- sh -c 'for i in 1 2 3; do (while :; do sleep 0.001; echo x >>grows; done) & done; wait'
+until_true test -s grows
+run sbx-ctl pause a
+check pausing_says_how_it_was_done out_has 'paused by SIGSTOP to'
+check why_not_by_a_cgroup_is_said out_has 'because it has no cgroup'
+check pid_1_is_held test "$(process_state "$(member a init)")" = T
+size=$(stat -c %s grows)
+run sbx-ctl list
+check it_is_shown_as_held out_has PAUSED
+check its_supervisor_is_not_held test "$(process_state "$(member a supervisor)")" = S
+run sbx-ctl ping a
+check a_held_one_answers_so out_is 'a: is paused'
+sleep 0.1
+check nothing_goes_on_meanwhile test "$(stat -c %s grows)" = "$size"
+run sbx-ctl pause a
+check holding_it_twice_changes_nothing has_status 0
+
+run sbx-ctl resume a
+check resuming_says_how_it_was_done out_has 'goes on, by SIGCONT to'
+grown() { [ "$(stat -c %s grows)" != "$size" ]; }
+until_true grown
+check it_goes_on test "$(stat -c %s grows)" -gt "$size"
+run sbx-ctl resume a
+check what_goes_on_cannot_be_resumed has_status 1
+run sbx-ctl list
+check it_is_shown_as_running out_has RUNNING
+
+sbx-ctl stop a
+run sbx-ctl pause a
+check what_has_ended_cannot_be_held has_status 1
+check that_it_has_ended_is_said err_has 'it has ended'
+sbx-ctl create --id b -- true >/dev/null
+run sbx-ctl pause b
+check what_waits_cannot_be_held has_status 1
+
+# An entry that names somebody else's process, or another process of that number.
+begin c -- sleep 1000
+sleep 1000 &
+other=$!
+sed -i "s/\"init\": [0-9]*/\"init\": $other/" "$sandboxes/c/state.json"
+run sbx-ctl pause c
+check a_process_with_another_start_is_not_held test "$(process_state "$other")" = S
+sbx-ctl resume c >/dev/null
+kill "$other"
+finish

@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+. "$SBX_SOURCE/tests/tool/ctl.sh" || exit 99
+# As root the command is an ordinary user, who must be able to get here.
+chmod 755 "$work"
+export HOME=$work
+
+run sbx-ctl ping
+check whether_this_host_can_build_sandboxes_is_said test "$out" = 'sbx: ready' -o "$status" -eq 1
+
+run sbx-ctl create --id a -- sh -c 'echo said; exec sleep 1000'
+if [ "$status" -ne 0 ]; then
+	skip a_real_sandbox_is_created "this host cannot build one: $(printf %s "$err" | head -n 1)"
+	finish
+	exit
+fi
+check a_real_sandbox_is_created out_is a
+check the_tier_is_known_before_it_starts test "$(member a tier)" = full
+run sbx-ctl start a
+check it_starts ends_with 0
+check it_runs state_is a RUNNING
+init=$(member a init)
+check its_pid_1_is_one_inside grep -q "^NSpid:.*	1$" "/proc/$init/status"
+
+run sbx-ctl pause a
+check it_can_be_held out_has 'a: paused by'
+run sbx-ctl resume a
+check it_goes_on out_has 'a: goes on, by'
+check pid_1_is_still_the_same test "$(member a init)" = "$init" -a -e "/proc/$init"
+
+run sbx-ctl stop a
+check it_stops ends_with 0
+check pid_1_is_gone is_dead "$init"
+run sbx-ctl wait a
+check it_ended_by_the_signal has_status 143
+run sbx-ctl logs a
+check what_it_wrote_is_in_its_log out_has said
+run sbx-ctl remove a
+check nothing_is_left_in_the_registry test -z "$(ls -A "$sandboxes")"
+
+begin status -- sh -c 'exit 42'
+run sbx-ctl wait status
+check a_status_is_passed_through has_status 42
+
+run sbx-ctl create --id bad --no-such-option -- true
+check an_option_that_sbx_spawn_does_not_know_is_refused has_status 2
+check it_is_named err_has "'--no-such-option'"
+
+begin d --debug -- sleep 1000
+if [ "$(member d may_exec)" = true ]; then
+	run sbx-ctl exec d -- sh -c 'echo inside; exit 5'
+	check another_command_runs_inside out_is inside
+	check its_status_comes_back has_status 5
+	run sbx-ctl exec d -- /nonexistent
+	check a_program_that_is_not_there_is_told test "$status" -ge 125
+fi
+sbx-ctl pause d >/dev/null
+run timeout 100 sbx-ctl remove --force d
+check one_that_is_held_can_be_removed ends_with 0
+check it_is_gone is_gone d
+
+# Killed as it runs: with the supervisor everything inside goes, and gc takes the rest.
+begin k -- sh -c 'sleep 1000 & sleep 1000 & wait'
+init=$(member k init) cgroup=$(member k cgroup)
+orphan k
+supervisor ended "$init"
+check with_the_supervisor_pid_1_goes is_dead "$init"
+run sbx-ctl gc
+check gc_succeeds has_status 0
+check gc_leaves_no_cgroup test ! -e "$cgroup"
+check gc_keeps_what_was_created state_is k DESTROYED
+sbx-ctl remove k status
+check after_all_of_it_nothing_is_left test -z "$(ls -A "$sandboxes")"
+finish

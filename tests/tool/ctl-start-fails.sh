@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+. "$SBX_SOURCE/tests/tool/ctl.sh" || exit 99
+fake
+
+sbx-ctl create --id a --fails -- true >/dev/null
+run sbx-ctl start a
+check a_sandbox_that_cannot_be_built_is_told has_status 125
+check what_sbx_spawn_said_is_shown err_has 'sbx-spawn: cannot build it'
+check what_it_said_cannot_paint_the_terminal err_has '\x1b[31mit is a test'
+check its_status_is_told err_has 'ended with 125 before the command ran'
+check it_has_ended state_is a DESTROYED
+run sbx-ctl wait a
+check its_status_is_that_of_a_failure has_status 125
+run sbx-ctl start a
+check it_is_not_tried_again has_status 1
+
+# One that says no at once, as for a policy that has been broken since.
+sbx-ctl create --id b -- true >/dev/null
+cp "$work/bin/sbx-spawn" "$work/bin/kept"
+printf '%s\n' '#!/bin/sh' "echo '{\"what\":\"no\",\"why\":\"a test\"}' >&2" 'exit 125' >"$work/bin/sbx-spawn"
+run sbx-ctl start b
+check a_start_that_is_refused_is_told has_status 125
+check the_refusal_is_shown err_is $'sbx-ctl: no\n  why: a test'
+check it_still_waits state_is b CREATING
+printf '%s\n' '#!/bin/sh' '[ "$1" = --print-plan ] && echo "{}" && exit' 'echo died >&2' 'exit 3' >"$work/bin/sbx-spawn"
+run sbx-ctl start b
+check one_that_dies_before_it_begins_is_told err_has 'ended with 3 before the command ran'
+check what_it_said_before_is_shown err_has died
+check it_waits_even_then state_is b CREATING
+mv "$work/bin/kept" "$work/bin/sbx-spawn"
+
+# A configuration does not change, and neither does the policy that it names.
+echo one >policy
+sbx-ctl create --id p --policy policy -- true >/dev/null
+check the_digest_of_its_policy_is_kept test "$(member p policy_digest)" = one
+echo two >policy
+run sbx-ctl start p
+check a_policy_that_has_changed_is_refused has_status 1
+check that_it_has_changed_is_said err_has 'its policy has changed'
+check nothing_was_started state_is p CREATING
+rm policy
+run sbx-ctl start p
+check a_policy_that_is_gone_is_refused has_status 125
+echo one >policy
+run sbx-ctl start p
+check the_same_policy_is_accepted has_status 0
+
+run sbx-ctl start nobody
+check nobody_cannot_be_started has_status 1
+mkdir "$sandboxes/bare"
+run sbx-ctl start bare
+check what_was_not_created_cannot_be_started has_status 1
+check how_to_create_is_said err_has 'sbx-ctl create'
+finish

@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+. "$SBX_SOURCE/tests/tool/ctl.sh" || exit 99
+fake
+
+run sbx-ctl volume create build
+check creating_prints_where_it_is out_is "$volumes/build"
+check it_is_a_folder_for_us_alone test "$(stat -c %a "$volumes/build")" = 700
+check so_are_all_of_them test "$(stat -c %a "$volumes")" = 700
+run sbx-ctl volume create build
+check a_volume_is_never_used_twice has_status 1
+check why_not_is_said err_has 'none is used twice'
+run sbx-ctl --json volume create json
+check as_json_it_is_named_too out_is "{\"name\":\"json\",\"path\":\"$volumes/json\"}"
+
+mkdir -p "$volumes/build/a/b" && echo x >"$volumes/build/a/b/c" && chmod 0 "$volumes/build/a/b"
+ln -s / "$volumes/build/root"
+run sbx-ctl volume list
+check a_filled_one_is_told_from_an_empty_one test "$(printf '%s\n' "$out" | awk '{ print $1, $2 }')" = 'NAME STATE
+build filled
+json empty'
+run sbx-ctl volume remove build json
+check removing_takes_whatever_is_in_it ends_with 0
+check nothing_is_left_of_them test -z "$(ls -A "$volumes")"
+check what_links_in_it_point_to_is_still_there test -d /usr
+run sbx-ctl volume remove build
+check what_is_gone_cannot_be_removed has_status 1
+
+sbx-ctl volume create used >/dev/null
+begin a --write-out "$volumes/used" -- sleep 1000
+run sbx-ctl volume remove used
+check one_that_is_written_to_is_not_removed has_status 1
+check it_is_still_there test -d "$volumes/used"
+run sbx-ctl volume list
+check who_writes_there_is_told out_has 'used by a'
+mkdir "$volumes/.used.sbx-work-1" "$volumes/.free.sbx-work-1" "$volumes/.free.sbx-work-2"
+touch -d '1 hour ago' "$volumes/.used.sbx-work-1" "$volumes/.free.sbx-work-1"
+run sbx-ctl gc
+check gc_takes_old_work_folders_that_nobody_uses out_is '.free.sbx-work-1: removed the rest of a volume'
+check gc_leaves_those_in_use test -d "$volumes/.used.sbx-work-1"
+check gc_leaves_those_that_have_just_been_made test -d "$volumes/.free.sbx-work-2"
+sbx-ctl stop a
+run sbx-ctl volume remove used
+check then_it_can_be_removed has_status 0
+
+# Interrupted while it was emptied.
+mkdir -p "$volumes/.gone-x/deep" "$volumes/kept"
+run sbx-ctl gc --dry-run
+check a_dry_run_leaves_the_rest test -d "$volumes/.gone-x"
+run sbx-ctl gc
+check gc_takes_the_rest test ! -e "$volumes/.gone-x"
+check gc_leaves_volumes test -d "$volumes/kept"
+
+for name in .. . a/b .hidden '' ../../x; do
+	run sbx-ctl volume create "$name"
+	check "no_volume_is_called_$(printf %s "$name" | tr -c 'a-z' _)" has_status 2
+	run sbx-ctl volume remove "$name"
+	check "nothing_is_removed_as_$(printf %s "$name" | tr -c 'a-z' _)" has_status 1
+done
+check the_folder_itself_is_untouched test -d "$volumes/kept"
+run sbx-ctl volume crate x
+check a_mistyped_word_is_understood err_has "did you mean 'sbx-ctl volume create'?"
+check a_mistyped_word_is_wrong_usage has_status 2
+run sbx-ctl volume create
+check a_name_is_needed has_status 2
+chmod 755 "$volumes"
+run sbx-ctl volume list
+check volumes_that_others_can_read_are_refused has_status 125
+finish

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# For tests of sbx-ctl: sourced instead of tap.sh. The registry and the volumes are the test's own: for root in a mount
+# namespace, for others by the environment. "fake" puts a supervisor that needs nothing of the host in the place of
+# sbx-spawn.
+: "${SBX_SOURCE:?}" "${SBX_BUILD:?}"
+if [ "$(id -u)" = 0 ] && [ -z "${CTL_INSIDE:-}" ]; then
+	unshare --mount true 2>/dev/null || { echo '1..0 # SKIP the registry of root has a fixed place'; exit; }
+	CTL_INSIDE=1 exec unshare --mount --propagation private bash "$0" "$@"
+fi
+. "$SBX_SOURCE/tests/tool/tap.sh"
+
+if [ "$(id -u)" = 0 ]; then
+	mount -t tmpfs tmpfs /run && mkdir -p /var/lib/sbx && mount -t tmpfs -o mode=755 tmpfs /var/lib/sbx || exit 99
+	sandboxes=/run/sbx/sandboxes volumes=/var/lib/sbx/volumes
+else
+	mkdir -p "$work/run" "$work/state"
+	export XDG_RUNTIME_DIR=$work/run XDG_STATE_HOME=$work/state
+	# shellcheck disable=SC2034 # for the test that sources this
+	sandboxes=$work/run/sbx/sandboxes volumes=$work/state/sbx/volumes
+fi
+cd "$work" || exit 99
+end() {
+	for id in $(sbx-ctl list -q); do sbx-ctl remove --force --time 0s "$id"; done
+	cd / && rm -rf "$work"
+}
+trap 'end >/dev/null 2>&1' EXIT
+
+# sbx-ctl takes the sbx-spawn that lies beside it.
+fake() {
+	mkdir "$work/bin"
+	cp "$SBX_BUILD/tools/sbx-ctl" "$work/bin/sbx-ctl"
+	printf '#!/bin/sh\nexec python3 -B "%s" "$@"\n' "$SBX_SOURCE/tests/tool/ctl-supervisor.py" >"$work/bin/sbx-spawn"
+	chmod +x "$work/bin/sbx-spawn"
+	PATH=$work/bin:$PATH
+}
+
+# Some things happen in another process; one that never happens is a failure.
+until_true() {
+	for ((i = 0; i < 3000; i++)); do
+		"$@" && return
+		sleep 0.01
+	done
+	echo "Bail out! never: $*"
+	exit 1
+}
+running() { sbx-ctl ping "$1" >/dev/null 2>&1; }
+until_running() { until_true running "$1"; }
+supervisor() { python3 -B "$SBX_SOURCE/tests/tool/ctl-supervisor.py" "$@"; }
+# A value as it stands in JSON, a text without its quotes.
+member() { sbx-ctl inspect "$1" | sed -E "s/.*\"$2\":(\"([^\"]*)\"|(\\[[^]]*\\]|[^,}]*)).*/\\2\\3/"; }
+state_is() { [ "$(member "$1" state)" = "$2" ]; }
+is_gone() { [ ! -e "$sandboxes/$1" ]; }
+ends_with() { [ "$status" -eq "$1" ] && [ -z "$out" ]; }
+
+# begin ID [OPTION...] -- COMMAND: created and started.
+begin() {
+	id=$1
+	shift
+	sbx-ctl create --id "$id" "$@" >/dev/null && sbx-ctl start "$id"
+}
+# Its supervisor is killed as by somebody who cannot be caught.
+orphan() {
+	pid=$(member "$1" supervisor)
+	kill -KILL "$pid"
+	supervisor ended "$pid"
+}
+# Whoever is to reap it may take his time.
+is_dead() { [ ! -e "/proc/$1" ] || [ "$(process_state "$1")" = Z ]; }
+process_state() { sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$1/status"; }

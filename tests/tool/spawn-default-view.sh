@@ -1,0 +1,47 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Without a policy: the system and this folder to read, a /tmp of its own, no network, a clean environment.
+. "$SBX_SOURCE/tests/tool/tap.sh"
+. "$SBX_SOURCE/tests/tool/spawn.sh"
+
+echo visible >"$project/file"
+mkdir "$work/elsewhere"
+echo hidden >"$work/elsewhere/file"
+echo outside >"$work/marker"
+export SECRET_TOKEN=do-not-pass
+
+for who in $starters; do
+	run spawn -- cat file
+	check "reads_the_working_folder_by_$who" out_is visible
+	run spawn -- sh -c 'echo new >file || echo made >other'
+	check "writes_nothing_there_by_$who" test "$(cat "$project/file" "$project"/other 2>/dev/null)" = visible
+	run spawn -- cat "$work/elsewhere/file"
+	check "does_not_see_other_folders_by_$who" test "$status" -ne 0
+	run spawn -- sh -c 'test -x /usr/bin/env && test -r /etc/passwd && /bin/sh -c true'
+	check "sees_the_system_by_$who" has_status 0
+	run spawn -- sh -c 'echo x >/usr/lib/sbx-test || echo x >/etc/sbx-test || echo x >/sbx-test'
+	check "cannot_write_the_system_by_$who" test "$status" -ne 0
+	run spawn -- sh -c 'echo mine >/tmp/a && cat /tmp/a && ls -A /tmp'
+	check "has_a_tmp_of_its_own_by_$who" test "$out" = "$(printf 'mine\na')" -o "${out#mine}" != "$out"
+	run spawn -- sh -c "ls '$work'"
+	check "what_carries_the_folder_shows_nothing_else_by_$who" out_is project
+	run spawn -- env
+	check "secrets_do_not_pass_by_$who" test "${out#*SECRET_TOKEN}" = "$out"
+	check "path_passes_by_$who" out_has PATH=
+	run spawn -- sh -c 'cat /proc/net/dev | grep -c :'
+	check "has_only_a_loopback_by_$who" out_is 1
+	run spawn -- sh -c 'id -u'
+	check "is_not_root_by_$who" test "$out" -ne 0
+	run spawn -- sh -c 'grep -E "^(CapEff|CapPrm|CapBnd|CapInh|CapAmb|NoNewPrivs|Seccomp):" /proc/self/status | tr -d "\n\t "'
+	check "has_nothing_left_by_$who" out_is \
+		CapInh:0000000000000000CapPrm:0000000000000000CapEff:0000000000000000CapBnd:0000000000000000CapAmb:0000000000000000NoNewPrivs:1Seccomp:2
+	run spawn -- sh -c 'ls /proc | grep -c "^[0-9]"'
+	check "sees_only_its_own_processes_by_$who" test "$out" -le 5
+	run spawn -- cat /proc/self/mountinfo
+	check "sees_no_mount_of_the_host_by_$who" test "${out#*"$work/elsewhere"}" = "$out"
+	run spawn -- sh -c 'echo $(ls -A /dev | sort)'
+	check "has_a_minimal_dev_by_$who" out_is 'fd full null ptmx pts random shm stderr stdin stdout tty urandom zero'
+	run spawn -- sh -c 'readlink /proc/self/fd/0 /proc/self/fd/1 >/dev/null; ls /proc/self/fd | wc -l'
+	check "inherits_three_files_by_$who" test "$out" -le 4
+done
+finish

@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What the command gets to know: variables by name, secrets as files, nothing by accident.
+. "$SBX_SOURCE/tests/tool/tap.sh"
+. "$SBX_SOURCE/tests/tool/spawn.sh"
+
+export TOKEN=from-outside OTHER=also
+echo 's3cret' >"$work/secret"
+piped() { printf 'a\nb\n' | spawn -q -- cat | tail -n 1; }
+
+for who in $starters; do
+	chmod 600 "$work/secret"
+	[ "$who" = user ] && [ "$(id -u)" -eq 0 ] && chown "$user" "$work/secret"
+	[ "$who" = root ] && chown 0 "$work/secret"
+	run spawn -- sh -c 'echo "$TOKEN$OTHER"'
+	check "nothing_passes_by_itself_by_$who" out_is ''
+	run spawn --env TOKEN -- sh -c 'echo "$TOKEN$OTHER"'
+	check "what_is_named_passes_by_$who" out_is from-outside
+	run spawn --env TOKEN=given -- sh -c 'echo "$TOKEN"'
+	check "a_value_can_be_given_by_$who" out_is given
+	run spawn --env 1=x -- true
+	check "a_name_that_is_none_is_refused_by_$who" has_status 125
+	run spawn --env MISSING_HERE -- sh -c 'echo "${MISSING_HERE-unset}"'
+	check "what_is_not_set_stays_unset_by_$who" out_is unset
+	run spawn --secret KEY="$work/secret" -- sh -c 'cat "$KEY"; stat -c %a "$KEY"; test "$KEY" != "'"$work"'/secret" && echo elsewhere'
+	check "a_secret_is_a_private_copy_by_$who" out_is "$(printf 's3cret\n400\nelsewhere')"
+	run spawn --secret KEY="$work/secret" -- sh -c 'echo x >>"$KEY" || echo y >"$KEY"'
+	check "a_secret_cannot_be_changed_by_$who" test "$(cat "$work/secret")" = s3cret
+	run spawn --secret KEY=/nonexistent -- true
+	check "a_secret_that_is_not_there_is_an_error_by_$who" has_status 125
+	run spawn --hostname box -- sh -c 'cat /proc/sys/kernel/hostname'
+	check "the_machine_has_the_name_that_was_given_by_$who" out_is box
+	run spawn --cwd /tmp -- pwd
+	check "starts_where_it_is_told_by_$who" out_is /tmp
+	run spawn --cwd /nonexistent -- pwd
+	check "a_folder_that_it_cannot_see_is_an_error_by_$who" has_status 125
+	run spawn -- pwd
+	check "starts_in_the_working_folder_by_$who" out_is "$project"
+	echo seven >"$work/marker"
+	exec 7<"$work/marker"
+	run spawn -- sh -c 'cat <&7'
+	check "an_open_file_is_not_inherited_by_$who" test "$status" -ne 0
+	run spawn --pass-fd 7 -- sh -c 'cat <&7'
+	check "one_that_is_named_is_inherited_by_$who" out_is seven
+	exec 7<&-
+	run spawn --pass-fd 7 -- true
+	check "one_that_is_not_open_is_refused_by_$who" has_status 125
+	run piped
+	check "stdin_and_stdout_are_the_commands_own_by_$who" out_is b
+done
+finish

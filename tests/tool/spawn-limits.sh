@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Limits: what is written is held or refused; a default is held as far as the host can.
+. "$SBX_SOURCE/tests/tool/tap.sh"
+. "$SBX_SOURCE/tests/tool/spawn.sh"
+
+fork_bomb='bomb() { bomb | bomb & }; bomb; sleep 0.3; echo survived'
+for who in $starters; do
+	run spawn --files 20 -- sh -c 'ulimit -n'
+	check "files_are_held_by_$who" out_is 20
+	run spawn --file-size 1KiB -- sh -c 'head -c 5000 /dev/zero >/tmp/big; stat -c %s /tmp/big'
+	check "the_size_of_a_file_is_held_by_$who" out_is 1024
+	run spawn --tmp-size 1MiB -- sh -c 'head -c 5000000 /dev/zero >/tmp/big; test "$(stat -c %s /tmp/big)" -le 1048576'
+	check "the_size_of_tmp_is_held_by_$who" has_status 0
+	run spawn -q --output 1KiB -- sh -c 'while :; do echo 0123456789; done'
+	check "a_flood_of_output_is_stopped_by_$who" test "$(wc -c <"$work/out")" -le 1024
+	check "a_flood_of_output_is_a_failure_by_$who" test "$status" -ne 0
+	check "a_flood_of_output_is_said_by_$who" err_has 'wrote too much'
+	run spawn --output 1KiB -- sh -c 'echo little; echo more >&2'
+	check "a_little_output_passes_by_$who" out_is little
+	run spawn -q --pids 20 --time 10s -- sh -c "$fork_bomb"
+	check "a_fork_bomb_ends_by_$who" test "$status" -ne 125
+	run spawn --pids 5 -- sh -c 'for i in 1 2 3 4 5 6 7 8; do sleep 5 & done; true'
+	check "processes_are_counted_by_$who" test "$status" -ne 0
+	run spawn -q --time 200ms --grace 100ms -- sh -c 'sleep 60 & sleep 60 & wait'
+	check "out_of_time_ends_the_whole_tree_by_$who" has_status 124
+	run spawn --memory 0 -- true
+	check "a_limit_of_nothing_is_refused_by_$who" has_status 125
+	run spawn --cpu many -- true
+	check "a_limit_that_is_no_number_is_refused_by_$who" err_has "option '--cpu' cannot take 'many'"
+done
+
+# Where no cgroup holds memory, a limit that was written is refused and a default is not.
+if ! sbx-spawn --check --json | grep -q '"memory"' || ! grep -qw memory /sys/fs/cgroup/cgroup.controllers 2>/dev/null; then
+	run spawn --memory 100MiB -- true
+	check a_limit_that_cannot_be_held_is_refused has_status 125
+	check a_limit_that_cannot_be_held_says_what_to_do err_has '--best-effort-limits'
+	run spawn --memory 100MiB --best-effort-limits -- true
+	check best_effort_goes_on has_status 0
+	run spawn -- true
+	check a_default_that_cannot_be_held_is_no_error has_status 0
+else
+	skip a_limit_that_cannot_be_held_is_refused 'this host can hold it'
+fi
+finish

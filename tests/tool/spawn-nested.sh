@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# A sandbox in a sandbox: only where the outer policy says so, and the inner one is whole.
+. "$SBX_SOURCE/tests/tool/tap.sh"
+. "$SBX_SOURCE/tests/tool/spawn.sh"
+
+cp "$SBX_BUILD/tools/sbx-spawn" "$project/inner"
+policy() { # NESTED
+	cat >"$work/p.yaml" <<END
+version: 1
+capabilities:
+  - name: system
+    match: {op: [fs.read, fs.list, fs.exists, exec], path: [/usr, /bin, /lib, /lib64, /sbin, /etc, $project]}
+    action: allow
+  - name: scratch
+    match: {op: fs.*, path: /tmp}
+    action: allow
+isolation: {nested: $1}
+END
+	chmod 644 "$work/p.yaml"
+}
+inside='export XDG_STATE_HOME=/tmp/s XDG_RUNTIME_DIR=/tmp/s; mkdir -m 700 /tmp/s; exec ./inner'
+for who in $starters; do
+	policy true
+	run spawn -q -p "$work/p.yaml" -- sh -c "$inside -q -- sh -c 'echo in; id -u; ls /tmp'"
+	check "a_sandbox_works_in_a_sandbox_by_$who" test "$status" -eq 0 -a "${out#in}" != "$out"
+	check "the_inner_one_has_a_tmp_of_its_own_by_$who" test "$(printf '%s\n' "$out" | grep -cx s)" -eq 0
+	run spawn -q -p "$work/p.yaml" -- sh -c "$inside -q -- sh -c 'grep -h ^Seccomp_filters /proc/self/status'"
+	check "the_inner_one_has_both_filters_by_$who" test "$(printf '%s' "$out" | tr -dc 0-9)" -ge 2
+	run spawn -p "$work/p.yaml" -- true
+	check "what_nesting_leaves_out_is_said_by_$who" err_has Landlock
+	policy false
+	run spawn -q -p "$work/p.yaml" -- sh -c "$inside -q -- true"
+	check "without_leave_it_is_refused_by_$who" has_status 125
+done
+finish

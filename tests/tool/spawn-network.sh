@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Networks: none, ours, and single ports of the loopback by name.
+. "$SBX_SOURCE/tests/tool/tap.sh"
+. "$SBX_SOURCE/tests/tool/spawn.sh"
+
+# A server on our loopback that answers every connection with one line; its port goes to $work/port.
+cat >"$work/server.py" <<'PY'
+import socket, sys
+listener = socket.create_server(("127.0.0.1", int(sys.argv[2])))
+with open(sys.argv[1], "w") as file:
+    file.write(f"{listener.getsockname()[1]}\n")
+while True:
+    peer, _ = listener.accept()
+    peer.sendall(b"hello from here\n")
+    peer.close()
+PY
+cat >"$work/client.py" <<'PY'
+import socket, sys, time
+for attempt in range(200):
+    try:
+        with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=10) as peer:
+            data = peer.makefile().readline()
+            if data:
+                print(data, end="")
+                sys.exit(0)
+    except OSError as problem:
+        if len(sys.argv) < 3:
+            sys.exit(f"no: {problem}")
+    time.sleep(0.05)
+sys.exit("no: nobody answers")
+PY
+chmod 644 "$work"/*.py
+mkfifo "$work/ready"
+python3 "$work/server.py" "$work/ready" 0 &
+server=$!
+port=$(cat "$work/ready")
+trap 'kill $server; rm -rf "$work"' EXIT
+
+for who in $starters; do
+	run spawn --read "$work/client.py" -- python3 "$work/client.py" "$port"
+	check "without_a_network_nobody_is_reached_by_$who" test "$status" -ne 0
+	run spawn -q --net host --read "$work/client.py" -- python3 "$work/client.py" "$port"
+	check "our_network_reaches_our_loopback_by_$who" out_is 'hello from here'
+	run spawn --net host -- true
+	check "our_network_is_warned_of_by_$who" err_has network
+	run spawn --connect "$port" --read "$work/client.py" -- python3 "$work/client.py" "$port"
+	check "a_port_that_is_named_is_reached_by_$who" out_is 'hello from here'
+	run spawn --connect "$((port + 1))" --read "$work/client.py" -- python3 "$work/client.py" "$port"
+	check "another_port_is_not_reached_by_$who" test "$status" -ne 0
+	# The other way: a server inside, asked from here.
+	inside=$((port < 60000 ? port + 100 : port - 100))
+	spawn -q --listen "$inside" --read "$work/server.py" --time 20s -- \
+		python3 "$work/server.py" /tmp/port "$inside" >/dev/null 2>&1 &
+	sandbox=$!
+	run python3 "$work/client.py" "$inside" wait
+	check "a_port_inside_that_is_named_answers_by_$who" out_is 'hello from here'
+	kill "$sandbox"
+	wait "$sandbox"
+	run spawn --net proxy -- true
+	check "a_proxy_that_is_not_there_is_an_error_by_$who" has_status 125
+	run spawn --connect 0 -- true
+	check "port_0_is_refused_by_$who" has_status 125
+done
+finish

@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# A policy becomes layers; what cannot be enforced is refused by its line.
+. "$SBX_SOURCE/tests/tool/tap.sh"
+. "$SBX_SOURCE/tests/tool/spawn.sh"
+
+policy() { # RULES...
+	{
+		echo 'version: 1'
+		echo 'capabilities:'
+		echo '  - {name: system, match: {op: [fs.read, fs.list, fs.exists], path: [/usr, /bin, /lib, /lib64, /etc]}, action: allow}'
+		printf '  - %s\n' "$@"
+	} >"$work/p.yaml"
+	chmod 644 "$work/p.yaml"
+}
+mkdir "$project/src" "$project/out"
+echo source >"$project/src/a"
+programs='{name: programs, match: {op: exec, path: [/usr/bin, /usr/lib, /bin]}, action: allow}'
+sources='{name: sources, match: {op: fs.read, path: ./src}, action: allow}'
+
+for who in $starters; do
+	policy "$programs" "$sources"
+	run spawn --policy "$work/p.yaml" -- cat src/a
+	check "an_allow_shows_it_by_$who" out_is source
+	run spawn --policy "$work/p.yaml" -- sh -c 'echo x >src/a; echo x >out/a'
+	check "what_is_not_allowed_is_denied_by_$who" test "$(cat "$project/src/a")" = source -a ! -e "$project/out/a"
+	policy "$programs" "$sources" '{name: output, match: {op: fs.write, path: ./out}, action: allow}'
+	run spawn --policy "$work/p.yaml" -- sh -c 'echo x >out/a'
+	check "an_allow_to_write_lets_write_by_$who" test "$(cat "$project/out/a")" = x
+	rm -f "$project/out/a"
+	policy "$programs" "$sources" '{name: never, match: {op: fs.read, path: ./src/a}, action: deny}'
+	run spawn --policy "$work/p.yaml" -- cat src/a
+	check "a_deny_wins_by_$who" test "$out" != source
+	policy "$sources" '{name: only-cat, match: {op: exec, path: /usr/bin/cat}, action: allow}'
+	run spawn --policy "$work/p.yaml" -- cat src/a
+	check "a_program_that_is_allowed_runs_by_$who" out_is source
+	run spawn --policy "$work/p.yaml" -- ls src
+	check "another_program_is_126_by_$who" has_status 126
+	policy "$programs" '{name: globbed, match: {op: fs.read, path_glob: "**/*.c"}, action: allow}'
+	run spawn --policy "$work/p.yaml" -- true
+	check "a_glob_is_refused_by_$who" has_status 125
+	check "a_glob_is_refused_by_its_line_by_$who" err_has 'p.yaml:5'
+	policy "$programs" '{name: asked, match: {op: fs.write, path: ./src}, action: require_review}'
+	run spawn --policy "$work/p.yaml" -- true
+	check "a_review_is_refused_by_$who" has_status 125
+	policy "$programs" '{name: said, match: {op: fs.write, path: ./src}, action: warn}'
+	run spawn --policy "$work/p.yaml" -- true
+	check "a_warning_is_refused_by_$who" has_status 125
+	run spawn --policy "$work/none.yaml" -- true
+	check "a_policy_that_is_not_there_is_an_error_by_$who" has_status 125
+	echo 'capabilites: []' >"$work/p.yaml"
+	run spawn --policy "$work/p.yaml" -- true
+	check "a_broken_policy_is_an_error_by_$who" has_status 125
+	policy "$programs" "$sources"
+	run spawn --print-plan --policy "$work/p.yaml" -- cat src/a
+	check "the_plan_names_rules_by_$who" out_has 'p.yaml:5'
+	run spawn --print-plan --json --policy "$work/p.yaml" -- cat src/a
+	check "the_plan_is_json_where_asked_by_$who" sh -c 'python3 -c "import json,sys; json.load(open(sys.argv[1]))" "$1"' sh "$work/out"
+	run spawn --dry-run --policy "$work/p.yaml" -- sh -c 'echo x >/tmp/never'
+	check "a_dry_run_runs_nothing_by_$who" test "$status" -eq 0 -a ! -e /tmp/never
+done
+
+# Whatever lies in policies/ works as it says, or is refused with a reason.
+who=user
+for policy in "$SBX_SOURCE"/policies/*.yaml; do
+	cp "$policy" "$work/p.yaml"
+	chmod 644 "$work/p.yaml"
+	run spawn --dry-run --policy "$work/p.yaml" -- true
+	check "a_plan_or_a_reason_for_$(basename "$policy" .yaml)" test "$status" -eq 0 -o -n "${err#*fix:}"
+done
+finish

@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# --pty: a terminal of the command's own; without it no way to type into ours.
+. "$SBX_SOURCE/tests/tool/tap.sh"
+. "$SBX_SOURCE/tests/tool/spawn.sh"
+
+cat >"$work/drive.py" <<'PY'
+"""drive.py KEYS COMMAND...: runs it on a terminal of 33 by 77, types KEYS when "ready" is shown, and says what came."""
+import fcntl, os, pty, select, struct, sys, termios, time
+
+keys, argv = sys.argv[1].encode().decode("unicode_escape").encode("latin1"), sys.argv[2:]
+pid, master = pty.fork()
+if pid == 0:
+    os.execvp(argv[0], argv)
+fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 77, 0, 0))
+seen, typed, end = b"", False, time.time() + 30
+while time.time() < end:
+    if select.select([master], [], [], 0.2)[0]:
+        try:
+            data = os.read(master, 4096)
+        except OSError:
+            break
+        if not data:
+            break
+        seen += data
+    if b"ready" in seen and not typed:
+        os.write(master, keys)
+        typed = True
+    if b"resize" in seen and b"resized" not in seen:
+        fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 44, 88, 0, 0))
+status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+print(seen.decode(errors="replace").replace("\r", ""))
+sys.exit(status)
+PY
+on_terminal() { # KEYS ARGUMENT...
+	local keys=$1
+	shift
+	places
+	local starter=()
+	[ "$who" = user ] && [ "$(id -u)" -eq 0 ] && starter=(setpriv "--reuid=$user" "--regid=$user" --clear-groups)
+	(cd "$project" && python3 "$work/drive.py" "$keys" "${starter[@]}" sbx-spawn "$@")
+}
+chmod 644 "$work/drive.py"
+for who in $starters; do
+	run on_terminal '' -q --pty -- sh -c 'test -t 0 && test -t 1 && tty'
+	check "has_a_terminal_of_its_own_by_$who" out_has /dev/pts/0
+	run on_terminal 'words\n' -q --pty -- sh -c 'stty -echo; echo ready; read -r line; echo "got $line"'
+	check "what_is_typed_arrives_by_$who" out_has 'got words'
+	run on_terminal '\x03' -q --pty -- sh -c 'trap "echo interrupted; exit 5" INT; echo ready; while :; do sleep 0.1; done'
+	check "ctrl_c_interrupts_the_command_by_$who" out_has interrupted
+	check "ctrl_c_leaves_the_status_to_the_command_by_$who" has_status 5
+	run on_terminal '' -q --pty -- sh -c 'sleep 0.3; stty size'
+	check "has_the_size_of_ours_by_$who" out_has '33 77'
+	run on_terminal '' -q --pty -- sh -c 'echo resize; for i in 1 2 3 4 5 6 7 8 9; do sleep 0.1; stty size; done; echo resized'
+	check "a_new_size_arrives_by_$who" out_has '44 88'
+	run on_terminal '' -q --pty -- sh -c 'exit 9'
+	check "the_status_is_the_commands_own_with_a_terminal_by_$who" has_status 9
+	run spawn -q --pty -- sh -c 'test -t 1 && echo terminal'
+	check "without_one_of_ours_it_has_one_all_the_same_by_$who" out_has terminal
+	run on_terminal '' -q -- sh -c 'cat </dev/tty'
+	check "without_pty_there_is_no_controlling_terminal_by_$who" test "$status" -ne 0
+done
+finish

@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What is told afterwards: the report, the records, --check.
+. "$SBX_SOURCE/tests/tool/tap.sh"
+. "$SBX_SOURCE/tests/tool/spawn.sh"
+
+field() { # FILE EXPRESSION
+	python3 -c 'import json,sys; report = json.loads(open(sys.argv[1]).readlines()[-1]); print(eval(sys.argv[2]))' "$1" "$2"
+}
+for who in $starters; do
+	report=$work/$who/report
+	places
+	run spawn -q --report "$report" -- sh -c 'exit 7'
+	check "the_report_has_the_status_by_$who" test "$(field "$report" 'report["status"], report["exit"], report["reason"]')" = "(7, 7, 'exit')"
+	check "the_report_names_the_layers_by_$who" test "$(field "$report" '"landlock" in report["layers"] and "seccomp" in report["layers"] and report["tier"]')" = full
+	check "the_report_has_what_was_used_by_$who" test "$(field "$report" 'report["usage"]["max_rss_bytes"] > 0 and report["peak_memory_bytes"] > 0')" = True
+	check "what_is_not_known_is_null_by_$who" test "$(field "$report" 'report["denials"]')" = None
+	run spawn -q --report "$report" -- sh -c 'kill -9 $$'
+	check "the_report_has_the_signal_by_$who" test "$(field "$report" 'report["signal"], report["reason"]')" = "(9, 'signal')"
+	run spawn -q --report "$report" --time 100ms --grace 50ms -- sleep 60
+	check "the_report_says_that_time_ran_out_by_$who" test "$(field "$report" 'report["time_limit"], report["status"]')" = "(True, 124)"
+	: >"$work/$who/audit"
+	exec 8>>"$work/$who/audit"
+	run spawn -q --audit-fd 8 --id "named-$who" -- true
+	exec 8>&-
+	check "a_start_is_a_record_by_$who" grep -q '"event":"sandbox_created".*"sandbox_id":"named-'"$who" "$work/$who/audit"
+	check "an_end_is_a_record_by_$who" grep -q '"event":"sandbox_destroyed".*"reason":"exit"' "$work/$who/audit"
+	run spawn -q --audit-fd 8 -- true
+	check "records_that_cannot_be_written_are_an_error_by_$who" has_status 125
+	exec 8>/dev/full
+	run spawn -q --audit-fd 8 -- sh -c "echo ran >>'$work/$who/trace'"
+	exec 8>&-
+	check "without_a_record_nothing_runs_by_$who" test "$status" -eq 125 -a ! -e "$work/$who/trace"
+	run spawn --check
+	check "check_is_one_screen_by_$who" test "$status" -eq 0 -a "$(wc -l <"$work/out")" -le 40
+	run spawn --check --json
+	check "check_is_json_where_asked_by_$who" sh -c 'python3 -c "import json,sys; json.load(open(sys.argv[1]))" "$1"' sh "$work/out"
+done
+who=user
+run spawn --no-sandbox -- sh -c 'echo bare'
+check no_sandbox_runs_it out_is bare
+check no_sandbox_warns err_has 'without any protection'
+finish

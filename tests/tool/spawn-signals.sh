@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Signals reach the command; nothing survives the supervisor.
+. "$SBX_SOURCE/tests/tool/tap.sh"
+. "$SBX_SOURCE/tests/tool/spawn.sh"
+
+# Starts a command that prepares itself, says "ready" and goes on; $supervisor is sbx-spawn itself.
+begin() { # PREPARATION COMMAND
+	rm -f "$work/ready"
+	mkfifo "$work/ready"
+	chmod 666 "$work/ready"
+	places
+	(
+		cd "$project" || exit 1
+		if [ "$who" = user ] && [ "$(id -u)" -eq 0 ]; then
+			exec setpriv --reuid="$user" --regid="$user" --clear-groups \
+				"$SBX_BUILD/tools/sbx-spawn" -q -- sh -c "$1 echo ready; $2"
+		fi
+		exec "$SBX_BUILD/tools/sbx-spawn" -q -- sh -c "$1 echo ready; $2"
+	) >"$work/ready" 2>"$work/err" &
+	supervisor=$!
+	exec 6<"$work/ready"
+	read -r _ <&6
+}
+end() {
+	status=0
+	wait "$supervisor" || status=$?
+	exec 6<&-
+}
+alive() { # a command of a sandbox, by what only its command line has
+	local file
+	for file in /proc/[0-9]*/cmdline; do
+		tr '\0' ' ' <"$file" 2>/dev/null | grep -q "^sleep $1 $" && return 0
+	done
+	return 1
+}
+
+for who in $starters; do
+	for signal in TERM INT HUP USR1 USR2 QUIT; do
+		begin "trap 'echo got $signal; exit 9' $signal;" 'while :; do sleep 0.05; done'
+		kill "-$signal" "$supervisor"
+		read -r line <&6
+		end
+		check "${signal}_reaches_the_command_by_$who" test "$line" = "got $signal"
+		check "the_command_decides_what_${signal}_means_by_$who" has_status 9
+	done
+	token=8$RANDOM$RANDOM
+	begin "sleep $token &" wait
+	check "the_command_runs_before_by_$who" alive "$token"
+	kill -KILL "$supervisor"
+	end
+	tries=0
+	while alive "$token" && [ "$tries" -lt 100 ]; do
+		tries=$((tries + 1))
+		sleep 0.05
+	done
+	check "nothing_survives_the_supervisor_by_$who" test "$tries" -lt 100
+	run spawn -q -- sh -c 'sleep 600 & kill -STOP $! ; (sleep 600 &) ; exit 3'
+	check "stopped_and_lost_children_do_not_hold_it_up_by_$who" has_status 3
+	run spawn -q -- sh -c 'kill -KILL 1; kill -TERM 1; sleep 0.1; echo here'
+	check "the_first_process_cannot_be_killed_from_inside_by_$who" test "$status" -ne 125
+done
+finish

@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Where namespaces are forbidden: refused with what to change, or the tier "reduced" for who accepts it.
+. "$SBX_SOURCE/tests/tool/tap.sh"
+. "$SBX_SOURCE/tests/tool/spawn.sh"
+
+who=user
+places
+cd "$project" || exit 1
+run spawn --require landlock --require seccomp --require net -- true
+check layers_that_are_there_can_be_required has_status 0
+run spawn --require cgroup -- true
+if [ "$status" -eq 0 ]; then
+	skip a_layer_that_is_not_there_is_refused 'this host gives us a cgroup'
+else
+	check a_layer_that_is_not_there_is_refused err_has cgroup
+fi
+
+if [ "$(id -u)" -ne 0 ]; then
+	skip without_user_namespaces_it_is_refused 'only root can forbid them to others'
+	finish
+	exit
+fi
+forbidden() { python3 "$SBX_SOURCE/tests/tool/no-userns.py" "$@"; }
+run forbidden true
+if [ "$status" -ne 0 ]; then
+	skip without_user_namespaces_it_is_refused 'this host lets root make no user namespace'
+	finish
+	exit
+fi
+run forbidden sbx-spawn -- sh -c "touch '$project/trace'"
+check without_user_namespaces_it_is_refused has_status 125
+check what_forbids_them_is_said err_has max_user_namespaces
+check what_to_type_is_said err_has 'fix: sudo sysctl'
+check nothing_was_run test ! -e "$project/trace"
+run forbidden sbx-spawn --tier reduced -- true
+check without_a_cgroup_reduced_is_refused has_status 125
+
+# A cgroup that was delegated to the user.
+top=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+cgroup=$top/sbx-test-$$
+if [ -z "$top" ] || ! mkdir "$cgroup" 2>/dev/null; then
+	skip reduced_holds_files 'this host has no cgroup v2 for us'
+	finish
+	exit
+fi
+trap 'rmdir "$cgroup" 2>/dev/null; rm -rf "$work"' EXIT
+chown -R "$user:$user" "$cgroup"
+delegated() { (echo 0 >"$cgroup/cgroup.procs" && exec "$@"); }
+reduced() { delegated python3 "$SBX_SOURCE/tests/tool/no-userns.py" sbx-spawn --tier reduced "$@"; }
+echo precious >"$work/user/home/file"
+chown "$user" "$work/user/home/file"
+echo here >"$project/file"
+run reduced -v -- cat file
+check reduced_runs_where_it_is_accepted out_is here
+check what_holds_is_said err_has 'reduced: landlock seccomp'
+run reduced -q -- cat "$work/user/home/file"
+check reduced_holds_files test "$status" -ne 0 -a -z "$out"
+run reduced -q -- sh -c "echo x >'$work/user/home/file'; echo x >file"
+check reduced_holds_writes test "$(cat "$work/user/home/file" file)" = "$(printf 'precious\nhere')"
+setpriv --reuid="$user" --regid="$user" --clear-groups sleep 100 &
+victim=$!
+run reduced -q -- sh -c "kill -0 1 || kill -0 $victim || kill -0 $$"
+check reduced_holds_signals test "$status" -ne 0
+kill "$victim"
+run reduced -q --time 300ms --grace 100ms -- sh -c 'setsid sleep 600 & setsid sleep 600'
+check reduced_kills_the_whole_tree has_status 124
+check reduced_leaves_no_cgroup test -z "$(find "$cgroup" -mindepth 1 -type d)"
+run delegated setpriv --reuid="$user" --regid="$user" --clear-groups sbx-spawn --require cgroup -- cat /proc/self/cgroup
+check a_delegated_cgroup_is_used has_status 0
+check the_full_tier_leaves_no_cgroup test -z "$(find "$cgroup" -mindepth 1 -type d)"
+finish

@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Real work: CPython's own regression tests. What passes outside passes inside.
+. "$SBX_SOURCE/tests/tool/tap.sh"
+. "$SBX_SOURCE/tests/tool/spawn.sh"
+
+python=/usr/bin/python3.11
+if [ ! -e /usr/lib/python3.11/test/test_abc.py ] || [ ! -x "$python" ]; then
+	skip cpython_tests_pass 'libpython3.11-testsuite is not installed'
+	finish
+	exit
+fi
+
+wanted='^[^# ]*$'
+[ "${TEST_SLOW:-}" = 1 ] && wanted='^[^#]'
+grep "$wanted" "$SBX_SOURCE/tests/tool/cpython-modules" | cut -d ' ' -f 1 >"$project/modules"
+n_modules=$(wc -l <"$project/modules")
+path=/usr/local/bin:/usr/bin:/bin
+# Their limit on time is for each module, ours for all of them.
+inside() { spawn -q --env PATH="$path" --write . --pids 300 --time 20m -- "$python" -m test -j2 --timeout 100 "$@"; }
+outside() { (cd "$project" && PATH=$path as "$who" "$python" -m test --timeout 100 "$1"); }
+failed() { sed -n '/ tests\{0,1\} failed:$/,/^$/p' "$work/out" | tail -n +2; }
+# A module that also fails out here says nothing about the sandbox.
+worse_inside() {
+	for module in $(failed); do
+		outside "$module" >/dev/null 2>&1 && echo "$module"
+	done
+}
+
+check the_list_is_long test "$n_modules" -ge 60
+for who in $starters; do
+	run inside --fromfile modules
+	worse=$(worse_inside)
+	passed=$(sed -n -e 's/^All \([0-9]*\) tests OK\.$/\1/p' -e 's/^\([0-9]*\) tests OK\.$/\1/p' "$work/out" | tail -n 1)
+	# The log of all of it is long; what matters of it stands at its end.
+	out=$worse err=$(tail -n 20 "$work/err" "$work/out")
+	check "no_module_fails_only_inside_by_$who" test -z "$worse"
+	check "nearly_all_modules_run_by_$who" test "${passed:-0}" -ge "$((n_modules - 3))"
+	run inside test_no_such_module
+	out=''
+	check "a_module_that_fails_inside_is_seen_by_$who" test "$status" -ne 0 -a "$status" -ne 125
+done
+finish

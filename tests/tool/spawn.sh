@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# For tests of sbx-spawn: every behaviour is shown for whoever may start it.
+#
+#   for who in $starters; do ... run spawn ARGUMENT... ; check "..._by_$who" ... ; done
+#
+# $starters is "user root", or "user" where we are not root. spawn starts it as $who, in $project, which belongs to them
+# both in turn: to the one who starts it.
+
+for name in "${!SBX_@}"; do
+	case $name in SBX_SOURCE | SBX_BUILD) ;; *) unset "$name" ;; esac
+done
+user=1000
+starters=user
+[ "$(id -u)" -eq 0 ] && starters='user root'
+who=user
+# In memory, and where an ordinary user may pass.
+chmod 755 "$work"
+project=$work/project
+mkdir "$project"
+
+as() { # WHO COMMAND...
+	local whom=$1
+	shift
+	if [ "$whom" = user ] && [ "$(id -u)" -eq 0 ]; then
+		setpriv --reuid="$user" --regid="$user" --clear-groups "$@"
+	else
+		"$@"
+	fi
+}
+
+# Where records and the registry go.
+places() {
+	mkdir -p "$work/$who/state" "$work/$who/run" "$work/$who/home"
+	chmod 700 "$work/$who/run"
+	if [ "$who" = user ] && [ "$(id -u)" -eq 0 ]; then
+		chown -R "$user:$user" "$work/$who" "$project"
+	elif [ "$(id -u)" -eq 0 ]; then
+		chown -R 0:0 "$work/$who" "$project"
+	fi
+	export HOME="$work/$who/home" XDG_STATE_HOME="$work/$who/state" XDG_RUNTIME_DIR="$work/$who/run"
+}
+
+spawn() {
+	places
+	(cd "$project" && as "$who" sbx-spawn "$@")
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * sbx-ctl create: a configuration that is checked now and never changes
+ *
+ * What it keeps is a command line of sbx-spawn and the folder in which it was written, as words
+ * with a NUL behind each; in the state, the digest of the policy that it was checked with.
+ */
+
+#include "ctl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/json.h"
+
+#include "tool.h"
+
+#define CONFIGURATION_BYTES_MAX (4 * 1024 * 1024)
+
+/* Options of sbx-spawn that mean nothing for a sandbox that is started later. */
+static const struct {
+	const char *name;
+	const char *why;
+} refused[] = {
+	{ "--dry-run", "it would never run" },
+	{ "--print-plan", "it would never run" },
+	{ "--check", "it would never run" },
+	{ "--no-sandbox", "there would be no sandbox" },
+	{ "--pty", "it is started without a terminal" },
+	{ "--policy-fd", "an open file cannot be kept" },
+	{ "--report-fd", "an open file cannot be kept" },
+	{ "--audit-fd", "an open file cannot be kept" },
+	{ "--proxy-fd", "an open file cannot be kept" },
+	{ "--pass-fd", "an open file cannot be kept" },
+};
+
+static bool is_one_of(const char *word, const char *const *words)
+{
+	for (; *words; words++)
+		if (strcmp(word, *words) == 0)
+			return true;
+	return false;
+}
+
+/* How many words our own option takes here; 0: it is not ours. */
+static int count_own(char *const words[], int n)
+{
+	static const char *const flags[] = { "--json", "-q", "--quiet",	  "-v",	    "--verbose",
+					     "-h",     "-V", "--version", "--help", NULL };
+
+	if (is_one_of(words[0], flags) || strncmp(words[0], "--id=", 5) == 0)
+		return 1;
+	return strcmp(words[0], "--id") == 0 && n > 1 ? 2 : 0;
+}
+
+/* The words that are our own options, or all others. */
+static int pick(char *const words[], int n, bool own, char *ret[])
+{
+	int n_picked = 0;
+
+	for (int i = 0, step; i < n; i += step) {
+		int n_own = count_own(words + i, n - i);
+
+		step = n_own > 0 ? n_own : 1;
+		for (int j = 0; (n_own > 0) == own && j < step; j++)
+			ret[n_picked++] = words[i + j];
+	}
+	return n_picked;
+}
+
+char **create_arrange(int argc, char *argv[], int *ret_argc)
+{
+	char **words = calloc((size_t)argc + 2, sizeof(*words));
+	int verb = 1, end, n;
+
+	if (!words)
+		return NULL;
+	while (verb < argc && argv[verb][0] == '-')
+		verb++;
+	end = verb;
+	while (end < argc && strcmp(argv[end], "--") != 0)
+		end++;
+	if (verb >= argc || strcmp(argv[verb], "create") != 0) {
+		memcpy(words, argv, (size_t)argc * sizeof(*words));
+		*ret_argc = argc;
+		return words;
+	}
+	n = verb + 1;
+	memcpy(words, argv, (size_t)n * sizeof(*words));
+	n += pick(argv + verb + 1, end - verb - 1, true, words + n);
+	words[n++] = (char *)(uintptr_t) "--";
+	n += pick(argv + verb + 1, end - verb - 1, false, words + n);
+	memcpy(words + n, argv + end, (size_t)(argc - end) * sizeof(*words));
+	*ret_argc = n + argc - end;
+	return words;
+}
+
+/* What was written behind "create". */
+struct creation {
+	struct ctl *ctl;
+	const char **words; /* NULL-terminated */
+	size_t n_words;
+	size_t n_options; /* before the "--" */
+	struct plan_facts facts;
+	char id[SANDBOX_ID_MAX + 1];
+};
+
+static int refuse_option(const char *word, struct sbx_error *err)
+{
+	for (size_t i = 0; i < N_ELEMENTS(refused); i++) {
+		size_t len = strlen(refused[i].name);
+
+		if (strncmp(word, refused[i].name, len) != 0 ||
+		    (word[len] != '\0' && word[len] != '='))
+			continue;
+		return ctl_fail(err, -EINVAL, "create a sandbox with", refused[i].name,
+				refused[i].why, "leave it out, or run sbx-spawn itself");
+	}
+	return 0;
+}
+
+static int split(struct creation *creation, struct sbx_error *err)
+{
+	int r = 0;
+
+	while (creation->n_options < creation->n_words &&
+	       strcmp(creation->words[creation->n_options], "--") != 0)
+		creation->n_options++;
+	if (creation->n_options + 1 >= creation->n_words) {
+		(void)sbx_error_what(err, -EINVAL, "no command given");
+		sbx_error_why(err, "what stands before '--' are options of sbx-spawn");
+		sbx_error_fix(err, "write 'sbx-ctl create [OPTION...] -- COMMAND'");
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < creation->n_options && r == 0; i++)
+		r = refuse_option(creation->words[i], err);
+	return r;
+}
+
+static int choose_id(struct creation *creation, struct sbx_error *err)
+{
+	const char *id = creation->ctl->values->id;
+	int r;
+
+	if (!id) {
+		r = sandbox_id_make(creation->id);
+		return r < 0 ? sbx_error_what(err, r, "cannot make up a name") : 0;
+	}
+	if (!sandbox_id_is_valid(id))
+		return ctl_fail(err, -EINVAL, "name a sandbox", id,
+				"a name has letters, digits, '-', '_' and '.', at most 64 of them, "
+				"and begins with a letter or digit",
+				"choose another --id, or leave it out");
+	(void)snprintf(creation->id, sizeof(creation->id), "%s", id);
+	return 0;
+}
+
+static int write_configuration(const struct creation *creation, int folder, const char *cwd)
+{
+	_cleanup_text_ struct text bytes = TEXT_INIT;
+	_cleanup_close_ int fd = openat(folder, SANDBOX_CONFIGURATION_NAME ".new",
+					O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
+	int r = fd < 0 ? -errno : 0;
+
+	text_add_bytes(&bytes, cwd, strlen(cwd) + 1);
+	for (size_t i = 0; i < creation->n_words; i++)
+		text_add_bytes(&bytes, creation->words[i], strlen(creation->words[i]) + 1);
+	if (r == 0)
+		r = text_status(&bytes);
+	if (r == 0 && bytes.len > CONFIGURATION_BYTES_MAX)
+		r = -E2BIG;
+	if (r == 0)
+		r = fd_write_all(fd, bytes.data, bytes.len);
+	/* Its name says that all of it is there. */
+	if (r == 0 && renameat(folder, SANDBOX_CONFIGURATION_NAME ".new", folder,
+			       SANDBOX_CONFIGURATION_NAME) < 0)
+		r = -errno;
+	return r;
+}
+
+static int fill(const struct creation *creation, struct registration *made, struct sbx_error *err)
+{
+	_cleanup_free_ char *cwd = getcwd(NULL, 0);
+	const struct sandbox_entry entry = {
+		.id = creation->id,
+		.state = SANDBOX_CREATING,
+		.argv = creation->words + creation->n_options + 1,
+		.cwd = cwd,
+		.policy_digest = creation->facts.policy_digest,
+		.template = creation->facts.template,
+		.tier = creation->facts.tier,
+		.created_usec = ctl_now_usec(),
+	};
+	int r;
+
+	if (!cwd)
+		return sbx_error_what(err, -errno, "cannot tell the working folder");
+	r = registration_write(made, &entry, err);
+	if (r < 0)
+		return r;
+	r = write_configuration(creation, made->folder, cwd);
+	return r < 0 ? ctl_fail(err, r, "keep the configuration of", creation->id, NULL,
+				"make room in the runtime folder, or use fewer words")
+		     : 0;
+}
+
+static int keep(struct creation *creation, struct sbx_error *err)
+{
+	_cleanup_registration_ struct registration made = REGISTRATION_INIT;
+	int r = registration_create(creation->ctl->registry, creation->id, &made, err);
+
+	if (r < 0)
+		return r;
+	r = fill(creation, &made, err);
+	if (r < 0)
+		(void)registration_remove(creation->ctl->registry, &made);
+	return r;
+}
+
+static void say_made(struct creation *creation)
+{
+	struct text *out = &creation->ctl->run->out;
+	struct json_writer json;
+
+	if (!creation->ctl->run->json) {
+		text_addf(out, "%s\n", creation->id);
+		return;
+	}
+	json_write(&json, out);
+	json_add_object(&json);
+	json_member_string(&json, "id", creation->id);
+	json_member_string(&json, "state", sandbox_state_name(SANDBOX_CREATING));
+	json_end_object(&json);
+	text_add_char(out, '\n');
+}
+
+static int make(struct creation *creation, struct sbx_error *err)
+{
+	int r = choose_id(creation, err);
+
+	if (r == 0)
+		r = plan_ask(creation->ctl, creation->id, NULL, creation->words, &creation->facts,
+			     err);
+	if (r == 0)
+		r = keep(creation, err);
+	if (r == 0)
+		say_made(creation);
+	return r;
+}
+
+int ctl_verb_create(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	size_t n_words = (size_t)n_operands;
+	_cleanup_free_ const char **words = calloc(n_words + 1, sizeof(*words));
+	_cleanup_ctl_ struct ctl ctl = CTL_INIT;
+	struct creation creation = { .ctl = &ctl, .words = words, .n_words = n_words };
+	int r;
+
+	if (!words)
+		return sbx_error_what(err, -ENOMEM, "no memory to create a sandbox");
+	memcpy(words, operands, n_words * sizeof(*words));
+	r = split(&creation, err);
+	if (r < 0)
+		return ctl_status(r);
+	r = ctl_init(&ctl, context, err);
+	return r < 0 ? r : ctl_status(make(&creation, err));
+}
+
+static int split_words(struct arena *arena, const char *bytes, size_t n_bytes,
+		       const char *const **ret)
+{
+	const char *copy = arena_copy(arena, bytes, n_bytes), *at = copy;
+	const char **words;
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_bytes; i++)
+		n += bytes[i] == '\0';
+	words = arena_alloc(arena, (n + 1) * sizeof(*words));
+	if (!copy || !words)
+		return -ENOMEM;
+	/* The folder, "--" and a command at least; nothing behind the last NUL. */
+	if (n < 3 || bytes[n_bytes - 1] != '\0')
+		return -EBADMSG;
+	for (size_t i = 0; i < n; i++, at += strlen(at) + 1)
+		words[i] = at;
+	*ret = words;
+	return 0;
+}
+
+int configuration_read(struct ctl *ctl, const char *id, const char *const **ret,
+		       struct sbx_error *err)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+	_cleanup_free_ char *bytes = NULL;
+	size_t n_bytes = 0;
+	int r;
+
+	text_addf(&path, "%s/" SANDBOX_CONFIGURATION_NAME, id);
+	r = text_status(&path);
+	if (r == 0)
+		r = file_read(ctl->registry, text_string(&path), CONFIGURATION_BYTES_MAX, &bytes,
+			      &n_bytes, NULL);
+	if (r == 0)
+		r = split_words(&ctl->arena, bytes, n_bytes, ret);
+	if (r == -ENOENT)
+		return ctl_fail(err, r, "find the configuration of", id,
+				"it was started by sbx-spawn, not made by 'sbx-ctl create'",
+				"make one: 'sbx-ctl create [OPTION...] -- COMMAND'");
+	if (r < 0)
+		return ctl_fail(err, r, "read the configuration of", id, NULL,
+				"remove it with 'sbx-ctl remove', and create it again");
+	return 0;
+}

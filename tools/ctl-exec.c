@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * sbx-ctl exec: asks the supervisor to run another command in its sandbox, with our stdin, stdout
+ * and stderr
+ *
+ * One packet there, {"exec":["ls","-l"]} with three fds, and one back: {"status":0}, or
+ * {"error":"..."}. When we go, the connection goes, and the supervisor ends the command.
+ */
+
+#include "ctl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/tree.h"
+#include "base/units.h"
+
+#include "tool.h"
+
+#define ANSWER_MAX 65536
+#define STATUS_MAX 255
+
+static int fail(const char *id, int code, struct sbx_error *err)
+{
+	return ctl_fail(err, code == -EINVAL ? -EPROTO : code, "run a command in", id, NULL,
+			code == -EMSGSIZE ? "use a shorter command line"
+					  : "see with 'sbx-ctl list' whether it is still there");
+}
+
+static int connect_to(struct ctl *ctl, const char *id)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	if (fd < 0)
+		return -errno;
+	/* By the fd: the folder's own path may be longer than an address. */
+	(void)snprintf(address.sun_path, sizeof(address.sun_path),
+		       "/proc/self/fd/%d/%s/" SANDBOX_CONTROL_NAME, ctl->registry, id);
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+		return -errno;
+	return take_fd(&fd);
+}
+
+static int ask(int socket, char *const words[], int n_words, char answer[ANSWER_MAX],
+	       size_t *ret_n_bytes)
+{
+	static const int fds[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO };
+	_cleanup_text_ struct text packet = TEXT_INIT;
+	struct json_writer json;
+	size_t n_fds = 0;
+	ssize_t n;
+	int r;
+
+	json_write(&json, &packet);
+	json_add_object(&json);
+	json_add_name(&json, "exec");
+	json_add_array(&json);
+	for (int i = 0; i < n_words; i++)
+		json_add_string(&json, words[i]);
+	json_end_array(&json);
+	json_end_object(&json);
+	r = text_status(&packet);
+	if (r == 0)
+		r = fd_send(socket, packet.data, packet.len, fds, N_ELEMENTS(fds));
+	if (r < 0)
+		return r;
+	n = fd_receive(socket, answer, ANSWER_MAX, NULL, 0, &n_fds);
+	if (n <= 0)
+		return n < 0 ? (int)n : -ECONNRESET;
+	*ret_n_bytes = (size_t)n;
+	return 0;
+}
+
+static int understand(const char *id, const char *answer, size_t n_bytes, struct sbx_error *err)
+{
+	_cleanup_tree_ struct tree *tree = NULL;
+	const struct tree_node *status, *error;
+	uint64_t number;
+
+	if (tree_read("<answer>", answer, n_bytes, &tree, NULL) < 0 ||
+	    tree_root(tree)->type != TREE_MAP)
+		return fail(id, -EPROTO, err);
+	status = tree_get(tree, tree_root(tree), "status");
+	error = tree_get(tree, tree_root(tree), "error");
+	if (error)
+		return ctl_fail(err, -EREMOTEIO, "run a command in", id, error->text,
+				"change what its supervisor complains about");
+	if (!status || status->type != TREE_NUMBER ||
+	    units_parse_count(status->text, &number, NULL) < 0 || number > STATUS_MAX)
+		return fail(id, -EPROTO, err);
+	return (int)number;
+}
+
+static int may_enter(const char *id, const struct sandbox_entry *entry, struct sbx_error *err)
+{
+	if (!entry->may_exec)
+		return ctl_fail(err, -EACCES, "run a command in", id,
+				"it was not started to be entered",
+				"start it with --debug, under a policy that allows it");
+	if (entry->is_paused)
+		return ctl_fail(err, -EBUSY, "run a command in", id, "it is paused",
+				"let it go on: 'sbx-ctl resume'");
+	return 0;
+}
+
+int ctl_verb_exec(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	_cleanup_ctl_ struct ctl ctl = CTL_INIT;
+	_cleanup_close_ int socket = -EBADF;
+	_cleanup_free_ char *answer = malloc(ANSWER_MAX);
+	const char *id = operands[0];
+	struct target target;
+	size_t n_bytes = 0;
+	int r = ctl_init(&ctl, context, err);
+
+	if (r == 0)
+		r = ctl_read_running(&ctl, id, &target, err);
+	if (r == 0)
+		r = may_enter(id, &target.entry, err);
+	if (r < 0 || !answer)
+		return r < 0 ? r : sbx_error_what(err, -ENOMEM, "no memory to ask '%s'", id);
+	socket = connect_to(&ctl, id);
+	r = socket < 0 ? socket : ask(socket, operands + 1, n_operands - 1, answer, &n_bytes);
+	return r < 0 ? fail(id, r, err) : understand(id, answer, n_bytes, err);
+}

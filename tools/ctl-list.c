@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * sbx-ctl list, inspect: looking without touching
+ */
+
+#include "ctl.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "base/json.h"
+
+#include "tool.h"
+
+#define COMMAND_BYTES_MAX 60
+
+/* What a person wants to know of the state, in one word. */
+static const char *state_word(const struct target *target)
+{
+	const struct sandbox_entry *entry = &target->entry;
+
+	if (!target->is_alive && !ctl_has_ended(entry) && entry->state != SANDBOX_CREATING)
+		return "ORPHANED";
+	return target->is_alive && entry->is_paused ? "PAUSED" : sandbox_state_name(entry->state);
+}
+
+static void add_command(struct table *table, const char *const *argv)
+{
+	_cleanup_text_ struct text whole = TEXT_INIT, cell = TEXT_INIT;
+	size_t len;
+
+	for (size_t i = 0; argv && argv[i]; i++)
+		text_addf(&whole, i > 0 ? " %s" : "%s", argv[i]);
+	len = whole.len > COMMAND_BYTES_MAX ? COMMAND_BYTES_MAX : whole.len;
+	/* Not within a character. */
+	while (len < whole.len && len > 0 && ((unsigned char)whole.data[len] & 0xc0) == 0x80)
+		len--;
+	text_add_visible(&cell, text_string(&whole), len);
+	if (len < whole.len)
+		text_add(&cell, "...");
+	table_add(table, cell.len > 0 ? text_string(&cell) : "-");
+}
+
+static void add_row(struct table *table, const struct target *target)
+{
+	const struct sandbox_entry *entry = &target->entry;
+	char pid[16] = "-";
+
+	if (target->is_alive && entry->supervisor > 0)
+		(void)snprintf(pid, sizeof(pid), "%d", (int)entry->supervisor);
+	table_add(table, entry->id);
+	table_add(table, state_word(target));
+	table_add_age(table, entry->created_usec);
+	table_add(table, pid);
+	table_add(table, entry->tier ? entry->tier : "-");
+	add_command(table, entry->argv);
+}
+
+static void add_header(struct table *table)
+{
+	static const char *const names[] = { "ID", "STATE", "AGE", "PID", "TIER", "COMMAND" };
+
+	table->n_columns = N_ELEMENTS(names);
+	for (size_t i = 0; i < N_ELEMENTS(names); i++)
+		table_add(table, names[i]);
+}
+
+int ctl_verb_list(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	_cleanup_ctl_ struct ctl ctl = CTL_INIT;
+	_cleanup_table_ struct table table = { .cells = TEXT_INIT };
+	const char *const *ids = NULL;
+	int r = ctl_init(&ctl, context, err), first = 0;
+
+	if (r == 0)
+		r = registry_list(ctl.registry, &ctl.arena, &ids, err);
+	if (r < 0)
+		return r;
+	add_header(&table);
+	for (; ids && *ids; ids++) {
+		struct target target;
+
+		/* One that is gone by now was no mistake; of the others the first is told. */
+		r = ctl_read(&ctl, *ids, &target, first < 0 ? NULL : err);
+		if (r == -ENOENT && first == 0 && err)
+			err->code = 0;
+		if (r < 0 && r != -ENOENT && first == 0)
+			first = r;
+		if (r < 0)
+			continue;
+		if (ctl.run->json)
+			sandbox_entry_add_json(&ctl.run->out, &target.entry, target.is_alive);
+		else if (ctl.run->verbosity < 0)
+			text_addf(&ctl.run->out, "%s\n", *ids);
+		else
+			add_row(&table, &target);
+	}
+	if (!ctl.run->json && ctl.run->verbosity >= 0)
+		table_print(&table, &ctl.run->out);
+	return first;
+}
+
+static int inspect_one(struct ctl *ctl, const char *id, struct sbx_error *err)
+{
+	const char *const *words = NULL;
+	struct json_writer json;
+	struct target target;
+	int r = ctl_read(ctl, id, &target, err);
+
+	if (r < 0)
+		return r;
+	if (configuration_read(ctl, id, &words, NULL) < 0)
+		words = NULL;
+	json_write(&json, &ctl->run->out);
+	json_add_object(&json);
+	sandbox_entry_add_members(&json, &target.entry);
+	json_member_bool(&json, "paused", target.entry.is_paused);
+	json_member_bool(&json, "alive", target.is_alive);
+	json_add_name(&json, "configuration");
+	if (words) {
+		json_add_array(&json);
+		for (words++; *words; words++)
+			json_add_string(&json, *words);
+		json_end_array(&json);
+	} else {
+		json_add_null(&json);
+	}
+	json_end_object(&json);
+	text_add_char(&ctl->run->out, '\n');
+	return 0;
+}
+
+int ctl_verb_inspect(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	return ctl_each(context, n_operands, operands, inspect_one, err);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * sbx-ctl pause, resume: by the sandbox's own cgroup, else by stopping each of its processes
+ *
+ * A frozen cgroup holds everything in it at once and cannot be left. SIGSTOP is the fallback that
+ * is said: every process of the sandbox is found and stopped, again and again until none is new,
+ * and since all are stopped, none can continue another.
+ */
+
+#include "ctl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "tool.h"
+
+/* The file comes first and goes last: whatever happens in between can be resumed. */
+static int mark(struct ctl *ctl, const char *id, bool paused)
+{
+	char path[SANDBOX_ID_MAX + sizeof("/" SANDBOX_PAUSED_NAME)];
+	_cleanup_close_ int fd = -EBADF;
+
+	(void)snprintf(path, sizeof(path), "%s/" SANDBOX_PAUSED_NAME, id);
+	if (!paused)
+		return unlinkat(ctl->registry, path, 0) < 0 && errno != ENOENT ? -errno : 0;
+	fd = openat(ctl->registry, path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : 0;
+}
+
+static int hold(struct ctl *ctl, const char *id, const struct sandbox_entry *entry, bool paused)
+{
+	_cleanup_close_ int cgroup = cgroup_open(entry);
+	char done[96];
+	int r;
+
+	if (cgroup >= 0) {
+		r = cgroup_freeze(cgroup, paused);
+		if (r == 0)
+			ctl_say(ctl, id,
+				paused ? "paused by its cgroup" : "goes on, by its cgroup");
+		return r;
+	}
+	r = paused ? processes_stop(entry) : processes_continue(entry);
+	if (r < 0)
+		return r;
+	(void)snprintf(done, sizeof(done),
+		       paused ? "paused by SIGSTOP to %d process%s, because it has no cgroup"
+			      : "goes on, by SIGCONT to %d process%s",
+		       r, r == 1 ? "" : "es");
+	ctl_say(ctl, id, done);
+	return 0;
+}
+
+static int pause_one(struct ctl *ctl, const char *id, struct sbx_error *err)
+{
+	struct target target;
+	int r = ctl_read_running(ctl, id, &target, err);
+
+	if (r < 0)
+		return r;
+	r = mark(ctl, id, true);
+	if (r == 0)
+		r = hold(ctl, id, &target.entry, true);
+	if (r < 0)
+		return ctl_fail(err, r, "pause", id, NULL,
+				"some of it may be held: 'sbx-ctl resume' lets it go on");
+	return 0;
+}
+
+static int resume_one(struct ctl *ctl, const char *id, struct sbx_error *err)
+{
+	struct target target;
+	int r = ctl_read_running(ctl, id, &target, err);
+
+	if (r < 0)
+		return r;
+	if (!target.entry.is_paused)
+		return ctl_fail(err, -EBUSY, "resume", id, "it is not paused",
+				"nothing needs to be done");
+	r = hold(ctl, id, &target.entry, false);
+	if (r == 0)
+		r = mark(ctl, id, false);
+	return r < 0 ? ctl_fail(err, r, "resume", id, NULL, "repeat it, or stop the sandbox") : 0;
+}
+
+int ctl_verb_pause(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	return ctl_each(context, n_operands, operands, pause_one, err);
+}
+
+int ctl_verb_resume(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	return ctl_each(context, n_operands, operands, resume_one, err);
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The processes of a sandbox that has no cgroup of its own
+ *
+ * They are found from outside, through /proc: whatever descends from its PID 1, and what its
+ * supervisor has started in a pid namespace below ours (sbx-ctl exec). A process can begin a new
+ * one while we look; so after each signal we look again, until nothing new is there. Each is
+ * signalled through a pidfd that was opened before its start was compared, so that a pid that is
+ * used again is never hit.
+ */
+
+#include "ctl.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+
+#define N_ROUNDS_MAX 1000
+
+void processes_deinit(struct processes *processes)
+{
+	free(processes->items);
+	*processes = (struct processes){ .items = NULL };
+}
+
+static ssize_t read_small(int proc, const char *name, pid_t pid, char *ret, size_t size)
+{
+	char path[64];
+	_cleanup_close_ int fd = -EBADF;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "%d/%s", (int)pid, name);
+	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -errno : fd_read_full(fd, ret, size - 1);
+	ret[n > 0 ? n : 0] = '\0';
+	return n;
+}
+
+/* A signal that has been sent and not seen yet: its process is in the kernel, perhaps for long. */
+static bool has_pending(int proc, pid_t pid, int signal)
+{
+	char bytes[4096];
+	const char *line;
+
+	if (read_small(proc, "status", pid, bytes, sizeof(bytes)) <= 0)
+		return false;
+	line = strstr(bytes, "\nShdPnd:");
+	return line && strtoull(line + strlen("\nShdPnd:"), NULL, 16) >> (signal - 1) & 1;
+}
+
+/* "NSpid:\t4711\t17\t1" is a process two namespaces below ours. */
+static unsigned read_depth(int proc, pid_t pid)
+{
+	char bytes[4096];
+	const char *line;
+	unsigned depth = 0;
+
+	if (read_small(proc, "status", pid, bytes, sizeof(bytes)) <= 0)
+		return 0;
+	line = strstr(bytes, "\nNSpid:");
+	for (line = line ? line + 1 : NULL; line && *line != '\n' && *line != '\0'; line++)
+		depth += *line == '\t';
+	return depth;
+}
+
+static int read_process(int proc, pid_t pid, struct process *ret)
+{
+	char bytes[1024];
+	struct process process = { .pid = pid };
+	const char *name_end;
+	int parent;
+
+	if (read_small(proc, "stat", pid, bytes, sizeof(bytes)) <= 0)
+		return -ESRCH;
+	/* The name may hold anything, also ") S 1". */
+	name_end = strrchr(bytes, ')');
+	if (!name_end ||
+	    sscanf(name_end + 1,
+		   " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+		   &process.state, &parent, &process.start) != 3)
+		return -EBADMSG;
+	process.parent = parent;
+	*ret = process;
+	return 0;
+}
+
+static int add(struct processes *processes, const struct process *process)
+{
+	if (processes->n == processes->size) {
+		size_t size = processes->size > 0 ? 2 * processes->size : 256;
+		struct process *longer = reallocarray(processes->items, size, sizeof(*longer));
+
+		if (!longer)
+			return -ENOMEM;
+		processes->items = longer;
+		processes->size = size;
+	}
+	processes->items[processes->n++] = *process;
+	return 0;
+}
+
+static int read_all(int proc, struct processes *ret)
+{
+	_cleanup_closedir_ DIR *dir = NULL;
+	int fd = openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+	const struct dirent *item;
+
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!dir) {
+		r = -errno;
+		close_fd(&fd);
+		return r;
+	}
+	while (r == 0 && (item = readdir(dir))) {
+		struct process process;
+
+		if (!isdigit((unsigned char)item->d_name[0]))
+			continue;
+		if (read_process(proc, (pid_t)strtol(item->d_name, NULL, 10), &process) == 0)
+			r = add(ret, &process);
+	}
+	return r;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+	const struct process *left = a, *right = b;
+
+	return (left->pid > right->pid) - (left->pid < right->pid);
+}
+
+static const struct process *find(const struct processes *all, pid_t pid)
+{
+	const struct process key = { .pid = pid };
+
+	return bsearch(&key, all->items, all->n, sizeof(key), compare_pids);
+}
+
+/* Is it, or does it descend from, the process @pid that began at @start? */
+static bool is_below(const struct processes *all, const struct process *process, pid_t pid,
+		     uint64_t start)
+{
+	/* What was read at different moments may go around in a circle. */
+	for (size_t i = 0; pid > 0 && process && i < all->n; i++) {
+		if (process->pid == pid)
+			return process->start == start;
+		process = find(all, process->parent);
+	}
+	return false;
+}
+
+/* Of the supervisor's own processes those belong to the sandbox whose pid namespace is deeper. */
+static bool is_member(int proc, const struct processes *all, const struct process *process,
+		      const struct sandbox_entry *entry)
+{
+	if (is_below(all, process, entry->init, entry->init_start))
+		return true;
+	return is_below(all, process, entry->supervisor, entry->supervisor_start) &&
+	       read_depth(proc, process->pid) > read_depth(proc, entry->supervisor);
+}
+
+int processes_find(const struct sandbox_entry *entry, struct processes *ret)
+{
+	_cleanup_close_ int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = proc < 0 ? -errno : read_all(proc, ret);
+
+	if (r < 0 || ret->n == 0)
+		return r;
+	qsort(ret->items, ret->n, sizeof(*ret->items), compare_pids);
+	for (size_t i = 0; i < ret->n; i++) {
+		struct process *process = &ret->items[i];
+
+		process->is_member = is_member(proc, ret, process, entry);
+		process->will_stop = process->is_member && has_pending(proc, process->pid, SIGSTOP);
+	}
+	return 0;
+}
+
+static int send_to(const struct process *process, int signal)
+{
+	_cleanup_close_ int pidfd = process_open(process->pid, process->start);
+	int r = pidfd < 0 ? pidfd : pidfd_kill(pidfd, signal);
+
+	return r == -ESRCH ? 0 : r;
+}
+
+/* Does a signal still have something to do here? */
+typedef bool wanted_fn(const struct process *process);
+
+/* Who waits in the kernel, as a parent does in vfork(), stops when he comes out. */
+static bool runs(const struct process *process)
+{
+	return !strchr("TtZX", process->state) && !(process->state == 'D' && process->will_stop);
+}
+
+static bool is_held(const struct process *process)
+{
+	return process->state == 'T' || process->will_stop;
+}
+
+struct round {
+	int n_sent;
+	int n_waiting; /* they have been signalled, and it does not show yet */
+};
+
+static bool comes_now(const struct process *process, pid_t init, int signal, int pass)
+{
+	/* PID 1 first or last: it would report the others. */
+	return (process->pid == init) == (pass == (signal == SIGSTOP ? 0 : 1));
+}
+
+static int send_round(const struct processes *all, pid_t init, int signal, wanted_fn *wanted,
+		      struct round *ret)
+{
+	int r = 0;
+
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < all->n && r == 0; i++) {
+			const struct process *process = &all->items[i];
+
+			if (!process->is_member || !wanted(process) ||
+			    !comes_now(process, init, signal, pass))
+				continue;
+			if (signal == SIGSTOP && process->will_stop) {
+				ret->n_waiting++;
+				continue;
+			}
+			r = send_to(process, signal);
+			ret->n_sent++;
+		}
+	return r;
+}
+
+static int send_until_done(const struct sandbox_entry *entry, int signal, wanted_fn *wanted)
+{
+	int n_sent = 0;
+
+	for (int i = 0; i < N_ROUNDS_MAX; i++) {
+		_cleanup_processes_ struct processes all = { .items = NULL };
+		struct round round = { .n_sent = 0 };
+		int r = processes_find(entry, &all);
+
+		if (r == 0)
+			r = send_round(&all, entry->init, signal, wanted, &round);
+		if (r < 0)
+			return r;
+		n_sent += round.n_sent;
+		if (round.n_sent + round.n_waiting == 0)
+			return n_sent;
+		(void)sched_yield();
+	}
+	return -EBUSY;
+}
+
+int processes_stop(const struct sandbox_entry *entry)
+{
+	return send_until_done(entry, SIGSTOP, runs);
+}
+
+int processes_continue(const struct sandbox_entry *entry)
+{
+	return send_until_done(entry, SIGCONT, is_held);
+}

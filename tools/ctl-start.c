@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * sbx-ctl start: sbx-spawn in a session of its own, with the words that were kept
+ *
+ * It takes the sandbox's folder over and writes there how far it is. So the folder is watched, and
+ * the process: whichever says first that the command runs, or that it will not.
+ */
+
+#include "ctl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/fd.h"
+
+#include "tool.h"
+
+#define LOG_SHOWN_MAX 4096
+
+struct starting {
+	struct ctl *ctl;
+	const char *id;
+	int folder;
+	int watch; /* inotify */
+	int log;
+	pid_t pid;
+	int pidfd;
+};
+
+static void starting_deinit(struct starting *starting)
+{
+	close_fd(&starting->folder);
+	close_fd(&starting->watch);
+	close_fd(&starting->log);
+	close_fd(&starting->pidfd);
+}
+
+static int prepare(struct starting *starting, struct sbx_error *err)
+{
+	char path[64];
+	int r = 0;
+
+	starting->folder = openat(starting->ctl->registry, starting->id,
+				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	starting->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (starting->folder >= 0)
+		starting->log =
+			openat(starting->folder, SANDBOX_LOG_NAME,
+			       O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
+			       0600);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", starting->folder);
+	if (starting->log < 0 || starting->watch < 0 ||
+	    inotify_add_watch(starting->watch, path, IN_MOVED_TO | IN_ONLYDIR) < 0)
+		r = -errno;
+	return r < 0 ? ctl_fail(err, r, "watch", starting->id, NULL,
+				"check the runtime folder and the limit of inotify watches")
+		     : 0;
+}
+
+static int run_spawn(struct starting *starting, const char *const *words, struct sbx_error *err)
+{
+	struct spawn_start start = {
+		.cwd = words[0], .out = starting->log, .err = starting->log, .is_own_session = true
+	};
+	const char **argv;
+	char path[4096];
+	size_t n = 0;
+	int r = spawn_find(path, err);
+
+	if (r < 0)
+		return r;
+	while (words[n])
+		n++;
+	argv = arena_alloc(&starting->ctl->arena, (n + 3) * sizeof(*argv));
+	if (!argv)
+		return sbx_error_what(err, -ENOMEM, "no memory to start the sandbox");
+	argv[0] = path;
+	argv[1] = "--id";
+	argv[2] = starting->id;
+	memcpy(argv + 3, words + 1, n * sizeof(*argv));
+	start.argv = argv;
+	starting->pid = spawn_start(&start, err);
+	if (starting->pid < 0)
+		return starting->pid;
+	starting->pidfd = pidfd_of(starting->pid);
+	return starting->pidfd < 0
+		       ? ctl_fail(err, starting->pidfd, "watch", starting->id, NULL, NULL)
+		       : 0;
+}
+
+/* 1: the command runs or has run; 0: not known yet; or negative errno. */
+static int look(struct starting *starting)
+{
+	struct target target;
+	int r = ctl_read(starting->ctl, starting->id, &target, NULL);
+	const struct sandbox_entry *entry = &target.entry;
+
+	if (r < 0)
+		return r;
+	if (entry->supervisor != starting->pid)
+		return 0;
+	if (entry->state == SANDBOX_RUNNING || entry->state == SANDBOX_STOPPING)
+		return 1;
+	if (entry->state == SANDBOX_FAILED)
+		return -ECANCELED;
+	return entry->has_status && entry->reason && strcmp(entry->reason, "setup") != 0;
+}
+
+static int wait_started(struct starting *starting)
+{
+	struct pollfd fds[] = { { .fd = starting->watch, .events = POLLIN },
+				{ .fd = starting->pidfd, .events = POLLIN } };
+	char events[4096];
+
+	for (;;) {
+		bool has_ended;
+		int r;
+
+		if (poll(fds, N_ELEMENTS(fds), -1) < 0 && errno != EINTR)
+			return -errno;
+		while (read(starting->watch, events, sizeof(events)) > 0)
+			;
+		/* Its last word comes before its end. */
+		has_ended = fds[1].revents != 0;
+		r = look(starting);
+		if (r != 0 || has_ended)
+			return r == 0 ? -ECANCELED : r;
+	}
+}
+
+/* What sbx-spawn has said; nothing else has written there yet. */
+static int show_failure(struct starting *starting, struct sbx_error *err)
+{
+	char said[LOG_SHOWN_MAX];
+	ssize_t n = pread(starting->log, said, sizeof(said), 0);
+	_cleanup_text_ struct text shown = TEXT_INIT;
+	int status = spawn_wait(starting->pid);
+
+	for (ssize_t at = 0, end; at < n; at = end + 1) {
+		const char *newline = memchr(said + at, '\n', (size_t)(n - at));
+
+		end = newline ? newline - said : n;
+		text_add_visible(&shown, said + at, (size_t)(end - at));
+		text_add_char(&shown, '\n');
+	}
+	(void)fd_write_all(STDERR_FILENO, text_string(&shown), shown.len);
+	(void)sbx_error_what(err, -ECANCELED, "cannot start '%s'", starting->id);
+	sbx_error_why(err, "sbx-spawn ended with %d before the command ran%s", status,
+		      n > 0 ? "; what it said stands above" : "");
+	sbx_error_fix(err, "remove what is in its way, or create the sandbox with other options");
+	return -ECANCELED;
+}
+
+/* The policy is read again at the start; it must be the one that was checked. */
+static int check_unchanged(struct ctl *ctl, const struct sandbox_entry *entry,
+			   const char *const *words, struct sbx_error *err)
+{
+	const char *before = entry->policy_digest ? entry->policy_digest : "";
+	struct plan_facts facts = { .policy_digest = NULL };
+	int r = plan_ask(ctl, entry->id, words[0], words + 1, &facts, err);
+
+	if (r == -EINVAL)
+		return -ECANCELED;
+	if (r < 0 || strcmp(before, facts.policy_digest ? facts.policy_digest : "") == 0)
+		return r;
+	return ctl_fail(err, -EACCES, "start", entry->id,
+			"its policy has changed since it was created",
+			"put the policy back as it was, or create another sandbox");
+}
+
+static int start_one(struct ctl *ctl, const char *id, struct sbx_error *err)
+{
+	_cleanup_(starting_deinit) struct starting starting = { .ctl = ctl,
+								.id = id,
+								.folder = -EBADF,
+								.watch = -EBADF,
+								.log = -EBADF,
+								.pidfd = -EBADF };
+	const char *const *words = NULL;
+	struct target target;
+	int r = ctl_read(ctl, id, &target, err);
+
+	if (r < 0)
+		return r;
+	r = configuration_read(ctl, id, &words, err);
+	if (r < 0 || !words)
+		return r;
+	if (target.is_alive || target.entry.state != SANDBOX_CREATING)
+		return ctl_fail(err, -EEXIST, "start", id,
+				target.is_alive ? "it is running" : "it has run already",
+				"each is started once: 'sbx-ctl create' makes another");
+	r = check_unchanged(ctl, &target.entry, words, err);
+	if (r == 0)
+		r = prepare(&starting, err);
+	if (r == 0)
+		r = run_spawn(&starting, words, err);
+	if (r < 0)
+		return r;
+	r = wait_started(&starting);
+	return r < 0 ? show_failure(&starting, err) : 0;
+}
+
+int ctl_verb_start(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	return ctl_each(context, n_operands, operands, start_one, err);
+}

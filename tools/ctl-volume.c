@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * sbx-ctl volume: folders for the output of one sandbox each
+ *
+ * A volume is made empty, filled by one sandbox (sbx-spawn --out refuses one that is not empty),
+ * looked at, and removed. What is in it was written by untrusted code. Removing renames it first,
+ * so that it is gone by its name at once, whatever happens while it is emptied.
+ */
+
+#include "ctl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/json.h"
+#include "base/path.h"
+#include "base/suggest.h"
+
+#include "tool.h"
+
+#define SYSTEM_STATE "/var/lib"
+#define VOLUMES "sbx/volumes"
+#define GONE_PREFIX ".gone-"
+
+struct volumes {
+	struct ctl ctl;
+	struct text path;
+	int folder;
+};
+
+static void volumes_deinit(struct volumes *volumes)
+{
+	ctl_deinit(&volumes->ctl);
+	text_deinit(&volumes->path);
+	close_fd(&volumes->folder);
+}
+
+static const char *variable(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && value[0] == '/' ? value : NULL;
+}
+
+static int add_state_folder(struct text *out, struct sbx_error *err)
+{
+	const char *state = variable("XDG_STATE_HOME"), *home = variable("HOME");
+
+	if (geteuid() == 0)
+		text_add(out, SYSTEM_STATE);
+	else if (state)
+		text_add(out, state);
+	else if (home)
+		text_addf(out, "%s/.local/state", home);
+	if (out->len > 0)
+		return text_status(out);
+	(void)sbx_error_what(err, -ENOENT, "cannot tell where volumes are");
+	sbx_error_why(err, "neither XDG_STATE_HOME nor HOME is set to an absolute path");
+	sbx_error_fix(err, "set HOME");
+	return -ENOENT;
+}
+
+/* The user's own folders above may be links, as the user likes them. */
+static int make_folders(const char *path)
+{
+	_cleanup_free_ char *copy = strdup(path);
+
+	for (char *slash = copy ? strchr(copy + 1, '/') : NULL; slash;
+	     slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(copy, 0700) < 0 && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	return !copy ? -ENOMEM : mkdir(copy, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+static int open_below(const char *state)
+{
+	_cleanup_close_ int folder = open(state, O_PATH | O_DIRECTORY | O_CLOEXEC), found = -EBADF;
+	struct stat st;
+	int r = folder < 0 ? -errno : path_make_parents_beneath(folder, VOLUMES, 0755);
+
+	if (r == 0)
+		r = path_make_parents_beneath(folder, VOLUMES "/", 0700);
+	if (r < 0)
+		return r;
+	found = path_open_beneath(folder, VOLUMES, O_RDONLY | O_DIRECTORY, 0);
+	if (found < 0)
+		return found;
+	return fstat(found, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 077) == 0
+		       ? take_fd(&found)
+		       : -EPERM;
+}
+
+int volumes_open(struct text *ret_path, struct sbx_error *err)
+{
+	int r = add_state_folder(ret_path, err);
+
+	if (r < 0)
+		return r;
+	r = make_folders(text_string(ret_path));
+	if (r == 0)
+		r = open_below(text_string(ret_path));
+	text_add(ret_path, "/" VOLUMES);
+	if (r < 0)
+		return ctl_fail(err, r, "open the folder of all volumes,", text_string(ret_path),
+				r == -EPERM ? "it does not belong to us alone" : NULL,
+				"give it to the user who runs this, with mode 0700");
+	return r;
+}
+
+/* Does the path of --out, as it was typed, mean @path? */
+static bool means(const struct sandbox_entry *entry, const char *path)
+{
+	const char *out = entry->out_folder;
+	size_t len;
+
+	if (!out)
+		return false;
+	if (out[0] == '/')
+		return strcmp(out, path) == 0;
+	len = entry->cwd ? strlen(entry->cwd) : 0;
+	return len > 0 && strncmp(path, entry->cwd, len) == 0 && path[len] == '/' &&
+	       strcmp(path + len + 1, out) == 0;
+}
+
+/* The sandbox that writes there now, or NULL. */
+static const char *find_user(struct ctl *ctl, const char *folder, const char *name)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+	const char *const *ids = NULL;
+
+	text_addf(&path, "%s/%s", folder, name);
+	if (registry_list(ctl->registry, &ctl->arena, &ids, NULL) < 0)
+		return NULL;
+	for (; *ids; ids++) {
+		struct target target;
+
+		if (ctl_read(ctl, *ids, &target, NULL) == 0 && target.is_alive &&
+		    means(&target.entry, text_string(&path)))
+			return *ids;
+	}
+	return NULL;
+}
+
+static int create(struct volumes *volumes, const char *name, struct sbx_error *err)
+{
+	struct text *out = &volumes->ctl.run->out;
+	struct json_writer json;
+	_cleanup_text_ struct text path = TEXT_INIT;
+
+	if (!sandbox_id_is_valid(name))
+		return ctl_fail(err, -EINVAL, "name a volume", name,
+				"a name has letters, digits, '-', '_' and '.', at most 64 of them, "
+				"and begins with a letter or digit",
+				"choose another name");
+	if (mkdirat(volumes->folder, name, 0700) < 0)
+		return ctl_fail(err, -errno, "create the volume", name,
+				errno == EEXIST
+					? "there is one of that name, and none is used twice"
+					: NULL,
+				"choose another name, or 'sbx-ctl volume remove' that one");
+	text_addf(&path, "%s/%s", text_string(&volumes->path), name);
+	if (!volumes->ctl.run->json) {
+		text_addf(out, "%s\n", text_string(&path));
+		return 0;
+	}
+	json_write(&json, out);
+	json_add_object(&json);
+	json_member_string(&json, "name", name);
+	json_member_string(&json, "path", text_string(&path));
+	json_end_object(&json);
+	text_add_char(out, '\n');
+	return 0;
+}
+
+static bool is_empty(int folder)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *item;
+
+	if (!dir)
+		close_fd(&fd);
+	while (dir && (item = readdir(dir)))
+		if (strcmp(item->d_name, ".") != 0 && strcmp(item->d_name, "..") != 0)
+			return false;
+	return true;
+}
+
+static void show_one(struct volumes *volumes, const char *name, struct table *table)
+{
+	_cleanup_close_ int folder =
+		path_open_beneath(volumes->folder, name, O_RDONLY | O_DIRECTORY, 0);
+	const char *user = find_user(&volumes->ctl, text_string(&volumes->path), name);
+	struct text *out = &volumes->ctl.run->out;
+	_cleanup_text_ struct text state = TEXT_INIT, path = TEXT_INIT;
+	struct json_writer json;
+	struct stat st;
+
+	if (folder < 0 || fstat(folder, &st) < 0)
+		return;
+	text_addf(&path, "%s/%s", text_string(&volumes->path), name);
+	text_add(&state, user ? "used by " : is_empty(folder) ? "empty" : "filled");
+	text_add(&state, user ? user : "");
+	if (!volumes->ctl.run->json) {
+		table_add(table, name);
+		table_add(table, text_string(&state));
+		table_add_age(table, (uint64_t)st.st_mtim.tv_sec * 1000000);
+		table_add(table, text_string(&path));
+		return;
+	}
+	json_write(&json, out);
+	json_add_object(&json);
+	json_member_string(&json, "name", name);
+	json_member_string(&json, "path", text_string(&path));
+	json_member_bool(&json, "empty", is_empty(folder));
+	json_member_string(&json, "used_by", user);
+	json_end_object(&json);
+	text_add_char(out, '\n');
+}
+
+static int list(struct volumes *volumes, const char *name, struct sbx_error *err)
+{
+	static const char *const names[] = { "NAME", "STATE", "CHANGED", "PATH" };
+	_cleanup_table_ struct table table = { .n_columns = N_ELEMENTS(names) };
+	const char *const *volume = NULL;
+	int r = registry_list(volumes->folder, &volumes->ctl.arena, &volume, err);
+
+	for (size_t i = 0; i < N_ELEMENTS(names); i++)
+		table_add(&table, names[i]);
+	for (; r == 0 && *volume; volume++)
+		show_one(volumes, *volume, &table);
+	if (r == 0 && !volumes->ctl.run->json)
+		table_print(&table, &volumes->ctl.run->out);
+	return r;
+}
+
+/* Out of sight under a name that no volume can have. */
+static int put_aside(int folder, const char *name, char ret[SANDBOX_ID_MAX + 16])
+{
+	char id[SANDBOX_ID_MAX + 1];
+	int r = sandbox_id_make(id);
+
+	if (r < 0)
+		return r;
+	(void)snprintf(ret, SANDBOX_ID_MAX + 16, GONE_PREFIX "%s", id);
+	return renameat(folder, name, folder, ret) < 0 ? -errno : 0;
+}
+
+static int remove_one(struct volumes *volumes, const char *name, struct sbx_error *err)
+{
+	const char *user = find_user(&volumes->ctl, text_string(&volumes->path), name);
+	char gone[SANDBOX_ID_MAX + 16];
+	int r = sandbox_id_is_valid(name) ? 0 : -ENOENT;
+
+	if (user)
+		return ctl_fail(err, -EBUSY, "remove the volume", name, "a sandbox writes there",
+				"stop it first: 'sbx-ctl list' shows which");
+	if (r == 0)
+		r = put_aside(volumes->folder, name, gone);
+	if (r == -ENOENT)
+		return ctl_fail(err, r, "find the volume", name, "there is none of that name",
+				"see 'sbx-ctl volume list'");
+	if (r == 0)
+		r = folder_discard(volumes->folder, gone);
+	if (r < 0)
+		return ctl_fail(err, r, "remove the volume", name, NULL,
+				"repeat it as root; 'sbx-ctl gc' takes away what is left");
+	return 0;
+}
+
+/* ".NAME.sbx-work-X": left over where nobody uses the volume NAME. */
+static bool is_left_over(struct ctl *ctl, const char *path, int folder, const char *item)
+{
+	char name[NAME_MAX + 1];
+	const char *end;
+	struct stat st;
+
+	if (strncmp(item, GONE_PREFIX, strlen(GONE_PREFIX)) == 0)
+		return true;
+	end = is_work_folder(item) ? strstr(item, ".sbx-") : NULL;
+	if (!end || fstatat(folder, item, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    (uint64_t)st.st_mtim.tv_sec * 1000000 + YOUNG_USEC > ctl_now_usec())
+		return false;
+	(void)snprintf(name, sizeof(name), "%.*s", (int)(end - item - 1), item + 1);
+	return !find_user(ctl, path, name);
+}
+
+int volumes_collect(struct ctl *ctl, struct sbx_error *err)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+	int fd = volumes_open(&path, NULL), first = 0;
+	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *item;
+
+	/* Nobody who has no place for volumes has left one. */
+	if (!dir) {
+		close_fd(&fd);
+		return 0;
+	}
+	while ((item = readdir(dir))) {
+		int r = 0;
+
+		if (!is_left_over(ctl, text_string(&path), dirfd(dir), item->d_name))
+			continue;
+		if (!ctl->values->dry_run)
+			r = folder_discard(dirfd(dir), item->d_name);
+		if (r == 0)
+			ctl_say(ctl, item->d_name,
+				ctl->values->dry_run ? "would remove the rest of a volume"
+						     : "removed the rest of a volume");
+		else if (first == 0)
+			first = ctl_fail(err, r, "remove the rest of a volume,", item->d_name, NULL,
+					 "repeat 'sbx-ctl gc' as root");
+	}
+	return first;
+}
+
+static const struct {
+	const char *name;
+	int (*run)(struct volumes *volumes, const char *name, struct sbx_error *err);
+	int min_names, max_names;
+} actions[] = {
+	{ "create", create, 1, 1 },
+	{ "list", list, 0, 0 },
+	{ "remove", remove_one, 1, 1000 },
+};
+
+static int misunderstood(const char *word, bool is_known, struct sbx_error *err)
+{
+	static const char *const names[] = { "create", "list", "remove", NULL };
+	const char *meant = suggest_from(word, names);
+
+	(void)sbx_error_what(err, -EINVAL, "cannot understand 'volume %s'", word);
+	sbx_error_why(err, is_known ? "it has too many words behind it, or too few"
+				    : "there is no such thing to do with volumes");
+	if (meant && !is_known)
+		sbx_error_fix(err, "did you mean 'sbx-ctl volume %s'?", meant);
+	else
+		sbx_error_fix(err, "write 'create NAME', 'list' or 'remove NAME...'");
+	return TOOL_USAGE;
+}
+
+int ctl_verb_volume(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	_cleanup_(volumes_deinit) struct volumes volumes = {
+		.ctl = CTL_INIT,
+		.path = TEXT_INIT,
+		.folder = -EBADF,
+	};
+	int n_names = n_operands - 1, first, r;
+	size_t which = 0;
+
+	while (which < N_ELEMENTS(actions) && strcmp(actions[which].name, operands[0]) != 0)
+		which++;
+	if (which == N_ELEMENTS(actions) || n_names < actions[which].min_names ||
+	    n_names > actions[which].max_names)
+		return misunderstood(operands[0], which < N_ELEMENTS(actions), err);
+	r = ctl_init(&volumes.ctl, context, err);
+	if (r == 0)
+		r = volumes.folder = volumes_open(&volumes.path, err);
+	if (r < 0)
+		return r;
+	first = actions[which].run(&volumes, operands[1], err);
+	for (int i = 2; i < n_operands; i++) {
+		r = actions[which].run(&volumes, operands[i], first < 0 ? NULL : err);
+		first = first < 0 ? first : r;
+	}
+	return ctl_status(first);
+}

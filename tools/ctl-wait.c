@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * sbx-ctl wait: the end of a supervisor, seen through its pidfd
+ *
+ * What sbx-ctl has started leaves its end in its folder. Another sandbox takes its folder with it,
+ * and its status belongs to whoever started it; but since Linux 6.15 the kernel tells it to
+ * everybody who holds a pidfd.
+ */
+
+#include "ctl.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <sbx/error.h>
+
+#include "tool.h"
+
+/* Of linux/pidfd.h, which is younger than the headers that this is built with. */
+struct pidfd_info_64 {
+	uint64_t mask;
+	uint64_t cgroup;
+	uint32_t ids[11];
+	int32_t exit_code;
+};
+#define PIDFD_GET_INFO_64 _IOWR(0xff, 11, struct pidfd_info_64)
+#define PIDFD_INFO_EXIT_BIT (UINT64_C(1) << 3)
+
+static uint64_t monotonic_usec(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+int wait_for_pidfd(int pidfd, uint64_t timeout_usec)
+{
+	struct pollfd poll_fd = { .fd = pidfd, .events = POLLIN };
+	uint64_t begin = monotonic_usec();
+
+	for (;;) {
+		uint64_t passed = monotonic_usec() - begin;
+		uint64_t left = passed < timeout_usec ? timeout_usec - passed : 0;
+		struct timespec rest = { .tv_sec = (time_t)(left / 1000000),
+					 .tv_nsec = (long)(left % 1000000) * 1000 };
+		int n = ppoll(&poll_fd, 1, timeout_usec == UINT64_MAX ? NULL : &rest, NULL);
+
+		if (n >= 0)
+			return n;
+		if (errno != EINTR)
+			return -errno;
+	}
+}
+
+static int ask_kernel(int pidfd)
+{
+	struct pidfd_info_64 info = { .mask = PIDFD_INFO_EXIT_BIT };
+
+	if (ioctl(pidfd, PIDFD_GET_INFO_64, &info) < 0)
+		return errno == ESRCH ? -EAGAIN : -errno;
+	if (!(info.mask & PIDFD_INFO_EXIT_BIT))
+		return -EAGAIN;
+	return WIFEXITED(info.exit_code) ? WEXITSTATUS(info.exit_code)
+					 : 128 + WTERMSIG(info.exit_code);
+}
+
+/* The status that the kernel keeps for those who hold a pidfd; -ENOTTY before Linux 6.15. */
+static int status_of_pidfd(int pidfd)
+{
+	struct pollfd reaped = { .fd = pidfd, .events = 0 };
+	int r = ask_kernel(pidfd);
+
+	/* It is kept when its parent has taken it. */
+	if (r == -EAGAIN && poll(&reaped, 1, 10 * 1000) == 1)
+		r = ask_kernel(pidfd);
+	return r;
+}
+
+static int no_status(const char *id, struct sbx_error *err)
+{
+	return ctl_fail(
+		err, -ENODATA, "tell how the sandbox ended:", id,
+		"its status went to whoever started it",
+		"start it with 'sbx-ctl create' and 'sbx-ctl start', which keep the status");
+}
+
+static int wait_alive(struct ctl *ctl, const char *id, struct target *target, struct sbx_error *err)
+{
+	_cleanup_close_ int pidfd =
+		process_open(target->entry.supervisor, target->entry.supervisor_start);
+	int r = pidfd >= 0 ? wait_for_pidfd(pidfd, UINT64_MAX) : 0;
+
+	if (r < 0)
+		return ctl_fail(err, r, "wait for", id, NULL, NULL);
+	r = ctl_read(ctl, id, target, NULL);
+	if (r == 0 && target->entry.has_status)
+		return target->entry.status;
+	r = pidfd >= 0 ? status_of_pidfd(pidfd) : -ESRCH;
+	return r >= 0 ? r : no_status(id, err);
+}
+
+int ctl_verb_wait(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	_cleanup_ctl_ struct ctl ctl = CTL_INIT;
+	struct target target;
+	const char *id = operands[0];
+	int r = ctl_init(&ctl, context, err);
+
+	if (r < 0)
+		return r;
+	r = ctl_read(&ctl, id, &target, err);
+	if (r < 0)
+		return r;
+	if (target.entry.has_status)
+		return target.entry.status;
+	if (target.is_alive)
+		return wait_alive(&ctl, id, &target, err);
+	if (target.entry.state == SANDBOX_CREATING)
+		return ctl_fail(err, -ESRCH, "wait for", id, "it was not started",
+				"start it: 'sbx-ctl start'");
+	return ctl_fail(err, -ESRCH, "wait for", id, "its supervisor was killed",
+			"take away what is left: 'sbx-ctl gc'");
+}

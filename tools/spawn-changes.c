@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * --out: where the changes of the working folder go
+ *
+ * The folder is the upper layer of an overlay, so what lands there is complete files, and nothing
+ * is copied at the end. It must be empty: an old result is never mixed with a new one. For an
+ * archive the layer is a hidden folder beside it, which is gone afterwards. What is done when the
+ * command has run happens through the folder that was opened before: the command may have been able
+ * to write there, and to put links at any name.
+ */
+
+#include "spawn.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/path.h"
+#include "base/text.h"
+#include "output/output.h"
+
+static int fail(struct sbx_error *err, int code, const char *value, const char *why,
+		const char *fix)
+{
+	(void)sbx_error_what(err, code, "cannot let changes land in '%s'", value);
+	if (why)
+		sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "%s", fix);
+	return code;
+}
+
+/* The folder that holds @value, without links, and in *@ret_name its last part. */
+static int find_parent(const char *value, char **ret, const char **ret_name)
+{
+	_cleanup_free_ char *copy = strdup(value);
+	size_t len = copy ? strlen(copy) : 0;
+	char *slash;
+
+	if (!copy)
+		return -ENOMEM;
+	while (len > 1 && copy[len - 1] == '/')
+		copy[--len] = '\0';
+	slash = strrchr(copy, '/');
+	*ret_name = value + (slash ? slash + 1 - copy : 0);
+	if (slash)
+		slash[slash == copy ? 1 : 0] = '\0';
+	*ret = realpath(slash ? copy : ".", NULL);
+	return *ret ? 0 : -errno;
+}
+
+/* A folder of ours, beside the target, under a name that nobody else has. */
+static int make_beside(const char *parent, const char *name, const char *what, char **ret)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+
+	text_addf(&path, "%s/.%.*s.%s-XXXXXX", strcmp(parent, "/") == 0 ? "" : parent,
+		  (int)strcspn(name, "/"), name, what);
+	if (text_status(&path) < 0)
+		return -ENOMEM;
+	if (!mkdtemp(path.data))
+		return -errno;
+	*ret = text_take(&path);
+	return 0;
+}
+
+static bool is_empty(const char *path)
+{
+	_cleanup_closedir_ DIR *dir = opendir(path);
+	const struct dirent *entry;
+
+	if (!dir)
+		return false;
+	while ((entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			return false;
+	return true;
+}
+
+static int use_folder(struct changes *changes, const char *parent, const char *name,
+		      const char *value, struct sbx_error *err)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+	struct stat st;
+
+	text_addf(&path, "%s/%.*s", strcmp(parent, "/") == 0 ? "" : parent, (int)strcspn(name, "/"),
+		  name);
+	if (text_status(&path) < 0)
+		return spawn_no_memory(err);
+	if (mkdir(path.data, 0755) < 0 && errno != EEXIST)
+		return fail(err, -errno, value, NULL, "name a folder where you may make one");
+	if (lstat(path.data, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+		return fail(err, -ENOTDIR, value, "it is no folder of yours",
+			    "name another, or one that does not exist");
+	if (!is_empty(path.data))
+		return fail(err, -ENOTEMPTY, value, "it is not empty, and results are never mixed",
+			    "name a new folder, or empty this one");
+	changes->folder = text_take(&path);
+	changes->kind = CHANGES_FOLDER;
+	return 0;
+}
+
+static bool ends_in(const char *text, const char *end)
+{
+	size_t len = strlen(text), n = strlen(end);
+
+	return len > n && strcmp(text + len - n, end) == 0;
+}
+
+int changes_prepare(struct changes *changes, const char *value, struct sbx_error *err)
+{
+	_cleanup_free_ char *parent = NULL;
+	const char *name;
+	int r = find_parent(value, &parent, &name);
+
+	if (r == 0) {
+		changes->parent = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		r = changes->parent < 0 ? -errno : 0;
+	}
+	if (r < 0)
+		return fail(err, r, value, NULL, "make the folder that it lies in");
+	if (ends_in(value, ".tar")) {
+		r = make_beside(parent, name, "sbx-layer", &changes->folder);
+		changes->kind = CHANGES_TAR;
+		changes->tar = value;
+		if (r < 0)
+			return fail(err, r, value, NULL, "name a place where you may make folders");
+	} else {
+		r = use_folder(changes, parent, name, value, err);
+		if (r < 0)
+			return r;
+	}
+	r = make_beside(parent, name, "sbx-work", &changes->work);
+	return r < 0 ? fail(err, r, value, NULL, "name a place where you may make folders") : 0;
+}
+
+/* Removes what is below @name, never through a link. The kernel leaves folders that nobody may
+ * search. */
+static int remove_tree(int folder, const char *name, unsigned depth)
+{
+	_cleanup_closedir_ DIR *dir = NULL;
+	const struct dirent *entry;
+	int fd, r = 0;
+
+	if (unlinkat(folder, name, 0) == 0 || unlinkat(folder, name, AT_REMOVEDIR) == 0 ||
+	    errno == ENOENT)
+		return 0;
+	if (depth > 512)
+		return -ELOOP;
+	fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno == EACCES && fchmodat(folder, name, 0700, 0) == 0)
+		fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	(void)fchmod(fd, 0700);
+	dir = fdopendir(fd);
+	if (!dir) {
+		(void)close(fd);
+		return -errno;
+	}
+	while (r == 0 && (entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			r = remove_tree(dirfd(dir), entry->d_name, depth + 1);
+	if (r == 0 && unlinkat(folder, name, AT_REMOVEDIR) < 0)
+		r = -errno;
+	return r;
+}
+
+static int write_archive(const struct changes *changes, int target, struct sbx_error *err)
+{
+	_cleanup_close_ int folder = openat(changes->parent, path_last(changes->folder),
+					    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_free_ char *why = NULL;
+	char path[PATH_MAX];
+	output_archive_fn *archive;
+	void *module;
+	int r;
+
+	if (folder < 0)
+		return fail(err, -errno, changes->tar, NULL, "check the folder that it lies in");
+	r = spawn_module_path("output", "archive", path, sizeof(path));
+	module = r < 0 ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	archive = module ? (output_archive_fn *)dlsym(module, OUTPUT_MODULE_SYMBOL) : NULL;
+	if (!archive)
+		return fail(err, -ENOENT, changes->tar, "the module 'archive.so' cannot be opened",
+			    "install sbx completely, or let the changes land in a folder");
+	r = archive(folder, target, &why);
+	if (r < 0) {
+		(void)fail(err, r, changes->tar, why, "");
+		sbx_error_fix(err, "the changes are still there, as they are: '%s'",
+			      changes->folder);
+	}
+	return r;
+}
+
+/* A new file, which takes the name when it is whole: what stands there is never written to. */
+static int archive_layer(const struct changes *changes, struct sbx_error *err)
+{
+	char temporary[NAME_MAX + 1];
+	_cleanup_close_ int target = -EBADF;
+	int r;
+
+	(void)snprintf(temporary, sizeof(temporary), "%s.tar", path_last(changes->folder));
+	target = openat(changes->parent, temporary,
+			O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (target < 0)
+		return fail(err, -errno, changes->tar, NULL, "check the folder that it lies in");
+	r = write_archive(changes, target, err);
+	if (r == 0 &&
+	    renameat(changes->parent, temporary, changes->parent, path_last(changes->tar)) < 0)
+		r = fail(err, -errno, changes->tar, NULL, "check the folder that it lies in");
+	if (r < 0)
+		(void)unlinkat(changes->parent, temporary, 0);
+	return r;
+}
+
+int changes_finish(struct changes *changes, struct sbx_error *err)
+{
+	int r = 0, last = 0;
+
+	if (changes->kind == CHANGES_TAR)
+		r = archive_layer(changes, err);
+	if (changes->work)
+		last = remove_tree(changes->parent, path_last(changes->work), 0);
+	if (changes->kind == CHANGES_TAR && r == 0 && last == 0)
+		last = remove_tree(changes->parent, path_last(changes->folder), 0);
+	changes->kind = CHANGES_NONE;
+	if (r == 0 && last < 0)
+		return fail(err, last, changes->work, "its work folder cannot be removed",
+			    "remove it by hand");
+	return r;
+}
+
+/* Where nothing was run there is nothing in it. */
+void changes_deinit(struct changes *changes)
+{
+	if (changes->kind != CHANGES_NONE) {
+		if (changes->work)
+			(void)remove_tree(changes->parent, path_last(changes->work), 0);
+		if (changes->folder)
+			(void)unlinkat(changes->parent, path_last(changes->folder), AT_REMOVEDIR);
+	}
+	close_fd(&changes->parent);
+	free(changes->folder);
+	free(changes->work);
+	*changes = (struct changes){ .kind = CHANGES_NONE, .parent = -EBADF };
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The options that name paths
+ *
+ * Whatever was typed is joined with the working folder and made normal by its text alone; that no
+ * link on the way leads elsewhere is found out when the host is asked.
+ */
+
+#include "spawn.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "base/path.h"
+#include "base/text.h"
+
+int spawn_no_memory(struct sbx_error *err)
+{
+	int r = sbx_error_what(err, -ENOMEM, "no memory for the command line");
+
+	sbx_error_fix(err, "free memory, or raise its limit (ulimit -v)");
+	return r;
+}
+
+int spawn_bad_value(const char *option, const char *value, const char *why, const char *fix,
+		    struct sbx_error *err)
+{
+	int r = sbx_error_what(err, -EINVAL, "option '%s' cannot take '%s'", option, value);
+
+	sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "%s", fix);
+	return r;
+}
+
+/* Takes out "." and ".." and empty components, in place; ".." above the root stays there. */
+static void make_normal(char *path)
+{
+	char *end = path;
+
+	for (const char *at = path; *at;) {
+		size_t len = strcspn(++at, "/");
+
+		if (len == 2 && at[0] == '.' && at[1] == '.') {
+			while (end > path && *--end != '/')
+				;
+		} else if (len > 0 && !(len == 1 && at[0] == '.')) {
+			*end++ = '/';
+			memmove(end, at, len);
+			end += len;
+		}
+		at += len;
+	}
+	if (end == path)
+		*end++ = '/';
+	*end = '\0';
+}
+
+/* NULL without memory. */
+static const char *join(struct spawn_run *run, const char *folder, const char *path)
+{
+	_cleanup_text_ struct text joined = TEXT_INIT;
+
+	text_addf(&joined, "%s/%s", path[0] == '/' ? "" : folder, path);
+	if (text_status(&joined) < 0)
+		return NULL;
+	make_normal(joined.data);
+	return arena_copy(&run->arena, joined.data, strlen(joined.data));
+}
+
+int spawn_read_path(struct spawn_run *run, const char *option, const char *value, const char **ret,
+		    struct sbx_error *err)
+{
+	const char *path;
+
+	if (value[0] == '\0')
+		return spawn_bad_value(option, value, "the path is empty", "name a file or folder",
+				       err);
+	path = join(run, run->host.cwd, value);
+	if (!path)
+		return spawn_no_memory(err);
+	if (!path_is_normal(path))
+		return spawn_bad_value(option, value, "the path is too long", "name a shorter one",
+				       err);
+	*ret = path;
+	return 0;
+}
+
+/* The lists of paths, in the order of their options. */
+struct path_option {
+	const char *option;
+	size_t offset;
+	enum request_grant grant;
+	bool optional;
+};
+
+static const struct path_option path_options[] = {
+	{ "--read", offsetof(struct spawn_values, read), GRANT_READ, false },
+	{ "--optional-read", offsetof(struct spawn_values, optional_read), GRANT_READ, true },
+	{ "--write", offsetof(struct spawn_values, write), GRANT_WRITE, false },
+	{ "--exec", offsetof(struct spawn_values, exec), GRANT_EXEC, false },
+	{ "--deny", offsetof(struct spawn_values, deny), GRANT_DENY, false },
+	{ "--deny-write", offsetof(struct spawn_values, deny_write), GRANT_DENY_WRITE, false },
+	{ "--tmpfs", offsetof(struct spawn_values, tmpfs), GRANT_TMPFS, false },
+	{ "--unix", offsetof(struct spawn_values, unix_socket), GRANT_UNIX, false },
+};
+
+static const struct option_list *list_at(const struct spawn_run *run, size_t offset)
+{
+	return (const struct option_list *)((const char *)run->values + offset);
+}
+
+/* SRC:DST, SRC:DST:ro or SRC:DST:rw */
+static int read_bind(struct spawn_run *run, const char *value, struct request_path *ret,
+		     struct sbx_error *err)
+{
+	static const char form[] = "write SRC:DST, SRC:DST:ro or SRC:DST:rw";
+	const char *colon = strchr(value, ':');
+	char *source, *target, *mode;
+	int r;
+
+	if (!colon)
+		return spawn_bad_value("--bind", value, "it has no ':'", form, err);
+	source = arena_copy(&run->arena, value, (size_t)(colon - value));
+	target = arena_copy(&run->arena, colon + 1, strlen(colon + 1));
+	if (!source || !target)
+		return spawn_no_memory(err);
+	*ret = (struct request_path){ .grant = GRANT_READ, .option = "--bind" };
+	mode = strchr(target, ':');
+	if (mode) {
+		*mode++ = '\0';
+		if (strcmp(mode, "rw") == 0)
+			ret->grant = GRANT_WRITE;
+		else if (strcmp(mode, "ro") != 0)
+			return spawn_bad_value("--bind", value,
+					       "behind the second ':' it says neither", form, err);
+	}
+	if (target[0] != '/')
+		return spawn_bad_value("--bind", value, "DST is no absolute path", form, err);
+	r = spawn_read_path(run, "--bind", source, &ret->path, err);
+	return r < 0 ? r : spawn_read_path(run, "--bind", target, &ret->target, err);
+}
+
+int spawn_read_paths(struct spawn_run *run, struct sbx_error *err)
+{
+	size_t n = run->values->bind.n_items, at = 0;
+	struct request_path *paths;
+	int r;
+
+	for (size_t i = 0; i < N_ELEMENTS(path_options); i++)
+		n += list_at(run, path_options[i].offset)->n_items;
+	if (n == 0)
+		return 0;
+	paths = arena_alloc(&run->arena, n * sizeof(*paths));
+	if (!paths)
+		return spawn_no_memory(err);
+	for (size_t i = 0; i < N_ELEMENTS(path_options); i++) {
+		const struct path_option *row = &path_options[i];
+		const struct option_list *list = list_at(run, row->offset);
+
+		for (size_t k = 0; k < list->n_items; k++, at++) {
+			paths[at] = (struct request_path){ .grant = row->grant,
+							   .optional = row->optional,
+							   .option = row->option };
+			r = spawn_read_path(run, row->option, list->items[k], &paths[at].path, err);
+			if (r < 0)
+				return r;
+		}
+	}
+	for (size_t k = 0; k < run->values->bind.n_items; k++, at++) {
+		r = read_bind(run, run->values->bind.items[k], &paths[at], err);
+		if (r < 0)
+			return r;
+	}
+	run->request.paths = paths;
+	run->request.n_paths = n;
+	return 0;
+}

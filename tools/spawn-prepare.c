@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Policy, host, plan, filter: everything that can go wrong before anything has been made
+ */
+
+#include "spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <linux/filter.h>
+
+#include <sbx/error.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/path.h"
+#include "base/units.h"
+#include "filter/filter.h"
+#include "kernel/probe.h"
+#include "policy/load.h"
+#include "policy/model.h"
+#include "tool.h"
+
+#define POLICY_BYTES_MAX (1024 * 1024)
+
+static int load_policy(struct spawn_run *run, struct sbx_error *err)
+{
+	_cleanup_free_ char *bytes = NULL;
+	size_t n_bytes;
+	int r;
+
+	if (run->values->policy)
+		return policy_load_file(AT_FDCWD, run->values->policy, &run->policy, err);
+	if (run->values->policy_fd <= 0)
+		return 0;
+	r = file_read_fd(run->values->policy_fd, "--policy-fd", POLICY_BYTES_MAX, &bytes, &n_bytes,
+			 err);
+	return r < 0 ? r : policy_load("--policy-fd", bytes, n_bytes, &run->policy, err);
+}
+
+static int prepare_output(struct spawn_run *run, struct sbx_error *err)
+{
+	int r = run->values->out ? changes_prepare(&run->changes, run->values->out, err) : 0;
+
+	run->request.out_folder = run->changes.folder;
+	run->request.out_work = run->changes.work;
+	return r;
+}
+
+/* Whoever would do with less gets less only where more is certainly not there. */
+static bool accepts_less(const struct spawn_run *run)
+{
+	const struct setting *setting =
+		run->policy ? policy_get_setting(run->policy, "isolation.tier") : NULL;
+	const char *tier = run->request.tier ? run->request.tier : setting ? setting->text : NULL;
+
+	return tier && tier_find(tier) == TIER_REDUCED;
+}
+
+static int make_plan(struct spawn_run *run, struct sbx_error *err)
+{
+	const char *const *paths, *home = getenv("HOME");
+	int r;
+
+	if (home && !path_is_normal(home))
+		home = NULL;
+	r = plan_list_paths(run->policy, &run->request, home, &run->arena, &paths, err);
+	if (r == 0)
+		r = host_probe(paths, run->request.project, &run->arena, &run->host, err);
+	/* Where configuration and records are is what is guarded; its paths were asked about. */
+	run->host.home = home;
+	if (r == 0 && accepts_less(run))
+		r = host_try_userns(&run->arena, &run->host, err);
+	if (r == 0)
+		r = plan_build(run->policy, &run->request, &run->host, &run->plan, err);
+	return r;
+}
+
+int spawn_module_path(const char *folder, const char *name, char *ret, size_t size)
+{
+	char exe[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	char *slash;
+	int len;
+
+	if (n < 0)
+		return -errno;
+	exe[n] = '\0';
+	slash = strrchr(exe, '/');
+	if (!slash)
+		return -ENOENT;
+	*slash = '\0';
+	len = snprintf(ret, size, "%s/../lib/%s/%s.so", exe, folder, name);
+	if (len > 0 && (size_t)len < size && access(ret, R_OK) == 0)
+		return 0;
+	len = snprintf(ret, size, "%s/%s.so", SBX_MODULE_DIR, name);
+	return len < 0 || (size_t)len >= size ? -ENAMETOOLONG : 0;
+}
+
+int spawn_module_folder(const char *name, char *ret, size_t size)
+{
+	int r = spawn_module_path(name, name, ret, size);
+
+	if (r == 0)
+		*strrchr(ret, '/') = '\0';
+	return r;
+}
+
+/* $XDG_CACHE_HOME/sbx or ~/.cache/sbx of whoever runs us; root: /var/cache/sbx. Without one a
+ * filter is made anew each time. */
+static int open_cache(const struct spawn_run *run)
+{
+	const char *cache = getenv("XDG_CACHE_HOME");
+	char path[PATH_MAX];
+
+	if (geteuid() == 0)
+		(void)snprintf(path, sizeof(path), "/var/cache/sbx");
+	else if (cache && cache[0] == '/')
+		(void)snprintf(path, sizeof(path), "%s/sbx", cache);
+	else if (run->host.home)
+		(void)snprintf(path, sizeof(path), "%s/.cache/sbx", run->host.home);
+	else
+		return -EBADF;
+	(void)mkdir(path, 0700);
+	return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static int make_filter(struct spawn_run *run, const struct step *step, struct sbx_error *err)
+{
+	_cleanup_close_ int cache = open_cache(run);
+	char modules[PATH_MAX];
+	struct sock_filter *instructions;
+	size_t n;
+	int r = spawn_module_folder("filter", modules, sizeof(modules));
+
+	if (r < 0)
+		return sbx_error_what(err, r, "cannot find the compiler of system call filters");
+	r = filter_make(step->text, step->flags, run->plan->deny_syscalls, cache, modules,
+			&instructions, &n, err);
+	if (r < 0)
+		return r;
+	run->made_filter = (struct sock_fprog){ .len = (unsigned short)n, .filter = instructions };
+	run->filter = &run->made_filter;
+	return 0;
+}
+
+static int choose_filter(struct spawn_run *run, struct sbx_error *err)
+{
+	const struct step *step = NULL;
+
+	for (size_t i = 0; i < run->plan->n_steps; i++)
+		if (run->plan->steps[i].kind == STEP_SECCOMP)
+			step = &run->plan->steps[i];
+	if (!step)
+		return 0;
+	run->filter_notifies = filter_needs_notify(step->text) != 0;
+	if (run->plan->deny_syscalls && run->plan->deny_syscalls[0])
+		return make_filter(run, step, err);
+	run->filter = filter_find(step->text, step->flags);
+	if (run->filter)
+		return 0;
+	return sbx_error_what(err, -EINVAL, "there is no system call filter '%s'", step->text);
+}
+
+/* The plan has a grace of its own; what was typed goes before it. */
+static int take_grace(struct spawn_run *run, struct sbx_error *err)
+{
+	const char *text = run->values->grace;
+
+	if (text && units_parse_time(text, &run->plan->grace_usec, err) < 0)
+		return error_retell(err, -EINVAL, "option '--grace' cannot take '%s'", text);
+	return 0;
+}
+
+/* Before the plan, which guards it: what is not there yet could be made by the command. */
+static int open_registry(struct spawn_run *run, struct sbx_error *err)
+{
+	if (run->values->dry_run || run->values->print_plan)
+		return 0;
+	run->registry = registry_open(environ, err);
+	return run->registry < 0 ? run->registry : 0;
+}
+
+int spawn_prepare(struct spawn_run *run, struct sbx_error *err)
+{
+	int r = load_policy(run, err);
+
+	if (r == 0)
+		r = open_registry(run, err);
+	if (r == 0)
+		r = prepare_output(run, err);
+	if (r == 0)
+		r = make_plan(run, err);
+	if (r == 0)
+		r = take_grace(run, err);
+	return r < 0 ? r : choose_filter(run, err);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What others see of a run: audit records and the registry
+ *
+ * sandbox_created is written before the command runs, by the supervisor while the sandbox is being
+ * built; where it cannot be written nothing runs. sandbox_destroyed or sandbox_failed ends it.
+ */
+
+#include "spawn.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/json.h"
+#include "policy/model.h"
+#include "policy/request.h"
+#include "tool.h"
+
+int spawn_open_records(struct spawn_run *run, struct sbx_error *err)
+{
+	if (run->values->audit_fd > 0) {
+		recorder_use_fd(&run->recorder, run->values->audit_fd);
+		return 0;
+	}
+	return recorder_open_spool(&run->recorder, environ, err);
+}
+
+static void add_argv(struct json_writer *json, char *const *argv)
+{
+	json_add_name(json, "argv");
+	json_add_array(json);
+	for (; *argv; argv++)
+		json_add_string(json, *argv);
+	json_end_array(json);
+}
+
+static void add_digest(struct json_writer *json, const struct plan *plan)
+{
+	_cleanup_text_ struct text hex = TEXT_INIT;
+
+	json_add_name(json, "policy_digest");
+	if (!plan || !plan->has_digest) {
+		json_add_null(json);
+		return;
+	}
+	digest_add_hex(&hex, plan->digest);
+	json_add_string(json, text_string(&hex));
+}
+
+static void add_layers(struct json_writer *json, const struct plan *plan)
+{
+	json_add_name(json, "layers");
+	json_add_array(json);
+	for (unsigned bit = 1; plan && bit & LAYERS_ALL; bit <<= 1)
+		if (plan->layers & bit)
+			json_add_string(json, layer_name(bit));
+	json_end_array(json);
+}
+
+static void add_sandbox(struct json_writer *json, const struct spawn_run *run)
+{
+	json_member_string(json, "sandbox_id", run->request.id);
+	add_argv(json, run->request.argv);
+	json_member_string(json, "tier", run->plan ? tier_name(run->plan->tier) : "none");
+	add_layers(json, run->plan);
+	add_digest(json, run->plan);
+}
+
+int spawn_record_created(struct spawn_run *run, struct sbx_error *err)
+{
+	_cleanup_text_ struct text record = TEXT_INIT;
+	struct json_writer json;
+
+	record_begin(&run->recorder, &record, &json, "sandbox_created", SPAWN_TOOL);
+	add_sandbox(&json, run);
+	json_member_u64(&json, "uid", run->plan ? run->plan->uid : getuid());
+	json_member_string(&json, "policy", run->values->policy);
+	json_member_string(&json, "template", run->plan ? run->plan->template : NULL);
+	return record_send(&run->recorder, &record, &json, err);
+}
+
+int spawn_record_end(struct spawn_run *run, struct sbx_error *err)
+{
+	bool failed = run->result.reason != SPAWN_REASON_EXIT &&
+		      run->result.reason != SPAWN_REASON_SIGNAL;
+	_cleanup_text_ struct text record = TEXT_INIT;
+	struct json_writer json;
+
+	record_begin(&run->recorder, &record, &json,
+		     failed ? "sandbox_failed" : "sandbox_destroyed", SPAWN_TOOL);
+	json_member_string(&json, "sandbox_id", run->request.id);
+	spawn_add_result(&json, run);
+	return record_send(&run->recorder, &record, &json, err);
+}
+
+static int listen_for_control(struct spawn_run *run)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int len;
+
+	if (fd < 0)
+		return -errno;
+	/* By the fd: the folder's own path may be longer than an address. */
+	len = snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/control.sock",
+		       run->registration.folder);
+	if (len < 0 || (size_t)len >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, 8) < 0)
+		return -errno;
+	run->control_socket = take_fd(&fd);
+	return 0;
+}
+
+static int adopt_or_create(struct spawn_run *run, struct sbx_error *err)
+{
+	int r;
+
+	if (run->request.is_registered) {
+		r = registration_adopt(run->registry, run->request.id, &run->registration, err);
+		run->is_adopted = r == 0;
+		if (r != -ENOENT)
+			return r;
+		if (err)
+			err->code = 0;
+	}
+	return registration_create(run->registry, run->request.id, &run->registration, err);
+}
+
+static void describe(struct spawn_run *run)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	run->entry = (struct sandbox_entry){
+		.id = run->request.id,
+		.state = SANDBOX_CREATING,
+		.supervisor = getpid(),
+		.supervisor_start = (uint64_t)process_start_ticks(getpid()),
+		.argv = (const char *const *)run->request.argv,
+		.cwd = run->host.cwd,
+		.policy = run->values->policy,
+		.template = run->plan->template,
+		.tier = tier_name(run->plan->tier),
+		.out_folder = run->values->out,
+		.out_work = run->changes.work,
+		.out_layer = run->changes.kind == CHANGES_TAR ? run->changes.folder : NULL,
+		.uid = run->plan->uid,
+		.created_usec = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000,
+		.may_exec = run->plan->may_exec,
+	};
+}
+
+int spawn_register(struct spawn_run *run, struct sbx_error *err)
+{
+	int r;
+
+	r = adopt_or_create(run, err);
+	if (r < 0)
+		return r;
+	describe(run);
+	if (run->plan->may_exec) {
+		r = listen_for_control(run);
+		if (r < 0)
+			return sbx_error_what(err, r, "cannot listen for 'sbx-ctl exec'");
+	}
+	return 0;
+}
+
+int spawn_set_state(struct spawn_run *run, enum sandbox_state state, struct sbx_error *err)
+{
+	run->entry.state = state;
+	return registration_write(&run->registration, &run->entry, err);
+}
+
+/* A folder that sbx-ctl has made stays, with the end in it, until sbx-ctl removes it. */
+void spawn_unregister(struct spawn_run *run)
+{
+	run->entry.has_status = true;
+	run->entry.status = run->result.status;
+	run->entry.reason = spawn_reason_name(run->result.reason);
+	if (run->is_adopted) {
+		(void)spawn_set_state(run, SANDBOX_DESTROYED, NULL);
+		return;
+	}
+	(void)registration_remove(run->registry, &run->registration);
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Values of options → struct spawn_request
+ *
+ * Each part of the request has a function here; paths and limits have files of their own.
+ */
+
+#include "spawn.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/path.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "tool.h"
+
+/* Splits NAME=VALUE in a copy; *@ret_value is NULL without '='. */
+static int split_name(struct spawn_run *run, const char *option, const char *word,
+		      const char **ret_name, const char **ret_value, struct sbx_error *err)
+{
+	char *name = arena_copy(&run->arena, word, strlen(word)), *equals;
+
+	if (!name)
+		return spawn_no_memory(err);
+	equals = strchr(name, '=');
+	if (equals)
+		*equals++ = '\0';
+	if (name[0] == '\0' || isdigit((unsigned char)name[0]) ||
+	    name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")])
+		return spawn_bad_value(option, word, "its name is not one of a variable",
+				       "use letters, digits and '_', no digit first", err);
+	*ret_name = name;
+	*ret_value = equals;
+	return 0;
+}
+
+static int read_variables(struct spawn_run *run, struct sbx_error *err)
+{
+	const struct option_list *list = &run->values->env;
+	struct request_variable *variables;
+	int r;
+
+	if (list->n_items == 0)
+		return 0;
+	variables = arena_alloc(&run->arena, list->n_items * sizeof(*variables));
+	if (!variables)
+		return spawn_no_memory(err);
+	for (size_t i = 0; i < list->n_items; i++) {
+		variables[i].option = "--env";
+		r = split_name(run, "--env", list->items[i], &variables[i].name,
+			       &variables[i].value, err);
+		if (r < 0)
+			return r;
+	}
+	run->request.variables = variables;
+	run->request.n_variables = list->n_items;
+	return 0;
+}
+
+static int read_secrets(struct spawn_run *run, struct sbx_error *err)
+{
+	const struct option_list *list = &run->values->secret;
+	struct request_secret *secrets;
+	int r;
+
+	if (list->n_items == 0)
+		return 0;
+	secrets = arena_alloc(&run->arena, list->n_items * sizeof(*secrets));
+	if (!secrets)
+		return spawn_no_memory(err);
+	for (size_t i = 0; i < list->n_items; i++) {
+		const char *path;
+
+		r = split_name(run, "--secret", list->items[i], &secrets[i].name, &path, err);
+		if (r == 0 && !path)
+			r = spawn_bad_value("--secret", list->items[i], "it names no file",
+					    "write NAME=PATH", err);
+		if (r == 0)
+			r = spawn_read_path(run, "--secret", path, &secrets[i].path, err);
+		if (r < 0)
+			return r;
+	}
+	run->request.secrets = secrets;
+	run->request.n_secrets = list->n_items;
+	return 0;
+}
+
+static int read_number(const char *option, const char *word, uint64_t most, uint64_t *ret,
+		       struct sbx_error *err)
+{
+	uint64_t number = 0;
+
+	if (units_parse_count(word, &number, NULL) < 0 || number > most)
+		return spawn_bad_value(option, word, "it is no number that fits",
+				       "write digits only", err);
+	*ret = number;
+	return 0;
+}
+
+static int read_port_list(const struct option_list *list, const char *option, bool bind,
+			  struct request_port *ports, struct sbx_error *err)
+{
+	for (size_t i = 0; i < list->n_items; i++) {
+		uint64_t port = 0;
+		int r = read_number(option, list->items[i], UINT16_MAX, &port, err);
+
+		if (r == 0 && port == 0)
+			r = spawn_bad_value(option, list->items[i], "ports begin with 1",
+					    "name the port of the service", err);
+		if (r < 0)
+			return r;
+		ports[i] = (struct request_port){ .port = (uint16_t)port, .bind = bind };
+	}
+	return 0;
+}
+
+static int read_ports(struct spawn_run *run, struct sbx_error *err)
+{
+	const struct spawn_values *values = run->values;
+	size_t n = values->connect.n_items + values->listen.n_items;
+	struct request_port *ports;
+	int r;
+
+	if (n == 0)
+		return 0;
+	ports = arena_alloc(&run->arena, n * sizeof(*ports));
+	if (!ports)
+		return spawn_no_memory(err);
+	r = read_port_list(&values->connect, "--connect", false, ports, err);
+	if (r == 0)
+		r = read_port_list(&values->listen, "--listen", true,
+				   ports + values->connect.n_items, err);
+	if (r < 0)
+		return r;
+	run->request.ports = ports;
+	run->request.n_ports = n;
+	return 0;
+}
+
+static int read_fds(struct spawn_run *run, struct sbx_error *err)
+{
+	const struct option_list *list = &run->values->pass_fd;
+	int *fds;
+
+	if (list->n_items == 0)
+		return 0;
+	fds = arena_alloc(&run->arena, list->n_items * sizeof(*fds));
+	if (!fds)
+		return spawn_no_memory(err);
+	for (size_t i = 0; i < list->n_items; i++) {
+		uint64_t number = 0;
+		int r = read_number("--pass-fd", list->items[i], INT_MAX, &number, err);
+
+		if (r == 0 && fcntl((int)number, F_GETFD) < 0)
+			r = spawn_bad_value("--pass-fd", list->items[i],
+					    "no file is open under this number",
+					    "open it in the shell: 3<FILE", err);
+		if (r < 0)
+			return r;
+		fds[i] = (int)number;
+	}
+	run->request.fds = fds;
+	run->request.n_fds = list->n_items;
+	return 0;
+}
+
+static int read_layers(struct spawn_run *run, struct sbx_error *err)
+{
+	const struct option_list *list = &run->values->require;
+
+	for (size_t i = 0; i < list->n_items; i++) {
+		enum layer layer = layer_find(list->items[i]);
+
+		if (layer == 0)
+			return spawn_bad_value("--require", list->items[i],
+					       "there is no such layer",
+					       "sbx-spawn --check lists them", err);
+		run->request.required |= layer;
+	}
+	return 0;
+}
+
+static int read_user(struct spawn_run *run, struct sbx_error *err)
+{
+	uint64_t uid = 0;
+	int r;
+
+	if (!run->values->uid)
+		return 0;
+	r = read_number("--uid", run->values->uid, UINT32_MAX - 1, &uid, err);
+	if (r < 0)
+		return r;
+	run->request.has_uid = true;
+	run->request.uid = (uid_t)uid;
+	run->request.gid = (gid_t)uid;
+	return 0;
+}
+
+static int read_id(struct spawn_run *run, struct sbx_error *err)
+{
+	const char *id = run->values->id;
+	char *made;
+	int r;
+
+	if (id && !sandbox_id_is_valid(id))
+		return spawn_bad_value("--id", id, "it is no name for a sandbox",
+				       "use letters, digits, '-', '_' and '.', at most 64", err);
+	if (id) {
+		run->request.id = id;
+		run->request.is_registered = true;
+		return 0;
+	}
+	made = arena_alloc(&run->arena, SANDBOX_ID_MAX + 1);
+	r = made ? sandbox_id_make(made) : -ENOMEM;
+	if (r < 0)
+		return sbx_error_what(err, r, "cannot make a name for the sandbox");
+	run->request.id = made;
+	return 0;
+}
+
+static int read_folder(struct spawn_run *run, const char *option, const char *value,
+		       const char **ret, struct sbx_error *err)
+{
+	return value ? spawn_read_path(run, option, value, ret, err) : 0;
+}
+
+static int read_places(struct spawn_run *run, struct sbx_error *err)
+{
+	const struct spawn_values *values = run->values;
+	char cwd[PATH_MAX];
+	int r;
+
+	if (!getcwd(cwd, sizeof(cwd)) || cwd[0] != '/') {
+		r = sbx_error_what(err, errno ? -errno : -ENOENT, "cannot find the working folder");
+		sbx_error_fix(err, "change to a folder that is there");
+		return r;
+	}
+	run->host.cwd = arena_copy(&run->arena, cwd, strlen(cwd));
+	if (!run->host.cwd)
+		return spawn_no_memory(err);
+	run->request.project = run->host.cwd;
+	r = read_folder(run, "--project", values->project, &run->request.project, err);
+	return r < 0 ? r : read_folder(run, "--cwd", values->cwd, &run->request.cwd, err);
+}
+
+/* Without a folder of the user's own the registry is beside everybody's temporary files. */
+static int find_registry(struct spawn_run *run, struct sbx_error *err)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	char path[32];
+
+	if (geteuid() == 0 || (runtime && runtime[0] == '/'))
+		return 0;
+	(void)snprintf(path, sizeof(path), "/tmp/sbx-%u", (unsigned)geteuid());
+	run->request.registry = arena_copy(&run->arena, path, strlen(path));
+	return run->request.registry ? 0 : spawn_no_memory(err);
+}
+
+/* The words that are the command's, with the NULL that execve() wants behind them. */
+static int read_command(struct spawn_run *run, int n_operands, char *operands[],
+			struct sbx_error *err)
+{
+	char **argv = arena_alloc(&run->arena, ((size_t)n_operands + 1) * sizeof(*argv));
+
+	if (!argv)
+		return spawn_no_memory(err);
+	memcpy(argv, operands, (size_t)n_operands * sizeof(*argv));
+	run->request.argv = argv;
+	return 0;
+}
+
+int spawn_read_request(struct spawn_run *run, int n_operands, char *operands[],
+		       struct sbx_error *err)
+{
+	static int (*const parts[])(struct spawn_run * run, struct sbx_error * err) = {
+		read_places, read_id,  spawn_read_paths, read_variables, read_secrets,
+		read_ports,  read_fds, read_layers,	 read_user,	 find_registry,
+	};
+	const struct spawn_values *values = run->values;
+	struct spawn_request *request = &run->request;
+	int r;
+
+	*request = (struct spawn_request){
+		.environment = environ,
+		.supervisor = getpid(),
+		.template = values->template,
+		.tier = values->tier,
+		.net_mode = values->deny_net ? "none" : values->net,
+		.hostname = values->hostname,
+		.has_policy = values->policy || values->policy_fd > 0,
+		.best_effort = values->best_effort,
+		.pty = values->pty,
+		.debug = values->debug,
+		.devices = values->device.items,
+		.n_devices = values->device.n_items,
+		.has_listener_socket = values->proxy_fd > 0,
+	};
+	r = read_command(run, n_operands, operands, err);
+	for (size_t i = 0; r == 0 && i < N_ELEMENTS(parts); i++)
+		r = parts[i](run, err);
+	return r < 0 ? r : spawn_read_limits(values, request->limits, err);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * What the parts of sbx-spawn share: the values of its options, and one run from the command line
+ * to the status
+ *
+ *   sbx-spawn.c        the options, and the order of things
+ *   spawn-request.c    values → struct spawn_request
+ *   spawn-paths.c      the options that name paths
+ *   spawn-limits.c     those that are limits
+ *   spawn-prepare.c    policy, host, plan, filter
+ *   spawn-record.c     audit records and the registry: what others see of the run
+ *   spawn-report.c     --report
+ *   spawn-changes.c     --out
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <linux/filter.h>
+
+#include "base/arena.h"
+#include "base/options.h"
+#include "plan/host.h"
+#include "plan/plan.h"
+#include "plan/request.h"
+#include "record/record.h"
+#include "registry/registry.h"
+#include "spawn/spawn.h"
+
+struct policy;
+struct sbx_error;
+struct tool_run;
+
+struct spawn_values {
+	const char *policy, *template, *project, *cwd, *id;
+	int policy_fd; /* 0: none, as for all fds here */
+	struct option_list read, write, exec, deny, deny_write, bind, tmpfs, unix_socket,
+		optional_read;
+	const char *net;
+	bool deny_net;
+	struct option_list connect, listen;
+	int proxy_fd;
+	struct option_list env, secret, device;
+	const char *hostname;
+	const char *limits[N_LIMITS]; /* as they were written */
+	const char *grace;
+	bool best_effort;
+	const char *tier;
+	struct option_list require;
+	const char *uid;
+	bool pty, debug;
+	struct option_list pass_fd;
+	const char *out, *report;
+	int report_fd, audit_fd;
+	bool print_plan, dry_run, check, no_sandbox;
+};
+
+/* How a value of --out is meant. */
+enum changes_kind {
+	CHANGES_NONE,
+	CHANGES_FOLDER,
+	CHANGES_TAR,
+};
+
+/* Where what the command changes in its working folder goes. */
+struct changes {
+	enum changes_kind kind;
+	char *folder; /* upper layer of the overlay */
+	char *work;   /* beside it, for the kernel */
+	const char *tar;
+	int parent; /* the folder that these lie in */
+};
+
+/* One run. What it points to lives in its arena or in the command line. */
+struct spawn_run {
+	struct tool_run *tool;
+	const struct spawn_values *values;
+	struct arena arena;
+	struct spawn_request request;
+	struct policy *policy; /* or NULL */
+	struct host host;
+	struct plan *plan;
+	struct sock_fprog made_filter; /* where the policy has system calls of its own */
+	const struct sock_fprog *filter;
+	bool filter_notifies;
+	struct changes changes;
+	int report_folder; /* that the report will lie in */
+	struct recorder recorder;
+	int registry;
+	struct registration registration;
+	struct sandbox_entry entry;
+	int control_socket;
+	struct spawn_result result;
+	bool is_adopted; /* sbx-ctl made its folder, and removes it */
+};
+
+/* spawn-request.c: everything that was typed, joined with the working folder and checked. */
+int spawn_read_request(struct spawn_run *run, int n_operands, char *operands[],
+		       struct sbx_error *err);
+/* spawn-paths.c */
+int spawn_read_paths(struct spawn_run *run, struct sbx_error *err);
+/* Joined with the working folder, normal; in the run's arena. */
+int spawn_read_path(struct spawn_run *run, const char *option, const char *value, const char **ret,
+		    struct sbx_error *err);
+int spawn_bad_value(const char *option, const char *value, const char *why, const char *fix,
+		    struct sbx_error *err);
+int spawn_no_memory(struct sbx_error *err);
+
+/* spawn-limits.c */
+int spawn_read_limits(const struct spawn_values *values, struct request_limit limits[N_LIMITS],
+		      struct sbx_error *err);
+const char *spawn_limit_option(enum limit limit); /* "--memory" */
+
+/* spawn-prepare.c: 0, or negative errno; nothing has been made then. */
+int spawn_prepare(struct spawn_run *run, struct sbx_error *err);
+
+/* spawn-changes.c */
+int changes_prepare(struct changes *changes, const char *value, struct sbx_error *err);
+/* Removes what only the kernel needed; for a tar: writes it. */
+int changes_finish(struct changes *changes, struct sbx_error *err);
+void changes_deinit(struct changes *changes);
+
+/* spawn-record.c */
+int spawn_register(struct spawn_run *run, struct sbx_error *err);
+int spawn_open_records(struct spawn_run *run, struct sbx_error *err);
+int spawn_record_created(struct spawn_run *run, struct sbx_error *err);
+int spawn_record_end(struct spawn_run *run, struct sbx_error *err);
+/* The state that others see; 0 or negative errno. */
+int spawn_set_state(struct spawn_run *run, enum sandbox_state state, struct sbx_error *err);
+void spawn_unregister(struct spawn_run *run);
+
+/* spawn-report.c: the folder of --report is opened before the command could exchange it. */
+int spawn_open_report(struct spawn_run *run, struct sbx_error *err);
+int spawn_write_report(const struct spawn_run *run, struct sbx_error *err);
+/* The members that records and reports have in common. */
+struct json_writer;
+void spawn_add_result(struct json_writer *json, const struct spawn_run *run);
+
+#define SPAWN_TOOL "sbx-spawn"
+/* NAME.so: beside a build it is in lib/FOLDER, else where modules are installed. */
+int spawn_module_path(const char *folder, const char *name, char *ret, size_t size);
+/* The folder of NAME.so, which a build has in lib/NAME. */
+int spawn_module_folder(const char *name, char *ret, size_t size);
