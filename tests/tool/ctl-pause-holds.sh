@@ -3,8 +3,8 @@
 . "$SBX_SOURCE/tests/tool/ctl.sh" || exit 99
 fake
 
-# Every process of it, also those that begin while they are looked for.
-begin a -- sh -c 'for i in 1 2 3; do (while :; do sleep 0.001; echo x >>grows; done) & done; wait'
+# Every process of it, also those that begin while they are looked for. They end when their folder is gone.
+begin a -- sh -c 'for i in 1 2 3; do (while echo x >>grows; do sleep 0.001; done) & done; wait'
 until_true test -s grows
 run sbx-ctl pause a
 check pausing_says_how_it_was_done out_has 'paused by SIGSTOP to'
