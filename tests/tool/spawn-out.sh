@@ -16,14 +16,14 @@ for who in $starters; do
 	check "the_folder_stays_as_it_was_by_$who" test "$(cat "$project/file" "$project/sub/removed")" = "$(printf 'old\ngone')" -a ! -e "$project/added"
 	check "changes_are_complete_files_by_$who" test "$(cat "$out_dir/file" "$out_dir/added")" = "$(printf 'new\nmore')"
 	check "a_removal_is_a_whiteout_by_$who" test -c "$out_dir/sub/removed"
-	check "nothing_hidden_is_left_by_$who" test -z "$(ls -A "$work/$who" | grep '^\.')"
+	check "nothing_hidden_is_left_by_$who" test -z "$(find "$work/$who" -maxdepth 1 -name '.*')"
 	run spawn -q --out "$out_dir" -- true
 	check "a_folder_that_is_not_empty_is_refused_by_$who" has_status 125
 	run spawn -q --out "$work/$who/changes.tar" -- sh -c 'echo new >file && rm sub/removed'
 	check "an_archive_is_written_by_$who" has_status 0
 	check "the_archive_has_the_changes_by_$who" test "$(tar -xOf "$work/$who/changes.tar" file)" = new
 	check "the_archive_names_removals_by_$who" sh -c 'tar -tf "$1" | grep -q "^sub/\.wh\.removed$"' sh "$work/$who/changes.tar"
-	check "nothing_hidden_is_left_by_an_archive_by_$who" test -z "$(ls -A "$work/$who" | grep '^\.')"
+	check "nothing_hidden_is_left_by_an_archive_by_$who" test -z "$(find "$work/$who" -maxdepth 1 -name '.*')"
 	run spawn -q --out "$work/$who/new" -- no-such-program
 	check "a_command_that_is_missing_is_127_with_out_by_$who" has_status 127
 done

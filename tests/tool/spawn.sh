@@ -11,7 +11,9 @@ for name in "${!SBX_@}"; do
 	case $name in SBX_SOURCE | SBX_BUILD) ;; *) unset "$name" ;; esac
 done
 user=1000
+# shellcheck disable=SC2034 # for whoever sources this
 starters=user
+# shellcheck disable=SC2034
 [ "$(id -u)" -eq 0 ] && starters='user root'
 who=user
 # In memory, and where an ordinary user may pass.

@@ -239,6 +239,27 @@ static void what_a_bind_shows_is_protected_too(void)
 	expect_refusal(&planning, -EACCES);
 }
 
+/* They move with the user's variables, and so does what guards them. */
+static void our_own_files_are_protected_wherever_they_lie(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, "/srv/run", HOST_FOLDER);
+	planning.environment[1] = "XDG_RUNTIME_DIR=/srv/run";
+	grant(&planning, GRANT_WRITE, "/srv/run", "--write");
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "builtin:daemon-files denies at '/srv/run/sbx'", "could make it",
+		    ""));
+	know(&planning, "/srv/run/sbx", HOST_FOLDER);
+	expect_plan(&planning);
+	expect(flags_of(&planning, STEP_BIND, "/srv/run/sbx") & STEP_READ_ONLY);
+	planning.environment[1] = "HOME=/home/user";
+	planning.request.registry = "/srv/run/sbx";
+	expect_plan(&planning);
+	expect(flags_of(&planning, STEP_BIND, "/srv/run/sbx") & STEP_READ_ONLY);
+}
+
 static void what_nobody_writes_needs_no_guard(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -265,6 +286,7 @@ static const struct test tests[] = {
 	TEST(refuses_to_write_what_the_built_in_rules_protect),
 	TEST(a_writable_home_keeps_what_the_built_in_rules_protect),
 	TEST(what_a_bind_shows_is_protected_too),
+	TEST(our_own_files_are_protected_wherever_they_lie),
 	TEST(what_nobody_writes_needs_no_guard),
 	TEST_END,
 };
