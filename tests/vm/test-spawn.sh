@@ -202,7 +202,7 @@ leaves_nothing()
 	within 60 nothing_is_left
 	systemctl list-units --all --no-legend 'sbx-*.scope' >"$work/units"
 	[ ! -s "$work/units" ] || fail "$(cat "$work/units")"
-	[ -z "$(ls "$(registry_of root)" "$(registry_of user)" | grep -v :)" ]
+	[ -z "$(find "$(registry_of root)" "$(registry_of user)" -mindepth 1)" ]
 	! grep sbx-spawn /proc/[0-9]*/comm
 }
 
