@@ -13,11 +13,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
@@ -48,15 +48,18 @@ static bool is_removed(int folder)
 	return fstat(folder, &st) < 0 || st.st_nlink == 0;
 }
 
-/* An owner's lock keeps a shared one out, too; somebody who only looks does not. */
+/* An owner's lock keeps a shared one out, too; somebody who only looks does not, and has soon seen
+ * it: he gets the processor meanwhile. */
 static int lock_if_free(int folder)
 {
+	const struct timespec moment = { .tv_nsec = 50000 };
+
 	for (int i = 0; i < N_LOCK_TRIES; i++) {
 		if (flock(folder, LOCK_EX | LOCK_NB) == 0)
 			return is_removed(folder) ? -ENOENT : 0;
 		if (flock(folder, LOCK_SH | LOCK_NB) < 0)
 			return errno == EWOULDBLOCK ? -EBUSY : -errno;
-		(void)sched_yield();
+		(void)nanosleep(&moment, NULL);
 	}
 	return -EBUSY;
 }
