@@ -210,10 +210,8 @@ static enum escape_verdict change_own_map(long unused)
 
 static enum escape_verdict be_traceable(long unused)
 {
-	if (prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0) == 0)
-		return ESCAPED;
-	/* A kernel without Yama has no such option; a filter says the same of it. */
-	return errno == EINVAL ? UNKNOWN : REFUSED;
+	/* A kernel without Yama has no such option, which is as good. */
+	return escape_judge(prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0));
 }
 
 /* clang-format off */
@@ -249,7 +247,7 @@ const struct escape escapes_kernel[] = {
 	{ "lookup_cookie", NEEDS_NOTHING_OUTSIDE, lookup_cookie, 0 },	      /* as above */
 	{ "notify_oneself", NEEDS_USER, notify_oneself, 0 },
 	{ "change_own_map", NEEDS_NOTHING_OUTSIDE, change_own_map, 0 }, /* a kernel may lack it */
-	{ "be_traceable", NEEDS_USER, be_traceable, 0 },
+	{ "be_traceable", NEEDS_NOTHING_OUTSIDE, be_traceable, 0 }, /* only Yama has it */
 	{ .name = NULL },
 };
 /* clang-format on */
