@@ -78,7 +78,7 @@ static int read_secrets(struct spawn_run *run, struct sbx_error *err)
 	if (!secrets)
 		return spawn_no_memory(err);
 	for (size_t i = 0; i < list->n_items; i++) {
-		const char *path;
+		const char *path = NULL;
 
 		r = split_name(run, "--secret", list->items[i], &secrets[i].name, &path, err);
 		if (r == 0 && !path)

@@ -137,7 +137,7 @@ static int start_and_wait(const struct spawn_bench *bench, enum side side)
 {
 	const char *const environment[] = { "LC_ALL=C.UTF-8", "PATH=/usr/bin:/bin", bench->state,
 					    bench->runtime, NULL };
-	pid_t pid = vfork();
+	pid_t pid = fork();
 	int status;
 
 	if (pid < 0)
@@ -214,7 +214,7 @@ static void set_peer(struct spawn_bench *bench, const char *path, const char *co
 
 static int setup_beside_bwrap(bool as_user, struct bench_state *ret, struct sbx_error *err)
 {
-	struct spawn_bench *bench;
+	struct spawn_bench *bench = NULL;
 	int r = begin(as_user, &bench, err);
 
 	if (r < 0)
@@ -238,7 +238,7 @@ static int setup_root(struct bench_state *ret, struct sbx_error *err)
 static int setup_bare(struct bench_state *ret, struct sbx_error *err)
 {
 	static const char *const nothing[] = { NULL };
-	struct spawn_bench *bench;
+	struct spawn_bench *bench = NULL;
 	int r = begin(true, &bench, err);
 
 	if (r < 0)
@@ -255,7 +255,7 @@ static int setup_bare(struct bench_state *ret, struct sbx_error *err)
 static int setup_floor(struct bench_state *ret, struct sbx_error *err)
 {
 	static const char *const nothing[] = { NULL };
-	struct spawn_bench *bench;
+	struct spawn_bench *bench = NULL;
 	char path[PATH_MAX];
 	int r = begin(true, &bench, err), len;
 
@@ -285,7 +285,7 @@ static int setup_policy(struct bench_state *ret, struct sbx_error *err)
 		"    match: {op: exec, path: [/usr, /bin, /lib, /lib64, /sbin]}\n"
 		"    action: allow\n"
 		"isolation: {template: code-executor}\n";
-	struct spawn_bench *bench;
+	struct spawn_bench *bench = NULL;
 	int r = begin(true, &bench, err), fd;
 	const char *flags[N_ELEMENTS(policy_flags)];
 
