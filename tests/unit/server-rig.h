@@ -157,6 +157,19 @@ static const char *rig_ask(struct rig *rig, const char *packet)
 	return rig_ask_at(rig, packet, rig_now());
 }
 
+/* Asks again where the machine was too slow for an extension, which is a deny of its own. */
+static inline const char *rig_ask_patiently(struct rig *rig, const char *packet)
+{
+	uint64_t end = rig_now() + DEADLINE_USEC;
+	const char *answer = rig_ask(rig, packet);
+
+	while (strstr(answer, "took longer than") && rig_now() < end) {
+		(void)poll(NULL, 0, 100);
+		answer = rig_ask(rig, packet);
+	}
+	return answer;
+}
+
 /* Does the answer contain @wanted? Shown if not. */
 static bool has(const char *answer, const char *wanted)
 {

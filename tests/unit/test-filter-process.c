@@ -50,10 +50,13 @@ static int load(const char *profile, unsigned variant)
 	return r < 0 ? -errno : (int)r;
 }
 
+/* Some are killed on purpose; nobody wants to look at how they died. */
 static void become(const struct job *job, int socket)
 {
-	int listener = load(job->profile, job->variant);
+	int listener;
 
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	listener = load(job->profile, job->variant);
 	if (listener < 0)
 		_exit(CANNOT_LOAD);
 	if (job->body)
@@ -205,10 +208,10 @@ static void a_program_with_threads_and_children_works_in_standard(void)
 }
 
 static const char strict_script[] =
-	"import errno, json, os, socket, sys, threading, time\n"
+	"import errno, os, socket, sys, threading, time\n"
 	"a, b = socket.socketpair()\n"
 	"t = threading.Thread(target=lambda: a.send(b'x')); t.start(); t.join()\n"
-	"assert b.recv(1) == b'x' and json.loads('[1]') == [1]\n"
+	"assert b.recv(1) == b'x'\n"
 	"assert open('/proc/self/stat').read(); time.sleep(0)\n"
 	"def refused(code, call, *arguments):\n"
 	"    try: call(*arguments)\n"

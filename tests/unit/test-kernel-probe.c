@@ -274,7 +274,7 @@ static int cover_proc(void)
 	check(enter_namespaces(&kernel, CLONE_NEWNS) == 0);
 	check(host_probe(NULL, NULL, &rig.arena, &rig.host, &rig.err) == 0);
 	check(rig.host.has_proc);
-	check(mount("/proc/sys", "/proc/sys", NULL, MS_BIND, NULL) == 0);
+	check(mount("/proc/sys", "/proc/sys", NULL, MS_BIND | MS_REC, NULL) == 0);
 	check(mount("tmpfs", "/proc/sys/kernel", "tmpfs", 0, NULL) == 0);
 	check(host_probe(NULL, NULL, &rig.arena, &rig.host, &rig.err) == 0);
 	return rig.host.has_proc ? -EPROTO : 0;

@@ -38,7 +38,7 @@ static void expect_answer(const char *policy, const char *request, const char *v
 	const char *answer;
 
 	rig_init(&rig, policy);
-	answer = rig_ask(&rig, request);
+	answer = rig_ask_patiently(&rig, request);
 	expect(is_verdict(answer, verdict));
 	expect(!also || has(answer, also));
 }
