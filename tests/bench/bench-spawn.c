@@ -187,15 +187,19 @@ static int begin(bool as_user, struct spawn_bench **ret, struct sbx_error *err)
 	_cleanup_(spawn_bench_free) struct spawn_bench *bench = calloc(1, sizeof(*bench));
 	int r;
 
-	if (!bench)
-		return sbx_error_what(err, -ENOMEM, "cannot set up the start of a sandbox");
+	if (!bench) {
+		(void)sbx_error_what(err, -ENOMEM, "cannot set up the start of a sandbox");
+		return -ENOMEM;
+	}
 	bench->as_user = as_user && geteuid() == 0;
 	r = bench_find_tool("sbx-spawn", &bench->program[SUBJECT], err);
 	if (r < 0)
 		return r;
 	r = make_home(bench);
-	if (r < 0)
-		return sbx_error_what(err, r, "cannot make a folder for records");
+	if (r < 0) {
+		(void)sbx_error_what(err, r, "cannot make a folder for records");
+		return r;
+	}
 	*ret = take_ptr(bench);
 	return 0;
 }

@@ -381,26 +381,37 @@ static void confine(uid_t uid, gid_t gid)
 	restrict_files();
 }
 
+struct command {
+	const struct floor *floor;
+	const char *folder;
+};
+
 /* Shares PID 1's memory until the program runs. */
-static pid_t start_command(const struct floor *floor, const char *folder)
+static int be_command(void *userdata)
 {
+	const struct command *command = userdata;
 	static char *const argv[] = { (char *)"/usr/bin/true", NULL };
 	static char *const environment[] = { (char *)"PATH=/usr/bin:/bin", (char *)"LC_ALL=C.UTF-8",
 					     NULL };
 	const struct sock_fprog *filter = filter_find("standard", 0);
 	struct message message;
 	sigset_t none;
-	pid_t pid = vfork();
 
-	if (pid != 0)
-		return pid;
 	(void)sigemptyset(&none);
 	if (setsid() > 0 && close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC) == 0 &&
-	    sigprocmask(SIG_SETMASK, &none, NULL) == 0 && chdir(folder) == 0 &&
+	    sigprocmask(SIG_SETMASK, &none, NULL) == 0 && chdir(command->folder) == 0 &&
 	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, filter) == 0 &&
-	    read(floor->init_socket, &message, sizeof(message)) == sizeof(message))
+	    read(command->floor->init_socket, &message, sizeof(message)) == sizeof(message))
 		(void)execve(argv[0], argv, environment);
-	_exit(125);
+	return 125;
+}
+
+static pid_t start_command(const struct floor *floor, const char *folder)
+{
+	static char stack[64 * 1024] __attribute__((aligned(16)));
+	struct command command = { floor, folder };
+
+	return clone(be_command, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &command);
 }
 
 static void become_reaper(void)

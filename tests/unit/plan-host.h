@@ -275,6 +275,17 @@ static inline const struct step *find_step(const struct planning *planning, enum
 	return NULL;
 }
 
+/* For a look into it: where there is none the test has failed, and goes on with an empty one. */
+static inline const struct step *the_step(const struct planning *planning, enum step_kind kind,
+					  const char *target)
+{
+	static const struct step none = { .target = "" };
+	const struct step *step = find_step(planning, kind, target);
+
+	expect(step);
+	return step ? step : &none;
+}
+
 static inline unsigned flags_of(const struct planning *planning, enum step_kind kind,
 				const char *target)
 {

@@ -14,7 +14,7 @@ static void reading_is_reading_and_executing(void)
 	know(&planning, "/srv/data", HOST_FOLDER);
 	grant(&planning, GRANT_READ, "/srv/data", "--read");
 	expect_plan(&planning);
-	step = find_step(&planning, STEP_BIND, "/srv/data");
+	step = the_step(&planning, STEP_BIND, "/srv/data");
 	expect(step && step->flags == (STEP_READ_ONLY | STEP_IS_FOLDER));
 	expect(step && step->origin.kind == ORIGIN_ARGUMENT);
 	expect_str(step->origin.text, "--read");
@@ -133,8 +133,8 @@ static void typed_denials_hide_and_protect(void)
 	grant(&planning, GRANT_DENY, PROJECT "/keys", "--deny");
 	grant(&planning, GRANT_DENY_WRITE, PROJECT "/ci.yml", "--deny-write");
 	expect_plan(&planning);
-	expect_str(find_step(&planning, STEP_MASK, PROJECT "/keys")->origin.text, "--deny");
-	expect_str(find_step(&planning, STEP_BIND, PROJECT "/ci.yml")->origin.text, "--deny-write");
+	expect_str(the_step(&planning, STEP_MASK, PROJECT "/keys")->origin.text, "--deny");
+	expect_str(the_step(&planning, STEP_BIND, PROJECT "/ci.yml")->origin.text, "--deny-write");
 	expect(flags_of(&planning, STEP_BIND, PROJECT "/ci.yml") & STEP_READ_ONLY);
 }
 
@@ -163,14 +163,14 @@ static void a_bind_shows_one_place_at_another(void)
 	know(&planning, "/srv/data/.git/hooks", HOST_FOLDER);
 	know(&planning, "/srv/data/.git/config", HOST_FILE);
 	expect_plan(&planning);
-	step = find_step(&planning, STEP_BIND, "/mnt/in");
+	step = the_step(&planning, STEP_BIND, "/mnt/in");
 	expect_str(step->source, "/srv/data");
 	expect(step->flags & STEP_READ_ONLY);
 	expect(!(flags_of(&planning, STEP_BIND, "/mnt/out") & STEP_READ_ONLY));
-	step = find_step(&planning, STEP_BIND, "/mnt/out/.git/hooks");
+	step = the_step(&planning, STEP_BIND, "/mnt/out/.git/hooks");
 	expect_str(step->source, "/srv/data/.git/hooks");
 	expect(step->flags & STEP_READ_ONLY);
-	expect_str(find_step(&planning, STEP_BIND, "/mnt/out/.git")->source, "/srv/data/.git");
+	expect_str(the_step(&planning, STEP_BIND, "/mnt/out/.git")->source, "/srv/data/.git");
 }
 
 static void what_is_denied_outside_is_denied_where_a_bind_shows_it(void)
@@ -204,7 +204,7 @@ static void a_target_in_what_is_shown_from_outside_must_be_there(void)
 		    "'/usr' is shown as it is outside", "choose a target elsewhere"));
 	planning.paths[0].target = "/usr/local/lib";
 	expect_plan(&planning);
-	expect_str(find_step(&planning, STEP_BIND, "/usr/local/lib")->source, "/srv/data");
+	expect_str(the_step(&planning, STEP_BIND, "/usr/local/lib")->source, "/srv/data");
 }
 
 static void refuses_two_things_at_one_place(void)
@@ -287,18 +287,18 @@ static void mounts_of_a_policy_are_put_into_the_tree(void)
 	know(&planning, PROJECT "/out", HOST_FOLDER);
 	know(&planning, "/srv/base", HOST_FOLDER);
 	expect_plan(&planning);
-	expect_str(find_step(&planning, STEP_BIND, "/data")->source, "/srv/data");
+	expect_str(the_step(&planning, STEP_BIND, "/data")->source, "/srv/data");
 	expect_eq(flags_of(&planning, STEP_BIND, "/data"),
 		  STEP_READ_ONLY | STEP_NO_EXEC | STEP_IS_FOLDER);
 	expect(!(flags_of(&planning, STEP_BIND, "/data/bin") & STEP_NO_EXEC));
 	expect(!(flags_of(&planning, STEP_BIND, PROJECT "/out") & STEP_READ_ONLY));
-	expect_eq(find_step(&planning, STEP_TMPFS, "/cache")->value, 8 << 20);
-	expect_str(find_step(&planning, STEP_OVERLAY, "/work")->source, "/srv/base");
-	expect(!find_step(&planning, STEP_OVERLAY, "/work")->text);
-	expect(find_step(&planning, STEP_OVERLAY, "/work")->third > 0);
+	expect_eq(the_step(&planning, STEP_TMPFS, "/cache")->value, 8 << 20);
+	expect_str(the_step(&planning, STEP_OVERLAY, "/work")->source, "/srv/base");
+	expect(!the_step(&planning, STEP_OVERLAY, "/work")->text);
+	expect(the_step(&planning, STEP_OVERLAY, "/work")->third > 0);
 	expect(!find_step(&planning, STEP_BIND, "/absent"));
 	expect(find_step(&planning, STEP_MASK, "/data/hidden"));
-	expect_str(find_step(&planning, STEP_BIND, "/data")->origin.text,
+	expect_str(the_step(&planning, STEP_BIND, "/data")->origin.text,
 		   "p.yaml:2 'mounts[0].target'");
 }
 
@@ -336,7 +336,7 @@ static void changes_of_the_project_land_elsewhere(void)
 	know(&planning, PROJECT "/fixed", HOST_FILE);
 	know(&planning, PROJECT "/src", HOST_FOLDER);
 	expect_plan(&planning);
-	step = find_step(&planning, STEP_OVERLAY, PROJECT);
+	step = the_step(&planning, STEP_OVERLAY, PROJECT);
 	expect_str(step->source, PROJECT);
 	expect_str(step->text, "/srv/out");
 	expect_str(step->extra, "/srv/work");
@@ -380,7 +380,7 @@ static void changes_of_a_project_in_tmp_land_elsewhere_too(void)
 	planning.request.out_folder = "/srv/out";
 	planning.request.out_work = "/srv/work";
 	expect_plan(&planning);
-	expect_str(find_step(&planning, STEP_OVERLAY, "/tmp/p")->source, "/tmp/p");
+	expect_str(the_step(&planning, STEP_OVERLAY, "/tmp/p")->source, "/tmp/p");
 	expect(!(flags_of(&planning, STEP_OVERLAY, "/tmp/p") & STEP_NO_EXEC));
 }
 
@@ -409,10 +409,10 @@ static void secrets_are_private_copies(void)
 	planning.request.secrets = &secret;
 	planning.request.n_secrets = 1;
 	expect_plan(&planning);
-	step = find_step(&planning, STEP_FILE, "/run/secrets/API_KEY");
+	step = the_step(&planning, STEP_FILE, "/run/secrets/API_KEY");
 	expect_str(step->source, "/home/user/.key");
 	expect_eq(step->second, 0400);
-	expect_str(find_step(&planning, STEP_FILE, "/run/secrets/TOKEN")->source, PROJECT "/token");
+	expect_str(the_step(&planning, STEP_FILE, "/run/secrets/TOKEN")->source, PROJECT "/token");
 	expect(find_step(&planning, STEP_LANDLOCK_PATH, "/run/secrets/TOKEN"));
 }
 

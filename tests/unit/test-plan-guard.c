@@ -24,7 +24,7 @@ static void hooks_and_config_of_a_writable_repository_stay(void)
 	expect_eq(flags_of(&planning, STEP_BIND, PROJECT "/.git/config"), STEP_READ_ONLY);
 	/* Otherwise ".git" could be renamed, and another one put at its place. */
 	expect_eq(flags_of(&planning, STEP_BIND, PROJECT "/.git"), STEP_IS_FOLDER);
-	expect_str(find_step(&planning, STEP_BIND, PROJECT "/.git/hooks")->origin.text,
+	expect_str(the_step(&planning, STEP_BIND, PROJECT "/.git/hooks")->origin.text,
 		   "the protection of repositories");
 }
 
@@ -160,7 +160,7 @@ static void policies_cannot_be_written(void)
 	grant(&planning, GRANT_WRITE, PROJECT, "--write");
 	expect_plan(&planning);
 	expect(flags_of(&planning, STEP_BIND, PROJECT "/.sbx") & STEP_READ_ONLY);
-	expect_str(find_step(&planning, STEP_BIND, PROJECT "/.sbx")->origin.text,
+	expect_str(the_step(&planning, STEP_BIND, PROJECT "/.sbx")->origin.text,
 		   "builtin:policy-files");
 }
 

@@ -37,7 +37,7 @@ static void the_numbers_are_the_kernels(void)
 	planning_open(&planning);
 	planning.host.landlock_abi = 1;
 	expect_plan(&planning);
-	all = find_step(&planning, STEP_LANDLOCK, NULL)->value;
+	all = the_step(&planning, STEP_LANDLOCK, NULL)->value;
 	expect_eq(all, (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1);
 	expect_eq(rights_at(&planning, "/"), READ | LIST | EXECUTE);
 	expect_eq(rights_at(&planning, "/tmp"),
@@ -66,7 +66,7 @@ static void an_abi_gets_what_it_knows_and_the_rest_is_told(void)
 		planning_open(&planning);
 		planning.host.landlock_abi = cases[i].abi;
 		expect_plan(&planning);
-		step = find_step(&planning, STEP_LANDLOCK, NULL);
+		step = the_step(&planning, STEP_LANDLOCK, NULL);
 		expect_eq(step->value, cases[i].files);
 		expect_eq(step->second, cases[i].ports);
 		expect_eq(step->third, cases[i].scopes);
@@ -171,7 +171,7 @@ static void alone_it_holds_the_same_paths(void)
 	expect(rights_at(&planning, "/dev/null") & WRITE);
 	expect_eq(rights_at(&planning, "/tmp"), 0);
 	expect_eq(rights_at(&planning, "/proc"), 0);
-	expect_str(find_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->target, PROJECT);
+	expect_str(the_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->target, PROJECT);
 }
 
 static void alone_it_refuses_what_only_a_mount_could_hold(void)

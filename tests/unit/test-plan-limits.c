@@ -61,7 +61,7 @@ static void the_templates_have_their_numbers(void)
 		expect_plan(&planning);
 		expect_str(planning.plan->template, cases[i].name);
 		expect_str(planning.plan->net_mode, cases[i].net_mode);
-		expect_str(find_step(&planning, STEP_SECCOMP, NULL)->text, cases[i].profile);
+		expect_str(the_step(&planning, STEP_SECCOMP, NULL)->text, cases[i].profile);
 		for (size_t k = 0; k < N_ELEMENTS(limits); k++) {
 			expect_eq(planning.plan->limits[limits[k]].value, cases[i].limits[k]);
 			expect_eq(planning.plan->limits[limits[k]].origin.kind, ORIGIN_TEMPLATE);
@@ -94,7 +94,7 @@ static void what_is_typed_goes_before_the_policy_and_that_before_the_template(vo
 	expect_str(planning.plan->limits[LIMIT_FILES].origin.text, "p.yaml:2 'limits.files'");
 	expect_eq(planning.plan->limits[LIMIT_TIME].value, 300000000);
 	expect_eq(planning.plan->limits[LIMIT_CPU].value, 250);
-	expect_str(find_step(&planning, STEP_SECCOMP, NULL)->text, "standard");
+	expect_str(the_step(&planning, STEP_SECCOMP, NULL)->text, "standard");
 }
 
 static void a_typed_template_does_not_widen_a_strict_profile(void)
@@ -105,12 +105,12 @@ static void a_typed_template_does_not_widen_a_strict_profile(void)
 	planning_load(&planning, "isolation: {seccomp: strict}\nversion: 1\n");
 	planning.request.template = "code-executor";
 	expect_plan(&planning);
-	expect_str(find_step(&planning, STEP_SECCOMP, NULL)->text, "strict");
+	expect_str(the_step(&planning, STEP_SECCOMP, NULL)->text, "strict");
 	planning.policy = policy_free(planning.policy);
 	planning_load(&planning, "isolation: {seccomp: standard}\nversion: 1\n");
 	planning.request.template = "policy-sandbox";
 	expect_plan(&planning);
-	expect_str(find_step(&planning, STEP_SECCOMP, NULL)->text, "strict");
+	expect_str(the_step(&planning, STEP_SECCOMP, NULL)->text, "strict");
 }
 
 static void a_cgroup_holds_what_it_can(void)
@@ -122,7 +122,7 @@ static void a_cgroup_holds_what_it_can(void)
 	planning.host.controllers = ALL_CONTROLLERS;
 	limit(&planning, LIMIT_CPU, 1500);
 	expect_plan(&planning);
-	expect_str(find_step(&planning, STEP_CGROUP, NULL)->target, "/sys/fs/cgroup/user/sbx-test");
+	expect_str(the_step(&planning, STEP_CGROUP, NULL)->target, "/sys/fs/cgroup/user/sbx-test");
 	expect_str(written(&planning, "memory.max"), "1073741824");
 	expect_str(written(&planning, "memory.swap.max"), "0");
 	expect_eq(find_text(&planning, STEP_CGROUP_LIMIT, "memory.swap.max")->flags, STEP_OPTIONAL);
@@ -245,7 +245,7 @@ static void the_service_manager_holds_what_somebody_wrote(void)
 	expect(!find_step(&planning, STEP_SCOPE, NULL));
 	limit(&planning, LIMIT_CPU, 500);
 	expect_plan(&planning);
-	expect_str(find_step(&planning, STEP_SCOPE, NULL)->text, "sbx-test.scope");
+	expect_str(the_step(&planning, STEP_SCOPE, NULL)->text, "sbx-test.scope");
 	step = find_text(&planning, STEP_SCOPE_LIMIT, "CPUQuotaPerSecUSec");
 	expect_eq(step->value, 500000);
 	/* Once there is one it holds the template's, too. */
@@ -331,7 +331,8 @@ static void of_two_limits_on_processes_the_smaller_one_is_set(void)
 	expect_eq(rlimit_of(&planning, "nproc"), 31);
 }
 
-static void nobody_leaves_a_core_file(void)
+/* 0 would still start a handler to which core_pattern pipes. */
+static void nobody_leaves_a_core_to_a_file_or_a_handler(void)
 {
 	_cleanup_planning_ struct planning planning;
 	const struct step *step;
@@ -339,7 +340,7 @@ static void nobody_leaves_a_core_file(void)
 	planning_open(&planning);
 	expect_plan(&planning);
 	step = find_text(&planning, STEP_RLIMIT, "core");
-	expect(step && step->value == RLIMIT_CORE && step->second == 0);
+	expect(step && step->value == RLIMIT_CORE && step->second == 1);
 }
 
 static void the_size_of_tmp_is_the_size_of_its_tmpfs(void)
@@ -349,7 +350,7 @@ static void the_size_of_tmp_is_the_size_of_its_tmpfs(void)
 	planning_open(&planning);
 	limit(&planning, LIMIT_TMP_SIZE, 1 << 20);
 	expect_plan(&planning);
-	expect_eq(find_step(&planning, STEP_TMPFS, "/tmp")->value, 1 << 20);
+	expect_eq(the_step(&planning, STEP_TMPFS, "/tmp")->value, 1 << 20);
 	expect_eq(planning.plan->limits[LIMIT_TMP_SIZE].holder, HELD_BY_SIZE);
 }
 
@@ -399,7 +400,7 @@ static const struct test tests[] = {
 	TEST(a_registered_sandbox_gets_a_cgroup_to_pause_it),
 	TEST(each_limit_has_its_rlimit),
 	TEST(of_two_limits_on_processes_the_smaller_one_is_set),
-	TEST(nobody_leaves_a_core_file),
+	TEST(nobody_leaves_a_core_to_a_file_or_a_handler),
 	TEST(the_size_of_tmp_is_the_size_of_its_tmpfs),
 	TEST(time_and_output_are_the_supervisors),
 	TEST(a_manifest_means_the_same_limits),

@@ -32,7 +32,7 @@ static void none_is_the_default_and_has_no_sockets(void)
 	expect(!find_step(&planning, STEP_LISTEN, NULL));
 	expect(!(flags_of(&planning, STEP_SECCOMP, NULL) & FILTER_INET));
 	/* The second layer refuses every port all the same. */
-	expect_eq(find_step(&planning, STEP_LANDLOCK, NULL)->second, 3);
+	expect_eq(the_step(&planning, STEP_LANDLOCK, NULL)->second, 3);
 }
 
 static void a_proxy_gets_a_listener_and_the_command_its_address(void)
@@ -101,7 +101,7 @@ static void the_hosts_network_is_shared_with_a_warning(void)
 	expect_plan(&planning);
 	expect(!(planning.plan->layers & LAYER_NET));
 	expect_eq(flags_of(&planning, STEP_SECCOMP, NULL), FILTER_INET);
-	expect_eq(find_step(&planning, STEP_LANDLOCK, NULL)->second, 0);
+	expect_eq(the_step(&planning, STEP_LANDLOCK, NULL)->second, 0);
 	expect(has_notice(&planning, "the network is the host's own"));
 	expect(planning.plan->notices[0].is_weaker);
 }

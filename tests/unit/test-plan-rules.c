@@ -309,7 +309,7 @@ static void a_projects_own_file_only_narrows(void)
 	know(&planning, PROJECT "/keys", HOST_FOLDER);
 	expect_plan(&planning);
 	expect(!find_step(&planning, STEP_BIND, "/etc"));
-	expect_str(find_step(&planning, STEP_MASK, PROJECT "/keys")->origin.text,
+	expect_str(the_step(&planning, STEP_MASK, PROJECT "/keys")->origin.text,
 		   ".sbx/policy.yaml:3 'less'");
 	policy_free_ptr(&both[0]);
 	policy_free_ptr(&both[1]);

@@ -30,8 +30,7 @@ static void a_denied_file_below_an_allowed_folder_is_hidden(void)
 	expect_plan(&planning);
 	expect_eq(flags_of(&planning, STEP_MASK, PROJECT "/.env"), 0);
 	expect_eq(flags_of(&planning, STEP_MASK, PROJECT "/secrets"), STEP_IS_FOLDER);
-	expect_str(find_step(&planning, STEP_MASK, PROJECT "/.env")->origin.text,
-		   "p.yaml:4 'keys'");
+	expect_str(the_step(&planning, STEP_MASK, PROJECT "/.env")->origin.text, "p.yaml:4 'keys'");
 }
 
 static void a_denial_of_listing_or_reading_alone_hides_too(void)
@@ -198,7 +197,7 @@ static void a_link_of_root_is_followed_and_made_again(void)
 	planning_load(&planning,
 		      "capabilities:\n" RULE("time", "fs.read", "/etc/localtime", "allow"));
 	expect_plan(&planning);
-	expect_str(find_step(&planning, STEP_LINK, "/etc/localtime")->text,
+	expect_str(the_step(&planning, STEP_LINK, "/etc/localtime")->text,
 		   "/usr/share/zoneinfo/UTC");
 	expect(find_step(&planning, STEP_BIND, "/usr/share/zoneinfo/UTC"));
 	expect(!find_step(&planning, STEP_BIND, "/etc/localtime"));
@@ -321,7 +320,7 @@ static void a_denied_program_is_not_executable(void)
 	expect_plan(&planning);
 	expect(!(flags_of(&planning, STEP_BIND, "/usr/bin") & STEP_NO_EXEC));
 	expect_eq(flags_of(&planning, STEP_BIND, "/usr/bin/sudo"), STEP_READ_ONLY | STEP_NO_EXEC);
-	expect_str(find_step(&planning, STEP_BIND, "/usr/bin/sudo")->origin.text, "p.yaml:4 'not'");
+	expect_str(the_step(&planning, STEP_BIND, "/usr/bin/sudo")->origin.text, "p.yaml:4 'not'");
 }
 
 static void a_denial_of_all_programs_takes_the_libraries_too(void)
@@ -504,7 +503,7 @@ static void owners_outside_are_kept_where_root_builds(void)
 	know(&planning, PROJECT "/.git/config", HOST_FILE);
 	grant(&planning, GRANT_WRITE, PROJECT, "--write");
 	expect_plan(&planning);
-	step = find_step(&planning, STEP_BIND, PROJECT);
+	step = the_step(&planning, STEP_BIND, PROJECT);
 	expect(step->flags & STEP_OWNED);
 	expect_eq(step->value, 1000);
 	expect(!(flags_of(&planning, STEP_BIND, "/usr") & STEP_OWNED));

@@ -214,7 +214,7 @@ static void answer_deinit(struct answer *answer)
 	free(answer->cgroup);
 	free(answer->why);
 }
-#define ANSWER _cleanup_(answer_deinit) struct answer
+#define ANSWER _cleanup_(answer_deinit) __attribute__((unused)) struct answer
 
 static struct answer ask(struct manager *manager, const struct scope_limits *limits)
 {
