@@ -15,7 +15,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -153,19 +152,14 @@ static int take_failure(struct command *command, pid_t pid)
 
 pid_t command_start(struct command *command)
 {
-	char *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	/* Ours alone: we wait until the child has left it. */
+	static char stack[STACK_SIZE] __attribute__((aligned(16)));
 	pid_t pid;
 
-	if (stack == MAP_FAILED)
-		return fail(command, DOING_START, -errno);
 	/* Without CLONE_FILES and CLONE_FS: its fds and its folder are its own from the start. */
 	pid = clone(child, stack + STACK_SIZE, CLONE_VM | CLONE_VFORK | SIGCHLD, command);
 	if (pid < 0)
-		(void)fail(command, DOING_START, -errno);
-	(void)munmap(stack, STACK_SIZE);
-	if (pid < 0)
-		return command->failure.code;
+		return fail(command, DOING_START, -errno);
 	return command->has_failed ? take_failure(command, pid) : pid;
 }
 

@@ -20,6 +20,7 @@
 struct plan;
 struct sbx_error;
 struct sock_fprog;
+struct step;
 struct text;
 
 /* Exit status of ours; the command's own else, and 128+N for signal N. */
@@ -34,12 +35,13 @@ enum spawn_reason {
 	SPAWN_REASON_NONE,
 	SPAWN_REASON_EXIT,
 	SPAWN_REASON_SIGNAL,
-	SPAWN_REASON_TIME,   /* the time limit */
-	SPAWN_REASON_MEMORY, /* killed because memory.max was reached */
-	SPAWN_REASON_OUTPUT, /* wrote more than limits.output */
-	SPAWN_REASON_SETUP,  /* nothing was run */
-	SPAWN_REASON_EXEC,   /* the command could not be executed */
-	SPAWN_REASON_KILLED, /* by us: TERM came, and the command did not go in time */
+	SPAWN_REASON_TIME,	 /* the time limit */
+	SPAWN_REASON_MEMORY,	 /* killed because memory.max was reached */
+	SPAWN_REASON_OUTPUT,	 /* wrote more than limits.output */
+	SPAWN_REASON_SETUP,	 /* nothing was run */
+	SPAWN_REASON_EXEC,	 /* the command could not be executed */
+	SPAWN_REASON_KILLED,	 /* by us: TERM came, and the command did not go in time */
+	SPAWN_REASON_PROTECTION, /* by us: somebody outside took away what covered a file */
 };
 const char *spawn_reason_name(enum spawn_reason reason); /* "exit" */
 
@@ -52,6 +54,7 @@ struct spawn_result {
 	struct rusage usage;	    /* of the command and its waited-for children */
 	uint64_t peak_memory_bytes; /* of the cgroup, else of the largest process */
 	bool is_peak_of_cgroup;
+	const struct step *lost; /* SPAWN_REASON_PROTECTION: of the plan; else NULL */
 };
 
 /* The caller's part; every function may be NULL. A negative errno from started() stops the sandbox
@@ -60,7 +63,8 @@ struct spawn_hooks {
 	/* PID 1 is there (@init, and its cgroup's folder or NULL), and nothing untrusted has run.
 	 */
 	int (*started)(void *userdata, pid_t init, const char *cgroup, struct sbx_error *err);
-	/* On the way out, before anything is removed. */
+	/* Its end takes a while: it is asked to stop, or somebody has not yet read what it wrote.
+	 * Nothing is removed yet. */
 	void (*stopping)(void *userdata);
 	/* The caller's listeners of net mode proxy: takes none of the fds. */
 	int (*listening)(void *userdata, const int *fds, size_t n_fds, struct sbx_error *err);

@@ -286,7 +286,7 @@ static void stopping(void *userdata)
 	told->outcome->note += 10;
 }
 
-FOR_BOTH(the_caller_is_told_of_beginning_and_end)
+static void run_told(uid_t uid, const char *script, uint64_t limit_usec, int note)
 {
 	_cleanup_rig_ struct rig rig;
 	struct told told = { .answer = 0 };
@@ -296,12 +296,22 @@ FOR_BOTH(the_caller_is_told_of_beginning_and_end)
 		.userdata = &told,
 	};
 
-	rig_init(&rig, uid, "echo ran");
+	rig_init(&rig, uid, script);
 	told.outcome = rig.outcome;
 	rig.options.hooks = &hooks;
+	rig_limit(&rig, LIMIT_TIME, limit_usec);
 	rig_run(&rig);
-	expect_eq(rig.outcome->note, 11);
-	expect_str(rig.output, "ran\n");
+	expect_eq(rig.outcome->note, note);
+}
+
+FOR_BOTH(the_caller_is_told_of_the_beginning)
+{
+	run_told(uid, "true", 60000000, 1);
+}
+
+FOR_BOTH(the_caller_is_told_of_an_end_that_takes_a_while)
+{
+	run_told(uid, "exec sleep 1000", 50000, 11);
 }
 
 FOR_BOTH(the_caller_can_say_no_before_anything_runs)
@@ -391,7 +401,8 @@ static const struct test tests[] = {
 	BOTH(what_the_command_leaves_behind_is_killed),
 	BOTH(a_stopped_child_does_not_hang_the_end),
 	BOTH(the_usage_is_the_commands_and_its_childrens),
-	BOTH(the_caller_is_told_of_beginning_and_end),
+	BOTH(the_caller_is_told_of_the_beginning),
+	BOTH(the_caller_is_told_of_an_end_that_takes_a_while),
 	BOTH(the_caller_can_say_no_before_anything_runs),
 	BOTH(a_pid_1_that_is_killed_while_it_builds_is_told),
 	BOTH(a_step_that_fails_is_named_and_nothing_runs),
