@@ -3,8 +3,9 @@
 . "$SBX_SOURCE/tests/tool/ctl.sh" || exit 99
 fake
 
-# Every process of it, also those that begin while they are looked for. They end when their folder is gone.
-begin a -- sh -c 'for i in 1 2 3; do (while echo x >>grows; do sleep 0.001; done) & done; wait'
+# Every process of it, also those that begin while they are looked for. They end when "go" is gone.
+touch go
+begin a -- sh -c 'for i in 1 2 3; do (while [ -e go ] && echo x >>grows; do sleep 0.001; done) & done; wait'
 until_true test -s grows
 run sbx-ctl pause a
 check pausing_says_how_it_was_done out_has 'paused by SIGSTOP to'
@@ -31,6 +32,7 @@ check what_goes_on_cannot_be_resumed has_status 1
 run sbx-ctl list
 check it_is_shown_as_running out_has RUNNING
 
+rm go
 sbx-ctl stop a
 run sbx-ctl pause a
 check what_has_ended_cannot_be_held has_status 1
