@@ -4,8 +4,9 @@
  * sbx-ctl exec: asks the supervisor to run another command in its sandbox, with our stdin, stdout
  * and stderr
  *
- * One packet there, {"exec":["ls","-l"]} with three fds, and one back: {"status":0}, or
- * {"error":"..."}. When we go, the connection goes, and the supervisor ends the command.
+ * One packet there, {"exec":["ls","-l"]} with three fds, and one back: {"status":0},
+ * {"error":"..."}, or both where the command could not be executed. When we go, the connection
+ * goes, and the supervisor ends the command.
  */
 
 #include "ctl.h"
@@ -93,8 +94,11 @@ static int understand(const char *id, const char *answer, size_t n_bytes, struct
 	status = tree_get(tree, tree_root(tree), "status");
 	error = tree_get(tree, tree_root(tree), "error");
 	if (error)
-		return ctl_fail(err, -EREMOTEIO, "run a command in", id, error->text,
-				"change what its supervisor complains about");
+		(void)ctl_fail(err, -EREMOTEIO, "run a command in", id, error->text,
+			       "change what its supervisor complains about");
+	/* With both it is why nothing ran, as it was said by what looked for it. */
+	if (error && !status)
+		return -EREMOTEIO;
 	if (!status || status->type != TREE_NUMBER ||
 	    units_parse_count(status->text, &number, NULL) < 0 || number > STATUS_MAX)
 		return fail(id, -EPROTO, err);

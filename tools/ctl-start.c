@@ -3,8 +3,9 @@
 /*
  * sbx-ctl start: sbx-spawn in a session of its own, with the words that were kept
  *
- * It takes the sandbox's folder over and writes there how far it is. So the folder is watched, and
- * the process: whichever says first that the command runs, or that it will not.
+ * It takes the sandbox's folder over and writes there how far it is: RUNNING when the command has
+ * been executed. So the folder is watched, and the process: whichever says first that the command
+ * runs, or that it will not.
  */
 
 #include "ctl.h"
@@ -95,6 +96,17 @@ static int run_spawn(struct starting *starting, const char *const *words, struct
 		       : 0;
 }
 
+/* Did it end before the command began? */
+static bool has_failed(const struct sandbox_entry *entry)
+{
+	static const char *const reasons[] = { "setup", "exec" };
+
+	for (size_t i = 0; entry->reason && i < N_ELEMENTS(reasons); i++)
+		if (strcmp(entry->reason, reasons[i]) == 0)
+			return true;
+	return entry->state == SANDBOX_FAILED;
+}
+
 /* 1: the command runs or has run; 0: not known yet; or negative errno. */
 static int look(struct starting *starting)
 {
@@ -108,9 +120,9 @@ static int look(struct starting *starting)
 		return 0;
 	if (entry->state == SANDBOX_RUNNING || entry->state == SANDBOX_STOPPING)
 		return 1;
-	if (entry->state == SANDBOX_FAILED)
+	if (has_failed(entry))
 		return -ECANCELED;
-	return entry->has_status && entry->reason && strcmp(entry->reason, "setup") != 0;
+	return entry->has_status && entry->reason;
 }
 
 static int wait_started(struct starting *starting)
@@ -135,13 +147,13 @@ static int wait_started(struct starting *starting)
 	}
 }
 
-/* What sbx-spawn has said; nothing else has written there yet. */
+/* What sbx-spawn has said until its end; nothing else has written there yet. */
 static int show_failure(struct starting *starting, struct sbx_error *err)
 {
 	char said[LOG_SHOWN_MAX];
+	int status = spawn_wait(starting->pid);
 	ssize_t n = pread(starting->log, said, sizeof(said), 0);
 	_cleanup_text_ struct text shown = TEXT_INIT;
-	int status = spawn_wait(starting->pid);
 
 	for (ssize_t at = 0, end; at < n; at = end + 1) {
 		const char *newline = memchr(said + at, '\n', (size_t)(n - at));

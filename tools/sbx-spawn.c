@@ -172,7 +172,9 @@ static int on_started(void *userdata, pid_t init, const char *cgroup, struct sbx
 	run->entry.init_start = (uint64_t)process_start_ticks(init);
 	run->entry.cgroup = cgroup;
 	r = spawn_record_created(run, err);
-	return r < 0 ? r : spawn_set_state(run, SANDBOX_RUNNING, err);
+	return r < 0 ? r
+		     : spawn_set_state(run, run->is_adopted ? SANDBOX_CREATING : SANDBOX_RUNNING,
+				       err);
 }
 
 static void on_stopping(void *userdata)
@@ -194,8 +196,11 @@ static int run_plan(struct spawn_run *run, struct sbx_error *err)
 {
 	char modules[256];
 	const struct spawn_hooks hooks = { .started = on_started,
+					   .executed =
+						   run->is_adopted ? spawn_note_execution : NULL,
 					   .stopping = on_stopping,
 					   .listening = on_listening,
+					   .appeared = spawn_on_appeared,
 					   .userdata = run };
 	struct spawn_options how = { .filter = run->filter,
 				     .filter_notifies = run->filter_notifies,
@@ -209,33 +214,6 @@ static int run_plan(struct spawn_run *run, struct sbx_error *err)
 	return spawn_run(run->plan, &how, &run->result, err);
 }
 
-/* A status alone does not say that it was a limit. */
-static void explain_end(const struct spawn_run *run, struct sbx_error *err)
-{
-	static const struct {
-		enum spawn_reason reason;
-		const char *what;
-		enum limit limit;
-	} ends[] = {
-		{ SPAWN_REASON_TIME, "the command ran out of time", LIMIT_TIME },
-		{ SPAWN_REASON_MEMORY, "the command ran out of memory", LIMIT_MEMORY },
-		{ SPAWN_REASON_OUTPUT, "the command wrote too much", LIMIT_OUTPUT },
-	};
-
-	for (size_t i = 0; i < N_ELEMENTS(ends); i++) {
-		const struct plan_limit *limit = &run->plan->limits[ends[i].limit];
-
-		if (ends[i].reason != run->result.reason)
-			continue;
-		(void)sbx_error_what(err, -EDQUOT, "%s", ends[i].what);
-		if (limit->origin.text)
-			sbx_error_why(err, "the limit comes from %s", limit->origin.text);
-		else
-			sbx_error_why(err, "the limit is a default");
-		sbx_error_fix(err, "give it more: %s", spawn_limit_option(ends[i].limit));
-	}
-}
-
 /* Everything behind here has left something that others see, so it is all taken back. */
 static int run_in_sandbox(struct spawn_run *run, struct sbx_error *err)
 {
@@ -245,7 +223,10 @@ static int run_in_sandbox(struct spawn_run *run, struct sbx_error *err)
 	r = run_plan(run, err);
 	if (r == 0)
 		rest = err;
-	(void)spawn_set_state(run, r < 0 ? SANDBOX_FAILED : SANDBOX_CLEANUP, NULL);
+	spawn_say_appeared(run);
+	/* Who has nothing to bring home is gone before anybody could read this. */
+	if (run->changes.kind != CHANGES_NONE)
+		(void)spawn_set_state(run, r < 0 ? SANDBOX_FAILED : SANDBOX_CLEANUP, NULL);
 	last = changes_finish(&run->changes, rest);
 	if (last == 0)
 		last = spawn_record_end(run, rest);
@@ -256,7 +237,7 @@ static int run_in_sandbox(struct spawn_run *run, struct sbx_error *err)
 		return run->result.reason == SPAWN_REASON_EXEC ? run->result.status : r;
 	if (last < 0)
 		return last;
-	explain_end(run, err);
+	spawn_explain_end(run, err);
 	return run->result.status;
 }
 
@@ -264,6 +245,8 @@ static int run_command(struct spawn_run *run, struct sbx_error *err)
 {
 	int r = spawn_prepare(run, err);
 
+	if (spawn_needs_modules(run, r))
+		return spawn_hand_over(err);
 	if (r < 0)
 		return r == -ENOEXEC ? SPAWN_CANNOT_EXECUTE : r;
 	if (run->values->print_plan) {
@@ -317,6 +300,8 @@ static int spawn(void *context, int n_operands, char *operands[], struct sbx_err
 		return say_check(&run, err);
 	if (n_operands == 0)
 		return no_command(err);
+	if (spawn_begins_with_modules(run.values))
+		return spawn_hand_over(err);
 	r = spawn_read_request(&run, n_operands, operands, err);
 	if (r < 0)
 		return r;

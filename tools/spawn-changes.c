@@ -13,7 +13,6 @@
 #include "spawn.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -24,9 +23,11 @@
 
 #include <sbx/error.h>
 
+#include "base/module.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "output/output.h"
+#include "registry/registry.h"
 
 static int fail(struct sbx_error *err, int code, const char *value, const char *why,
 		const char *fix)
@@ -142,43 +143,12 @@ int changes_prepare(struct changes *changes, const char *value, struct sbx_error
 	return r < 0 ? fail(err, r, value, NULL, "name a place where you may make folders") : 0;
 }
 
-/* Removes what is below @name, never through a link. The kernel leaves folders that nobody may
- * search. */
-static int remove_tree(int folder, const char *name, unsigned depth)
-{
-	_cleanup_closedir_ DIR *dir = NULL;
-	const struct dirent *entry;
-	int fd, r = 0;
-
-	if (unlinkat(folder, name, 0) == 0 || unlinkat(folder, name, AT_REMOVEDIR) == 0 ||
-	    errno == ENOENT)
-		return 0;
-	if (depth > 512)
-		return -ELOOP;
-	fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 && errno == EACCES && fchmodat(folder, name, 0700, 0) == 0)
-		fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	(void)fchmod(fd, 0700);
-	dir = fdopendir(fd);
-	if (!dir) {
-		(void)close(fd);
-		return -errno;
-	}
-	while (r == 0 && (entry = readdir(dir)))
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			r = remove_tree(dirfd(dir), entry->d_name, depth + 1);
-	if (r == 0 && unlinkat(folder, name, AT_REMOVEDIR) < 0)
-		r = -errno;
-	return r;
-}
-
 static int write_archive(const struct changes *changes, int target, struct sbx_error *err)
 {
 	_cleanup_close_ int folder = openat(changes->parent, path_last(changes->folder),
 					    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	_cleanup_free_ char *why = NULL;
+	const char *missing;
 	char path[PATH_MAX];
 	output_archive_fn *archive;
 	void *module;
@@ -186,9 +156,9 @@ static int write_archive(const struct changes *changes, int target, struct sbx_e
 
 	if (folder < 0)
 		return fail(err, -errno, changes->tar, NULL, "check the folder that it lies in");
-	r = spawn_module_path("output", "archive", path, sizeof(path));
-	module = r < 0 ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	archive = module ? (output_archive_fn *)dlsym(module, OUTPUT_MODULE_SYMBOL) : NULL;
+	r = spawn_module_path("output", "archive", ".so", path, sizeof(path));
+	module = r < 0 ? NULL : module_open(path, &missing);
+	archive = module ? (output_archive_fn *)module_symbol(module, OUTPUT_MODULE_SYMBOL) : NULL;
 	if (!archive)
 		return fail(err, -ENOENT, changes->tar, "the module 'archive.so' cannot be opened",
 			    "install sbx completely, or let the changes land in a folder");
@@ -229,9 +199,9 @@ int changes_finish(struct changes *changes, struct sbx_error *err)
 	if (changes->kind == CHANGES_TAR)
 		r = archive_layer(changes, err);
 	if (changes->work)
-		last = remove_tree(changes->parent, path_last(changes->work), 0);
+		last = folder_discard(changes->parent, path_last(changes->work));
 	if (changes->kind == CHANGES_TAR && r == 0 && last == 0)
-		last = remove_tree(changes->parent, path_last(changes->folder), 0);
+		last = folder_discard(changes->parent, path_last(changes->folder));
 	changes->kind = CHANGES_NONE;
 	if (r == 0 && last < 0)
 		return fail(err, last, changes->work, "its work folder cannot be removed",
@@ -244,7 +214,7 @@ void changes_deinit(struct changes *changes)
 {
 	if (changes->kind != CHANGES_NONE) {
 		if (changes->work)
-			(void)remove_tree(changes->parent, path_last(changes->work), 0);
+			(void)folder_discard(changes->parent, path_last(changes->work));
 		if (changes->folder)
 			(void)unlinkat(changes->parent, path_last(changes->folder), AT_REMOVEDIR);
 	}

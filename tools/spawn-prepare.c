@@ -83,7 +83,8 @@ static int make_plan(struct spawn_run *run, struct sbx_error *err)
 	return r;
 }
 
-int spawn_module_path(const char *folder, const char *name, char *ret, size_t size)
+int spawn_module_path(const char *folder, const char *name, const char *suffix, char *ret,
+		      size_t size)
 {
 	char exe[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
@@ -97,16 +98,16 @@ int spawn_module_path(const char *folder, const char *name, char *ret, size_t si
 	if (!slash)
 		return -ENOENT;
 	*slash = '\0';
-	len = snprintf(ret, size, "%s/../lib/%s/%s.so", exe, folder, name);
+	len = snprintf(ret, size, "%s/../lib/%s/%s%s", exe, folder, name, suffix);
 	if (len > 0 && (size_t)len < size && access(ret, R_OK) == 0)
 		return 0;
-	len = snprintf(ret, size, "%s/%s.so", SBX_MODULE_DIR, name);
+	len = snprintf(ret, size, "%s/%s%s", SBX_MODULE_DIR, name, suffix);
 	return len < 0 || (size_t)len >= size ? -ENAMETOOLONG : 0;
 }
 
 int spawn_module_folder(const char *name, char *ret, size_t size)
 {
-	int r = spawn_module_path(name, name, ret, size);
+	int r = spawn_module_path(name, name, ".so", ret, size);
 
 	if (r == 0)
 		*strrchr(ret, '/') = '\0';

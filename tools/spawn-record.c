@@ -180,6 +180,14 @@ int spawn_set_state(struct spawn_run *run, enum sandbox_state state, struct sbx_
 	return registration_write(&run->registration, &run->entry, err);
 }
 
+void spawn_note_execution(void *userdata)
+{
+	struct spawn_run *run = userdata;
+
+	if (run->entry.state == SANDBOX_CREATING)
+		(void)spawn_set_state(run, SANDBOX_RUNNING, NULL);
+}
+
 /* A folder that sbx-ctl has made stays, with the end in it, until sbx-ctl removes it. */
 void spawn_unregister(struct spawn_run *run)
 {

@@ -12,7 +12,9 @@
  *   spawn-prepare.c    policy, host, plan, filter
  *   spawn-record.c     audit records and the registry: what others see of the run
  *   spawn-report.c     --report
+ *   spawn-end.c        what is said at the end
  *   spawn-changes.c     --out
+ *   spawn-hand-over.c   starts that need a module
  */
 
 #include <stdbool.h>
@@ -74,6 +76,13 @@ struct changes {
 	int parent; /* the folder that these lie in */
 };
 
+/* A name that the command was not to make, and has made. */
+struct appeared {
+	const char *path; /* inside */
+	const char *name; /* what it is called now, in the same folder */
+	struct appeared *next;
+};
+
 /* One run. What it points to lives in its arena or in the command line. */
 struct spawn_run {
 	struct tool_run *tool;
@@ -94,6 +103,7 @@ struct spawn_run {
 	struct sandbox_entry entry;
 	int control_socket;
 	struct spawn_result result;
+	struct appeared *appeared;
 	bool is_adopted; /* sbx-ctl made its folder, and removes it */
 };
 
@@ -117,6 +127,11 @@ const char *spawn_limit_option(enum limit limit); /* "--memory" */
 /* spawn-prepare.c: 0, or negative errno; nothing has been made then. */
 int spawn_prepare(struct spawn_run *run, struct sbx_error *err);
 
+/* spawn-hand-over.c: to the program with a loader, which begins anew; returns only a failure */
+bool spawn_begins_with_modules(const struct spawn_values *values);
+bool spawn_needs_modules(const struct spawn_run *run, int prepared);
+int spawn_hand_over(struct sbx_error *err);
+
 /* spawn-changes.c */
 int changes_prepare(struct changes *changes, const char *value, struct sbx_error *err);
 /* Removes what only the kernel needed; for a tar: writes it. */
@@ -130,7 +145,16 @@ int spawn_record_created(struct spawn_run *run, struct sbx_error *err);
 int spawn_record_end(struct spawn_run *run, struct sbx_error *err);
 /* The state that others see; 0 or negative errno. */
 int spawn_set_state(struct spawn_run *run, enum sandbox_state state, struct sbx_error *err);
+/* A hook: what sbx-ctl has made runs when its command does, since 'sbx-ctl start' waits for that.
+ */
+void spawn_note_execution(void *userdata);
 void spawn_unregister(struct spawn_run *run);
+
+/* spawn-end.c: a name that appeared, for spawn_hooks and then for the user. */
+void spawn_on_appeared(void *userdata, const struct plan_absent *absent, const char *name);
+void spawn_say_appeared(const struct spawn_run *run);
+/* A status alone does not say why. */
+void spawn_explain_end(const struct spawn_run *run, struct sbx_error *err);
 
 /* spawn-report.c: the folder of --report is opened before the command could exchange it. */
 int spawn_open_report(struct spawn_run *run, struct sbx_error *err);
@@ -140,7 +164,8 @@ struct json_writer;
 void spawn_add_result(struct json_writer *json, const struct spawn_run *run);
 
 #define SPAWN_TOOL "sbx-spawn"
-/* NAME.so: beside a build it is in lib/FOLDER, else where modules are installed. */
-int spawn_module_path(const char *folder, const char *name, char *ret, size_t size);
+/* NAME with @suffix: beside a build it is in lib/FOLDER, else where modules are installed. */
+int spawn_module_path(const char *folder, const char *name, const char *suffix, char *ret,
+		      size_t size);
 /* The folder of NAME.so, which a build has in lib/NAME. */
 int spawn_module_folder(const char *name, char *ret, size_t size);

@@ -7,6 +7,7 @@
 
 #include "base/options.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,23 +20,20 @@
 /* Adds @words, broken at spaces so that no line passes COLUMNS; further lines start at @indent. */
 static void add_wrapped(struct text *out, const char *words, size_t column, size_t indent)
 {
-	while (*words != '\0') {
-		size_t len = strcspn(words, " ");
+	for (size_t len; *words != '\0'; words += len) {
+		bool follows = *words == ' ';
 
-		if (column + len > COLUMNS && column > indent) {
+		words += follows;
+		len = strcspn(words, " ");
+		if (column + follows + len > COLUMNS && column > indent) {
 			text_addf(out, "\n%*s", (int)indent, "");
 			column = indent;
+		} else if (follows) {
+			text_add_char(out, ' ');
+			column++;
 		}
 		text_add_bytes(out, words, len);
 		column += len;
-		words += len;
-		if (*words == ' ') {
-			words++;
-			if (*words != '\0' && column + 1 + strcspn(words, " ") <= COLUMNS) {
-				text_add_char(out, ' ');
-				column++;
-			}
-		}
 	}
 	text_add_char(out, '\n');
 }

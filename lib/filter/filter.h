@@ -30,7 +30,8 @@ enum filter_variant {
 	FILTER_NO_MEMFD_EXEC =
 		1 << 2,	       /* memfds must be sealed against execution: exec is limited */
 	FILTER_PORTS = 1 << 3, /* Landlock holds TCP ports: no other way to open a stream */
-	FILTER_VARIANTS = 1 << 4,
+	FILTER_NO_NAMESPACES = 1 << 4, /* the host's processes have numbers here: no other one's */
+	FILTER_VARIANTS = 1 << 5,
 };
 
 /* The compiled-in filter, for seccomp(2), or NULL where there is no such profile. */

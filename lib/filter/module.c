@@ -7,12 +7,12 @@
 
 #include "filter/module.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/module.h"
 #include "base/text.h"
 #include "filter/compile.h"
 
@@ -21,7 +21,7 @@
 static void close_module(void **module)
 {
 	if (*module)
-		(void)dlclose(*module);
+		module_close(*module);
 }
 
 static int refuse_module(const char *path, const char *why, struct sbx_error *err)
@@ -54,19 +54,17 @@ int module_compile_denied(const char *folder, const char *const *names, struct s
 		void *symbol;
 		filter_compile_denied_fn *compile;
 	} found = { .symbol = NULL };
+	const char *why = "it is no module of ours";
 	int r;
 
-	text_addf(&path, "%s/filter.so", folder);
+	text_addf(&path, "%s/filter.so", folder[0] == '/' ? folder : ".");
 	if (text_status(&path) < 0)
 		return sbx_error_what(err, -ENOMEM, CANNOT_COMPILE);
-	/* A name without a slash in front would be searched for, also where others may write. */
-	if (folder[0] != '/')
-		return refuse_module(text_string(&path), "its path is not absolute", err);
-	module = dlopen(text_string(&path), RTLD_NOW | RTLD_LOCAL);
+	module = module_open(text_string(&path), &why);
 	if (module)
-		found.symbol = dlsym(module, FILTER_MODULE_SYMBOL);
+		found.symbol = module_symbol(module, FILTER_MODULE_SYMBOL);
 	if (!found.symbol)
-		return refuse_module(text_string(&path), dlerror(), err);
+		return refuse_module(text_string(&path), why, err);
 	r = found.compile(names, ret, ret_n, &bad);
 	if (r == -EINVAL && bad.name)
 		return refuse_name(&bad, err);

@@ -23,6 +23,7 @@
 #include <netinet/tcp.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -60,6 +61,7 @@
 /* The two kinds of devices differ in one bit. */
 #define IS_DEVICE(argument) \
 	OF_KIND(argument, S_IFMT & ~(uint32_t)(S_IFCHR ^ S_IFBLK), S_IFCHR & S_IFBLK)
+#define IS_NOT_ZERO(argument) { argument, true, UINT32_MAX, 0, 0 }
 /* So do AF_INET and AF_INET6. */
 #define IS_NOT_INET(argument) \
 	{ argument, true, ~(uint32_t)(AF_INET ^ AF_INET6), AF_INET & AF_INET6, AF_INET & AF_INET6 }
@@ -167,6 +169,16 @@ const struct filter_rule filter_rules[] = {
 	{ "terminals", STANDARD, 0, 0, "ioctl", WHEN(IS(1, TIOCSETD)), REFUSE(EPERM) },
 	{ "terminals", STANDARD, 0, 0, "ioctl", ALWAYS, ALLOW },
 
+	/* Of the same user, so the kernel would not mind. 0 is who asks. */
+	{ "oneself", BOTH, FILTER_NO_NAMESPACES, 0, "prlimit64", WHEN(IS_NOT_ZERO(0)),
+	  REFUSE(EPERM) },
+	{ "oneself", STANDARD, FILTER_NO_NAMESPACES, 0,
+	  "sched_setparam sched_setscheduler sched_setattr sched_setaffinity", WHEN(IS_NOT_ZERO(0)),
+	  REFUSE(EPERM) },
+	{ "oneself", STANDARD, FILTER_NO_NAMESPACES, 0, "setpriority ioprio_set",
+	  WHEN(IS_NOT_ZERO(1)), REFUSE(EPERM) },
+	{ "oneself", STANDARD, FILTER_NO_NAMESPACES, 0, "setpriority", WHEN(IS(0, PRIO_USER)),
+	  REFUSE(EPERM) },
 	{ "oneself", BOTH, 0, 0,
 	  "getpid getppid getpgid getpgrp getsid getuid geteuid getgid getegid getresuid getresgid"
 	  " getgroups getrusage getrlimit setrlimit prlimit64 getpriority sched_getparam"
@@ -209,6 +221,11 @@ const struct filter_rule filter_rules[] = {
 	{ "processes", STANDARD, 0, 0, "fork vfork execve execveat pidfd_open pidfd_send_signal",
 	  ALWAYS, ALLOW },
 
+	/* Segments and queues that others have made. */
+	{ "ipc", STANDARD, FILTER_NO_NAMESPACES, 0,
+	  "shmget shmat shmctl shmdt semget semop semtimedop semctl msgget msgsnd msgrcv msgctl"
+	  " mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr",
+	  ALWAYS, REFUSE(ENOSYS) },
 	{ "ipc", STANDARD, 0, 0,
 	  "shmget shmat shmctl shmdt semget semop semtimedop semctl msgget msgsnd msgrcv msgctl"
 	  " mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr",

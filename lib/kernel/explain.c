@@ -108,6 +108,11 @@ static const struct meaning meanings[] = {
 	  "'{target}' is gone since the plan was made, and could come back unhidden",
 	  "start again" },
 	{ STEP_MASK, ENOTDIR, 0, "'{target}' was replaced since the plan was made", "start again" },
+	{ STEP_MASK, EACCES, 0,
+	  "it lies in a folder that the command's user may not search, so it cannot be reached there "
+	  "either way",
+	  "show the folders beside it instead of what is around both, or name the folder that is "
+	  "closed" },
 	{ STEP_FILE, ENOENT, 0, "'{source}' is gone since the plan was made",
 	  "put it back, or leave it out" },
 	{ STEP_FILE, ELOOP, 0, "there is a symbolic link on the way to '{source}'",

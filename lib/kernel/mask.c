@@ -18,19 +18,18 @@
 #include "kernel/kernel-internal.h"
 #include "kernel/mount-api.h"
 #include "kernel/tree.h"
+#include "plan/plan.h"
 
 #include "kernel/fault.h"
 
-#define TEMPLATE "/.masked-"
-
 bool mask_has_name(const char *path)
 {
-	return strncmp(path, TEMPLATE, strlen(TEMPLATE)) == 0;
+	return strncmp(path, MASK_NAMES, strlen(MASK_NAMES)) == 0;
 }
 
 static int open_template(bool is_folder)
 {
-	const char *path = is_folder ? TEMPLATE "folder" : TEMPLATE "file";
+	const char *path = is_folder ? MASK_NAMES "folder" : MASK_NAMES "file";
 	int r = is_folder ? mkdirat(AT_FDCWD, path, 0) : mknodat(AT_FDCWD, path, S_IFREG, 0);
 
 	if (r < 0 && errno != EEXIST)
@@ -54,5 +53,8 @@ int mask_attach(struct kernel *kernel, const struct step *step, size_t number)
 				  MOUNT_ATTR_NOEXEC,
 			  -EBADF);
 
-	return r < 0 ? r : tree_attach(kernel, number, fd, is_folder);
+	if (r == 0)
+		r = tree_attach(kernel, number, fd, is_folder);
+	/* In what is not ours: there is nothing of that name. */
+	return r == -EXDEV && (step->flags & STEP_OPTIONAL) ? 0 : r;
 }

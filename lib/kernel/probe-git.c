@@ -101,24 +101,32 @@ static int find_common(struct place_search *search, const char *folder, const ch
 	return 0;
 }
 
-int probe_git(struct place_search *search, const char *project, struct host *ret)
+static int find_around(struct place_search *search, const char *project, const char *entry,
+		       const struct stat *status, struct host *ret)
 {
-	struct stat status;
-	const char *entry, *common;
+	const char *common;
 	char *folder;
-	int r = find_entry(search->arena, project, &entry, &status);
 
-	if (r < 0 || !entry || !(S_ISDIR(status.st_mode) || S_ISREG(status.st_mode)))
-		return r;
-	if (S_ISDIR(status.st_mode)) {
+	if (S_ISDIR(status->st_mode)) {
 		ret->git_folder = entry;
 		return 0;
 	}
 	folder = arena_copy(search->arena, entry, (size_t)(path_last(entry) - entry) - 1);
 	if (!folder)
 		return -ENOMEM;
-	if (find_common(search, folder[0] ? folder : "/", entry, status.st_uid, &common) == 0 &&
+	if (find_common(search, folder[0] ? folder : "/", entry, status->st_uid, &common) == 0 &&
 	    !path_is_beneath(common, project))
 		ret->git_common = common;
 	return 0;
+}
+
+int probe_git(struct place_search *search, const char *project, struct host *ret)
+{
+	struct stat status;
+	const char *entry;
+	int r = find_entry(search->arena, project, &entry, &status);
+
+	if (r == 0 && entry && (S_ISDIR(status.st_mode) || S_ISREG(status.st_mode)))
+		r = find_around(search, project, entry, &status, ret);
+	return r < 0 ? r : probe_repositories(search, entry, ret);
 }

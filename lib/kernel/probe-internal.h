@@ -48,6 +48,9 @@ int probe_places(struct place_search *search, const char *const *paths, struct h
 
 /* probe-git.c: git_folder and git_common. @project is canonical. */
 int probe_git(struct place_search *search, const char *project, struct host *ret);
+/* probe-repository.c: repository, for each ".git" among @ret's paths, which are those of folders
+ * that may be written, and for what probe_git() has found below one of them at @entry. */
+int probe_repositories(struct place_search *search, const char *entry, struct host *ret);
 
 /* probe-cgroup.c: cgroup, controllers, has_cgroup_kill, cgroup_why, has_scope */
 int probe_cgroup(struct arena *arena, struct host *ret);

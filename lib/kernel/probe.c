@@ -15,7 +15,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,40 +116,6 @@ static bool is_proc_covered(void)
 	return status.stx_attributes & STATX_ATTR_MOUNT_ROOT;
 }
 
-/* "name:x:UID:GID:comment:HOME:shell" in the user database, or NULL. */
-static char *home_in(char *lines, uid_t uid)
-{
-	for (char *line; (line = strsep(&lines, "\n"));) {
-		char *fields[6] = { NULL };
-		char *end = NULL;
-
-		for (size_t i = 0; i < N_ELEMENTS(fields); i++)
-			fields[i] = strsep(&line, ":");
-		if (line && strtoul(fields[2], &end, 10) == uid && end > fields[2] && !*end)
-			return fields[5];
-	}
-	return NULL;
-}
-
-/* Only a user who is not in a file of usual size is looked up elsewhere: that loads modules. NULL
- * where there is no home. */
-static int find_home(uid_t uid, struct arena *arena, const char **ret)
-{
-	struct passwd entry, *found = NULL;
-	char texts[16384];
-	const char *home = NULL;
-
-	if (probe_read(AT_FDCWD, "/etc/passwd", texts, sizeof(texts)) >= 0)
-		home = home_in(texts, uid);
-	if (!home && getpwuid_r(uid, &entry, texts, sizeof(texts), &found) == 0 && found)
-		home = found->pw_dir;
-	*ret = NULL;
-	if (!home || !path_is_normal(home))
-		return 0;
-	*ret = arena_copy(arena, home, strlen(home));
-	return *ret ? 0 : -ENOMEM;
-}
-
 /* What the kernel has started us with: it stands in our own program headers. NULL where we are
  * linked without a loader. */
 static const char *own_loader(void)
@@ -168,11 +133,21 @@ static const char *own_loader(void)
 	return NULL;
 }
 
+/* Of the programs of a host; what is linked without one cannot tell. */
+static const char usual_loader[] =
+#if defined(__x86_64__)
+	"/lib64/ld-linux-x86-64.so.2";
+#elif defined(__aarch64__)
+	"/lib/ld-linux-aarch64.so.1";
+#else
+	"/lib/ld.so.1";
+#endif
+
 static int find_loader(struct place_search *search, const char **ret)
 {
 	const char *path = own_loader();
 	struct host_path place;
-	int r = path ? probe_place(search, path, &place, NULL) : -ENOENT;
+	int r = probe_place(search, path ? path : usual_loader, &place, NULL);
 
 	*ret = r == 0 && place.kind == HOST_FILE ? place.real : NULL;
 	return r == -ENOMEM ? r : 0;
@@ -213,10 +188,8 @@ static int probe_project(struct place_search *search, const char *project, struc
 static int probe_texts(struct place_search *search, const char *project, struct host *ret,
 		       struct sbx_error *err)
 {
-	int r = find_home(ret->uid, search->arena, &ret->home);
+	int r = find_loader(search, &ret->loader);
 
-	if (r == 0)
-		r = find_loader(search, &ret->loader);
 	if (r == 0)
 		r = probe_project(search, project, ret);
 	if (r == 0)

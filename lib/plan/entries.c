@@ -216,5 +216,8 @@ void entry_hide(struct planner *planner, struct place *place)
 	step->flags = is_folder ? STEP_IS_FOLDER : 0;
 	if (denial)
 		step->origin = denial->origin;
+	/* The host was not asked, and a kernel may be built without. */
+	if (denial && (denial->flags & MARK_OURS))
+		step->flags |= STEP_OPTIONAL;
 	place->is_hidden = true;
 }

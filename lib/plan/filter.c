@@ -33,5 +33,7 @@ void add_filter(struct planner *planner)
 		step->flags |= VARIANT_NO_MEMFD_EXEC;
 	if (planner->is_using_inet && planner->is_limiting_ports)
 		step->flags |= VARIANT_PORTS;
+	if (planner->plan->tier == TIER_REDUCED)
+		step->flags |= VARIANT_NO_NAMESPACES;
 	copy_denied(planner);
 }

@@ -6,7 +6,8 @@
  * Hooks and configuration name programs, which the user's next git would run without a sandbox. So
  * where a repository is writable they are not, unless somebody names them. A worktree's ".git" is a
  * file that says where the repository is; it must not change either, and the common folder that it
- * leads to is as visible as the project.
+ * leads to is as visible as the project. Which names these are in all, down to submodules, probing
+ * has found out; one that is missing must not appear.
  */
 
 #include "plan/plan-internal.h"
@@ -40,13 +41,58 @@ static bool is_named(const struct planner *planner, const char *path)
 	return false;
 }
 
-static void protect_folder(struct planner *planner, const char *folder)
+static bool is_protected(const struct planner *planner, const char *path)
 {
-	for (size_t i = 0; i < N_ELEMENTS(protected_names); i++) {
-		const char *path = planner_join(planner, folder, protected_names[i]);
+	for (size_t i = planner->marks.n_rows; i-- > 0;)
+		if (mark_at(planner, i)->origin.text == protects.text &&
+		    mark_at(planner, i)->kind == MARK_DENY &&
+		    strcmp(mark_at(planner, i)->path, path) == 0)
+			return true;
+	for (size_t i = 0; i < planner->absent.n_rows; i++)
+		if (strcmp(((struct plan_absent *)planner->absent.rows)[i].target, path) == 0)
+			return true;
+	return false;
+}
 
-		if (!is_named(planner, path))
-			planner_add_mark(planner, MARK_DENY, path, RIGHT_WRITE, protects);
+/* Over what is missing nothing can be mounted, so it is looked after while the command runs. */
+static void protect_name(struct planner *planner, const char *path, const char *outside)
+{
+	const struct host_path *facts = planner->host ? planner_facts(planner, outside) : NULL;
+
+	/* By its own name, as it will be looked for there. */
+	if (facts && facts->kind == HOST_MISSING && strcmp(path, outside) == 0)
+		path = outside = facts->real;
+	if (is_named(planner, path) || is_protected(planner, path))
+		return;
+	if (facts && facts->kind == HOST_MISSING)
+		*(struct plan_absent *)list_add(planner, &planner->absent,
+						sizeof(struct plan_absent)) = (struct plan_absent){
+			.target = path, .source = outside, .origin = protects
+		};
+	else
+		planner_add_mark(planner, MARK_DENY, path, RIGHT_WRITE, protects);
+}
+
+static void protect_folder(struct planner *planner, const char *folder, const char *outside)
+{
+	for (size_t i = 0; i < N_ELEMENTS(protected_names); i++)
+		protect_name(planner, planner_join(planner, folder, protected_names[i]),
+			     planner_join(planner, outside, protected_names[i]));
+}
+
+/* Of all repositories that probing has found below @real; inside that is @folder. */
+static void protect_below(struct planner *planner, const char *folder, const char *real)
+{
+	for (size_t i = 0; planner->host && i < planner->host->n_repository; i++) {
+		const char *path = planner->host->repository[i].path, *rest;
+
+		if (!is_below(path, real))
+			continue;
+		rest = path + strlen(real);
+		protect_name(planner,
+			     planner_keep(planner,
+					  planner_join(planner, folder, rest + (*rest == '/'))),
+			     planner_keep(planner, path));
 	}
 }
 
@@ -57,11 +103,11 @@ static int protect(struct planner *planner, const char *git, const char *outside
 
 	if (!planner->host) {
 		planner_add_mark(planner, MARK_DENY, git, RIGHT_WRITE, protects);
-		protect_folder(planner, git);
+		protect_folder(planner, git, outside);
 		return 0;
 	}
 	if (facts && facts->kind == HOST_FOLDER)
-		protect_folder(planner, git);
+		protect_folder(planner, git, outside);
 	else if (facts && facts->kind == HOST_FILE)
 		planner_add_mark(planner, MARK_DENY, git, RIGHT_WRITE, protects);
 	if (!facts || facts->kind != HOST_LINK_REFUSED)
@@ -105,12 +151,32 @@ static void show_common_folder(struct planner *planner)
 	common = planner_keep(planner, common);
 	planner_add_mark(planner, MARK_ALLOW, common, rights, protects);
 	if (rights & RIGHT_WRITE)
-		protect_folder(planner, common);
+		protect_folder(planner, common, common);
+	if (rights & RIGHT_WRITE)
+		protect_below(planner, common, common);
+}
+
+/* The repository around the project, and what else was found: these go by their own names. */
+static void protect_found(struct planner *planner, const struct mark *grant, const char *outside)
+{
+	const struct host_path *facts = planner_facts(planner, outside);
+	const char *real = facts && facts->real ? facts->real : outside;
+	const char *folder = grant->source ? grant->path : real;
+	const char *git_folder = planner->host->git_folder;
+
+	if (git_folder && is_below(git_folder, real)) {
+		const char *rest = git_folder + strlen(real);
+
+		protect_folder(planner,
+			       planner_keep(planner,
+					    planner_join(planner, folder, rest + (*rest == '/'))),
+			       planner_keep(planner, git_folder));
+	}
+	protect_below(planner, folder, real);
 }
 
 int mark_git(struct planner *planner)
 {
-	const char *git_folder = planner->host ? planner->host->git_folder : NULL;
 	size_t n = planner->marks.n_rows;
 
 	show_common_folder(planner);
@@ -125,13 +191,33 @@ int mark_git(struct planner *planner)
 			    planner_join(planner, outside, ".git"));
 		if (r < 0)
 			return r;
-		if (git_folder && is_below(git_folder, outside)) {
-			const char *rest = git_folder + strlen(outside);
-
-			protect_folder(planner,
-				       planner_keep(planner, planner_join(planner, grant->path,
-									  rest + (*rest == '/'))));
-		}
+		if (planner->host)
+			protect_found(planner, grant, outside);
 	}
 	return 0;
+}
+
+/* On an overlay it is made apart from what git outside reads. */
+static bool can_be_made(const struct planner *planner, const struct plan_absent *absent)
+{
+	const struct place *place = view_find(planner, absent->target), *shown;
+
+	if (!place || !(place->rights & RIGHT_WRITE) || !place->carrier ||
+	    place->carrier->is_hidden)
+		return false;
+	for (shown = place->carrier; shown && !shown->winner;)
+		shown = shown->parent;
+	return shown && shown->winner->content == CONTENT_HOST;
+}
+
+void add_absent(struct planner *planner)
+{
+	struct plan_absent *rows = planner->absent.rows;
+	size_t n = 0;
+
+	for (size_t i = 0; i < planner->absent.n_rows && planner->plan->tier == TIER_FULL; i++)
+		if (can_be_made(planner, &rows[i]))
+			rows[n++] = rows[i];
+	planner->plan->absent = rows;
+	planner->plan->n_absent = n;
 }

@@ -4,8 +4,8 @@
  * The built-in denials, where somebody may write
  *
  * What is not writable needs no guard, so only the folders that are granted for writing are looked
- * at. The built-in rules speak of patterns in places; the folders that hold those are guarded as a
- * whole, which is narrower.
+ * at; but the registry, where sandboxes are talked to, is not even seen. The built-in rules speak
+ * of patterns in places; the folders that hold those are guarded as a whole, which is narrower.
  */
 
 #include "plan/plan-internal.h"
@@ -76,9 +76,9 @@ bool is_below(const char *path, const char *folder)
 	       (path[len] == '\0' || path[len] == '/' || len == 1);
 }
 
-static bool is_writable_grant(const struct mark *mark)
+static bool is_grant(const struct mark *mark)
 {
-	return mark->kind == MARK_ALLOW && (mark->rights & RIGHT_WRITE) &&
+	return mark->kind == MARK_ALLOW && (mark->rights & RIGHTS_SEEN) &&
 	       mark->content == CONTENT_HOST;
 }
 
@@ -138,6 +138,40 @@ static void guard_grant(struct planner *planner, const struct mark *grant)
 		guard(planner, grant, planner->request->registry, 0, &guards_daemons);
 }
 
+/* Where it is not there, nobody has a sandbox. */
+static void hide(struct planner *planner, const struct mark *grant, const char *path)
+{
+	const char *outside = grant->source ? grant->source : grant->path;
+
+	if (!is_below(path, outside) && !is_below(outside, path))
+		return;
+	if (is_below(outside, path))
+		path = outside;
+	planner_add_mark(planner, MARK_DENY, seen_at(planner, grant, path), RIGHTS_SEEN,
+			 guards_daemons)
+		->flags = MARK_GUARD;
+}
+
+/* The sockets of other sandboxes: what may read a folder may connect to what is in it. */
+static void hide_registry(struct planner *planner, const struct mark *grant)
+{
+	static const char variable[] = "XDG_RUNTIME_DIR=";
+	const char *registry = planner->request->registry;
+
+	hide(planner, grant, "/run/sbx/sandboxes");
+	if (registry)
+		hide(planner, grant, planner_join(planner, registry, "sandboxes"));
+	/* Root's is never elsewhere, and its sandboxes' users could not search such a folder. */
+	if (planner->host && is_real_root(planner->host))
+		return;
+	for (char *const *at = planner->request->environment; at && *at; at++) {
+		const char *folder = *at + strlen(variable);
+
+		if (strncmp(*at, variable, strlen(variable)) == 0 && path_is_normal(folder))
+			hide(planner, grant, planner_join(planner, folder, "sbx/sandboxes"));
+	}
+}
+
 void mark_guarded(struct planner *planner)
 {
 	size_t n = planner->marks.n_rows;
@@ -145,7 +179,10 @@ void mark_guarded(struct planner *planner)
 	for (size_t i = 0; i < n; i++) {
 		const struct mark *mark = ((struct mark **)planner->marks.rows)[i];
 
-		if (is_writable_grant(mark))
+		if (!is_grant(mark))
+			continue;
+		hide_registry(planner, mark);
+		if (mark->rights & RIGHT_WRITE)
 			guard_grant(planner, mark);
 	}
 }

@@ -331,8 +331,10 @@ static bool is_superseded(const struct planner *planner, enum limit limit)
 
 void add_rlimits(struct planner *planner)
 {
-	/* A core file is a copy of memory that the host's own handler would read. */
-	add_rlimit(planner, "core", RLIMIT_CORE, 0, origin_built_in);
+	/* A core is a copy of memory. Where core_pattern is a pipe the host's handler gets it also
+	 * at 0, which is about files only; at 1 the kernel starts no handler, and a file is larger
+	 * than that. */
+	add_rlimit(planner, "core", RLIMIT_CORE, 1, origin_built_in);
 	for (int i = 0; i < N_LIMITS; i++) {
 		const struct plan_limit *limit = &planner->plan->limits[i];
 		bool is_nproc = i == LIMIT_PIDS || i == LIMIT_PROCESSES;

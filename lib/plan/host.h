@@ -70,11 +70,15 @@ struct host {
 	const char *cgroup_why; /* where cgroup is NULL or a controller is missing, for messages */
 
 	const char *cwd;    /* canonical */
-	const char *home;   /* of our user, from the user database; or NULL */
+	const char *home;   /* where our configuration and records are; or NULL. The caller knows */
 	const char *loader; /* the program loader of the host's own programs, canonical; or NULL */
 	const char *git_common; /* canonical common folder of the repository around the project,
 				   where it lies outside of the project (worktrees); or NULL */
 	const char *git_folder; /* ".git" of the repository that the project is in, or NULL */
+	/* What git takes programs from, in repositories that may be written: also what is missing
+	 * there and could be made. Those of submodules and worktrees are among them. */
+	const struct host_path *repository;
+	size_t n_repository;
 
 	/* Sorted by path. Those of git_common and git_folder, and of their hooks and config, may be
 	 * here, too: a plan that needs them and does not find them takes them to be there. */

@@ -52,6 +52,7 @@ enum plan_variant {
 	VARIANT_NESTED = 1 << 1,
 	VARIANT_NO_MEMFD_EXEC = 1 << 2,
 	VARIANT_PORTS = 1 << 3,
+	VARIANT_NO_NAMESPACES = 1 << 4,
 };
 
 enum right {
@@ -196,6 +197,7 @@ struct planner {
 	struct place *places; /* by path */
 	size_t n_places;
 	struct list steps;   /* struct step */
+	struct list absent;  /* struct plan_absent: of these, what can be made at all */
 	struct list notices; /* struct plan_notice */
 	struct list landlock_paths;
 	struct list ports; /* struct request_port */
@@ -269,6 +271,8 @@ int mark_mounts(struct planner *planner);
 int mark_secrets(struct planner *planner);
 void mark_guarded(struct planner *planner);
 int mark_git(struct planner *planner);
+/* Once it is known what can be written: the names that a repository must not get. */
+void add_absent(struct planner *planner);
 int mark_devices(struct planner *planner);
 /* Is @path @folder or below it? Both are normal. */
 bool is_below(const char *path, const char *folder);

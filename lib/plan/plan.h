@@ -87,6 +87,9 @@ enum step_kind {
 	N_STEP_KINDS,
 };
 
+/* Names in the root with this beginning are what masks are made of, and no step's target. */
+#define MASK_NAMES "/.masked-"
+
 enum step_stage {
 	STAGE_SUPERVISOR,
 	STAGE_BUILD,   /* PID 1 while it is root of its namespaces */
@@ -148,6 +151,14 @@ struct plan_limit {
 	struct step_origin origin;
 };
 
+/* A name that is not there and must not be made: in a folder that the command may write nothing
+ * stands over it. Where it appears it is moved away. */
+struct plan_absent {
+	const char *target;
+	const char *source; /* the same outside */
+	struct step_origin origin;
+};
+
 /* A rule or limit that is not carried out as it stands, and why; told by --print-plan and, where it
  * weakens, on stderr. */
 struct plan_notice {
@@ -175,6 +186,8 @@ struct plan {
 	size_t n_fds;
 	const uint16_t *inward; /* of the host's 127.0.0.1, carried to the same port inside */
 	size_t n_inward;
+	const struct plan_absent *absent;
+	size_t n_absent;
 	const struct plan_notice *notices;
 	size_t n_notices;
 	bool has_digest;

@@ -213,6 +213,9 @@ const struct host_path *planner_facts(struct planner *planner, const char *path)
 
 	if (!facts && planner->host->loader && strcmp(path, planner->host->loader) == 0)
 		facts = assume(planner, path, HOST_FILE);
+	for (size_t i = 0; !facts && i < planner->host->n_repository; i++)
+		if (strcmp(planner->host->repository[i].path, path) == 0)
+			facts = &planner->host->repository[i];
 	if (!facts)
 		facts = assume_repository(planner, planner->host->git_common, path);
 	return facts ? facts : assume_repository(planner, planner->host->git_folder, path);

@@ -55,6 +55,30 @@ static void mark_base(struct planner *planner, unsigned project_rights, unsigned
 		mark_tmp(planner, RIGHTS_FILES | run);
 }
 
+/* The names of its user's keys, which no namespace keeps apart. */
+static const struct host_path keys[] = {
+	{ .path = "/proc/keys", .real = "/proc/keys", .kind = HOST_FILE },
+	{ .path = "/proc/key-users", .real = "/proc/key-users", .kind = HOST_FILE },
+};
+
+/* A uid that is the sandbox's alone has none. Below a masked /proc nobody can mount another. */
+static bool has_keys_to_hide(const struct planner *planner)
+{
+	return planner->plan && !planner->is_nested &&
+	       (!is_real_root(planner->host) || planner->request->has_uid);
+}
+
+static void mark_keys(struct planner *planner)
+{
+	for (size_t i = 0; has_keys_to_hide(planner) && i < N_ELEMENTS(keys); i++) {
+		struct mark *mark = planner_add_mark(planner, MARK_DENY, keys[i].path, RIGHTS_SEEN,
+						     origin_built_in);
+
+		mark->flags = MARK_OURS | MARK_GUARD;
+		mark->facts = &keys[i];
+	}
+}
+
 static void mark_proc(struct planner *planner)
 {
 	struct mark *proc;
@@ -69,6 +93,7 @@ static void mark_proc(struct planner *planner)
 	proc->flags = MARK_OURS;
 	if (planner->is_nested)
 		proc->rights |= RIGHT_WRITE;
+	mark_keys(planner);
 }
 
 void mark_system(struct planner *planner)
@@ -88,4 +113,9 @@ void mark_system(struct planner *planner)
 	if (planner->host && planner->host->loader)
 		planner_add_mark(planner, MARK_ALLOW, planner->host->loader, RIGHT_START,
 				 origin_built_in);
+	else if (planner->host)
+		planner_note(planner, false, "the program loader is not among what may be executed",
+			     "none is found where programs of this machine look for it, or a link "
+			     "that does not belong to root leads there; a program that needs it "
+			     "starts only where a rule lets it be executed");
 }

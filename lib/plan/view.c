@@ -142,6 +142,9 @@ static int find_facts(struct planner *planner, struct mark *mark, const struct m
 	mark->place = mark->path;
 	if ((mark->flags & MARK_OURS) || strcmp(mark->path, "/") == 0)
 		return 0;
+	/* The root is nobody's question; who wants all of it elsewhere is refused. */
+	if (strcmp(outside, "/") == 0)
+		return 0;
 	if (mount)
 		outside = planner_join(planner, mount->source, rest_of(outside, mount->path));
 	mark->facts = planner_facts(planner, outside);
@@ -181,10 +184,28 @@ static bool is_pointless(const struct mark *mark)
 	return mark->content == CONTENT_HOST && !mark->source && is_ours(mark->path);
 }
 
+/* What can be had at no place, whatever stands there. */
+static int refuse_never(struct planner *planner, const struct mark *mark)
+{
+	if (strncmp(mark->place, MASK_NAMES, strlen(MASK_NAMES)) == 0)
+		return refuse_mark(planner, mark, -EINVAL,
+				   "names that begin with '" MASK_NAMES "' are the sandbox's own, "
+				   "for what it hides",
+				   "choose another place inside, as in --bind " MASK_NAMES "x:/x");
+	if (mark->source && strcmp(mark->source, "/") == 0)
+		return refuse_mark(planner, mark, -EINVAL,
+				   "the processes and devices of the host would come with it",
+				   "name the folders that are needed, one by one; '--read /' shows "
+				   "all of them at their own places");
+	return 0;
+}
+
 static int prepare_allow(struct planner *planner, struct mark *mark)
 {
-	if (!mark->facts)
-		return 0;
+	int r = refuse_never(planner, mark);
+
+	if (r < 0 || !mark->facts)
+		return r;
 	if (mark->facts->kind == HOST_LINK_REFUSED) {
 		/* The names of programs are tried one after the other. */
 		mark->flags |= MARK_DROPPED;

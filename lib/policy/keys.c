@@ -215,7 +215,7 @@ static const struct policy_key keys[] = {
 	{ "env.allow[]", KEY_WORD, SET, NULL, "a name; LC_* stands for all that begin with LC_" },
 	{ "env.set", KEY_MAP, 0, NULL, "variables with a value" },
 	{ "env.set.*", KEY_TEXT, SET, NULL, "a value" },
-	{ "env.secrets", KEY_MAP, 0, NULL, "variables whose value stands in a file" },
+	{ "env.secrets", KEY_MAP, 0, NULL, "variables with the path of a file's private copy" },
 	{ "env.secrets.*", KEY_PATH, SET, NULL, "the file" },
 	{ "working_dir", KEY_PATH, SET, NULL, "folder that the command starts in" },
 	{ "hostname", KEY_WORD, SET, NULL, "name of the machine inside" },

@@ -3,8 +3,8 @@
 /*
  * One visitor a connection: a request with three fds, a process inside, one answer
  *
- * Only our own user may ask, and root's sandboxes only root. A client that goes away takes what it
- * has started with it.
+ * Only our own user may ask, from outside of every sandbox, and root's sandboxes only root. A
+ * client that goes away takes what it has started with it.
  */
 
 #include "spawn/door.h"
@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "spawn/caller.h"
 #include "spawn/explain.h"
 #include "spawn/message.h"
 #include "spawn/notify.h"
@@ -186,22 +187,13 @@ static int from_client(struct source *source, short events)
 	return 0;
 }
 
-static bool is_own_user(int socket)
-{
-	struct ucred peer;
-	socklen_t size = sizeof(peer);
-
-	return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-	       peer.uid == geteuid();
-}
-
 static int accept_one(struct source *source, short events)
 {
 	struct door *door = source->userdata;
 	_cleanup_close_ int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct visitor *visitor;
 
-	if (fd < 0 || !is_own_user(fd))
+	if (fd < 0 || !caller_is_own_user(fd))
 		return 0;
 	visitor = calloc(1, sizeof(*visitor));
 	if (!visitor)

@@ -35,8 +35,11 @@ static const struct {
 } executions[] = {
 	{ -ENOENT, "it is not there inside the sandbox, or the interpreter that it names is not",
 	  "check the name; 'sbx-spawn --print-plan' shows what is visible, --exec PATH adds to it" },
-	{ -EACCES, "it may not be executed inside the sandbox",
-	  "allow it in the policy's exec rules or with --exec PATH; check that its mode has x" },
+	{ -EACCES,
+	  "it may not be executed inside the sandbox, or what starts it may not: the interpreter in "
+	  "its first line, the program loader that it names",
+	  "allow both in the policy's exec rules or with --exec PATH ('sbx-spawn --print-plan' shows "
+	  "what may be executed); check that its mode has x" },
 	{ -ENOEXEC, "it is neither a program of this machine nor a script that begins with '#!'",
 	  "name its interpreter: 'sh FILE'" },
 	{ -E2BIG, "its arguments and environment are too long", "shorten them" },

@@ -14,6 +14,7 @@
 #include "spawn/init.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -68,9 +69,14 @@ static int leave_session(const struct init *init)
 }
 
 /* Through the old /proc; nobody could open them any more once we are not dumpable. */
-static int open_namespaces(const struct init *init, struct place *place)
+static int open_namespaces(const struct init *init, struct place *place, int *ret_mounts)
 {
 	place_list(place, init->hands_namespaces ? init->namespaces : 0);
+	if (init->hands_tree) {
+		*ret_mounts = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+		if (*ret_mounts < 0)
+			return -errno;
+	}
 	return place_open(place);
 }
 
@@ -86,8 +92,17 @@ static int await_place(const struct init *init)
 	return r == 1 && message.kind == MESSAGE_PLACED ? 0 : -EBADMSG;
 }
 
+static int hand_tree(const struct init *init, int mounts)
+{
+	const struct message message = { .kind = MESSAGE_TREE };
+	_cleanup_close_ int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const int fds[] = { root, mounts };
+
+	return root < 0 ? -errno : message_send(init->socket, &message, fds, N_ELEMENTS(fds));
+}
+
 /* Who joins finds it built. */
-static int hand_made(const struct init *init, struct place *place)
+static int hand_made(const struct init *init, struct place *place, int mounts)
 {
 	const struct message namespaces = { .kind = MESSAGE_NAMESPACES };
 	const struct message listeners = { .kind = MESSAGE_LISTENERS };
@@ -97,6 +112,8 @@ static int hand_made(const struct init *init, struct place *place)
 
 	if (place->n > 0)
 		r = message_send(init->socket, &namespaces, place->fds, place->n);
+	if (r == 0 && init->hands_tree)
+		r = hand_tree(init, mounts);
 	if (r == 0 && kernel->n_listeners > 0)
 		r = message_send(init->socket, &listeners, kernel->listeners, kernel->n_listeners);
 	if (r == 0 && kernel->pty_master >= 0)
@@ -129,6 +146,14 @@ static int keep_own(const struct init *init, int reaper_fd, int **ret_fds)
 	return 0;
 }
 
+/* The command's process shares our memory until then, so that we get here when it is done. */
+static int tell_execution(const struct init *init)
+{
+	const struct message message = { .kind = MESSAGE_EXECUTED };
+
+	return init->tells_execution ? message_send(init->socket, &message, NULL, 0) : 0;
+}
+
 /* Only now something untrusted runs. */
 static void serve(const struct init *init, struct reaper *reaper)
 {
@@ -148,12 +173,12 @@ noreturn void init_run(const struct init *init)
 	struct reaper reaper = REAPER_INIT;
 	struct command command = COMMAND_INIT;
 	struct place place = { .n = 0 };
-	int *fds = NULL;
+	int *fds = NULL, mounts = -EBADF;
 
 	check(init, DOING_START, leave_session(init));
 	if (init->awaits_place)
 		check(init, DOING_SPEAK, await_place(init));
-	check(init, DOING_START, open_namespaces(init, &place));
+	check(init, DOING_START, open_namespaces(init, &place, &mounts));
 	check(init, DOING_START, reap_prepare(&reaper, init->kernel, init->namespaces));
 	if (kernel_build(init->kernel, &failure) < 0)
 		fail(init, DOING_STEP, &failure);
@@ -163,7 +188,7 @@ noreturn void init_run(const struct init *init)
 	check(init, DOING_START, die_with_supervisor(init));
 	if (prctl(PR_SET_DUMPABLE, 0) < 0)
 		check(init, DOING_START, -errno);
-	check(init, DOING_SPEAK, hand_made(init, &place));
+	check(init, DOING_SPEAK, hand_made(init, &place, mounts));
 	check(init, DOING_CLOSE, keep_own(init, reaper.cgroup_kill_fd, &fds));
 
 	command.kernel = init->kernel;
@@ -182,6 +207,7 @@ noreturn void init_run(const struct init *init)
 	reaper.command = command_start(&command);
 	if (reaper.command < 0)
 		fail(init, command.doing, &command.failure);
+	check(init, DOING_SPEAK, tell_execution(init));
 	serve(init, &reaper);
 	child_fail();
 }

@@ -18,6 +18,8 @@ struct init {
 	int stdio[3];		  /* of the command; -EBADF: ours */
 	unsigned long namespaces; /* CLONE_NEW* that it lives in */
 	bool hands_namespaces;	  /* somebody will want to join */
+	bool hands_tree;	  /* the supervisor watches what stands over the host's files */
+	bool tells_execution;	  /* somebody waits for it */
 	bool awaits_place;	  /* the service manager puts it into its cgroup */
 };
 

@@ -25,6 +25,19 @@ static bool is_awaited(const struct spawn *spawn, enum message_kind kind)
 	return (spawn->awaited & (1u << kind)) != 0;
 }
 
+/* From here on it has nothing to say but its result, which can wait for its end: one wake-up less.
+ * A scope does not wait. */
+static void await_end(struct spawn *spawn)
+{
+	if (spawn->terminal.master < 0 && !spawn->scope_folder)
+		spawn->inside.events = 0;
+}
+
+bool inside_tells_execution(const struct spawn *spawn)
+{
+	return spawn->options->hooks && spawn->options->hooks->executed;
+}
+
 int inside_maybe_go(struct spawn *spawn)
 {
 	const struct message go = { .kind = MESSAGE_GO };
@@ -46,10 +59,8 @@ int inside_maybe_go(struct spawn *spawn)
 	if (r < 0)
 		return fail(spawn, r, "cannot speak to the sandbox");
 	spawn->has_gone = true;
-	/* From here on it has nothing to say but its result, which can wait for its end: one
-	 * wake-up less. */
-	if (spawn->terminal.master < 0)
-		spawn->inside.events = 0;
+	if (!inside_tells_execution(spawn))
+		await_end(spawn);
 	return 0;
 }
 
@@ -107,6 +118,24 @@ static int take_terminal(struct spawn *spawn, int *fds, size_t n_fds)
 	return r < 0 ? fail(spawn, r, "cannot use the sandbox's terminal") : 0;
 }
 
+static int mounts_ready(struct source *source, short events)
+{
+	limits_check_watch(source->userdata);
+	return 0;
+}
+
+static int take_tree(struct spawn *spawn, int *fds, size_t n_fds)
+{
+	struct watch *watch = &spawn->watch;
+	int r = watch_begin(watch, fds[0], take_fd(&fds[1]), spawn->err);
+
+	if (r < 0)
+		return r;
+	watch->mounts.ready = mounts_ready;
+	watch->mounts.userdata = spawn;
+	return loop_add(&spawn->loop, &watch->mounts);
+}
+
 static int take_notifier(struct spawn *spawn, int *fds, size_t n_fds)
 {
 	int r = notifier_begin(&spawn->notifier, &spawn->loop, take_fd(&fds[0]), take_fd(&fds[1]));
@@ -117,6 +146,7 @@ static int take_notifier(struct spawn *spawn, int *fds, size_t n_fds)
 static int (*const takers[N_MESSAGE_KINDS])(struct spawn *spawn, int *fds, size_t n_fds) = {
 	[MESSAGE_NAMESPACES] = take_namespaces,
 	[MESSAGE_LISTENERS] = take_listeners,
+	[MESSAGE_TREE] = take_tree,
 	[MESSAGE_TERMINAL] = take_terminal,
 	[MESSAGE_NOTIFIER] = take_notifier,
 };
@@ -129,6 +159,18 @@ static int stopped(struct spawn *spawn)
 	signals_stop_ourselves(true);
 	terminal_seize(&spawn->terminal);
 	(void)pidfd_kill(spawn->kernel.pidfd, SIGCONT);
+	return 0;
+}
+
+static int executed(struct spawn *spawn)
+{
+	const struct spawn_hooks *hooks = spawn->options->hooks;
+
+	if (!spawn->has_gone || spawn->has_executed || !inside_tells_execution(spawn))
+		return -EBADMSG;
+	spawn->has_executed = true;
+	hooks->executed(hooks->userdata);
+	await_end(spawn);
 	return 0;
 }
 
@@ -150,10 +192,14 @@ static int take(struct spawn *spawn, const struct message *message, int *fds, si
 		spawn->has_failed = true;
 		return 0;
 	}
+	if (message->kind == MESSAGE_EXECUTED)
+		return executed(spawn);
 	if (message->kind != MESSAGE_RESULT || !spawn->has_gone)
 		return -EBADMSG;
 	spawn->result = *message;
 	spawn->has_result = true;
+	if (spawn->scope_folder)
+		result_look(spawn);
 	return 0;
 }
 

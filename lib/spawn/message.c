@@ -29,8 +29,10 @@ static const struct {
 	[MESSAGE_LISTENERS] = { FROM_INSIDE, 1, MESSAGE_FDS_MAX },
 	[MESSAGE_TERMINAL] = { FROM_INSIDE, 1, 1 },
 	[MESSAGE_NOTIFIER] = { FROM_INSIDE, 2, 2 },
+	[MESSAGE_EXECUTED] = { FROM_INSIDE, 0, 0 },
 	[MESSAGE_STOPPED] = { FROM_INSIDE, 0, 0 },
 	[MESSAGE_RESULT] = { FROM_INSIDE, 0, 0 },
+	[MESSAGE_TREE] = { FROM_INSIDE, 2, 2 },
 };
 
 static bool is_time(const struct timeval *time)

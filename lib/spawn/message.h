@@ -23,8 +23,10 @@ enum message_kind {
 	MESSAGE_LISTENERS,  /* fds: what STEP_LISTEN made */
 	MESSAGE_TERMINAL,   /* fd: the outer end of the command's terminal */
 	MESSAGE_NOTIFIER,   /* fds: of the filter; and a pipe that ends when the command begins */
+	MESSAGE_EXECUTED,   /* the command's program runs */
 	MESSAGE_STOPPED,    /* the command has stopped */
 	MESSAGE_RESULT,	    /* status, usage: the command has ended */
+	MESSAGE_TREE,	    /* fds: its "/", and what tells when its mounts change */
 	N_MESSAGE_KINDS,
 };
 

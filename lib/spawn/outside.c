@@ -53,6 +53,8 @@ int outside_ready(struct source *source, short events)
 		stop(spawn);
 	else if (signal_use(signal) == SIGNAL_FORWARDED)
 		forward(spawn, signal);
+	else if (signal_use(signal) == SIGNAL_NOTICED)
+		limits_check_watch(spawn);
 	return 0;
 }
 

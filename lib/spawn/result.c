@@ -4,7 +4,8 @@
  * What became of a sandbox: facts, in a fixed order of precedence
  *
  * A process that was killed does not know why. That memory was the reason is said only where the
- * cgroup has counted a kill of its own.
+ * cgroup has counted a kill of its own. A scope is its manager's, who removes it as soon as it is
+ * empty: its numbers are looked at while it is still there.
  */
 
 #include <fcntl.h>
@@ -29,7 +30,7 @@ static const char *const reasons[] = {
 	[SPAWN_REASON_SIGNAL] = "signal", [SPAWN_REASON_TIME] = "time",
 	[SPAWN_REASON_MEMORY] = "memory", [SPAWN_REASON_OUTPUT] = "output",
 	[SPAWN_REASON_SETUP] = "setup",	  [SPAWN_REASON_EXEC] = "exec",
-	[SPAWN_REASON_KILLED] = "killed",
+	[SPAWN_REASON_KILLED] = "killed", [SPAWN_REASON_PROTECTION] = "protection-lost",
 };
 
 const char *spawn_reason_name(enum spawn_reason reason)
@@ -49,7 +50,7 @@ static void read_cgroup(const struct spawn *spawn, const char *name, char *text,
 	text[n > 0 ? n : 0] = '\0';
 }
 
-static uint64_t count_oom_kills(const struct spawn *spawn)
+void result_look(struct spawn *spawn)
 {
 	static const char name[] = "\noom_kill ";
 	char text[512];
@@ -57,17 +58,20 @@ static uint64_t count_oom_kills(const struct spawn *spawn)
 
 	read_cgroup(spawn, "memory.events", text, sizeof(text));
 	at = strstr(text, name);
-	return at ? strtoull(at + sizeof(name) - 1, NULL, 10) : 0;
+	if (at)
+		spawn->n_oom_kills = strtoull(at + sizeof(name) - 1, NULL, 10);
+	read_cgroup(spawn, "memory.peak", text, sizeof(text));
+	if (text[0] == '\0')
+		return;
+	spawn->has_peak = true;
+	spawn->peak_memory_bytes = strtoull(text, NULL, 10);
 }
 
 static void fill_memory(const struct spawn *spawn, struct spawn_result *ret)
 {
-	char text[64];
-
-	read_cgroup(spawn, "memory.peak", text, sizeof(text));
-	ret->is_peak_of_cgroup = text[0] != '\0';
-	ret->peak_memory_bytes = ret->is_peak_of_cgroup ? strtoull(text, NULL, 10)
-							: (uint64_t)ret->usage.ru_maxrss * KIB;
+	ret->is_peak_of_cgroup = spawn->has_peak;
+	ret->peak_memory_bytes =
+		spawn->has_peak ? spawn->peak_memory_bytes : (uint64_t)ret->usage.ru_maxrss * KIB;
 }
 
 static void fill_end(const struct spawn *spawn, struct spawn_result *ret)
@@ -80,12 +84,17 @@ static void fill_end(const struct spawn *spawn, struct spawn_result *ret)
 	ret->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	ret->reason = ret->signal ? SPAWN_REASON_SIGNAL : SPAWN_REASON_EXIT;
 	ret->status = explain_wait_status(status);
-	if (ret->signal == SIGKILL && count_oom_kills(spawn) > 0)
+	if (ret->signal == SIGKILL && spawn->n_oom_kills > 0)
 		ret->reason = SPAWN_REASON_MEMORY;
 	if (spawn->cause != SPAWN_REASON_NONE)
 		ret->reason = spawn->cause;
 	if (spawn->cause == SPAWN_REASON_TIME)
 		ret->status = SPAWN_TIME_LIMIT;
+	/* Also where it ended in the same moment. */
+	if (spawn->cause == SPAWN_REASON_PROTECTION)
+		ret->status = SIGNAL_BASE + SIGKILL;
+	ret->lost = spawn->lost.path;
+	ret->lost_origin = spawn->lost.origin;
 	/* It was asked to go, and took that for a success. */
 	if (spawn->cause == SPAWN_REASON_OUTPUT && ret->status == 0)
 		ret->status = SIGNAL_BASE + SIGTERM;
@@ -104,7 +113,7 @@ static int nothing_was_run(const struct spawn *spawn, int r, int status, struct 
 static int lost(const struct spawn *spawn)
 {
 	(void)sbx_error_what(spawn->err, -ECHILD, "cannot build the sandbox");
-	if (count_oom_kills(spawn) > 0) {
+	if (spawn->n_oom_kills > 0) {
 		sbx_error_why(spawn->err, "it needed more memory than it may have");
 		sbx_error_fix(spawn->err, "raise limits.memory or --memory");
 	} else {
@@ -118,6 +127,7 @@ static int lost(const struct spawn *spawn)
 int result_make(struct spawn *spawn, int r, struct spawn_result *ret)
 {
 	*ret = (struct spawn_result){ .usec = loop_now() - spawn->begun_usec };
+	result_look(spawn);
 	if (r < 0)
 		return nothing_was_run(spawn, r, SPAWN_FAILED, ret);
 	if (spawn->has_failed && spawn->cause == SPAWN_REASON_NONE)

@@ -28,6 +28,7 @@ static const struct {
 	{ SIGPIPE, SIGNAL_DROPPED },
 	/* With it blocked the terminal's modes can be put back from the background, too. */
 	{ SIGTTOU, SIGNAL_DROPPED },
+	{ SIGIO, SIGNAL_NOTICED },
 };
 
 enum signal_use signal_use(int signal)
@@ -51,7 +52,7 @@ int signals_begin(struct signals *signals)
 
 	(void)sigemptyset(&set);
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
-		if (!is_ignored(rows[i].signal))
+		if (rows[i].use == SIGNAL_NOTICED || !is_ignored(rows[i].signal))
 			(void)sigaddset(&set, rows[i].signal);
 	signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals->fd < 0) {
@@ -80,7 +81,7 @@ static void drop_pending(void)
 
 	(void)sigemptyset(&dropped);
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
-		if (rows[i].use == SIGNAL_DROPPED)
+		if (rows[i].use == SIGNAL_DROPPED || rows[i].use == SIGNAL_NOTICED)
 			(void)sigaddset(&dropped, rows[i].signal);
 	while (sigtimedwait(&dropped, NULL, &now) > 0)
 		;

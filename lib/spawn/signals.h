@@ -21,6 +21,7 @@ enum signal_use {
 	SIGNAL_FORWARDED, /* to the command's process group */
 	SIGNAL_STOPS,	  /* stops the sandbox, and us */
 	SIGNAL_DROPPED,	  /* ours alone: a pipe that we write to, the terminal */
+	SIGNAL_NOTICED,	  /* ours, whatever our caller does about it: a folder has changed */
 };
 enum signal_use signal_use(int signal);
 

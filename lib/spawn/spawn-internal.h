@@ -20,6 +20,7 @@
 #include "spawn/signals.h"
 #include "spawn/spawn.h"
 #include "spawn/terminal.h"
+#include "spawn/watch.h"
 
 struct spawn {
 	const struct plan *plan;
@@ -35,10 +36,11 @@ struct spawn {
 	struct source outside; /* signals */
 	struct source end;     /* PID 1 is gone */
 
-	uint32_t awaited; /* 1 << message_kind: what must have come before the command may go */
-	bool is_started;  /* our caller knows of it and agrees */
-	bool has_gone;	  /* the command may be running */
-	bool is_ending;	  /* our caller knows that, too */
+	uint32_t awaited;  /* 1 << message_kind: what must have come before the command may go */
+	bool is_started;   /* our caller knows of it and agrees */
+	bool has_gone;	   /* the command may be running */
+	bool has_executed; /* it runs: only where somebody asks */
+	bool is_ending;	   /* our caller knows that, too */
 	bool is_over;
 	bool gives_up; /* nobody takes the rest of the output in time */
 
@@ -53,7 +55,11 @@ struct spawn {
 	struct message result;
 	struct rusage init_usage; /* of PID 1, with all that it has waited for */
 	int init_status;
-	char *scope_folder; /* of its scope; NULL where it has none */
+	char *scope_folder;	     /* of its scope; NULL where it has none */
+	struct source memory_events; /* of its scope */
+	uint64_t n_oom_kills;	     /* as its cgroup has counted them so far */
+	uint64_t peak_memory_bytes;
+	bool has_peak;
 
 	struct place place;
 	struct notifier notifier;
@@ -61,15 +67,18 @@ struct spawn {
 	struct terminal terminal;
 	struct services services;
 	struct door door;
+	struct watch watch;
+	struct watch_loss lost; /* what it was to find */
 };
 
 #define SPAWN_INIT                                                                                 \
 	{                                                                                          \
 		.kernel = KERNEL_INIT, .signals = SIGNALS_INIT, .loop = LOOP_INIT,                 \
 		.inside = { .fd = -EBADF }, .outside = { .fd = -EBADF }, .end = { .fd = -EBADF },  \
-		.limit_usec = LOOP_NO_DEADLINE, .kill_usec = LOOP_NO_DEADLINE,                     \
-		.notifier = NOTIFIER_INIT, .output = OUTPUT_INIT, .terminal = TERMINAL_INIT,       \
-		.services = SERVICES_INIT, .door = DOOR_INIT                                       \
+		.memory_events = { .fd = -EBADF }, .limit_usec = LOOP_NO_DEADLINE,                 \
+		.kill_usec = LOOP_NO_DEADLINE, .notifier = NOTIFIER_INIT, .output = OUTPUT_INIT,   \
+		.terminal = TERMINAL_INIT, .services = SERVICES_INIT, .door = DOOR_INIT,           \
+		.watch = WATCH_INIT                                                                \
 	}
 
 /* spawn.c */
@@ -79,6 +88,8 @@ uint64_t *spawn_output_left(struct spawn *spawn); /* NULL where output is not li
 int inside_ready(struct source *source, short events);
 int inside_end_ready(struct source *source, short events);
 int inside_maybe_go(struct spawn *spawn);
+/* Does anybody want to know when the command's program runs? */
+bool inside_tells_execution(const struct spawn *spawn);
 
 /* outside.c */
 int outside_ready(struct source *source, short events);
@@ -96,11 +107,14 @@ void limits_await_end(struct spawn *spawn);
 void limits_end(struct spawn *spawn, enum spawn_reason cause);
 /* KILL to everything inside, now. */
 void limits_kill(struct spawn *spawn);
+/* The same where something is not protected any more. What has appeared is put aside. */
+void limits_check_watch(struct spawn *spawn);
 /* Our caller hears of it once. */
 void limits_tell(struct spawn *spawn);
 
 /* unit.c: 0 also where the plan has no scope. */
 int unit_begin(struct spawn *spawn);
 
-/* result.c: while the cgroup is there. */
+/* result.c: what the cgroup has counted; what was seen stays where it is gone meanwhile. */
+void result_look(struct spawn *spawn);
 int result_make(struct spawn *spawn, int r, struct spawn_result *ret);

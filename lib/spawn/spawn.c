@@ -56,8 +56,10 @@ static void await(struct spawn *spawn, enum message_kind kind, bool is_awaited)
 		spawn->awaited |= 1u << kind;
 }
 
-static void read_plan(struct spawn *spawn)
+static int read_plan(struct spawn *spawn)
 {
+	int r = watch_read_plan(&spawn->watch, spawn->plan);
+
 	spawn->namespaces = place_namespaces(spawn->plan);
 	spawn->place.uid = spawn->plan->uid;
 	spawn->place.gid = spawn->plan->gid;
@@ -66,6 +68,8 @@ static void read_plan(struct spawn *spawn)
 	await(spawn, MESSAGE_LISTENERS, has_step(spawn, STEP_LISTEN));
 	await(spawn, MESSAGE_TERMINAL, has_step(spawn, STEP_TERMINAL));
 	await(spawn, MESSAGE_NOTIFIER, spawn->options->filter_notifies);
+	await(spawn, MESSAGE_TREE, watch_is_needed(&spawn->watch));
+	return r < 0 ? fail(spawn, r, "cannot read the plan") : 0;
 }
 
 /* A terminal is read by us anyway. */
@@ -112,6 +116,8 @@ static noreturn void become_init(struct spawn *spawn, int socket, int supervisor
 		.supervisor_socket = supervisor_socket,
 		.namespaces = spawn->namespaces,
 		.hands_namespaces = (spawn->awaited & (1u << MESSAGE_NAMESPACES)) != 0,
+		.hands_tree = watch_is_needed(&spawn->watch),
+		.tells_execution = inside_tells_execution(spawn),
 		.awaits_place = has_step(spawn, STEP_SCOPE),
 	};
 
@@ -190,11 +196,11 @@ static int tell_started(struct spawn *spawn)
 
 static int begin(struct spawn *spawn)
 {
-	int r;
+	int r = read_plan(spawn);
 
-	read_plan(spawn);
 	limits_begin(spawn);
-	r = prepare(spawn);
+	if (r == 0)
+		r = prepare(spawn);
 	if (r == 0)
 		r = clone_init(spawn);
 	if (r == 0)
@@ -243,21 +249,27 @@ static void drain(struct spawn *spawn)
 	spawn->is_over = true;
 	loop_remove(&spawn->loop, &spawn->inside);
 	loop_remove(&spawn->loop, &spawn->end);
+	loop_remove(&spawn->loop, &spawn->watch.mounts);
 	relay_pause(&spawn->terminal.input, true);
 	terminal_drain(&spawn->terminal);
 	output_drain(&spawn->output);
 	while (!spawn->gives_up &&
-	       !(output_has_ended(&spawn->output) && terminal_has_ended(&spawn->terminal)))
+	       !(output_has_ended(&spawn->output) && terminal_has_ended(&spawn->terminal))) {
+		limits_tell(spawn);
 		if (loop_turn(&spawn->loop, LOOP_NO_DEADLINE) < 0)
 			break;
+	}
 }
 
 static void end(struct spawn *spawn)
 {
-	limits_tell(spawn);
+	if (spawn->scope_folder)
+		result_look(spawn);
 	door_close(&spawn->door);
 	services_deinit(&spawn->services);
 	reap(spawn);
+	/* What nobody has told us yet: was it held to the end? */
+	limits_check_watch(spawn);
 	drain(spawn);
 	terminal_deinit(&spawn->terminal);
 	output_deinit(&spawn->output);
@@ -266,8 +278,10 @@ static void end(struct spawn *spawn)
 static void deinit(struct spawn *spawn)
 {
 	notifier_deinit(&spawn->notifier);
+	watch_deinit(&spawn->watch);
 	place_close(&spawn->place);
 	close_fd(&spawn->inside.fd);
+	close_fd(&spawn->memory_events.fd);
 	/* What cannot be removed now, sbx-ctl gc removes. */
 	(void)kernel_finish(&spawn->kernel);
 	kernel_deinit(&spawn->kernel);

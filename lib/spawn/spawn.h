@@ -18,9 +18,10 @@
 #include <sys/types.h>
 
 struct plan;
+struct plan_absent;
 struct sbx_error;
 struct sock_fprog;
-struct step;
+struct step_origin;
 struct text;
 
 /* Exit status of ours; the command's own else, and 128+N for signal N. */
@@ -54,7 +55,10 @@ struct spawn_result {
 	struct rusage usage;	    /* of the command and its waited-for children */
 	uint64_t peak_memory_bytes; /* of the cgroup, else of the largest process */
 	bool is_peak_of_cgroup;
-	const struct step *lost; /* SPAWN_REASON_PROTECTION: of the plan; else NULL */
+	/* SPAWN_REASON_PROTECTION: which path inside, and who wants it protected; else NULL. Both
+	 * are the plan's. */
+	const char *lost;
+	const struct step_origin *lost_origin;
 };
 
 /* The caller's part; every function may be NULL. A negative errno from started() stops the sandbox
@@ -63,10 +67,15 @@ struct spawn_hooks {
 	/* PID 1 is there (@init, and its cgroup's folder or NULL), and nothing untrusted has run.
 	 */
 	int (*started)(void *userdata, pid_t init, const char *cgroup, struct sbx_error *err);
+	/* The command's program runs. Who leaves it NULL saves a message at each start. */
+	void (*executed)(void *userdata);
 	/* Its end takes a while: it is asked to stop, or somebody has not yet read what it wrote.
 	 * Nothing is removed yet. */
 	void (*stopping)(void *userdata);
 	/* The caller's listeners of net mode proxy: takes none of the fds. */
+	/* A name that must not be there has appeared; it is called @name now, in the same folder.
+	 */
+	void (*appeared)(void *userdata, const struct plan_absent *absent, const char *name);
 	int (*listening)(void *userdata, const int *fds, size_t n_fds, struct sbx_error *err);
 	void *userdata;
 };

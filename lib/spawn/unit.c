@@ -8,14 +8,17 @@
  * the scope.
  */
 
-#include <dlfcn.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/module.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "scope/scope.h"
 #include "spawn/spawn-internal.h"
@@ -59,21 +62,46 @@ static scope_start_fn *open_module(struct spawn *spawn, const char *unit)
 		scope_start_fn *start;
 	} found = { .symbol = NULL };
 	_cleanup_text_ struct text path = TEXT_INIT;
+	const char *folder = spawn->options->module_folder, *why = "it is no module of ours";
 	void *module = NULL;
 
-	/* Anything else would be looked for along LD_LIBRARY_PATH. */
-	if (!spawn->options->module_folder || spawn->options->module_folder[0] != '/') {
-		(void)fail(spawn, -ENOENT, unit, "the path of its module is not absolute");
-		return NULL;
-	}
-	text_addf(&path, "%s/scope.so", spawn->options->module_folder);
+	text_addf(&path, "%s/scope.so", folder && folder[0] == '/' ? folder : ".");
 	if (text_status(&path) == 0)
-		module = dlopen(text_string(&path), RTLD_NOW | RTLD_LOCAL);
+		module = module_open(text_string(&path), &why);
 	if (module)
-		found.symbol = dlsym(module, SCOPE_MODULE_SYMBOL);
+		found.symbol = module_symbol(module, SCOPE_MODULE_SYMBOL);
 	if (!found.symbol)
-		(void)fail(spawn, -ENOENT, unit, dlerror());
+		(void)fail(spawn, -ENOENT, unit, why);
 	return found.start;
+}
+
+/* Each reading makes it tell of the next change; of a cgroup that is gone it tells for ever. */
+static int memory_ready(struct source *source, short events)
+{
+	struct spawn *spawn = source->userdata;
+	char byte;
+
+	if (pread(source->fd, &byte, 1, 0) < 0)
+		source->events = 0;
+	else
+		result_look(spawn);
+	return 0;
+}
+
+/* Who runs out of memory is killed as a whole, and nobody is left inside to keep the scope. */
+static int watch_memory(struct spawn *spawn)
+{
+	int fd = path_open_beneath(spawn->kernel.cgroup_fd, "memory.events", O_RDONLY, 0);
+
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	spawn->memory_events = (struct source){
+		.fd = fd,
+		.events = POLLPRI,
+		.ready = memory_ready,
+		.userdata = spawn,
+	};
+	return loop_add(&spawn->loop, &spawn->memory_events);
 }
 
 static int start(struct spawn *spawn, const char *unit, const struct scope_limits *limits)
@@ -91,11 +119,13 @@ static int start(struct spawn *spawn, const char *unit, const struct scope_limit
 	if (r < 0)
 		return fail(spawn, r, unit, why);
 	spawn->kernel.cgroup_fd = open(spawn->scope_folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (spawn->kernel.cgroup_fd >= 0)
-		return 0;
-	r = -errno;
-	spawn->kernel.cgroup_fd = -EBADF;
-	return fail(spawn, r, unit, "its cgroup cannot be opened");
+	if (spawn->kernel.cgroup_fd < 0) {
+		r = -errno;
+		spawn->kernel.cgroup_fd = -EBADF;
+		return fail(spawn, r, unit, "its cgroup cannot be opened");
+	}
+	r = watch_memory(spawn);
+	return r < 0 ? fail(spawn, r, unit, "its cgroup cannot be watched") : 0;
 }
 
 int unit_begin(struct spawn *spawn)

@@ -72,6 +72,14 @@ archive_of_a_socket() {
 	[ "$status" -eq 125 ] && [ ! -e "$beside/result.tar" ]
 }
 
+# Where it may write beside the archive it finds the folder that the kernel works in, and that we remove.
+deep_folders_where_we_work() {
+	prepare
+	run spawn -q --write "$beside" --out "$beside/result.tar" -- \
+		sh -c "cd '$beside'/.result.tar.sbx-work-*/ && for _ in \$(seq 1500); do mkdir d && cd d || exit 9; done; chmod 0 ."
+	[ "$status" -eq 0 ] && [ "$(ls -A "$beside")" = result.tar ]
+}
+
 processes_of_the_host() {
 	prepare
 	run spawn -q --bind /proc:/srv -- ls /srv
@@ -119,6 +127,46 @@ spawn_without_runtime() {
 	(cd / && as "$who" env -u XDG_RUNTIME_DIR HOME=/nonexistent XDG_STATE_HOME="$work/$who/state" sbx-spawn -q "$@")
 }
 
+# Another sandbox of the same user, which may be entered, and who asks for that: as sbx-ctl does, with three files.
+enter=$(cat <<'EOF'
+import array, os, socket, sys
+try:
+    door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    door.connect(sys.argv[1])
+    door.sendmsg([b'{"exec":["true"]}'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0, 1, 2]))])
+    print(door.recv(4096).decode() or "no answer")
+except OSError as error:
+    print(error)
+EOF
+)
+enter_another() { # COMMAND...: asks from where that runs it
+	local door=/run/sbx/sandboxes/entered-$$/control.sock other
+	prepare
+	[ "$who" = user ] && door=$XDG_RUNTIME_DIR/sbx/sandboxes/entered-$$/control.sock
+	mkfifo "$beside/ready"
+	(cd "$project" && become_sandbox -q --debug --id "entered-$$" -- sh -c 'echo ready; sleep 1000') >"$beside/ready" &
+	other=$!
+	read -r _ <"$beside/ready"
+	run "$@" /usr/bin/python3 -c "$enter" "$door"
+	kill "$other"
+	wait "$other" 2>/dev/null
+}
+become_sandbox() {
+	[ "$who" = user ] && [ "$(id -u)" -eq 0 ] &&
+		exec setpriv --reuid="$user" --regid="$user" --clear-groups sbx-spawn "$@"
+	exec sbx-spawn "$@"
+}
+sandbox_is_entered_outside() {
+	enter_another as "$who"
+	out_is '{"status":0}'
+}
+sandbox_is_entered_from_a_sandbox() {
+	local shown=/run
+	[ "$who" = user ] && shown=$work/$who/run
+	enter_another spawn -q --read "$shown" --
+	out_has 'No such file or directory' || out_has 'Permission denied'
+}
+
 exchange() { # A B: one name for the other, as fast as it goes
 	exec python3 -c '
 import ctypes, sys
@@ -135,6 +183,8 @@ granted_folder_is_exchanged() { # OPTIONS for "$project/sub/granted"
 	mkdir "$project/sub/granted"
 	ln -s "$victim/folder" "$project/sub/link"
 	places
+	# One of root's own would be followed.
+	[ "$(id -u)" -ne 0 ] || chown -h "$user:$user" "$project/sub/link"
 	(exchange "$project/sub/granted" "$project/sub/link") &
 	racer=$!
 	for _ in $(seq 40); do
@@ -157,9 +207,12 @@ for who in $starters; do
 	check "an_archive_has_content_once_by_$who" archive_of_many_names
 	check "an_archive_takes_any_name_by_$who" archive_with_strange_names
 	check "no_archive_is_left_half_made_by_$who" archive_of_a_socket
+	check "what_lies_where_we_work_is_gone_however_deep_by_$who" deep_folders_where_we_work
 	check "the_processes_of_the_host_cannot_be_bound_by_$who" processes_of_the_host
 	check "no_exchanged_folder_is_granted_by_$who" granted_folder_is_exchanged --write "$project/sub/granted"
 	check "no_exchanged_folder_is_bound_by_$who" granted_folder_is_exchanged --bind "$project/sub/granted:/srv:rw"
+	check "outside_another_sandbox_is_entered_by_$who" sandbox_is_entered_outside
+	check "no_sandbox_is_entered_from_another_by_$who" sandbox_is_entered_from_a_sandbox
 	check "no_exchanged_folder_takes_changes_by_$who" granted_folder_is_exchanged --out "$project/sub/granted"
 done
 who=user

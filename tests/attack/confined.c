@@ -125,11 +125,13 @@ static bool sees_others(void)
 	return access(path, F_OK) == 0 || getppid() != 1 || access("/proc/1/status", F_OK) == 0;
 }
 
+/* 1 keeps files and handlers away; where our caller had no more than 0, that stays. */
 static bool dumps_core(void)
 {
 	struct rlimit limit;
 
-	return getrlimit(RLIMIT_CORE, &limit) < 0 || limit.rlim_max != 0;
+	return getrlimit(RLIMIT_CORE, &limit) < 0 || limit.rlim_max > 1 ||
+	       limit.rlim_cur != limit.rlim_max;
 }
 
 static bool is_somebody_else(void)

@@ -195,7 +195,7 @@ def check_build_mistakes(tree):
         check_mistake(tree, "a global that can change", "symbols", "'calls")
     tree.compile()
     for target, says in [("tools/sbx-hello", "sbx-hello: DT_NEEDED libm.so.6"),
-                         ("tools/sbx-spawn", "sbx-spawn: DT_NEEDED libm.so.6"),
+                         ("tools/spawn-with-modules", "spawn-with-modules: DT_NEEDED libm.so.6"),
                          ("lib/libsbx.so.0.0.0", "libsbx.so: DT_NEEDED libm.so.6")]:
         tree.relink(target, "-Wl,--no-as-needed,-lm")
         check_mistake(tree, f"a library too many in {target}", "links", says)

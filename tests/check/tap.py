@@ -133,7 +133,12 @@ def option(name):
 
 
 def tools():
-    """{name: executable} of everything that tools/meson.build installs."""
+    """{name: executable} of everything that tools/meson.build installs for people."""
+    return {name: path for name, path in all_of_tools().items() if name.startswith("sbx-")}
+
+
+def all_of_tools():
+    """The same with what tools start by themselves."""
     return {target["name"]: pathlib.Path(target["filename"][0]) for target in targets()
             if target["type"] == "executable" and target["installed"]
             and pathlib.Path(target["defined_in"]).parent.name == "tools"}

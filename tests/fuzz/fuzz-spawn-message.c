@@ -36,7 +36,7 @@ static void check_taken(const struct message *message, size_t n_fds, enum messag
 	}
 	if (message->kind == MESSAGE_TERMINAL)
 		check(n_fds == 1);
-	if (message->kind == MESSAGE_NOTIFIER)
+	if (message->kind == MESSAGE_NOTIFIER || message->kind == MESSAGE_TREE)
 		check(n_fds == 2);
 }
 

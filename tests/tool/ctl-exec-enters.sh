@@ -14,6 +14,9 @@ run sbx-ctl exec a -- printf '%s|' --json -q 'a b' ''
 check its_words_are_not_our_options out_is '--json|-q|a b||'
 run sbx-ctl exec a -- /nonexistent/program
 check what_the_supervisor_answers_is_told err_has '/nonexistent/program'
+check what_is_not_there_has_the_status_that_says_so has_status 127
+run sbx-ctl exec a -- /
+check a_refusal_without_a_status_is_told err_has 'Permission denied'
 check a_refusal_is_no_status_of_a_command has_status 125
 run sbx-ctl exec a
 check a_command_is_needed has_status 2

@@ -42,6 +42,17 @@ begin status -- sh -c 'exit 42'
 run sbx-ctl wait status
 check a_status_is_passed_through has_status 42
 
+# What cannot be executed has not been started.
+for command in /no/such/program /etc/passwd; do
+	id=not-${command##*/}
+	sbx-ctl create --id "$id" -- "$command" >/dev/null
+	run sbx-ctl start "$id"
+	check "a_command_that_cannot_be_executed_is_not_started_$id" has_status 125
+	check "why_it_cannot_be_executed_is_said_$id" err_has "cannot execute '$command'"
+	check "it_has_ended_$id" state_is "$id" DESTROYED
+	sbx-ctl remove "$id"
+done
+
 run sbx-ctl create --id bad --no-such-option -- true
 check an_option_that_sbx_spawn_does_not_know_is_refused has_status 2
 check it_is_named err_has "'--no-such-option'"
@@ -52,7 +63,10 @@ if [ "$(member d may_exec)" = true ]; then
 	check another_command_runs_inside out_is inside
 	check its_status_comes_back has_status 5
 	run sbx-ctl exec d -- /nonexistent
-	check a_program_that_is_not_there_is_told test "$status" -ge 125
+	check a_program_that_is_not_there_is_127 has_status 127
+	check a_program_that_is_not_there_is_told err_has "cannot execute '/nonexistent'"
+	run sbx-ctl exec d -- /etc/passwd
+	check what_is_no_program_is_126 has_status 126
 fi
 sbx-ctl pause d >/dev/null
 run timeout 100 sbx-ctl remove --force d

@@ -89,6 +89,8 @@ def answer(server):
     try:
         status = subprocess.run(argv, stdin=fds[0], stdout=fds[1], stderr=fds[2], check=False).returncode
         connection.send(json.dumps({"status": status}).encode())
+    except FileNotFoundError as error:
+        connection.send(json.dumps({"status": 127, "error": str(error)}).encode())
     except OSError as error:
         connection.send(json.dumps({"error": str(error)}).encode())
     for fd in fds:

@@ -36,6 +36,14 @@ for who in $starters; do
 	check "a_program_that_is_allowed_runs_by_$who" out_is source
 	run spawn --policy "$work/p.yaml" -- ls src
 	check "another_program_is_126_by_$who" has_status 126
+	printf '#!/usr/bin/cat\nscript\n' >"$project/src/script"
+	chmod 755 "$project/src/script"
+	policy "$sources" '{name: only-script, match: {op: exec, path: ./src/script}, action: allow}'
+	run spawn --policy "$work/p.yaml" -- src/script
+	check "a_script_without_its_interpreter_is_126_by_$who" has_status 126
+	check "the_interpreter_is_spoken_of_by_$who" err_has 'the interpreter in its first line'
+	run spawn --policy "$work/p.yaml" --exec /usr/bin/cat -- src/script
+	check "a_script_with_its_interpreter_runs_by_$who" out_has script
 	policy "$programs" '{name: globbed, match: {op: fs.read, path_glob: "**/*.c"}, action: allow}'
 	run spawn --policy "$work/p.yaml" -- true
 	check "a_glob_is_refused_by_$who" has_status 125

@@ -26,6 +26,7 @@
 #define NESTED FILTER_NESTED
 #define NO_MEMFD_EXEC FILTER_NO_MEMFD_EXEC
 #define PORTS FILTER_PORTS
+#define SHARED FILTER_NO_NAMESPACES
 #define HIGH 0x100000000u
 #define MINUS_1 UINT32_MAX
 
@@ -111,7 +112,7 @@ static void both_profiles_let_a_program_start_and_compute(void)
 		"getrandom",
 		"rseq",
 		"set_tid_address",
-		"prlimit64",
+		"getrlimit",
 		"futex",
 		"set_robust_list",
 		"rt_sigaction",
@@ -135,17 +136,15 @@ static void both_profiles_let_a_program_start_and_compute(void)
 static void standard_adds_processes_and_files(void)
 {
 	static const char *const names[] = {
-		"fork",	      "vfork",		 "unlink",    "mkdir",
-		"renameat2",  "chmod",		 "fchownat",  "setxattr",
-		"truncate",   "inotify_init1",	 "shmget",    "mq_open",
-		"semctl",     "setsid",		 "setpgid",   "sched_setscheduler",
-		"pidfd_open", "sendfile",	 "link",      "symlinkat",
-		"fallocate",  "copy_file_range", "utimensat", NULL,
+		"fork",	    "vfork",	 "unlink",    "mkdir",		 "renameat2",  "chmod",
+		"fchownat", "setxattr",	 "truncate",  "inotify_init1",	 "flock",      "rmdir",
+		"fchmod",   "setsid",	 "setpgid",   "capset",		 "pidfd_open", "sendfile",
+		"link",	    "symlinkat", "fallocate", "copy_file_range", "utimensat",  NULL,
 	};
 	static const struct row rows[] = {
 		{ "openat2", { 0 }, 0, NO(ENOSYS), ALLOW },
 		{ "execve", { 0 }, 0, ASK, ALLOW },
-		{ "execveat", { UINT64_MAX }, 15, ASK, ALLOW },
+		{ "execveat", { UINT64_MAX }, 31, ASK, ALLOW },
 	};
 
 	for (unsigned variant = 0; variant < FILTER_VARIANTS; variant++)
@@ -485,6 +484,34 @@ static void no_stream_passes_the_rules_about_ports(void)
 	CHECK(rows);
 }
 
+static void without_namespaces_no_other_process_is_named(void)
+{
+	static const char *const ipc[] = { "shmat", "shmctl", "semop", "msgrcv", "mq_open", NULL };
+	static const struct row rows[] = {
+		{ "prlimit64", { 0, 7, 1 }, SHARED, ALLOW, ALLOW },
+		{ "prlimit64", { HIGH, 7, 1 }, SHARED, ALLOW, ALLOW },
+		{ "prlimit64", { 1, 7, 1 }, SHARED, NO(EPERM), NO(EPERM) },
+		{ "prlimit64", { 1, 7, 1 }, 0, ALLOW, ALLOW },
+		{ "sched_setparam", { 1 }, SHARED, NO(EPERM), NO(EPERM) },
+		{ "sched_setscheduler", { 0, 3 }, SHARED, NO(EPERM), ALLOW },
+		{ "sched_setscheduler", { MINUS_1, 3 }, SHARED, NO(EPERM), NO(EPERM) },
+		{ "sched_setattr", { 4711 }, 31, NO(EPERM), NO(EPERM) },
+		{ "sched_setaffinity", { 4711 }, SHARED, NO(EPERM), NO(EPERM) },
+		{ "sched_setaffinity", { 4711 }, 15, NO(EPERM), ALLOW },
+		{ "setpriority", { 0, 0, 19 }, SHARED, NO(EPERM), ALLOW },
+		{ "setpriority", { 0, 1, 19 }, SHARED, NO(EPERM), NO(EPERM) },
+		{ "setpriority", { 2, 0, 19 }, SHARED, NO(EPERM), NO(EPERM) },
+		{ "setpriority", { 2, 0, 19 }, 0, NO(EPERM), ALLOW },
+		{ "ioprio_set", { 1, 0 }, SHARED, NO(EPERM), ALLOW },
+		{ "ioprio_set", { 1, 1 }, SHARED, NO(EPERM), NO(EPERM) },
+		{ "ioprio_set", { 3, 1000 }, SHARED, NO(EPERM), NO(EPERM) },
+	};
+
+	check_names(ipc, 0, NO(EPERM), ALLOW);
+	check_names(ipc, SHARED, NO(EPERM), NO(ENOSYS));
+	CHECK(rows);
+}
+
 static void makes_files_but_no_devices(void)
 {
 	static const struct row rows[] = {
@@ -492,8 +519,8 @@ static void makes_files_but_no_devices(void)
 		{ "mknod", { 0, S_IFREG | 0644 }, 0, NO(EPERM), ALLOW },
 		{ "mknod", { 0, S_IFIFO | 0644 }, 0, NO(EPERM), ALLOW },
 		{ "mknod", { 0, S_IFSOCK | 0644 }, 0, NO(EPERM), ALLOW },
-		{ "mknod", { 0, S_IFCHR | 0644 }, 15, NO(EPERM), NO(EPERM) },
-		{ "mknod", { 0, S_IFBLK | 0644 }, 15, NO(EPERM), NO(EPERM) },
+		{ "mknod", { 0, S_IFCHR | 0644 }, 31, NO(EPERM), NO(EPERM) },
+		{ "mknod", { 0, S_IFBLK | 0644 }, 31, NO(EPERM), NO(EPERM) },
 		{ "mknod", { 0, S_IFBLK | 0x10000 | HIGH }, 0, NO(EPERM), NO(EPERM) },
 		{ "mknodat", { 0, S_IFCHR, S_IFIFO | 0600, 0 }, 0, NO(EPERM), ALLOW },
 		{ "mknodat", { 0, 0, S_IFCHR | 0600, 0 }, 0, NO(EPERM), NO(EPERM) },
@@ -530,7 +557,7 @@ static void strict_opens_for_reading_only(void)
 		{ "openat", { 0, 0, O_TRUNC }, 0, NO(EACCES), ALLOW },
 		{ "openat", { 0, 0, O_TMPFILE | O_RDWR }, 0, NO(EACCES), ALLOW },
 		{ "open", { 0, O_RDONLY, O_RDWR }, 0, ALLOW, ALLOW },
-		{ "open", { 0, O_RDWR }, 15, NO(EACCES), ALLOW },
+		{ "open", { 0, O_RDWR }, 31, NO(EACCES), ALLOW },
 		{ "creat", { 0 }, 0, NO(EPERM), ALLOW },
 	};
 
@@ -651,6 +678,7 @@ static const struct test tests[] = {
 	TEST(looks_at_the_low_half_of_what_is_an_int),
 	TEST(sockets_are_local_unless_the_network_was_asked_for),
 	TEST(no_stream_passes_the_rules_about_ports),
+	TEST(without_namespaces_no_other_process_is_named),
 	TEST(makes_files_but_no_devices),
 	TEST(memory_files_are_sealed_where_execution_is_limited),
 	TEST(strict_opens_for_reading_only),

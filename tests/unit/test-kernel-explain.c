@@ -46,6 +46,9 @@ static void the_same_errno_means_what_the_step_makes_of_it(void)
 	expect(!strstr(explain(bind, -EPERM).why, "covered"));
 	expect(strstr(explain(bind, -ELOOP).why, "symbolic link") != NULL);
 	expect(strstr(explain(bind, -EXDEV).why, "'/t' does not exist") != NULL);
+	bind.kind = STEP_MASK;
+	expect(strstr(explain(bind, -EACCES).why, "may not search") != NULL);
+	expect(strstr(explain(bind, -EACCES).fix, "the folder that is closed") != NULL);
 }
 
 static void flags_of_the_step_may_matter(void)

@@ -412,60 +412,6 @@ static void an_ordinary_user_owns_only_what_is_his(void)
 		an_ordinary_user_owns_only_what_is_his_body();
 }
 
-/* ---- masks ---- */
-
-static void expect_masked(struct world *world)
-{
-	expect_eq(open("/bound/file", O_RDONLY | O_CLOEXEC), -1);
-	expect_eq(errno, EACCES);
-	expect_eq(open("/bound/folder", O_RDONLY | O_CLOEXEC), -1);
-	expect_eq(errno, EACCES);
-	expect_eq(access("/bound/folder/secret", F_OK), -1);
-	expect_eq(errno, EACCES);
-	expect_eq(chmod("/bound/folder", 0777), -1);
-	expect_eq(errno, EROFS);
-	expect_eq(chmod("/bound/file", 0666), -1);
-	expect_eq(errno, EROFS);
-	expect_eq(rename("/bound/folder", "/bound/elsewhere"), -1);
-	expect_eq(errno, EBUSY);
-	expect_eq(umount2("/bound/folder", MNT_DETACH), -1);
-	expect_eq(errno, EPERM);
-	expect(holds("/bound/other", "to be seen"));
-}
-
-EVERYBODY(what_is_masked_cannot_be_read)
-{
-	_cleanup_world_ struct world world = WORLD_INIT;
-
-	world_init(&world);
-	make_folder(&world, "bound", 0777);
-	make_folder(&world, "bound/folder", 0777);
-	make_file(&world, "bound/folder/secret", "secret", 0666);
-	make_file(&world, "bound/file", "secret", 0666);
-	make_file(&world, "bound/other", "to be seen", 0666);
-	expect_eq(chmod(outside(&world, "bound"), 0777), 0);
-	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER);
-	add(&world, .kind = STEP_MASK, .target = "/bound/file");
-	add(&world, .kind = STEP_MASK, .target = "/bound/folder", .flags = STEP_IS_FOLDER);
-	add_end(&world);
-	expect_eq(world_run(&world, expect_masked), 0);
-	expect(holds(outside(&world, "bound/file"), "secret"));
-}
-
-EVERYBODY(a_mask_on_a_link_is_refused)
-{
-	_cleanup_world_ struct world world = WORLD_INIT;
-
-	world_init(&world);
-	make_folder(&world, "bound", 0755);
-	make_file(&world, "bound/real", "", 0644);
-	expect_eq(symlink("real", outside(&world, "bound/file")), 0);
-	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER);
-	add(&world, .kind = STEP_MASK, .target = "/bound/file");
-	add_end(&world);
-	expect_failing(&world, STEP_MASK, -ELOOP);
-}
-
 /* ---- file systems of its own ---- */
 
 static void expect_full(struct world *world)
@@ -670,8 +616,6 @@ static const struct test tests[] = {
 	TEST(what_is_written_belongs_to_the_owner_of_the_folder),
 	TEST(root_does_not_lend_its_rights),
 	TEST(an_ordinary_user_owns_only_what_is_his),
-	TEST(what_is_masked_cannot_be_read),
-	TEST(a_mask_on_a_link_is_refused),
 	TEST(a_tmpfs_is_as_large_as_it_may_be),
 	TEST(empty_names_do_not_fill_memory),
 	TEST(a_tmpfs_without_a_limit_is_refused),

@@ -92,7 +92,7 @@ static int probe_as_root(void)
 
 	check(probe_all() == 0);
 	check(host_probe(NULL, NULL, &rig.arena, &rig.host, &rig.err) == 0);
-	check(rig.host.is_root && strcmp(rig.host.home, "/root") == 0);
+	check(rig.host.is_root);
 	return 0;
 }
 

@@ -403,6 +403,30 @@ static void help_fits_80_columns_and_names_everything(void)
 	expect(strstr(text_string(&help), "  list  ") != NULL);
 }
 
+/* Whatever its length: one that would end in the last column but for the space before it, too. */
+static void help_keeps_every_space_between_words(void)
+{
+	for (int n = 1; n < 60; n++) {
+		_cleanup_text_ struct text help = TEXT_INIT;
+		char summary[128];
+		const struct command long_one = { .name = "sbx-x", .summary = summary };
+		const char *at, *end;
+
+		/* A word of @n letters, then others of one to twelve. */
+		(void)snprintf(summary, sizeof(summary),
+			       "%.*s a bb ccc dddd eeeee ffffff ggggggg %s", n,
+			       "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+			       "h i j kk llllllllllll");
+		options_add_help(&help, &long_one, NULL, NULL);
+		expect_eq(text_status(&help), 0);
+		at = strstr(text_string(&help), "\n\n") + 2;
+		end = at + strlen(summary);
+		/* A space or the end of a line for each space, and nothing else has changed. */
+		for (const char *word = summary; at < end; at++, word++)
+			expect(*at == *word || (*at == '\n' && *word == ' '));
+	}
+}
+
 static const struct test tests[] = {
 	TEST(reads_every_kind_of_value),
 	TEST(options_may_follow_operands),
@@ -419,6 +443,7 @@ static const struct test tests[] = {
 	TEST(goes_on_behind_a_mistake_to_the_end_of_the_options),
 	TEST(counts_operands),
 	TEST(help_fits_80_columns_and_names_everything),
+	TEST(help_keeps_every_space_between_words),
 	TEST_END,
 };
 

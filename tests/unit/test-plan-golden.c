@@ -108,7 +108,7 @@ static void the_plan_of_python(void)
 	load_shipped(&planning, "python.yaml");
 	know(&planning, PROJECT "/out", HOST_FOLDER);
 	know(&planning, PROJECT "/.env", HOST_FILE);
-	know(&planning, PROJECT "/.venv/bin", HOST_FOLDER);
+	know(&planning, PROJECT "/.venv", HOST_FOLDER);
 	planning.argv[0] = "python3";
 	planning.argv[1] = "main.py";
 	check(&planning, "python");
@@ -137,6 +137,17 @@ static void the_plan_of_strict(void)
 	check(&planning, "strict");
 }
 
+#define FOUND(name, what)                                                                          \
+	{                                                                                          \
+		.path = PROJECT name, .real = PROJECT name, .kind = what, .uid = 1000, .gid = 1000 \
+	}
+/* What probing finds of a repository with a submodule. */
+static const struct host_path repository[] = {
+	FOUND("/.git/hooks", HOST_FOLDER),	FOUND("/.git/config", HOST_FILE),
+	FOUND("/.git/commondir", HOST_MISSING), FOUND("/.git/modules/lib/config", HOST_FILE),
+	FOUND("/lib/.git", HOST_FILE),
+};
+
 static void the_plan_of_denials_in_a_repository(void)
 {
 	static const char policy[] =
@@ -164,6 +175,8 @@ static void the_plan_of_denials_in_a_repository(void)
 	know(&planning, PROJECT "/secrets", HOST_FOLDER);
 	know(&planning, PROJECT "/ci/run.yml", HOST_FILE);
 	planning.host.git_folder = PROJECT "/.git";
+	planning.host.repository = repository;
+	planning.host.n_repository = N_ELEMENTS(repository);
 	check(&planning, "denials");
 }
 

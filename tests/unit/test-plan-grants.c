@@ -229,6 +229,44 @@ static void refuses_to_put_something_at_the_root(void)
 	expect(says(&planning, "--tmpfs cannot put anything at '/'", "root of the sandbox", ""));
 }
 
+/* With it would come /proc and /dev, which the sandbox has of its own. */
+static void refuses_to_show_the_root_elsewhere(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	grant(&planning, GRANT_READ, "/", "--bind");
+	planning.paths[0].target = "/x";
+	expect_refusal(&planning, -EINVAL);
+	expect(says(&planning, "cannot show '/' to the sandbox",
+		    "--bind names it, and the processes", "one by one"));
+	planning.request.n_paths = 0;
+	planning_load(&planning, "version: 1\nmounts: [{source: /, target: /x, mode: ro}]\n");
+	expect_refusal(&planning, -EINVAL);
+	expect(says(&planning, "cannot show '/'", "p.yaml:2", "one by one"));
+}
+
+static void refuses_the_names_that_masks_are_made_of(void)
+{
+	static const char *const places[] = { "/.masked-file", "/.masked-folder/x", "/.masked-" };
+
+	for (size_t i = 0; i < N_ELEMENTS(places); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		planning_open(&planning);
+		grant(&planning, GRANT_READ, "/usr", "--bind");
+		planning.paths[0].target = places[i];
+		expect_refusal(&planning, -EINVAL);
+		expect(says(&planning, "cannot show '/usr'", "'/.masked-' are the sandbox's own",
+			    "choose another place"));
+		planning.paths[0] = (struct request_path){ .grant = GRANT_TMPFS,
+							   .path = places[i],
+							   .option = "--tmpfs" };
+		expect_refusal(&planning, -EINVAL);
+		expect(says(&planning, places[i], "--tmpfs names it", "choose another place"));
+	}
+}
+
 static void reading_the_root_shows_its_folders(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -445,6 +483,8 @@ static const struct test tests[] = {
 	TEST(a_target_in_what_is_shown_from_outside_must_be_there),
 	TEST(refuses_two_things_at_one_place),
 	TEST(refuses_to_put_something_at_the_root),
+	TEST(refuses_to_show_the_root_elsewhere),
+	TEST(refuses_the_names_that_masks_are_made_of),
 	TEST(reading_the_root_shows_its_folders),
 	TEST(a_typed_tmp_is_the_hosts),
 	TEST(a_socket_is_opened_by_its_name),

@@ -60,18 +60,6 @@ static void whoever_names_the_hooks_may_write_them(void)
 	expect(flags_of(&planning, STEP_BIND, PROJECT "/.git/config") & STEP_READ_ONLY);
 }
 
-static void refuses_a_repository_whose_hooks_could_be_made(void)
-{
-	_cleanup_planning_ struct planning planning;
-
-	planning_open(&planning);
-	know(&planning, PROJECT "/.git/config", HOST_FILE);
-	grant(&planning, GRANT_WRITE, PROJECT, "--write");
-	expect_refusal(&planning, -EOPNOTSUPP);
-	expect(says(&planning, "the protection of repositories denies at '" PROJECT "/.git/hooks'",
-		    "could make it", "create it"));
-}
-
 static void refuses_a_repository_behind_somebodys_link(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -260,6 +248,67 @@ static void our_own_files_are_protected_wherever_they_lie(void)
 	expect(flags_of(&planning, STEP_BIND, "/srv/run/sbx") & STEP_READ_ONLY);
 }
 
+/* To see a folder is to be able to connect to the sockets in it. */
+static void no_sandbox_sees_where_others_are_talked_to(void)
+{
+	static const struct {
+		const char *granted;
+		const char *registry;
+		const char *variable;
+	} cases[] = {
+		{ "/run", "/run/sbx/sandboxes", "HOME=/home/user" },
+		{ "/tmp/sbx-1000", "/tmp/sbx-1000/sandboxes", "HOME=/home/user" },
+		{ "/srv/run", "/srv/run/sbx/sandboxes", "XDG_RUNTIME_DIR=/srv/run" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++)
+		for (enum request_grant how = GRANT_READ; how <= GRANT_WRITE; how++) {
+			_cleanup_planning_ struct planning planning;
+
+			planning_open(&planning);
+			know(&planning, cases[i].granted, HOST_FOLDER);
+			know(&planning, cases[i].registry, HOST_FOLDER);
+			planning.environment[1] = cases[i].variable;
+			planning.request.registry = "/tmp/sbx-1000";
+			grant(&planning, how, cases[i].granted, "--read");
+			if (i != 1 || how == GRANT_READ)
+				expect_plan(&planning);
+			else
+				expect_refusal(&planning, -EACCES); /* all of it is guarded */
+			if (!planning.plan)
+				continue;
+			expect_eq(flags_of(&planning, STEP_MASK, cases[i].registry),
+				  STEP_IS_FOLDER);
+		}
+}
+
+static void the_registry_is_hidden_where_a_bind_shows_it(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, "/run/sbx/sandboxes/other", HOST_FOLDER);
+	grant(&planning, GRANT_READ, "/run", "--bind");
+	planning.paths[0].target = "/mnt";
+	expect_plan(&planning);
+	expect_eq(flags_of(&planning, STEP_MASK, "/mnt/sbx/sandboxes"), STEP_IS_FOLDER);
+	planning.paths[0].path = "/run/sbx/sandboxes/other";
+	expect_refusal(&planning, -EACCES);
+	expect(says(&planning, "cannot show '/mnt' as --bind says", "builtin:daemon-files",
+		    "leave it out"));
+}
+
+static void where_there_is_no_registry_nothing_is_hidden(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, "/run", HOST_FOLDER);
+	grant(&planning, GRANT_READ, "/run", "--read");
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_MASK, "/run/sbx/sandboxes"));
+}
+
 static void what_nobody_writes_needs_no_guard(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -275,7 +324,6 @@ static const struct test tests[] = {
 	TEST(a_readable_repository_needs_no_protection),
 	TEST(a_policy_that_writes_protects_too),
 	TEST(whoever_names_the_hooks_may_write_them),
-	TEST(refuses_a_repository_whose_hooks_could_be_made),
 	TEST(refuses_a_repository_behind_somebodys_link),
 	TEST(the_common_folder_of_a_worktree_is_as_the_project),
 	TEST(a_project_that_is_not_visible_shows_no_common_folder),
@@ -287,6 +335,9 @@ static const struct test tests[] = {
 	TEST(a_writable_home_keeps_what_the_built_in_rules_protect),
 	TEST(what_a_bind_shows_is_protected_too),
 	TEST(our_own_files_are_protected_wherever_they_lie),
+	TEST(no_sandbox_sees_where_others_are_talked_to),
+	TEST(the_registry_is_hidden_where_a_bind_shows_it),
+	TEST(where_there_is_no_registry_nothing_is_hidden),
 	TEST(what_nobody_writes_needs_no_guard),
 	TEST_END,
 };

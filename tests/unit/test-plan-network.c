@@ -10,6 +10,7 @@ _Static_assert((int)VARIANT_INET == (int)FILTER_INET, "variant");
 _Static_assert((int)VARIANT_NESTED == (int)FILTER_NESTED, "variant");
 _Static_assert((int)VARIANT_NO_MEMFD_EXEC == (int)FILTER_NO_MEMFD_EXEC, "variant");
 _Static_assert((int)VARIANT_PORTS == (int)FILTER_PORTS, "variant");
+_Static_assert((int)VARIANT_NO_NAMESPACES == (int)FILTER_NO_NAMESPACES, "variant");
 _Static_assert(LISTENERS_MAX == KERNEL_LISTENERS_MAX, "listeners");
 
 static const struct step *find_port(const struct planning *planning, enum step_kind kind,

@@ -105,7 +105,7 @@ static void a_missing_name_where_nobody_writes_needs_nothing(void)
 		      "capabilities:\n" RULE("files", "[fs.read, fs.list]", "./", "allow")
 			      RULE("keys", ALL_FILES, "./.env", "deny"));
 	expect_plan(&planning);
-	expect(!find_step(&planning, STEP_MASK, NULL));
+	expect(!find_step(&planning, STEP_MASK, PROJECT "/.env"));
 }
 
 /* Only what the sandbox itself could make is in the way of a denial. */
@@ -412,6 +412,45 @@ static void denials_hold_in_the_sandboxs_own_proc(void)
 	expect(!find_step(&planning, STEP_MASK, "/proc/kmsg"));
 }
 
+/* Nobody asks whether the kernel has keys: where it has none the mask is left out. */
+static void the_names_of_its_users_keys_are_hidden(void)
+{
+	static const char *const files[] = { "/proc/keys", "/proc/key-users" };
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	for (size_t i = 0; i < N_ELEMENTS(files); i++) {
+		expect_plan(&planning);
+		expect_eq(flags_of(&planning, STEP_MASK, files[i]), STEP_OPTIONAL);
+		expect(!host_find_path(&planning.host, files[i]));
+		/* A rule that says so, too, needs no other. */
+		planning_load(&planning,
+			      "capabilities:\n" RULE("keys", ALL_FILES, "/proc/keys", "deny"));
+	}
+	planning_load(&planning, "version: 1\nisolation: {nested: true}\n");
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_MASK, "/proc/keys")); /* or nobody could mount a /proc */
+}
+
+static void a_uid_of_its_own_has_no_keys_to_hide(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.host.uid = planning.host.gid = 0;
+	planning.host.is_root = true;
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_MASK, "/proc/keys"));
+	planning.request.has_uid = true;
+	planning.request.uid = planning.request.gid = 1000;
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_MASK, "/proc/keys"));
+	expect(find_step(&planning, STEP_MASK, "/proc/key-users"));
+	planning.host.has_proc = false;
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_MASK, "/proc/keys"));
+}
+
 /* There is nothing of the host's that could be put there. */
 static void a_partial_denial_in_proc_changes_nothing(void)
 {
@@ -461,7 +500,8 @@ static void what_we_cannot_reach_the_command_cannot_reach(void)
 	planning_load(&planning, "capabilities:\n" RULE("etc", "fs.read", "/etc", "allow")
 					 RULE("keys", ALL_FILES, "/etc/closed/x", "deny"));
 	expect_plan(&planning);
-	expect(!find_step(&planning, STEP_MASK, NULL));
+	expect(!find_step(&planning, STEP_MASK, "/etc/closed"));
+	expect(!find_step(&planning, STEP_MASK, "/etc/closed/x"));
 }
 
 static void what_could_be_opened_to_reach_it_is_refused(void)
@@ -545,6 +585,8 @@ static const struct test tests[] = {
 	TEST(writing_to_a_private_tmp_is_not_writing_to_what_lies_in_it),
 	TEST(nothing_of_proc_and_dev_is_the_hosts),
 	TEST(denials_hold_in_the_sandboxs_own_proc),
+	TEST(the_names_of_its_users_keys_are_hidden),
+	TEST(a_uid_of_its_own_has_no_keys_to_hide),
 	TEST(a_partial_denial_in_proc_changes_nothing),
 	TEST(a_file_cannot_be_listed_anyway),
 	TEST(a_socket_and_a_device_are_no_files_to_read),

@@ -182,16 +182,21 @@ static bool has_memory(const struct place *place)
 	       access(path, F_OK) == 0;
 }
 
+#define NEEDS_MEMORY(place)                                                                        \
+	do {                                                                                       \
+		if (!has_memory(place)) {                                                          \
+			place_deinit(place);                                                       \
+			skip("cgroups here have no memory controller");                            \
+		}                                                                                  \
+	} while (0)
+
 FOR_BOTH(too_much_memory_is_told_as_that)
 {
 	struct place place;
 	_cleanup_rig_ struct rig rig;
 
 	NEEDS_CGROUPS(&place, uid);
-	if (!has_memory(&place)) {
-		place_deinit(&place);
-		skip("cgroups here have no memory controller");
-	}
+	NEEDS_MEMORY(&place);
 	rig_init(&rig, uid, "a=x; while :; do a=$a$a; done");
 	add_cgroup(&rig, &place);
 	rig_insert(&rig, (struct step){ .kind = STEP_CGROUP_LIMIT,
@@ -251,6 +256,66 @@ FOR_BOTH(everything_is_born_in_the_scope)
 	/* The manager does that. */
 	expect_eq(rmdir(place.folder), 0);
 	place_deinit(&place);
+}
+
+/* Before the command runs: what a real manager would have done for us. */
+static int limit_memory(void *userdata, pid_t init, const char *cgroup, struct sbx_error *err)
+{
+	(void)write_file(cgroup, "memory.swap.max", "0"); /* not there where there is no swap */
+	return write_file(cgroup, "memory.max", "33554432") &&
+			       write_file(cgroup, "memory.oom.group", "1")
+		       ? 0
+		       : -EIO;
+}
+
+/* More than a pipe holds: as long as we do not read, the supervisor has not come to its end. */
+#define WRITE_MUCH "echo ready; printf %100000s x; "
+
+/* As the manager does it, we remove the scope as soon as it is empty. */
+static void run_in_lost_scope(struct rig *rig, uid_t uid, struct place *place, const char *script)
+{
+	static const struct spawn_hooks hooks = { .started = limit_memory };
+	_cleanup_close_ int end = -EBADF;
+
+	init_scope(rig, uid, place, script);
+	rig_limit(rig, LIMIT_OUTPUT, MIB);
+	rig->options.hooks = &hooks;
+	rig_start_with_pipe(rig, &end);
+	expect(rig_hears(end, "ready\n"));
+	while (rmdir(place->folder) < 0 && errno == EBUSY)
+		(void)sched_yield();
+	expect(rig_is_silent(end));
+	rig_wait(rig);
+	expect(rig->outcome->result.is_peak_of_cgroup);
+	place_deinit(place);
+}
+
+FOR_BOTH(too_much_memory_is_told_also_of_a_scope_that_is_gone)
+{
+	struct place place;
+
+	NEEDS_CGROUPS(&place, uid);
+	NEEDS_MEMORY(&place);
+
+	_cleanup_rig_ struct rig rig;
+
+	run_in_lost_scope(&rig, uid, &place, WRITE_MUCH "a=x; while :; do a=$a$a; done");
+	rig_expect(&rig, 128 + SIGKILL, SPAWN_REASON_MEMORY);
+	expect(rig.outcome->result.peak_memory_bytes > 16 * MIB);
+}
+
+FOR_BOTH(the_memory_that_was_used_is_told_also_of_a_scope_that_is_gone)
+{
+	struct place place;
+
+	NEEDS_CGROUPS(&place, uid);
+	NEEDS_MEMORY(&place);
+
+	_cleanup_rig_ struct rig rig;
+
+	run_in_lost_scope(&rig, uid, &place, WRITE_MUCH "exit 3");
+	rig_expect(&rig, 3, SPAWN_REASON_EXIT);
+	expect(rig.outcome->result.peak_memory_bytes > 0);
 }
 
 FOR_BOTH(without_its_scope_nothing_runs)
@@ -381,6 +446,8 @@ static const struct test tests[] = {
 	BOTH(memory_is_the_reason_only_where_the_kernel_has_counted_it),
 	BOTH(too_much_memory_is_told_as_that),
 	BOTH(everything_is_born_in_the_scope),
+	BOTH(too_much_memory_is_told_also_of_a_scope_that_is_gone),
+	BOTH(the_memory_that_was_used_is_told_also_of_a_scope_that_is_gone),
 	BOTH(without_its_scope_nothing_runs),
 	BOTH(a_limit_that_a_scope_does_not_have_is_refused),
 	BOTH(without_the_module_nothing_runs),

@@ -9,8 +9,12 @@
 
 #include "spawn-rig.h"
 
+#define CLIENTS_MAX 64
+
 struct house {
 	struct rig rig;
+	pid_t clients[CLIENTS_MAX]; /* who has knocked is there for as long as the house is */
+	size_t n_clients;
 	int listening;
 	int end; /* of the first command's output */
 	struct sockaddr_un address;
@@ -21,6 +25,7 @@ static void house_init(struct house *house, uid_t uid)
 {
 	house->address = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	house->size = sizeof(house->address);
+	house->n_clients = 0;
 	house->end = -EBADF;
 	house->listening = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	/* The kernel chooses an abstract name. */
@@ -50,28 +55,80 @@ static void house_close(struct house *house)
 
 static void house_deinit(struct house *house)
 {
+	for (size_t i = 0; i < house->n_clients; i++) {
+		(void)kill(house->clients[i], SIGKILL);
+		(void)waitpid(house->clients[i], NULL, 0);
+	}
 	close_fd(&house->listening);
 	close_fd(&house->end);
 	rig_deinit(&house->rig);
 }
 #define _cleanup_house_ _cleanup_(house_deinit)
 
-/* As @uid, which is what the other end sees. */
-static int knock_as(const struct house *house, uid_t uid)
+/* In a user namespace of its own, as whom it was outside. */
+static int move_out(uid_t uid)
 {
-	uid_t own = geteuid();
+	_cleanup_close_ int map = -EBADF;
+	char line[32];
+	int n = snprintf(line, sizeof(line), "%u %u 1", uid, uid);
+
+	if (unshare(CLONE_NEWUSER) < 0)
+		return -errno;
+	map = open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
+	return map < 0 ? -errno : fd_write_all(map, line, (size_t)n);
+}
+
+/* Connects, gives the connection away, and stays. */
+static void be_client(const struct house *house, uid_t uid, bool moves_out, int socket_pair)
+{
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	if (fd < 0 || seteuid(uid) < 0 ||
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (fd < 0 || rig_become(uid) < 0 || (moves_out && move_out(uid) < 0) ||
 	    connect(fd, (const struct sockaddr *)&house->address, house->size) < 0 ||
-	    seteuid(own) < 0)
+	    fd_send(socket_pair, "x", 1, &fd, 1) < 0)
+		_exit(1);
+	(void)close(fd);
+	for (;;)
+		(void)pause();
+}
+
+/* From a process that is @uid, which is what the other end sees. */
+static int knock_as(struct house *house, uid_t uid, bool moves_out)
+{
+	int ends[2], fd = -EBADF;
+	size_t n_fds;
+	pid_t pid;
+	char byte;
+
+	if (house->n_clients == CLIENTS_MAX ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		abort();
+	pid = fork();
+	if (pid == 0) {
+		(void)close(ends[0]);
+		be_client(house, uid, moves_out, ends[1]);
+	}
+	(void)close(ends[1]);
+	if (pid < 0 || fd_receive(ends[0], &byte, 1, &fd, 1, &n_fds) != 1 || n_fds != 1)
+		abort();
+	(void)close(ends[0]);
+	house->clients[house->n_clients++] = pid;
 	return fd;
 }
 
-static int knock(const struct house *house)
+static int knock(struct house *house)
 {
-	return knock_as(house, house->rig.uid);
+	return knock_as(house, house->rig.uid, false);
+}
+
+static void expect_unanswered(int door)
+{
+	char byte;
+
+	(void)fd_send(door, "{\"exec\":[\"/bin/true\"]}", 22, NULL, 0);
+	expect(rig_is_ready(door, POLLIN));
+	expect(read(door, &byte, 1) <= 0);
 }
 
 /* Sends @request with as many fds as @n_fds, of which the second is a pipe to us. */
@@ -112,7 +169,7 @@ struct answer {
 	char text[4096];
 };
 
-static void visit(const struct house *house, const char *request, struct answer *ret)
+static void visit(struct house *house, const char *request, struct answer *ret)
 {
 	_cleanup_close_ int door = knock(house), end = -EBADF;
 
@@ -233,16 +290,47 @@ FOR_BOTH(another_user_is_not_answered)
 {
 	_cleanup_house_ struct house house;
 	_cleanup_close_ int door = -EBADF;
-	char byte;
 
 	if (geteuid() != 0)
 		skip("only root can be two users");
 	house_init(&house, uid);
 	house_open(&house);
-	door = knock_as(&house, 4321);
-	(void)fd_send(door, "{\"exec\":[\"/bin/true\"]}", 22, NULL, 0);
-	expect(rig_is_ready(door, POLLIN));
-	expect(read(door, &byte, 1) <= 0);
+	door = knock_as(&house, 4321, false);
+	expect_unanswered(door);
+	house_close(&house);
+}
+
+/* The uid is the same: what is in a sandbox may not enter another. */
+FOR_BOTH(who_comes_from_another_user_namespace_is_not_answered)
+{
+	_cleanup_house_ struct house house;
+	_cleanup_close_ int door = -EBADF;
+	struct answer answer;
+
+	house_init(&house, uid);
+	house_open(&house);
+	door = knock_as(&house, uid, true);
+	expect_unanswered(door);
+	visit(&house, "{\"exec\":[\"/bin/true\"]}", &answer);
+	expect_str(answer.text, "{\"status\":0}");
+	house_close(&house);
+}
+
+/* Its number may be another's by now. */
+FOR_BOTH(who_has_gone_is_not_answered)
+{
+	_cleanup_house_ struct house house;
+	_cleanup_close_ int door = -EBADF;
+
+	house_init(&house, uid);
+	house_open(&house);
+	expect_eq(kill(house.rig.supervisor, SIGSTOP), 0);
+	door = knock(&house);
+	expect_eq(kill(house.clients[0], SIGKILL), 0);
+	expect_eq(waitpid(house.clients[0], NULL, 0), house.clients[0]);
+	house.n_clients = 0;
+	expect_eq(kill(house.rig.supervisor, SIGCONT), 0);
+	expect_unanswered(door);
 	house_close(&house);
 }
 
@@ -329,6 +417,8 @@ static const struct test tests[] = {
 	BOTH(a_sandbox_that_may_not_be_entered_says_so),
 	BOTH(requests_that_are_none_are_refused),
 	BOTH(another_user_is_not_answered),
+	BOTH(who_comes_from_another_user_namespace_is_not_answered),
+	BOTH(who_has_gone_is_not_answered),
 	BOTH(a_client_that_leaves_takes_its_command_with_it),
 	BOTH(the_end_of_the_sandbox_is_the_visitors_end),
 	BOTH(kill_9_of_the_supervisor_kills_visitors_too),

@@ -100,7 +100,7 @@ static void nothing_that_is_not_awaited_is_taken(void)
 	} rows[] = {
 		{ MESSAGE_NAMESPACES, 3 }, { MESSAGE_LISTENERS, 1 }, { MESSAGE_TERMINAL, 1 },
 		{ MESSAGE_NOTIFIER, 2 },   { MESSAGE_STOPPED, 0 },   { MESSAGE_RESULT, 0 },
-		{ MESSAGE_GO, 0 },
+		{ MESSAGE_TREE, 2 },	   { MESSAGE_GO, 0 },	     { MESSAGE_EXECUTED, 0 },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
@@ -154,6 +154,56 @@ static void a_terminal_that_is_none_is_refused(void)
 	expect(say_kind(&scene, MESSAGE_TERMINAL, 1) < 0);
 	expect(!scene.spawn.has_gone);
 	expect(scene.err.what[0] != '\0');
+}
+
+/* What should be protected is not there: nothing is run. */
+static void a_tree_that_is_another_one_is_refused(void)
+{
+	_cleanup_scene_ struct scene scene;
+	unsigned before;
+
+	scene_init(&scene, 1u << MESSAGE_TREE);
+	scene.steps[0] = (struct step){
+		.kind = STEP_BIND, .source = "/", .target = "/usr", .flags = STEP_IS_FOLDER
+	};
+	scene.steps[1] = (struct step){ .kind = STEP_MASK, .target = "/usr/bin" };
+	scene.plan.n_steps = 2;
+	before = count_fds();
+	expect_eq(watch_read_plan(&scene.spawn.watch, &scene.plan), 0);
+	expect(say_kind(&scene, MESSAGE_TREE, 2) < 0);
+	expect(!scene.spawn.has_gone);
+	expect_str(scene.err.what, "cannot protect '/usr/bin'");
+	watch_deinit(&scene.spawn.watch);
+	expect_eq(count_fds(), before);
+}
+
+static void count(void *userdata)
+{
+	++*(unsigned *)userdata;
+}
+
+static void execution_is_told_once_and_to_who_wants_to_know(void)
+{
+	unsigned n = 0;
+	const struct spawn_hooks hooks = { .executed = count, .userdata = &n };
+
+	for (int is_wanted = 1; is_wanted >= 0; is_wanted--) {
+		_cleanup_scene_ struct scene scene;
+
+		scene_init(&scene, 0);
+		scene.options.hooks = is_wanted ? &hooks : NULL;
+		expect_eq(inside_maybe_go(&scene.spawn), 0);
+		expect_eq(scene.spawn.inside.events != 0, is_wanted);
+		for (int i = 0; i < 1 + is_wanted; i++) {
+			expect(!scene.spawn.is_over);
+			expect_eq(say_kind(&scene, MESSAGE_EXECUTED, 0), 0);
+			expect_eq(n, 1);
+			/* The result can wait for the end. */
+			expect_eq(scene.spawn.inside.events, 0);
+		}
+		expect(scene.spawn.is_over);
+		expect_eq((int)scene.spawn.cause, SPAWN_REASON_KILLED);
+	}
 }
 
 static void nothing_goes_before_all_is_there(void)
@@ -227,6 +277,8 @@ static const struct test tests[] = {
 	TEST(what_was_said_once_is_not_said_again),
 	TEST(as_many_fds_as_the_plan_makes),
 	TEST(a_terminal_that_is_none_is_refused),
+	TEST(a_tree_that_is_another_one_is_refused),
+	TEST(execution_is_told_once_and_to_who_wants_to_know),
 	TEST(nothing_goes_before_all_is_there),
 	TEST(nonsense_later_is_the_end),
 	TEST(there_is_one_result),

@@ -71,9 +71,11 @@ static void refuses_fds_that_do_not_belong_to_it(void)
 		enum message_kind kind;
 		size_t least, most;
 	} rows[] = {
+		{ MESSAGE_EXECUTED, 0, 0 },
 		{ MESSAGE_STOPPED, 0, 0 },
 		{ MESSAGE_TERMINAL, 1, 1 },
 		{ MESSAGE_NOTIFIER, 2, 2 },
+		{ MESSAGE_TREE, 2, 2 },
 		{ MESSAGE_LISTENERS, 1, MESSAGE_FDS_MAX },
 		{ MESSAGE_NAMESPACES, 1, MESSAGE_FDS_MAX },
 	};

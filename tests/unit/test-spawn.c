@@ -314,6 +314,39 @@ FOR_BOTH(the_caller_is_told_of_an_end_that_takes_a_while)
 	run_told(uid, "exec sleep 1000", 50000, 11);
 }
 
+static void executed(void *userdata)
+{
+	struct told *told = userdata;
+
+	told->outcome->note += 100;
+}
+
+static void run_executed(uid_t uid, const char *program, enum spawn_reason reason, int note)
+{
+	_cleanup_rig_ struct rig rig;
+	struct told told = { .answer = 0 };
+	const struct spawn_hooks hooks = {
+		.started = started,
+		.executed = executed,
+		.userdata = &told,
+	};
+
+	rig_init(&rig, uid, "true");
+	rig.argv[0] = program;
+	told.outcome = rig.outcome;
+	rig.options.hooks = &hooks;
+	rig_run(&rig);
+	expect_str(spawn_reason_name(rig.outcome->result.reason), spawn_reason_name(reason));
+	expect_eq(rig.outcome->note, note);
+}
+
+FOR_BOTH(the_caller_is_told_that_the_command_runs)
+{
+	run_executed(uid, "/bin/sh", SPAWN_REASON_EXIT, 101);
+	run_executed(uid, "/no/such/program", SPAWN_REASON_EXEC, 1);
+	run_executed(uid, "/usr", SPAWN_REASON_EXEC, 1);
+}
+
 FOR_BOTH(the_caller_can_say_no_before_anything_runs)
 {
 	_cleanup_rig_ struct rig rig;
@@ -403,6 +436,7 @@ static const struct test tests[] = {
 	BOTH(the_usage_is_the_commands_and_its_childrens),
 	BOTH(the_caller_is_told_of_the_beginning),
 	BOTH(the_caller_is_told_of_an_end_that_takes_a_while),
+	BOTH(the_caller_is_told_that_the_command_runs),
 	BOTH(the_caller_can_say_no_before_anything_runs),
 	BOTH(a_pid_1_that_is_killed_while_it_builds_is_told),
 	BOTH(a_step_that_fails_is_named_and_nothing_runs),

@@ -38,6 +38,31 @@ static enum escape_verdict keyring(long number)
 				    ENOKEY);
 }
 
+/* What a file says about keys is what their owner has elsewhere, too. Outside there is one, at
+ * least for as long as this takes. */
+static enum escape_verdict names_of_keys(long number)
+{
+	static const struct {
+		const char *path;
+		const char *wanted; /* of a key of ours; NULL: anything */
+	} files[] = { { "/proc/keys", "sbx-escape" }, { "/proc/key-users", NULL } };
+	long key = syscall(SYS_add_key, "user", "sbx-escape", "x", 1, KEY_SPEC_USER_KEYRING);
+	static char text[65536];
+	ssize_t n;
+	int fd;
+
+	if (key >= 0)
+		(void)syscall(SYS_keyctl, KEYCTL_SET_TIMEOUT, key, 60);
+	fd = open(files[number].path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? UNKNOWN : REFUSED;
+	n = read(fd, text, sizeof(text) - 1);
+	(void)close(fd);
+	if (n <= 0)
+		return REFUSED;
+	return !files[number].wanted || strstr(text, files[number].wanted) ? ESCAPED : REFUSED;
+}
+
 static enum escape_verdict bpf_map(long unused)
 {
 	union bpf_attr attr = {
@@ -219,6 +244,8 @@ const struct escape escapes_kernel[] = {
 	{ "read_keyring", NEEDS_USER, keyring, 0 },
 	{ "add_key", NEEDS_USER, keyring, 1 },
 	{ "request_key", NEEDS_USER, keyring, 2 },
+	{ "read_names_of_keys", NEEDS_USER, names_of_keys, 0 },
+	{ "count_keys", NEEDS_USER, names_of_keys, 1 },
 	{ "bpf_map", NEEDS_ROOT, bpf_map, 0 },
 	{ "performance_events", NEEDS_ROOT, performance_events, 0 },
 	{ "userfaultfd", NEEDS_ROOT, fault_handler, 0 },

@@ -125,6 +125,67 @@ static enum escape_verdict compare_kernel_pointers(long unused)
 		syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILE, STDIN_FILENO, STDOUT_FILENO));
 }
 
+/* Set to what it is. */
+static enum escape_verdict limit_victim(long unused)
+{
+	struct rlimit limit;
+
+	if (prlimit(victim(), RLIMIT_NOFILE, NULL, &limit) < 0)
+		return REFUSED;
+	return escape_judge(prlimit(victim(), RLIMIT_NOFILE, &limit, NULL));
+}
+
+/* EACCES comes behind the question who may: for a priority that is too good. */
+static enum escape_verdict renice(int which, id_t who)
+{
+	errno = 0;
+
+	int priority = getpriority(which, who);
+
+	if (priority == -1 && errno != 0)
+		return REFUSED;
+	return escape_judge_reached(setpriority(which, who, priority), EACCES);
+}
+
+static enum escape_verdict renice_victim(long unused)
+{
+	return renice(PRIO_PROCESS, (id_t)victim());
+}
+
+/* All processes of the user that have a number here: is the victim one of them? */
+static enum escape_verdict renice_everybody(long unused)
+{
+	errno = 0;
+	if (getpriority(PRIO_PROCESS, (id_t)victim()) == -1 && errno != 0)
+		return REFUSED;
+	return renice(PRIO_USER, 0);
+}
+
+static enum escape_verdict schedule_victim(long unused)
+{
+	struct sched_param parameter = { .sched_priority = 0 };
+
+	return escape_judge(sched_setscheduler(victim(), SCHED_OTHER, &parameter));
+}
+
+static enum escape_verdict pin_victim(long unused)
+{
+	cpu_set_t processors;
+
+	if (sched_getaffinity(victim(), sizeof(processors), &processors) < 0)
+		return REFUSED;
+	return escape_judge(sched_setaffinity(victim(), sizeof(processors), &processors));
+}
+
+/* 1: of processes, 3: of users */
+static enum escape_verdict io_priority(long which)
+{
+	long priority = syscall(SYS_ioprio_get, 1L, (long)victim());
+	long who = which == 1 ? (long)victim() : (long)getuid();
+
+	return priority < 0 ? REFUSED : escape_judge(syscall(SYS_ioprio_set, which, who, priority));
+}
+
 /* From inside our own PID 1 must not be stoppable. Outside, PID 1 is the host's. */
 static enum escape_verdict stop_init(long number)
 {
@@ -207,6 +268,13 @@ const struct escape escapes_processes[] = {
 	{ "compare_kernel_pointers", NEEDS_USER, compare_kernel_pointers, 0 },
 	{ "kill_init", NEEDS_NOTHING_OUTSIDE, stop_init, SIGKILL }, /* outside: the host's */
 	{ "stop_init", NEEDS_NOTHING_OUTSIDE, stop_init, SIGSTOP }, /* outside: the host's */
+	{ "limit_victim", NEEDS_USER, limit_victim, 0 },
+	{ "renice_victim", NEEDS_USER, renice_victim, 0 },
+	{ "renice_everybody", NEEDS_USER, renice_everybody, 0 },
+	{ "schedule_victim", NEEDS_USER, schedule_victim, 0 },
+	{ "pin_victim", NEEDS_USER, pin_victim, 0 },
+	{ "io_priority_of_victim", NEEDS_USER, io_priority, 1 },
+	{ "io_priority_of_everybody", NEEDS_USER, io_priority, 3 },
 	{ "raise_priority", NEEDS_ROOT, raise_priority, 0 },
 	{ "real_time", NEEDS_ROOT, real_time, SCHED_FIFO },
 	{ "real_time_round_robin", NEEDS_ROOT, real_time, SCHED_RR },

@@ -1,0 +1,94 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What git outside would execute afterwards: each way is shown to work for whoever may write the repository, and not to
+# work for a command in a sandbox that may write it.
+. "$SBX_SOURCE/tests/tool/tap.sh"
+. "$SBX_SOURCE/tests/tool/spawn.sh"
+
+export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
+outside() { as "$who" env GIT_AUTHOR_NAME=Outside GIT_AUTHOR_EMAIL=outside@localhost \
+	GIT_COMMITTER_NAME=Outside GIT_COMMITTER_EMAIL=outside@localhost git -c protocol.file.allow=always "$@"; }
+
+# main, with a submodule and a worktree; evil, which says what git shall execute.
+build() {
+	rm -rf "${project:?}"/* "$work/other" "$work/built"
+	mkdir "$work/other"
+	places
+	[ "$who" = user ] && [ "$(id -u)" -eq 0 ] && chown "$user:$user" "$work/other"
+	(cd "$work/other" && outside init -q -b main . && outside commit -q --allow-empty -m first)
+	mkdir "$project/main" "$project/evil"
+	printf '#!/bin/sh\ntouch "%s/was-executed"\n' "$project" >"$project/evil/program"
+	chmod 755 "$project/evil/program"
+	places
+	(
+		cd "$project/main" && outside init -q -b main . && outside config extensions.worktreeConfig true &&
+			outside submodule --quiet add "$work/other" sub && outside commit -q -m first &&
+			outside worktree add -q ../tree && rm -rf .git/hooks
+	) >/dev/null 2>&1
+	# A repository that names it.
+	cp -r "$project/main/.git" "$project/evil/git"
+	rm -f "$project/evil/git/config.worktree"
+	printf '[core]\n\tfsmonitor = %s/evil/program\n\trepositoryformatversion = 0\n' "$project" >"$project/evil/git/config"
+	places
+	cp -a "$project" "$work/built"
+}
+fresh() {
+	rm -rf "${project:?}"/*
+	cp -a "$work/built/." "$project"
+}
+look() { rm -f "$project/was-executed"; (cd "$project/$1" && outside status && outside commit --allow-empty -q -m more) >"$work/said" 2>&1; }
+is_executed() { [ -e "$project/was-executed" ]; }
+works() { (cd "$project/$1" && outside status) >"$work/said" 2>&1; }
+is_not() { ! "$@"; }
+
+# NAME, where git is run afterwards, what is written in the project.
+# shellcheck disable=SC2016 # the folder is known where it runs
+ways=(
+	'commondir|main|echo "$PWD/evil/git" >main/.git/commondir'
+	'config.worktree|main|git config --file main/.git/config.worktree core.fsmonitor "$PWD/evil/program"'
+	'hooks|main|mkdir -p main/.git/hooks; cp evil/program main/.git/hooks/post-commit'
+	'config|main|git config --file main/.git/config core.fsmonitor "$PWD/evil/program"'
+	'submodule-config|main|git config --file main/.git/modules/sub/config core.fsmonitor "$PWD/evil/program"'
+	'submodule-commondir|main|echo "$PWD/evil/git" >main/.git/modules/sub/commondir'
+	'submodule-link|main|rm -f main/sub/.git; git config --file evil/git/config core.worktree "$PWD/main/sub"; echo "gitdir: $PWD/evil/git" >main/sub/.git'
+	'worktree-config|tree|git config --file main/.git/worktrees/tree/config.worktree core.fsmonitor "$PWD/evil/program"'
+	'worktree-commondir|tree|rm -f main/.git/worktrees/tree/commondir; echo "$PWD/evil/git" >main/.git/worktrees/tree/commondir'
+	'worktree-link|tree|rm -f tree/.git; echo "gitdir: $PWD/evil/git" >tree/.git'
+)
+for who in $starters; do
+	build
+	for where in main tree; do
+		look "$where"
+		check "nothing_is_executed_in_a_fresh_${where}_by_$who" is_not is_executed
+	done
+	for way in "${ways[@]}"; do
+		IFS='|' read -r what where script <<<"$way"
+		fresh
+		(cd "$project" && as "$who" sh -c "$script")
+		look "$where"
+		check "without_a_sandbox_${what}_makes_git_execute_something_by_$who" is_executed
+		# Each repository is granted, as a project is.
+		fresh
+		run spawn -q --write main --write tree --write evil --project "$project/$where" --cwd "$project" \
+			--report "$work/$who/report" -- sh -c "$script"
+		look "$where"
+		check "with_a_sandbox_${what}_does_not_by_$who" is_not is_executed
+		check "git_still_works_after_${what}_by_$who" works "$where"
+	done
+
+	fresh
+	: >"$work/$who/audit"
+	exec 8>>"$work/$who/audit"
+	run spawn -q --audit-fd 8 --report "$work/$who/report" --project "$project/main" --cwd "$project" --write main -- \
+		sh -c 'echo x >main/.git/commondir; echo made'
+	exec 8>&-
+	check "what_appears_is_told_by_$who" \
+		eval "out_is made && has_status 0 && err_has \"warning: '\$project/main/.git/commondir' appeared\""
+	check "it_is_kept_under_another_name_by_$who" sh -c 'grep -q x "$1"/commondir.sbx-removed-*' sh "$project/main/.git"
+	check "it_is_in_the_report_by_$who" grep -q '"appeared":\[{"path":"[^"]*/commondir","kept_as":"commondir.sbx-removed-' "$work/$who/report"
+	check "it_is_in_the_record_by_$who" grep -q '"sandbox_destroyed".*"appeared":\[{"path"' "$work/$who/audit"
+	run spawn -q --report "$work/$who/report" --project "$project/main" --cwd "$project" --write main -- \
+		sh -c 'for i in 1 2 3; do while [ -e main/.git/commondir ]; do :; done; echo x >main/.git/commondir; done; echo made'
+	check "it_is_put_aside_while_the_command_runs_by_$who" eval 'out_is made && has_status 0 && [ ! -e "$project/main/.git/commondir" ]'
+done
+finish

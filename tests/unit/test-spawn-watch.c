@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Names that mounts stand over: which are watched, and what is seen when somebody in another mount
+ * namespace changes them
+ *
+ * Who watches is a child in a namespace of its own, where the mounts are; the test is the outside.
+ */
+
+#include "spawn/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "plan/plan.h"
+#include "test.h"
+
+#define FOLDER STEP_IS_FOLDER
+#define READ_ONLY STEP_READ_ONLY
+#define DEADLINE_MSEC 60000
+
+/* ---- which names ---- */
+
+static size_t count(const struct step *steps, size_t n)
+{
+	_cleanup_watch_ struct watch watch = WATCH_INIT;
+	const struct plan plan = { .steps = (struct step *)steps, .n_steps = n };
+
+	expect_eq(watch_read_plan(&watch, &plan), 0);
+	return watch.n;
+}
+#define COUNT(...)                                                                                 \
+	count((const struct step[]){ __VA_ARGS__ },                                                \
+	      N_ELEMENTS(((const struct step[]){ __VA_ARGS__ })))
+#define BIND(from, to, how)                                                                        \
+	{                                                                                          \
+		.kind = STEP_BIND, .source = from, .target = to, .flags = (how)                    \
+	}
+#define PUT(what, to)                                                                              \
+	{                                                                                          \
+		.kind = what, .target = to                                                         \
+	}
+
+static void nothing_is_watched_where_nothing_is_taken_away(void)
+{
+	expect_eq(COUNT({ .kind = STEP_NAMESPACES }, { .kind = STEP_EXEC }), 0);
+	expect_eq(COUNT(BIND("/p", "/p", FOLDER), PUT(STEP_PROC, "/proc"), PUT(STEP_TMPFS, "/tmp"),
+			BIND("/usr", "/usr", FOLDER | READ_ONLY)),
+		  0);
+	/* A name that only begins alike; one that may do more than what is around it. */
+	expect_eq(COUNT(BIND("/p", "/p", FOLDER), PUT(STEP_MASK, "/pq")), 0);
+	expect_eq(COUNT(BIND("/p", "/p", FOLDER | READ_ONLY), BIND("/p/out", "/p/out", FOLDER)), 0);
+	expect_eq(COUNT(BIND("/p", "/p", FOLDER), BIND("/p/a", "/p/a", FOLDER)), 0);
+}
+
+static void what_is_ours_is_not_watched(void)
+{
+	expect_eq(COUNT(PUT(STEP_TMPFS, "/tmp"), PUT(STEP_MASK, "/tmp/a")), 0);
+	expect_eq(COUNT(PUT(STEP_OVERLAY, "/p"), PUT(STEP_MASK, "/p/a")), 0);
+	expect_eq(COUNT(PUT(STEP_MASK, "/etc/shadow")), 0);
+}
+
+/* The folder that it lies in counts as one. */
+static void whatever_is_taken_away_is_watched(void)
+{
+	expect_eq(COUNT(BIND("/p", "/p", FOLDER), PUT(STEP_MASK, "/p/a")), 2);
+	expect_eq(COUNT(BIND("/p", "/p", FOLDER | READ_ONLY), PUT(STEP_MASK, "/p/a")), 2);
+	expect_eq(COUNT(BIND("/p", "/p", FOLDER), BIND("/p/a", "/p/a", READ_ONLY)), 2);
+	expect_eq(COUNT(BIND("/p", "/p", FOLDER), BIND("/p/a", "/p/a", STEP_NO_EXEC)), 2);
+	expect_eq(COUNT(BIND("/s", "/p", FOLDER), BIND("/s/a", "/p/a", READ_ONLY)), 2);
+	/* Something else in its place. */
+	expect_eq(COUNT(BIND("/p", "/p", FOLDER), BIND("/q", "/p/a", FOLDER)), 2);
+	expect_eq(COUNT(BIND("/p", "/p", FOLDER), PUT(STEP_TMPFS, "/p/a")), 2);
+}
+
+static void the_whole_way_is_watched_each_name_once(void)
+{
+	expect_eq(COUNT(BIND("/p", "/p", FOLDER), BIND("/p/a", "/p/a", FOLDER),
+			PUT(STEP_MASK, "/p/a/b/c"), PUT(STEP_MASK, "/p/a/b/d"),
+			PUT(STEP_MASK, "/p/e")),
+		  6);
+	/* Between two of them lies something that is ours. */
+	expect_eq(COUNT(BIND("/p", "/p", FOLDER), PUT(STEP_TMPFS, "/p/t"),
+			BIND("/q", "/p/t/q", FOLDER), PUT(STEP_MASK, "/p/t/q/x")),
+		  4);
+}
+
+static void the_place_of_what_must_be_absent_is_watched(void)
+{
+	_cleanup_watch_ struct watch watch = WATCH_INIT;
+	struct step steps[] = { BIND("/p", "/p", FOLDER), PUT(STEP_TMPFS, "/tmp") };
+	struct plan_absent absent = { .target = "/p/a/b", .source = "/p/a/b" };
+	const struct plan plan = {
+		.steps = steps,
+		.n_steps = N_ELEMENTS(steps),
+		.absent = &absent,
+		.n_absent = 1,
+	};
+
+	expect_eq(watch_read_plan(&watch, &plan), 0);
+	expect_eq(watch.n, 3);
+	/* Nobody else could make it there: the plan is wrong. */
+	absent.target = "/tmp/a";
+	expect_eq(watch_read_plan(&watch, &plan), -EINVAL);
+	absent.target = "/elsewhere";
+	expect_eq(watch_read_plan(&watch, &plan), -EINVAL);
+}
+
+/* ---- a child that watches ---- */
+
+struct scene {
+	char folder[64];
+	struct step steps[8];
+	struct plan plan;
+	struct plan_absent absent;
+	pid_t watcher;
+	int orders; /* to the watcher */
+	int answers;
+};
+
+/* What it answers. */
+struct answer {
+	int code;      /* of watch_begin() */
+	bool is_event; /* anything was told */
+	int lost;      /* number of the step, or -1 */
+	bool has_appeared;
+	int put_aside; /* what came of that */
+	char name[NAME_MAX + 1];
+	struct sbx_error err;
+};
+
+static void must(bool it_is)
+{
+	if (!it_is)
+		abort();
+}
+
+/* Freed with the scene. */
+static char *path(const struct scene *scene, const char *name)
+{
+	char *ret;
+
+	must(asprintf(&ret, "%s%s", scene->folder, name) > 0);
+	return ret;
+}
+
+static void make_file(const char *at)
+{
+	_cleanup_close_ int fd = open(at, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	must(fd >= 0);
+}
+
+static void add_bind(struct scene *scene, const char *name, unsigned flags)
+{
+	const char *at = path(scene, name);
+
+	scene->steps[scene->plan.n_steps++] =
+		(struct step){ .kind = STEP_BIND, .source = at, .target = at, .flags = flags };
+}
+
+static void add_mask(struct scene *scene, const char *name)
+{
+	scene->steps[scene->plan.n_steps++] =
+		(struct step){ .kind = STEP_MASK, .target = path(scene, name) };
+}
+
+enum { ALL, PIN, DEEP, HOOKS, SECRET };
+
+/* FOLDER, FOLDER/d/e/f hidden, FOLDER/hooks read-only, FOLDER/secret hidden. */
+static void scene_init(struct scene *scene)
+{
+	*scene = (struct scene){ .folder = "/tmp/test-watch-XXXXXX", .watcher = -1 };
+	must(mkdtemp(scene->folder) && chdir(scene->folder) == 0);
+	must(mkdir("d", 0700) == 0 && mkdir("d/e", 0700) == 0 && mkdir("hooks", 0700) == 0);
+	make_file("d/e/f");
+	make_file("secret");
+	make_file("other");
+	scene->plan.steps = scene->steps;
+	add_bind(scene, "", FOLDER);
+	add_bind(scene, "/d", FOLDER);
+	add_mask(scene, "/d/e/f");
+	add_bind(scene, "/hooks", FOLDER | READ_ONLY);
+	add_mask(scene, "/secret");
+	scene->absent.target = scene->absent.source = path(scene, "/d/absent");
+	scene->plan.absent = &scene->absent;
+	scene->plan.n_absent = 1;
+}
+
+static int remove_one(const char *at, const struct stat *status, int type, struct FTW *ftw)
+{
+	return remove(at);
+}
+
+static void scene_deinit(struct scene *scene)
+{
+	close_fd(&scene->orders);
+	close_fd(&scene->answers);
+	if (scene->watcher > 0)
+		(void)waitpid(scene->watcher, NULL, 0);
+	for (size_t i = 0; i < scene->plan.n_steps; i++)
+		free((void *)scene->steps[i].target);
+	free((void *)scene->absent.target);
+	must(chdir("/") == 0 && nftw(scene->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0);
+}
+#define _cleanup_scene_ _cleanup_(scene_deinit)
+
+static void put_mounts(const struct scene *scene)
+{
+	must(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+	for (size_t i = 0; i < scene->plan.n_steps; i++)
+		must(mount(scene->steps[i].kind == STEP_MASK ? "/dev/null" : scene->steps[i].source,
+			   scene->steps[i].target, NULL, MS_BIND, NULL) == 0);
+}
+
+static bool is_told(const struct watch *watch, int signals)
+{
+	struct pollfd waits[] = { { .fd = watch->mounts.fd, .events = watch->mounts.events },
+				  { .fd = signals, .events = POLLIN } };
+
+	return poll(waits, N_ELEMENTS(waits), DEADLINE_MSEC) > 0;
+}
+
+static int number_of(const struct scene *scene, struct watch_loss loss)
+{
+	for (size_t i = 0; i < scene->plan.n_steps; i++)
+		if (loss.path == scene->steps[i].target)
+			return (int)i;
+	return -1;
+}
+
+static void look_for_absent(const struct watch *watch, struct answer *answer)
+{
+	size_t at = 0;
+	const struct plan_absent *absent = watch_find_appeared(watch, &at);
+
+	answer->has_appeared = absent != NULL;
+	answer->put_aside =
+		absent ? watch_put_aside(watch, absent, answer->name, sizeof(answer->name)) : 0;
+}
+
+/* Says when it watches, waits for "w" (something will be told) or "l" (look), and says what it has
+ * seen. */
+static void watch_in_child(const struct scene *scene, bool has_mounts, int orders, int answers)
+{
+	_cleanup_watch_ struct watch watch = WATCH_INIT;
+	_cleanup_close_ int root = -EBADF, signals = -EBADF;
+	struct answer answer = { .lost = -1 };
+	sigset_t set;
+	char order;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGIO);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	signals = signalfd(-1, &set, SFD_CLOEXEC);
+	if (unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) < 0)
+		_exit(1);
+
+	int mounts = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+
+	if (has_mounts)
+		put_mounts(scene);
+	/* Of this namespace, as the one before would show other mounts. */
+	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	must(watch_read_plan(&watch, &scene->plan) == 0);
+	answer.code = watch_begin(&watch, root, mounts, &answer.err);
+	must(write(answers, &answer, sizeof(answer)) == sizeof(answer));
+	while (read(orders, &order, 1) == 1) {
+		answer.is_event = order == 'w' && is_told(&watch, signals);
+		look_for_absent(&watch, &answer);
+		answer.lost = number_of(scene, watch_check(&watch));
+		must(write(answers, &answer, sizeof(answer)) == sizeof(answer));
+	}
+	watch_deinit(&watch);
+	_exit(0);
+}
+
+static struct answer hear(const struct scene *scene)
+{
+	struct answer answer = { .code = -ECHILD };
+
+	must(read(scene->answers, &answer, sizeof(answer)) == sizeof(answer));
+	return answer;
+}
+
+static struct answer ask(const struct scene *scene, char order)
+{
+	must(write(scene->orders, &order, 1) == 1);
+	return hear(scene);
+}
+
+static struct answer begin(struct scene *scene, bool has_mounts)
+{
+	int orders[2], answers[2];
+
+	must(pipe2(orders, O_CLOEXEC) == 0 && pipe2(answers, O_CLOEXEC) == 0);
+	(void)fflush(NULL);
+	scene->watcher = fork();
+	must(scene->watcher >= 0);
+	if (scene->watcher == 0) {
+		(void)close(orders[1]);
+		watch_in_child(scene, has_mounts, orders[0], answers[1]);
+	}
+	(void)close(orders[0]);
+	(void)close(answers[1]);
+	scene->orders = orders[1];
+	scene->answers = answers[0];
+	return hear(scene);
+}
+
+static bool has_namespaces(void)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	if (child == 0)
+		_exit(unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) < 0);
+	return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+/* Somebody outside does it, in the folder: which step is lost? */
+static void expect_lost(bool (*change)(void), int step)
+{
+	_cleanup_scene_ struct scene scene;
+	struct answer answer;
+
+	scene_init(&scene);
+	answer = begin(&scene, true);
+	expect_eq(answer.code, 0);
+	expect(change());
+	answer = ask(&scene, 'w');
+	expect(answer.is_event);
+	expect_eq(answer.lost, step);
+}
+
+static bool replace_a_file(void)
+{
+	return rename("other", "secret") == 0;
+}
+
+static bool remove_a_file(void)
+{
+	return unlink("secret") == 0;
+}
+
+static bool rename_a_file(void)
+{
+	return rename("secret", "d/elsewhere") == 0;
+}
+
+/* The same inode under the same name, but no mount over it. */
+static bool replace_a_file_by_itself(void)
+{
+	return link("secret", "link") == 0 && rename("secret", "old") == 0 &&
+	       rename("link", "secret") == 0;
+}
+
+static void a_file_that_is_replaced_removed_or_renamed_is_lost(void)
+{
+	if (!has_namespaces())
+		skip("user namespaces are forbidden here");
+	expect_lost(replace_a_file, SECRET);
+	expect_lost(remove_a_file, SECRET);
+	expect_lost(rename_a_file, SECRET);
+	expect_lost(replace_a_file_by_itself, SECRET);
+}
+
+static bool remove_a_folder(void)
+{
+	return rmdir("hooks") == 0;
+}
+
+static bool replace_a_folder(void)
+{
+	return mkdir("hooks2", 0700) == 0 && rename("hooks2", "hooks") == 0;
+}
+
+static bool rename_a_folder(void)
+{
+	return rename("hooks", "hooks2") == 0;
+}
+
+static void a_folder_that_is_replaced_removed_or_renamed_is_lost(void)
+{
+	if (!has_namespaces())
+		skip("user namespaces are forbidden here");
+	expect_lost(remove_a_folder, HOOKS);
+	expect_lost(replace_a_folder, HOOKS);
+	expect_lost(rename_a_folder, HOOKS);
+}
+
+static bool rename_the_pinned_folder(void)
+{
+	return rename("d", "d2") == 0;
+}
+
+/* No mount of ours stands over this one. */
+static bool rename_a_folder_on_the_way(void)
+{
+	return rename("d/e", "d/e2") == 0 && mkdir("d/e", 0700) == 0;
+}
+
+static void what_lies_in_a_renamed_folder_is_lost(void)
+{
+	if (!has_namespaces())
+		skip("user namespaces are forbidden here");
+	expect_lost(rename_the_pinned_folder, DEEP);
+	expect_lost(rename_a_folder_on_the_way, DEEP);
+}
+
+static void other_names_and_the_files_themselves_may_change(void)
+{
+	if (!has_namespaces())
+		skip("user namespaces are forbidden here");
+
+	_cleanup_scene_ struct scene scene;
+	struct answer answer;
+
+	scene_init(&scene);
+	expect_eq(begin(&scene, true).code, 0);
+	make_file("new");
+	expect(rename("new", "other") == 0 && mkdir("d/e/g", 0700) == 0);
+	expect(link("secret", "link") == 0 && chmod("secret", 0) == 0);
+	make_file("hooks/post-commit");
+	expect_eq(ask(&scene, 'l').lost, -1);
+	/* It is told, and looked at: not lost. */
+	expect_eq(unlink("other"), 0);
+	answer = ask(&scene, 'w');
+	expect(answer.is_event);
+	expect_eq(answer.lost, -1);
+	/* The folder itself is held by no name. */
+	expect(rmdir("d/e/g") == 0 && unlink("link") == 0);
+	expect_eq(ask(&scene, 'w').lost, -1);
+}
+
+static void what_was_lost_before_is_refused(void)
+{
+	if (!has_namespaces())
+		skip("user namespaces are forbidden here");
+
+	_cleanup_scene_ struct scene scene;
+	struct answer answer;
+
+	scene_init(&scene);
+	answer = begin(&scene, false);
+	expect_eq(answer.code, -ESTALE);
+	expect(strstr(answer.err.what, "cannot protect"));
+	expect(strstr(answer.err.why, "while the sandbox was built"));
+	expect_eq(ask(&scene, 'l').lost, PIN + 1);
+}
+
+static void a_folder_that_is_gone_is_refused(void)
+{
+	if (!has_namespaces())
+		skip("user namespaces are forbidden here");
+
+	_cleanup_scene_ struct scene scene;
+
+	scene_init(&scene);
+	expect_eq(rename("d/e", "e"), 0);
+	expect_eq(begin(&scene, false).code, -ENOENT);
+}
+
+static void a_link_on_the_way_is_refused(void)
+{
+	if (!has_namespaces())
+		skip("user namespaces are forbidden here");
+
+	_cleanup_scene_ struct scene scene;
+
+	scene_init(&scene);
+	expect(rename("d/e", "e") == 0 && symlink("../e", "d/e") == 0);
+	expect_eq(begin(&scene, false).code, -ENOTDIR);
+}
+
+static void a_folder_that_cannot_be_read_is_refused_with_what_to_do(void)
+{
+	if (geteuid() == 0)
+		skip("root reads everything");
+	if (!has_namespaces())
+		skip("user namespaces are forbidden here");
+
+	_cleanup_scene_ struct scene scene;
+	struct answer answer;
+
+	scene_init(&scene);
+	expect_eq(chmod("d", 0300), 0);
+	answer = begin(&scene, false);
+	expect_eq(answer.code, -EACCES);
+	expect(strstr(answer.err.fix, "chmod u+r"));
+	expect_eq(chmod("d", 0700), 0);
+}
+
+static void what_must_be_absent_is_put_aside_when_it_appears(void)
+{
+	if (!has_namespaces())
+		skip("user namespaces are forbidden here");
+
+	_cleanup_scene_ struct scene scene;
+	struct answer answer;
+
+	scene_init(&scene);
+	expect_eq(begin(&scene, true).code, 0);
+	expect(!ask(&scene, 'l').has_appeared);
+	make_file("d/absent");
+	answer = ask(&scene, 'w');
+	expect(answer.is_event && answer.has_appeared);
+	expect_eq(answer.put_aside, 0);
+	expect_eq(answer.lost, -1);
+	expect(strncmp(answer.name, "absent.sbx-removed-", 19) == 0);
+	expect(access("d/absent", F_OK) < 0);
+	expect(chdir("d") == 0 && access(answer.name, F_OK) == 0 && chdir("..") == 0);
+	/* Again, and as a folder with something in it, or a link to nowhere. */
+	expect(mkdir("d/absent", 0700) == 0 && mkdir("d/absent/x", 0700) == 0);
+	expect_eq(ask(&scene, 'l').put_aside, 0);
+	expect(access("d/absent", F_OK) < 0);
+	expect_eq(symlink("nowhere", "d/absent"), 0);
+	expect(ask(&scene, 'l').has_appeared);
+	expect(faccessat(AT_FDCWD, "d/absent", F_OK, AT_SYMLINK_NOFOLLOW) < 0);
+	expect(!ask(&scene, 'l').has_appeared);
+}
+
+/* What stands at its place outside is somebody else's. */
+static void nothing_is_put_aside_in_another_folder(void)
+{
+	if (!has_namespaces())
+		skip("user namespaces are forbidden here");
+
+	_cleanup_scene_ struct scene scene;
+	struct answer answer;
+
+	scene_init(&scene);
+	expect_eq(begin(&scene, true).code, 0);
+	make_file("d/absent");
+	expect(rename("d", "d2") == 0 && mkdir("d", 0700) == 0);
+	make_file("d/absent");
+	answer = ask(&scene, 'w');
+	expect(answer.has_appeared);
+	expect_eq(answer.put_aside, -ESTALE);
+	expect(access("d/absent", F_OK) == 0 && access("d2/absent", F_OK) == 0);
+}
+
+static void nothing_is_lost_that_was_never_begun(void)
+{
+	_cleanup_watch_ struct watch watch = WATCH_INIT;
+	struct step steps[] = { BIND("/p", "/p", FOLDER), PUT(STEP_MASK, "/p/a") };
+	const struct plan plan = { .steps = steps, .n_steps = N_ELEMENTS(steps) };
+
+	expect_eq(watch_read_plan(&watch, &plan), 0);
+	expect(watch_is_needed(&watch));
+	expect(!watch_check(&watch).path);
+	watch_deinit(&watch);
+	expect(!watch_is_needed(&watch));
+}
+
+static const struct test tests[] = {
+	TEST(nothing_is_watched_where_nothing_is_taken_away),
+	TEST(what_is_ours_is_not_watched),
+	TEST(whatever_is_taken_away_is_watched),
+	TEST(the_whole_way_is_watched_each_name_once),
+	TEST(the_place_of_what_must_be_absent_is_watched),
+	TEST(a_file_that_is_replaced_removed_or_renamed_is_lost),
+	TEST(a_folder_that_is_replaced_removed_or_renamed_is_lost),
+	TEST(what_lies_in_a_renamed_folder_is_lost),
+	TEST(other_names_and_the_files_themselves_may_change),
+	TEST(what_was_lost_before_is_refused),
+	TEST(a_folder_that_is_gone_is_refused),
+	TEST(a_link_on_the_way_is_refused),
+	TEST(a_folder_that_cannot_be_read_is_refused_with_what_to_do),
+	TEST(what_must_be_absent_is_put_aside_when_it_appears),
+	TEST(nothing_is_put_aside_in_another_folder),
+	TEST(nothing_is_lost_that_was_never_begun),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

@@ -1,0 +1,323 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# timeout: 900
+# sbx-spawn and sbx-ctl where every limit can be held: cgroup v2 and a service manager, for root and
+# for an ordinary user, in a scope that the manager makes and in a unit whose inside is ours.
+. "$(dirname "$0")/tap.sh"
+tester=sbx-tester
+work=$(mktemp -d)
+chmod 755 "$work"
+trap 'clean >/dev/null 2>&1' EXIT
+
+clean()
+{
+	uid=$(id -u "$tester") && systemctl stop "user@$uid.service" "user-runtime-dir@$uid.service"
+	userdel -r "$tester"
+	rm -rf "$work"
+}
+
+# The user's manager runs as if he were logged in; what root leaves in the environment does not reach
+# him.
+as_user()
+{
+	uid=$(id -u "$tester")
+	(cd "$work/user" && setpriv --reuid="$uid" --regid="$uid" --clear-groups env -i HOME="/home/$tester" \
+		PATH="$PATH" LC_ALL=C.UTF-8 XDG_RUNTIME_DIR="/run/user/$uid" "$@")
+}
+as_root() { (cd "$work/root" && "$@"); }
+registry_of() # WHO
+{
+	case $1 in
+	root) echo /run/sbx/sandboxes ;;
+	user) echo "/run/user/$(id -u "$tester")/sbx/sandboxes" ;;
+	esac
+}
+
+# A unit that has handed the inside of its cgroup over. Who wants limits below it may not sit in it,
+# so the command moves into a cgroup of its own first. That is a file, because the manager has its own
+# idea of what "$$" means.
+delegated() # USER COMMAND...
+{
+	user=$1
+	shift
+	cat >"$work/enter" <<'END'
+cgroup=/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)
+mkdir "$cgroup/self" && echo $$ >"$cgroup/self/cgroup.procs" && exec "$@"
+END
+	systemd-run --quiet --wait --pipe --collect -p Delegate=yes -p User="$user" \
+		-E PATH="$PATH" -E LC_ALL=C.UTF-8 -- sh "$work/enter" "$@"
+}
+
+has() # REPORT TEXT...
+{
+	report=$1
+	shift
+	for text in "$@"; do grep -qF "$text" "$report" || fail "no $text in $(cat "$report")"; done
+}
+
+users_are_there()
+{
+	useradd -m -s /bin/sh "$tester"
+	mkdir "$work/user" "$work/root"
+	chown "$tester:" "$work/user"
+	systemctl start "user@$(id -u "$tester").service"
+	[ -S "/run/user/$(id -u "$tester")/systemd/private" ]
+}
+
+reports_the_full_tier() # WHO
+{
+	"as_$1" sbx-spawn -q --report full.json -- sh -c 'echo inside; exit 7' >"$work/$1/out" || status=$?
+	[ "${status:-0}" = 7 ]
+	[ "$(cat "$work/$1/out")" = inside ]
+	has "$work/$1/full.json" '"tier":"full"' '"reason":"exit"' '"user"' '"mount"' '"pid"' '"ipc"' \
+		'"uts"' '"net"' '"landlock"' '"seccomp"' '"capabilities"'
+}
+
+# What the kernel says of the command, seen from outside.
+lives_in_the_full_tier() # WHO
+{
+	begin "$1" "full-$1" --memory 64MiB -- sleep 1000
+	has_command()
+	{
+		command=$(cat "/proc/$init/task/$init/children") && command=${command% }
+		grep -x sleep "/proc/$command/comm"
+	}
+	within 120 has_command
+	for namespace in user mnt pid ipc uts net cgroup; do
+		[ "$(readlink "/proc/$command/ns/$namespace")" != "$(readlink "/proc/self/ns/$namespace")" ] ||
+			fail "$namespace is the host's"
+	done
+	cat "/proc/$command/status"
+	for line in 'Seccomp:	2' 'NoNewPrivs:	1' 'CapEff:	0000000000000000' 'CapBnd:	0000000000000000'; do
+		grep -x "$line" "/proc/$command/status"
+	done
+	! grep -E '^Uid:.*	0(	|$)' "/proc/$command/status" || fail 'it is root'
+	end "$1" "full-$1"
+}
+
+full_tier_works() # WHO
+{
+	reports_the_full_tier "$1"
+	lives_in_the_full_tier "$1"
+}
+gives_root_the_full_tier() { full_tier_works root; }
+gives_an_ordinary_user_the_full_tier() { full_tier_works user; }
+
+check_says_what_is_held() # WHO
+{
+	"as_$1" sbx-spawn --check >"$work/$1/check"
+	cat "$work/$1/check"
+	for what in 'tier full' 'memory limit' 'cpu limit' 'process limit' 'scopes of a service manager'; do
+		grep -E "^$what  *yes\$" "$work/$1/check"
+	done
+}
+says_to_root_what_can_be_held() { check_says_what_is_held root; }
+says_to_a_user_what_can_be_held() { check_says_what_is_held user; }
+
+# Half of what it wants: some of it is in use when the kernel says no.
+hungry='head -c 200000000 /dev/zero | tail -c 150000000 | wc -c'
+
+is_out_of_memory() # REPORT HOLDER
+{
+	has "$1" '"oom":true' '"reason":"memory"' '"peak_memory_of":"cgroup"' \
+		"\"memory\":{\"value\":67108864,\"held_by\":\"$2\"}"
+	! grep -q '"status":0' "$1" || fail 'it has ended well'
+}
+
+runs_out_of_memory_in_a_scope() # WHO
+{
+	! "as_$1" sbx-spawn -q --memory 64MiB --report memory.json -- sh -c "$hungry" || fail 'it has lived'
+	is_out_of_memory "$work/$1/memory.json" scope
+}
+holds_the_memory_of_roots_in_a_scope() { runs_out_of_memory_in_a_scope root; }
+holds_the_memory_of_a_users_in_a_scope() { runs_out_of_memory_in_a_scope user; }
+
+runs_out_of_memory_in_a_unit() # USER FOLDER
+{
+	! delegated "$1" sbx-spawn -q --memory 64MiB --report "$2/unit.json" -- sh -c "$hungry" ||
+		fail 'it has lived'
+	is_out_of_memory "$2/unit.json" cgroup
+}
+holds_the_memory_of_roots_in_a_delegated_unit() { runs_out_of_memory_in_a_unit root "$work/root"; }
+holds_the_memory_of_a_users_in_a_delegated_unit()
+{
+	runs_out_of_memory_in_a_unit "$tester" "$work/user"
+}
+
+stays_below() # WHO
+{
+	"as_$1" sbx-spawn -q --memory 64MiB --report little.json -- \
+		sh -c 'head -c 1000000 /dev/zero | tail -c 1000 | wc -c' >"$work/$1/out"
+	[ "$(cat "$work/$1/out")" = 1000 ]
+	has "$work/$1/little.json" '"oom":false' '"status":0' '"reason":"exit"' '"peak_memory_of":"cgroup"'
+}
+leaves_alone_what_stays_below_its_limit_for_root() { stays_below root; }
+leaves_alone_what_stays_below_its_limit_for_a_user() { stays_below user; }
+
+# In the background, until it is known who it is: $cgroup, $init, $supervisor.
+begin() # WHO ID OPTION... -- COMMAND...
+{
+	who=$1 id=$2
+	shift 2
+	"as_$who" sbx-spawn -q --id "$id" "$@" >"$work/$who/out-$id" 2>&1 &
+	state=$(registry_of "$who")/$id/state.json
+	within 120 grep -q '"state":"RUNNING"' "$state"
+	cat "$state"
+	cgroup=$(sed -n 's/.*"cgroup":"\([^"]*\)".*/\1/p' "$state")
+	init=$(sed -n 's/.*"init":\([0-9]*\).*/\1/p' "$state")
+	supervisor=$(sed -n 's/.*"supervisor":\([0-9]*\).*/\1/p' "$state")
+	grep -x "$init" "$cgroup/cgroup.procs"
+	[ "$(value cgroup.events populated)" = 1 ]
+}
+
+end() # WHO ID
+{
+	"as_$1" sbx-ctl kill "$2"
+	wait
+	[ ! -e "$(registry_of "$1")/$2" ]
+	# A scope is the manager's to remove.
+	within 120 cgroup_is_gone
+}
+cgroup_is_gone() { [ ! -e "$cgroup" ]; }
+
+value() { sed -n "s/^$2 //p" "$cgroup/$1"; }
+
+# A tenth of a second at a time, a fifth of it to use. A machine that is held up itself may charge
+# more to one such time; then the kernel gives none of the next ones until that is paid back.
+keeps_its_share()
+{
+	periods=$(value cpu.stat nr_periods)
+	[ "$periods" -ge 20 ] && [ "$(value cpu.stat nr_throttled)" -gt 5 ] &&
+		[ "$(value cpu.stat usage_usec)" -le $((periods * 25000)) ]
+}
+
+holds_the_processor() # WHO
+{
+	begin "$1" "cpu-$1" --cpu 0.2 -- sh -c 'while :; do :; done'
+	[ "$(cat "$cgroup/cpu.max")" = '20000 100000' ]
+	within 120 keeps_its_share
+	cat "$cgroup/cpu.stat"
+	end "$1" "cpu-$1"
+}
+holds_the_processor_of_roots() { holds_the_processor root; }
+holds_the_processor_of_a_users() { holds_the_processor user; }
+
+was_refused() { [ "$(value pids.events max)" -gt 0 ]; }
+
+# As many as were allowed, and PID 1. (Alone it would be held by an rlimit, which needs no scope.)
+stops_a_fork_bomb() # WHO
+{
+	begin "$1" "pids-$1" --memory 256MiB --pids 20 -- \
+		sh -c 'bomb() { bomb | bomb & }; bomb; while :; do :; done'
+	[ "$(cat "$cgroup/pids.max")" = 21 ]
+	within 120 was_refused
+	[ "$(cat "$cgroup/pids.current")" -le 21 ]
+	end "$1" "pids-$1"
+}
+stops_a_fork_bomb_of_roots() { stops_a_fork_bomb root; }
+stops_a_fork_bomb_of_a_users() { stops_a_fork_bomb user; }
+
+holds_it_still() # WHO
+{
+	begin "$1" "still-$1" --memory 64MiB -- sh -c 'while :; do :; done'
+	"as_$1" sbx-ctl pause "still-$1" | grep 'paused by its cgroup'
+	[ "$(value cgroup.events frozen)" = 1 ]
+	[ "$(cat "$cgroup/cgroup.freeze")" = 1 ]
+	cat "$cgroup/cgroup.procs" >"$work/processes"
+	while read -r process; do
+		! grep -q 'T (stopped)' "/proc/$process/status" || fail 'by a signal'
+	done <"$work/processes"
+	used=$(value cpu.stat usage_usec)
+	"as_$1" sbx-ctl list | grep -i paused
+	[ "$(value cpu.stat usage_usec)" = "$used" ]
+	"as_$1" sbx-ctl resume "still-$1" | grep 'goes on, by its cgroup'
+	[ "$(value cgroup.events frozen)" = 0 ]
+	runs_again() { [ "$(value cpu.stat usage_usec)" -gt "$used" ]; }
+	within 120 runs_again
+	end "$1" "still-$1"
+}
+pauses_roots_by_their_cgroup() { holds_it_still root; }
+pauses_a_users_by_their_cgroup() { holds_it_still user; }
+
+# Without a manager there is nobody who could give out a cgroup.
+is_refused() # WHO COMMAND...
+{
+	who=$1
+	shift
+	! "as_$who" "$@" sbx-spawn --memory 64MiB -- sh -c 'echo ran' \
+		>"$work/$who/out" 2>"$work/$who/err" || fail 'it was started'
+	cat "$work/$who/err"
+	grep 'cannot hold the limit memory' "$work/$who/err"
+	grep '  fix: ' "$work/$who/err"
+	[ ! -s "$work/$who/out" ]
+}
+
+refuses_root_a_limit_that_it_cannot_hold()
+{
+	is_refused root unshare --mount sh -c 'mount -t tmpfs none /run/systemd && exec "$@"' sh
+}
+
+refuses_a_user_a_limit_that_it_cannot_hold()
+{
+	uid=$(id -u "$tester")
+	systemctl stop "user@$uid.service"
+	is_refused user env XDG_STATE_HOME="$work/user" XDG_RUNTIME_DIR="$work/user"
+	systemctl start "user@$uid.service"
+}
+
+kill_the_supervisor() # WHO
+{
+	begin "$1" "orphan-$1" --memory 64MiB -- sleep 1000
+	kill -KILL "$supervisor"
+	is_empty() { [ ! -e "$cgroup" ] || [ "$(value cgroup.events populated)" = 0 ]; }
+	within 120 is_empty
+	init_is_gone() { [ ! -e "/proc/$init" ]; }
+	within 120 init_is_gone
+	"as_$1" sbx-ctl gc
+	[ ! -e "$(registry_of "$1")/orphan-$1" ]
+	within 120 cgroup_is_gone
+}
+kills_roots_with_their_supervisor() { kill_the_supervisor root; }
+kills_a_users_with_their_supervisor() { kill_the_supervisor user; }
+
+# The slice stays with the manager, empty; of the services those that are installed.
+leaves_nothing()
+{
+	no_cgroup_is_left()
+	{
+		[ -z "$(find /sys/fs/cgroup -name 'sbx-*' ! -name 'sbx-*.service' ! -name 'sbx-*.socket')" ] &&
+			[ -z "$(find /sys/fs/cgroup -mindepth 1 -path '*/sbx.slice/*' -type d)" ]
+	}
+	within 120 no_cgroup_is_left
+	systemctl list-units --all --no-legend 'sbx-*.scope' >"$work/units"
+	as_user systemctl --user list-units --all --no-legend 'sbx-*.scope' >>"$work/units"
+	[ ! -s "$work/units" ] || fail "$(cat "$work/units")"
+	find "$(registry_of root)" "$(registry_of user)" -mindepth 1 >"$work/registered"
+	[ ! -s "$work/registered" ] || fail "$(cat "$work/registered")"
+	cat /proc/[0-9]*/comm >"$work/processes" 2>/dev/null || : # some have gone meanwhile
+	! grep -xE 'sbx-spawn|sleep|tail' "$work/processes" || fail 'some are still running'
+}
+
+run_tests \
+	users_are_there \
+	gives_root_the_full_tier \
+	gives_an_ordinary_user_the_full_tier \
+	says_to_root_what_can_be_held \
+	says_to_a_user_what_can_be_held \
+	holds_the_memory_of_roots_in_a_scope \
+	holds_the_memory_of_a_users_in_a_scope \
+	holds_the_memory_of_roots_in_a_delegated_unit \
+	holds_the_memory_of_a_users_in_a_delegated_unit \
+	leaves_alone_what_stays_below_its_limit_for_root \
+	leaves_alone_what_stays_below_its_limit_for_a_user \
+	holds_the_processor_of_roots \
+	holds_the_processor_of_a_users \
+	stops_a_fork_bomb_of_roots \
+	stops_a_fork_bomb_of_a_users \
+	pauses_roots_by_their_cgroup \
+	pauses_a_users_by_their_cgroup \
+	refuses_root_a_limit_that_it_cannot_hold \
+	refuses_a_user_a_limit_that_it_cannot_hold \
+	kills_roots_with_their_supervisor \
+	kills_a_users_with_their_supervisor \
+	leaves_nothing

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What a user is told when it is over: why the command was ended, and what it has left
+ */
+
+#include "spawn.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/text.h"
+
+/* Told once, however often it is made again. */
+void spawn_on_appeared(void *userdata, const struct plan_absent *absent, const char *name)
+{
+	struct spawn_run *run = userdata;
+	struct appeared **at = &run->appeared;
+	struct appeared *one;
+
+	for (; *at; at = &(*at)->next)
+		if ((*at)->path == absent->target)
+			return;
+	one = arena_alloc(&run->arena, sizeof(*one));
+	if (!one)
+		return;
+	*one = (struct appeared){
+		.path = absent->target,
+		.name = arena_copy(&run->arena, name, strlen(name)),
+	};
+	*at = one;
+}
+
+/* Also with -q: whoever runs git there next should know. */
+void spawn_say_appeared(const struct spawn_run *run)
+{
+	_cleanup_text_ struct text text = TEXT_INIT;
+
+	for (const struct appeared *at = run->appeared; at; at = at->next) {
+		text_add(&text, SPAWN_TOOL ": warning: '");
+		/* Somebody inside may have named what lies above it. */
+		text_add_visible(&text, at->path, strlen(at->path));
+		text_addf(&text,
+			  "' appeared, and is called '%s' now\n"
+			  "  why: git outside would have taken programs from it\n"
+			  "  fix: look at it, and remove it\n",
+			  at->name);
+	}
+	if (text_status(&text) == 0)
+		(void)fd_write_all(STDERR_FILENO, text_string(&text), text.len);
+}
+
+static void explain_loss(const struct spawn_result *result, struct sbx_error *err)
+{
+	(void)sbx_error_what(err, -ESTALE, "killed: '%.300s' was not protected any more",
+			     result->lost);
+	sbx_error_why(err,
+		      "somebody outside renamed or removed it, or put another file there, and what "
+		      "%s takes away is held by that name",
+		      result->lost_origin->text ? result->lost_origin->text : "the built-in view");
+	sbx_error_fix(err, "look at what stands there now; change it when nothing runs there, or "
+			   "use --out");
+}
+
+/* A status alone does not say that it was a limit. */
+void spawn_explain_end(const struct spawn_run *run, struct sbx_error *err)
+{
+	static const struct {
+		enum spawn_reason reason;
+		const char *what;
+		enum limit limit;
+	} ends[] = {
+		{ SPAWN_REASON_TIME, "the command ran out of time", LIMIT_TIME },
+		{ SPAWN_REASON_MEMORY, "the command ran out of memory", LIMIT_MEMORY },
+		{ SPAWN_REASON_OUTPUT, "the command wrote too much", LIMIT_OUTPUT },
+	};
+
+	if (run->result.lost)
+		explain_loss(&run->result, err);
+	for (size_t i = 0; i < N_ELEMENTS(ends); i++) {
+		const struct plan_limit *limit = &run->plan->limits[ends[i].limit];
+
+		if (ends[i].reason != run->result.reason)
+			continue;
+		(void)sbx_error_what(err, -EDQUOT, "%s", ends[i].what);
+		if (limit->origin.text)
+			sbx_error_why(err, "the limit comes from %s", limit->origin.text);
+		else
+			sbx_error_why(err, "the limit is a default");
+		sbx_error_fix(err, "give it more: %s", spawn_limit_option(ends[i].limit));
+	}
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * sbx-spawn is linked statically where that is possible, because half of what a program costs is
+ * its loader. A start that needs a module is left to the same program with a loader, by execve()
+ * before anything has begun: what was read so far it reads again.
+ */
+
+#include "spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/module.h"
+
+#define ARGUMENTS_BYTES_MAX (64 << 20)
+
+/* What can be read only once must not be read by us. */
+static bool has_policy_of_one_reading(const struct spawn_values *values)
+{
+	struct stat status;
+
+	return values->policy_fd > 0 ||
+	       (values->policy && stat(values->policy, &status) == 0 && !S_ISREG(status.st_mode));
+}
+
+bool spawn_begins_with_modules(const struct spawn_values *values)
+{
+	return !module_is_possible() && (values->out || has_policy_of_one_reading(values));
+}
+
+bool spawn_needs_modules(const struct spawn_run *run, int prepared)
+{
+	if (module_is_possible())
+		return false;
+	/* What it answers where a filter is not in the cache. */
+	if (prepared == -ELIBACC)
+		return true;
+	for (size_t i = 0; prepared == 0 && i < run->plan->n_steps; i++)
+		if (run->plan->steps[i].kind == STEP_SCOPE)
+			return true;
+	return false;
+}
+
+/* The words that we were started with, as the kernel keeps them: parsing has moved ours. */
+static int read_words(char **ret_text, char ***ret_words, struct sbx_error *err)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t n_bytes, n = 0, i = 0;
+	char **words;
+	int r = file_read(AT_FDCWD, "/proc/self/cmdline", ARGUMENTS_BYTES_MAX, &text, &n_bytes,
+			  err);
+
+	if (r < 0)
+		return r;
+	for (size_t at = 0; at < n_bytes; at++)
+		n += text[at] == '\0';
+	words = calloc(n + 1, sizeof(*words));
+	if (!words)
+		return spawn_no_memory(err);
+	for (char *word = text; i < n; word += strlen(word) + 1)
+		words[i++] = word;
+	*ret_text = take_ptr(text);
+	*ret_words = words;
+	return 0;
+}
+
+int spawn_hand_over(struct sbx_error *err)
+{
+	_cleanup_free_ char *text = NULL;
+	_cleanup_free_ char **words = NULL;
+	char path[PATH_MAX];
+	int r = spawn_module_path("../tools", "spawn-with-modules", "", path, sizeof(path));
+
+	if (r == 0)
+		r = read_words(&text, &words, err);
+	if (r < 0)
+		return r;
+	(void)execv(path, words);
+	r = -errno;
+	(void)sbx_error_what(err, r, "cannot execute '%.300s'", path);
+	sbx_error_why(err, "it is sbx-spawn with a loader, for what needs a module");
+	sbx_error_fix(err, "install sbx completely");
+	return r;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The answers of a program without a loader; linked in front of lib/base, they take the place
+ * of its own
+ */
+
+#include <stddef.h>
+
+#include "base/module.h"
+
+bool module_is_possible(void)
+{
+	return false;
+}
+
+void *module_open(const char *path, const char **ret_why)
+{
+	*ret_why = "this program is linked statically";
+	return NULL;
+}
+
+void *module_symbol(void *module, const char *name)
+{
+	return NULL;
+}
+
+void module_close(void *module) {}
