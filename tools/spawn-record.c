@@ -134,6 +134,14 @@ static int adopt_or_create(struct spawn_run *run, struct sbx_error *err)
 	return registration_create(run->registry, run->request.id, &run->registration, err);
 }
 
+static const char *name_of_unit(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->n_steps; i++)
+		if (plan->steps[i].kind == STEP_SCOPE)
+			return plan->steps[i].text;
+	return NULL;
+}
+
 static void describe(struct spawn_run *run)
 {
 	struct timespec now;
@@ -149,6 +157,7 @@ static void describe(struct spawn_run *run)
 		.policy = run->values->policy,
 		.template = run->plan->template,
 		.tier = tier_name(run->plan->tier),
+		.unit = name_of_unit(run->plan),
 		.out_folder = run->values->out,
 		.out_work = run->changes.work,
 		.out_layer = run->changes.kind == CHANGES_TAR ? run->changes.folder : NULL,

@@ -173,9 +173,15 @@ static inline void rig_deinit(struct rig *rig)
 {
 	close_fd(&rig->stdin_fd);
 	close_fd(&rig->output_fd);
-	(void)munmap(rig->outcome, sizeof(*rig->outcome));
+	if (rig->outcome)
+		(void)munmap(rig->outcome, sizeof(*rig->outcome));
 }
 #define _cleanup_rig_ _cleanup_(rig_deinit)
+/* For who may be skipped before rig_init(). */
+#define RIG_NONE                                                                                   \
+	{                                                                                          \
+		.stdin_fd = -EBADF, .output_fd = -EBADF                                            \
+	}
 
 static inline void rig_limit(struct rig *rig, enum limit limit, uint64_t value)
 {

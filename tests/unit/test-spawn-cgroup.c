@@ -131,7 +131,7 @@ static int remember(void *userdata, pid_t init, const char *cgroup, struct sbx_e
 FOR_BOTH(the_cgroup_is_made_told_and_removed)
 {
 	struct place place;
-	_cleanup_rig_ struct rig rig;
+	_cleanup_rig_ struct rig rig = RIG_NONE;
 	struct spawn_hooks hooks = { .started = remember };
 
 	NEEDS_CGROUPS(&place, uid);
@@ -149,7 +149,7 @@ FOR_BOTH(the_cgroup_is_made_told_and_removed)
 FOR_BOTH(the_cgroup_is_removed_where_nothing_was_run)
 {
 	struct place place;
-	_cleanup_rig_ struct rig rig;
+	_cleanup_rig_ struct rig rig = RIG_NONE;
 
 	NEEDS_CGROUPS(&place, uid);
 	rig_init(&rig, uid, "");
@@ -163,7 +163,7 @@ FOR_BOTH(the_cgroup_is_removed_where_nothing_was_run)
 FOR_BOTH(memory_is_the_reason_only_where_the_kernel_has_counted_it)
 {
 	struct place place;
-	_cleanup_rig_ struct rig rig;
+	_cleanup_rig_ struct rig rig = RIG_NONE;
 
 	NEEDS_CGROUPS(&place, uid);
 	rig_init(&rig, uid, "kill -KILL $$");
@@ -193,7 +193,7 @@ static bool has_memory(const struct place *place)
 FOR_BOTH(too_much_memory_is_told_as_that)
 {
 	struct place place;
-	_cleanup_rig_ struct rig rig;
+	_cleanup_rig_ struct rig rig = RIG_NONE;
 
 	NEEDS_CGROUPS(&place, uid);
 	NEEDS_MEMORY(&place);
@@ -242,7 +242,7 @@ static void init_scope(struct rig *rig, uid_t uid, const struct place *place, co
 FOR_BOTH(everything_is_born_in_the_scope)
 {
 	struct place place;
-	_cleanup_rig_ struct rig rig;
+	_cleanup_rig_ struct rig rig = RIG_NONE;
 	struct spawn_hooks hooks = { .started = remember };
 
 	NEEDS_CGROUPS(&place, uid);
@@ -297,7 +297,7 @@ FOR_BOTH(too_much_memory_is_told_also_of_a_scope_that_is_gone)
 	NEEDS_CGROUPS(&place, uid);
 	NEEDS_MEMORY(&place);
 
-	_cleanup_rig_ struct rig rig;
+	_cleanup_rig_ struct rig rig = RIG_NONE;
 
 	run_in_lost_scope(&rig, uid, &place, WRITE_MUCH "a=x; while :; do a=$a$a; done");
 	rig_expect(&rig, 128 + SIGKILL, SPAWN_REASON_MEMORY);
@@ -311,7 +311,7 @@ FOR_BOTH(the_memory_that_was_used_is_told_also_of_a_scope_that_is_gone)
 	NEEDS_CGROUPS(&place, uid);
 	NEEDS_MEMORY(&place);
 
-	_cleanup_rig_ struct rig rig;
+	_cleanup_rig_ struct rig rig = RIG_NONE;
 
 	run_in_lost_scope(&rig, uid, &place, WRITE_MUCH "exit 3");
 	rig_expect(&rig, 3, SPAWN_REASON_EXIT);
@@ -321,7 +321,7 @@ FOR_BOTH(the_memory_that_was_used_is_told_also_of_a_scope_that_is_gone)
 FOR_BOTH(without_its_scope_nothing_runs)
 {
 	struct place place;
-	_cleanup_rig_ struct rig rig;
+	_cleanup_rig_ struct rig rig = RIG_NONE;
 
 	NEEDS_CGROUPS(&place, uid);
 	init_scope(&rig, uid, &place, "echo ran");
@@ -337,7 +337,7 @@ FOR_BOTH(without_its_scope_nothing_runs)
 FOR_BOTH(a_limit_that_a_scope_does_not_have_is_refused)
 {
 	struct place place;
-	_cleanup_rig_ struct rig rig;
+	_cleanup_rig_ struct rig rig = RIG_NONE;
 
 	NEEDS_CGROUPS(&place, uid);
 	init_scope(&rig, uid, &place, "echo ran");
@@ -354,7 +354,7 @@ FOR_BOTH(without_the_module_nothing_runs)
 
 	for (size_t i = 0; i < N_ELEMENTS(folders); i++) {
 		struct place place;
-		_cleanup_rig_ struct rig rig;
+		_cleanup_rig_ struct rig rig = RIG_NONE;
 
 		NEEDS_CGROUPS(&place, uid);
 		init_scope(&rig, uid, &place, "echo ran");
@@ -371,7 +371,7 @@ FOR_BOTH(without_the_module_nothing_runs)
 FOR_BOTH(without_namespaces_the_status_is_the_commands_own)
 {
 	struct place place;
-	_cleanup_rig_ struct rig rig;
+	_cleanup_rig_ struct rig rig = RIG_NONE;
 
 	NEEDS_CGROUPS(&place, uid);
 	init_reduced(&rig, uid, "id -u; exit 7");
@@ -385,7 +385,7 @@ FOR_BOTH(without_namespaces_the_status_is_the_commands_own)
 FOR_BOTH(without_namespaces_nothing_is_left_behind_either)
 {
 	struct place place;
-	_cleanup_rig_ struct rig rig;
+	_cleanup_rig_ struct rig rig = RIG_NONE;
 	_cleanup_close_ int end = -EBADF;
 
 	NEEDS_CGROUPS(&place, uid);
@@ -401,7 +401,7 @@ FOR_BOTH(without_namespaces_nothing_is_left_behind_either)
 FOR_BOTH(without_namespaces_the_time_limit_kills_all)
 {
 	struct place place;
-	_cleanup_rig_ struct rig rig;
+	_cleanup_rig_ struct rig rig = RIG_NONE;
 	_cleanup_close_ int end = -EBADF;
 
 	NEEDS_CGROUPS(&place, uid);
@@ -422,7 +422,7 @@ FOR_BOTH(without_namespaces_the_time_limit_kills_all)
 FOR_BOTH(without_namespaces_kill_9_of_the_supervisor_kills_everything)
 {
 	struct place place;
-	_cleanup_rig_ struct rig rig;
+	_cleanup_rig_ struct rig rig = RIG_NONE;
 	_cleanup_close_ int end = -EBADF;
 
 	NEEDS_CGROUPS(&place, uid);
