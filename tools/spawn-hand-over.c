@@ -66,8 +66,10 @@ static int read_words(char **ret_text, char ***ret_words, struct sbx_error *err)
 	for (size_t at = 0; at < n_bytes; at++)
 		n += text[at] == '\0';
 	words = calloc(n + 1, sizeof(*words));
-	if (!words)
-		return spawn_no_memory(err);
+	if (!words) {
+		(void)spawn_no_memory(err);
+		return -ENOMEM;
+	}
 	for (char *word = text; i < n; word += strlen(word) + 1)
 		words[i++] = word;
 	*ret_text = take_ptr(text);
