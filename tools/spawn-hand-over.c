@@ -86,7 +86,7 @@ int spawn_hand_over(struct sbx_error *err)
 
 	if (r == 0)
 		r = read_words(&text, &words, err);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	(void)execv(path, words);
 	r = -errno;
