@@ -249,6 +249,7 @@ static inline void planning_load(struct planning *planning, const char *yaml)
 {
 	struct sbx_error err = { .code = 0 };
 
+	policy_free_ptr(&planning->policy);
 	if (policy_load("p.yaml", yaml, strlen(yaml), &planning->policy, &err) < 0) {
 		printf("Bail out! %s: %s\n", err.what, err.why);
 		exit(1);
