@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/lines.h"
 #include "base/options.h"
 #include "base/text.h"
 #include "policy/compare.h"
@@ -121,31 +122,6 @@ int words_read(char *const words[], size_t n_words, struct request_buffer *ret,
 	       struct sbx_error *err);
 /* Adds @path below @folder (absolute and normal) by its text alone; the result is normal. */
 void words_join(struct text *out, const char *folder, const char *path);
-
-/* policy-lines.c: lines of an fd, without a limit on how many. */
-struct line_reader {
-	int fd;
-	size_t max; /* longest line */
-	char *bytes;
-	size_t begin, end;
-	uint64_t number; /* of the line that was read last, from 1 */
-	bool is_skipping;
-	bool is_at_end;
-};
-
-enum line_state {
-	LINE_END,
-	LINE_READY,
-	LINE_TOO_LONG, /* it has been passed over */
-};
-
-#define _cleanup_lines_ _cleanup_(lines_close)
-/* Closes nothing: the fd stays the caller's. */
-void lines_close(struct line_reader *reader);
-/* Can the next line be had without waiting? */
-bool lines_ready(const struct line_reader *reader);
-/* An enum line_state, or negative errno. The line is valid until the next call. */
-int lines_next(struct line_reader *reader, char **ret_line, size_t *ret_len);
 
 /* policy-replay.c: judges the requests of a record ("-": standard input) by both policies, of which
  * @last ("100", "all"; NULL: 100) counts, and prints the answers that change and how many. The

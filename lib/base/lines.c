@@ -7,7 +7,7 @@
  * beginning. Memory is taken once.
  */
 
-#include "policy.h"
+#include "base/lines.h"
 
 #include <errno.h>
 #include <stdlib.h>

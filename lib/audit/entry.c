@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * From a line to what is stored
+ *
+ * The object is written again, member by member: a value is copied as it stands unless a secret is
+ * in it, or it is a summary that is too long. Everything else about the record, its event, its time
+ * and its columns, is then read from what was written. So it is what a verifier will read, and no
+ * message about it can show a secret.
+ */
+
+#include "audit/entry.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include <sbx/error.h>
+
+#include "audit/entry-internal.h"
+#include "audit/event.h"
+#include "audit/redact.h"
+#include "base/json.h"
+
+#define COMMITMENT "commitment"
+#define WRITER "writer"
+
+static const char *const summaries[] = { "input_summary", "output_summary" };
+
+static bool is_name(const struct entry_text *name, const char *string)
+{
+	return name->n_bytes == strlen(string) && memcmp(name->bytes, string, name->n_bytes) == 0;
+}
+
+static int fail_memory(struct sbx_error *err)
+{
+	return entry_fail(err, -ENOMEM, "there is no memory", NULL);
+}
+
+/* ---- what the line must not have ---- */
+
+static bool has_twice(const struct audit_entry *entry)
+{
+	for (size_t i = 0; i < entry->n_members; i++)
+		for (size_t j = 0; j < i; j++) {
+			const struct entry_text *a = &entry->members[i].name;
+			const struct entry_text *b = &entry->members[j].name;
+
+			if (a->n_bytes == b->n_bytes && memcmp(a->bytes, b->bytes, a->n_bytes) == 0)
+				return true;
+		}
+	return false;
+}
+
+static int check_names(struct audit_entry *entry, struct sbx_error *err)
+{
+	if (has_twice(entry))
+		return entry_fail(err, -EINVAL, "a member is there twice",
+				  "write it once; readers do not agree on which of them counts");
+	if (entry_member(entry, COMMITMENT) || entry_member(entry, WRITER))
+		return entry_fail(err, -EINVAL,
+				  "its '" COMMITMENT "' and '" WRITER "' are the log's to say",
+				  "leave these members out");
+	return 0;
+}
+
+/* A commitment stands under the member's name, so that cannot be changed. */
+static int check_clean_names(struct audit_entry *entry, const struct redactor *redactor,
+			     struct sbx_error *err)
+{
+	for (size_t i = 0; i < entry->n_members; i++) {
+		const struct entry_text *name = &entry->members[i].name;
+		int r = redactor_clean(redactor, name->bytes, name->n_bytes, &entry->decoded);
+
+		if (r < 0)
+			return fail_memory(err);
+		if (r > 0)
+			return entry_fail(err, -EINVAL, "the name of a member looks like a secret",
+					  "put it into a value, where it is cut out");
+	}
+	return 0;
+}
+
+/* ---- values ---- */
+
+static void add_string(struct text *out, const char *bytes, size_t n_bytes)
+{
+	struct json_writer json;
+
+	json_write(&json, out);
+	json_add_string_bytes(&json, bytes, n_bytes);
+}
+
+/* Adds the value without its secrets to entry->piece: 1, or 0 where there are none. Names inside it
+ * are texts like all others. */
+static int clean_value(struct audit_entry *entry, const struct redactor *redactor,
+		       const struct entry_text *value, struct sbx_error *err)
+{
+	_cleanup_text_ struct text clean = TEXT_INIT;
+	struct json_scanner scanner;
+	struct json_item item;
+	size_t at = 0;
+
+	json_scan(&scanner, value->bytes, value->n_bytes);
+	while (json_next(&scanner, &item) > 0) {
+		struct entry_text text;
+		int r;
+
+		if (item.kind != JSON_STRING && item.kind != JSON_NAME)
+			continue;
+		text_reset(&entry->decoded);
+		text_reset(&clean);
+		r = entry_decode(&item, &entry->decoded, &text, err);
+		if (r < 0)
+			return r;
+		r = redactor_clean(redactor, text.bytes, text.n_bytes, &clean);
+		if (r < 0)
+			return fail_memory(err);
+		if (r == 0)
+			continue;
+		text_add_bytes(&entry->piece, value->bytes + at, item.offset - at);
+		add_string(&entry->piece, text_string(&clean), clean.len);
+		at = item.offset + item.n_bytes + 2;
+	}
+	if (at > 0)
+		text_add_bytes(&entry->piece, value->bytes + at, value->n_bytes - at);
+	return at > 0;
+}
+
+/* The bytes of the first @n_max characters. */
+static size_t first_characters(const struct entry_text *text, size_t n_max)
+{
+	size_t at = 0, n;
+
+	for (size_t i = 0; i < n_max && at < text->n_bytes; i++, at += n) {
+		n = utf8_sequence(text->bytes + at, text->n_bytes - at);
+		if (n == 0)
+			break;
+	}
+	return at;
+}
+
+/* What stands in entry->piece or in @value, cut: 1 with the shorter one in entry->piece. */
+static int cut_summary(struct audit_entry *entry, const struct entry_text *value,
+		       struct sbx_error *err)
+{
+	struct json_scanner scanner;
+	struct entry_text text;
+	struct json_item item;
+	size_t n;
+	int r;
+
+	if (value->n_bytes <= ENTRY_SUMMARY_MAX)
+		return 0;
+	json_scan(&scanner, value->bytes, value->n_bytes);
+	if (json_next(&scanner, &item) <= 0 || item.kind != JSON_STRING)
+		return 0;
+	/* A copy, also of what is not escaped: the piece is going to be overwritten. */
+	text_reset(&entry->decoded);
+	r = entry_decode(&item, &entry->decoded, &text, err);
+	if (r < 0)
+		return r;
+	n = first_characters(&text, ENTRY_SUMMARY_MAX);
+	if (n == text.n_bytes)
+		return 0;
+	if (!item.escaped) {
+		text_add_bytes(&entry->decoded, text.bytes, n);
+		if (text_status(&entry->decoded) < 0)
+			return fail_memory(err);
+		text.bytes = entry->decoded.data;
+	}
+	text_reset(&entry->piece);
+	add_string(&entry->piece, text.bytes, n);
+	return 1;
+}
+
+static bool is_summary(const struct entry_text *name)
+{
+	for (size_t i = 0; i < N_ELEMENTS(summaries); i++)
+		if (is_name(name, summaries[i]))
+			return true;
+	return false;
+}
+
+/* ---- the object, again ---- */
+
+static int keep_original(struct audit_entry *entry, const struct entry_member *member,
+			 struct sbx_error *err)
+{
+	struct entry_original *original = &entry->originals[entry->n_originals];
+
+	original->name = member->raw;
+	original->value = member->value;
+	if (getrandom(original->salt, sizeof(original->salt), 0) != (ssize_t)sizeof(original->salt))
+		return entry_fail(err, -EIO, "the kernel gives no random bytes", NULL);
+	entry->n_originals++;
+	return 0;
+}
+
+/* Between strings there may be line breaks, and a record is one line. Inside strings there are
+ * none. */
+static void add_on_one_line(struct text *out, const char *bytes, size_t n_bytes)
+{
+	size_t at = out->len;
+
+	text_add_bytes(out, bytes, n_bytes);
+	if (text_status(out) < 0 ||
+	    (!memchr(bytes, '\n', n_bytes) && !memchr(bytes, '\r', n_bytes)))
+		return;
+	for (; at < out->len; at++)
+		if (out->data[at] == '\n' || out->data[at] == '\r')
+			out->data[at] = ' ';
+}
+
+static int add_member(struct audit_entry *entry, const struct entry_options *options,
+		      const struct entry_member *member, bool is_suspect, struct sbx_error *err)
+{
+	struct entry_text value = member->value;
+	int r = 0;
+
+	text_reset(&entry->piece);
+	if (is_suspect)
+		r = clean_value(entry, options->redactor, &value, err);
+	if (r > 0) {
+		if (text_status(&entry->piece) < 0)
+			return fail_memory(err);
+		value = (struct entry_text){ entry->piece.data, entry->piece.len };
+		r = keep_original(entry, member, err);
+	}
+	if (r == 0 && is_summary(&member->name)) {
+		r = cut_summary(entry, &value, err);
+		if (r > 0)
+			value = (struct entry_text){ text_string(&entry->piece), entry->piece.len };
+	}
+	if (r < 0)
+		return r;
+	text_add(&entry->body, entry->body.len > 1 ? ",\"" : "\"");
+	text_add_bytes(&entry->body, member->raw.bytes, member->raw.n_bytes);
+	text_add(&entry->body, "\":");
+	add_on_one_line(&entry->body, value.bytes, value.n_bytes);
+	return 0;
+}
+
+static void add_hex(struct text *out, const struct audit_hash *hash)
+{
+	text_add_char(out, '"');
+	for (size_t i = 0; i < sizeof(hash->bytes); i++)
+		text_addf(out, "%02x", hash->bytes[i]);
+	text_add_char(out, '"');
+}
+
+static int add_commitments(struct audit_entry *entry, struct hasher *hasher, struct sbx_error *err)
+{
+	for (size_t i = 0; i < entry->n_originals; i++) {
+		struct entry_original *original = &entry->originals[i];
+		const struct iovec parts[] = {
+			{ original->salt, sizeof(original->salt) },
+			{ (void *)original->value.bytes, original->value.n_bytes },
+		};
+		struct audit_hash hash;
+
+		if (hasher_digest(hasher, parts, N_ELEMENTS(parts), &hash) < 0)
+			return entry_fail(err, -EIO, "libcrypto cannot hash", NULL);
+		text_add(&entry->body, i == 0 ? ",\"" COMMITMENT "\":{\"" : ",\"");
+		text_add_bytes(&entry->body, original->name.bytes, original->name.n_bytes);
+		text_add(&entry->body, "\":");
+		add_hex(&entry->body, &hash);
+	}
+	if (entry->n_originals > 0)
+		text_add_char(&entry->body, '}');
+	return 0;
+}
+
+static void add_what_we_know(struct audit_entry *entry, const struct entry_options *options)
+{
+	struct text *body = &entry->body;
+
+	if (options->now_usec > 0 && !entry_member(entry, "time") &&
+	    !entry_member(entry, "timestamp")) {
+		text_add(body, body->len > 1 ? ",\"time\":\"" : "\"time\":\"");
+		entry_add_time(body, options->now_usec);
+		text_add_char(body, '"');
+	}
+	if (options->has_writer)
+		text_addf(body, "%s\"" WRITER "\":{\"uid\":%u,\"pid\":%d}",
+			  body->len > 1 ? "," : "", options->uid, options->pid);
+}
+
+static int write_body(struct audit_entry *entry, const struct entry_options *options,
+		      bool is_suspect, struct sbx_error *err)
+{
+	int r = 0;
+
+	text_reset(&entry->body);
+	entry->n_originals = 0;
+	text_add_char(&entry->body, '{');
+	for (size_t i = 0; r == 0 && i < entry->n_members; i++)
+		r = add_member(entry, options, &entry->members[i], is_suspect, err);
+	if (r == 0)
+		r = add_commitments(entry, options->hasher, err);
+	if (r < 0)
+		return r;
+	add_what_we_know(entry, options);
+	text_add_char(&entry->body, '}');
+	if (text_status(&entry->body) < 0)
+		return fail_memory(err);
+	if (entry->body.len > ENTRY_BYTES_MAX)
+		return entry_fail(err, -EMSGSIZE, "without its secrets it is too long", "split it");
+	return 0;
+}
+
+/* ---- what the record must have ---- */
+
+static int check_event(const struct audit_entry *entry, const struct entry_options *options,
+		       struct sbx_error *err)
+{
+	const struct audit_event *event = entry->event;
+	int r;
+
+	if (event->is_own != options->is_own) {
+		r = entry_fail(err, -EINVAL, "",
+			       "leave it to sbx-audit, or name what has really happened");
+		sbx_error_why(err, "the event '%s' is the log's own", event->name);
+		return r;
+	}
+	for (size_t i = 0; i < EVENT_REQUIRED_MAX && event->required[i]; i++)
+		if (!entry_member(entry, event->required[i])) {
+			r = entry_fail(err, -EINVAL, "", "add the member");
+			sbx_error_why(err, "a record of '%s' needs '%s'", event->name,
+				      event->required[i]);
+			return r;
+		}
+	return 0;
+}
+
+int entry_read(struct audit_entry *entry, const struct entry_options *options, const char *line,
+	       size_t n_bytes, struct sbx_error *err)
+{
+	bool is_suspect;
+	int r;
+
+	if (n_bytes > RECORD_BYTES_MAX)
+		return entry_fail(err, -EMSGSIZE, "it is longer than 128KiB",
+				  "write a summary, and keep the rest elsewhere");
+	r = entry_split(entry, line, n_bytes, err);
+	if (r == 0)
+		r = check_names(entry, err);
+	if (r < 0)
+		return r;
+	/* An escape can stand for any character of a secret. */
+	is_suspect = memchr(line, '\\', n_bytes) != NULL ||
+		     redactor_suspects(options->redactor, line, n_bytes);
+	if (is_suspect)
+		r = check_clean_names(entry, options->redactor, err);
+	if (r == 0)
+		r = write_body(entry, options, is_suspect, err);
+	if (r < 0)
+		return r;
+	r = entry_read_stored(entry, entry->body.data, entry->body.len, err);
+	return r < 0 ? r : check_event(entry, options, err);
+}

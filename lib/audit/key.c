@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Keys as files of one line:
+ *
+ *   sbx-audit-key/1 EPOCH BASE64
+ *
+ * A file is erased by writing zeros over it before its name goes. So a file of zeros is a key that
+ * is gone, which a crash can leave behind, and everything else that is not the line is a mistake.
+ * Whatever held a private key is overwritten before it is given back.
+ */
+
+#include "audit/key.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <openssl/crypto.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "audit/base64.h"
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/path.h"
+#include "base/text.h"
+
+#define KEY_TAG "sbx-audit-key/1 "
+#define KEY_LINE_MAX 96 /* the tag, 19 digits, a space, 44 characters, a newline */
+#define KEY_ERASED 1
+
+/* Who may not have any right to the file. systemd lets a service read its credentials through an
+ * access list, which shows as a right of the group. */
+#define FORBIDDEN_OURS 077
+#define FORBIDDEN_CREDENTIAL 027
+
+struct line {
+	char bytes[KEY_LINE_MAX];
+	size_t n;
+};
+
+static void wipe_line(struct line *line)
+{
+	OPENSSL_cleanse(line->bytes, sizeof(line->bytes));
+}
+
+/* A text whose memory was made large enough at once, so that no copy stays behind. */
+static void wipe_text(struct text *text)
+{
+	if (text->data)
+		OPENSSL_cleanse(text->data, text->size);
+	text_deinit(text);
+}
+
+void key_deinit(struct audit_key *key)
+{
+	OPENSSL_cleanse(key, sizeof(*key));
+}
+
+static int fail(struct sbx_error *err, int code, const char *doing, const char *name,
+		const char *why, const char *fix)
+{
+	(void)sbx_error_what(err, code, "cannot %s the key '%s'", doing, name);
+	sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "%s", fix);
+	return code;
+}
+
+int key_make(uint64_t epoch, struct audit_key *ret, struct sbx_error *err)
+{
+	_cleanup_audit_key_ struct audit_key key = { .epoch = epoch };
+	int r = -EOVERFLOW;
+
+	if (epoch <= INT64_MAX)
+		r = getrandom(key.private_key, sizeof(key.private_key), 0) ==
+				    sizeof(key.private_key)
+			    ? signature_public_key(key.private_key, key.public_key)
+			    : -EIO;
+	if (r < 0)
+		return fail(err, r, "make", KEY_NAME, "", "try again");
+	*ret = key;
+	return 0;
+}
+
+static int print_line(const struct audit_key *key, struct line *ret)
+{
+	_cleanup_(wipe_text) struct text text = TEXT_INIT;
+
+	(void)text_extend(&text, 2 * KEY_LINE_MAX);
+	text_truncate(&text, 0);
+	text_addf(&text, KEY_TAG "%" PRIu64 " ", key->epoch);
+	base64_add(&text, key->private_key, sizeof(key->private_key));
+	text_add_char(&text, '\n');
+	if (text_status(&text) < 0)
+		return -ENOMEM;
+	if (text.len > sizeof(ret->bytes))
+		return -EINVAL;
+	memcpy(ret->bytes, text.data, text.len);
+	ret->n = text.len;
+	return 0;
+}
+
+static bool is_erased(const struct line *line)
+{
+	for (size_t i = 0; i < line->n; i++)
+		if (line->bytes[i] != '\0')
+			return false;
+	return true;
+}
+
+/* Reads generously, writes again and compares. */
+static int parse_line(const struct line *line, struct audit_key *ret)
+{
+	_cleanup_audit_key_ struct audit_key key = AUDIT_KEY_INIT;
+	_cleanup_(wipe_line) struct line again = { .n = 0 };
+	size_t at = sizeof(KEY_TAG) - 1;
+	int r;
+
+	for (; at < line->n && line->bytes[at] >= '0' && line->bytes[at] <= '9'; at++) {
+		if (key.epoch > INT64_MAX / 10)
+			return -EBADMSG;
+		key.epoch = key.epoch * 10 + (uint64_t)(line->bytes[at] - '0');
+	}
+	if (line->n < at + 2 || key.epoch > INT64_MAX ||
+	    base64_decode_exactly(line->bytes + at + 1, line->n - at - 2, key.private_key,
+				  sizeof(key.private_key)) < 0)
+		return -EBADMSG;
+	r = print_line(&key, &again);
+	if (r < 0)
+		return r;
+	if (again.n != line->n || memcmp(again.bytes, line->bytes, line->n) != 0)
+		return -EBADMSG;
+	r = signature_public_key(key.private_key, key.public_key);
+	if (r == 0)
+		*ret = key;
+	return r;
+}
+
+/* An open key file, checked; or negative errno. */
+static int open_file(int folder, const char *name, int flags, mode_t forbidden)
+{
+	_cleanup_close_ int fd = path_open_beneath(folder, name, flags | O_NONBLOCK, 0);
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || (st.st_mode & forbidden) != 0 ||
+	    (st.st_uid != geteuid() && st.st_uid != 0))
+		return -EPERM;
+	return take_fd(&fd);
+}
+
+/* 0, KEY_ERASED, or negative errno. */
+static int read_file(int folder, const char *name, mode_t forbidden, struct audit_key *ret)
+{
+	_cleanup_close_ int fd = open_file(folder, name, O_RDONLY, forbidden);
+	_cleanup_(wipe_line) struct line line = { .n = 0 };
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	n = fd_read_full(fd, line.bytes, sizeof(line.bytes));
+	if (n < 0)
+		return (int)n;
+	line.n = (size_t)n;
+	return is_erased(&line) ? KEY_ERASED : parse_line(&line, ret);
+}
+
+static int write_file(int folder, const char *name, const struct audit_key *key,
+		      struct sbx_error *err)
+{
+	_cleanup_(wipe_line) struct line line = { .n = 0 };
+	int r = print_line(key, &line);
+
+	if (r < 0)
+		return fail(err, r, "write", name, "", "try again");
+	return file_replace(folder, name, line.bytes, line.n, 0600, err);
+}
+
+static bool is_there(int folder, const char *name)
+{
+	return faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+}
+
+static int sync_folder(int folder)
+{
+	return fsync(folder) < 0 ? -errno : 0;
+}
+
+/* Zeros, on the disk, before the name goes. Nothing there is nothing to do. */
+static int erase_file(int folder, const char *name)
+{
+	_cleanup_close_ int fd = open_file(folder, name, O_RDWR, FORBIDDEN_OURS);
+	static const char zeros[KEY_LINE_MAX];
+	struct stat st;
+
+	if (fd == -ENOENT)
+		return 0;
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size > (off_t)sizeof(zeros))
+		return -EBADMSG;
+	if (pwrite(fd, zeros, (size_t)st.st_size, 0) != st.st_size || fdatasync(fd) < 0)
+		return -EIO;
+	if (unlinkat(folder, name, 0) < 0)
+		return -errno;
+	return sync_folder(folder);
+}
+
+static int put_next_in_place(int folder)
+{
+	if (renameat(folder, KEY_NEXT_NAME, folder, KEY_NAME) < 0)
+		return -errno;
+	return sync_folder(folder);
+}
+
+int key_store_at(int folder, const struct audit_key *key, struct sbx_error *err)
+{
+	if (is_there(folder, KEY_NAME) || is_there(folder, KEY_NEXT_NAME))
+		return fail(err, -EEXIST, "store", KEY_NAME, "the log has a key already",
+			    "keep it: what it has signed can be verified by no other");
+	return write_file(folder, KEY_NAME, key, err);
+}
+
+static const struct {
+	int code;
+	const char *why;
+	const char *fix;
+} reasons[] = {
+	{ -ENOENT, "there is none", "run 'sbx-audit setup'" },
+	{ KEY_ERASED, "it was erased", "run 'sbx-audit setup' for a new log" },
+	{ -EPERM, "the file does not belong to us alone",
+	  "give it to the user who runs this, with mode 0600 and one name" },
+	{ -ELOOP, "it is a link", "put the file itself in its place" },
+	{ -EBADMSG, "the file holds no key", "put a copy of the key in its place" },
+};
+
+static int fail_to_load(struct sbx_error *err, int code, const char *name)
+{
+	int r = code == KEY_ERASED ? -ENOENT : code;
+
+	(void)fail(err, r, "load", name, "", "check the file system");
+	for (size_t i = 0; i < N_ELEMENTS(reasons); i++)
+		if (reasons[i].code == code)
+			(void)fail(err, r, "load", name, reasons[i].why, reasons[i].fix);
+	return r;
+}
+
+/* 0, KEY_ERASED or negative errno; *@name is the file that it is about. */
+static int read_current(int folder, struct audit_key *ret, const char **name)
+{
+	int r = read_file(folder, KEY_NAME, FORBIDDEN_OURS, ret);
+
+	*name = KEY_NAME;
+	if ((r != KEY_ERASED && r != -ENOENT) || !is_there(folder, KEY_NEXT_NAME))
+		return r;
+	/* key_advance() had begun; the key it was to put in place is whole. */
+	*name = KEY_NEXT_NAME;
+	r = read_file(folder, KEY_NEXT_NAME, FORBIDDEN_OURS, ret);
+	return r == 0 ? put_next_in_place(folder) : r;
+}
+
+static int read_credential(const char *credentials, struct audit_key *ret)
+{
+	_cleanup_close_ int folder = -EBADF;
+
+	if (!credentials || credentials[0] != '/')
+		return -ENOENT;
+	folder = open(credentials, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (folder < 0)
+		return -errno;
+	return read_file(folder, KEY_CREDENTIAL_NAME, FORBIDDEN_CREDENTIAL, ret);
+}
+
+int key_load_at(int folder, struct audit_key *ret, struct sbx_error *err)
+{
+	_cleanup_audit_key_ struct audit_key key = AUDIT_KEY_INIT;
+	const char *name;
+	int r = read_current(folder, &key, &name);
+
+	if (r != 0)
+		return fail_to_load(err, r, name);
+	*ret = key;
+	return 0;
+}
+
+int key_load_credential(const char *credentials, struct audit_key *ret, struct sbx_error *err)
+{
+	int r = read_credential(credentials, ret);
+
+	return r == 0 ? 0 : fail_to_load(err, r, KEY_CREDENTIAL_NAME);
+}
+
+int key_load(int folder, const char *credentials, struct audit_key *ret, struct sbx_error *err)
+{
+	_cleanup_audit_key_ struct audit_key given = AUDIT_KEY_INIT, kept = AUDIT_KEY_INIT;
+	int r_given = read_credential(credentials, &given), r_kept;
+	const char *name;
+
+	if (r_given != 0 && r_given != -ENOENT)
+		return fail_to_load(err, r_given, KEY_CREDENTIAL_NAME);
+	r_kept = read_current(folder, &kept, &name);
+	if (r_kept != 0 && (r_kept != -ENOENT || r_given != 0))
+		return fail_to_load(err, r_kept, name);
+	*ret = r_kept != 0 || (r_given == 0 && given.epoch > kept.epoch) ? given : kept;
+	return 0;
+}
+
+int key_prepare_next(int folder, const struct audit_key *current, struct audit_key *ret,
+		     struct sbx_error *err)
+{
+	_cleanup_audit_key_ struct audit_key next = AUDIT_KEY_INIT;
+	int r = read_file(folder, KEY_NEXT_NAME, FORBIDDEN_OURS, &next);
+
+	if (r == 0 && next.epoch == current->epoch + 1) {
+		*ret = next;
+		return 0;
+	}
+	/* One that a crash left behind, of an epoch that is past. */
+	if (r == 0 || r == KEY_ERASED)
+		r = erase_file(folder, KEY_NEXT_NAME);
+	if (r < 0 && r != -ENOENT)
+		return fail_to_load(err, r, KEY_NEXT_NAME);
+	r = key_make(current->epoch + 1, &next, err);
+	if (r == 0)
+		r = write_file(folder, KEY_NEXT_NAME, &next, err);
+	if (r == 0)
+		*ret = next;
+	return r;
+}
+
+int key_advance(int folder, struct sbx_error *err)
+{
+	_cleanup_audit_key_ struct audit_key next = AUDIT_KEY_INIT;
+	int r = read_file(folder, KEY_NEXT_NAME, FORBIDDEN_OURS, &next);
+
+	if (r != 0)
+		return fail_to_load(err, r, KEY_NEXT_NAME);
+	r = erase_file(folder, KEY_NAME);
+	if (r == 0)
+		r = put_next_in_place(folder);
+	if (r < 0)
+		return fail(err, r, "advance", KEY_NAME, "",
+			    "check the file system and its rights");
+	return 0;
+}
+
+int key_erase(int folder, struct sbx_error *err)
+{
+	int r = erase_file(folder, KEY_NEXT_NAME);
+
+	if (r == 0)
+		r = erase_file(folder, KEY_NAME);
+	if (r < 0)
+		return fail(err, r, "erase", KEY_NAME, "", "overwrite and remove the file by hand");
+	return 0;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The private key that signs checkpoints, one an epoch
+ *
+ * The last checkpoint of an epoch names, and so signs, the public key of the next one; then the old
+ * private key is erased. Who takes the machine over later cannot sign for an epoch that is past,
+ * and a verifier needs the first public key only.
+ *
+ *   1. key_prepare_next()   the next key is on the disk, beside the current one
+ *   2. the log commits a checkpoint that names it
+ *   3. key_advance()        the current key is erased, the next one takes its place
+ *
+ * After a crash between 1 and 2 the prepared key waits for the next try. After one between 2 and 3
+ * the log's last checkpoint is the last of its epoch and the current key is still of that epoch:
+ * the caller goes on with 3. One process at a time does this: the log's lock is held.
+ *
+ * An overwritten file is gone from the file system, not from a disk that keeps old blocks; where
+ * that matters the folder is on an encrypted disk, or the first key is a systemd credential.
+ */
+
+#include <stdint.h>
+
+#include "audit/signature.h"
+#include "base/cleanup.h"
+
+struct sbx_error;
+
+#define KEY_NAME "key"
+#define KEY_NEXT_NAME "key.next"
+#define KEY_CREDENTIAL_NAME "sbx-audit-key"
+
+struct audit_key {
+	uint64_t epoch;
+	uint8_t private_key[SIGNATURE_KEY_SIZE];
+	uint8_t public_key[SIGNATURE_KEY_SIZE];
+};
+
+#define AUDIT_KEY_INIT                                                                             \
+	{                                                                                          \
+		.epoch = 0                                                                         \
+	}
+#define _cleanup_audit_key_ _cleanup_(key_deinit)
+
+/* Overwrites it. */
+void key_deinit(struct audit_key *key);
+
+/* A new key of this epoch, from the kernel's random numbers. */
+int key_make(uint64_t epoch, struct audit_key *ret, struct sbx_error *err);
+
+/* @folder is the log's: ours, and nobody else may write to it. */
+
+/* Keeps the first key of a log, mode 0600. -EEXIST where there is one already. */
+int key_store_at(int folder, const struct audit_key *key, struct sbx_error *err);
+/*
+ * The current key; an advance that was cut short is completed first. -ENOENT where there is none,
+ * -EPERM where the file is not ours alone, -EBADMSG where it is no key.
+ */
+int key_load_at(int folder, struct audit_key *ret, struct sbx_error *err);
+/* The key that systemd gave: @credentials is the value of $CREDENTIALS_DIRECTORY, or NULL. */
+int key_load_credential(const char *credentials, struct audit_key *ret, struct sbx_error *err);
+/* Of these two the one of the later epoch: a log that began with a credential goes on in its
+ * folder. */
+int key_load(int folder, const char *credentials, struct audit_key *ret, struct sbx_error *err);
+
+int key_prepare_next(int folder, const struct audit_key *current, struct audit_key *ret,
+		     struct sbx_error *err);
+/* -ENOENT where no key was prepared; then nothing is erased. */
+int key_advance(int folder, struct sbx_error *err);
+/* Erases what is there of both. */
+int key_erase(int folder, struct sbx_error *err);

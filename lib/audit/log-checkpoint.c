@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Signing what there is, and the keys for it
+ *
+ * A checkpoint and what it was made from (the tree, and who signed) are committed together, and
+ * with the records it is about: whoever opens the log finds all of it or nothing.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "audit/checkpoint.h"
+#include "audit/log-internal.h"
+#include "base/json.h"
+
+#define SIGNER_SIZE (8 + SIGNATURE_KEY_SIZE)
+
+static int fail_key(struct audit_log *log, const char *why, struct sbx_error *err)
+{
+	return log_fail(err, -EBADMSG, log->log_id, why,
+			"put the folder back as it was, its key and its segments together");
+}
+
+static int make_verifier(struct audit_log *log, const uint8_t public_key[SIGNATURE_KEY_SIZE],
+			 struct note_verifier *ret, struct sbx_error *err)
+{
+	char origin[NOTE_NAME_SIZE];
+	int r;
+
+	(void)snprintf(origin, sizeof(origin), CHECKPOINT_ORIGIN_PREFIX "%s", log->log_id);
+	r = note_verifier_make(log->hasher, origin, public_key, ret);
+	return r < 0 ? fail_key(log, "its segment does not say which log it is of", err) : 0;
+}
+
+/* ---- what the last checkpoint says ---- */
+
+static int copy_note(void *userdata, uint64_t size, const char *note, size_t n_bytes,
+		     struct sbx_error *err)
+{
+	struct text *copy = userdata;
+
+	text_add_bytes(copy, note, n_bytes);
+	return text_status(copy) < 0 ? sbx_error_what(err, -ENOMEM, "cannot read a checkpoint") : 0;
+}
+
+/* Who signed it, as the segment says: 1, or 0 where it does not. */
+static int read_signer(struct audit_log *log, struct note_verifier *ret, struct sbx_error *err)
+{
+	uint8_t signer[SIGNER_SIZE];
+	struct sbx_error why = { .code = 0 };
+	int n = store_get_meta(log->store, META_SIGNER, signer, sizeof(signer), &why);
+	bool is_said = n >= 0 || n == -ENOENT || n == -EBADMSG;
+
+	if (!is_said && err)
+		*err = why;
+	if (!is_said)
+		return n;
+	return n == SIGNER_SIZE && make_verifier(log, signer + 8, ret, NULL) == 0;
+}
+
+/* 1, or 0 where there is none, or none of ours: then the log is broken. */
+static int read_last(struct audit_log *log, struct audit_checkpoint *ret, struct sbx_error *err)
+{
+	_cleanup_text_ struct text note = TEXT_INIT;
+	struct note_verifier signer;
+	int r = store_last_checkpoint(log->store, copy_note, &note, err);
+
+	if (r <= 0)
+		return r;
+	/* Nearly always it is of the present epoch. */
+	if (checkpoint_open(note.data, note.len, &log->verifier, ret, NULL) == 0)
+		return 1;
+	r = read_signer(log, &signer, err);
+	if (r < 0)
+		return r;
+	if (r > 0 && checkpoint_open(note.data, note.len, &signer, ret, NULL) == 0)
+		return 1;
+	log_break(log, 0);
+	return 0;
+}
+
+/* ---- keys ---- */
+
+static int reload(struct audit_log *log, struct sbx_error *err)
+{
+	int r = key_load(log->folder, log->credentials, &log->key, err);
+
+	return r < 0 ? r : make_verifier(log, log->key.public_key, &log->verifier, err);
+}
+
+/* The key must be the one that the checkpoint was signed with, or that it names. */
+static int check_key(struct audit_log *log, const struct audit_checkpoint *last,
+		     struct sbx_error *err)
+{
+	int r = 0;
+
+	/* The change of keys was cut short. */
+	if (last->is_last_of_epoch && last->epoch == log->key.epoch) {
+		r = key_advance(log->folder, err);
+		if (r == 0)
+			r = reload(log, err);
+	}
+	if (r < 0)
+		return r;
+	if (log->key.epoch != last->epoch + last->is_last_of_epoch)
+		return fail_key(log, "its key is of another epoch than its last checkpoint", err);
+	if (last->is_last_of_epoch &&
+	    memcmp(last->next_key, log->key.public_key, sizeof(last->next_key)) != 0)
+		return fail_key(log, "its key is another than its last checkpoint names", err);
+	return 0;
+}
+
+int log_load_checkpoint(struct audit_log *log, struct sbx_error *err)
+{
+	struct audit_checkpoint last;
+	int r = reload(log, err);
+
+	if (r < 0)
+		return r;
+	r = read_last(log, &last, err);
+	if (r <= 0)
+		return r;
+	log->checkpoint_size = last.size;
+	log->checkpoint_head = last.head;
+	log->checkpoint_root = last.root;
+	return check_key(log, &last, err);
+}
+
+/* ---- sign ---- */
+
+static int save(struct audit_log *log, const struct text *note, struct sbx_error *err)
+{
+	uint8_t frontier[FRONTIER_BYTES_MAX], signer[SIGNER_SIZE];
+	size_t n = log_save_frontier(&log->now.frontier, frontier);
+	int r;
+
+	log_put_u64(signer, log->key.epoch);
+	memcpy(signer + 8, log->key.public_key, SIGNATURE_KEY_SIZE);
+	r = store_add_checkpoint(log->store, log->now.frontier.size, note->data, note->len, err);
+	if (r == 0)
+		r = store_set_meta(log->store, META_FRONTIER, frontier, n, err);
+	if (r == 0)
+		r = store_set_meta(log->store, META_SIGNER, signer, sizeof(signer), err);
+	return r;
+}
+
+static int sign(struct audit_log *log, const struct audit_key *next, struct text *note,
+		struct sbx_error *err)
+{
+	struct audit_checkpoint checkpoint = {
+		.size = log->now.frontier.size,
+		.head = log->now.head,
+		.epoch = log->key.epoch,
+		.first_usec = log->now.first_usec,
+		.last_usec = log->now.last_usec,
+		.is_last_of_epoch = next != NULL,
+	};
+
+	(void)snprintf(checkpoint.origin, sizeof(checkpoint.origin), "%s", log->verifier.name);
+	if (next)
+		memcpy(checkpoint.next_key, next->public_key, sizeof(checkpoint.next_key));
+	if (merkle_root(log->hasher, &log->now.frontier, &checkpoint.root) < 0)
+		return fail_key(log, "libcrypto cannot hash", err);
+	return checkpoint_sign(note, &checkpoint, &log->verifier, log->key.private_key, err);
+}
+
+static int sign_and_commit(struct audit_log *log, const struct audit_key *next,
+			   struct sbx_error *err)
+{
+	_cleanup_text_ struct text note = TEXT_INIT;
+	int r = sign(log, next, &note, err);
+
+	if (r == 0)
+		r = log_begin(log, err);
+	if (r == 0)
+		r = save(log, &note, err);
+	if (r < 0) {
+		audit_log_rollback(log);
+		return r;
+	}
+	log->now.first_usec = log->now.last_usec = 0;
+	r = audit_log_commit(log, err);
+	if (r < 0)
+		return r;
+	log->checkpoint_size = log->now.frontier.size;
+	log->checkpoint_head = log->now.head;
+	return merkle_root(log->hasher, &log->now.frontier, &log->checkpoint_root);
+}
+
+int audit_log_checkpoint(struct audit_log *log, struct sbx_error *err)
+{
+	if (log->now.frontier.size == log->checkpoint_size)
+		return audit_log_commit(log, err);
+	return sign_and_commit(log, NULL, err);
+}
+
+int audit_log_change_key(struct audit_log *log, struct sbx_error *err)
+{
+	_cleanup_audit_key_ struct audit_key next = AUDIT_KEY_INIT;
+	_cleanup_text_ struct text members = TEXT_INIT;
+	int r = key_prepare_next(log->folder, &log->key, &next, err);
+
+	if (r < 0)
+		return r;
+	text_addf(&members, "\"epoch\":%llu", (unsigned long long)next.epoch);
+	r = text_status(&members) < 0 ? sbx_error_what(err, -ENOMEM, "cannot change the key")
+				      : audit_log_say(log, "key_changed", members.data, err);
+	if (r == 0)
+		r = sign_and_commit(log, &next, err);
+	if (r == 0)
+		r = key_advance(log->folder, err);
+	return r < 0 ? r : reload(log, err);
+}

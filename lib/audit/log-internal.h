@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Shared by the parts of the log
+ */
+
+#include "audit/entry.h"
+#include "audit/key.h"
+#include "audit/log.h"
+#include "audit/merkle.h"
+#include "audit/note.h"
+#include "audit/store.h"
+
+#define SEGMENT_DIGITS 20
+#define SEGMENT_NAME_SIZE (SEGMENT_DIGITS + sizeof(".db"))
+#define FRONTIER_BYTES_MAX (8 + MERKLE_PATH_MAX * AUDIT_HASH_SIZE)
+
+/* Keys of the table meta. */
+#define META_LOG "log"			 /* its id */
+#define META_FIRST "first"		 /* number of the first record */
+#define META_PREVIOUS "previous"	 /* hash of the record before it */
+#define META_FIRST_FRONTIER "frontier.0" /* of the tree before it */
+#define META_FRONTIER "frontier"	 /* of the tree of the last checkpoint */
+#define META_SIGNER "signer"		 /* who signed that: epoch and public key */
+#define META_SPOOL "spool:"		 /* and a claimed file: how much of it is taken */
+
+/* Where the log ends. */
+struct log_state {
+	struct merkle_frontier frontier; /* its size is the log's */
+	struct audit_hash head;
+	uint64_t first_usec; /* the least and greatest time since the last checkpoint */
+	uint64_t last_usec;
+};
+
+struct audit_log {
+	int folder; /* locked */
+	struct store *store;
+	struct hasher *hasher;
+	const struct redactor *redactor;
+	struct redactor *own_redactor;
+	const char *credentials;
+	struct audit_key key;
+	struct note_verifier verifier; /* of this key */
+	char log_id[AUDIT_LOG_ID_SIZE];
+	bool keep_originals;
+	bool is_in_transaction;
+	bool is_broken;
+	uint64_t broken_seq;
+	uint64_t checkpoint_size; /* of the last one, 0: none */
+	struct audit_hash checkpoint_head;
+	struct audit_hash checkpoint_root;
+	struct log_state now;
+	struct log_state committed;
+	struct audit_entry entry;
+	struct text line;
+};
+
+uint64_t log_now_usec(void);
+void log_put_u64(uint8_t *at, uint64_t value);
+uint64_t log_get_u64(const uint8_t *at);
+
+/* "cannot open the log 'FOLDER'": returns @code. */
+int log_fail(struct sbx_error *err, int code, const char *folder, const char *why, const char *fix);
+/* Opens and locks the folder. */
+int log_open_folder(const struct audit_log_options *options, struct sbx_error *err);
+/* The last segment: 1, or 0 where there is none. */
+int log_find_segment(int folder, char ret[SEGMENT_NAME_SIZE]);
+void log_segment_name(uint64_t first, char ret[SEGMENT_NAME_SIZE]);
+
+size_t log_save_frontier(const struct merkle_frontier *frontier, uint8_t ret[FRONTIER_BYTES_MAX]);
+/* Reads what the segment says about itself and verifies what came after the last checkpoint. */
+int log_read_tail(struct audit_log *log, struct sbx_error *err);
+void log_break(struct audit_log *log, uint64_t seq);
+void log_note_time(struct log_state *state, uint64_t usec);
+
+/* The key that signs next, and what the last checkpoint says. Completes a change of keys that was
+ * cut short. */
+int log_load_checkpoint(struct audit_log *log, struct sbx_error *err);
+
+int log_begin(struct audit_log *log, struct sbx_error *err);

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Finding secrets
+ *
+ * A prefix alone is no secret: "sk-SK" is a locale and npm_config_cache a variable. What follows it
+ * has to look like a token: so many characters of its alphabet, and fewer where one is a digit. Two
+ * prefixes are also the ends of words ("task-", "disk-"), so no letter may stand before them.
+ *
+ * Patterns are interpreted and not compiled to machine code: a log's service does without memory
+ * that it can write and execute.
+ */
+
+#include "audit/redact.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include <sbx/error.h>
+
+#include "base/automaton.h"
+#include "base/text.h"
+
+#define MATCH_LIMIT 100000
+#define DEPTH_LIMIT 1000
+#define HEAP_LIMIT_KIB 1024
+#define N_XOX 27 /* "xox-" as it is often written, and what is meant: xoxa- to xoxz- */
+#define XOX_SIZE 6
+
+enum alphabet {
+	ALPHABET_WORD,	 /* letters and digits */
+	ALPHABET_DASHED, /* and '_' and '-' */
+	ALPHABET_UPPER,	 /* capitals and digits */
+};
+
+struct prefix {
+	const char *text;
+	enum alphabet alphabet;
+	size_t n_min;	    /* characters behind it */
+	size_t n_min_plain; /* where no digit is among them */
+	bool begins_word;
+};
+
+static const struct prefix prefixes[] = {
+	{ "sk-", ALPHABET_DASHED, 4, 16, true },   { "npm_", ALPHABET_WORD, 4, 16, true },
+	{ "ghp_", ALPHABET_WORD, 4, 4, false },	   { "gho_", ALPHABET_WORD, 4, 4, false },
+	{ "AKIA", ALPHABET_UPPER, 8, 8, false },   { "glpat-", ALPHABET_DASHED, 4, 4, false },
+	{ "xox-", ALPHABET_DASHED, 4, 16, false },
+};
+
+#define N_PREFIXES N_ELEMENTS(prefixes)
+#define N_WORDS (N_PREFIXES - 1 + N_XOX)
+
+struct redactor {
+	struct automaton *words;
+	pcre2_code *patterns[REDACT_PATTERNS_MAX];
+	size_t n_patterns;
+	pcre2_match_context *limits;
+	pcre2_match_data *match;
+};
+
+struct redactor *redactor_free(struct redactor *redactor)
+{
+	if (!redactor)
+		return NULL;
+	for (size_t i = 0; i < redactor->n_patterns; i++)
+		pcre2_code_free(redactor->patterns[i]);
+	pcre2_match_data_free(redactor->match);
+	pcre2_match_context_free(redactor->limits);
+	free(redactor->words);
+	free(redactor);
+	return NULL;
+}
+
+void redactor_free_ptr(struct redactor **redactor)
+{
+	*redactor = redactor_free(*redactor);
+}
+
+/* ---- made once ---- */
+
+/* The row of every word: what lies behind the table are the variants of its last row. */
+static const struct prefix *prefix_of(uint32_t word)
+{
+	return &prefixes[word < N_PREFIXES ? word : N_PREFIXES - 1];
+}
+
+static int build_words(struct redactor *redactor, struct sbx_error *err)
+{
+	char variants[N_XOX - 1][XOX_SIZE];
+	const char *words[N_WORDS];
+
+	for (size_t i = 0; i < N_PREFIXES; i++)
+		words[i] = prefixes[i].text;
+	for (size_t i = 0; i < N_ELEMENTS(variants); i++) {
+		memcpy(variants[i], "xox?-", XOX_SIZE);
+		variants[i][3] = (char)('a' + i);
+		words[N_PREFIXES + i] = variants[i];
+	}
+	return automaton_build(words, N_WORDS, 0, &redactor->words, err);
+}
+
+static int refuse_pattern(const char *pattern, int code, size_t at, struct sbx_error *err)
+{
+	PCRE2_UCHAR why[128];
+
+	(void)sbx_error_what(err, -EINVAL, "cannot use the pattern '%.100s' for secrets", pattern);
+	if (pcre2_get_error_message(code, why, sizeof(why)) > 0)
+		sbx_error_why(err, "%s, at character %zu", (const char *)why, at + 1);
+	sbx_error_fix(err, "correct it; it is a regular expression of PCRE2");
+	return -EINVAL;
+}
+
+static int add_pattern(struct redactor *redactor, const char *pattern, struct sbx_error *err)
+{
+	pcre2_code *code;
+	PCRE2_SIZE at;
+	int why;
+
+	if (*pattern == '\0' || strlen(pattern) > REDACT_PATTERN_BYTES_MAX) {
+		(void)sbx_error_what(err, -EINVAL, "cannot use a pattern for secrets");
+		sbx_error_why(err, "it is empty, or longer than %d bytes",
+			      REDACT_PATTERN_BYTES_MAX);
+		sbx_error_fix(err, "write several short ones");
+		return -EINVAL;
+	}
+	code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
+			     PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C, &why, &at, NULL);
+	if (!code)
+		return refuse_pattern(pattern, why, at, err);
+	redactor->patterns[redactor->n_patterns++] = code;
+	return 0;
+}
+
+static int set_limits(struct redactor *redactor)
+{
+	redactor->limits = pcre2_match_context_create(NULL);
+	/* One pair: nobody asks for groups. */
+	redactor->match = pcre2_match_data_create(1, NULL);
+	if (!redactor->limits || !redactor->match)
+		return -ENOMEM;
+	(void)pcre2_set_match_limit(redactor->limits, MATCH_LIMIT);
+	(void)pcre2_set_depth_limit(redactor->limits, DEPTH_LIMIT);
+	(void)pcre2_set_heap_limit(redactor->limits, HEAP_LIMIT_KIB);
+	return 0;
+}
+
+int redactor_new(const char *const *patterns, size_t n_patterns, struct redactor **ret,
+		 struct sbx_error *err)
+{
+	_cleanup_redactor_ struct redactor *redactor = calloc(1, sizeof(*redactor));
+	int r;
+
+	if (n_patterns > REDACT_PATTERNS_MAX) {
+		(void)sbx_error_what(err, -EINVAL, "there are %zu patterns for secrets",
+				     n_patterns);
+		sbx_error_why(err, "every record is searched for each of them");
+		sbx_error_fix(err, "join them with '|' to at most %d", REDACT_PATTERNS_MAX);
+		return -EINVAL;
+	}
+	if (!redactor || set_limits(redactor) < 0)
+		return sbx_error_what(err, -ENOMEM, "cannot prepare the search for secrets");
+	r = build_words(redactor, err);
+	for (size_t i = 0; r == 0 && i < n_patterns; i++)
+		r = add_pattern(redactor, patterns[i], err);
+	if (r < 0)
+		return r;
+	*ret = take_ptr(redactor);
+	return 0;
+}
+
+/* ---- searched ---- */
+
+bool redactor_suspects(const struct redactor *redactor, const void *bytes, size_t n_bytes)
+{
+	return redactor->n_patterns > 0 || automaton_any(redactor->words, bytes, n_bytes);
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_upper(char c)
+{
+	return c >= 'A' && c <= 'Z';
+}
+
+static bool is_word(char c)
+{
+	return is_digit(c) || is_upper(c) || (c >= 'a' && c <= 'z');
+}
+
+static bool is_in(enum alphabet alphabet, char c)
+{
+	switch (alphabet) {
+	case ALPHABET_WORD:
+		return is_word(c);
+	case ALPHABET_DASHED:
+		return is_word(c) || c == '_' || c == '-';
+	case ALPHABET_UPPER:
+		return is_upper(c) || is_digit(c);
+	}
+	return false;
+}
+
+/* Where the token ends whose prefix was found, or 0 where it is none. */
+static size_t token_end(const char *bytes, size_t n_bytes, const struct automaton_match *found)
+{
+	const struct prefix *prefix = prefix_of(found->word);
+	size_t end = found->end, n;
+	bool has_digit = false;
+
+	if (prefix->begins_word && found->start > 0 && is_word(bytes[found->start - 1]))
+		return 0;
+	for (; end < n_bytes && is_in(prefix->alphabet, bytes[end]); end++)
+		has_digit |= is_digit(bytes[end]);
+	n = end - found->end;
+	return n >= (has_digit ? prefix->n_min : prefix->n_min_plain) ? end : 0;
+}
+
+/* 1 if there was one. */
+static int clean_tokens(const struct redactor *redactor, const char *bytes, size_t n_bytes,
+			struct text *out)
+{
+	struct automaton_scan scan = { 0 };
+	struct automaton_match found;
+	size_t at = 0;
+
+	while (automaton_next(redactor->words, &scan, bytes, n_bytes, &found) > 0) {
+		size_t end = found.start < at ? 0 : token_end(bytes, n_bytes, &found);
+
+		if (end == 0)
+			continue;
+		text_add_bytes(out, bytes + at, found.start - at);
+		text_add(out, REDACTED);
+		at = end;
+	}
+	if (at > 0)
+		text_add_bytes(out, bytes + at, n_bytes - at);
+	return at > 0;
+}
+
+/* The next match from @at on: 1 with its place, 0 for none, -E2BIG where the search was given up or
+ * is impossible. */
+static int find_pattern(const struct redactor *redactor, const pcre2_code *pattern,
+			const char *bytes, size_t n_bytes, size_t at, PCRE2_SIZE ret[2])
+{
+	const PCRE2_SIZE *place;
+	int r = pcre2_match(pattern, (PCRE2_SPTR)bytes, n_bytes, at, PCRE2_NOTEMPTY,
+			    redactor->match, redactor->limits);
+
+	if (r == PCRE2_ERROR_NOMATCH)
+		return 0;
+	place = pcre2_get_ovector_pointer(redactor->match);
+	/* \K can put the start behind the end. */
+	if (r < 0 || place[0] < at || place[1] <= place[0])
+		return -E2BIG;
+	ret[0] = place[0];
+	ret[1] = place[1];
+	return 1;
+}
+
+static int clean_pattern(const struct redactor *redactor, const pcre2_code *pattern,
+			 const char *bytes, size_t n_bytes, struct text *out)
+{
+	size_t before = out->len, at = 0;
+	PCRE2_SIZE place[2];
+	int r;
+
+	while ((r = find_pattern(redactor, pattern, bytes, n_bytes, at, place)) > 0) {
+		text_add_bytes(out, bytes + at, place[0] - at);
+		text_add(out, REDACTED);
+		at = place[1];
+	}
+	if (r < 0) {
+		text_truncate(out, before);
+		text_add(out, REDACTED);
+		return 1;
+	}
+	if (at > 0)
+		text_add_bytes(out, bytes + at, n_bytes - at);
+	return at > 0;
+}
+
+/* Every pattern sees what the one before it has left. */
+static int clean_patterns(const struct redactor *redactor, const char *bytes, size_t n_bytes,
+			  struct text *out)
+{
+	_cleanup_text_ struct text before = TEXT_INIT, after = TEXT_INIT;
+	bool has_found = false;
+
+	for (size_t i = 0; i < redactor->n_patterns; i++) {
+		struct text swap = before;
+
+		text_reset(&after);
+		if (!clean_pattern(redactor, redactor->patterns[i],
+				   has_found ? text_string(&before) : bytes,
+				   has_found ? before.len : n_bytes, &after))
+			continue;
+		if (text_status(&after) < 0)
+			return -ENOMEM;
+		before = after;
+		after = swap;
+		has_found = true;
+	}
+	if (has_found)
+		text_add_bytes(out, before.data, before.len);
+	return has_found;
+}
+
+int redactor_clean(const struct redactor *redactor, const char *bytes, size_t n_bytes,
+		   struct text *out)
+{
+	_cleanup_text_ struct text tokens = TEXT_INIT;
+	bool has_token = clean_tokens(redactor, bytes, n_bytes, &tokens);
+	int r;
+
+	if (text_status(&tokens) < 0)
+		return -ENOMEM;
+	if (has_token) {
+		bytes = tokens.data;
+		n_bytes = tokens.len;
+	}
+	r = clean_patterns(redactor, bytes, n_bytes, out);
+	if (r == 0 && has_token)
+		text_add_bytes(out, bytes, n_bytes);
+	if (r < 0 || text_status(out) < 0)
+		return -ENOMEM;
+	return r > 0 || has_token;
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Rows in and out. What is bound lives longer than the step that reads it, so nothing is copied.
+ * What comes out may have been written by anybody with another program: a type, a length or a
+ * number that no writer of ours makes is the row's problem, and the reader's to judge.
+ */
+
+#include "audit/store-internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+enum row_column {
+	ROW_SEQ,
+	ROW_TIME,
+	ROW_EVENT,
+	ROW_TEXTS, /* op and the others, in the order of enum entry_column */
+	ROW_IS_SYNC = ROW_TEXTS + N_ENTRY_COLUMNS,
+	ROW_BODY,
+	ROW_HASH,
+};
+
+static int bind_text(sqlite3_stmt *statement, int at, const struct entry_text *text)
+{
+	if (!text->bytes)
+		return sqlite3_bind_null(statement, at);
+	return sqlite3_bind_text(statement, at, text->bytes, (int)text->n_bytes, SQLITE_STATIC);
+}
+
+/* A statement without rows that has been bound, with success or without. */
+static int finish(struct store *store, sqlite3_stmt *statement, bool is_bound,
+		  struct sbx_error *err)
+{
+	int r = 0;
+
+	if (!is_bound || sqlite3_step(statement) != SQLITE_DONE)
+		r = store_fail(store, "write to", err);
+	(void)sqlite3_reset(statement);
+	return r;
+}
+
+int store_add(struct store *store, const struct store_row *row, struct sbx_error *err)
+{
+	int r = 0;
+	sqlite3_stmt *add = store_statement(store, STATEMENT_ADD, &r, err);
+	bool is_bound;
+
+	if (!add)
+		return r;
+	is_bound =
+		sqlite3_bind_int64(add, ROW_SEQ + 1, (sqlite3_int64)row->seq) == SQLITE_OK &&
+		sqlite3_bind_int64(add, ROW_TIME + 1, (sqlite3_int64)row->time_usec) == SQLITE_OK &&
+		bind_text(add, ROW_EVENT + 1, &row->event) == SQLITE_OK &&
+		sqlite3_bind_int(add, ROW_IS_SYNC + 1, row->is_sync) == SQLITE_OK &&
+		sqlite3_bind_blob(add, ROW_BODY + 1, row->body, (int)row->n_body, SQLITE_STATIC) ==
+			SQLITE_OK &&
+		sqlite3_bind_blob(add, ROW_HASH + 1, row->hash.bytes, AUDIT_HASH_SIZE,
+				  SQLITE_STATIC) == SQLITE_OK;
+	for (int i = 0; is_bound && i < N_ENTRY_COLUMNS; i++)
+		is_bound = bind_text(add, ROW_TEXTS + i + 1, &row->columns[i]) == SQLITE_OK;
+	return finish(store, add, is_bound, err);
+}
+
+int store_add_original(struct store *store, uint64_t seq, const struct entry_original *original,
+		       bool with_value, struct sbx_error *err)
+{
+	const struct entry_text *value = &original->value;
+	int r = 0;
+	sqlite3_stmt *add = store_statement(store, STATEMENT_ADD_ORIGINAL, &r, err);
+	bool is_bound;
+
+	if (!add)
+		return r;
+	is_bound = sqlite3_bind_int64(add, 1, (sqlite3_int64)seq) == SQLITE_OK &&
+		   bind_text(add, 2, &original->name) == SQLITE_OK &&
+		   sqlite3_bind_blob(add, 3, original->salt, ENTRY_SALT_SIZE, SQLITE_STATIC) ==
+			   SQLITE_OK &&
+		   (with_value ? sqlite3_bind_blob(add, 4, value->bytes, (int)value->n_bytes,
+						   SQLITE_STATIC)
+			       : sqlite3_bind_null(add, 4)) == SQLITE_OK;
+	return finish(store, add, is_bound, err);
+}
+
+int store_add_checkpoint(struct store *store, uint64_t size, const char *note, size_t n_bytes,
+			 struct sbx_error *err)
+{
+	const struct entry_text text = { note, n_bytes };
+	int r = 0;
+	sqlite3_stmt *add = store_statement(store, STATEMENT_ADD_CHECKPOINT, &r, err);
+
+	if (!add)
+		return r;
+	return finish(store, add,
+		      sqlite3_bind_int64(add, 1, (sqlite3_int64)size) == SQLITE_OK &&
+			      bind_text(add, 2, &text) == SQLITE_OK,
+		      err);
+}
+
+int store_set_meta(struct store *store, const char *key, const void *bytes, size_t n_bytes,
+		   struct sbx_error *err)
+{
+	const struct entry_text name = { key, strlen(key) };
+	int r = 0;
+	sqlite3_stmt *set =
+		store_statement(store, bytes ? STATEMENT_SET_META : STATEMENT_DELETE_META, &r, err);
+
+	if (!set)
+		return r;
+	return finish(store, set,
+		      bind_text(set, 1, &name) == SQLITE_OK &&
+			      (!bytes || sqlite3_bind_blob(set, 2, bytes, (int)n_bytes,
+							   SQLITE_STATIC) == SQLITE_OK),
+		      err);
+}
+
+/* ---- out ---- */
+
+static int end_reading(struct store *store, sqlite3_stmt *statement, int step, int r,
+		       struct sbx_error *err)
+{
+	if (r == 0 && step != SQLITE_DONE && step != SQLITE_ROW)
+		r = store_fail(store, "read", err);
+	(void)sqlite3_reset(statement);
+	return r;
+}
+
+int store_bounds(struct store *store, uint64_t *ret_first, uint64_t *ret_last,
+		 struct sbx_error *err)
+{
+	int r = 0, step;
+	sqlite3_stmt *bounds = store_statement(store, STATEMENT_BOUNDS, &r, err);
+	sqlite3_int64 first = -1, last = -1;
+	bool is_empty = true;
+
+	if (!bounds)
+		return r;
+	step = sqlite3_step(bounds);
+	if (step == SQLITE_ROW) {
+		is_empty = sqlite3_column_type(bounds, 0) == SQLITE_NULL;
+		first = sqlite3_column_int64(bounds, 0);
+		last = sqlite3_column_int64(bounds, 1);
+	}
+	r = end_reading(store, bounds, step, 0, err);
+	if (r < 0 || is_empty)
+		return r;
+	if (first < 0)
+		return store_fail_format(store->name, "a record has a negative number", err);
+	*ret_first = (uint64_t)first;
+	*ret_last = (uint64_t)last;
+	return 1;
+}
+
+int store_get_meta(struct store *store, const char *key, void *bytes, size_t max,
+		   struct sbx_error *err)
+{
+	const struct entry_text name = { key, strlen(key) };
+	int r = 0, step;
+	sqlite3_stmt *get = store_statement(store, STATEMENT_GET_META, &r, err);
+
+	if (!get)
+		return r;
+	step = bind_text(get, 1, &name) == SQLITE_OK ? sqlite3_step(get) : SQLITE_ERROR;
+	if (step == SQLITE_ROW) {
+		size_t n = (size_t)sqlite3_column_bytes(get, 0);
+
+		if (sqlite3_column_type(get, 0) != SQLITE_BLOB || n > max)
+			r = store_fail_format(store->name, "a value of its table 'meta' is none",
+					      err);
+		else if (n > 0)
+			memcpy(bytes, sqlite3_column_blob(get, 0), n);
+		if (r == 0)
+			r = (int)n;
+	} else if (step == SQLITE_DONE) {
+		r = -ENOENT;
+	}
+	return end_reading(store, get, step, r, err);
+}
+
+/* Another type than ours, or a NUL in the place of bytes that could not be had. */
+static bool take_text(sqlite3_stmt *each, int at, struct entry_text *ret)
+{
+	*ret = (struct entry_text){ .bytes = NULL };
+	if (sqlite3_column_type(each, at) == SQLITE_NULL)
+		return true;
+	if (sqlite3_column_type(each, at) != SQLITE_TEXT)
+		return false;
+	ret->bytes = (const char *)sqlite3_column_text(each, at);
+	ret->n_bytes = (size_t)sqlite3_column_bytes(each, at);
+	return ret->bytes != NULL && ret->n_bytes <= ENTRY_COLUMN_MAX;
+}
+
+static bool take_number(sqlite3_stmt *each, int at, uint64_t *ret)
+{
+	sqlite3_int64 value = sqlite3_column_int64(each, at);
+
+	*ret = (uint64_t)value;
+	return sqlite3_column_type(each, at) == SQLITE_INTEGER && value >= 0;
+}
+
+static bool take_body(sqlite3_stmt *each, struct store_row *row)
+{
+	if (sqlite3_column_type(each, ROW_BODY) != SQLITE_BLOB)
+		return false;
+	row->body = sqlite3_column_blob(each, ROW_BODY);
+	row->n_body = (uint32_t)sqlite3_column_bytes(each, ROW_BODY);
+	return row->body != NULL && row->n_body <= ENTRY_BYTES_MAX;
+}
+
+static bool take_hash(sqlite3_stmt *each, struct store_row *row)
+{
+	const void *hash;
+
+	if (sqlite3_column_type(each, ROW_HASH) != SQLITE_BLOB)
+		return false;
+	hash = sqlite3_column_blob(each, ROW_HASH);
+	if (!hash || sqlite3_column_bytes(each, ROW_HASH) != AUDIT_HASH_SIZE)
+		return false;
+	memcpy(row->hash.bytes, hash, AUDIT_HASH_SIZE);
+	return true;
+}
+
+static const char *take_row(sqlite3_stmt *each, struct store_row *row)
+{
+	uint64_t is_sync;
+
+	if (!take_number(each, ROW_SEQ, &row->seq))
+		return "its number is negative";
+	if (!take_number(each, ROW_TIME, &row->time_usec))
+		return "its time is none";
+	if (!take_text(each, ROW_EVENT, &row->event) || !row->event.bytes)
+		return "its event is no text";
+	for (int i = 0; i < N_ENTRY_COLUMNS; i++)
+		if (!take_text(each, ROW_TEXTS + i, &row->columns[i]))
+			return "a column is no text, or too long";
+	if (!take_number(each, ROW_IS_SYNC, &is_sync) || is_sync > 1)
+		return "is_sync is neither 0 nor 1";
+	row->is_sync = is_sync != 0;
+	if (!take_body(each, row))
+		return "its body is no bytes, or too many";
+	if (!take_hash(each, row))
+		return "its hash has another length than 32 bytes";
+	return NULL;
+}
+
+int store_each(struct store *store, uint64_t from, uint64_t to, store_visit visit, void *userdata,
+	       struct sbx_error *err)
+{
+	int r = 0, step = SQLITE_DONE;
+	sqlite3_stmt *each = store_statement(store, STATEMENT_EACH, &r, err);
+
+	if (!each)
+		return r;
+	if (from > INT64_MAX)
+		return 0;
+	if (to > INT64_MAX)
+		to = INT64_MAX;
+	(void)sqlite3_bind_int64(each, 1, (sqlite3_int64)from);
+	(void)sqlite3_bind_int64(each, 2, (sqlite3_int64)to);
+	while (r == 0 && (step = sqlite3_step(each)) == SQLITE_ROW) {
+		struct store_row row = { .problem = NULL };
+
+		row.problem = take_row(each, &row);
+		r = visit(userdata, &row, err);
+	}
+	return end_reading(store, each, step, r, err);
+}
+
+static int visit_note(struct store *store, sqlite3_stmt *each, store_visit_note visit,
+		      void *userdata, struct sbx_error *err)
+{
+	const char *note;
+	uint64_t size;
+	size_t n;
+
+	if (!take_number(each, 0, &size) || sqlite3_column_type(each, 1) != SQLITE_TEXT)
+		return store_fail_format(store->name, "a checkpoint is no text", err);
+	note = (const char *)sqlite3_column_text(each, 1);
+	n = (size_t)sqlite3_column_bytes(each, 1);
+	if (!note || n > STORE_NOTE_MAX)
+		return store_fail_format(store->name, "a checkpoint is too long", err);
+	return visit(userdata, size, note, n, err);
+}
+
+int store_each_checkpoint(struct store *store, uint64_t from_size, store_visit_note visit,
+			  void *userdata, struct sbx_error *err)
+{
+	int r = 0, step = SQLITE_DONE;
+	sqlite3_stmt *each = store_statement(store, STATEMENT_EACH_CHECKPOINT, &r, err);
+
+	if (!each)
+		return r;
+	if (from_size > INT64_MAX)
+		return 0;
+	(void)sqlite3_bind_int64(each, 1, (sqlite3_int64)from_size);
+	while (r == 0 && (step = sqlite3_step(each)) == SQLITE_ROW)
+		r = visit_note(store, each, visit, userdata, err);
+	return end_reading(store, each, step, r, err);
+}
+
+int store_last_checkpoint(struct store *store, store_visit_note visit, void *userdata,
+			  struct sbx_error *err)
+{
+	int r = 0, step;
+	sqlite3_stmt *last = store_statement(store, STATEMENT_LAST_CHECKPOINT, &r, err);
+
+	if (!last)
+		return r;
+	step = sqlite3_step(last);
+	if (step == SQLITE_ROW)
+		r = visit_note(store, last, visit, userdata, err);
+	r = end_reading(store, last, step, r, err);
+	return r == 0 ? step == SQLITE_ROW : r;
+}
+
+int store_each_meta(struct store *store, const char *prefix, store_visit_meta visit, void *userdata,
+		    struct sbx_error *err)
+{
+	const struct entry_text from = { prefix, strlen(prefix) };
+	int r = 0, step = SQLITE_DONE;
+	sqlite3_stmt *each = store_statement(store, STATEMENT_EACH_META, &r, err);
+
+	if (!each)
+		return r;
+	(void)bind_text(each, 1, &from);
+	while (r == 0 && (step = sqlite3_step(each)) == SQLITE_ROW) {
+		const char *key = (const char *)sqlite3_column_text(each, 0);
+
+		if (!key || strncmp(key, prefix, from.n_bytes) != 0)
+			break;
+		r = visit(userdata, key, err);
+	}
+	return end_reading(store, each, step, r, err);
+}

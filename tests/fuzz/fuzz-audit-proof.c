@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The bytes are a proof about a tree of sixteen leaves: which kind, from where, of what size, and
+ * the hashes. There is one right proof for each claim, so only that one may hold. The numbers are
+ * also taken as those of trees of any size, where nothing may hold. A failed check is an abort.
+ */
+
+#include "audit/merkle.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
+
+#define N_LEAVES 16
+#define N_HEADER 3
+#define N_HASHES 70
+
+struct proof {
+	bool is_inclusion;
+	uint64_t from;
+	uint64_t size;
+	struct audit_hash path[N_HASHES];
+	size_t n;
+};
+
+static void check(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+static int read_leaf(void *userdata, uint64_t index, struct audit_hash *ret)
+{
+	check(index < N_LEAVES);
+	memset(ret->bytes, (int)index, sizeof(ret->bytes));
+	return 0;
+}
+
+static struct audit_hash root_of(struct hasher *hasher, uint64_t size)
+{
+	struct audit_hash root;
+
+	check(merkle_root_of(hasher, size, read_leaf, NULL, &root) == 0);
+	return root;
+}
+
+static int prove(struct hasher *hasher, const struct proof *proof, struct audit_hash *ret)
+{
+	return proof->is_inclusion ? merkle_prove_inclusion(hasher, proof->from, proof->size,
+							    read_leaf, NULL, ret)
+				   : merkle_prove_consistency(hasher, proof->from, proof->size,
+							      read_leaf, NULL, ret);
+}
+
+static int verify(struct hasher *hasher, const struct proof *proof, const struct audit_hash *first,
+		  const struct audit_hash *root)
+{
+	return proof->is_inclusion ? merkle_verify_inclusion(hasher, proof->from, proof->size,
+							     first, proof->path, proof->n, root)
+				   : merkle_verify_consistency(hasher, proof->from, proof->size,
+							       first, root, proof->path, proof->n);
+}
+
+static void check_small(struct hasher *hasher, const struct proof *proof)
+{
+	struct audit_hash right[MERKLE_PATH_MAX], first = { { 0 } }, root = { { 0 } };
+	bool holds;
+	int n;
+
+	if (proof->size > N_LEAVES)
+		return;
+	n = prove(hasher, proof, right);
+	root = root_of(hasher, proof->size);
+	if (proof->is_inclusion)
+		(void)read_leaf(NULL, proof->from % N_LEAVES, &first);
+	else if (proof->from <= N_LEAVES)
+		first = root_of(hasher, proof->from);
+	holds = verify(hasher, proof, &first, &root) == 0;
+	check(holds == (n >= 0 && (size_t)n == proof->n &&
+			memcmp(right, proof->path, proof->n * sizeof(right[0])) == 0));
+}
+
+static void check_large(struct hasher *hasher, struct proof proof)
+{
+	const struct audit_hash root = root_of(hasher, 3);
+
+	for (unsigned shift = 0; shift < 64; shift += 7) {
+		proof.from <<= shift;
+		proof.size = proof.size << shift | proof.from;
+		if (proof.is_inclusion || proof.from != proof.size || proof.from == 0)
+			check(verify(hasher, &proof, &root, &root) == -EBADMSG);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
+{
+	_cleanup_hasher_ struct hasher *hasher = NULL;
+	struct proof proof = { .n = 0 };
+
+	if (n_bytes < N_HEADER)
+		return 0;
+	proof.is_inclusion = bytes[0] & 1;
+	proof.from = bytes[1];
+	proof.size = bytes[2];
+	proof.n = (n_bytes - N_HEADER) / AUDIT_HASH_SIZE;
+	if (proof.n > N_HASHES)
+		proof.n = N_HASHES;
+	memcpy(proof.path, bytes + N_HEADER, proof.n * AUDIT_HASH_SIZE);
+	check(hasher_new(&hasher) == 0);
+	check_small(hasher, &proof);
+	check_large(hasher, proof);
+	return 0;
+}

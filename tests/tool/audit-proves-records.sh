@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# A proof holds for who has the first key, across epochs, and no changed one does.
+. "$SBX_SOURCE/tests/tool/tap.sh"
+. "$SBX_SOURCE/tests/tool/audit.sh"
+
+setup
+append 1 20
+sbx-audit key change -l "$log" >/dev/null
+append 21 40
+proof=$work/proof
+sbx-audit prove -l "$log" 7 >"$proof"
+run sbx-audit verify-proof -k "$key" "$proof"
+check a_proof_holds has_status 0
+check it_says_of_which_record out_has 'record 7 is in the log of'
+sbx-audit prove -l "$log" 30 >"$proof"
+run sbx-audit verify-proof -k "$key" "$proof"
+check a_proof_of_a_later_epoch_holds_with_the_first_key has_status 0
+run sbx-audit verify-proof -k "$(sbx-audit key -l "$log")" "$proof"
+check the_key_of_a_later_epoch_is_not_the_first has_status 1
+
+changed() { # NAME SED
+	sed "$2" "$proof" >"$work/changed"
+	cmp -s "$proof" "$work/changed" && echo "# $1 changes nothing"
+	run sbx-audit verify-proof -k "$key" "$work/changed"
+	check "$1_is_found" test "$status" -eq 1 -o "$status" -eq 5
+}
+changed another_record 's/"r29\\"/"r28\\"/; s/r29/r28/'
+changed another_number 's/"seq":30/"seq":31/'
+changed another_size 's/"size":41/"size":40/; s/"size":42/"size":41/'
+changed a_hash_less 's/"path":\["[^"]*",/"path":[/'
+changed an_epoch_less 's/"epochs":\[".*"\],"checkpoint"/"epochs":[],"checkpoint"/'
+changed no_json 's/^{//'
+changed a_member_twice 's/"seq":30/"seq":30,"seq":30/'
+run sbx-audit verify-proof "$proof"
+check without_a_key_it_proves_nothing has_status 2
+run sbx-audit verify-proof -k nonsense "$proof"
+check a_key_that_is_none_is_refused has_status 2
+run sbx-audit prove -l "$log" 1000
+check what_is_not_there_is_not_proved has_status 1
+run sbx-audit prove -l "$log" x
+check what_is_no_number_is_refused has_status 2
+run sbx-audit consistency -l "$log" 5 40
+check the_log_only_grew out_has '"new_root"'
+run sbx-audit consistency -l "$log" 40 5
+check it_does_not_shrink has_status 2
+
+# Twenty lines of another language, and no word from us.
+cat >"$work/again.py" <<'END'
+import base64, hashlib, json, sys
+
+def root(leaves):
+    if len(leaves) == 1:
+        return hashlib.sha256(b"\0" + leaves[0]).digest()
+    half = 1 << (len(leaves) - 1).bit_length() - 1
+    return hashlib.sha256(b"\1" + root(leaves[:half]) + root(leaves[half:])).digest()
+
+chain, last, checkpoints = [], bytes(32), 0
+for line in sys.stdin:
+    row = json.loads(line)
+    if "record" in row:
+        body = row["record"].encode()
+        last = hashlib.sha256(b"sbx-audit/1" + row["seq"].to_bytes(8, "big") + last + len(body).to_bytes(4, "big") + body).digest()
+        assert row["seq"] == len(chain) and base64.b64decode(row["hash"]) == last, row["seq"]
+        chain.append(last)
+    else:
+        lines = row["checkpoint"].split("\n")
+        assert int(lines[1]) == row["size"] and base64.b64decode(lines[2]) == root(chain[:row["size"]]), row["size"]
+        checkpoints += 1
+print(len(chain), checkpoints > 1)
+END
+sbx-audit export -l "$log" >"$work/exported"
+run python3 "$work/again.py" <"$work/exported"
+check others_can_verify_what_is_exported out_is "$(grep -c '"record"' "$work/exported") True"
+sed -i '5s/r4/r5/' "$work/exported"
+run python3 "$work/again.py" <"$work/exported"
+check and_find_what_was_changed test "$status" -ne 0
+finish

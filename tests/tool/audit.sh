@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# For the tests of sbx-audit: a log of its own, and lines that are records.
+
+export HOME=$work XDG_STATE_HOME=$work/state
+log=$work/log
+
+# decisions FIRST LAST: as many lines, each with a rule of its own.
+decisions() {
+	local i
+	for ((i = $1; i <= $2; i++)); do
+		printf '{"time":"2026-01-02T03:04:%02d.5Z","event":"policy_decision","verdict":"%s","op":"fs.read","rule":"r%d",' \
+			$((i % 60)) "$([ $((i % 2)) -eq 0 ] && echo allow || echo deny)" "$i"
+		printf '"input":{"op":"fs.read","path":"/a"},"policy":"00"}\n'
+	done
+}
+# shellcheck disable=SC2034 # for the tests
+setup() { key=$(sbx-audit setup -l "$log"); }
+append() { decisions "$@" | sbx-audit append -q -l "$log"; }
+lines_of() { printf '%s\n' "$out" | grep -c .; }
+has_lines() { [ "$(lines_of)" -eq "$1" ]; }

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * What the tests of lib/audit share: a hasher that is made once a test, and hashes in hexadecimal
+ */
+
+#include "audit/hash.h"
+#include "test.h"
+
+static inline struct hasher *make_hasher(void)
+{
+	struct hasher *hasher = NULL;
+
+	if (hasher_new(&hasher) < 0)
+		abort();
+	return hasher;
+}
+
+static inline unsigned hex_digit(char c)
+{
+	const char *digits = "0123456789abcdef", *at = c ? strchr(digits, c) : NULL;
+
+	if (!at)
+		abort();
+	return (unsigned)(at - digits);
+}
+
+/* Exactly @n_bytes bytes; a test that is written wrongly aborts. */
+static inline void from_hex(const char *hex, void *ret, size_t n_bytes)
+{
+	uint8_t *out = ret;
+
+	if (strlen(hex) != 2 * n_bytes)
+		abort();
+	for (size_t i = 0; i < n_bytes; i++)
+		out[i] = (uint8_t)(hex_digit(hex[2 * i]) << 4 | hex_digit(hex[2 * i + 1]));
+}
+
+static inline struct audit_hash hash_of_hex(const char *hex)
+{
+	struct audit_hash hash = { { 0 } };
+
+	from_hex(hex, hash.bytes, sizeof(hash.bytes));
+	return hash;
+}
+
+#define expect_hash(got, hex)                                                                      \
+	do {                                                                                       \
+		const struct audit_hash _want = hash_of_hex(hex);                                  \
+		expect(audit_hash_equal((got), &_want));                                           \
+	} while (0)

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "audit/event.h"
+
+#include <errno.h>
+
+#include <sbx/error.h>
+
+#include "test.h"
+
+static const struct audit_event *named(const char *name)
+{
+	return event_of(name, strlen(name));
+}
+
+static void every_event_is_found_under_its_own_name_only(void)
+{
+	const struct audit_event *event;
+	size_t n = 0;
+
+	for (; (event = event_at(n)); n++) {
+		expect(named(event->name) == event);
+		expect(event_of(event->name + 1, strlen(event->name) - 1) == NULL);
+		expect(event_of(event->name, strlen(event->name) + 1) == NULL);
+	}
+	expect(n > 18);
+	expect(named("") == NULL);
+	expect(named("Syscall") == NULL);
+	expect(named("syscalls") == NULL);
+}
+
+static void the_events_that_change_what_is_allowed_wait_for_the_disk(void)
+{
+	static const char *const sync[] = {
+		"state_transition",	  "policy_update",	   "session_mode_change",
+		"capability_issued",	  "merge_approved",	   "merge_rejected",
+		"kernel_start",		  "kernel_shutdown",	   "audit_storage_warning",
+		"audit_storage_critical", "audit_archive_deleted", NULL,
+	};
+	static const char *const async[] = {
+		"syscall",	     "tool_execute",   "tool_result",	     "sandbox_created",
+		"sandbox_destroyed", "sandbox_failed", "capability_expired", NULL,
+	};
+
+	for (const char *const *name = sync; *name; name++)
+		expect(named(*name) && named(*name)->is_sync);
+	for (const char *const *name = async; *name; name++)
+		expect(named(*name) && !named(*name)->is_sync);
+}
+
+static void only_the_log_speaks_of_deleted_archives_and_lost_records(void)
+{
+	static const char *const own[] = {
+		"audit_archive_deleted",
+		"audit_storage_warning",
+		"audit_storage_critical",
+		"records_lost",
+		"record_torn",
+		"record_refused",
+		"log_created",
+		NULL,
+	};
+
+	for (const char *const *name = own; *name; name++)
+		expect(named(*name) && named(*name)->is_own);
+	expect(!named("syscall")->is_own);
+	expect(!named("kernel_start")->is_own);
+}
+
+static void an_unknown_event_comes_with_the_one_that_was_meant(void)
+{
+	struct sbx_error err = { 0 };
+
+	expect_eq(event_unknown("sandbox_create", 14, &err), -EINVAL);
+	expect_str(err.what, "'sandbox_create' is no event");
+	expect_str(err.fix, "did you mean 'sandbox_created'?");
+	expect_eq(event_unknown("xyz", 3, &err), -EINVAL);
+	expect(strstr(err.fix, "syscall, tool_execute") != NULL);
+	expect_eq(event_unknown("xyz", 3, NULL), -EINVAL);
+}
+
+static void nobody_is_sent_to_an_event_of_the_logs_own(void)
+{
+	struct sbx_error err = { 0 };
+
+	expect_eq(event_unknown("records_los", 11, &err), -EINVAL);
+	expect(strstr(err.fix, "records_lost") == NULL);
+}
+
+static void a_name_that_is_no_text_is_shown_safely_and_briefly(void)
+{
+	struct sbx_error err = { 0 };
+	char name[300];
+
+	memset(name, 'a', sizeof(name));
+	name[0] = '\x1b';
+	expect_eq(event_unknown(name, sizeof(name), &err), -EINVAL);
+	expect(strchr(err.what, '\x1b') == NULL);
+	expect(strlen(err.what) < 120);
+}
+
+static const struct test tests[] = {
+	TEST(every_event_is_found_under_its_own_name_only),
+	TEST(the_events_that_change_what_is_allowed_wait_for_the_disk),
+	TEST(only_the_log_speaks_of_deleted_archives_and_lost_records),
+	TEST(an_unknown_event_comes_with_the_one_that_was_meant),
+	TEST(nobody_is_sent_to_an_event_of_the_logs_own),
+	TEST(a_name_that_is_no_text_is_shown_safely_and_briefly),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Processes that are killed at any moment, and a disk that is full. The kill comes from a timer of
+ * the victim's own, at a random time, so that it meets every part of the work sooner or later.
+ */
+
+#include "audit/log.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "audit-log-place.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "record/record.h"
+
+#define N_TRIALS 20
+#define N_TRIALS_SLOW 500
+#define N_PER_TRIAL 100000u /* numbers, not records */
+#define N_WRITERS 4
+#define N_RECORDS 400
+#define N_IMPORTERS 3
+#define WAIT_USEC 60000000
+#define KILL_NSEC_MAX 12000000
+
+static unsigned n_trials(void)
+{
+	return test_is_slow() ? N_TRIALS_SLOW : N_TRIALS;
+}
+
+/* The process is going to be killed. */
+static void arm(unsigned *seed)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL };
+	struct itimerspec when = { .it_value = { .tv_nsec = 1 + rand_r(seed) % KILL_NSEC_MAX } };
+	timer_t timer;
+
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer) < 0 ||
+	    timer_settime(timer, 0, &when, NULL) < 0)
+		_exit(2);
+}
+
+static bool was_killed(pid_t pid)
+{
+	int status = 0;
+
+	return waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) &&
+	       WTERMSIG(status) == SIGKILL;
+}
+
+/* ---- a writer ---- */
+
+/* Never returns: opens, then adds groups, and tells the number behind the last one that is on the
+ * disk. */
+static void write_until_killed(const struct log_place *place, unsigned trial, int acknowledge)
+{
+	unsigned seed = trial + 1, n = trial * N_PER_TRIAL;
+	struct audit_log *log = NULL;
+
+	arm(&seed);
+	if (audit_log_open(&place->options, &log, NULL) < 0)
+		_exit(3);
+	for (;;) {
+		for (int i = rand_r(&seed) % 30; i >= 0; i--, n++)
+			if (log_add_n(log, "syscall", n, NULL) != 0)
+				_exit(4);
+		if (rand_r(&seed) % 8 == 0 ? audit_log_checkpoint(log, NULL) < 0
+					   : audit_log_commit(log, NULL) < 0)
+			_exit(5);
+		if (write(acknowledge, &n, sizeof(n)) != (ssize_t)sizeof(n))
+			_exit(6);
+		if (rand_r(&seed) % 16 == 0 && audit_log_change_key(log, NULL) < 0)
+			_exit(7);
+	}
+}
+
+struct numbers {
+	unsigned *next; /* for every trial: behind the last one that was seen */
+	unsigned n_trials;
+	unsigned n_wrong;
+};
+
+static bool read_number(const struct store_row *row, unsigned *ret)
+{
+	const char *at = memmem(row->body, row->n_body, "\"n\":", 4);
+
+	return at && sscanf(at, "\"n\":%u}", ret) == 1;
+}
+
+/* Every trial's numbers come one after the other, once. */
+static void see_number(void *userdata, const struct store_row *row)
+{
+	struct numbers *numbers = userdata;
+	unsigned n, trial;
+
+	if (row->event.n_bytes != 7 || !read_number(row, &n))
+		return;
+	trial = n / N_PER_TRIAL;
+	if (trial >= numbers->n_trials || n != numbers->next[trial])
+		numbers->n_wrong++;
+	else
+		numbers->next[trial]++;
+}
+
+static void what_was_acknowledged_outlives_a_killed_writer(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	unsigned n = n_trials();
+	unsigned *acknowledged = calloc(n, sizeof(*acknowledged));
+	struct numbers numbers = { calloc(n, sizeof(*numbers.next)), n, 0 };
+	unsigned n_lost = 0, n_kept = 0;
+	uint64_t seq;
+
+	log_place_init(&place);
+	(void)audit_log_free(log_made(&place));
+	for (unsigned trial = 0; trial < n; trial++) {
+		unsigned last = acknowledged[trial] = numbers.next[trial] = trial * N_PER_TRIAL;
+		struct audit_log *log;
+		int acknowledge[2];
+		pid_t pid;
+
+		expect_eq(pipe2(acknowledge, O_CLOEXEC), 0);
+		pid = fork();
+		if (pid == 0)
+			write_until_killed(&place, trial, acknowledge[1]);
+		(void)close(acknowledge[1]);
+		while (read(acknowledge[0], &last, sizeof(last)) == (ssize_t)sizeof(last))
+			acknowledged[trial] = last;
+		(void)close(acknowledge[0]);
+		expect(was_killed(pid));
+		log = log_opened(&place);
+		expect(log && !audit_log_is_broken(log, &seq));
+		(void)audit_log_free(log);
+	}
+	expect(verify_log(&place, see_number, &numbers) > 0);
+	expect_eq(numbers.n_wrong, 0);
+	for (unsigned trial = 0; trial < n; trial++) {
+		n_lost += numbers.next[trial] < acknowledged[trial];
+		n_kept += acknowledged[trial] - trial * N_PER_TRIAL;
+	}
+	expect_eq(n_lost, 0);
+	/* Else they were all killed before they could lose anything. */
+	expect(n_kept > n);
+	free(acknowledged);
+	free(numbers.next);
+}
+
+/* ---- the spool ---- */
+
+/* Writes its numbers to the spool, opening it anew now and then. */
+static void write_to_spool(const struct log_place *place, unsigned writer)
+{
+	struct recorder recorder = RECORDER_INIT;
+
+	for (unsigned i = 0; i < N_RECORDS; i++) {
+		_cleanup_text_ struct text record = TEXT_INIT;
+		struct json_writer json;
+
+		if (i % 10 == 0) {
+			recorder_deinit(&recorder);
+			if (recorder_open_spool_in(&recorder, place->path, NULL) < 0)
+				_exit(3);
+		}
+		record_begin(&recorder, &record, &json, "syscall", "test");
+		json_member_u64(&json, "n", writer * N_PER_TRIAL + i);
+		if (record_send(&recorder, &record, &json, NULL) < 0)
+			_exit(4);
+	}
+	recorder_deinit(&recorder);
+	_exit(0);
+}
+
+static int import_once(const struct log_place *place, struct audit_import *ret)
+{
+	_cleanup_close_ int spool = open(place->spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_audit_log_ struct audit_log *log = NULL;
+	struct sbx_error err = { .code = 0 };
+	int r = audit_log_open(&place->options, &log, &err);
+
+	if (r == 0)
+		r = audit_log_import(log, spool, ret, &err);
+	if (r < 0)
+		printf("# %s: %s\n", err.what, err.why);
+	return r;
+}
+
+static pid_t fork_importer(const struct log_place *place, unsigned seed)
+{
+	struct audit_import import;
+	pid_t pid = fork();
+
+	if (pid != 0)
+		return pid;
+	arm(&seed);
+	while (import_once(place, &import) == 0)
+		;
+	_exit(3);
+}
+
+static bool has_ended(pid_t pid, unsigned *n_failed)
+{
+	int status = 0;
+
+	if (waitpid(pid, &status, WNOHANG) != pid)
+		return false;
+	*n_failed += status != 0;
+	return true;
+}
+
+/* Importers are killed and come back until the writers have ended. */
+static void write_and_import(const struct log_place *place)
+{
+	pid_t writers[N_WRITERS], importers[N_IMPORTERS];
+	unsigned n_running = N_WRITERS, n_failed = 0, seed = 1;
+
+	for (unsigned i = 0; i < N_WRITERS; i++) {
+		writers[i] = fork();
+		if (writers[i] == 0)
+			write_to_spool(place, i);
+	}
+	for (unsigned i = 0; i < N_IMPORTERS; i++)
+		importers[i] = fork_importer(place, seed++);
+	while (n_running > 0) {
+		for (unsigned i = 0; i < N_IMPORTERS; i++) {
+			expect(was_killed(importers[i]));
+			importers[i] = fork_importer(place, seed++);
+		}
+		for (unsigned i = 0; i < N_WRITERS; i++)
+			if (writers[i] > 0 && has_ended(writers[i], &n_failed)) {
+				writers[i] = -1;
+				n_running--;
+			}
+	}
+	for (unsigned i = 0; i < N_IMPORTERS; i++)
+		expect(was_killed(importers[i]));
+	expect_eq(n_failed, 0);
+}
+
+struct seen {
+	unsigned char n[N_WRITERS][N_RECORDS];
+	unsigned n_others;
+};
+
+static void see_record(void *userdata, const struct store_row *row)
+{
+	struct seen *seen = userdata;
+	unsigned n;
+
+	if (read_number(row, &n) && n / N_PER_TRIAL < N_WRITERS && n % N_PER_TRIAL < N_RECORDS)
+		seen->n[n / N_PER_TRIAL][n % N_PER_TRIAL]++;
+	else
+		seen->n_others += row->seq != 0;
+}
+
+static void every_line_of_the_spool_is_taken_once_whoever_is_killed(void)
+{
+	unsigned n_wrong = 0, n_rounds = test_is_slow() ? 20 : 1;
+
+	for (unsigned round = 0; round < n_rounds; round++) {
+		_cleanup_log_place_ struct log_place place;
+		struct seen *seen = calloc(1, sizeof(*seen));
+		struct audit_import import;
+		struct recorder recorder = RECORDER_INIT;
+
+		log_place_init(&place);
+		place.options.wait_usec = WAIT_USEC;
+		(void)audit_log_free(log_made(&place));
+		expect_eq(recorder_open_spool_in(&recorder, place.path, NULL), 0);
+		recorder_deinit(&recorder);
+		write_and_import(&place);
+		expect_eq(import_once(&place, &import), 0);
+		expect_eq(import_once(&place, &import), 0);
+		expect_eq(import.n_records, 0);
+		expect(verify_log(&place, see_record, seen) > 0);
+		for (unsigned i = 0; i < N_WRITERS; i++)
+			for (unsigned j = 0; j < N_RECORDS; j++)
+				n_wrong += seen->n[i][j] != 1;
+		expect_eq(seen->n_others, 0);
+		free(seen);
+	}
+	expect_eq(n_wrong, 0);
+}
+
+/* ---- a full disk ---- */
+
+static bool write_file(const char *path, const char *text)
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd >= 0 && fd_write_all(fd, text, strlen(text)) == 0;
+}
+
+/* A mount namespace, where we may have one, and a small file system in the place's folder. */
+static bool mount_small(const struct log_place *place)
+{
+	unsigned uid = geteuid(), gid = getegid();
+	char map[64];
+
+	if (uid != 0) {
+		if (unshare(CLONE_NEWUSER) < 0 || !write_file("/proc/self/setgroups", "deny"))
+			return false;
+		(void)snprintf(map, sizeof(map), "%u %u 1", uid, uid);
+		if (!write_file("/proc/self/uid_map", map))
+			return false;
+		(void)snprintf(map, sizeof(map), "%u %u 1", gid, gid);
+		if (!write_file("/proc/self/gid_map", map))
+			return false;
+	}
+	return unshare(CLONE_NEWNS) == 0 && mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	       mount("tmpfs", place->path, "tmpfs", 0, "size=2m,mode=0700") == 0;
+}
+
+/* Fills what is left, but for what the next commit would need, with a file. */
+static void make_ballast(const struct log_place *place)
+{
+	char path[64], zeros[4096] = { 0 };
+	_cleanup_close_ int fd = -EBADF;
+
+	(void)snprintf(path, sizeof(path), "%s/ballast", place->path);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	for (int i = 0; i < 200; i++)
+		expect_eq(write(fd, zeros, sizeof(zeros)), sizeof(zeros));
+}
+
+/* How many were committed before the disk was full. */
+static unsigned fill_disk(struct audit_log *log, unsigned n, struct sbx_error *err)
+{
+	unsigned committed = n;
+	int r = 0;
+
+	while (r == 0 && n < 1000000) {
+		for (int i = 0; r == 0 && i < 10; i++)
+			r = log_add_n(log, "syscall", n++, err);
+		if (r == 0)
+			r = audit_log_commit(log, err);
+		if (r == 0)
+			committed = n;
+	}
+	expect_eq(r, -ENOSPC);
+	return committed;
+}
+
+static int survive_full_disk(const struct log_place *place)
+{
+	struct numbers numbers = { calloc(1, sizeof(*numbers.next)), 1, 0 };
+	struct sbx_error err = { .code = 0 };
+	struct audit_log *log;
+	char path[64];
+	unsigned n;
+
+	if (!mount_small(place))
+		return 77;
+	log = log_made(place);
+	make_ballast(place);
+	n = fill_disk(log, 0, &err);
+	expect(n > 0);
+	expect_str(err.fix, "make room on the file system");
+	expect_eq(audit_log_size(log), n + 1);
+	/* Still full: nothing is acknowledged, and nothing is lost. */
+	expect_eq(fill_disk(log, n, &err), n);
+	(void)snprintf(path, sizeof(path), "%s/ballast", place->path);
+	expect_eq(unlink(path), 0);
+	for (unsigned i = 0; i < 100; i++)
+		expect_eq(log_add_n(log, "syscall", n++, NULL), 0);
+	expect_eq(audit_log_checkpoint(log, NULL), 0);
+	(void)audit_log_free(log);
+	expect_eq(verify_log(place, see_number, &numbers), n + 1);
+	expect_eq(numbers.n_wrong, 0);
+	expect_eq(numbers.next[0], n);
+	free(numbers.next);
+	return test_failures > 0;
+}
+
+static void a_full_disk_loses_nothing_that_was_acknowledged(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	int status = -1;
+	pid_t pid;
+
+	log_place_init(&place);
+	pid = fork();
+	/* The mount ends with the child. */
+	if (pid == 0)
+		_exit(survive_full_disk(&place));
+	expect_eq(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip("needs root or a user namespace to mount a small file system");
+	expect_eq(status, 0);
+}
+
+static const struct test tests[] = {
+	TEST(what_was_acknowledged_outlives_a_killed_writer),
+	TEST(every_line_of_the_spool_is_taken_once_whoever_is_killed),
+	TEST(a_full_disk_loses_nothing_that_was_acknowledged),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

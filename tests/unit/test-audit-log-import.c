@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "audit/log.h"
+
+#include "audit-log-place.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "record/record.h"
+
+#define CLAIMED "claimed-00112233445566778899aabbccddeeff"
+
+static struct audit_import take(const struct log_place *place, struct audit_log *log)
+{
+	int spool = open(place->spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct audit_import import = { .n_records = 99 };
+	struct sbx_error err = { .code = 0 };
+
+	expect_eq(audit_log_import(log, spool, &import, &err), 0);
+	if (err.code)
+		printf("# %s: %s\n", err.what, err.why);
+	(void)close(spool);
+	return import;
+}
+
+static void send(struct recorder *recorder, unsigned n)
+{
+	_cleanup_text_ struct text record = TEXT_INIT;
+	struct json_writer json;
+
+	record_begin(recorder, &record, &json, "syscall", "test");
+	json_member_u64(&json, "n", n);
+	expect_eq(record_send(recorder, &record, &json, NULL), 0);
+}
+
+/* Bytes at the end of a file of the spool. */
+static void append(const struct log_place *place, const char *name, const void *bytes,
+		   size_t n_bytes)
+{
+	char path[96];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", place->spool, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	expect_eq(fd_write_all(fd, bytes, n_bytes), 0);
+	(void)close(fd);
+}
+
+static void append_line(const struct log_place *place, const char *line)
+{
+	append(place, RECORD_SPOOL_NAME, line, strlen(line));
+}
+
+static size_t n_files(const struct log_place *place)
+{
+	DIR *dir = opendir(place->spool);
+	const struct dirent *entry;
+	size_t n = 0;
+
+	while (dir && (entry = readdir(dir)))
+		n += entry->d_name[0] != '.';
+	if (dir)
+		(void)closedir(dir);
+	return n;
+}
+
+struct fixture {
+	struct log_place place;
+	struct audit_log *log;
+	struct recorder recorder;
+};
+
+static void fixture_init(struct fixture *f)
+{
+	log_place_init(&f->place);
+	f->log = log_made(&f->place);
+	f->recorder = (struct recorder)RECORDER_INIT;
+	expect_eq(recorder_open_spool_in(&f->recorder, f->place.path, NULL), 0);
+}
+
+static void fixture_deinit(struct fixture *f)
+{
+	(void)audit_log_free(f->log);
+	recorder_deinit(&f->recorder);
+	log_place_deinit(&f->place);
+}
+
+#define _cleanup_fixture_ _cleanup_(fixture_deinit)
+
+static long long verify(struct fixture *f, void (*see)(void *, const struct store_row *),
+			void *userdata)
+{
+	f->log = audit_log_free(f->log);
+	return verify_log(&f->place, see, userdata);
+}
+
+/* The last record's body. */
+static void see_last(void *userdata, const struct store_row *row)
+{
+	struct text *last = userdata;
+
+	text_reset(last);
+	text_add_bytes(last, row->body, row->n_body);
+}
+
+static void what_waits_is_taken_and_the_file_is_gone(void)
+{
+	_cleanup_fixture_ struct fixture f;
+	struct audit_import import;
+
+	fixture_init(&f);
+	for (unsigned i = 0; i < 5000; i++)
+		send(&f.recorder, i);
+	recorder_deinit(&f.recorder);
+	import = take(&f.place, f.log);
+	expect_eq(import.n_records, 5000);
+	expect_eq(import.n_refused + import.n_torn, 0);
+	expect_eq(n_files(&f.place), 0);
+	expect_eq(take(&f.place, f.log).n_records, 0);
+	expect_eq(verify(&f, NULL, NULL), 5001);
+}
+
+static void a_file_that_somebody_has_open_stays_and_is_read_on(void)
+{
+	_cleanup_fixture_ struct fixture f;
+
+	fixture_init(&f);
+	send(&f.recorder, 1);
+	expect_eq(take(&f.place, f.log).n_records, 1);
+	expect_eq(n_files(&f.place), 1);
+	send(&f.recorder, 2);
+	send(&f.recorder, 3);
+	expect_eq(take(&f.place, f.log).n_records, 2);
+	expect_eq(take(&f.place, f.log).n_records, 0);
+	expect_eq(n_files(&f.place), 1);
+	send(&f.recorder, 4);
+	recorder_deinit(&f.recorder);
+	expect_eq(recorder_open_spool_in(&f.recorder, f.place.path, NULL), 0);
+	send(&f.recorder, 5);
+	expect_eq(take(&f.place, f.log).n_records, 2);
+	expect_eq(n_files(&f.place), 1);
+	expect_eq(verify(&f, NULL, NULL), 6);
+}
+
+static void nothing_to_take_is_no_error(void)
+{
+	_cleanup_fixture_ struct fixture f;
+
+	fixture_init(&f);
+	expect_eq(take(&f.place, f.log).n_records, 0);
+	expect_eq(n_files(&f.place), 1);
+	append(&f.place, "somebody-else's", "x\n", 2);
+	append(&f.place, "claimed-short", "x\n", 2);
+	expect_eq(take(&f.place, f.log).n_refused, 0);
+	expect_eq(n_files(&f.place), 3);
+	expect_eq(verify(&f, NULL, NULL), 1);
+}
+
+static void a_line_that_is_no_record_leaves_one_that_says_so(void)
+{
+	_cleanup_fixture_ struct fixture f;
+	_cleanup_text_ struct text last = TEXT_INIT;
+	struct audit_import import;
+
+	fixture_init(&f);
+	recorder_deinit(&f.recorder);
+	append_line(&f.place, "{" LOG_TIME ",\"event\":\"syscall\"}\n");
+	append_line(&f.place, "hello\n\n[]\n{\"event\":\"audit_archive_deleted\"}\n");
+	append_line(&f.place, "{" LOG_TIME ",\"event\":\"syscall\"}\n");
+	append_line(&f.place, "{" LOG_TIME ",\"event\":\"syscal\"}\n");
+	import = take(&f.place, f.log);
+	expect_eq(import.n_records, 2);
+	expect_eq(import.n_refused, 4);
+	expect_eq(import.n_torn, 0);
+	expect_eq(n_files(&f.place), 0);
+	expect_eq(verify(&f, see_last, &last), 7);
+	expect(strstr(text_string(&last), "\"event\":\"record_refused\"") != NULL);
+	expect(strstr(text_string(&last), "\"bytes\":55,\"sha256\":\"") != NULL);
+	expect(strstr(text_string(&last), "\"why\":\"no event has this name\"") != NULL);
+}
+
+static void a_torn_line_is_said_and_the_next_one_is_whole(void)
+{
+	_cleanup_fixture_ struct fixture f;
+	_cleanup_text_ struct text last = TEXT_INIT;
+	struct audit_import import;
+
+	fixture_init(&f);
+	recorder_deinit(&f.recorder);
+	append_line(&f.place,
+		    "{" LOG_TIME ",\"event\":\"sys\n{" LOG_TIME ",\"event\":\"syscall\"}\n");
+	append_line(&f.place, "{" LOG_TIME ",\"event\":\"syscall\"");
+	import = take(&f.place, f.log);
+	expect_eq(import.n_records, 1);
+	expect_eq(import.n_torn, 2);
+	expect_eq(import.n_refused, 0);
+	expect_eq(verify(&f, see_last, &last), 4);
+	expect(strstr(text_string(&last), "\"event\":\"record_torn\"") != NULL);
+	expect(strstr(text_string(&last), "\"why\":\"it has no end\"") != NULL);
+}
+
+static void half_a_line_may_still_get_its_end_while_somebody_writes(void)
+{
+	_cleanup_fixture_ struct fixture f;
+
+	fixture_init(&f);
+	send(&f.recorder, 1);
+	append_line(&f.place, "{" LOG_TIME ",\"event\":");
+	expect_eq(take(&f.place, f.log).n_records, 1);
+	expect_eq(fd_write_all(f.recorder.fd, "\"syscall\"}\n", 11), 0);
+	recorder_deinit(&f.recorder);
+	expect_eq(take(&f.place, f.log).n_records, 1);
+	expect_eq(n_files(&f.place), 0);
+	expect_eq(verify(&f, NULL, NULL), 3);
+}
+
+static void a_line_of_any_length_is_passed_over(void)
+{
+	static const size_t lengths[] = { RECORD_BYTES_MAX + 1, 4 * RECORD_BYTES_MAX,
+					  9 * RECORD_BYTES_MAX };
+
+	for (size_t i = 0; i < N_ELEMENTS(lengths); i++) {
+		_cleanup_fixture_ struct fixture f;
+		_cleanup_free_ char *giant = malloc(lengths[i] + 1);
+		struct audit_import import;
+
+		fixture_init(&f);
+		recorder_deinit(&f.recorder);
+		memset(giant, 'a', lengths[i]);
+		giant[lengths[i]] = '\n';
+		append_line(&f.place, "{" LOG_TIME ",\"event\":\"syscall\"}\n");
+		append(&f.place, RECORD_SPOOL_NAME, giant, lengths[i] + 1);
+		append_line(&f.place, "{" LOG_TIME ",\"event\":\"syscall\"}\n");
+		append(&f.place, RECORD_SPOOL_NAME, giant, lengths[i]);
+		import = take(&f.place, f.log);
+		expect_eq(import.n_records, 2);
+		expect_eq(import.n_refused, 1);
+		expect_eq(import.n_torn, 1);
+		expect_eq(n_files(&f.place), 0);
+		expect_eq(verify(&f, NULL, NULL), 5);
+	}
+}
+
+static void what_another_process_has_claimed_is_taken_and_removed(void)
+{
+	_cleanup_fixture_ struct fixture f;
+	static const char line[] = "{" LOG_TIME ",\"event\":\"syscall\"}\n";
+
+	fixture_init(&f);
+	recorder_deinit(&f.recorder);
+	append(&f.place, CLAIMED, line, strlen(line));
+	append(&f.place, CLAIMED, line, strlen(line));
+	expect_eq(take(&f.place, f.log).n_records, 2);
+	/* The spool's own file, which is empty. */
+	expect_eq(n_files(&f.place), 1);
+	expect_eq(verify(&f, NULL, NULL), 3);
+}
+
+static void expect_refusal(struct fixture *f, int code, const char *why)
+{
+	int spool = open(f->place.spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct audit_import import;
+	struct sbx_error err = { .code = 0 };
+
+	expect_eq(audit_log_import(f->log, spool, &import, &err), code);
+	expect(strstr(err.why, why) != NULL);
+	expect_eq(import.n_records, 0);
+	(void)close(spool);
+}
+
+static void refuses_a_spool_that_somebody_else_could_have_written(void)
+{
+	_cleanup_fixture_ struct fixture f;
+	char path[96], other[96], second[96];
+
+	fixture_init(&f);
+	recorder_deinit(&f.recorder);
+	append_line(&f.place, "{" LOG_TIME ",\"event\":\"syscall\"}\n");
+	(void)snprintf(path, sizeof(path), "%s/" RECORD_SPOOL_NAME, f.place.spool);
+	(void)snprintf(other, sizeof(other), "%s/" CLAIMED, f.place.spool);
+	(void)snprintf(second, sizeof(second), "%s/second", f.place.spool);
+	expect_eq(rename(path, other), 0);
+	expect_eq(chmod(other, 0620), 0);
+	expect_refusal(&f, -EPERM, "us alone");
+	expect_eq(chmod(other, 0600), 0);
+	expect_eq(link(other, second), 0);
+	expect_refusal(&f, -EPERM, "us alone");
+	expect_eq(unlink(second), 0);
+	expect_eq(unlink(other), 0);
+	expect_eq(symlink("/etc/passwd", other), 0);
+	expect_refusal(&f, -ELOOP, "");
+	expect_eq(unlink(other), 0);
+	expect_eq(verify(&f, NULL, NULL), 1);
+}
+
+static void a_file_that_has_become_shorter_is_not_read_on(void)
+{
+	_cleanup_fixture_ struct fixture f;
+	DIR *dir;
+	const struct dirent *entry;
+
+	fixture_init(&f);
+	send(&f.recorder, 1);
+	expect_eq(take(&f.place, f.log).n_records, 1);
+	expect_eq(ftruncate(f.recorder.fd, 10), 0);
+	expect_refusal(&f, -EBADMSG, "shorter");
+	dir = opendir(f.place.spool);
+	while (dir && (entry = readdir(dir)))
+		if (strncmp(entry->d_name, "claimed-", 8) == 0)
+			expect_eq(unlinkat(dirfd(dir), entry->d_name, 0), 0);
+	(void)closedir(dir);
+	expect_eq(take(&f.place, f.log).n_records, 0);
+	expect_eq(verify(&f, NULL, NULL), 2);
+}
+
+static const struct test tests[] = {
+	TEST(what_waits_is_taken_and_the_file_is_gone),
+	TEST(a_file_that_somebody_has_open_stays_and_is_read_on),
+	TEST(nothing_to_take_is_no_error),
+	TEST(a_line_that_is_no_record_leaves_one_that_says_so),
+	TEST(a_torn_line_is_said_and_the_next_one_is_whole),
+	TEST(half_a_line_may_still_get_its_end_while_somebody_writes),
+	TEST(a_line_of_any_length_is_passed_over),
+	TEST(what_another_process_has_claimed_is_taken_and_removed),
+	TEST(refuses_a_spool_that_somebody_else_could_have_written),
+	TEST(a_file_that_has_become_shorter_is_not_read_on),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "audit/log.h"
+
+#include <sqlite3.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+
+#include "audit-log-place.h"
+#include "audit/key.h"
+#include "base/file.h"
+#include "base/text.h"
+
+#define SECRET "ghp_a1B2c3D4e5F6g7H8"
+
+/* Somebody else, with another program. */
+static void execute(const struct log_place *place, const char *sql)
+{
+	sqlite3 *db = NULL;
+	char path[96];
+
+	(void)snprintf(path, sizeof(path), "%s/" SEGMENT, place->log);
+	expect_eq(sqlite3_open(path, &db), SQLITE_OK);
+	expect_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	expect_eq(sqlite3_close(db), SQLITE_OK);
+}
+
+static void add_and_commit(struct audit_log *log, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		expect_eq(log_add_n(log, "syscall", i, NULL), 0);
+	expect_eq(audit_log_commit(log, NULL), 0);
+}
+
+static void a_new_log_begins_with_a_signed_record_of_itself(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	struct audit_log *log;
+	_cleanup_text_ struct text verifier = TEXT_INIT;
+	struct stat st;
+
+	log_place_init(&place);
+	log = log_made(&place);
+	expect_eq(audit_log_size(log), 1);
+	expect_eq(audit_log_checkpoint_size(log), 1);
+	expect_eq(strlen(audit_log_id(log)), AUDIT_LOG_ID_SIZE - 1);
+	audit_log_add_verifier(log, &verifier);
+	expect(strstr(text_string(&verifier), audit_log_id(log)) != NULL);
+	expect_eq(stat(place.log, &st), 0);
+	expect_eq(st.st_mode & 07777, 0700);
+	(void)audit_log_free(log);
+	expect_eq(verify_log(&place, NULL, NULL), 1);
+}
+
+static void a_log_is_not_made_twice(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	struct sbx_error err = { 0 };
+
+	log_place_init(&place);
+	(void)audit_log_free(log_made(&place));
+	expect_eq(audit_log_create(&place.options, &err), -EEXIST);
+	expect_eq(verify_log(&place, NULL, NULL), 1);
+}
+
+static void a_log_that_was_half_made_is_completed(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	int folder;
+
+	log_place_init(&place);
+	(void)audit_log_free(log_made(&place));
+	folder = open(place.log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	expect_eq(unlinkat(folder, SEGMENT, 0), 0);
+	(void)unlinkat(folder, SEGMENT "-wal", 0);
+	(void)unlinkat(folder, SEGMENT "-shm", 0);
+	expect_eq(renameat(folder, "key", folder, "other"), 0);
+	expect_eq(renameat(folder, "other", folder, "key"), 0);
+	(void)close(folder);
+	(void)audit_log_free(log_made(&place));
+	expect_eq(verify_log(&place, NULL, NULL), 1);
+}
+
+static void what_is_committed_is_found_again(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	struct audit_hash before, after;
+	struct audit_log *log;
+	uint64_t seq;
+
+	log_place_init(&place);
+	log = log_made(&place);
+	add_and_commit(log, 10);
+	expect_eq(audit_log_checkpoint(log, NULL), 0);
+	add_and_commit(log, 5);
+	audit_log_head(log, &before);
+	(void)audit_log_free(log);
+	log = log_opened(&place);
+	audit_log_head(log, &after);
+	expect(audit_hash_equal(&before, &after));
+	expect_eq(audit_log_size(log), 16);
+	expect_eq(audit_log_checkpoint_size(log), 11);
+	expect(!audit_log_is_broken(log, &seq));
+	add_and_commit(log, 5);
+	expect_eq(audit_log_checkpoint(log, NULL), 0);
+	expect_eq(audit_log_checkpoint_size(log), 21);
+	(void)audit_log_free(log);
+	expect_eq(verify_log(&place, NULL, NULL), 21);
+}
+
+static void what_is_not_committed_was_never_there(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	struct audit_hash before, after;
+	struct audit_log *log;
+
+	log_place_init(&place);
+	log = log_made(&place);
+	add_and_commit(log, 3);
+	audit_log_head(log, &before);
+	expect_eq(log_add_n(log, "syscall", 1, NULL), 0);
+	expect_eq(audit_log_size(log), 5);
+	audit_log_rollback(log);
+	audit_log_head(log, &after);
+	expect(audit_hash_equal(&before, &after));
+	expect_eq(log_add_n(log, "syscall", 2, NULL), 0);
+	(void)audit_log_free(log);
+	expect_eq(verify_log(&place, NULL, NULL), 4);
+}
+
+static void a_refused_line_leaves_the_others_alone(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	static const char bad[] = "{\"event\":\"syscal\"}";
+	struct sbx_error err = { 0 };
+	struct audit_log *log;
+
+	log_place_init(&place);
+	log = log_made(&place);
+	expect_eq(log_add_n(log, "syscall", 1, NULL), 0);
+	expect_eq(audit_log_add(log, bad, strlen(bad), NULL, NULL, &err), AUDIT_REFUSED);
+	expect_str(err.fix, "did you mean 'syscall'?");
+	expect_eq(log_add_n(log, "audit_archive_deleted", 1, NULL), AUDIT_REFUSED);
+	expect_eq(log_add_n(log, "syscall", 2, NULL), 0);
+	expect_eq(audit_log_commit(log, NULL), 0);
+	(void)audit_log_free(log);
+	expect_eq(verify_log(&place, NULL, NULL), 3);
+}
+
+static void a_receipt_tells_who_waits_for_the_disk(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	static const char line[] = "{\"event\":\"policy_update\"}";
+	struct audit_writer writer = { .uid = 1000, .pid = 77 };
+	struct audit_receipt receipt = { .seq = 0 };
+	struct audit_log *log;
+
+	log_place_init(&place);
+	log = log_made(&place);
+	expect_eq(audit_log_add(log, line, strlen(line), &writer, &receipt, NULL), 0);
+	expect_eq(receipt.seq, 1);
+	expect(receipt.is_sync);
+	expect_eq(audit_log_add(log, "{\"event\":\"syscall\"}", 19, NULL, &receipt, NULL), 0);
+	expect_eq(receipt.seq, 2);
+	expect(!receipt.is_sync);
+	expect_eq(audit_log_commit(log, NULL), 0);
+	(void)audit_log_free(log);
+	expect_eq(verify_log(&place, NULL, NULL), 3);
+}
+
+static void the_log_says_what_only_it_can_say(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	struct audit_log *log;
+
+	log_place_init(&place);
+	log = log_made(&place);
+	expect_eq(audit_log_say(log, "records_lost", "\"n\":5", NULL), 0);
+	expect_eq(audit_log_say(log, "log_verified", "", NULL), 0);
+	expect_eq(audit_log_say(log, "syscall", "", NULL), -EINVAL);
+	expect_eq(audit_log_commit(log, NULL), 0);
+	(void)audit_log_free(log);
+	expect_eq(verify_log(&place, NULL, NULL), 3);
+}
+
+/* ---- secrets ---- */
+
+static void find_secret(void *userdata, const struct store_row *row)
+{
+	bool *is_found = userdata;
+
+	*is_found |= memmem(row->body, row->n_body, SECRET, strlen(SECRET)) != NULL;
+}
+
+static bool file_has_secret(const struct log_place *place)
+{
+	static const char *const names[] = { SEGMENT, SEGMENT "-wal" };
+	bool has_it = false;
+
+	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
+		_cleanup_free_ char *bytes = NULL;
+		size_t n_bytes = 0;
+		char path[96];
+
+		(void)snprintf(path, sizeof(path), "%s/%s", place->log, names[i]);
+		if (file_read(AT_FDCWD, path, 64 * 1024 * 1024, &bytes, &n_bytes, NULL) == 0)
+			has_it |= memmem(bytes, n_bytes, SECRET, strlen(SECRET)) != NULL;
+	}
+	return has_it;
+}
+
+static void an_original_is_kept_only_where_that_was_asked_for(void)
+{
+	static const char line[] = "{" LOG_TIME ",\"event\":\"syscall\",\"x\":\"" SECRET "\"}";
+
+	for (int keep = 0; keep < 2; keep++) {
+		_cleanup_log_place_ struct log_place place;
+		struct audit_log *log;
+		bool is_found = false;
+
+		log_place_init(&place);
+		place.options.keep_originals = keep;
+		log = log_made(&place);
+		expect_eq(audit_log_add(log, line, strlen(line), NULL, NULL, NULL), 0);
+		expect_eq(audit_log_commit(log, NULL), 0);
+		(void)audit_log_free(log);
+		expect_eq(verify_log(&place, find_secret, &is_found), 2);
+		expect(!is_found);
+		expect_eq(file_has_secret(&place), keep);
+		/* What is not in the chain can be taken away. */
+		execute(&place, "DELETE FROM originals");
+		expect_eq(verify_log(&place, NULL, NULL), 2);
+	}
+}
+
+/* ---- who may ---- */
+
+static void one_process_at_a_time_writes(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	struct audit_log *log, *other = NULL;
+	struct sbx_error err = { 0 };
+
+	log_place_init(&place);
+	log = log_made(&place);
+	expect_eq(audit_log_open(&place.options, &other, &err), -EBUSY);
+	expect(strstr(err.why, "another process") != NULL);
+	expect(other == NULL);
+	(void)audit_log_free(log);
+	(void)audit_log_free(log_opened(&place));
+}
+
+static void a_second_process_waits_as_long_as_it_was_told(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	int status = -1, ready[2];
+	struct audit_log *log;
+	pid_t pid;
+	char c;
+
+	log_place_init(&place);
+	(void)audit_log_free(log_made(&place));
+	expect_eq(pipe2(ready, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		log = log_opened(&place);
+		expect(write(ready[1], "r", 1) == 1);
+		add_and_commit(log, 100);
+		(void)audit_log_free(log);
+		_exit(test_failures != 0);
+	}
+	expect_eq(read(ready[0], &c, 1), 1);
+	place.options.wait_usec = 60000000;
+	log = log_opened(&place);
+	expect_eq(audit_log_size(log), 101);
+	(void)audit_log_free(log);
+	expect_eq(waitpid(pid, &status, 0), pid);
+	expect_eq(status, 0);
+	(void)close(ready[0]);
+	(void)close(ready[1]);
+}
+
+static void refuses_a_folder_that_others_can_write(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	struct sbx_error err = { 0 };
+	struct audit_log *log = NULL;
+
+	log_place_init(&place);
+	(void)audit_log_free(log_made(&place));
+	expect_eq(chmod(place.log, 0770), 0);
+	expect_eq(audit_log_open(&place.options, &log, &err), -EPERM);
+	expect(log == NULL);
+	expect_eq(chmod(place.log, 0700), 0);
+}
+
+static void a_folder_without_a_log_is_said(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	struct sbx_error err = { 0 };
+	struct audit_log *log = NULL;
+
+	log_place_init(&place);
+	expect_eq(audit_log_open(&place.options, &log, &err), -ENOENT);
+	expect(strstr(err.fix, "sbx-audit setup") != NULL);
+	expect_eq(mkdir(place.log, 0700), 0);
+	expect_eq(audit_log_open(&place.options, &log, &err), -ENOENT);
+	expect(strstr(err.fix, "sbx-audit setup") != NULL);
+	expect(log == NULL);
+}
+
+/* ---- keys ---- */
+
+static void an_epoch_ends_with_the_next_key_signed(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	_cleanup_text_ struct text before = TEXT_INIT, after = TEXT_INIT;
+	struct audit_log *log;
+
+	log_place_init(&place);
+	log = log_made(&place);
+	audit_log_add_verifier(log, &before);
+	for (int i = 0; i < 3; i++) {
+		add_and_commit(log, 2);
+		expect_eq(audit_log_change_key(log, NULL), 0);
+	}
+	audit_log_add_verifier(log, &after);
+	expect(strcmp(text_string(&before), text_string(&after)) != 0);
+	(void)audit_log_free(log);
+	log = log_opened(&place);
+	add_and_commit(log, 2);
+	expect_eq(audit_log_checkpoint(log, NULL), 0);
+	(void)audit_log_free(log);
+	expect_eq(verify_log(&place, NULL, NULL), 12);
+}
+
+struct bytes {
+	char *data;
+	size_t n;
+};
+
+static struct bytes read_key(const struct log_place *place)
+{
+	struct bytes bytes = { .data = NULL };
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "%s/" KEY_NAME, place->log);
+	expect_eq(file_read(AT_FDCWD, path, 4096, &bytes.data, &bytes.n, NULL), 0);
+	return bytes;
+}
+
+static void write_key(const struct log_place *place, const char *name, const struct bytes *bytes)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", place->log, name);
+	expect_eq(file_replace(AT_FDCWD, path, bytes->data, bytes->n, 0600, NULL), 0);
+}
+
+static void a_change_of_keys_that_was_cut_short_is_completed(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	struct bytes before, after, now;
+	struct audit_log *log;
+	uint64_t seq;
+
+	log_place_init(&place);
+	log = log_made(&place);
+	before = read_key(&place);
+	expect_eq(audit_log_change_key(log, NULL), 0);
+	(void)audit_log_free(log);
+	after = read_key(&place);
+	/* As it was before the old one was erased. */
+	write_key(&place, KEY_NAME, &before);
+	write_key(&place, KEY_NEXT_NAME, &after);
+	log = log_opened(&place);
+	expect(!audit_log_is_broken(log, &seq));
+	add_and_commit(log, 1);
+	expect_eq(audit_log_checkpoint(log, NULL), 0);
+	(void)audit_log_free(log);
+	now = read_key(&place);
+	expect(now.n == after.n && memcmp(now.data, after.data, now.n) == 0);
+	expect_eq(verify_log(&place, NULL, NULL), 3);
+	free(before.data);
+	free(after.data);
+	free(now.data);
+}
+
+static void refuses_to_go_on_with_a_key_of_another_epoch(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	struct sbx_error err = { 0 };
+	struct audit_log *log;
+	struct bytes before;
+
+	log_place_init(&place);
+	log = log_made(&place);
+	before = read_key(&place);
+	expect_eq(audit_log_change_key(log, NULL), 0);
+	add_and_commit(log, 1);
+	expect_eq(audit_log_checkpoint(log, NULL), 0);
+	log = audit_log_free(log);
+	write_key(&place, KEY_NAME, &before);
+	expect_eq(audit_log_open(&place.options, &log, &err), -EBADMSG);
+	expect(strstr(err.why, "another epoch") != NULL);
+	free(before.data);
+}
+
+/* ---- damage ---- */
+
+static void expect_broken(const char *sql, uint64_t wanted_seq, uint64_t wanted_size)
+{
+	_cleanup_log_place_ struct log_place place;
+	struct audit_log *log;
+	uint64_t seq = UINT64_MAX;
+
+	log_place_init(&place);
+	log = log_made(&place);
+	add_and_commit(log, 9);
+	expect_eq(audit_log_checkpoint(log, NULL), 0);
+	add_and_commit(log, 10);
+	(void)audit_log_free(log);
+	expect_eq(verify_log(&place, NULL, NULL), 20);
+	execute(&place, sql);
+	log = log_opened(&place);
+	if (!audit_log_is_broken(log, &seq) || seq != wanted_seq)
+		printf("# after %s\n", sql);
+	expect_eq(seq, wanted_seq);
+	expect_eq(audit_log_size(log), wanted_size);
+	/* It goes on. */
+	add_and_commit(log, 1);
+	expect_eq(audit_log_checkpoint(log, NULL), 0);
+	(void)audit_log_free(log);
+	if (!strstr(sql, "FROM checkpoints"))
+		expect_eq(verify_log(&place, NULL, NULL), -1);
+	/* And what came after it is found again. */
+	log = log_opened(&place);
+	expect_eq(audit_log_size(log), wanted_size + 1);
+	(void)audit_log_free(log);
+}
+
+static void a_broken_end_is_found_and_the_log_goes_on(void)
+{
+	expect_broken(
+		"UPDATE records SET body=CAST(replace(CAST(body AS TEXT),'syscall','syscalk') AS BLOB) WHERE seq=15",
+		15, 20);
+	expect_broken("UPDATE records SET hash=zeroblob(32) WHERE seq=19", 19, 20);
+	expect_broken("DELETE FROM records WHERE seq=15", 15, 20);
+	expect_broken("UPDATE records SET hash=zeroblob(32) WHERE seq=9", 9, 20);
+	expect_broken("DELETE FROM records WHERE seq BETWEEN 10 AND 13", 10, 20);
+}
+
+static void a_number_below_a_checkpoint_is_not_given_again(void)
+{
+	expect_broken("DELETE FROM records WHERE seq>=7", 7, 10);
+	expect_broken("DELETE FROM records", 0, 10);
+}
+
+static void a_checkpoint_that_is_missing_or_changed_is_found(void)
+{
+	expect_broken("DELETE FROM checkpoints WHERE size=10", 1, 20);
+	expect_broken("UPDATE checkpoints SET note=replace(note,'epoch 0','epoch 1') WHERE size=10",
+		      0, 20);
+}
+
+static void a_tree_that_is_not_the_signed_one_is_made_again_from_the_records(void)
+{
+	static const char *const changes[] = {
+		"UPDATE meta SET value=zeroblob(72) WHERE key='frontier'",
+		"UPDATE meta SET value=zeroblob(7) WHERE key='frontier'",
+		"UPDATE meta SET value=zeroblob(8000) WHERE key='frontier'",
+		"UPDATE meta SET value=CAST(x'000000000000000a'||zeroblob(64) AS BLOB) WHERE key='frontier'",
+		"DELETE FROM meta WHERE key='frontier'",
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(changes); i++) {
+		_cleanup_log_place_ struct log_place place;
+		struct audit_log *log;
+		uint64_t seq;
+
+		log_place_init(&place);
+		log = log_made(&place);
+		add_and_commit(log, 9);
+		expect_eq(audit_log_checkpoint(log, NULL), 0);
+		add_and_commit(log, 10);
+		(void)audit_log_free(log);
+		execute(&place, changes[i]);
+		log = log_opened(&place);
+		expect(!audit_log_is_broken(log, &seq));
+		add_and_commit(log, 1);
+		expect_eq(audit_log_checkpoint(log, NULL), 0);
+		(void)audit_log_free(log);
+		expect_eq(verify_log(&place, NULL, NULL), 21);
+	}
+}
+
+static void a_tree_is_not_made_again_from_records_that_were_never_signed(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	struct audit_log *log;
+	uint64_t seq = 77;
+
+	log_place_init(&place);
+	log = log_made(&place);
+	add_and_commit(log, 9);
+	expect_eq(audit_log_checkpoint(log, NULL), 0);
+	(void)audit_log_free(log);
+	execute(&place, "DELETE FROM meta WHERE key='frontier';"
+			"UPDATE records SET hash=zeroblob(32) WHERE seq=3");
+	log = log_opened(&place);
+	expect(audit_log_is_broken(log, &seq));
+	expect_eq(seq, 0);
+	(void)audit_log_free(log);
+}
+
+static void refuses_a_segment_that_does_not_say_what_it_is(void)
+{
+	static const char *const keys[] = { "log", "first", "previous" };
+
+	for (size_t i = 0; i < N_ELEMENTS(keys); i++) {
+		_cleanup_log_place_ struct log_place place;
+		struct audit_log *log = NULL;
+		struct sbx_error err = { 0 };
+		char sql[64];
+
+		log_place_init(&place);
+		(void)audit_log_free(log_made(&place));
+		(void)snprintf(sql, sizeof(sql), "DELETE FROM meta WHERE key='%s'", keys[i]);
+		execute(&place, sql);
+		expect_eq(audit_log_open(&place.options, &log, &err), -EBADMSG);
+		expect(err.fix[0] != '\0');
+	}
+}
+
+static const struct test tests[] = {
+	TEST(a_new_log_begins_with_a_signed_record_of_itself),
+	TEST(a_log_is_not_made_twice),
+	TEST(a_log_that_was_half_made_is_completed),
+	TEST(what_is_committed_is_found_again),
+	TEST(what_is_not_committed_was_never_there),
+	TEST(a_refused_line_leaves_the_others_alone),
+	TEST(a_receipt_tells_who_waits_for_the_disk),
+	TEST(the_log_says_what_only_it_can_say),
+	TEST(an_original_is_kept_only_where_that_was_asked_for),
+	TEST(one_process_at_a_time_writes),
+	TEST(a_second_process_waits_as_long_as_it_was_told),
+	TEST(refuses_a_folder_that_others_can_write),
+	TEST(a_folder_without_a_log_is_said),
+	TEST(an_epoch_ends_with_the_next_key_signed),
+	TEST(a_change_of_keys_that_was_cut_short_is_completed),
+	TEST(refuses_to_go_on_with_a_key_of_another_epoch),
+	TEST(a_broken_end_is_found_and_the_log_goes_on),
+	TEST(a_number_below_a_checkpoint_is_not_given_again),
+	TEST(a_checkpoint_that_is_missing_or_changed_is_found),
+	TEST(a_tree_is_not_made_again_from_records_that_were_never_signed),
+	TEST(a_tree_that_is_not_the_signed_one_is_made_again_from_the_records),
+	TEST(refuses_a_segment_that_does_not_say_what_it_is),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

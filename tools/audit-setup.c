@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * sbx-audit setup, key: make a log, print its public key, begin an epoch
+ *
+ * The key that setup prints is what a verifier needs, and nothing else; kept on another machine it
+ * also tells this log from another one that somebody put in its place.
+ */
+
+#include "audit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <sbx/error.h>
+
+#include "base/json.h"
+#include "tool.h"
+
+/* Parents of the log's folder, which are the user's own. */
+static int make_parents(char *path)
+{
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(path, 0755) < 0 && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	return 0;
+}
+
+static int say_key(struct tool_run *run, const char *folder, const struct audit_log *log)
+{
+	_cleanup_text_ struct text key = TEXT_INIT;
+	struct json_writer json;
+
+	audit_log_add_verifier(log, &key);
+	if (!run->json) {
+		text_addf(&run->out, "%s\n", text_string(&key));
+		return TOOL_YES;
+	}
+	json_write(&json, &run->out);
+	json_add_object(&json);
+	json_member_string(&json, "log", folder);
+	json_member_string(&json, "id", audit_log_id(log));
+	json_member_string(&json, "key", text_string(&key));
+	json_end_object(&json);
+	text_add_char(&run->out, '\n');
+	return TOOL_YES;
+}
+
+int audit_verb_setup(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+	_cleanup_audit_log_ struct audit_log *log = NULL;
+	_cleanup_text_ struct text folder = TEXT_INIT;
+	struct sbx_error why = { .code = 0 };
+	int r = places_folder(run->values, &folder, err);
+	const struct audit_log_options options = {
+		.folder = text_string(&folder),
+		.credentials = getenv("CREDENTIALS_DIRECTORY"),
+	};
+
+	if (r < 0)
+		return r;
+	r = make_parents(folder.data);
+	if (r < 0)
+		return sbx_error_what(err, r, "cannot make the folders above '%s'", folder.data);
+	r = audit_log_create(&options, &why);
+	if (r < 0 && err)
+		*err = why;
+	if (r == -EEXIST)
+		return TOOL_NO;
+	if (r == 0)
+		r = places_open(run, &log, err);
+	return r < 0 ? r : say_key(run, text_string(&folder), log);
+}
+
+int audit_verb_key(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+	_cleanup_audit_log_ struct audit_log *log = NULL;
+	_cleanup_text_ struct text folder = TEXT_INIT;
+	bool is_change = n_operands > 0 && strcmp(operands[0], "change") == 0;
+	int r = places_folder(run->values, &folder, err);
+
+	if (n_operands > 0 && !is_change) {
+		(void)sbx_error_what(err, -EINVAL, "there is nothing called '%s' to do with a key",
+				     operands[0]);
+		sbx_error_fix(err, "write 'sbx-audit key', or 'sbx-audit key change'");
+		return TOOL_USAGE;
+	}
+	if (r == 0)
+		r = places_open(run, &log, err);
+	if (r == 0 && is_change)
+		r = audit_log_change_key(log, err);
+	return r < 0 ? r : say_key(run, text_string(&folder), log);
+}
