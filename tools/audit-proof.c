@@ -327,7 +327,7 @@ int audit_verb_verify_proof(void *context, int n_operands, char *operands[], str
 	if (r < 0)
 		return r == -EIO ? r : TOOL_NO;
 	if (run->verbosity >= 0)
-		text_addf(&run->out, "record %llu is in the log of %llu records\n",
+		text_addf(&run->out, "record %llu is in the log of size %llu\n",
 			  (unsigned long long)reader.proof.seq,
 			  (unsigned long long)reader.proof.size);
 	return TOOL_YES;

@@ -142,8 +142,12 @@ static int walk_row(void *userdata, const struct store_row *row, struct sbx_erro
 	log_note_time(&log->now, row->time_usec);
 	if (merkle_add(log->hasher, &log->now.frontier, &row->hash) < 0)
 		return fail(log, "libcrypto cannot hash", err);
-	if (log->now.frontier.size == log->checkpoint_size && !is_signed(log, &log->now.frontier))
+	if (log->now.frontier.size != log->checkpoint_size)
+		return 0;
+	if (!is_signed(log, &log->now.frontier))
 		log_break(log, walk->first);
+	/* What comes now is of the next one. */
+	log->now.first_usec = log->now.last_usec = 0;
 	return 0;
 }
 

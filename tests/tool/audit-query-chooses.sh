@@ -39,11 +39,15 @@ check stats_is_one_object out_has '"policy_decision":30'
 
 sbx-audit tail -f -n 1 -l "$log" >"$work/followed" &
 follower=$!
+shows() { # TEXT: waits until it does
+	for ((i = 0; i < 200; i++)); do
+		grep -q "$1" "$work/followed" && return
+		sleep 0.1
+	done
+}
+shows rule=r30
 append 31 31
-for ((i = 0; i < 200; i++)); do
-	grep -q rule=r31 "$work/followed" && break
-	sleep 0.1
-done
+shows rule=r31
 kill "$follower"
 wait "$follower" 2>/dev/null
 check tail_follows test "$(grep -c . "$work/followed")" -eq 2
