@@ -253,7 +253,7 @@ static void stop_and_go_on(struct desk *desk, const char *words)
 	expect(is_stopped(desk));
 	expect(is_as_before(desk));
 	go_on(desk);
-	/* A shell that was stopped just before its read() looks at its traps after the next line. */
+	/* A shell that was stopped just before its read() sees its traps behind a line. */
 	desk_type(desk, "\r");
 	expect(desk_sees(desk, "back\r\n"));
 	expect(is_raw(desk));
