@@ -79,7 +79,7 @@ static int take_in(struct tool_run *run, struct audit_log *log, struct sbx_error
 		log_write(&run->log, LOG_LEVEL_INFO, NULL,
 			  "took in %llu records, refused %llu lines",
 			  (unsigned long long)taken.n_records,
-			  (unsigned long long)(taken.n_refused + taken.n_torn));
+			  (unsigned long long)taken.n_refused + taken.n_torn);
 	return r;
 }
 

@@ -50,7 +50,7 @@ class Registration:
         if not self.adopted:
             self.folder.mkdir(mode=0o700, parents=True)
         self.lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
-        fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(self.lock, fcntl.LOCK_EX)  # who only looks is done soon
         self.entry = {"id": name, "supervisor": os.getpid(), "supervisor_start": start_of(os.getpid()),
                       "created_usec": int(time.time() * 1e6), "uid": os.geteuid(), "tier": "full"}
 

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,6 +26,16 @@
 
 #define SEGMENT "00000000000000000000.db"
 #define LOG_TIME "\"time\":\"2026-01-02T03:04:05.678901Z\""
+
+/* A test without memory has nothing to say. */
+static inline void *zeroed(size_t n, size_t size)
+{
+	void *memory = calloc(n, size);
+
+	if (!memory)
+		abort();
+	return memory;
+}
 
 struct log_place {
 	char path[32];
@@ -189,7 +200,7 @@ static inline long long verify_log(const struct log_place *place,
 {
 	_cleanup_hasher_ struct hasher *hasher = NULL;
 	_cleanup_store_ struct store *store = NULL;
-	struct verification *v = calloc(1, sizeof(*v));
+	struct verification *v = zeroed(1, sizeof(*v));
 	int folder = open(place->log, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
 	long long n;
 
@@ -199,7 +210,7 @@ static inline long long verify_log(const struct log_place *place,
 	v->store = store;
 	v->see = see;
 	v->userdata = userdata;
-	v->entry = calloc(1, sizeof(*v->entry));
+	v->entry = zeroed(1, sizeof(*v->entry));
 	r = store_begin_reading(store, NULL);
 	if (r == 0)
 		r = store_each(store, 0, UINT64_MAX, verify_row, v, NULL);

@@ -57,7 +57,9 @@ static size_t n_files(const struct log_place *place)
 	const struct dirent *entry;
 	size_t n = 0;
 
-	while (dir && (entry = readdir(dir)))
+	if (!dir)
+		abort();
+	while ((entry = readdir(dir)))
 		n += entry->d_name[0] != '.';
 	if (dir)
 		(void)closedir(dir);
@@ -221,7 +223,7 @@ static void a_line_of_any_length_is_passed_over(void)
 
 	for (size_t i = 0; i < N_ELEMENTS(lengths); i++) {
 		_cleanup_fixture_ struct fixture f;
-		_cleanup_free_ char *giant = malloc(lengths[i] + 1);
+		_cleanup_free_ char *giant = zeroed(1, lengths[i] + 1);
 		struct audit_import import;
 
 		fixture_init(&f);
@@ -305,7 +307,9 @@ static void a_file_that_has_become_shorter_is_not_read_on(void)
 	expect_eq(ftruncate(f.recorder.fd, 10), 0);
 	expect_refusal(&f, -EBADMSG, "shorter");
 	dir = opendir(f.place.spool);
-	while (dir && (entry = readdir(dir)))
+	if (!dir)
+		abort();
+	while ((entry = readdir(dir)))
 		if (strncmp(entry->d_name, "claimed-", 8) == 0)
 			expect_eq(unlinkat(dirfd(dir), entry->d_name, 0), 0);
 	(void)closedir(dir);

@@ -253,6 +253,7 @@ static void a_reader_cannot_write(void)
 	_cleanup_store_ struct store *store = store_made(&place), *reader = NULL;
 	struct store_row row = row_of(0);
 
+	expect(store);
 	expect_eq(store_open_to_read(place.folder, NAME, &reader, NULL), 0);
 	expect_eq(store_begin(reader, NULL), 0);
 	expect_eq(store_add(reader, &row, NULL), -EROFS);
