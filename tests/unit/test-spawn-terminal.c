@@ -323,7 +323,7 @@ FOR_BOTH(the_terminal_is_given_back_when_the_time_is_over)
 	_cleanup_desk_ struct desk desk;
 
 	desk_init(&desk, uid, "trap '' TERM; echo ready; while :; do sleep 1000; done");
-	rig_limit(&desk.rig, LIMIT_TIME, 100000);
+	rig_limit(&desk.rig, LIMIT_TIME, 1000000);
 	desk.rig.plan.grace_usec = 1000;
 	desk_start(&desk);
 	expect(desk_sees(&desk, "ready\r\n"));
