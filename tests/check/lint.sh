@@ -58,7 +58,7 @@ configure() { # DIRECTORY MESON-OPTION...
 }
 
 # clang-tidy asks for clang's own flags, so it gets a folder that was configured for clang. A file that several
-# targets compile is looked at once.
+# targets compile is looked at once; what the build would generate is not there.
 tidy() {
 	CC=clang configure "$prefix-clang" || return 1
 	mkdir -p "$prefix-clang/once"
@@ -67,7 +67,7 @@ tidy() {
 		commands = json.load(open(sys.argv[1] + "/compile_commands.json"))
 		once = {os.path.normpath(os.path.join(c["directory"], c["file"])): c for c in commands}
 		json.dump(list(once.values()), open(sys.argv[1] + "/once/compile_commands.json", "w"))
-		print(*sorted(name for name in once if name.endswith(".c")), sep="\n")
+		print(*sorted(name for name in once if name.endswith(".c") and os.path.exists(name)), sep="\n")
 	EOF
 }
 
