@@ -15,11 +15,13 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 
 SUITES = ["unit", "tool", "golden", "attack", "fuzz", "abi", "check", "bench"]
 SANITIZED_SUITES = ["unit", "tool", "golden", "attack", "fuzz", "abi"]
+REMARKS_MAX = 20
 TAP_LINE = re.compile(r"^(not )?ok\b *\d* *-? *(.*?)(?: *# *(SKIP|TODO)\b *(.*))?$", re.I)
 TAP_EMPTY = re.compile(r"^1\.\.0 *# *SKIP\b *(.*)$", re.I)
 
@@ -28,13 +30,13 @@ class Tally:
     def __init__(self):
         self.passed, self.failed, self.skipped, self.suites = 0, [], [], {}
 
-    def add_case(self, suite, test, name, kind, reason=""):
+    def add_case(self, suite, test, name, kind, reason="", remarks=()):
         ran = self.suites.setdefault(suite, [0, 0])
         ran[kind == "skipped"] += 1
         if kind == "passed":
             self.passed += 1
         elif kind == "failed":
-            self.failed.append(f"{suite}/{test}: {name}")
+            self.failed.append((f"{suite}/{test}: {name}", remarks))
         else:
             self.skipped.append((f"{suite}/{test}", name, reason or "no reason given"))
 
@@ -42,7 +44,8 @@ class Tally:
         suite, test = entry["suite"], entry["name"]
         failed_before = len(self.failed)
         n = 0
-        for line in entry.get("stdout", "").splitlines():
+        lines = entry.get("stdout", "").splitlines()
+        for at, line in enumerate(lines):
             empty = TAP_EMPTY.match(line)
             if empty:
                 self.add_case(suite, test, "all of it", "skipped", empty[1])
@@ -50,13 +53,23 @@ class Tally:
             case = TAP_LINE.match(line)
             if case:
                 kind = "failed" if case[1] else "skipped" if case[3] else "passed"
-                self.add_case(suite, test, case[2], kind, case[4])
+                self.add_case(suite, test, case[2], kind, case[4], remarks_at(lines, at))
                 n += 1
         bad = entry["result"] not in ("OK", "SKIP", "EXPECTEDFAIL")
         if bad and len(self.failed) == failed_before:
             self.add_case(suite, test, f"{entry['result'].lower()}, status {entry['returncode']}", "failed")
         elif n == 0 and not bad and not os.environ.get("TEST_ONLY"):
             self.add_case(suite, test, "it printed no TAP", "failed")
+
+
+def remarks_at(lines, at):
+    """The remarks before and behind a result: C tests write them before it, scripts behind."""
+    first, end = at, at + 1
+    while first > 0 and lines[first - 1].startswith("#"):
+        first -= 1
+    while end < len(lines) and lines[end].startswith("#"):
+        end += 1
+    return (lines[first:at] + lines[at + 1:end])[:REMARKS_MAX]
 
 
 def all_tests(build):
@@ -98,20 +111,22 @@ def read_log(build):
 
 
 def report(tally, build, expected_suites):
-    for name in tally.failed:
+    for name, remarks in tally.failed:
         print(f"failed: {name}")
+        for line in remarks:
+            print(f"failed:   {line[:200]}")
     for skip in tally.skipped:
         print(f"skipped: {': '.join(skip)}")
     wrong = bool(tally.failed)
     if os.environ.get("CI"):
         for suite in expected_suites:
             if tally.suites.get(suite, [0, 0])[0] == 0:
-                print(f"suite {suite} did not run, and this is a place where it must")
+                print(f"failed: suite {suite} did not run, and this is a place where it must")
                 wrong = True
         accepted = accepted_skips()
         for test, name, reason in tally.skipped:
             if not any(test == row_test and part in reason for row_test, part in accepted):
-                print(f"{test}: {name}: was skipped, and tests/skips does not accept '{reason}'")
+                print(f"failed: {test}: {name}: was skipped, and tests/skips does not accept '{reason}'")
                 wrong = True
     counts = {"passed": tally.passed, "failed": len(tally.failed), "skipped": len(tally.skipped)}
     logs(build, "counts.json").write_text(json.dumps(counts))
@@ -126,6 +141,9 @@ def refuse_names(build, names):
 
 
 def main(argv):
+    # What nohup and background jobs ignore is inherited, and tests are about signals.
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
     build, words = argv[1], argv[2:]
     slow = "--slow" in words
     suites = [word.partition("=")[2] for word in words if word.startswith("--suite=")]

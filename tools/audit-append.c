@@ -4,35 +4,57 @@
  * sbx-audit append: JSON lines from a pipe become records
  *
  * Records are committed in groups: as soon as the pipe has nothing more at hand, or when there are
- * many. A line that is no record is refused with its number, and the rest goes on.
+ * many. What has been committed is signed when the pipe is silent for a while, and at its end. A
+ * line that is no record is refused with its number, and the rest goes on. A full disk ends it: the
+ * message says which line is the first that is not in the log.
  */
 
 #include "audit.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
 
+#include "audit/checkpoint.h"
+#include "base/error.h"
+#include "base/fd.h"
 #include "base/lines.h"
 #include "record/record.h"
 #include "tool.h"
 
 #define GROUP 1000
+#define SILENCE_MSEC ((int)(CHECKPOINT_INTERVAL_USEC / 1000))
 
 struct appending {
 	struct tool_run *run;
 	struct audit_log *log;
 	struct audit_writer writer;
 	uint64_t n_added, n_refused;
-	unsigned n_open; /* added and not committed */
+	uint64_t number, committed_number; /* of lines: the last one, and the last that is safe */
+	unsigned n_open;		   /* added and not committed */
 };
+
+static void tell_in_json(uint64_t number, const struct sbx_error *why)
+{
+	_cleanup_text_ struct text message = TEXT_INIT;
+	struct sbx_error told;
+
+	(void)sbx_error_what(&told, why->code, "line %llu refused", (unsigned long long)number);
+	sbx_error_why(&told, "%s", why->why[0] ? why->why : why->what);
+	sbx_error_fix(&told, "%s", why->fix);
+	error_add_json(&message, &told);
+	(void)fd_write_all(STDERR_FILENO, text_string(&message), message.len);
+}
 
 static void tell_refused(struct appending *appending, uint64_t number, const struct sbx_error *why)
 {
 	appending->n_refused++;
-	if (appending->run->verbosity >= 0)
+	if (appending->run->verbosity >= 0 && appending->run->json)
+		tell_in_json(number, why);
+	else if (appending->run->verbosity >= 0)
 		log_write(&appending->run->log, LOG_LEVEL_WARNING, NULL,
 			  "line %llu refused: %s%s%s", (unsigned long long)number, why->what,
 			  why->why[0] ? ": " : "", why->why);
@@ -40,17 +62,32 @@ static void tell_refused(struct appending *appending, uint64_t number, const str
 
 static int commit(struct appending *appending, struct sbx_error *err)
 {
+	int r = audit_log_commit(appending->log, err);
+
 	appending->n_open = 0;
-	return audit_log_commit(appending->log, err);
+	if (r == 0)
+		appending->committed_number = appending->number;
+	return r;
 }
 
-static int take(struct appending *appending, const struct line_reader *reader, int state,
+/* The disk is full: who has the lines has to give some of them again. */
+static int tell_where(const struct appending *appending, int r, struct sbx_error *err)
+{
+	if (r == -ENOSPC)
+		sbx_error_fix(err,
+			      "make room on the file system, then append again from line %llu on",
+			      (unsigned long long)appending->committed_number + 1);
+	return r;
+}
+
+static int take(struct appending *appending, struct line_reader *reader, int state,
 		const char *line, size_t n_bytes, struct sbx_error *err)
 {
 	const struct audit_values *values = appending->run->values;
 	struct sbx_error why = { .code = 0 };
 	int r = AUDIT_REFUSED;
 
+	appending->number = reader->number;
 	if (state == LINE_TOO_LONG)
 		(void)sbx_error_what(&why, -EMSGSIZE, "it is longer than %d bytes",
 				     RECORD_BYTES_MAX);
@@ -72,7 +109,19 @@ static int take(struct appending *appending, const struct line_reader *reader, i
 		return r;
 	}
 	appending->n_added++;
-	return ++appending->n_open < GROUP && lines_ready(reader) ? 0 : commit(appending, err);
+	return ++appending->n_open < GROUP && lines_at_hand(reader) ? 0 : commit(appending, err);
+}
+
+/* What is committed must not stay unsigned as long as nobody says anything. */
+static int wait_for_lines(struct appending *appending, const struct line_reader *reader,
+			  struct sbx_error *err)
+{
+	struct pollfd poller = { .fd = reader->fd, .events = POLLIN };
+
+	if (audit_log_size(appending->log) == audit_log_checkpoint_size(appending->log) ||
+	    lines_ready(reader) || poll(&poller, 1, SILENCE_MSEC) != 0)
+		return 0;
+	return audit_log_checkpoint(appending->log, err);
 }
 
 static int take_all(struct appending *appending, struct sbx_error *err)
@@ -80,13 +129,18 @@ static int take_all(struct appending *appending, struct sbx_error *err)
 	_cleanup_lines_ struct line_reader reader = { .fd = STDIN_FILENO, .max = RECORD_BYTES_MAX };
 	size_t n_bytes;
 	char *line;
-	int r = 0, state;
+	int r, state;
 
-	while (r == 0 && (state = lines_next(&reader, &line, &n_bytes)) != LINE_END) {
+	do {
+		r = wait_for_lines(appending, &reader, err);
+		if (r < 0)
+			return r;
+		state = lines_next(&reader, &line, &n_bytes);
 		if (state < 0)
 			return sbx_error_what(err, state, "cannot read standard input");
-		r = take(appending, &reader, state, line, n_bytes, err);
-	}
+		if (state != LINE_END)
+			r = take(appending, &reader, state, line, n_bytes, err);
+	} while (r == 0 && state != LINE_END);
 	return r;
 }
 
@@ -94,19 +148,18 @@ int audit_verb_append(void *context, int n_operands, char *operands[], struct sb
 {
 	struct tool_run *run = context;
 	_cleanup_audit_log_ struct audit_log *log = NULL;
-	struct appending appending = { .run = run,
-				       .writer = { .uid = getuid(), .pid = getppid() } };
+	struct appending appending = { .run = run, .writer = { .uid = getuid(), .pid = getpid() } };
 	struct sbx_error *rest = err;
 	int r = places_open(run, &log, err), last;
 
 	if (r < 0)
 		return r;
 	appending.log = log;
-	r = take_all(&appending, err);
+	r = tell_where(&appending, take_all(&appending, err), err);
 	/* What was taken before a failure stays taken. */
 	if (r < 0)
 		rest = NULL;
-	last = commit(&appending, rest);
+	last = tell_where(&appending, commit(&appending, rest), rest);
 	if (last == 0)
 		last = audit_log_checkpoint(log, rest);
 	if (run->verbosity > 0)

@@ -6,53 +6,50 @@
 
 #include "audit.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
 
+#include "base/environment.h"
 #include "base/fd.h"
+#include "record/record.h"
 #include "tool.h"
 
-#define SYSTEM_STATE "/var/lib/sbx"
 #define WAIT_USEC UINT64_C(5000000)
 
-static const char *absolute(const char *name)
+/* @folder in the state folder. */
+static int add_state(struct text *out, const char *folder, struct sbx_error *err)
 {
-	const char *value = getenv(name);
+	int r = environment_add_state_folder(out, environ, geteuid());
 
-	return value && value[0] == '/' ? value : NULL;
-}
-
-/* The folder of sbx in the state folder, with @name below it. */
-static int add_state(struct text *out, const char *name, struct sbx_error *err)
-{
-	const char *state = absolute("XDG_STATE_HOME"), *home = absolute("HOME");
-
-	if (geteuid() == 0)
-		text_addf(out, SYSTEM_STATE "/%s", name);
-	else if (state)
-		text_addf(out, "%s/sbx/%s", state, name);
-	else if (home)
-		text_addf(out, "%s/.local/state/sbx/%s", home, name);
-	else {
+	if (r == -ENOENT) {
 		(void)sbx_error_what(err, -ENOENT, "cannot tell where the log is");
 		sbx_error_why(err, "neither XDG_STATE_HOME nor HOME is an absolute path");
 		sbx_error_fix(err, "set HOME, or give --log DIR");
-		return -ENOENT;
 	}
+	if (r < 0)
+		return r;
+	text_addf(out, "/%s", folder);
 	return text_status(out);
 }
 
 int places_folder(const struct audit_values *values, struct text *out, struct sbx_error *err)
 {
 	if (!values->folder)
-		return add_state(out, "audit", err);
+		return add_state(out, RECORD_LOG_FOLDER, err);
 	text_add(out, values->folder);
 	return text_status(out);
+}
+
+int places_spool(struct text *out, struct sbx_error *err)
+{
+	return add_state(out, RECORD_SPOOL_FOLDER, err);
 }
 
 /* Only the log of this user's place has his spool. */
@@ -66,7 +63,7 @@ static int take_in(struct tool_run *run, struct audit_log *log, struct sbx_error
 
 	if (values->folder)
 		return 0;
-	r = add_state(&spool, "spool", err);
+	r = places_spool(&spool, err);
 	if (r < 0)
 		return r;
 	fd = open(text_string(&spool), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -83,25 +80,41 @@ static int take_in(struct tool_run *run, struct audit_log *log, struct sbx_error
 	return r;
 }
 
-static int open_log(struct tool_run *run, struct audit_log **ret, struct sbx_error *err)
+static int open_log(struct tool_run *run, uint64_t wait_usec, struct audit_log **ret,
+		    struct sbx_error *err)
 {
+	_cleanup_settings_ struct audit_settings settings = { .policy = NULL };
 	_cleanup_text_ struct text folder = TEXT_INIT;
 	int r = places_folder(run->values, &folder, err);
+
+	if (r == 0)
+		r = settings_read(run->values, &settings, err);
 	const struct audit_log_options options = {
 		.folder = text_string(&folder),
 		.credentials = getenv("CREDENTIALS_DIRECTORY"),
-		.wait_usec = WAIT_USEC,
+		.patterns = settings.patterns,
+		.n_patterns = settings.n_patterns,
+		.keep_originals = settings.keep_originals,
+		.wait_usec = wait_usec,
 	};
 
 	return r < 0 ? r : audit_log_open(&options, ret, err);
 }
 
-int places_open(struct tool_run *run, struct audit_log **ret, struct sbx_error *err)
+int places_open_only(struct tool_run *run, struct audit_log **ret, struct sbx_error *err)
+{
+	return open_log(run, WAIT_USEC, ret, err);
+}
+
+static int open_and_take_in(struct tool_run *run, uint64_t wait_usec, struct audit_log **ret,
+			    struct sbx_error *err)
 {
 	_cleanup_audit_log_ struct audit_log *log = NULL;
 	uint64_t seq;
-	int r = open_log(run, &log, err);
+	int r = open_log(run, wait_usec, &log, err);
 
+	if (r == 0)
+		r = heads_watch(run, log, err);
 	if (r < 0)
 		return r;
 	if (audit_log_is_broken(log, &seq))
@@ -115,20 +128,63 @@ int places_open(struct tool_run *run, struct audit_log **ret, struct sbx_error *
 	return r;
 }
 
-int places_take_in(struct tool_run *run, struct sbx_error *err)
+int places_open(struct tool_run *run, struct audit_log **ret, struct sbx_error *err)
+{
+	return open_and_take_in(run, WAIT_USEC, ret, err);
+}
+
+static bool something_waits(const struct audit_values *values)
+{
+	_cleanup_text_ struct text spool = TEXT_INIT;
+	_cleanup_closedir_ DIR *dir = NULL;
+	const struct dirent *entry;
+	struct stat st;
+
+	if (values->folder || places_spool(&spool, NULL) < 0)
+		return false;
+	dir = opendir(text_string(&spool));
+	while (dir && (entry = readdir(dir)))
+		if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode) && st.st_size > 0)
+			return true;
+	return false;
+}
+
+/* A service has it, and does what we would. */
+static bool is_kept_by_another(const struct audit_values *values, int code)
+{
+	_cleanup_text_ struct text folder = TEXT_INIT;
+	struct stat st;
+
+	if (code != -EPERM)
+		return code == -EBUSY;
+	return places_folder(values, &folder, NULL) == 0 && stat(folder.data, &st) == 0 &&
+	       st.st_uid != geteuid();
+}
+
+void places_take_in(struct tool_run *run, bool *has_said)
 {
 	_cleanup_audit_log_ struct audit_log *log = NULL;
 	struct sbx_error why = { .code = 0 };
-	int r = places_open(run, &log, &why);
+	bool waits = something_waits(run->values);
+	int r = open_and_take_in(run, waits ? WAIT_USEC : 0, &log, &why);
 
 	if (r == 0)
-		return audit_log_checkpoint(log, err);
-	if (r == -ENOENT) {
-		if (err)
-			*err = why;
-		return r;
-	}
-	log_write(&run->log, LOG_LEVEL_NOTICE, NULL,
-		  "what waits in the spool is not in the log yet: %s", why.what);
-	return 0;
+		r = audit_log_checkpoint(log, &why);
+	if (r == 0 || (!waits && is_kept_by_another(run->values, r)))
+		return;
+	if (!has_said || !*has_said)
+		log_write(&run->log, LOG_LEVEL_NOTICE, NULL,
+			  "what waits in the spool is not in the log yet: %s%s%s", why.what,
+			  why.why[0] != '\0' ? ": " : "", why.why);
+	if (has_said)
+		*has_said = true;
+}
+
+int places_status_of(int r)
+{
+	return r == -EINVAL    ? TOOL_USAGE
+	       : r == -ERANGE  ? TOOL_NO
+	       : r == -EBADMSG ? TOOL_UNREADABLE
+			       : r;
 }

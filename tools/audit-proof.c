@@ -313,10 +313,11 @@ int audit_verb_verify_proof(void *context, int n_operands, char *operands[], str
 	if (r == 0 &&
 	    note_verifier_parse(hasher, values->key, strlen(values->key), &verifier, err) < 0)
 		return TOOL_USAGE;
-	if (r == 0)
-		r = read_input(n_operands > 0 ? operands[0] : "-", &bytes, &n_bytes, err);
 	if (r < 0)
 		return r;
+	r = read_input(n_operands > 0 ? operands[0] : "-", &bytes, &n_bytes, err);
+	if (r < 0)
+		return r == -ENOMEM ? r : TOOL_UNREADABLE;
 	r = read_proof(&reader, bytes, n_bytes);
 	if (r < 0) {
 		(void)sbx_error_what(err, r, "this is no proof");

@@ -12,6 +12,7 @@
 #include "audit.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,6 +30,7 @@
 /* ---- the leaves of the tree ---- */
 
 struct leaves {
+	struct segment_about begin; /* before them records were deleted, and their tree is known */
 	struct audit_hash *hashes;
 	uint64_t n, n_max;
 };
@@ -42,12 +44,12 @@ static void leaves_free(struct leaves *leaves)
 static int add_leaf(void *userdata, const struct store_row *row, struct sbx_error *err)
 {
 	struct leaves *leaves = userdata;
+	uint64_t next = leaves->begin.first + leaves->n;
 
 	if (row->problem)
 		return rows_refuse(row, err);
-	if (row->seq != leaves->n)
-		return sbx_error_what(err, -EBADMSG, "record %llu is missing",
-				      (unsigned long long)leaves->n);
+	if (row->seq != next)
+		return sbx_error_what(err, -EBADMSG, "record %" PRIu64 " is missing", next);
 	if (leaves->n == leaves->n_max) {
 		uint64_t n_max = leaves->n_max ? 2 * leaves->n_max : 4096;
 		struct audit_hash *grown =
@@ -66,10 +68,21 @@ static int read_leaf(void *userdata, uint64_t index, struct audit_hash *ret)
 {
 	const struct leaves *leaves = userdata;
 
-	if (index >= leaves->n)
+	if (index < leaves->begin.first)
+		return -ENODATA;
+	if (index - leaves->begin.first >= leaves->n)
 		return -ERANGE;
-	*ret = leaves->hashes[index];
+	*ret = leaves->hashes[index - leaves->begin.first];
 	return 0;
+}
+
+static int fail_deleted(const struct leaves *leaves, struct sbx_error *err)
+{
+	(void)sbx_error_what(err, -ERANGE, "the records before %llu were deleted",
+			     (unsigned long long)leaves->begin.first);
+	sbx_error_why(err, "they were kept for as long, or as much, as the policy says");
+	sbx_error_fix(err, "take the archives that held them from a copy");
+	return -ERANGE;
 }
 
 /* ---- checkpoints ---- */
@@ -142,10 +155,11 @@ static int find_note(const struct rows *rows, uint64_t least_size, struct notes 
 	r = rows_each_checkpoint(rows, pick_note, ret, err);
 	if (r < 0 || ret->last)
 		return r;
-	(void)sbx_error_what(err, -ENOENT, "no checkpoint has %llu records",
+	(void)sbx_error_what(err, -ERANGE, "no checkpoint has %llu records",
 			     (unsigned long long)least_size);
+	sbx_error_why(err, "the log has not so many");
 	sbx_error_fix(err, "see how many there are: sbx-audit stats");
-	return -ENOENT;
+	return -ERANGE;
 }
 
 /* ---- prove ---- */
@@ -186,19 +200,26 @@ static int read_number(const char *text, uint64_t *ret, struct sbx_error *err)
 static int open_all(struct tool_run *run, struct rows *rows, struct leaves *leaves,
 		    struct sbx_error *err)
 {
-	int r = places_take_in(run, err);
+	int r = rows_open_to_show(run, NULL, rows, err);
 
 	if (r == 0)
-		r = rows_open(run->values, rows, err);
+		r = rows_read_begin(rows, &leaves->begin, err);
 	return r < 0 ? r : rows_each(rows, 0, add_leaf, leaves, err);
 }
 
-static int status_of(int r)
+static struct merkle_leaves tree_of(struct leaves *leaves)
 {
-	return r == -EINVAL    ? TOOL_USAGE
-	       : r == -ENOENT  ? TOOL_NO
-	       : r == -EBADMSG ? TOOL_UNREADABLE
-			       : r;
+	return (struct merkle_leaves){ &leaves->begin.frontier, read_leaf, leaves };
+}
+
+/* The chain hash of the record before it. */
+static int read_previous(struct leaves *leaves, uint64_t seq, struct audit_hash *ret)
+{
+	if (seq == leaves->begin.first) {
+		*ret = leaves->begin.previous;
+		return 0;
+	}
+	return read_leaf(leaves, seq - 1, ret);
 }
 
 static int prove(struct tool_run *run, uint64_t seq, struct sbx_error *err)
@@ -210,8 +231,11 @@ static int prove(struct tool_run *run, uint64_t seq, struct sbx_error *err)
 	_cleanup_text_ struct text body = TEXT_INIT;
 	struct wanted wanted = { .seq = seq, .body = TEXT_INIT };
 	struct proof proof = { .seq = seq };
+	struct merkle_leaves tree;
 	int r = open_all(run, &rows, &leaves, err);
 
+	if (r == 0 && seq < leaves.begin.first)
+		r = fail_deleted(&leaves, err);
 	if (r == 0)
 		r = find_note(&rows, seq + 1, &notes, err);
 	if (r == 0)
@@ -222,9 +246,10 @@ static int prove(struct tool_run *run, uint64_t seq, struct sbx_error *err)
 	body = wanted.body;
 	if (r < 0)
 		return r;
-	if (seq > 0)
-		proof.previous = leaves.hashes[seq - 1];
-	r = merkle_prove_inclusion(hasher, seq, notes.size, read_leaf, &leaves, proof.path);
+	tree = tree_of(&leaves);
+	r = read_previous(&leaves, seq, &proof.previous);
+	if (r == 0)
+		r = merkle_prove_inclusion_behind(hasher, seq, notes.size, &tree, proof.path);
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot prove record %llu", (unsigned long long)seq);
 	proof.n_path = (size_t)r;
@@ -245,7 +270,7 @@ int audit_verb_prove(void *context, int n_operands, char *operands[], struct sbx
 
 	if (r == 0)
 		r = prove(run, seq, err);
-	return r < 0 ? status_of(r) : TOOL_YES;
+	return r < 0 ? places_status_of(r) : TOOL_YES;
 }
 
 /* ---- consistency ---- */
@@ -257,7 +282,8 @@ int audit_verb_consistency(void *context, int n_operands, char *operands[], stru
 	_cleanup_leaves_ struct leaves leaves = { .n = 0 };
 	_cleanup_hasher_ struct hasher *hasher = NULL;
 	struct audit_hash path[MERKLE_PATH_MAX], old_root, new_root;
-	uint64_t old_size, new_size;
+	uint64_t old_size, new_size, end;
+	struct merkle_leaves tree;
 	int r = read_number(operands[0], &old_size, err);
 
 	if (r == 0)
@@ -267,16 +293,20 @@ int audit_verb_consistency(void *context, int n_operands, char *operands[], stru
 	if (r == 0)
 		r = hasher_new(&hasher);
 	if (r < 0)
-		return status_of(r);
-	if (old_size == 0 || old_size > new_size || new_size > leaves.n) {
+		return places_status_of(r);
+	end = leaves.begin.first + leaves.n;
+	tree = tree_of(&leaves);
+	if (old_size == 0 || old_size > new_size || new_size > end) {
 		(void)sbx_error_what(err, -EINVAL, "there is no log of these two sizes");
 		sbx_error_fix(err, "give two sizes from 1 to %llu, the smaller one first",
-			      (unsigned long long)leaves.n);
+			      (unsigned long long)end);
 		return TOOL_USAGE;
 	}
-	r = merkle_prove_consistency(hasher, old_size, new_size, read_leaf, &leaves, path);
-	if (r >= 0 && (merkle_root_of(hasher, old_size, read_leaf, &leaves, &old_root) < 0 ||
-		       merkle_root_of(hasher, new_size, read_leaf, &leaves, &new_root) < 0))
+	if (old_size < leaves.begin.first)
+		return places_status_of(fail_deleted(&leaves, err));
+	r = merkle_prove_consistency_behind(hasher, old_size, new_size, &tree, path);
+	if (r >= 0 && (merkle_root_behind(hasher, old_size, &tree, &old_root) < 0 ||
+		       merkle_root_behind(hasher, new_size, &tree, &new_root) < 0))
 		r = -EIO;
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot prove that the log only grew");

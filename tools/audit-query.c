@@ -11,47 +11,54 @@
 
 #include <sbx/error.h>
 
+#include "base/units.h"
 #include "tool.h"
 
+#define ALL UINT64_MAX
 #define TAIL_DEFAULT 10
 #define FOLLOW_MSEC 250
 
 struct querying {
 	struct tool_run *run;
-	struct row_filter filter;
+	struct row_filter *filter;
 	uint64_t next; /* the number behind the last row that was seen */
 	uint64_t n_found;
 	uint64_t n_skip; /* of those found: so many come before the last ones */
 	bool is_counting;
+	bool has_said; /* that the spool cannot be taken in */
 };
+
+static void querying_deinit(struct querying *querying)
+{
+	filter_free_ptr(&querying->filter);
+}
+#define _cleanup_querying_ _cleanup_(querying_deinit)
 
 static int look(void *userdata, const struct store_row *row, struct sbx_error *err)
 {
 	struct querying *querying = userdata;
+	struct entry_said said;
+	int r = filter_take(querying->filter, row, &said, err);
 
-	if (row->problem)
-		return rows_refuse(row, err);
 	querying->next = row->seq + 1;
-	if (!filter_takes(&querying->filter, row))
-		return 0;
+	if (r <= 0)
+		return r;
 	if (querying->n_found++ < querying->n_skip || querying->is_counting)
 		return 0;
-	rows_add(querying->run, row);
+	rows_show(querying->run, row, &said);
 	return rows_flush(querying->run, err);
 }
 
-/* The last @n of what the filter takes, or all of it. */
+/* The last @n of what the filter takes. */
 static int show(struct querying *querying, const struct rows *rows, uint64_t n,
 		struct sbx_error *err)
 {
 	int r = 0;
 
-	querying->is_counting = n > 0;
-	if (n > 0)
+	querying->is_counting = n < ALL;
+	if (n < ALL)
 		r = rows_each(rows, 0, look, querying, err);
 	querying->n_skip = querying->n_found > n ? querying->n_found - n : 0;
-	if (n == 0)
-		querying->n_skip = 0;
 	querying->is_counting = false;
 	querying->n_found = 0;
 	return r < 0 ? r : rows_each(rows, 0, look, querying, err);
@@ -60,17 +67,10 @@ static int show(struct querying *querying, const struct rows *rows, uint64_t n,
 static int begin(struct querying *querying, struct tool_run *run, struct rows *ret,
 		 struct sbx_error *err)
 {
-	int r = places_take_in(run, err);
+	int r = filter_new(run, &querying->filter, err);
 
 	querying->run = run;
-	if (r == 0)
-		r = filter_init(run->values, &querying->filter, err);
-	return r < 0 ? r : rows_open(run->values, ret, err);
-}
-
-static int status_of(int r)
-{
-	return r == -EINVAL ? TOOL_USAGE : r == -EBADMSG ? TOOL_UNREADABLE : r;
+	return r < 0 ? r : rows_open_to_show(run, &querying->has_said, ret, err);
 }
 
 int audit_verb_query(void *context, int n_operands, char *operands[], struct sbx_error *err)
@@ -78,14 +78,14 @@ int audit_verb_query(void *context, int n_operands, char *operands[], struct sbx
 	struct tool_run *run = context;
 	const struct audit_values *values = run->values;
 	_cleanup_rows_ struct rows rows = ROWS_INIT;
-	struct querying querying = { .next = 0 };
+	_cleanup_querying_ struct querying querying = { .next = 0 };
 	int r = begin(&querying, run, &rows, err);
 
 	if (r == 0)
-		r = show(&querying, &rows, values->n_last, err);
+		r = show(&querying, &rows, values->n_last ? values->n_last : ALL, err);
 	if (r < 0)
-		return status_of(r);
-	return querying.n_found > 0 ? TOOL_YES : TOOL_NO;
+		return places_status_of(r);
+	return filter_status(querying.filter, querying.n_found > 0 ? TOOL_YES : TOOL_NO);
 }
 
 /* Ends with the reader of its output, or by a signal. */
@@ -98,9 +98,7 @@ static int follow(struct querying *querying, struct sbx_error *err)
 		if (r == 0)
 			(void)poll(NULL, 0, FOLLOW_MSEC);
 		if (r == 0)
-			r = places_take_in(querying->run, err);
-		if (r == 0)
-			r = rows_open(querying->run->values, &rows, err);
+			r = rows_open_to_show(querying->run, &querying->has_said, &rows, err);
 		if (r == 0)
 			r = rows_each(&rows, querying->next, look, querying, err);
 		if (r < 0)
@@ -108,18 +106,33 @@ static int follow(struct querying *querying, struct sbx_error *err)
 	}
 }
 
+static int read_last(const char *text, uint64_t *ret, struct sbx_error *err)
+{
+	struct sbx_error why = { .code = 0 };
+
+	if (!text || units_parse_count(text, ret, &why) == 0)
+		return 0;
+	(void)sbx_error_what(err, -EINVAL, "option '--last' cannot take '%.100s'", text);
+	sbx_error_why(err, "%s", why.why);
+	sbx_error_fix(err, "%s", why.fix);
+	return -EINVAL;
+}
+
 int audit_verb_tail(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
 	const struct audit_values *values = run->values;
 	_cleanup_rows_ struct rows rows = ROWS_INIT;
-	struct querying querying = { .next = 0 };
-	int r = begin(&querying, run, &rows, err);
+	_cleanup_querying_ struct querying querying = { .next = 0 };
+	uint64_t n_last = TAIL_DEFAULT;
+	int r = read_last(values->last, &n_last, err);
 
 	if (r == 0)
-		r = show(&querying, &rows, values->n_last ? values->n_last : TAIL_DEFAULT, err);
+		r = begin(&querying, run, &rows, err);
+	if (r == 0)
+		r = show(&querying, &rows, n_last, err);
 	querying.n_skip = 0;
 	if (r == 0 && values->follow)
 		r = follow(&querying, err);
-	return r < 0 ? status_of(r) : TOOL_YES;
+	return r < 0 ? places_status_of(r) : filter_status(querying.filter, TOOL_YES);
 }

@@ -7,7 +7,6 @@
 #include "audit.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,74 +16,18 @@
 
 #include <sbx/error.h>
 
+#include "audit/epochs.h"
+#include "audit/event.h"
 #include "base/fd.h"
 #include "base/units.h"
 #include "tool.h"
 
 #define FLUSH_BYTES (64 * 1024)
-#define NAME_DIGITS 20
-#define SUFFIX ".db"
-
-static bool is_segment(const char *name)
-{
-	return strspn(name, "0123456789") == NAME_DIGITS && strcmp(name + NAME_DIGITS, SUFFIX) == 0;
-}
-
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
 
 void rows_close(struct rows *rows)
 {
-	arena_deinit(&rows->arena);
+	segment_list_deinit(&rows->list);
 	close_fd(&rows->folder);
-}
-
-/* Doubles the room whenever the number is a power of two. */
-static int add_name(struct rows *rows, const char *name)
-{
-	size_t n = rows->n_names;
-
-	if ((n & (n - 1)) == 0) {
-		const char **names = arena_alloc(&rows->arena, (n ? 2 * n : 1) * sizeof(*names));
-
-		if (!names)
-			return -ENOMEM;
-		for (size_t i = 0; i < n; i++)
-			names[i] = rows->names[i];
-		rows->names = names;
-	}
-	rows->names[n] = arena_copy(&rows->arena, name, strlen(name));
-	if (!rows->names[n])
-		return -ENOMEM;
-	rows->n_names++;
-	return 0;
-}
-
-static void close_listing(DIR **listing)
-{
-	if (*listing)
-		(void)closedir(*listing);
-}
-
-static int list_segments(struct rows *rows)
-{
-	_cleanup_(close_listing) DIR *listing = NULL;
-	_cleanup_close_ int fd = openat(rows->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct dirent *entry;
-	int r = 0;
-
-	listing = fd < 0 ? NULL : fdopendir(fd);
-	if (!listing)
-		return -errno;
-	fd = -EBADF;
-	while (r == 0 && (entry = readdir(listing)))
-		if (is_segment(entry->d_name))
-			r = add_name(rows, entry->d_name);
-	if (rows->n_names > 0)
-		qsort(rows->names, rows->n_names, sizeof(*rows->names), compare_names);
-	return r;
 }
 
 int rows_open(const struct audit_values *values, struct rows *ret, struct sbx_error *err)
@@ -96,8 +39,8 @@ int rows_open(const struct audit_values *values, struct rows *ret, struct sbx_er
 	if (r < 0)
 		return r;
 	rows.folder = open(text_string(&folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	r = rows.folder < 0 ? -errno : list_segments(&rows);
-	if (r == 0 && rows.n_names == 0)
+	r = rows.folder < 0 ? -errno : segment_list(rows.folder, &rows.list);
+	if (r == 0 && rows.list.n == 0)
 		r = -ENOENT;
 	if (r < 0) {
 		(void)sbx_error_what(err, r, "cannot read the log '%s'", text_string(&folder));
@@ -110,88 +53,126 @@ int rows_open(const struct audit_values *values, struct rows *ret, struct sbx_er
 	return 0;
 }
 
-/* Where a segment begins stands in its name. */
-static uint64_t begin_of(const char *name)
+/* Whatever it is that the file system or the database says. */
+static int unreadable(int r)
 {
-	return strtoull(name, NULL, 10);
+	return r >= 0 || r == -ENOMEM ? r : -EBADMSG;
 }
 
-typedef int (*use_store)(struct store *store, void *userdata, struct sbx_error *err);
-
-static int with_segment(const struct rows *rows, size_t i, use_store use, void *userdata,
-			struct sbx_error *err)
+int rows_open_to_show(struct tool_run *run, bool *has_said, struct rows *ret, struct sbx_error *err)
 {
-	_cleanup_store_ struct store *store = NULL;
-	int r = store_open_to_read(rows->folder, rows->names[i], &store, err);
+	int r = unreadable(rows_open(run->values, ret, err));
 
+	/* It goes into the last segment, which is in the list. */
 	if (r == 0)
-		r = store_begin_reading(store, err);
-	if (r < 0)
-		return r;
-	r = use(store, userdata, err);
-	store_end_reading(store);
+		places_take_in(run, has_said);
 	return r;
 }
 
-struct reading {
-	uint64_t from;
-	store_visit visit;
-	store_visit_note visit_note;
-	void *userdata;
-};
-
-static int read_rows(struct store *store, void *userdata, struct sbx_error *err)
+/* It may have become an archive since the folder was read. */
+int rows_open_segment(const struct rows *rows, size_t i, struct segment **ret,
+		      struct sbx_error *err)
 {
-	const struct reading *reading = userdata;
+	struct segment_file file = rows->list.files[i];
+	struct sbx_error why = { .code = 0 };
+	int r = segment_open_patiently(rows->folder, &file, ret, &why);
 
-	return store_each(store, reading->from, INT64_MAX, reading->visit, reading->userdata, err);
+	if (r == -ENOENT && file.kind == SEGMENT_STORE) {
+		segment_become_archive(&file);
+		r = segment_open_patiently(rows->folder, &file, ret, &why);
+	}
+	if (r < 0 && err)
+		*err = why;
+	return unreadable(r);
 }
 
-static int read_notes(struct store *store, void *userdata, struct sbx_error *err)
-{
-	const struct reading *reading = userdata;
+/* ---- records ---- */
 
-	return store_each_checkpoint(store, 0, reading->visit_note, reading->userdata, err);
+static int read_rows(const struct rows *rows, size_t i, uint64_t from, store_visit visit,
+		     void *userdata, struct sbx_error *err)
+{
+	_cleanup_segment_ struct segment *segment = NULL;
+	int r = rows_open_segment(rows, i, &segment, err);
+
+	return r < 0 ? r : segment_each(segment, from, INT64_MAX, visit, userdata, err);
 }
 
 int rows_each(const struct rows *rows, uint64_t from, store_visit visit, void *userdata,
 	      struct sbx_error *err)
 {
-	struct reading reading = { .from = from, .visit = visit, .userdata = userdata };
+	const struct segment_list *list = &rows->list;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < rows->n_names; i++)
-		if (i + 1 == rows->n_names || begin_of(rows->names[i + 1]) > from)
-			r = with_segment(rows, i, read_rows, &reading, err);
+	for (size_t i = 0; r == 0 && i < list->n; i++)
+		if (i + 1 == list->n || list->files[i + 1].first > from)
+			r = read_rows(rows, i, from, visit, userdata, err);
 	return r;
 }
 
+/* ---- checkpoints ---- */
+
+/* Each once: a segment begins with a copy of the last one before it. */
+struct notes {
+	uint64_t size; /* of the one that came last */
+	uint64_t end;  /* those behind are in segments */
+	store_visit_note visit;
+	void *userdata;
+};
+
+static int read_note(void *userdata, uint64_t size, const char *note, size_t n_bytes,
+		     struct sbx_error *err)
+{
+	struct notes *notes = userdata;
+
+	if (size <= notes->size || size > notes->end)
+		return 0;
+	notes->size = size;
+	return notes->visit(notes->userdata, size, note, n_bytes, err);
+}
+
+/* Those of segments that were deleted are in the file of epochs, where they end one. */
 int rows_each_checkpoint(const struct rows *rows, store_visit_note visit, void *userdata,
 			 struct sbx_error *err)
 {
-	struct reading reading = { .visit_note = visit, .userdata = userdata };
-	int r = 0;
+	uint64_t first = rows->list.files[0].first;
+	struct notes notes = { .end = first, .visit = visit, .userdata = userdata };
+	int r = first > 0 ? epochs_each(rows->folder, read_note, &notes, err) : 0;
 
-	for (size_t i = 0; r == 0 && i < rows->n_names; i++)
-		r = with_segment(rows, i, read_notes, &reading, err);
+	notes.end = INT64_MAX;
+	for (size_t i = 0; r == 0 && i < rows->list.n; i++) {
+		_cleanup_segment_ struct segment *segment = NULL;
+
+		r = rows_open_segment(rows, i, &segment, err);
+		if (r == 0)
+			r = segment_each_checkpoint(segment, 0, read_note, &notes, err);
+	}
 	return r;
 }
 
-static int read_end(struct store *store, void *userdata, struct sbx_error *err)
-{
-	uint64_t *size = userdata, first, last;
-	int r = store_bounds(store, &first, &last, err);
+/* ---- what there is ---- */
 
-	if (r > 0)
-		*size = last + 1;
-	return r < 0 ? r : 0;
+int rows_read_begin(const struct rows *rows, struct segment_about *ret, struct sbx_error *err)
+{
+	_cleanup_segment_ struct segment *segment = NULL;
+	int r = rows_open_segment(rows, 0, &segment, err);
+
+	return r < 0 ? r : segment_read_about(segment, ret, err);
 }
 
 int rows_count(const struct rows *rows, uint64_t *ret, struct sbx_error *err)
 {
-	*ret = 0;
-	return with_segment(rows, rows->n_names - 1, read_end, ret, err);
+	_cleanup_segment_ struct segment *segment = NULL;
+	struct segment_about about;
+	int r = rows_open_segment(rows, rows->list.n - 1, &segment, err);
+
+	if (r == 0)
+		r = segment_read_about(segment, &about, err);
+	if (r == 0)
+		*ret = about.size;
+	return r;
 }
+
+/* ---- which of them ---- */
 
 /* "10m" ago, or a moment: "2026-01-02T03:04:05Z", "2026-01-02". */
 static int read_moment(const char *option, const char *text, uint64_t *ret, struct sbx_error *err)
@@ -214,43 +195,119 @@ static int read_moment(const char *option, const char *text, uint64_t *ret, stru
 	return -EINVAL;
 }
 
-int filter_init(const struct audit_values *values, struct row_filter *ret, struct sbx_error *err)
-{
-	int r = 0;
+struct row_filter {
+	struct tool_run *run;
+	uint64_t since_usec, until_usec;
+	const char *columns[N_ENTRY_COLUMNS]; /* NULL: any */
+	bool has_passed_over;		      /* a record that cannot be read */
+	struct entry_reader reader;
+};
 
-	*ret = (struct row_filter){ .values = values, .until_usec = UINT64_MAX };
-	if (values->since)
-		r = read_moment("--since", values->since, &ret->since_usec, err);
+void filter_free_ptr(struct row_filter **filter)
+{
+	if (*filter)
+		entry_reader_deinit(&(*filter)->reader);
+	free(*filter);
+	*filter = NULL;
+}
+
+/* What no record can be about is a mistake, and not something that is not found. */
+static int check_events(const struct option_list *events, struct sbx_error *err)
+{
+	for (size_t i = 0; i < events->n_items; i++) {
+		const char *name = events->items[i];
+
+		if (!event_of(name, strlen(name)))
+			return event_unknown_in_log(name, strlen(name), err);
+	}
+	return 0;
+}
+
+static void take_columns(struct row_filter *filter, const struct audit_values *values)
+{
+	const char **decision = &filter->columns[ENTRY_DECISION];
+
+	memcpy(filter->columns, values->columns, sizeof(filter->columns));
+	if (*decision)
+		*decision = entry_decision_column(*decision);
+}
+
+int filter_new(struct tool_run *run, struct row_filter **ret, struct sbx_error *err)
+{
+	const struct audit_values *values = run->values;
+	_cleanup_filter_ struct row_filter *filter = calloc(1, sizeof(*filter));
+	int r;
+
+	if (!filter)
+		return sbx_error_what(err, -ENOMEM, "cannot read the log");
+	filter->run = run;
+	filter->until_usec = UINT64_MAX;
+	take_columns(filter, values);
+	r = check_events(&values->events, err);
+	if (r == 0 && values->since)
+		r = read_moment("--since", values->since, &filter->since_usec, err);
 	if (r == 0 && values->until)
-		r = read_moment("--until", values->until, &ret->until_usec, err);
+		r = read_moment("--until", values->until, &filter->until_usec, err);
+	if (r == 0)
+		*ret = take_ptr(filter);
 	return r;
 }
 
-static bool is_text(const struct entry_text *text, const char *wanted)
+bool rows_text_is(const struct entry_text *text, const char *wanted)
 {
 	return text->bytes && strlen(wanted) == text->n_bytes &&
 	       memcmp(text->bytes, wanted, text->n_bytes) == 0;
 }
 
-static bool is_wanted_event(const struct audit_values *values, const struct entry_text *event)
+static bool is_wanted_event(const struct audit_values *values, const char *event)
 {
 	for (size_t i = 0; i < values->events.n_items; i++)
-		if (is_text(event, values->events.items[i]))
+		if (strcmp(event, values->events.items[i]) == 0)
 			return true;
 	return values->events.n_items == 0;
 }
 
-bool filter_takes(const struct row_filter *filter, const struct store_row *row)
+/* Said once: what is wrong with the log is the verifier's to find out. */
+static int pass_over(struct row_filter *filter, const struct store_row *row)
 {
-	const struct audit_values *values = filter->values;
+	if (!filter->has_passed_over)
+		log_write(&filter->run->log, LOG_LEVEL_WARNING, NULL,
+			  "record %llu cannot be read (%s); see what else is wrong: sbx-audit "
+			  "verify --full",
+			  (unsigned long long)row->seq,
+			  row->problem ? row->problem : "it is no record");
+	filter->has_passed_over = true;
+	return 0;
+}
 
-	if (row->time_usec < filter->since_usec || row->time_usec >= filter->until_usec ||
-	    !is_wanted_event(values, &row->event))
+static bool is_wanted(const struct row_filter *filter, const struct entry_said *said)
+{
+	const struct audit_values *values = filter->run->values;
+
+	if (said->time_usec < filter->since_usec || said->time_usec >= filter->until_usec ||
+	    !is_wanted_event(values, said->event->name))
 		return false;
 	for (size_t i = 0; i < N_ENTRY_COLUMNS; i++)
-		if (values->columns[i] && !is_text(&row->columns[i], values->columns[i]))
+		if (filter->columns[i] && !rows_text_is(&said->columns[i], filter->columns[i]))
 			return false;
 	return true;
+}
+
+int filter_take(struct row_filter *filter, const struct store_row *row, struct entry_said *ret,
+		struct sbx_error *err)
+{
+	int r = row->problem ? -EBADMSG
+			     : entry_reader_read(&filter->reader, row->body, row->n_body, ret);
+
+	if (r == -ENOMEM)
+		return sbx_error_what(err, r, "cannot read record %llu",
+				      (unsigned long long)row->seq);
+	return r < 0 ? pass_over(filter, row) : is_wanted(filter, ret);
+}
+
+int filter_status(const struct row_filter *filter, int status)
+{
+	return filter->has_passed_over ? TOOL_UNREADABLE : status;
 }
 
 int rows_refuse(const struct store_row *row, struct sbx_error *err)
@@ -262,27 +319,22 @@ int rows_refuse(const struct store_row *row, struct sbx_error *err)
 	return -EBADMSG;
 }
 
-static void add_shown(struct text *out, const struct entry_text *text)
-{
-	if (text->bytes)
-		text_add_visible(out, text->bytes, text->n_bytes);
-}
-
-void rows_add(struct tool_run *run, const struct store_row *row)
+void rows_show(struct tool_run *run, const struct store_row *row, const struct entry_said *said)
 {
 	if (run->json) {
 		text_add_bytes(&run->out, row->body, row->n_body);
 		text_add_char(&run->out, '\n');
 		return;
 	}
-	entry_add_time(&run->out, row->time_usec);
-	text_addf(&run->out, " %8llu ", (unsigned long long)row->seq);
-	add_shown(&run->out, &row->event);
+	entry_add_time(&run->out, said->time_usec);
+	text_addf(&run->out, " %8llu %s", (unsigned long long)row->seq, said->event->name);
 	for (size_t i = 0; i < N_ENTRY_COLUMNS; i++) {
-		if (!row->columns[i].bytes)
+		const struct entry_text *text = &said->columns[i];
+
+		if (!text->bytes)
 			continue;
 		text_addf(&run->out, " %s=", entry_column_name((enum entry_column)i));
-		add_shown(&run->out, &row->columns[i]);
+		text_add_visible(&run->out, text->bytes, text->n_bytes);
 	}
 	text_add_char(&run->out, '\n');
 }

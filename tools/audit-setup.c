@@ -51,13 +51,10 @@ static int say_key(struct tool_run *run, const char *folder, const struct audit_
 	return TOOL_YES;
 }
 
-int audit_verb_setup(void *context, int n_operands, char *operands[], struct sbx_error *err)
+int audit_make_log(const struct audit_values *values, struct sbx_error *err)
 {
-	struct tool_run *run = context;
-	_cleanup_audit_log_ struct audit_log *log = NULL;
 	_cleanup_text_ struct text folder = TEXT_INIT;
-	struct sbx_error why = { .code = 0 };
-	int r = places_folder(run->values, &folder, err);
+	int r = places_folder(values, &folder, err);
 	const struct audit_log_options options = {
 		.folder = text_string(&folder),
 		.credentials = getenv("CREDENTIALS_DIRECTORY"),
@@ -68,14 +65,37 @@ int audit_verb_setup(void *context, int n_operands, char *operands[], struct sbx
 	r = make_parents(folder.data);
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot make the folders above '%s'", folder.data);
-	r = audit_log_create(&options, &why);
-	if (r < 0 && err)
-		*err = why;
+	return audit_log_create(&options, err);
+}
+
+static void warn_of_no_reserve(struct tool_run *run, const struct audit_log *log)
+{
+	if (!audit_log_has_reserve(log))
+		log_write(
+			&run->log, LOG_LEVEL_WARNING, NULL,
+			"there is too little room for the log's reserve, so it could not say that "
+			"the disk is full; make room: 4MiB or more");
+}
+
+int audit_verb_setup(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+	_cleanup_audit_log_ struct audit_log *log = NULL;
+	_cleanup_text_ struct text folder = TEXT_INIT;
+	int r = audit_make_log(run->values, err);
+
 	if (r == -EEXIST)
 		return TOOL_NO;
 	if (r == 0)
+		r = places_folder(run->values, &folder, err);
+	if (r == 0)
 		r = places_open(run, &log, err);
-	return r < 0 ? r : say_key(run, text_string(&folder), log);
+	if (r == 0)
+		r = audit_log_tell_head(log, err);
+	if (r < 0)
+		return r;
+	warn_of_no_reserve(run, log);
+	return say_key(run, text_string(&folder), log);
 }
 
 int audit_verb_key(void *context, int n_operands, char *operands[], struct sbx_error *err)

@@ -21,35 +21,29 @@ static const char *const decisions[] = { "allow", "warn", "require_review", "den
 #define N_DECISIONS (N_ELEMENTS(decisions) - 1)
 
 struct counting {
-	struct row_filter filter;
+	struct row_filter *filter;
 	uint64_t n, first_usec, last_usec;
 	uint64_t events[EVENTS_MAX];
 	uint64_t decisions[N_DECISIONS];
 };
 
-static bool is_text(const struct entry_text *text, const char *wanted)
-{
-	return text->bytes && strlen(wanted) == text->n_bytes &&
-	       memcmp(text->bytes, wanted, text->n_bytes) == 0;
-}
-
 static int count(void *userdata, const struct store_row *row, struct sbx_error *err)
 {
 	struct counting *counting = userdata;
 	const struct audit_event *event;
+	struct entry_said said;
+	int r = filter_take(counting->filter, row, &said, err);
 
-	if (row->problem)
-		return rows_refuse(row, err);
-	if (!filter_takes(&counting->filter, row))
-		return 0;
-	if (counting->n++ == 0 || row->time_usec < counting->first_usec)
-		counting->first_usec = row->time_usec;
-	if (row->time_usec > counting->last_usec)
-		counting->last_usec = row->time_usec;
+	if (r <= 0)
+		return r;
+	if (counting->n++ == 0 || said.time_usec < counting->first_usec)
+		counting->first_usec = said.time_usec;
+	if (said.time_usec > counting->last_usec)
+		counting->last_usec = said.time_usec;
 	for (size_t i = 0; i < EVENTS_MAX && (event = event_at(i)); i++)
-		counting->events[i] += is_text(&row->event, event->name);
+		counting->events[i] += event == said.event;
 	for (size_t i = 0; i < N_DECISIONS; i++)
-		counting->decisions[i] += is_text(&row->columns[ENTRY_DECISION], decisions[i]);
+		counting->decisions[i] += rows_text_is(&said.columns[ENTRY_DECISION], decisions[i]);
 	return 0;
 }
 
@@ -109,19 +103,19 @@ int audit_verb_stats(void *context, int n_operands, char *operands[], struct sbx
 {
 	struct tool_run *run = context;
 	_cleanup_rows_ struct rows rows = ROWS_INIT;
+	_cleanup_filter_ struct row_filter *filter = NULL;
 	struct counting counting = { .n = 0 };
-	int r = places_take_in(run, err);
+	int r = filter_new(run, &filter, err);
 
+	counting.filter = filter;
 	if (r == 0)
-		r = filter_init(run->values, &counting.filter, err);
-	if (r == 0)
-		r = rows_open(run->values, &rows, err);
+		r = rows_open_to_show(run, NULL, &rows, err);
 	if (r == 0)
 		r = rows_each(&rows, 0, count, &counting, err);
 	if (r < 0)
-		return r == -EINVAL ? TOOL_USAGE : r == -EBADMSG ? TOOL_UNREADABLE : r;
+		return places_status_of(r);
 	(run->json ? add_json : add_text)(&run->out, &counting);
-	return TOOL_YES;
+	return filter_status(filter, TOOL_YES);
 }
 
 /* ---- export ---- */
@@ -166,14 +160,15 @@ static int export_note(void *userdata, uint64_t size, const char *note, size_t n
 int audit_verb_export(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
+	const struct audit_values *values = run->values;
 	_cleanup_rows_ struct rows rows = ROWS_INIT;
-	int r = places_take_in(run, err);
+	int r = rows_open_to_show(run, NULL, &rows, err);
 
-	if (r == 0)
-		r = rows_open(run->values, &rows, err);
-	if (r == 0)
+	if (r == 0 && values->archive)
+		r = audit_export_archive(run, &rows, err);
+	if (r == 0 && !values->archive)
 		r = rows_each(&rows, 0, export_row, run, err);
-	if (r == 0)
+	if (r == 0 && !values->archive)
 		r = rows_each_checkpoint(&rows, export_note, run, err);
-	return r == -EBADMSG ? TOOL_UNREADABLE : r < 0 ? r : TOOL_YES;
+	return r < 0 ? places_status_of(r) : TOOL_YES;
 }

@@ -12,9 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "audit/entry.h"
+#include "audit/entry-reader.h"
 #include "audit/log.h"
 #include "audit/merkle.h"
+#include "audit/retain.h"
+#include "audit/segment.h"
 #include "audit/store.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -27,15 +29,28 @@ struct tool_run;
 
 struct audit_values {
 	const char *folder;
+	const char *policy;	   /* NULL: the one in force */
 	const char *key;	   /* of the first epoch, as setup printed it */
 	bool strict;		   /* append */
 	bool follow;		   /* tail */
-	uint64_t n_last;	   /* tail, query; 0: the default */
+	uint64_t n_last;	   /* query; 0: all */
+	const char *last;	   /* tail; NULL: the default, which 0 is not */
 	const char *since, *until; /* query, stats */
 	struct option_list events; /* any of these */
 	const char *columns[N_ENTRY_COLUMNS];
 	const char *witness, *state; /* verify */
+	const char *journal_directory;
+	bool journal, seed_format;
+	uint64_t n_jobs;	     /* 0: one */
+	const char *witness_command; /* append, serve */
+	/* serve; numbers: 0 is the default */
+	const char *socket, *spool, *on_full;
+	uint64_t group_records, group_usec, queue_bytes, epoch_usec, max_clients;
 	bool full;
+	/* rotate, retain, export; numbers: 0 is what the policy says */
+	bool if_due, dry_run;
+	uint64_t segment_size, max_size, retention_days;
+	const char *archive, *segment;
 };
 
 verb_fn audit_verb_setup;
@@ -48,6 +63,34 @@ verb_fn audit_verb_export;
 verb_fn audit_verb_prove;
 verb_fn audit_verb_verify_proof;
 verb_fn audit_verb_consistency;
+verb_fn audit_verb_verify;
+verb_fn audit_verb_serve;
+verb_fn audit_verb_rotate;
+verb_fn audit_verb_retain;
+extern const struct option_spec audit_serve_options[];
+
+/* The log that setup makes, at the place of @values. */
+int audit_make_log(const struct audit_values *values, struct sbx_error *err);
+
+/* ---- audit-settings.c ---- */
+
+struct policy;
+
+/* What the policy says about the log; 0 and NULL is what it does not say. */
+struct audit_settings {
+	struct policy *policy; /* whose texts the rest are */
+	bool keep_originals;
+	uint64_t retention_days;
+	uint64_t max_size;
+	const char *rotation;  /* "hourly", "daily", "weekly", "monthly" */
+	const char **patterns; /* of secrets */
+	size_t n_patterns;
+};
+#define _cleanup_settings_ _cleanup_(settings_deinit)
+/* Reads --policy, or the policy in force where there is one. */
+int settings_read(const struct audit_values *values, struct audit_settings *ret,
+		  struct sbx_error *err);
+void settings_deinit(struct audit_settings *settings);
 
 /* ---- audit-places.c ---- */
 
@@ -57,43 +100,83 @@ int places_folder(const struct audit_values *values, struct text *out, struct sb
  * Opens the log to write and takes in what waits in the spool. What is wrong with its end is said.
  */
 int places_open(struct tool_run *run, struct audit_log **ret, struct sbx_error *err);
-/* Takes in what waits where that can be done; whoever only reads goes on where it cannot. */
-int places_take_in(struct tool_run *run, struct sbx_error *err);
+/* ---- audit-keeping.c ---- */
+
+struct keeping {
+	enum rotation rotation;
+	uint64_t segment_bytes; /* from which on a segment is large */
+	struct retain_policy policy;
+};
+int keeping_read(const struct audit_values *values, struct keeping *ret, struct sbx_error *err);
+
+/* Without taking anything in, and without a word. */
+int places_open_only(struct tool_run *run, struct audit_log **ret, struct sbx_error *err);
+/* Where the tools of this user leave their records while no service runs. */
+int places_spool(struct text *out, struct sbx_error *err);
+/* Takes in what waits where that can be done; whoever only reads goes on where it cannot, which is
+ * said once: @has_said is remembered by the caller, and may be NULL. */
+void places_take_in(struct tool_run *run, bool *has_said);
+/* What a verb that reads ends with: -EINVAL is wrong usage, -ERANGE a record that is not there,
+ * -EBADMSG a log that cannot be read. */
+int places_status_of(int r);
+
+/* ---- audit-heads.c ---- */
+
+/* From now on new heads go where they should; the last one when the log is freed, which may wait
+ * for the command of --witness. */
+int heads_watch(struct tool_run *run, struct audit_log *log, struct sbx_error *err);
 
 /* ---- audit-rows.c ---- */
 
-/* The segments of a log, each read from one moment. */
+/* The segments of a log, each read from one moment, and its archives. */
 struct rows {
 	int folder;
-	struct arena arena;
-	const char **names; /* sorted, which is their order; in the arena */
-	size_t n_names;
+	struct segment_list list; /* at least one */
 };
 #define ROWS_INIT                                                                                  \
 	{                                                                                          \
-		.folder = -EBADF, .arena = ARENA_INIT                                              \
+		.folder = -EBADF, .list = SEGMENT_LIST_INIT                                        \
 	}
 #define _cleanup_rows_ _cleanup_(rows_close)
 int rows_open(const struct audit_values *values, struct rows *ret, struct sbx_error *err);
+/* And takes in what waits (places_take_in()). -EBADMSG for whatever keeps the log from being read.
+ */
+int rows_open_to_show(struct tool_run *run, bool *has_said, struct rows *ret,
+		      struct sbx_error *err);
 void rows_close(struct rows *rows);
 int rows_each(const struct rows *rows, uint64_t from, store_visit visit, void *userdata,
 	      struct sbx_error *err);
 int rows_each_checkpoint(const struct rows *rows, store_visit_note visit, void *userdata,
 			 struct sbx_error *err);
+/* Number @i of the list, whatever it has become since; -EBADMSG for whatever keeps it from being
+ * read. */
+int rows_open_segment(const struct rows *rows, size_t i, struct segment **ret,
+		      struct sbx_error *err);
+/* What the first one that is there says about itself. */
+int rows_read_begin(const struct rows *rows, struct segment_about *ret, struct sbx_error *err);
+/* For export: writes the archive that --archive names (audit-rotate.c). */
+int audit_export_archive(struct tool_run *run, const struct rows *rows, struct sbx_error *err);
 /* How many records there are. */
 int rows_count(const struct rows *rows, uint64_t *ret, struct sbx_error *err);
 
 /* What --since and the like choose. */
-struct row_filter {
-	const struct audit_values *values;
-	uint64_t since_usec, until_usec;
-};
-int filter_init(const struct audit_values *values, struct row_filter *ret, struct sbx_error *err);
-bool filter_takes(const struct row_filter *filter, const struct store_row *row);
+struct row_filter;
+int filter_new(struct tool_run *run, struct row_filter **ret, struct sbx_error *err);
+void filter_free_ptr(struct row_filter **filter);
+#define _cleanup_filter_ _cleanup_(filter_free_ptr)
+/*
+ * What the record says, until the next one is taken: 1 where it is one of these, 0 where not. One
+ * that cannot be read is none of them, which is said.
+ */
+int filter_take(struct row_filter *filter, const struct store_row *row, struct entry_said *ret,
+		struct sbx_error *err);
+/* @status, or that of a log with records which could not be read. */
+int filter_status(const struct row_filter *filter, int status);
+bool rows_text_is(const struct entry_text *text, const char *wanted);
 /* A record that cannot be read is a failure of whatever reads it. */
 int rows_refuse(const struct store_row *row, struct sbx_error *err);
 /* A line for people, or the record itself with --json. */
-void rows_add(struct tool_run *run, const struct store_row *row);
+void rows_show(struct tool_run *run, const struct store_row *row, const struct entry_said *said);
 /* Writes what there is to write when it is much. */
 int rows_flush(struct tool_run *run, struct sbx_error *err);
 

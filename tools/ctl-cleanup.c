@@ -71,7 +71,8 @@ static int empty_cgroup(struct cleanup *cleanup)
 	if (cleanup->dry_run)
 		return 0;
 	r = cgroup_kill_all(cgroup);
-	return r < 0 ? r : 0;
+	/* A service manager removes its scope meanwhile. */
+	return r < 0 && r != -ENOENT && r != -ENODEV ? r : 0;
 }
 
 static int remove_cgroup(struct cleanup *cleanup)

@@ -15,12 +15,14 @@
 #include <sbx/error.h>
 
 #include "base/json.h"
+#include "base/process.h"
 
 #include "tool.h"
 
 int ctl_init(struct ctl *ctl, struct tool_run *run, struct sbx_error *err)
 {
 	*ctl = (struct ctl){ .run = run, .values = run->values, .arena = ARENA_INIT };
+	ctl->umask = process_open_umask();
 	ctl->registry = registry_open(environ, err);
 	return ctl->registry < 0 ? ctl->registry : 0;
 }
@@ -114,6 +116,12 @@ int ctl_each(void *context, int n_operands, char *operands[], ctl_each_fn *one,
 	if (n_failed > 1)
 		sbx_error_context(err, "%d more could not be done either", n_failed - 1);
 	return ctl_status(first);
+}
+
+void ctl_warn(struct ctl *ctl, struct sbx_error *warning)
+{
+	warning->level = SBX_LEVEL_WARN;
+	tool_tell(ctl->run, warning);
 }
 
 void ctl_say(struct ctl *ctl, const char *id, const char *done)

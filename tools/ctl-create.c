@@ -195,6 +195,8 @@ static int fill(const struct creation *creation, struct registration *made, stru
 		.state = SANDBOX_CREATING,
 		.argv = creation->words + creation->n_options + 1,
 		.cwd = cwd,
+		.policy = creation->facts.policy,
+		.uid = creation->facts.uid,
 		.policy_digest = creation->facts.policy_digest,
 		.template = creation->facts.template,
 		.tier = creation->facts.tier,

@@ -47,6 +47,10 @@ static int collect_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 
 	if (r == -EBUSY || r == -ENOENT)
 		return 0;
+	if (r == -EACCES) {
+		ctl_warn(ctl, &why);
+		return 0;
+	}
 	if (r < 0) {
 		if (err)
 			*err = why;

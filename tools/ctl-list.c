@@ -70,6 +70,20 @@ static void add_header(struct table *table)
 		table_add(table, names[i]);
 }
 
+/* 1: it is gone by now, which is no mistake, or closed to us, which is told. Of the others the
+ * first is. */
+static int list_read(struct ctl *ctl, const char *id, struct target *ret, struct sbx_error *err)
+{
+	struct sbx_error why = { .code = 0 };
+	int r = ctl_read(ctl, id, ret, &why);
+
+	if (r == -EACCES)
+		ctl_warn(ctl, &why);
+	else if (r < 0 && r != -ENOENT && err)
+		*err = why;
+	return r == -EACCES || r == -ENOENT ? 1 : r;
+}
+
 int ctl_verb_list(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	_cleanup_ctl_ struct ctl ctl = CTL_INIT;
@@ -85,13 +99,10 @@ int ctl_verb_list(void *context, int n_operands, char *operands[], struct sbx_er
 	for (; ids && *ids; ids++) {
 		struct target target;
 
-		/* One that is gone by now was no mistake; of the others the first is told. */
-		r = ctl_read(&ctl, *ids, &target, first < 0 ? NULL : err);
-		if (r == -ENOENT && first == 0 && err)
-			err->code = 0;
-		if (r < 0 && r != -ENOENT && first == 0)
-			first = r;
-		if (r < 0)
+		r = list_read(&ctl, *ids, &target, first < 0 ? NULL : err);
+		if (first == 0)
+			first = r < 0 ? r : 0;
+		if (r != 0)
 			continue;
 		if (ctl.run->json)
 			sandbox_entry_add_json(&ctl.run->out, &target.entry, target.is_alive);

@@ -18,8 +18,11 @@
 
 #include "base/file.h"
 #include "base/tree.h"
+#include "base/units.h"
 
 #define ANSWER_MAX TREE_BYTES_MAX
+/* See --uid in sbx-spawn(1): this plus the number of its process. */
+#define MADE_UP_UIDS 2000000000u
 
 static int read_back(int fd, struct tree **ret)
 {
@@ -68,12 +71,26 @@ static int keep(struct ctl *ctl, const struct tree *tree, const char *name, cons
 	return text && !*ret ? -ENOMEM : 0;
 }
 
+/* Root's own start as whoever is free then, and that is not known yet. */
+static uid_t lasting_uid(const struct tree *tree)
+{
+	const struct tree_node *node = tree_get(tree, tree_root(tree), "uid");
+	uint64_t uid = 0;
+
+	if (!node || node->type != TREE_NUMBER || units_parse_count(node->text, &uid, NULL) < 0 ||
+	    uid > UINT32_MAX || (geteuid() == 0 && uid >= MADE_UP_UIDS))
+		return 0;
+	return (uid_t)uid;
+}
+
 int spawn_ask(struct ctl *ctl, const char *cwd, const char *const *words, struct tree **ret,
 	      struct sbx_error *err)
 {
 	_cleanup_close_ int answer = memfd_create("answer", MFD_CLOEXEC);
 	_cleanup_close_ int errors = memfd_create("errors", MFD_CLOEXEC);
-	struct spawn_start start = { .cwd = cwd, .out = answer, .err = errors };
+	struct spawn_start start = {
+		.cwd = cwd, .out = answer, .err = errors, .umask = ctl->umask
+	};
 	const char **argv;
 	char path[4096];
 	size_t n = 0;
@@ -122,5 +139,9 @@ int plan_ask(struct ctl *ctl, const char *id, const char *cwd, const char *const
 		r = keep(ctl, tree, "template", &ret->template);
 	if (r == 0)
 		r = keep(ctl, tree, "tier", &ret->tier);
+	if (r == 0)
+		r = keep(ctl, tree, "policy", &ret->policy);
+	if (r == 0)
+		ret->uid = lasting_uid(tree);
 	return r;
 }

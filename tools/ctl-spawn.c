@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,6 +62,7 @@ pid_t spawn_start(const struct spawn_start *start, struct sbx_error *err)
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	pid_t pid = 0;
+	mode_t ours;
 	int r;
 
 	if (posix_spawn_file_actions_init(&actions) != 0)
@@ -69,9 +71,11 @@ pid_t spawn_start(const struct spawn_start *start, struct sbx_error *err)
 	if (start->is_own_session)
 		(void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
 	r = add_actions(&actions, start);
+	ours = umask(start->umask);
 	if (r == 0)
 		r = posix_spawn(&pid, start->argv[0], &actions, &attributes,
 				(char *const *)(uintptr_t)start->argv, environ);
+	(void)umask(ours);
 	(void)posix_spawnattr_destroy(&attributes);
 	(void)posix_spawn_file_actions_destroy(&actions);
 	if (r == 0)

@@ -15,6 +15,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
@@ -67,9 +68,11 @@ static int prepare(struct starting *starting, struct sbx_error *err)
 
 static int run_spawn(struct starting *starting, const char *const *words, struct sbx_error *err)
 {
-	struct spawn_start start = {
-		.cwd = words[0], .out = starting->log, .err = starting->log, .is_own_session = true
-	};
+	struct spawn_start start = { .cwd = words[0],
+				     .out = starting->log,
+				     .err = starting->log,
+				     .is_own_session = true,
+				     .umask = starting->ctl->umask };
 	const char **argv;
 	char path[4096];
 	size_t n = 0;
@@ -187,6 +190,18 @@ static int check_unchanged(struct ctl *ctl, const struct sandbox_entry *entry,
 			"put the policy back as it was, or create another sandbox");
 }
 
+static int check_folder(const char *id, const char *folder, struct sbx_error *err)
+{
+	struct stat st;
+
+	if (stat(folder, &st) < 0 ? errno != ENOENT && errno != ENOTDIR : S_ISDIR(st.st_mode))
+		return 0;
+	(void)sbx_error_what(err, -ECANCELED, "cannot start '%s'", id);
+	sbx_error_why(err, "the folder that it was created in, '%.300s', is gone", folder);
+	sbx_error_fix(err, "make that folder again, or create the sandbox in another");
+	return -ECANCELED;
+}
+
 static int start_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 {
 	_cleanup_(starting_deinit) struct starting starting = { .ctl = ctl,
@@ -208,7 +223,9 @@ static int start_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 		return ctl_fail(err, -EEXIST, "start", id,
 				target.is_alive ? "it is running" : "it has run already",
 				"each is started once: 'sbx-ctl create' makes another");
-	r = check_unchanged(ctl, &target.entry, words, err);
+	r = check_folder(id, words[0], err);
+	if (r == 0)
+		r = check_unchanged(ctl, &target.entry, words, err);
 	if (r == 0)
 		r = prepare(&starting, err);
 	if (r == 0)

@@ -21,13 +21,13 @@
 
 #include <sbx/error.h>
 
+#include "base/environment.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "base/suggest.h"
 
 #include "tool.h"
 
-#define SYSTEM_STATE "/var/lib"
 #define VOLUMES "sbx/volumes"
 #define GONE_PREFIX ".gone-"
 
@@ -44,29 +44,16 @@ static void volumes_deinit(struct volumes *volumes)
 	close_fd(&volumes->folder);
 }
 
-static const char *variable(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && value[0] == '/' ? value : NULL;
-}
-
 static int add_state_folder(struct text *out, struct sbx_error *err)
 {
-	const char *state = variable("XDG_STATE_HOME"), *home = variable("HOME");
+	int r = environment_add_state_folder(out, environ, geteuid());
 
-	if (geteuid() == 0)
-		text_add(out, SYSTEM_STATE);
-	else if (state)
-		text_add(out, state);
-	else if (home)
-		text_addf(out, "%s/.local/state", home);
-	if (out->len > 0)
-		return text_status(out);
-	(void)sbx_error_what(err, -ENOENT, "cannot tell where volumes are");
-	sbx_error_why(err, "neither XDG_STATE_HOME nor HOME is set to an absolute path");
-	sbx_error_fix(err, "set HOME");
-	return -ENOENT;
+	if (r == -ENOENT) {
+		(void)sbx_error_what(err, -ENOENT, "cannot tell where volumes are");
+		sbx_error_why(err, "neither XDG_STATE_HOME nor HOME is set to an absolute path");
+		sbx_error_fix(err, "set HOME");
+	}
+	return r;
 }
 
 /* The user's own folders above may be links, as the user likes them. */

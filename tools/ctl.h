@@ -56,6 +56,7 @@ struct ctl {
 	const struct ctl_values *values;
 	int registry;
 	struct arena arena;
+	mode_t umask; /* of our caller, for whom we start */
 };
 
 #define CTL_INIT                                                                                   \
@@ -88,6 +89,8 @@ int ctl_each(void *context, int n_operands, char *operands[], ctl_each_fn *one,
 /* The exit status for a negative errno that says no more than "no": not there, not in this state,
  * not allowed. Others stay as they are. */
 int ctl_status(int r);
+/* What does not keep the verb from going on. */
+void ctl_warn(struct ctl *ctl, struct sbx_error *warning);
 /* The sandbox, where it is and what was done: a line of people's or of JSON. */
 void ctl_say(struct ctl *ctl, const char *id, const char *done);
 
@@ -105,6 +108,7 @@ struct spawn_start {
 	const char *cwd; /* or NULL: ours */
 	int out, err;	 /* -EBADF: /dev/null for out, ours for err */
 	bool is_own_session;
+	mode_t umask;
 };
 pid_t spawn_start(const struct spawn_start *start, struct sbx_error *err);
 /* How a child of ours ended, as a shell would say it. */
@@ -120,6 +124,8 @@ struct plan_facts {
 	const char *policy_digest; /* or NULL: there is no policy */
 	const char *template;
 	const char *tier;
+	const char *policy; /* as its file was named, or NULL */
+	uid_t uid;	    /* of the command; 0: each start of root's makes one up */
 };
 int plan_ask(struct ctl *ctl, const char *id, const char *cwd, const char *const *words,
 	     struct plan_facts *ret, struct sbx_error *err);

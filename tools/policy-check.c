@@ -226,6 +226,8 @@ int policy_verb_check(void *context, int n_operands, char *operands[], struct sb
 	const struct policy_values *values = run->values;
 	struct checking checking = { .run = run, .strict = values->strict };
 
+	if (policy_check_stdin(values, (size_t)n_operands, operands, false, err) < 0)
+		return TOOL_USAGE;
 	for (int i = 0; i < n_operands; i++) {
 		int r = check_file(&checking, operands[i]);
 

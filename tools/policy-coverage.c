@@ -14,6 +14,8 @@
 
 #include <sbx/error.h>
 
+#include "base/json.h"
+
 void coverage_free(struct coverage **list)
 {
 	while (*list) {
@@ -60,39 +62,97 @@ void coverage_count(struct coverage *coverage, const struct policy_decision *dec
 		coverage->hits[decision->rules[i]] = true;
 }
 
-static void add_missed(struct text *out, const struct coverage *coverage, size_t row)
+static size_t count_hits(const struct coverage *coverage, size_t n_rules)
 {
-	const struct artefact *artefact = &coverage->judge.artefact;
-	const struct artefact_rule *rules = artefact_rows(artefact, SECTION_RULES);
-	const struct artefact_source *sources = artefact_rows(artefact, SECTION_SOURCES);
-	const char *name = artefact_text(artefact, rules[row].name);
-	const char *file = artefact_text(artefact, sources[rules[row].source].name);
+	size_t n = 0;
 
-	text_add(out, "# ");
-	text_add_visible(out, file, strlen(file));
-	text_addf(out, ":%u: rule '", rules[row].line);
-	text_add_visible(out, name, strlen(name));
-	text_add(out, "' never determined an answer\n");
+	for (size_t i = 0; i < n_rules; i++)
+		n += coverage->hits[i];
+	return n;
 }
 
-bool coverage_report(const struct coverage *list, uint64_t min_percent, struct text *out)
+struct rule_place {
+	const char *name, *file;
+	unsigned line;
+};
+
+static struct rule_place place_of(const struct coverage *coverage, size_t row)
+{
+	const struct artefact *artefact = &coverage->judge.artefact;
+	const struct artefact_rule *rule =
+		(const struct artefact_rule *)artefact_rows(artefact, SECTION_RULES) + row;
+	const struct artefact_source *sources = artefact_rows(artefact, SECTION_SOURCES);
+
+	return (struct rule_place){ .name = artefact_text(artefact, rule->name),
+				    .file = artefact_text(artefact, sources[rule->source].name),
+				    .line = rule->line };
+}
+
+static void add_text(struct text *out, const struct coverage *coverage, size_t n_rules,
+		     size_t n_hits)
+{
+	for (size_t i = 0; i < n_rules; i++) {
+		struct rule_place place = place_of(coverage, i);
+
+		if (coverage->hits[i])
+			continue;
+		text_add(out, "# ");
+		text_add_visible(out, place.file, strlen(place.file));
+		text_addf(out, ":%u: rule '", place.line);
+		text_add_visible(out, place.name, strlen(place.name));
+		text_add(out, "' never determined an answer\n");
+	}
+	text_add(out, "# ");
+	text_add_visible(out, coverage->path, strlen(coverage->path));
+	text_addf(out, ": %zu of %zu rules determined an answer\n", n_hits, n_rules);
+}
+
+static void add_json(struct text *out, const struct coverage *coverage, size_t n_rules,
+		     size_t n_hits, bool is_enough)
+{
+	struct json_writer json;
+
+	json_write(&json, out);
+	json_add_object(&json);
+	json_member_string(&json, "coverage", coverage->path);
+	json_member_u64(&json, "rules", n_rules);
+	json_member_u64(&json, "determined", n_hits);
+	json_member_bool(&json, "enough", is_enough);
+	json_add_name(&json, "missed");
+	json_add_array(&json);
+	for (size_t i = 0; i < n_rules; i++) {
+		struct rule_place place = place_of(coverage, i);
+
+		if (coverage->hits[i])
+			continue;
+		json_add_object(&json);
+		json_member_string(&json, "name", place.name);
+		json_member_string(&json, "file", place.file);
+		json_member_u64(&json, "line", place.line);
+		json_end_object(&json);
+	}
+	json_end_array(&json);
+	json_end_object(&json);
+	text_add_char(out, '\n');
+}
+
+bool coverage_report(const struct coverage *list, uint64_t min_percent, bool as_json,
+		     struct text *out)
 {
 	bool is_enough = true;
 
 	for (const struct coverage *coverage = list; coverage; coverage = coverage->next) {
-		size_t n = artefact_n_rows(&coverage->judge.artefact, SECTION_RULES), n_hit = 0;
+		size_t n = artefact_n_rows(&coverage->judge.artefact, SECTION_RULES);
+		size_t n_hits = count_hits(coverage, n);
+		bool is_one_enough = n_hits * 100 >= min_percent * n;
 
-		for (size_t i = 0; i < n; i++) {
-			n_hit += coverage->hits[i];
-			if (!coverage->hits[i])
-				add_missed(out, coverage, i);
-		}
-		text_add(out, "# ");
-		text_add_visible(out, coverage->path, strlen(coverage->path));
-		text_addf(out, ": %zu of %zu rules determined an answer\n", n_hit, n);
-		is_enough = is_enough && n_hit * 100 >= min_percent * n;
+		if (as_json)
+			add_json(out, coverage, n, n_hits, is_one_enough);
+		else
+			add_text(out, coverage, n, n_hits);
+		is_enough = is_enough && is_one_enough;
 	}
-	if (!is_enough)
+	if (!is_enough && !as_json)
 		text_addf(out, "# too few: --coverage wants %llu percent\n",
 			  (unsigned long long)min_percent);
 	return is_enough;

@@ -33,8 +33,10 @@ int policy_verb_diff(void *context, int n_operands, char *operands[], struct sbx
 	_cleanup_judge_ struct judge before = JUDGE_INIT, after = JUDGE_INIT;
 	struct replay replay = { .n_changed = 0 };
 	size_t n_differences;
-	int r = open_text(operands[0], &before, err);
+	int r = policy_check_stdin(values, 2, operands, false, err);
 
+	if (r >= 0)
+		r = open_text(operands[0], &before, err);
 	if (r >= 0)
 		r = open_text(operands[1], &after, err);
 	if (r < 0)

@@ -156,8 +156,10 @@ int policy_verb_eval(void *context, int n_operands, char *operands[], struct sbx
 {
 	struct tool_run *run = context;
 	_cleanup_judge_ struct judge judge = JUDGE_INIT;
-	int r = judge_open(operands[0], run->values, &judge, err);
+	int r = policy_check_stdin(run->values, 1, operands, n_operands == 1, err);
 
+	if (r >= 0)
+		r = judge_open(operands[0], run->values, &judge, err);
 	if (r < 0)
 		return policy_bad_input(r);
 	if (n_operands > 1)

@@ -168,8 +168,10 @@ int policy_verb_explain(void *context, int n_operands, char *operands[], struct 
 	_cleanup_request_ struct request_buffer buffer = { .texts = TEXT_INIT };
 	struct policy_decision decision;
 	size_t n = 0;
-	int r = judge_open(operands[0], run->values, &judge, err);
+	int r = policy_check_stdin(run->values, 1, operands, false, err);
 
+	if (r >= 0)
+		r = judge_open(operands[0], run->values, &judge, err);
 	if (r >= 0)
 		r = words_read(operands + 1, (size_t)(n_operands - 1), &buffer, err);
 	if (r < 0)

@@ -34,6 +34,30 @@ int policy_bad_input(int r)
 	return r == -ENOMEM ? r : TOOL_USAGE;
 }
 
+static bool is_stdin(const char *path)
+{
+	return path && strcmp(path, "-") == 0;
+}
+
+int policy_check_stdin(const struct policy_values *values, size_t n_files, char *const files[],
+		       bool reads_requests, struct sbx_error *err)
+{
+	size_t n = reads_requests + is_stdin(values->project_file) + is_stdin(values->replay) +
+		   is_stdin(values->from);
+
+	for (size_t i = 0; i < n_files; i++)
+		n += is_stdin(files[i]);
+	for (size_t i = 0; i < values->layers.n_items; i++)
+		n += is_stdin(values->layers.items[i]);
+	if (n <= 1)
+		return 0;
+	(void)sbx_error_what(err, -EINVAL, "standard input can be used once");
+	sbx_error_why(err, reads_requests ? "the requests are read from it, and a file is '-'"
+					  : "more than one file is '-'");
+	sbx_error_fix(err, "save it to a file, and name that");
+	return -EINVAL;
+}
+
 void judge_close(struct judge *judge)
 {
 	for (size_t i = 0; judge->extensions && i < judge->policy->n_extensions; i++)
@@ -51,10 +75,10 @@ void judge_close(struct judge *judge)
 
 int judge_read(const char *path, char **ret_bytes, size_t *ret_n_bytes, struct sbx_error *err)
 {
-	if (strcmp(path, "-") == 0)
-		return file_read_fd(STDIN_FILENO, "<stdin>", POLICY_BYTES_MAX, ret_bytes,
-				    ret_n_bytes, err);
-	return file_read(AT_FDCWD, path, POLICY_BYTES_MAX, ret_bytes, ret_n_bytes, err);
+	const char *name;
+
+	return file_read_operand(AT_FDCWD, path, POLICY_BYTES_MAX, &name, ret_bytes, ret_n_bytes,
+				 err);
 }
 
 bool judge_is_compiled(const void *bytes, size_t n_bytes)

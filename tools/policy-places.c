@@ -62,7 +62,7 @@ int policy_places_find(char ***ret, struct sbx_error *err)
 int policy_open_recorder(struct recorder *ret, const struct policy_values *values,
 			 struct sbx_error *err)
 {
-	if (values->audit_fd <= 0)
+	if (values->audit_fd < 0)
 		return recorder_open_spool(ret, environ, err);
 	recorder_use_fd(ret, values->audit_fd);
 	return 0;

@@ -17,6 +17,7 @@
 
 #include <sbx/error.h>
 
+#include "base/fd.h"
 #include "base/json.h"
 #include "base/units.h"
 
@@ -192,13 +193,12 @@ static void print_answers(struct differing *differing)
 	}
 }
 
-static void print_counts(struct differing *differing)
+static void print_counts(struct tool_run *run, const struct replay *replay, const char *why)
 {
-	const struct replay *replay = &differing->replay;
-	struct text *out = &differing->run->out;
+	struct text *out = &run->out;
 	struct json_writer json;
 
-	if (!differing->run->json) {
+	if (!run->json) {
 		text_addf(out,
 			  "replayed %zu: %zu changed, %zu breaking, %zu widening; %zu could not "
 			  "be replayed\n",
@@ -209,6 +209,9 @@ static void print_counts(struct differing *differing)
 	json_write(&json, out);
 	json_add_object(&json);
 	json_member_string(&json, "change", "counts");
+	json_member_bool(&json, "tried", replay->n_replayed > 0);
+	if (why)
+		json_member_string(&json, "why", why);
 	json_member_u64(&json, "replayed", replay->n_replayed);
 	json_member_u64(&json, "changed", replay->n_changed);
 	json_member_u64(&json, "breaking", replay->n_breaking);
@@ -218,6 +221,21 @@ static void print_counts(struct differing *differing)
 	text_add_char(out, '\n');
 }
 
+void replay_say_untried(struct tool_run *run, const char *why)
+{
+	const struct replay none = { .n_replayed = 0 };
+	_cleanup_text_ struct text line = TEXT_INIT;
+
+	if (run->json) {
+		print_counts(run, &none, why);
+		return;
+	}
+	text_addf(&line, "%s: no recorded requests were tried: ", run->tool->command.name);
+	text_add_visible(&line, why, strlen(why));
+	text_add_char(&line, '\n');
+	(void)fd_write_all(STDERR_FILENO, text_string(&line), line.len);
+}
+
 static void free_lines(struct last_lines *last)
 {
 	for (size_t i = 0; last->lines && i < last->size; i++)
@@ -225,8 +243,6 @@ static void free_lines(struct last_lines *last)
 	free(last->lines);
 }
 
-/* Also what is too long to be a record counts as one of the last: it is one that is not replayed.
- */
 static int keep_line(struct last_lines *last, const char *line, size_t len)
 {
 	struct text *kept = &last->lines[last->n_read++ % last->size];
@@ -250,14 +266,15 @@ static void replay_kept(struct differing *differing, const struct last_lines *la
 
 static int replay_fd(struct differing *differing, int fd, struct last_lines *last)
 {
-	_cleanup_lines_ struct line_reader reader = { .fd = fd, .max = RECORD_LINE_MAX };
+	/* What is too long to be a record is none, and may never end. */
+	_cleanup_lines_ struct line_reader reader = { .fd = fd,
+						      .max = RECORD_LINE_MAX,
+						      .refuses_long = true };
 	char *line = NULL;
 	size_t len = 0;
 	int r;
 
 	while ((r = lines_next(&reader, &line, &len)) > 0) {
-		if (r == LINE_TOO_LONG)
-			len = 0;
 		if (last->size == 0)
 			replay_line(&differing->replay, line, len, &differing->buffer, note_change,
 				    differing);
@@ -306,8 +323,46 @@ static int open_record(const char *path, struct sbx_error *err)
 	if (fd >= 0)
 		return fd;
 	r = sbx_error_what(err, -errno, "cannot open '%s'", path);
-	sbx_error_fix(err, "name a file of recorded decisions, or '-'");
+	sbx_error_fix(err, "name a file of recorded decisions, the folder of a log, 'log' or '-'");
 	return r;
+}
+
+static int unreadable(const char *path, int r, struct sbx_error *err)
+{
+	(void)sbx_error_what(err, r, "cannot read '%s'", path);
+	if (r != -EMSGSIZE)
+		return r;
+	sbx_error_why(err, "a line of it is longer than 1MiB, which no request is");
+	sbx_error_fix(err, "name a file of recorded decisions, one a line");
+	return r;
+}
+
+static int replay_file(struct differing *differing, const char *path, struct last_lines *last,
+		       struct sbx_error *err)
+{
+	bool is_stdin = strcmp(path, "-") == 0;
+	_cleanup_close_ int fd = -EBADF;
+	int r = 0;
+
+	if (!is_stdin)
+		r = fd = open_record(path, err);
+	if (r < 0)
+		return r;
+	r = replay_fd(differing, is_stdin ? STDIN_FILENO : fd, last);
+	return r < 0 ? unreadable(path, r, err) : 0;
+}
+
+/* Half a log is none: what is missing might be what changes. */
+static int replay_log(struct differing *differing, const char *path, struct last_lines *last,
+		      struct sbx_error *err)
+{
+	_cleanup_decision_log_ struct decision_log log = DECISION_LOG_INIT;
+	int r = decision_log_open(path, last->size, &log, err);
+
+	if (r < 0)
+		return r;
+	r = replay_fd(differing, log.fd, last);
+	return r < 0 ? unreadable(path, r, err) : decision_log_close(&log, err);
 }
 
 int replay_record(struct tool_run *run, struct judge *before, struct judge *after, const char *path,
@@ -320,19 +375,15 @@ int replay_record(struct tool_run *run, struct judge *before, struct judge *afte
 		.replay = { .before = before->engine, .after = after->engine },
 	};
 	_cleanup_(free_lines) struct last_lines last = { .size = 0 };
-	bool is_stdin = strcmp(path, "-") == 0;
-	_cleanup_close_ int fd = -EBADF;
 	int r = read_last(last_text, &last, err);
 
-	if (r >= 0 && !is_stdin)
-		r = fd = open_record(path, err);
+	if (r >= 0)
+		r = decision_log_is(path) ? replay_log(&differing, path, &last, err)
+					  : replay_file(&differing, path, &last, err);
 	if (r < 0)
 		return r;
-	r = replay_fd(&differing, is_stdin ? STDIN_FILENO : fd, &last);
-	if (r < 0)
-		return sbx_error_what(err, r, "cannot read '%s'", path);
 	print_answers(&differing);
-	print_counts(&differing);
+	print_counts(run, &differing.replay, NULL);
 	*ret = differing.replay;
 	return 0;
 }

@@ -244,8 +244,10 @@ int policy_verb_serve(void *context, int n_operands, char *operands[], struct sb
 	_cleanup_(daemon_deinit) struct daemon daemon = { .run = run,
 							  .values = run->values,
 							  .recorder = RECORDER_INIT };
-	int r;
+	int r = policy_check_stdin(run->values, (size_t)n_operands, operands, false, err);
 
+	if (r < 0)
+		return TOOL_USAGE;
 	/* A record that cannot be written is an error to be answered with "deny", not the end. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);

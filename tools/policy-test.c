@@ -41,6 +41,20 @@ struct testing {
 	size_t n, n_failed;
 };
 
+/* A '#' would begin a directive of TAP, with which a failure counts as none. */
+static void add_name(struct text *out, const char *name)
+{
+	_cleanup_text_ struct text visible = TEXT_INIT;
+
+	text_add_visible(&visible, name, strlen(name));
+	out->failed = out->failed || text_status(&visible) < 0;
+	for (const char *at = text_string(&visible); *at != '\0'; at++) {
+		if (*at == '#' || *at == '\\')
+			text_add_char(out, '\\');
+		text_add_char(out, *at);
+	}
+}
+
 /* One result; @notes is shown for a failure only. */
 static void report(struct testing *testing, bool passed, const char *name, const char *file,
 		   unsigned line, const char *notes)
@@ -64,7 +78,7 @@ static void report(struct testing *testing, bool passed, const char *name, const
 		return;
 	}
 	text_addf(out, "%s %zu - ", passed ? "ok" : "not ok", testing->n);
-	text_add_visible(out, name, strlen(name));
+	add_name(out, name);
 	text_add_char(out, '\n');
 	if (passed)
 		return;
@@ -182,84 +196,6 @@ static void run_test(struct testing *testing, const struct tree *tree, const str
 	       tree_name(tree), test->place.line, text_string(&notes));
 }
 
-static int wrong_value(const struct tree *tree, const struct tree_node *test, const char *key,
-		       struct sbx_error *err)
-{
-	static const char *const hints[][2] = {
-		{ "name", "name: writes_source" },
-		{ "request", "request: fs.write src/a.c" },
-		{ "expect", "expect: allow, warn, require_review or deny" },
-		{ "rules", "rules: [NAME, ...]" },
-		{ "policy", "policy: FILE, beside this file" },
-		{ "project", "project: /srv/p" },
-		{ "tests", "tests: followed by a list" },
-	};
-	int r = tree_error(tree, test->place, err, "'%s' is missing or of another kind", key);
-
-	sbx_error_why(err, "without it the test means nothing");
-	for (size_t i = 0; i < N_ELEMENTS(hints); i++)
-		if (strcmp(hints[i][0], key) == 0)
-			sbx_error_fix(err, "write %s", hints[i][1]);
-	return r;
-}
-
-static bool is_string(const struct tree *tree, const struct tree_node *map, const char *key)
-{
-	const struct tree_node *node = tree_get(tree, map, key);
-
-	return node && node->type == TREE_STRING;
-}
-
-static int check_test(const struct tree *tree, const struct tree_node *test, struct sbx_error *err)
-{
-	static const char *const known[] = { "name", "request", "expect", "rules", NULL };
-	const struct tree_node *request, *rules;
-	enum policy_action action = POLICY_PASS;
-	int r;
-
-	if (test->type != TREE_MAP)
-		return tree_wrong_type(tree, test, TREE_MAP, err);
-	r = tree_check_keys(tree, test, known, err);
-	if (r < 0)
-		return r;
-	request = tree_get(tree, test, "request");
-	rules = tree_get(tree, test, "rules");
-	if (!is_string(tree, test, "name"))
-		return wrong_value(tree, test, "name", err);
-	if (!request || (request->type != TREE_STRING && request->type != TREE_MAP))
-		return wrong_value(tree, test, "request", err);
-	if (!is_string(tree, test, "expect") ||
-	    !policy_action_find(tree_get(tree, test, "expect")->text, &action) ||
-	    action == POLICY_PASS)
-		return wrong_value(tree, test, "expect", err);
-	for (const struct tree_node *item = rules ? rules->first : NULL; item; item = item->next)
-		if (item->type != TREE_STRING)
-			return wrong_value(tree, test, "rules", err);
-	return rules && rules->type != TREE_LIST ? wrong_value(tree, test, "rules", err) : 0;
-}
-
-static int check_test_file(const struct tree *tree, struct sbx_error *err)
-{
-	static const char *const known[] = { "policy", "project", "tests", NULL };
-	const struct tree_node *root = tree_root(tree), *tests = tree_get(tree, root, "tests");
-	int r = tree_check_keys(tree, root, known, err);
-
-	if (r < 0)
-		return r;
-	if (!is_string(tree, root, "policy"))
-		return wrong_value(tree, root, "policy", err);
-	if (tree_get(tree, root, "project") && !is_string(tree, root, "project"))
-		return wrong_value(tree, root, "project", err);
-	if (tests->type != TREE_LIST)
-		return wrong_value(tree, root, "tests", err);
-	for (const struct tree_node *test = tests->first; test; test = test->next) {
-		r = check_test(tree, test, err);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
 /* The policy's path beside the test file; "" and @policy where that is the current folder. */
 static void add_beside(struct text *out, const char *test_file, const char *policy)
 {
@@ -275,7 +211,7 @@ static int run_test_file(struct testing *testing, const struct tree *tree, struc
 	const char *project_root = project ? project->text : NULL;
 	_cleanup_text_ struct text path = TEXT_INIT;
 	struct coverage *coverage;
-	int r = check_test_file(tree, err);
+	int r = test_file_check(tree, err);
 
 	if (r < 0)
 		return r;
@@ -348,11 +284,28 @@ static int run_policy(struct testing *testing, const char *path, struct sbx_erro
 static int run_file(struct testing *testing, const char *path, struct sbx_error *err)
 {
 	_cleanup_tree_ struct tree *tree = NULL;
+	int r = tree_read_file(AT_FDCWD, path, &tree, NULL);
 
-	if (tree_read_file(AT_FDCWD, path, &tree, NULL) >= 0 && tree_root(tree)->type == TREE_MAP &&
-	    tree_get(tree, tree_root(tree), "tests"))
+	if (r >= 0 && tree_root(tree)->type == TREE_MAP && tree_get(tree, tree_root(tree), "tests"))
 		return run_test_file(testing, tree, err);
-	return run_policy(testing, path, err);
+	if (strcmp(path, "-") != 0)
+		return run_policy(testing, path, err);
+	/* It has been read, and what is left would be a policy that says nothing. */
+	(void)sbx_error_what(err, -EINVAL, "cannot test what is on standard input");
+	sbx_error_why(err, "it is no file of tests, and a policy is read from a file");
+	sbx_error_fix(err, "name the policy's file");
+	return -EINVAL;
+}
+
+static int check_percent(uint64_t percent, struct sbx_error *err)
+{
+	if (percent <= 100)
+		return 0;
+	(void)sbx_error_what(err, -EINVAL, "cannot want a coverage of %llu percent",
+			     (unsigned long long)percent);
+	sbx_error_why(err, "there are no more than 100");
+	sbx_error_fix(err, "write --coverage=100 for every rule");
+	return -EINVAL;
 }
 
 int policy_verb_test(void *context, int n_operands, char *operands[], struct sbx_error *err)
@@ -361,8 +314,12 @@ int policy_verb_test(void *context, int n_operands, char *operands[], struct sbx
 	struct testing testing = { .run = run, .values = run->values };
 	_cleanup_(coverage_free) struct coverage *coverage = NULL;
 	bool is_covered;
-	int r = 0;
+	int r = policy_check_stdin(run->values, (size_t)n_operands, operands, false, err);
 
+	if (r >= 0)
+		r = check_percent(testing.values->coverage, err);
+	if (r < 0)
+		return TOOL_USAGE;
 	for (int i = 0; i < n_operands && r >= 0; i++)
 		r = run_file(&testing, operands[i], err);
 	coverage = testing.coverage;
@@ -373,10 +330,10 @@ int policy_verb_test(void *context, int n_operands, char *operands[], struct sbx
 		return policy_bad_input(r);
 	}
 	_cleanup_text_ struct text notes = TEXT_INIT;
-	is_covered = coverage_report(coverage, testing.values->coverage, &notes);
-	if (!run->json) {
+	is_covered = coverage_report(coverage, testing.values->coverage, run->json, &notes);
+	if (!run->json)
 		text_addf(&run->out, "1..%zu\n", testing.n);
-		text_add(&run->out, text_string(&notes));
-	}
+	text_add(&run->out, text_string(&notes));
+	run->out.failed = run->out.failed || text_status(&notes) < 0;
 	return testing.n_failed > 0 || !is_covered ? TOOL_NO : TOOL_YES;
 }

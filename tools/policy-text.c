@@ -19,9 +19,28 @@
 
 #include "tool.h"
 
+static int refuse_unprintable(const struct policy *policy, const struct rule *rule,
+			      struct sbx_error *err)
+{
+	const char *file = policy->sources[rule->place.source].name;
+
+	(void)sbx_error_what(err, -EINVAL, "%s:%u:%u: rule '%s' cannot be printed", file,
+			     rule->place.at.line, rule->place.at.column, rule->name);
+	sbx_error_why(err,
+		      "what a project's file allows counts only where the files above it allow "
+		      "it as well, and one file cannot say that");
+	sbx_error_fix(err, "use the files as they are: 'sbx-policy eval --project-file=%s'", file);
+	return TOOL_USAGE;
+}
+
 static int print_policy(struct tool_run *run, const struct policy *policy, struct sbx_error *err)
 {
-	int r = run->json ? policy_print_json(policy, &run->out) : policy_print(policy, &run->out);
+	const struct rule *unprintable = policy_find_unprintable(policy);
+	int r;
+
+	if (unprintable)
+		return refuse_unprintable(policy, unprintable, err);
+	r = run->json ? policy_print_json(policy, &run->out) : policy_print(policy, &run->out);
 
 	return r < 0 ? sbx_error_what(err, r, "cannot print the policy") : TOOL_YES;
 }
@@ -50,11 +69,13 @@ int policy_verb_merge(void *context, int n_operands, char *operands[], struct sb
 		.layers = { (const char **)operands, (size_t)n_operands - 1 },
 		.project_file = values->project_file,
 	};
-	int r = judge_load(operands[n_operands - 1], &layered, &policy, err);
+	int r = policy_check_stdin(values, (size_t)n_operands, operands, false, err);
 
+	if (r >= 0)
+		r = judge_load(operands[n_operands - 1], &layered, &policy, err);
 	if (r < 0)
 		return policy_bad_input(r);
-	if (!run->json)
+	if (!run->json && !policy_find_unprintable(policy))
 		add_origins(&run->out, policy);
 	return print_policy(run, policy, err);
 }
@@ -63,8 +84,10 @@ int policy_verb_print(void *context, int n_operands, char *operands[], struct sb
 {
 	struct tool_run *run = context;
 	_cleanup_policy_ struct policy *policy = NULL;
-	int r = judge_load(operands[0], run->values, &policy, err);
+	int r = policy_check_stdin(run->values, 1, operands, false, err);
 
+	if (r >= 0)
+		r = judge_load(operands[0], run->values, &policy, err);
 	return r < 0 ? policy_bad_input(r) : print_policy(run, policy, err);
 }
 
@@ -110,7 +133,9 @@ int policy_verb_compile(void *context, int n_operands, char *operands[], struct 
 
 	if (to_stdout && isatty(STDOUT_FILENO))
 		return refuse_terminal(err);
-	r = judge_load(operands[0], values, &policy, err);
+	r = policy_check_stdin(values, 1, operands, false, err);
+	if (r >= 0)
+		r = judge_load(operands[0], values, &policy, err);
 	if (r >= 0)
 		r = refuse_extensions(operands[0], policy, err);
 	if (r >= 0)

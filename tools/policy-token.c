@@ -49,7 +49,7 @@ const struct option_spec policy_token_options[] = {
 	  .metavar = "FOLDER",
 	  .help = "where a relative glob begins" },
 	{ .name = "uses",
-	  .kind = OPTION_NUMBER,
+	  .kind = OPTION_STRING,
 	  .offset = offsetof(struct policy_values, uses),
 	  .metavar = "N",
 	  .help = "how often it can be used (1)" },
@@ -87,6 +87,18 @@ static void add_text(struct asking *asking, const char *name, const char *value)
 {
 	if (value)
 		json_member_string(&asking->json, name, value);
+}
+
+/* What was given, also 0: the service says what is wrong with it. */
+static int add_count(struct asking *asking, const char *name, const char *value,
+		     struct sbx_error *err)
+{
+	uint64_t count = 0;
+	int r = value ? units_parse_count(value, &count, err) : 0;
+
+	if (value && r >= 0)
+		json_member_u64(&asking->json, name, count);
+	return r;
 }
 
 static int ask(struct asking *asking, struct sbx_error *err)
@@ -141,8 +153,9 @@ static int issue(struct asking *asking, char *operands[], struct sbx_error *err)
 	add_text(asking, "op", operands[0]);
 	add_text(asking, "glob", values->glob);
 	add_text(asking, "project", values->project);
-	if (values->uses > 0)
-		json_member_u64(&asking->json, "uses", values->uses);
+	r = add_count(asking, "uses", values->uses, err);
+	if (r < 0)
+		return r;
 	add_text(asking, "ttl", values->ttl);
 	add_text(asking, "from", values->from);
 	r = ask(asking, err);

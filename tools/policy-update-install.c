@@ -239,7 +239,11 @@ int update_install(const struct update *update, struct sbx_error *err)
 		r = record(&recorder, update, "policy_updated", err);
 	if (r < 0)
 		return r;
-	text_addf(&update->run->out, "'%s' is replaced; the old policy is '%s.previous'\n",
-		  update->path, update->path);
+	if (update->old_bytes)
+		text_addf(&update->run->out, "'%s' is replaced; the old policy is '%s.previous'\n",
+			  update->path, update->path);
+	else
+		text_addf(&update->run->out, "'%s' is in force; there was no policy before\n",
+			  update->path);
 	return TOOL_YES;
 }

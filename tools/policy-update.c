@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <sbx/error.h>
 
@@ -28,7 +29,7 @@
 	  .kind = OPTION_PATH,                                                                     \
 	  .offset = offsetof(struct policy_values, replay),                                        \
 	  .metavar = "FILE",                                                                       \
-	  .help = "answer these recorded requests again" },                                        \
+	  .help = "try these recorded requests (log)" },                                           \
 		{ .name = "last",                                                                  \
 		  .kind = OPTION_STRING,                                                           \
 		  .offset = offsetof(struct policy_values, last),                                  \
@@ -72,6 +73,26 @@ void update_close(struct update *update)
 	judge_close(&update->before);
 	judge_close(&update->after);
 	free(update->old_bytes);
+	free(update->target);
+}
+
+/* A link stays one: the file that it leads to is replaced, and what is kept lies beside that. Once,
+ * so that whoever turns the link around meanwhile changes nothing. */
+static int resolve(struct update *update, struct sbx_error *err)
+{
+	struct stat st;
+	int r;
+
+	if (lstat(update->path, &st) < 0 || !S_ISLNK(st.st_mode))
+		return 0;
+	update->target = realpath(update->path, NULL);
+	if (update->target) {
+		update->path = update->target;
+		return 0;
+	}
+	r = sbx_error_what(err, -errno, "cannot follow the link '%s'", update->path);
+	sbx_error_fix(err, "name the policy itself, or correct the link");
+	return r;
 }
 
 static void print_digest(char ret[65], const void *bytes, size_t n_bytes)
@@ -136,9 +157,48 @@ static int open_old(struct update *update, struct sbx_error *err)
 	return 0;
 }
 
+static int replay(struct update *update, const char *path, struct sbx_error *err)
+{
+	return replay_record(update->run, &update->before, &update->after, path,
+			     update->values->last, &update->replay, err);
+}
+
+/* Nobody should have to think of it. A log that cannot be read does not stand in the way of a
+ * repair, but whoever reviews is told that nothing was tried. */
+static int replay_own_log(struct update *update, struct sbx_error *err)
+{
+	struct sbx_error why = { .code = 0 };
+	int r;
+
+	if (!decision_log_is_kept()) {
+		replay_say_untried(update->run, "there is no log that could be read");
+		return 0;
+	}
+	r = replay(update, DECISION_LOG_OWN, &why);
+	if (r == -EINVAL || r == -ENOMEM) {
+		if (err)
+			*err = why;
+		return r;
+	}
+	if (r < 0)
+		replay_say_untried(update->run, why.why[0] != '\0' ? why.why : why.what);
+	else if (update->replay.n_replayed == 0 && !update->run->json)
+		replay_say_untried(update->run, "the log has none");
+	return 0;
+}
+
+static int try_requests(struct update *update, struct sbx_error *err)
+{
+	if (!update->has_before) {
+		replay_say_untried(update->run, "there is no policy to compare with");
+		return 0;
+	}
+	return update->values->replay ? replay(update, update->values->replay, err)
+				      : replay_own_log(update, err);
+}
+
 static int show(struct update *update, struct sbx_error *err)
 {
-	const struct policy_values *values = update->values;
 	struct text *out = &update->run->out;
 	int r = policy_check(update->after.policy, print_warning, update);
 
@@ -147,12 +207,9 @@ static int show(struct update *update, struct sbx_error *err)
 	if (update->has_before &&
 	    policy_compare(update->before.policy, update->after.policy, out, 0) == 0)
 		text_add(out, "no rule and no setting changes\n");
-	if (update->has_before && values->replay) {
-		r = replay_record(update->run, &update->before, &update->after, values->replay,
-				  values->last, &update->replay, err);
-		if (r < 0)
-			return r;
-	}
+	r = try_requests(update, err);
+	if (r < 0)
+		return r;
 	text_addf(out, "sha256 %s\n", update->digest);
 	return tool_flush(update->run, err);
 }
@@ -164,7 +221,9 @@ int update_open(struct tool_run *run, const char *path, const char *from, struct
 
 	*ret = (struct update){ .run = run, .values = run->values, .path = path, .from = from };
 	ret->before = ret->after = (struct judge)JUDGE_INIT;
-	r = open_new(ret, err);
+	r = resolve(ret, err);
+	if (r >= 0)
+		r = open_new(ret, err);
 	if (r >= 0)
 		r = open_old(ret, err);
 	return r < 0 ? r : show(ret, err);
@@ -188,7 +247,9 @@ int policy_verb_update(void *context, int n_operands, char *operands[], struct s
 		sbx_error_fix(err, "add --from=NEW, or use 'sbx-policy edit'");
 		return TOOL_USAGE;
 	}
-	r = update_open(run, operands[0], values->from, &update, err);
+	r = policy_check_stdin(values, 0, NULL, false, err);
+	if (r >= 0)
+		r = update_open(run, operands[0], values->from, &update, err);
 	if (r < 0)
 		return policy_bad_input(r);
 	if (is_unchanged(&update)) {

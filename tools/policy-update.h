@@ -13,6 +13,7 @@ struct update {
 	struct tool_run *run;
 	const struct policy_values *values;
 	const char *path; /* what is replaced */
+	char *target;	  /* where a link at the path that was given leads; NULL: it was none */
 	const char *from; /* for messages and the metadata */
 	char *old_bytes;  /* NULL: there was none */
 	size_t n_old_bytes;

@@ -8,9 +8,11 @@
  * One file a group of verbs: tools/policy-NAME.c. The table of verbs is in sbx-policy.c.
  */
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/cleanup.h"
 #include "base/lines.h"
@@ -25,6 +27,7 @@ struct extension;
 struct recorder;
 struct sbx_error;
 struct tool_run;
+struct tree;
 
 struct policy_values {
 	struct option_list layers; /* files above FILE: system, user */
@@ -36,13 +39,13 @@ struct policy_values {
 	uint64_t coverage; /* least percentage of rules; 0: none */
 
 	const char *socket; /* serve, token */
-	int audit_fd;	    /* serve, update, edit; 0: the spool */
+	int audit_fd;	    /* serve, update, edit; -EBADF: the spool */
 	struct option_list sandboxes, facts;
 	const char *record;
 	uint64_t max_clients;
 
-	uint64_t pid, uses; /* token */
-	const char *sandbox_id, *glob, *project, *ttl;
+	uint64_t pid; /* token */
+	const char *sandbox_id, *glob, *project, *uses, *ttl;
 	const char *from; /* also update */
 
 	bool yes; /* update */
@@ -72,6 +75,13 @@ extern const struct option_spec policy_edit_options[];
 /* The exit status of a verb whose input could not be read or understood: TOOL_USAGE, but memory
  * that ran out stays a negative errno. */
 int policy_bad_input(int r);
+
+/*
+ * What has been read once is empty the second time, and an empty policy is one, too: -EINVAL where
+ * more than one of @files, the files of @values and the requests is standard input.
+ */
+int policy_check_stdin(const struct policy_values *values, size_t n_files, char *const files[],
+		       bool reads_requests, struct sbx_error *err);
 
 /* policy-places.c: the user's own places, which no rule makes writable, as a list that ends with
  * NULL; where records go, and where the service's socket is. */
@@ -123,11 +133,39 @@ int words_read(char *const words[], size_t n_words, struct request_buffer *ret,
 /* Adds @path below @folder (absolute and normal) by its text alone; the result is normal. */
 void words_join(struct text *out, const char *folder, const char *path);
 
-/* policy-replay.c: judges the requests of a record ("-": standard input) by both policies, of which
+/* policy-log.c: the decisions in a log, one JSON object a line. */
+struct decision_log {
+	int fd;
+	pid_t pid; /* who reads the log */
+};
+
+#define DECISION_LOG_INIT                                                                          \
+	{                                                                                          \
+		.fd = -EBADF, .pid = -1                                                            \
+	}
+#define _cleanup_decision_log_ _cleanup_(decision_log_end)
+
+#define DECISION_LOG_OWN "log"
+
+/* A folder is a log's, and "log" is the user's own. */
+bool decision_log_is(const char *path);
+/* Is there one of the user's own that may be read? */
+bool decision_log_is_kept(void);
+/* The last @n_last of them, or with 0 all. */
+int decision_log_open(const char *path, uint64_t n_last, struct decision_log *ret,
+		      struct sbx_error *err);
+/* Could all of them be read? */
+int decision_log_close(struct decision_log *log, struct sbx_error *err);
+void decision_log_end(struct decision_log *log);
+
+/* policy-replay.c: judges the requests of a record ("-": standard input, or a log) by both
+ * policies, of which
  * @last ("100", "all"; NULL: 100) counts, and prints the answers that change and how many. The
  * rules alone are asked, no extension programs. */
 int replay_record(struct tool_run *run, struct judge *before, struct judge *after, const char *path,
 		  const char *last, struct replay *ret, struct sbx_error *err);
+/* Says that nothing was tried: on standard error, or with --json as counts that are all 0. */
+void replay_say_untried(struct tool_run *run, const char *why);
 
 /* policy-why.c: in plain words why a rule that was near did or did not apply. */
 void why_add(struct text *out, const struct judge *judge, const struct policy_request *request,
@@ -136,6 +174,9 @@ const char *why_near_name(enum policy_near near);
 /* All rows, ascending by rule; the caller frees them. NULL without memory. */
 struct policy_explanation *why_explain(struct judge *judge, const struct policy_request *request,
 				       size_t *ret_n);
+
+/* policy-test-file.c: 0, or -EINVAL with the place of what is wrong with a file of tests. */
+int test_file_check(const struct tree *tree, struct sbx_error *err);
 
 /* policy-coverage.c: which rules have determined an answer. */
 struct coverage {
@@ -150,5 +191,7 @@ void coverage_free(struct coverage **list);
 int coverage_of(struct coverage **list, const char *path, const struct policy_values *values,
 		struct coverage **ret, struct sbx_error *err);
 void coverage_count(struct coverage *coverage, const struct policy_decision *decision);
-/* TAP comments; true if at least @min_percent of the rules of every policy are covered. */
-bool coverage_report(const struct coverage *list, uint64_t min_percent, struct text *out);
+/* TAP comments, or an object for each policy; true if at least @min_percent of the rules of every
+ * policy are covered. */
+bool coverage_report(const struct coverage *list, uint64_t min_percent, bool as_json,
+		     struct text *out);

@@ -17,44 +17,94 @@
 	  .offset = offsetof(struct audit_values, member), .metavar = meta, .help = text }
 
 #define LOG ROW("log", 'l', OPTION_PATH, folder, "DIR", "the log in DIR")
+#define POLICY ROW("policy", 'p', OPTION_PATH, policy, "FILE", "the section audit of this policy")
 #define CHOICE                                                                                     \
 	ROW("since", 's', OPTION_STRING, since, "TIME", "not before TIME (2026-01-02, 10m)"),      \
 	ROW("until", 'u', OPTION_STRING, until, "TIME", "before TIME"),                            \
 	ROW("event", 'e', OPTION_LIST, events, "EVENT", "of this type, or of that"),               \
 	ROW("op", 'o', OPTION_STRING, columns[ENTRY_OP], "OP", "about this operation"),            \
-	ROW("decision", 'd', OPTION_STRING, columns[ENTRY_DECISION], "DECISION",                   \
-	    "allow, warn, require_review or deny"),                                                \
+	{ .name = "decision",                                                                      \
+	  .letter = 'd',                                                                           \
+	  .kind = OPTION_CHOICE,                                                                   \
+	  .offset = offsetof(struct audit_values, columns[ENTRY_DECISION]),                        \
+	  .metavar = "DECISION",                                                                   \
+	  .choices = entry_decision_names,                                                         \
+	  .help = "allow, warn, require_review, deny or pass" },                                   \
 	ROW("rule", 'r', OPTION_STRING, columns[ENTRY_RULE], "RULE", "by this rule"),              \
 	ROW("sandbox", 'i', OPTION_STRING, columns[ENTRY_SANDBOX], "ID", "of this sandbox"),       \
 	ROW("caller", 'c', OPTION_STRING, columns[ENTRY_CALLER], "CALLER", "by this caller")
 
-static const struct option_spec plain_options[] = { LOG, OPTION_END };
+static const struct option_spec plain_options[] = { LOG, POLICY, OPTION_END };
 
 static const struct option_spec append_options[] = {
 	LOG,
+	POLICY,
 	ROW("strict", 0, OPTION_FLAG, strict, NULL, "stop at a line that is no record"),
+	ROW("witness", 0, OPTION_STRING, witness_command, "CMD", "give each new head to CMD"),
 	OPTION_END,
 };
 
 static const struct option_spec query_options[] = {
 	LOG,
+	POLICY,
 	CHOICE,
-	ROW("last", 'n', OPTION_NUMBER, n_last, "N", "only the last N of them"),
+	ROW("last", 'n', OPTION_NUMBER, n_last, "N", "only the last N of them (0: all)"),
 	OPTION_END,
 };
 
 static const struct option_spec tail_options[] = {
 	LOG,
+	POLICY,
 	CHOICE,
-	ROW("last", 'n', OPTION_NUMBER, n_last, "N", "begin with the last N (10)"),
+	ROW("last", 'n', OPTION_STRING, last, "N", "begin with the last N (10)"),
 	ROW("follow", 'f', OPTION_FLAG, follow, NULL, "go on with what comes"),
 	OPTION_END,
 };
 
-static const struct option_spec stats_options[] = { LOG, CHOICE, OPTION_END };
+static const struct option_spec stats_options[] = { LOG, POLICY, CHOICE, OPTION_END };
 
 static const struct option_spec proof_options[] = {
 	ROW("key", 'k', OPTION_STRING, key, "KEY", "the first public key, as setup printed it"),
+	OPTION_END,
+};
+
+static const struct option_spec verify_options[] = {
+	LOG,
+	ROW("full", 0, OPTION_FLAG, full, NULL, "from the first record, whatever was verified"),
+	ROW("key", 'k', OPTION_STRING, key, "KEY", "the first public key, as setup printed it"),
+	ROW("witness-file", 'w', OPTION_PATH, witness, "FILE", "heads that must be reproduced"),
+	ROW("journal", 0, OPTION_FLAG, journal, NULL, "heads in the journal must be reproduced"),
+	ROW("journal-directory", 0, OPTION_PATH, journal_directory, "DIR",
+	    "the same from the journal files in DIR"),
+	ROW("state", 0, OPTION_PATH, state, "FILE", "go on from there, and keep how far it got"),
+	ROW("jobs", 'j', OPTION_NUMBER, n_jobs, "N", "read with N threads (1)"),
+	ROW("seed-format", 0, OPTION_FLAG, seed_format, NULL,
+	    "a file of JSON lines with the seed's chain"),
+	OPTION_END,
+};
+
+static const struct option_spec rotate_options[] = {
+	LOG,
+	POLICY,
+	ROW("if-due", 0, OPTION_FLAG, if_due, NULL, "only when its time is over or it is large"),
+	ROW("segment-size", 0, OPTION_SIZE, segment_size, "SIZE", "what is large (256MiB)"),
+	OPTION_END,
+};
+
+static const struct option_spec retain_options[] = {
+	LOG,
+	POLICY,
+	ROW("dry-run", 'n', OPTION_FLAG, dry_run, NULL, "say what would be done, and do nothing"),
+	ROW("max-size", 0, OPTION_SIZE, max_size, "SIZE", "room for the log (1GiB)"),
+	ROW("retention-days", 0, OPTION_NUMBER, retention_days, "DAYS", "keep archives (90)"),
+	OPTION_END,
+};
+
+static const struct option_spec export_options[] = {
+	LOG,
+	POLICY,
+	ROW("archive", 0, OPTION_PATH, archive, "FILE", "as an archive, which is written to FILE"),
+	ROW("segment", 0, OPTION_STRING, segment, "N", "only the one that begins with record N"),
 	OPTION_END,
 };
 /* clang-format on */
@@ -77,6 +127,11 @@ static const struct verb_spec verbs[] = {
 	  .options = append_options,
 	  .help = "JSON lines from standard input become records",
 	  .run = audit_verb_append },
+	{ .name = "serve",
+	  .operand_kind = OPERAND_NONE,
+	  .options = audit_serve_options,
+	  .help = "records over a socket, for all tools",
+	  .run = audit_verb_serve },
 	{ .name = "tail",
 	  .operand_kind = OPERAND_NONE,
 	  .options = tail_options,
@@ -92,9 +147,19 @@ static const struct verb_spec verbs[] = {
 	  .options = stats_options,
 	  .help = "how many of what",
 	  .run = audit_verb_stats },
+	{ .name = "rotate",
+	  .operand_kind = OPERAND_NONE,
+	  .options = rotate_options,
+	  .help = "close the segment and begin the next one",
+	  .run = audit_verb_rotate },
+	{ .name = "retain",
+	  .operand_kind = OPERAND_NONE,
+	  .options = retain_options,
+	  .help = "make archives of closed segments, delete old ones",
+	  .run = audit_verb_retain },
 	{ .name = "export",
 	  .operand_kind = OPERAND_NONE,
-	  .options = plain_options,
+	  .options = export_options,
 	  .help = "all of it, as lines that can be verified again",
 	  .run = audit_verb_export },
 	{ .name = "prove",
@@ -105,6 +170,13 @@ static const struct verb_spec verbs[] = {
 	  .options = plain_options,
 	  .help = "a proof that this record is in the log",
 	  .run = audit_verb_prove },
+	{ .name = "verify",
+	  .operands = "[FILE]",
+	  .operand_kind = OPERAND_PATH,
+	  .max_operands = 1,
+	  .options = verify_options,
+	  .help = "is the log what was written, and all of it",
+	  .run = audit_verb_verify },
 	{ .name = "verify-proof",
 	  .operands = "[FILE]",
 	  .operand_kind = OPERAND_PATH,

@@ -11,12 +11,15 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/module.h"
+#include "base/process.h"
 #include "kernel/probe.h"
 #include "policy/model.h"
 #include "spawn.h"
@@ -30,6 +33,9 @@ static const char *const tiers[] = { "full", "reduced", NULL };
 #define ROW(long_name, key, type, member, meta, text)                                              \
 	{ .name = long_name, .letter = key, .kind = type,                                          \
 	  .offset = offsetof(struct spawn_values, member), .metavar = meta, .help = text }
+#define ONCE(long_name, key, type, member, meta, text)                                             \
+	{ .name = long_name, .letter = key, .kind = type, .is_once = true,                         \
+	  .offset = offsetof(struct spawn_values, member), .metavar = meta, .help = text }
 #define PICK(long_name, member, meta, list, text)                                                  \
 	{ .name = long_name, .kind = OPTION_CHOICE, .choices = list,                               \
 	  .offset = offsetof(struct spawn_values, member), .metavar = meta, .help = text }
@@ -39,8 +45,8 @@ static const char *const tiers[] = { "full", "reduced", NULL };
 	ROW(long_name, 0, OPTION_STRING, limits[limit], meta, text)
 
 static const struct option_spec options[] = {
-	ROW("policy", 'p', OPTION_PATH, policy, "FILE", "read the policy from FILE"),
-	ROW("policy-fd", 0, OPTION_FD, policy_fd, "N", "read the policy from this open file"),
+	ONCE("policy", 'p', OPTION_PATH, policy, "FILE", "read the policy from FILE"),
+	ONCE("policy-fd", 0, OPTION_FD, policy_fd, "N", "read the policy from this open file"),
 	PICK("template", template, "NAME", templates, "limits and profile of this template"),
 	ROW("project", 0, OPTION_PATH, project, "DIR", "what './' means in the policy"),
 	ROW("cwd", 0, OPTION_PATH, cwd, "DIR", "start the command in DIR"),
@@ -148,14 +154,17 @@ static int run_bare(struct spawn_run *run, struct sbx_error *err)
 {
 	static const char warning[] = SPAWN_TOOL ": running without any protection, as "
 						 "--no-sandbox says\n";
-	int r = spawn_open_records(run, err);
+	int r = spawn_take_fds(run->tool->values, err);
 
+	if (r == 0)
+		r = spawn_open_records(run, err);
 	if (r == 0)
 		r = spawn_record_created(run, err);
 	if (r < 0)
 		return r;
 	if (fd_write_all(STDERR_FILENO, warning, sizeof(warning) - 1) < 0)
 		return sbx_error_what(err, -EIO, "cannot warn that there is no sandbox");
+	(void)umask(run->umask);
 	(void)execvp(run->request.argv[0], run->request.argv);
 	r = -errno;
 	(void)sbx_error_what(err, r, "cannot execute '%s'", run->request.argv[0]);
@@ -207,9 +216,10 @@ static int run_plan(struct spawn_run *run, struct sbx_error *err)
 				     .hooks = &hooks,
 				     .control_socket = run->control_socket,
 				     .is_terminal = run->request.pty && isatty(STDIN_FILENO),
-				     .module_folder = modules };
+				     .module_folder = modules,
+				     .umask = &run->umask };
 
-	if (spawn_module_folder("scope", modules, sizeof(modules)) < 0)
+	if (!module_is_possible() || spawn_module_folder("scope", modules, sizeof(modules)) < 0)
 		modules[0] = '\0';
 	return spawn_run(run->plan, &how, &run->result, err);
 }
@@ -229,9 +239,10 @@ static int run_in_sandbox(struct spawn_run *run, struct sbx_error *err)
 		(void)spawn_set_state(run, r < 0 ? SANDBOX_FAILED : SANDBOX_CLEANUP, NULL);
 	last = changes_finish(&run->changes, rest);
 	if (last == 0)
-		last = spawn_record_end(run, rest);
+		spawn_say_left_out(run);
 	if (last == 0)
-		last = spawn_write_report(run, rest);
+		last = spawn_record_end(run, rest);
+	spawn_write_report(run);
 	spawn_unregister(run);
 	if (r < 0)
 		return run->result.reason == SPAWN_REASON_EXEC ? run->result.status : r;
@@ -246,7 +257,7 @@ static int run_command(struct spawn_run *run, struct sbx_error *err)
 	int r = spawn_prepare(run, err);
 
 	if (spawn_needs_modules(run, r))
-		return spawn_hand_over(err);
+		return spawn_hand_over(run, err);
 	if (r < 0)
 		return r == -ENOEXEC ? SPAWN_CANNOT_EXECUTE : r;
 	if (run->values->print_plan) {
@@ -258,7 +269,9 @@ static int run_command(struct spawn_run *run, struct sbx_error *err)
 	if (run->values->dry_run || run->values->print_plan)
 		return TOOL_YES;
 	say_tier(run);
-	r = spawn_open_records(run, err);
+	r = spawn_take_fds(run->tool->values, err);
+	if (r == 0)
+		r = spawn_open_records(run, err);
 	if (r == 0)
 		r = spawn_open_report(run, err);
 	if (r == 0)
@@ -275,6 +288,7 @@ static void run_deinit(struct spawn_run *run)
 	close_fd(&run->registry);
 	close_fd(&run->control_socket);
 	close_fd(&run->report_folder);
+	close_fd(&run->report);
 	changes_deinit(&run->changes);
 	free(run->made_filter.filter);
 	arena_deinit(&run->arena);
@@ -291,7 +305,9 @@ static int spawn(void *context, int n_operands, char *operands[], struct sbx_err
 		.registry = -EBADF,
 		.registration = REGISTRATION_INIT,
 		.control_socket = -EBADF,
+		.umask = process_open_umask(),
 		.report_folder = -EBADF,
+		.report = -EBADF,
 		.changes = { .parent = -EBADF },
 	};
 	int r;
@@ -300,8 +316,11 @@ static int spawn(void *context, int n_operands, char *operands[], struct sbx_err
 		return say_check(&run, err);
 	if (n_operands == 0)
 		return no_command(err);
+	r = spawn_check_options(run.values, tool->tool->command.options, err);
+	if (r < 0)
+		return r;
 	if (spawn_begins_with_modules(run.values))
-		return spawn_hand_over(err);
+		return spawn_hand_over(&run, err);
 	r = spawn_read_request(&run, n_operands, operands, err);
 	if (r < 0)
 		return r;

@@ -7,7 +7,7 @@
  * is copied at the end. It must be empty: an old result is never mixed with a new one. For an
  * archive the layer is a hidden folder beside it, which is gone afterwards. What is done when the
  * command has run happens through the folder that was opened before: the command may have been able
- * to write there, and to put links at any name.
+ * to write there, and to put links at any name. Whatever it made and closed is ours, and opened.
  */
 
 #include "spawn.h"
@@ -26,7 +26,6 @@
 #include "base/module.h"
 #include "base/path.h"
 #include "base/text.h"
-#include "output/output.h"
 #include "registry/registry.h"
 
 static int fail(struct sbx_error *err, int code, const char *value, const char *why,
@@ -116,12 +115,32 @@ static bool ends_in(const char *text, const char *end)
 	return len > n && strcmp(text + len - n, end) == 0;
 }
 
+/* Archives that are not written, and would become folders of a strange name. */
+static int check_ending(const char *value, struct sbx_error *err)
+{
+	static const char *const others[] = {
+		".tar.gz", ".tgz",  ".tar.zst", ".tzst",   ".tar.xz", ".txz", ".tar.bz2",
+		".tbz",	   ".tbz2", ".tar.lz4", ".tar.lz", ".zip",    ".7z",
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(others); i++)
+		if (ends_in(value, others[i]))
+			return spawn_bad_value(
+				"--out", value, "the only archive that is written is FILE.tar",
+				"use FILE.tar, or add a '/' where a folder of this name is meant",
+				err);
+	return 0;
+}
+
 int changes_prepare(struct changes *changes, const char *value, struct sbx_error *err)
 {
 	_cleanup_free_ char *parent = NULL;
 	const char *name;
-	int r = find_parent(value, &parent, &name);
+	int r = check_ending(value, err);
 
+	if (r < 0)
+		return r;
+	r = find_parent(value, &parent, &name);
 	if (r == 0) {
 		changes->parent = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		r = changes->parent < 0 ? -errno : 0;
@@ -143,28 +162,23 @@ int changes_prepare(struct changes *changes, const char *value, struct sbx_error
 	return r < 0 ? fail(err, r, value, NULL, "name a place where you may make folders") : 0;
 }
 
-static int write_archive(const struct changes *changes, int target, struct sbx_error *err)
+static int write_archive(struct changes *changes, int folder, int target, struct sbx_error *err)
 {
-	_cleanup_close_ int folder = openat(changes->parent, path_last(changes->folder),
-					    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	_cleanup_free_ char *why = NULL;
 	const char *missing;
 	char path[PATH_MAX];
 	output_archive_fn *archive;
 	void *module;
 	int r;
 
-	if (folder < 0)
-		return fail(err, -errno, changes->tar, NULL, "check the folder that it lies in");
 	r = spawn_module_path("output", "archive", ".so", path, sizeof(path));
 	module = r < 0 ? NULL : module_open(path, &missing);
 	archive = module ? (output_archive_fn *)module_symbol(module, OUTPUT_MODULE_SYMBOL) : NULL;
 	if (!archive)
 		return fail(err, -ENOENT, changes->tar, "the module 'archive.so' cannot be opened",
 			    "install sbx completely, or let the changes land in a folder");
-	r = archive(folder, target, &why);
+	r = archive(folder, target, &changes->archived);
 	if (r < 0) {
-		(void)fail(err, r, changes->tar, why, "");
+		(void)fail(err, r, changes->tar, changes->archived.why, "");
 		sbx_error_fix(err, "the changes are still there, as they are: '%s'",
 			      changes->folder);
 	}
@@ -172,7 +186,7 @@ static int write_archive(const struct changes *changes, int target, struct sbx_e
 }
 
 /* A new file, which takes the name when it is whole: what stands there is never written to. */
-static int archive_layer(const struct changes *changes, struct sbx_error *err)
+static int archive_layer(struct changes *changes, int folder, struct sbx_error *err)
 {
 	char temporary[NAME_MAX + 1];
 	_cleanup_close_ int target = -EBADF;
@@ -183,7 +197,7 @@ static int archive_layer(const struct changes *changes, struct sbx_error *err)
 			O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (target < 0)
 		return fail(err, -errno, changes->tar, NULL, "check the folder that it lies in");
-	r = write_archive(changes, target, err);
+	r = write_archive(changes, folder, target, err);
 	if (r == 0 &&
 	    renameat(changes->parent, temporary, changes->parent, path_last(changes->tar)) < 0)
 		r = fail(err, -errno, changes->tar, NULL, "check the folder that it lies in");
@@ -192,12 +206,26 @@ static int archive_layer(const struct changes *changes, struct sbx_error *err)
 	return r;
 }
 
+static int hand_over(struct changes *changes, struct sbx_error *err)
+{
+	struct stat st = { .st_mode = 0 };
+	_cleanup_close_ int folder =
+		path_open_own(changes->parent, path_last(changes->folder), &st);
+
+	if (folder < 0)
+		return fail(err, folder, changes->tar, NULL, "check the folder that it lies in");
+	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+		return fail(err, -ENOTDIR, changes->tar, "it was exchanged while the command ran",
+			    "find out who changes the folder that it lies in");
+	return archive_layer(changes, folder, err);
+}
+
 int changes_finish(struct changes *changes, struct sbx_error *err)
 {
 	int r = 0, last = 0;
 
 	if (changes->kind == CHANGES_TAR)
-		r = archive_layer(changes, err);
+		r = hand_over(changes, err);
 	if (changes->work)
 		last = folder_discard(changes->parent, path_last(changes->work));
 	if (changes->kind == CHANGES_TAR && r == 0 && last == 0)
@@ -221,5 +249,7 @@ void changes_deinit(struct changes *changes)
 	close_fd(&changes->parent);
 	free(changes->folder);
 	free(changes->work);
+	free(changes->archived.why);
+	free(changes->archived.first_left_out);
 	*changes = (struct changes){ .kind = CHANGES_NONE, .parent = -EBADF };
 }

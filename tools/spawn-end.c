@@ -55,6 +55,27 @@ void spawn_say_appeared(const struct spawn_run *run)
 		(void)fd_write_all(STDERR_FILENO, text_string(&text), text.len);
 }
 
+/* Also with -q: whoever unpacks the archive does not get all that was made. */
+void spawn_say_left_out(const struct spawn_run *run)
+{
+	const struct output_result *archived = &run->changes.archived;
+	_cleanup_text_ struct text text = TEXT_INIT;
+
+	if (archived->n_left_out == 0 || !archived->first_left_out)
+		return;
+	text_add(&text, SPAWN_TOOL ": warning: '");
+	text_add_visible(&text, archived->first_left_out, strlen(archived->first_left_out));
+	text_addf(&text, "'%s %s not in '%s'\n", archived->n_left_out > 1 ? " and others" : "",
+		  archived->n_left_out > 1 ? "are" : "is", run->changes.tar);
+	text_add(&text,
+		 "  why: a name that begins with '.wh.' says in an archive that something was "
+		 "removed\n"
+		 "  fix: let the changes land in a folder, or let the command choose another "
+		 "name\n");
+	if (text_status(&text) == 0)
+		(void)fd_write_all(STDERR_FILENO, text_string(&text), text.len);
+}
+
 static void explain_loss(const struct spawn_result *result, struct sbx_error *err)
 {
 	(void)sbx_error_what(err, -ESTALE, "killed: '%.300s' was not protected any more",

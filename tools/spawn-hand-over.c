@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-spawn is linked statically where that is possible, because half of what a program costs is
- * its loader. A start that needs a module is left to the same program with a loader, by execve()
+ * sbx-spawn is linked statically where that is possible, because a program without a loader starts
+ * sooner. A start that needs a module is left to the same program with a loader, by execve()
  * before anything has begun: what was read so far it reads again.
  */
 
@@ -30,7 +30,7 @@ static bool has_policy_of_one_reading(const struct spawn_values *values)
 {
 	struct stat status;
 
-	return values->policy_fd > 0 ||
+	return values->policy_fd >= 0 ||
 	       (values->policy && stat(values->policy, &status) == 0 && !S_ISREG(status.st_mode));
 }
 
@@ -77,7 +77,7 @@ static int read_words(char **ret_text, char ***ret_words, struct sbx_error *err)
 	return 0;
 }
 
-int spawn_hand_over(struct sbx_error *err)
+int spawn_hand_over(const struct spawn_run *run, struct sbx_error *err)
 {
 	_cleanup_free_ char *text = NULL;
 	_cleanup_free_ char **words = NULL;
@@ -88,6 +88,7 @@ int spawn_hand_over(struct sbx_error *err)
 		r = read_words(&text, &words, err);
 	if (r != 0)
 		return r;
+	(void)umask(run->umask);
 	(void)execv(path, words);
 	r = -errno;
 	(void)sbx_error_what(err, r, "cannot execute '%.300s'", path);

@@ -29,6 +29,7 @@
 #include "tool.h"
 
 #define POLICY_BYTES_MAX (1024 * 1024)
+#define CACHE_NAME "filters"
 
 static int load_policy(struct spawn_run *run, struct sbx_error *err)
 {
@@ -38,7 +39,7 @@ static int load_policy(struct spawn_run *run, struct sbx_error *err)
 
 	if (run->values->policy)
 		return policy_load_file(AT_FDCWD, run->values->policy, &run->policy, err);
-	if (run->values->policy_fd <= 0)
+	if (run->values->policy_fd < 0)
 		return 0;
 	r = file_read_fd(run->values->policy_fd, "--policy-fd", POLICY_BYTES_MAX, &bytes, &n_bytes,
 			 err);
@@ -114,23 +115,17 @@ int spawn_module_folder(const char *name, char *ret, size_t size)
 	return r;
 }
 
-/* $XDG_CACHE_HOME/sbx or ~/.cache/sbx of whoever runs us; root: /var/cache/sbx. Without one a
- * filter is made anew each time. */
+/*
+ * Beside the registry, which is there before the plan and which no sandbox may write to: whoever
+ * could put a filter there could undo what a policy denies. Without one a filter is made anew.
+ */
 static int open_cache(const struct spawn_run *run)
 {
-	const char *cache = getenv("XDG_CACHE_HOME");
-	char path[PATH_MAX];
-
-	if (geteuid() == 0)
-		(void)snprintf(path, sizeof(path), "/var/cache/sbx");
-	else if (cache && cache[0] == '/')
-		(void)snprintf(path, sizeof(path), "%s/sbx", cache);
-	else if (run->host.home)
-		(void)snprintf(path, sizeof(path), "%s/.cache/sbx", run->host.home);
-	else
+	if (run->registry < 0)
 		return -EBADF;
-	(void)mkdir(path, 0700);
-	return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	(void)mkdirat(run->registry, "../" CACHE_NAME, 0700);
+	return openat(run->registry, "../" CACHE_NAME,
+		      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 static int make_filter(struct spawn_run *run, const struct step *step, struct sbx_error *err)

@@ -19,39 +19,73 @@
 #include <sbx/error.h>
 
 #include "base/json.h"
+#include "base/process.h"
+#include "policy/digest.h"
 #include "policy/model.h"
 #include "policy/request.h"
 #include "tool.h"
 
+/* Each byte takes six in JSON at most. */
+#define ARGV_BYTES_MAX (RECORD_BYTES_MAX / 8)
+
 int spawn_open_records(struct spawn_run *run, struct sbx_error *err)
 {
-	if (run->values->audit_fd > 0) {
+	if (run->values->audit_fd >= 0) {
 		recorder_use_fd(&run->recorder, run->values->audit_fd);
 		return 0;
 	}
 	return recorder_open_spool(&run->recorder, environ, err);
 }
 
+static void add_hex(struct json_writer *json, const uint8_t digest[DIGEST_SIZE])
+{
+	_cleanup_text_ struct text hex = TEXT_INIT;
+
+	digest_add_hex(&hex, digest);
+	json_add_string(json, text_string(&hex));
+}
+
+/* Of every word with the NUL behind it. */
+static void add_digest_of_argv(struct json_writer *json, char *const *argv)
+{
+	_cleanup_text_ struct text words = TEXT_INIT;
+	uint8_t digest[DIGEST_SIZE];
+	size_t n = 0;
+
+	for (; argv[n]; n++)
+		text_add_bytes(&words, argv[n], strlen(argv[n]) + 1);
+	json_member_u64(json, "argv_words", n);
+	if (text_status(&words) < 0)
+		return;
+	digest_of(words.data, words.len, digest);
+	json_add_name(json, "argv_sha256");
+	add_hex(json, digest);
+}
+
+/* A record has an end, and a command may have 2 MiB of words: of such a one the first words are
+ * written, and what they all were can be proved. */
 static void add_argv(struct json_writer *json, char *const *argv)
 {
+	size_t left = ARGV_BYTES_MAX;
+	char *const *at = argv;
+
 	json_add_name(json, "argv");
 	json_add_array(json);
-	for (; *argv; argv++)
-		json_add_string(json, *argv);
+	for (size_t len; *at && (len = strnlen(*at, left)) < left; at++, left -= len + 1)
+		json_add_string(json, *at);
 	json_end_array(json);
+	if (*at)
+		add_digest_of_argv(json, argv);
 }
 
 static void add_digest(struct json_writer *json, const struct plan *plan)
 {
-	_cleanup_text_ struct text hex = TEXT_INIT;
-
 	json_add_name(json, "policy_digest");
 	if (!plan || !plan->has_digest) {
 		json_add_null(json);
 		return;
 	}
-	digest_add_hex(&hex, plan->digest);
-	json_add_string(json, text_string(&hex));
+	add_hex(json, plan->digest);
 }
 
 static void add_layers(struct json_writer *json, const struct plan *plan)

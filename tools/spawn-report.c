@@ -3,15 +3,18 @@
 /*
  * --report: one JSON object about a run that is over
  *
- * What could not be observed is null, never zero.
+ * What could not be observed is null, never zero. Where it goes is looked at and opened before the
+ * command runs; when the command has run, the status is its own, whatever becomes of the report.
  */
 
 #include "spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
@@ -126,6 +129,20 @@ static void add_plan(struct json_writer *json, const struct plan *plan)
 	json_member_string(json, "policy_digest", plan->has_digest ? text_string(&hex) : NULL);
 }
 
+/* What the command made and the archive of --out does not have. */
+static void add_left_out(struct json_writer *json, const struct output_result *archived)
+{
+	json_add_name(json, "left_out");
+	if (archived->n_left_out == 0) {
+		json_add_null(json);
+		return;
+	}
+	json_add_object(json);
+	json_member_u64(json, "count", archived->n_left_out);
+	json_member_string(json, "first", archived->first_left_out);
+	json_end_object(json);
+}
+
 static void add_report(struct text *out, const struct spawn_run *run)
 {
 	struct json_writer json;
@@ -141,47 +158,160 @@ static void add_report(struct text *out, const struct spawn_run *run)
 	add_memory(&json, run);
 	add_usage(&json, &run->result.usage);
 	add_plan(&json, run->plan);
+	add_left_out(&json, &run->changes.archived);
 	json_add_name(&json, "denials");
 	json_add_null(&json);
 	json_end_object(&json);
 	text_add_char(out, '\n');
 }
 
+static int fail_to_open(int code, const char *path, const char *why, const char *fix,
+			struct sbx_error *err)
+{
+	(void)sbx_error_what(err, code, "cannot write the report '%s'", path);
+	if (why)
+		sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "%s", fix);
+	return code;
+}
+
+/* What neither takes a report nor may be replaced by one. */
+static const struct {
+	mode_t kind;
+	int code;
+	const char *why, *fix;
+} refused[] = {
+	{ S_IFDIR, -EISDIR, "it is a folder", "name a file in it" },
+	{ S_IFLNK, -ELOOP, "it is a link, which would be replaced",
+	  "name what it leads to; for what is open already use --report-fd" },
+	{ S_IFSOCK, -ENXIO, "it is a socket", "connect to it, and use --report-fd" },
+	{ S_IFBLK, -EINVAL, "it is a disk", "name a file" },
+};
+
+/* A pipe or a device, through the fd that was looked at. A pipe without a reader would hold us up,
+ * and its failure is told before the command runs. */
+static int open_as_it_is(struct spawn_run *run, int found, const char *path, struct sbx_error *err)
+{
+	char self[64];
+
+	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", found);
+	run->report = open(self, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (run->report >= 0 && fcntl(run->report, F_SETFL, 0) == 0)
+		return 0;
+	return errno == ENXIO
+		       ? fail_to_open(-ENXIO, path, "nobody reads from it",
+				      "start its reader first", err)
+		       : fail_to_open(-errno, path, NULL, "name a file, or use --report-fd", err);
+}
+
+/* Can a new file take this name? The old one's owner is kept, which only root can. */
+static int check_file(const struct spawn_run *run, const char *path, const struct stat *before,
+		      struct sbx_error *err)
+{
+	if (before && before->st_uid != geteuid() && geteuid() != 0)
+		return fail_to_open(-EPERM, path, "it belongs to somebody else",
+				    "name another file, or use --report-fd", err);
+	if (faccessat(run->report_folder, ".", W_OK | X_OK, AT_EACCESS) < 0)
+		return fail_to_open(-errno, path, NULL,
+				    "name a file in a folder that you can write, or use "
+				    "--report-fd",
+				    err);
+	return 0;
+}
+
+/* What stands there now decides how the report is written. */
+static int look_at_place(struct spawn_run *run, const char *path, struct sbx_error *err)
+{
+	const char *name = path_last(path);
+	_cleanup_close_ int found =
+		openat(run->report_folder, *name ? name : ".", O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (found < 0 && errno == ENOENT)
+		return check_file(run, path, NULL, err);
+	if (found < 0 || fstat(found, &st) < 0)
+		return fail_to_open(-errno, path, NULL, "name another by --report", err);
+	for (size_t i = 0; i < N_ELEMENTS(refused); i++)
+		if ((st.st_mode & S_IFMT) == refused[i].kind)
+			return fail_to_open(refused[i].code, path, refused[i].why, refused[i].fix,
+					    err);
+	return S_ISREG(st.st_mode) ? check_file(run, path, &st, err)
+				   : open_as_it_is(run, found, path, err);
+}
+
+static int check_fd(int fd, struct sbx_error *err)
+{
+	int flags = fd < 0 ? O_WRONLY : fcntl(fd, F_GETFL);
+
+	if (flags >= 0 && !(flags & O_PATH) && (flags & O_ACCMODE) != O_RDONLY)
+		return 0;
+	(void)sbx_error_what(err, -EBADF, "cannot write the report to the open file %d", fd);
+	sbx_error_why(err, "it is not open for writing");
+	sbx_error_fix(err, "open it in the shell: --report-fd=3 3>FILE");
+	return -EBADF;
+}
+
 int spawn_open_report(struct spawn_run *run, struct sbx_error *err)
 {
 	const char *path = run->values->report;
 	_cleanup_free_ char *folder = path ? strndup(path, (size_t)(path_last(path) - path)) : NULL;
-	int r;
+	int r = check_fd(run->values->report_fd, err);
 
-	if (!path)
-		return 0;
+	if (r < 0 || !path)
+		return r;
 	if (!folder)
 		return spawn_no_memory(err);
 	run->report_folder = open(*folder ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (run->report_folder >= 0)
-		return 0;
+		return look_at_place(run, path, err);
 	r = sbx_error_what(err, -errno, "cannot open the folder of the report '%s'", path);
 	sbx_error_fix(err, "make it, or name another by --report");
 	return r;
 }
 
-int spawn_write_report(const struct spawn_run *run, struct sbx_error *err)
+static int write_to(int fd, const struct text *report, const char *fix, struct sbx_error *err)
 {
-	_cleanup_text_ struct text out = TEXT_INIT;
-	int r;
+	int r = fd_write_all(fd, report->data, report->len);
 
-	if (!run->values->report && run->values->report_fd <= 0)
-		return 0;
-	add_report(&out, run);
-	r = text_status(&out);
-	if (r == 0 && run->values->report)
-		return file_update(run->report_folder, path_last(run->values->report), out.data,
-				   out.len, err);
-	if (r == 0)
-		r = fd_write_all(run->values->report_fd, out.data, out.len);
 	if (r < 0) {
 		(void)sbx_error_what(err, r, "cannot write the report");
-		sbx_error_fix(err, "check where --report-fd goes");
+		sbx_error_fix(err, "%s", fix);
 	}
 	return r;
+}
+
+static int write_report(const struct spawn_run *run, struct sbx_error *err)
+{
+	_cleanup_text_ struct text out = TEXT_INIT;
+	const char *path = run->values->report;
+	int r, last = 0;
+
+	add_report(&out, run);
+	r = text_status(&out);
+	if (r < 0)
+		return sbx_error_what(err, r, "cannot write the report");
+	if (run->report >= 0)
+		r = write_to(run->report, &out, "check where --report goes", err);
+	else if (path)
+		r = file_update(run->report_folder, path_last(path), out.data, out.len, err);
+	if (run->values->report_fd >= 0)
+		last = write_to(run->values->report_fd, &out, "check where --report-fd goes",
+				r < 0 ? NULL : err);
+	return r < 0 ? r : last;
+}
+
+void spawn_write_report(const struct spawn_run *run)
+{
+	struct sbx_error warning = { .code = 0 };
+	sighandler_t before;
+
+	if (!run->values->report && run->values->report_fd < 0)
+		return;
+	/* A reader that has gone must not end us before all is taken back. */
+	before = signal(SIGPIPE, SIG_IGN);
+	if (write_report(run, &warning) < 0) {
+		warning.level = SBX_LEVEL_WARN;
+		tool_tell(run->tool, &warning);
+	}
+	(void)signal(SIGPIPE, before);
 }

@@ -14,11 +14,13 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
 
 #include "base/path.h"
+#include "base/suggest.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "tool.h"
@@ -173,6 +175,25 @@ static int read_fds(struct spawn_run *run, struct sbx_error *err)
 	return 0;
 }
 
+static const char *nth_layer(const void *list, size_t i)
+{
+	return LAYERS_ALL >> i & 1 ? layer_name((enum layer)(1u << i)) : NULL;
+}
+
+static int no_such_layer(const char *name, struct sbx_error *err)
+{
+	const struct suggest_words all = { nth_layer, NULL };
+	const char *near = suggest(name, all);
+	_cleanup_text_ struct text list = TEXT_INIT;
+	int r = sbx_error_what(err, -EINVAL, "option '--require' cannot take '%s'", name);
+
+	suggest_add_all(&list, all);
+	sbx_error_why(err, "it takes one of: %s", text_string(&list));
+	sbx_error_fix(err, near ? "did you mean '%s'?" : "write one of them, such as '%s'",
+		      near ? near : nth_layer(NULL, 0));
+	return r;
+}
+
 static int read_layers(struct spawn_run *run, struct sbx_error *err)
 {
 	const struct option_list *list = &run->values->require;
@@ -181,9 +202,7 @@ static int read_layers(struct spawn_run *run, struct sbx_error *err)
 		enum layer layer = layer_find(list->items[i]);
 
 		if (layer == 0)
-			return spawn_bad_value("--require", list->items[i],
-					       "there is no such layer",
-					       "sbx-spawn --check lists them", err);
+			return no_such_layer(list->items[i], err);
 		run->request.required |= layer;
 	}
 	return 0;
@@ -233,6 +252,23 @@ static int read_folder(struct spawn_run *run, const char *option, const char *va
 	return value ? spawn_read_path(run, option, value, ret, err) : 0;
 }
 
+/* Where it is missing the command would start in "/". */
+static int read_project(struct spawn_run *run, struct sbx_error *err)
+{
+	const char *value = run->values->project;
+	struct stat st;
+	int r = read_folder(run, "--project", value, &run->request.project, err);
+
+	if (r < 0 || !value)
+		return r;
+	if (stat(run->request.project, &st) < 0)
+		return spawn_bad_value("--project", value, strerror(errno),
+				       "name a folder that is there", err);
+	return S_ISDIR(st.st_mode) ? 0
+				   : spawn_bad_value("--project", value, "it is no folder",
+						     "name the folder that it lies in", err);
+}
+
 static int read_places(struct spawn_run *run, struct sbx_error *err)
 {
 	const struct spawn_values *values = run->values;
@@ -248,7 +284,7 @@ static int read_places(struct spawn_run *run, struct sbx_error *err)
 	if (!run->host.cwd)
 		return spawn_no_memory(err);
 	run->request.project = run->host.cwd;
-	r = read_folder(run, "--project", values->project, &run->request.project, err);
+	r = read_project(run, err);
 	return r < 0 ? r : read_folder(run, "--cwd", values->cwd, &run->request.cwd, err);
 }
 
@@ -296,13 +332,14 @@ int spawn_read_request(struct spawn_run *run, int n_operands, char *operands[],
 		.tier = values->tier,
 		.net_mode = values->deny_net ? "none" : values->net,
 		.hostname = values->hostname,
-		.has_policy = values->policy || values->policy_fd > 0,
+		.policy = values->policy,
+		.has_policy = values->policy || values->policy_fd >= 0,
 		.best_effort = values->best_effort,
 		.pty = values->pty,
 		.debug = values->debug,
 		.devices = values->device.items,
 		.n_devices = values->device.n_items,
-		.has_listener_socket = values->proxy_fd > 0,
+		.has_listener_socket = values->proxy_fd >= 0,
 	};
 	r = read_command(run, n_operands, operands, err);
 	for (size_t i = 0; r == 0 && i < N_ELEMENTS(parts); i++)

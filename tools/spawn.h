@@ -6,6 +6,7 @@
  * to the status
  *
  *   sbx-spawn.c        the options, and the order of things
+ *   spawn-options.c    options that do not go together, open files that are ours
  *   spawn-request.c    values → struct spawn_request
  *   spawn-paths.c      the options that name paths
  *   spawn-limits.c     those that are limits
@@ -20,11 +21,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <linux/filter.h>
 
 #include "base/arena.h"
 #include "base/options.h"
+#include "output/output.h"
 #include "plan/host.h"
 #include "plan/plan.h"
 #include "plan/request.h"
@@ -38,7 +41,7 @@ struct tool_run;
 
 struct spawn_values {
 	const char *policy, *template, *project, *cwd, *id;
-	int policy_fd; /* 0: none, as for all fds here */
+	int policy_fd; /* -EBADF: none, as for all fds here */
 	struct option_list read, write, exec, deny, deny_write, bind, tmpfs, unix_socket,
 		optional_read;
 	const char *net;
@@ -74,6 +77,7 @@ struct changes {
 	char *work;   /* beside it, for the kernel */
 	const char *tar;
 	int parent; /* the folder that these lie in */
+	struct output_result archived;
 };
 
 /* A name that the command was not to make, and has made. */
@@ -97,15 +101,24 @@ struct spawn_run {
 	bool filter_notifies;
 	struct changes changes;
 	int report_folder; /* that the report will lie in */
+	int report;	   /* a pipe or a device that takes it, or -EBADF: a file in the folder */
 	struct recorder recorder;
 	int registry;
 	struct registration registration;
 	struct sandbox_entry entry;
 	int control_socket;
+	mode_t umask; /* of our caller, for the command */
 	struct spawn_result result;
 	struct appeared *appeared;
 	bool is_adopted; /* sbx-ctl made its folder, and removes it */
 };
+
+/* spawn-options.c: before anything is read, and once nothing will be handed over any more */
+int spawn_check_options(const struct spawn_values *values, const struct option_spec *options,
+			struct sbx_error *err);
+/* What was handed to us as one of the first three fds is ours alone from here on; a stdin that was
+ * is empty for the command. */
+int spawn_take_fds(struct spawn_values *values, struct sbx_error *err);
 
 /* spawn-request.c: everything that was typed, joined with the working folder and checked. */
 int spawn_read_request(struct spawn_run *run, int n_operands, char *operands[],
@@ -130,11 +143,12 @@ int spawn_prepare(struct spawn_run *run, struct sbx_error *err);
 /* spawn-hand-over.c: to the program with a loader, which begins anew; returns only a failure */
 bool spawn_begins_with_modules(const struct spawn_values *values);
 bool spawn_needs_modules(const struct spawn_run *run, int prepared);
-int spawn_hand_over(struct sbx_error *err);
+int spawn_hand_over(const struct spawn_run *run, struct sbx_error *err);
 
 /* spawn-changes.c */
 int changes_prepare(struct changes *changes, const char *value, struct sbx_error *err);
-/* Removes what only the kernel needed; for a tar: writes it. */
+/* Makes what the command left fit to be handed over, removes what only the kernel needed; for a
+ * tar: writes it. */
 int changes_finish(struct changes *changes, struct sbx_error *err);
 void changes_deinit(struct changes *changes);
 
@@ -153,12 +167,15 @@ void spawn_unregister(struct spawn_run *run);
 /* spawn-end.c: a name that appeared, for spawn_hooks and then for the user. */
 void spawn_on_appeared(void *userdata, const struct plan_absent *absent, const char *name);
 void spawn_say_appeared(const struct spawn_run *run);
+/* What an archive does not take. */
+void spawn_say_left_out(const struct spawn_run *run);
 /* A status alone does not say why. */
 void spawn_explain_end(const struct spawn_run *run, struct sbx_error *err);
 
-/* spawn-report.c: the folder of --report is opened before the command could exchange it. */
+/* spawn-report.c: the folder of --report is opened before the command could exchange it. A report
+ * that cannot be written in the end is a warning. */
 int spawn_open_report(struct spawn_run *run, struct sbx_error *err);
-int spawn_write_report(const struct spawn_run *run, struct sbx_error *err);
+void spawn_write_report(const struct spawn_run *run);
 /* The members that records and reports have in common. */
 struct json_writer;
 void spawn_add_result(struct json_writer *json, const struct spawn_run *run);

@@ -4,7 +4,7 @@
  * One run of a tool: a clean process, the command line, the verb, its output, its error, its status
  *
  * Nothing below prints an error or ends the process; whatever went wrong arrives here once, as a
- * struct sbx_error, and is printed once.
+ * struct sbx_error, and is printed once (tool-say.c).
  */
 
 #include "tool.h"
@@ -19,8 +19,6 @@
 #include <sbx/error.h>
 
 #include "base/completion.h"
-#include "base/error.h"
-#include "base/fd.h"
 
 struct common_values {
 	bool help;
@@ -102,47 +100,11 @@ static int fill_standard_fds(void)
 	return 0;
 }
 
-int tool_flush(struct tool_run *run, struct sbx_error *err)
-{
-	int r = text_status(&run->out);
-
-	if (r == 0)
-		r = fd_write_all(STDOUT_FILENO, text_string(&run->out), run->out.len);
-	text_reset(&run->out);
-	if (r < 0) {
-		(void)sbx_error_what(err, r, "cannot write the output");
-		sbx_error_fix(err, "check where standard output goes: disk space, a closed pipe");
-	}
-	return r;
-}
-
 static const char *environment_value(const char *name)
 {
 	const char *value = getenv(name);
 
 	return value && value[0] != '\0' ? value : NULL;
-}
-
-/* A setting with the values always, never and auto. */
-static bool is_wanted(const struct tool_run *run, const char *key, bool automatic)
-{
-	const char *setting = run->config ? config_get(run->config, key).text : "auto";
-
-	return strcmp(setting, "always") == 0 || (strcmp(setting, "auto") == 0 && automatic);
-}
-
-bool tool_wants_color(const struct tool_run *run, int fd)
-{
-	const char *terminal = environment_value("TERM");
-
-	return is_wanted(run, "color",
-			 isatty(fd) && terminal && strcmp(terminal, "dumb") != 0 &&
-				 !environment_value("NO_COLOR"));
-}
-
-bool tool_wants_progress(const struct tool_run *run)
-{
-	return is_wanted(run, "progress", run->verbosity >= 0 && isatty(STDERR_FILENO));
 }
 
 static int no_memory(struct sbx_error *err)
@@ -151,22 +113,6 @@ static int no_memory(struct sbx_error *err)
 
 	sbx_error_fix(err, "free memory, or raise its limit (ulimit -v)");
 	return r;
-}
-
-static void print_error(const struct tool_run *run, const struct sbx_error *err)
-{
-	const char *name = run->tool->command.name;
-	_cleanup_text_ struct text message = TEXT_INIT, colored = TEXT_INIT;
-
-	if (run->json) {
-		error_add_json(&message, err);
-	} else if (tool_wants_color(run, STDERR_FILENO)) {
-		text_addf(&colored, "\033[1;31m%s\033[0m", name);
-		error_add_text(&message, text_string(&colored), err);
-	} else {
-		error_add_text(&message, name, err);
-	}
-	(void)fd_write_all(STDERR_FILENO, text_string(&message), message.len);
 }
 
 /* What -v and -q say, as the strongest layer of the configuration. */
@@ -296,12 +242,13 @@ static int check_call(const struct command *command, const struct call *call, st
 	return options_check_operands(command, call->verb, call->n_operands, err);
 }
 
-static void release_values(const struct command *command, void *values)
+/* Those of the tool and of all its verbs. */
+static void with_options(const struct command *command, void *values,
+			 void (*visit)(const struct option_group *groups))
 {
-	options_release((struct option_group[]){ { command->options, values }, { NULL, NULL } });
+	visit((struct option_group[]){ { command->options, values }, { NULL, NULL } });
 	for (const struct verb_spec *verb = command->verbs; verb && verb->name; verb++)
-		options_release(
-			(struct option_group[]){ { verb->options, values }, { NULL, NULL } });
+		visit((struct option_group[]){ { verb->options, values }, { NULL, NULL } });
 }
 
 /* A configuration that says something wrong is wrong usage; one that cannot be read is not. */
@@ -369,7 +316,10 @@ static int start(struct tool_run *run, struct sbx_error *err)
 	}
 	restore_signals();
 	run->values = calloc(1, run->tool->values_size + 1);
-	return run->values ? 0 : no_memory(err);
+	if (!run->values)
+		return no_memory(err);
+	with_options(&run->tool->command, run->values, options_init);
+	return 0;
 }
 
 int tool_main(const struct tool *tool, int argc, char *argv[])
@@ -382,13 +332,13 @@ int tool_main(const struct tool *tool, int argc, char *argv[])
 		r = run_line(&run, argc, argv, &err);
 	if (err.code < 0) {
 		load_what_can_be_read(&run);
-		print_error(&run, &err);
+		tool_tell(&run, &err);
 	}
 	log_deinit(&run.log);
 	run.config = config_free(run.config);
 	text_deinit(&run.out);
 	if (run.values)
-		release_values(&tool->command, run.values);
+		with_options(&tool->command, run.values, options_release);
 	free(run.values);
 	return r < 0 ? TOOL_FAILED : r;
 }

@@ -54,6 +54,10 @@ int tool_main(const struct tool *tool, int argc, char *argv[]);
  */
 int tool_flush(struct tool_run *run, struct sbx_error *err);
 
+/* Prints @err at once: an error, or with SBX_LEVEL_WARN a warning after which the tool goes on.
+ * What a verb leaves in its own @err is printed without that. */
+void tool_tell(const struct tool_run *run, const struct sbx_error *err);
+
 /* Should @fd get colours? What the configuration says; "auto" means a terminal that has them. */
 bool tool_wants_color(const struct tool_run *run, int fd);
 /* Should long work show how far it is, on stderr? "auto" means a terminal and no --quiet. */

@@ -31,6 +31,11 @@ struct text;
 
 #define CHECKPOINT_ORIGIN_PREFIX "sbx-audit/"
 
+/* What every writer keeps to: records from one checkpoint to the next, and how old the last ones
+ * may be without one. */
+#define CHECKPOINT_RECORDS_MAX 4096
+#define CHECKPOINT_INTERVAL_USEC UINT64_C(10000000)
+
 struct audit_checkpoint {
 	char origin[NOTE_NAME_SIZE];
 	uint64_t size; /* at least 1: a log begins with a record */

@@ -4,8 +4,8 @@
  * What a record says, read from its stored bytes
  *
  * Records of different tools say the same under different names, so a column has several sources;
- * the first that is there counts. A source is a path into the object: its steps are names, or "0"
- * for the first element of an array.
+ * the first that is there counts. A source is a member and a path into it: its steps are names, or
+ * "0" for the first element of an array.
  */
 
 #include "audit/entry.h"
@@ -17,31 +17,31 @@
 
 #include "audit/entry-internal.h"
 #include "audit/event.h"
-#include "base/json.h"
 
 #define TIME_MSEC_MAX UINT64_C(253402300799999) /* the year 9999 ends */
-#define STEPS_MAX 3
+#define STEPS_MAX 2
 
 static const struct source {
 	enum entry_column column;
+	enum entry_known member;
 	const char *path[STEPS_MAX + 1];
 } sources[] = {
-	{ ENTRY_OP, { "op" } },
-	{ ENTRY_OP, { "syscall_type" } },
-	{ ENTRY_OP, { "input", "op" } },
-	{ ENTRY_DECISION, { "verdict" } },
-	{ ENTRY_DECISION, { "policy_decision" } },
-	{ ENTRY_DECISION, { "decision" } },
-	{ ENTRY_RULE, { "policy_rule_name" } },
-	{ ENTRY_RULE, { "rule" } },
-	{ ENTRY_RULE, { "builtin" } },
-	{ ENTRY_RULE, { "rules", "0", "name" } },
-	{ ENTRY_SANDBOX, { "sandbox_id" } },
-	{ ENTRY_SANDBOX, { "peer", "sandbox_id" } },
-	{ ENTRY_CALLER, { "caller" } },
-	{ ENTRY_CALLER, { "caller", "name" } },
-	{ ENTRY_CALLER, { "input", "caller" } },
-	{ ENTRY_CALLER, { "tool" } },
+	{ ENTRY_OP, KNOWN_OP, { NULL } },
+	{ ENTRY_OP, KNOWN_SYSCALL_TYPE, { NULL } },
+	{ ENTRY_OP, KNOWN_INPUT, { "op" } },
+	{ ENTRY_DECISION, KNOWN_VERDICT, { NULL } },
+	{ ENTRY_DECISION, KNOWN_POLICY_DECISION, { NULL } },
+	{ ENTRY_DECISION, KNOWN_DECISION, { NULL } },
+	{ ENTRY_RULE, KNOWN_POLICY_RULE_NAME, { NULL } },
+	{ ENTRY_RULE, KNOWN_RULE, { NULL } },
+	{ ENTRY_RULE, KNOWN_BUILTIN, { NULL } },
+	{ ENTRY_RULE, KNOWN_RULES, { "0", "name" } },
+	{ ENTRY_SANDBOX, KNOWN_SANDBOX_ID, { NULL } },
+	{ ENTRY_SANDBOX, KNOWN_PEER, { "sandbox_id" } },
+	{ ENTRY_CALLER, KNOWN_CALLER, { NULL } },
+	{ ENTRY_CALLER, KNOWN_CALLER, { "name" } },
+	{ ENTRY_CALLER, KNOWN_INPUT, { "caller" } },
+	{ ENTRY_CALLER, KNOWN_TOOL, { NULL } },
 };
 
 /* Decisions in the words of those who ask, and in the policy's. */
@@ -55,6 +55,19 @@ static const struct {
 	{ "allowed_by_token", "allow" },
 };
 
+const char *const entry_decision_names[] = {
+	"allow",
+	"warn",
+	"require_review",
+	"deny",
+	"pass",
+	"allowed",
+	"denied",
+	"review_required",
+	"allowed_by_token",
+	NULL,
+};
+
 const char *entry_column_name(enum entry_column column)
 {
 	static const char *const names[] = {
@@ -65,13 +78,17 @@ const char *entry_column_name(enum entry_column column)
 	return column < N_ENTRY_COLUMNS ? names[column] : NULL;
 }
 
-/* The value as an item. Its bytes have been found in order before. */
-static void value_item(struct json_scanner *scanner, const struct entry_member *member,
-		       struct json_item *ret)
+/* The value as an item, without what is inside it. */
+static struct json_item value_item(const struct entry_member *member)
 {
-	json_scan(scanner, member->value.bytes, member->value.n_bytes);
-	if (json_next(scanner, ret) <= 0)
-		*ret = (struct json_item){ .kind = JSON_NULL };
+	bool is_text = member->kind == JSON_STRING;
+
+	return (struct json_item){
+		.kind = member->kind,
+		.bytes = member->value.bytes + is_text,
+		.n_bytes = member->value.n_bytes - 2 * (size_t)is_text,
+		.escaped = member->escaped,
+	};
 }
 
 /* ---- columns ---- */
@@ -101,6 +118,8 @@ static void cut_column(struct entry_text *text)
 {
 	size_t at = 0, n;
 
+	if (text->n_bytes <= ENTRY_COLUMN_MAX)
+		return;
 	while (at < text->n_bytes &&
 	       (n = utf8_sequence(text->bytes + at, text->n_bytes - at)) > 0 &&
 	       at + n <= ENTRY_COLUMN_MAX)
@@ -108,7 +127,15 @@ static void cut_column(struct entry_text *text)
 	text->n_bytes = at;
 }
 
-static void translate_decision(struct entry_text *text)
+const char *entry_decision_column(const char *said)
+{
+	struct entry_text text = { said, strlen(said) };
+
+	entry_translate_decision(&text);
+	return text.bytes;
+}
+
+void entry_translate_decision(struct entry_text *text)
 {
 	for (size_t i = 0; i < N_ELEMENTS(decisions); i++)
 		if (strlen(decisions[i].said) == text->n_bytes &&
@@ -117,25 +144,41 @@ static void translate_decision(struct entry_text *text)
 						     strlen(decisions[i].column) };
 }
 
+/* Follows the path into the value, whose bytes have been found in order before. */
+static bool follow(const struct entry_member *member, const char *const *path,
+		   struct json_item *ret)
+{
+	struct json_scanner scanner;
+
+	if (member->kind != JSON_OBJECT_BEGIN && member->kind != JSON_ARRAY_BEGIN)
+		return false;
+	json_scan(&scanner, member->value.bytes, member->value.n_bytes);
+	if (json_next(&scanner, ret) <= 0)
+		return false;
+	for (; *path; path++)
+		if (!enter(&scanner, ret, *path))
+			return false;
+	return true;
+}
+
 /* 1 if the source is there, 0 if not. */
 static int read_source(struct audit_entry *entry, const struct source *source,
 		       struct sbx_error *err)
 {
-	const struct entry_member *member = entry_member(entry, source->path[0]);
+	const struct entry_member *member = entry_known(entry, source->member);
 	struct entry_text *column = &entry->columns[source->column];
-	struct json_scanner scanner;
 	struct json_item item;
 	int r;
 
 	if (!member)
 		return 0;
-	value_item(&scanner, member, &item);
-	for (size_t i = 1; source->path[i]; i++)
-		if (!enter(&scanner, &item, source->path[i]))
-			return 0;
+	item = value_item(member);
+	if (source->path[0] && !follow(member, source->path, &item))
+		return 0;
 	if (item.kind == JSON_NUMBER || item.kind == JSON_TRUE || item.kind == JSON_FALSE) {
 		r = entry_fail(err, -EINVAL, "", "write it as a text");
-		sbx_error_why(err, "'%s' is not a text", source->path[0]);
+		sbx_error_why(err, "'%.*s' is not a text", (int)member->name.n_bytes,
+			      member->name.bytes);
 		return r;
 	}
 	if (item.kind != JSON_STRING)
@@ -144,7 +187,7 @@ static int read_source(struct audit_entry *entry, const struct source *source,
 	if (r < 0)
 		return r;
 	if (source->column == ENTRY_DECISION)
-		translate_decision(column);
+		entry_translate_decision(column);
 	cut_column(column);
 	return 1;
 }
@@ -167,18 +210,17 @@ static int read_columns(struct audit_entry *entry, struct sbx_error *err)
 
 static int read_event(struct audit_entry *entry, struct sbx_error *err)
 {
-	const struct entry_member *member = entry_member(entry, "event");
-	struct json_scanner scanner;
+	const struct entry_member *member = entry_known(entry, KNOWN_EVENT);
 	struct entry_text name;
 	struct json_item item;
 	int r;
 
 	if (!member)
-		member = entry_member(entry, "event_type");
+		member = entry_known(entry, KNOWN_EVENT_TYPE);
 	if (!member)
 		return entry_fail(err, -EINVAL, "it has no event",
 				  "add a member \"event\" with the event's name");
-	value_item(&scanner, member, &item);
+	item = value_item(member);
 	if (item.kind != JSON_STRING)
 		return entry_fail(err, -EINVAL, "its event is not a text",
 				  "write the event's name in quotes");
@@ -200,18 +242,17 @@ static int check_time(const struct audit_entry *entry, struct sbx_error *err)
 
 static int read_time(struct audit_entry *entry, struct sbx_error *err)
 {
-	const struct entry_member *member = entry_member(entry, "time");
+	const struct entry_member *member = entry_known(entry, KNOWN_TIME);
 	bool is_text = member != NULL;
-	struct json_scanner scanner;
 	struct json_item item;
 	uint64_t msec;
 
 	if (!member)
-		member = entry_member(entry, "timestamp");
+		member = entry_known(entry, KNOWN_TIMESTAMP);
 	if (!member)
 		return entry_fail(err, -EINVAL, "it does not say when it happened",
 				  "add \"time\":\"2026-01-02T03:04:05.678901Z\", in UTC");
-	value_item(&scanner, member, &item);
+	item = value_item(member);
 	if (is_text) {
 		if (item.kind == JSON_STRING &&
 		    entry_parse_time(item.bytes, item.n_bytes, &entry->time_usec) == 0)
@@ -226,23 +267,28 @@ static int read_time(struct audit_entry *entry, struct sbx_error *err)
 	return check_time(entry, err);
 }
 
-int entry_read_stored(struct audit_entry *entry, const void *bytes, size_t n_bytes,
-		      struct sbx_error *err)
+int entry_read_members(struct audit_entry *entry, size_t n_bytes, struct sbx_error *err)
 {
-	int r = entry_split(entry, bytes, n_bytes, err);
+	int r;
 
-	if (r < 0)
-		return r;
 	/* As with the names: what is decoded is never longer than what is written. */
 	text_reset(&entry->values);
 	(void)text_extend(&entry->values, n_bytes + 1);
 	if (text_status(&entry->values) < 0) {
 		text_deinit(&entry->values);
-		return entry_fail(err, -ENOMEM, "there is no memory", NULL);
+		return entry_fail_memory(err);
 	}
 	text_truncate(&entry->values, 0);
 	r = read_event(entry, err);
 	if (r == 0)
 		r = read_time(entry, err);
 	return r < 0 ? r : read_columns(entry, err);
+}
+
+int entry_read_stored(struct audit_entry *entry, const void *bytes, size_t n_bytes,
+		      struct sbx_error *err)
+{
+	int r = entry_split(entry, bytes, n_bytes, err);
+
+	return r < 0 ? r : entry_read_members(entry, n_bytes, err);
 }

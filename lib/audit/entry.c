@@ -5,8 +5,9 @@
  *
  * The object is written again, member by member: a value is copied as it stands unless a secret is
  * in it, or it is a summary that is too long. Everything else about the record, its event, its time
- * and its columns, is then read from what was written. So it is what a verifier will read, and no
- * message about it can show a secret.
+ * and what queries ask for, is then read from what was written. So it is what readers find, and no
+ * message about it can show a secret. Nearly every line is already as it would be written, and is
+ * copied in one go.
  */
 
 #include "audit/entry.h"
@@ -20,27 +21,16 @@
 #include "audit/entry-internal.h"
 #include "audit/event.h"
 #include "audit/redact.h"
-#include "base/json.h"
 
 #define COMMITMENT "commitment"
 #define WRITER "writer"
-
-static const char *const summaries[] = { "input_summary", "output_summary" };
-
-static bool is_name(const struct entry_text *name, const char *string)
-{
-	return name->n_bytes == strlen(string) && memcmp(name->bytes, string, name->n_bytes) == 0;
-}
-
-static int fail_memory(struct sbx_error *err)
-{
-	return entry_fail(err, -ENOMEM, "there is no memory", NULL);
-}
 
 /* ---- what the line must not have ---- */
 
 static bool has_twice(const struct audit_entry *entry)
 {
+	if (!entry_may_repeat(entry))
+		return false;
 	for (size_t i = 0; i < entry->n_members; i++)
 		for (size_t j = 0; j < i; j++) {
 			const struct entry_text *a = &entry->members[i].name;
@@ -57,7 +47,7 @@ static int check_names(struct audit_entry *entry, struct sbx_error *err)
 	if (has_twice(entry))
 		return entry_fail(err, -EINVAL, "a member is there twice",
 				  "write it once; readers do not agree on which of them counts");
-	if (entry_member(entry, COMMITMENT) || entry_member(entry, WRITER))
+	if (entry_known(entry, KNOWN_COMMITMENT) || entry_known(entry, KNOWN_WRITER))
 		return entry_fail(err, -EINVAL,
 				  "its '" COMMITMENT "' and '" WRITER "' are the log's to say",
 				  "leave these members out");
@@ -73,7 +63,7 @@ static int check_clean_names(struct audit_entry *entry, const struct redactor *r
 		int r = redactor_clean(redactor, name->bytes, name->n_bytes, &entry->decoded);
 
 		if (r < 0)
-			return fail_memory(err);
+			return entry_fail_memory(err);
 		if (r > 0)
 			return entry_fail(err, -EINVAL, "the name of a member looks like a secret",
 					  "put it into a value, where it is cut out");
@@ -81,108 +71,13 @@ static int check_clean_names(struct audit_entry *entry, const struct redactor *r
 	return 0;
 }
 
-/* ---- values ---- */
-
-static void add_string(struct text *out, const char *bytes, size_t n_bytes)
-{
-	struct json_writer json;
-
-	json_write(&json, out);
-	json_add_string_bytes(&json, bytes, n_bytes);
-}
-
-/* Adds the value without its secrets to entry->piece: 1, or 0 where there are none. Names inside it
- * are texts like all others. */
-static int clean_value(struct audit_entry *entry, const struct redactor *redactor,
-		       const struct entry_text *value, struct sbx_error *err)
-{
-	_cleanup_text_ struct text clean = TEXT_INIT;
-	struct json_scanner scanner;
-	struct json_item item;
-	size_t at = 0;
-
-	json_scan(&scanner, value->bytes, value->n_bytes);
-	while (json_next(&scanner, &item) > 0) {
-		struct entry_text text;
-		int r;
-
-		if (item.kind != JSON_STRING && item.kind != JSON_NAME)
-			continue;
-		text_reset(&entry->decoded);
-		text_reset(&clean);
-		r = entry_decode(&item, &entry->decoded, &text, err);
-		if (r < 0)
-			return r;
-		r = redactor_clean(redactor, text.bytes, text.n_bytes, &clean);
-		if (r < 0)
-			return fail_memory(err);
-		if (r == 0)
-			continue;
-		text_add_bytes(&entry->piece, value->bytes + at, item.offset - at);
-		add_string(&entry->piece, text_string(&clean), clean.len);
-		at = item.offset + item.n_bytes + 2;
-	}
-	if (at > 0)
-		text_add_bytes(&entry->piece, value->bytes + at, value->n_bytes - at);
-	return at > 0;
-}
-
-/* The bytes of the first @n_max characters. */
-static size_t first_characters(const struct entry_text *text, size_t n_max)
-{
-	size_t at = 0, n;
-
-	for (size_t i = 0; i < n_max && at < text->n_bytes; i++, at += n) {
-		n = utf8_sequence(text->bytes + at, text->n_bytes - at);
-		if (n == 0)
-			break;
-	}
-	return at;
-}
-
-/* What stands in entry->piece or in @value, cut: 1 with the shorter one in entry->piece. */
-static int cut_summary(struct audit_entry *entry, const struct entry_text *value,
-		       struct sbx_error *err)
-{
-	struct json_scanner scanner;
-	struct entry_text text;
-	struct json_item item;
-	size_t n;
-	int r;
-
-	if (value->n_bytes <= ENTRY_SUMMARY_MAX)
-		return 0;
-	json_scan(&scanner, value->bytes, value->n_bytes);
-	if (json_next(&scanner, &item) <= 0 || item.kind != JSON_STRING)
-		return 0;
-	/* A copy, also of what is not escaped: the piece is going to be overwritten. */
-	text_reset(&entry->decoded);
-	r = entry_decode(&item, &entry->decoded, &text, err);
-	if (r < 0)
-		return r;
-	n = first_characters(&text, ENTRY_SUMMARY_MAX);
-	if (n == text.n_bytes)
-		return 0;
-	if (!item.escaped) {
-		text_add_bytes(&entry->decoded, text.bytes, n);
-		if (text_status(&entry->decoded) < 0)
-			return fail_memory(err);
-		text.bytes = entry->decoded.data;
-	}
-	text_reset(&entry->piece);
-	add_string(&entry->piece, text.bytes, n);
-	return 1;
-}
-
-static bool is_summary(const struct entry_text *name)
-{
-	for (size_t i = 0; i < N_ELEMENTS(summaries); i++)
-		if (is_name(name, summaries[i]))
-			return true;
-	return false;
-}
-
 /* ---- the object, again ---- */
+
+static bool is_summary(const struct audit_entry *entry, const struct entry_member *member)
+{
+	return member == entry_known(entry, KNOWN_INPUT_SUMMARY) ||
+	       member == entry_known(entry, KNOWN_OUTPUT_SUMMARY);
+}
 
 static int keep_original(struct audit_entry *entry, const struct entry_member *member,
 			 struct sbx_error *err)
@@ -220,15 +115,15 @@ static int add_member(struct audit_entry *entry, const struct entry_options *opt
 
 	text_reset(&entry->piece);
 	if (is_suspect)
-		r = clean_value(entry, options->redactor, &value, err);
+		r = entry_clean_value(entry, options->redactor, &value, err);
 	if (r > 0) {
 		if (text_status(&entry->piece) < 0)
-			return fail_memory(err);
+			return entry_fail_memory(err);
 		value = (struct entry_text){ entry->piece.data, entry->piece.len };
 		r = keep_original(entry, member, err);
 	}
-	if (r == 0 && is_summary(&member->name)) {
-		r = cut_summary(entry, &value, err);
+	if (r == 0 && is_summary(entry, member)) {
+		r = entry_cut_summary(entry, &value, err);
 		if (r > 0)
 			value = (struct entry_text){ text_string(&entry->piece), entry->piece.len };
 	}
@@ -271,19 +166,44 @@ static int add_commitments(struct audit_entry *entry, struct hasher *hasher, str
 	return 0;
 }
 
+/* Most records are of the same writer as the one before. */
+static const struct text *writer_of(struct audit_entry *entry, const struct entry_options *options)
+{
+	struct text *writer = &entry->writer;
+
+	if (writer->len == 0 || text_status(writer) < 0 || options->uid != entry->writer_uid ||
+	    options->pid != entry->writer_pid) {
+		text_reset(writer);
+		text_addf(writer, "\"" WRITER "\":{\"uid\":%u,\"pid\":%d}", options->uid,
+			  options->pid);
+		entry->writer_uid = options->uid;
+		entry->writer_pid = options->pid;
+	}
+	return writer;
+}
+
+static bool lacks_time(const struct audit_entry *entry, const struct entry_options *options)
+{
+	return options->now_usec > 0 && !entry_known(entry, KNOWN_TIME) &&
+	       !entry_known(entry, KNOWN_TIMESTAMP);
+}
+
 static void add_what_we_know(struct audit_entry *entry, const struct entry_options *options)
 {
 	struct text *body = &entry->body;
 
-	if (options->now_usec > 0 && !entry_member(entry, "time") &&
-	    !entry_member(entry, "timestamp")) {
+	if (lacks_time(entry, options)) {
 		text_add(body, body->len > 1 ? ",\"time\":\"" : "\"time\":\"");
 		entry_add_time(body, options->now_usec);
 		text_add_char(body, '"');
 	}
-	if (options->has_writer)
-		text_addf(body, "%s\"" WRITER "\":{\"uid\":%u,\"pid\":%d}",
-			  body->len > 1 ? "," : "", options->uid, options->pid);
+	if (options->has_writer) {
+		const struct text *writer = writer_of(entry, options);
+
+		if (body->len > 1)
+			text_add_char(body, ',');
+		text_add_bytes(body, writer->data, writer->len);
+	}
 }
 
 static int write_body(struct audit_entry *entry, const struct entry_options *options,
@@ -303,10 +223,59 @@ static int write_body(struct audit_entry *entry, const struct entry_options *opt
 	add_what_we_know(entry, options);
 	text_add_char(&entry->body, '}');
 	if (text_status(&entry->body) < 0)
-		return fail_memory(err);
+		return entry_fail_memory(err);
 	if (entry->body.len > ENTRY_BYTES_MAX)
 		return entry_fail(err, -EMSGSIZE, "without its secrets it is too long", "split it");
 	return 0;
+}
+
+/* ---- as it stands ---- */
+
+static bool is_short(const struct entry_member *member)
+{
+	return !member || member->value.n_bytes <= ENTRY_SUMMARY_MAX;
+}
+
+/* Is the object already what would be written? Then it is copied, and its members lie where they
+ * lay. Nothing in it is escaped, so no name is decoded. */
+static bool can_stand(const struct audit_entry *entry, const struct entry_options *options,
+		      const char *line)
+{
+	return entry->n_members > 0 && entry->n_compact == entry->end && line[0] == '{' &&
+	       !lacks_time(entry, options) && is_short(entry_known(entry, KNOWN_INPUT_SUMMARY)) &&
+	       is_short(entry_known(entry, KNOWN_OUTPUT_SUMMARY)) &&
+	       !memchr(line, '\n', entry->end) && !memchr(line, '\r', entry->end);
+}
+
+static int copy_body(struct audit_entry *entry, const struct entry_options *options,
+		     const char *line, struct sbx_error *err)
+{
+	struct text *body = &entry->body;
+
+	text_reset(body);
+	entry->n_originals = 0;
+	text_add_bytes(body, line, entry->end - 1);
+	add_what_we_know(entry, options);
+	text_add_char(body, '}');
+	if (text_status(body) < 0)
+		return entry_fail_memory(err);
+	for (size_t i = 0; i < entry->n_members; i++) {
+		struct entry_member *member = &entry->members[i];
+
+		member->raw.bytes = body->data + (member->raw.bytes - line);
+		member->name.bytes = member->raw.bytes;
+		member->value.bytes = body->data + (member->value.bytes - line);
+	}
+	return entry_read_members(entry, body->len, err);
+}
+
+/* The members anew, from what was written. */
+static int write_again(struct audit_entry *entry, const struct entry_options *options,
+		       bool is_suspect, struct sbx_error *err)
+{
+	int r = write_body(entry, options, is_suspect, err);
+
+	return r < 0 ? r : entry_read_stored(entry, entry->body.data, entry->body.len, err);
 }
 
 /* ---- what the record must have ---- */
@@ -343,6 +312,8 @@ int entry_read(struct audit_entry *entry, const struct entry_options *options, c
 		return entry_fail(err, -EMSGSIZE, "it is longer than 128KiB",
 				  "write a summary, and keep the rest elsewhere");
 	r = entry_split(entry, line, n_bytes, err);
+	if (r == 0 && entry->n_members > ENTRY_LINE_MEMBERS_MAX)
+		r = entry_fail_members(ENTRY_LINE_MEMBERS_MAX, err);
 	if (r == 0)
 		r = check_names(entry, err);
 	if (r < 0)
@@ -352,10 +323,10 @@ int entry_read(struct audit_entry *entry, const struct entry_options *options, c
 		     redactor_suspects(options->redactor, line, n_bytes);
 	if (is_suspect)
 		r = check_clean_names(entry, options->redactor, err);
-	if (r == 0)
-		r = write_body(entry, options, is_suspect, err);
 	if (r < 0)
 		return r;
-	r = entry_read_stored(entry, entry->body.data, entry->body.len, err);
+	r = !is_suspect && can_stand(entry, options, line)
+		    ? copy_body(entry, options, line, err)
+		    : write_again(entry, options, is_suspect, err);
 	return r < 0 ? r : check_event(entry, options, err);
 }

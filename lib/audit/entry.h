@@ -13,7 +13,7 @@
  *   input_summary and output_summary end after 500 characters
  *   "time" and "writer" are added where the caller knows them and the line does not say
  *
- * The columns can be read from the stored bytes again, and whoever verifies a log does.
+ * All of that is read from the stored bytes again by whoever asks: see entry-reader.h.
  */
 
 #include <stdbool.h>
@@ -28,10 +28,13 @@ struct audit_event;
 struct redactor;
 struct sbx_error;
 
-#define ENTRY_MEMBERS_MAX 256
+#define ENTRY_LINE_MEMBERS_MAX 256
+/* Of a record: the log adds "time", "commitment" and "writer", whatever the line has. */
+#define ENTRY_MEMBERS_MAX (ENTRY_LINE_MEMBERS_MAX + 3)
 #define ENTRY_SUMMARY_MAX 500 /* characters */
 #define ENTRY_COLUMN_MAX 255  /* bytes; the text in a column ends there */
 #define ENTRY_SALT_SIZE 32
+#define ENTRY_KNOWN_MAX 24 /* names that say something to us */
 /* A record with all that can be added to it. */
 #define ENTRY_BYTES_MAX (2 * RECORD_BYTES_MAX)
 
@@ -54,6 +57,8 @@ struct entry_member {
 	struct entry_text name;	 /* decoded */
 	struct entry_text raw;	 /* the name as it is written, without quotes */
 	struct entry_text value; /* as it is written */
+	uint8_t kind;		 /* of the value: enum json_kind */
+	bool escaped;		 /* a text with a backslash */
 };
 
 /* What a commitment is about. */
@@ -75,10 +80,18 @@ struct audit_entry {
 
 	struct entry_member members[ENTRY_MEMBERS_MAX]; /* private, as all below */
 	size_t n_members;
+	uint16_t known[ENTRY_KNOWN_MAX]; /* the number of the first member of each, from 1 */
+	uint64_t seen_names;		 /* a bit for names of some kind */
+	bool may_repeat;
+	size_t n_compact; /* how long the object would be without space between its members */
+	size_t end;	  /* behind the object */
 	struct text names;
 	struct text values;
 	struct text decoded;
 	struct text piece;
+	struct text writer; /* the member, as it was written for these two */
+	unsigned writer_uid;
+	int writer_pid;
 };
 
 #define _cleanup_entry_ _cleanup_(entry_deinit)
@@ -105,8 +118,11 @@ int entry_read(struct audit_entry *entry, const struct entry_options *options, c
 int entry_read_stored(struct audit_entry *entry, const void *bytes, size_t n_bytes,
 		      struct sbx_error *err);
 
-/* "op" "decision" "rule" "sandbox" "caller", the names that queries and the store use. */
+/* "op" "decision" "rule" "sandbox" "caller", the names that queries use. */
 const char *entry_column_name(enum entry_column column);
+/* All words for decisions, and what one of them is in the column: "denied" is deny. */
+extern const char *const entry_decision_names[];
+const char *entry_decision_column(const char *said);
 /* "2026-01-02T03:04:05.678901Z", up to nine digits behind the point or none; -EINVAL for any other
  * form. Digits behind the sixth do not count. */
 int entry_parse_time(const char *bytes, size_t n_bytes, uint64_t *ret_usec);

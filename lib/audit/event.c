@@ -64,8 +64,9 @@ const struct audit_event *event_at(size_t i)
 
 const struct audit_event *event_of(const char *name, size_t n_bytes)
 {
-	for (size_t i = 0; i < N_ELEMENTS(events); i++)
-		if (strlen(events[i].name) == n_bytes && memcmp(events[i].name, name, n_bytes) == 0)
+	for (size_t i = 0; n_bytes > 0 && i < N_ELEMENTS(events); i++)
+		if (events[i].name[0] == name[0] && strlen(events[i].name) == n_bytes &&
+		    memcmp(events[i].name, name, n_bytes) == 0)
 			return &events[i];
 	return NULL;
 }
@@ -81,23 +82,45 @@ static const char *name_at(const void *list, size_t i)
 	return NULL;
 }
 
-int event_unknown(const char *name, size_t n_bytes, struct sbx_error *err)
+static const char *any_name_at(const void *list, size_t i)
 {
-	const struct suggest_words words = { .word = name_at };
+	return i < N_ELEMENTS(events) ? events[i].name : NULL;
+}
+
+/* The one that was meant, or NULL. */
+static const char *tell_unknown(const char *name, size_t n_bytes, struct suggest_words words,
+				struct sbx_error *err)
+{
 	_cleanup_text_ struct text shown = TEXT_INIT;
 	const char *near;
 
 	text_add_visible(&shown, name, n_bytes < NAME_SHOWN_MAX ? n_bytes : NAME_SHOWN_MAX);
 	near = suggest(text_string(&shown), words);
 	(void)sbx_error_what(err, -EINVAL, "'%s' is no event", text_string(&shown));
-	if (near) {
-		sbx_error_why(err, "no event has this name");
+	sbx_error_why(err,
+		      near ? "no event has this name" : "no event has this name, nor one near it");
+	if (near)
 		sbx_error_fix(err, "did you mean '%s'?", near);
+	return near;
+}
+
+int event_unknown(const char *name, size_t n_bytes, struct sbx_error *err)
+{
+	const struct suggest_words words = { .word = name_at };
+	_cleanup_text_ struct text all = TEXT_INIT;
+
+	if (tell_unknown(name, n_bytes, words, err))
 		return -EINVAL;
-	}
-	text_reset(&shown);
-	suggest_add_all(&shown, words);
-	sbx_error_why(err, "no event has this name, nor one near it");
-	sbx_error_fix(err, "use one of: %s", text_string(&shown));
+	suggest_add_all(&all, words);
+	sbx_error_fix(err, "use one of: %s", text_string(&all));
+	return -EINVAL;
+}
+
+/* All of them are too many for an error. */
+int event_unknown_in_log(const char *name, size_t n_bytes, struct sbx_error *err)
+{
+	if (!tell_unknown(name, n_bytes, (struct suggest_words){ .word = any_name_at }, err))
+		sbx_error_fix(err, "use one of those that sbx-audit-layout(7) lists, such as '%s'",
+			      events[0].name);
 	return -EINVAL;
 }

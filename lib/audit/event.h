@@ -27,5 +27,7 @@ struct audit_event {
 const struct audit_event *event_of(const char *name, size_t n_bytes);
 /* Fills @err for such a name, with the event that was probably meant; returns -EINVAL. */
 int event_unknown(const char *name, size_t n_bytes, struct sbx_error *err);
+/* For whoever reads: those of the log's own may be meant, too. */
+int event_unknown_in_log(const char *name, size_t n_bytes, struct sbx_error *err);
 /* The i-th, for lists and completions, or NULL behind the last. */
 const struct audit_event *event_at(size_t i);

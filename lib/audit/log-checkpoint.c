@@ -62,8 +62,13 @@ static int read_signer(struct audit_log *log, struct note_verifier *ret, struct 
 	return n == SIGNER_SIZE && make_verifier(log, signer + 8, ret, NULL) == 0;
 }
 
+struct last {
+	struct audit_checkpoint checkpoint;
+	bool is_of_key; /* signed with the key that signs next */
+};
+
 /* 1, or 0 where there is none, or none of ours: then the log is broken. */
-static int read_last(struct audit_log *log, struct audit_checkpoint *ret, struct sbx_error *err)
+static int read_last(struct audit_log *log, struct last *ret, struct sbx_error *err)
 {
 	_cleanup_text_ struct text note = TEXT_INIT;
 	struct note_verifier signer;
@@ -72,12 +77,14 @@ static int read_last(struct audit_log *log, struct audit_checkpoint *ret, struct
 	if (r <= 0)
 		return r;
 	/* Nearly always it is of the present epoch. */
-	if (checkpoint_open(note.data, note.len, &log->verifier, ret, NULL) == 0)
+	ret->is_of_key =
+		checkpoint_open(note.data, note.len, &log->verifier, &ret->checkpoint, NULL) == 0;
+	if (ret->is_of_key)
 		return 1;
 	r = read_signer(log, &signer, err);
 	if (r < 0)
 		return r;
-	if (r > 0 && checkpoint_open(note.data, note.len, &signer, ret, NULL) == 0)
+	if (r > 0 && checkpoint_open(note.data, note.len, &signer, &ret->checkpoint, NULL) == 0)
 		return 1;
 	log_break(log, 0);
 	return 0;
@@ -92,12 +99,15 @@ static int reload(struct audit_log *log, struct sbx_error *err)
 	return r < 0 ? r : make_verifier(log, log->key.public_key, &log->verifier, err);
 }
 
-/* The key must be the one that the checkpoint was signed with, or that it names. */
-static int check_key(struct audit_log *log, const struct audit_checkpoint *last,
-		     struct sbx_error *err)
+/* The key must be the one that the checkpoint was signed with, or that it names: what another one
+ * signs nobody will believe. */
+static int check_key(struct audit_log *log, const struct last *found, struct sbx_error *err)
 {
+	const struct audit_checkpoint *last = &found->checkpoint;
 	int r = 0;
 
+	if (last->epoch == log->key.epoch && !found->is_of_key)
+		return fail_key(log, "its key is another than the one of its last checkpoint", err);
 	/* The change of keys was cut short. */
 	if (last->is_last_of_epoch && last->epoch == log->key.epoch) {
 		r = key_advance(log->folder, err);
@@ -114,19 +124,53 @@ static int check_key(struct audit_log *log, const struct audit_checkpoint *last,
 	return 0;
 }
 
+struct first_record {
+	struct chain_genesis genesis;
+	bool is_read;
+};
+
+static int read_genesis(void *userdata, const struct store_row *row, struct sbx_error *err)
+{
+	struct first_record *first = userdata;
+
+	first->is_read = !row->problem &&
+			 chain_parse_genesis(row->body, row->n_body, &first->genesis, NULL) == 0;
+	return 1;
+}
+
+/* One that has never signed begins with the key that record 0 names. Where there was a checkpoint
+ * that is gone the log is broken, and goes on. */
+static int check_first_key(struct audit_log *log, struct sbx_error *err)
+{
+	struct first_record first = { .is_read = false };
+	uint8_t signer[SIGNER_SIZE];
+	int r = store_get_meta(log->store, META_SIGNER, signer, sizeof(signer), NULL);
+
+	if (r != -ENOENT)
+		return 0;
+	r = store_each(log->store, 0, 0, read_genesis, &first, err);
+	if (r < 0 || !first.is_read)
+		return r < 0 ? r : 0;
+	if (memcmp(first.genesis.public_key, log->key.public_key, SIGNATURE_KEY_SIZE) != 0)
+		return fail_key(log, "its key is another than the one that its first record names",
+				err);
+	return 0;
+}
+
 int log_load_checkpoint(struct audit_log *log, struct sbx_error *err)
 {
-	struct audit_checkpoint last;
+	struct last last = { .is_of_key = false };
 	int r = reload(log, err);
 
+	if (r == 0)
+		r = read_last(log, &last, err);
 	if (r < 0)
 		return r;
-	r = read_last(log, &last, err);
-	if (r <= 0)
-		return r;
-	log->checkpoint_size = last.size;
-	log->checkpoint_head = last.head;
-	log->checkpoint_root = last.root;
+	/* Where there is one that is none of ours the log is broken already. */
+	if (r == 0)
+		return log->is_broken ? 0 : check_first_key(log, err);
+	log->now.last = (struct log_signed){ last.checkpoint.size, last.checkpoint.head,
+					     last.checkpoint.root };
 	return check_key(log, &last, err);
 }
 
@@ -148,8 +192,8 @@ static int save(struct audit_log *log, const struct text *note, struct sbx_error
 	return r;
 }
 
-static int sign(struct audit_log *log, const struct audit_key *next, struct text *note,
-		struct sbx_error *err)
+static int make_note(struct audit_log *log, const struct audit_key *next,
+		     struct audit_hash *ret_root, struct text *note, struct sbx_error *err)
 {
 	struct audit_checkpoint checkpoint = {
 		.size = log->now.frontier.size,
@@ -165,37 +209,36 @@ static int sign(struct audit_log *log, const struct audit_key *next, struct text
 		memcpy(checkpoint.next_key, next->public_key, sizeof(checkpoint.next_key));
 	if (merkle_root(log->hasher, &log->now.frontier, &checkpoint.root) < 0)
 		return fail_key(log, "libcrypto cannot hash", err);
+	*ret_root = checkpoint.root;
 	return checkpoint_sign(note, &checkpoint, &log->verifier, log->key.private_key, err);
 }
 
-static int sign_and_commit(struct audit_log *log, const struct audit_key *next,
-			   struct sbx_error *err)
+int log_sign(struct audit_log *log, const struct audit_key *next, struct sbx_error *err)
 {
-	_cleanup_text_ struct text note = TEXT_INIT;
-	int r = sign(log, next, &note, err);
+	struct log_state *now = &log->now;
+	struct audit_hash root;
+	int r;
 
+	text_reset(&log->note);
+	r = make_note(log, next, &root, &log->note, err);
 	if (r == 0)
 		r = log_begin(log, err);
 	if (r == 0)
-		r = save(log, &note, err);
-	if (r < 0) {
-		audit_log_rollback(log);
-		return r;
-	}
-	log->now.first_usec = log->now.last_usec = 0;
-	r = audit_log_commit(log, err);
+		r = save(log, &log->note, err);
 	if (r < 0)
-		return r;
-	log->checkpoint_size = log->now.frontier.size;
-	log->checkpoint_head = log->now.head;
-	return merkle_root(log->hasher, &log->now.frontier, &log->checkpoint_root);
+		return log_failed(log, r);
+	now->last = (struct log_signed){ now->frontier.size, now->head, root };
+	now->first_usec = now->last_usec = 0;
+	return 0;
 }
 
 int audit_log_checkpoint(struct audit_log *log, struct sbx_error *err)
 {
-	if (log->now.frontier.size == log->checkpoint_size)
-		return audit_log_commit(log, err);
-	return sign_and_commit(log, NULL, err);
+	int r = 0;
+
+	if (log->now.frontier.size != log->now.last.size)
+		r = log_sign(log, NULL, err);
+	return r < 0 ? r : audit_log_commit(log, err);
 }
 
 int audit_log_change_key(struct audit_log *log, struct sbx_error *err)
@@ -210,8 +253,46 @@ int audit_log_change_key(struct audit_log *log, struct sbx_error *err)
 	r = text_status(&members) < 0 ? sbx_error_what(err, -ENOMEM, "cannot change the key")
 				      : audit_log_say(log, "key_changed", members.data, err);
 	if (r == 0)
-		r = sign_and_commit(log, &next, err);
+		r = log_sign(log, &next, err);
+	if (r == 0)
+		r = audit_log_commit(log, err);
 	if (r == 0)
 		r = key_advance(log->folder, err);
 	return r < 0 ? r : reload(log, err);
+}
+
+/* ---- heads ---- */
+
+void audit_log_watch(struct audit_log *log, const struct audit_watch *watch)
+{
+	log->watch = *watch;
+}
+
+void log_tell_head(struct audit_log *log)
+{
+	const struct log_signed *last = &log->committed.last;
+	const struct audit_head head = {
+		.origin = log->verifier.name,
+		.size = last->size,
+		.root = last->root,
+		.note = text_string(&log->note),
+		.n_note = log->note.len,
+	};
+
+	if (log->watch.head)
+		log->watch.head(log->watch.userdata, &head);
+}
+
+int audit_log_tell_head(struct audit_log *log, struct sbx_error *err)
+{
+	int r;
+
+	/* A commit is to come, and will tell of a newer one. */
+	if (log->is_in_transaction || log->committed.last.size == 0)
+		return 0;
+	text_reset(&log->note);
+	r = store_last_checkpoint(log->store, copy_note, &log->note, err);
+	if (r > 0)
+		log_tell_head(log);
+	return r < 0 ? r : 0;
 }

@@ -147,7 +147,6 @@ struct creation {
 	struct chain_genesis genesis;
 	struct hasher *hasher;
 	struct text body;
-	struct audit_entry *entry;
 };
 
 static int describe(struct creation *creation, const struct audit_key *key)
@@ -198,21 +197,15 @@ static int fill(struct store *store, void *userdata, struct sbx_error *err)
 	const struct text *body = &creation->body;
 	const struct audit_hash zero = { .bytes = { 0 } };
 	struct store_row row = {
-		.is_sync = true,
 		.body = body->data,
 		.n_body = (uint32_t)body->len,
-		.event = { "log_created", strlen("log_created") },
 	};
-	int r = entry_read_stored(creation->entry, body->data, body->len, err);
+	int r = chain_next(creation->hasher, 0, &zero, body->data, row.n_body, &row.hash);
 
-	if (r == 0)
-		r = chain_next(creation->hasher, 0, &zero, body->data, row.n_body, &row.hash);
 	if (r == 0)
 		r = fill_meta(store, creation, err);
 	if (r < 0)
 		return r;
-	row.time_usec = creation->entry->time_usec;
-	memcpy(row.columns, creation->entry->columns, sizeof(row.columns));
 	return store_add(store, &row, err);
 }
 
@@ -220,10 +213,9 @@ static int make_segment(int folder, const struct audit_key *key, const char *pat
 			struct sbx_error *err)
 {
 	_cleanup_hasher_ struct hasher *hasher = NULL;
-	_cleanup_text_ struct text body = TEXT_INIT;
-	struct creation creation = { .entry = calloc(1, sizeof(*creation.entry)) };
+	struct creation creation = { .body = TEXT_INIT };
 	char name[SEGMENT_NAME_SIZE];
-	int r = creation.entry ? hasher_new(&hasher) : -ENOMEM;
+	int r = hasher_new(&hasher);
 
 	creation.hasher = hasher;
 	if (r == 0)
@@ -231,10 +223,7 @@ static int make_segment(int folder, const struct audit_key *key, const char *pat
 	log_segment_name(0, name);
 	r = r < 0 ? log_fail(err, r, path, NULL, "free some memory")
 		  : store_create(folder, name, fill, &creation, err);
-	body = creation.body;
-	if (creation.entry)
-		entry_deinit(creation.entry);
-	free(creation.entry);
+	text_deinit(&creation.body);
 	return r;
 }
 

@@ -23,7 +23,17 @@
 #define META_FIRST_FRONTIER "frontier.0" /* of the tree before it */
 #define META_FRONTIER "frontier"	 /* of the tree of the last checkpoint */
 #define META_SIGNER "signer"		 /* who signed that: epoch and public key */
+#define META_BEGUN "begun"		 /* when the segment was made, in microseconds */
+#define META_DELETED "deleted"		 /* how much deleted archives held, and the last hash */
+#define META_STORAGE "storage"		 /* how full the folder was when that was last said */
 #define META_SPOOL "spool:"		 /* and a claimed file: how much of it is taken */
+
+/* What the last checkpoint says. */
+struct log_signed {
+	uint64_t size; /* 0: there is none */
+	struct audit_hash head;
+	struct audit_hash root;
+};
 
 /* Where the log ends. */
 struct log_state {
@@ -31,6 +41,7 @@ struct log_state {
 	struct audit_hash head;
 	uint64_t first_usec; /* the least and greatest time since the last checkpoint */
 	uint64_t last_usec;
+	struct log_signed last;
 };
 
 struct audit_log {
@@ -45,15 +56,17 @@ struct audit_log {
 	char log_id[AUDIT_LOG_ID_SIZE];
 	bool keep_originals;
 	bool is_in_transaction;
+	bool is_closed; /* the next segment has begun, and could not be opened */
+	bool has_reserve;
 	bool is_broken;
 	uint64_t broken_seq;
-	uint64_t checkpoint_size; /* of the last one, 0: none */
-	struct audit_hash checkpoint_head;
-	struct audit_hash checkpoint_root;
+	unsigned patience_msec;
 	struct log_state now;
 	struct log_state committed;
 	struct audit_entry entry;
 	struct text line;
+	struct text note; /* of the checkpoint that was signed last, committed or not */
+	struct audit_watch watch;
 };
 
 uint64_t log_now_usec(void);
@@ -79,3 +92,16 @@ void log_note_time(struct log_state *state, uint64_t usec);
 int log_load_checkpoint(struct audit_log *log, struct sbx_error *err);
 
 int log_begin(struct audit_log *log, struct sbx_error *err);
+/* Opens the segment that has begun, or takes it away again and goes on in the one before. */
+int log_go_on(struct audit_log *log, struct sbx_error *err);
+/* Rolls back; where the disk is full the reserve says so. Returns @code. */
+int log_failed(struct audit_log *log, int code);
+/* Where there is room, and none yet. */
+void log_make_reserve(struct audit_log *log);
+/* Gives the reserve up and commits a record of the full disk; nothing where there is no reserve.
+ * What was not committed must have been rolled back. */
+void log_use_reserve(struct audit_log *log);
+/* Tells the watch of log->note, which is the checkpoint that was committed last. */
+void log_tell_head(struct audit_log *log);
+/* Adds a checkpoint of all there is to the transaction; with @next, the last one of the epoch. */
+int log_sign(struct audit_log *log, const struct audit_key *next, struct sbx_error *err);

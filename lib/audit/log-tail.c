@@ -10,10 +10,12 @@
  */
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <sbx/error.h>
 
+#include "audit/entry-reader.h"
 #include "audit/log-internal.h"
 
 /* Records that are missing one after the other before it is no use to go on. */
@@ -72,9 +74,9 @@ static bool is_signed(struct audit_log *log, const struct merkle_frontier *front
 {
 	struct audit_hash root;
 
-	return log->checkpoint_size > 0 && frontier->size == log->checkpoint_size &&
+	return log->now.last.size > 0 && frontier->size == log->now.last.size &&
 	       merkle_root(log->hasher, frontier, &root) == 0 &&
-	       audit_hash_equal(&root, &log->checkpoint_root);
+	       audit_hash_equal(&root, &log->now.last.root);
 }
 
 struct walk {
@@ -84,6 +86,7 @@ struct walk {
 	bool has_previous; /* else the row before is not known, and the next one cannot be checked
 			    */
 	struct audit_hash previous;
+	struct entry_reader *reader;
 };
 
 static int fill_gap(struct walk *walk, uint64_t to, struct sbx_error *err)
@@ -115,6 +118,7 @@ static int walk_row(void *userdata, const struct store_row *row, struct sbx_erro
 	struct walk *walk = userdata;
 	struct audit_log *log = walk->log;
 	struct audit_hash hash;
+	struct entry_said said;
 	int r = 0;
 
 	if (row->problem)
@@ -131,18 +135,24 @@ static int walk_row(void *userdata, const struct store_row *row, struct sbx_erro
 		if (!audit_hash_equal(&hash, &row->hash))
 			log_break(log, row->seq);
 	}
-	if (row->seq + 1 == log->checkpoint_size &&
-	    !audit_hash_equal(&row->hash, &log->checkpoint_head))
+	if (row->seq + 1 == log->now.last.size &&
+	    !audit_hash_equal(&row->hash, &log->now.last.head))
 		log_break(log, row->seq);
 	walk->previous = row->hash;
 	walk->has_previous = true;
 	walk->expected = row->seq + 1;
 	if (row->seq < log->now.frontier.size)
 		return 0;
-	log_note_time(&log->now, row->time_usec);
+	r = entry_reader_read(walk->reader, row->body, row->n_body, &said);
+	if (r == -ENOMEM)
+		return log_fail(err, r, log->log_id, NULL, "free some memory");
+	if (r < 0)
+		log_break(log, row->seq);
+	else
+		log_note_time(&log->now, said.time_usec);
 	if (merkle_add(log->hasher, &log->now.frontier, &row->hash) < 0)
 		return fail(log, "libcrypto cannot hash", err);
-	if (log->now.frontier.size != log->checkpoint_size)
+	if (log->now.frontier.size != log->now.last.size)
 		return 0;
 	if (!is_signed(log, &log->now.frontier))
 		log_break(log, walk->first);
@@ -167,9 +177,12 @@ static int walk_rows(struct audit_log *log, uint64_t first, const struct audit_h
 		     struct sbx_error *err)
 {
 	uint64_t size = log->now.frontier.size, from = size > first ? size - 1 : first;
-	struct walk walk = { .log = log, .expected = from };
+	_cleanup_entry_reader_free_ struct entry_reader *reader = calloc(1, sizeof(*reader));
+	struct walk walk = { .log = log, .expected = from, .reader = reader };
 	int r;
 
+	if (!reader)
+		return log_fail(err, -ENOMEM, log->log_id, NULL, "free some memory");
 	/* The last but one gives the last one something to be checked against. */
 	if (from > first)
 		walk.expected = --from;
@@ -212,12 +225,12 @@ static int choose_frontier(struct audit_log *log, uint64_t first, const struct a
 	if (r < 0 && r != -EBADMSG)
 		return r;
 	if (r == 0 && is_signed(log, &now->frontier)) {
-		now->head = log->checkpoint_head;
+		now->head = now->last.head;
 		return 0;
 	}
 	/* There was a later checkpoint. */
-	if (r == 0 && now->frontier.size > first && now->frontier.size > log->checkpoint_size)
-		log_break(log, log->checkpoint_size);
+	if (r == 0 && now->frontier.size > first && now->frontier.size > now->last.size)
+		log_break(log, now->last.size);
 	r = load_frontier(log, META_FIRST_FRONTIER, &now->frontier, err);
 	if (r < 0 && r != -EBADMSG)
 		return r;

@@ -17,6 +17,7 @@
 
 #include <sbx/error.h>
 
+#include "audit/checkpoint.h"
 #include "audit/event.h"
 #include "audit/log-internal.h"
 #include "audit/redact.h"
@@ -35,8 +36,11 @@ struct audit_log *audit_log_free(struct audit_log *log)
 	key_deinit(&log->key);
 	entry_deinit(&log->entry);
 	text_deinit(&log->line);
+	text_deinit(&log->note);
 	/* Now another process may. */
 	close_fd(&log->folder);
+	if (log->watch.end)
+		log->watch.end(log->watch.userdata);
 	free(log);
 	return NULL;
 }
@@ -54,12 +58,13 @@ static int prepare(struct audit_log *log, const struct audit_log_options *option
 	if (r < 0)
 		return log_fail(err, r, options->folder, "libcrypto has no SHA-256",
 				"check how libcrypto is configured");
+	log->patience_msec = STORE_PATIENCE_MSEC;
 	log->keep_originals = options->keep_originals;
 	log->credentials = options->credentials;
 	log->redactor = options->redactor;
 	if (log->redactor)
 		return 0;
-	r = redactor_new(NULL, 0, &log->own_redactor, err);
+	r = redactor_new(options->patterns, options->n_patterns, &log->own_redactor, err);
 	log->redactor = log->own_redactor;
 	return r;
 }
@@ -97,8 +102,15 @@ int audit_log_open(const struct audit_log_options *options, struct audit_log **r
 		r = log_read_tail(log, err);
 	if (r < 0)
 		return r;
+	log_make_reserve(log);
 	*ret = take_ptr(log);
 	return 0;
+}
+
+void audit_log_set_patience(struct audit_log *log, unsigned msec)
+{
+	log->patience_msec = msec;
+	store_set_patience(log->store, msec);
 }
 
 /* ---- transactions ---- */
@@ -109,7 +121,9 @@ int log_begin(struct audit_log *log, struct sbx_error *err)
 
 	if (log->is_in_transaction)
 		return 0;
-	r = store_begin(log->store, err);
+	r = log->is_closed ? log_go_on(log, err) : 0;
+	if (r == 0)
+		r = store_begin(log->store, err);
 	log->is_in_transaction = r == 0;
 	return r;
 }
@@ -123,19 +137,30 @@ void audit_log_rollback(struct audit_log *log)
 	log->is_in_transaction = false;
 }
 
+int log_failed(struct audit_log *log, int code)
+{
+	audit_log_rollback(log);
+	if (code == -ENOSPC)
+		log_use_reserve(log);
+	return code;
+}
+
 int audit_log_commit(struct audit_log *log, struct sbx_error *err)
 {
+	bool has_new_head = log->now.last.size != log->committed.last.size;
 	int r;
 
 	if (!log->is_in_transaction)
 		return 0;
 	r = store_commit(log->store, err);
-	if (r < 0) {
-		audit_log_rollback(log);
-		return r;
-	}
+	if (r < 0)
+		return log_failed(log, r);
 	log->committed = log->now;
 	log->is_in_transaction = false;
+	if (!log->has_reserve)
+		log_make_reserve(log);
+	if (has_new_head)
+		log_tell_head(log);
 	return 0;
 }
 
@@ -157,15 +182,11 @@ static int store_entry(struct audit_log *log, struct sbx_error *err)
 	const struct audit_entry *entry = &log->entry;
 	struct store_row row = {
 		.seq = log->now.frontier.size,
-		.time_usec = entry->time_usec,
-		.event = { entry->event->name, strlen(entry->event->name) },
-		.is_sync = entry->event->is_sync,
 		.body = entry->body.data,
 		.n_body = (uint32_t)entry->body.len,
 	};
 	int r;
 
-	memcpy(row.columns, entry->columns, sizeof(row.columns));
 	r = chain_next(log->hasher, row.seq, &log->now.head, row.body, row.n_body, &row.hash);
 	if (r == 0)
 		r = merkle_add(log->hasher, &log->now.frontier, &row.hash);
@@ -177,8 +198,10 @@ static int store_entry(struct audit_log *log, struct sbx_error *err)
 	if (r < 0)
 		return r;
 	log->now.head = row.hash;
-	log_note_time(&log->now, row.time_usec);
-	return 0;
+	log_note_time(&log->now, entry->time_usec);
+	if (log->now.frontier.size - log->now.last.size >= CHECKPOINT_RECORDS_MAX)
+		r = log_sign(log, NULL, err);
+	return r;
 }
 
 static bool is_the_lines_fault(int code)
@@ -198,9 +221,7 @@ static int add_line(struct audit_log *log, const struct entry_options *options, 
 		r = log_begin(log, err);
 	if (r == 0)
 		r = store_entry(log, err);
-	if (r < 0)
-		audit_log_rollback(log);
-	return r;
+	return r < 0 ? log_failed(log, r) : r;
 }
 
 int audit_log_add(struct audit_log *log, const char *line, size_t n_bytes,
@@ -256,7 +277,7 @@ uint64_t audit_log_size(const struct audit_log *log)
 
 uint64_t audit_log_checkpoint_size(const struct audit_log *log)
 {
-	return log->checkpoint_size;
+	return log->now.last.size;
 }
 
 void audit_log_head(const struct audit_log *log, struct audit_hash *ret)
@@ -272,6 +293,11 @@ const char *audit_log_id(const struct audit_log *log)
 void audit_log_add_verifier(const struct audit_log *log, struct text *out)
 {
 	note_verifier_add(out, &log->verifier);
+}
+
+bool audit_log_has_reserve(const struct audit_log *log)
+{
+	return log->has_reserve;
 }
 
 bool audit_log_is_broken(const struct audit_log *log, uint64_t *ret_seq)

@@ -5,11 +5,16 @@
  * The log as one object: a folder with its segments and its key
  *
  *   00000000000000000000.db   a segment, named after the number of its first record
+ *   00000000000000000000.tar.zst   a closed one that was packed (audit/retain.h)
+ *   epochs                    the last checkpoint of each epoch (audit/epochs.h)
  *   key                       the private key of the present epoch
+ *   reserve                   room for the record that the disk is full
  *
  * One process at a time has it open to write. Records are added to a transaction, and are there
  * once audit_log_commit() has returned 0; when something fails, everything since the last commit is
- * gone, and the log can be used again.
+ * gone, and the log can be used again. Where that was for want of room (-ENOSPC), the record
+ * audit_storage_critical has been committed, with a checkpoint, in the place of the reserve: once,
+ * until there has been room again.
  */
 
 #include <stdbool.h>
@@ -28,18 +33,40 @@ struct text;
 /* A line that is no record: nothing was added, and what was added before stays. */
 #define AUDIT_REFUSED 1
 
+#define AUDIT_RESERVE_BYTES (1024 * 1024)
+
 struct audit_log_options {
 	const char *folder;
 	const char *credentials;	 /* the value of $CREDENTIALS_DIRECTORY, or NULL */
 	const struct redactor *redactor; /* NULL: known prefixes only */
-	bool keep_originals;		 /* of what was cut out of records */
-	uint64_t wait_usec;		 /* for another process that has the log */
+	const char *const *patterns;	 /* without a redactor: further secrets, by PCRE2 */
+	size_t n_patterns;
+	bool keep_originals; /* of what was cut out of records */
+	uint64_t wait_usec;  /* for another process that has the log */
 };
 
 /* Whose line it is, where the kernel has told. */
 struct audit_writer {
 	unsigned uid;
 	int pid;
+};
+
+/* A checkpoint that was committed. */
+struct audit_head {
+	const char *origin;
+	uint64_t size;
+	struct audit_hash root;
+	const char *note; /* signed, and ended by a NUL */
+	size_t n_note;
+};
+
+/* Both functions may be NULL. */
+struct audit_watch {
+	/* After a commit that has a new checkpoint in it, with the newest. */
+	void (*head)(void *userdata, const struct audit_head *head);
+	/* The log is closed already, and others may have it. */
+	void (*end)(void *userdata);
+	void *userdata;
 };
 
 struct audit_receipt {
@@ -65,6 +92,15 @@ struct audit_log *audit_log_free(struct audit_log *log);
 void audit_log_free_ptr(struct audit_log **log);
 #define _cleanup_audit_log_ _cleanup_(audit_log_free_ptr)
 
+/* How long each write waits for a lock that somebody else has on the segment, instead of some
+ * seconds; then it fails with -EBUSY, as any write may fail. */
+void audit_log_set_patience(struct audit_log *log, unsigned msec);
+
+/* Whoever asked last is told, until audit_log_free(). */
+void audit_log_watch(struct audit_log *log, const struct audit_watch *watch);
+/* Tells the watch of the last checkpoint that there is, whoever has made it. */
+int audit_log_tell_head(struct audit_log *log, struct sbx_error *err);
+
 /* 0, AUDIT_REFUSED with @err, or a negative errno. @writer and @ret may be NULL. */
 int audit_log_add(struct audit_log *log, const char *line, size_t n_bytes,
 		  const struct audit_writer *writer, struct audit_receipt *ret,
@@ -82,6 +118,12 @@ int audit_log_checkpoint(struct audit_log *log, struct sbx_error *err);
  */
 int audit_log_change_key(struct audit_log *log, struct sbx_error *err);
 
+/*
+ * Closes the segment with a checkpoint and begins the next one: 1, or 0 where it has no records
+ * yet. Whoever is killed on the way leaves a log that goes on in the one or in the other.
+ */
+int audit_log_rotate(struct audit_log *log, struct sbx_error *err);
+
 struct audit_import {
 	uint64_t n_records;
 	uint64_t n_refused; /* lines that were no records; a record says so for each */
@@ -96,6 +138,8 @@ struct audit_import {
 int audit_log_import(struct audit_log *log, int spool, struct audit_import *ret,
 		     struct sbx_error *err);
 
+/* Can the log still say that the disk is full? The room for that was not to be had, or is used. */
+bool audit_log_has_reserve(const struct audit_log *log);
 /* With what was not committed yet. */
 uint64_t audit_log_size(const struct audit_log *log);
 uint64_t audit_log_checkpoint_size(const struct audit_log *log);

@@ -20,6 +20,7 @@ struct merkle_source {
 	struct hasher *hasher;
 	merkle_read read;
 	void *userdata;
+	const struct merkle_frontier *known; /* of leaves that cannot be read; NULL: all can */
 };
 
 int merkle_source_inclusion(const struct merkle_source *source, uint64_t index, uint64_t size,

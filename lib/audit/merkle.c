@@ -116,12 +116,40 @@ int merkle_load(uint64_t size, const struct audit_hash *peaks, size_t n,
 	return 0;
 }
 
+/*
+ * The perfect trees that are known instead of the leaves from @begin on: each is wholly inside of
+ * what is asked for, or it cannot be taken apart.
+ */
+static int take_known(const struct merkle_frontier *known, uint64_t begin, uint64_t end,
+		      struct merkle_frontier *ret)
+{
+	uint64_t at = 0;
+
+	for (unsigned level = MERKLE_PATH_MAX; level-- > 0;) {
+		uint64_t size = UINT64_C(1) << level;
+
+		if (!has_bit(known->size, level))
+			continue;
+		if (at + size > begin && (at < begin || at + size > end))
+			return at < end ? -ENODATA : 0;
+		if (at >= begin) {
+			ret->peaks[level] = known->peaks[level];
+			ret->size += size;
+		}
+		at += size;
+	}
+	return 0;
+}
+
 static int subtree(const struct merkle_source *source, uint64_t begin, uint64_t end,
 		   struct audit_hash *ret)
 {
 	struct merkle_frontier frontier = { .size = 0 };
+	int known = source->known ? take_known(source->known, begin, end, &frontier) : 0;
 
-	for (uint64_t i = begin; i < end; i++) {
+	if (known < 0)
+		return known;
+	for (uint64_t i = begin + frontier.size; i < end; i++) {
 		struct audit_hash node;
 		int r = source->read(source->userdata, i, &node);
 
@@ -235,7 +263,7 @@ int merkle_root_of(struct hasher *hasher, uint64_t size, merkle_read read, void 
 		   struct audit_hash *ret)
 {
 	struct leaves leaves = { .hasher = hasher, .read = read, .userdata = userdata };
-	const struct merkle_source source = { hasher, read_leaf, &leaves };
+	const struct merkle_source source = { hasher, read_leaf, &leaves, NULL };
 
 	return size > MERKLE_SIZE_MAX ? -EINVAL : subtree(&source, 0, size, ret);
 }
@@ -244,7 +272,7 @@ int merkle_prove_inclusion(struct hasher *hasher, uint64_t index, uint64_t size,
 			   void *userdata, struct audit_hash ret[MERKLE_PATH_MAX])
 {
 	struct leaves leaves = { .hasher = hasher, .read = read, .userdata = userdata };
-	const struct merkle_source source = { hasher, read_leaf, &leaves };
+	const struct merkle_source source = { hasher, read_leaf, &leaves, NULL };
 
 	return merkle_source_inclusion(&source, index, size, ret);
 }
@@ -254,7 +282,41 @@ int merkle_prove_consistency(struct hasher *hasher, uint64_t old_size, uint64_t 
 			     struct audit_hash ret[MERKLE_PATH_MAX])
 {
 	struct leaves leaves = { .hasher = hasher, .read = read, .userdata = userdata };
-	const struct merkle_source source = { hasher, read_leaf, &leaves };
+	const struct merkle_source source = { hasher, read_leaf, &leaves, NULL };
 
 	return merkle_source_consistency(&source, old_size, new_size, ret);
+}
+
+/* ---- the first leaves are known by their tree alone ---- */
+
+int merkle_root_behind(struct hasher *hasher, uint64_t size, const struct merkle_leaves *behind,
+		       struct audit_hash *ret)
+{
+	struct leaves leaves = { hasher, behind->read, behind->userdata };
+	const struct merkle_source source = { hasher, read_leaf, &leaves, behind->known };
+
+	return size > MERKLE_SIZE_MAX ? -EINVAL : subtree(&source, 0, size, ret);
+}
+
+int merkle_prove_inclusion_behind(struct hasher *hasher, uint64_t index, uint64_t size,
+				  const struct merkle_leaves *behind,
+				  struct audit_hash ret[MERKLE_PATH_MAX])
+{
+	struct leaves leaves = { hasher, behind->read, behind->userdata };
+	const struct merkle_source source = { hasher, read_leaf, &leaves, behind->known };
+
+	return index < behind->known->size ? -ENODATA
+					   : merkle_source_inclusion(&source, index, size, ret);
+}
+
+int merkle_prove_consistency_behind(struct hasher *hasher, uint64_t old_size, uint64_t new_size,
+				    const struct merkle_leaves *behind,
+				    struct audit_hash ret[MERKLE_PATH_MAX])
+{
+	struct leaves leaves = { hasher, behind->read, behind->userdata };
+	const struct merkle_source source = { hasher, read_leaf, &leaves, behind->known };
+
+	return old_size < behind->known->size
+		       ? -ENODATA
+		       : merkle_source_consistency(&source, old_size, new_size, ret);
 }

@@ -57,6 +57,24 @@ int merkle_prove_consistency(struct hasher *hasher, uint64_t old_size, uint64_t 
 			     merkle_read read, void *userdata,
 			     struct audit_hash ret[MERKLE_PATH_MAX]);
 
+/*
+ * The same where the first leaves are no longer there, but the tree of them is known: -ENODATA
+ * where they would be needed themselves.
+ */
+struct merkle_leaves {
+	const struct merkle_frontier *known; /* of the leaves that are missing */
+	merkle_read read;		     /* the others */
+	void *userdata;
+};
+int merkle_root_behind(struct hasher *hasher, uint64_t size, const struct merkle_leaves *leaves,
+		       struct audit_hash *ret);
+int merkle_prove_inclusion_behind(struct hasher *hasher, uint64_t index, uint64_t size,
+				  const struct merkle_leaves *leaves,
+				  struct audit_hash ret[MERKLE_PATH_MAX]);
+int merkle_prove_consistency_behind(struct hasher *hasher, uint64_t old_size, uint64_t new_size,
+				    const struct merkle_leaves *leaves,
+				    struct audit_hash ret[MERKLE_PATH_MAX]);
+
 /* Does the proof hold? 0, -EBADMSG where it does not, -EIO where libcrypto fails. */
 int merkle_verify_inclusion(struct hasher *hasher, uint64_t index, uint64_t size,
 			    const struct audit_hash *leaf, const struct audit_hash *path, size_t n,

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Rows in and out. What is bound lives longer than the step that reads it, so nothing is copied.
- * What comes out may have been written by anybody with another program: a type, a length or a
- * number that no writer of ours makes is the row's problem, and the reader's to judge.
+ * Rows in, and what is read beside them. What is bound lives longer than the step that reads it, so
+ * nothing is copied. What comes out may have been written by anybody with another program.
  */
 
 #include "audit/store-internal.h"
@@ -12,16 +11,6 @@
 #include <string.h>
 
 #include <sbx/error.h>
-
-enum row_column {
-	ROW_SEQ,
-	ROW_TIME,
-	ROW_EVENT,
-	ROW_TEXTS, /* op and the others, in the order of enum entry_column */
-	ROW_IS_SYNC = ROW_TEXTS + N_ENTRY_COLUMNS,
-	ROW_BODY,
-	ROW_HASH,
-};
 
 static int bind_text(sqlite3_stmt *statement, int at, const struct entry_text *text)
 {
@@ -50,17 +39,11 @@ int store_add(struct store *store, const struct store_row *row, struct sbx_error
 
 	if (!add)
 		return r;
-	is_bound =
-		sqlite3_bind_int64(add, ROW_SEQ + 1, (sqlite3_int64)row->seq) == SQLITE_OK &&
-		sqlite3_bind_int64(add, ROW_TIME + 1, (sqlite3_int64)row->time_usec) == SQLITE_OK &&
-		bind_text(add, ROW_EVENT + 1, &row->event) == SQLITE_OK &&
-		sqlite3_bind_int(add, ROW_IS_SYNC + 1, row->is_sync) == SQLITE_OK &&
-		sqlite3_bind_blob(add, ROW_BODY + 1, row->body, (int)row->n_body, SQLITE_STATIC) ==
-			SQLITE_OK &&
-		sqlite3_bind_blob(add, ROW_HASH + 1, row->hash.bytes, AUDIT_HASH_SIZE,
-				  SQLITE_STATIC) == SQLITE_OK;
-	for (int i = 0; is_bound && i < N_ENTRY_COLUMNS; i++)
-		is_bound = bind_text(add, ROW_TEXTS + i + 1, &row->columns[i]) == SQLITE_OK;
+	is_bound = sqlite3_bind_int64(add, ROW_SEQ + 1, (sqlite3_int64)row->seq) == SQLITE_OK &&
+		   sqlite3_bind_blob(add, ROW_HASH + 1, row->hash.bytes, AUDIT_HASH_SIZE,
+				     SQLITE_STATIC) == SQLITE_OK &&
+		   sqlite3_bind_blob(add, ROW_BODY + 1, row->body, (int)row->n_body,
+				     SQLITE_STATIC) == SQLITE_OK;
 	return finish(store, add, is_bound, err);
 }
 
@@ -118,8 +101,8 @@ int store_set_meta(struct store *store, const char *key, const void *bytes, size
 
 /* ---- out ---- */
 
-static int end_reading(struct store *store, sqlite3_stmt *statement, int step, int r,
-		       struct sbx_error *err)
+int store_end_statement(struct store *store, sqlite3_stmt *statement, int step, int r,
+			struct sbx_error *err)
 {
 	if (r == 0 && step != SQLITE_DONE && step != SQLITE_ROW)
 		r = store_fail(store, "read", err);
@@ -143,7 +126,7 @@ int store_bounds(struct store *store, uint64_t *ret_first, uint64_t *ret_last,
 		first = sqlite3_column_int64(bounds, 0);
 		last = sqlite3_column_int64(bounds, 1);
 	}
-	r = end_reading(store, bounds, step, 0, err);
+	r = store_end_statement(store, bounds, step, 0, err);
 	if (r < 0 || is_empty)
 		return r;
 	if (first < 0)
@@ -176,20 +159,7 @@ int store_get_meta(struct store *store, const char *key, void *bytes, size_t max
 	} else if (step == SQLITE_DONE) {
 		r = -ENOENT;
 	}
-	return end_reading(store, get, step, r, err);
-}
-
-/* Another type than ours, or a NUL in the place of bytes that could not be had. */
-static bool take_text(sqlite3_stmt *each, int at, struct entry_text *ret)
-{
-	*ret = (struct entry_text){ .bytes = NULL };
-	if (sqlite3_column_type(each, at) == SQLITE_NULL)
-		return true;
-	if (sqlite3_column_type(each, at) != SQLITE_TEXT)
-		return false;
-	ret->bytes = (const char *)sqlite3_column_text(each, at);
-	ret->n_bytes = (size_t)sqlite3_column_bytes(each, at);
-	return ret->bytes != NULL && ret->n_bytes <= ENTRY_COLUMN_MAX;
+	return store_end_statement(store, get, step, r, err);
 }
 
 static bool take_number(sqlite3_stmt *each, int at, uint64_t *ret)
@@ -198,74 +168,6 @@ static bool take_number(sqlite3_stmt *each, int at, uint64_t *ret)
 
 	*ret = (uint64_t)value;
 	return sqlite3_column_type(each, at) == SQLITE_INTEGER && value >= 0;
-}
-
-static bool take_body(sqlite3_stmt *each, struct store_row *row)
-{
-	if (sqlite3_column_type(each, ROW_BODY) != SQLITE_BLOB)
-		return false;
-	row->body = sqlite3_column_blob(each, ROW_BODY);
-	row->n_body = (uint32_t)sqlite3_column_bytes(each, ROW_BODY);
-	return row->body != NULL && row->n_body <= ENTRY_BYTES_MAX;
-}
-
-static bool take_hash(sqlite3_stmt *each, struct store_row *row)
-{
-	const void *hash;
-
-	if (sqlite3_column_type(each, ROW_HASH) != SQLITE_BLOB)
-		return false;
-	hash = sqlite3_column_blob(each, ROW_HASH);
-	if (!hash || sqlite3_column_bytes(each, ROW_HASH) != AUDIT_HASH_SIZE)
-		return false;
-	memcpy(row->hash.bytes, hash, AUDIT_HASH_SIZE);
-	return true;
-}
-
-static const char *take_row(sqlite3_stmt *each, struct store_row *row)
-{
-	uint64_t is_sync;
-
-	if (!take_number(each, ROW_SEQ, &row->seq))
-		return "its number is negative";
-	if (!take_number(each, ROW_TIME, &row->time_usec))
-		return "its time is none";
-	if (!take_text(each, ROW_EVENT, &row->event) || !row->event.bytes)
-		return "its event is no text";
-	for (int i = 0; i < N_ENTRY_COLUMNS; i++)
-		if (!take_text(each, ROW_TEXTS + i, &row->columns[i]))
-			return "a column is no text, or too long";
-	if (!take_number(each, ROW_IS_SYNC, &is_sync) || is_sync > 1)
-		return "is_sync is neither 0 nor 1";
-	row->is_sync = is_sync != 0;
-	if (!take_body(each, row))
-		return "its body is no bytes, or too many";
-	if (!take_hash(each, row))
-		return "its hash has another length than 32 bytes";
-	return NULL;
-}
-
-int store_each(struct store *store, uint64_t from, uint64_t to, store_visit visit, void *userdata,
-	       struct sbx_error *err)
-{
-	int r = 0, step = SQLITE_DONE;
-	sqlite3_stmt *each = store_statement(store, STATEMENT_EACH, &r, err);
-
-	if (!each)
-		return r;
-	if (from > INT64_MAX)
-		return 0;
-	if (to > INT64_MAX)
-		to = INT64_MAX;
-	(void)sqlite3_bind_int64(each, 1, (sqlite3_int64)from);
-	(void)sqlite3_bind_int64(each, 2, (sqlite3_int64)to);
-	while (r == 0 && (step = sqlite3_step(each)) == SQLITE_ROW) {
-		struct store_row row = { .problem = NULL };
-
-		row.problem = take_row(each, &row);
-		r = visit(userdata, &row, err);
-	}
-	return end_reading(store, each, step, r, err);
 }
 
 static int visit_note(struct store *store, sqlite3_stmt *each, store_visit_note visit,
@@ -297,7 +199,7 @@ int store_each_checkpoint(struct store *store, uint64_t from_size, store_visit_n
 	(void)sqlite3_bind_int64(each, 1, (sqlite3_int64)from_size);
 	while (r == 0 && (step = sqlite3_step(each)) == SQLITE_ROW)
 		r = visit_note(store, each, visit, userdata, err);
-	return end_reading(store, each, step, r, err);
+	return store_end_statement(store, each, step, r, err);
 }
 
 int store_last_checkpoint(struct store *store, store_visit_note visit, void *userdata,
@@ -311,8 +213,56 @@ int store_last_checkpoint(struct store *store, store_visit_note visit, void *use
 	step = sqlite3_step(last);
 	if (step == SQLITE_ROW)
 		r = visit_note(store, last, visit, userdata, err);
-	r = end_reading(store, last, step, r, err);
+	r = store_end_statement(store, last, step, r, err);
 	return r == 0 ? step == SQLITE_ROW : r;
+}
+
+static struct entry_text take_bytes(sqlite3_stmt *each, int at)
+{
+	const char *bytes = sqlite3_column_blob(each, at);
+	size_t n = (size_t)sqlite3_column_bytes(each, at);
+
+	/* Nothing at all has no bytes. */
+	return (struct entry_text){ n > 0 ? bytes : "", n };
+}
+
+static const char *take_original(sqlite3_stmt *each, struct store_original *original)
+{
+	struct entry_text salt = take_bytes(each, 2);
+
+	if (!take_number(each, 0, &original->seq))
+		return "it is of a record with a negative number";
+	if (sqlite3_column_type(each, 1) != SQLITE_TEXT ||
+	    sqlite3_column_type(each, 3) != SQLITE_BLOB)
+		return "its member is no text, or its value no bytes";
+	if (sqlite3_column_type(each, 2) != SQLITE_BLOB || salt.n_bytes != ENTRY_SALT_SIZE)
+		return "its salt has another length than 32 bytes";
+	original->member = take_bytes(each, 1);
+	original->value = take_bytes(each, 3);
+	if (!original->member.bytes || !original->value.bytes || !salt.bytes)
+		return "it cannot be read";
+	memcpy(original->salt, salt.bytes, ENTRY_SALT_SIZE);
+	return NULL;
+}
+
+int store_each_original(struct store *store, uint64_t from, store_visit_original visit,
+			void *userdata, struct sbx_error *err)
+{
+	int r = 0, step = SQLITE_DONE;
+	sqlite3_stmt *each = store_statement(store, STATEMENT_EACH_ORIGINAL, &r, err);
+
+	if (!each)
+		return r;
+	if (from > INT64_MAX)
+		return 0;
+	(void)sqlite3_bind_int64(each, 1, from == 0 ? INT64_MIN : (sqlite3_int64)from);
+	while (r == 0 && (step = sqlite3_step(each)) == SQLITE_ROW) {
+		struct store_original original = { .seq = 0 };
+
+		original.problem = take_original(each, &original);
+		r = visit(userdata, &original, err);
+	}
+	return store_end_statement(store, each, step, r, err);
 }
 
 int store_each_meta(struct store *store, const char *prefix, store_visit_meta visit, void *userdata,
@@ -332,5 +282,5 @@ int store_each_meta(struct store *store, const char *prefix, store_visit_meta vi
 			break;
 		r = visit(userdata, key, err);
 	}
-	return end_reading(store, each, step, r, err);
+	return store_end_statement(store, each, step, r, err);
 }

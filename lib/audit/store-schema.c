@@ -18,17 +18,13 @@
 #define APPLICATION_ID 0x73627861 /* "sbxa" */
 
 #define RECORDS                                                                                    \
-	"CREATE TABLE records(seq INTEGER PRIMARY KEY,time INTEGER NOT NULL,event TEXT NOT NULL,"  \
-	"op TEXT,decision TEXT,rule TEXT,sandbox TEXT,caller TEXT,is_sync INTEGER NOT NULL,"       \
-	"body BLOB NOT NULL,hash BLOB NOT NULL)STRICT"
+	"CREATE TABLE records(seq INTEGER PRIMARY KEY,hash BLOB NOT NULL,body BLOB NOT NULL)STRICT"
 #define ORIGINALS                                                                                  \
 	"CREATE TABLE originals(seq INTEGER NOT NULL,member TEXT NOT NULL,salt BLOB NOT NULL,"     \
 	"original BLOB,PRIMARY KEY(seq,member))STRICT,WITHOUT ROWID"
 
 static const char *const definitions[] = {
 	RECORDS,
-	"CREATE INDEX records_event ON records(event,time)",
-	"CREATE INDEX records_sandbox ON records(sandbox,time)WHERE sandbox IS NOT NULL",
 	"CREATE TABLE checkpoints(size INTEGER PRIMARY KEY,note TEXT NOT NULL)STRICT",
 	ORIGINALS,
 	"CREATE TABLE meta(key TEXT PRIMARY KEY,value BLOB NOT NULL)STRICT,WITHOUT ROWID",

@@ -4,8 +4,10 @@
  * The connection to one segment
  *
  * The file is reached through the folder's fd, so that it is the one in the folder that was opened
- * and locked, whatever its path has become. SQLite's own locks only tell readers from the writer:
- * there is no second writer, so whatever is busy is an error and nobody waits.
+ * and locked, whatever its path has become. There is no second writer, but SQLite has locks of its
+ * own that shut out everybody for a moment: the last connection that closes a database puts its WAL
+ * into it, and whoever finds the WAL's index torn, a reader too, makes it again. So everybody waits
+ * for a lock, and only one that stays is an error.
  *
  * The files beside the segment (-wal, -shm) stay when the writer closes it: a reader who may not
  * write in the folder needs them.
@@ -32,9 +34,11 @@
 
 static const char *const sqls[] = {
 	[STATEMENT_BEGIN] = "BEGIN",
+	/* SQLite waits for the lock of the writer here, and not once something was read. */
+	[STATEMENT_BEGIN_WRITING] = "BEGIN IMMEDIATE",
 	[STATEMENT_COMMIT] = "COMMIT",
 	[STATEMENT_ROLLBACK] = "ROLLBACK",
-	[STATEMENT_ADD] = "INSERT INTO records VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)",
+	[STATEMENT_ADD] = "INSERT INTO records VALUES(?1,?2,?3)",
 	[STATEMENT_ADD_ORIGINAL] = "INSERT INTO originals VALUES(?1,?2,?3,?4)",
 	[STATEMENT_ADD_CHECKPOINT] = "INSERT OR REPLACE INTO checkpoints VALUES(?1,?2)",
 	[STATEMENT_SET_META] = "INSERT OR REPLACE INTO meta VALUES(?1,?2)",
@@ -43,12 +47,14 @@ static const char *const sqls[] = {
 	[STATEMENT_EACH_META] = "SELECT key FROM meta WHERE key>=?1 ORDER BY key",
 	[STATEMENT_BOUNDS] = "SELECT (SELECT min(seq) FROM records),(SELECT max(seq) FROM records)",
 	[STATEMENT_EACH] =
-		("SELECT seq,time,event,op,decision,rule,sandbox,caller,is_sync,body,hash"
-		 " FROM records WHERE seq BETWEEN ?1 AND ?2 ORDER BY seq"),
+		("SELECT 1 FROM records WHERE seq BETWEEN ?1 AND ?2 AND visit(seq,hash,body) "
+		 "ORDER BY seq"),
 	[STATEMENT_EACH_CHECKPOINT] =
 		"SELECT size,note FROM checkpoints WHERE size>=?1 ORDER BY size",
 	[STATEMENT_LAST_CHECKPOINT] =
 		"SELECT size,note FROM checkpoints ORDER BY size DESC LIMIT 1",
+	[STATEMENT_EACH_ORIGINAL] = ("SELECT seq,member,salt,original FROM originals WHERE seq>=?1 "
+				     "AND original IS NOT NULL ORDER BY seq"),
 };
 
 /* ---- errors ---- */
@@ -143,7 +149,7 @@ int store_run(struct store *store, enum store_statement which, struct sbx_error 
 
 int store_begin(struct store *store, struct sbx_error *err)
 {
-	return store_run(store, STATEMENT_BEGIN, err);
+	return store_run(store, STATEMENT_BEGIN_WRITING, err);
 }
 
 int store_commit(struct store *store, struct sbx_error *err)
@@ -219,12 +225,17 @@ static int run_pragmas(struct store *store, const char *pragmas, struct sbx_erro
 	return 0;
 }
 
+void store_set_patience(struct store *store, unsigned msec)
+{
+	(void)sqlite3_busy_timeout(store->db, (int)msec);
+}
+
 static void harden(struct store *store)
 {
 	int persistent = 1;
 
 	(void)sqlite3_extended_result_codes(store->db, 0);
-	(void)sqlite3_busy_timeout(store->db, 0);
+	store_set_patience(store, STORE_PATIENCE_MSEC);
 	(void)sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, LENGTH_MAX);
 	(void)sqlite3_limit(store->db, SQLITE_LIMIT_ATTACHED, 0);
 	(void)sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -254,7 +265,10 @@ static struct store *connect(int folder, const char *name, int flags, int *ret_c
 		return NULL;
 	}
 	harden(store);
+	/* A file under mmap that somebody cuts short would kill who reads it. */
 	*ret_code = run_pragmas(store, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0", err);
+	if (*ret_code == 0)
+		*ret_code = store_prepare_scan(store, err);
 	return *ret_code < 0 ? NULL : take_ptr(store);
 }
 

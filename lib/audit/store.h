@@ -4,15 +4,16 @@
 /*
  * A segment of the log: one SQLite file
  *
- *   records(seq, time, event, op, decision, rule, sandbox, caller, is_sync, body, hash)
+ *   records(seq, hash, body)
  *   checkpoints(size, note)          signed heads
  *   originals(seq, member, salt, original)   what commitments are about; may be deleted
  *   meta(key, value)
  *
- * One process writes, under the lock of whoever owns the folder, so nobody waits for a database
- * lock; any number read, each from one snapshot. A committed transaction is on the disk. A file is
- * opened only if its tables are these and nothing else (a trigger would be somebody's code), and
- * what a row holds is checked when it is read.
+ * One process writes, under the lock of whoever owns the folder; any number read, each from one
+ * snapshot. Opening and closing a database locks it for moments, so whoever meets a lock waits for
+ * it, and has -EBUSY when it stays. A committed transaction is on the disk. A file is opened only
+ * if its tables are these and nothing else (a trigger would be somebody's code), and what a row
+ * holds is checked when it is read.
  */
 
 #include <stdbool.h>
@@ -33,13 +34,18 @@ struct store;
 struct store_row {
 	const char *problem; /* not NULL: the row is no record, for this reason; only seq is set */
 	uint64_t seq;
-	uint64_t time_usec;
-	struct entry_text event;
-	struct entry_text columns[N_ENTRY_COLUMNS];
-	bool is_sync;
 	const void *body;
 	uint32_t n_body;
 	struct audit_hash hash;
+};
+
+/* A value of which a record has a commitment. */
+struct store_original {
+	const char *problem; /* not NULL: the row is none, for this reason; only seq is set */
+	uint64_t seq;
+	struct entry_text member;
+	struct entry_text value;
+	uint8_t salt[ENTRY_SALT_SIZE];
 };
 
 /* What a new segment begins with, written in the transaction that makes it. */
@@ -55,6 +61,9 @@ int store_create(int folder, const char *name, store_fill fill, void *userdata,
  * that is no segment, -ENOTSUP for one of a later format. */
 int store_open(int folder, const char *name, struct store **ret, struct sbx_error *err);
 int store_open_to_read(int folder, const char *name, struct store **ret, struct sbx_error *err);
+/* How long a lock is waited for, from now on. */
+#define STORE_PATIENCE_MSEC 5000
+void store_set_patience(struct store *store, unsigned msec);
 struct store *store_free(struct store *store);
 void store_free_ptr(struct store **store);
 #define _cleanup_store_ _cleanup_(store_free_ptr)
@@ -93,6 +102,8 @@ int store_get_meta(struct store *store, const char *key, void *bytes, size_t max
 typedef int (*store_visit)(void *userdata, const struct store_row *row, struct sbx_error *err);
 typedef int (*store_visit_note)(void *userdata, uint64_t size, const char *note, size_t n_bytes,
 				struct sbx_error *err);
+typedef int (*store_visit_original)(void *userdata, const struct store_original *original,
+				    struct sbx_error *err);
 typedef int (*store_visit_meta)(void *userdata, const char *key, struct sbx_error *err);
 
 /* The rows from @from to @to, both among them, in their order; whether one is missing is the
@@ -104,6 +115,9 @@ int store_each_checkpoint(struct store *store, uint64_t from_size, store_visit_n
 /* The one of the largest size: 1, or 0 where there is none (and nobody is called). */
 int store_last_checkpoint(struct store *store, store_visit_note visit, void *userdata,
 			  struct sbx_error *err);
+/* Those of the records from @from on that are there; from 0 on also what has a negative number. */
+int store_each_original(struct store *store, uint64_t from, store_visit_original visit,
+			void *userdata, struct sbx_error *err);
 /* The keys that begin with @prefix, which has no wildcards. */
 int store_each_meta(struct store *store, const char *prefix, store_visit_meta visit, void *userdata,
 		    struct sbx_error *err);

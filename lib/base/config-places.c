@@ -11,20 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "base/text.h"
 
 #define SYSTEM_PATH "/etc/sbx/config.yaml"
-
-/* The value of a variable that holds an absolute path, or NULL. */
-static const char *folder_of(char *const *environment, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (char *const *entry = environment; entry && *entry; entry++)
-		if (strncmp(*entry, name, len) == 0 && (*entry)[len] == '=')
-			return (*entry)[len + 1] == '/' ? *entry + len + 1 : NULL;
-	return NULL;
-}
 
 /* *ret is NULL without a @folder; the present one needs no name. */
 static int join(const char *folder, const char *rest, char **ret)
@@ -50,15 +40,15 @@ static int join(const char *folder, const char *rest, char **ret)
 int config_places_find(char *const *environment, const char *project_dir, struct config_places *ret)
 {
 	_cleanup_(config_places_deinit) struct config_places places = { NULL, NULL, NULL };
-	const char *config_home = folder_of(environment, "XDG_CONFIG_HOME");
+	const char *config_home = environment_find_folder(environment, "XDG_CONFIG_HOME");
 	int r;
 
 	places.system_path = strdup(SYSTEM_PATH);
 	if (!places.system_path)
 		return -ENOMEM;
 	r = config_home ? join(config_home, "sbx/config.yaml", &places.user_path)
-			: join(folder_of(environment, "HOME"), ".config/sbx/config.yaml",
-			       &places.user_path);
+			: join(environment_find_folder(environment, "HOME"),
+			       ".config/sbx/config.yaml", &places.user_path);
 	if (r < 0)
 		return r;
 	r = join(project_dir, ".sbx/config.yaml", &places.project_path);

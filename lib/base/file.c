@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,6 +127,41 @@ int file_read(int dirfd, const char *path, size_t max_bytes, char **ret_bytes, s
 	return file_read_fd(fd, path, max_bytes, ret_bytes, ret_n_bytes, err);
 }
 
+static int fail_kind(struct sbx_error *err, const char *path, mode_t mode)
+{
+	int code = S_ISDIR(mode) ? -EISDIR : -EINVAL;
+
+	(void)fail(err, code, "read", path);
+	sbx_error_why(err, "it is no regular file");
+	sbx_error_fix(err, "move it away, and find out who has put it there");
+	return code;
+}
+
+int file_read_regular(int dirfd, const char *path, size_t max_bytes, char **ret_bytes,
+		      size_t *ret_n_bytes, struct sbx_error *err)
+{
+	/* A FIFO would wait for somebody who opens its other end. */
+	_cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat status;
+
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return fail(err, -errno, "read", path);
+	if (!S_ISREG(status.st_mode))
+		return fail_kind(err, path, status.st_mode);
+	return file_read_fd(fd, path, max_bytes, ret_bytes, ret_n_bytes, err);
+}
+
+int file_read_operand(int dirfd, const char *path, size_t max_bytes, const char **ret_name,
+		      char **ret_bytes, size_t *ret_n_bytes, struct sbx_error *err)
+{
+	bool is_stdin = strcmp(path, "-") == 0;
+
+	*ret_name = is_stdin ? "<stdin>" : path;
+	return is_stdin ? file_read_fd(STDIN_FILENO, *ret_name, max_bytes, ret_bytes, ret_n_bytes,
+				       err)
+			: file_read(dirfd, path, max_bytes, ret_bytes, ret_n_bytes, err);
+}
+
 /* The folder that holds @path's last component. */
 static int open_folder(int dirfd, const char *path)
 {
@@ -193,6 +229,41 @@ static int put(int folder, const char *name, const void *bytes, size_t n_bytes,
 	return r;
 }
 
+/*
+ * A device, a pipe or a socket is not ours to take away, nor is a link that leads to one:
+ * "/dev/stdout" is never meant to become a file. @ret_before: what is there; no type: nothing.
+ */
+static int look(int folder, const char *name, struct stat *ret_before)
+{
+	static const char fds[] = "/proc/";
+	char target[sizeof(fds)] = "";
+	struct stat behind;
+
+	*ret_before = (struct stat){ .st_mode = 0 };
+	if (fstatat(folder, name, ret_before, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	behind = *ret_before;
+	if (S_ISLNK(behind.st_mode)) {
+		/* That of an open file leads to whatever is open. */
+		if (readlinkat(folder, name, target, sizeof(fds) - 1) > 0 &&
+		    strcmp(target, fds) == 0)
+			return -ENOTSUP;
+		if (fstatat(folder, name, &behind, 0) < 0)
+			return 0;
+	}
+	return S_ISREG(behind.st_mode) ? 0 : S_ISDIR(behind.st_mode) ? -EISDIR : -ENOTSUP;
+}
+
+static int fail_device(struct sbx_error *err, int r, const char *path)
+{
+	(void)fail(err, r, "write", path);
+	if (r == -ENOTSUP) {
+		sbx_error_why(err, "it is a device, a pipe or a socket, and would be replaced");
+		sbx_error_fix(err, "give the path of a file");
+	}
+	return r;
+}
+
 /* With @wanted NULL: like the file that is there, if there is one. */
 static int replace(int dirfd, const char *path, const void *bytes, size_t n_bytes,
 		   const struct stat *wanted, struct sbx_error *err)
@@ -211,11 +282,13 @@ static int replace(int dirfd, const char *path, const void *bytes, size_t n_byte
 	if (folder < 0)
 		return fail(err, folder, "write", path);
 
-	if (!like && fstatat(folder, name, &before, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    S_ISREG(before.st_mode))
-		like = &before;
+	int r = look(folder, name, &before);
 
-	int r = put(folder, name, bytes, n_bytes, like);
+	if (r < 0)
+		return fail_device(err, r, path);
+	if (!like && S_ISREG(before.st_mode))
+		like = &before;
+	r = put(folder, name, bytes, n_bytes, like);
 
 	if (r < 0)
 		return fail(err, r, "write", path);

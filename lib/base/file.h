@@ -19,6 +19,14 @@ struct sbx_error;
  */
 int file_read(int dirfd, const char *path, size_t max_bytes, char **ret_bytes, size_t *ret_n_bytes,
 	      struct sbx_error *err);
+/* The same for a file of our own, which nobody has reason to replace: -EINVAL for anything but a
+ * regular file, which is not waited for. */
+int file_read_regular(int dirfd, const char *path, size_t max_bytes, char **ret_bytes,
+		      size_t *ret_n_bytes, struct sbx_error *err);
+/* The same as file_read(); "-" is standard input, whose name is "<stdin>". @ret_name is for
+ * messages, and set in any case. */
+int file_read_operand(int dirfd, const char *path, size_t max_bytes, const char **ret_name,
+		      char **ret_bytes, size_t *ret_n_bytes, struct sbx_error *err);
 /* The same from an open fd; @name is for messages. */
 int file_read_fd(int fd, const char *name, size_t max_bytes, char **ret_bytes, size_t *ret_n_bytes,
 		 struct sbx_error *err);
@@ -26,7 +34,8 @@ int file_read_fd(int fd, const char *name, size_t max_bytes, char **ret_bytes, s
 /*
  * Makes @path hold exactly these bytes: writes a new file beside it, syncs it, renames it over
  * @path and syncs the folder. At any crash either the old or the new content is there, whole.
- * Symbolic links are replaced, not followed. The file gets exactly @mode, whatever the umask. On
+ * Symbolic links are replaced, not followed. What is a device, a pipe or a socket, also behind a
+ * link, stays: -ENOTSUP. The file gets exactly @mode, whatever the umask. On
  * failure nothing is left behind and @path is as it was; only where the folder's sync fails, with
  * -EIO, the new content is there and not yet safe.
  */

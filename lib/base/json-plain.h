@@ -6,13 +6,16 @@
  *
  * That is ASCII without quotes, backslashes and control characters (delete among them, which the
  * scanner takes and the writer escapes): nearly every byte of real
- * texts. Eight of them are judged at once.
+ * texts. Eight of them are judged at once, or sixteen where the processor certainly can.
  */
 
 #include <endian.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 /* @byte in every place of a word. */
 #define JSON_EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
@@ -50,8 +53,7 @@ static inline size_t json_plain_few(const uint8_t *bytes, size_t n_bytes)
 	return marks ? (size_t)__builtin_ctzll(marks) / 8 : n_bytes;
 }
 
-/* How many of the first bytes are plain. */
-static inline size_t json_plain(const char *bytes, size_t n_bytes)
+static inline size_t json_plain_by_words(const char *bytes, size_t n_bytes)
 {
 	size_t at = 0;
 
@@ -71,4 +73,40 @@ static inline size_t json_plain(const char *bytes, size_t n_bytes)
 		if (n_bytes - at < sizeof(word))
 			at = n_bytes - sizeof(word);
 	}
+}
+
+#ifdef __SSE2__
+/* A bit for each of sixteen bytes that is not plain. */
+static inline unsigned json_special_of(const char *bytes)
+{
+	__m128i sixteen = _mm_loadu_si128((const __m128i *)(const void *)bytes);
+	__m128i quote = _mm_cmpeq_epi8(sixteen, _mm_set1_epi8('"'));
+	__m128i backslash = _mm_cmpeq_epi8(sixteen, _mm_set1_epi8('\\'));
+	__m128i delete = _mm_cmpeq_epi8(sixteen, _mm_set1_epi8(0x7f));
+	/* Those from 0x80 on are negative. */
+	__m128i control = _mm_cmplt_epi8(sixteen, _mm_set1_epi8(' '));
+
+	return (unsigned)_mm_movemask_epi8(
+		_mm_or_si128(_mm_or_si128(quote, backslash), _mm_or_si128(delete, control)));
+}
+#endif
+
+/* How many of the first bytes are plain. */
+static inline size_t json_plain(const char *bytes, size_t n_bytes)
+{
+#ifdef __SSE2__
+	for (size_t at = 0; n_bytes >= 16;) {
+		unsigned special = json_special_of(bytes + at);
+
+		if (special)
+			return at + (unsigned)__builtin_ctz(special);
+		at += 16;
+		if (at == n_bytes)
+			return at;
+		/* The last sixteen begin among those before. */
+		if (n_bytes - at < 16)
+			at = n_bytes - 16;
+	}
+#endif
+	return json_plain_by_words(bytes, n_bytes);
 }

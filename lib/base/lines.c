@@ -10,6 +10,7 @@
 #include "base/lines.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,6 +46,8 @@ static int fill(struct line_reader *reader)
 		reader->end -= reader->begin;
 		reader->begin = 0;
 	}
+	if (reader->end > reader->max && reader->refuses_long)
+		return -EMSGSIZE;
 	if (reader->end > reader->max) {
 		reader->is_skipping = true;
 		reader->end = 0;
@@ -57,6 +60,17 @@ static int fill(struct line_reader *reader)
 	reader->end += (size_t)n;
 	reader->is_at_end = n == 0;
 	return 0;
+}
+
+/* A failure is left to lines_next(), which meets it, too. */
+bool lines_at_hand(struct line_reader *reader)
+{
+	struct pollfd input = { .fd = reader->fd, .events = POLLIN };
+
+	while (!lines_ready(reader))
+		if (poll(&input, 1, 0) <= 0 || fill(reader) < 0)
+			return false;
+	return true;
 }
 
 /* Gives out the bytes up to @end, which is the newline or the end of the input. */

@@ -18,6 +18,7 @@ struct option_value {
 	bool takes_value;
 	int (*store)(const struct option_spec *spec, void *slot, const char *value,
 		     struct written as, struct sbx_error *err);
+	bool (*is_given)(const void *slot);
 };
 
 /* By enum option_kind. */

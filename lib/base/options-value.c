@@ -139,10 +139,58 @@ static int store_list(const struct option_spec *spec, void *slot, const char *va
 	return 0;
 }
 
+static bool has_flag(const void *slot)
+{
+	return *(const bool *)slot;
+}
+
+static bool has_count(const void *slot)
+{
+	return *(const int *)slot > 0;
+}
+
+static bool has_text(const void *slot)
+{
+	return *(const char *const *)slot != NULL;
+}
+
+static bool has_number(const void *slot)
+{
+	return *(const uint64_t *)slot > 0;
+}
+
+static bool has_fd(const void *slot)
+{
+	return *(const int *)slot >= 0;
+}
+
+static bool has_items(const void *slot)
+{
+	return ((const struct option_list *)slot)->n_items > 0;
+}
+
 const struct option_value option_values[] = {
-	[OPTION_FLAG] = { false, store_flag },	  [OPTION_COUNT] = { false, store_count },
-	[OPTION_STRING] = { true, store_string }, [OPTION_PATH] = { true, store_path },
-	[OPTION_CHOICE] = { true, store_choice }, [OPTION_NUMBER] = { true, store_number },
-	[OPTION_SIZE] = { true, store_size },	  [OPTION_TIME] = { true, store_time },
-	[OPTION_FD] = { true, store_fd },	  [OPTION_LIST] = { true, store_list },
+	[OPTION_FLAG] = { false, store_flag, has_flag },
+	[OPTION_COUNT] = { false, store_count, has_count },
+	[OPTION_STRING] = { true, store_string, has_text },
+	[OPTION_PATH] = { true, store_path, has_text },
+	[OPTION_CHOICE] = { true, store_choice, has_text },
+	[OPTION_NUMBER] = { true, store_number, has_number },
+	[OPTION_SIZE] = { true, store_size, has_number },
+	[OPTION_TIME] = { true, store_time, has_number },
+	[OPTION_FD] = { true, store_fd, has_fd },
+	[OPTION_LIST] = { true, store_list, has_items },
 };
+
+bool option_is_given(const struct option_spec *spec, const void *values)
+{
+	return option_values[spec->kind].is_given((const char *)values + spec->offset);
+}
+
+void options_init(const struct option_group *groups)
+{
+	for (const struct option_group *group = groups; group->options; group++)
+		for (const struct option_spec *spec = group->options; spec->name; spec++)
+			if (spec->kind == OPTION_FD)
+				*(int *)((char *)group->values + spec->offset) = -EBADF;
+}

@@ -96,6 +96,15 @@ static int unknown(const struct option_group *groups, const struct cursor *curso
 	return r;
 }
 
+static int refuse_second(struct written as, struct sbx_error *err)
+{
+	int r = sbx_error_what(err, -EINVAL, "option '%.*s' is given twice", as.len, as.word);
+
+	sbx_error_why(err, "there can be one, and the other would not count");
+	sbx_error_fix(err, "leave one of them out");
+	return r;
+}
+
 static int store(struct found found, const char *glued, struct cursor *cursor, struct written as,
 		 struct sbx_error *err)
 {
@@ -119,6 +128,8 @@ static int store(struct found found, const char *glued, struct cursor *cursor, s
 		sbx_error_fix(err, "write '--%s=%s'", spec->name, spec->metavar);
 		return r;
 	}
+	if (spec->is_once && option_is_given(spec, found.values))
+		return refuse_second(as, err);
 	return kind->store(spec, (char *)found.values + spec->offset, value, as, err);
 }
 

@@ -27,7 +27,7 @@ enum option_kind {
 	OPTION_NUMBER, /* uint64_t */
 	OPTION_SIZE,   /* uint64_t bytes */
 	OPTION_TIME,   /* uint64_t microseconds */
-	OPTION_FD,     /* int: the number of an open fd */
+	OPTION_FD,     /* int: the number of an open fd; -EBADF when not given (options_init()) */
 	OPTION_LIST,   /* struct option_list: every value that was given, in order */
 };
 
@@ -44,6 +44,7 @@ struct option_spec {
 	const char *metavar;	    /* "FILE"; NULL for flags and counts */
 	const char *const *choices; /* OPTION_CHOICE: NULL-terminated */
 	const char *help;	    /* one line, no full stop */
+	bool is_once;		    /* a second one is refused: the first would not count */
 };
 
 #define OPTION_END                                                                                 \
@@ -121,6 +122,11 @@ int options_parse(const struct option_group *groups, bool stops_at_operand, int 
  */
 int options_parse_verb(struct option_group *groups, const struct command *command, int argc,
 		       char *argv[], const struct verb_spec **ret_verb, struct sbx_error *err);
+/* Marks as not given what zeros would not: 0 is an fd. Before parsing, on values that are zero. */
+void options_init(const struct option_group *groups);
+/* Was there one? A number that is 0 counts as none. @values is what the row's offset points into.
+ */
+bool option_is_given(const struct option_spec *spec, const void *values);
 /* Frees what OPTION_LIST rows have allocated. */
 void options_release(const struct option_group *groups);
 

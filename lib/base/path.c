@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -48,6 +49,33 @@ int path_open_beneath(int dirfd, const char *path, int flags, mode_t mode)
 			return -errno;
 	}
 	return -EAGAIN;
+}
+
+int path_open_own(int dirfd, const char *name, struct stat *ret_status)
+{
+	_cleanup_close_ int found = path_open_beneath(dirfd, name, O_PATH | O_NOFOLLOW, 0);
+	mode_t needed, mode;
+	struct stat st;
+	char path[64];
+	int fd;
+
+	if (found < 0 || fstat(found, &st) < 0)
+		return found < 0 ? found : -errno;
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return -EBADMSG;
+	needed = S_ISDIR(st.st_mode) ? S_IRUSR | S_IXUSR : S_IRUSR;
+	mode = st.st_mode & 07777;
+	/* All through the fd: the mode and the content are those of what was looked at. */
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
+	if (st.st_uid == geteuid() && (mode & needed) != needed && chmod(path, mode | needed) < 0)
+		return -errno;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (S_ISREG(st.st_mode) && (mode & needed) != needed)
+		(void)fchmod(fd, mode);
+	*ret_status = st;
+	return fd;
 }
 
 /* The folder @name in @dirfd, made if it is not there. */

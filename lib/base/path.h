@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+struct stat;
+
 /*
  * Opens @path below @dirfd. The kernel refuses whatever would leave the folder or pass a symbolic
  * or magic link (openat2: RESOLVE_BENEATH, NO_SYMLINKS, NO_MAGICLINKS): -EXDEV, -ELOOP.
@@ -15,6 +17,14 @@
  * times. Returns the fd or negative errno; there is no fallback to a plain open.
  */
 int path_open_beneath(int dirfd, const char *path, int flags, mode_t mode);
+
+/*
+ * Opens for reading the file or folder @name in @dirfd, which is ours whatever mode its maker gave
+ * it: never through a link, and nothing else (-EBADMSG). Rights that its owner lacks are added, and
+ * *@ret_status has the mode that it had; a file has it again, a folder can be entered from here on.
+ * The fd or negative errno.
+ */
+int path_open_own(int dirfd, const char *name, struct stat *ret_status);
 
 /* Makes the folders of @path (not its last component) below @dirfd, never through a link and never
  * through "..". 0 or negative errno. */

@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <sbx/error.h>
 
@@ -74,7 +73,7 @@ static const struct {
 	const char *fix;
 } wrong_starts[] = {
 	{ "\xef\xbb\xbf", 3, "begins with a byte order mark",
-	  "save it as 'UTF-8 without BOM', or: sed -i '1s/^\\xEF\\xBB\\xBF//' FILE" },
+	  "save it as 'UTF-8 without BOM', or: tail -c +4 FILE > NEW-FILE" },
 	{ "\xff\xfe", 2, "is UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW-FILE" },
 	{ "\xfe\xff", 2, "is UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW-FILE" },
 };
@@ -185,16 +184,11 @@ int tree_read(const char *name, const void *bytes, size_t n_bytes, struct tree *
 
 int tree_read_file(int dirfd, const char *path, struct tree **ret, struct sbx_error *err)
 {
-	bool is_stdin = strcmp(path, "-") == 0;
-	const char *name = is_stdin ? "<stdin>" : path;
 	_cleanup_free_ char *bytes = NULL;
+	const char *name;
 	size_t n_bytes;
-	int r;
+	int r = file_read_operand(dirfd, path, TREE_BYTES_MAX, &name, &bytes, &n_bytes, err);
 
-	if (is_stdin)
-		r = file_read_fd(STDIN_FILENO, name, TREE_BYTES_MAX, &bytes, &n_bytes, err);
-	else
-		r = file_read(dirfd, path, TREE_BYTES_MAX, &bytes, &n_bytes, err);
 	if (r < 0)
 		return r;
 	return tree_read(name, bytes, n_bytes, ret, err);

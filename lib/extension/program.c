@@ -12,7 +12,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/start.h"
 
 const char *const *program_copy_argv(const char *const *argv)
 {
@@ -41,61 +41,10 @@ const char *const *program_copy_argv(const char *const *argv)
 	return (const char *const *)copy;
 }
 
-static int set_attributes(posix_spawnattr_t *attributes)
-{
-	sigset_t none, all;
-
-	(void)sigemptyset(&none);
-	(void)sigfillset(&all);
-	(void)posix_spawnattr_setsigmask(attributes, &none);
-	(void)posix_spawnattr_setsigdefault(attributes, &all);
-	(void)posix_spawnattr_setpgroup(attributes, 0);
-	return -posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK |
-							     POSIX_SPAWN_SETSIGDEF |
-							     POSIX_SPAWN_SETPGROUP);
-}
-
-static int set_actions(posix_spawn_file_actions_t *actions, int stdin_fd, int stdout_fd)
-{
-	int r = posix_spawn_file_actions_adddup2(actions, stdin_fd, STDIN_FILENO);
-
-	if (r == 0)
-		r = posix_spawn_file_actions_adddup2(actions, stdout_fd, STDOUT_FILENO);
-	if (r == 0)
-		r = posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
-	if (r == 0)
-		r = posix_spawn_file_actions_addchdir_np(actions, "/");
-	return -r;
-}
-
-static int spawn(const char *const *argv, int stdin_fd, int stdout_fd, pid_t *ret)
+int program_start(struct program *program, const char *const *argv)
 {
 	static const char *const environment[] = { "PATH=/usr/local/bin:/usr/bin:/bin",
 						   "LC_ALL=C.UTF-8", NULL };
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	int r = -posix_spawn_file_actions_init(&actions);
-
-	if (r < 0)
-		return r;
-	r = -posix_spawnattr_init(&attributes);
-	if (r < 0) {
-		(void)posix_spawn_file_actions_destroy(&actions);
-		return r;
-	}
-	r = set_attributes(&attributes);
-	if (r == 0)
-		r = set_actions(&actions, stdin_fd, stdout_fd);
-	if (r == 0)
-		r = -posix_spawn(ret, argv[0], &actions, &attributes, (char *const *)argv,
-				 (char *const *)environment);
-	(void)posix_spawnattr_destroy(&attributes);
-	(void)posix_spawn_file_actions_destroy(&actions);
-	return r;
-}
-
-int program_start(struct program *program, const char *const *argv)
-{
 	_cleanup_close_ int to_fd = -EBADF, from_fd = -EBADF, stdin_fd = -EBADF, stdout_fd = -EBADF;
 	int pair[2], r;
 
@@ -111,7 +60,13 @@ int program_start(struct program *program, const char *const *argv)
 	stdout_fd = pair[1];
 	if (fcntl(from_fd, F_SETFL, O_NONBLOCK) < 0)
 		return -errno;
-	r = spawn(argv, stdin_fd, stdout_fd, &program->pid);
+	const struct start start = { .argv = argv,
+				     .environment = environment,
+				     .folder = "/",
+				     .stdin_fd = stdin_fd,
+				     .stdout_fd = stdout_fd };
+
+	r = start_program(&start, &program->pid);
 	if (r < 0) {
 		program->pid = 0;
 		return r;

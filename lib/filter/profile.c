@@ -61,6 +61,8 @@
 /* The two kinds of devices differ in one bit. */
 #define IS_DEVICE(argument) \
 	OF_KIND(argument, S_IFMT & ~(uint32_t)(S_IFCHR ^ S_IFBLK), S_IFCHR & S_IFBLK)
+/* A program that runs as its owner, whoever starts it. */
+#define SETS_ID(argument) { argument, true, S_ISUID | S_ISGID, 0, 0 }
 #define IS_NOT_ZERO(argument) { argument, true, UINT32_MAX, 0, 0 }
 /* So do AF_INET and AF_INET6. */
 #define IS_NOT_INET(argument) \
@@ -140,10 +142,21 @@ const struct filter_rule filter_rules[] = {
 	/* Its flags lie in memory. */
 	{ "looking", STRICT, 0, 0, "openat2", ALWAYS, REFUSE(ENOSYS) },
 
+	/* What is made in a folder of the host belongs to the folder's owner: a set-user-ID program
+	 * would lend him to everybody there. */
+	{ "files", STANDARD, 0, 0, "chmod fchmod creat", WHEN(SETS_ID(1)), REFUSE(EPERM) },
+	{ "files", STANDARD, 0, 0, "fchmodat fchmodat2", WHEN(SETS_ID(2)), REFUSE(EPERM) },
+	{ "files", STANDARD, 0, 0, "open", WHEN(HAS(1, O_CREAT), SETS_ID(2)), REFUSE(EPERM) },
+	{ "files", STANDARD, 0, 0, "open", WHEN(HAS(1, O_TMPFILE), SETS_ID(2)), REFUSE(EPERM) },
+	{ "files", STANDARD, 0, 0, "openat", WHEN(HAS(2, O_CREAT), SETS_ID(3)), REFUSE(EPERM) },
+	{ "files", STANDARD, 0, 0, "openat", WHEN(HAS(2, O_TMPFILE), SETS_ID(3)), REFUSE(EPERM) },
+	/* Its mode lies in memory; what builds sandboxes cannot do without it. */
+	{ "files", STANDARD, FILTER_NESTED, 0, "openat2", ALWAYS, ALLOW },
+	{ "files", STANDARD, 0, 0, "openat2", ALWAYS, REFUSE(ENOSYS) },
 	{ "files", STANDARD, 0, 0,
-	  "open openat openat2 creat truncate rename renameat renameat2 link linkat symlink"
-	  " symlinkat unlink unlinkat mkdir mkdirat rmdir chmod fchmod fchmodat fchmodat2 chown"
-	  " fchown lchown fchownat utime utimes futimesat utimensat inotify_init inotify_init1"
+	  "open openat creat truncate rename renameat renameat2 link linkat symlink symlinkat"
+	  " unlink unlinkat mkdir mkdirat rmdir chmod fchmod fchmodat fchmodat2 chown fchown"
+	  " lchown fchownat utime utimes futimesat utimensat inotify_init inotify_init1"
 	  " inotify_add_watch inotify_rm_watch",
 	  ALWAYS, ALLOW },
 	{ "files", STANDARD, 0, 0,
@@ -151,6 +164,8 @@ const struct filter_rule filter_rules[] = {
 	  " listxattr llistxattr flistxattr listxattrat removexattr lremovexattr fremovexattr"
 	  " removexattrat",
 	  ALWAYS, ALLOW },
+	{ "files", STANDARD, 0, 0, "mknod", WHEN(SETS_ID(1)), REFUSE(EPERM) },
+	{ "files", STANDARD, 0, 0, "mknodat", WHEN(SETS_ID(2)), REFUSE(EPERM) },
 	{ "files", STANDARD, 0, 0, "mknod", WHEN(IS_DEVICE(1)), REFUSE(EPERM) },
 	{ "files", STANDARD, 0, 0, "mknodat", WHEN(IS_DEVICE(2)), REFUSE(EPERM) },
 	{ "files", STANDARD, 0, 0, "mknod mknodat", ALWAYS, ALLOW },

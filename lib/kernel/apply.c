@@ -214,6 +214,8 @@ int kernel_confine(struct kernel *kernel, struct kernel_failure *ret)
 
 int kernel_become(struct kernel *kernel, struct kernel_failure *ret)
 {
+	if (kernel->umask)
+		(void)umask(*kernel->umask);
 	return walk(kernel, RUN, STEP_FOLDER_OF_COMMAND, STEP_EXEC, ret);
 }
 

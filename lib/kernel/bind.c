@@ -39,7 +39,7 @@ int bind_reach(struct kernel *kernel, const struct step *step, size_t number)
 	if (source < 0)
 		return source;
 	if (step->flags & STEP_OWNED) {
-		owner = idmap_open(kernel, step);
+		owner = idmap_open(kernel, (uid_t)step->value, (gid_t)step->second);
 		if (owner < 0)
 			return owner;
 	}

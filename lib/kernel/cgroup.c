@@ -6,6 +6,10 @@
  *
  * PID 1 is cloned into it, so there is no moment at which something of the sandbox runs outside.
  * The folder belongs to the supervisor's user and is 0700: what runs in it cannot change it.
+ *
+ * A scope is its manager's, who removes it as soon as nobody is in it, and with it the numbers that
+ * tell why all were killed. So it is divided: memory that runs out ends the sandbox as a whole, and
+ * the keeper beside it stays until the numbers have been read.
  */
 
 #include <errno.h>
@@ -51,21 +55,29 @@ static int open_parent(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
+/* The new folder's fd. */
+static int make_folder(int parent_fd, const char *name)
+{
+	int folder;
+
+	if (mkdirat(parent_fd, name, 0700) < 0)
+		return -errno;
+	folder = path_open_beneath(parent_fd, name, O_RDONLY | O_DIRECTORY, 0);
+	if (folder < 0)
+		(void)unlinkat(parent_fd, name, AT_REMOVEDIR);
+	return folder;
+}
+
 int cgroup_make(struct kernel *kernel, const struct step *step, size_t number)
 {
-	const char *name = path_last(step->target);
 	_cleanup_close_ int parent = open_parent(step->target);
 	int folder;
 
 	if (parent < 0)
 		return parent;
-	if (mkdirat(parent, name, 0700) < 0)
-		return -errno;
-	folder = path_open_beneath(parent, name, O_RDONLY | O_DIRECTORY, 0);
-	if (folder < 0) {
-		(void)unlinkat(parent, name, AT_REMOVEDIR);
+	folder = make_folder(parent, path_last(step->target));
+	if (folder < 0)
 		return folder;
-	}
 	kernel->cgroup_fd = folder;
 	kernel->cgroup_parent_fd = take_fd(&parent);
 	return 0;
@@ -88,6 +100,50 @@ int cgroup_limit(struct kernel *kernel, const struct step *step, size_t number)
 		r = write_file(kernel->cgroup_fd, step->text, step->source);
 	/* memory.swap.max is not there where the kernel does not account for swap. */
 	return r == -ENOENT && (step->flags & STEP_OPTIONAL) ? 0 : r;
+}
+
+/* A folder below @parent with @pid in it. */
+static int make_with(int parent_fd, const char *name, pid_t pid)
+{
+	_cleanup_close_ int folder = make_folder(parent_fd, name);
+	char number[16];
+	int r;
+
+	if (folder < 0)
+		return folder;
+	(void)snprintf(number, sizeof(number), "%d", (int)pid);
+	r = write_file(folder, "cgroup.procs", number);
+	return r < 0 ? r : take_fd(&folder);
+}
+
+/* A cgroup hands controllers down only when no process is in itself. */
+static int end_as_one(int scope_fd, int folder_fd)
+{
+	int r;
+
+	if (faccessat(scope_fd, "memory.max", F_OK, 0) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	r = enable_controller(scope_fd, "memory");
+	return r < 0 ? r : write_file(folder_fd, "memory.oom.group", "1");
+}
+
+int kernel_divide_scope(struct kernel *kernel, const char *folder, pid_t keeper)
+{
+	_cleanup_close_ int scope = open_parent(folder), other = -EBADF, own = -EBADF;
+	int r;
+
+	if (scope < 0)
+		return scope;
+	other = make_with(scope, "keeper", keeper);
+	if (other < 0)
+		return other;
+	own = make_with(scope, path_last(folder), kernel->pid);
+	if (own < 0)
+		return own;
+	r = end_as_one(scope, own);
+	if (r == 0)
+		kernel->cgroup_fd = take_fd(&own);
+	return r;
 }
 
 static int64_t now_msec(void)

@@ -98,6 +98,13 @@ static const struct meaning meanings[] = {
 	{ STEP_OVERLAY, EINVAL, 0,
 	  "the file systems of '{source}' and '{text}' cannot be layers of an overlay",
 	  "choose a folder on ext4, xfs or btrfs with --out" },
+	{ STEP_OVERLAY, EROFS, 0,
+	  "the kernel cannot write to '{text}' or '{extra}', and would make it read-only",
+	  "choose a folder with --out that you may write to, on a file system with room" },
+	{ STEP_OVERLAY, EACCES, 0,
+	  "the command's user may not search a folder on the way to '{source}', '{text}' or "
+	  "'{extra}'",
+	  "change the folder's permissions, or choose another one with --out" },
 	{ STEP_OVERLAY, ENODEV, 0, "this kernel has no overlay file system",
 	  "load it, as root: modprobe overlay" },
 	{ STEP_MASK, ELOOP, 0,

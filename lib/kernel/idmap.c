@@ -67,15 +67,15 @@ static int write_map(pid_t pid, const char *name, uint64_t owner, uint64_t user)
 	return write(fd, line, (size_t)n) < 0 ? -errno : 0;
 }
 
-static int map_and_open(const struct kernel *kernel, const struct step *step, pid_t pid)
+static int map_and_open(const struct kernel *kernel, pid_t pid)
 {
 	char path[64];
 	int r = check_proc();
 
 	if (r == 0)
-		r = write_map(pid, "uid_map", step->value, kernel->plan->uid);
+		r = write_map(pid, "uid_map", kernel->owner_uid, kernel->plan->uid);
 	if (r == 0)
-		r = write_map(pid, "gid_map", step->second, kernel->plan->gid);
+		r = write_map(pid, "gid_map", kernel->owner_gid, kernel->plan->gid);
 	if (r < 0)
 		return r;
 	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
@@ -85,7 +85,7 @@ static int map_and_open(const struct kernel *kernel, const struct step *step, pi
 	return fd < 0 ? -errno : fd;
 }
 
-static int make_namespace(const struct kernel *kernel, const struct step *step)
+static int make_namespace(const struct kernel *kernel)
 {
 	int ends[2];
 
@@ -93,7 +93,7 @@ static int make_namespace(const struct kernel *kernel, const struct step *step)
 		return -errno;
 
 	pid_t pid = start_waiting(ends);
-	int fd = pid < 0 ? pid : map_and_open(kernel, step, pid);
+	int fd = pid < 0 ? pid : map_and_open(kernel, pid);
 
 	fd_close_many(ends, 2);
 	while (pid > 0 && waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR)
@@ -101,11 +101,8 @@ static int make_namespace(const struct kernel *kernel, const struct step *step)
 	return fd;
 }
 
-int idmap_open(struct kernel *kernel, const struct step *step)
+int idmap_open(struct kernel *kernel, uid_t uid, gid_t gid)
 {
-	uid_t uid = (uid_t)step->value;
-	gid_t gid = (gid_t)step->second;
-
 	/* Only a step that was made for root asks for it. */
 	if (!kernel_borrows(kernel))
 		return -EPERM;
@@ -114,6 +111,6 @@ int idmap_open(struct kernel *kernel, const struct step *step)
 	close_fd(&kernel->owner_fd);
 	kernel->owner_uid = uid;
 	kernel->owner_gid = gid;
-	kernel->owner_fd = make_namespace(kernel, step);
+	kernel->owner_fd = make_namespace(kernel);
 	return kernel->owner_fd;
 }

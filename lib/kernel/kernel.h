@@ -6,6 +6,7 @@
  *
  *   supervisor   kernel_prepare()   makes the cgroup; as root, opens every path once
  *                kernel_clone()     one clone3() with all namespaces, into the cgroup
+ *                kernel_divide_scope()  where a service manager has moved PID 1 into a scope
  *   PID 1        kernel_build()     id map, paths, file tree, network: the host's tree is gone
  *                kernel_confine()   rlimits, identity, capabilities, Landlock: for good
  *   command      kernel_become()    folder, terminal, seccomp; kernel_exec()
@@ -45,11 +46,12 @@ struct kernel {
 	size_t n_listeners;
 	const struct sock_fprog *filter; /* for STEP_SECCOMP */
 	bool filter_notifies;
-	int notify_fd;	/* of the command's filter, to be handed to the supervisor */
-	int pty_master; /* made by STEP_TERMINAL in PID 1, to be handed to the supervisor */
-	uid_t uid;	/* who we were */
+	const mode_t *umask; /* of the command, or NULL: ours */
+	int notify_fd;	     /* of the command's filter, to be handed to the supervisor */
+	int pty_master;	     /* made by STEP_TERMINAL in PID 1, to be handed to the supervisor */
+	uid_t uid;	     /* who we were */
 	gid_t gid;
-	int owner_fd; /* of a user namespace that maps owner to the command's user (STEP_OWNED) */
+	int owner_fd; /* of a user namespace that maps owner to the command's user: idmap.h */
 	uid_t owner_uid;
 	gid_t owner_gid;
 	pid_t pid; /* of PID 1, as we see it */
@@ -76,6 +78,11 @@ int kernel_prepare(struct kernel *kernel, const struct plan *plan, const struct 
  * no longer root outside.
  */
 pid_t kernel_clone(struct kernel *kernel);
+/*
+ * Both PID 1 and @keeper are in the folder of a scope. PID 1 goes into @folder, made right below
+ * it, where all end together when memory runs out, and without the keeper. 0 or negative errno.
+ */
+int kernel_divide_scope(struct kernel *kernel, const char *folder, pid_t keeper);
 
 /* These four run in the sandbox. 0, or negative errno with the step in @ret. */
 int kernel_build(struct kernel *kernel, struct kernel_failure *ret);

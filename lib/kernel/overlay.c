@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -55,21 +56,16 @@ static int open_folder(int dirfd, const char *path)
 }
 
 /* A detached copy of the mount that the folder @path is on, with nothing that is mounted below. */
-static int copy_mount(const char *path, unsigned attributes, int owner)
+static int copy_mount(const char *path)
 {
 	_cleanup_close_ int folder = open_folder(AT_FDCWD, path);
 
-	if (folder < 0)
-		return folder;
+	return folder < 0 ? folder : mount_copy(folder, 0);
+}
 
-	_cleanup_close_ int copy = mount_copy(folder, 0);
-
-	if (copy < 0)
-		return copy;
-
-	int r = mount_set(copy, 0, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | attributes, owner);
-
-	return r < 0 ? r : take_fd(&copy);
+static int set_mount(int copy, unsigned attributes, int owner)
+{
+	return mount_set(copy, 0, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | attributes, owner);
 }
 
 /* In a copy without what is mounted below, a folder that is a mount itself would be another one. */
@@ -82,7 +78,8 @@ static int check_not_mounted(const char *path)
 	return st.stx_attributes & STATX_ATTR_MOUNT_ROOT ? -EXDEV : 0;
 }
 
-static int copy_writable(const struct step *step, int owner, int *fds)
+/* Before the mount has its map: root could not pass what that has no number for. */
+static int open_writable(const struct step *step, int *fds)
 {
 	char parent[PATH_MAX], parent_of_work[PATH_MAX];
 	int r = name_parent(step->text, parent);
@@ -95,7 +92,7 @@ static int copy_writable(const struct step *step, int owner, int *fds)
 		r = check_not_mounted(step->text);
 	if (r < 0)
 		return r;
-	fds[WRITABLE_MOUNT] = copy_mount(parent, 0, owner);
+	fds[WRITABLE_MOUNT] = copy_mount(parent);
 	if (fds[WRITABLE_MOUNT] < 0)
 		return fds[WRITABLE_MOUNT];
 	fds[UPPER] = open_folder(fds[WRITABLE_MOUNT], path_last(step->text));
@@ -105,19 +102,38 @@ static int copy_writable(const struct step *step, int owner, int *fds)
 	return fds[WORK] < 0 ? fds[WORK] : 0;
 }
 
-static int copy_layers(struct kernel *kernel, const struct step *step, int *fds)
+/* Whoever has the folder below, what lands in the upper one belongs to whom that belongs to. */
+static int copy_writable(struct kernel *kernel, const struct step *step, int *fds)
 {
-	int owner = -EBADF;
+	int owner = -EBADF, r = open_writable(step, fds);
+	struct stat upper;
 
-	if (step->flags & STEP_OWNED) {
-		owner = idmap_open(kernel, step);
+	if (r < 0)
+		return r;
+	if (fstat(fds[UPPER], &upper) < 0)
+		return -errno;
+	if (upper.st_uid != kernel->plan->uid) {
+		owner = idmap_open(kernel, upper.st_uid, upper.st_gid);
 		if (owner < 0)
 			return owner;
 	}
-	fds[LOWER] = copy_mount(step->source, MOUNT_ATTR_RDONLY, owner);
+	return set_mount(fds[WRITABLE_MOUNT], 0, owner);
+}
+
+static int copy_layers(struct kernel *kernel, const struct step *step, int *fds)
+{
+	int owner = -EBADF, r;
+
+	if (step->flags & STEP_OWNED) {
+		owner = idmap_open(kernel, (uid_t)step->value, (gid_t)step->second);
+		if (owner < 0)
+			return owner;
+	}
+	fds[LOWER] = copy_mount(step->source);
 	if (fds[LOWER] < 0)
 		return fds[LOWER];
-	return step->text ? copy_writable(step, owner, fds) : 0;
+	r = set_mount(fds[LOWER], MOUNT_ATTR_RDONLY, owner);
+	return r < 0 || !step->text ? r : copy_writable(kernel, step, fds);
 }
 
 static int open_layers(const struct step *step, int *fds)
@@ -149,6 +165,17 @@ static int enter_proc(struct kernel *kernel)
 	return kernel->proc_fd < 0 || fchdir(kernel->proc_fd) < 0 ? -errno : 0;
 }
 
+/* Where the kernel cannot write to the work folder it makes a read-only overlay and says nothing.
+ */
+static int check_writable(int overlay)
+{
+	struct statvfs st;
+
+	if (fstatvfs(overlay, &st) < 0)
+		return -errno;
+	return st.f_flag & ST_RDONLY ? -EROFS : 0;
+}
+
 static int mount_layers(const struct step *step, const int *fds)
 {
 	char lower[32], upper[32], work[32];
@@ -162,7 +189,13 @@ static int mount_layers(const struct step *step, const int *fds)
 	(void)snprintf(lower, sizeof(lower), "self/fd/%d", fds[LOWER]);
 	(void)snprintf(upper, sizeof(upper), "self/fd/%d", fds[UPPER]);
 	(void)snprintf(work, sizeof(work), "self/fd/%d", fds[WORK]);
-	return mount_make("overlay", options, mount_attributes(step));
+
+	_cleanup_close_ int overlay = mount_make("overlay", options, mount_attributes(step));
+	int r = overlay < 0 ? overlay : 0;
+
+	if (r == 0 && !(step->flags & STEP_READ_ONLY))
+		r = check_writable(overlay);
+	return r < 0 ? r : take_fd(&overlay);
 }
 
 static int make_folder(int dirfd, const char *name, mode_t mode)

@@ -34,6 +34,7 @@ struct place_search {
 	struct host_link *links; /* sorted by path */
 	size_t n_links;
 	size_t n_room;
+	bool follows_all; /* anybody's links: to know where others go, not to go there */
 	int has_root; /* is there a number for root in our user namespace? -1: not looked at yet */
 };
 /* What stands at @path, which is normal. 0 or negative errno with @err. */
@@ -49,7 +50,8 @@ int probe_places(struct place_search *search, const char *const *paths, struct h
 /* probe-git.c: git_folder and git_common. @project is canonical. */
 int probe_git(struct place_search *search, const char *project, struct host *ret);
 /* probe-repository.c: repository, for each ".git" among @ret's paths, which are those of folders
- * that may be written, and for what probe_git() has found below one of them at @entry. */
+ * that may be written, for those below such folders, and for what probe_git() has found around or
+ * below one of them at @entry. */
 int probe_repositories(struct place_search *search, const char *entry, struct host *ret);
 
 /* probe-cgroup.c: cgroup, controllers, has_cgroup_kill, cgroup_why, has_scope */

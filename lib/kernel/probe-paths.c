@@ -138,7 +138,7 @@ static int read_target(struct walk *walk, int dirfd, const char *name, const cha
 static int learn(struct walk *walk, int fd, const struct stat *status, const char *path,
 		 struct host_path *ret)
 {
-	if (!is_trusted(walk->search, path, status->st_uid)) {
+	if (!walk->search->follows_all && !is_trusted(walk->search, path, status->st_uid)) {
 		ret->uid = status->st_uid;
 		ret->gid = status->st_gid;
 		ret->mode = status->st_mode;

@@ -5,7 +5,8 @@
  *
  * Nobody writes to the folder any more, but who did was hostile: every name is opened below its own
  * folder without following links, and the depth is bounded. The archive is not much larger than
- * what was written: holes stay holes, and a file with many names is there once.
+ * what was written: holes stay holes, and a file with many names is there once. A name that begins
+ * as those of removed files do is left out, because every reader would remove something.
  */
 
 #include "output/output.h"
@@ -25,10 +26,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "base/text.h"
 
 #define DEPTH_MAX 512u
 #define BLOCK_BYTES 65536
+#define WHITEOUT ".wh."
+#define OPAQUE ".wh..wh..opq"
 /* Each is passed over a block at a time, so they cost time. */
 #define HOLES_BYTES_MAX (INT64_C(64) << 30)
 
@@ -38,7 +42,7 @@ struct writer {
 	unsigned depth;
 	int64_t holes_left;
 	struct archive_entry_linkresolver *names; /* of files that have several */
-	char *why;
+	struct output_result result;
 };
 
 static void archive_entry_free_ptr(struct archive_entry **entry)
@@ -54,9 +58,10 @@ static void archive_free_ptr(struct archive **archive)
 
 static int fail(struct writer *writer, int code, const char *what)
 {
-	if (!writer->why &&
-	    asprintf(&writer->why, "'%s': %s", text_string(&writer->path), what) < 0)
-		writer->why = NULL;
+	char **why = &writer->result.why;
+
+	if (!*why && asprintf(why, "'%s': %s", text_string(&writer->path), what) < 0)
+		*why = NULL;
 	return code;
 }
 
@@ -155,14 +160,14 @@ static int write_content(struct writer *writer, int fd, off_t size)
 
 static int write_file(struct writer *writer, int folder, const char *name)
 {
-	_cleanup_close_ int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st = { .st_mode = 0 };
+	_cleanup_close_ int fd = path_open_own(folder, name, &st);
 	_cleanup_(archive_entry_free_ptr) struct archive_entry *entry = NULL;
 	struct archive_entry *later = NULL;
-	struct stat st;
 	int r = 0;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return fail(writer, -errno, "cannot be opened");
+	if (fd < 0)
+		return fail(writer, fd, "cannot be opened");
 	if (!S_ISREG(st.st_mode))
 		return fail(writer, -EBADMSG, "was exchanged while it was being read");
 	entry = new_entry(text_string(&writer->path), &st, AE_IFREG);
@@ -199,7 +204,7 @@ static int write_whiteout(struct writer *writer, const char *name)
 	struct stat st = { .st_mode = 0600 };
 
 	text_add_bytes(&path, text_string(&writer->path), writer->path.len - strlen(name));
-	text_addf(&path, ".wh.%s", name);
+	text_addf(&path, WHITEOUT "%s", name);
 	if (text_status(&path) < 0)
 		return -ENOMEM;
 	return write_header(writer, text_string(&path), &st, AE_IFREG, NULL);
@@ -217,31 +222,58 @@ static bool is_opaque(int folder)
 
 static int write_folder(struct writer *writer, int folder);
 
-static int write_subfolder(struct writer *writer, int folder, const char *name)
+static int write_opaque(struct writer *writer)
 {
-	_cleanup_close_ int fd =
-		openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct stat st;
+	const struct stat st = { .st_mode = 0600 };
+	size_t len = writer->path.len;
 	int r;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return fail(writer, -errno, "cannot be opened");
+	text_add(&writer->path, OPAQUE);
+	r = text_status(&writer->path);
+	if (r == 0)
+		r = write_header(writer, text_string(&writer->path), &st, AE_IFREG, NULL);
+	text_truncate(&writer->path, len);
+	return r;
+}
+
+static int write_subfolder(struct writer *writer, int folder, const char *name)
+{
+	struct stat st = { .st_mode = 0 };
+	_cleanup_close_ int fd = path_open_own(folder, name, &st);
+	int r;
+
+	if (fd < 0)
+		return fail(writer, fd, "cannot be opened");
+	if (!S_ISDIR(st.st_mode))
+		return fail(writer, -EBADMSG, "was exchanged while it was being read");
 	r = write_header(writer, text_string(&writer->path), &st, AE_IFDIR, NULL);
-	if (r < 0)
-		return r;
 	text_add_char(&writer->path, '/');
-	if (is_opaque(fd)) {
-		text_add(&writer->path, ".wh..opq");
-		r = write_whiteout(writer, ".wh..opq");
-		text_truncate(&writer->path, writer->path.len - strlen(".wh..opq"));
-	}
-	return r < 0 ? r : write_folder(writer, fd);
+	if (r == 0 && is_opaque(fd))
+		r = write_opaque(writer);
+	if (r == 0)
+		r = write_folder(writer, fd);
+	/* Where the archive fails the layer is all that there is, and as the command left it. */
+	(void)fchmod(fd, st.st_mode & 07777);
+	return r;
+}
+
+static int leave_out(struct writer *writer)
+{
+	struct output_result *result = &writer->result;
+
+	if (result->n_left_out++ > 0)
+		return 0;
+	result->first_left_out = strdup(text_string(&writer->path));
+	return result->first_left_out ? 0 : -ENOMEM;
 }
 
 static int write_name(struct writer *writer, int folder, const char *name)
 {
 	struct stat st;
 
+	/* Also the removal of such a file: of ".wh..opq" it would be that of a whole folder. */
+	if (strncmp(name, WHITEOUT, strlen(WHITEOUT)) == 0)
+		return leave_out(writer);
 	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return fail(writer, -errno, "cannot be looked at");
 	if (S_ISDIR(st.st_mode))
@@ -290,7 +322,7 @@ static int write_folder(struct writer *writer, int folder)
 }
 
 __attribute__((__visibility__("default"))) int sbx_output_archive(int folder, int target,
-								  char **ret_why)
+								  struct output_result *ret)
 {
 	_cleanup_(archive_free_ptr) struct archive *archive = archive_write_new();
 	_cleanup_text_ struct text path = TEXT_INIT;
@@ -303,7 +335,7 @@ __attribute__((__visibility__("default"))) int sbx_output_archive(int folder, in
 	};
 	int r;
 
-	*ret_why = NULL;
+	*ret = writer.result;
 	if (!archive || !names)
 		return -ENOMEM;
 	archive_entry_linkresolver_set_strategy(names, ARCHIVE_FORMAT_TAR_PAX_RESTRICTED);
@@ -315,6 +347,6 @@ __attribute__((__visibility__("default"))) int sbx_output_archive(int folder, in
 	if (r == 0 && archive_write_close(archive) != ARCHIVE_OK)
 		r = fail_in_archive(&writer);
 	path = writer.path;
-	*ret_why = writer.why;
+	*ret = writer.result;
 	return r;
 }

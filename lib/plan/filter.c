@@ -29,7 +29,7 @@ void add_filter(struct planner *planner)
 		step->flags |= VARIANT_INET;
 	if (planner->is_nested)
 		step->flags |= VARIANT_NESTED;
-	if (planner->policy && !planner->exec_everywhere)
+	if (is_limiting_exec(planner) && !planner->exec_everywhere)
 		step->flags |= VARIANT_NO_MEMFD_EXEC;
 	if (planner->is_using_inet && planner->is_limiting_ports)
 		step->flags |= VARIANT_PORTS;

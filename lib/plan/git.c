@@ -6,8 +6,8 @@
  * Hooks and configuration name programs, which the user's next git would run without a sandbox. So
  * where a repository is writable they are not, unless somebody names them. A worktree's ".git" is a
  * file that says where the repository is; it must not change either, and the common folder that it
- * leads to is as visible as the project. Which names these are in all, down to submodules, probing
- * has found out; one that is missing must not appear.
+ * leads to is as visible as the project. Which names these are in all, down to submodules and what
+ * configuration names, probing has found out; one that is missing must not appear.
  */
 
 #include "plan/plan-internal.h"
@@ -175,15 +175,49 @@ static void protect_found(struct planner *planner, const struct mark *grant, con
 	protect_below(planner, folder, real);
 }
 
+/* May something be written that such a repository names? Whoever cannot tell takes it so. */
+static int refuse_unclear(struct planner *planner)
+{
+	const struct host *host = planner->host;
+
+	(void)sbx_error_what(planner->err, -EBADMSG, "cannot protect the repository '%.300s'",
+			     host->git_unclear);
+	sbx_error_why(planner->err, "%s, so what git would execute from it is not known",
+		      host->git_unclear_why);
+	sbx_error_fix(planner->err, "correct it (git config --list shows what git reads), or use "
+				    "--out instead of --write");
+	return -EBADMSG;
+}
+
+/* What was looked through at all lies in or around what may be written. */
+static int check_found(struct planner *planner)
+{
+	const struct host *host = planner->host;
+	bool has_any = false;
+
+	for (size_t i = 0; i < planner->marks.n_rows; i++)
+		has_any |= is_writable(mark_at(planner, i));
+	if (!host || !has_any)
+		return 0;
+	if (host->git_is_cut)
+		planner_note(planner, true,
+			     "not all repositories below what may be written are protected",
+			     "there are more folders than a start looks through: grant fewer of "
+			     "them, or use --out");
+	return host->git_unclear ? refuse_unclear(planner) : 0;
+}
+
 int mark_git(struct planner *planner)
 {
 	size_t n = planner->marks.n_rows;
+	int r = check_found(planner);
 
+	if (r < 0)
+		return r;
 	show_common_folder(planner);
 	for (size_t i = 0; i < n; i++) {
 		const struct mark *grant = mark_at(planner, i);
 		const char *outside = grant->source ? grant->source : grant->path;
-		int r;
 
 		if (!is_writable(grant))
 			continue;

@@ -51,7 +51,6 @@ static const struct guard {
 	{ "/run/user", false, MAY_LACK, &guards_daemons },
 	{ "/var/lib/sbx", false, MAY_LACK, &guards_state },
 	{ ".local/state/sbx", true, 0, &guards_state },
-	{ ".cache/sbx", true, MAY_LACK, &guards_state },
 };
 
 /* The same where our caller keeps them elsewhere. */
@@ -65,7 +64,6 @@ static const struct {
 	{ "XDG_DATA_HOME=", "systemd", &guards_units },
 	{ "XDG_RUNTIME_DIR=", "sbx", &guards_daemons },
 	{ "XDG_STATE_HOME=", "sbx", &guards_state },
-	{ "XDG_CACHE_HOME=", "sbx", &guards_state },
 };
 
 bool is_below(const char *path, const char *folder)

@@ -22,6 +22,7 @@
 
 /* PID 1 of the sandbox is one more process of the same user. */
 #define INIT_PROCESSES 1
+#define KEEPER_PROCESSES 1 /* of a scope */
 /* The kernel takes no larger number of processes. */
 #define PIDS_MAX UINT64_C(4194304)
 
@@ -251,14 +252,14 @@ static void add_cgroup_cpu(struct planner *planner, const struct plan_limit *lim
 			 quota_usec, limit->origin);
 }
 
-static uint64_t with_init(uint64_t n_processes)
+static uint64_t with_ours(uint64_t n_processes, unsigned ours)
 {
-	return n_processes < PIDS_MAX ? n_processes + INIT_PROCESSES : PIDS_MAX;
+	return n_processes < PIDS_MAX - ours ? n_processes + ours : PIDS_MAX;
 }
 
 static void add_cgroup_pids(struct planner *planner, const struct plan_limit *limit)
 {
-	uint64_t n = with_init(limit->value);
+	uint64_t n = with_ours(limit->value, INIT_PROCESSES);
 
 	add_cgroup_limit(planner, "pids.max", planner_format(planner, "%" PRIu64, n), n,
 			 limit->origin);
@@ -278,7 +279,7 @@ static uint64_t scope_value(enum limit limit, uint64_t value)
 {
 	if (limit == LIMIT_CPU)
 		return value * 1000; /* thousandths of a second are microseconds of each second */
-	return limit == LIMIT_PIDS ? with_init(value) : value;
+	return limit == LIMIT_PIDS ? with_ours(value, INIT_PROCESSES + KEEPER_PROCESSES) : value;
 }
 
 void add_cgroup(struct planner *planner)
@@ -343,6 +344,7 @@ void add_rlimits(struct planner *planner)
 		    is_superseded(planner, (enum limit)i))
 			continue;
 		add_rlimit(planner, rows[i].rlimit, rows[i].resource,
-			   is_nproc ? with_init(limit->value) : limit->value, limit->origin);
+			   is_nproc ? with_ours(limit->value, INIT_PROCESSES) : limit->value,
+			   limit->origin);
 	}
 }

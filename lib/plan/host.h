@@ -75,10 +75,15 @@ struct host {
 	const char *git_common; /* canonical common folder of the repository around the project,
 				   where it lies outside of the project (worktrees); or NULL */
 	const char *git_folder; /* ".git" of the repository that the project is in, or NULL */
-	/* What git takes programs from, in repositories that may be written: also what is missing
-	 * there and could be made. Those of submodules and worktrees are among them. */
+	/* What git takes programs from, in repositories that may be written or name what may be:
+	 * also what is missing there and could be made. Those of submodules and worktrees are among
+	 * them, and what configuration names. */
 	const struct host_path *repository;
 	size_t n_repository;
+	/* A repository of which this cannot be said, and why; or NULL. */
+	const char *git_unclear;
+	const char *git_unclear_why;
+	bool git_is_cut; /* there were too many folders to look for repositories in all */
 
 	/* Sorted by path. Those of git_common and git_folder, and of their hooks and config, may be
 	 * here, too: a plan that needs them and does not find them takes them to be there. */

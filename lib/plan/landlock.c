@@ -90,11 +90,13 @@ static unsigned rights_for(const struct place *place)
 	return rights & RIGHTS_LANDLOCK;
 }
 
-/* Without a policy all that is visible may be read and executed, so one rule at the root says it.
- */
+/* Without a policy all that is visible may be read and mostly executed, so one rule at the root
+ * says it. */
 static unsigned rights_of_root(const struct planner *planner)
 {
-	return planner->policy ? 0 : RIGHT_READ | RIGHT_LIST | RIGHT_EXEC;
+	if (planner->policy)
+		return 0;
+	return RIGHT_READ | RIGHT_LIST | (is_limiting_exec(planner) ? 0 : RIGHT_EXEC);
 }
 
 static bool is_folder(const struct place *place)

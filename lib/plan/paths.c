@@ -62,7 +62,7 @@ static void add_program(struct planner *planner, struct list *paths)
 {
 	const char *at = NULL, *path;
 
-	while (planner->policy && (path = next_candidate(planner, &at)))
+	while (is_limiting_exec(planner) && (path = next_candidate(planner, &at)))
 		add(planner, paths, path);
 }
 

@@ -183,7 +183,6 @@ struct planner {
 	const char *net_mode;
 	char **environment; /* of the command */
 	bool is_nested;
-	bool is_limiting_exec; /* only what rules name may be executed */
 	bool exec_everywhere;
 	bool has_exec_rules;
 	bool is_using_inet;
@@ -281,6 +280,8 @@ bool is_below(const char *path, const char *folder);
 int mark_all(struct planner *planner);
 
 /* program.c */
+/* May only what is named be executed? */
+bool is_limiting_exec(const struct planner *planner);
 void mark_program(struct planner *planner);
 int check_program(struct planner *planner);
 /* The folder that the command starts in, as it was asked for; NULL: nobody did. */

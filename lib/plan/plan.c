@@ -10,6 +10,7 @@
 #include "plan/plan-internal.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +75,15 @@ static bool allows_exec(const struct policy *policy)
 	return allowed;
 }
 
+static const char *hostname_of(const struct planner *planner)
+{
+	const struct setting *setting = planner_setting(planner, "hostname");
+
+	if (planner->request->hostname)
+		return planner->request->hostname;
+	return setting ? setting->text : "sandbox";
+}
+
 static int check_request(struct planner *planner)
 {
 	const struct spawn_request *request = planner->request;
@@ -86,6 +96,10 @@ static int check_request(struct planner *planner)
 		return planner_refuse(planner, -EINVAL, "this is no name for a sandbox",
 				      "it becomes the name of a folder, and has a '/' in it",
 				      "use letters, digits, '-', '_' and '.'");
+	if (strlen(hostname_of(planner)) > HOST_NAME_MAX)
+		return planner_refuse(planner, -EINVAL, "the machine inside cannot be called that",
+				      "the name of a machine has at most 64 bytes",
+				      "shorten it: --hostname, or 'hostname' in the policy");
 	if (request->pty && !planner->host->has_userns)
 		return planner_refuse(planner, -EOPNOTSUPP, "cannot make a terminal here",
 				      "without namespaces there is no place for one of its own",
@@ -113,6 +127,8 @@ static void copy_request(struct planner *planner)
 	plan->fds = fds;
 	plan->n_fds = request->n_fds;
 	plan->id = planner_keep(planner, request->id);
+	if (request->policy)
+		plan->policy = planner_keep(planner, request->policy);
 	plan->may_exec = request->debug && allows_exec(planner->policy);
 	plan->has_digest = planner->policy != NULL;
 	if (planner->policy)
@@ -140,8 +156,6 @@ static int choose(struct planner *planner)
 
 static int add_tree(struct planner *planner)
 {
-	const struct setting *hostname = planner_setting(planner, "hostname");
-	const char *name = planner->request->hostname;
 	struct step *step;
 	int r;
 
@@ -156,10 +170,8 @@ static int add_tree(struct planner *planner)
 	if (r < 0)
 		return r;
 	planner_add_step(planner, STEP_SEAL, origin_built_in)->target = "/";
-	if (!name)
-		name = hostname ? hostname->text : "sandbox";
 	planner_add_step(planner, STEP_HOSTNAME, origin_built_in)->text =
-		planner_keep(planner, name);
+		planner_keep(planner, hostname_of(planner));
 	add_network(planner);
 	return 0;
 }

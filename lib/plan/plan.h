@@ -180,6 +180,7 @@ struct plan {
 	gid_t gid;
 	const char *net_mode;
 	const char *template;
+	const char *policy; /* as its file was named, or NULL */
 	struct plan_limit limits[N_LIMITS];
 	uint64_t grace_usec; /* between TERM and KILL */
 	const int *fds;

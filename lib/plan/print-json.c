@@ -208,6 +208,7 @@ void plan_add_json(struct text *out, const struct plan *plan)
 	add_layers(&json, plan);
 	json_member_string(&json, "network", plan->net_mode);
 	json_member_string(&json, "template", plan->template);
+	add_text(&json, "policy", plan->policy);
 	json_member_u64(&json, "uid", plan->uid);
 	json_member_u64(&json, "gid", plan->gid);
 	add_digest(&json, plan);

@@ -75,12 +75,20 @@ const char *next_candidate(struct planner *planner, const char **at)
 	return NULL;
 }
 
-/* Without a policy everything visible may be executed. */
+/* Where nothing limits it, everything visible may be executed. */
+bool is_limiting_exec(const struct planner *planner)
+{
+	for (size_t i = 0; i < planner->request->n_paths; i++)
+		if (planner->request->paths[i].grant == GRANT_EXEC)
+			return true;
+	return planner->policy != NULL;
+}
+
 void mark_program(struct planner *planner)
 {
 	const char *at = NULL, *path;
 
-	if (!planner->policy || planner->has_exec_rules)
+	if (!is_limiting_exec(planner) || planner->has_exec_rules)
 		return;
 	while ((path = next_candidate(planner, &at))) {
 		const struct host_path *facts = host_find_path(planner->host, path);
@@ -112,7 +120,7 @@ int check_program(struct planner *planner)
 {
 	const char *at = NULL, *path;
 
-	if (!planner->policy)
+	if (!is_limiting_exec(planner))
 		return 0;
 	while ((path = next_candidate(planner, &at))) {
 		const struct host_path *facts = host_find_path(planner->host, path);

@@ -5,7 +5,8 @@
  *
  * Without a policy: the system's folders and the working folder to read and execute, and a /tmp of
  * its own. A policy says itself what is visible; only the dialects that know nothing of a system's
- * folders get them: in one of these the working folder is writable, as it always was there.
+ * folders get them: in one of these the working folder is writable, as it always was there, unless
+ * it is the root, or a rule says what may be done in it.
  *
  * Libraries stay executable wherever they are visible, because the program loader maps them.
  */
@@ -43,12 +44,25 @@ static void mark_tmp(struct planner *planner, unsigned rights)
 	tmp->second = 01777;
 }
 
+/* Rules come before us. */
+static bool is_ruled(const struct planner *planner, const char *path)
+{
+	for (size_t i = 0; i < planner->marks.n_rows; i++) {
+		const struct mark *mark = ((struct mark **)planner->marks.rows)[i];
+
+		if (mark->origin.kind == ORIGIN_RULE && (mark->rights & RIGHTS_FILES) &&
+		    strcmp(mark->path, path) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void mark_base(struct planner *planner, unsigned project_rights, unsigned run)
 {
 	mark_folders(planner, system_folders, N_ELEMENTS(system_folders), RIGHTS_READ | run);
 	if (project_rights && strcmp(planner->request->project, "/") == 0)
-		mark_everything(planner, project_rights | run, 0, 0, origin_built_in);
-	else if (project_rights)
+		mark_everything(planner, RIGHTS_READ | run, 0, 0, origin_built_in);
+	else if (project_rights && !is_ruled(planner, planner->request->project))
 		planner_add_mark(planner, MARK_ALLOW, planner->request->project,
 				 project_rights | run, origin_built_in);
 	if (project_rights)
@@ -101,14 +115,14 @@ void mark_system(struct planner *planner)
 	const struct policy *policy = planner->policy;
 
 	mark_proc(planner);
-	if (!policy) {
-		mark_base(planner, RIGHTS_READ, RIGHT_EXEC);
-		return;
-	}
-	if (policy->dialect == DIALECT_BUNTIME)
+	if (!policy)
+		mark_base(planner, RIGHTS_READ, is_limiting_exec(planner) ? 0 : RIGHT_EXEC);
+	else if (policy->dialect == DIALECT_BUNTIME)
 		mark_base(planner, RIGHTS_FILES, 0);
-	if (policy->dialect == DIALECT_MANIFEST)
+	else if (policy->dialect == DIALECT_MANIFEST)
 		mark_base(planner, 0, 0);
+	if (!is_limiting_exec(planner))
+		return;
 	mark_folders(planner, library_folders, N_ELEMENTS(library_folders), RIGHT_MAP);
 	if (planner->host && planner->host->loader)
 		planner_add_mark(planner, MARK_ALLOW, planner->host->loader, RIGHT_START,

@@ -137,7 +137,8 @@ int choose_tier(struct planner *planner)
 	if (planner->is_nested)
 		planner_note(planner, true, "Landlock is left out",
 			     "what it confines cannot mount, and 'isolation.nested' lets it build "
-			     "sandboxes");
+			     "sandboxes; files that are its standard input and output can be "
+			     "opened again, to read and to write");
 	return 0;
 }
 

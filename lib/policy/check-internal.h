@@ -51,6 +51,8 @@ enum check_kind {
 void check_warn(struct checker *checker, enum check_kind kind, struct policy_place place,
 		const char *format, ...) __attribute__((__format__(__printf__, 4, 5)));
 
+/* check-groups.c: groups of hosts without any. */
+void check_groups(struct checker *checker);
 /* check-rule.c: what shows in one rule alone. */
 void check_rule(struct checker *checker, const struct rule *rule);
 /* check-paths.c: what shows in its paths, one by one. */

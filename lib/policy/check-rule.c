@@ -88,6 +88,40 @@ static void check_only_excluding(struct checker *checker, const struct match_lis
 	sbx_error_fix(&checker->warning.error, "add a glob for what is meant, such as \"**\"");
 }
 
+/* Is it taken out again by a glob that begins with '!'? */
+static bool is_taken_out(const struct match_list *list, const struct match_value *value)
+{
+	for (size_t i = 0; i < list->n_values; i++) {
+		struct match_value other = list->values[i];
+
+		if (!excludes(&other))
+			continue;
+		other.text++;
+		if (check_path_covers(&other, value))
+			return true;
+	}
+	return false;
+}
+
+static void check_taken_out(struct checker *checker, const struct match_list *list)
+{
+	size_t n = 0, n_left = 0;
+
+	for (size_t i = 0; i < list->n_values; i++) {
+		if (excludes(&list->values[i]))
+			continue;
+		n++;
+		n_left += !is_taken_out(list, &list->values[i]);
+	}
+	if (n == 0 || n_left > 0)
+		return;
+	check_warn(checker, CHECK_NEVER, list->place,
+		   "every glob of 'path_glob' is taken out by one with '!'");
+	sbx_error_why(&checker->warning.error, "nothing is left that it could hold for");
+	sbx_error_fix(&checker->warning.error,
+		      "narrow the globs that begin with '!', or remove the rule");
+}
+
 static void check_lists(struct checker *checker, const struct condition *condition)
 {
 	for (int key = 0; key < N_MATCH_KEYS; key++) {
@@ -111,6 +145,7 @@ static void check_lists(struct checker *checker, const struct condition *conditi
 		sbx_error_fix(&checker->warning.error, "make two rules of it");
 	}
 	check_only_excluding(checker, &condition->lists[MATCH_PATH]);
+	check_taken_out(checker, &condition->lists[MATCH_PATH]);
 }
 
 static void check_exceptions(struct checker *checker, const struct rule *rule)

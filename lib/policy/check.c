@@ -99,6 +99,7 @@ int policy_check(const struct policy *policy,
 	if (check_index_make(policy, &checker.index) < 0)
 		return -ENOMEM;
 	check_defaults(&checker);
+	check_groups(&checker);
 	for (size_t i = 0; i < policy->n_rules; i++) {
 		check_rule(&checker, &policy->rules[i]);
 		check_paths(&checker, &policy->rules[i]);

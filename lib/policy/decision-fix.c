@@ -211,19 +211,46 @@ static void add_better_request(struct text *out, const struct artefact *artefact
 		text_add(out, "name the host behind the operation\n");
 	add_better_path(out, "the argument", request->path);
 	add_better_path(out, "the project", request->project_root);
+	if (!request->project_root && artefact->header->needs_project >> row & 1)
+		text_add(out, "name the project's root: project=/FOLDER\n");
+	if (request->host && !request->has_port && artefact->header->needs_port >> row & 1)
+		text_add(out, "name the host with its port: example.com:443, [::1]:443\n");
+	if (out->len == 0 && request->host)
+		text_add(out, "write the host as a name (example.com) or an address in full "
+			      "(192.0.2.1, ::1), and with a port [::1]:443\n");
+	if (out->len == 0)
+		text_add(out, "correct what the reason says\n");
+}
+
+static void add_builtin(struct text *out, const struct artefact *artefact,
+			const struct request_buffer *buffer, const struct policy_decision *decision)
+{
+	text_add(out, decision->verdict == POLICY_REVIEW
+			      ? "let a person review it\n"
+			      : "there is none: no policy, token or extension changes a built-in "
+				"rule\n");
+}
+
+static void add_extension(struct text *out, const struct artefact *artefact,
+			  const struct request_buffer *buffer,
+			  const struct policy_decision *decision)
+{
+	text_add(out, decision->verdict == POLICY_REVIEW ? "let a person review it, or " : "");
+	text_add(out, "do what the extension '");
+	decision_add_visible(out, decision->extension);
+	text_add(out, "' asks for, or change its program under 'extensions:' in ");
+	decision_add_visible(out, file_to_change(artefact));
+	text_add_char(out, '\n');
 }
 
 void decision_add_fix(struct text *out, const struct artefact *artefact,
 		      const struct request_buffer *buffer, const struct policy_decision *decision)
 {
 	static add_fn *const adders[] = {
-		[CAUSE_DEFAULT] = add_new_rule,
-		[CAUSE_RULES] = add_exceptions,
-		[CAUSE_CONSTRAINT] = add_fulfilment,
-		[CAUSE_BAD_REQUEST] = add_better_request,
-		[CAUSE_BUILTIN] = NULL,
-		[CAUSE_TOKEN] = NULL,
-		[CAUSE_EXTENSION] = NULL,
+		[CAUSE_DEFAULT] = add_new_rule,	     [CAUSE_RULES] = add_exceptions,
+		[CAUSE_CONSTRAINT] = add_fulfilment, [CAUSE_BAD_REQUEST] = add_better_request,
+		[CAUSE_BUILTIN] = add_builtin,	     [CAUSE_TOKEN] = NULL,
+		[CAUSE_EXTENSION] = add_extension,
 	};
 
 	if (decision_status(decision->verdict) != 0 && adders[decision->cause])

@@ -213,11 +213,6 @@ void decision_add_text(struct text *out, const struct artefact *artefact,
 	decision_add_fix(&fix, artefact, buffer, decision);
 	if (text_status(&fix) < 0)
 		out->failed = true;
-	else if (decision->cause == CAUSE_BUILTIN)
-		add_fix(out, decision->verdict == POLICY_REVIEW
-				     ? "let a person review it"
-				     : "there is none: no policy, token or extension changes a "
-				       "built-in rule");
 	else
 		add_fix(out, text_string(&fix));
 }

@@ -167,6 +167,8 @@ static const struct policy_key keys[] = {
 	{ "audit.max_size", KEY_SIZE, SET | POS, NULL, "largest size of the log" },
 	{ "audit.rotation", KEY_CHOICE, SET, rotations, "how often a new file begins" },
 	{ "audit.export_format", KEY_CHOICE, SET, exports, "format of archives" },
+	{ "audit.redact", KEY_LIST, SET, NULL, "further secrets to cut out of records" },
+	{ "audit.redact[]", KEY_TEXT, SET, NULL, "a regular expression of PCRE2" },
 	{ "audit.keep_originals", KEY_BOOL, SET, NULL, "keep texts from which secrets were removed" },
 
 	{ "scheduler", KEY_MAP, 0, NULL, "how many sandboxes run at once" },

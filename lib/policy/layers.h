@@ -8,14 +8,16 @@
 #include <stddef.h>
 
 struct policy;
+struct rule;
 struct sbx_error;
 struct text;
 
 /*
  * Joins @policies (which it takes over, also on failure) in the order system, user, project. Rules
- * are all kept: severity decides, not order. Defaults: deny wins. Settings: a later file may only
- * narrow a limit, drop a mount or a device, never widen: -EACCES with both places in @err. Two
- * extensions of one name are -EEXIST.
+ * are all kept: severity decides, not order. Defaults: of those that files give, deny wins; what
+ * the first file is silent about is deny, and a later file that is silent changes nothing.
+ * Settings: a later file may only narrow a limit, drop a mount or a device, never widen: -EACCES
+ * with both places in @err. Two extensions of one name are -EEXIST.
  *
  * With @last_narrows the last file is a project's own: its allows count only for what the files
  * before it allow as well; it names no extension; and what no file before it has said, it may say
@@ -31,6 +33,8 @@ int policy_merge(struct policy **policies, size_t n_policies, int last_narrows, 
  */
 int policy_print(const struct policy *policy, struct text *out);
 int policy_print_json(const struct policy *policy, struct text *out);
+/* The first rule that one file cannot say; NULL where the policy can be printed. */
+const struct rule *policy_find_unprintable(const struct policy *policy);
 
 /* JSON Schema (2020-12) of a policy file, from the table of keys. */
 void policy_add_schema(struct text *out);

@@ -16,7 +16,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "policy/digest.h"
@@ -40,7 +39,8 @@ void load_defaults(struct loader *loader, const struct tree_node *node)
 		const struct tree_node *action = load_get_string(loader, node, name);
 
 		if (action)
-			(void)policy_action_find(action->text, &loader->policy->defaults[class]);
+			loader->policy->says_default[class] =
+				policy_action_find(action->text, &loader->policy->defaults[class]);
 	}
 }
 
@@ -248,16 +248,11 @@ int policy_load(const char *name, const void *bytes, size_t n_bytes, struct poli
 
 int policy_load_file(int dirfd, const char *path, struct policy **ret, struct sbx_error *err)
 {
-	bool is_stdin = strcmp(path, "-") == 0;
-	const char *name = is_stdin ? "<stdin>" : path;
 	_cleanup_free_ char *bytes = NULL;
+	const char *name;
 	size_t n_bytes;
-	int r;
+	int r = file_read_operand(dirfd, path, TREE_BYTES_MAX, &name, &bytes, &n_bytes, err);
 
-	if (is_stdin)
-		r = file_read_fd(STDIN_FILENO, name, TREE_BYTES_MAX, &bytes, &n_bytes, err);
-	else
-		r = file_read(dirfd, path, TREE_BYTES_MAX, &bytes, &n_bytes, err);
 	return r < 0 ? r : policy_load(name, bytes, n_bytes, ret, err);
 }
 

@@ -57,6 +57,7 @@ static const struct row {
 	{ "audit.events", JOINED, false, NULL },
 	{ "audit.retention_days", MORE, false, NULL },
 	{ "audit.max_size", MORE, false, NULL },
+	{ "audit.redact", JOINED, true, NULL },
 	{ "audit.keep_originals", LESS, false, NULL },
 	{ "net.mode", ORDER, false, net_order },
 	{ "net.loopback.connect", PART, false, NULL },

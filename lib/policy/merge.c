@@ -100,6 +100,20 @@ static int add_extensions(struct policy *all, const struct policy *next, struct 
 	return 0;
 }
 
+/* A later file that is silent about a default means the one of the files before it. The first one
+ * that is silent means to deny, and no later one can take that back. */
+static void merge_defaults(struct policy *all, const struct policy *next)
+{
+	bool is_first = all->n_sources == 0;
+
+	for (int class = 0; class < N_CLASSES; class ++) {
+		if ((is_first || next->says_default[class]) &&
+		    next->defaults[class] > all->defaults[class])
+			all->defaults[class] = next->defaults[class];
+		all->says_default[class] |= next->says_default[class];
+	}
+}
+
 static int add(struct policy *all, const struct policy *next, bool narrows, struct sbx_error *err)
 {
 	struct copier copier = { .arena = &all->arena, .first_source = (unsigned)all->n_sources };
@@ -107,9 +121,7 @@ static int add(struct policy *all, const struct policy *next, bool narrows, stru
 
 	if (next->dialect != all->dialect)
 		all->dialect = DIALECT_SBX;
-	for (int class = 0; class < N_CLASSES; class ++)
-		if (next->defaults[class] > all->defaults[class])
-			all->defaults[class] = next->defaults[class];
+	merge_defaults(all, next);
 	for (size_t i = 0; i < next->n_rules; i++)
 		copy_rule(&copier, &next->rules[i], &all->rules[all->n_rules++]);
 	r = add_extensions(all, next, &copier, narrows, err);

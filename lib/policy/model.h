@@ -144,6 +144,7 @@ struct policy {
 	struct policy_source *sources;
 	size_t n_sources;
 	enum policy_action defaults[N_CLASSES]; /* POLICY_DENY unless the file says otherwise */
+	bool says_default[N_CLASSES];		/* of a file that does not, none is taken over */
 	struct rule *rules;
 	size_t n_rules;
 	struct setting *settings; /* sorted: policy_compare_paths() */

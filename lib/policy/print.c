@@ -163,21 +163,21 @@ static void print_extensions(struct printer *printer, const struct policy *polic
 }
 
 /* One file cannot say "allow this only if another file does". */
-static bool can_print(const struct policy *policy)
+const struct rule *policy_find_unprintable(const struct policy *policy)
 {
 	for (size_t i = 0; i < policy->n_rules; i++) {
 		const struct rule *rule = &policy->rules[i];
 
 		if (policy->sources[rule->place.source].narrows &&
 		    (rule->action == POLICY_ALLOW || rule->action == POLICY_WARN))
-			return false;
+			return rule;
 	}
-	return true;
+	return NULL;
 }
 
 static int print_policy(struct printer *printer, const struct policy *policy)
 {
-	if (!can_print(policy))
+	if (policy_find_unprintable(policy))
 		return -EOPNOTSUPP;
 	print_map(printer, NULL);
 	print_plain(printer, "version", "1");

@@ -21,9 +21,26 @@ static enum change_kind kind_of(enum policy_action before, enum policy_action af
 	return is_allowed(before) ? CHANGE_BREAKING : CHANGE_WIDENS;
 }
 
+/* Has a log cut something out of the member @name? The scanner is at the value of "commitment". */
+static bool is_cut(struct json_scanner scanner, const char *name)
+{
+	struct json_item item;
+	bool is_there = false;
+
+	if (json_next(&scanner, &item) <= 0 || item.kind != JSON_OBJECT_BEGIN)
+		return false;
+	while (json_next(&scanner, &item) > 0 && item.kind == JSON_NAME) {
+		is_there |= json_equals(&item, name);
+		if (json_next(&scanner, &item) <= 0 || json_skip(&scanner, &item) < 0)
+			break;
+	}
+	return is_there;
+}
+
 /*
  * The value of "input" in a recorded decision, else the whole line. A line with two of them is no
- * record of ours: nobody can tell which one was judged.
+ * record of ours: nobody can tell which one was judged. And what had a secret in it is another
+ * request without.
  */
 static int find_input(const char **bytes, size_t *n_bytes)
 {
@@ -39,6 +56,9 @@ static int find_input(const char **bytes, size_t *n_bytes)
 		return -1;
 	while ((r = json_next(&scanner, &item)) > 0 && item.kind == JSON_NAME) {
 		bool is_input = json_equals(&item, "input");
+
+		if (json_equals(&item, "commitment") && is_cut(scanner, "input"))
+			return -1;
 
 		if (json_next(&scanner, &item) <= 0 || json_skip(&scanner, &item) < 0)
 			return -1;

@@ -20,17 +20,19 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
 
+#include "base/environment.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/path.h"
 
-#define SYSTEM_STATE "/var/lib"
-#define SPOOL_FOLDER "sbx/spool"
+#define SYSTEM_RUNTIME "/run"
+#define SERVICE_SOCKET "/sbx/audit.sock"
 #define BOOT_ID_PATH "/proc/sys/kernel/random/boot_id"
 #define SEND_WAIT_MSEC 250
 
@@ -56,6 +58,7 @@ void recorder_use_fd(struct recorder *recorder, int fd)
 void recorder_deinit(struct recorder *recorder)
 {
 	close_fd(&recorder->fd);
+	free(recorder->state_folder);
 	*recorder = (struct recorder)RECORDER_INIT;
 }
 
@@ -122,35 +125,25 @@ int recorder_open_spool_in(struct recorder *recorder, const char *state_folder,
 	int r = state < 0 ? -errno : 0;
 
 	if (r == 0)
-		r = path_make_parents_beneath(state, SPOOL_FOLDER, 0755);
+		r = path_make_parents_beneath(state, RECORD_SPOOL_FOLDER, 0755);
 	if (r == 0)
-		r = path_make_parents_beneath(state, SPOOL_FOLDER "/", 0700);
+		r = path_make_parents_beneath(state, RECORD_SPOOL_FOLDER "/", 0700);
 	if (r < 0)
 		return fail(err, r, state_folder, NULL, "make the folder, or name another");
-	folder = path_open_beneath(state, SPOOL_FOLDER, O_RDONLY | O_DIRECTORY, 0);
+	folder = path_open_beneath(state, RECORD_SPOOL_FOLDER, O_RDONLY | O_DIRECTORY, 0);
 	if (folder < 0)
-		return fail(err, folder, state_folder, "'" SPOOL_FOLDER "' is no folder of ours",
+		return fail(err, folder, state_folder,
+			    "'" RECORD_SPOOL_FOLDER "' is no folder of ours",
 			    "remove the link in its place");
 	if (fstat(folder, &st) < 0 || !is_ours_alone(&st))
 		return fail(err, -EPERM, state_folder,
-			    "others could change the records in '" SPOOL_FOLDER "'",
+			    "others could change the records in '" RECORD_SPOOL_FOLDER "'",
 			    "give the folder to the user who runs this, with mode 0700");
 	r = open_file(folder, state_folder, err);
 	if (r < 0)
 		return r;
 	recorder_use_fd(recorder, r);
 	return 0;
-}
-
-static const char *find_variable(char *const *environment, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (; environment && *environment; environment++)
-		if (strncmp(*environment, name, len) == 0 && (*environment)[len] == '=' &&
-		    (*environment)[len + 1] == '/')
-			return *environment + len + 1;
-	return NULL;
 }
 
 /* The user's own folders above the state folder may be links, as the user likes them. */
@@ -165,26 +158,93 @@ static int make_folders(char *path)
 	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
 }
 
+static int add_state_folder(struct text *out, char *const *environment, struct sbx_error *err)
+{
+	int r = environment_add_state_folder(out, environment, geteuid());
+
+	return r == -ENOENT ? fail(err, r, "~/.local/state",
+				   "neither XDG_STATE_HOME nor HOME is set to an absolute path",
+				   "set HOME, or give --audit-fd")
+			    : r;
+}
+
+static int open_spool(struct recorder *recorder, char *state_folder, struct sbx_error *err)
+{
+	int r = geteuid() == 0 ? 0 : make_folders(state_folder);
+
+	if (r < 0)
+		return fail(err, r, state_folder, NULL, "make the folder, or set HOME");
+	return recorder_open_spool_in(recorder, state_folder, err);
+}
+
+/* ---- the service ---- */
+
+/* Never waits: a service whose queue is full is as good as none. */
+static int connect_to(const struct sockaddr_un *address)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0 || connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
+		return -ENOENT;
+	return take_fd(&fd);
+}
+
+static int connect_service(const char *runtime)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int n = snprintf(address.sun_path, sizeof(address.sun_path), "%s" SERVICE_SOCKET, runtime);
+
+	return n > 0 && (size_t)n < sizeof(address.sun_path) ? connect_to(&address) : -ENOENT;
+}
+
+/* Where the service is, the spool stays closed, and its place is remembered. */
 int recorder_open_spool(struct recorder *recorder, char *const *environment, struct sbx_error *err)
 {
-	const char *state = find_variable(environment, "XDG_STATE_HOME");
-	const char *home = find_variable(environment, "HOME");
+	const char *runtime =
+		geteuid() == 0 ? NULL : environment_find_folder(environment, "XDG_RUNTIME_DIR");
 	_cleanup_text_ struct text folder = TEXT_INIT;
-	int r;
+	int r = add_state_folder(&folder, environment, err), fd;
 
-	if (geteuid() == 0)
-		return recorder_open_spool_in(recorder, SYSTEM_STATE, err);
-	if (!state && !home)
-		return fail(err, -ENOENT, "~/.local/state",
-			    "neither XDG_STATE_HOME nor HOME is set to an absolute path",
-			    "set HOME, or give --audit-fd");
-	text_addf(&folder, state ? "%s" : "%s/.local/state", state ? state : home);
-	r = text_status(&folder);
-	if (r == 0)
-		r = make_folders(folder.data);
 	if (r < 0)
-		return fail(err, r, text_string(&folder), NULL, "make the folder, or set HOME");
-	return recorder_open_spool_in(recorder, text_string(&folder), err);
+		return r;
+	fd = connect_service(runtime ? runtime : SYSTEM_RUNTIME);
+	if (fd < 0)
+		return open_spool(recorder, folder.data, err);
+	recorder_use_fd(recorder, fd);
+	recorder->state_folder = text_take(&folder);
+	return 0;
+}
+
+/* The one that is there now has the same place; where there is none, the spool has its own. */
+static int leave_service(struct recorder *recorder)
+{
+	_cleanup_free_ char *folder = take_ptr(recorder->state_folder);
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	socklen_t size = sizeof(address);
+	int fd = -EBADF, r = 0;
+
+	if (getpeername(recorder->fd, (struct sockaddr *)&address, &size) == 0)
+		fd = connect_to(&address);
+	if (fd >= 0)
+		recorder_use_fd(recorder, fd);
+	else
+		r = open_spool(recorder, folder, NULL);
+	/* The next record tries both again. */
+	if (fd >= 0 || r < 0)
+		recorder->state_folder = take_ptr(folder);
+	return r;
+}
+
+/* Its answers, which nobody needs and which would fill the socket. False: it has gone. */
+static bool hear_service(const struct recorder *recorder)
+{
+	char answer[4096];
+	ssize_t n;
+
+	do
+		n = recv(recorder->fd, answer, sizeof(answer), MSG_DONTWAIT);
+	while (n > 0 || (n < 0 && errno == EINTR));
+	return n < 0 && errno == EAGAIN;
 }
 
 static void add_time(struct json_writer *json)
@@ -273,22 +333,47 @@ static int send_packet(const struct recorder *recorder, const struct text *recor
 	}
 }
 
+/* Without the service the recorder has another fd, and no state folder. */
+static int send_to_service(struct recorder *recorder, const struct text *record)
+{
+	int r = hear_service(recorder) ? send_packet(recorder, record) : -EPIPE;
+
+	if (r != -EPIPE && r != -ECONNRESET && r != -ENOTCONN)
+		return r;
+	r = leave_service(recorder);
+	return r < 0 ? r : recorder->state_folder ? send_packet(recorder, record) : -EPIPE;
+}
+
+/* A socket takes a record as it is, a file a line. */
+static int write_record(struct recorder *recorder, struct text *record)
+{
+	int r;
+
+	if (recorder->state_folder) {
+		r = send_to_service(recorder, record);
+		if (r == 0 || recorder->state_folder)
+			return r;
+	}
+	if (recorder->fd_is_socket)
+		return send_packet(recorder, record);
+	text_add_char(record, '\n');
+	r = text_status(record);
+	return r < 0 ? r : append(recorder, record);
+}
+
 int record_send(struct recorder *recorder, struct text *record, struct json_writer *json,
 		struct sbx_error *err)
 {
 	int r;
 
 	json_end_object(json);
-	if (!recorder->fd_is_socket)
-		text_add_char(record, '\n');
 	r = text_status(record);
 	if (r == 0 && recorder->fd < 0)
 		r = -EBADF;
-	if (r == 0 && record->len > RECORD_BYTES_MAX)
+	if (r == 0 && record->len >= RECORD_BYTES_MAX)
 		r = -EMSGSIZE;
 	if (r == 0)
-		r = recorder->fd_is_socket ? send_packet(recorder, record)
-					   : append(recorder, record);
+		r = write_record(recorder, record);
 	if (r == 0)
 		return 0;
 	(void)sbx_error_what(err, r, "cannot write the record of what happened");

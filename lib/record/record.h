@@ -20,13 +20,17 @@ struct sbx_error;
 /* A record holds a whole request (REQUEST_BYTES_MAX) and what became of it. */
 #define RECORD_BYTES_MAX 131072
 #define RECORD_SPOOL_NAME "records.jsonl"
+/* In the state folder: what waits for sbx-audit, and its log. */
+#define RECORD_SPOOL_FOLDER "sbx/spool"
+#define RECORD_LOG_FOLDER "sbx/audit"
 #define BOOT_ID_SIZE 37
 
 /* Where records go. */
 struct recorder {
-	int fd; /* given by --audit-fd, or the spool; -EBADF: nowhere yet */
+	int fd; /* given by --audit-fd, the service, or the spool; -EBADF: nowhere yet */
 	int fd_is_socket;
-	int is_torn; /* the last record was cut off: the next one begins a line of its own */
+	char *state_folder; /* of the spool, while the fd is the service's; else NULL */
+	int is_torn;	    /* the last record was cut off: the next one begins a line of its own */
 	char boot_id[BOOT_ID_SIZE];
 };
 
@@ -39,8 +43,13 @@ struct recorder {
 /* Takes @fd. */
 void recorder_use_fd(struct recorder *recorder, int fd);
 /*
- * Opens the spool: /var/lib/sbx/spool for root, $XDG_STATE_HOME/sbx/spool (or ~/.local/state) else;
- * 0600 in a 0700 folder that is ours, never through a link.
+ * Connects to sbx-audit serve where it runs: /run/sbx/audit.sock, or
+ * $XDG_RUNTIME_DIR/sbx/audit.sock for a user who has that. Its answers are not waited for: what was
+ * sent and not committed is lost where the service is killed. If it goes away, it is looked for
+ * again, and records go to the spool if it is not there.
+ *
+ * Without it opens the spool: /var/lib/sbx/spool for root, $XDG_STATE_HOME/sbx/spool (or
+ * ~/.local/state) else; 0600 in a 0700 folder that is ours, never through a link.
  */
 int recorder_open_spool(struct recorder *recorder, char *const *environment, struct sbx_error *err);
 /* The same in a state folder of the caller's choice, which must exist: FOLDER/sbx/spool. */

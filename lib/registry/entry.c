@@ -103,7 +103,7 @@ static int read_pid(const struct tree_node *node, struct arena *arena, struct sa
 
 static void add_uid(struct json_writer *json, const struct sandbox_entry *entry, const void *at)
 {
-	json_add_u64(json, *(const uid_t *)at);
+	add_number(json, *(const uid_t *)at);
 }
 
 static int read_uid(const struct tree_node *node, struct arena *arena, struct sandbox_entry *entry,

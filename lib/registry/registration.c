@@ -28,7 +28,7 @@
 
 #define NEW_STATE_NAME "state.json.new"
 #define N_CREATE_TRIES 1000
-#define N_LOCK_TRIES 1000
+#define N_LOCK_TRIES 50000
 
 static int fail(struct sbx_error *err, int code, const char *doing, const char *id, const char *why,
 		const char *fix)
@@ -49,7 +49,7 @@ static bool is_removed(int folder)
 }
 
 /* An owner's lock keeps a shared one out, too; somebody who only looks does not, and has soon seen
- * it: he gets the processor meanwhile. */
+ * it. He gets the processor meanwhile, which a busy host may keep from him for seconds. */
 static int lock_if_free(int folder)
 {
 	const struct timespec moment = { .tv_nsec = 50000 };
@@ -59,6 +59,8 @@ static int lock_if_free(int folder)
 			return is_removed(folder) ? -ENOENT : 0;
 		if (flock(folder, LOCK_SH | LOCK_NB) < 0)
 			return errno == EWOULDBLOCK ? -EBUSY : -errno;
+		/* Or we would be one who looks to the others who wait here. */
+		(void)flock(folder, LOCK_UN);
 		(void)nanosleep(&moment, NULL);
 	}
 	return -EBUSY;
@@ -129,6 +131,9 @@ int registration_claim(int registry, const char *id, struct registration *ret,
 	if (r == -EBUSY)
 		return fail(err, r, "take", id, "it has a supervisor",
 			    "stop it first with 'sbx-ctl stop'");
+	if (r == -EACCES)
+		return fail(err, r, "take", id, "its folder is closed, even to us",
+			    "open it where all sandboxes are: chmod 700");
 	if (r < 0)
 		return fail(err, r, "take", id, NULL,
 			    "check the runtime folder: its owner and its file system");

@@ -137,6 +137,11 @@ static int fail_to_find(const char *id, int code, struct sbx_error *err)
 	} else {
 		(void)sbx_error_what(err, code, "cannot look at the sandbox '%s'", id);
 	}
+	if (code == -EACCES) {
+		sbx_error_why(err, "its folder is closed, even to us");
+		sbx_error_fix(err, "open it where all sandboxes are: chmod 700 '%s'", id);
+		return code;
+	}
 	sbx_error_fix(err, "see 'sbx-ctl list' for those that are there");
 	return code;
 }

@@ -67,8 +67,8 @@ struct sandbox_entry {
 	const char *out_folder; /* as --out was typed */
 	const char *out_work;	/* absolute; what --out needs as long as it runs: ".N.sbx-work-X" */
 	const char *out_layer;	/* the same for an archive: ".N.sbx-layer-X" */
-	uid_t uid;
-	uint64_t created_usec; /* since 1970 */
+	uid_t uid;		/* of the command, which is never root */
+	uint64_t created_usec;	/* since 1970 */
 	bool may_exec;
 	bool is_paused;	    /* from the file of that name; not written */
 	bool has_status;    /* the command has ended */
@@ -131,8 +131,6 @@ int registry_read(int registry, const char *id, struct arena *arena, struct sand
 int registry_list(int registry, struct arena *arena, const char *const **ret,
 		  struct sbx_error *err);
 
-/* Start of a process in clock ticks since boot, or negative errno. */
-int64_t process_start_ticks(pid_t pid);
 /*
  * A pidfd of the process @pid that began at @start and no other, or -ESRCH where that one is gone.
  * What is signalled through it can be no successor of the same number.

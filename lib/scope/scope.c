@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A transient scope around a process that waits for it
+ * A transient scope around processes that wait for it
  *
  * The manager is asked over its own socket, which needs no message bus to run; where that socket is
- * not there, over the bus. The answer to the call is only that a job was queued: the process lies
- * in its new cgroup when the job is done, and not before, so that is what is waited for.
+ * not there, over the bus. The answer to the call is only that a job was queued: they are in their
+ * new cgroup when the job is done, and not before, so that is what is waited for.
  */
 
 #include "scope/scope.h"
@@ -98,7 +98,7 @@ static int open_manager(sd_bus **ret)
 	return open_bus(sd_bus_open_user, ret);
 }
 
-/* Scopes learned this property later than services. */
+/* Scopes learned this property later than services; those without it never did anything else. */
 static bool has_oom_policy(sd_bus *bus)
 {
 	_cleanup_free_ char *value = NULL;
@@ -121,7 +121,7 @@ static int add_limits(sd_bus_message *call, const struct scope_limits *limits, b
 		if (r >= 0)
 			r = add_limit(call, "MemorySwapMax", 0);
 		if (r >= 0 && oom_policy)
-			r = sd_bus_message_append(call, "(sv)", "OOMPolicy", "s", "kill");
+			r = sd_bus_message_append(call, "(sv)", "OOMPolicy", "s", "continue");
 	}
 	if (r >= 0 && limits->cpu_quota_usec > 0)
 		r = add_limit(call, "CPUQuotaPerSecUSec", limits->cpu_quota_usec);
@@ -130,8 +130,9 @@ static int add_limits(sd_bus_message *call, const struct scope_limits *limits, b
 	return r;
 }
 
-static int make_call(sd_bus *bus, const char *unit, pid_t pid, const struct scope_limits *limits,
-		     const char *description, sd_bus_message **ret)
+static int make_call(sd_bus *bus, const char *unit, const pid_t *pids,
+		     const struct scope_limits *limits, const char *description,
+		     sd_bus_message **ret)
 {
 	_cleanup_message_ sd_bus_message *call = NULL;
 	int r = sd_bus_message_new_method_call(bus, &call, MANAGER, MANAGER_PATH, MANAGER_INTERFACE,
@@ -143,8 +144,9 @@ static int make_call(sd_bus *bus, const char *unit, pid_t pid, const struct scop
 		r = sd_bus_message_open_container(call, 'a', "(sv)");
 	if (r >= 0)
 		r = sd_bus_message_append(call, "(sv)(sv)(sv)(sv)(sv)", "Description", "s",
-					  description, "Slice", "s", SLICE, "PIDs", "au", 1,
-					  (uint32_t)pid, "Delegate", "b", 1, "CollectMode", "s",
+					  description, "Slice", "s", SLICE, "PIDs", "au",
+					  SCOPE_PROCESSES, (uint32_t)pids[0], (uint32_t)pids[1],
+					  "Delegate", "b", 1, "CollectMode", "s",
 					  "inactive-or-failed");
 	if (r >= 0)
 		r = add_limits(call, limits, limits->memory_max_bytes > 0 && has_oom_policy(bus));
@@ -241,18 +243,6 @@ static bool holds(const char *cgroup, const char *name, uint64_t limit)
 	return fd >= 0 && read(fd, &first, 1) == 1 && first != 'm';
 }
 
-/* As OOMPolicy does it, also where scopes have none: what runs out of memory goes as a whole. */
-static void kill_as_a_group(const char *cgroup)
-{
-	char path[PATH_MAX];
-	_cleanup_close_ int fd = -EBADF;
-
-	(void)snprintf(path, sizeof(path), "%s/memory.oom.group", cgroup);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd >= 0)
-		(void)!write(fd, "1", 1);
-}
-
 static int check_limits(const char *cgroup, const struct scope_limits *limits, char **ret_why)
 {
 	const struct {
@@ -269,8 +259,6 @@ static int check_limits(const char *cgroup, const struct scope_limits *limits, c
 			return fail(ret_why, -ENOTSUP,
 				    "the service manager has made a scope that does not hold",
 				    checks[i].file);
-	if (limits->memory_max_bytes > 0)
-		kill_as_a_group(cgroup);
 	return 0;
 }
 
@@ -295,8 +283,9 @@ static int start(sd_bus *bus, sd_bus_message *call, struct job *job, char **ret_
 /* The module's only symbol. */
 __attribute__((__visibility__("default"))) scope_start_fn sbx_scope_start;
 
-int sbx_scope_start(const char *unit, pid_t pid, const struct scope_limits *limits,
-		    const char *description, char **ret_cgroup, char **ret_why)
+int sbx_scope_start(const char *unit, const pid_t pids[SCOPE_PROCESSES],
+		    const struct scope_limits *limits, const char *description, char **ret_cgroup,
+		    char **ret_why)
 {
 	_cleanup_bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
 	_cleanup_bus_ sd_bus *bus = NULL;
@@ -313,7 +302,7 @@ int sbx_scope_start(const char *unit, pid_t pid, const struct scope_limits *limi
 	r = sd_bus_match_signal(bus, &slot, NULL, MANAGER_PATH, MANAGER_INTERFACE, "JobRemoved",
 				on_job_removed, &job);
 	if (r >= 0)
-		r = make_call(bus, unit, pid, limits, description, &call);
+		r = make_call(bus, unit, pids, limits, description, &call);
 	if (r < 0)
 		return fail(ret_why, r, "the service manager cannot be asked", NULL);
 	r = start(bus, call, &job, ret_why);

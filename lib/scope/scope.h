@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define SCOPE_PROCESSES 2
+
 /* 0: no such limit. */
 struct scope_limits {
 	uint64_t memory_max_bytes;
@@ -17,12 +19,13 @@ struct scope_limits {
 };
 
 /*
- * Makes the scope UNIT with @pid in it (the process waits until then), in sbx.slice, by the
+ * Makes the scope UNIT with @pids in it (the processes wait until then), in sbx.slice, by the
  * system's manager for root and the user's own else, and waits until the job is done. It is
- * delegated to us, gone when it is empty, and holds every limit, or this fails. *@ret_cgroup: its
- * folder, absolute; the caller frees it. *@ret_why: a text for messages on failure, or NULL; the
- * caller frees it.
+ * delegated to us, who has what runs out of memory killed; gone when it is empty; and holds every
+ * limit, or this fails. *@ret_cgroup: its folder, absolute; the caller frees it. *@ret_why: a text
+ * for messages on failure, or NULL; the caller frees it.
  */
-typedef int scope_start_fn(const char *unit, pid_t pid, const struct scope_limits *limits,
-			   const char *description, char **ret_cgroup, char **ret_why);
+typedef int scope_start_fn(const char *unit, const pid_t pids[SCOPE_PROCESSES],
+			   const struct scope_limits *limits, const char *description,
+			   char **ret_cgroup, char **ret_why);
 #define SCOPE_MODULE_SYMBOL "sbx_scope_start"

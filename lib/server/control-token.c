@@ -5,7 +5,7 @@
  *
  * Whoever issues a token names a process that it knows to be alive: its own child, or itself. What
  * the policy forbids outright cannot be issued; what it has reviewed, or allows only with a token,
- * can.
+ * can. That is judged by one example; what is really asked for is judged whenever it is.
  */
 
 #include "server/control-internal.h"
@@ -62,35 +62,58 @@ static int read_ttl(const struct control *control, uint64_t *ret, struct sbx_err
 	return r < 0 || !ttl ? r : units_parse_time(ttl, ret, err);
 }
 
+/* What nobody says of a narrower token must not be more than its parent has left. */
+static void set_defaults(const struct control *control, const char *from, struct token_terms *terms)
+{
+	uint64_t now_usec = control->question->now_usec;
+	struct token_info parent;
+
+	terms->max_uses = TOKEN_USES_DEFAULT;
+	terms->ttl_usec = TOKEN_TTL_DEFAULT_USEC;
+	/* Whether it has ended is said when it is narrowed. */
+	if (!from || token_get(control->question->server->tokens, from, &parent) < 0 ||
+	    parent.expires_usec <= now_usec || parent.terms.max_uses <= parent.uses)
+		return;
+	if (parent.terms.max_uses - parent.uses < terms->max_uses)
+		terms->max_uses = parent.terms.max_uses - parent.uses;
+	if (parent.expires_usec - now_usec < terms->ttl_usec)
+		terms->ttl_usec = parent.expires_usec - now_usec;
+}
+
 static int read_terms(const struct control *control, struct token_terms *ret, const char **ret_from,
 		      struct sbx_error *err)
 {
 	int r = read_holder(control, ret, err);
 
-	ret->max_uses = TOKEN_USES_DEFAULT;
-	ret->ttl_usec = TOKEN_TTL_DEFAULT_USEC;
 	if (r >= 0)
-		r = control_text(control, "op", &ret->operation, err);
+		r = control_text(control, "from", ret_from, err);
+	if (r < 0)
+		return r;
+	set_defaults(control, *ret_from, ret);
+	r = control_text(control, "op", &ret->operation, err);
 	if (r >= 0)
 		r = control_text(control, "glob", &ret->glob, err);
 	if (r >= 0)
 		r = control_text(control, "project", &ret->project_root, err);
 	if (r >= 0)
 		r = control_number(control, "uses", &ret->max_uses, err);
-	if (r >= 0)
-		r = control_text(control, "from", ret_from, err);
 	return r < 0 ? r : read_ttl(control, &ret->ttl_usec, err);
 }
 
-/* Default deny is what tokens are for; a rule that says deny means it. */
+/* Default deny is what tokens are for; a rule that says deny means it. What cannot even be judged
+ * might be denied. */
 static int check_policy(struct server *server, const struct token_info *info, struct sbx_error *err)
 {
 	struct policy_decision decision;
 
 	if (generation_judge_token(server->generation, info, &decision) < 0 ||
-	    decision.verdict != POLICY_DENY ||
-	    (decision.cause != CAUSE_RULES && decision.cause != CAUSE_BUILTIN))
+	    decision.verdict != POLICY_DENY || decision.cause == CAUSE_DEFAULT ||
+	    decision.cause == CAUSE_CONSTRAINT)
 		return 0;
+	if (decision.cause == CAUSE_BAD_REQUEST)
+		return wrong(err, -EINVAL, decision.reason,
+			     "name what is missing: the project (--project), or a port in the "
+			     "glob (HOST:PORT)");
 	return wrong(err, -EACCES, "the policy denies what it would be for",
 		     "change the policy, or ask for less");
 }
@@ -174,6 +197,8 @@ int control_token_check(struct control *control, struct sbx_error *err)
 	request.port = request.has_port ? (uint16_t)port : 0;
 	refusal = token_check(server->tokens, token, holder.sandbox_id, holder.process_id, &request,
 			      generation_digest(server->generation), control->question->now_usec);
+	if (refusal == TOKEN_VALID && generation_forbids(server->generation, &request))
+		refusal = TOKEN_DENIED;
 	json_member_bool(&control->json, "valid", refusal == TOKEN_VALID);
 	json_member_string(&control->json, "token", token_refusal_name(refusal));
 	return 0;

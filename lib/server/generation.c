@@ -191,6 +191,16 @@ bool generation_would_allow(const struct policy_decision *decision)
 	return decision->verdict != POLICY_DENY || decision->cause == CAUSE_CONSTRAINT;
 }
 
+bool generation_forbids(struct generation *generation, const struct policy_request *request)
+{
+	struct policy_request bare = *request;
+	struct policy_decision decision;
+
+	bare.has_token = false;
+	policy_decide(generation->engine, &bare, &decision);
+	return decision.verdict == POLICY_DENY && decision.cause == CAUSE_RULES;
+}
+
 int generation_judge_token(struct generation *generation, const struct token_info *info,
 			   struct policy_decision *ret)
 {

@@ -68,3 +68,5 @@ int generation_judge_token(struct generation *generation, const struct token_inf
 			   struct policy_decision *ret);
 /* Allowed, to be reviewed, or refused only for want of a token or a sandbox. */
 bool generation_would_allow(const struct policy_decision *decision);
+/* A rule of the policy denies it: no token was issued for that. */
+bool generation_forbids(struct generation *generation, const struct policy_request *request);

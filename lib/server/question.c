@@ -161,11 +161,13 @@ static enum token_refusal judge_token(struct question *question)
 	refusal = token_check(server->tokens, question->request.token, question->sandbox_id,
 			      question->asker.process_id, request,
 			      generation_digest(server->generation), question->now_usec);
-	if (refusal != TOKEN_VALID ||
-	    token_get(server->tokens, question->request.token, &info) < 0 || !info.outlived_policy)
+	if (refusal != TOKEN_VALID || token_get(server->tokens, question->request.token, &info) < 0)
 		return refusal;
-	/* It was issued under another policy, and by an example at most was found to be in order
-	 * with this one: so this very request must be, too. */
+	/* It was issued by an example of what it is for: what a rule denies it was not issued for.
+	 */
+	if (!info.outlived_policy)
+		return generation_forbids(server->generation, request) ? TOKEN_DENIED : TOKEN_VALID;
+	/* It was issued under another policy: with this one this very request must be in order. */
 	policy_decide(server->generation->engine, request, &decision);
 	return generation_would_allow(&decision) ? TOKEN_VALID : TOKEN_WRONG_POLICY;
 }

@@ -16,6 +16,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,6 +47,23 @@ static int close_on_exec(unsigned from, unsigned to)
 	return from <= to && close_range(from, to, CLOSE_RANGE_CLOEXEC) < 0 ? -errno : 0;
 }
 
+/*
+ * A folder that was opened outside is a way out: from it ".." leads anywhere, and neither a mount
+ * view nor Landlock looks at who goes there, asks about a file or connects to a socket.
+ */
+static int refuse_folders(void)
+{
+	struct stat st;
+
+	for (int fd = 0; fd < FIRST_FD; fd++) {
+		int flags = fcntl(fd, F_GETFL);
+
+		if (flags >= 0 && ((flags & O_PATH) || fstat(fd, &st) < 0 || S_ISDIR(st.st_mode)))
+			return -EISDIR;
+	}
+	return 0;
+}
+
 /* Leaves open what was named, and nothing else; where it is not open, the command is not started.
  */
 static int keep_fds(const struct command *command)
@@ -56,6 +74,9 @@ static int keep_fds(const struct command *command)
 	for (int fd = 0; fd < FIRST_FD; fd++)
 		if (command->stdio[fd] >= 0 && dup2(command->stdio[fd], fd) < 0)
 			return -errno;
+	r = refuse_folders();
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < command->n_fds; i++) {
 		int fd = command->fds[i];
 

@@ -78,6 +78,12 @@ int explain_failure(const struct plan *plan, const char *command, const struct m
 		explain_exec(command, message->code, err);
 	else
 		(void)sbx_error_what(err, message->code, "%s", doings[message->doing]);
+	if (message->doing == DOING_FDS && message->code == -EISDIR) {
+		sbx_error_why(err, "its standard input, output or error is a folder, from which "
+				   "everything outside can be reached");
+		sbx_error_fix(err, "give it a file, a pipe or /dev/null; a folder is shown by "
+				   "--read or --write");
+	}
 	if (message->doing == DOING_FDS && message->code == -EBADF) {
 		sbx_error_why(err, "one of those that it shall inherit is not open");
 		sbx_error_fix(err, "open it, as in '--pass-fd 5 5<file', or leave it out");

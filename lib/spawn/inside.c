@@ -26,10 +26,10 @@ static bool is_awaited(const struct spawn *spawn, enum message_kind kind)
 }
 
 /* From here on it has nothing to say but its result, which can wait for its end: one wake-up less.
- * A scope does not wait. */
+ */
 static void await_end(struct spawn *spawn)
 {
-	if (spawn->terminal.master < 0 && !spawn->scope_folder)
+	if (spawn->terminal.master < 0)
 		spawn->inside.events = 0;
 }
 
@@ -198,8 +198,6 @@ static int take(struct spawn *spawn, const struct message *message, int *fds, si
 		return -EBADMSG;
 	spawn->result = *message;
 	spawn->has_result = true;
-	if (spawn->scope_folder)
-		result_look(spawn);
 	return 0;
 }
 

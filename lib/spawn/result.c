@@ -4,8 +4,7 @@
  * What became of a sandbox: facts, in a fixed order of precedence
  *
  * A process that was killed does not know why. That memory was the reason is said only where the
- * cgroup has counted a kill of its own. A scope is its manager's, who removes it as soon as it is
- * empty: its numbers are looked at while it is still there.
+ * cgroup has counted a kill of its own.
  */
 
 #include <fcntl.h>
@@ -127,7 +126,6 @@ static int lost(const struct spawn *spawn)
 int result_make(struct spawn *spawn, int r, struct spawn_result *ret)
 {
 	*ret = (struct spawn_result){ .usec = loop_now() - spawn->begun_usec };
-	result_look(spawn);
 	if (r < 0)
 		return nothing_was_run(spawn, r, SPAWN_FAILED, ret);
 	if (spawn->has_failed && spawn->cause == SPAWN_REASON_NONE)

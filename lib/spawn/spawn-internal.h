@@ -55,9 +55,9 @@ struct spawn {
 	struct message result;
 	struct rusage init_usage; /* of PID 1, with all that it has waited for */
 	int init_status;
-	char *scope_folder;	     /* of its scope; NULL where it has none */
-	struct source memory_events; /* of its scope */
-	uint64_t n_oom_kills;	     /* as its cgroup has counted them so far */
+	char *scope_folder;   /* of its cgroup, in its scope; NULL where it has none */
+	struct joined keeper; /* of its scope */
+	uint64_t n_oom_kills; /* as its cgroup has counted them */
 	uint64_t peak_memory_bytes;
 	bool has_peak;
 
@@ -75,7 +75,7 @@ struct spawn {
 	{                                                                                          \
 		.kernel = KERNEL_INIT, .signals = SIGNALS_INIT, .loop = LOOP_INIT,                 \
 		.inside = { .fd = -EBADF }, .outside = { .fd = -EBADF }, .end = { .fd = -EBADF },  \
-		.memory_events = { .fd = -EBADF }, .limit_usec = LOOP_NO_DEADLINE,                 \
+		.keeper = JOINED_INIT, .limit_usec = LOOP_NO_DEADLINE,                             \
 		.kill_usec = LOOP_NO_DEADLINE, .notifier = NOTIFIER_INIT, .output = OUTPUT_INIT,   \
 		.terminal = TERMINAL_INIT, .services = SERVICES_INIT, .door = DOOR_INIT,           \
 		.watch = WATCH_INIT                                                                \
@@ -115,6 +115,6 @@ void limits_tell(struct spawn *spawn);
 /* unit.c: 0 also where the plan has no scope. */
 int unit_begin(struct spawn *spawn);
 
-/* result.c: what the cgroup has counted; what was seen stays where it is gone meanwhile. */
+/* result.c: what the cgroup has counted, once its PID 1 is gone; then it may go. */
 void result_look(struct spawn *spawn);
 int result_make(struct spawn *spawn, int r, struct spawn_result *ret);

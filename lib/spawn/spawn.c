@@ -100,6 +100,7 @@ static int prepare(struct spawn *spawn)
 		r = prepare_output(spawn);
 	if (r < 0)
 		return r;
+	spawn->kernel.umask = options->umask;
 	if (kernel_prepare(&spawn->kernel, spawn->plan, options->filter, options->filter_notifies,
 			   &failure) < 0)
 		return fail_step(spawn, &failure);
@@ -263,11 +264,11 @@ static void drain(struct spawn *spawn)
 
 static void end(struct spawn *spawn)
 {
-	if (spawn->scope_folder)
-		result_look(spawn);
 	door_close(&spawn->door);
 	services_deinit(&spawn->services);
 	reap(spawn);
+	result_look(spawn);
+	joined_deinit(&spawn->keeper);
 	/* What nobody has told us yet: was it held to the end? */
 	limits_check_watch(spawn);
 	drain(spawn);
@@ -281,7 +282,6 @@ static void deinit(struct spawn *spawn)
 	watch_deinit(&spawn->watch);
 	place_close(&spawn->place);
 	close_fd(&spawn->inside.fd);
-	close_fd(&spawn->memory_events.fd);
 	/* What cannot be removed now, sbx-ctl gc removes. */
 	(void)kernel_finish(&spawn->kernel);
 	kernel_deinit(&spawn->kernel);

@@ -87,6 +87,7 @@ struct spawn_options {
 	int control_socket; /* listening, SOCK_SEQPACKET, for sbx-ctl; -EBADF: none */
 	bool is_terminal;   /* --pty: stdin is a terminal whose window size and state are ours */
 	const char *module_folder; /* where scope.so lies */
+	const mode_t *umask;	   /* of the command, or NULL: ours */
 };
 
 /*

@@ -6,21 +6,24 @@
  * libsystemd stays out of every other start: the module that speaks to the manager is opened only
  * here. PID 1 waits for MESSAGE_PLACED before it does anything, so whatever it starts is born in
  * the scope.
+ *
+ * The manager removes a scope that is empty. Where all were killed because memory ran out, it may
+ * do so before we have seen that; so a process of ours stays in it until we have.
  */
 
-#include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
+#include <stdnoreturn.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
 #include "base/module.h"
-#include "base/path.h"
 #include "base/text.h"
 #include "scope/scope.h"
+#include "spawn/child.h"
 #include "spawn/spawn-internal.h"
 
 static const struct {
@@ -75,57 +78,67 @@ static scope_start_fn *open_module(struct spawn *spawn, const char *unit)
 	return found.start;
 }
 
-/* Each reading makes it tell of the next change; of a cgroup that is gone it tells for ever. */
-static int memory_ready(struct source *source, short events)
+/* What stays in the scope until its numbers have been read. Who ends the supervisor's process
+ * group, or everything in the scope, does not mean us: the sandbox may take its time to go. */
+static noreturn void keep(pid_t supervisor)
 {
-	struct spawn *spawn = source->userdata;
-	char byte;
+	siginfo_t info;
+	int signal;
 
-	if (pread(source->fd, &byte, 1, 0) < 0)
-		source->events = 0;
-	else
-		result_look(spawn);
-	return 0;
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		(void)close(fd);
+	if (setsid() < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    kernel_confine_reaper() < 0)
+		child_fail();
+	do
+		signal = signals_wait(true, &info);
+	while (signal != JOINED_END || info.si_code != SI_USER || info.si_pid != supervisor);
+	child_leave(0);
+	child_fail();
 }
 
-/* Who runs out of memory is killed as a whole, and nobody is left inside to keep the scope. */
-static int watch_memory(struct spawn *spawn)
+static const char *id_of(const struct spawn *spawn)
 {
-	int fd = path_open_beneath(spawn->kernel.cgroup_fd, "memory.events", O_RDONLY, 0);
+	return spawn->plan->id ? spawn->plan->id : "";
+}
 
-	if (fd < 0)
-		return fd == -ENOENT ? 0 : fd;
-	spawn->memory_events = (struct source){
-		.fd = fd,
-		.events = POLLPRI,
-		.ready = memory_ready,
-		.userdata = spawn,
-	};
-	return loop_add(&spawn->loop, &spawn->memory_events);
+/* Its name is what that of a cgroup without a scope is, too. */
+static int divide(struct spawn *spawn, const char *scope)
+{
+	_cleanup_text_ struct text folder = TEXT_INIT;
+	int r;
+
+	text_addf(&folder, "%s/sbx-%s", scope, id_of(spawn));
+	r = text_status(&folder);
+	if (r == 0)
+		r = kernel_divide_scope(&spawn->kernel, text_string(&folder), spawn->keeper.pid);
+	if (r == 0)
+		spawn->scope_folder = text_take(&folder);
+	return r;
 }
 
 static int start(struct spawn *spawn, const char *unit, const struct scope_limits *limits)
 {
 	_cleanup_text_ struct text description = TEXT_INIT;
-	_cleanup_free_ char *why = NULL;
+	_cleanup_free_ char *scope = NULL, *why = NULL;
 	scope_start_fn *start_scope = open_module(spawn, unit);
+	pid_t pids[SCOPE_PROCESSES] = { spawn->kernel.pid }, supervisor = getpid();
 	int r;
 
 	if (!start_scope)
 		return -ENOENT;
-	text_addf(&description, "Sandbox %s", spawn->plan->id ? spawn->plan->id : "");
-	r = start_scope(unit, spawn->kernel.pid, limits, text_string(&description),
-			&spawn->scope_folder, &why);
+	r = join_fork(&spawn->keeper, NULL, 0);
+	if (r == 0)
+		keep(supervisor);
+	if (r < 0)
+		return fail(spawn, r, unit, "no process can be made that keeps it");
+	pids[1] = spawn->keeper.pid;
+	text_addf(&description, "Sandbox %s", id_of(spawn));
+	r = start_scope(unit, pids, limits, text_string(&description), &scope, &why);
 	if (r < 0)
 		return fail(spawn, r, unit, why);
-	spawn->kernel.cgroup_fd = open(spawn->scope_folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (spawn->kernel.cgroup_fd < 0) {
-		r = -errno;
-		spawn->kernel.cgroup_fd = -EBADF;
-		return fail(spawn, r, unit, "its cgroup cannot be opened");
-	}
-	r = watch_memory(spawn);
-	return r < 0 ? fail(spawn, r, unit, "its cgroup cannot be watched") : 0;
+	r = divide(spawn, scope);
+	return r < 0 ? fail(spawn, r, unit, "its cgroup cannot be divided") : 0;
 }
 
 int unit_begin(struct spawn *spawn)
@@ -148,5 +161,11 @@ int unit_begin(struct spawn *spawn)
 	if (r < 0)
 		return fail(spawn, r, unit, "a limit that we do not know is asked of it");
 	r = start(spawn, unit, &limits);
-	return r < 0 ? r : message_send(spawn->inside.fd, &placed, NULL, 0);
+	if (r < 0)
+		return r;
+	r = message_send(spawn->inside.fd, &placed, NULL, 0);
+	/* PID 1 has gone: what it said before that is read when its end is seen. */
+	if (r < 0 && r != -EPIPE && r != -ECONNRESET)
+		return fail(spawn, r, unit, "PID 1 of the sandbox cannot be spoken to");
+	return 0;
 }

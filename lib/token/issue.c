@@ -136,6 +136,8 @@ static const char *find_excess(const struct token *parent, const struct token_te
 
 	if (strcmp(limits->sandbox_id, terms->sandbox_id) != 0)
 		return "it is for another sandbox than its parent";
+	if (limits->process_id != terms->process_id)
+		return "it is for another process than its parent";
 	if (strcmp(limits->operation, terms->operation) != 0)
 		return "it is for another operation than its parent";
 	if (terms->max_uses > limits->max_uses - parent->info.uses)

@@ -29,6 +29,7 @@ static const char *const refusal_names[] = {
 	[TOKEN_WRONG_OPERATION] = "wrong_operation",
 	[TOKEN_WRONG_ARGUMENT] = "wrong_argument",
 	[TOKEN_WRONG_POLICY] = "wrong_policy",
+	[TOKEN_DENIED] = "denied",
 };
 
 const char *token_refusal_name(enum token_refusal refusal)

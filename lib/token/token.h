@@ -51,6 +51,7 @@ enum token_refusal {
 	TOKEN_WRONG_OPERATION,
 	TOKEN_WRONG_ARGUMENT,
 	TOKEN_WRONG_POLICY,
+	TOKEN_DENIED, /* the token is in order; the policy denies the request all the same */
 };
 
 struct token_info {
@@ -74,9 +75,9 @@ int token_issue(struct token_table *table, const struct token_terms *terms,
 		const uint8_t digest[32], uint64_t now_usec, struct token_info *ret,
 		struct sbx_error *err);
 /*
- * A token for less: every term must be covered by the parent's (sandbox and operation equal, glob
- * within, uses and time at most), -EACCES otherwise. The process may be another one of the same
- * sandbox. -ENOENT for a parent that is not there, -EKEYEXPIRED for one that is used up.
+ * A token for less: every term must be covered by the parent's (sandbox, process and operation
+ * equal, glob within, uses and time at most), -EACCES otherwise. -ENOENT for a parent that is not
+ * there, -EKEYEXPIRED for one that is used up.
  */
 int token_narrow(struct token_table *table, const char *parent, const struct token_terms *terms,
 		 uint64_t now_usec, struct token_info *ret, struct sbx_error *err);

@@ -108,7 +108,7 @@ class Arena:
         try:
             return subprocess.run([str(word) for word in argv], cwd=self.project,
                                   env=dict(os.environ, **places, **self.environment(), **extra), pass_fds=(FD,),
-                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False,
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
                                   **(who if self.starter == "user" and os.geteuid() == 0 else {}))
         except subprocess.TimeoutExpired as hung:
             return subprocess.CompletedProcess(argv, HUNG, (hung.stdout or b"").decode(), "it hangs")
@@ -217,6 +217,7 @@ def prove(tap, arena):
 
 
 def main():
+    os.umask(0o022)  # others are of the attacks
     tap = Tap()
     for starter in ("user", "root") if os.geteuid() == 0 else ("user",):
         with contextlib.ExitStack() as stack:

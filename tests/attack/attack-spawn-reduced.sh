@@ -2,18 +2,19 @@
 # SPDX-License-Identifier: MIT
 # The tier "reduced", where the host's processes have numbers inside, too: attacks of "escape" on another process of the
 # same user, each also outside, where it must work.
-. "$SBX_SOURCE/tests/tool/tap.sh"
-. "$SBX_SOURCE/tests/tool/spawn.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
 attacks='probe_victim signal_victim signal_victim_by_pidfd trace_victim seize_victim read_memory_of_victim
 	write_memory_of_victim open_memory_of_victim take_fd_of_victim limit_victim renice_victim
 	renice_everybody schedule_victim pin_victim io_priority_of_victim io_priority_of_everybody attach_shared_memory
 	open_message_queue read_secret add_key read_keyring'
 
-cgroup=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)/sbx-test-$$
+# Its name is none of ours, or a gc beside this test would take it for one.
+cgroup=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)/reduced-test-$$
 delegated() { (echo 0 >"$cgroup/cgroup.procs" && exec "$@"); }
 forbidden() { delegated python3 "$SBX_SOURCE/tests/tool/no-userns.py" "$@"; }
-if [ "$(id -u)" -ne 0 ] || [ "$cgroup" = "/sbx-test-$$" ] || ! mkdir "$cgroup" 2>/dev/null; then
+if [ "$(id -u)" -ne 0 ] || [ "$cgroup" = "/reduced-test-$$" ] || ! mkdir "$cgroup" 2>/dev/null; then
 	skip the_reduced_tier_holds 'no cgroup v2 in which we may make one'
 	finish
 	exit

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # What a command sets up inside, so that something of ours, or of another sandbox, falls into it outside: links where we
 # write afterwards, folders that are exchanged while sandboxes start, files that only look small.
-. "$SBX_SOURCE/tests/tool/tap.sh"
-. "$SBX_SOURCE/tests/tool/spawn.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
 # What must stay as it is.
 victim=$work/victim
@@ -62,7 +62,7 @@ archive_of_many_names() {
 archive_with_strange_names() {
 	prepare
 	run spawn -q --out "$beside/result.tar" -- sh -c "touch -- \"\$(printf 'a\\377b')\" .wh.x '-rf' \"\$(printf 'a\\nb')\""
-	[ "$status" -eq 0 ] && [ "$(tar -tf "$beside/result.tar" 2>/dev/null | wc -l)" -eq 4 ]
+	[ "$status" -eq 0 ] && [ "$(tar -tf "$beside/result.tar" 2>/dev/null | wc -l)" -eq 3 ] && err_has "'.wh.x' is not in"
 }
 
 # Only a name that cannot be written to an archive: nothing half-made is left at its name.

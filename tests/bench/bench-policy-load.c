@@ -13,11 +13,11 @@
 #include <stdlib.h>
 
 #include <sbx/error.h>
-#include <yaml.h>
 
 #include "base/cleanup.h"
 #include "base/tree.h"
 #include "bench-policy-rules.h"
+#include "bench-yaml-events.h"
 #include "policy/artefact.h"
 #include "policy/compile.h"
 #include "policy/load.h"
@@ -93,28 +93,6 @@ static int load_and_compile(const struct load_bench *bench, void **ret_block, si
 	int r = load(bench, &policy);
 
 	return r < 0 ? r : policy_compile(policy, ret_block, ret_n_bytes, NULL);
-}
-
-/* The number of scalars, or 0 after an error. */
-static size_t read_events(const struct text *text)
-{
-	_cleanup_(yaml_parser_delete) yaml_parser_t parser;
-	size_t n_scalars = 0;
-	yaml_event_type_t type = YAML_NO_EVENT;
-
-	if (!yaml_parser_initialize(&parser))
-		return 0;
-	yaml_parser_set_input_string(&parser, (const unsigned char *)text->data, text->len);
-	while (type != YAML_STREAM_END_EVENT) {
-		yaml_event_t event;
-
-		if (!yaml_parser_parse(&parser, &event))
-			return 0;
-		type = event.type;
-		n_scalars += type == YAML_SCALAR_EVENT;
-		yaml_event_delete(&event);
-	}
-	return n_scalars;
 }
 
 static bool load_verify(const void *data)

@@ -13,11 +13,11 @@
 #include <stdlib.h>
 
 #include <sbx/error.h>
-#include <yaml.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/tree.h"
+#include "bench-yaml-events.h"
 
 #define N_RULES 24u
 
@@ -65,28 +65,6 @@ static int tree_setup(struct bench_state *ret, struct sbx_error *err)
 	ret->bytes_per_op = bench->policy.len;
 	ret->data = take_ptr(bench);
 	return 0;
-}
-
-/* The number of scalars, or 0 after an error. */
-static size_t read_events(const struct text *policy)
-{
-	_cleanup_(yaml_parser_delete) yaml_parser_t parser;
-	size_t n_scalars = 0;
-	yaml_event_type_t type = YAML_NO_EVENT;
-
-	if (!yaml_parser_initialize(&parser))
-		return 0;
-	yaml_parser_set_input_string(&parser, (const unsigned char *)policy->data, policy->len);
-	while (type != YAML_STREAM_END_EVENT) {
-		yaml_event_t event;
-
-		if (!yaml_parser_parse(&parser, &event))
-			return 0;
-		type = event.type;
-		n_scalars += type == YAML_SCALAR_EVENT;
-		yaml_event_delete(&event);
-	}
-	return n_scalars;
 }
 
 static bool tree_verify(const void *data)

@@ -44,6 +44,10 @@ struct bench {
 	void (*teardown)(void *data); /* accepts NULL */
 };
 
+extern const struct bench bench_audit[];
+extern const struct bench bench_audit_insert[];
+extern const struct bench bench_audit_tool[];
+extern const struct bench bench_audit_verify[];
 extern const struct bench bench_frame[];
 extern const struct bench bench_json[];
 extern const struct bench bench_options[];

@@ -57,8 +57,8 @@ configure() { # DIRECTORY MESON-OPTION...
 	}
 }
 
-# clang-tidy asks for clang's own flags, so it gets a folder that was configured for clang. A file that several
-# targets compile is looked at once; what the build would generate is not there.
+# A file that several targets compile is looked at once. clang-tidy asks for clang's own flags, so it gets a folder that
+# was configured for clang; what the build would generate is not there.
 tidy() {
 	CC=clang configure "$prefix-clang" || return 1
 	mkdir -p "$prefix-clang/once"
@@ -84,10 +84,21 @@ check_c() {
 }
 
 # The only analyser that understands __attribute__((cleanup)). Without optimisation, so that it follows the code as it
-# is written: behind inlining gcc 12 finds null pointers that no caller passes.
+# is written: behind inlining gcc 12 finds null pointers that no caller passes. Nothing is linked. Here, a file that is
+# compiled with other definitions is another file.
 analyse() {
-	CC=gcc configure "$prefix-analyzer" --werror -Doptimization=0 -Dc_args=-fanalyzer || return 1
-	ninja --quiet -k 0 -C "$prefix-analyzer"
+	CC=gcc configure "$prefix-analyzer" --werror -Doptimization=0 -Ddebug=false -Dc_args=-fanalyzer || return 1
+	python3 -B - "$prefix-analyzer" >"$prefix-analyzer/once" <<-'EOF' || return 1
+		import json, shlex, sys
+		commands = json.load(open(sys.argv[1] + "/compile_commands.json"))
+		once = {}
+		for c in commands:
+		    defined = frozenset(word for word in shlex.split(c["command"]) if word.startswith("-D"))
+		    once.setdefault((c["file"], defined), c["output"])
+		print(*sorted(once.values()), sep="\n")
+	EOF
+	[ -s "$prefix-analyzer/once" ] || return 1
+	xargs ninja --quiet -k 0 -C "$prefix-analyzer" <"$prefix-analyzer/once"
 }
 
 # SC1090, SC1091: what a test sources is found through $SBX_SOURCE, which shellcheck cannot follow.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""sbx.conf(5) has the keys, choices and defaults of the program; sbx-frame-layout(7) has the bytes of the header."""
+"""sbx.conf(5) has the keys, choices and defaults of the program; sbx-frame-layout(7) has the bytes of the header;
+no page loses a line."""
 import json
 import os
 import re
@@ -61,6 +62,14 @@ def check_frame():
            parse(numbers, bytes.fromhex(example[4])) == (len(payload) + numbers["LENGTH_MIN"], kind, request, payload))
 
 
+def lost_lines():
+    for page in tap.files("man/*.scd"):
+        for number, line in enumerate(re.sub(r"^```.*?^```", lambda code: "\n" * code[0].count("\n"),
+                                             tap.read(page), flags=re.M | re.S).splitlines(), 1):
+            if re.match(r"\.\S", line):
+                yield f"{page}:{number}: {line}"
+
+
 def main():
     page, program = keys_of_page(), dict(keys_of_program())
     tap.ok("there are keys to compare", bool(page) and bool(program))
@@ -68,6 +77,7 @@ def main():
         tap.ok(f"{CONFIG_PAGE} and sbx-config agree about {key}", page.get(key) == program.get(key),
                [f"the page: {page.get(key)}", f"the program: {program.get(key)}"])
     check_frame()
+    tap.none("no line of a page begins with a dot, which roff takes for a request and leaves out", lost_lines())
     tap.done()
 
 

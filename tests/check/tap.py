@@ -51,7 +51,7 @@ def done():
 def run(*command, **options):
     """The finished process, with its output as text and a limit on its time."""
     words = [str(word) for word in command]
-    settings = {"capture_output": True, "text": True, "errors": "replace", "timeout": 300}
+    settings = {"capture_output": True, "text": True, "errors": "replace", "timeout": 900}
     if "input" not in options:
         settings["stdin"] = subprocess.DEVNULL
     try:

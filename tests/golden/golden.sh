@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Texts that users see, byte for byte: a change of one is a change that somebody has looked at.
-. "$SBX_SOURCE/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 golden=$SBX_SOURCE/tests/golden
 unset SBX_COLOR SBX_PROGRESS SBX_LOG_LEVEL SBX_DEBUG

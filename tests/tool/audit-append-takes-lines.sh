@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Lines become records; what is none is refused by its number, and takes nothing along.
-. "$SBX_SOURCE/tests/tool/tap.sh"
-. "$SBX_SOURCE/tests/tool/audit.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/audit.sh"
 
 run sbx-audit append -l "$log"
 check without_a_log_nothing_is_appended has_status 125
@@ -32,6 +32,18 @@ check an_event_of_the_logs_own_is_refused err_has 'line 6 refused'
 check a_line_that_is_too_long_is_refused err_has 'line 7 refused'
 run sbx-audit query -l "$log" -e policy_decision
 check the_others_are_there has_lines 4
+
+run bash -c "$(declare -f mixed decisions); mixed | sbx-audit append --json -l '$work/other'"
+check with_json_a_failure_is_an_object err_has '{"level":"error","what":"cannot open the log'
+sbx-audit setup -l "$work/other" >/dev/null
+run bash -c "$(declare -f mixed decisions); mixed | sbx-audit append --json -l '$work/other'"
+is_object() { printf '%s\n' "$err" | sed -n "$1p" | python3 -c 'import json, sys; json.load(sys.stdin)["why"]'; }
+check with_json_a_refused_line_is_an_object_each test "$(printf '%s\n' "$err" | grep -c '^{"level":"error","what":"line [3-7] refused",')" -eq 5
+check the_first_of_them_is_json is_object 1
+check the_last_of_them_is_json is_object 5
+check with_json_nothing_else_is_said test "$(printf '%s\n' "$err" | grep -c .)" -eq 5
+run bash -c "$(declare -f mixed decisions); mixed | sbx-audit append --json -q -l '$work/other'"
+check quiet_says_nothing_of_refused_lines err_is ''
 
 run bash -c "$(declare -f mixed decisions); mixed | sbx-audit append --strict -l '$log'"
 check strict_stops_there has_status 2

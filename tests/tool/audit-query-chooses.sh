@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # What query, tail and stats choose, and how they end.
-. "$SBX_SOURCE/tests/tool/tap.sh"
-. "$SBX_SOURCE/tests/tool/audit.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/audit.sh"
 
 setup
 append 1 30
@@ -10,6 +10,18 @@ run sbx-audit query -l "$log"
 check all_of_it_is_there has_lines 31
 run sbx-audit query -l "$log" -d deny
 check a_decision_chooses has_lines 15
+run sbx-audit query -l "$log" -d denied
+check a_decision_chooses_in_the_words_of_who_asked_too has_lines 15
+run sbx-audit stats -l "$log" -d dny
+check a_decision_that_cannot_be_is_wrong_usage has_status 2
+check the_decision_that_was_meant_is_named err_has "did you mean 'deny'?"
+run sbx-audit query -l "$log" -e log_create
+check an_event_that_cannot_be_is_wrong_usage has_status 2
+check the_event_that_was_meant_is_named err_has "did you mean 'log_created'?"
+run sbx-audit query -l "$log" -e log_created -e nonsense
+check each_event_must_be_one has_status 2
+run sbx-audit query -l "$log" -n 0
+check the_last_0_of_a_query_are_all has_lines 31
 run sbx-audit query -l "$log" -d deny -r r4
 check both_must_hold has_status 1
 run sbx-audit query -l "$log" -e log_created -e kernel_start
@@ -31,6 +43,10 @@ check tail_shows_ten has_lines 10
 check the_last_one_is_the_last out_has rule=r30
 run sbx-audit tail -l "$log" --json -n 1
 check json_is_the_record_itself out_has '"rule":"r30"'
+run sbx-audit tail -l "$log" -n 0
+check tail_can_begin_with_none out_is ''
+run sbx-audit tail -l "$log" -n few
+check tail_takes_a_number has_status 2
 run sbx-audit stats -l "$log"
 check stats_counts_records out_has 'records 31'
 check stats_counts_decisions out_has 'decision deny 15'
@@ -39,8 +55,10 @@ check stats_is_one_object out_has '"policy_decision":30'
 
 sbx-audit tail -f -n 1 -l "$log" >"$work/followed" &
 follower=$!
+sbx-audit tail -f -n 0 -l "$log" >"$work/only-new" &
+others=$!
 shows() { # TEXT: waits until it does
-	for ((i = 0; i < 200; i++)); do
+	for ((i = 0; i < 600; i++)); do
 		grep -q "$1" "$work/followed" && return
 		sleep 0.1
 	done
@@ -48,11 +66,31 @@ shows() { # TEXT: waits until it does
 shows rule=r30
 append 31 31
 shows rule=r31
-kill "$follower"
-wait "$follower" 2>/dev/null
-check tail_follows test "$(grep -c . "$work/followed")" -eq 2
+for ((i = 32; i < 632; i++)); do
+	[ ! -s "$work/only-new" ] || break
+	append "$i" "$i"
+	sleep 0.1
+done
+kill "$follower" "$others"
+wait "$follower" "$others" 2>/dev/null
+check tail_follows grep -q rule=r31 "$work/followed"
+check tail_begins_where_it_is_told test "$(head -n 1 "$work/followed" | grep -c rule=r30)" -eq 1
+check tail_that_begins_with_none_shows_what_comes test -s "$work/only-new"
+check tail_that_begins_with_none_shows_nothing_old test "$(grep -cw 'rule=r[12][0-9]' "$work/only-new")" -eq 0
 run sbx-audit tail -l "$work/nowhere"
 check a_log_that_is_not_there_is_said err_has setup
+
+cp -a "$log" "$work/damaged"
+python3 -c 'import sqlite3, sys
+sqlite3.connect(sys.argv[1]).executescript("UPDATE records SET body=CAST(\"{}\" AS BLOB) WHERE seq=3")' \
+	"$work/damaged/00000000000000000000.db"
+run sbx-audit query -l "$work/damaged"
+check a_record_that_cannot_be_read_is_said err_has 'record 3 cannot be read'
+check the_others_are_shown has_lines "$((i - 1))"
+check and_the_status_says_so has_status 5
+run sbx-audit stats -l "$work/damaged"
+check the_others_are_counted out_has "records $((i - 1))"
+check and_stats_says_so_too has_status 5
 run sbx-audit
 check a_verb_is_needed has_status 2
 finish

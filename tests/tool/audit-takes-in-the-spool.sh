@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # What the tools have recorded without anybody listening is in the log as soon as somebody looks, once.
-. "$SBX_SOURCE/tests/tool/tap.sh"
-. "$SBX_SOURCE/tests/tool/audit.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/audit.sh"
 
 if [ "$(id -u)" -eq 0 ]; then
 	chmod 755 "$work"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The check of the claims, and that it can fail: the self-tests claim to allocate nothing, and lie.
-. "$SBX_SOURCE/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 run sbx-bench --allocations
 check the_claims_are_true has_status 0

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The baselines are doctored, so that the answer does not depend on how quiet the machine is.
-. "$SBX_SOURCE/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 baseline=$work/baseline.jsonl
 measure() { sbx-bench --samples=3 --filter=unit_parse_size "$@"; }
@@ -25,9 +25,10 @@ run measure --compare="$baseline" --json
 check json_marks_it_too out_has '"past_threshold":true'
 check json_keeps_the_status has_status 1
 
-# The ratio is near 1. It may be anything up to 10, a hundred times this one.
+# The ratio is near 1. It may be anything up to 10, a hundred times this one; of many samples, as a busy host disturbs
+# some of them that much.
 doctor 0.1
-run measure --compare="$baseline" --threshold=10000
+run sbx-bench --samples=101 --filter=unit_parse_size --compare="$baseline" --threshold=10000
 check a_slower_run_within_the_threshold_is_a_success has_status 0
 check a_slower_run_within_the_threshold_says_by_how_much grep -Eq ' \+[0-9.]+% ' "$work/out"
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # The functions that bash calls, called as bash does it: with the words of the line and the number of the last one.
-. "$SBX_SOURCE/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 eval "$(sbx-spawn --completion=bash)"
 eval "$(sbx-config --completion=bash)"

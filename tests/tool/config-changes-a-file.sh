@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 unset SBX_COLOR SBX_PROGRESS SBX_LOG_LEVEL
 export HOME="$work/home" XDG_CONFIG_HOME="$work/config"
@@ -49,7 +49,7 @@ check its_target_keeps_its_mode test "$(stat -c %a "$work/dotfile")" = 640
 rm "$file" .sbx/config.yaml
 
 mkfifo .sbx/config.yaml
-run timeout 20 sbx-config set --where=project color never
+run timeout 60 sbx-config set --where=project color never
 check a_pipe_is_not_waited_for has_status 125
 check a_pipe_is_refused err_has 'it is a named pipe, not a file'
 check a_pipe_is_not_replaced test -p .sbx/config.yaml

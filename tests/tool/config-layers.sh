@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 unset SBX_COLOR SBX_PROGRESS SBX_LOG_LEVEL
 export HOME="$work/home" XDG_CONFIG_HOME="$work/config"
@@ -60,7 +60,7 @@ run sbx-config get color
 check the_repaired_value_is_in_force out_is never
 
 rm .sbx/config.yaml && mkfifo .sbx/config.yaml
-run timeout 20 sbx-config get color
+run timeout 60 sbx-config get color
 check a_pipe_in_a_files_place_ends_with_125 has_status 125
 check a_pipe_in_a_files_place_is_named err_has "cannot read '.sbx/config.yaml'"
 rm .sbx/config.yaml

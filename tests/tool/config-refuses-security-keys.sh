@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 export HOME="$work/home" XDG_CONFIG_HOME="$work/config"
 mkdir -p "$work/project/.sbx"

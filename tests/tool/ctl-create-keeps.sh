@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/ctl.sh" || exit 99
+. "${SBX_SOURCE:?}/tests/tool/ctl.sh" || exit 99
 fake
 
 run sbx-ctl create -- true
@@ -32,6 +32,12 @@ check a_name_is_taken_once has_status 1
 check the_first_configuration_stands test "$(member kept configuration)" = '["--","sleep","1000"]'
 check how_to_go_on_is_said err_has 'choose another --id'
 check the_folder_is_closed_to_others test "$(stat -c %a "$sandboxes/kept")" = 700
+
+echo rules >p.yaml
+sbx-ctl create --id known --policy p.yaml -- true >/dev/null
+check its_policy_is_known_before_it_starts test "$(member known policy)" = p.yaml
+check so_is_whom_it_will_run_as test "$(member known uid)" = 4711
+check without_a_policy_there_is_none test "$(member kept policy)" = null
 
 # Whoever started us may have left files open: a supervisor that holds them would hold up their readers.
 sbx-ctl create --id pipe -- sleep 1000 >/dev/null

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/ctl.sh" || exit 99
+. "${SBX_SOURCE:?}/tests/tool/ctl.sh" || exit 99
 fake
 
 begin a --enter -- sleep 1000
@@ -37,9 +37,11 @@ check nobody_enters_what_was_not_started_for_it has_status 125
 check what_would_open_it_is_said err_has '--debug'
 
 # A supervisor that vanishes while it is asked.
-run bash -c 'sbx-ctl exec a -- sh -c "kill -KILL $(sbx-ctl inspect a | sed "s/.*\"supervisor\":\([0-9]*\).*/\1/")"'
+supervisor=$(member a supervisor)
+run sbx-ctl exec a -- sh -c "kill -KILL $supervisor"
 check a_supervisor_that_goes_is_told has_status 125
 check it_went_while_it_was_asked err_has "cannot run a command in 'a'"
+supervisor ended "$supervisor"
 run sbx-ctl exec a -- true
 check nobody_enters_what_is_gone has_status 125
 check that_it_was_killed_is_said err_has 'its supervisor was killed'

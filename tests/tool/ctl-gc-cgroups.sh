@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/ctl.sh" || exit 99
+CTL_CGROUPS=1
+. "${SBX_SOURCE:?}/tests/tool/ctl.sh" || exit 99
 fake
 
 mount=$(findmnt -n -o TARGET -t cgroup2 | head -n 1)
@@ -29,6 +30,7 @@ inside=$!
 echo "$inside" >"$top/sbx-full/cgroup.procs"
 begin lives -- sleep 1000
 old sbx-lives
+touch "$top/sbx-young"
 
 sbx-ctl gc --dry-run >said
 check a_dry_run_names_it grep -qx 'ghost: would remove its cgroup' said

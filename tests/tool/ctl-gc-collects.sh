@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/ctl.sh" || exit 99
+. "${SBX_SOURCE:?}/tests/tool/ctl.sh" || exit 99
 fake
 
 sbx-ctl create --id waits -- true >/dev/null
@@ -11,6 +11,8 @@ begin made -- sh -c 'echo said; exec sleep 1000'
 supervisor --id own -- sleep 1000 &
 until_running own
 first=$(member made init) second=$(member own init)
+until_true logs_are made said
+until_true sleeps "$first"
 orphan made
 orphan own
 run sbx-ctl list

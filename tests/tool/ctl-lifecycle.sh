@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/ctl.sh" || exit 99
+. "${SBX_SOURCE:?}/tests/tool/ctl.sh" || exit 99
 fake
 
 run sbx-ctl create --id a -- sh -c 'echo said; exec sleep 1000'
@@ -17,6 +17,7 @@ check starting_succeeds_quietly ends_with 0
 check then_it_is_running state_is a RUNNING
 check its_supervisor_has_a_session_of_its_own test "$(ps -o sid= "$(member a supervisor)" | tr -d ' ')" = "$(member a supervisor)"
 check its_stdin_is_empty test "$(readlink "/proc/$(member a init)/fd/0")" = /dev/null
+until_true logs_are a said
 run sbx-ctl start a
 check nothing_is_started_twice has_status 1
 check what_runs_is_not_called_over err_has 'it is running'

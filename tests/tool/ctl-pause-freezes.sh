@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/ctl.sh" || exit 99
+CTL_CGROUPS=1
+. "${SBX_SOURCE:?}/tests/tool/ctl.sh" || exit 99
 fake
 
 mount=$(findmnt -n -o TARGET -t cgroup2 | head -n 1)

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/ctl.sh" || exit 99
+CTL_CGROUPS=1
+. "${SBX_SOURCE:?}/tests/tool/ctl.sh" || exit 99
 # As root the command is an ordinary user, who must be able to get here.
 chmod 755 "$work"
 export HOME=$work
@@ -16,9 +17,11 @@ if [ "$status" -ne 0 ]; then
 fi
 check a_real_sandbox_is_created out_is a
 check the_tier_is_known_before_it_starts test "$(member a tier)" = full
+[ "$(id -u)" -ne 0 ] || check whom_root_will_run_it_as_is_not_known_yet test "$(member a uid)" = null
 run sbx-ctl start a
 check it_starts ends_with 0
 check it_runs state_is a RUNNING
+until_true logs_are a said
 init=$(member a init)
 check its_pid_1_is_one_inside grep -q "^NSpid:.*	1$" "/proc/$init/status"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/ctl.sh" || exit 99
+. "${SBX_SOURCE:?}/tests/tool/ctl.sh" || exit 99
 fake
 
 sbx-ctl create --id a --fails -- true >/dev/null
@@ -45,6 +45,19 @@ check a_policy_that_is_gone_is_refused has_status 125
 echo one >policy
 run sbx-ctl start p
 check the_same_policy_is_accepted has_status 0
+
+# The folder that it was created in.
+mkdir gone
+(cd gone && sbx-ctl create --id g -- true >/dev/null)
+rmdir gone
+run sbx-ctl start g
+check without_its_folder_it_cannot_be_started has_status 125
+check that_its_folder_is_gone_is_said err_has "'$work/gone', is gone"
+check what_to_do_about_it_is_said err_has 'fix: make that folder again'
+check it_can_be_started_later state_is g CREATING
+mkdir gone
+run sbx-ctl start g
+check with_its_folder_it_starts has_status 0
 
 run sbx-ctl start nobody
 check nobody_cannot_be_started has_status 1

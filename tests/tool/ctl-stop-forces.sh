@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/ctl.sh" || exit 99
+. "${SBX_SOURCE:?}/tests/tool/ctl.sh" || exit 99
 fake
 
 begin deaf --deaf -- sleep 1000
@@ -21,7 +21,8 @@ check its_end_is_written_down_for_it state_is stuck DESTROYED
 run sbx-ctl wait stuck
 check a_killed_one_has_the_status_of_a_kill has_status 137
 
-begin listens -- sh -c 'trap "echo usr1" USR1; trap "echo term; exit 3" TERM; while :; do sleep 0.02; done'
+begin listens -- sh -c 'trap "echo usr1" USR1; trap "echo term; exit 3" TERM; : >listens; while :; do sleep 0.02; done'
+until_true test -e listens
 sbx-ctl kill --signal USR1 listens
 run sbx-ctl stop listens
 check asked_it_can_end_in_order has_status 0

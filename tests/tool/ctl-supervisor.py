@@ -182,7 +182,7 @@ def main():
         sys.exit(125)
     if "--print-plan" in options:
         digest = pathlib.Path(options["--policy"]).read_text().strip() if "--policy" in options else None
-        print(json.dumps({"tier": "full", "policy_digest": digest}))
+        print(json.dumps({"tier": "full", "policy_digest": digest, "policy": options.get("--policy"), "uid": 4711}))
     elif "--check" in options:
         print('{"full":{"holds":true}}')
     else:

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 run sbx-ctl logs --folow a
 check an_option_of_a_verb_that_was_meant_is_named err_has "did you mean '--follow'?"

@@ -2,16 +2,18 @@
 # shellcheck shell=bash
 # For tests of sbx-ctl: sourced instead of tap.sh. The registry and the volumes are the test's own: for root in a mount
 # namespace, for others by the environment. "fake" puts a supervisor that needs nothing of the host in the place of
-# sbx-spawn.
+# sbx-spawn. Root's gc also looks for cgroups: those of the host, which belong to tests beside this one, are covered but
+# where CTL_CGROUPS is set before.
 : "${SBX_SOURCE:?}" "${SBX_BUILD:?}"
 if [ "$(id -u)" = 0 ] && [ -z "${CTL_INSIDE:-}" ]; then
 	unshare --mount true 2>/dev/null || { echo '1..0 # SKIP the registry of root has a fixed place'; exit; }
 	CTL_INSIDE=1 exec unshare --mount --propagation private bash "$0" "$@"
 fi
-. "$SBX_SOURCE/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 if [ "$(id -u)" = 0 ]; then
 	mount -t tmpfs tmpfs /run && mkdir -p /var/lib/sbx && mount -t tmpfs -o mode=755 tmpfs /var/lib/sbx || exit 99
+	[ -n "${CTL_CGROUPS:-}" ] || [ ! -d /sys/fs/cgroup ] || mount -t tmpfs tmpfs /sys/fs/cgroup || exit 99
 	sandboxes=/run/sbx/sandboxes volumes=/var/lib/sbx/volumes
 else
 	mkdir -p "$work/run" "$work/state"
@@ -44,6 +46,9 @@ until_true() {
 	echo "Bail out! never: $*"
 	exit 1
 }
+# A process that has begun, and waits for something now.
+sleeps() { [ "$(process_state "$1")" = S ]; }
+logs_are() { [ "$(sbx-ctl logs "$1")" = "$2" ]; }
 running() { sbx-ctl ping "$1" >/dev/null 2>&1; }
 until_running() { until_true running "$1"; }
 supervisor() { python3 -B "$SBX_SOURCE/tests/tool/ctl-supervisor.py" "$@"; }
@@ -66,5 +71,5 @@ orphan() {
 	supervisor ended "$pid"
 }
 # Whoever is to reap it may take his time.
-is_dead() { [ ! -e "/proc/$1" ] || [ "$(process_state "$1")" = Z ]; }
-process_state() { sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$1/status"; }
+is_dead() { case $(process_state "$1") in Z | '') true ;; *) false ;; esac }
+process_state() { sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null; }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # .ci/run over a ./dev that only counts: what ends green, and what must not.
-. "$SBX_SOURCE/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 mkdir -p "$work/.ci" "$work/build/meson-logs" "$work/build-sanitize/meson-logs" "$work/build/vm"
 cp "$SBX_SOURCE/.ci/run" "$work/.ci/run"
@@ -12,6 +12,7 @@ cat >"$work/dev" <<-'END'
 	case "$* $BROKEN" in
 	'vm vm') exit 2 ;;
 	'lint lint') exit 1 ;;
+	'test test') echo 'failed: unit/clock: is_late' && exit 1 ;;
 	'lint endless') read -r _ <"$PIPE" ;;
 	'test --sanitize '*) count build-sanitize/meson-logs ;;
 	'test '*) count build/meson-logs ;;
@@ -32,6 +33,11 @@ check the_last_line_adds_up_three_runs test "$last" = '6 passed, 0 failed, 3 ski
 ci lint
 check a_step_that_counts_nothing_fails_it has_status 1
 check a_step_that_counts_nothing_is_counted test "$last" = '6 passed, 1 failed, 3 skipped'
+
+ci test
+check what_has_failed_is_said_again test "$(grep -c 'failed: unit/clock: is_late' <<<"$out")" -eq 2
+check it_is_said_at_the_end test "$(tail -n 3 <<<"$out" | head -n 1)" = 'failed: unit/clock: is_late'
+check so_is_the_step test "$(tail -n 2 <<<"$out" | head -n 1)" = 'failed: test'
 
 # The counts of the run before are still there.
 ci vm

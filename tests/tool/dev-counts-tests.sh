@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # tests/run.py, which counts for "./dev test", on a small project: what must not look green.
-. "$SBX_SOURCE/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 mkdir "$work/tests"
 cp "$SBX_SOURCE/tests/run.py" "$work/tests"
@@ -66,4 +66,10 @@ dev_test CI=true -- --suite=unit --suite=tool
 check ci_refuses_the_skip_of_another_test has_status 1
 dev_test -- --suite=unit --suite=tool
 check elsewhere_a_skip_is_only_said has_status 0
+
+printf '%s\n' '. "$SBX_SOURCE/tests/tool/tap.sh"' 'run echo what it printed' 'check alpha_is_true false' \
+	finish >"$work/tests/alpha.sh"
+dev_test -- --suite=unit
+check a_failure_is_said_at_the_end out_has 'failed: unit/alpha: alpha_is_true'
+check and_what_it_remarked out_has 'failed:   # out: what it printed'
 finish

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # ./dev among false package managers and compilers, which only write down what they were asked.
-. "$SBX_SOURCE/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 dev=$SBX_SOURCE/dev
 mkdir -p "$work/bin" "$work/build-bench/tools"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Every block of a tool's man page that shows a command and its output: the command still prints it. A page's blocks run
 # one after the other in a folder of their own, with the files that the page speaks of.
-. "$SBX_SOURCE/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 for name in $(env | sed -n 's/^\(SBX_[A-Z_]*\)=.*/\1/p'); do
 	case $name in SBX_SOURCE | SBX_BUILD) ;; *) unset "$name" ;; esac

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 unset SBX_COLOR SBX_PROGRESS SBX_LOG_LEVEL
 export HOME="$work/home" XDG_CONFIG_HOME="$work/config"

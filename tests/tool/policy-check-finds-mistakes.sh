@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 cd "$work" || exit 1
 
@@ -42,6 +42,9 @@ for line in open(sys.argv[1]):
 run sbx-policy check nowhere.yaml bad.yaml
 check a_missing_file_does_not_hide_the_next_one out_has 'bad.yaml:3:25'
 check a_missing_file_is_an_error out_has "nowhere.yaml: error E00"
+{ printf '\357\273\277' && cat good.yaml; } >FILE
+run sbx-policy check FILE
+check a_byte_order_mark_has_a_fix_that_can_be_typed sh -c "$(echo "$out" | sed -n 's/.* or: //p') && sbx-policy check NEW-FILE"
 sbx-policy check - <good.yaml
 check standard_input_is_a_file test $? -eq 0
 finish

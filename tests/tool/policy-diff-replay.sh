@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 cd "$work" || exit 1
 
@@ -55,6 +55,9 @@ check standard_input_can_be_replayed grep -q 'replayed 5: ' piped
 sbx-policy eval old.yaml <requests >decisions
 run sbx-policy diff old.yaml new.yaml --replay decisions
 check recorded_decisions_can_be_replayed out_has 'replayed 5: 4 changed'
+run timeout 60 sbx-policy diff old.yaml new.yaml --replay /dev/zero
+check a_line_without_an_end_ends_the_reading has_status 2
+check an_endless_line_is_said_to_be_too_long err_has 'longer than 1MiB'
 run sbx-policy diff old.yaml new.yaml --replay requests --last none
 check a_wrong_number_ends_with_2 has_status 2
 run sbx-policy diff old.yaml new.yaml --replay nowhere

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 cd "$work" || exit 1
 
@@ -15,6 +15,18 @@ capabilities:
   - { name: log, match: { syscall: fs.write, path_glob: log/** }, action: warn }
   - { name: web, match: { syscall: net.connect, host: example.com, ports: 443 }, action: allow }
 END
+
+run sbx-policy eval - fs.write src/a.c <p.yaml
+check a_policy_can_come_through_standard_input has_status 0
+for words in 'eval -' 'check - -' 'diff - -' 'merge - p.yaml -' 'test - -' 'eval - --layer - fs.write src/a.c' \
+	'explain - --project-file - fs.write src/a.c' 'diff - p.yaml --replay -' 'update q.yaml --from - --replay -'; do
+	# shellcheck disable=SC2086
+	run sbx-policy $words <p.yaml
+	check "standard_input_is_read_once: $words" has_status 2
+	check "and_it_says_so: $words" err_has 'standard input can be used once'
+done
+run sbx-policy test - <p.yaml
+check a_policy_on_standard_input_is_not_tested_as_nothing has_status 2
 
 run sbx-policy eval p.yaml fs.write src/a.c
 check a_relative_path_is_one_of_the_current_folder has_status 0

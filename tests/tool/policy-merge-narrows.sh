@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 cd "$work" || exit 1
 
@@ -34,4 +34,20 @@ run sbx-policy merge system.yaml greedy.yaml
 check a_file_that_widens_a_limit_is_refused has_status 2
 check both_places_are_named err_has greedy.yaml
 check nothing_is_printed_then test -z "$out"
+
+cat >project.yaml <<'END'
+version: 1
+capabilities:
+  - { name: own, match: { syscall: fs.read, path: /home/me/p }, action: allow }
+END
+for verb in merge print; do
+	run sbx-policy "$verb" user.yaml --project-file project.yaml
+	check "what_only_narrows_cannot_be_part_of_one_file: $verb" has_status 2
+	check "its_rule_is_named: $verb" err_has "project.yaml:3:5: rule 'own'"
+	check "and_what_to_do_instead: $verb" err_has 'eval --project-file=project.yaml'
+	check "no_part_of_it_is_printed: $verb" out_is ''
+done
+sed -i s/allow/deny/ project.yaml
+run sbx-policy merge user.yaml --project-file project.yaml
+check a_projects_denial_can_be_printed out_has 'name: "own"'
 finish

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/tap.sh"
-. "$SBX_SOURCE/tests/tool/serve.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/serve.sh"
 
 cat >vote <<'END'
 #!/bin/sh
@@ -20,8 +20,15 @@ chmod +x vote
 mkfifo fifo
 { cat a; echo "extensions: [ { name: names, command: [$work/vote, $work/fifo] } ]"; } >p.yaml
 serve p.yaml
-check what_it_passes_is_for_the_rules answers allow "$src"
-run ask '{"op":"fs.write","path":"/srv/p/src/bad"}'
+# The host may be too slow for it, which is another denial.
+patiently() {
+	tries=0
+	run ask "$1"
+	while out_has 'took longer than' && [ $((tries += 1)) -lt 2000 ]; do run ask "$1"; done
+}
+patiently "$src"
+check what_it_passes_is_for_the_rules out_has '"verdict":"allow"'
+patiently '{"op":"fs.write","path":"/srv/p/src/bad"}'
 check what_it_denies_is_denied out_has '"extension":"names"'
 check its_reason_is_told out_has '"bad name"'
 run ask '{"op":"fs.write","path":"/srv/p/src/slow"}'

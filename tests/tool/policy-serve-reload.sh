@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/tap.sh"
-. "$SBX_SOURCE/tests/tool/serve.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/serve.sh"
 
 cp a p.yaml
 serve p.yaml
@@ -14,7 +14,7 @@ check then_the_new_policy_is_in_force answers allow "$doc"
 cp a p.yaml
 kill -HUP "$(cat pid)"
 tries=0
-until answers allow "$src" || [ $((tries += 1)) -gt 200 ]; do :; done
+until answers allow "$src" || [ $((tries += 1)) -gt 2000 ]; do :; done
 check a_signal_reloads answers allow "$src"
 
 echo 'capabilities: nonsense' >p.yaml

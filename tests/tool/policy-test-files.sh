@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 cd "$work" || exit 1
 
@@ -35,6 +35,11 @@ check a_rule_that_was_not_tried_is_named out_has "# sub/p.yaml:4: rule 'ci' neve
 check the_coverage_is_counted out_has '# sub/p.yaml: 1 of 2 rules determined an answer'
 run sbx-policy test --coverage=100 sub/good.yaml
 check too_little_coverage_ends_with_1 has_status 1
+run sbx-policy test --json --coverage=100 sub/good.yaml
+check too_little_coverage_in_json_ends_with_1 has_status 1
+check json_has_the_rules_without_an_answer out_has '{"coverage":"sub/p.yaml","rules":2,"determined":1,"enough":false,"missed":[{"name":"ci","file":"sub/p.yaml","line":4}]}'
+run sbx-policy test --coverage=101 sub/good.yaml
+check more_than_all_rules_is_wrong_usage has_status 2
 run sbx-policy test --coverage=100 sub/good.yaml sub/bad.yaml
 check files_of_one_policy_are_counted_together out_has '2 of 2 rules'
 
@@ -44,6 +49,14 @@ check a_wrong_verdict_is_shown out_has '# expected deny, got allow'
 check a_wrong_rule_is_shown out_has '# other rules decided'
 check a_failed_test_has_its_place out_has '# sub/bad.yaml:4'
 check the_right_one_passes out_has 'ok 3 - right'
+cat >sub/todo.yaml <<'END'
+policy: p.yaml
+project: /srv/p
+tests:
+  - { name: 'broken # SKIP later \ x', request: fs.write src/a.c, expect: deny }
+END
+run sbx-policy test sub/todo.yaml
+check a_name_is_no_directive_of_tap out_has 'not ok 1 - broken \# SKIP later \\ x'
 run sbx-policy test --json sub/bad.yaml
 check json_has_one_object_a_test test "$(grep -c '"ok":' "$work/out")" -eq 3
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/tap.sh"
-. "$SBX_SOURCE/tests/tool/serve.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/serve.sh"
 
 token() { sbx-policy token --socket "$work/s" "$@"; }
 
@@ -27,6 +27,13 @@ run token issue fs.write --pid $$ --glob /srv/p/src/a --from "$t"
 child=$out
 run token check "$child" fs.write /srv/p/src/b --pid $$
 check a_narrower_token_does_less out_is wrong_argument
+run token issue fs.write --pid $$ --uses 5
+broad=$out
+run token issue fs.write --pid $$ --from "$broad"
+check a_child_can_be_made_with_the_defaults has_status 0
+sbx-policy token --socket "$work/s" revoke "$broad"
+run token issue fs.write --pid 1 --glob /srv/p/src/a --from "$t"
+check a_child_is_of_its_parents_process err_has 'another process than its parent'
 run token issue fs.write --pid $$ --glob '/srv/p/**' --from "$t"
 check a_wider_one_is_refused err_has "not within its parent's"
 check and_that_ends_with_1 has_status 1
@@ -39,6 +46,6 @@ run token revoke "$t"
 check it_cannot_be_revoked_twice has_status 1
 run token list
 check then_there_is_none out_is ''
-check issue_and_end_are_recorded test "$(records token_issued)" -eq 2 -a "$(records token_revoked)" -eq 1
+check issue_and_end_are_recorded test "$(records token_issued)" -eq 4 -a "$(records token_revoked)" -eq 2
 check no_record_holds_a_token sh -c "! grep -q $t records"
 finish

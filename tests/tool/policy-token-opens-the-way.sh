@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/tap.sh"
-. "$SBX_SOURCE/tests/tool/serve.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/serve.sh"
 
 # The holder is the process that is connected: a client that asks for its own token first.
 cat >holder.py <<'END'
@@ -24,6 +24,7 @@ END
 { echo capabilities:; rule src '/srv/p/src/**' require_review; } >p.yaml
 cp p.yaml review
 { cat review; rule secret '/srv/p/src/secret/**' deny; } >next.yaml
+cp next.yaml denying
 serve --sandbox=box1="$work/box1" --sandbox=box2="$work/box2" p.yaml
 
 run python3 holder.py s '{}' /srv/p/src/a /srv/p/src/b /srv/p/src/c
@@ -43,4 +44,8 @@ cp review p.yaml
 ask '{"do":"reload"}' >/dev/null
 run python3 holder.py s '{}' /srv/p/src/a reload /srv/p/src/a
 check it_ends_with_a_policy_that_denies_it out_is 'allow valid; deny unknown; '
+cp denying p.yaml
+ask '{"do":"reload"}' >/dev/null
+run python3 holder.py s '{"glob":"/srv/**","uses":1}' /srv/p/src/secret/a /srv/p/src/a /srv/p/src/a
+check it_opens_nothing_that_a_rule_denies_and_loses_no_use out_is 'deny denied; allow valid; require_review exhausted; '
 finish

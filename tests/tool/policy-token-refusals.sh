@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/tap.sh"
-. "$SBX_SOURCE/tests/tool/serve.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/serve.sh"
 
 token() { sbx-policy token --socket "$work/s" "$@"; }
 
@@ -23,6 +23,9 @@ check a_relative_glob_needs_a_project err_has 'project'
 run token issue fs.write --pid $$ --glob '/srv/p/secret/x'
 check what_a_rule_denies_cannot_be_had err_has 'the policy denies'
 check that_is_a_no has_status 1
+run token issue fs.write --pid $$ --uses 0
+check no_use_at_all_is_no_default err_has 'it could never be used'
+check and_no_use_is_wrong_usage has_status 2
 run token issue fs.write --pid $$ --ttl 30
 check a_time_needs_a_unit has_status 2
 run token isue fs.write

@@ -1,14 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-. "$SBX_SOURCE/tests/tool/tap.sh"
-. "$SBX_SOURCE/tests/tool/serve.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/serve.sh"
 
 update() { sbx-policy update p.yaml --from "$@" --audit-fd 9 9>>records </dev/null; }
 digest() { sha256sum "$1" | cut -c1-64; }
 in_force() { cmp -s p.yaml "$1"; }
 seq 8 | while read -r i; do echo "{\"input\":{\"op\":\"fs.write\",\"path\":\"/srv/p/src/$i\"}}"; done >six
 
+# Without sbx-audit beside it there is no log that it could read, whatever this host has.
+mkdir alone
+cp "$(command -v sbx-policy)" alone/
 cp a p.yaml
+run alone/sbx-policy update p.yaml --from b </dev/null
+check without_a_log_it_says_that_nothing_was_tried err_has 'no recorded requests were tried'
+run alone/sbx-policy update p.yaml --from b --json </dev/null
+check json_says_that_nothing_was_tried out_has '"change":"counts","tried":false'
 run update b
 check without_a_person_it_needs_a_review has_status 3
 check what_would_change_was_shown out_has "rule 'doc'"
@@ -53,9 +60,25 @@ run sbx-policy update p.yaml
 check the_new_file_must_be_named err_has '--from=NEW'
 run sbx-policy update p.yaml --from a --yes --expect-digest "$(digest a)" --audit-fd 9 9>/dev/full
 check what_cannot_be_recorded_does_not_happen in_force b
+run sbx-policy update p.yaml --from a --yes --expect-digest "$(digest a)" --audit-fd 0 0>/dev/full
+check what_cannot_be_recorded_on_fd_0_does_not_either in_force b
+
+mkdir real
+cp a real/policy
+ln -sf real/policy p.yaml
+rm -f p.yaml.*
+run update b --yes --expect-digest "$(digest b)"
+check a_link_leads_to_the_policy_that_is_replaced cmp -s real/policy b
+check and_the_link_stays_one test -L p.yaml
+check what_is_kept_lies_beside_the_policy test -e real/policy.previous -a -e real/policy.meta.json -a ! -e p.yaml.previous
+ln -sf nowhere p.yaml
+run update b --yes --expect-digest "$(digest b)"
+check a_link_to_nothing_is_bad_input has_status 2
+check and_it_is_named err_has "cannot follow the link 'p.yaml'"
 
 rm -f p.yaml*
 run update b --yes --expect-digest "$(digest b)"
+check no_backup_is_named_where_there_is_none out_has 'there was no policy before'
 check the_first_policy_of_all_goes_the_same_way in_force b
 check it_has_no_previous_one grep -q '"previous":null' p.yaml.meta.json
 echo 'capabilities: nonsense' >p.yaml

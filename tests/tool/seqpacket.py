@@ -199,17 +199,16 @@ def swap(path, n_clients, policy, a, b, times):
     state = {"left": int(times), "reloads": status(path)["reloads"], "rest": None}
 
     def is_done():
-        if state["left"] > 0 and status(path)["reloads"] >= state["reloads"]:
+        if state["rest"] is None and status(path)["reloads"] >= state["reloads"]:
             state["reloads"] = status(path)["reloads"] + 1
             state["left"] -= 1
             install(policy, b if state["left"] % 2 else a)
-        if state["left"] == 0 and state["rest"] is None:
+        # Every client was served by both.
+        if state["left"] <= 0 and state["rest"] is None and all(len(c.digests) == 2 for c in clients):
             state["rest"] = max(c.n_sent for c in clients)
         return state["rest"] is not None and all(c.n_heard == c.n_sent for c in clients)
 
     turn(clients, lambda c: state["rest"] or c.n_heard + 20, is_done)
-    if any(len(c.digests) != 2 for c in clients):
-        sys.exit("the load ended before both policies had been in force")
     print(sum(c.n_heard for c in clients))
 
 
@@ -310,8 +309,9 @@ def kill_update(policy, a, b, trials, *command):
         os.close(pidfd)
         process.kill()
         process.wait(DEADLINE)
-        if trial < 0:
+        if ended or trial < 0:  # the host may have become quicker since
             whole = min(whole, time.monotonic() - begin)
+        if trial < 0:
             continue
         n_killed += not ended
         found = one_of(policy, a, b)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # When the tools write colours: on a terminal that has them, unless somebody says no.
-. "$SBX_SOURCE/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 unset NO_COLOR SBX_COLOR
 export HOME="$work/home" XDG_CONFIG_HOME="$work/config" TERM=xterm
@@ -9,8 +9,8 @@ mkdir -p "$work/config/sbx" "$work/project"
 cd "$work/project" || exit 1
 escape=$(printf '\033[')
 
-# script(1) gives a terminal; what the terminal shows comes back on stdout.
-on_a_terminal() { script -qec "$*" /dev/null </dev/null; }
+# What the terminal shows comes back on stdout, all of it: script(1) only waits a moment for the last of it.
+on_a_terminal() { python3 -B "$SBX_SOURCE/tests/tool/ctl-supervisor.py" terminal sh -c "$*"; }
 is_colored() { out_has "${escape}1;31msbx-spawn${escape}0m: "; }
 is_plain_json() { out_has '{"level":"error"' && ! out_has "$escape"; }
 is_plain() { out_has 'sbx-spawn: ' && ! out_has "$escape"; }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # What tools/tool.c gives to every tool, shown on one of them.
-. "$SBX_SOURCE/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 run sbx-spawn --help
 check help_is_a_success has_status 0

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Without a policy: the system and this folder to read, a /tmp of its own, no network, a clean environment.
-. "$SBX_SOURCE/tests/tool/tap.sh"
-. "$SBX_SOURCE/tests/tool/spawn.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
 echo visible >"$project/file"
 mkdir "$work/elsewhere"

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # What the command gets to know: variables by name, secrets as files, nothing by accident.
-. "$SBX_SOURCE/tests/tool/tap.sh"
-. "$SBX_SOURCE/tests/tool/spawn.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
 export TOKEN=from-outside OTHER=also
 echo 's3cret' >"$work/secret"
+masked() { places && (umask "$1" && shift && spawn -q "$@"); }
 piped() { printf 'a\nb\n' | spawn -q -- cat | tail -n 1; }
 
 for who in $starters; do
@@ -30,6 +31,21 @@ for who in $starters; do
 	check "a_secret_that_is_not_there_is_an_error_by_$who" has_status 125
 	run spawn --hostname box -- sh -c 'cat /proc/sys/kernel/hostname'
 	check "the_machine_has_the_name_that_was_given_by_$who" out_is box
+	run spawn --hostname "$(printf 'a%.0s' {1..65})" -- true
+	check "a_name_of_65_letters_is_refused_by_$who" test "$status" -eq 125 -a "${err#*fix: shorten it}" != "$err"
+	run spawn --hostname "$(printf 'a%.0s' {1..64})" -- true
+	check "one_of_64_is_not_by_$who" has_status 0
+	for folder in /nonexistent /etc/passwd; do
+		run spawn --project "$folder" -- pwd
+		check "a_project_that_is_no_folder_is_refused_${folder##*/}_by_$who" test "$status" -eq 125 -a -z "$out"
+		check "it_is_named_${folder##*/}_by_$who" err_has "'--project' cannot take '$folder'"
+	done
+	for mask in 0777 0027; do
+		run masked "$mask" -- sh -c umask
+		check "the_command_has_our_umask_${mask}_by_$who" out_is "$mask"
+		run masked "$mask" --no-sandbox -- sh -c umask
+		check "it_has_it_without_a_sandbox_${mask}_by_$who" out_is "$mask"
+	done
 	run spawn --cwd /tmp -- pwd
 	check "starts_where_it_is_told_by_$who" out_is /tmp
 	run spawn --cwd /nonexistent -- pwd

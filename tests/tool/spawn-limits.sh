@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Limits: what is written is held or refused; a default is held as far as the host can.
-. "$SBX_SOURCE/tests/tool/tap.sh"
-. "$SBX_SOURCE/tests/tool/spawn.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
 fork_bomb='bomb() { bomb | bomb & }; bomb; sleep 0.3; echo survived'
 for who in $starters; do

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Networks: none, ours, and single ports of the loopback by name.
-. "$SBX_SOURCE/tests/tool/tap.sh"
-. "$SBX_SOURCE/tests/tool/spawn.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
 # A server on our loopback that answers every connection with one line; its port goes to $work/port.
 cat >"$work/server.py" <<'PY'
@@ -17,7 +17,7 @@ while True:
 PY
 cat >"$work/client.py" <<'PY'
 import socket, sys, time
-for attempt in range(200):
+for attempt in range(1200):
     try:
         with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=10) as peer:
             data = peer.makefile().readline()
@@ -49,8 +49,8 @@ for who in $starters; do
 	run spawn --connect "$((port + 1))" --read "$work/client.py" -- python3 "$work/client.py" "$port"
 	check "another_port_is_not_reached_by_$who" test "$status" -ne 0
 	# The other way: a server inside, asked from here.
-	inside=$((port < 60000 ? port + 100 : port - 100))
-	spawn -q --listen "$inside" --read "$work/server.py" --time 20s -- \
+	inside=$(python3 -c 'import socket; print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])') # nobody's now
+	spawn -q --listen "$inside" --read "$work/server.py" --time 100s -- \
 		python3 "$work/server.py" /tmp/port "$inside" >/dev/null 2>&1 &
 	sandbox=$!
 	run python3 "$work/client.py" "$inside" wait

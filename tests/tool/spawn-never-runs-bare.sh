@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Whatever fails, the command does not run outside of a sandbox.
-. "$SBX_SOURCE/tests/tool/tap.sh"
-. "$SBX_SOURCE/tests/tool/spawn.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
 # The attack that must not happen: a command that leaves a trace when it runs outside a sandbox.
 trace=$work/trace
@@ -34,6 +34,39 @@ while read -r -a words; do
 	check "is_not_a_success_with_$name" has_status 125
 	rm -f "$trace"
 done <<<"$failing"
+
+# What was asked for and cannot hold without a sandbox is not dropped without a word.
+dropped='--policy /etc/passwd
+--policy-fd 0
+--require landlock
+--tier full
+--template code-executor
+--memory 1GiB
+--time 1m
+--deny /etc
+--exec /usr/bin
+--net none
+--deny-net
+--env A=b
+--cwd /tmp
+--hostname box
+--uid 1000
+--pty
+--out out
+--report report
+--report-fd 2
+--print-plan
+--dry-run'
+while read -r -a words; do
+	run spawn --no-sandbox "${words[@]}" -- "${leave[@]}" </dev/null
+	option=$(echo "${words[0]}" | tr -cs 'a-z\n' _)
+	check "does_not_forget$option" test "$status" -eq 125 -a ! -e "$trace"
+	check "says_that_it_cannot_hold$option" err_has "option '${words[0]}' cannot hold without a sandbox"
+	rm -f "$trace"
+done <<<"$dropped"
+run spawn --no-sandbox --read /usr --write . --id bare --audit-fd 2 -- echo ran
+check what_a_sandbox_would_only_have_allowed_does_no_harm out_is ran
+
 run spawn -- "${leave[@]}"
 check inside_it_leaves_none test ! -e "$trace"
 finish

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # A policy becomes layers; what cannot be enforced is refused by its line.
-. "$SBX_SOURCE/tests/tool/tap.sh"
-. "$SBX_SOURCE/tests/tool/spawn.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
 policy() { # RULES...
 	{
@@ -18,7 +18,27 @@ echo source >"$project/src/a"
 programs='{name: programs, match: {op: exec, path: [/usr/bin, /usr/lib, /bin]}, action: allow}'
 sources='{name: sources, match: {op: fs.read, path: ./src}, action: allow}'
 
+sections() { # RULE-OF-FILES...
+	printf 'version: 1\nfs:\n  rules:\n' >"$work/p.yaml"
+	printf '    - %s\n' '{action: allow, path: [/usr, /etc], perms: [read_file, read_dir, execute]}' "$@" >>"$work/p.yaml"
+	printf 'exec: {rules: [{action: allow, path: [/usr/bin, /usr/lib]}]}\n' >>"$work/p.yaml"
+	chmod 644 "$work/p.yaml"
+}
+
+has_only_planned() { [ "$status" -eq 0 ] && ! out_has 'it was run'; }
+
 for who in $starters; do
+	run spawn --exec /usr/bin/true -- sh -c 'true; /usr/bin/true && echo first; /usr/bin/id || echo no more'
+	check "exec_alone_names_what_the_command_may_execute_by_$who" out_is $'first\nno more'
+	check "what_exec_does_not_name_is_not_executed_by_$who" err_has 'Permission denied'
+	sections
+	run spawn --policy "$work/p.yaml" -- touch new
+	check "sections_that_say_nothing_of_the_working_folder_leave_it_writable_by_$who" test -e "$project/new"
+	rm -f "$project/new"
+	sections '{action: allow, path: ./, perms: [read_file, read_dir]}'
+	run spawn --policy "$work/p.yaml" -- sh -c 'cat src/a; touch new'
+	check "sections_that_let_read_it_let_read_it_by_$who" out_is source
+	check "they_do_not_let_write_it_by_$who" test ! -e "$project/new"
 	policy "$programs" "$sources"
 	run spawn --policy "$work/p.yaml" -- cat src/a
 	check "an_allow_shows_it_by_$who" out_is source
@@ -64,8 +84,8 @@ for who in $starters; do
 	check "the_plan_names_rules_by_$who" out_has 'p.yaml:5'
 	run spawn --print-plan --json --policy "$work/p.yaml" -- cat src/a
 	check "the_plan_is_json_where_asked_by_$who" sh -c 'python3 -c "import json,sys; json.load(open(sys.argv[1]))" "$1"' sh "$work/out"
-	run spawn --dry-run --policy "$work/p.yaml" -- sh -c 'echo x >/tmp/never'
-	check "a_dry_run_runs_nothing_by_$who" test "$status" -eq 0 -a ! -e /tmp/never
+	run spawn --dry-run --policy "$work/p.yaml" -- sh -c 'echo it was "run"'
+	check "a_dry_run_runs_nothing_by_$who" has_only_planned
 done
 
 # Whatever lies in policies/ works as it says, or is refused with a reason.

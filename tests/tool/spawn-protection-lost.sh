@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # What protects a path is a mount over its name, which somebody outside can take away: then the sandbox is killed before
 # it can use that, and everything says why.
-. "$SBX_SOURCE/tests/tool/tap.sh"
-. "$SBX_SOURCE/tests/tool/spawn.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
 outside() { (cd "$project" && as "$who" env GIT_AUTHOR_NAME=Outside GIT_AUTHOR_EMAIL=outside@localhost \
@@ -27,7 +27,7 @@ begin() { # WHAT-MUST-NOT-BE ARGUMENT...
 	mkfifo "$work/to" "$work/from"
 	exec 8>>"$work/$who/audit"
 	# shellcheck disable=SC2016 # for the shell inside
-	spawn -q --time 20s --audit-fd 8 --report "$work/$who/report" --env EVIL="$1" "${@:2}" -- \
+	spawn -q --time 60s --audit-fd 8 --report "$work/$who/report" --env EVIL="$1" "${@:2}" -- \
 		sh -c 'trap "eval \"\$EVIL\"" TERM; echo ready; read -r word; echo "$word"' \
 		<"$work/to" >"$work/from" 2>"$work/err" &
 	pid=$!

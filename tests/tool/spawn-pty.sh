@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # --pty: a terminal of the command's own; without it no way to type into ours.
-. "$SBX_SOURCE/tests/tool/tap.sh"
-. "$SBX_SOURCE/tests/tool/spawn.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
 cat >"$work/drive.py" <<'PY'
 """drive.py KEYS COMMAND...: runs it on a terminal of 33 by 77, types KEYS when "ready" is shown, and says what came."""
@@ -13,8 +13,8 @@ pid, master = pty.fork()
 if pid == 0:
     os.execvp(argv[0], argv)
 fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 77, 0, 0))
-seen, typed, end = b"", False, time.time() + 30
-while time.time() < end:
+seen, typed, end = b"", False, time.monotonic() + 90
+while time.monotonic() < end:
     if select.select([master], [], [], 0.2)[0]:
         try:
             data = os.read(master, 4096)
@@ -41,6 +41,8 @@ on_terminal() { # KEYS ARGUMENT...
 	(cd "$project" && python3 "$work/drive.py" "$keys" "${starter[@]}" sbx-spawn "$@")
 }
 chmod 644 "$work/drive.py"
+# The size comes from another process: it is waited for, a minute at most.
+until_size() { echo "i=0; until [ \"\$(stty size)\" = '$1' ] || [ \$i = 600 ]; do sleep 0.1; i=\$((i + 1)); done; stty size"; }
 for who in $starters; do
 	run on_terminal '' -q --pty -- sh -c 'test -t 0 && test -t 1 && tty'
 	check "has_a_terminal_of_its_own_by_$who" out_has /dev/pts/0
@@ -49,9 +51,9 @@ for who in $starters; do
 	run on_terminal '\x03' -q --pty -- sh -c 'trap "echo interrupted; exit 5" INT; echo ready; while :; do sleep 0.1; done'
 	check "ctrl_c_interrupts_the_command_by_$who" out_has interrupted
 	check "ctrl_c_leaves_the_status_to_the_command_by_$who" has_status 5
-	run on_terminal '' -q --pty -- sh -c 'sleep 0.3; stty size'
+	run on_terminal '' -q --pty -- sh -c "$(until_size '33 77')"
 	check "has_the_size_of_ours_by_$who" out_has '33 77'
-	run on_terminal '' -q --pty -- sh -c 'echo resize; for i in 1 2 3 4 5 6 7 8 9; do sleep 0.1; stty size; done; echo resized'
+	run on_terminal '' -q --pty -- sh -c "echo resize; $(until_size '44 88'); echo resized"
 	check "a_new_size_arrives_by_$who" out_has '44 88'
 	run on_terminal '' -q --pty -- sh -c 'exit 9'
 	check "the_status_is_the_commands_own_with_a_terminal_by_$who" has_status 9

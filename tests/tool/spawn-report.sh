@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # What is told afterwards: the report, the records, --check.
-. "$SBX_SOURCE/tests/tool/tap.sh"
-. "$SBX_SOURCE/tests/tool/spawn.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
 field() { # FILE EXPRESSION
 	python3 -c 'import json,sys; report = json.loads(open(sys.argv[1]).readlines()[-1]); print(eval(sys.argv[2]))' "$1" "$2"
@@ -32,6 +32,17 @@ for who in $starters; do
 	exec 8>&-
 	check "without_a_record_nothing_runs_by_$who" test "$status" -eq 125 -a ! -e "$work/$who/trace"
 	run spawn --check
+	mapfile -t words < <(head -c 200000 /dev/zero | tr '\0' x | fold -w 1000)
+	run spawn -q --audit-fd 8 -- true "${words[@]}" 8>>"$work/$who/long"
+	check "a_command_of_many_words_runs_by_$who" has_status 0
+	check "its_record_has_the_digest_of_them_by_$who" python3 - "$work/$who/long" "${words[@]}" <<-'PY'
+		import hashlib, json, sys
+		record = json.loads(open(sys.argv[1]).readline())
+		words = ["true", *sys.argv[2:]]
+		digest = hashlib.sha256(b"".join(word.encode() + b"\0" for word in words)).hexdigest()
+		sys.exit(record["argv_words"] != len(words) or record["argv_sha256"] != digest
+		         or record["argv"] != words[:len(record["argv"])] or not record["argv"])
+	PY
 	check "check_is_one_screen_by_$who" test "$status" -eq 0 -a "$(wc -l <"$work/out")" -le 40
 	run spawn --check --json
 	check "check_is_json_where_asked_by_$who" sh -c 'python3 -c "import json,sys; json.load(open(sys.argv[1]))" "$1"' sh "$work/out"

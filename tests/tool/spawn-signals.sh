@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Signals reach the command; nothing survives the supervisor.
-. "$SBX_SOURCE/tests/tool/tap.sh"
-. "$SBX_SOURCE/tests/tool/spawn.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
 # Starts a command that prepares itself, says "ready" and goes on; $supervisor is sbx-spawn itself.
 begin() { # PREPARATION COMMAND
@@ -27,6 +27,16 @@ end() {
 	wait "$supervisor" || status=$?
 	exec 6<&-
 }
+# Another process does what they wait for: at most half a minute, and as long as it takes to look so often.
+until_true() {
+	local tries
+	for ((tries = 0; tries < 600; tries++)); do
+		"$@" && return
+		sleep 0.05
+	done
+	return 1
+}
+is_gone() { ! alive "$1"; }
 alive() { # a command of a sandbox, by what only its command line has
 	local file
 	for file in /proc/[0-9]*/cmdline; do
@@ -46,15 +56,10 @@ for who in $starters; do
 	done
 	token=8$RANDOM$RANDOM
 	begin "sleep $token &" wait
-	check "the_command_runs_before_by_$who" alive "$token"
+	check "the_command_runs_before_by_$who" until_true alive "$token"
 	kill -KILL "$supervisor"
 	end
-	tries=0
-	while alive "$token" && [ "$tries" -lt 100 ]; do
-		tries=$((tries + 1))
-		sleep 0.05
-	done
-	check "nothing_survives_the_supervisor_by_$who" test "$tries" -lt 100
+	check "nothing_survives_the_supervisor_by_$who" until_true is_gone "$token"
 	run spawn -q -- sh -c 'sleep 600 & kill -STOP $! ; (sleep 600 &) ; exit 3'
 	check "stopped_and_lost_children_do_not_hold_it_up_by_$who" has_status 3
 	run spawn -q -- sh -c 'kill -KILL 1; kill -TERM 1; sleep 0.1; echo here'

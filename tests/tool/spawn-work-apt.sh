@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Real work that must fail: apt-get knows where a package lies, and cannot fetch it without a network.
-. "$SBX_SOURCE/tests/tool/tap.sh"
-. "$SBX_SOURCE/tests/tool/spawn.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
 package=$(apt-cache pkgnames hello 2>/dev/null | grep -x hello)
 lists=(--read /var/lib/apt --read /var/lib/dpkg --read /var/cache/apt --write .)

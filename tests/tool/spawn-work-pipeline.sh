@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Real work: a filter in a pipeline. What goes through is not changed, and both ends see how it ended.
-. "$SBX_SOURCE/tests/tool/tap.sh"
-. "$SBX_SOURCE/tests/tool/spawn.sh"
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
 # Ten million bytes of every kind, zero and newline too.
 head -c 10000000 /dev/urandom >"$work/data"

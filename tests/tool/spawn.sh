@@ -47,3 +47,14 @@ spawn() {
 	places
 	(cd "$project" && as "$who" sbx-spawn "$@")
 }
+
+# A policy that lets the programs of the system run and nothing else be seen: $work/p.yaml.
+programs_policy() {
+	cat >"$work/p.yaml" <<'END'
+version: 1
+capabilities:
+  - {name: system, match: {op: [fs.read, fs.list, fs.exists], path: [/usr, /bin, /lib, /lib64, /etc]}, action: allow}
+  - {name: programs, match: {op: exec, path: [/usr/bin, /usr/lib, /bin]}, action: allow}
+END
+	chmod 644 "$work/p.yaml"
+}

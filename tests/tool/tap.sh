@@ -8,6 +8,8 @@
 #
 # TEST_ONLY=text runs the checks whose name contains the text.
 
+# Whoever starts the tests may have closed his files to others, who are of the tests.
+umask 022
 n=0
 n_failed=0
 work=$(mktemp -d)

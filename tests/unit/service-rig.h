@@ -29,7 +29,7 @@
 #include "service/service.h"
 #include "test.h"
 
-#define DEADLINE_MSEC 20000
+#define DEADLINE_MSEC 60000
 #define WATCHDOG_USEC 40000
 #define STATUS_NOT_STARTED 99
 

@@ -25,8 +25,9 @@ static int refuse(char **ret_why)
 	return -ECONNREFUSED;
 }
 
-int sbx_scope_start(const char *unit, pid_t pid, const struct scope_limits *limits,
-		    const char *description, char **ret_cgroup, char **ret_why)
+int sbx_scope_start(const char *unit, const pid_t pids[SCOPE_PROCESSES],
+		    const struct scope_limits *limits, const char *description, char **ret_cgroup,
+		    char **ret_why)
 {
 	const char *parent = getenv("SBX_TEST_CGROUP");
 	_cleanup_free_ char *folder = NULL, *path = NULL;
@@ -34,14 +35,18 @@ int sbx_scope_start(const char *unit, pid_t pid, const struct scope_limits *limi
 	char number[16];
 
 	if (!parent || limits->memory_max_bytes != 1234 || limits->cpu_quota_usec != 0 ||
-	    limits->tasks_max != 10 || strcmp(description, "Sandbox test") != 0)
+	    limits->tasks_max != 10 || strcmp(description, "Sandbox a.b") != 0)
 		return refuse(ret_why);
 	if (asprintf(&folder, "%s/%s", parent, unit) < 0 || mkdir(folder, 0755) < 0 ||
 	    asprintf(&path, "%s/cgroup.procs", folder) < 0)
 		return -errno;
-	(void)snprintf(number, sizeof(number), "%d", (int)pid);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0 || fd_write_all(fd, number, strlen(number)) < 0)
+	for (size_t i = 0; fd >= 0 && i < SCOPE_PROCESSES; i++) {
+		(void)snprintf(number, sizeof(number), "%d", (int)pids[i]);
+		if (fd_write_all(fd, number, strlen(number)) < 0)
+			return -EIO;
+	}
+	if (fd < 0)
 		return -EIO;
 	*ret_cgroup = take_ptr(folder);
 	return 0;

@@ -284,7 +284,7 @@ static void refuses_a_record_that_is_too_long_or_has_too_many_members(void)
 
 	text_reset(&line);
 	text_add(&line, "{" TIME ",\"event\":\"syscall\"");
-	for (int i = 2; i < ENTRY_MEMBERS_MAX; i++)
+	for (int i = 2; i < ENTRY_LINE_MEMBERS_MAX; i++)
 		text_addf(&line, ",\"m%d\":0", i);
 	text_add(&line, "}");
 	expect_eq(take(&f, text_string(&line)), 0);
@@ -506,6 +506,75 @@ static void times_are_written_as_they_are_read(void)
 	expect_eq(usec % 1000000, 123456);
 }
 
+/* A line without space between its members is copied, any other is written again. */
+static void space_between_members_changes_nothing(void)
+{
+	static const char *const rests[] = {
+		("\"event\":\"policy_decision\"," TIME ",\"verdict\":\"deny\",\"policy\":\"00\","
+		 "\"input\":{\"op\":\"fs.read\",\"caller\":\"c\"},\"rules\":[{\"name\":\"r\"}],"
+		 "\"peer\":{\"pid\":1,\"sandbox_id\":\"s\"}}"),
+		("\"timestamp\":1767323045678,\"event_type\":\"tool_result\",\"caller\":{\"name\":\"n\"},"
+		 "\"policy_decision\":\"denied\",\"output_summary\":\"short\"}"),
+		"\"event\":\"syscall\",\"op\":\"x\"}",
+	};
+	_cleanup_fixture_ struct fixture tight = fixture_new(), spaced = fixture_new();
+
+	tight.options.now_usec = spaced.options.now_usec = TIME_USEC;
+	tight.options.has_writer = spaced.options.has_writer = true;
+	for (size_t i = 0; i < N_ELEMENTS(rests); i++) {
+		char line[512];
+
+		tight.options.pid = spaced.options.pid = (int)i;
+		(void)snprintf(line, sizeof(line), "{%s", rests[i]);
+		expect_eq(take(&tight, line), 0);
+		(void)snprintf(line, sizeof(line), "{ %s", rests[i]);
+		expect_eq(take(&spaced, line), 0);
+		expect_str(text_string(&tight.entry->body), text_string(&spaced.entry->body));
+		expect(tight.entry->event == spaced.entry->event);
+		expect_eq(tight.entry->time_usec, spaced.entry->time_usec);
+		for (enum entry_column column = 0; column < N_ENTRY_COLUMNS; column++) {
+			const struct entry_text *wanted = &spaced.entry->columns[column];
+			_cleanup_text_ struct text text = TEXT_INIT;
+
+			text_add_bytes(&text, wanted->bytes ? wanted->bytes : "", wanted->n_bytes);
+			expect_column(&tight, column, wanted->bytes ? text_string(&text) : NULL);
+		}
+	}
+}
+
+/* What the log adds must be readable again, too. */
+static void what_the_log_adds_does_not_count_as_members_of_the_line(void)
+{
+	static const char *const firsts[] = {
+		TIME,
+		"\"a\":0",
+		"\"a\":\"ghp_000000000000000000000000000000000007\"",
+		" \"a\":\"ghp_000000000000000000000000000000000007\"",
+	};
+
+	for (size_t first = 0; first < N_ELEMENTS(firsts); first++) {
+		_cleanup_fixture_ struct fixture f = fixture_new();
+		_cleanup_text_ struct text line = TEXT_INIT;
+
+		f.options.has_writer = true;
+		f.options.now_usec = 1;
+		text_addf(&line, "{%s,\"event\":\"syscall\"", firsts[first]);
+		for (int i = 2; i < ENTRY_LINE_MEMBERS_MAX; i++)
+			text_addf(&line, ",\"m%d\":0", i);
+		text_add_char(&line, '}');
+		expect_eq(take(&f, text_string(&line)), 0);
+		expect_eq(entry_read_stored(f.entry, f.entry->body.data, f.entry->body.len, NULL),
+			  0);
+		expect_eq(f.entry->n_members, first == 0
+						      ? ENTRY_LINE_MEMBERS_MAX + 1
+						      : ENTRY_LINE_MEMBERS_MAX + 2 + (first > 1));
+		text_truncate(&line, line.len - 1);
+		text_add(&line, ",\"more\":0}");
+		expect_eq(take(&f, text_string(&line)), -EINVAL);
+		expect_str(f.err.why, "it has more than 256 members");
+	}
+}
+
 static const struct test tests[] = {
 	TEST(a_line_without_secrets_is_stored_as_it_was_written),
 	TEST(a_record_is_one_line_whatever_it_came_as),
@@ -534,6 +603,8 @@ static const struct test tests[] = {
 	TEST(the_time_and_the_writer_are_added_where_they_are_known),
 	TEST(the_stored_bytes_give_the_same_columns_again),
 	TEST(times_are_written_as_they_are_read),
+	TEST(space_between_members_changes_nothing),
+	TEST(what_the_log_adds_does_not_count_as_members_of_the_line),
 	TEST_END,
 };
 

@@ -87,6 +87,16 @@ static void nobody_is_sent_to_an_event_of_the_logs_own(void)
 	expect(strstr(err.fix, "records_lost") == NULL);
 }
 
+static void whoever_reads_is_sent_to_any_event(void)
+{
+	struct sbx_error err = { 0 };
+
+	expect_eq(event_unknown_in_log("records_los", 11, &err), -EINVAL);
+	expect_str(err.fix, "did you mean 'records_lost'?");
+	expect_eq(event_unknown_in_log("xyz", 3, &err), -EINVAL);
+	expect(strstr(err.fix, "sbx-audit-layout(7)") != NULL);
+}
+
 static void a_name_that_is_no_text_is_shown_safely_and_briefly(void)
 {
 	struct sbx_error err = { 0 };
@@ -105,6 +115,7 @@ static const struct test tests[] = {
 	TEST(only_the_log_speaks_of_deleted_archives_and_lost_records),
 	TEST(an_unknown_event_comes_with_the_one_that_was_meant),
 	TEST(nobody_is_sent_to_an_event_of_the_logs_own),
+	TEST(whoever_reads_is_sent_to_any_event),
 	TEST(a_name_that_is_no_text_is_shown_safely_and_briefly),
 	TEST_END,
 };

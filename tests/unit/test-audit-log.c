@@ -108,6 +108,29 @@ static void what_is_committed_is_found_again(void)
 	expect_eq(verify_log(&place, NULL, NULL), 21);
 }
 
+static void many_records_are_signed_on_the_way(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	struct audit_log *log;
+
+	log_place_init(&place);
+	log = log_made(&place);
+	for (unsigned i = 0; i < 4096; i++)
+		expect_eq(log_add_n(log, "syscall", i, NULL), 0);
+	expect_eq(audit_log_checkpoint_size(log), 4097);
+	audit_log_rollback(log);
+	expect_eq(audit_log_checkpoint_size(log), 1);
+	for (unsigned i = 0; i < 9000; i++)
+		expect_eq(log_add_n(log, "syscall", i, NULL), 0);
+	expect_eq(audit_log_commit(log, NULL), 0);
+	(void)audit_log_free(log);
+	log = log_opened(&place);
+	expect_eq(audit_log_checkpoint_size(log), 8193);
+	expect_eq(audit_log_size(log), 9001);
+	(void)audit_log_free(log);
+	expect_eq(verify_log(&place, NULL, NULL), 9001);
+}
+
 static void what_is_not_committed_was_never_there(void)
 {
 	_cleanup_log_place_ struct log_place place;
@@ -406,6 +429,95 @@ static void refuses_to_go_on_with_a_key_of_another_epoch(void)
 	free(before.data);
 }
 
+/* The key of another log, whose number of the epoch is the same. */
+static void take_key_of_another(const struct log_place *place, bool is_second)
+{
+	_cleanup_log_place_ struct log_place other;
+	struct audit_log *log;
+	struct bytes key;
+
+	log_place_init(&other);
+	log = log_made(&other);
+	if (is_second)
+		expect_eq(audit_log_change_key(log, NULL), 0);
+	(void)audit_log_free(log);
+	key = read_key(&other);
+	write_key(place, KEY_NAME, &key);
+	free(key.data);
+}
+
+static void refuses_to_go_on_with_another_key_of_the_same_epoch(void)
+{
+	for (int is_second = 0; is_second < 2; is_second++) {
+		_cleanup_log_place_ struct log_place place;
+		struct sbx_error err = { 0 };
+		struct audit_log *log;
+
+		log_place_init(&place);
+		log = log_made(&place);
+		if (is_second)
+			expect_eq(audit_log_change_key(log, NULL), 0);
+		add_and_commit(log, 1);
+		expect_eq(audit_log_checkpoint(log, NULL), 0);
+		log = audit_log_free(log);
+		take_key_of_another(&place, is_second);
+		expect_eq(audit_log_open(&place.options, &log, &err), -EBADMSG);
+		expect(strstr(err.why, "another than the one of its last checkpoint") != NULL);
+		expect(log == NULL);
+	}
+}
+
+static void a_change_of_keys_is_not_completed_with_a_strange_key(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	struct sbx_error err = { 0 };
+	struct bytes after, now;
+	struct audit_log *log;
+	char path[64];
+
+	log_place_init(&place);
+	log = log_made(&place);
+	expect_eq(audit_log_change_key(log, NULL), 0);
+	log = audit_log_free(log);
+	after = read_key(&place);
+	write_key(&place, KEY_NEXT_NAME, &after);
+	take_key_of_another(&place, false);
+	expect_eq(audit_log_open(&place.options, &log, &err), -EBADMSG);
+	(void)snprintf(path, sizeof(path), "%s/" KEY_NEXT_NAME, place.log);
+	expect_eq(file_read(AT_FDCWD, path, 4096, &now.data, &now.n, NULL), 0);
+	expect(now.n == after.n && memcmp(now.data, after.data, now.n) == 0);
+	free(after.data);
+	free(now.data);
+}
+
+static void a_log_that_has_never_signed_begins_with_the_key_of_its_first_record(void)
+{
+	static const char half_made[] =
+		"DELETE FROM checkpoints;DELETE FROM meta WHERE key='signer';"
+		"UPDATE meta SET value=zeroblob(8) WHERE key='frontier'";
+	_cleanup_log_place_ struct log_place place;
+	struct sbx_error err = { 0 };
+	struct audit_log *log;
+	struct bytes key;
+
+	log_place_init(&place);
+	(void)audit_log_free(log_made(&place));
+	execute(&place, half_made);
+	key = read_key(&place);
+	take_key_of_another(&place, false);
+	log = NULL;
+	expect_eq(audit_log_open(&place.options, &log, &err), -EBADMSG);
+	expect(strstr(err.why, "its first record names") != NULL);
+	take_key_of_another(&place, true);
+	expect_eq(audit_log_open(&place.options, &log, NULL), -EBADMSG);
+	write_key(&place, KEY_NAME, &key);
+	log = log_opened(&place);
+	expect_eq(audit_log_checkpoint(log, NULL), 0);
+	(void)audit_log_free(log);
+	expect_eq(verify_log(&place, NULL, NULL), 1);
+	free(key.data);
+}
+
 /* ---- damage ---- */
 
 static void expect_broken(const char *sql, uint64_t wanted_seq, uint64_t wanted_size)
@@ -537,6 +649,7 @@ static const struct test tests[] = {
 	TEST(a_log_is_not_made_twice),
 	TEST(a_log_that_was_half_made_is_completed),
 	TEST(what_is_committed_is_found_again),
+	TEST(many_records_are_signed_on_the_way),
 	TEST(what_is_not_committed_was_never_there),
 	TEST(a_refused_line_leaves_the_others_alone),
 	TEST(a_receipt_tells_who_waits_for_the_disk),
@@ -549,6 +662,9 @@ static const struct test tests[] = {
 	TEST(an_epoch_ends_with_the_next_key_signed),
 	TEST(a_change_of_keys_that_was_cut_short_is_completed),
 	TEST(refuses_to_go_on_with_a_key_of_another_epoch),
+	TEST(refuses_to_go_on_with_another_key_of_the_same_epoch),
+	TEST(a_change_of_keys_is_not_completed_with_a_strange_key),
+	TEST(a_log_that_has_never_signed_begins_with_the_key_of_its_first_record),
 	TEST(a_broken_end_is_found_and_the_log_goes_on),
 	TEST(a_number_below_a_checkpoint_is_not_given_again),
 	TEST(a_checkpoint_that_is_missing_or_changed_is_found),

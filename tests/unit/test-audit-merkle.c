@@ -392,6 +392,86 @@ static void growing_the_tree_allocates_nothing(void)
 	expect_eq(frontier.size, 100);
 }
 
+/* ---- the first leaves are known by their tree alone ---- */
+
+struct behind {
+	uint64_t known;
+	struct audit_hash data[N_COMPARED];
+};
+
+static int read_behind(void *userdata, uint64_t index, struct audit_hash *ret)
+{
+	const struct behind *behind = userdata;
+
+	return index < behind->known ? -ENODATA : read_data((void *)behind->data, index, ret);
+}
+
+static bool is_path(int n, const struct audit_hash *path, int n_other,
+		    const struct audit_hash *other)
+{
+	return n == n_other && n >= 0 && memcmp(path, other, (size_t)n * sizeof(*path)) == 0;
+}
+
+static void compare_behind(struct hasher *hasher, const struct merkle_leaves *behind, uint64_t size)
+{
+	struct audit_hash path[MERKLE_PATH_MAX], other[MERKLE_PATH_MAX], root, other_root;
+	struct behind *whole = behind->userdata;
+	uint64_t known = behind->known->size;
+
+	expect_eq(merkle_root_behind(hasher, size, behind, &root), 0);
+	expect_eq(merkle_root_of(hasher, size, read_data, whole->data, &other_root), 0);
+	expect(audit_hash_equal(&root, &other_root));
+	for (uint64_t i = known; i < size; i++)
+		expect(is_path(merkle_prove_inclusion_behind(hasher, i, size, behind, path), path,
+			       merkle_prove_inclusion(hasher, i, size, read_data, whole->data,
+						      other),
+			       other));
+	for (uint64_t i = known; i <= size; i++)
+		expect(is_path(merkle_prove_consistency_behind(hasher, i, size, behind, path), path,
+			       merkle_prove_consistency(hasher, i, size, read_data, whole->data,
+							other),
+			       other));
+}
+
+static void what_is_proved_without_the_first_leaves_is_the_same(void)
+{
+	_cleanup_hasher_ struct hasher *hasher = make_hasher();
+	struct merkle_frontier frontier = { .size = 0 };
+
+	struct behind behind;
+	const struct merkle_leaves leaves_behind = { &frontier, read_behind, &behind };
+
+	fill(behind.data);
+	for (uint64_t known = 1; known <= 34; known++) {
+		behind.known = known;
+		expect_eq(merkle_add(hasher, &frontier, &behind.data[known - 1]), 0);
+		for (uint64_t size = known; size <= N_COMPARED; size++)
+			compare_behind(hasher, &leaves_behind, size);
+	}
+}
+
+static void what_is_about_the_first_leaves_cannot_be_proved_without_them(void)
+{
+	_cleanup_hasher_ struct hasher *hasher = make_hasher();
+	struct merkle_frontier frontier = { .size = 0 };
+	struct behind behind = { .known = 13 };
+	const struct merkle_leaves leaves_behind = { &frontier, read_behind, &behind };
+	struct audit_hash path[MERKLE_PATH_MAX];
+
+	fill(behind.data);
+	for (size_t i = 0; i < 13; i++)
+		expect_eq(merkle_add(hasher, &frontier, &behind.data[i]), 0);
+	for (uint64_t i = 1; i < 13; i++) {
+		expect_eq(merkle_prove_inclusion_behind(hasher, i, 20, &leaves_behind, path),
+			  -ENODATA);
+		expect_eq(merkle_prove_consistency_behind(hasher, i, 20, &leaves_behind, path),
+			  -ENODATA);
+	}
+	for (uint64_t size = 1; size < 13; size++)
+		if (size != 8 && size != 12)
+			expect_eq(merkle_root_behind(hasher, size, &leaves_behind, path), -ENODATA);
+}
+
 static const struct test tests[] = {
 	TEST(the_published_trees_have_the_published_roots),
 	TEST(proves_what_is_published),
@@ -406,6 +486,8 @@ static const struct test tests[] = {
 	TEST(a_saved_frontier_begins_with_its_largest_tree),
 	TEST(refuses_a_frontier_with_too_few_or_too_many_peaks),
 	TEST(growing_the_tree_allocates_nothing),
+	TEST(what_is_proved_without_the_first_leaves_is_the_same),
+	TEST(what_is_about_the_first_leaves_cannot_be_proved_without_them),
 	TEST_END,
 };
 

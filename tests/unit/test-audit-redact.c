@@ -56,6 +56,27 @@ static void every_known_prefix_is_cut_out(void)
 		     REDACTED);
 }
 
+static void a_prefix_is_suspected_wherever_it_stands(void)
+{
+	static const char *const known[] = { "sk-",    "npm_", "ghp_",	"gho_",
+					     "glpat-", "AKIA", "xoxq-", "xox-" };
+	_cleanup_redactor_ struct redactor *redactor = redactor_with(NULL, 0);
+
+	for (size_t i = 0; i < N_ELEMENTS(known); i++)
+		for (size_t n = strlen(known[i]); n < 80; n++) {
+			char text[80];
+
+			for (size_t at = 0; at + strlen(known[i]) <= n; at++) {
+				memset(text, '.', sizeof(text));
+				memcpy(text + at, known[i], strlen(known[i]));
+				expect(redactor_suspects(redactor, text, n));
+				/* Cut off it is none, whatever lies behind. */
+				expect(!redactor_suspects(redactor, text,
+							  at + strlen(known[i]) - 1));
+			}
+		}
+}
+
 static void every_secret_of_a_text_is_cut_out(void)
 {
 	_cleanup_redactor_ struct redactor *redactor = redactor_with(NULL, 0);
@@ -183,6 +204,7 @@ static void patterns_that_are_empty_or_too_many_are_refused(void)
 
 static const struct test tests[] = {
 	TEST(every_known_prefix_is_cut_out),
+	TEST(a_prefix_is_suspected_wherever_it_stands),
 	TEST(every_secret_of_a_text_is_cut_out),
 	TEST(ordinary_words_with_a_prefix_in_them_stay),
 	TEST(bytes_beside_the_secret_stay_as_they_are),

@@ -20,7 +20,7 @@
 #include "base/cleanup.h"
 #include "test.h"
 
-#define DEADLINE_MSEC 20000
+#define DEADLINE_MSEC 60000
 
 static const char request[] = "{\"op\":\"fs.read\",\"path\":\"/a\"}";
 
@@ -324,25 +324,23 @@ static void too_many_open_questions_are_denied_at_once(void)
 	expect_denied(&vote, "too many");
 }
 
-/* Each pause is at least twice the one before, up to the longest. */
+/* Each pause is at least twice the one before, up to the longest: from before its end was seen, as
+ * we may be held up in between. */
 static void the_pause_before_a_start_grows(void)
 {
 	_cleanup_extension_ struct extension *extension = script("exit 1");
-	uint64_t last = 0;
 
 	for (int i = 0; i < 4; i++) {
 		struct pollfd wait = { .fd = extension_fd(extension), .events = POLLIN };
-		uint64_t number, down;
+		uint64_t number, down = now_usec();
 		struct policy_vote vote;
 
-		while (extension_pid(extension) != 0 && poll(&wait, 1, DEADLINE_MSEC) == 1)
+		while (extension_pid(extension) != 0 && poll(&wait, 1, DEADLINE_MSEC) == 1) {
+			down = now_usec();
 			(void)extension_next(extension, &number, &vote);
-		down = now_usec();
+		}
 		await_restart(extension);
-		down = now_usec() - down;
-		expect(down + 10000 >= (uint64_t)EXTENSION_PAUSE_FIRST_USEC << i);
-		expect(down > last);
-		last = down;
+		expect(now_usec() - down >= (uint64_t)EXTENSION_PAUSE_FIRST_USEC << i);
 	}
 }
 

@@ -5,40 +5,13 @@
 #include "base/file.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 
+#include "file-place.h"
 #include "test.h"
-
-struct place {
-	char path[64];
-	int fd;
-};
-#define _cleanup_place_ _cleanup_(place_deinit)
-
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
-static void place_deinit(struct place *place)
-{
-	close_fd(&place->fd);
-	(void)nftw(place->path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-static struct place place_make(void)
-{
-	struct place place = { .path = "/tmp/sbx-test-file-XXXXXX" };
-
-	if (!mkdtemp(place.path))
-		abort();
-	place.fd = open(place.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return place;
-}
 
 /* The linker sends the library's calls here (--wrap); each leaves a letter. */
 static char calls[16];

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
@@ -18,34 +17,8 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/file.h"
+#include "file-place.h"
 #include "test.h"
-
-struct place {
-	char path[64];
-	int fd;
-};
-#define _cleanup_place_ _cleanup_(place_deinit)
-
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
-static void place_deinit(struct place *place)
-{
-	close_fd(&place->fd);
-	(void)nftw(place->path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-static struct place place_make(void)
-{
-	struct place place = { .path = "/tmp/sbx-test-file-XXXXXX" };
-
-	if (!mkdtemp(place.path))
-		abort();
-	place.fd = open(place.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return place;
-}
 
 static unsigned count_names(int dirfd)
 {
@@ -201,6 +174,27 @@ static void refuses_to_read_what_is_not_there_or_no_file(void)
 	expect_unreadable(-EBADF, "x", 10, -EBADF);
 }
 
+static void what_is_no_regular_file_is_not_waited_for(void)
+{
+	_cleanup_place_ struct place place = place_make();
+	_cleanup_free_ char *read = NULL;
+	struct sbx_error err = { 0 };
+	char *bytes = NULL;
+	size_t n_bytes = 77;
+
+	expect_eq(mkfifoat(place.fd, "fifo", 0600), 0);
+	expect_eq(mkdirat(place.fd, "folder", 0700), 0);
+	expect_eq(file_read_regular(place.fd, "fifo", 10, &bytes, &n_bytes, &err), -EINVAL);
+	expect(err.what[0] && err.why[0] && err.fix[0]);
+	expect_eq(file_read_regular(place.fd, "folder", 10, &bytes, &n_bytes, NULL), -EISDIR);
+	expect_eq(file_read_regular(place.fd, "none", 10, &bytes, &n_bytes, NULL), -ENOENT);
+	expect(!bytes && n_bytes == 77);
+	expect_eq(file_replace(place.fd, "file", "text", 4, 0600, NULL), 0);
+	expect_eq(file_read_regular(place.fd, "file", 3, &bytes, &n_bytes, NULL), -EFBIG);
+	expect_eq(file_read_regular(place.fd, "file", 4, &read, &n_bytes, NULL), 0);
+	expect_str(read, "text");
+}
+
 static void names_the_fd_as_it_was_told(void)
 {
 	struct sbx_error err = { 0 };
@@ -262,6 +256,38 @@ static void replaces_a_link_and_leaves_its_target(void)
 	expect_eq(fstatat(place.fd, "link", &status, AT_SYMLINK_NOFOLLOW), 0);
 	expect(S_ISREG(status.st_mode));
 	expect_eq(count_names(place.fd), 2);
+}
+
+/* Somebody's "-o /dev/stdout", as root. */
+static void what_is_no_file_is_not_replaced(void)
+{
+	static const struct {
+		const char *name, *target;
+		mode_t mode;
+	} others[] = {
+		{ "pipe", NULL, S_IFIFO },	    { "socket", NULL, S_IFSOCK },
+		{ "to-a-pipe", "pipe", 0 },	    { "to-a-device", "/dev/null", 0 },
+		{ "stdout", "/proc/self/fd/1", 0 },
+	};
+	_cleanup_place_ struct place place = place_make();
+	struct stat status;
+
+	for (size_t i = 0; i < N_ELEMENTS(others); i++) {
+		struct sbx_error err = { .code = 0 };
+		const char *name = others[i].name;
+		mode_t mode = others[i].target ? S_IFLNK : others[i].mode;
+
+		if (others[i].target)
+			expect_eq(symlinkat(others[i].target, place.fd, name), 0);
+		else
+			expect_eq(mknodat(place.fd, name, mode | 0600, 0), 0);
+		expect_eq(file_replace(place.fd, name, "new", 3, 0644, &err), -ENOTSUP);
+		expect(strstr(err.why, "would be replaced") != NULL);
+		expect_eq(file_update(place.fd, name, "new", 3, NULL), -ENOTSUP);
+		expect_eq(fstatat(place.fd, name, &status, AT_SYMLINK_NOFOLLOW), 0);
+		expect_eq(status.st_mode & S_IFMT, mode);
+	}
+	expect_eq(count_names(place.fd), (int)N_ELEMENTS(others));
 }
 
 static void works_on_paths_with_folders_and_without(void)
@@ -437,11 +463,13 @@ static const struct test tests[] = {
 	TEST(reads_a_file_that_has_no_size),
 	TEST(reads_a_pipe_to_its_end),
 	TEST(refuses_to_read_what_is_not_there_or_no_file),
+	TEST(what_is_no_regular_file_is_not_waited_for),
 	TEST(names_the_fd_as_it_was_told),
 	TEST(gives_exactly_the_mode_whatever_the_umask),
 	TEST(every_failure_says_what_to_do),
 	TEST(a_reader_keeps_the_file_that_it_opened),
 	TEST(replaces_a_link_and_leaves_its_target),
+	TEST(what_is_no_file_is_not_replaced),
 	TEST(works_on_paths_with_folders_and_without),
 	TEST(refuses_a_target_that_is_a_folder),
 	TEST(refuses_a_folder_that_is_not_there_or_takes_no_files),

@@ -61,6 +61,18 @@ static void flags_of_the_step_may_matter(void)
 	expect(strstr(explain(step, -EINVAL).fix, "--uid") != NULL);
 }
 
+static void says_where_else_changes_could_land(void)
+{
+	static const int codes[] = { -EROFS, -EACCES, -EXDEV, -EINVAL };
+	struct step step = {
+		.kind = STEP_OVERLAY, .source = "/s", .target = "/t", .text = "/u", .extra = "/w"
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(codes); i++)
+		expect(strstr(explain(step, codes[i]).fix, "--out") != NULL);
+	expect(strstr(explain(step, -EROFS).why, "'/u' or '/w'") != NULL);
+}
+
 static void tells_where_a_step_comes_from(void)
 {
 	struct step step = { .kind = STEP_BIND, .source = "/s", .target = "/t" };
@@ -135,6 +147,7 @@ static const struct test tests[] = {
 	TEST(says_what_failed_why_and_what_to_change),
 	TEST(the_same_errno_means_what_the_step_makes_of_it),
 	TEST(flags_of_the_step_may_matter),
+	TEST(says_where_else_changes_could_land),
 	TEST(tells_where_a_step_comes_from),
 	TEST(namespaces_that_are_refused_are_told_by_the_host),
 	TEST(every_step_has_words_for_any_errno),

@@ -114,6 +114,49 @@ static void changes_belong_to_the_owner_of_the_folder(void)
 	expect_eq(st.st_gid, OWNER);
 }
 
+/* Root gathers the changes of anybody's folder in one of its own. */
+static void what_lands_belongs_to_the_owner_of_the_upper_folder(void)
+{
+	_cleanup_world_ struct world world = WORLD_INIT;
+	struct stat st;
+
+	if (!is_root())
+		skip("only root gives files to others");
+	if (!has_namespaces())
+		skip("nobody may make user namespaces here");
+	world_init(&world);
+	add_overlay(&world, STEP_OWNED);
+	give_layers(&world, OWNER);
+	expect_eq(chown(outside(&world, "upper"), 0, 0), 0);
+	expect_eq(chown(outside(&world, "work"), 0, 0), 0);
+	expect_eq(chmod(outside(&world, "."), 0700), 0);
+	add_end(&world);
+	expect_eq(run_and_clean(&world, change_everything), 0);
+	expect_lower_unchanged(&world);
+	expect_changes_in_upper(&world);
+	expect_eq(stat(outside(&world, "upper/new"), &st), 0);
+	expect_eq(st.st_uid, 0);
+	expect_eq(st.st_gid, 0);
+}
+
+/* The kernel would make it read-only, and the command would be told that its folder is. */
+static void an_overlay_that_takes_no_changes_is_refused(void)
+{
+	_cleanup_world_ struct world world = WORLD_INIT;
+
+	if (!is_root())
+		skip("only root gives files to others");
+	if (!has_namespaces())
+		skip("nobody may make user namespaces here");
+	world_init(&world);
+	add_overlay(&world, STEP_OWNED);
+	give_layers(&world, OWNER);
+	expect_eq(chown(outside(&world, "work"), 0, 0), 0);
+	expect_eq(chmod(outside(&world, "work"), 0755), 0);
+	add_end(&world);
+	expect_failing(&world, STEP_OVERLAY, -EROFS);
+}
+
 static void replace_folder(struct world *world)
 {
 	expect_eq(unlink("/project/folder/file"), 0);
@@ -328,6 +371,8 @@ static void root_refuses_an_upper_folder_that_is_a_mount(void)
 static const struct test tests[] = {
 	TEST(changes_land_in_the_upper_folder_only),
 	TEST(changes_belong_to_the_owner_of_the_folder),
+	TEST(what_lands_belongs_to_the_owner_of_the_upper_folder),
+	TEST(an_overlay_that_takes_no_changes_is_refused),
 	TEST(a_folder_that_was_replaced_is_marked),
 	TEST(changes_may_be_thrown_away),
 	TEST(room_for_what_is_thrown_away_has_a_limit),

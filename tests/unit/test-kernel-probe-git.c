@@ -1,45 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
-#include <ftw.h>
 #include <sys/stat.h>
 
-#include "kernel-rig.h"
 #include "kernel/probe-internal.h"
+#include "probe-place.h"
 
 /*
  * main/ with its repository, tree/ its worktree, and what an attacker would like to be seen:
  *
  *   main/.git/{HEAD,objects,worktrees/tree/{gitdir,commondir}}     tree/.git     secret/
  */
-static char place[] = "/tmp/sbx-test-git-XXXXXX";
-
-static const char *in_place(const char *name)
-{
-	static char paths[4][160];
-	static unsigned turn;
-	char *path = paths[turn++ % N_ELEMENTS(paths)];
-
-	(void)snprintf(path, sizeof(paths[0]), "%s/%s", place, name);
-	return path;
-}
-
-static void make_folder(const char *name)
-{
-	if (mkdir(in_place(name), 0755) < 0)
-		abort();
-}
-
-/* '@' in @text is the place. */
-static void make_file(const char *name, const char *text)
-{
-	_cleanup_fclose_ FILE *file = fopen(in_place(name), "we");
-
-	if (!file)
-		abort();
-	for (; *text; text++)
-		if ((*text == '@' ? fputs(place, file) : fputc(*text, file)) < 0)
-			abort();
-}
 
 struct rig {
 	struct arena arena;
@@ -202,23 +172,14 @@ static void make_place(void)
 {
 	static const char *const folders[] = {
 		"secret",
-		"tree",
-		"tree/forged",
 		"tree/forged/objects",
-		"tree/forged/worktrees",
 		"tree/forged/worktrees/tree",
-		"main",
-		"main/deep",
 		"main/deep/inside",
-		"main/.git",
 		"main/.git/objects",
-		"main/.git/worktrees",
 		"main/.git/worktrees/tree",
 		"main/.git/worktrees/other",
 	};
 
-	if (!mkdtemp(place))
-		abort();
 	for (size_t i = 0; i < N_ELEMENTS(folders); i++)
 		make_folder(folders[i]);
 	make_file("tree/forged/HEAD", "ref: refs/heads/main\n");
@@ -230,17 +191,7 @@ static void make_place(void)
 	make_file("tree/.git", "gitdir: @/main/.git/worktrees/tree\n");
 }
 
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
 int main(void)
 {
-	int r;
-
-	make_place();
-	r = test_run(tests);
-	(void)nftw(place, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-	return r;
+	return run_in_place(tests, make_place);
 }

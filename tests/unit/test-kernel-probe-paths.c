@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-#include <ftw.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
 #include <sbx/error.h>
 
-#include "kernel-rig.h"
 #include "kernel/probe-internal.h"
+#include "probe-place.h"
 
 #define STRANGER 1001
 
@@ -17,17 +16,6 @@
  *
  * Only what root owns is followed, so an ordinary user's links are all refused.
  */
-static char place[] = "/tmp/sbx-test-paths-XXXXXX";
-
-static const char *in_place(const char *name)
-{
-	static char paths[4][160];
-	static unsigned turn;
-	char *path = paths[turn++ % N_ELEMENTS(paths)];
-
-	(void)snprintf(path, sizeof(paths[0]), "%s/%s", place, name);
-	return path;
-}
 
 static void make_link(const char *target, const char *name, uid_t owner)
 {
@@ -281,17 +269,10 @@ static const struct test tests[] = {
 	TEST_END,
 };
 
-static void make_folder(const char *name, mode_t mode)
+static void make_folder_of(const char *name, mode_t mode)
 {
-	if (mkdir(in_place(name), mode) < 0 || chmod(in_place(name), mode) < 0)
-		abort();
-}
-
-static void make_file(const char *name)
-{
-	_cleanup_close_ int fd = open(in_place(name), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-
-	if (fd < 0)
+	make_folder(name);
+	if (chmod(in_place(name), mode) < 0)
 		abort();
 }
 
@@ -309,14 +290,12 @@ static void make_place(void)
 {
 	char above[192];
 
-	if (!mkdtemp(place) || chmod(place, 0755) < 0)
-		abort();
-	make_folder("folder", 0755);
-	make_folder("folder/inner", 0755);
-	make_folder("private", 0700);
-	make_folder("shared", 0777);
-	make_file("folder/file");
-	make_file("private/file");
+	make_folder_of("folder", 0755);
+	make_folder_of("folder/inner", 0755);
+	make_folder_of("private", 0700);
+	make_folder_of("shared", 0777);
+	make_file("folder/file", "");
+	make_file("private/file", "");
 	make_socket("folder/socket");
 	if (geteuid() != 0)
 		return;
@@ -339,17 +318,7 @@ static void make_place(void)
 	make_link("folder", "nobodys", 65534);
 }
 
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
 int main(void)
 {
-	int r;
-
-	make_place();
-	r = test_run(tests);
-	(void)nftw(place, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-	return r;
+	return run_in_place(tests, make_place);
 }

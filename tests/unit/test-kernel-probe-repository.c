@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-#include <ftw.h>
 #include <sys/stat.h>
 
 #include "base/path.h"
-#include "kernel-rig.h"
-#include "kernel/probe-internal.h"
+#include "probe-rig.h"
 
 /*
  * main/ with a repository, a submodule sub/one, a worktree, and things that only look like them:
@@ -13,64 +11,6 @@
  *   main/.git/{HEAD,hooks/,config,worktrees/w/{gitdir,commondir},modules/sub/one/{HEAD,config}}
  *   main/files/.git, which leads to the submodule's       plain/       tree/.git, a file
  */
-static char place[] = "/tmp/sbx-test-repository-XXXXXX";
-
-static const char *in_place(const char *name)
-{
-	static char paths[4][256];
-	static unsigned turn;
-	char *path = paths[turn++ % N_ELEMENTS(paths)];
-
-	(void)snprintf(path, sizeof(paths[0]), "%s/%s", place, name);
-	return path;
-}
-
-static void make_folders(const char *name)
-{
-	char path[256];
-
-	(void)snprintf(path, sizeof(path), "%s/", in_place(name));
-	for (char *at = path + strlen(place) + 1; (at = strchr(at, '/')); at++) {
-		*at = '\0';
-		if (mkdir(path, 0755) < 0 && errno != EEXIST)
-			abort();
-		*at = '/';
-	}
-}
-
-static void make_file(const char *name, const char *text)
-{
-	_cleanup_fclose_ FILE *file = fopen(in_place(name), "we");
-
-	if (!file || fputs(text, file) < 0)
-		abort();
-}
-
-struct rig {
-	struct arena arena;
-	struct place_search search;
-	struct host_path asked[2];
-	struct host host;
-};
-
-static void rig_deinit(struct rig *rig)
-{
-	arena_deinit(&rig->arena);
-}
-#define _cleanup_rig_ _cleanup_(rig_deinit)
-
-/* As if the plan had asked about @asked, a ".git"; and probing had found @entry. */
-static void probe(struct rig *rig, const char *asked, enum host_path_kind kind, const char *entry)
-{
-	const char *path = arena_copy(&rig->arena, in_place(asked), strlen(in_place(asked)));
-
-	rig->search = (struct place_search){ .arena = &rig->arena, .has_root = -1 };
-	rig->asked[0] = (struct host_path){ .path = path, .real = path, .kind = kind };
-	rig->host = (struct host){ .paths = rig->asked, .n_paths = 1 };
-	if (entry)
-		entry = arena_copy(&rig->arena, in_place(entry), strlen(in_place(entry)));
-	expect_eq(probe_repositories(&rig->search, entry, &rig->host), 0);
-}
 
 /* Found exactly once, with that kind? */
 static bool has(const struct rig *rig, const char *name, enum host_path_kind kind)
@@ -87,7 +27,7 @@ static void finds_what_a_repository_has_and_lacks(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
-	probe(&rig, "main/.git", HOST_FOLDER, NULL);
+	rig_probe(&rig, "main/.git", HOST_FOLDER, NULL);
 	expect(has(&rig, "main/.git/hooks", HOST_FOLDER));
 	expect(has(&rig, "main/.git/config", HOST_FILE));
 	expect(has(&rig, "main/.git/config.worktree", HOST_MISSING));
@@ -99,7 +39,7 @@ static void finds_submodules_and_worktrees(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
-	probe(&rig, "main/.git", HOST_FOLDER, NULL);
+	rig_probe(&rig, "main/.git", HOST_FOLDER, NULL);
 	expect(has(&rig, "main/.git/worktrees/w/gitdir", HOST_FILE));
 	expect(has(&rig, "main/.git/worktrees/w/commondir", HOST_FILE));
 	expect(has(&rig, "main/.git/worktrees/w/config.worktree", HOST_MISSING));
@@ -113,10 +53,10 @@ static void looks_at_nothing_where_nothing_may_be_written(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
-	probe(&rig, "plain/.git", HOST_MISSING, NULL);
+	rig_probe(&rig, "plain/.git", HOST_MISSING, NULL);
 	expect_eq(rig.host.n_repository, 0);
 	/* The project's own, but somewhere else. */
-	probe(&rig, "plain/.git", HOST_MISSING, "main/.git");
+	rig_probe(&rig, "plain/.git", HOST_MISSING, "main/.git");
 	expect_eq(rig.host.n_repository, 0);
 	rig.host = (struct host){ .n_paths = 0 };
 	expect_eq(probe_repositories(&rig.search, in_place("main/.git"), &rig.host), 0);
@@ -127,20 +67,32 @@ static void finds_the_projects_own_below_what_may_be_written(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
-	probe(&rig, ".git", HOST_MISSING, "tree/.git");
+	rig_probe(&rig, "tree/.git", HOST_FILE, "tree/.git");
 	expect_eq(rig.host.n_repository, 1);
 	expect(has(&rig, "tree/.git", HOST_FILE));
+	/* With that of the worktree, which lies beside it. */
+	rig_probe(&rig, ".git", HOST_MISSING, NULL);
 	rig.host.git_folder = in_place("main/.git");
-	rig.host.n_repository = 0;
 	expect_eq(probe_repositories(&rig.search, rig.host.git_folder, &rig.host), 0);
-	expect_eq(rig.host.n_repository, 12);
+	expect_eq(rig.host.n_repository, 13);
+}
+
+/* What its configuration names may be there, though it is not. */
+static void finds_the_one_around_what_may_be_written(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	rig_probe(&rig, "main/files/.git", HOST_FILE, NULL);
+	rig.host.git_folder = in_place("main/.git");
+	expect_eq(probe_repositories(&rig.search, rig.host.git_folder, &rig.host), 0);
+	expect(has(&rig, "main/.git/config", HOST_FILE));
 }
 
 static void one_repository_is_looked_at_once(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
-	probe(&rig, "main/.git", HOST_FOLDER, NULL);
+	rig_probe(&rig, "main/.git", HOST_FOLDER, NULL);
 	rig.host.git_folder = in_place("main/.git");
 	expect_eq(probe_repositories(&rig.search, rig.host.git_folder, &rig.host), 0);
 	expect_eq(rig.host.n_repository, 12);
@@ -150,14 +102,14 @@ static void what_cannot_be_looked_through_is_one_name(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
-	make_folders("deep/.git");
-	make_folders("deep/.git/modules/1/2/3/4/5/6/7/8/9/10");
-	probe(&rig, "deep/.git", HOST_FOLDER, NULL);
+	make_folder("deep/.git");
+	make_folder("deep/.git/modules/1/2/3/4/5/6/7/8/9/10");
+	rig_probe(&rig, "deep/.git", HOST_FOLDER, NULL);
 	expect(has(&rig, "deep/.git/modules", HOST_FOLDER));
 	expect_eq(rename(in_place("deep/.git/modules"), in_place("deep/elsewhere")), 0);
 	expect_eq(symlink("../elsewhere", in_place("deep/.git/modules")), 0);
 	expect_eq(lchown(in_place("deep/.git/modules"), geteuid() ? geteuid() : ORDINARY, -1), 0);
-	probe(&rig, "deep/.git", HOST_FOLDER, NULL);
+	rig_probe(&rig, "deep/.git", HOST_FOLDER, NULL);
 	expect(has(&rig, "deep/.git/modules", HOST_LINK_REFUSED));
 }
 
@@ -175,8 +127,9 @@ static void a_configuration_that_leads_nowhere_is_left_alone(void)
 
 	for (size_t i = 0; i < N_ELEMENTS(configs); i++) {
 		make_file("main/.git/modules/sub/one/config", configs[i]);
-		probe(&rig, "main/.git", HOST_FOLDER, NULL);
-		expect_eq(rig.host.n_repository, 11);
+		rig_probe(&rig, "main/.git", HOST_FOLDER, NULL);
+		/* main/files/.git is found by itself. */
+		expect_eq(rig.host.n_repository, 12);
 	}
 	make_file("main/.git/modules/sub/one/config", "[core]\n\tworktree = ../../../../files\n");
 }
@@ -186,6 +139,7 @@ static const struct test tests[] = {
 	TEST(finds_submodules_and_worktrees),
 	TEST(looks_at_nothing_where_nothing_may_be_written),
 	TEST(finds_the_projects_own_below_what_may_be_written),
+	TEST(finds_the_one_around_what_may_be_written),
 	TEST(one_repository_is_looked_at_once),
 	TEST(what_cannot_be_looked_through_is_one_name),
 	TEST(a_configuration_that_leads_nowhere_is_left_alone),
@@ -194,14 +148,12 @@ static const struct test tests[] = {
 
 static void make_place(void)
 {
-	if (!mkdtemp(place))
-		abort();
-	make_folders("main/.git/hooks");
-	make_folders("main/.git/worktrees/w");
-	make_folders("main/.git/modules/sub/one");
-	make_folders("main/files");
-	make_folders("plain");
-	make_folders("tree");
+	make_folder("main/.git/hooks");
+	make_folder("main/.git/worktrees/w");
+	make_folder("main/.git/modules/sub/one");
+	make_folder("main/files");
+	make_folder("plain");
+	make_folder("tree");
 	make_file("main/.git/HEAD", "ref: refs/heads/main\n");
 	make_file("main/.git/config", "[core]\n");
 	make_file("main/.git/worktrees/w/gitdir", "../../../../tree/.git\n");
@@ -213,17 +165,7 @@ static void make_place(void)
 	make_file("tree/.git", "gitdir: ../main/.git/worktrees/w\n");
 }
 
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
 int main(void)
 {
-	int r;
-
-	make_place();
-	r = test_run(tests);
-	(void)nftw(place, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-	return r;
+	return run_in_place(tests, make_place);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 
-#include <ftw.h>
 #include <linux/landlock.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
@@ -12,35 +11,9 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "kernel-rig.h"
 #include "kernel/probe-internal.h"
 #include "kernel/probe.h"
-
-static char place[] = "/tmp/sbx-test-probe-XXXXXX";
-
-static const char *in_place(const char *name)
-{
-	static char paths[4][160];
-	static unsigned turn;
-	char *path = paths[turn++ % N_ELEMENTS(paths)];
-
-	(void)snprintf(path, sizeof(paths[0]), "%s/%s", place, name);
-	return path;
-}
-
-static void make_folder(const char *name)
-{
-	if (mkdir(in_place(name), 0755) < 0 && errno != EEXIST)
-		abort();
-}
-
-static void make_file(const char *name, const char *text)
-{
-	_cleanup_fclose_ FILE *file = fopen(in_place(name), "we");
-
-	if (!file || fputs(text, file) < 0)
-		abort();
-}
+#include "probe-place.h"
 
 struct rig {
 	struct arena arena;
@@ -526,18 +499,7 @@ static const struct test tests[] = {
 	TEST_END,
 };
 
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
 int main(void)
 {
-	int r;
-
-	if (!mkdtemp(place) || chmod(place, 0755) < 0)
-		abort();
-	r = test_run(tests);
-	(void)nftw(place, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-	return r;
+	return run_in_place(tests, NULL);
 }

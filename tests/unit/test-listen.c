@@ -267,7 +267,7 @@ static bool is_awaited(int fd)
 
 static void await_rival(int lock)
 {
-	time_t deadline = time(NULL) + 20;
+	time_t deadline = time(NULL) + 60;
 
 	while (!is_awaited(lock) && time(NULL) < deadline)
 		(void)sched_yield();

@@ -222,6 +222,75 @@ static void refuses_with_the_reason_and_the_fix(void)
 	}
 }
 
+static void without_one_an_fd_is_none_and_0_is_one(void)
+{
+	struct values values = { .flag = false };
+	struct option_group groups[] = { { table, &values }, { NULL, NULL } };
+	char *argv[] = { (char *)"tool", (char *)"--fd=0", NULL };
+
+	options_init(groups);
+	expect(values.fd < 0);
+	expect_eq(options_parse(groups, false, 2, argv, NULL), 0);
+	expect_eq(values.fd, 0);
+}
+
+static void knows_what_was_given(void)
+{
+	char words[] = "-f -c --string= --path b --choice=auto --number 7 --size=2KiB --time=3ms "
+		       "--fd=0 -lx";
+	struct values none = { .flag = false };
+	_cleanup_(release) struct parsed p;
+
+	options_init((struct option_group[]){ { table, &none }, { NULL, NULL } });
+	parse(&p, false, words);
+	expect_eq(p.r, 0);
+	for (const struct option_spec *spec = table; spec->name; spec++) {
+		expect(option_is_given(spec, &p.values));
+		expect(!option_is_given(spec, &none));
+	}
+}
+
+static const struct option_spec once[] = {
+	{ .name = "path",
+	  .letter = 'p',
+	  .kind = OPTION_PATH,
+	  .offset = offsetof(struct values, path),
+	  .metavar = "FILE",
+	  .is_once = true },
+	{ .name = "fd",
+	  .kind = OPTION_FD,
+	  .offset = offsetof(struct values, fd),
+	  .metavar = "N",
+	  .is_once = true },
+	OPTION_END,
+};
+
+static void refuses_a_second_where_the_first_would_not_count(void)
+{
+	static const struct {
+		const char *first, *second, *what;
+	} rows[] = {
+		{ "-pa", "--path=b", "option '--path' is given twice" },
+		{ "--path=a", "-pa", "option '-p' is given twice" },
+		{ "--fd=0", "--fd=1", "option '--fd' is given twice" },
+		{ "--fd=0", "-pa", NULL },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		struct values values = { .flag = false };
+		struct option_group groups[] = { { once, &values }, { NULL, NULL } };
+		struct sbx_error err = { .code = 0 };
+		_cleanup_free_ char *first = strdup(rows[i].first);
+		_cleanup_free_ char *second = strdup(rows[i].second);
+		char *argv[] = { (char *)"tool", first, second, NULL };
+
+		options_init(groups);
+		expect_eq(options_parse(groups, false, 3, argv, &err), rows[i].what ? -EINVAL : 0);
+		if (rows[i].what)
+			expect_str(err.what, rows[i].what);
+	}
+}
+
 static void a_count_does_not_overflow(void)
 {
 	char words[] = "-ccccccccccccccc";
@@ -436,6 +505,9 @@ static const struct test tests[] = {
 	TEST(an_option_may_take_a_value_that_looks_like_one),
 	TEST(survives_an_empty_argv),
 	TEST(refuses_with_the_reason_and_the_fix),
+	TEST(without_one_an_fd_is_none_and_0_is_one),
+	TEST(knows_what_was_given),
+	TEST(refuses_a_second_where_the_first_would_not_count),
 	TEST(a_count_does_not_overflow),
 	TEST(finds_verbs_and_names_the_one_that_was_meant),
 	TEST(reads_a_line_with_a_verb),

@@ -129,6 +129,66 @@ static void creates_with_the_mode_and_ignores_it_otherwise(void)
 		  -EEXIST);
 }
 
+#define ORDINARY_USER 1000
+
+/* Whatever is not root needs the mode; so what has been made is given away, and we are its owner.
+ */
+static void become_owner(const struct place *place)
+{
+	static const char *const names[] = { "inner", "inner/file", "." };
+
+	if (geteuid() != 0)
+		return;
+	for (size_t i = 0; i < N_ELEMENTS(names); i++)
+		if (fchownat(place->root, names[i], ORDINARY_USER, ORDINARY_USER, 0) < 0)
+			abort();
+	if (setresuid(-1, ORDINARY_USER, -1) < 0)
+		abort();
+}
+
+static void become_root_again(void)
+{
+	if (getuid() == 0 && setresuid(-1, 0, -1) < 0)
+		abort();
+}
+
+static void opens_what_is_closed_and_ours(void)
+{
+	_cleanup_place_ struct place place = place_make();
+	_cleanup_close_ int folder = -EBADF, fd = -EBADF;
+	struct stat was = { .st_mode = 0 }, is = { .st_mode = 0 };
+	char first = 0;
+
+	become_owner(&place);
+	expect_eq(fchmodat(place.root, "inner/file", 04000, 0), 0);
+	expect_eq(fchmodat(place.root, "inner", 0, 0), 0);
+	expect_eq(openat(place.root, "inner", O_RDONLY | O_CLOEXEC), -1);
+	folder = path_open_own(place.root, "inner", &was);
+	expect_eq(was.st_mode, S_IFDIR);
+	fd = path_open_own(folder, "file", &was);
+	expect_eq(was.st_mode, S_IFREG | 04000);
+	expect_eq(read(fd, &first, 1), 1);
+	expect_eq(first, 'i');
+	expect_eq(fstat(fd, &is), 0);
+	expect_eq(is.st_mode, S_IFREG | 04000);
+	expect_eq(fstat(folder, &is), 0);
+	expect_eq(is.st_mode, S_IFDIR | 0500);
+	become_root_again();
+}
+
+static void opens_no_link_and_no_pipe_as_ours(void)
+{
+	_cleanup_place_ struct place place = place_make();
+	struct stat st;
+
+	make_link(&place, "inner/file", "link");
+	expect_eq(mkfifoat(place.root, "pipe", 0600), 0);
+	expect_eq(path_open_own(place.root, "link", &st), -EBADMSG);
+	expect_eq(path_open_own(place.root, "pipe", &st), -EBADMSG);
+	expect_eq(path_open_own(place.root, "../secret", &st), -EXDEV);
+	expect_eq(path_open_own(place.root, "nothing", &st), -ENOENT);
+}
+
 static void refuses_two_dots_that_leave(void)
 {
 	_cleanup_place_ struct place place = place_make();
@@ -397,6 +457,8 @@ static const struct test tests[] = {
 	TEST(opens_what_is_beneath),
 	TEST(adds_close_on_exec),
 	TEST(creates_with_the_mode_and_ignores_it_otherwise),
+	TEST(opens_what_is_closed_and_ours),
+	TEST(opens_no_link_and_no_pipe_as_ours),
 	TEST(refuses_two_dots_that_leave),
 	TEST(refuses_an_absolute_path),
 	TEST(refuses_a_link_that_leaves),

@@ -212,6 +212,32 @@ static void the_plan_tells_what_must_not_appear(void)
 	expect(strstr(text_string(&planning.text), "\"absent\":[\"" PROJECT "/.git/commondir\""));
 }
 
+static void refuses_a_repository_that_nobody_understands(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_repository(&planning);
+	planning.host.git_unclear = PROJECT "/.git";
+	planning.host.git_unclear_why = "its configuration is none";
+	expect_plan(&planning);
+	grant(&planning, GRANT_WRITE, PROJECT, "--write");
+	expect_refusal(&planning, -EBADMSG);
+	expect(says(&planning, "protect the repository '" PROJECT "/.git'", "is none", "--out"));
+}
+
+static void tells_that_there_were_too_many_to_look_for(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_repository(&planning);
+	planning.host.git_is_cut = true;
+	expect_plan(&planning);
+	expect(!has_notice(&planning, "not all repositories"));
+	grant(&planning, GRANT_WRITE, PROJECT, "--write");
+	expect_plan(&planning);
+	expect(has_notice(&planning, "not all repositories"));
+}
+
 static const struct test tests[] = {
 	TEST(whatever_was_found_is_read_only),
 	TEST(what_is_missing_must_not_appear),
@@ -223,6 +249,8 @@ static const struct test tests[] = {
 	TEST(a_worktree_in_a_writable_folder_is_protected),
 	TEST(what_was_found_elsewhere_is_left_alone),
 	TEST(refuses_a_found_name_that_is_somebodys_link),
+	TEST(refuses_a_repository_that_nobody_understands),
+	TEST(tells_that_there_were_too_many_to_look_for),
 	TEST(the_plan_tells_what_must_not_appear),
 	TEST_END,
 };

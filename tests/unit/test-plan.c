@@ -183,6 +183,26 @@ static void refuses_a_request_without_a_command_or_a_name(void)
 	expect(says(&planning, "no name for a sandbox", "has a '/' in it", ""));
 }
 
+static void refuses_a_name_of_the_machine_that_no_kernel_takes(void)
+{
+	static char name[] = "sixtyfour-bytes-are-what-a-kernel-keeps-of-the-name-of-a-machine.";
+	_cleanup_planning_ struct planning typed, ruled;
+
+	expect_eq(strlen(name), 65);
+	planning_open(&typed);
+	typed.request.hostname = name;
+	expect_refusal(&typed, -EINVAL);
+	name[64] = '\0';
+	expect_plan(&typed);
+
+	planning_open(&ruled);
+	planning_load(&ruled,
+		      "version: 1\n"
+		      "hostname: "
+		      "sixtyfour-bytes-are-what-a-kernel-keeps-of-the-name-of-a-machine.\n");
+	expect_refusal(&ruled, -EINVAL);
+}
+
 static void refuses_a_path_that_the_host_was_not_asked_about(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -268,6 +288,7 @@ static const struct test tests[] = {
 	TEST(a_project_in_tmp_lies_in_the_fresh_tmp),
 	TEST(a_project_that_is_the_root_shows_the_usual_folders),
 	TEST(refuses_a_request_without_a_command_or_a_name),
+	TEST(refuses_a_name_of_the_machine_that_no_kernel_takes),
 	TEST(refuses_a_path_that_the_host_was_not_asked_about),
 	TEST(exec_later_is_for_those_who_ask_and_may),
 	TEST(carries_the_digest_fds_and_name),

@@ -49,6 +49,36 @@ static void warns_of_an_empty_list(void)
 	expect_warnings(RULES RULE("r", "syscall: net.connect, ports: []", "deny"), "W01 3:33");
 }
 
+static void warns_of_a_group_of_hosts_without_any(void)
+{
+	expect_warnings("network_whitelist: {a: [a.example], b: []}\n", "W01 1:40");
+	expect_warnings("network_whitelist: {a: [a.example]}\n", "");
+	expect_warnings("network_whitelist: []\n", "");
+}
+
+static void warns_of_globs_that_are_all_taken_out_again(void)
+{
+	static const struct {
+		const char *globs, *wanted;
+	} rows[] = {
+		{ "['/a/**', '!/a/**']", "W03 3:29 | W08 3:50" },
+		{ "['docs/', '!docs/']", "W03 3:29 | W08 3:41" },
+		{ "['/usr/**', '!/**']", "W03 3:29 | W08 3:52" },
+		{ "['/a/b/**', '/a/c/**', '!/a/**']", "W03 3:29 | W08 3:63" },
+		{ "['/a/**', '!/a/b/**']", "W08 3:50" },
+		{ "['/a/**', '/b/**', '!/a/**']", "W08 3:59" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		char text[256];
+
+		(void)snprintf(text, sizeof(text),
+			       RULES RULE("r", "syscall: fs.read, path_glob: %s", "allow"),
+			       rows[i].globs);
+		expect_warnings(text, rows[i].wanted);
+	}
+}
+
 static void warns_of_a_match_that_its_exception_takes_back(void)
 {
 	expect_warnings(RULES RULE("r", "syscall: fs.read, path_glob: [a/**, b/**]",
@@ -457,6 +487,8 @@ static void finds_the_one_superfluous_rule_among_ten_thousand(void)
 
 static const struct test tests[] = {
 	TEST(warns_of_an_empty_list),
+	TEST(warns_of_a_group_of_hosts_without_any),
+	TEST(warns_of_globs_that_are_all_taken_out_again),
 	TEST(warns_of_a_match_that_its_exception_takes_back),
 	TEST(an_exception_that_leaves_something_is_fine),
 	TEST(warns_of_a_rule_that_can_never_apply),

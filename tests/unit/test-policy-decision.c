@@ -29,6 +29,8 @@ static const char yaml[] = "version: 1\n"
 			   "  - name: commit\n"
 			   "    match: { syscall: git.commit }\n"
 			   "    action: deny\n"
+			   "  - { name: web, match: { syscall: net.connect, ports: 443 }, action: "
+			   "allow }\n"
 			   "fs:\n"
 			   "  rules:\n"
 			   "    - { action: deny, path: /etc/shadow, perms: [read_file] }\n";
@@ -153,7 +155,46 @@ static void a_built_in_denial_offers_no_yaml(void)
 	expect_part(rig_text(&rig, "fs.write /etc/sbx/policy.yaml"), "built-in rule '");
 	expect_part(text_string(&rig.text), "  fix: there is none");
 	decision_add_fix(&fix, &rig.artefact, &rig.buffer, &rig.decision);
-	expect_str(text_string(&fix), "");
+	expect(!strchr(text_string(&fix), '{'));
+}
+
+static void every_refusal_has_a_fix_in_json_too(void)
+{
+	static const struct {
+		const char *request, *fix;
+	} rows[] = {
+		{ "fs.write /etc/sbx/policy.yaml project=/srv/p", "there is none: no policy" },
+		{ "policy.update", "let a person review it" },
+		{ "fs.write /srv/p/src/a.c", "name the project's root: project=/FOLDER" },
+		{ "net.connect ex_ample..com:443", "write the host as a name" },
+		{ "net.connect [::1", "name the host with its port" },
+		{ "net.bind [::1", "write the host as a name" },
+		{ "net.connect example.com", "name the host with its port" },
+	};
+	_cleanup_rig_ struct rig rig = { .policy = NULL };
+
+	rig_open(&rig, yaml);
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		const char *text = rig_json(&rig, rows[i].request);
+
+		expect_part(text, "\"fix\":\"");
+		expect_part(text, rows[i].fix);
+	}
+}
+
+static void a_denial_of_an_extension_says_which_to_ask(void)
+{
+	static const struct policy_vote vote = { "checker", POLICY_DENY, "no" };
+	_cleanup_rig_ struct rig rig = { .policy = NULL };
+	_cleanup_text_ struct text fix = TEXT_INIT;
+
+	rig_open(&rig, yaml);
+	rig_text(&rig, "fs.read /srv/a project=/srv/p");
+	policy_add_votes(&rig.decision, &vote, 1);
+	expect_eq(rig.decision.cause, CAUSE_EXTENSION);
+	decision_add_fix(&fix, &rig.artefact, &rig.buffer, &rig.decision);
+	expect_str(text_string(&fix), "do what the extension 'checker' asks for, or change its "
+				      "program under 'extensions:' in p.yaml\n");
 }
 
 /* The strongest claim about a fix: with it the same request is allowed. */
@@ -290,6 +331,8 @@ static const struct test tests[] = {
 	TEST(an_unmet_constraint_says_how_to_meet_it),
 	TEST(an_unknown_operation_names_the_one_that_was_meant),
 	TEST(a_built_in_denial_offers_no_yaml),
+	TEST(every_refusal_has_a_fix_in_json_too),
+	TEST(a_denial_of_an_extension_says_which_to_ask),
 	TEST(the_rule_that_is_proposed_allows_the_request),
 	TEST(nothing_of_a_request_reaches_the_terminal_raw),
 	TEST(a_decision_is_one_line_with_everything_in_it),

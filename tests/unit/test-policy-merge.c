@@ -102,7 +102,23 @@ static void of_two_defaults_the_more_severe_one_counts(void)
 	expect_eq(policy->defaults[CLASS_FS], POLICY_ALLOW);
 	expect_eq(policy->defaults[CLASS_NET], POLICY_DENY);
 	expect_eq(policy->defaults[CLASS_EXEC], POLICY_WARN);
-	expect_eq(policy->defaults[CLASS_TOOL], POLICY_DENY);
+}
+
+static void a_file_that_is_silent_about_a_default_leaves_it_as_it_is(void)
+{
+	for (int narrows = 0; narrows < 2; narrows++) {
+		_cleanup_policy_ struct policy *policy = NULL;
+
+		expect_eq(merge("version: 1\ndefaults: {net: allow, tool: warn}\n",
+				"version: 1\ndefaults: {exec: allow, tool: require_review}\n",
+				narrows, &policy, NULL),
+			  0);
+		expect_eq(policy->defaults[CLASS_NET], POLICY_ALLOW);
+		expect_eq(policy->defaults[CLASS_TOOL], POLICY_REVIEW);
+		/* The first file's silence is a denial. */
+		expect_eq(policy->defaults[CLASS_EXEC], POLICY_DENY);
+		expect_eq(policy->defaults[CLASS_FS], POLICY_DENY);
+	}
 }
 
 static void the_digest_covers_both_files_and_who_narrows(void)
@@ -328,6 +344,7 @@ static const struct test tests[] = {
 	TEST(a_later_allow_does_not_take_a_denial_back),
 	TEST(a_projects_allow_counts_only_where_the_others_allow),
 	TEST(of_two_defaults_the_more_severe_one_counts),
+	TEST(a_file_that_is_silent_about_a_default_leaves_it_as_it_is),
 	TEST(the_digest_covers_both_files_and_who_narrows),
 	TEST(a_later_file_may_narrow),
 	TEST(refuses_a_later_file_that_widens_with_both_places),

@@ -169,6 +169,7 @@ static void refuses_to_print_what_one_file_cannot_say(void)
 	_cleanup_text_ struct text out = TEXT_INIT;
 
 	expect_eq(policy_merge(parts, 2, 1, &policy, NULL), 0);
+	expect(policy_find_unprintable(policy) == &policy->rules[0]);
 	expect_eq(policy_print(policy, &out), -EOPNOTSUPP);
 	expect_eq(policy_print_json(policy, &out), -EOPNOTSUPP);
 	expect_eq(out.len, 0);

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -379,6 +380,141 @@ static void a_stuck_socket_is_an_error_soon(void)
 	expect(close(pair[1]) == 0);
 }
 
+/* ---- the service ---- */
+
+/* A runtime folder with a socket in it that is listened to, for an ordinary user. */
+struct runtime {
+	struct place place;
+	char socket_path[108];
+	char variables[2][64];
+	char *environment[3];
+	int listener;
+};
+
+static void listen_there(struct runtime *runtime)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", runtime->socket_path);
+	runtime->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	expect_eq(bind(runtime->listener, (const struct sockaddr *)&address, sizeof(address)), 0);
+	expect_eq(listen(runtime->listener, 5), 0);
+}
+
+/* @test runs in a child, which is nobody in particular. */
+static void with_runtime(void (*test)(struct runtime *runtime))
+{
+	struct runtime runtime = { .place = place_new() };
+	char folder[160];
+	int status = 1;
+	pid_t pid;
+
+	(void)snprintf(folder, sizeof(folder), "%s/sbx", runtime.place.folder);
+	(void)snprintf(runtime.socket_path, sizeof(runtime.socket_path), "%s/sbx/audit.sock",
+		       runtime.place.folder);
+	(void)snprintf(runtime.variables[0], 64, "XDG_RUNTIME_DIR=%s", runtime.place.folder);
+	(void)snprintf(runtime.variables[1], 64, "XDG_STATE_HOME=%s", runtime.place.folder);
+	runtime.environment[0] = runtime.variables[0];
+	runtime.environment[1] = runtime.variables[1];
+	expect(chmod(runtime.place.folder, 0777) == 0);
+	(void)fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		test_failures = 0; /* only ours count */
+		if (geteuid() == 0 && setuid(65534) < 0)
+			_exit(2);
+		expect(mkdir(folder, 0700) == 0);
+		listen_there(&runtime);
+		test(&runtime);
+		expect(unlink(runtime.socket_path) == 0);
+		(void)fflush(stdout);
+		_exit(test_failures > 0);
+	}
+	expect(waitpid(pid, &status, 0) == pid);
+	expect_eq(status, 0);
+	(void)unlink(runtime.place.file);
+	(void)rmdir(runtime.place.spool);
+	(void)rmdir(folder);
+	place_deinit(&runtime.place);
+}
+
+static void expect_packet(int fd, const char *value)
+{
+	char packet[1024];
+	ssize_t n = recv(fd, packet, sizeof(packet) - 1, 0);
+
+	packet[n > 0 ? n : 0] = '\0';
+	expect(strstr(packet, value) != NULL);
+	expect(n > 0 && packet[n - 1] == '}');
+}
+
+static void prefer_service(struct runtime *runtime)
+{
+	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
+	_cleanup_close_ int client = -EBADF;
+
+	expect_eq(recorder_open_spool(&recorder, runtime->environment, NULL), 0);
+	expect_eq(send_one(&recorder, "to the service", NULL), 0);
+	client = accept4(runtime->listener, NULL, NULL, SOCK_CLOEXEC);
+	expect_packet(client, "to the service");
+	expect(access(runtime->place.file, F_OK) < 0);
+	/* Its answers are taken from the socket, however many there are. */
+	for (int i = 0; i < 5000; i++) {
+		expect(send(client, "{\"seq\":1}", 9, MSG_DONTWAIT) == 9);
+		if (i % 100 == 0) {
+			expect_eq(send_one(&recorder, "one more", NULL), 0);
+			expect_packet(client, "one more");
+		}
+	}
+}
+
+static void prefers_the_service_where_it_runs(void)
+{
+	with_runtime(prefer_service);
+}
+
+static void outlive_service(struct runtime *runtime)
+{
+	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
+	_cleanup_close_ int client = -EBADF;
+
+	expect_eq(recorder_open_spool(&recorder, runtime->environment, NULL), 0);
+	client = accept4(runtime->listener, NULL, NULL, SOCK_CLOEXEC);
+	/* It is started again. */
+	(void)close(client);
+	expect_eq(send_one(&recorder, "to the next one", NULL), 0);
+	client = accept4(runtime->listener, NULL, NULL, SOCK_CLOEXEC);
+	expect_packet(client, "to the next one");
+	/* It ends. */
+	(void)close(client);
+	(void)close(runtime->listener);
+	expect_eq(send_one(&recorder, "to the spool", NULL), 0);
+	expect_eq(send_one(&recorder, "to the spool", NULL), 0);
+	expect_eq(count_lines(&runtime->place), 2);
+	expect(recorder.state_folder == NULL);
+	client = -EBADF;
+}
+
+static void records_go_to_the_spool_when_the_service_goes_away(void)
+{
+	with_runtime(outlive_service);
+}
+
+static void find_nobody(struct runtime *runtime)
+{
+	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
+
+	(void)close(runtime->listener);
+	expect_eq(recorder_open_spool(&recorder, runtime->environment, NULL), 0);
+	expect_eq(send_one(&recorder, "to the spool", NULL), 0);
+	expect_eq(count_lines(&runtime->place), 1);
+}
+
+static void a_socket_where_nobody_listens_is_no_service(void)
+{
+	with_runtime(find_nobody);
+}
+
 static const struct test tests[] = {
 	TEST(a_record_says_when_what_and_who),
 	TEST(takes_the_members_of_a_finished_object),
@@ -395,6 +531,9 @@ static const struct test tests[] = {
 	TEST(a_record_for_nowhere_is_an_error),
 	TEST(a_socket_gets_one_packet_a_record),
 	TEST(a_stuck_socket_is_an_error_soon),
+	TEST(prefers_the_service_where_it_runs),
+	TEST(records_go_to_the_spool_when_the_service_goes_away),
+	TEST(a_socket_where_nobody_listens_is_no_service),
 	TEST_END,
 };
 

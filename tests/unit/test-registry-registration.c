@@ -5,6 +5,7 @@
 #include "registry-rig.h"
 
 #include <sched.h>
+#include <sys/file.h>
 
 static void its_folder_is_closed_to_others(void)
 {
@@ -291,6 +292,98 @@ static void somebody_who_looks_is_no_supervisor(void)
 	rig_end(second);
 }
 
+static unsigned long count_waits(pid_t pid)
+{
+	static const char name[] = "voluntary_ctxt_switches:";
+	_cleanup_fclose_ FILE *stream = NULL;
+	char path[64], line[256];
+	unsigned long n = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	stream = fopen(path, "re");
+	while (stream && fgets(line, sizeof(line), stream))
+		if (strncmp(line, name, strlen(name)) == 0)
+			n = strtoul(line + strlen(name), NULL, 10);
+	return n;
+}
+
+/* His processor may be taken from him while he looks. */
+static void somebody_who_looks_for_long_is_waited_for(void)
+{
+	int status = 0;
+	pid_t child, ended = 0;
+	RIG;
+
+	rig_make(&rig, "a");
+
+	_cleanup_close_ int looking = openat(rig.registry, "a", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	expect_eq(flock(looking, LOCK_SH), 0);
+	child = fork();
+	if (child == 0) {
+		struct registration adopted = REGISTRATION_INIT;
+
+		(void)close(looking);
+		_exit(registration_adopt(rig.registry, "a", &adopted, NULL) < 0);
+	}
+	while (ended == 0 && count_waits(child) < 2000)
+		ended = waitpid(child, &status, WNOHANG);
+	expect_eq(ended, 0);
+	expect_eq(flock(looking, LOCK_UN), 0);
+	if (ended == 0)
+		expect_eq(waitpid(child, &status, 0), child);
+	expect_eq(status, 0);
+}
+
+#define N_CLAIMERS 4
+
+static pid_t fork_claimer(const struct rig *rig, int begin, int end)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		struct registration adopted = REGISTRATION_INIT;
+		char byte;
+		int r;
+
+		if (read(begin, &byte, 1) != 1)
+			_exit(1);
+		r = registration_adopt(rig->registry, "a", &adopted, NULL);
+		/* Who has it keeps it until all have tried. */
+		if (write(end, r == 0 ? "y" : "n", 1) != 1)
+			_exit(1);
+		(void)pause();
+	}
+	return child;
+}
+
+static void one_of_many_who_want_it_gets_it(void)
+{
+	pid_t claimers[N_CLAIMERS];
+	int begin[2], end[2];
+	char said[N_CLAIMERS + 1] = "";
+	size_t n_yes = 0;
+	RIG;
+
+	rig_make(&rig, "a");
+	if (pipe(begin) < 0 || pipe(end) < 0)
+		abort();
+	for (size_t i = 0; i < N_CLAIMERS; i++)
+		claimers[i] = fork_claimer(&rig, begin[0], end[1]);
+	expect_eq(write(begin[1], "beginbegin", N_CLAIMERS), N_CLAIMERS);
+	for (size_t i = 0; i < N_CLAIMERS; i++) {
+		expect_eq(read(end[0], said + i, 1), 1);
+		n_yes += said[i] == 'y';
+	}
+	expect_eq(n_yes, 1);
+	for (size_t i = 0; i < N_CLAIMERS; i++)
+		rig_end(claimers[i]);
+	for (int i = 0; i < 2; i++) {
+		(void)close(begin[i]);
+		(void)close(end[i]);
+	}
+}
+
 static const struct test tests[] = {
 	TEST(its_folder_is_closed_to_others),
 	TEST(one_name_has_one_sandbox),
@@ -307,6 +400,8 @@ static const struct test tests[] = {
 	TEST(a_reader_sees_one_whole_state),
 	TEST(a_collector_takes_nothing_from_a_creator),
 	TEST(somebody_who_looks_is_no_supervisor),
+	TEST(somebody_who_looks_for_long_is_waited_for),
+	TEST(one_of_many_who_want_it_gets_it),
 	TEST_END,
 };
 

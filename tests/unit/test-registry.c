@@ -4,6 +4,7 @@
 
 #include "registry-rig.h"
 
+#include "base/process.h"
 #include "base/text.h"
 
 static void knows_every_step_of_the_life_cycle_and_no_other(void)

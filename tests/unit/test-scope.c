@@ -70,7 +70,7 @@ static void tell_value(const struct manager *manager, sd_bus_message *call, cons
 {
 	const char *text = "";
 	uint64_t number = 0;
-	uint32_t pid = 0;
+	uint32_t pid = 0, other = 0;
 	int yes = 0;
 
 	if (strcmp(type, "s") == 0)
@@ -80,12 +80,13 @@ static void tell_value(const struct manager *manager, sd_bus_message *call, cons
 	else if (strcmp(type, "b") == 0)
 		(void)sd_bus_message_read(call, "v", "b", &yes);
 	else
-		(void)sd_bus_message_read(call, "v", "au", 1, &pid);
+		(void)sd_bus_message_read(call, "v", "au", SCOPE_PROCESSES, &pid, &other);
 	if (*text)
 		(void)dprintf(manager->told, "%s=%s ", name, text);
 	else
 		(void)dprintf(manager->told, "%s=%" PRIu64 " ", name,
-			      number + (uint64_t)yes + (pid == (uint32_t)getppid()));
+			      number + (uint64_t)yes + (pid == (uint32_t)getppid()) +
+				      (other == pid + 1));
 }
 
 static int on_start(sd_bus_message *call, void *userdata, sd_bus_error *error)
@@ -218,11 +219,11 @@ static void answer_deinit(struct answer *answer)
 
 static struct answer ask(struct manager *manager, const struct scope_limits *limits)
 {
+	const pid_t pids[] = { getpid(), getpid() + 1 };
 	struct answer answer = { .cgroup = NULL };
 
 	manager_begin(manager);
-	answer.code =
-		sbx_scope_start(UNIT, getpid(), limits, "a test", &answer.cgroup, &answer.why);
+	answer.code = sbx_scope_start(UNIT, pids, limits, "a test", &answer.cgroup, &answer.why);
 	manager_end(manager);
 	return answer;
 }
@@ -236,13 +237,13 @@ static bool has_unified_cgroups(void)
 	       access("/sys/fs/cgroup/unified/cgroup.procs", F_OK) == 0;
 }
 
-static void asks_for_a_delegated_scope_around_the_process(void)
+static void asks_for_a_delegated_scope_around_the_processes(void)
 {
 	struct manager manager = { .cgroup = "/sbx.slice/" UNIT };
 	ANSWER answer = ask(&manager, &none);
 
 	expect(strstr(manager.said,
-		      UNIT " fail Description=a test Slice=sbx.slice PIDs=1 "
+		      UNIT " fail Description=a test Slice=sbx.slice PIDs=2 "
 			   "Delegate=1 CollectMode=inactive-or-failed ") == manager.said);
 	expect(!strstr(manager.said, "Max") && !strstr(manager.said, "OOM"));
 	if (!has_unified_cgroups())
@@ -268,7 +269,7 @@ static void asks_for_the_oom_policy_where_scopes_know_it(void)
 	struct manager manager = { .cgroup = "/x/" UNIT, .knows_oom_policy = true };
 	ANSWER answer = ask(&manager, &all);
 
-	expect(strstr(manager.said, "OOMPolicy=kill"));
+	expect(strstr(manager.said, "OOMPolicy=continue"));
 }
 
 static void fails_where_a_limit_is_passed_over(void)
@@ -349,17 +350,18 @@ static void fails_where_the_manager_hangs_up(void)
 
 static void fails_where_there_is_no_manager(void)
 {
+	const pid_t pids[] = { getpid(), getpid() + 1 };
 	ANSWER answer = { .cgroup = NULL };
 
 	(void)setenv("XDG_RUNTIME_DIR", "/nonexistent", 1);
 	(void)setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
-	answer.code = sbx_scope_start(UNIT, getpid(), &none, "a test", &answer.cgroup, &answer.why);
+	answer.code = sbx_scope_start(UNIT, pids, &none, "a test", &answer.cgroup, &answer.why);
 	expect(answer.code < 0);
 	expect(answer.why && strstr(answer.why, "cannot be reached"));
 }
 
 static const struct test tests[] = {
-	TEST(asks_for_a_delegated_scope_around_the_process),
+	TEST(asks_for_a_delegated_scope_around_the_processes),
 	TEST(asks_for_every_limit),
 	TEST(asks_for_the_oom_policy_where_scopes_know_it),
 	TEST(fails_where_a_limit_is_passed_over),

@@ -19,6 +19,14 @@
 	"  - { name: secret, match: { syscall: fs.write, path_glob: [\"/srv/p/src/secret/**\"] }, " \
 	"action: deny }\n"
 
+#define DENY_PORT "  - { name: ssh, match: { syscall: net.connect, ports: 22 }, action: deny }\n"
+#define DENY_TAG                                                                                    \
+	"  - { name: tagged, match: { syscall: fs.write, path: /srv/q, caller_tag: third_party }, " \
+	"action: deny }\n"
+#define DENY_HOST                                                                                  \
+	"  - { name: evil, match: { syscall: net.connect, host: evil.example }, action: deny }\n"
+
+#define CONNECT(host, port) "\"op\":\"net.connect\",\"host\":\"" host "\",\"port\":" port
 #define WRITE(path) "\"op\":\"fs.write\",\"path\":\"" path "\""
 
 static void a_reload_ends_tokens_that_the_new_policy_denies(void)
@@ -53,18 +61,112 @@ static void a_token_that_outlived_its_policy_opens_nothing_that_the_new_one_deni
 	expect(is_verdict(answer, "deny") && has(answer, "\"token\":\"wrong_policy\""));
 }
 
+static const char *try_issue_at(struct rig *rig, const char *terms, uint64_t now_usec)
+{
+	char packet[256];
+
+	(void)snprintf(packet, sizeof(packet), "{\"do\":\"token.issue\",\"pid\":%d,%s}",
+		       (int)getpid(), terms);
+	return rig_ask_at(rig, packet, now_usec);
+}
+
+static const char *try_issue(struct rig *rig, const char *terms)
+{
+	return try_issue_at(rig, terms, rig_now());
+}
+
 static void no_token_is_issued_for_what_a_rule_denies(void)
 {
 	_cleanup_rig_ struct rig rig;
-	char packet[256];
 
 	rig_init(&rig, REVIEW_SRC DENY_SECRET);
-	(void)snprintf(packet, sizeof(packet),
-		       "{\"do\":\"token.issue\",\"pid\":%d,\"op\":\"fs.write\","
-		       "\"glob\":\"/srv/p/src/secret/x\"}",
-		       (int)getpid());
-	expect(has(rig_ask(&rig, packet), "the policy denies"));
+	expect(has(try_issue(&rig, "\"op\":\"fs.write\",\"glob\":\"/srv/p/src/secret/x\""),
+		   "the policy denies"));
 	expect(has(rig_ask(&rig, "{\"do\":\"status\"}"), "\"tokens\":0,"));
+}
+
+/* Without its project the policy cannot say whether a rule denies it. */
+static void no_token_is_issued_for_what_cannot_be_judged(void)
+{
+	_cleanup_rig_ struct rig rig;
+
+	rig_init(&rig, "capabilities:\n"
+		       "  - { name: src, match: { syscall: fs.write, path_glob: \"src/**\" }, "
+		       "action: allow }\n" DENY_SECRET DENY_PORT);
+	expect(has(try_issue(&rig, "\"op\":\"fs.write\",\"glob\":\"/srv/p/src/secret/**\""),
+		   "names no project"));
+	expect(has(try_issue(&rig, "\"op\":\"fs.write\",\"glob\":\"/srv/p/src/secret/**\","
+				   "\"project\":\"/srv/p\""),
+		   "the policy denies"));
+	expect(has(try_issue(&rig, "\"op\":\"net.connect\",\"glob\":\"a.example\""),
+		   "names no port"));
+	expect(has(rig_ask(&rig, "{\"do\":\"status\"}"), "\"tokens\":0,"));
+}
+
+/* Only an example of what it is for was judged when it was issued. */
+static void a_token_opens_nothing_that_a_rule_denies(void)
+{
+	static const struct {
+		const char *terms, *denied, *open;
+	} rows[] = {
+		{ "\"op\":\"fs.write\"", WRITE("/srv/p/src/secret/a"), WRITE("/srv/a") },
+		{ "\"op\":\"fs.write\",\"glob\":\"/srv/**\"", WRITE("/srv/p/src/secret/a"),
+		  WRITE("/srv/p/src/a") },
+		{ "\"op\":\"fs.write\",\"glob\":\"/srv/q/**\"",
+		  WRITE("/srv/q/a") ",\"tags\":[\"third_party\"]", WRITE("/srv/q/a") },
+		{ "\"op\":\"net.connect\"", CONNECT("a.example", "22"),
+		  CONNECT("a.example", "443") },
+		{ "\"op\":\"net.connect\",\"glob\":\"*.example:443\"",
+		  CONNECT("evil.example", "443"), CONNECT("a.example", "443") },
+	};
+	_cleanup_rig_ struct rig rig;
+
+	rig_init(&rig, REVIEW_SRC DENY_SECRET DENY_PORT DENY_TAG DENY_HOST);
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		const char *token = rig_token(&rig, rows[i].terms), *answer;
+
+		answer = rig_ask_with(&rig, token, rows[i].denied);
+		expect(is_verdict(answer, "deny") && has(answer, "\"cause\":\"rules\""));
+		/* It has one use, which the denial has not taken. */
+		expect(is_verdict(rig_ask_with(&rig, token, rows[i].open), "allow"));
+		expect(!strstr(rig_ask_with(&rig, token, rows[i].open), "\"allow\""));
+	}
+}
+
+static void a_check_says_that_a_rule_denies_what_the_token_is_for(void)
+{
+	_cleanup_rig_ struct rig rig;
+	char packet[256];
+	const char *token;
+
+	rig_init(&rig, REVIEW_SRC DENY_SECRET);
+	token = rig_token(&rig, "\"op\":\"fs.write\"");
+	(void)snprintf(packet, sizeof(packet),
+		       "{\"do\":\"token.check\",\"token\":\"%s\",\"pid\":%d,%s}", token,
+		       (int)getpid(), WRITE("/srv/p/src/secret/a"));
+	expect(has(rig_ask(&rig, packet), "\"valid\":false,\"token\":\"denied\""));
+}
+
+static void a_narrower_token_is_by_default_for_what_its_parent_has_left(void)
+{
+	_cleanup_rig_ struct rig rig;
+	char terms[128], token[TOKEN_TEXT_SIZE] = "";
+	uint64_t now = rig_now();
+	const char *at;
+
+	rig_init(&rig, REVIEW_SRC);
+	at = strstr(try_issue_at(&rig, "\"op\":\"fs.write\",\"uses\":5,\"ttl\":\"20s\"", now),
+		    "\"token\":\"");
+	expect(at != NULL);
+	(void)snprintf(token, sizeof(token), "%.32s", at ? at + 9 : "");
+	(void)snprintf(terms, sizeof(terms), "\"op\":\"fs.write\",\"from\":\"%s\"", token);
+	expect(has(try_issue_at(&rig, terms, now + 500000), "\"max_uses\":1,\"expires_in\":\"19"));
+	(void)snprintf(terms, sizeof(terms), "\"op\":\"fs.write\",\"from\":\"%s\",\"uses\":6",
+		       token);
+	expect(has(try_issue(&rig, terms), "more uses than its parent"));
+	(void)snprintf(terms, sizeof(terms), "\"op\":\"fs.write\",\"from\":\"%s\",\"uses\":0",
+		       token);
+	expect(has(try_issue(&rig, terms), "never be used"));
 }
 
 static void the_holder_is_who_is_connected_whatever_the_packet_says(void)
@@ -171,6 +273,10 @@ static const struct test tests[] = {
 	TEST(a_reload_ends_tokens_that_the_new_policy_denies),
 	TEST(a_token_that_outlived_its_policy_opens_nothing_that_the_new_one_denies),
 	TEST(no_token_is_issued_for_what_a_rule_denies),
+	TEST(no_token_is_issued_for_what_cannot_be_judged),
+	TEST(a_token_opens_nothing_that_a_rule_denies),
+	TEST(a_check_says_that_a_rule_denies_what_the_token_is_for),
+	TEST(a_narrower_token_is_by_default_for_what_its_parent_has_left),
 	TEST(the_holder_is_who_is_connected_whatever_the_packet_says),
 	TEST(tokens_are_checked_revoked_and_listed),
 	TEST(a_control_packet_that_is_wrong_says_what_is),

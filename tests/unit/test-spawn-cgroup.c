@@ -119,12 +119,20 @@ static void init_reduced(struct rig *rig, uid_t uid, const char *script)
 
 /* ---- */
 
+/* Of a sandbox in a scope: below the folder of that. */
+static bool is_of_current(const char *cgroup)
+{
+	size_t n = current ? strlen(current->folder) : 0;
+
+	return n > 0 && cgroup && strncmp(cgroup, current->folder, n) == 0 &&
+	       (cgroup[n] == '\0' || strcmp(cgroup + n, "/sbx-a.b") == 0);
+}
+
 static int remember(void *userdata, pid_t init, const char *cgroup, struct sbx_error *err)
 {
 	struct outcome *outcome = userdata;
 
-	outcome->note = cgroup && current && strcmp(cgroup, current->folder) == 0 &&
-			access(cgroup, F_OK) == 0;
+	outcome->note = is_of_current(cgroup) && access(cgroup, F_OK) == 0;
 	return 0;
 }
 
@@ -228,6 +236,7 @@ static const char *module_folder(void)
 static void init_scope(struct rig *rig, uid_t uid, const struct place *place, const char *script)
 {
 	rig_init(rig, uid, script);
+	rig->plan.id = "a.b";
 	rig_insert(rig, (struct step){ .kind = STEP_SCOPE, .text = "sandbox" });
 	rig_insert(rig,
 		   (struct step){ .kind = STEP_SCOPE_LIMIT, .text = "MemoryMax", .value = 1234 });
@@ -237,6 +246,72 @@ static void init_scope(struct rig *rig, uid_t uid, const struct place *place, co
 	rig->prepare = move_home;
 	if (setenv("SBX_TEST_CGROUP", place->parent, 1) < 0)
 		abort();
+}
+
+static void read_text(const char *folder, const char *name, char *text, size_t size)
+{
+	char path[224];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, size - 1);
+
+	text[n > 0 ? n : 0] = '\0';
+}
+
+static bool is_populated(const char *cgroup)
+{
+	char text[128];
+
+	read_text(cgroup, "cgroup.events", text, sizeof(text));
+	expect(strstr(text, "populated ") != NULL);
+	return strstr(text, "populated 1") != NULL;
+}
+
+static void await_empty(const char *cgroup)
+{
+	while (is_populated(cgroup))
+		(void)sched_yield();
+}
+
+/* It has had its signal, and waits for another one; or it is gone. */
+static void await_rest(pid_t pid)
+{
+	char folder[32], text[2048];
+
+	(void)snprintf(folder, sizeof(folder), "/proc/%d", (int)pid);
+	do
+		read_text(folder, "status", text, sizeof(text));
+	while (text[0] != '\0' && !strstr(text, "\nState:\tZ") &&
+	       !(strstr(text, "\nState:\tS") && strstr(text, "\nShdPnd:\t0000000000000000")));
+}
+
+/* As a service manager that stops the scope does it, or a shell that ends a job. */
+static void ask_keeper_to_go(const struct place *place)
+{
+	char text[32];
+	pid_t keeper;
+
+	read_text(place->folder, "keeper/cgroup.procs", text, sizeof(text));
+	keeper = (pid_t)strtol(text, NULL, 10);
+	expect(keeper > 0 && kill(keeper, SIGTERM) == 0);
+	await_rest(keeper);
+	expect_eq(getsid(keeper), keeper);
+}
+
+/* As the manager does it: all of it, as soon as nobody is in it. */
+static void remove_scope(const struct place *place)
+{
+	static const char *const parts[] = { "/sbx-a.b", "/keeper", "" };
+
+	await_empty(place->folder);
+	for (size_t i = 0; i < N_ELEMENTS(parts); i++) {
+		char path[192];
+
+		(void)snprintf(path, sizeof(path), "%s%s", place->folder, parts[i]);
+		expect_eq(rmdir(path), 0);
+	}
 }
 
 FOR_BOTH(everything_is_born_in_the_scope)
@@ -253,69 +328,70 @@ FOR_BOTH(everything_is_born_in_the_scope)
 	rig_expect(&rig, 0, SPAWN_REASON_EXIT);
 	expect_eq(rig.outcome->note, 1);
 	expect_str(rig.output, "0::/\n");
-	/* The manager does that. */
-	expect_eq(rmdir(place.folder), 0);
+	remove_scope(&place);
 	place_deinit(&place);
 }
 
-/* Before the command runs: what a real manager would have done for us. */
-static int limit_memory(void *userdata, pid_t init, const char *cgroup, struct sbx_error *err)
+/* All of it ends while the supervisor sees nothing: the scope waits, until its numbers are read. */
+static void run_unseen(struct rig *rig, uid_t uid, struct place *place, const char *script,
+		       const char *file, const char *text)
 {
-	(void)write_file(cgroup, "memory.swap.max", "0"); /* not there where there is no swap */
-	return write_file(cgroup, "memory.max", "33554432") &&
-			       write_file(cgroup, "memory.oom.group", "1")
-		       ? 0
-		       : -EIO;
-}
-
-/* More than a pipe holds: as long as we do not read, the supervisor has not come to its end. */
-#define WRITE_MUCH "echo ready; printf %100000s x; "
-
-/* As the manager does it, we remove the scope as soon as it is empty. */
-static void run_in_lost_scope(struct rig *rig, uid_t uid, struct place *place, const char *script)
-{
-	static const struct spawn_hooks hooks = { .started = limit_memory };
 	_cleanup_close_ int end = -EBADF;
+	char folder[192];
 
 	init_scope(rig, uid, place, script);
-	rig_limit(rig, LIMIT_OUTPUT, MIB);
-	rig->options.hooks = &hooks;
+	(void)snprintf(folder, sizeof(folder), "%s/sbx-a.b", place->folder);
 	rig_start_with_pipe(rig, &end);
 	expect(rig_hears(end, "ready\n"));
-	while (rmdir(place->folder) < 0 && errno == EBUSY)
-		(void)sched_yield();
+	expect_eq(kill(rig->supervisor, SIGSTOP), 0);
+	expect(write_file(folder, file, text));
+	await_empty(folder);
+	ask_keeper_to_go(place);
+	expect(is_populated(place->folder));
+	expect_eq(kill(rig->supervisor, SIGCONT), 0);
+	remove_scope(place);
 	expect(rig_is_silent(end));
 	rig_wait(rig);
-	expect(rig->outcome->result.is_peak_of_cgroup);
 	place_deinit(place);
 }
 
-FOR_BOTH(too_much_memory_is_told_also_of_a_scope_that_is_gone)
+FOR_BOTH(a_scope_stays_until_its_numbers_are_read)
 {
 	struct place place;
+	_cleanup_rig_ struct rig rig = RIG_NONE;
+
+	NEEDS_CGROUPS(&place, uid);
+	run_unseen(&rig, uid, &place, "echo ready; sleep 1000", "cgroup.kill", "1");
+	rig_expect(&rig, 128 + SIGKILL, SPAWN_REASON_SIGNAL);
+}
+
+/* 16 MiB, twice for a moment */
+#define USE_MUCH "a=x; while [ ${#a} -lt 16777216 ]; do a=$a$a; done; echo ready; sleep 1000"
+
+FOR_BOTH(too_much_memory_is_told_also_where_nobody_saw_the_end)
+{
+	struct place place;
+	_cleanup_rig_ struct rig rig = RIG_NONE;
 
 	NEEDS_CGROUPS(&place, uid);
 	NEEDS_MEMORY(&place);
-
-	_cleanup_rig_ struct rig rig = RIG_NONE;
-
-	run_in_lost_scope(&rig, uid, &place, WRITE_MUCH "a=x; while :; do a=$a$a; done");
+	run_unseen(&rig, uid, &place, USE_MUCH, "memory.max", "4096");
 	rig_expect(&rig, 128 + SIGKILL, SPAWN_REASON_MEMORY);
+	expect(rig.outcome->result.is_peak_of_cgroup);
 	expect(rig.outcome->result.peak_memory_bytes > 16 * MIB);
 }
 
-FOR_BOTH(the_memory_that_was_used_is_told_also_of_a_scope_that_is_gone)
+FOR_BOTH(the_memory_that_was_used_is_told_also_where_nobody_saw_the_end)
 {
 	struct place place;
+	_cleanup_rig_ struct rig rig = RIG_NONE;
 
 	NEEDS_CGROUPS(&place, uid);
 	NEEDS_MEMORY(&place);
-
-	_cleanup_rig_ struct rig rig = RIG_NONE;
-
-	run_in_lost_scope(&rig, uid, &place, WRITE_MUCH "exit 3");
-	rig_expect(&rig, 3, SPAWN_REASON_EXIT);
-	expect(rig.outcome->result.peak_memory_bytes > 0);
+	run_unseen(&rig, uid, &place, USE_MUCH, "cgroup.kill", "1");
+	rig_expect(&rig, 128 + SIGKILL, SPAWN_REASON_SIGNAL);
+	expect(rig.outcome->result.is_peak_of_cgroup);
+	expect(rig.outcome->result.peak_memory_bytes > 16 * MIB);
 }
 
 FOR_BOTH(without_its_scope_nothing_runs)
@@ -446,8 +522,9 @@ static const struct test tests[] = {
 	BOTH(memory_is_the_reason_only_where_the_kernel_has_counted_it),
 	BOTH(too_much_memory_is_told_as_that),
 	BOTH(everything_is_born_in_the_scope),
-	BOTH(too_much_memory_is_told_also_of_a_scope_that_is_gone),
-	BOTH(the_memory_that_was_used_is_told_also_of_a_scope_that_is_gone),
+	BOTH(a_scope_stays_until_its_numbers_are_read),
+	BOTH(too_much_memory_is_told_also_where_nobody_saw_the_end),
+	BOTH(the_memory_that_was_used_is_told_also_where_nobody_saw_the_end),
 	BOTH(without_its_scope_nothing_runs),
 	BOTH(a_limit_that_a_scope_does_not_have_is_refused),
 	BOTH(without_the_module_nothing_runs),

@@ -126,30 +126,44 @@ FOR_BOTH(tstp_stops_everything_and_cont_continues_it)
 
 /* ---- limits ---- */
 
+/* A script that is ready when it says so, until its time is over: with more of it where that was
+ * over before. */
+static void run_out_of_time(struct rig *rig, uid_t uid, const char *script, uint64_t grace_usec)
+{
+	for (uint64_t limit_usec = 300000;; limit_usec *= 4) {
+		rig_init(rig, uid, script);
+		rig_limit(rig, LIMIT_TIME, limit_usec);
+		rig->plan.grace_usec = grace_usec;
+		rig_run(rig);
+		if (strstr(rig->output, "ready\n") || limit_usec > DEADLINE_SEC / 4 * 1000000u)
+			return;
+		rig_deinit(rig);
+	}
+}
+
 FOR_BOTH(the_time_limit_asks_everybody_to_go)
 {
-	_cleanup_rig_ struct rig rig;
+	_cleanup_rig_ struct rig rig = RIG_NONE;
 
-	rig_init(&rig, uid,
-		 "(trap 'echo child; exit' TERM; while :; do sleep 1000 & wait; done) & "
-		 "trap 'wait; echo parent; exit 3' TERM; while :; do wait; done");
-	rig_limit(&rig, LIMIT_TIME, 300000);
-	rig_run(&rig);
+	run_out_of_time(&rig, uid,
+			"(trap 'echo child; exit' TERM; : >/tmp/child; "
+			"while :; do sleep 1000 & wait; done) & "
+			"trap 'wait; echo parent; exit 3' TERM; "
+			"until test -e /tmp/child; do :; done; echo ready; while :; do wait; done",
+			20000000);
 	rig_expect(&rig, SPAWN_TIME_LIMIT, SPAWN_REASON_TIME);
 	expect_eq(rig.outcome->result.exit_code, 3);
-	expect_str(rig.output, "child\nparent\n");
+	expect_str(rig.output, "ready\nchild\nparent\n");
 }
 
 FOR_BOTH(the_time_limit_kills_who_ignores_it)
 {
-	_cleanup_rig_ struct rig rig;
+	_cleanup_rig_ struct rig rig = RIG_NONE;
 
-	rig_init(&rig, uid,
-		 "trap '' TERM; (trap '' TERM; while :; do :; done) & while :; do :; done");
-	/* Until then it has said what it ignores. */
-	rig_limit(&rig, LIMIT_TIME, 1000000);
-	rig.plan.grace_usec = 20000;
-	rig_run(&rig);
+	run_out_of_time(&rig, uid,
+			"trap '' TERM; (trap '' TERM; while :; do :; done) & echo ready; "
+			"while :; do :; done",
+			20000);
 	rig_expect(&rig, SPAWN_TIME_LIMIT, SPAWN_REASON_TIME);
 	expect_eq(rig.outcome->result.signal, SIGKILL);
 	/* Also where PID 1 could not tell it. */

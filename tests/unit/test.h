@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 struct test {
 	const char *name;
@@ -86,6 +87,8 @@ static inline int test_run(const struct test *tests)
 	unsigned n = 0, n_failed = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	/* Whoever starts us may have closed his files to others, who are of the tests. */
+	(void)umask(022);
 	for (const struct test *t = tests; t->name; t++) {
 		unsigned before = test_failures;
 

@@ -12,6 +12,9 @@
 # Ends the running test: this machine cannot do what it needs.
 skip() { printf '%s\n' "$*" >"$TAP_FOLDER/skip"; exit 0; }
 
+# A figure that decides nothing, told behind the result.
+remark() { printf '# %s\n' "$*" >>"$TAP_FOLDER/remarks"; }
+
 # The condition that failed, in words, then the end of the test.
 fail() { set +x; printf '%s\n' "$*" >&2; exit 1; }
 
@@ -37,13 +40,14 @@ run_tests() # FUNCTION...
 	tap_n=0 tap_failed=0
 	for tap_name in "$@"; do
 		tap_n=$((tap_n + 1)) tap_mark=
-		rm -f "$TAP_FOLDER/skip"
+		rm -f "$TAP_FOLDER/skip" "$TAP_FOLDER/remarks"
 		# Not as a condition: there the shell would ignore -e.
 		(PS4='+ '; set -eux; "$tap_name") >"$TAP_FOLDER/out" 2>&1 </dev/null
 		tap_status=$?
 		if [ "$tap_status" = 0 ]; then
 			[ ! -e "$TAP_FOLDER/skip" ] || tap_mark=" # SKIP $(cat "$TAP_FOLDER/skip")"
 			printf 'ok %d - %s%s\n' "$tap_n" "$tap_name" "$tap_mark"
+			[ ! -e "$TAP_FOLDER/remarks" ] || cat "$TAP_FOLDER/remarks"
 		else
 			tap_failed=1
 			sed 's/^/# /' "$TAP_FOLDER/out"

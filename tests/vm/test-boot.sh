@@ -77,7 +77,7 @@ keeps_core_dumps()
 	before=$(find /var/lib/systemd/coredump -type f | wc -l)
 	sh -c 'kill -ABRT $$' || :
 	one_more() { [ "$(find /var/lib/systemd/coredump -type f -name 'core.*' ! -name '.*' | wc -l)" -gt "$before" ]; }
-	within 30 one_more
+	within 60 one_more
 	rm -f /var/lib/systemd/coredump/core.sh.*
 }
 

@@ -44,23 +44,23 @@ denies_what_no_rule_allows()
 decides_by_a_new_policy_once_it_is_renamed_into_place()
 {
 	write_policy deny
-	within 30 answers deny
+	within 120 answers deny
 }
 
 keeps_the_old_policy_when_the_new_one_is_broken()
 {
 	write_policy nonsense
 	broken_is_said() { property StatusText | grep -q 'the old one stays'; }
-	within 30 broken_is_said
+	within 120 broken_is_said
 	answers deny
 	write_policy allow
-	within 30 answers allow
+	within 120 answers allow
 }
 
 reloads_when_the_manager_says_so()
 {
 	systemctl reload sbx-policy.service
-	within 30 answers allow
+	within 120 answers allow
 	[ "$(property ActiveState)" = active ]
 }
 

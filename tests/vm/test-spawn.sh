@@ -144,6 +144,28 @@ holds_the_memory_of_a_users_in_a_delegated_unit()
 	runs_out_of_memory_in_a_unit "$tester" "$work/user"
 }
 
+# Microseconds of one run of some.
+cost_of_a_run() # COMMAND...
+{
+	"$@" sh -c 'begin=$(date +%s%N)
+		for i in 1 2 3 4 5 6 7 8 9 10; do sbx-spawn -q --memory 64MiB -- true || exit; done
+		echo $((($(date +%s%N) - begin) / 10000))'
+}
+is_in() # HOLDER REPORT: what held the limits of a run
+{
+	grep -qF "\"held_by\":\"$1\"" "$2" || fail "no $1 in $(cat "$2")"
+}
+tells_what_a_scope_costs()
+{
+	as_user sbx-spawn -q --memory 64MiB --report scope.json -- true
+	is_in scope "$work/user/scope.json"
+	delegated "$tester" sbx-spawn -q --memory 64MiB --report "$work/user/cgroup.json" -- true
+	is_in cgroup "$work/user/cgroup.json"
+	scope=$(cost_of_a_run as_user) unit=$(cost_of_a_run delegated "$tester")
+	remark "a run in a scope of the manager takes $scope us, in a delegated cgroup $unit us:" \
+		"$((scope * 100 / unit)) %"
+}
+
 stays_below() # WHO
 {
 	"as_$1" sbx-spawn -q --memory 64MiB --report little.json -- \
@@ -154,7 +176,7 @@ stays_below() # WHO
 leaves_alone_what_stays_below_its_limit_for_root() { stays_below root; }
 leaves_alone_what_stays_below_its_limit_for_a_user() { stays_below user; }
 
-# In the background, until it is known who it is: $cgroup, $init, $supervisor.
+# In the background, until it is known who it is: $cgroup, the $scope that holds it, $init, $supervisor.
 begin() # WHO ID OPTION... -- COMMAND...
 {
 	who=$1 id=$2
@@ -164,10 +186,12 @@ begin() # WHO ID OPTION... -- COMMAND...
 	within 120 grep -q '"state":"RUNNING"' "$state"
 	cat "$state"
 	cgroup=$(sed -n 's/.*"cgroup":"\([^"]*\)".*/\1/p' "$state")
+	scope=${cgroup%/*}
 	init=$(sed -n 's/.*"init":\([0-9]*\).*/\1/p' "$state")
 	supervisor=$(sed -n 's/.*"supervisor":\([0-9]*\).*/\1/p' "$state")
 	grep -x "$init" "$cgroup/cgroup.procs"
-	[ "$(value cgroup.events populated)" = 1 ]
+	[ "$(value "$cgroup/cgroup.events" populated)" = 1 ]
+	[ "$scope" != "${scope%.scope}" ]
 }
 
 end() # WHO ID
@@ -176,42 +200,42 @@ end() # WHO ID
 	wait
 	[ ! -e "$(registry_of "$1")/$2" ]
 	# A scope is the manager's to remove.
-	within 120 cgroup_is_gone
+	within 120 scope_is_gone
 }
-cgroup_is_gone() { [ ! -e "$cgroup" ]; }
+scope_is_gone() { [ ! -e "$scope" ]; }
 
-value() { sed -n "s/^$2 //p" "$cgroup/$1"; }
+value() { sed -n "s/^$2 //p" "$1"; } # FILE NAME
 
 # A tenth of a second at a time, a fifth of it to use. A machine that is held up itself may charge
 # more to one such time; then the kernel gives none of the next ones until that is paid back.
 keeps_its_share()
 {
-	periods=$(value cpu.stat nr_periods)
-	[ "$periods" -ge 20 ] && [ "$(value cpu.stat nr_throttled)" -gt 5 ] &&
-		[ "$(value cpu.stat usage_usec)" -le $((periods * 25000)) ]
+	periods=$(value "$scope/cpu.stat" nr_periods)
+	[ "$periods" -ge 20 ] && [ "$(value "$scope/cpu.stat" nr_throttled)" -gt 5 ] &&
+		[ "$(value "$scope/cpu.stat" usage_usec)" -le $((periods * 25000)) ]
 }
 
 holds_the_processor() # WHO
 {
 	begin "$1" "cpu-$1" --cpu 0.2 -- sh -c 'while :; do :; done'
-	[ "$(cat "$cgroup/cpu.max")" = '20000 100000' ]
+	[ "$(cat "$scope/cpu.max")" = '20000 100000' ]
 	within 120 keeps_its_share
-	cat "$cgroup/cpu.stat"
+	cat "$scope/cpu.stat"
 	end "$1" "cpu-$1"
 }
 holds_the_processor_of_roots() { holds_the_processor root; }
 holds_the_processor_of_a_users() { holds_the_processor user; }
 
-was_refused() { [ "$(value pids.events max)" -gt 0 ]; }
+was_refused() { [ "$(value "$scope/pids.events" max)" -gt 0 ]; }
 
-# As many as were allowed, and PID 1. (Alone it would be held by an rlimit, which needs no scope.)
+# As many as were allowed, PID 1, and who keeps the scope. (Alone it would be held by an rlimit, which needs no scope.)
 stops_a_fork_bomb() # WHO
 {
 	begin "$1" "pids-$1" --memory 256MiB --pids 20 -- \
 		sh -c 'bomb() { bomb | bomb & }; bomb; while :; do :; done'
-	[ "$(cat "$cgroup/pids.max")" = 21 ]
+	[ "$(cat "$scope/pids.max")" = 22 ]
 	within 120 was_refused
-	[ "$(cat "$cgroup/pids.current")" -le 21 ]
+	[ "$(cat "$scope/pids.current")" -le 22 ]
 	end "$1" "pids-$1"
 }
 stops_a_fork_bomb_of_roots() { stops_a_fork_bomb root; }
@@ -221,23 +245,39 @@ holds_it_still() # WHO
 {
 	begin "$1" "still-$1" --memory 64MiB -- sh -c 'while :; do :; done'
 	"as_$1" sbx-ctl pause "still-$1" | grep 'paused by its cgroup'
-	[ "$(value cgroup.events frozen)" = 1 ]
+	[ "$(value "$cgroup/cgroup.events" frozen)" = 1 ]
 	[ "$(cat "$cgroup/cgroup.freeze")" = 1 ]
 	cat "$cgroup/cgroup.procs" >"$work/processes"
 	while read -r process; do
 		! grep -q 'T (stopped)' "/proc/$process/status" || fail 'by a signal'
 	done <"$work/processes"
-	used=$(value cpu.stat usage_usec)
+	used=$(value "$cgroup/cpu.stat" usage_usec)
 	"as_$1" sbx-ctl list | grep -i paused
-	[ "$(value cpu.stat usage_usec)" = "$used" ]
+	[ "$(value "$cgroup/cpu.stat" usage_usec)" = "$used" ]
 	"as_$1" sbx-ctl resume "still-$1" | grep 'goes on, by its cgroup'
-	[ "$(value cgroup.events frozen)" = 0 ]
-	runs_again() { [ "$(value cpu.stat usage_usec)" -gt "$used" ]; }
+	[ "$(value "$cgroup/cgroup.events" frozen)" = 0 ]
+	runs_again() { [ "$(value "$cgroup/cpu.stat" usage_usec)" -gt "$used" ]; }
 	within 120 runs_again
 	end "$1" "still-$1"
 }
 pauses_roots_by_their_cgroup() { holds_it_still root; }
 pauses_a_users_by_their_cgroup() { holds_it_still user; }
+
+# Whoever enters is held to the same limits.
+enters_what_is_in_a_scope()
+{
+	begin root entered --debug --memory 64MiB -- sleep 1000
+	as_root sbx-ctl exec entered -- sleep 1000 &
+	entering=$!
+	both_are_in_it()
+	{
+		while read -r process; do cat "/proc/$process/comm"; done <"$cgroup/cgroup.procs" >"$work/there"
+		[ "$(grep -cx sleep "$work/there")" = 2 ]
+	}
+	within 120 both_are_in_it
+	end root entered
+	wait "$entering" || :
+}
 
 # Without a manager there is nobody who could give out a cgroup.
 is_refused() # WHO COMMAND...
@@ -269,13 +309,13 @@ kill_the_supervisor() # WHO
 {
 	begin "$1" "orphan-$1" --memory 64MiB -- sleep 1000
 	kill -KILL "$supervisor"
-	is_empty() { [ ! -e "$cgroup" ] || [ "$(value cgroup.events populated)" = 0 ]; }
+	is_empty() { [ ! -e "$cgroup" ] || [ "$(value "$cgroup/cgroup.events" populated)" = 0 ]; }
 	within 120 is_empty
 	init_is_gone() { [ ! -e "/proc/$init" ]; }
 	within 120 init_is_gone
 	"as_$1" sbx-ctl gc
 	[ ! -e "$(registry_of "$1")/orphan-$1" ]
-	within 120 cgroup_is_gone
+	within 120 scope_is_gone
 }
 kills_roots_with_their_supervisor() { kill_the_supervisor root; }
 kills_a_users_with_their_supervisor() { kill_the_supervisor user; }
@@ -304,6 +344,7 @@ run_tests \
 	gives_an_ordinary_user_the_full_tier \
 	says_to_root_what_can_be_held \
 	says_to_a_user_what_can_be_held \
+	tells_what_a_scope_costs \
 	holds_the_memory_of_roots_in_a_scope \
 	holds_the_memory_of_a_users_in_a_scope \
 	holds_the_memory_of_roots_in_a_delegated_unit \
@@ -316,6 +357,7 @@ run_tests \
 	stops_a_fork_bomb_of_a_users \
 	pauses_roots_by_their_cgroup \
 	pauses_a_users_by_their_cgroup \
+	enters_what_is_in_a_scope \
 	refuses_root_a_limit_that_it_cannot_hold \
 	refuses_a_user_a_limit_that_it_cannot_hold \
 	kills_roots_with_their_supervisor \

@@ -51,7 +51,7 @@ int main(int argc, char *argv[])
 		return 3;
 	}
 	/* What hangs has not escaped. */
-	(void)alarm(20);
+	(void)alarm(60);
 	for (const struct escape *const *table = tables; *table; table++)
 		for (const struct escape *escape = *table; escape->name; escape++)
 			if (strcmp(escape->name, argv[1]) == 0)

@@ -7,6 +7,7 @@
 
 #include "escape.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -177,6 +179,52 @@ static enum escape_verdict run_a_copy(long number)
 	return verdict;
 }
 
+/* A program of the folder's owner, who is somebody outside: whoever starts it there becomes him. */
+static enum escape_verdict leave_setuid(long way)
+{
+	struct stat st = { .st_mode = 0 };
+	char path[64];
+	int fd, r = 0;
+
+	(void)snprintf(path, sizeof(path), "left-%ld-%d", way, getpid());
+	if (way == 0)
+		(void)mknod(path, S_IFREG | 06755, 0);
+	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, way == 1 ? 06755 : 0755);
+	if (way == 2)
+		r = chmod(path, 04755);
+	if (way == 3)
+		r = fchmod(fd, 02755);
+	if (way == 4)
+		r = fchmodat(AT_FDCWD, path, 04755, 0);
+	if (way == 5)
+		r = (int)syscall(452 /* fchmodat2 */, AT_FDCWD, path, 04755, 0);
+	r |= stat(path, &st);
+	(void)close(fd);
+	(void)unlink(path);
+	return r == 0 && st.st_mode & (S_ISUID | S_ISGID) ? ESCAPED : REFUSED;
+}
+
+static enum escape_verdict leave_nameless_setuid(long unused)
+{
+	struct stat st = { .st_mode = 0 };
+	int fd = open(".", O_TMPFILE | O_RDWR | O_CLOEXEC, 06755);
+
+	if (fd < 0)
+		return errno == EOPNOTSUPP ? UNKNOWN : REFUSED;
+	(void)fstat(fd, &st);
+	(void)close(fd);
+	return st.st_mode & (S_ISUID | S_ISGID) ? ESCAPED : REFUSED;
+}
+
+/* The caller's standard input is a folder of his. */
+static enum escape_verdict leave_by_stdin(long unused)
+{
+	struct stat st;
+
+	return fchdir(STDIN_FILENO) == 0 && stat("../../../../../root", &st) == 0 ? ESCAPED
+										  : REFUSED;
+}
+
 /* clang-format off */
 const struct escape escapes_privileges[] = {
 	{ "become_root", NEEDS_ROOT, become, 0 },
@@ -193,6 +241,14 @@ const struct escape escapes_privileges[] = {
 	{ "name_machine", NEEDS_ROOT, name_machine, 0 },
 	{ "name_domain", NEEDS_ROOT, name_machine, 1 },
 	{ "setuid_program", NEEDS_USER, setuid_program, 0 },
+	{ "leave_setuid_by_mknod", NEEDS_USER, leave_setuid, 0 },
+	{ "leave_setuid_by_open", NEEDS_USER, leave_setuid, 1 },
+	{ "leave_setuid_by_chmod", NEEDS_USER, leave_setuid, 2 },
+	{ "leave_setuid_by_fchmod", NEEDS_USER, leave_setuid, 3 },
+	{ "leave_setuid_by_fchmodat", NEEDS_USER, leave_setuid, 4 },
+	{ "leave_setuid_by_fchmodat2", NEEDS_USER, leave_setuid, 5 },
+	{ "leave_setuid_by_nameless_file", NEEDS_USER, leave_nameless_setuid, 0 },
+	{ "stdin_leads_out", NEEDS_USER, leave_by_stdin, 0 },
 	{ "limited_run_directly", NEEDS_USER, run_directly, 0 },
 	{ "limited_run_by_loader", NEEDS_USER, run_by_loader, 0 },
 	{ "limited_run_from_memory", NEEDS_USER, run_from_memory, MFD_CLOEXEC },

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * libarchive, held to the one form that ours have: zstd around a tar, these members in this order,
+ * each a plain file with nothing that could be said in another way
+ */
+
+#include "audit/archive-internal.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+const char *archive_member_name(enum archive_member member)
+{
+	static const char *const names[] = {
+		[MEMBER_ABOUT] = "segment.json",
+		[MEMBER_NOTES] = "checkpoints",
+		[MEMBER_RECORDS] = "records.jsonl",
+	};
+
+	return names[member];
+}
+
+int archive_fail(struct sbx_error *err, int code, const char *name, const char *why,
+		 const char *fix)
+{
+	(void)sbx_error_what(err, code, "cannot read the archive '%s'", name);
+	if (why)
+		sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "%s", fix);
+	return code;
+}
+
+int archive_fail_format(struct sbx_error *err, const char *name, const char *why)
+{
+	return archive_fail(err, -EBADMSG, name, why,
+			    "keep it, and put a copy of the archive in its place");
+}
+
+/* The errno is what the file system said; libarchive's own errors are about what it reads. */
+static int fail_tar(struct stream *stream, struct sbx_error *err)
+{
+	const char *why = archive_error_string(stream->tar);
+
+	if (archive_errno(stream->tar) == ENOMEM)
+		return archive_fail(err, -ENOMEM, stream->name, NULL, "free some memory");
+	if (archive_errno(stream->tar) == EIO)
+		return archive_fail(err, -EIO, stream->name, NULL, "check the file system");
+	return archive_fail_format(err, stream->name, why ? why : "it ends too early");
+}
+
+/* ---- open ---- */
+
+static la_ssize_t read_packed(struct archive *tar, void *userdata, const void **ret)
+{
+	struct stream *stream = userdata;
+	uint64_t left = stream->n_packed - stream->at;
+	ssize_t n;
+
+	do
+		n = pread(stream->fd, stream->packed,
+			  left < sizeof(stream->packed) ? left : sizeof(stream->packed),
+			  (off_t)stream->at);
+	while (n < 0 && errno == EINTR);
+	if (n < 0) {
+		archive_set_error(tar, EIO, "the file cannot be read");
+		return -1;
+	}
+	stream->at += (uint64_t)n;
+	*ret = stream->packed;
+	return n;
+}
+
+struct stream *stream_free(struct stream *stream)
+{
+	if (!stream)
+		return NULL;
+	if (stream->tar)
+		(void)archive_read_free(stream->tar);
+	free(stream->bytes);
+	free(stream);
+	return NULL;
+}
+
+void stream_free_ptr(struct stream **stream)
+{
+	*stream = stream_free(*stream);
+}
+
+int stream_open(int fd, uint64_t n_packed, const char *name, size_t size, struct stream **ret,
+		struct sbx_error *err)
+{
+	_cleanup_stream_ struct stream *stream = calloc(1, sizeof(*stream));
+
+	if (stream) {
+		stream->bytes = malloc(size);
+		stream->tar = archive_read_new();
+	}
+	if (!stream || !stream->bytes || !stream->tar)
+		return archive_fail(err, -ENOMEM, name, NULL, "free some memory");
+	stream->fd = fd;
+	stream->n_packed = n_packed;
+	stream->name = name;
+	stream->size = size;
+	/* ARCHIVE_WARN: it would run a program for that. */
+	if (archive_read_support_filter_zstd(stream->tar) != ARCHIVE_OK ||
+	    archive_read_support_format_tar(stream->tar) != ARCHIVE_OK)
+		return archive_fail(err, -ENOTSUP, name, "libarchive cannot read zstd",
+				    "install a libarchive with zstd");
+	if (archive_read_open(stream->tar, stream, NULL, read_packed, NULL) != ARCHIVE_OK)
+		return fail_tar(stream, err);
+	*ret = take_ptr(stream);
+	return 0;
+}
+
+/* ---- members ---- */
+
+/* Why this is no member that we have written, or NULL. */
+static const char *why_not(struct stream *stream, struct archive_entry *entry, uint64_t max)
+{
+	const char *path = archive_entry_pathname(entry);
+
+	if (archive_filter_count(stream->tar) != 2 ||
+	    archive_filter_code(stream->tar, 0) != ARCHIVE_FILTER_ZSTD)
+		return "it is not packed with zstd, once";
+	if (!path ||
+	    strcmp(path, archive_member_name((enum archive_member)stream->next_member)) != 0)
+		return "another member stands where one of a log's has to";
+	if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) ||
+	    archive_entry_symlink(entry) || archive_entry_perm(entry) != ARCHIVE_MODE ||
+	    archive_entry_uid(entry) != 0 || archive_entry_gid(entry) != 0 ||
+	    archive_entry_mtime(entry) != 0 || archive_entry_xattr_count(entry) != 0 ||
+	    archive_entry_sparse_count(entry) != 0)
+		return "a member is no plain file";
+	if (!archive_entry_size_is_set(entry) || archive_entry_size(entry) < 0 ||
+	    (uint64_t)archive_entry_size(entry) > max)
+		return "a member is larger than it can be";
+	return NULL;
+}
+
+int stream_next_member(struct stream *stream, uint64_t max, struct sbx_error *err)
+{
+	struct archive_entry *entry;
+	int r = archive_read_next_header(stream->tar, &entry);
+	const char *why;
+
+	if (r == ARCHIVE_EOF)
+		return archive_fail_format(err, stream->name, "a member is missing");
+	if (r != ARCHIVE_OK)
+		return fail_tar(stream, err);
+	why = why_not(stream, entry, max);
+	if (why)
+		return archive_fail_format(err, stream->name, why);
+	stream->left = (uint64_t)archive_entry_size(entry);
+	stream->begin = stream->end = 0;
+	stream->next_member++;
+	return 0;
+}
+
+int stream_fill(struct stream *stream, struct sbx_error *err)
+{
+	memmove(stream->bytes, stream->bytes + stream->begin, stream->end - stream->begin);
+	stream->end -= stream->begin;
+	stream->begin = 0;
+	while (stream->left > 0 && stream->end < stream->size) {
+		size_t room = stream->size - stream->end;
+		la_ssize_t n = archive_read_data(stream->tar, stream->bytes + stream->end,
+						 room < stream->left ? room : stream->left);
+
+		if (n <= 0)
+			return fail_tar(stream, err);
+		stream->end += (size_t)n;
+		stream->left -= (uint64_t)n;
+	}
+	return 0;
+}
+
+bool stream_is_at_end(const struct stream *stream)
+{
+	return stream->left == 0 && stream->begin == stream->end;
+}
+
+int stream_skip(struct stream *stream, struct sbx_error *err)
+{
+	int r = 0;
+
+	while (r == 0 && !stream_is_at_end(stream)) {
+		stream->begin = stream->end;
+		r = stream_fill(stream, err);
+	}
+	return r;
+}
+
+int stream_expect_end(struct stream *stream, struct sbx_error *err)
+{
+	struct archive_entry *entry;
+	int r = archive_read_next_header(stream->tar, &entry);
+
+	if (r == ARCHIVE_OK)
+		return archive_fail_format(err, stream->name, "there is a member too many");
+	return r == ARCHIVE_EOF ? 0 : fail_tar(stream, err);
+}

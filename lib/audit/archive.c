@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Reading an archive: its rows and its notes, each on a way of its own through the file, so that a
+ * verifier has both side by side without keeping either
+ *
+ * A hash and a signature are random to whoever packs them. So a file of N bytes cannot hold more
+ * than N / 32 records, nor more than N / 64 notes, and what is said to be in it is held against
+ * that before anything is unpacked. Nor is anything unpacked of a file that is not one frame to its
+ * last byte: a library that looks for the next one reads a hole to its end, which may be of any
+ * size.
+ */
+
+#include "audit/archive.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "audit/archive-internal.h"
+#include "audit/base64.h"
+#include "audit/checkpoint.h"
+#include "audit/epochs.h"
+#include "audit/signature.h"
+#include "base/path.h"
+#include "base/text.h"
+
+#define HASH_TEXT_SIZE 44
+#define ROWS_BUFFER_SIZE (2 * ARCHIVE_LINE_MAX)
+#define NOTES_BUFFER_SIZE (4 * STORE_NOTE_MAX)
+
+struct audit_archive {
+	int fd;
+	uint64_t n_bytes;
+	char name[SEGMENT_FILE_SIZE * 4];
+	struct segment_about about;
+	struct stream *notes; /* NULL: not begun */
+	uint64_t note_size;   /* of the note at its begin */
+	size_t n_note;	      /* 0: none was read there */
+	uint64_t passed_size; /* of the notes before it the last */
+};
+
+/* ---- open ---- */
+
+struct audit_archive *audit_archive_free(struct audit_archive *archive)
+{
+	if (!archive)
+		return NULL;
+	(void)stream_free(archive->notes);
+	close_fd(&archive->fd);
+	free(archive);
+	return NULL;
+}
+
+void audit_archive_free_ptr(struct audit_archive **archive)
+{
+	*archive = audit_archive_free(*archive);
+}
+
+const struct segment_about *audit_archive_about(const struct audit_archive *archive)
+{
+	return &archive->about;
+}
+
+/* Unpacks what it says about itself. */
+static int pass_about(struct stream *stream, struct sbx_error *err)
+{
+	int r = stream_next_member(stream, SEGMENT_ABOUT_MAX, err);
+
+	return r < 0 ? r : stream_fill(stream, err);
+}
+
+static int read_about(struct audit_archive *archive, struct sbx_error *err)
+{
+	_cleanup_stream_ struct stream *stream = NULL;
+	int r = stream_open(archive->fd, archive->n_bytes, archive->name, SEGMENT_ABOUT_MAX,
+			    &stream, err);
+
+	if (r == 0)
+		r = pass_about(stream, err);
+	if (r < 0)
+		return r;
+	r = segment_parse_about(stream->bytes, stream->end, &archive->about);
+	if (r == -ENOTSUP)
+		return archive_fail(err, r, archive->name, "it is of a later format",
+				    "use a later release of sbx-audit");
+	if (r == -ENOMEM)
+		return archive_fail(err, r, archive->name, NULL, "free some memory");
+	if (r < 0)
+		return archive_fail_format(err, archive->name,
+					   "it does not say of which records it is");
+	if ((archive->about.size - archive->about.first) > archive->n_bytes / AUDIT_HASH_SIZE)
+		return archive_fail_format(err, archive->name,
+					   "it says that it holds more than it can");
+	return 0;
+}
+
+int audit_archive_open(int folder, const char *name, struct audit_archive **ret,
+		       struct sbx_error *err)
+{
+	_cleanup_audit_archive_ struct audit_archive *archive = calloc(1, sizeof(*archive));
+	struct stat st;
+	int r;
+
+	if (!archive)
+		return archive_fail(err, -ENOMEM, name, NULL, "free some memory");
+	(void)snprintf(archive->name, sizeof(archive->name), "%s", name);
+	archive->fd = path_open_beneath(folder, name, O_RDONLY | O_NONBLOCK, 0);
+	if (archive->fd < 0)
+		return archive_fail(err, archive->fd, name, NULL,
+				    "check that it is there, and who may read it");
+	if (fstat(archive->fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return archive_fail_format(err, name, "it is no regular file");
+	archive->n_bytes = (uint64_t)st.st_size;
+	r = archive_check_frame(archive->fd, archive->n_bytes, archive->name, err);
+	if (r == 0)
+		r = read_about(archive, err);
+	if (r == 0)
+		*ret = take_ptr(archive);
+	return r;
+}
+
+/* ---- notes ---- */
+
+/* A stream at its notes. */
+static int open_at_notes(struct audit_archive *archive, size_t size, struct stream **ret,
+			 struct sbx_error *err)
+{
+	_cleanup_stream_ struct stream *stream = NULL;
+	uint64_t n_max = archive->n_bytes / SIGNATURE_SIZE + 1;
+	int r = stream_open(archive->fd, archive->n_bytes, archive->name, size, &stream, err);
+
+	if (r == 0)
+		r = pass_about(stream, err);
+	if (r == 0)
+		r = stream_next_member(stream, n_max * STORE_NOTE_MAX, err);
+	if (r == 0)
+		*ret = take_ptr(stream);
+	return r;
+}
+
+static int begin_notes(struct audit_archive *archive, struct sbx_error *err)
+{
+	archive->notes = stream_free(archive->notes);
+	archive->n_note = 0;
+	archive->note_size = archive->passed_size = 0;
+	return open_at_notes(archive, NOTES_BUFFER_SIZE, &archive->notes, err);
+}
+
+/* What its text says. 0 where it is no checkpoint. */
+static uint64_t size_of(const char *note, size_t n)
+{
+	const char *end = memmem(note, n, "\n\n", 2);
+	struct audit_checkpoint checkpoint;
+
+	if (!end || checkpoint_parse(note, (size_t)(end - note) + 1, &checkpoint, NULL) < 0)
+		return 0;
+	return checkpoint.size;
+}
+
+/* The length of the note at the stream's begin; 0 where there is none. */
+static size_t note_length(const struct stream *stream)
+{
+	return notes_next(stream->bytes + stream->begin, stream->end - stream->begin,
+			  stream->left == 0);
+}
+
+/* 1 with the next note at the stream's begin, or 0 behind the last. */
+static int next_note(struct audit_archive *archive, struct sbx_error *err)
+{
+	struct stream *stream = archive->notes;
+	size_t n = archive->n_note;
+	uint64_t size;
+	int r = 0;
+
+	if (n > 0)
+		return 1;
+	n = note_length(stream);
+	if (n == 0)
+		r = stream_fill(stream, err);
+	if (r < 0 || stream_is_at_end(stream))
+		return r;
+	n = n > 0 ? n : note_length(stream);
+	size = n > 0 ? size_of(stream->bytes + stream->begin, n) : 0;
+	if (size <= archive->note_size || n > STORE_NOTE_MAX)
+		return archive_fail_format(err, archive->name,
+					   "its checkpoints are not notes one behind the other");
+	archive->n_note = n;
+	archive->passed_size = archive->note_size;
+	archive->note_size = size;
+	return 1;
+}
+
+static void pass_note(struct audit_archive *archive)
+{
+	archive->notes->begin += archive->n_note;
+	archive->n_note = 0;
+}
+
+int audit_archive_each_checkpoint(struct audit_archive *archive, uint64_t from_size,
+				  store_visit_note visit, void *userdata, struct sbx_error *err)
+{
+	bool is_behind = archive->notes && from_size <= (archive->n_note > 0 ? archive->passed_size
+									     : archive->note_size);
+	int r = !archive->notes || is_behind ? begin_notes(archive, err) : 0;
+
+	while (r == 0 && (r = next_note(archive, err)) > 0) {
+		struct stream *stream = archive->notes;
+
+		r = 0;
+		if (archive->note_size >= from_size)
+			r = visit(userdata, archive->note_size, stream->bytes + stream->begin,
+				  archive->n_note, err);
+		if (r == 0)
+			pass_note(archive);
+	}
+	return r;
+}
+
+/* ---- rows ---- */
+
+struct rows {
+	struct audit_archive *archive;
+	struct stream *stream;
+	struct text expected; /* what a line begins with */
+	uint64_t from, to;
+	store_visit visit;
+	void *userdata;
+};
+
+static int fail_line(const struct rows *rows, uint64_t seq, const char *why, struct sbx_error *err)
+{
+	char text[128];
+
+	(void)snprintf(text, sizeof(text), "the line of record %" PRIu64 " %s", seq, why);
+	return archive_fail_format(err, rows->archive->name, text);
+}
+
+/* The line without its end. The hash is read generously, and the line's begin is written again. */
+static int take_line(struct rows *rows, uint64_t seq, const char *line, size_t n,
+		     struct sbx_error *err)
+{
+	static const char digits[] = "{\"seq\":,\"hash\":\"";
+	struct store_row row = { .seq = seq };
+	char number[24];
+	size_t at;
+
+	(void)snprintf(number, sizeof(number), "%" PRIu64, seq);
+	at = strlen(digits) + strlen(number);
+	if (n < at + HASH_TEXT_SIZE ||
+	    base64_decode_exactly(line + at, HASH_TEXT_SIZE, row.hash.bytes,
+				  sizeof(row.hash.bytes)) < 0)
+		return fail_line(rows, seq, "has another form", err);
+	text_reset(&rows->expected);
+	archive_add_line_begin(&rows->expected, seq, &row.hash);
+	if (text_status(&rows->expected) < 0)
+		return archive_fail(err, -ENOMEM, rows->archive->name, NULL, "free some memory");
+	at = rows->expected.len;
+	if (n <= at + 1 || memcmp(line, rows->expected.data, at) != 0 || line[n - 1] != '}')
+		return fail_line(rows, seq, "has another form", err);
+	row.body = line + at;
+	row.n_body = (uint32_t)(n - at - 1);
+	if (row.n_body > ENTRY_BYTES_MAX)
+		return fail_line(rows, seq, "is too long", err);
+	return seq < rows->from ? 0 : rows->visit(rows->userdata, &row, err);
+}
+
+static int next_line(struct rows *rows, uint64_t seq, struct sbx_error *err)
+{
+	struct stream *stream = rows->stream;
+	const char *line = stream->bytes + stream->begin, *newline;
+	int r = 0;
+
+	newline = memchr(line, '\n', stream->end - stream->begin);
+	if (!newline) {
+		r = stream_fill(stream, err);
+		line = stream->bytes;
+		newline = memchr(line, '\n', stream->end);
+	}
+	if (r < 0)
+		return r;
+	if (!newline)
+		return fail_line(rows, seq, "is missing, or too long", err);
+	stream->begin = (size_t)(newline + 1 - stream->bytes);
+	return take_line(rows, seq, line, (size_t)(newline - line), err);
+}
+
+static int each_row(struct rows *rows, struct sbx_error *err)
+{
+	const struct segment_about *about = &rows->archive->about;
+	uint64_t n = about->size - about->first;
+	int r = stream_skip(rows->stream, err);
+
+	if (r == 0)
+		r = stream_next_member(rows->stream, n * ARCHIVE_LINE_MAX, err);
+	for (uint64_t seq = about->first; r == 0 && seq < about->size; seq++) {
+		if (seq > rows->to)
+			return 0;
+		r = next_line(rows, seq, err);
+	}
+	if (r != 0)
+		return r;
+	if (!stream_is_at_end(rows->stream))
+		return archive_fail_format(err, rows->archive->name,
+					   "it holds more lines than records");
+	return stream_expect_end(rows->stream, err);
+}
+
+int audit_archive_each(struct audit_archive *archive, uint64_t from, uint64_t to, store_visit visit,
+		       void *userdata, struct sbx_error *err)
+{
+	_cleanup_stream_ struct stream *stream = NULL;
+	struct rows rows = {
+		.archive = archive, .from = from, .to = to, .visit = visit, .userdata = userdata
+	};
+	int r;
+
+	if (from >= archive->about.size || to < archive->about.first)
+		return 0;
+	r = open_at_notes(archive, ROWS_BUFFER_SIZE, &stream, err);
+	if (r != 0)
+		return r;
+	rows.stream = stream;
+	r = each_row(&rows, err);
+	text_deinit(&rows.expected);
+	return r;
+}
+
+/* ---- the file ---- */
+
+static void context_free(EVP_MD_CTX **context)
+{
+	EVP_MD_CTX_free(*context);
+}
+
+int audit_archive_digest(struct audit_archive *archive, struct audit_hash *ret,
+			 struct sbx_error *err)
+{
+	_cleanup_(context_free) EVP_MD_CTX *context = EVP_MD_CTX_new();
+	char bytes[32 * 1024];
+	struct audit_hash hash;
+	uint64_t at = 0;
+	ssize_t n = 1;
+
+	if (!context || EVP_DigestInit_ex(context, EVP_sha256(), NULL) != 1)
+		return archive_fail(err, -EIO, archive->name, "libcrypto has no SHA-256",
+				    "check how libcrypto is configured");
+	while (at < archive->n_bytes && n > 0) {
+		uint64_t left = archive->n_bytes - at;
+
+		n = pread(archive->fd, bytes, left < sizeof(bytes) ? left : sizeof(bytes),
+			  (off_t)at);
+		if (n > 0)
+			(void)EVP_DigestUpdate(context, bytes, (size_t)n);
+		at += n > 0 ? (uint64_t)n : 0;
+	}
+	if (n < 0 || EVP_DigestFinal_ex(context, hash.bytes, NULL) != 1)
+		return archive_fail(err, n < 0 ? -errno : -EIO, archive->name, NULL,
+				    "check the file system");
+	*ret = hash;
+	return 0;
+}

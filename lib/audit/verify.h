@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Is the log what was written there, and all of it?
+ *
+ * Every record's hash is computed again from its stored bytes; every checkpoint must be signed by
+ * the key whose turn it was, and have the root, the head and the times of the records before it.
+ * Nothing of this needs the writer's lock: a segment is read from one moment, and a log that is
+ * being written to is not accused.
+ *
+ * What was witnessed elsewhere must be reproduced. Without that a log can be cut at a checkpoint,
+ * and nobody can tell.
+ *
+ * Archives that were deleted for their age are missed, unless signed records of the log say of all
+ * of them, from record 0 on, what they were.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sbx/error.h>
+
+#include "audit/hash.h"
+#include "audit/merkle.h"
+#include "audit/note.h"
+#include "base/cleanup.h"
+
+struct text;
+
+enum verify_verdict {
+	VERIFY_INTACT,
+	VERIFY_TAMPERED,   /* what is there is not what was written */
+	VERIFY_INCOMPLETE, /* what is there is right, but records or checkpoints are missing */
+	VERIFY_UNREADABLE,
+};
+
+const char *verify_verdict_name(enum verify_verdict verdict);
+
+/* ---- what was verified before ---- */
+
+/* How the log was at one size. */
+struct verified_place {
+	uint64_t size;
+	struct audit_hash head; /* of the last record before; zeros before the first one */
+	struct audit_hash root; /* of the tree; zeros where it is empty */
+};
+
+/*
+ * A log up to one of its checkpoints, all of it verified. Whoever keeps it elsewhere goes on from
+ * there, and notices when that part of the log is cut off.
+ */
+struct verified_state {
+	char origin[NOTE_NAME_SIZE]; /* "" means that there is no state */
+	uint8_t first_key[SIGNATURE_KEY_SIZE];
+	bool is_key_own; /* the first key was the log's own word */
+	uint64_t epoch;	 /* of the checkpoint that has to come next, with its key */
+	uint8_t key[SIGNATURE_KEY_SIZE];
+	struct audit_hash head;
+	struct merkle_frontier frontier; /* its size is the log's */
+	struct verified_place deleted;	 /* the log itself says that the records before are gone */
+};
+
+/* A text with a digest of itself behind it, which finds accidents and no intruders. 0 or -ENOMEM,
+ * or -EINVAL for no state. */
+int verified_state_add_text(struct text *out, const struct verified_state *state);
+/* Reads exactly what verified_state_add_text() writes; everything else is -EBADMSG. */
+int verified_state_parse(const char *bytes, size_t n_bytes, struct verified_state *ret,
+			 struct sbx_error *err);
+
+/* ---- what was witnessed elsewhere ---- */
+
+struct witness_head {
+	uint64_t size;
+	struct audit_hash root;
+};
+
+struct witness {
+	char origin[NOTE_NAME_SIZE]; /* "": only sizes and roots */
+	struct witness_head *heads;  /* in the order of their sizes */
+	size_t n_heads;
+};
+
+#define WITNESS_INIT                                                                               \
+	{                                                                                          \
+		.heads = NULL                                                                      \
+	}
+#define WITNESS_HEADS_MAX 100000
+#define _cleanup_witness_ _cleanup_(witness_deinit)
+
+void witness_deinit(struct witness *witness);
+/*
+ * Reads signed checkpoints, one behind the other, and lines "SIZE BASE64", in any order. Their
+ * signatures are not looked at: a witness is believed, and a head that the log has not had is found
+ * in any case. -EBADMSG for anything else, or for heads of several logs.
+ */
+int witness_parse(struct witness *ret, const char *bytes, size_t n_bytes, struct sbx_error *err);
+
+void witness_sort(struct witness *witness);
+/* Forgets the heads of less than @size records. */
+void witness_drop(struct witness *witness, uint64_t size);
+
+/* ---- verify ---- */
+
+/* @total is where the present segment ends. */
+typedef void (*verify_progress)(void *userdata, uint64_t done, uint64_t total);
+
+struct verify_options {
+	int folder;			    /* of the log */
+	const char *verifier;		    /* "NAME+HEX+BASE64" of epoch 0; NULL: what record 0
+					       says, which proves that the log is of one piece, and
+					       not whose it is */
+	const struct verified_state *since; /* NULL: from the first record */
+	bool is_full;			    /* from the first record, and @since must come by */
+	unsigned n_jobs;		    /* how many read at once; 0 and 1: one */
+	const struct witness *witness;	    /* NULL: none. A head before @since makes it full */
+	uint64_t now_usec;		    /* 0: the last records may be of any age */
+	verify_progress progress;	    /* may be NULL */
+	void *userdata;
+};
+
+struct verify_report {
+	enum verify_verdict verdict;
+	struct sbx_error finding; /* unless it is intact: what, why, and what to do */
+	bool has_bad; /* records first_bad to last_bad, or some of them, are not right */
+	uint64_t first_bad;
+	uint64_t last_bad;
+	uint64_t good_size;  /* of the last good checkpoint, 0: none */
+	uint64_t begin;	     /* the first record that was verified now */
+	uint64_t n_deleted;  /* records at the beginning, of which signed ones say so */
+	uint64_t size;	     /* all before were right */
+	uint64_t n_unsigned; /* at the end, which no checkpoint has yet */
+	uint64_t n_checkpoints;
+	uint64_t n_heads; /* of the witness, all reproduced where the log is intact */
+	uint64_t epoch;
+	bool is_key_own; /* nobody has said what the first key is but the log itself */
+	char origin[NOTE_NAME_SIZE];
+};
+
+/*
+ * 0 with a report, whatever the verdict is. -ENOMEM, -EBUSY and the like mean that nothing is known
+ * about the log; -EINVAL that @verifier is none. @ret_state may be NULL; it is what was verified up
+ * to the last good checkpoint, or without origin where that is nothing.
+ */
+int verify_folder(const struct verify_options *options, struct verify_report *ret,
+		  struct verified_state *ret_state, struct sbx_error *err);

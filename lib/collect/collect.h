@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Records over a socket: one JSON object a packet in, into the log in groups
+ *
+ * Who writes is what the kernel says of the process that connected. There is one queue, so that the
+ * log has records in the order in which they came; a commit takes all of it. Behind a commit every
+ * sync event is answered with {"seq":N}; what is no record is answered with {"refused":TEXT}; other
+ * records get no answer. Answers come in the order of the packets that they are for.
+ *
+ * While the log cannot be written nothing that was taken is given up: it is tried again every
+ * second, and clients wait, or what comes then is counted and lost, if that was chosen.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "audit/retain.h"
+#include "base/cleanup.h"
+
+struct audit_log;
+struct collector;
+struct heads;
+struct log;
+struct peer;
+struct ready;
+struct sbx_error;
+struct sd_event;
+struct service;
+
+#define COLLECT_CLIENTS_DEFAULT 1024
+#define COLLECT_GROUP_RECORDS_DEFAULT 100
+#define COLLECT_GROUP_USEC_DEFAULT 5000
+#define COLLECT_GROUP_USEC_MAX 500000
+#define COLLECT_QUEUE_BYTES_DEFAULT (16 * 1024 * 1024)
+#define COLLECT_EPOCH_USEC_DEFAULT (UINT64_C(3600) * 1000000)
+
+/* When a segment is closed, and what becomes of closed ones: see audit/retain.h. */
+struct collector_keeping {
+	enum rotation rotation;
+	uint64_t segment_bytes;
+	struct retain_policy policy;
+};
+
+struct collector_options {
+	struct sd_event *event;	 /* of the loop that serves */
+	struct ready *ready;	 /* and of its clients */
+	struct service *service; /* for its status; may be NULL */
+	const struct log *log;	 /* for people */
+	struct audit_log *audit; /* open; its watch is the caller's */
+	struct heads *heads;	 /* may be NULL */
+	int folder;		 /* of the log */
+	int spool;		 /* taken in every few seconds; -EBADF: none */
+	size_t n_clients_max;
+	size_t group_records; /* a commit at the latest when so many wait */
+	uint64_t group_usec;  /* or when the first has waited so long; 0: at once */
+	size_t queue_bytes_max;
+	uint64_t epoch_usec; /* how long a key is used; 0: for ever */
+	struct collector_keeping keeping;
+	bool is_shedding; /* when the log cannot be written and the queue is full */
+};
+
+/* Everything in @options is borrowed, for as long as the collector lives. */
+int collector_new(const struct collector_options *options, struct collector **ret,
+		  struct sbx_error *err);
+struct collector *collector_free(struct collector *collector);
+void collector_free_ptr(struct collector **collector);
+#define _cleanup_collector_ _cleanup_(collector_free_ptr)
+
+/* Serves a client. Takes @fd, even on failure. */
+int collector_accept(struct collector *collector, int fd, const struct peer *peer);
+
+void collector_set_keeping(struct collector *collector, const struct collector_keeping *keeping);
+/* Commits what waits, with a checkpoint of all there is. */
+int collector_checkpoint(struct collector *collector);
+/*
+ * The end: takes what clients have sent so far, then the same. Negative errno where something that
+ * was taken is not in the log, and @err says how much.
+ */
+int collector_finish(struct collector *collector, struct sbx_error *err);
+
+/*
+ * Verifies what was added to the log since it was verified last, which stands in its folder, and
+ * adds a record about it: log_verified, or chain_broken. 1 if it is intact, 0 if not, which is told
+ * to @log, or a negative errno.
+ */
+int collect_verify(struct audit_log *audit, int folder, const struct log *log,
+		   struct sbx_error *err);

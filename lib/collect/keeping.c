@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Segments under a service that has the log open
+ *
+ * Nobody else can close them, because nobody else gets the lock. Packing one takes seconds, so a
+ * thread of its own does that, and the loop goes on with the next one when it has ended.
+ */
+
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "collect/collect-internal.h"
+
+#define ROTATE_USEC (60 * USEC_PER_SEC)
+#define RETAIN_USEC (3600 * USEC_PER_SEC)
+
+void collector_set_keeping(struct collector *collector, const struct collector_keeping *keeping)
+{
+	collector->options.keeping = *keeping;
+	collector->rotated_usec = collector->retained_usec = 0;
+	collector->is_retention_old = collector->retention != NULL;
+}
+
+static void tell(void *userdata, enum retain_action action, const struct segment_file *file,
+		 const struct sbx_error *problem)
+{
+	struct collector *collector = userdata;
+
+	if (problem)
+		collect_trouble(collector, problem);
+	else
+		log_write(collector->options.log, LOG_LEVEL_NOTICE, NULL, "%s %s",
+			  action == RETAIN_ARCHIVE ? "archived" : "deleted", file->name);
+}
+
+/* ---- the worker ---- */
+
+static void *work(void *userdata)
+{
+	struct collector *collector = userdata;
+
+	retention_work(collector->retention);
+	atomic_store(&collector->is_worked, true);
+	return NULL;
+}
+
+/* Whoever cannot have a thread waits. */
+static void begin_work(struct collector *collector)
+{
+	atomic_store(&collector->is_worked, false);
+	collector->has_worker = pthread_create(&collector->worker, NULL, work, collector) == 0;
+	if (!collector->has_worker)
+		(void)work(collector);
+}
+
+static void end_worker(struct collector *collector)
+{
+	if (collector->has_worker)
+		(void)pthread_join(collector->worker, NULL);
+	collector->has_worker = false;
+}
+
+/* ---- retention ---- */
+
+static void end_retention(struct collector *collector)
+{
+	end_worker(collector);
+	collector->retention = retention_free(collector->retention);
+	collector->is_retention_old = false;
+}
+
+/* The log is committed. */
+static void take_next(struct collector *collector)
+{
+	struct sbx_error err = { .code = 0 };
+	struct retain_report report;
+	int r = retention_next(collector->retention, &report, &err);
+
+	if (r > 0) {
+		begin_work(collector);
+		return;
+	}
+	if (r < 0)
+		collect_trouble(collector, &err);
+	end_retention(collector);
+}
+
+static void begin_retention(struct collector *collector)
+{
+	struct retain_options options = {
+		.policy = collector->options.keeping.policy,
+		.tell = tell,
+		.userdata = collector,
+	};
+	struct sbx_error err = { .code = 0 };
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	options.now_usec = (uint64_t)now.tv_sec * USEC_PER_SEC;
+	if (retention_begin(collector->options.audit, &options, &collector->retention, &err) == 0)
+		take_next(collector);
+	else
+		collect_trouble(collector, &err);
+}
+
+static void continue_retention(struct collector *collector)
+{
+	struct sbx_error err = { .code = 0 };
+
+	if (!atomic_load(&collector->is_worked) || group_commit(collector, false) < 0)
+		return;
+	/* It may be about to delete what is to be kept now. */
+	if (collector->is_retention_old) {
+		end_retention(collector);
+		return;
+	}
+	end_worker(collector);
+	if (retention_end(collector->retention, &err) == 0) {
+		take_next(collector);
+	} else {
+		collect_trouble(collector, &err);
+		end_retention(collector);
+	}
+	group_note_signed(collector);
+}
+
+void collect_keep_no_more(struct collector *collector)
+{
+	end_retention(collector);
+}
+
+/* ---- when ---- */
+
+void collect_keep(struct collector *collector)
+{
+	const struct collector_keeping *keeping = &collector->options.keeping;
+	uint64_t now = collect_clock_usec();
+	struct sbx_error err = { .code = 0 };
+	int r;
+
+	if (collector->retention)
+		continue_retention(collector);
+	/* Without a policy nothing is deleted. */
+	if (keeping->policy.max_bytes == 0 ||
+	    (collector->rotated_usec != 0 && now < collector->rotated_usec + ROTATE_USEC))
+		return;
+	collector->rotated_usec = now;
+	if (group_commit(collector, false) < 0)
+		return;
+	r = audit_log_rotate_if_due(collector->options.audit, keeping->rotation,
+				    keeping->segment_bytes, &err);
+	if (r < 0)
+		collect_trouble(collector, &err);
+	if (!collector->retention && (r > 0 || collector->retained_usec == 0 ||
+				      now >= collector->retained_usec + RETAIN_USEC)) {
+		collector->retained_usec = now;
+		begin_retention(collector);
+	}
+	group_note_signed(collector);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Is the log that we are going to write to what was written there?
+ *
+ * A break is recorded in the log itself and told, and records are taken all the same: a service
+ * that stopped here could be stopped by whoever changes one byte. How far the log was verified
+ * stands in its folder, beside it; whoever can write there can change both, so that is for speed,
+ * and a proof is what was kept elsewhere.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "audit/verify.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "collect/collect-internal.h"
+
+#define STATE_NAME "verified"
+#define STATE_BYTES_MAX 16384
+
+static bool read_state(int folder, struct verified_state *ret)
+{
+	_cleanup_free_ char *bytes = NULL;
+	size_t n_bytes = 0;
+
+	return file_read_regular(folder, STATE_NAME, STATE_BYTES_MAX, &bytes, &n_bytes, NULL) ==
+		       0 &&
+	       verified_state_parse(bytes, n_bytes, ret, NULL) == 0;
+}
+
+static int write_state(int folder, const struct verified_state *state, struct sbx_error *err)
+{
+	_cleanup_text_ struct text text = TEXT_INIT;
+	int r = verified_state_add_text(&text, state);
+
+	if (r < 0)
+		return sbx_error_what(err, r, "cannot keep how far the log was verified");
+	return file_replace(folder, STATE_NAME, text.data, text.len, 0600, err);
+}
+
+/* The members of an object without its braces. */
+static int say(struct audit_log *audit, const struct verify_report *report, struct sbx_error *err)
+{
+	bool is_intact = report->verdict == VERIFY_INTACT;
+	_cleanup_text_ struct text members = TEXT_INIT;
+	struct json_writer json;
+
+	json_write(&json, &members);
+	json_member_string(&json, "result", verify_verdict_name(report->verdict));
+	json_member_u64(&json, "begin", report->begin);
+	json_member_u64(&json, "size", report->size);
+	if (!is_intact) {
+		json_member_u64(&json, "good_size", report->good_size);
+		json_member_string(&json, "why", report->finding.what);
+	}
+	if (report->has_bad) {
+		json_member_u64(&json, "first_bad", report->first_bad);
+		json_member_u64(&json, "last_bad", report->last_bad);
+	}
+	if (text_status(&members) < 0)
+		return sbx_error_what(err, -ENOMEM, "cannot record how the log is");
+	return audit_log_say(audit, is_intact ? "log_verified" : "chain_broken", members.data, err);
+}
+
+static void tell(const struct verify_report *report, const struct log *log)
+{
+	const struct sbx_error *finding = &report->finding;
+
+	log_write(log, LOG_LEVEL_ERROR, NULL, "the log is %s: %s%s%s; %s",
+		  verify_verdict_name(report->verdict), finding->what,
+		  finding->why[0] != '\0' ? ": " : "", finding->why, finding->fix);
+}
+
+int collect_verify(struct audit_log *audit, int folder, const struct log *log,
+		   struct sbx_error *err)
+{
+	/* Without a time: who was killed leaves records that nobody has signed, however old. */
+	struct verify_options options = { .folder = folder, .now_usec = 0 };
+	struct verified_state since, state;
+	struct verify_report report;
+	int r;
+
+	if (read_state(folder, &since))
+		options.since = &since;
+	r = verify_folder(&options, &report, &state, err);
+	if (r < 0)
+		return r;
+	if (report.verdict != VERIFY_INTACT)
+		tell(&report, log);
+	r = say(audit, &report, err);
+	if (r == 0)
+		r = audit_log_checkpoint(audit, err);
+	if (r == 0 && report.verdict == VERIFY_INTACT)
+		r = write_state(folder, &state, err);
+	return r < 0 ? r : report.verdict == VERIFY_INTACT;
+}

@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# How verbs end that read a log, or a proof, which cannot be read.
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/audit.sh"
+
+verbs=(tail query stats export 'prove 0' 'consistency 1 1')
+
+# all_end_with STATUS LOG: each of these verbs.
+all_end_with() {
+	local verb others=''
+	for verb in "${verbs[@]}"; do
+		# shellcheck disable=SC2086 # a verb and its operands
+		run sbx-audit $verb -l "$2"
+		has_status "$1" || others+=" $verb: $status"
+	done
+	out=$others
+	[ -z "$others" ]
+}
+
+setup
+mkdir "$work/empty" "$work/junk"
+echo junk >"$work/junk/00000000000000000000.db"
+: >"$work/file"
+check a_log_that_is_missing_cannot_be_read all_end_with 5 "$work/nowhere"
+check setup_is_named_for_it err_has 'fix: make it: sbx-audit setup'
+check an_empty_folder_cannot_be_read all_end_with 5 "$work/empty"
+check a_file_in_the_place_of_a_log_cannot_be_read all_end_with 5 "$work/file"
+check a_segment_that_is_no_database_cannot_be_read all_end_with 5 "$work/junk"
+check a_log_that_is_there_can_be_read all_end_with 0 "$log"
+mv "$log/key" "$work/key"
+check a_log_is_read_without_its_key all_end_with 0 "$log"
+check but_nothing_is_taken_in err_has 'not in the log yet'
+mv "$work/key" "$log/key"
+
+run sbx-audit verify-proof --key "$key" "$work/nowhere"
+check a_proof_that_is_missing_cannot_be_read has_status 5
+run sbx-audit verify-proof --key "$key" "$work/empty"
+check a_folder_is_no_proof has_status 5
+run sbx-audit stats -s yesterday -l "$work/nowhere"
+check wrong_usage_comes_before_a_missing_log has_status 2
+run sbx-audit export --archive="$work/nowhere/x" -l "$log"
+check an_archive_that_cannot_be_written_is_another_failure has_status 125
+run sbx-audit append -l "$work/nowhere" </dev/null
+check whoever_writes_fails_otherwise has_status 125
+finish

@@ -1,0 +1,24 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# A key in the log's folder that is not the log's own signs nothing: nobody would believe it.
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/audit.sh"
+
+setup
+append 1 3
+cp -p "$log/key" "$work/key"
+sbx-audit setup -l "$work/other" >/dev/null
+cat "$work/other/key" >"$log/key"
+run sbx-audit append -l "$log" </dev/null
+check a_strange_key_stops_whoever_writes has_status 125
+check it_is_said_that_the_key_is_strange err_has 'its key is another than the one of its last checkpoint'
+check it_is_said_what_to_do_about_a_strange_key err_has 'fix: put the folder back as it was'
+run sbx-audit setup -l "$log"
+check setup_makes_no_log_over_it has_status 1
+cat "$work/key" >"$log/key"
+append 4 4
+run sbx-audit verify --full -l "$log" --key "$key"
+check with_its_own_key_the_log_goes_on has_status 0
+run sbx-audit query -l "$log" -e policy_decision
+check nothing_is_lost_by_a_strange_key has_lines 4
+finish

@@ -1,0 +1,181 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Segments, archives and what is deleted of them: every verb goes on over all that is there.
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/audit.sh"
+
+first=00000000000000000000
+second=00000000000000000011
+
+verify() { sbx-audit verify -l "$log" --key="$key" --full "$@"; }
+days_old() { touch -d "$1 days ago" "${@:2}"; }
+is_there() { [ -e "$log/$1" ]; }
+is_gone() { [ ! -e "$log/$1" ]; }
+# Does the chain of what was exported hold? From standard input, with nothing of ours.
+chain_holds() {
+	python3 -c '
+import base64, hashlib, json, struct, sys
+last, n = bytes(32), 0
+for line in sys.stdin:
+    row = json.loads(line)
+    if "seq" not in row:
+        continue
+    body = row["record"].encode()
+    last = hashlib.sha256(b"sbx-audit/1" + struct.pack(">Q", n) + last +
+                          struct.pack(">I", len(body)) + body).digest()
+    assert row["seq"] == n and base64.b64decode(row["hash"]) == last
+    n += 1
+print(n)
+'
+}
+# The same for records.jsonl of an archive of the whole log, where a record stands as it is.
+archive_holds() {
+	python3 - "$1" <<-'END'
+		import base64, hashlib, re, struct, sys
+		last, n = bytes(32), 0
+		for line in open(sys.argv[1], "rb"):
+		    seq, stored, body = re.fullmatch(rb'{"seq":(\d+),"hash":"(.{44})","record":(.*)}\n', line).groups()
+		    last = hashlib.sha256(b"sbx-audit/1" + struct.pack(">Q", n) + last +
+		                          struct.pack(">I", len(body)) + body).digest()
+		    assert int(seq) == n and base64.b64decode(stored) == last
+		    n += 1
+		print(n)
+	END
+}
+
+# A segment of yesterday is due: not across midnight.
+while [ "$(date -u +%H%M)" = 2359 ]; do sleep 1; done
+setup
+append 1 10
+run sbx-audit rotate -l "$log"
+check a_new_segment_is_begun out_is 'a new segment begins with record 11'
+check under_the_number_of_its_first_record is_there $second.db
+run sbx-audit rotate -l "$log"
+check one_without_records_is_not_closed out_is ''
+run sbx-audit rotate -l "$log" --json
+check json_says_so_too out_is '{"rotated":false,"size":11}'
+append 11 20
+run sbx-audit rotate -l "$log" --if-due
+check one_of_today_is_not_due is_gone 00000000000000000021.db
+run sbx-audit rotate -l "$log" --if-due --segment-size=1KiB
+check one_that_is_large_is is_there 00000000000000000021.db
+append 21 25
+run verify
+check the_segments_are_intact has_status 0
+check and_all_of_them_are_read out_has '26 records'
+
+everything_is_found() {
+	run sbx-audit query -l "$log" --event=policy_decision
+	check "${1}_are_searched_together" has_lines 25
+	run sbx-audit query -l "$log" --rule=r3
+	check "${1}_have_their_columns" out_has ' op=fs.read decision=deny rule=r3'
+	run sbx-audit tail -l "$log" --last=8
+	check "${1}_are_told_from_their_end" has_lines 8
+	run sbx-audit stats -l "$log"
+	check "${1}_are_counted" out_has '26'
+	run bash -c "sbx-audit export -l '$log' | tee '$work/lines' | (cd '$work'; cat)"
+	printf '%s\n' "$out" | chain_holds >"$work/n"
+	check "${1}_are_exported_in_one" grep -qx 26 "$work/n"
+	check "${1}_have_each_checkpoint_once" [ "$(grep -c '^{"size"' "$work/lines")" -eq \
+		"$(grep '^{"size"' "$work/lines" | cut -d, -f1 | sort -u | wc -l)" ]
+	for number in 0 10 11 25; do
+		sbx-audit prove -l "$log" "$number" >"$work/proof"
+		run sbx-audit verify-proof --key="$key" "$work/proof"
+		check "${1}_prove_record_$number" has_status 0
+	done
+	run sbx-audit consistency -l "$log" 11 26
+	check "${1}_prove_that_the_log_only_grew" has_status 0
+}
+everything_is_found segments
+
+run sbx-audit retain -l "$log"
+check what_is_young_stays_as_it_is out_is ''
+days_old 8 "$log/$first.db" "$log/$first.db-wal"
+run sbx-audit retain -l "$log" -n
+check a_dry_run_says_what_would_be_done out_is "would archive $first.db"
+check and_does_nothing is_there $first.db
+run sbx-audit retain -l "$log"
+check after_a_week_a_segment_becomes_an_archive out_is "archived $first.db"
+check the_database_is_gone is_gone $first.db
+check the_archive_is_there is_there $first.tar.zst
+run verify
+check an_archive_is_as_good_as_a_segment has_status 0
+everything_is_found archives
+
+# What others make of it.
+run sbx-audit export -l "$log" --archive="$work/all.tar.zst"
+check the_whole_log_can_be_one_archive test -s "$work/all.tar.zst"
+if command -v zstd >/dev/null; then
+	mkdir "$work/unpacked"
+	zstd -qdc "$work/all.tar.zst" | tar -x -C "$work/unpacked"
+	check tar_and_zstd_can_unpack_it test -s "$work/unpacked/checkpoints"
+	archive_holds "$work/unpacked/records.jsonl" >"$work/n"
+	check the_chain_of_it_can_be_computed_again grep -qx 26 "$work/n"
+else
+	skip tar_and_zstd_can_unpack_it 'there is no zstd here'
+	skip the_chain_of_it_can_be_computed_again 'there is no zstd here'
+fi
+run sbx-audit export -l "$log" --archive="$work/one.tar.zst" --segment=11
+check one_segment_can_be test -s "$work/one.tar.zst"
+run sbx-audit export -l "$log" --archive="$work/none.tar.zst" --segment=12
+check a_segment_that_there_is_not_is_a_wrong_usage has_status 2
+check and_no_file_is_left bash -c "! ls '$work'/none* 2>/dev/null"
+
+# After ninety days.
+sbx-audit key -q -l "$log" change >/dev/null
+append 26 30
+sbx-audit rotate -q -l "$log"
+append 31 33
+days_old 91 "$log/$first.tar.zst"
+run sbx-audit retain -l "$log" --json
+check an_old_archive_is_deleted is_gone $first.tar.zst
+check json_says_why out_has '"action":"delete","file":"'$first'.tar.zst","reason":"age","done":true'
+check and_how_full_it_is out_has '"level":"fine"'
+run sbx-audit query -l "$log" --event=audit_archive_deleted --json
+check a_record_says_what_was_deleted out_has '"first":0,"last":10,'
+run verify
+check what_is_left_is_intact has_status 0
+for number in 11 24 27 34; do
+	sbx-audit prove -l "$log" "$number" >"$work/proof"
+	run sbx-audit verify-proof --key="$key" "$work/proof"
+	check "record_${number}_is_proved_without_what_was_deleted" has_status 0
+done
+run sbx-audit prove -l "$log" 5
+check what_was_deleted_cannot_be_proved has_status 1
+check and_it_is_said_why err_has 'the records before 11 were deleted'
+run sbx-audit consistency -l "$log" 15 30
+check that_the_log_only_grew_is_proved_without_it_too has_status 0
+run sbx-audit consistency -l "$log" 5 30
+check but_not_from_what_was_deleted has_status 1
+
+# No room.
+run sbx-audit retain -l "$log" --max-size=1KiB --json
+check without_room_everything_closed_goes bash -c "! ls '$log'/*.tar.zst 2>/dev/null"
+check it_is_said_that_there_was_none out_has '"reason":"size"'
+check how_full_it_is_is_critical out_has '"level":"critical"'
+run sbx-audit query -l "$log" --event=audit_storage_critical --json
+check a_record_says_that_it_is_full out_has '"max_bytes":1024,'
+run sbx-audit retain -q -l "$log" --max-size=1KiB
+check quietly_nothing_is_said out_is ''
+run sbx-audit query -l "$log" --event=audit_storage_critical
+check and_only_once has_lines 1
+run verify
+check after_all_of_it_the_log_is_intact has_status 0
+
+# A log that somebody has changed keeps what was changed.
+append 34 40
+sbx-audit rotate -q -l "$log"
+segment=$(basename "$(find "$log" -name '*.db' | sort | head -1)")
+python3 - "$log/$segment" <<-'END'
+	import sqlite3, sys
+	sqlite3.connect(sys.argv[1]).executescript(
+	    "UPDATE records SET body = CAST(replace(body, 'r36', 'r99') AS BLOB)")
+END
+days_old 91 "$log/$segment" "$log/$segment-wal"
+run sbx-audit retain -l "$log"
+check a_segment_that_was_changed_is_a_no has_status 1
+check it_is_said_which err_has "$segment"
+check it_stays is_there "$segment"
+run sbx-audit retain -l "$log" --max-size=nonsense
+check a_size_that_is_none_is_a_wrong_usage has_status 2
+finish

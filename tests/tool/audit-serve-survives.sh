@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/audit-serve.sh"
+
+n_trials=5
+[ "${TEST_SLOW:-}" = 1 ] && n_trials=50
+
+# Every record that was acknowledged is there, under its number.
+acknowledged() {
+	sbx-audit export --log="$work/log" | python3 -c '
+import json, sys
+log = {}
+for line in sys.stdin:
+    row = json.loads(line)
+    if "seq" in row:
+        log[row["seq"]] = row["record"] if isinstance(row["record"], dict) else json.loads(row["record"])
+acked = [line.split() for line in open(sys.argv[1])]
+wrong = [n for seq, n in acked if log.get(int(seq), {}).get("n") != int(n)]
+sys.exit(f"{len(wrong)} of {len(acked)} are missing" if wrong or not acked else 0)' "$1"
+}
+
+trial=0
+lost=0
+while [ $((trial += 1)) -le "$n_trials" ]; do
+	serve || break
+	client until-killed pid s 8 "$((50 * trial))" >acked
+	rm -f pid
+	acknowledged acked || lost=$((lost + 1))
+done
+check what_was_acknowledged_is_there_after_kill_9 test "$lost" -eq 0 -a "$trial" -gt "$n_trials"
+serve
+check the_next_one_verifies_what_the_killed_one_has_left test "$(in_log log_verified | wc -l)" -eq "$((n_trials + 1))"
+check and_goes_on asked "$sync" '"seq"'
+stop
+check the_log_is_intact intact
+
+# SIGTERM: what clients have sent is taken first, and signed. Who has had an answer is one of them, and no name in a queue.
+serve --group-time=500ms
+python3 -c '
+import socket
+client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+client.connect("s")
+client.send(b"{\"event\":\"state_transition\"}")
+client.recv(4096)
+for i in range(50):
+    client.send(b"{\"event\":\"tool_execute\"}")'
+stop
+check sigterm_flushes test "$(in_log tool_execute | wc -l)" -eq 50
+check and_signs intact
+
+# Each of these ends where a segment does.
+for _ in 1 2 3; do
+	serve --segment-size=1
+	asked "$sync" '"seq"'
+	stop
+done
+check a_segment_that_ends_there_is_no_break test -z "$(in_log chain_broken)"
+check and_is_verified_by_the_next_one intact
+
+rm log/verified
+mkfifo log/verified
+serve
+check a_fifo_in_the_place_of_what_was_verified_stops_nobody asked "$sync" '"seq"'
+stop
+
+# A break is said, and stops nobody.
+python3 -c '
+import sqlite3
+db = sqlite3.connect("log/00000000000000000000.db")
+db.execute("UPDATE records SET body=CAST(? AS BLOB) WHERE seq=3", ("{}",))
+db.commit()'
+rm -f log/verified
+serve
+check a_break_is_said errors_have 'the log is tampered'
+check a_break_is_recorded sh -c 'sbx-audit query --log=log --json --event=chain_broken 2>/dev/null | grep -q "\"first_bad\":3"'
+check and_records_are_taken asked "$sync" '"seq"'
+stop
+finish

@@ -1,0 +1,97 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What verify says about a log that is right, changed, cut, and not there.
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/audit.sh"
+
+# Somebody with another program.
+change() {
+	python3 - "$log/00000000000000000000.db" "$1" <<-'END'
+		import sqlite3, sys
+		sqlite3.connect(sys.argv[1]).executescript(sys.argv[2])
+	END
+}
+head_of_the_log() {
+	python3 - "$log/00000000000000000000.db" <<-'END'
+		import sqlite3, sys
+		rows = sqlite3.connect(sys.argv[1]).execute("SELECT note FROM checkpoints ORDER BY size DESC")
+		print(rows.fetchone()[0], end="")
+	END
+}
+
+out_lacks() { ! out_has "$1"; }
+
+setup
+append 1 10
+append 11 20
+run sbx-audit verify -l "$log" --key="$key"
+check a_log_that_is_right_is_intact has_status 0
+check how_many_records_it_has_is_said out_has 'intact: 21 records'
+check with_the_key_nothing_is_left_open out_lacks '--key'
+run sbx-audit verify -l "$log"
+check without_the_key_it_is_said_what_that_means out_has 'give --key'
+run sbx-audit verify -q -l "$log"
+check quietly_nothing_is_said_of_a_log_that_is_right out_is ''
+run sbx-audit verify --json -l "$log" --key="$key"
+check json_has_the_verdict out_has '"verdict":"intact"'
+check json_tells_whose_word_the_key_is out_has '"key":"given"'
+
+run sbx-audit verify -l "$log" --state="$work/state"
+check what_was_verified_is_kept test -s "$work/state"
+append 21 25
+run sbx-audit verify -l "$log" --state="$work/state"
+check the_next_run_goes_on_from_there out_has 'those from 21 on'
+run sbx-audit verify -l "$log" --state="$work/state" --full
+check full_begins_at_the_beginning out_lacks 'those from'
+head_of_the_log >"$work/witness"
+run sbx-audit verify -l "$log" --witness-file="$work/witness"
+check what_was_witnessed_is_reproduced has_status 0
+
+: >"$work/nobody"
+run sbx-audit verify -l "$log" --witness-file="$work/nobody"
+check a_witness_without_heads_is_a_wrong_input has_status 2
+
+append 1 9000
+run sbx-audit verify -l "$log" --key="$key" --json
+check a_long_append_is_signed_on_the_way has_status 0
+
+run sbx-audit verify -l "$log" --key="$key" -j 3
+check several_threads_say_the_same has_status 0
+check and_have_read_as_much out_has 'intact: 9026 records'
+run sbx-audit verify -l "$log" -j 65
+check too_many_threads_are_a_wrong_use has_status 2
+
+echo nonsense >"$work/nonsense"
+run sbx-audit verify -l "$log" --witness-file="$work/nonsense"
+check a_witness_that_is_none_is_a_wrong_input has_status 2
+run sbx-audit verify -l "$log" --state="$work/nonsense"
+check a_state_that_is_none_is_a_wrong_input has_status 2
+check and_it_is_said_what_to_do err_has 'remove the file'
+run sbx-audit verify -l "$log" --key=nonsense
+check a_key_that_is_none_is_a_wrong_input has_status 2
+run sbx-audit verify -l "$work/nowhere"
+check a_log_that_is_not_there_is_unreadable has_status 5
+
+cp -a "$log" "$work/copy"
+change "UPDATE records SET body=CAST(replace(body,'r7','r99') AS BLOB) WHERE seq=7"
+run sbx-audit verify -l "$log"
+check a_changed_record_is_tampering has_status 1
+check the_first_bad_record_is_told err_has 'record 7 is not what was written there'
+check the_last_good_checkpoint_is_told err_has 'the checkpoint of 1 records'
+run sbx-audit verify -q -l "$log"
+check quietly_it_is_said_all_the_same err_has 'record 7'
+run sbx-audit verify --json -l "$log"
+check json_names_the_record out_has '"first_bad":7'
+
+rm -rf "$log"
+cp -a "$work/copy" "$log"
+change "DELETE FROM records WHERE seq>=21; DELETE FROM checkpoints WHERE size>21"
+run sbx-audit verify -l "$log" --witness-file="$work/witness"
+check a_log_that_was_cut_is_incomplete has_status 4
+check which_records_are_missing_is_told err_has 'records 21 to 9025 are missing'
+
+log=$work/other
+setup
+run sbx-audit verify -l "$log" --state="$work/state"
+check another_log_is_not_the_one_that_was_verified has_status 1
+finish

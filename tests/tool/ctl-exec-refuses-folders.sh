@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# A folder of the caller as the standard input, output or error of what enters: from it ".." would lead out.
+. "${SBX_SOURCE:?}/tests/tool/ctl.sh" || exit 99
+# As root the command is an ordinary user, who must be able to get here.
+chmod 755 "$work"
+export HOME=$work
+mkdir -m 777 "$work/folder" "$work/trace"
+echo mine >"$work/file"
+
+if ! begin d --debug --write "$work/trace" -- sleep 1000 2>"$work/err"; then
+	skip a_sandbox_is_entered "this host cannot build one: $(head -n 1 "$work/err")"
+	finish
+	exit
+fi
+# with_path FD PATH: enters with it instead of FD, opened as a path (O_PATH); the command leaves a trace.
+with_path() {
+	python3 -c 'import os, sys
+os.dup2(os.open(sys.argv[2], os.O_PATH), int(sys.argv[1]))
+os.execvp("sbx-ctl", ["sbx-ctl", "exec", "d", "--", "touch", sys.argv[3]])' "$1" "$2" "$work/trace/ran"
+}
+entering() { sbx-ctl exec d -- touch "$work/trace/ran"; }
+as_stdin() { entering <"$work/folder"; }
+as_stdout() { entering 1<"$work/folder"; }
+as_stderr() { entering 2<"$work/folder"; }
+has_not_run() { [ "$status" -eq 125 ] && [ ! -e "$work/trace/ran" ]; }
+
+for stream in stdin stdout stderr; do
+	run "as_$stream"
+	check "a_folder_is_not_its_$stream" has_not_run
+	[ "$stream" = stderr ] || check "why_a_folder_is_not_its_$stream" err_has 'is a folder, from which'
+done
+for fd in 0 1 2; do
+	for what in folder file; do
+		run with_path "$fd" "$work/$what"
+		check "a_${what}_opened_as_a_path_is_not_its_fd_$fd" has_not_run
+	done
+done
+run sbx-ctl exec d -- cat <"$work/file"
+check a_file_is_what_it_reads out_is mine
+run entering
+check without_any_of_that_it_runs test "$status" -eq 0 -a -e "$work/trace/ran"
+finish

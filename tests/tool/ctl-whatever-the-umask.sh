@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# A umask that takes everything away: what is ours stays ours to use, and the command has the umask of its caller. Shown
+# for an ordinary user, whom modes hold.
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/spawn.sh"
+
+who=user
+ctl() { places && (cd "$project" && as user sbx-ctl "$@"); }
+masked() { places && (cd "$project" && umask 777 && as user "$@"); }
+registry=$work/user/run/sbx/sandboxes
+
+run masked sbx-spawn -q -- true
+check a_start_is_a_start has_status 0
+check it_leaves_nothing_in_the_registry test -z "$(ls -A "$registry")"
+run masked sbx-spawn -q -- true
+check so_is_the_next_one has_status 0
+run masked sbx-ctl create --id a -- sh -c 'umask; exec sleep 1000'
+check a_sandbox_is_created has_status 0
+run masked sbx-ctl start a
+check it_starts has_status 0
+for ((i = 0; i < 600; i++)); do # it has begun, and may not have written yet
+	run ctl logs a
+	[ -z "$out" ] || break
+	sleep 0.1
+done
+check its_command_has_the_umask_of_who_started_it out_is 0777
+run ctl inspect a
+check it_can_be_looked_at out_has '"state":"RUNNING"'
+run masked sbx-ctl remove --force --time 0s a
+check it_can_be_removed has_status 0
+
+# As older ones have left them.
+as user mkdir -m 0 "$registry/closed"
+ctl create --id b -- true >/dev/null
+run ctl list
+check the_list_goes_on_behind_a_folder_that_is_closed test "$status" -eq 0 -a "${out#*CREATING}" != "$out"
+check the_closed_one_is_a_warning err_has "warning: cannot look at the sandbox 'closed'"
+run ctl --json list
+check as_json_it_is_one_too err_has '{"level":"warn"'
+run ctl gc
+check gc_goes_on_behind_it has_status 0
+check gc_warns_of_it err_has "warning: cannot take the sandbox 'closed'"
+run ctl inspect closed
+check what_is_asked_for_by_name_is_an_error has_status 1
+check how_to_open_it_is_said err_has "chmod 700 'closed'"
+as user chmod 700 "$registry/closed"
+run ctl gc
+check once_it_is_open_it_goes test ! -e "$registry/closed"
+
+# What is known before the start, from sbx-spawn itself.
+programs_policy
+run ctl create --id p "-p$work/p.yaml" -- true
+run ctl inspect p
+check the_policy_is_known_before_the_start out_has "\"policy\":\"$work/p.yaml\""
+check so_is_its_user out_has "\"uid\":$(as user id -u),"
+finish

@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# A change of a policy is tried on what sbx-audit has in its log.
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/audit.sh"
+
+cd "$work" || exit 1
+cat >old.yaml <<'END'
+version: 1
+capabilities:
+  - { name: a, match: { op: fs.read, path: /a }, action: allow }
+END
+cat >new.yaml <<'END'
+version: 1
+capabilities:
+  - { name: b, match: { op: fs.read, path: /b }, action: allow }
+END
+decide() { # N PATH
+	local i
+	for ((i = 0; i < $1; i++)); do
+		printf '{"time":"2026-01-02T03:04:05Z","event":"policy_decision","verdict":"allow",'
+		printf '"input":{"op":"fs.read","path":"%s"},"policy":"00"}\n' "$2"
+	done
+}
+
+run sbx-policy diff old.yaml new.yaml --replay "$log"
+check a_log_that_is_not_there_is_refused has_status 2
+setup
+run sbx-policy diff old.yaml new.yaml --replay "$log"
+check an_empty_log_changes_no_answer out_has 'replayed 0: 0 changed'
+{
+	decide 150 /b
+	decide 30 /a
+	echo '{"time":"2026-01-02T03:04:05Z","event":"syscall","op":"fs.read"}'
+	decide 1 /token=ghp_a1B2c3D4e5F6g7H8
+} | sbx-audit append -q -l "$log"
+
+run sbx-policy diff old.yaml new.yaml --replay "$log"
+check the_last_decisions_of_a_log_are_replayed \
+	out_has 'replayed 99: 99 changed, 30 breaking, 69 widening; 1 could not be replayed'
+run sbx-policy diff old.yaml new.yaml --replay "$log" --last=all
+check all_of_them_when_asked \
+	out_has 'replayed 180: 180 changed, 30 breaking, 150 widening; 1 could not be replayed'
+run sbx-policy diff old.yaml new.yaml --replay "$log" --last=11
+check only_decisions_count_as_the_last out_has 'replayed 10: 10 changed, 10 breaking'
+
+cp old.yaml p.yaml
+run sbx-policy update p.yaml --from new.yaml --yes --expect-digest "$(sha256sum new.yaml | cut -d' ' -f1)" --replay "$log"
+check an_update_is_tried_on_the_log_too err_has 'apply 30 breaking'
+check and_is_not_made_then cmp -s old.yaml p.yaml
+
+# A log whose end cannot be read says nothing, and not half of it.
+segment=$(echo "$log"/*.db)
+size=$(stat -c %s "$segment")
+head -c $((size - 20480)) "$segment" >shorter && cat shorter >"$segment"
+run sbx-policy diff old.yaml new.yaml --replay "$log" --last=all
+check a_broken_log_is_a_failure has_status 2
+check a_broken_log_is_named err_has 'sbx-audit could not read it to its end'
+
+# The log of root has a fixed place: then it is one that nobody else sees.
+with_own_log() {
+	if [ "$(id -u)" -eq 0 ]; then
+		unshare --mount --propagation private bash -c 'mount -t tmpfs tmpfs /var/lib && mkdir /var/lib/sbx && "$@"' - "$@"
+	else
+		rm -rf "$XDG_STATE_HOME/sbx" && mkdir -p "$XDG_STATE_HOME/sbx" && "$@"
+	fi
+}
+decide 3 /a >three
+run with_own_log bash -c 'sbx-audit setup >key && sbx-audit append <three && sbx-policy diff old.yaml new.yaml --replay log'
+check log_is_the_users_own out_has 'replayed 3: 3 changed, 3 breaking'
+
+decide 6 /a >six
+digest=$(sha256sum new.yaml | cut -d' ' -f1)
+run with_own_log bash -c "sbx-audit setup >key && sbx-audit append <six && sbx-policy update p.yaml --from new.yaml --yes --expect-digest $digest"
+check an_update_is_tried_on_the_users_own_log_unasked err_has 'apply 6 breaking'
+check and_waits_for_the_phrase cmp -s old.yaml p.yaml
+
+mkdir alone
+cp "$(command -v sbx-policy)" alone/
+run alone/sbx-policy diff old.yaml new.yaml --replay .
+check without_sbx_audit_it_says_so err_has 'sbx-audit is not beside sbx-policy'
+finish

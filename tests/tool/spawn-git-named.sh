@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What the configuration of a repository names (hooks elsewhere, more configuration, a program) is run by git outside as
+# the repository's own hooks are: each is shown to be so without a sandbox, and not to be so with one.
+# shellcheck disable=SC2016 # what is evaluated is so when it is checked
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/spawn.sh"
+
+export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
+outside() { as "$who" env GIT_AUTHOR_NAME=Outside GIT_AUTHOR_EMAIL=outside@localhost \
+	GIT_COMMITTER_NAME=Outside GIT_COMMITTER_EMAIL=outside@localhost git "$@"; }
+fresh() {
+	rm -rf "${project:?}"/*
+	mkdir -p "$project/main/sub" "$project/main/other"
+	printf '#!/bin/sh\ntouch "%s/was-executed"\n' "$project" >"$project/main/program"
+	cp "$project/main/program" "$project/main/other/fsm"
+	chmod 755 "$project/main/program" "$project/main/other/fsm"
+	places
+	(cd "$project/main" && outside init -q -b main . && as "$who" sh -ec "$1") >"$work/said" 2>&1
+	rm -f "$project/was-executed"
+}
+look() {
+	rm -f "$project/was-executed"
+	(cd "$project/main" && outside status && outside commit --allow-empty -q -m more) >"$work/said" 2>&1
+}
+is_executed() { [ -e "$project/was-executed" ]; }
+is_not() { ! "$@"; }
+fsmonitor='printf "[core]\n\tfsmonitor = ./program\n"'
+
+# NAME|what is prepared|what is written.
+# shellcheck disable=SC2016 # they run elsewhere
+ways=(
+	'hooks_path|git config core.hooksPath .hooks; mkdir .hooks|cp program .hooks/pre-commit'
+	'hooks_path_that_is_missing|git config core.hooksPath .hooks|mkdir .hooks; cp program .hooks/pre-commit'
+	'hooks_path_in_what_is_missing|git config core.hooksPath .a/b/hooks|mkdir -p .a/b/hooks; cp program .a/b/hooks/pre-commit'
+	'hooks_path_of_the_folder_itself|git config core.hooksPath "$PWD"|cp program pre-commit'
+	'hooks_path_that_is_absolute|git config core.hooksPath "$PWD/other"|cp program other/pre-commit'
+	'hooks_path_of_husky|git config core.hooksPath .husky/_; mkdir -p .husky/_; echo true >.husky/pre-commit; printf "#!/bin/sh\n. .husky/pre-commit\n" >.husky/_/pre-commit; chmod 755 .husky/_/pre-commit|cat program >.husky/pre-commit'
+	'hooks_path_in_an_include|git config include.path ../other/c; git config -f other/c core.hooksPath .hooks; mkdir .hooks|cp program .hooks/pre-commit'
+	'hooks_path_for_a_worktree|git config extensions.worktreeConfig true; git config --worktree core.hooksPath .hooks; mkdir .hooks|cp program .hooks/pre-commit'
+	"include|git config include.path ../other/c; : >other/c|$fsmonitor >other/c"
+	"include_that_is_missing|git config include.path ../other/c|$fsmonitor >other/c"
+	"include_of_an_include|git config include.path ../other/c; git config -f other/c include.path d; : >other/d|$fsmonitor >other/d"
+	"include_under_a_condition|git config includeIf.onbranch:main.path ../other/c; : >other/c|$fsmonitor >other/c"
+	'program|cp /bin/true other/fsm; git config core.fsmonitor ./other/fsm|rm -f other/fsm; cp program other/fsm'
+	'program_in_a_line|echo true >other/fsm; git config core.fsmonitor "sh other/fsm"|cat program >other/fsm'
+)
+for who in $starters; do
+	for way in "${ways[@]}"; do
+		IFS='|' read -r what before script <<<"$way"
+		fresh "$before"
+		look
+		check "${what}_executes_nothing_at_first_by_$who" is_not is_executed
+		(cd "$project/main" && as "$who" sh -c "$script")
+		look
+		check "without_a_sandbox_${what}_makes_git_execute_something_by_$who" is_executed
+		fresh "$before"
+		run spawn -q --project "$project/main" --cwd "$project/main" --write main -- sh -c "$script; true"
+		check "the_sandbox_runs_with_${what}_by_$who" has_status 0
+		look
+		check "with_a_sandbox_${what}_does_not_by_$who" is_not is_executed
+	done
+
+	fresh 'git config core.hooksPath other; git config core.fsmonitor sub/fsm'
+	run spawn -q --project "$project/main" --cwd "$project/main" --write main/other -- sh -c 'cp program other/pre-commit'
+	look
+	check "whoever_names_the_hooks_may_write_them_by_$who" is_executed
+	mkdir "$project/main/other/more"
+	run spawn -q --project "$project/main" --cwd "$project/main" --write main --write main/other/more -- \
+		sh -c 'echo x >other/more/x && cp program other/pre-push'
+	check "whoever_names_a_folder_among_them_may_write_only_that_by_$who" \
+		eval 'has_status 0 && [ -s "$project/main/other/more/x" ] && [ ! -e "$project/main/other/pre-push" ]'
+	run spawn -q --project "$project/main" --cwd "$project/main" --write main/sub -- sh -c 'cp program sub/fsm; true'
+	rm -rf "$project/main/other"
+	look
+	check "a_program_in_a_writable_part_of_a_repository_is_kept_by_$who" is_not is_executed
+
+	fresh 'ln -s other link; git config core.hooksPath link'
+	run spawn -q --project "$project/main" --cwd "$project/main" --write main -- true
+	check "hooks_behind_a_link_that_can_be_replaced_are_refused_by_$who" \
+		eval 'has_status 125 && err_has "$project/main/link" && err_has "it is a link"'
+	fresh 'printf "[core\n" >other/c; git config include.path ../other/c'
+	run spawn -q --project "$project/main" --cwd "$project/main" --write main -- true
+	check "a_configuration_that_cannot_be_read_is_refused_by_$who" \
+		eval 'has_status 125 && err_has "cannot protect the repository" && err_has "$project/main/.git"'
+	run spawn -q --project "$project/main" --cwd "$project/main" --read main -- true
+	check "where_nothing_is_written_it_is_nobodys_concern_by_$who" has_status 0
+	fresh 'git config core.hooksPath "~nobody/hooks"'
+	run spawn -q --project "$project/main" --cwd "$project/main" --write main -- true
+	check "a_path_that_only_git_knows_is_refused_by_$who" eval 'has_status 125 && err_has "that only git knows"'
+done
+finish

@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# A start that needs a module goes on in another program: nobody notices but a debugger.
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/spawn.sh"
+
+if readelf -l "$SBX_BUILD/tools/sbx-spawn" | grep -q INTERP; then
+	skip a_start_that_needs_a_module_goes_on 'sbx-spawn has a loader of its own here'
+	finish
+	exit
+fi
+
+# What shows its words.
+words=$project/words
+# shellcheck disable=SC2016 # the script's
+printf '#!/bin/sh\nfor word; do printf "<%%s>" "$word"; done\n' >"$words"
+chmod 755 "$words"
+policy=$project/policy.yaml
+cat >"$policy" <<'END'
+version: 1
+denySyscalls: [getpriority]
+capabilities:
+  - {name: system, match: {op: [fs.read, fs.list, fs.exists], path: [/usr, /bin, /lib, /lib64, /etc]}, action: allow}
+  - {name: words, match: {op: fs.read, path: ./words}, action: allow}
+  - {name: programs, match: {op: exec, path: [/usr/bin, /usr/lib, /bin, ./words]}, action: allow}
+END
+newline=$'a\nb'
+
+# With a filter that has to be made: root's cache may have it, an ordinary user's has not.
+anew() { rm -rf "$work/$who/run/sbx/filters" && places && spawn "$@"; }
+from_a_pipe() {
+	places
+	# shellcheck disable=SC2016 # the other shell's
+	(cd "$project" && as "$who" sh -c 'cat policy.yaml | sbx-spawn --policy /dev/stdin "$@"' sh "$@")
+}
+read_again() { anew -q --policy "$policy" -- /bin/cat <<<'not a byte is lost'; }
+
+for who in $starters; do
+	run anew -q --policy "$policy" -- "$words" '' 'a b' "$newline" '*' -- -q
+	check "every_word_arrives_as_it_was_by_$who" out_is "<><a b><$newline><*><--><-q>"
+	run anew -q --policy "$policy" -- /bin/sh -c 'exit 7'
+	check "the_status_is_the_commands_by_$who" has_status 7
+	run read_again
+	check "what_is_for_the_command_is_not_read_by_$who" out_is 'not a byte is lost'
+	run from_a_pipe -q -- /bin/echo through
+	check "a_policy_that_can_be_read_once_is_read_once_by_$who" out_is through
+done
+
+# What a policy denies is not undone by a filter that an earlier command has left.
+who=user
+kept=$work/user/run/sbx/filters
+run anew -q --policy "$policy" -- /bin/true
+check a_filter_is_kept_for_the_next_start test -n "$(ls "$kept")"
+for folder in "$work/user/run" "$work/user"; do
+	run spawn -q --write "$folder" -- sh -c "for file in '$kept'/*; do : >\"\$file\" && echo emptied; done; : >'$kept/other' && echo made"
+	check "no_sandbox_changes_it_from_${folder##*/}" test -z "$out" -a -s "$(ls "$kept"/*)"
+done
+rm -rf "$kept"
+run spawn -q --write "$work/user/run" -- mkdir "$kept"
+check no_sandbox_makes_its_folder test ! -e "$kept"
+
+# A program that was copied alone, and somebody without the other half's filter.
+who=user
+mkdir -p "$work/alone/tools"
+cp "$SBX_BUILD/tools/sbx-spawn" "$work/alone/tools/"
+chmod -R a+rX "$work/alone"
+alone() { rm -rf "$work/$who/run/sbx/filters" && places && (cd "$project" && as "$who" "$work/alone/tools/sbx-spawn" "$@"); }
+run alone -q --policy "$policy" -- /bin/true
+check without_its_other_half_nothing_starts has_status 125
+check and_what_is_missing_is_said err_has 'install sbx completely'
+run alone -q -- /bin/true
+check what_needs_no_module_starts_alone has_status 0
+finish

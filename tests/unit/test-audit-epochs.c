@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "audit/epochs.h"
+
+#include "audit-archive-rig.h"
+#include "audit/checkpoint.h"
+
+/* A note that ends epoch @epoch (or does not) at @size, signed with some key. */
+static void add_note(struct text *out, uint64_t epoch, uint64_t size, bool is_last)
+{
+	_cleanup_hasher_ struct hasher *hasher = NULL;
+	struct audit_checkpoint checkpoint = {
+		.origin = CHECKPOINT_ORIGIN_PREFIX "00112233445566778899aabbccddeeff",
+		.size = size,
+		.epoch = epoch,
+		.first_usec = 1,
+		.last_usec = 2,
+		.is_last_of_epoch = is_last,
+	};
+	static const uint8_t private_key[SIGNATURE_KEY_SIZE] = { 1 };
+	uint8_t public_key[SIGNATURE_KEY_SIZE];
+	struct note_verifier verifier;
+
+	expect_eq(hasher_new(&hasher), 0);
+	expect_eq(signature_public_key(private_key, public_key), 0);
+	expect_eq(note_verifier_make(hasher, checkpoint.origin, public_key, &verifier), 0);
+	expect_eq(checkpoint_sign(out, &checkpoint, &verifier, private_key, NULL), 0);
+}
+
+static int add_epoch(int folder, uint64_t epoch, uint64_t size, bool is_last)
+{
+	_cleanup_text_ struct text note = TEXT_INIT;
+
+	add_note(&note, epoch, size, is_last);
+	return epochs_add(folder, note.data, note.len, NULL);
+}
+
+struct row {
+	uint64_t sizes[8];
+	size_t n;
+};
+
+static int keep(void *userdata, uint64_t size, const char *note, size_t n_bytes,
+		struct sbx_error *err)
+{
+	struct row *row = userdata;
+
+	expect(memmem(note, n_bytes, "\nnext ", 6) != NULL);
+	expect(note[n_bytes - 1] == '\n');
+	if (row->n < N_ELEMENTS(row->sizes))
+		row->sizes[row->n++] = size;
+	return 0;
+}
+
+static int read_row(int folder, struct row *ret)
+{
+	*ret = (struct row){ .n = 0 };
+	return epochs_each(folder, keep, ret, NULL);
+}
+
+static int folder_made(struct log_place *place)
+{
+	log_place_init(place);
+	expect_eq(mkdir(place->log, 0700), 0);
+	return folder_of(place);
+}
+
+static void without_a_file_there_are_none(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	int folder = folder_made(&place);
+	struct row row;
+
+	expect_eq(read_row(folder, &row), 0);
+	expect_eq(row.n, 0);
+	(void)close(folder);
+}
+
+static void notes_come_in_the_order_in_which_they_were_added(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	int folder = folder_made(&place);
+	struct stat st;
+	struct row row;
+
+	expect_eq(add_epoch(folder, 0, 10, true), 0);
+	expect_eq(add_epoch(folder, 1, 20, true), 0);
+	expect_eq(add_epoch(folder, 2, 30, true), 0);
+	expect_eq(read_row(folder, &row), 0);
+	expect_eq(row.n, 3);
+	expect(row.sizes[0] == 10 && row.sizes[1] == 20 && row.sizes[2] == 30);
+	expect_eq(fstatat(folder, EPOCHS_NAME, &st, AT_SYMLINK_NOFOLLOW), 0);
+	expect_eq(st.st_mode & 07777, 0600);
+	(void)close(folder);
+}
+
+static void an_epoch_is_added_once(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	int folder = folder_made(&place);
+	struct row row;
+
+	expect_eq(add_epoch(folder, 0, 10, true), 0);
+	expect_eq(add_epoch(folder, 0, 10, true), 0);
+	expect_eq(add_epoch(folder, 1, 20, true), 0);
+	expect_eq(add_epoch(folder, 0, 10, true), 0);
+	expect_eq(read_row(folder, &row), 0);
+	expect_eq(row.n, 2);
+	(void)close(folder);
+}
+
+static void an_epoch_that_was_lost_comes_back_to_its_place(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	int folder = folder_made(&place);
+	struct row row;
+
+	expect_eq(add_epoch(folder, 1, 20, true), 0);
+	expect_eq(add_epoch(folder, 3, 40, true), 0);
+	expect_eq(add_epoch(folder, 2, 30, true), 0);
+	expect_eq(add_epoch(folder, 0, 10, true), 0);
+	expect_eq(read_row(folder, &row), 0);
+	expect_eq(row.n, 4);
+	for (size_t i = 0; i < 4; i++)
+		expect_eq(row.sizes[i], 10 * (i + 1));
+	(void)close(folder);
+}
+
+static void what_does_not_fit_between_the_others_is_refused(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	int folder = folder_made(&place);
+	struct row row;
+
+	expect_eq(add_epoch(folder, 0, 10, true), 0);
+	expect_eq(add_epoch(folder, 2, 30, true), 0);
+	expect_eq(add_epoch(folder, 1, 30, true), -EBADMSG);
+	expect_eq(add_epoch(folder, 1, 9, true), -EBADMSG);
+	expect_eq(add_epoch(folder, 3, 30, true), -EBADMSG);
+	expect_eq(read_row(folder, &row), 0);
+	expect_eq(row.n, 2);
+	(void)close(folder);
+}
+
+static void exactly_that_note_is_there(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	_cleanup_text_ struct text note = TEXT_INIT, other = TEXT_INIT;
+	int folder = folder_made(&place);
+
+	add_note(&note, 1, 20, true);
+	add_note(&other, 1, 21, true);
+	expect_eq(epochs_has(folder, note.data, note.len, NULL), 0);
+	expect_eq(add_epoch(folder, 0, 10, true), 0);
+	expect_eq(add_epoch(folder, 1, 20, true), 0);
+	expect_eq(add_epoch(folder, 2, 30, true), 0);
+	expect_eq(epochs_has(folder, note.data, note.len, NULL), 1);
+	expect_eq(epochs_has(folder, other.data, other.len, NULL), 0);
+	expect_eq(epochs_has(folder, "nonsense", 8, NULL), -EINVAL);
+	expect_eq(file_replace(folder, EPOCHS_NAME, "nonsense", 8, 0600, NULL), 0);
+	expect_eq(epochs_has(folder, note.data, note.len, NULL), -EBADMSG);
+	(void)close(folder);
+}
+
+static void a_checkpoint_in_the_middle_of_an_epoch_is_refused(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	int folder = folder_made(&place);
+	struct row row;
+
+	expect_eq(add_epoch(folder, 0, 10, false), -EINVAL);
+	expect_eq(epochs_add(folder, "nonsense", 8, NULL), -EINVAL);
+	expect_eq(read_row(folder, &row), 0);
+	expect_eq(row.n, 0);
+	(void)close(folder);
+}
+
+/* Nothing is added behind what is no row of notes. */
+static void another_content_is_refused(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	_cleanup_text_ struct text right = TEXT_INIT, other = TEXT_INIT;
+	int folder = folder_made(&place);
+	struct row row;
+
+	add_note(&right, 0, 10, true);
+	add_note(&right, 1, 20, true);
+	for (unsigned i = 0; i < 7; i++) {
+		text_reset(&other);
+		if (i == 0)
+			text_add(&other, "\n");
+		if (i == 1)
+			add_note(&other, 0, 10, false);
+		if (i == 2)
+			add_note(&other, 1, 9, true);
+		text_add_bytes(&other, right.data, right.len);
+		if (i == 3)
+			text_add(&other, "more");
+		if (i == 4)
+			text_truncate(&other, right.len - 1);
+		if (i == 5)
+			add_note(&other, 2, 20, true);
+		if (i == 6)
+			add_note(&other, 1, 30, true);
+		expect_eq(file_replace(folder, EPOCHS_NAME, other.data, other.len, 0600, NULL), 0);
+		expect_eq(read_row(folder, &row), -EBADMSG);
+		expect_eq(add_epoch(folder, 9, 90, true), -EBADMSG);
+	}
+	expect_eq(file_replace(folder, EPOCHS_NAME, right.data, right.len, 0600, NULL), 0);
+	expect_eq(read_row(folder, &row), 0);
+	(void)close(folder);
+}
+
+static void a_link_in_its_place_is_refused(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	int folder = folder_made(&place);
+	struct row row;
+
+	expect_eq(add_epoch(folder, 0, 10, true), 0);
+	expect_eq(renameat(folder, EPOCHS_NAME, folder, "elsewhere"), 0);
+	expect_eq(symlinkat("elsewhere", folder, EPOCHS_NAME), 0);
+	expect(read_row(folder, &row) < 0);
+	expect_eq(row.n, 0);
+	(void)close(folder);
+}
+
+static void a_fifo_in_its_place_is_refused(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	int folder = folder_made(&place);
+	struct row row;
+
+	expect_eq(mkfifoat(folder, EPOCHS_NAME, 0600), 0);
+	expect_eq(read_row(folder, &row), -EBADMSG);
+	expect_eq(add_epoch(folder, 0, 10, true), -EBADMSG);
+	(void)close(folder);
+}
+
+static void a_note_that_may_go_on_is_waited_for(void)
+{
+	_cleanup_text_ struct text notes = TEXT_INIT;
+	size_t n;
+
+	add_note(&notes, 0, 10, true);
+	n = notes.len;
+	add_note(&notes, 1, 20, true);
+	expect_eq(notes_next(notes.data, notes.len, true), n);
+	expect_eq(notes_next(notes.data, n, true), n);
+	for (size_t i = 0; i < n + 4; i++)
+		expect_eq(notes_next(notes.data, i, false), 0);
+	expect_eq(notes_next(notes.data, n + 4, false), n);
+	expect_eq(notes_next("", 0, true), 0);
+}
+
+static const struct test tests[] = {
+	TEST(without_a_file_there_are_none),
+	TEST(notes_come_in_the_order_in_which_they_were_added),
+	TEST(an_epoch_is_added_once),
+	TEST(an_epoch_that_was_lost_comes_back_to_its_place),
+	TEST(what_does_not_fit_between_the_others_is_refused),
+	TEST(exactly_that_note_is_there),
+	TEST(a_checkpoint_in_the_middle_of_an_epoch_is_refused),
+	TEST(another_content_is_refused),
+	TEST(a_link_in_its_place_is_refused),
+	TEST(a_fifo_in_its_place_is_refused),
+	TEST(a_note_that_may_go_on_is_waited_for),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

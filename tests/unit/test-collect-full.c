@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "collect-rig.h"
+
+/* ---- a log that cannot be written ---- */
+
+static void clients_wait_while_the_log_cannot_be_written(void)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int a = -EBADF, b = -EBADF;
+	unsigned n = 1;
+	int late;
+
+	rig_init(&rig);
+	rig_start(&rig);
+	a = client(&rig);
+	b = client(&rig);
+	disk.failure = -ENOSPC;
+	expect(say(a, SYNC));
+	turn_all(&rig);
+	expect(rig.collector->is_stuck);
+	expect_str(rig.collector->problem, "cannot write the segment: No space left on device");
+	/* Nobody is read, so a socket fills. */
+	while (say(b, ASYNC))
+		n++;
+	late = client(&rig);
+	expect(say(late, ASYNC));
+	(void)close(late);
+	n++;
+	turn_all(&rig);
+	expect_eq(rig.collector->queue.n, 1);
+	expect(!is_readable(a));
+	disk.failure = 0;
+	expect_str(hear(&rig, a), "{\"seq\":1}");
+	turn_until_size(&rig, n + 1);
+	expect(!rig.collector->is_stuck);
+	expect_eq(rig.collector->counts.n_lost, 0);
+	expect_eq(found(&rig, "records_lost").n, 0);
+}
+
+static void nothing_that_was_taken_is_lost_by_a_commit_that_fails(void)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int fd = -EBADF;
+
+	rig_init(&rig);
+	/* On a slow machine the usual time is over before all of them are read. */
+	rig.options.group_usec = NEVER_USEC;
+	rig_start(&rig);
+	fd = client(&rig);
+	for (int i = 0; i < 20; i++)
+		expect(say(fd, ASYNC));
+	expect(say(fd, SYNC));
+	disk.failure = -EIO;
+	turn_all(&rig);
+	expect_eq(audit_log_size(rig.audit), 1);
+	expect_eq(rig.collector->queue.n, 21);
+	disk.failure = 0;
+	expect_str(hear(&rig, fd), "{\"seq\":21}");
+	expect_eq(found(&rig, "syscall").n, 20);
+}
+
+static void a_lock_that_stays_does_not_stop_the_loop(void)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_store_ struct store *other = NULL;
+	_cleanup_close_ int fd = -EBADF;
+	uint64_t began;
+
+	rig_init(&rig);
+	rig_start(&rig);
+	fd = client(&rig);
+	expect_eq(store_open(rig.options.folder, SEGMENT, &other, NULL), 0);
+	expect_eq(store_begin(other, NULL), 0);
+	expect(say(fd, SYNC));
+	began = collect_clock_usec();
+	while (!rig.collector->is_stuck)
+		(void)ready_turn(rig.ready, DEADLINE_MSEC);
+	/* Whoever has time would have waited as long as this. */
+	expect(collect_clock_usec() < began + STORE_PATIENCE_MSEC * UINT64_C(1000));
+	expect(strstr(rig.collector->problem, "database is locked") != NULL);
+	store_rollback(other);
+	other = store_free(other);
+	expect_str(hear(&rig, fd), "{\"seq\":1}");
+}
+
+static void when_shedding_the_log_says_how_many_records_were_lost(void)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int fd = -EBADF;
+	struct search lost;
+	size_t n_kept;
+	char count[32];
+
+	rig_init(&rig);
+	rig.options.is_shedding = true;
+	rig.options.queue_bytes_max = 4096;
+	rig_start(&rig);
+	fd = client(&rig);
+	disk.failure = -ENOSPC;
+	for (int i = 0; i < 100; i++) {
+		expect(say(fd, ASYNC));
+		turn_all(&rig);
+	}
+	/* The group's time is not over yet, or it is. */
+	while (!rig.collector->is_stuck)
+		(void)ready_turn(rig.ready, DEADLINE_MSEC);
+	for (int i = 0; i < 100; i++) {
+		expect(say(fd, ASYNC));
+		turn_all(&rig);
+	}
+	n_kept = rig.collector->queue.n;
+	expect(n_kept > 5 && n_kept < 100);
+	expect_eq(rig.collector->counts.n_lost, 200 - n_kept);
+	disk.failure = 0;
+	turn_until_size(&rig, 1 + n_kept + 1);
+	expect(say(fd, SYNC));
+	expect(hears(&rig, fd, "{\"seq\":"));
+	(void)snprintf(count, sizeof(count), "\"count\":%zu,", 200 - n_kept);
+	lost = found(&rig, "records_lost");
+	expect_eq(lost.n, 1);
+	expect(strstr(lost.body, count) != NULL);
+}
+
+static void when_shedding_a_sync_event_without_room_is_refused(void)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int fd = -EBADF, patient = -EBADF;
+
+	rig_init(&rig);
+	rig.options.is_shedding = true;
+	rig.options.queue_bytes_max = 1024;
+	rig_start(&rig);
+	fd = client(&rig);
+	patient = client(&rig);
+	disk.failure = -ENOSPC;
+	expect(say(patient, SYNC));
+	turn_all(&rig);
+	/* He is promised an answer, and is not read before he has it. */
+	expect(say(patient, ASYNC));
+	for (int i = 0; i < 50; i++)
+		expect(say(fd, ASYNC));
+	expect(say(fd, "{\"x\":{\"event\":\"syscall\"},\"event\":\"state_transition\"}"));
+	turn_all(&rig);
+	expect(rig.collector->counts.n_lost > 1);
+	disk.failure = 0;
+	expect_str(hear(&rig, patient), "{\"seq\":1}");
+	expect_str(hear(&rig, fd), "{\"refused\":\"the log cannot be written, and the queue is "
+				   "full\"}");
+	expect_eq(found(&rig, "records_lost").n, 1);
+}
+
+static void what_turns_out_to_be_no_record_later_is_refused_then(void)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int fd = -EBADF;
+
+	rig_init(&rig);
+	rig.options.is_shedding = true;
+	rig_start(&rig);
+	fd = client(&rig);
+	disk.failure = -ENOSPC;
+	expect(say(fd, ASYNC));
+	while (!rig.collector->is_stuck)
+		(void)ready_turn(rig.ready, DEADLINE_MSEC);
+	expect(say(fd, "no"));
+	expect(say(fd, ASYNC));
+	turn_all(&rig);
+	disk.failure = 0;
+	expect(hears(&rig, fd, "{\"refused\":"));
+	expect_eq(found(&rig, "syscall").n, 2);
+}
+
+/* ---- the end ---- */
+
+static void what_clients_have_sent_before_the_end_is_taken_and_signed(void)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int a = -EBADF, b = -EBADF;
+
+	rig_init(&rig);
+	rig_start(&rig);
+	a = client(&rig);
+	b = client(&rig);
+	for (int i = 0; i < 150; i++)
+		expect(say(i % 2 ? a : b, ASYNC));
+	expect(say(a, SYNC));
+	expect_eq(collector_finish(rig.collector, NULL), 0);
+	expect_eq(audit_log_size(rig.audit), 152);
+	expect_eq(audit_log_checkpoint_size(rig.audit), 152);
+	expect_str(hear(&rig, a), "{\"seq\":151}");
+}
+
+static void an_end_without_room_says_how_much_is_lost(void)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int fd = -EBADF;
+	struct sbx_error err = { .code = 0 };
+
+	rig_init(&rig);
+	rig_start(&rig);
+	fd = client(&rig);
+	expect(say(fd, ASYNC));
+	expect(say(fd, ASYNC));
+	disk.failure = -ENOSPC;
+	expect_eq(collector_finish(rig.collector, &err), -ENOSPC);
+	expect_str(err.what, "2 records that were taken are not in the log");
+}
+
+static const struct test tests[] = {
+	TEST(clients_wait_while_the_log_cannot_be_written),
+	TEST(nothing_that_was_taken_is_lost_by_a_commit_that_fails),
+	TEST(a_lock_that_stays_does_not_stop_the_loop),
+	TEST(when_shedding_the_log_says_how_many_records_were_lost),
+	TEST(when_shedding_a_sync_event_without_room_is_refused),
+	TEST(what_turns_out_to_be_no_record_later_is_refused_then),
+	TEST(what_clients_have_sent_before_the_end_is_taken_and_signed),
+	TEST(an_end_without_room_says_how_much_is_lost),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

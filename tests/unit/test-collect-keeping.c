@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What a service does with closed segments: the slow part waits here until a test lets it go on
+ */
+
+#include "collect-rig.h"
+
+#include <semaphore.h>
+
+#define ARCHIVE "00000000000000000000.tar.zst"
+
+void __real_retention_work(struct retention *retention);
+void __wrap_retention_work(struct retention *retention);
+
+static struct {
+	sem_t may_go_on;
+	atomic_uint n_begun;
+} worker;
+
+void __wrap_retention_work(struct retention *retention)
+{
+	atomic_fetch_add(&worker.n_begun, 1);
+	while (sem_wait(&worker.may_go_on) < 0)
+		;
+	__real_retention_work(retention);
+}
+
+static unsigned count_segments(const struct rig *rig)
+{
+	DIR *dir = opendir(rig->place.log);
+	const struct dirent *entry;
+	unsigned n = 0;
+
+	if (!dir)
+		abort();
+	while ((entry = readdir(dir)))
+		n += strlen(entry->d_name) == strlen(SEGMENT) && strstr(entry->d_name, ".db");
+	(void)closedir(dir);
+	return n;
+}
+
+/* Every segment with a record in it is a large one. */
+static void keep(struct rig *rig, uint64_t store_usec, uint64_t max_bytes)
+{
+	expect_eq(sem_init(&worker.may_go_on, 0, 0), 0);
+	atomic_store(&worker.n_begun, 0);
+	rig->options.keeping = (struct collector_keeping){
+		.rotation = ROTATION_NONE,
+		.segment_bytes = 1,
+		.policy = { .archive_usec = RETAIN_DAYS * RETAIN_USEC_PER_DAY,
+			    .store_usec = store_usec,
+			    .max_bytes = max_bytes },
+	};
+}
+
+/* Record 1 is in it. */
+static int client_of_a_closed_segment(struct rig *rig)
+{
+	int fd;
+
+	rig_start(rig);
+	fd = client(rig);
+	expect(say(fd, SYNC));
+	expect(hears(rig, fd, "{\"seq\":1}"));
+	rig->collector->rotated_usec = 0;
+	for (unsigned n = count_segments(rig); count_segments(rig) == n;)
+		(void)ready_turn(rig->ready, DEADLINE_MSEC);
+	return fd;
+}
+
+static bool has_archive(const struct rig *rig)
+{
+	return faccessat(rig->options.folder, ARCHIVE, F_OK, 0) == 0;
+}
+
+static void turn_until_begun(struct rig *rig, unsigned n)
+{
+	for (int i = 0; atomic_load(&worker.n_begun) < n && i < 1000000; i++)
+		(void)ready_turn(rig->ready, DEADLINE_MSEC);
+	expect_eq(atomic_load(&worker.n_begun), n);
+}
+
+static void turn_until_done(struct rig *rig)
+{
+	for (int i = 0; rig->collector->retention && i < 1000000; i++)
+		(void)ready_turn(rig->ready, DEADLINE_MSEC);
+	expect(!rig->collector->retention);
+}
+
+static void a_large_segment_is_closed_and_writing_goes_on(void)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int fd = -EBADF;
+
+	rig_init(&rig);
+	keep(&rig, RETAIN_STORE_DAYS * RETAIN_USEC_PER_DAY, RETAIN_MAX_BYTES);
+	fd = client_of_a_closed_segment(&rig);
+	expect(say(fd, SYNC));
+	expect(hears(&rig, fd, "{\"seq\":2}"));
+	expect_eq(collector_finish(rig.collector, NULL), 0);
+	expect_eq(audit_log_checkpoint_size(rig.audit), audit_log_size(rig.audit));
+}
+
+/* The first tick closes the segment that setup has made; as much as one byte is too much. */
+static void clients_are_served_while_a_segment_is_packed_and_deleted(void)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int fd = -EBADF;
+
+	rig_init(&rig);
+	keep(&rig, 0, 1);
+	rig_start(&rig);
+	turn_until_begun(&rig, 1);
+	fd = client(&rig);
+	expect(say(fd, SYNC));
+	expect(hears(&rig, fd, "{\"seq\":1}"));
+	expect(!has_archive(&rig));
+	expect_eq(count_segments(&rig), 2);
+	expect_eq(sem_post(&worker.may_go_on), 0);
+	turn_until_begun(&rig, 2);
+	expect(has_archive(&rig));
+	expect_eq(count_segments(&rig), 1);
+	expect(say(fd, SYNC));
+	expect(hears(&rig, fd, "{\"seq\":2}"));
+	expect_eq(sem_post(&worker.may_go_on), 0);
+	turn_until_done(&rig);
+	expect(!has_archive(&rig));
+	/* The record about it, and two about how full the folder is. */
+	expect_eq(audit_log_size(rig.audit), 6);
+}
+
+/* Late enough for who does not wait to be gone; who waits does not mind. */
+static void *let_it_go_on_soon(void *userdata)
+{
+	(void)poll(NULL, 0, 100);
+	expect_eq(sem_post(&worker.may_go_on), 0);
+	return NULL;
+}
+
+static void what_is_being_packed_is_waited_for_at_the_end(void)
+{
+	_cleanup_rig_ struct rig rig;
+	pthread_t helper;
+
+	rig_init(&rig);
+	keep(&rig, 0, 1);
+	rig_start(&rig);
+	turn_until_begun(&rig, 1);
+	expect_eq(collector_finish(rig.collector, NULL), 0);
+	expect_eq(pthread_create(&helper, NULL, let_it_go_on_soon, NULL), 0);
+	rig_stop(&rig);
+	expect(has_archive(&rig));
+	(void)pthread_join(helper, NULL);
+}
+
+/* What it was about to do next, and what is ready to be deleted, is another question now. */
+static void another_policy_ends_what_was_begun_with_the_old_one(void)
+{
+	_cleanup_rig_ struct rig rig;
+	struct collector_keeping keeping;
+
+	rig_init(&rig);
+	keep(&rig, 0, 1);
+	rig_start(&rig);
+	turn_until_begun(&rig, 1);
+	expect_eq(sem_post(&worker.may_go_on), 0);
+	turn_until_begun(&rig, 2);
+	expect(has_archive(&rig));
+	keeping = rig.options.keeping;
+	keeping.policy.max_bytes = RETAIN_MAX_BYTES;
+	collector_set_keeping(rig.collector, &keeping);
+	expect_eq(sem_post(&worker.may_go_on), 0);
+	turn_until_done(&rig);
+	expect(has_archive(&rig));
+	expect_eq(audit_log_size(rig.audit), 1);
+}
+
+static const struct test tests[] = {
+	TEST(a_large_segment_is_closed_and_writing_goes_on),
+	TEST(clients_are_served_while_a_segment_is_packed_and_deleted),
+	TEST(what_is_being_packed_is_waited_for_at_the_end),
+	TEST(another_policy_ends_what_was_begun_with_the_old_one),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

@@ -1,0 +1,177 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# timeout: 600
+# The shipped units of sbx-audit, as the package installs them, under a real service manager with a journal.
+. "$(dirname "$0")/tap.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+socket=/run/sbx/audit.sock
+log=/var/lib/sbx/audit
+heads='MESSAGE_ID=609c9344974b4fc7b1e307767d9d5480'
+
+send() { python3 "$here/fixtures/ask.py" "$socket" "$1" | cut -d ' ' -f 2-; }
+property() { systemctl show --value -p "$1" sbx-audit.service; }
+in_log() { sbx-audit query --json "$@" 2>/dev/null; }
+
+starts_when_somebody_writes_and_makes_its_log()
+{
+	systemctl start sbx-audit.socket
+	[ "$(property ActiveState)" = inactive ]
+	send '{"event":"state_transition"}' | grep '^{"seq":[1-9]'
+	[ "$(property ActiveState)" = active ]
+	[ "$(property User)" = sbx-audit ]
+	[ "$(stat -c '%U %a' "$log")" = 'sbx-audit 700' ]
+	said() { journalctl -u sbx-audit.service | grep -q 'first public key of the new one: sbx-audit/'; }
+	within 120 said
+}
+
+says_how_it_is()
+{
+	said() { property StatusText | grep -q '^log of [1-9][0-9]* records, .* waiting'; }
+	within 120 said
+}
+
+root_reads_the_log_and_who_has_written_it()
+{
+	in_log --event=state_transition | grep '"writer":{"uid":0,"pid":[1-9]'
+	sbx-audit verify --full
+}
+
+what_a_sandbox_did_goes_through_the_socket()
+{
+	sbx-spawn -- true
+	destroyed() { in_log --event=sandbox_destroyed | grep -q '"writer":{"uid":0,'; }
+	within 120 destroyed
+	[ ! -s /var/lib/sbx/spool/records.jsonl ]
+}
+
+an_ordinary_user_of_the_group_may_write()
+{
+	setpriv --reuid=65534 --groups="$(getent group sbx | cut -d : -f 3)" \
+		python3 "$here/fixtures/ask.py" "$socket" '{"event":"merge_approved"}' | grep '{"seq":'
+	in_log --event=merge_approved | grep '"writer":{"uid":65534,'
+}
+
+answers_nobody_who_is_not_in_its_group()
+{
+	! setpriv --reuid=65534 --clear-groups \
+		python3 "$here/fixtures/ask.py" "$socket" '{"event":"merge_approved"}'
+}
+
+the_journal_has_its_heads()
+{
+	systemctl reload sbx-audit.service
+	has_heads() { [ "$(journalctl -o cat "$heads" | grep -c '^sbx-audit/.* records, root ')" -ge 1 ]; }
+	within 120 has_heads
+	journalctl -o json "$heads" | grep '"SBX_AUDIT_SIZE":"[1-9]'
+	sbx-audit verify --full --journal
+}
+
+the_journal_finds_a_log_that_was_put_back()
+{
+	systemctl stop sbx-audit.socket sbx-audit.service
+	cp -a "$log" /tmp/earlier
+	systemctl start sbx-audit.socket
+	send '{"event":"policy_update"}' | grep '{"seq":'
+	systemctl stop sbx-audit.socket sbx-audit.service
+	journalctl --sync # it may not have written yet what it was sent
+	sbx-audit verify --full --log=/tmp/earlier
+	! sbx-audit verify --full --journal --log=/tmp/earlier
+	sbx-audit verify --full --journal
+	rm -r /tmp/earlier
+}
+
+is_started_again_when_it_is_killed_and_loses_nothing_it_acknowledged()
+{
+	systemctl start sbx-audit.socket
+	answer=$(send '{"event":"policy_update","n":12345}')
+	systemctl kill -s KILL sbx-audit.service
+	next=$(send '{"event":"policy_update","n":12346}')
+	[ "${answer#*:}" != "${next#*:}" ]
+	in_log --event=policy_update | grep '"n":12345,'
+	sbx-audit verify --full
+}
+
+decisions_are_recorded_there()
+{
+	mkdir -p /etc/sbx
+	printf 'capabilities:\n  - name: data\n    match: { syscall: fs.read, path: /srv/data }\n    action: allow\n' \
+		>/etc/sbx/policy.yaml
+	systemctl start sbx-policy.socket
+	python3 "$here/fixtures/ask.py" /run/sbx/policy.sock '{"op":"fs.write","path":"/srv/secret-of-audit"}'
+	decided() { in_log --event=policy_decision | grep -q secret-of-audit; }
+	within 120 decided
+	systemctl stop sbx-policy.socket sbx-policy.service
+	rm /etc/sbx/policy.yaml
+}
+
+waits_while_the_disk_is_full_and_goes_on()
+{
+	systemctl stop sbx-audit.socket sbx-audit.service
+	mv "$log" "$log.aside"
+	mkdir "$log"
+	mount -t tmpfs -o size=6m,mode=0700 tmpfs "$log"
+	chown sbx-audit: "$log"
+	systemctl start sbx-audit.socket
+	send '{"event":"policy_update","n":1}' | grep '{"seq":'
+	dd if=/dev/zero of="$log/ballast" bs=64k 2>/dev/null || :
+	python3 - <<-'PYTHON'
+		import socket, subprocess
+		client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+		client.connect("/run/sbx/audit.sock")
+		client.settimeout(300)
+		padding = "a" * 60000
+		n = 1
+		def is_full():
+		    status = subprocess.run(["systemctl", "show", "--value", "-p", "StatusText", "sbx-audit.service"],
+		                            capture_output=True, text=True, check=True).stdout
+		    return "No space" in status or "full" in status
+		# Until an answer stays away, and not only for a moment.
+		is_waiting = False
+		while not is_waiting:
+		    n += 1
+		    client.send(b'{"event":"policy_update","n":%d,"x":"%s"}' % (n, padding.encode()))
+		    client.settimeout(5)
+		    for _ in range(60):
+		        try:
+		            client.recv(1000)
+		            break
+		        except TimeoutError:
+		            if is_waiting := is_full():
+		                break
+		    else:
+		        raise AssertionError("no answer, and no word of why")
+		subprocess.run(["rm", "/var/lib/sbx/audit/ballast"], check=True)
+		client.settimeout(300)
+		assert b'"seq"' in client.recv(1000)
+	PYTHON
+	sbx-audit verify --full --log="$log"
+	systemctl stop sbx-audit.socket sbx-audit.service
+	umount "$log"
+	rmdir "$log"
+	mv "$log.aside" "$log"
+}
+
+stops_when_told_to_and_signs_everything()
+{
+	systemctl start sbx-audit.socket
+	send '{"event":"policy_update"}'
+	systemctl stop sbx-audit.socket sbx-audit.service
+	[ "$(property Result)" = success ]
+	[ ! -e "$socket" ]
+	sbx-audit verify --full | grep '^intact'
+	! sbx-audit verify --full | grep 'wait for the next'
+}
+
+run_tests \
+	starts_when_somebody_writes_and_makes_its_log \
+	says_how_it_is \
+	root_reads_the_log_and_who_has_written_it \
+	what_a_sandbox_did_goes_through_the_socket \
+	an_ordinary_user_of_the_group_may_write \
+	answers_nobody_who_is_not_in_its_group \
+	the_journal_has_its_heads \
+	the_journal_finds_a_log_that_was_put_back \
+	is_started_again_when_it_is_killed_and_loses_nothing_it_acknowledged \
+	decisions_are_recorded_there \
+	waits_while_the_disk_is_full_and_goes_on \
+	stops_when_told_to_and_signs_everything

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * sbx-audit rotate, retain, export --archive: segments, how long they are kept, and copies of them
+ *
+ * How long is what the policy says in its section audit; options say it for once. The work is
+ * lib/audit's (audit/retain.h); here it is told.
+ */
+
+#include "audit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "audit/archive.h"
+#include "audit/retain.h"
+#include "base/json.h"
+#include "base/units.h"
+#include "tool.h"
+
+#define USEC_PER_SEC UINT64_C(1000000)
+#define NSEC_PER_USEC 1000
+
+static uint64_t now_usec(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / NSEC_PER_USEC;
+}
+
+/* ---- rotate ---- */
+
+/* 1, or 0 where there was nothing to be done. */
+static int rotate_log(struct tool_run *run, struct audit_log *log, struct sbx_error *err)
+{
+	const struct audit_values *values = run->values;
+	struct keeping keeping;
+	int r;
+
+	if (!values->if_due)
+		return audit_log_rotate(log, err);
+	r = keeping_read(values, &keeping, err);
+	return r < 0 ? r
+		     : audit_log_rotate_if_due(log, keeping.rotation, keeping.segment_bytes, err);
+}
+
+static void say_rotated(struct tool_run *run, bool is_rotated, uint64_t size)
+{
+	struct json_writer json;
+
+	if (run->json) {
+		json_write(&json, &run->out);
+		json_add_object(&json);
+		json_member_bool(&json, "rotated", is_rotated);
+		json_member_u64(&json, "size", size);
+		json_end_object(&json);
+		text_add_char(&run->out, '\n');
+	} else if (run->verbosity >= 0 && is_rotated) {
+		text_addf(&run->out, "a new segment begins with record %" PRIu64 "\n", size);
+	} else if (run->verbosity > 0) {
+		text_add(&run->out, "no segment has to be closed\n");
+	}
+}
+
+int audit_verb_rotate(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+	_cleanup_audit_log_ struct audit_log *log = NULL;
+	int r = places_open(run, &log, err);
+
+	if (r == 0)
+		r = rotate_log(run, log, err);
+	if (r >= 0 && audit_log_size(log) != audit_log_checkpoint_size(log)) {
+		int signed_r = audit_log_checkpoint(log, err);
+
+		r = signed_r < 0 ? signed_r : r;
+	}
+	if (r < 0)
+		return places_status_of(r);
+	say_rotated(run, r > 0, audit_log_size(log));
+	return TOOL_YES;
+}
+
+/* ---- retain ---- */
+
+static const struct {
+	const char *name; /* in JSON */
+	const char *done;
+	const char *would;
+	const char *reason;
+} actions[] = {
+	[RETAIN_ARCHIVE] = { "archive", "archived", "would archive", "" },
+	[RETAIN_DELETE_AGE] = { "delete", "deleted", "would delete", ": it is too old" },
+	[RETAIN_DELETE_SIZE] = { "delete", "deleted", "would delete", ": there is no room" },
+};
+
+static const char *const level_names[] = {
+	[RETAIN_LEVEL_FINE] = "fine",
+	[RETAIN_LEVEL_WARNING] = "warning",
+	[RETAIN_LEVEL_CRITICAL] = "critical",
+};
+
+static void tell_json(struct tool_run *run, enum retain_action action,
+		      const struct segment_file *file, const struct sbx_error *problem)
+{
+	const struct audit_values *values = run->values;
+	struct json_writer json;
+
+	json_write(&json, &run->out);
+	json_add_object(&json);
+	json_member_string(&json, "action", actions[action].name);
+	json_member_string(&json, "file", file->name);
+	if (action != RETAIN_ARCHIVE)
+		json_member_string(&json, "reason", action == RETAIN_DELETE_AGE ? "age" : "size");
+	json_member_bool(&json, "done", !problem && !values->dry_run);
+	if (problem) {
+		json_member_string(&json, "what", problem->what);
+		json_member_string(&json, "why", problem->why);
+		json_member_string(&json, "fix", problem->fix);
+	}
+	json_end_object(&json);
+	text_add_char(&run->out, '\n');
+}
+
+static void tell(void *userdata, enum retain_action action, const struct segment_file *file,
+		 const struct sbx_error *problem)
+{
+	struct tool_run *run = userdata;
+	const struct audit_values *values = run->values;
+
+	if (problem)
+		log_write(&run->log, LOG_LEVEL_ERROR, NULL, "%s: %s", problem->what, problem->why);
+	if (run->json)
+		tell_json(run, action, file, problem);
+	else if (!problem && run->verbosity >= 0)
+		text_addf(&run->out, "%s %s%s\n",
+			  values->dry_run ? actions[action].would : actions[action].done,
+			  file->name, actions[action].reason);
+}
+
+static void say_report(struct tool_run *run, const struct retain_report *report, uint64_t max_bytes)
+{
+	struct json_writer json;
+
+	if (run->json) {
+		json_write(&json, &run->out);
+		json_add_object(&json);
+		json_member_u64(&json, "archived", report->n_archived);
+		json_member_u64(&json, "deleted", report->n_deleted);
+		json_member_u64(&json, "problems", report->n_problems);
+		json_member_u64(&json, "used_bytes", report->n_bytes);
+		json_member_u64(&json, "max_bytes", max_bytes);
+		json_member_string(&json, "level", level_names[report->level]);
+		json_end_object(&json);
+		text_add_char(&run->out, '\n');
+		return;
+	}
+	if (run->verbosity <= 0)
+		return;
+	text_addf(&run->out, "the log has %" PRIu64 " bytes, it may have ", report->n_bytes);
+	units_add_size(&run->out, max_bytes);
+	text_add_char(&run->out, '\n');
+}
+
+static int read_options(struct tool_run *run, struct retain_options *ret, struct sbx_error *err)
+{
+	struct keeping keeping = { .rotation = ROTATION_DAILY };
+	int r = keeping_read(run->values, &keeping, err);
+
+	*ret = (struct retain_options){
+		.policy = keeping.policy, .now_usec = now_usec(), .tell = tell, .userdata = run
+	};
+	return r;
+}
+
+static int preview(struct tool_run *run, const struct retain_options *options,
+		   struct retain_report *ret, struct sbx_error *err)
+{
+	_cleanup_rows_ struct rows rows = ROWS_INIT;
+	int r = rows_open(run->values, &rows, err);
+
+	return r < 0 ? r : retain_preview(rows.folder, options, ret, err);
+}
+
+static int retain(struct tool_run *run, const struct retain_options *options,
+		  struct retain_report *ret, struct sbx_error *err)
+{
+	_cleanup_audit_log_ struct audit_log *log = NULL;
+	int r = places_open(run, &log, err);
+
+	if (r == 0)
+		r = audit_log_retain(log, options, ret, err);
+	return r < 0 ? r : audit_log_checkpoint(log, err);
+}
+
+int audit_verb_retain(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+	const struct audit_values *values = run->values;
+	struct retain_options options;
+	struct retain_report report = { .n_archived = 0 };
+	int r = read_options(run, &options, err);
+
+	if (r == 0)
+		r = values->dry_run ? preview(run, &options, &report, err)
+				    : retain(run, &options, &report, err);
+	if (r < 0)
+		return places_status_of(r);
+	say_report(run, &report, options.policy.max_bytes);
+	return report.n_problems > 0 ? TOOL_NO : TOOL_YES;
+}
+
+/* ---- export --archive ---- */
+
+/* What is exported: some files of the log, read from one moment each. */
+struct copying {
+	struct segment **segments;
+	size_t n;
+	uint64_t size;	    /* where it ends */
+	uint64_t note_size; /* of the checkpoint that came last */
+	store_visit_note visit;
+	void *visitor;
+};
+
+static void copying_free(struct copying *copying)
+{
+	for (size_t i = 0; i < copying->n; i++)
+		copying->segments[i] = segment_free(copying->segments[i]);
+	free(copying->segments);
+}
+#define _cleanup_copying_ _cleanup_(copying_free)
+
+static int each_row(void *userdata, store_visit visit, void *visitor, struct sbx_error *err)
+{
+	const struct copying *copying = userdata;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < copying->n; i++)
+		r = segment_each(copying->segments[i], 0, copying->size - 1, visit, visitor, err);
+	return r;
+}
+
+/* A segment begins with a copy of the last one before it. */
+static int take_note(void *userdata, uint64_t size, const char *note, size_t n_bytes,
+		     struct sbx_error *err)
+{
+	struct copying *copying = userdata;
+
+	if (size <= copying->note_size || size > copying->size)
+		return 0;
+	copying->note_size = size;
+	return copying->visit(copying->visitor, size, note, n_bytes, err);
+}
+
+static int each_note(void *userdata, store_visit_note visit, void *visitor, struct sbx_error *err)
+{
+	struct copying *copying = userdata;
+	int r = 0;
+
+	copying->visit = visit;
+	copying->visitor = visitor;
+	copying->note_size = 0;
+	for (size_t i = 0; r == 0 && i < copying->n; i++)
+		r = segment_each_checkpoint(copying->segments[i], 0, take_note, copying, err);
+	return r;
+}
+
+static int fail_segment(const char *text, struct sbx_error *err)
+{
+	(void)sbx_error_what(err, -EINVAL, "no segment begins with record %s", text);
+	sbx_error_fix(err, "give the number in the name of a file of the log's folder");
+	return -EINVAL;
+}
+
+/* All of them, or the one that --segment names. */
+static int choose(const struct rows *rows, const char *text, size_t *ret_first, size_t *ret_n,
+		  struct sbx_error *err)
+{
+	uint64_t first;
+
+	*ret_first = 0;
+	*ret_n = rows->list.n;
+	if (!text)
+		return 0;
+	if (units_parse_count(text, &first, NULL) < 0)
+		return fail_segment(text, err);
+	for (size_t i = 0; i < rows->list.n; i++)
+		if (rows->list.files[i].first == first) {
+			*ret_first = i;
+			*ret_n = 1;
+			return 0;
+		}
+	return fail_segment(text, err);
+}
+
+static int open_all(const struct rows *rows, const char *segment, struct copying *copying,
+		    struct archive_source *source, struct sbx_error *err)
+{
+	struct segment_about last = { .size = 0 };
+	size_t first = 0, n = 0;
+	int r = choose(rows, segment, &first, &n, err);
+
+	if (r < 0)
+		return r;
+	copying->segments = calloc(n, sizeof(*copying->segments));
+	if (!copying->segments)
+		return sbx_error_what(err, -ENOMEM, "cannot read the log");
+	for (; r == 0 && copying->n < n; copying->n += r == 0)
+		r = rows_open_segment(rows, first + copying->n, &copying->segments[copying->n],
+				      err);
+	if (r == 0)
+		r = segment_read_about(copying->segments[0], &source->about, err);
+	if (r == 0)
+		r = segment_read_about(copying->segments[n - 1], &last, err);
+	if (r < 0)
+		return r;
+	source->about.size = copying->size = last.size;
+	if (source->about.size > source->about.first)
+		return 0;
+	(void)sbx_error_what(err, -ERANGE, "there are no records in that segment yet");
+	sbx_error_fix(err, "leave --segment away for the whole log");
+	return -ERANGE;
+}
+
+/* What is there under this name stays until the new one is whole. */
+static int write_file(const char *path, const struct archive_source *source, struct sbx_error *err)
+{
+	_cleanup_text_ struct text name = TEXT_INIT;
+	_cleanup_close_ int fd = -EBADF;
+	int r;
+
+	text_addf(&name, "%s.new", path);
+	if (text_status(&name) < 0)
+		return sbx_error_what(err, -ENOMEM, "cannot write the archive '%s'", path);
+	(void)unlink(name.data);
+	fd = open(name.data, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		r = sbx_error_what(err, -errno, "cannot write the archive '%s'", path);
+		sbx_error_fix(err, "check the folder, and who may write in it");
+		return r;
+	}
+	r = audit_archive_write(fd, path, source, err);
+	if (r == 0 && (fsync(fd) < 0 || rename(name.data, path) < 0))
+		r = sbx_error_what(err, -errno, "cannot write the archive '%s'", path);
+	if (r < 0)
+		(void)unlink(name.data);
+	return r;
+}
+
+int audit_export_archive(struct tool_run *run, const struct rows *rows, struct sbx_error *err)
+{
+	const struct audit_values *values = run->values;
+	_cleanup_copying_ struct copying copying = { .n = 0 };
+	struct archive_source source = { .each = each_row,
+					 .each_checkpoint = each_note,
+					 .userdata = &copying };
+	int r = open_all(rows, values->segment, &copying, &source, err);
+
+	return r < 0 ? r : write_file(values->archive, &source, err);
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * sbx-audit serve: records over a socket
+ *
+ * Here is only what a process needs around lib/collect: its log, its socket, its loop, and where
+ * heads go.
+ */
+
+#include "audit.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "audit/heads.h"
+#include "base/fd.h"
+#include "collect/collect.h"
+#include "service/service.h"
+
+#include "tool.h"
+
+#define SOCKET_NAME "audit"
+#define SOCKET_MODE 0660
+#define SYSTEM_FOLDER "/run/sbx"
+#define SYSTEM_SOCKET SYSTEM_FOLDER "/audit.sock"
+#define SHED "shed"
+
+static const char *const on_full_names[] = { "block", SHED, NULL };
+
+/* clang-format off */
+#define ROW(long_name, key, type, member, meta, text)                                              \
+	{ .name = long_name, .letter = key, .kind = type,                                          \
+	  .offset = offsetof(struct audit_values, member), .metavar = meta, .help = text }
+
+const struct option_spec audit_serve_options[] = {
+	ROW("log", 'l', OPTION_PATH, folder, "DIR", "the log in DIR"),
+	ROW("policy", 'p', OPTION_PATH, policy, "FILE", "the section audit of this policy"),
+	ROW("socket", 0, OPTION_PATH, socket, "PATH", "where to listen"),
+	ROW("spool", 0, OPTION_PATH, spool, "DIR", "take in what waits there"),
+	ROW("witness", 0, OPTION_STRING, witness_command, "CMD", "give each new head to CMD"),
+	ROW("epoch", 0, OPTION_TIME, epoch_usec, "TIME", "how long a key is used (1h)"),
+	ROW("group-records", 0, OPTION_NUMBER, group_records, "N",
+	    "commit when N records wait (100)"),
+	ROW("group-time", 0, OPTION_TIME, group_usec, "TIME",
+	    "or when one has waited so long (5ms)"),
+	ROW("queue", 0, OPTION_SIZE, queue_bytes, "SIZE", "memory for what waits (16MiB)"),
+	{ .name = "on-full",
+	  .kind = OPTION_CHOICE,
+	  .offset = offsetof(struct audit_values, on_full),
+	  .metavar = "WHAT",
+	  .choices = on_full_names,
+	  .help = "clients wait, or records are lost (block)" },
+	ROW("max-clients", 0, OPTION_NUMBER, max_clients, "N", "clients at the same time (1024)"),
+	ROW("segment-size", 0, OPTION_SIZE, segment_size, "SIZE", "what is large (256MiB)"),
+	ROW("max-size", 0, OPTION_SIZE, max_size, "SIZE", "room for the log (1GiB)"),
+	ROW("retention-days", 0, OPTION_NUMBER, retention_days, "DAYS", "keep archives (90)"),
+	OPTION_END,
+};
+/* clang-format on */
+
+/* Everything that has to end in a certain order. */
+struct daemon {
+	struct tool_run *run;
+	const struct audit_values *values;
+	struct heads *heads;
+	struct audit_log *audit;
+	int folder, spool;
+	struct service *service;
+	struct collector *collector;
+};
+
+static void daemon_deinit(struct daemon *daemon)
+{
+	(void)collector_free(daemon->collector);
+	(void)service_free(daemon->service);
+	(void)audit_log_free(daemon->audit);
+	(void)heads_free(daemon->heads);
+	close_fd(&daemon->folder);
+	close_fd(&daemon->spool);
+}
+
+static int on_accept(struct service *service, const char *listener_name, int fd,
+		     const struct peer *peer, void *userdata)
+{
+	const struct daemon *daemon = userdata;
+
+	return collector_accept(daemon->collector, fd, peer);
+}
+
+static int read_keeping(const struct audit_values *values, struct collector_keeping *ret,
+			struct sbx_error *err)
+{
+	struct keeping keeping;
+	int r = keeping_read(values, &keeping, err);
+
+	if (r == 0)
+		*ret = (struct collector_keeping){ keeping.rotation, keeping.segment_bytes,
+						   keeping.policy };
+	return r;
+}
+
+static int on_reload(struct service *service, void *userdata)
+{
+	const struct daemon *daemon = userdata;
+	struct collector_keeping keeping;
+	int r = collector_checkpoint(daemon->collector);
+
+	if (r == 0)
+		r = read_keeping(daemon->values, &keeping, NULL);
+	if (r == 0)
+		collector_set_keeping(daemon->collector, &keeping);
+	return r;
+}
+
+static const struct service_handlers handlers = { .accept = on_accept, .reload = on_reload };
+
+/* ---- the log ---- */
+
+static int make_log(struct daemon *daemon, struct sbx_error *err)
+{
+	_cleanup_text_ struct text key = TEXT_INIT;
+	int r = audit_make_log(daemon->values, err);
+
+	if (r == 0)
+		r = places_open_only(daemon->run, &daemon->audit, err);
+	if (r < 0)
+		return r;
+	audit_log_add_verifier(daemon->audit, &key);
+	log_write(&daemon->run->log, LOG_LEVEL_NOTICE, NULL,
+		  "there was no log, and this is the first public key of the new one: %s",
+		  text_string(&key));
+	return 0;
+}
+
+static int open_folder(struct daemon *daemon, struct sbx_error *err)
+{
+	_cleanup_text_ struct text folder = TEXT_INIT;
+	int r = places_folder(daemon->values, &folder, err);
+
+	if (r < 0)
+		return r;
+	daemon->folder = open(text_string(&folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return daemon->folder < 0 ? sbx_error_what(err, -errno, "cannot open the log '%s'",
+						   text_string(&folder))
+				  : 0;
+}
+
+static int open_log(struct daemon *daemon, struct sbx_error *err)
+{
+	const struct heads_options options = { .tool = daemon->run->tool->command.name,
+					       .witness = daemon->values->witness_command };
+	struct audit_watch watch = { .head = heads_take };
+	struct sbx_error why = { .code = 0 };
+	int r = places_open_only(daemon->run, &daemon->audit, &why);
+
+	if (r == -ENOENT)
+		r = make_log(daemon, &why);
+	if (r < 0 && err)
+		*err = why;
+	if (r < 0)
+		return r;
+	r = heads_new(&options, &daemon->heads, err);
+	watch.userdata = daemon->heads;
+	if (r == 0)
+		r = open_folder(daemon, err);
+	if (r < 0)
+		return r;
+	audit_log_watch(daemon->audit, &watch);
+	/* Whoever was here before may have been killed before it left. */
+	return audit_log_tell_head(daemon->audit, err);
+}
+
+/* What cannot be verified now can be later, by whoever wants to know. */
+static void verify(const struct daemon *daemon)
+{
+	struct sbx_error why = { .code = 0 };
+
+	if (collect_verify(daemon->audit, daemon->folder, &daemon->run->log, &why) < 0)
+		log_write(&daemon->run->log, LOG_LEVEL_ERROR, NULL,
+			  "how the log is could not be found out: %s: %s", why.what,
+			  why.why[0] != '\0' ? why.why : strerror(-why.code));
+}
+
+/* Its place is the user's, unless one is named; and a log that is elsewhere has none. */
+static int open_spool(struct daemon *daemon, struct sbx_error *err)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+	int r = 0;
+
+	if (daemon->values->spool)
+		text_add(&path, daemon->values->spool);
+	else if (daemon->values->folder)
+		return 0;
+	else
+		r = places_spool(&path, err);
+	if (r == 0)
+		r = text_status(&path);
+	if (r == 0 && mkdir(path.data, 0700) < 0 && errno != EEXIST)
+		r = -errno;
+	if (r < 0)
+		return sbx_error_what(err, r, "cannot make the spool '%s'", text_string(&path));
+	daemon->spool = open(path.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return daemon->spool < 0
+		       ? sbx_error_what(err, -errno, "cannot open the spool '%s'", path.data)
+		       : 0;
+}
+
+/* ---- the socket ---- */
+
+static int add_usual_place(struct text *out, struct sbx_error *err)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR"), *folder = SYSTEM_FOLDER;
+	mode_t mode = 0755;
+
+	if (geteuid() != 0 && runtime && runtime[0] == '/') {
+		text_addf(out, "%s/sbx", runtime);
+		folder = text_string(out);
+		mode = 0700;
+	} else if (geteuid() != 0) {
+		/* A service that is started by its socket unit needs no place. */
+		if (getenv("LISTEN_FDS"))
+			return 0;
+		(void)sbx_error_what(err, -ENOENT, "cannot tell where the socket is to be");
+		sbx_error_why(err, "XDG_RUNTIME_DIR is not set to an absolute path");
+		sbx_error_fix(err, "name it with --socket");
+		return -ENOENT;
+	}
+	if (mkdir(folder, mode) < 0 && errno != EEXIST && !getenv("LISTEN_FDS"))
+		return sbx_error_what(err, -errno, "cannot make the folder '%s'", folder);
+	text_add(out, geteuid() == 0 ? SYSTEM_SOCKET : "/audit.sock");
+	return 0;
+}
+
+static int listen_there(struct daemon *daemon, struct sbx_error *err)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+	int r = 0;
+
+	if (daemon->values->socket)
+		text_add(&path, daemon->values->socket);
+	else
+		r = add_usual_place(&path, err);
+	if (r == 0)
+		r = text_status(&path);
+	return r < 0 ? r
+		     : service_listen(daemon->service, SOCKET_NAME, path.len > 0 ? path.data : NULL,
+				      SOCKET_MODE, err);
+}
+
+/* ---- start ---- */
+
+static int check(const struct audit_values *values, struct sbx_error *err)
+{
+	int r;
+
+	if (values->group_usec <= COLLECT_GROUP_USEC_MAX)
+		return 0;
+	r = sbx_error_what(err, -EINVAL, "records cannot wait longer than 500ms");
+	sbx_error_why(err, "what waits is lost in a crash");
+	sbx_error_fix(err, "write --group-time=500ms, or less");
+	return r;
+}
+
+static uint64_t or_default(uint64_t value, uint64_t usual)
+{
+	return value ? value : usual;
+}
+
+static int start(struct daemon *daemon, struct sbx_error *err)
+{
+	const struct audit_values *values = daemon->values;
+	struct collector_options options = {
+		.log = &daemon->run->log,
+		.n_clients_max = or_default(values->max_clients, COLLECT_CLIENTS_DEFAULT),
+		.group_records = or_default(values->group_records, COLLECT_GROUP_RECORDS_DEFAULT),
+		.group_usec = or_default(values->group_usec, COLLECT_GROUP_USEC_DEFAULT),
+		.queue_bytes_max = or_default(values->queue_bytes, COLLECT_QUEUE_BYTES_DEFAULT),
+		.epoch_usec = or_default(values->epoch_usec, COLLECT_EPOCH_USEC_DEFAULT),
+		.is_shedding = values->on_full && strcmp(values->on_full, SHED) == 0,
+	};
+	int r = check(values, err);
+
+	if (r == 0)
+		r = read_keeping(values, &options.keeping, err);
+	if (r == 0)
+		r = service_new(&daemon->run->log, &handlers, daemon, &daemon->service, err);
+	if (r == 0)
+		r = open_log(daemon, err);
+	if (r == 0)
+		r = open_spool(daemon, err);
+	if (r < 0)
+		return r;
+	verify(daemon);
+	options.event = service_event(daemon->service);
+	options.ready = service_ready(daemon->service);
+	options.service = daemon->service;
+	options.audit = daemon->audit;
+	options.heads = daemon->heads;
+	options.folder = daemon->folder;
+	options.spool = daemon->spool;
+	service_limit_clients(daemon->service, options.n_clients_max);
+	r = collector_new(&options, &daemon->collector, err);
+	return r < 0 ? r : listen_there(daemon, err);
+}
+
+int audit_verb_serve(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+	_cleanup_(daemon_deinit) struct daemon daemon = {
+		.run = run, .values = run->values, .folder = -EBADF, .spool = -EBADF
+	};
+	int r, last;
+
+	/* A disk that is full is waited for. */
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	r = start(&daemon, err);
+	if (r < 0)
+		return places_status_of(r);
+	r = service_run(daemon.service, err);
+	last = collector_finish(daemon.collector, r < 0 ? NULL : err);
+	heads_finish(daemon.heads);
+	return r < 0 ? r : last;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The decisions in the log of sbx-audit, which that tool reads for us
+ *
+ * sbx-policy starts often, and the libraries behind the log would cost every start half of what it
+ * costs now. So the seam is a pipe: what comes through it is what "sbx-audit query" prints.
+ */
+
+#include "policy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/environment.h"
+#include "base/fd.h"
+#include "base/start.h"
+#include "record/record.h"
+
+#define OWN_LOG DECISION_LOG_OWN
+#define READER "sbx-audit"
+#define ARGUMENTS_MAX 12
+#define FOUND_NOTHING 1 /* its exit status, which is no failure */
+
+bool decision_log_is(const char *path)
+{
+	struct stat st;
+
+	return strcmp(path, OWN_LOG) == 0 || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
+/* Where sbx-audit keeps it. */
+bool decision_log_is_kept(void)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+
+	if (environment_add_state_folder(&path, environ, geteuid()) < 0)
+		return false;
+	text_add(&path, "/" RECORD_LOG_FOLDER);
+	return text_status(&path) == 0 && access(text_string(&path), R_OK | X_OK) == 0;
+}
+
+static int fail(struct sbx_error *err, int code, const char *why, const char *fix)
+{
+	(void)sbx_error_what(err, code, "cannot replay the log");
+	if (why)
+		sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "%s", fix);
+	return code;
+}
+
+/* Beside this program, as both are installed. */
+static int find_reader(struct text *ret, struct sbx_error *err)
+{
+	char own[4096];
+	ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
+	char *end = n < 0 ? NULL : memrchr(own, '/', (size_t)n);
+
+	if (!end)
+		return fail(err, n < 0 ? -errno : -ENOENT, "this program cannot tell where it is",
+			    "mount /proc");
+	text_add_bytes(ret, own, (size_t)(end - own) + 1);
+	text_add(ret, READER);
+	if (text_status(ret) < 0)
+		return sbx_error_what(err, -ENOMEM, "cannot replay the log");
+	if (access(text_string(ret), X_OK) == 0)
+		return 0;
+	return fail(err, -ENOENT, "sbx-audit is not beside sbx-policy",
+		    "install it, or give a file of recorded decisions to --replay");
+}
+
+static int start_reader(const char *const *argv, int stdout_fd, pid_t *ret, struct sbx_error *err)
+{
+	_cleanup_close_ int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	const struct start start = { .argv = argv,
+				     .environment = (const char *const *)environ,
+				     .stdin_fd = nothing,
+				     .stdout_fd = stdout_fd };
+	int r = nothing < 0 ? -errno : start_program(&start, ret);
+
+	return r < 0 ? fail(err, r, NULL, "see whether sbx-audit can be started") : 0;
+}
+
+int decision_log_open(const char *path, uint64_t n_last, struct decision_log *ret,
+		      struct sbx_error *err)
+{
+	_cleanup_text_ struct text reader = TEXT_INIT, last = TEXT_INIT;
+	const char *argv[ARGUMENTS_MAX] = { NULL, "query", "--json", "--event", "policy_decision" };
+	size_t n = 5;
+	int fds[2], r = find_reader(&reader, err);
+
+	if (r < 0)
+		return r;
+	argv[0] = text_string(&reader);
+	text_addf(&last, "--last=%llu", (unsigned long long)n_last);
+	if (n_last > 0)
+		argv[n++] = text_string(&last);
+	if (strcmp(path, OWN_LOG) != 0) {
+		argv[n++] = "--log";
+		argv[n++] = path;
+	}
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return fail(err, -errno, NULL, "close some files");
+	r = start_reader(argv, fds[1], &ret->pid, err);
+	(void)close(fds[1]);
+	if (r < 0)
+		(void)close(fds[0]);
+	else
+		ret->fd = fds[0];
+	return r;
+}
+
+int decision_log_close(struct decision_log *log, struct sbx_error *err)
+{
+	int status = -1;
+
+	if (log->pid <= 0)
+		return 0;
+	/* If it is still writing, nobody reads it any more. */
+	close_fd(&log->fd);
+	while (waitpid(log->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	log->pid = -1;
+	if (WIFEXITED(status) && WEXITSTATUS(status) <= FOUND_NOTHING)
+		return 0;
+	return fail(err, -EIO, "sbx-audit could not read it to its end",
+		    "see what 'sbx-audit query' and 'sbx-audit verify' say of it");
+}
+
+void decision_log_end(struct decision_log *log)
+{
+	(void)decision_log_close(log, NULL);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Options that do not go together, and the open files that are for us
+ *
+ * Whatever was asked for and would not count is refused: a command that runs without the policy, or
+ * without the limit, that somebody has typed is worse than one that does not run.
+ */
+
+#include "spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "tool.h"
+
+/* What --no-sandbox keeps by itself: a record, and what would only have been allowed. All others
+ * say what a sandbox is to hold, to hide or to report. */
+static const size_t kept_without_sandbox[] = {
+	offsetof(struct spawn_values, no_sandbox),  offsetof(struct spawn_values, id),
+	offsetof(struct spawn_values, audit_fd),    offsetof(struct spawn_values, read),
+	offsetof(struct spawn_values, write),	    offsetof(struct spawn_values, optional_read),
+	offsetof(struct spawn_values, unix_socket), offsetof(struct spawn_values, connect),
+	offsetof(struct spawn_values, device),	    offsetof(struct spawn_values, pass_fd),
+	offsetof(struct spawn_values, best_effort),
+};
+
+static bool is_kept_without_sandbox(const struct option_spec *spec)
+{
+	for (size_t i = 0; i < N_ELEMENTS(kept_without_sandbox); i++)
+		if (spec->offset == kept_without_sandbox[i])
+			return true;
+	return false;
+}
+
+static int check_without_sandbox(const struct spawn_values *values,
+				 const struct option_spec *options, struct sbx_error *err)
+{
+	int r;
+
+	for (const struct option_spec *spec = options; spec->name; spec++) {
+		if (is_kept_without_sandbox(spec) || !option_is_given(spec, values))
+			continue;
+		r = sbx_error_what(err, -EINVAL, "option '--%s' cannot hold without a sandbox",
+				   spec->name);
+		sbx_error_why(err, "--no-sandbox runs the command without any protection, and "
+				   "nothing would carry it out");
+		sbx_error_fix(err, "leave out '--%s', or '--no-sandbox'", spec->name);
+		return r;
+	}
+	return 0;
+}
+
+int spawn_check_options(const struct spawn_values *values, const struct option_spec *options,
+			struct sbx_error *err)
+{
+	int r;
+
+	if (values->policy && values->policy_fd >= 0) {
+		r = sbx_error_what(err, -EINVAL,
+				   "options '--policy' and '--policy-fd' do not go together");
+		sbx_error_why(err, "there can be one policy, and the other would not count");
+		sbx_error_fix(err, "leave one of them out, or make one policy of both with "
+				   "'sbx-policy merge'");
+		return r;
+	}
+	return values->no_sandbox ? check_without_sandbox(values, options, err) : 0;
+}
+
+static int fail_to_take(int fd, int code, struct sbx_error *err)
+{
+	(void)sbx_error_what(err, code, "cannot take the open file %d", fd);
+	sbx_error_fix(err, "raise the limit of open files (ulimit -n)");
+	return code;
+}
+
+/* A policy must not be the command's input, nor must the command write where records go. */
+static int empty_stdin(struct sbx_error *err)
+{
+	_cleanup_close_ int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0)
+		return fail_to_take(STDIN_FILENO, -errno, err);
+	return 0;
+}
+
+int spawn_take_fds(struct spawn_values *values, struct sbx_error *err)
+{
+	int *const handed[] = { &values->policy_fd, &values->proxy_fd, &values->report_fd,
+				&values->audit_fd };
+	bool takes_stdin = false;
+
+	for (size_t i = 0; i < N_ELEMENTS(handed); i++) {
+		int fd = *handed[i];
+
+		/* What is closed and marked close-on-exec later is not the command's own. */
+		if (fd < 0 || fd > STDERR_FILENO)
+			continue;
+		*handed[i] = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+		if (*handed[i] < 0)
+			return fail_to_take(fd, -errno, err);
+		takes_stdin |= fd == STDIN_FILENO;
+	}
+	return takes_stdin ? empty_stdin(err) : 0;
+}
