@@ -18,7 +18,7 @@ for who in $starters; do
 	exec 7<>"$work/hold-$who" 8<>"$work/said-$who"
 	pids=()
 	for i in $(seq "$many"); do
-		spawn -q --report "$work/$who/report-$i" -- sh -c 'echo "$(id -u)" >&2; read -r line; cat >/tmp/x' \
+		begin_spawn -q --report "$work/$who/report-$i" -- sh -c 'echo "$(id -u)" >&2; read -r line; cat >/tmp/x' \
 			<"$work/hold-$who" 2>&8 7>&- 8>&- &
 		pids+=($!)
 	done

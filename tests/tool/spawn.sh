@@ -43,9 +43,13 @@ places() {
 	export HOME="$work/$who/home" XDG_STATE_HOME="$work/$who/state" XDG_RUNTIME_DIR="$work/$who/run"
 }
 
+# In the places that are there. Whatever runs beside others starts like this: a change of owners would stumble over what
+# the others rename and remove.
+begin_spawn() { (cd "$project" && as "$who" sbx-spawn "$@"); }
+
 spawn() {
 	places
-	(cd "$project" && as "$who" sbx-spawn "$@")
+	begin_spawn "$@"
 }
 
 # A policy that lets the programs of the system run and nothing else be seen: $work/p.yaml.

@@ -41,7 +41,7 @@ check() {
 	fi
 	n_failed=$((n_failed + 1))
 	echo "not ok $n - $name"
-	printf '%s\n' "status: $status" "out: $out" "err: $err" | sed 's/^/# /'
+	printf '%s\n' "check: $*" "status: $status" "out: $out" "err: $err" | sed 's/^/# /'
 }
 
 skip() {
