@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -116,15 +117,22 @@ static int make_with(int parent_fd, const char *name, pid_t pid)
 	return r < 0 ? r : take_fd(&folder);
 }
 
-/* A cgroup hands controllers down only when no process is in itself. */
-static int end_as_one(int scope_fd, int folder_fd)
+/* The keeper is no part of what has too much, or the kernel might end it first. A cgroup hands
+ * controllers down only when no process is in itself. */
+static int end_as_one(int scope_fd, int folder_fd, const struct plan_limit *memory)
 {
+	char number[24];
 	int r;
 
 	if (faccessat(scope_fd, "memory.max", F_OK, 0) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	r = enable_controller(scope_fd, "memory");
-	return r < 0 ? r : write_file(folder_fd, "memory.oom.group", "1");
+	if (r == 0)
+		r = write_file(folder_fd, "memory.oom.group", "1");
+	if (r < 0 || !memory->is_set || memory->holder != HELD_BY_SCOPE)
+		return r;
+	(void)snprintf(number, sizeof(number), "%" PRIu64, memory->value);
+	return write_file(folder_fd, "memory.max", number);
 }
 
 int kernel_divide_scope(struct kernel *kernel, const char *folder, pid_t keeper)
@@ -140,7 +148,7 @@ int kernel_divide_scope(struct kernel *kernel, const char *folder, pid_t keeper)
 	own = make_with(scope, path_last(folder), kernel->pid);
 	if (own < 0)
 		return own;
-	r = end_as_one(scope, own);
+	r = end_as_one(scope, own, &kernel->plan->limits[LIMIT_MEMORY]);
 	if (r == 0)
 		kernel->cgroup_fd = take_fd(&own);
 	return r;

@@ -23,6 +23,7 @@
 /* PID 1 of the sandbox is one more process of the same user. */
 #define INIT_PROCESSES 1
 #define KEEPER_PROCESSES 1 /* of a scope */
+#define KEEPER_BYTES (UINT64_C(4) << 20)
 /* The kernel takes no larger number of processes. */
 #define PIDS_MAX UINT64_C(4194304)
 
@@ -279,7 +280,9 @@ static uint64_t scope_value(enum limit limit, uint64_t value)
 {
 	if (limit == LIMIT_CPU)
 		return value * 1000; /* thousandths of a second are microseconds of each second */
-	return limit == LIMIT_PIDS ? with_ours(value, INIT_PROCESSES + KEEPER_PROCESSES) : value;
+	if (limit == LIMIT_PIDS)
+		return with_ours(value, INIT_PROCESSES + KEEPER_PROCESSES);
+	return value <= UINT64_MAX - KEEPER_BYTES ? value + KEEPER_BYTES : value;
 }
 
 void add_cgroup(struct planner *planner)

@@ -249,7 +249,8 @@ static void the_service_manager_holds_what_somebody_wrote(void)
 	step = find_text(&planning, STEP_SCOPE_LIMIT, "CPUQuotaPerSecUSec");
 	expect_eq(step->value, 500000);
 	/* Once there is one it holds the template's, too. */
-	expect_eq(find_text(&planning, STEP_SCOPE_LIMIT, "MemoryMax")->value, 1 << 30);
+	expect_eq(find_text(&planning, STEP_SCOPE_LIMIT, "MemoryMax")->value,
+		  (1 << 30) + (4 << 20));
 	expect_eq(find_text(&planning, STEP_SCOPE_LIMIT, "TasksMax")->value, 102);
 	expect_eq(planning.plan->limits[LIMIT_CPU].holder, HELD_BY_SCOPE);
 	expect_eq(planning.plan->n_notices, 0);
