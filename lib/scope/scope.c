@@ -280,8 +280,9 @@ static int start(sd_bus *bus, sd_bus_message *call, struct job *job, char **ret_
 	return 0;
 }
 
-/* The module's only symbol. */
+/* The module's symbols. */
 __attribute__((__visibility__("default"))) scope_start_fn sbx_scope_start;
+__attribute__((__visibility__("default"))) scope_join_fn sbx_scope_join;
 
 int sbx_scope_start(const char *unit, const pid_t pids[SCOPE_PROCESSES],
 		    const struct scope_limits *limits, const char *description, char **ret_cgroup,
@@ -317,4 +318,22 @@ int sbx_scope_start(const char *unit, const pid_t pids[SCOPE_PROCESSES],
 		return r;
 	*ret_cgroup = take_ptr(cgroup);
 	return 0;
+}
+
+/* A user's manager that may not do it itself has the system's do it: the answer comes after that.
+ */
+int sbx_scope_join(const char *unit, const char *folder)
+{
+	_cleanup_bus_ sd_bus *bus = NULL;
+	_cleanup_message_ sd_bus_message *call = NULL;
+	int r = open_manager(&bus);
+
+	if (r >= 0)
+		r = sd_bus_message_new_method_call(bus, &call, MANAGER, MANAGER_PATH,
+						   MANAGER_INTERFACE, "AttachProcessesToUnit");
+	if (r >= 0)
+		r = sd_bus_message_append(call, "ssau", unit, folder, 1, (uint32_t)getpid());
+	if (r >= 0)
+		r = sd_bus_call(bus, call, WAIT_USEC, NULL, NULL);
+	return r < 0 ? r : 0;
 }

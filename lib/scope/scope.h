@@ -28,4 +28,12 @@ struct scope_limits {
 typedef int scope_start_fn(const char *unit, const pid_t pids[SCOPE_PROCESSES],
 			   const struct scope_limits *limits, const char *description,
 			   char **ret_cgroup, char **ret_why);
-#define SCOPE_MODULE_SYMBOL "sbx_scope_start"
+#define SCOPE_START_SYMBOL "sbx_scope_start"
+
+/*
+ * Moves the calling process into @folder ("/name") of the scope UNIT, of which it is not part: the
+ * manager may where the kernel does not let us, because all that we share with the scope's cgroup
+ * is root's. 0 or negative errno.
+ */
+typedef int scope_join_fn(const char *unit, const char *folder);
+#define SCOPE_JOIN_SYMBOL "sbx_scope_join"

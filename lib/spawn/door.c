@@ -86,7 +86,7 @@ static void answer_failure(struct visitor *visitor, const struct message *messag
 	_cleanup_text_ struct text text = TEXT_INIT;
 
 	(void)explain_failure(visitor->door->plan, visitor->argv[0], message, &err);
-	text_addf(&text, "%s%s%s", err.what, err.why[0] ? ": " : "", err.why);
+	text_addf(&text, "%s: %s", err.what, err.why[0] ? err.why : strerror(-message->code));
 	answer(visitor, explain_status(message), text_string(&text));
 }
 
@@ -128,6 +128,7 @@ static int start(struct visitor *visitor, const int *stdio)
 		.kernel = door->kernel,
 		.plan = door->plan,
 		.place = door->place,
+		.scope = door->scope,
 		.argv = visitor->argv,
 	};
 	int r;
@@ -222,13 +223,14 @@ static int accept_one(struct source *source, short events)
 }
 
 int door_open(struct door *door, struct loop *loop, int socket, const struct kernel *kernel,
-	      const struct place *place)
+	      const struct place *place, const struct scope_cgroup *scope)
 {
 	*door = (struct door){
 		.loop = loop,
 		.plan = kernel->plan,
 		.kernel = kernel,
 		.place = place,
+		.scope = scope,
 		.listening = { .fd = socket,
 			       .events = POLLIN,
 			       .ready = accept_one,

@@ -12,6 +12,7 @@
 #include "spawn/join.h"
 #include "spawn/loop.h"
 
+struct scope_cgroup;
 struct visitor;
 
 struct door {
@@ -19,6 +20,7 @@ struct door {
 	const struct plan *plan;
 	const struct kernel *kernel;
 	const struct place *place;
+	const struct scope_cgroup *scope;
 	struct source listening;
 	struct visitor *visitors;
 	size_t n_visitors;
@@ -32,6 +34,6 @@ struct door {
 /* From here on requests are answered. @socket listens, and stays the caller's. @door is not moved
  * any more. */
 int door_open(struct door *door, struct loop *loop, int socket, const struct kernel *kernel,
-	      const struct place *place);
+	      const struct place *place, const struct scope_cgroup *scope);
 /* Whoever is inside is killed, and his client told. */
 void door_close(struct door *door);

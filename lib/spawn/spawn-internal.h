@@ -20,6 +20,7 @@
 #include "spawn/signals.h"
 #include "spawn/spawn.h"
 #include "spawn/terminal.h"
+#include "spawn/visit.h"
 #include "spawn/watch.h"
 
 struct spawn {
@@ -55,7 +56,7 @@ struct spawn {
 	struct message result;
 	struct rusage init_usage; /* of PID 1, with all that it has waited for */
 	int init_status;
-	char *scope_folder;   /* of its cgroup, in its scope; NULL where it has none */
+	struct scope_cgroup scope;
 	struct joined keeper; /* of its scope */
 	uint64_t n_oom_kills; /* as its cgroup has counted them */
 	uint64_t peak_memory_bytes;

@@ -186,7 +186,7 @@ static int tell_started(struct spawn *spawn)
 	const struct spawn_hooks *hooks = spawn->options->hooks;
 	uint32_t step = kernel_find_step(spawn->plan, STEP_CGROUP);
 	const char *cgroup =
-		step == KERNEL_NO_STEP ? spawn->scope_folder : spawn->plan->steps[step].target;
+		step == KERNEL_NO_STEP ? spawn->scope.folder : spawn->plan->steps[step].target;
 	int r = 0;
 
 	if (hooks && hooks->started)
@@ -287,7 +287,7 @@ static void deinit(struct spawn *spawn)
 	kernel_deinit(&spawn->kernel);
 	loop_deinit(&spawn->loop);
 	signals_end(&spawn->signals);
-	free_ptr(&spawn->scope_folder);
+	free_ptr(&spawn->scope.folder);
 	(void)prctl(PR_SET_DUMPABLE, spawn->was_dumpable, 0, 0, 0);
 }
 

@@ -58,12 +58,17 @@ static int fail(struct spawn *spawn, int code, const char *unit, const char *why
 }
 
 /* Stays open until our process ends: it is libsystemd's to say when it can go. */
-static scope_start_fn *open_module(struct spawn *spawn, const char *unit)
+static int open_module(struct spawn *spawn, const char *unit, scope_start_fn **ret_start,
+		       scope_join_fn **ret_join)
 {
 	union {
 		void *symbol;
 		scope_start_fn *start;
-	} found = { .symbol = NULL };
+	} start = { .symbol = NULL };
+	union {
+		void *symbol;
+		scope_join_fn *join;
+	} join = { .symbol = NULL };
 	_cleanup_text_ struct text path = TEXT_INIT;
 	const char *folder = spawn->options->module_folder, *why = "it is no module of ours";
 	void *module = NULL;
@@ -71,11 +76,15 @@ static scope_start_fn *open_module(struct spawn *spawn, const char *unit)
 	text_addf(&path, "%s/scope.so", folder && folder[0] == '/' ? folder : ".");
 	if (text_status(&path) == 0)
 		module = module_open(text_string(&path), &why);
-	if (module)
-		found.symbol = module_symbol(module, SCOPE_MODULE_SYMBOL);
-	if (!found.symbol)
-		(void)fail(spawn, -ENOENT, unit, why);
-	return found.start;
+	if (module) {
+		start.symbol = module_symbol(module, SCOPE_START_SYMBOL);
+		join.symbol = module_symbol(module, SCOPE_JOIN_SYMBOL);
+	}
+	if (!start.symbol || !join.symbol)
+		return fail(spawn, -ENOENT, unit, why);
+	*ret_start = start.start;
+	*ret_join = join.join;
+	return 0;
 }
 
 /* What stays in the scope until its numbers have been read. Who ends the supervisor's process
@@ -113,7 +122,7 @@ static int divide(struct spawn *spawn, const char *scope)
 	if (r == 0)
 		r = kernel_divide_scope(&spawn->kernel, text_string(&folder), spawn->keeper.pid);
 	if (r == 0)
-		spawn->scope_folder = text_take(&folder);
+		spawn->scope.folder = text_take(&folder);
 	return r;
 }
 
@@ -121,18 +130,19 @@ static int start(struct spawn *spawn, const char *unit, const struct scope_limit
 {
 	_cleanup_text_ struct text description = TEXT_INIT;
 	_cleanup_free_ char *scope = NULL, *why = NULL;
-	scope_start_fn *start_scope = open_module(spawn, unit);
 	pid_t pids[SCOPE_PROCESSES] = { spawn->kernel.pid }, supervisor = getpid();
-	int r;
+	scope_start_fn *start_scope = NULL;
+	int r = open_module(spawn, unit, &start_scope, &spawn->scope.join);
 
-	if (!start_scope)
-		return -ENOENT;
+	if (r < 0)
+		return r;
 	r = join_fork(&spawn->keeper, NULL, 0);
 	if (r == 0)
 		keep(supervisor);
 	if (r < 0)
 		return fail(spawn, r, unit, "no process can be made that keeps it");
 	pids[1] = spawn->keeper.pid;
+	spawn->scope.unit = unit;
 	text_addf(&description, "Sandbox %s", id_of(spawn));
 	r = start_scope(unit, pids, limits, text_string(&description), &scope, &why);
 	if (r < 0)

@@ -27,14 +27,28 @@
 #include "spawn/command.h"
 #include "spawn/signals.h"
 
-static int enter_cgroup(const struct kernel *kernel)
+static int move_to_cgroup(int cgroup_fd)
 {
-	_cleanup_close_ int fd = -EBADF;
+	_cleanup_close_ int fd = path_open_beneath(cgroup_fd, "cgroup.procs", O_WRONLY, 0);
 
-	if (kernel->cgroup_fd < 0)
-		return 0;
-	fd = path_open_beneath(kernel->cgroup_fd, "cgroup.procs", O_WRONLY, 0);
 	return fd < 0 ? fd : fd_write_all(fd, "0", 1);
+}
+
+static int enter_cgroup(const struct visit *visit)
+{
+	const struct scope_cgroup *scope = visit->scope;
+	int cgroup_fd = visit->kernel->cgroup_fd, r;
+
+	if (cgroup_fd < 0)
+		return 0;
+	r = move_to_cgroup(cgroup_fd);
+	if (r != -EACCES || !scope->join)
+		return r;
+	/* Whoever moves a process must be allowed to write where its old place and its new one
+	 * meet; in a login session that is root's. */
+	r = scope->join(scope->unit, path_last(scope->folder) - 1);
+	/* Now both are in the scope. Where that is not so, this fails again. */
+	return r < 0 ? r : move_to_cgroup(cgroup_fd);
 }
 
 /* Root's groups are nothing that a sandbox has, and inside they could not be dropped. */
@@ -45,7 +59,7 @@ static int drop_groups(const struct kernel *kernel, const struct plan *plan)
 
 static int enter(const struct visit *visit, int socket)
 {
-	int r = enter_cgroup(visit->kernel);
+	int r = enter_cgroup(visit);
 
 	if (r == 0)
 		r = drop_groups(visit->kernel, visit->plan);

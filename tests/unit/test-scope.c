@@ -32,6 +32,7 @@
 #define JOB_PATH MANAGER_PATH "/job/7"
 
 extern scope_start_fn sbx_scope_start;
+extern scope_join_fn sbx_scope_join;
 
 /* How the manager behaves, and what it was told. */
 struct manager {
@@ -120,10 +121,24 @@ static int on_start(sd_bus_message *call, void *userdata, sd_bus_error *error)
 	return 1;
 }
 
+static int on_attach(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	const struct manager *manager = userdata;
+	const char *unit, *folder;
+	uint32_t pid = 0;
+
+	(void)sd_bus_message_read(call, "ssau", &unit, &folder, 1, &pid);
+	(void)dprintf(manager->told, "%s %s %d", unit, folder, pid == (uint32_t)getppid());
+	if (manager->refusal)
+		return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED, manager->refusal);
+	return sd_bus_reply_method_return(call, NULL);
+}
+
 static const sd_bus_vtable manager_table[] = {
 	SD_BUS_VTABLE_START(0),
 	SD_BUS_METHOD("StartTransientUnit", "ssa(sv)a(sa(sv))", "o", on_start,
 		      SD_BUS_VTABLE_UNPRIVILEGED),
+	SD_BUS_METHOD("AttachProcessesToUnit", "ssau", NULL, on_attach, SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_SIGNAL("JobRemoved", "uoss", 0),
 	SD_BUS_VTABLE_END,
 };
@@ -360,6 +375,19 @@ static void fails_where_there_is_no_manager(void)
 	expect(answer.why && strstr(answer.why, "cannot be reached"));
 }
 
+static void has_a_process_moved_by_the_manager(void)
+{
+	struct manager manager = { .told = -EBADF }, refuses = { .refusal = "not today" };
+
+	manager_begin(&manager);
+	expect_eq(sbx_scope_join(UNIT, "/sbx-a"), 0);
+	manager_end(&manager);
+	expect_str(manager.said, UNIT " /sbx-a 1");
+	manager_begin(&refuses);
+	expect_eq(sbx_scope_join(UNIT, "/sbx-a"), -EACCES);
+	manager_end(&refuses);
+}
+
 static const struct test tests[] = {
 	TEST(asks_for_a_delegated_scope_around_the_processes),
 	TEST(asks_for_every_limit),
@@ -373,6 +401,7 @@ static const struct test tests[] = {
 	TEST(refuses_a_cgroup_that_leads_elsewhere),
 	TEST(fails_where_the_manager_hangs_up),
 	TEST(fails_where_there_is_no_manager),
+	TEST(has_a_process_moved_by_the_manager),
 	TEST_END,
 };
 

@@ -117,6 +117,9 @@ says_to_a_user_what_can_be_held() { check_says_what_is_held user; }
 # Half of what it wants: some of it is in use when the kernel says no.
 hungry='head -c 200000000 /dev/zero | tail -c 150000000 | wc -c'
 
+# Many that are smaller than the process of ours that keeps the scope: all of them end, and that one does not.
+crowded='for i in $(seq 400); do sleep 1000 & done; wait'
+
 is_out_of_memory() # REPORT HOLDER
 {
 	has "$1" '"oom":true' '"reason":"memory"' '"peak_memory_of":"cgroup"' \
@@ -126,8 +129,11 @@ is_out_of_memory() # REPORT HOLDER
 
 runs_out_of_memory_in_a_scope() # WHO
 {
-	! "as_$1" sbx-spawn -q --memory 64MiB --report memory.json -- sh -c "$hungry" || fail 'it has lived'
-	is_out_of_memory "$work/$1/memory.json" scope
+	for command in "$hungry" "$crowded"; do
+		! "as_$1" sbx-spawn -q --memory 64MiB --pids 600 \
+			--report memory.json -- sh -c "$command" || fail 'it has lived'
+		is_out_of_memory "$work/$1/memory.json" scope
+	done
 }
 holds_the_memory_of_roots_in_a_scope() { runs_out_of_memory_in_a_scope root; }
 holds_the_memory_of_a_users_in_a_scope() { runs_out_of_memory_in_a_scope user; }
@@ -244,6 +250,8 @@ stops_a_fork_bomb_of_a_users() { stops_a_fork_bomb user; }
 holds_it_still() # WHO
 {
 	begin "$1" "still-$1" --memory 64MiB -- sh -c 'while :; do :; done'
+	# The process of ours beside it has memory of its own.
+	[ "$(cat "$cgroup/memory.max") $(cat "$scope/memory.max")" = "$((64 << 20)) $((68 << 20))" ]
 	"as_$1" sbx-ctl pause "still-$1" | grep 'paused by its cgroup'
 	[ "$(value "$cgroup/cgroup.events" frozen)" = 1 ]
 	[ "$(cat "$cgroup/cgroup.freeze")" = 1 ]
@@ -263,21 +271,22 @@ holds_it_still() # WHO
 pauses_roots_by_their_cgroup() { holds_it_still root; }
 pauses_a_users_by_their_cgroup() { holds_it_still user; }
 
-# Whoever enters is held to the same limits.
-enters_what_is_in_a_scope()
+# Whoever enters is held to the same limits. An ordinary user is outside of all that is his manager's here, as in a login
+# session: the kernel lets him move nothing of his into a cgroup that is.
+enters_the_scope() # WHO
 {
-	begin root entered --debug --memory 64MiB -- sleep 1000
-	as_root sbx-ctl exec entered -- sleep 1000 &
-	entering=$!
+	begin "$1" "entered-$1" --debug --memory 64MiB -- sleep 1000
+	"as_$1" sbx-ctl exec "entered-$1" -- sleep 1000 &
 	both_are_in_it()
 	{
 		while read -r process; do cat "/proc/$process/comm"; done <"$cgroup/cgroup.procs" >"$work/there"
 		[ "$(grep -cx sleep "$work/there")" = 2 ]
 	}
 	within 120 both_are_in_it
-	end root entered
-	wait "$entering" || :
+	end "$1" "entered-$1"
 }
+enters_what_is_in_a_scope_of_roots() { enters_the_scope root; }
+enters_what_is_in_a_scope_of_a_users() { enters_the_scope user; }
 
 # Without a manager there is nobody who could give out a cgroup.
 is_refused() # WHO COMMAND...
@@ -357,7 +366,8 @@ run_tests \
 	stops_a_fork_bomb_of_a_users \
 	pauses_roots_by_their_cgroup \
 	pauses_a_users_by_their_cgroup \
-	enters_what_is_in_a_scope \
+	enters_what_is_in_a_scope_of_roots \
+	enters_what_is_in_a_scope_of_a_users \
 	refuses_root_a_limit_that_it_cannot_hold \
 	refuses_a_user_a_limit_that_it_cannot_hold \
 	kills_roots_with_their_supervisor \
