@@ -31,14 +31,14 @@ as() { # WHO COMMAND...
 	fi
 }
 
-# Where records and the registry go.
+# Where records and the registry go. What a sandbox before this one still takes away needs no owner: -f.
 places() {
 	mkdir -p "$work/$who/state" "$work/$who/run" "$work/$who/home"
 	chmod 700 "$work/$who/run"
 	if [ "$who" = user ] && [ "$(id -u)" -eq 0 ]; then
-		chown -R "$user:$user" "$work/$who" "$project"
+		chown -Rf "$user:$user" "$work/$who" "$project"
 	elif [ "$(id -u)" -eq 0 ]; then
-		chown -R 0:0 "$work/$who" "$project"
+		chown -Rf 0:0 "$work/$who" "$project"
 	fi
 	export HOME="$work/$who/home" XDG_STATE_HOME="$work/$who/state" XDG_RUNTIME_DIR="$work/$who/run"
 }
