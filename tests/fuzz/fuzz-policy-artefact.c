@@ -16,7 +16,7 @@
 
 #include "policy/artefact-internal.h"
 #include "policy/digest.h"
-#include "../unit/policy-build.h"
+#include "../unit/policy-everything.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
@@ -28,41 +28,18 @@ static void check(bool condition)
 
 static void ask(const struct artefact *artefact)
 {
-	static const char *const tags[] = { "a", "b", NULL };
-	static const struct policy_request requests[] = {
-		{ .operation = "fs.read",
-		  .path = "/p/src/x/a.key",
-		  .project_root = "/p",
-		  .caller_tags = tags,
-		  .caller = "me",
-		  .state = "s" },
-		{ .operation = "fs.write",
-		  .path = "/etc/d/x.c",
-		  .project_root = "/p",
-		  .caller_tags = tags,
-		  .sandbox = "L2" },
-		{ .operation = "exec", .path = "/x/src/x/q/git/y", .project_root = "/" },
-		{ .operation = "net.connect", .host = "c.a.example", .port = 80, .has_port = true },
-		{ .operation = "net.bind", .host = "2001:db8::1", .port = 1500, .has_port = true },
-		{ .operation = "net.connect",
-		  .host = "10.1.2.3",
-		  .port = 600,
-		  .has_port = true,
-		  .proto = "udp" },
-		{ .operation = "test.run", .caller = "me", .mode = "strict" },
-	};
 	_cleanup_engine_ struct policy_engine *engine = NULL;
 	size_t n_rules = artefact_n_rows(artefact, SECTION_RULES);
 	struct policy_explanation rows[8];
 	struct policy_decision decision;
 
 	check(policy_engine_new(artefact, &engine) == 0);
-	for (size_t i = 0; i < N_ELEMENTS(requests); i++) {
-		policy_decide(engine, &requests[i], &decision);
+	for (size_t i = 0; i < N_ELEMENTS(every_request); i++) {
+		policy_decide(engine, &every_request[i], &decision);
 		check(decision.verdict >= POLICY_ALLOW && decision.verdict <= POLICY_DENY);
 		for (size_t k = 0; k < decision.n_rules; k++)
 			check(decision.rules[k] < n_rules);
-		check(policy_explain(engine, &requests[i], rows, N_ELEMENTS(rows)) <= n_rules);
+		check(policy_explain(engine, &every_request[i], rows, N_ELEMENTS(rows)) <= n_rules);
 	}
 }
 
@@ -84,23 +61,6 @@ static void open_and_ask(uint8_t *block, size_t n_bytes)
 	}
 	check(err.code == -EBADMSG && err.why[0] != '\0');
 	check(artefact.block == NULL);
-}
-
-/* Rules that put something into every section. */
-static void build_everything(struct built *built)
-{
-	struct rule *rule = build_rule(
-		built, POLICY_ALLOW, "fs.*",
-		"path=src/** path=!src/*.key path=/etc/[a-f]*/*.c path=/x/**/*/y tag=a tag=b");
-
-	build_except(built, rule, NULL, "path=src/x/** state=s");
-	build_except(built, rule, "fs.read", "caller=me");
-	build_rule(built, POLICY_DENY, "net.*", "host=*.a.example host=b.example cidr=10.0.0.0/8");
-	build_rule(built, POLICY_DENY, "net.*", "cidr=2001:db8::/32 port=80 port=1000-2000");
-	build_rule(built, POLICY_REVIEW, "net.connect", "port=1-700 proto=udp");
-	build_rule(built, POLICY_WARN, "test.run git.*", "caller=me mode=strict");
-	build_rule(built, POLICY_DENY, "exec", "path=git");
-	build_engine(built);
 }
 
 static void damage_and_ask(const uint8_t *bytes, size_t n_bytes)
