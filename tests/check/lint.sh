@@ -58,17 +58,25 @@ configure() { # DIRECTORY MESON-OPTION...
 }
 
 # A file that several targets compile is looked at once. clang-tidy asks for clang's own flags, so it gets a folder that
-# was configured for clang; what the build would generate is not there.
+# was configured for clang; what the build would generate is not there. How many warnings it has kept to itself, of each
+# file, would bury what it finds.
 tidy() {
 	CC=clang configure "$prefix-clang" || return 1
 	mkdir -p "$prefix-clang/once"
-	python3 -B - "$prefix-clang" <<-'EOF' | xargs -P "$jobs" -n 1 clang-tidy --quiet -p "$prefix-clang/once"
+	python3 -B - "$prefix-clang" >"$prefix-clang/once/files" <<-'EOF' || return 1
 		import json, os, sys
 		commands = json.load(open(sys.argv[1] + "/compile_commands.json"))
 		once = {os.path.normpath(os.path.join(c["directory"], c["file"])): c for c in commands}
 		json.dump(list(once.values()), open(sys.argv[1] + "/once/compile_commands.json", "w"))
 		print(*sorted(name for name in once if name.endswith(".c") and os.path.exists(name)), sep="\n")
 	EOF
+	[ -s "$prefix-clang/once/files" ] || return 1
+	# shellcheck disable=SC2016 # for the shells that xargs starts
+	xargs -P "$jobs" -n 1 sh -c '
+		said=$(clang-tidy --quiet -p "$0" "$1" 2>&1)
+		status=$?
+		printf "%s\n" "$said" | grep -Ev "^([0-9]+ warnings? generated\.)?$" >&2
+		exit "$status"' "$prefix-clang/once" <"$prefix-clang/once/files"
 }
 
 # Without "information" and "style": the first is about cppcheck itself, the second is clang-tidy's and the format's.
