@@ -69,14 +69,20 @@ static int drop(struct planner *planner, struct mark *mark, int code, const char
 	return 0;
 }
 
+static const char *fix_of_missing(const struct mark *mark)
+{
+	if (mark->origin.kind == ORIGIN_ARGUMENT)
+		return "create it, or leave it out; to read what may be missing: --optional-read";
+	return "create it, or write 'optional: true' beside the path of a mount";
+}
+
 static int check_kind(struct planner *planner, struct mark *mark)
 {
 	enum host_path_kind kind = mark->facts->kind;
 	bool wants_socket = mark->content == CONTENT_SOCKET;
 
 	if (kind == HOST_MISSING)
-		return drop(planner, mark, -ENOENT, "it does not exist",
-			    "create it, or write 'optional: true' beside the path of a mount");
+		return drop(planner, mark, -ENOENT, "it does not exist", fix_of_missing(mark));
 	if (kind == HOST_UNREACHABLE)
 		return drop(planner, mark, -EACCES, "a folder on the way is closed to us",
 			    "run it as a user who may search that folder");

@@ -77,13 +77,16 @@ static void refuses_what_is_typed_and_cannot_be_had(void)
 		const char *why;
 		const char *fix;
 	} cases[] = {
-		{ GRANT_READ, HOST_MISSING, -ENOENT, "does not exist", "create it" },
-		{ GRANT_WRITE, HOST_MISSING, -ENOENT, "does not exist", "create it" },
+		{ GRANT_READ, HOST_MISSING, -ENOENT, "does not exist",
+		  "create it, or leave it out" },
+		{ GRANT_WRITE, HOST_MISSING, -ENOENT, "does not exist",
+		  "create it, or leave it out" },
 		{ GRANT_READ, HOST_UNREACHABLE, -EACCES, "closed to us", "who may search" },
 		{ GRANT_READ, HOST_SOCKET, -EINVAL, "it is a socket", "--unix" },
 		{ GRANT_READ, HOST_DEVICE, -EINVAL, "it is a device", "--device" },
 		{ GRANT_UNIX, HOST_FILE, -EINVAL, "it is no socket", "name the socket" },
-		{ GRANT_UNIX, HOST_MISSING, -ENOENT, "does not exist", "create it" },
+		{ GRANT_UNIX, HOST_MISSING, -ENOENT, "does not exist",
+		  "create it, or leave it out" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
