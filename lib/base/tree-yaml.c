@@ -182,19 +182,26 @@ static void go_to(struct yaml_reader *reader, const yaml_mark_t *mark)
 	}
 }
 
-/* Both count from 0; whatever else would be a line to libyaml has been refused. */
-static struct tree_place place_of(const yaml_mark_t *mark)
-{
-	return (struct tree_place){ (unsigned)mark->line + 1, (unsigned)mark->column + 1 };
-}
-
-/* For refusals: it goes through the text from its beginning. */
+/* It goes through the text from its beginning. */
 static struct tree_place place_at(const struct yaml_reader *reader, size_t at)
 {
 	struct tree_cursor cursor;
 
 	tree_cursor_init(&cursor, reader->bytes, reader->n_bytes);
 	return tree_cursor_to(&cursor, at);
+}
+
+/*
+ * Of the mark that the reader has gone to. Both count from 0; whatever else would be a line to
+ * libyaml has been refused. It ends the last line itself where nobody has: a value that is left out
+ * there would stand on a line that is not there.
+ */
+static struct tree_place place_of(const struct yaml_reader *reader, const yaml_mark_t *mark)
+{
+	if (mark->column == 0 && mark->line > 0 && reader->at == reader->n_bytes &&
+	    reader->bytes[reader->at - 1] != '\n')
+		return place_at(reader, reader->at);
+	return (struct tree_place){ (unsigned)mark->line + 1, (unsigned)mark->column + 1 };
 }
 
 /*
@@ -315,11 +322,12 @@ static int (*const handlers[])(struct yaml_reader *reader, const yaml_event_t *e
 
 static int on_event(struct yaml_reader *reader, const yaml_event_t *event, struct sbx_error *err)
 {
-	struct tree_place place = place_of(&event->start_mark);
+	struct tree_place place;
 
 	if ((size_t)event->type >= N_ELEMENTS(handlers) || !handlers[event->type])
 		return 0; /* the beginnings of the stream and of the document */
 	go_to(reader, &event->start_mark);
+	place = place_of(reader, &event->start_mark);
 	/* libyaml drops the tag "!" of a scalar, but the event begins where it stands. */
 	if (event->type == YAML_SCALAR_EVENT && reader->at < reader->n_bytes &&
 	    reader->bytes[reader->at] == '!')

@@ -361,6 +361,20 @@ static void counts_lines_of_crlf_files_once(void)
 	expect_place(tree_get(tree, tree_root(tree), "b"), 3, 4);
 }
 
+static void what_is_left_out_at_the_end_is_on_the_last_line(void)
+{
+	static const struct {
+		const char *text;
+		unsigned line, column;
+	} cases[] = { { "? a", 1, 4 }, { "a:", 1, 3 }, { "b: 1\n? a", 2, 4 }, { "? a\n", 2, 1 } };
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_tree_ struct tree *tree = read_text(cases[i].text);
+
+		expect_place(tree_get(tree, tree_root(tree), "a"), cases[i].line, cases[i].column);
+	}
+}
+
 static void finds_by_key_only_in_that_map(void)
 {
 	_cleanup_tree_ struct tree *tree = read_text("a: {x: 1}\nb: {y: 2}\nc: [x]\nd: text");
@@ -634,6 +648,7 @@ static const struct test tests[] = {
 	TEST(says_what_to_write_instead),
 	TEST(counts_lines_and_characters_from_one),
 	TEST(counts_lines_of_crlf_files_once),
+	TEST(what_is_left_out_at_the_end_is_on_the_last_line),
 	TEST(finds_by_key_only_in_that_map),
 	TEST(reads_the_deepest_tree_and_refuses_one_level_more),
 	TEST(refuses_100000_nested_brackets_at_the_33rd),
