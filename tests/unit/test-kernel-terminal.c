@@ -37,10 +37,22 @@ static int take(struct kernel *kernel, int *ret_out)
 	return terminal_take(kernel, &step, 0);
 }
 
+static bool master_has(int master, const char *text)
+{
+	struct pollfd ready = { .fd = master, .events = POLLIN };
+
+	for (; *text; text++) {
+		char c;
+
+		if (poll(&ready, 1, -1) != 1 || read(master, &c, 1) != 1 || c != *text)
+			return false;
+	}
+	return true;
+}
+
 static int look_at_terminal(void)
 {
 	struct kernel kernel = KERNEL_INIT;
-	struct pollfd ready = { .events = POLLIN };
 	char text[16] = "";
 	int out;
 
@@ -50,12 +62,8 @@ static int look_at_terminal(void)
 		return -ENOTTY;
 	if (fcntl(kernel.pty_master, F_GETFD) != FD_CLOEXEC || fcntl(1, F_GETFD) != 0)
 		return -EBADF;
-	/* What is written at one end is read at the other. */
-	if (write(1, "out\n", 4) != 4)
-		return -EIO;
-	ready.fd = kernel.pty_master;
-	if (poll(&ready, 1, -1) != 1 || read(kernel.pty_master, text, sizeof(text)) != 5 ||
-	    memcmp(text, "out\r\n", 5) != 0)
+	/* What is written at one end is read at the other, perhaps in pieces. */
+	if (write(1, "out\n", 4) != 4 || !master_has(kernel.pty_master, "out\r\n"))
 		return -EIO;
 	return write(kernel.pty_master, "in\n", 3) == 3 && read(0, text, sizeof(text)) == 3 ? 0
 											    : -EIO;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/start.h"
 #include "test.h"
 
@@ -34,7 +35,7 @@ static int said_by(const char *text, const char *folder, char *ret, size_t size)
 	expect_eq(start_program(&start, &pid), 0);
 	(void)close(in[0]);
 	(void)close(out[1]);
-	n = read(out[0], ret, size - 1);
+	n = fd_read_full(out[0], ret, size - 1);
 	ret[n > 0 ? n : 0] = '\0';
 	(void)close(out[0]);
 	(void)waitpid(pid, &status, 0);
