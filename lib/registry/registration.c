@@ -27,7 +27,7 @@
 #include "base/text.h"
 
 #define NEW_STATE_NAME "state.json.new"
-#define N_CREATE_TRIES 1000
+#define N_CREATE_TRIES 100000
 #define N_LOCK_TRIES 50000
 
 static int fail(struct sbx_error *err, int code, const char *doing, const char *id, const char *why,
@@ -82,6 +82,8 @@ static void take(struct registration *ret, const char *id, int *folder)
 	(void)snprintf(ret->id, sizeof(ret->id), "%s", id);
 }
 
+/* Somebody who takes away what is nobody's, and does nothing else, is nearly always between us: he
+ * has only to be held up once for a moment, as by a tick of the clock. */
 static int create(int registry, const char *id, struct registration *ret)
 {
 	for (int i = 0; i < N_CREATE_TRIES; i++) {
