@@ -26,11 +26,8 @@ static void say_json(struct tool_run *run, const struct seed_report *report)
 	json_member_u64(&json, "size", report->n_good);
 	if (report->has_bad)
 		json_member_u64(&json, "bad_line", report->bad_line);
-	if (report->verdict != VERIFY_INTACT) {
-		json_member_string(&json, "what", report->finding.what);
-		json_member_string(&json, "why", report->finding.why);
-		json_member_string(&json, "fix", report->finding.fix);
-	}
+	if (report->verdict != VERIFY_INTACT)
+		audit_add_finding(&json, &report->finding);
 	json_end_object(&json);
 	text_add_char(&run->out, '\n');
 }

@@ -38,6 +38,13 @@ int audit_verdict_status(enum verify_verdict verdict)
 
 /* ---- what is said ---- */
 
+void audit_add_finding(struct json_writer *json, const struct sbx_error *finding)
+{
+	json_member_string(json, "what", finding->what);
+	json_member_string(json, "why", finding->why);
+	json_member_string(json, "fix", finding->fix);
+}
+
 static void say_json(struct tool_run *run, const struct verify_report *report)
 {
 	struct json_writer json;
@@ -59,11 +66,8 @@ static void say_json(struct tool_run *run, const struct verify_report *report)
 		json_member_u64(&json, "first_bad", report->first_bad);
 		json_member_u64(&json, "last_bad", report->last_bad);
 	}
-	if (report->verdict != VERIFY_INTACT) {
-		json_member_string(&json, "what", report->finding.what);
-		json_member_string(&json, "why", report->finding.why);
-		json_member_string(&json, "fix", report->finding.fix);
-	}
+	if (report->verdict != VERIFY_INTACT)
+		audit_add_finding(&json, &report->finding);
 	json_end_object(&json);
 	text_add_char(&run->out, '\n');
 }

@@ -8,6 +8,8 @@
 #include "audit.h"
 #include "audit/verify.h"
 
+struct json_writer;
+
 /* ---- audit-verify-known.c ---- */
 
 /* 1 with the state, 0 where there is none. */
@@ -30,3 +32,5 @@ int audit_verify_seed(struct tool_run *run, const char *path, struct sbx_error *
 /* ---- audit-verify.c ---- */
 
 int audit_verdict_status(enum verify_verdict verdict);
+/* For --json: what, why and fix. */
+void audit_add_finding(struct json_writer *json, const struct sbx_error *finding);
