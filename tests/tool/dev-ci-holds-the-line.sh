@@ -44,7 +44,7 @@ ci vm
 check a_former_count_is_not_counted test "$last" = '4 passed, 2 failed, 2 skipped'
 check a_run_without_a_count_fails_it has_status 1
 
-sed -i 's/^limit=2400/limit=1/' "$work/.ci/run"
+sed -i 's/^limit=4800/limit=1/' "$work/.ci/run"
 ci endless
 check a_run_that_takes_too_long_fails_it has_status 1
 check a_run_that_takes_too_long_says_so out_has 'no time is left of 1 s'
