@@ -138,8 +138,8 @@ static int make_filter(struct spawn_run *run, const struct step *step, struct sb
 
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot find the compiler of system call filters");
-	r = filter_make(step->text, step->flags, run->plan->deny_syscalls, cache, modules,
-			&instructions, &n, err);
+	r = filter_make(step->seccomp.profile, step->seccomp.variants, run->plan->deny_syscalls,
+			cache, modules, &instructions, &n, err);
 	if (r < 0)
 		return r;
 	run->made_filter = (struct sock_fprog){ .len = (unsigned short)n, .filter = instructions };
@@ -156,13 +156,14 @@ static int choose_filter(struct spawn_run *run, struct sbx_error *err)
 			step = &run->plan->steps[i];
 	if (!step)
 		return 0;
-	run->filter_notifies = filter_needs_notify(step->text) != 0;
+	run->filter_notifies = filter_needs_notify(step->seccomp.profile) != 0;
 	if (run->plan->deny_syscalls && run->plan->deny_syscalls[0])
 		return make_filter(run, step, err);
-	run->filter = filter_find(step->text, step->flags);
+	run->filter = filter_find(step->seccomp.profile, step->seccomp.variants);
 	if (run->filter)
 		return 0;
-	return sbx_error_what(err, -EINVAL, "there is no system call filter '%s'", step->text);
+	return sbx_error_what(err, -EINVAL, "there is no system call filter '%s'",
+			      step->seccomp.profile);
 }
 
 /* The plan has a grace of its own; what was typed goes before it. */

@@ -172,7 +172,7 @@ static const char *name_of_unit(const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->n_steps; i++)
 		if (plan->steps[i].kind == STEP_SCOPE)
-			return plan->steps[i].text;
+			return plan->steps[i].scope.unit;
 	return NULL;
 }
 

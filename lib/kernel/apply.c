@@ -133,7 +133,7 @@ static int check_order(const struct plan *plan, struct kernel_failure *ret)
 		    (i > 0 && rank(step->kind) < rank(plan->steps[i - 1].kind)))
 			return fail(ret, i, -EINVAL);
 		is_alone = is_alone || step->kind == STEP_PIVOT;
-		if (is_of_tree(step->kind) && (!is_alone || mask_has_name(step->target)))
+		if (is_of_tree(step->kind) && (!is_alone || mask_has_name(step_target(step))))
 			return fail(ret, i, -EINVAL);
 	}
 	return 0;
@@ -171,7 +171,7 @@ static int enter_cgroup_namespace(const struct kernel *kernel, struct kernel_fai
 	uint32_t number = kernel_find_step(kernel->plan, STEP_NAMESPACES);
 
 	if (!kernel_joins_cgroup(kernel) || number == KERNEL_NO_STEP ||
-	    !(kernel->plan->steps[number].value & CLONE_NEWCGROUP))
+	    !(kernel->plan->steps[number].namespaces.clone_flags & CLONE_NEWCGROUP))
 		return 0;
 	return unshare(CLONE_NEWCGROUP) < 0 ? fail(ret, number, -errno) : 0;
 }
@@ -231,7 +231,7 @@ int kernel_finish(struct kernel *kernel)
 
 	return r < 0 ? r
 		     : cgroup_remove(kernel->cgroup_parent_fd,
-				     path_last(kernel->plan->steps[number].target),
+				     path_last(kernel->plan->steps[number].cgroup.path),
 				     kernel->cgroup_fd);
 }
 

@@ -22,8 +22,8 @@
 
 static int open_source(const struct step *step)
 {
-	return mount_open(AT_FDCWD, step->source,
-			  O_PATH | (step->flags & STEP_IS_FOLDER ? O_DIRECTORY : 0));
+	return mount_open(AT_FDCWD, step->bind.source,
+			  O_PATH | (step->bind.is_folder ? O_DIRECTORY : 0));
 }
 
 int bind_reach(struct kernel *kernel, const struct step *step, size_t number)
@@ -32,14 +32,14 @@ int bind_reach(struct kernel *kernel, const struct step *step, size_t number)
 	_cleanup_close_ int source = open_source(step);
 	int owner = -EBADF;
 
-	if (source == -ENOENT && (step->flags & STEP_OPTIONAL)) {
+	if (source == -ENOENT && step->bind.optional) {
 		*fd = TREE_ABSENT;
 		return 0;
 	}
 	if (source < 0)
 		return source;
-	if (step->flags & STEP_OWNED) {
-		owner = idmap_open(kernel, (uid_t)step->value, (gid_t)step->second);
+	if (step->bind.owner.is_set) {
+		owner = idmap_open(kernel, step->bind.owner.uid, step->bind.owner.gid);
 		if (owner < 0)
 			return owner;
 	}
@@ -49,7 +49,7 @@ int bind_reach(struct kernel *kernel, const struct step *step, size_t number)
 	if (copy < 0)
 		return copy;
 
-	int r = mount_set(copy, AT_RECURSIVE, mount_attributes(step), owner);
+	int r = mount_set(copy, AT_RECURSIVE, mount_attributes(&step->bind.attributes), owner);
 
 	if (r == 0)
 		*fd = take_fd(&copy);
@@ -63,7 +63,7 @@ int bind_attach(struct kernel *kernel, const struct step *step, size_t number)
 	if (*fd == TREE_ABSENT)
 		return 0;
 
-	int r = tree_attach(kernel, number, *fd, step->flags & STEP_IS_FOLDER);
+	int r = tree_attach(kernel, number, *fd, step->bind.is_folder);
 
 	fd_close_many(fd, 1);
 	return r;

@@ -71,12 +71,12 @@ static int make_folder(int parent_fd, const char *name)
 
 int cgroup_make(struct kernel *kernel, const struct step *step, size_t number)
 {
-	_cleanup_close_ int parent = open_parent(step->target);
+	_cleanup_close_ int parent = open_parent(step->cgroup.path);
 	int folder;
 
 	if (parent < 0)
 		return parent;
-	folder = make_folder(parent, path_last(step->target));
+	folder = make_folder(parent, path_last(step->cgroup.path));
 	if (folder < 0)
 		return folder;
 	kernel->cgroup_fd = folder;
@@ -95,12 +95,13 @@ static int enable_controller(int parent_fd, const char *name)
 
 int cgroup_limit(struct kernel *kernel, const struct step *step, size_t number)
 {
-	int r = write_file(kernel->cgroup_fd, step->text, step->source);
+	const struct step_cgroup_limit *limit = &step->cgroup_limit;
+	int r = write_file(kernel->cgroup_fd, limit->file, limit->value);
 
-	if (r == -ENOENT && enable_controller(kernel->cgroup_parent_fd, step->text) == 0)
-		r = write_file(kernel->cgroup_fd, step->text, step->source);
+	if (r == -ENOENT && enable_controller(kernel->cgroup_parent_fd, limit->file) == 0)
+		r = write_file(kernel->cgroup_fd, limit->file, limit->value);
 	/* memory.swap.max is not there where the kernel does not account for swap. */
-	return r == -ENOENT && (step->flags & STEP_OPTIONAL) ? 0 : r;
+	return r == -ENOENT && limit->optional ? 0 : r;
 }
 
 /* A folder below @parent with @pid in it. */

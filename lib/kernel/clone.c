@@ -29,7 +29,7 @@ static uint64_t namespaces(const struct kernel *kernel)
 	if (number == KERNEL_NO_STEP)
 		return 0;
 
-	uint64_t flags = kernel->plan->steps[number].value;
+	uint64_t flags = kernel->plan->steps[number].namespaces.clone_flags;
 
 	/* A cgroup namespace begins at the cgroup of who makes it; PID 1 makes it once it is in its
 	 * own (kernel_build()). */

@@ -14,5 +14,5 @@
 
 int command_enter_folder(struct kernel *kernel, const struct step *step, size_t number)
 {
-	return chdir(step->target) < 0 ? -errno : 0;
+	return chdir(step->working_folder.target) < 0 ? -errno : 0;
 }

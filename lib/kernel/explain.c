@@ -4,7 +4,7 @@
  * A failed step in words: what it was for, what its errno means just there, what to change
  *
  * The same errno means one thing for a bind and another for /proc, so the table is by both; the
- * first row that fits is taken. {source}, {target}, {text} and {extra} are the step's own.
+ * first row that fits is taken. What stands in braces is a field of the step.
  */
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 struct meaning {
 	enum step_kind kind;
 	int code;
-	unsigned flags; /* that the step must have */
+	bool is_owned; /* only for a bind with an owner */
 	const char *why;
 	const char *fix;
 };
@@ -41,171 +41,151 @@ static const struct {
 };
 
 static const struct meaning meanings[] = {
-	{ STEP_CGROUP, EEXIST, 0, "'{target}' exists already: another sandbox has this name",
+	{ STEP_CGROUP, EEXIST, false, "'{path}' exists already: another sandbox has this name",
 	  "choose another one with --id, or remove what is left with 'sbx-ctl gc'" },
-	{ STEP_CGROUP, EACCES, 0, "the folder above '{target}' is not ours",
+	{ STEP_CGROUP, EACCES, false, "the folder above '{path}' is not ours",
 	  "have the service manager hand a cgroup to this user (Delegate=yes), or " CHECK },
-	{ STEP_CGROUP, EROFS, 0, "the cgroup file system is mounted read-only", CHECK },
-	{ STEP_CGROUP, EAGAIN, 0, "there may be no more cgroups here (cgroup.max.descendants)",
+	{ STEP_CGROUP, EROFS, false, "the cgroup file system is mounted read-only", CHECK },
+	{ STEP_CGROUP, EAGAIN, false, "there may be no more cgroups here (cgroup.max.descendants)",
 	  "stop sandboxes that are not needed: 'sbx-ctl list' shows them" },
-	{ STEP_CGROUP_LIMIT, ENOENT, 0,
-	  "cgroups here have no '{text}': its controller is not "
+	{ STEP_CGROUP_LIMIT, ENOENT, false,
+	  "cgroups here have no '{file}': its controller is not "
 	  "handed down to them",
 	  "hand the controller down (Delegate=yes), or accept limits that are not held: "
 	  "--best-effort-limits" },
-	{ STEP_CGROUP_LIMIT, EINVAL, 0, "the kernel does not take '{source}' for '{text}'",
+	{ STEP_CGROUP_LIMIT, EINVAL, false, "the kernel does not take '{value}' for '{file}'",
 	  "change the limit" },
-	{ STEP_CGROUP_LIMIT, ERANGE, 0, "the kernel does not take '{source}' for '{text}'",
+	{ STEP_CGROUP_LIMIT, ERANGE, false, "the kernel does not take '{value}' for '{file}'",
 	  "change the limit" },
-	{ STEP_CGROUP_LIMIT, EBUSY, 0,
+	{ STEP_CGROUP_LIMIT, EBUSY, false,
 	  "processes run in the cgroup above, so it hands no "
 	  "controller down",
 	  "start sbx-spawn from a cgroup of its own, as a scope is: "
 	  "systemd-run --user --scope sbx-spawn ..." },
 
-	{ STEP_PIVOT, EINVAL, 0,
+	{ STEP_PIVOT, EINVAL, false,
 	  "this system's root is no mount that can be exchanged, as in an initramfs or a chroot",
 	  "start sbx-spawn where '/' is a mount of its own" },
 
-	{ STEP_BIND, ENOENT, 0, "'{source}' is gone since the plan was made",
+	{ STEP_BIND, ENOENT, false, "'{source}' is gone since the plan was made",
 	  "start again; if it may be missing, say 'optional: true' beside the path, or use "
 	  "--optional-read" },
-	{ STEP_BIND, ELOOP, 0,
+	{ STEP_BIND, ELOOP, false,
 	  "there is a symbolic link on the way to '{source}' or to '{target}' that was not there "
 	  "when the plan was made, and whoever made it could lead us anywhere",
 	  "find out who changes that folder, and start again" },
-	{ STEP_BIND, EACCES, 0, "'{source}' lies in a folder that we may not search",
+	{ STEP_BIND, EACCES, false, "'{source}' lies in a folder that we may not search",
 	  "change the folder's permissions, or leave the path out" },
-	{ STEP_BIND, ENOTDIR, 0, "'{source}' and '{target}' are not both folders, or not any more",
-	  "start again" },
-	{ STEP_BIND, EINVAL, STEP_OWNED,
+	{ STEP_BIND, ENOTDIR, false,
+	  "'{source}' and '{target}' are not both folders, or not any more", "start again" },
+	{ STEP_BIND, EINVAL, true,
 	  "the file system of '{source}' cannot show files under another owner",
 	  "say --uid with the uid that owns it, or make it readable only" },
-	{ STEP_BIND, EINVAL, 0,
+	{ STEP_BIND, EINVAL, false,
 	  "'{source}' is of another kind than when the plan was made, or cannot be mounted elsewhere",
 	  "start again, or name a folder in it or above it" },
-	{ STEP_OVERLAY, ENOENT, 0,
-	  "'{source}', '{text}' or '{extra}' is gone since the plan was "
+	{ STEP_OVERLAY, ENOENT, false,
+	  "'{source}', '{upper}' or '{work}' is gone since the plan was "
 	  "made",
 	  "start again" },
-	{ STEP_OVERLAY, ELOOP, 0,
-	  "there is a symbolic link on the way to '{source}', '{text}' or '{extra}'",
+	{ STEP_OVERLAY, ELOOP, false,
+	  "there is a symbolic link on the way to '{source}', '{upper}' or '{work}'",
 	  "name the folder that it leads to" },
-	{ STEP_OVERLAY, EXDEV, 0,
-	  "'{text}' and '{extra}' must lie in one folder and be no mounts, and '{target}' must "
+	{ STEP_OVERLAY, EXDEV, false,
+	  "'{upper}' and '{work}' must lie in one folder and be no mounts, and '{target}' must "
 	  "exist where it is not made",
 	  "choose another folder with --out" },
-	{ STEP_OVERLAY, EINVAL, 0,
-	  "the file systems of '{source}' and '{text}' cannot be layers of an overlay",
+	{ STEP_OVERLAY, EINVAL, false,
+	  "the file systems of '{source}' and '{upper}' cannot be layers of an overlay",
 	  "choose a folder on ext4, xfs or btrfs with --out" },
-	{ STEP_OVERLAY, EROFS, 0,
-	  "the kernel cannot write to '{text}' or '{extra}', and would make it read-only",
+	{ STEP_OVERLAY, EROFS, false,
+	  "the kernel cannot write to '{upper}' or '{work}', and would make it read-only",
 	  "choose a folder with --out that you may write to, on a file system with room" },
-	{ STEP_OVERLAY, EACCES, 0,
-	  "the command's user may not search a folder on the way to '{source}', '{text}' or "
-	  "'{extra}'",
+	{ STEP_OVERLAY, EACCES, false,
+	  "the command's user may not search a folder on the way to '{source}', '{upper}' or "
+	  "'{work}'",
 	  "change the folder's permissions, or choose another one with --out" },
-	{ STEP_OVERLAY, ENODEV, 0, "this kernel has no overlay file system",
+	{ STEP_OVERLAY, ENODEV, false, "this kernel has no overlay file system",
 	  "load it, as root: modprobe overlay" },
-	{ STEP_MASK, ELOOP, 0,
+	{ STEP_MASK, ELOOP, false,
 	  "there is a symbolic link on the way to '{target}' that was not there when the plan was "
 	  "made, so something would be hidden in another place",
 	  "find out who changes that folder, and start again" },
-	{ STEP_MASK, EXDEV, 0,
+	{ STEP_MASK, EXDEV, false,
 	  "'{target}' is gone since the plan was made, and could come back unhidden",
 	  "start again" },
-	{ STEP_MASK, ENOTDIR, 0, "'{target}' was replaced since the plan was made", "start again" },
-	{ STEP_MASK, EACCES, 0,
+	{ STEP_MASK, ENOTDIR, false, "'{target}' was replaced since the plan was made",
+	  "start again" },
+	{ STEP_MASK, EACCES, false,
 	  "it lies in a folder that the command's user may not search, so it cannot be reached there "
 	  "either way",
 	  "show the folders beside it instead of what is around both, or name the folder that is "
 	  "closed" },
-	{ STEP_FILE, ENOENT, 0, "'{source}' is gone since the plan was made",
+	{ STEP_FILE, ENOENT, false, "'{source}' is gone since the plan was made",
 	  "put it back, or leave it out" },
-	{ STEP_FILE, ELOOP, 0, "there is a symbolic link on the way to '{source}'",
+	{ STEP_FILE, ELOOP, false, "there is a symbolic link on the way to '{source}'",
 	  "name the file that it leads to" },
-	{ STEP_FILE, EACCES, 0, "we may not read '{source}'",
+	{ STEP_FILE, EACCES, false, "we may not read '{source}'",
 	  "change its permissions, or leave it out" },
-	{ STEP_FILE, EINVAL, 0, "'{source}' is no regular file", "name a file" },
-	{ STEP_FILE, ENOSPC, 0, "'{source}' is larger than the room for such copies",
+	{ STEP_FILE, EINVAL, false, "'{source}' is no regular file", "name a file" },
+	{ STEP_FILE, ENOSPC, false, "'{source}' is larger than the room for such copies",
 	  "bind it read-only instead: --read" },
-	{ STEP_PROC, EPERM, 0,
+	{ STEP_PROC, EPERM, false,
 	  "parts of this /proc are covered, as in an unprivileged container, and the kernel gives "
 	  "a new one only to who sees the whole",
 	  "start the container with an uncovered /proc (docker: --security-opt "
 	  "systempaths=unconfined)" },
-	{ STEP_LISTEN, EADDRINUSE, 0, "the port is asked for twice", "name it once" },
+	{ STEP_LISTEN, EADDRINUSE, false, "the port is asked for twice", "name it once" },
 
-	{ STEP_LANDLOCK, EOPNOTSUPP, 0, "Landlock is switched off on this host",
+	{ STEP_LANDLOCK, EOPNOTSUPP, false, "Landlock is switched off on this host",
 	  "start the kernel with 'landlock' in its parameter lsm=" },
-	{ STEP_LANDLOCK_PATH, ENOENT, 0, "'{target}' is not there in the sandbox", "start again" },
-	{ STEP_LANDLOCK_ENFORCE, E2BIG, 0, "there are sixteen sandboxes around this one already",
-	  "nest fewer of them" },
-	{ STEP_FOLDER_OF_COMMAND, ENOENT, 0, "'{target}' is not there in the sandbox",
+	{ STEP_LANDLOCK_PATH, ENOENT, false, "'{target}' is not there in the sandbox",
+	  "start again" },
+	{ STEP_LANDLOCK_ENFORCE, E2BIG, false,
+	  "there are sixteen sandboxes around this one already", "nest fewer of them" },
+	{ STEP_FOLDER_OF_COMMAND, ENOENT, false, "'{target}' is not there in the sandbox",
 	  "grant it, as with --read, or start the command elsewhere with --cwd" },
-	{ STEP_FOLDER_OF_COMMAND, ENOTDIR, 0, "'{target}' is no folder",
+	{ STEP_FOLDER_OF_COMMAND, ENOTDIR, false, "'{target}' is no folder",
 	  "start the command elsewhere with --cwd" },
-	{ STEP_FOLDER_OF_COMMAND, EACCES, 0, "the command's user may not enter '{target}'",
+	{ STEP_FOLDER_OF_COMMAND, EACCES, false, "the command's user may not enter '{target}'",
 	  "start the command elsewhere with --cwd, or choose its user with --uid" },
-	{ STEP_SECCOMP, EINVAL, 0,
+	{ STEP_SECCOMP, EINVAL, false,
 	  "this kernel has no system call filters, or not what this one "
 	  "needs",
 	  CHECK },
 
 	/* Steps that put something into the tree. */
-	{ ANY_STEP, EXDEV, 0,
+	{ ANY_STEP, EXDEV, false,
 	  "'{target}' does not exist in a folder that is bound from outside, and nothing is made "
 	  "there",
 	  "make it outside first, or choose another place" },
-	{ ANY_STEP, ENOSYS, 0,
+	{ ANY_STEP, ENOSYS, false,
 	  "the system call is missing: the kernel is too old, or a filter around us hides it",
 	  "use Linux 6.1 or newer, outside of a container that filters system calls; " CHECK },
-	{ ANY_STEP, EPERM, 0, "the kernel refuses it, or a filter around us", CHECK },
-	{ ANY_STEP, ENOMEM, 0, "there is no memory left", "end something, or raise a limit" },
-	{ ANY_STEP, EMFILE, 0, "we have too many files open", "raise the limit: ulimit -n" },
-	{ ANY_STEP, ENFILE, 0, "this host has too many files open", "end something" },
-	{ ANY_STEP, ENOSPC, 0,
+	{ ANY_STEP, EPERM, false, "the kernel refuses it, or a filter around us", CHECK },
+	{ ANY_STEP, ENOMEM, false, "there is no memory left", "end something, or raise a limit" },
+	{ ANY_STEP, EMFILE, false, "we have too many files open", "raise the limit: ulimit -n" },
+	{ ANY_STEP, ENFILE, false, "this host has too many files open", "end something" },
+	{ ANY_STEP, ENOSPC, false,
 	  "there is no room left, or the kernel's limit for such things is "
 	  "reached (/proc/sys/user, fs.mount-max)",
 	  CHECK },
 };
 
-static const struct {
-	const char *name;
-	size_t offset;
-} fields[] = {
-	{ "{source}", offsetof(struct step, source) },
-	{ "{target}", offsetof(struct step, target) },
-	{ "{text}", offsetof(struct step, text) },
-	{ "{extra}", offsetof(struct step, extra) },
-};
-
-/* The text of a field whose name @at begins with, and how long the name is; or NULL. */
-static const char *field_at(const char *at, const struct step *step, size_t *ret_n)
-{
-	for (size_t i = 0; *at == '{' && i < N_ELEMENTS(fields); i++) {
-		const char *value = *(const char *const *)((const char *)step + fields[i].offset);
-
-		*ret_n = strlen(fields[i].name);
-		if (strncmp(at, fields[i].name, *ret_n) == 0)
-			return value ? value : "";
-	}
-	return NULL;
-}
-
+/* The fields of the step in place of their names in braces. */
 static void add(struct text *out, const char *format, const struct step *step)
 {
-	size_t n;
+	while (*format) {
+		size_t n = strcspn(format, "{");
+		const char *name = format + n + 1, *value;
 
-	for (; *format; format += n) {
-		const char *value = field_at(format, step, &n);
-
-		if (value) {
-			text_add(out, value);
-			continue;
-		}
-		n = 1 + strcspn(format + 1, "{");
 		text_add_bytes(out, format, n);
+		if (format[n] == '\0')
+			return;
+		n = strcspn(name, "}");
+		value = step_string(step, name, n);
+		text_add(out, value ? value : "");
+		format = name + n + 1;
 	}
 }
 
@@ -218,29 +198,13 @@ static void add_origin(struct text *out, const struct step_origin *origin)
 		  origin->text, origin->kind == ORIGIN_TEMPLATE ? "'" : "");
 }
 
-/* "cannot bind '/srv/data' into the sandbox" */
-static void add_what(struct text *out, const struct step *step)
-{
-	const char *failing = step_row(step->kind)->failing;
-	const char *hole = strstr(failing, "%s");
-	const char *about = step->target ? step->target : step->text ? step->text : "";
-
-	if (!hole) {
-		text_add(out, failing);
-		return;
-	}
-	text_add_bytes(out, failing, (size_t)(hole - failing));
-	text_add(out, about);
-	text_add(out, hole + 2);
-}
-
 static const struct meaning *find_meaning(const struct step *step, int code)
 {
 	for (size_t i = 0; i < N_ELEMENTS(meanings); i++) {
 		const struct meaning *meaning = &meanings[i];
 
 		if ((meaning->kind == step->kind || meaning->kind == ANY_STEP) &&
-		    meaning->code == code && (step->flags & meaning->flags) == meaning->flags)
+		    meaning->code == code && (!meaning->is_owned || step->bind.owner.is_set))
 			return meaning;
 	}
 	return NULL;
@@ -266,7 +230,7 @@ static void explain_step(const struct step *step, int code, struct sbx_error *er
 	_cleanup_text_ struct text why = TEXT_INIT;
 	_cleanup_text_ struct text fix = TEXT_INIT;
 
-	add_what(&what, step);
+	add(&what, step_row(step->kind)->failing, step);
 	(void)sbx_error_what(err, code, "%s", text_of(&what));
 	if (is_of_userns(step, -code)) {
 		host_explain_userns(code, err);

@@ -60,9 +60,9 @@ int identity_map(struct kernel *kernel, const struct step *step, size_t number)
 	 * inside, which could drop a group that is there to deny something. */
 	r = write_own(kernel, "setgroups", "deny");
 	if (r == 0)
-		r = write_map(kernel, "uid_map", step->value);
+		r = write_map(kernel, "uid_map", step->id_map.uid);
 	if (r == 0)
-		r = write_map(kernel, "gid_map", step->second);
+		r = write_map(kernel, "gid_map", step->id_map.gid);
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 && r == 0)
 		r = -errno;
 	return r;
@@ -88,11 +88,11 @@ static int verify(const struct kernel *kernel, uid_t uid, gid_t gid)
 
 int identity_set(struct kernel *kernel, const struct step *step, size_t number)
 {
-	uid_t uid = (uid_t)step->value;
-	gid_t gid = (gid_t)step->second;
+	uid_t uid = step->identity.uid;
+	gid_t gid = step->identity.gid;
 
 	/* -1 would mean "as it is". */
-	if (uid != step->value || gid != step->second || uid == (uid_t)-1 || gid == (gid_t)-1)
+	if (uid == (uid_t)-1 || gid == (gid_t)-1)
 		return -EINVAL;
 	/* EPERM: the namespace denies it. What is left over is looked at below. */
 	if (setgroups(0, NULL) < 0 && errno != EPERM)

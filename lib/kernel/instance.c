@@ -44,12 +44,14 @@ int instance_make_tmpfs(uint64_t size, mode_t mode, unsigned attributes)
 int instance_tmpfs(struct kernel *kernel, const struct step *step, size_t number)
 {
 	/* Names may have to be made in it; tree_seal() makes it read-only, so there must be one. */
-	unsigned attributes = mount_attributes(step) & ~(unsigned)MOUNT_ATTR_RDONLY;
-	_cleanup_close_ int fd = instance_make_tmpfs(step->value, (mode_t)step->second, attributes);
+	unsigned attributes =
+		mount_attributes(&step->tmpfs.attributes) & ~(unsigned)MOUNT_ATTR_RDONLY;
+	_cleanup_close_ int fd =
+		instance_make_tmpfs(step->tmpfs.size_bytes, step->tmpfs.mode, attributes);
 
 	if (fd < 0)
 		return fd;
-	if ((step->flags & STEP_READ_ONLY) &&
+	if (step->tmpfs.attributes.is_read_only &&
 	    kernel_find_step(kernel->plan, STEP_SEAL) == KERNEL_NO_STEP)
 		return -EINVAL;
 	return tree_attach(kernel, number, fd, true);
@@ -61,7 +63,8 @@ int instance_make_proc(struct kernel *kernel, const struct step *step, size_t nu
 {
 	/* Nobody inside sees the processes that he may not trace: ours. */
 	static const struct mount_option options[] = { { "hidepid", "invisible" }, { NULL, NULL } };
-	int fd = mount_make("proc", options, mount_attributes(step) | MOUNT_ATTR_NOEXEC);
+	int fd = mount_make("proc", options,
+			    mount_attributes(&step->proc.attributes) | MOUNT_ATTR_NOEXEC);
 
 	if (fd < 0)
 		return fd;

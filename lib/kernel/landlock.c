@@ -41,9 +41,9 @@ struct port_rule {
 int landlock_create(struct kernel *kernel, const struct step *step, size_t number)
 {
 	const struct ruleset ruleset = {
-		.file_rights = step->value,
-		.port_rights = step->second,
-		.scopes = step->third,
+		.file_rights = step->landlock.file_rights,
+		.port_rights = step->landlock.port_rights,
+		.scopes = step->landlock.scopes,
 	};
 	long fd = syscall(SYS_landlock_create_ruleset, &ruleset, sizeof(ruleset), 0);
 
@@ -68,22 +68,24 @@ static int add_path(int ruleset, int fd, uint64_t rights)
 
 int landlock_allow_path(struct kernel *kernel, const struct step *step, size_t number)
 {
+	uint64_t rights = step->landlock_path.rights;
 	/* A link in a writable tree must not lead a rule elsewhere. */
-	_cleanup_close_ int fd = mount_open(AT_FDCWD, step->target, O_PATH);
+	_cleanup_close_ int fd = mount_open(AT_FDCWD, step->landlock_path.target, O_PATH);
 	int r;
 
 	if (fd < 0)
-		return fd == -ENOENT && (step->flags & STEP_OPTIONAL) ? 0 : fd;
-	r = add_path(kernel->ruleset_fd, fd, step->value);
+		return fd == -ENOENT && step->landlock_path.optional ? 0 : fd;
+	r = add_path(kernel->ruleset_fd, fd, rights);
 	/* A file, where the plan speaks of what may be done in a folder: less, never more. */
-	if (r == -EINVAL && (step->value & ~FILE_RIGHTS) && (step->value & FILE_RIGHTS))
-		r = add_path(kernel->ruleset_fd, fd, step->value & FILE_RIGHTS);
+	if (r == -EINVAL && (rights & ~FILE_RIGHTS) && (rights & FILE_RIGHTS))
+		r = add_path(kernel->ruleset_fd, fd, rights & FILE_RIGHTS);
 	return r;
 }
 
 int landlock_allow_port(struct kernel *kernel, const struct step *step, size_t number)
 {
-	const struct port_rule rule = { .rights = step->second, .port = step->value };
+	const struct port_rule rule = { .rights = step->landlock_port.rights,
+					.port = step->landlock_port.port };
 
 	return syscall(SYS_landlock_add_rule, kernel->ruleset_fd, RULE_PORT, &rule, 0) < 0 ? -errno
 											   : 0;

@@ -42,8 +42,7 @@ static int open_template(bool is_folder)
 
 int mask_attach(struct kernel *kernel, const struct step *step, size_t number)
 {
-	bool is_folder = step->flags & STEP_IS_FOLDER;
-	_cleanup_close_ int fd = open_template(is_folder);
+	_cleanup_close_ int fd = open_template(step->mask.is_folder);
 
 	if (fd < 0)
 		return fd;
@@ -54,7 +53,7 @@ int mask_attach(struct kernel *kernel, const struct step *step, size_t number)
 			  -EBADF);
 
 	if (r == 0)
-		r = tree_attach(kernel, number, fd, is_folder);
+		r = tree_attach(kernel, number, fd, step->mask.is_folder);
 	/* In what is not ours: there is nothing of that name. */
-	return r == -EXDEV && (step->flags & STEP_OPTIONAL) ? 0 : r;
+	return r == -EXDEV && step->mask.optional ? 0 : r;
 }

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "plan/plan.h"
+#include "plan/step.h"
 
 #include "kernel/fault.h"
 
@@ -88,9 +88,9 @@ int mount_make(const char *type, const struct mount_option *options, unsigned at
 	return fd < 0 ? -errno : fd;
 }
 
-unsigned mount_attributes(const struct step *step)
+unsigned mount_attributes(const struct mount_attributes *attributes)
 {
-	return MOUNT_ATTR_NOSUID | (step->flags & STEP_DEVICES ? 0 : MOUNT_ATTR_NODEV) |
-	       (step->flags & STEP_READ_ONLY ? MOUNT_ATTR_RDONLY : 0) |
-	       (step->flags & STEP_NO_EXEC ? MOUNT_ATTR_NOEXEC : 0);
+	return MOUNT_ATTR_NOSUID | (attributes->devices ? 0 : MOUNT_ATTR_NODEV) |
+	       (attributes->is_read_only ? MOUNT_ATTR_RDONLY : 0) |
+	       (attributes->no_exec ? MOUNT_ATTR_NOEXEC : 0);
 }

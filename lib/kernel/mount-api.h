@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-struct step;
+struct mount_attributes;
 
 /* Opens @path where no part of it is a link of any kind: -ELOOP. @flags as for open(). */
 int mount_open(int dirfd, const char *path, int flags);
@@ -30,5 +30,5 @@ struct mount_option {
 /* A detached mount of a new instance of the file system @type; @options end with a NULL key. */
 int mount_make(const char *type, const struct mount_option *options, unsigned attributes);
 
-/* What the flags of a step mean; nothing that a sandbox sees is ever set-uid. */
-unsigned mount_attributes(const struct step *step);
+/* As MOUNT_ATTR_*; nothing that a sandbox sees is ever set-uid. */
+unsigned mount_attributes(const struct mount_attributes *attributes);

@@ -22,7 +22,7 @@
 
 int network_hostname(struct kernel *kernel, const struct step *step, size_t number)
 {
-	return sethostname(step->text, strlen(step->text)) < 0 ? -errno : 0;
+	return sethostname(step->hostname.name, strlen(step->hostname.name)) < 0 ? -errno : 0;
 }
 
 /* With the device comes 127.0.0.1, and nothing else. */
@@ -40,13 +40,13 @@ int network_listen(struct kernel *kernel, const struct step *step, size_t number
 {
 	struct sockaddr_in address = {
 		.sin_family = AF_INET,
-		.sin_port = htons((uint16_t)step->value),
+		.sin_port = htons(step->listen.port),
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 	};
 	_cleanup_close_ int fd = -EBADF;
 
 	/* Port 0 would be one that the kernel chooses. */
-	if (step->value == 0 || step->value > UINT16_MAX)
+	if (step->listen.port == 0)
 		return -EINVAL;
 	if (kernel->n_listeners == KERNEL_LISTENERS_MAX)
 		return -ENOBUFS;

@@ -82,23 +82,23 @@ static int check_not_mounted(const char *path)
 static int open_writable(const struct step *step, int *fds)
 {
 	char parent[PATH_MAX], parent_of_work[PATH_MAX];
-	int r = name_parent(step->text, parent);
+	int r = name_parent(step->overlay.upper, parent);
 
 	if (r == 0)
-		r = name_parent(step->extra, parent_of_work);
+		r = name_parent(step->overlay.work, parent_of_work);
 	if (r == 0 && strcmp(parent, parent_of_work) != 0)
 		r = -EXDEV;
 	if (r == 0)
-		r = check_not_mounted(step->text);
+		r = check_not_mounted(step->overlay.upper);
 	if (r < 0)
 		return r;
 	fds[WRITABLE_MOUNT] = copy_mount(parent);
 	if (fds[WRITABLE_MOUNT] < 0)
 		return fds[WRITABLE_MOUNT];
-	fds[UPPER] = open_folder(fds[WRITABLE_MOUNT], path_last(step->text));
+	fds[UPPER] = open_folder(fds[WRITABLE_MOUNT], path_last(step->overlay.upper));
 	if (fds[UPPER] < 0)
 		return fds[UPPER];
-	fds[WORK] = open_folder(fds[WRITABLE_MOUNT], path_last(step->extra));
+	fds[WORK] = open_folder(fds[WRITABLE_MOUNT], path_last(step->overlay.work));
 	return fds[WORK] < 0 ? fds[WORK] : 0;
 }
 
@@ -124,23 +124,23 @@ static int copy_layers(struct kernel *kernel, const struct step *step, int *fds)
 {
 	int owner = -EBADF, r;
 
-	if (step->flags & STEP_OWNED) {
-		owner = idmap_open(kernel, (uid_t)step->value, (gid_t)step->second);
+	if (step->overlay.owner.is_set) {
+		owner = idmap_open(kernel, step->overlay.owner.uid, step->overlay.owner.gid);
 		if (owner < 0)
 			return owner;
 	}
-	fds[LOWER] = copy_mount(step->source);
+	fds[LOWER] = copy_mount(step->overlay.source);
 	if (fds[LOWER] < 0)
 		return fds[LOWER];
 	r = set_mount(fds[LOWER], MOUNT_ATTR_RDONLY, owner);
-	return r < 0 || !step->text ? r : copy_writable(kernel, step, fds);
+	return r < 0 || !step->overlay.upper ? r : copy_writable(kernel, step, fds);
 }
 
 static int open_layers(const struct step *step, int *fds)
 {
-	const char *const paths[] = {
-		[LOWER] = step->source, [UPPER] = step->text, [WORK] = step->extra
-	};
+	const char *const paths[] = { [LOWER] = step->overlay.source,
+				      [UPPER] = step->overlay.upper,
+				      [WORK] = step->overlay.work };
 
 	for (size_t i = 0; i < N_ELEMENTS(paths) && paths[i]; i++) {
 		fds[i] = open_folder(AT_FDCWD, paths[i]);
@@ -190,10 +190,11 @@ static int mount_layers(const struct step *step, const int *fds)
 	(void)snprintf(upper, sizeof(upper), "self/fd/%d", fds[UPPER]);
 	(void)snprintf(work, sizeof(work), "self/fd/%d", fds[WORK]);
 
-	_cleanup_close_ int overlay = mount_make("overlay", options, mount_attributes(step));
+	_cleanup_close_ int overlay =
+		mount_make("overlay", options, mount_attributes(&step->overlay.attributes));
 	int r = overlay < 0 ? overlay : 0;
 
-	if (r == 0 && !(step->flags & STEP_READ_ONLY))
+	if (r == 0 && !step->overlay.attributes.is_read_only)
 		r = check_writable(overlay);
 	return r < 0 ? r : take_fd(&overlay);
 }
@@ -210,7 +211,7 @@ static int make_writable(const struct step *step, int *fds)
 
 	if (fstat(fds[LOWER], &lower) < 0)
 		return -errno;
-	fds[WRITABLE_MOUNT] = instance_make_tmpfs(step->third, 0755, 0);
+	fds[WRITABLE_MOUNT] = instance_make_tmpfs(step->overlay.size_bytes, 0755, 0);
 	if (fds[WRITABLE_MOUNT] < 0)
 		return fds[WRITABLE_MOUNT];
 	fds[UPPER] = make_folder(fds[WRITABLE_MOUNT], "upper", lower.st_mode & 07777);
@@ -234,7 +235,7 @@ int overlay_make(struct kernel *kernel, const struct step *step, size_t number)
 	int *fds = kernel_fds(kernel, number);
 	int r = enter_proc(kernel);
 
-	if (r == 0 && !step->text)
+	if (r == 0 && !step->overlay.upper)
 		r = make_writable(step, fds);
 	if (r == 0)
 		r = attach_layers(kernel, fds);

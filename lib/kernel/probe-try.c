@@ -78,7 +78,8 @@ static int try_mounts(struct findings *findings)
 /* Nothing in here is closed again: the child ends. */
 static bool try_landlock(void)
 {
-	const struct step ruleset = { .value = LANDLOCK_ACCESS_FS_MAKE_CHAR };
+	const struct step ruleset = { .kind = STEP_LANDLOCK,
+				      .landlock.file_rights = LANDLOCK_ACCESS_FS_MAKE_CHAR };
 	struct kernel kernel = KERNEL_INIT;
 
 	return landlock_create(&kernel, &ruleset, 0) == 0 &&
@@ -89,7 +90,7 @@ static bool try_filter(bool notifies)
 {
 	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	const struct sock_fprog filter = { .len = 1, .filter = &allow };
-	const struct step load = { .flags = 0 };
+	const struct step load = { .kind = STEP_SECCOMP };
 	struct kernel kernel = KERNEL_INIT;
 
 	kernel.filter = &filter;
@@ -145,11 +146,12 @@ static int try_tmpfs(void)
 static int try_namespaces(const struct host *host, bool all, struct findings *findings)
 {
 	const struct step map = {
-		.value = host->is_root ? UID_OF_NOBODY : host->uid,
-		.second = host->is_root ? UID_OF_NOBODY : host->gid,
+		.kind = STEP_ID_MAP,
+		.id_map.uid = host->is_root ? UID_OF_NOBODY : host->uid,
+		.id_map.gid = host->is_root ? UID_OF_NOBODY : host->gid,
 	};
 	struct kernel kernel = KERNEL_INIT;
-	int r = host->is_root ? identity_borrow((uid_t)map.value, (gid_t)map.second) : 0;
+	int r = host->is_root ? identity_borrow(map.id_map.uid, map.id_map.gid) : 0;
 
 	if (r == 0 && unshare(all ? NAMESPACES : CLONE_NEWUSER | CLONE_NEWNS) < 0)
 		r = -errno;

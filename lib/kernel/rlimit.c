@@ -14,11 +14,11 @@
 
 int rlimit_set(struct kernel *kernel, const struct step *step, size_t number)
 {
-	struct rlimit limit = { .rlim_cur = step->second, .rlim_max = step->second };
+	struct rlimit limit = { .rlim_cur = step->rlimit.limit, .rlim_max = step->rlimit.limit };
 	struct rlimit old;
-	__rlimit_resource_t resource = (__rlimit_resource_t)step->value;
+	__rlimit_resource_t resource = (__rlimit_resource_t)step->rlimit.resource;
 
-	if (step->value >= RLIM_NLIMITS)
+	if (step->rlimit.resource < 0 || step->rlimit.resource >= RLIM_NLIMITS)
 		return -EINVAL;
 	if (setrlimit(resource, &limit) == 0)
 		return 0;

@@ -33,7 +33,8 @@
 int tree_make_root(struct kernel *kernel, const struct step *step, size_t number)
 {
 	struct mount_attr private = { .propagation = MS_PRIVATE };
-	_cleanup_close_ int root = instance_make_tmpfs(step->value, 0755, MOUNT_ATTR_NOEXEC);
+	_cleanup_close_ int root =
+		instance_make_tmpfs(step->root.size_bytes, 0755, MOUNT_ATTR_NOEXEC);
 	int r;
 
 	if (root < 0)
@@ -74,10 +75,11 @@ static const bool carries[N_STEP_KINDS] = {
 bool tree_is_ours(const struct kernel *kernel, size_t number)
 {
 	const struct step *steps = kernel->plan->steps;
+	const char *target = step_target(&steps[number]);
 
 	/* The latest one that carries the target is what one sees there. */
 	for (size_t i = number; i-- > 0;)
-		if (carries[steps[i].kind] && is_below(steps[number].target, steps[i].target) &&
+		if (carries[steps[i].kind] && is_below(target, step_target(&steps[i])) &&
 		    kernel_fds(kernel, i)[0] != TREE_ABSENT)
 			return steps[i].kind == STEP_TMPFS;
 	return true;
@@ -88,28 +90,28 @@ typedef int maker_fn(const struct step *step);
 
 static int make_place_for_folder(const struct step *step)
 {
-	return mkdirat(AT_FDCWD, step->target, 0755) < 0 ? -errno : 0;
+	return mkdirat(AT_FDCWD, step_target(step), 0755) < 0 ? -errno : 0;
 }
 
 static int make_place_for_file(const struct step *step)
 {
-	return mknodat(AT_FDCWD, step->target, S_IFREG | 0444, 0) < 0 ? -errno : 0;
+	return mknodat(AT_FDCWD, step_target(step), S_IFREG | 0444, 0) < 0 ? -errno : 0;
 }
 
 static int make_folder(const struct step *step)
 {
-	return mkdirat(AT_FDCWD, step->target, (mode_t)step->second) < 0 ? -errno : 0;
+	return mkdirat(AT_FDCWD, step->folder.target, step->folder.mode) < 0 ? -errno : 0;
 }
 
 static int make_link(const struct step *step)
 {
-	return symlinkat(step->text, AT_FDCWD, step->target) < 0 ? -errno : 0;
+	return symlinkat(step->link.points_to, AT_FDCWD, step->link.target) < 0 ? -errno : 0;
 }
 
 static int make_file(const struct step *step)
 {
-	int fd = openat(AT_FDCWD, step->target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-			(mode_t)step->second);
+	int fd = openat(AT_FDCWD, step->file.target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+			step->file.mode);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -138,16 +140,17 @@ static int make(const struct step *step, maker_fn *maker)
 
 	if (r != -ENOENT)
 		return r;
-	r = make_parents(step->target);
+	r = make_parents(step_target(step));
 	return r < 0 ? r : maker(step);
 }
 
 int tree_attach(const struct kernel *kernel, size_t number, int mount_fd, bool is_folder)
 {
 	const struct step *step = &kernel->plan->steps[number];
+	const char *target = step_target(step);
 
 	if (!tree_is_ours(kernel, number)) {
-		_cleanup_close_ int place = mount_open(AT_FDCWD, step->target, O_PATH);
+		_cleanup_close_ int place = mount_open(AT_FDCWD, target, O_PATH);
 
 		if (place < 0)
 			return place == -ENOENT ? -EXDEV : place;
@@ -156,7 +159,7 @@ int tree_attach(const struct kernel *kernel, size_t number, int mount_fd, bool i
 
 	int r = make(step, is_folder ? make_place_for_folder : make_place_for_file);
 
-	return r < 0 && r != -EEXIST ? r : mount_attach(mount_fd, AT_FDCWD, step->target);
+	return r < 0 && r != -EEXIST ? r : mount_attach(mount_fd, AT_FDCWD, target);
 }
 
 int tree_folder(struct kernel *kernel, const struct step *step, size_t number)
@@ -173,7 +176,7 @@ int tree_reach_file(struct kernel *kernel, const struct step *step, size_t numbe
 {
 	/* What is no file may block, or do something, when it is opened. */
 	_cleanup_close_ int fd =
-		mount_open(AT_FDCWD, step->source, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+		mount_open(AT_FDCWD, step->file.source, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 
 	if (fd < 0)
@@ -224,13 +227,13 @@ static int seal(const char *target)
 
 int tree_seal(struct kernel *kernel, const struct step *step, size_t number)
 {
-	int r = seal(step->target);
+	int r = seal(step->seal.target);
 
 	for (size_t i = 0; i < number && r == 0; i++) {
 		const struct step *other = &kernel->plan->steps[i];
 
-		if (other->kind == STEP_TMPFS && (other->flags & STEP_READ_ONLY))
-			r = seal(other->target);
+		if (other->kind == STEP_TMPFS && other->tmpfs.attributes.is_read_only)
+			r = seal(other->tmpfs.target);
 	}
 	return r;
 }

@@ -33,12 +33,15 @@ static void make_folders(struct planner *planner, const struct place *place)
 		    (last[len] == '/' || last[len] == '\0'))
 			continue;
 		step = planner_add_step(planner, STEP_FOLDER, origin_built_in);
-		step->target = arena_copy(planner->arena, place->path, len);
-		step->second = 0755;
-		planner->no_memory |= !step->target;
+		step->folder = (struct step_folder){
+			.target = arena_copy(planner->arena, place->path, len),
+			.mode = 0755,
+		};
+		planner->no_memory |= !step->folder.target;
 	}
 }
 
+/* Its target is planner->last_target. */
 static struct step *add_step(struct planner *planner, struct place *place, enum step_kind kind)
 {
 	struct step_origin origin = place->winner ? place->winner->origin : place->marks[0]->origin;
@@ -47,7 +50,7 @@ static struct step *add_step(struct planner *planner, struct place *place, enum 
 	if (place_is_fresh(place->carrier))
 		make_folders(planner, place);
 	step = planner_add_step(planner, kind, origin);
-	step->target = planner->last_target = planner_keep(planner, place->path);
+	planner->last_target = planner_keep(planner, place->path);
 	place->carrier = place;
 	return step;
 }
@@ -64,17 +67,23 @@ bool place_wants_execution(const struct place *place)
 
 /* Outside, what root's sandbox writes belongs to whom the folder belongs to. What is read-only in
  * such a folder looks as it would in it: git does not take a repository that is somebody else's. */
-static void add_owner(const struct planner *planner, const struct place *place,
-		      const struct place *carrier, struct step *step)
+static struct step_owner find_owner(const struct planner *planner, const struct place *place,
+				    const struct place *carrier)
 {
 	const struct place *owned = place_wants_write(place) ? place : carrier;
 
 	if (!is_real_root(planner->host) || !owned || !owned->facts || !place_wants_write(owned) ||
 	    owned->facts->uid == planner->plan->uid)
-		return;
-	step->flags |= STEP_OWNED;
-	step->value = owned->facts->uid;
-	step->second = owned->facts->gid;
+		return (struct step_owner){ .is_set = false };
+	return (struct step_owner){ true, owned->facts->uid, owned->facts->gid };
+}
+
+static struct mount_attributes attributes_of(const struct place *place)
+{
+	return (struct mount_attributes){
+		.is_read_only = !place_wants_write(place),
+		.no_exec = !place_wants_execution(place),
+	};
 }
 
 /* What is told is why the place is not as its carrier is. */
@@ -101,13 +110,13 @@ void entry_show_host(struct planner *planner, struct place *place)
 	struct step *step = add_step(planner, place, STEP_BIND);
 
 	step->origin = why;
-	step->source = planner_keep(planner, place->source);
-	step->flags = is_folder ? STEP_IS_FOLDER : 0;
-	if (!place_wants_write(place))
-		step->flags |= STEP_READ_ONLY;
-	if (!place_wants_execution(place))
-		step->flags |= STEP_NO_EXEC;
-	add_owner(planner, place, carrier, step);
+	step->bind = (struct step_bind){
+		.target = planner->last_target,
+		.source = planner_keep(planner, place->source),
+		.is_folder = is_folder,
+		.attributes = attributes_of(place),
+		.owner = find_owner(planner, place, carrier),
+	};
 	place->is_writable = place_wants_write(place);
 	place->is_executable = place_wants_execution(place);
 }
@@ -116,13 +125,12 @@ static void show_tmpfs(struct planner *planner, struct place *place)
 {
 	struct step *step = add_step(planner, place, STEP_TMPFS);
 
-	step->value = place->winner->value;
-	step->second = place->winner->second;
-	step->flags = STEP_IS_FOLDER;
-	if (!place_wants_write(place))
-		step->flags |= STEP_READ_ONLY;
-	if (!place_wants_execution(place))
-		step->flags |= STEP_NO_EXEC;
+	step->tmpfs = (struct step_tmpfs){
+		.target = planner->last_target,
+		.size_bytes = place->winner->value,
+		.mode = (mode_t)place->winner->second,
+		.attributes = attributes_of(place),
+	};
 	place->is_writable = place_wants_write(place);
 	place->is_executable = place_wants_execution(place);
 }
@@ -132,14 +140,15 @@ static void show_overlay(struct planner *planner, struct place *place)
 	const struct mark *winner = place->winner;
 	struct step *step = add_step(planner, place, STEP_OVERLAY);
 
-	step->source = planner_keep(planner, place->source);
-	step->text = winner->text;
-	step->extra = winner->extra;
-	step->flags = STEP_IS_FOLDER;
-	if (!place_wants_execution(place))
-		step->flags |= STEP_NO_EXEC;
-	add_owner(planner, place, NULL, step);
-	step->third = winner->text ? 0 : winner->value;
+	step->overlay = (struct step_overlay){
+		.target = planner->last_target,
+		.source = planner_keep(planner, place->source),
+		.upper = winner->text,
+		.work = winner->extra,
+		.size_bytes = winner->text ? 0 : winner->value,
+		.attributes.no_exec = !place_wants_execution(place),
+		.owner = find_owner(planner, place, NULL),
+	};
 	place->is_writable = true;
 	place->is_executable = place_wants_execution(place);
 }
@@ -148,50 +157,69 @@ static void show_socket(struct planner *planner, struct place *place)
 {
 	struct step *step = add_step(planner, place, STEP_BIND);
 
-	step->source = planner_keep(planner, place->source);
-	step->flags = STEP_READ_ONLY | STEP_NO_EXEC;
+	step->bind = (struct step_bind){
+		.target = planner->last_target,
+		.source = planner_keep(planner, place->source),
+		.attributes = { .is_read_only = true, .no_exec = true },
+	};
 }
 
 static void show_device(struct planner *planner, struct place *place)
 {
 	struct step *step = add_step(planner, place, STEP_BIND);
 
-	step->source = place->source ? planner_keep(planner, place->source) : step->target;
-	step->flags = STEP_READ_ONLY | STEP_NO_EXEC | STEP_DEVICES;
-	if (place->facts && place->facts->kind == HOST_FOLDER)
-		step->flags |= STEP_IS_FOLDER;
+	step->bind = (struct step_bind){
+		.target = planner->last_target,
+		.source =
+			place->source ? planner_keep(planner, place->source) : planner->last_target,
+		.is_folder = place->facts && place->facts->kind == HOST_FOLDER,
+		.attributes = { .is_read_only = true, .no_exec = true, .devices = true },
+	};
 }
 
 static void show_folder(struct planner *planner, struct place *place)
 {
-	add_step(planner, place, STEP_FOLDER)->second = 0755;
+	struct step *step = add_step(planner, place, STEP_FOLDER);
+
+	step->folder = (struct step_folder){ .target = planner->last_target, .mode = 0755 };
 }
 
 static void show_link(struct planner *planner, struct place *place)
 {
-	add_step(planner, place, STEP_LINK)->text = planner_keep(planner, place->winner->text);
+	struct step *step = add_step(planner, place, STEP_LINK);
+
+	step->link = (struct step_link){
+		.target = planner->last_target,
+		.points_to = planner_keep(planner, place->winner->text),
+	};
 }
 
 static void show_copy(struct planner *planner, struct place *place)
 {
 	struct step *step = add_step(planner, place, STEP_FILE);
 
-	step->source = planner_keep(planner, place->source);
-	step->second = place->winner->second;
+	step->file = (struct step_file){
+		.target = planner->last_target,
+		.source = planner_keep(planner, place->source),
+		.mode = (mode_t)place->winner->second,
+	};
 }
 
 static void show_proc(struct planner *planner, struct place *place)
 {
 	struct step *step = add_step(planner, place, STEP_PROC);
 
-	step->flags = STEP_IS_FOLDER | STEP_NO_EXEC;
-	if (!place_wants_write(place))
-		step->flags |= STEP_READ_ONLY;
+	step->proc = (struct step_proc){
+		.target = planner->last_target,
+		.attributes = { .is_read_only = !place_wants_write(place), .no_exec = true },
+	};
 }
 
 static void show_pts(struct planner *planner, struct place *place)
 {
-	add_step(planner, place, STEP_PTS)->flags = STEP_IS_FOLDER | STEP_NO_EXEC;
+	struct step *step = add_step(planner, place, STEP_PTS);
+
+	step->pts.target = planner->last_target;
 }
 
 static void (*const show[])(struct planner *planner, struct place *place) = {
@@ -210,14 +238,15 @@ void entry_show(struct planner *planner, struct place *place)
 void entry_hide(struct planner *planner, struct place *place)
 {
 	const struct mark *denial = place_find_denial(place, RIGHTS_SEEN);
-	bool is_folder = !place->facts || place->facts->kind == HOST_FOLDER;
 	struct step *step = add_step(planner, place, STEP_MASK);
 
-	step->flags = is_folder ? STEP_IS_FOLDER : 0;
+	step->mask = (struct step_mask){
+		.target = planner->last_target,
+		.is_folder = !place->facts || place->facts->kind == HOST_FOLDER,
+		/* The host was not asked, and a kernel may be built without. */
+		.optional = denial && (denial->flags & MARK_OURS),
+	};
 	if (denial)
 		step->origin = denial->origin;
-	/* The host was not asked, and a kernel may be built without. */
-	if (denial && (denial->flags & MARK_OURS))
-		step->flags |= STEP_OPTIONAL;
 	place->is_hidden = true;
 }

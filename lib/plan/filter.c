@@ -24,16 +24,16 @@ void add_filter(struct planner *planner)
 {
 	struct step *step = planner_add_step(planner, STEP_SECCOMP, origin_built_in);
 
-	step->text = planner->profile;
+	step->seccomp.profile = planner->profile;
 	if (planner->is_using_inet)
-		step->flags |= VARIANT_INET;
+		step->seccomp.variants |= VARIANT_INET;
 	if (planner->is_nested)
-		step->flags |= VARIANT_NESTED;
+		step->seccomp.variants |= VARIANT_NESTED;
 	if (is_limiting_exec(planner) && !planner->exec_everywhere)
-		step->flags |= VARIANT_NO_MEMFD_EXEC;
+		step->seccomp.variants |= VARIANT_NO_MEMFD_EXEC;
 	if (planner->is_using_inet && planner->is_limiting_ports)
-		step->flags |= VARIANT_PORTS;
+		step->seccomp.variants |= VARIANT_PORTS;
 	if (planner->plan->tier == TIER_REDUCED)
-		step->flags |= VARIANT_NO_NAMESPACES;
+		step->seccomp.variants |= VARIANT_NO_NAMESPACES;
 	copy_denied(planner);
 }

@@ -222,24 +222,23 @@ int hold_limits(struct planner *planner)
 	return 0;
 }
 
-static void add_cgroup_limit(struct planner *planner, const char *file, const char *value,
-			     uint64_t number, struct step_origin origin)
+static struct step *add_cgroup_limit(struct planner *planner, const char *file, const char *value,
+				     struct step_origin origin)
 {
 	struct step *step = planner_add_step(planner, STEP_CGROUP_LIMIT, origin);
 
-	step->text = file;
-	step->source = value;
-	step->value = number;
+	step->cgroup_limit = (struct step_cgroup_limit){ .file = file, .value = value };
+	return step;
 }
 
 static void add_cgroup_memory(struct planner *planner, const struct plan_limit *limit)
 {
 	add_cgroup_limit(planner, "memory.max", planner_format(planner, "%" PRIu64, limit->value),
-			 limit->value, limit->origin);
+			 limit->origin);
 	/* Without swap in the kernel there is no such file, and no swap to use. */
-	add_cgroup_limit(planner, "memory.swap.max", "0", 0, limit->origin);
-	((struct step *)planner->steps.rows)[planner->steps.n_rows - 1].flags = STEP_OPTIONAL;
-	add_cgroup_limit(planner, "memory.oom.group", "1", 1, limit->origin);
+	add_cgroup_limit(planner, "memory.swap.max", "0", limit->origin)->cgroup_limit.optional =
+		true;
+	add_cgroup_limit(planner, "memory.oom.group", "1", limit->origin);
 }
 
 /* The kernel takes no quota below a millisecond; a longer period gives the same share. */
@@ -250,7 +249,7 @@ static void add_cgroup_cpu(struct planner *planner, const struct plan_limit *lim
 
 	add_cgroup_limit(planner, "cpu.max",
 			 planner_format(planner, "%" PRIu64 " %" PRIu64, quota_usec, period_usec),
-			 quota_usec, limit->origin);
+			 limit->origin);
 }
 
 static uint64_t with_ours(uint64_t n_processes, unsigned ours)
@@ -262,7 +261,7 @@ static void add_cgroup_pids(struct planner *planner, const struct plan_limit *li
 {
 	uint64_t n = with_ours(limit->value, INIT_PROCESSES);
 
-	add_cgroup_limit(planner, "pids.max", planner_format(planner, "%" PRIu64, n), n,
+	add_cgroup_limit(planner, "pids.max", planner_format(planner, "%" PRIu64, n),
 			 limit->origin);
 }
 
@@ -290,10 +289,10 @@ void add_cgroup(struct planner *planner)
 	const char *id = planner->request->id;
 
 	if (planner->in_cgroup)
-		planner_add_step(planner, STEP_CGROUP, origin_built_in)->target =
+		planner_add_step(planner, STEP_CGROUP, origin_built_in)->cgroup.path =
 			planner_format(planner, "%s/sbx-%s", planner->host->cgroup, id);
 	if (planner->in_scope)
-		planner_add_step(planner, STEP_SCOPE, origin_built_in)->text =
+		planner_add_step(planner, STEP_SCOPE, origin_built_in)->scope.unit =
 			planner_format(planner, "sbx-%s.scope", id);
 	for (size_t i = 0; i < N_ELEMENTS(cgroup_limits); i++) {
 		const struct plan_limit *limit = &planner->plan->limits[cgroup_limits[i].limit];
@@ -304,8 +303,10 @@ void add_cgroup(struct planner *planner)
 		if (!limit->is_set || limit->holder != HELD_BY_SCOPE)
 			continue;
 		step = planner_add_step(planner, STEP_SCOPE_LIMIT, limit->origin);
-		step->text = cgroup_limits[i].property;
-		step->value = scope_value(cgroup_limits[i].limit, limit->value);
+		step->scope_limit = (struct step_scope_limit){
+			.property = cgroup_limits[i].property,
+			.value = scope_value(cgroup_limits[i].limit, limit->value),
+		};
 	}
 }
 
@@ -314,9 +315,7 @@ static void add_rlimit(struct planner *planner, const char *name, int resource, 
 {
 	struct step *step = planner_add_step(planner, STEP_RLIMIT, origin);
 
-	step->text = name;
-	step->value = (uint64_t)resource;
-	step->second = value;
+	step->rlimit = (struct step_rlimit){ .name = name, .resource = resource, .limit = value };
 }
 
 /* Two limits may end in one rlimit: the smaller one is set. */

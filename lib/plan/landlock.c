@@ -230,14 +230,14 @@ static void add_ports(struct planner *planner)
 		port = planner_add_step(planner, STEP_LANDLOCK_PORT, steps[i].origin);
 		/* The list may have moved. */
 		steps = planner->steps.rows;
-		port->value = steps[i].value;
-		port->second = CONNECT_TCP;
+		port->landlock_port =
+			(struct step_landlock_port){ steps[i].listen.port, CONNECT_TCP };
 	}
 	for (size_t i = 0; i < plan->n_inward; i++) {
 		struct step *port = planner_add_step(planner, STEP_LANDLOCK_PORT, origin_built_in);
 
-		port->value = plan->inward[i];
-		port->second = BIND_TCP | CONNECT_TCP;
+		port->landlock_port =
+			(struct step_landlock_port){ plan->inward[i], BIND_TCP | CONNECT_TCP };
 	}
 }
 
@@ -251,21 +251,21 @@ void add_landlock(struct planner *planner)
 	if (!(planner->plan->layers & LAYER_LANDLOCK))
 		return;
 	step = planner_add_step(planner, STEP_LANDLOCK, origin_built_in);
-	step->value = all_accesses(abi);
-	step->second = planner->is_limiting_ports ? BIND_TCP | CONNECT_TCP : 0;
-	step->third = abi >= ABI_SCOPES ? SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL : 0;
-	planner->plan->unenforced_landlock = all_accesses(ABI_SCOPES) & ~step->value;
+	step->landlock = (struct step_landlock){
+		.file_rights = all_accesses(abi),
+		.port_rights = planner->is_limiting_ports ? BIND_TCP | CONNECT_TCP : 0,
+		.scopes = abi >= ABI_SCOPES ? SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL : 0,
+	};
+	planner->plan->unenforced_landlock = all_accesses(ABI_SCOPES) & ~all_accesses(abi);
 	if (root && planner->plan->tier == TIER_FULL) {
 		step = planner_add_step(planner, STEP_LANDLOCK_PATH, origin_built_in);
-		step->target = "/";
-		step->flags = STEP_IS_FOLDER;
-		step->value = accesses_of(root, true, abi);
+		step->landlock_path.target = "/";
+		step->landlock_path.rights = accesses_of(root, true, abi);
 	}
 	for (size_t i = 0; i < planner->landlock_paths.n_rows; i++) {
 		step = planner_add_step(planner, STEP_LANDLOCK_PATH, paths[i].origin);
-		step->target = paths[i].path;
-		step->flags = paths[i].is_folder ? STEP_IS_FOLDER : 0;
-		step->value = accesses_of(paths[i].rights, paths[i].is_folder, abi);
+		step->landlock_path.target = paths[i].path;
+		step->landlock_path.rights = accesses_of(paths[i].rights, paths[i].is_folder, abi);
 	}
 	add_ports(planner);
 	planner_add_step(planner, STEP_LANDLOCK_ENFORCE, origin_built_in);

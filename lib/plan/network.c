@@ -230,8 +230,7 @@ static void add_listener(struct planner *planner, uint16_t port, const char *wha
 {
 	struct step *step = planner_add_step(planner, STEP_LISTEN, origin_built_in);
 
-	step->value = port;
-	step->text = what;
+	step->listen = (struct step_listen){ .port = port, .purpose = what };
 }
 
 void add_network(struct planner *planner)

@@ -162,15 +162,14 @@ static int add_tree(struct planner *planner)
 	if (planner->plan->tier == TIER_REDUCED)
 		return landlock_alone(planner);
 	step = planner_add_step(planner, STEP_ID_MAP, origin_built_in);
-	step->value = planner->plan->uid;
-	step->second = planner->plan->gid;
-	planner_add_step(planner, STEP_ROOT, origin_built_in)->value = ROOT_SIZE;
+	step->id_map = (struct step_ids){ planner->plan->uid, planner->plan->gid };
+	planner_add_step(planner, STEP_ROOT, origin_built_in)->root.size_bytes = ROOT_SIZE;
 	planner_add_step(planner, STEP_PIVOT, origin_built_in);
 	r = show_places(planner);
 	if (r < 0)
 		return r;
-	planner_add_step(planner, STEP_SEAL, origin_built_in)->target = "/";
-	planner_add_step(planner, STEP_HOSTNAME, origin_built_in)->text =
+	planner_add_step(planner, STEP_SEAL, origin_built_in)->seal.target = "/";
+	planner_add_step(planner, STEP_HOSTNAME, origin_built_in)->hostname.name =
 		planner_keep(planner, hostname_of(planner));
 	add_network(planner);
 	return 0;
@@ -182,8 +181,7 @@ static void add_confinement(struct planner *planner)
 
 	add_rlimits(planner);
 	step = planner_add_step(planner, STEP_IDENTITY, origin_built_in);
-	step->value = planner->plan->uid;
-	step->second = planner->plan->gid;
+	step->identity = (struct step_ids){ planner->plan->uid, planner->plan->gid };
 	planner_add_step(planner, STEP_CAPABILITIES, origin_built_in);
 	planner_add_step(planner, STEP_NO_NEW_PRIVILEGES, origin_built_in);
 	add_landlock(planner);

@@ -94,7 +94,10 @@ struct step *planner_add_step(struct planner *planner, enum step_kind kind,
 {
 	struct step *step = list_add(planner, &planner->steps, sizeof(*step));
 
-	*step = (struct step){ .kind = kind, .origin = origin };
+	/* All of the union, whose first member alone an initialiser would clear. */
+	memset(step, 0, sizeof(*step));
+	step->kind = kind;
+	step->origin = origin;
 	return step;
 }
 

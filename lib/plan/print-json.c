@@ -39,8 +39,6 @@ static void add_origin(struct json_writer *json, const struct step_origin *origi
 static void add_names(struct json_writer *json, const char *member, const struct flag_names *names,
 		      uint64_t flags)
 {
-	if (!flags)
-		return;
 	json_add_name(json, member);
 	json_add_array(json);
 	for (size_t i = 0; i < names->n; i++)
@@ -49,17 +47,73 @@ static void add_names(struct json_writer *json, const char *member, const struct
 	json_end_array(json);
 }
 
-static void add_number(struct json_writer *json, const char *name, uint64_t number)
-{
-	if (number)
-		json_member_u64(json, name, number);
-}
-
 static void add_text(struct json_writer *json, const char *name, const char *text)
 {
 	if (text)
 		json_member_string(json, name, text);
 }
+
+static void add_string(struct json_writer *json, const struct step *step,
+		       const struct step_field *field)
+{
+	add_text(json, field->name, step_field_string(step, field));
+}
+
+static void add_bool(struct json_writer *json, const struct step *step,
+		     const struct step_field *field)
+{
+	json_member_bool(json, field->name, step_field_number(step, field));
+}
+
+static void add_number(struct json_writer *json, const struct step *step,
+		       const struct step_field *field)
+{
+	json_member_u64(json, field->name, step_field_number(step, field));
+}
+
+static void add_bytes(struct json_writer *json, const struct step *step,
+		      const struct step_field *field)
+{
+	if (step_field_number(step, field) > 0)
+		add_number(json, step, field);
+}
+
+/* JSON has no octal numbers: "0755" */
+static void add_mode(struct json_writer *json, const struct step *step,
+		     const struct step_field *field)
+{
+	char mode[16];
+
+	(void)snprintf(mode, sizeof(mode), "0%o", (unsigned)step_field_number(step, field));
+	json_member_string(json, field->name, mode);
+}
+
+static void add_bits(struct json_writer *json, const struct step *step,
+		     const struct step_field *field)
+{
+	add_names(json, field->name, field->names, step_field_number(step, field));
+}
+
+static void add_owner(struct json_writer *json, const struct step *step,
+		      const struct step_field *field)
+{
+	const struct step_owner *owner = step_field_owner(step, field);
+
+	if (!owner->is_set)
+		return;
+	json_add_name(json, field->name);
+	json_add_object(json);
+	json_member_u64(json, "uid", owner->uid);
+	json_member_u64(json, "gid", owner->gid);
+	json_end_object(json);
+}
+
+static void (*const add_field[])(struct json_writer *json, const struct step *step,
+				 const struct step_field *field) = {
+	[FIELD_TARGET] = add_string, [FIELD_SOURCE] = add_string, [FIELD_STRING] = add_string,
+	[FIELD_BOOL] = add_bool,     [FIELD_NUMBER] = add_number, [FIELD_BYTES] = add_bytes,
+	[FIELD_MODE] = add_mode,     [FIELD_NAMES] = add_bits,	  [FIELD_OWNER] = add_owner,
+};
 
 static void add_step(struct json_writer *json, const struct step *step)
 {
@@ -68,19 +122,8 @@ static void add_step(struct json_writer *json, const struct step *step)
 	json_add_object(json);
 	json_member_string(json, "kind", row->name);
 	json_member_string(json, "stage", stages[row->stage]);
-	add_text(json, "source", step->source);
-	add_text(json, "target", step->target);
-	add_text(json, "text", step->text);
-	add_text(json, "extra", step->extra);
-	if (step->kind == STEP_SECCOMP)
-		add_names(json, "variants", &names_of_variants, step->flags);
-	else
-		add_names(json, "flags", &names_of_flags, step->flags);
-	if (step->kind == STEP_LANDLOCK || step->kind == STEP_LANDLOCK_PATH)
-		add_names(json, "rights", &names_of_accesses, step->value);
-	add_number(json, "value", step->value);
-	add_number(json, "second", step->second);
-	add_number(json, "third", step->third);
+	for (const struct step_field *field = row->fields; field && field->name; field++)
+		add_field[field->type](json, step, field);
 	add_origin(json, &step->origin);
 	json_end_object(json);
 }
@@ -223,7 +266,9 @@ void plan_add_json(struct text *out, const struct plan *plan)
 	if (plan->deny_syscalls)
 		add_words(&json, "deny_syscalls", plan->deny_syscalls);
 	json_member_bool(&json, "may_exec", plan->may_exec);
-	add_names(&json, "unenforced_landlock", &names_of_accesses, plan->unenforced_landlock);
+	if (plan->unenforced_landlock)
+		add_names(&json, "unenforced_landlock", &names_of_accesses,
+			  plan->unenforced_landlock);
 	add_notices(&json, plan);
 	json_end_object(&json);
 	text_add_char(out, '\n');

@@ -179,7 +179,7 @@ int add_folder(struct planner *planner)
 		sbx_error_fix(planner->err, "add --read %.300s, or name another by --cwd", asked);
 		return -ENOENT;
 	}
-	planner_add_step(planner, STEP_FOLDER_OF_COMMAND, origin_built_in)->target =
+	planner_add_step(planner, STEP_FOLDER_OF_COMMAND, origin_built_in)->working_folder.target =
 		is_there ? planner_keep(planner, folder) : "/";
 	return 0;
 }

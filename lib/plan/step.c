@@ -2,58 +2,296 @@
 
 /*
  * The table of step kinds
+ *
+ * The fields of a kind stand in the order in which a printed plan tells them.
  */
 
+#include "plan/step.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "plan/plan.h"
+#include "plan/print-internal.h"
+
+#define NAMES(...)                                                                                 \
+	{                                                                                          \
+		(const struct flag_name[]) __VA_ARGS__,                                            \
+			N_ELEMENTS(((const struct flag_name[])__VA_ARGS__))                        \
+	}
+
+static const struct flag_names namespaces = NAMES({
+	{ CLONE_NEWUSER, "user" },
+	{ CLONE_NEWNS, "mount" },
+	{ CLONE_NEWPID, "pid" },
+	{ CLONE_NEWIPC, "ipc" },
+	{ CLONE_NEWUTS, "uts" },
+	{ CLONE_NEWNET, "net" },
+	{ CLONE_NEWCGROUP, "cgroup-namespace" },
+});
+
+static const struct flag_names variants = NAMES({
+	{ VARIANT_INET, "inet" },
+	{ VARIANT_NESTED, "nested" },
+	{ VARIANT_NO_MEMFD_EXEC, "no-memfd-exec" },
+	{ VARIANT_PORTS, "ports" },
+	{ VARIANT_NO_NAMESPACES, "no-namespaces" },
+});
+
+/* All that Landlock handles: the kernel's bits. */
+const struct flag_names names_of_accesses = NAMES({
+	{ 1 << 0, "execute" },
+	{ 1 << 1, "write-file" },
+	{ 1 << 2, "read-file" },
+	{ 1 << 3, "read-dir" },
+	{ 1 << 4, "remove-dir" },
+	{ 1 << 5, "remove-file" },
+	{ 1 << 6, "make-char" },
+	{ 1 << 7, "make-dir" },
+	{ 1 << 8, "make-reg" },
+	{ 1 << 9, "make-sock" },
+	{ 1 << 10, "make-fifo" },
+	{ 1 << 11, "make-block" },
+	{ 1 << 12, "make-sym" },
+	{ 1 << 13, "refer" },
+	{ 1 << 14, "truncate" },
+	{ 1 << 15, "ioctl-dev" },
+});
+
+/* Of a Landlock rule, told by one of each group. */
+static const struct flag_names short_accesses = NAMES({
+	{ 1 << 2, "read" },
+	{ 1 << 3, "list" },
+	{ 1 << 1, "write" },
+	{ 1 << 0, "execute" },
+	{ 1 << 15, "device" },
+});
+
+static const struct flag_names port_accesses = NAMES({ { 1 << 0, "bind" }, { 1 << 1, "connect" } });
+static const struct flag_names scopes =
+	NAMES({ { 1 << 0, "abstract-unix-socket" }, { 1 << 1, "signal" } });
+static const struct flag_names any_port = NAMES({ { ~0u, "ports" } });
+static const struct flag_names any_scope = NAMES({ { ~0u, "scopes" } });
+
+static void tell_changes(struct text *out, const struct plan *plan, const struct step *step)
+{
+	const char *upper = step->overlay.upper;
+
+	text_add(out, upper ? " changes to " : " changes are thrown away");
+	if (upper)
+		text_add_visible(out, upper, strlen(upper));
+}
+
+static void tell_denied(struct text *out, const struct plan *plan, const struct step *step)
+{
+	for (size_t i = 0; plan->deny_syscalls && plan->deny_syscalls[i]; i++)
+		text_addf(out, " -%s", plan->deny_syscalls[i]);
+}
+
+static void tell_command(struct text *out, const struct plan *plan, const struct step *step)
+{
+	for (char *const *word = plan->argv; *word; word++) {
+		text_add_char(out, ' ');
+		text_add_visible(out, *word, strlen(*word));
+	}
+}
+
+#define FIELDS(...) ((const struct step_field[]){ __VA_ARGS__, { .name = NULL } })
+#define MEMBER(member, called, kind, ...)                                                          \
+	{                                                                                          \
+		.name = (called), .type = (kind), .offset = offsetof(struct step, member),         \
+		.size = sizeof(((const struct step *)NULL)->member), __VA_ARGS__                   \
+	}
+#define TARGET(of) MEMBER(of.target, "target", FIELD_TARGET, .before = " ")
+#define SOURCE(of) MEMBER(of.source, "source", FIELD_SOURCE, .before = " from ")
+#define STRING(of, member, text) MEMBER(of.member, #member, FIELD_STRING, .before = (text))
+#define NUMBER(of, member, text) MEMBER(of.member, #member, FIELD_NUMBER, .before = (text))
+#define BOOL(of, member, text) MEMBER(of.member, #member, FIELD_BOOL, .before = (text))
+#define BYTES(of) MEMBER(of.size_bytes, "size_bytes", FIELD_BYTES, .before = " ")
+#define SILENT_BYTES(of) MEMBER(of.size_bytes, "size_bytes", FIELD_BYTES)
+#define MODE(of) MEMBER(of.mode, "mode", FIELD_MODE, .before = " ")
+#define SILENT_MODE(of) MEMBER(of.mode, "mode", FIELD_MODE)
+#define OWNER(of) MEMBER(of.owner, "owner", FIELD_OWNER, .before = " owned by ")
+#define BITS(of, member, table, in_text)                                                           \
+	MEMBER(of.member, #member, FIELD_NAMES, .before = " ", .names = &(table),                  \
+	       .spoken = &(in_text))
+#define ATTRIBUTE(of, member, text)                                                                \
+	MEMBER(of.attributes.member, #member, FIELD_BOOL, .before = (text))
+#define ATTRIBUTES(of)                                                                             \
+	ATTRIBUTE(of, is_read_only, " read-only"), ATTRIBUTE(of, no_exec, " no-exec"),             \
+		ATTRIBUTE(of, devices, " devices")
+#define OPTIONAL(of) BOOL(of, optional, " optional")
+#define IDS(of) NUMBER(of, uid, " uid "), NUMBER(of, gid, " gid ")
 
 static const struct step_row rows[N_STEP_KINDS] = {
-	[STEP_CGROUP] = { "cgroup", STAGE_SUPERVISOR, LAYER_CGROUP, "cannot make the cgroup '%s'" },
+	[STEP_CGROUP] = { "cgroup", STAGE_SUPERVISOR, LAYER_CGROUP,
+			  .failing = "cannot make the cgroup '{path}'",
+			  .fields = FIELDS(STRING(cgroup, path, " ")) },
 	[STEP_CGROUP_LIMIT] = { "cgroup-limit", STAGE_SUPERVISOR, LAYER_CGROUP,
-				"cannot set the cgroup's '%s'" },
-	[STEP_SCOPE] = { "scope", STAGE_SUPERVISOR, LAYER_CGROUP, "cannot make the scope '%s'" },
+				.failing = "cannot set the cgroup's '{file}'",
+				.fields = FIELDS(STRING(cgroup_limit, file, " "),
+						 STRING(cgroup_limit, value, " "),
+						 BOOL(cgroup_limit, optional, NULL)) },
+	[STEP_SCOPE] = { "scope", STAGE_SUPERVISOR, LAYER_CGROUP,
+			 .failing = "cannot make the scope '{unit}'",
+			 .fields = FIELDS(STRING(scope, unit, " ")) },
 	[STEP_SCOPE_LIMIT] = { "scope-limit", STAGE_SUPERVISOR, LAYER_CGROUP,
-			       "cannot set the scope's '%s'" },
+			       .failing = "cannot set the scope's '{property}'",
+			       .fields = FIELDS(STRING(scope_limit, property, " "),
+						NUMBER(scope_limit, value, " ")) },
 	[STEP_NAMESPACES] = { "namespaces", STAGE_SUPERVISOR, LAYER_USER,
-			      "cannot make namespaces" },
-	[STEP_ID_MAP] = { "id-map", STAGE_BUILD, LAYER_USER, "cannot map the command's user" },
-	[STEP_ROOT] = { "root", STAGE_BUILD, LAYER_MOUNT, "cannot make the sandbox's file tree" },
-	[STEP_BIND] = { "bind", STAGE_BUILD, LAYER_MOUNT, "cannot bind '%s' into the sandbox" },
-	[STEP_TMPFS] = { "tmpfs", STAGE_BUILD, LAYER_MOUNT, "cannot make a fresh '%s'" },
-	[STEP_OVERLAY] = { "overlay", STAGE_BUILD, LAYER_MOUNT, "cannot put an overlay on '%s'" },
-	[STEP_MASK] = { "mask", STAGE_BUILD, LAYER_MOUNT, "cannot hide '%s'" },
-	[STEP_LINK] = { "link", STAGE_BUILD, LAYER_MOUNT, "cannot make the link '%s'" },
-	[STEP_FOLDER] = { "folder", STAGE_BUILD, LAYER_MOUNT, "cannot make the folder '%s'" },
-	[STEP_FILE] = { "file", STAGE_BUILD, LAYER_MOUNT, "cannot copy a file to '%s'" },
-	[STEP_PROC] = { "proc", STAGE_BUILD, LAYER_MOUNT, "cannot mount '%s'" },
-	[STEP_PTS] = { "pts", STAGE_BUILD, LAYER_MOUNT, "cannot make terminals in '%s'" },
-	[STEP_PIVOT] = { "pivot", STAGE_BUILD, LAYER_MOUNT, "cannot leave the host's file tree" },
-	[STEP_SEAL] = { "seal", STAGE_BUILD, LAYER_MOUNT, "cannot make '%s' read-only" },
-	[STEP_HOSTNAME] = { "hostname", STAGE_BUILD, LAYER_UTS, "cannot call the machine '%s'" },
-	[STEP_LOOPBACK] = { "loopback", STAGE_BUILD, LAYER_NET, "cannot set the loopback up" },
-	[STEP_LISTEN] = { "listen", STAGE_BUILD, LAYER_NET, "cannot listen inside for '%s'" },
-	[STEP_RLIMIT] = { "rlimit", STAGE_CONFINE, 0, "cannot set the limit '%s'" },
-	[STEP_IDENTITY] = { "identity", STAGE_CONFINE, 0, "cannot become the command's user" },
+			      .failing = "cannot make namespaces",
+			      .fields = FIELDS(
+				      BITS(namespaces, clone_flags, namespaces, namespaces)) },
+	[STEP_ID_MAP] = { "id-map", STAGE_BUILD, LAYER_USER,
+			  .failing = "cannot map the command's user",
+			  .fields = FIELDS(IDS(id_map)) },
+	[STEP_ROOT] = { "root", STAGE_BUILD, LAYER_MOUNT,
+			.failing = "cannot make the sandbox's file tree",
+			.fields = FIELDS(BYTES(root)) },
+	[STEP_PIVOT] = { "pivot", STAGE_BUILD, LAYER_MOUNT,
+			 .failing = "cannot leave the host's file tree" },
+	[STEP_BIND] = { "bind", STAGE_BUILD, LAYER_MOUNT,
+			.failing = "cannot bind '{target}' into the sandbox",
+			.fields = FIELDS(TARGET(bind), SOURCE(bind), BOOL(bind, is_folder, NULL),
+					 ATTRIBUTES(bind), OPTIONAL(bind), OWNER(bind)) },
+	[STEP_TMPFS] = { "tmpfs", STAGE_BUILD, LAYER_MOUNT,
+			 .failing = "cannot make a fresh '{target}'",
+			 .fields = FIELDS(TARGET(tmpfs), BYTES(tmpfs), SILENT_MODE(tmpfs),
+					  ATTRIBUTES(tmpfs)) },
+	[STEP_OVERLAY] = { "overlay", STAGE_BUILD, LAYER_MOUNT,
+			   .failing = "cannot put an overlay on '{target}'",
+			   .fields = FIELDS(TARGET(overlay), SOURCE(overlay), ATTRIBUTES(overlay),
+					    OWNER(overlay), STRING(overlay, upper, NULL),
+					    STRING(overlay, work, NULL), SILENT_BYTES(overlay)),
+			   .tell = tell_changes },
+	[STEP_MASK] = { "mask", STAGE_BUILD, LAYER_MOUNT, .failing = "cannot hide '{target}'",
+			.fields = FIELDS(TARGET(mask), BOOL(mask, is_folder, " folder"),
+					 OPTIONAL(mask)) },
+	[STEP_LINK] = { "link", STAGE_BUILD, LAYER_MOUNT,
+			.failing = "cannot make the link '{target}'",
+			.fields = FIELDS(TARGET(link), STRING(link, points_to, " to ")) },
+	[STEP_FOLDER] = { "folder", STAGE_BUILD, LAYER_MOUNT,
+			  .failing = "cannot make the folder '{target}'",
+			  .fields = FIELDS(TARGET(folder), MODE(folder)) },
+	[STEP_FILE] = { "file", STAGE_BUILD, LAYER_MOUNT,
+			.failing = "cannot copy a file to '{target}'",
+			.fields =
+				FIELDS(TARGET(file), STRING(file, source, " from "), MODE(file)) },
+	[STEP_PROC] = { "proc", STAGE_BUILD, LAYER_MOUNT, .failing = "cannot mount '{target}'",
+			.fields = FIELDS(TARGET(proc), ATTRIBUTES(proc)) },
+	[STEP_PTS] = { "pts", STAGE_BUILD, LAYER_MOUNT,
+		       .failing = "cannot make terminals in '{target}'",
+		       .fields = FIELDS(TARGET(pts)) },
+	[STEP_SEAL] = { "seal", STAGE_BUILD, LAYER_MOUNT,
+			.failing = "cannot make '{target}' read-only",
+			.fields = FIELDS(TARGET(seal)) },
+	[STEP_HOSTNAME] = { "hostname", STAGE_BUILD, LAYER_UTS,
+			    .failing = "cannot call the machine '{name}'",
+			    .fields = FIELDS(STRING(hostname, name, " ")) },
+	[STEP_LOOPBACK] = { "loopback", STAGE_BUILD, LAYER_NET,
+			    .failing = "cannot set the loopback up" },
+	[STEP_LISTEN] = { "listen", STAGE_BUILD, LAYER_NET,
+			  .failing = "cannot listen inside for '{purpose}'",
+			  .fields = FIELDS(NUMBER(listen, port, " 127.0.0.1:"),
+					   STRING(listen, purpose, " for ")) },
+	[STEP_RLIMIT] = { "rlimit", STAGE_CONFINE, 0, .failing = "cannot set the limit '{name}'",
+			  .fields =
+				  FIELDS(STRING(rlimit, name, " "), NUMBER(rlimit, resource, NULL),
+					 NUMBER(rlimit, limit, " ")) },
+	[STEP_IDENTITY] = { "identity", STAGE_CONFINE, 0,
+			    .failing = "cannot become the command's user",
+			    .fields = FIELDS(IDS(identity)) },
 	[STEP_CAPABILITIES] = { "capabilities", STAGE_CONFINE, LAYER_CAPABILITIES,
-				"cannot give up all capabilities" },
+				.failing = "cannot give up all capabilities" },
 	[STEP_NO_NEW_PRIVILEGES] = { "no-new-privileges", STAGE_CONFINE, LAYER_CAPABILITIES,
-				     "cannot give up new privileges" },
+				     .failing = "cannot give up new privileges" },
 	[STEP_LANDLOCK] = { "landlock", STAGE_CONFINE, LAYER_LANDLOCK,
-			    "cannot make Landlock's rules" },
+			    .failing = "cannot make Landlock's rules",
+			    .fields = FIELDS(BITS(landlock, file_rights, names_of_accesses,
+						  names_of_accesses),
+					     BITS(landlock, port_rights, port_accesses, any_port),
+					     BITS(landlock, scopes, scopes, any_scope)) },
 	[STEP_LANDLOCK_PATH] = { "landlock-path", STAGE_CONFINE, LAYER_LANDLOCK,
-				 "cannot make a Landlock rule for '%s'" },
+				 .failing = "cannot make a Landlock rule for '{target}'",
+				 .fields = FIELDS(TARGET(landlock_path),
+						  BITS(landlock_path, rights, names_of_accesses,
+						       short_accesses),
+						  BOOL(landlock_path, optional, NULL)) },
 	[STEP_LANDLOCK_PORT] = { "landlock-port", STAGE_CONFINE, LAYER_LANDLOCK,
-				 "cannot make a Landlock rule for a port" },
+				 .failing = "cannot make a Landlock rule for a port",
+				 .fields = FIELDS(NUMBER(landlock_port, port, " "),
+						  BITS(landlock_port, rights, port_accesses,
+						       port_accesses)) },
 	[STEP_LANDLOCK_ENFORCE] = { "landlock-enforce", STAGE_CONFINE, LAYER_LANDLOCK,
-				    "cannot confine itself by Landlock" },
+				    .failing = "cannot confine itself by Landlock" },
+	[STEP_TERMINAL] = { "terminal", STAGE_CONFINE, 0, .failing = "cannot make a terminal" },
 	[STEP_FOLDER_OF_COMMAND] = { "working-folder", STAGE_COMMAND, 0,
-				     "cannot start the command in '%s'" },
-	[STEP_TERMINAL] = { "terminal", STAGE_CONFINE, 0, "cannot make a terminal" },
+				     .failing = "cannot start the command in '{target}'",
+				     .fields = FIELDS(TARGET(working_folder)) },
 	[STEP_SECCOMP] = { "seccomp", STAGE_COMMAND, LAYER_SECCOMP,
-			   "cannot load the system call filter '%s'" },
-	[STEP_EXEC] = { "exec", STAGE_COMMAND, 0, "cannot execute the command" },
+			   .failing = "cannot load the system call filter '{profile}'",
+			   .fields = FIELDS(STRING(seccomp, profile, " "),
+					    BITS(seccomp, variants, variants, variants)),
+			   .tell = tell_denied },
+	[STEP_EXEC] = { "exec", STAGE_COMMAND, 0, .failing = "cannot execute the command",
+			.tell = tell_command },
 };
 
 const struct step_row *step_row(enum step_kind kind)
 {
 	return &rows[kind];
+}
+
+const char *step_target(const struct step *step)
+{
+	const struct step_field *first = rows[step->kind].fields;
+
+	return first && first->type == FIELD_TARGET ? step_field_string(step, first) : NULL;
+}
+
+static bool is_string(const struct step_field *field)
+{
+	return field->type == FIELD_TARGET || field->type == FIELD_SOURCE ||
+	       field->type == FIELD_STRING;
+}
+
+const char *step_string(const struct step *step, const char *name, size_t n)
+{
+	const struct step_field *field = rows[step->kind].fields;
+
+	for (; field && field->name; field++)
+		if (is_string(field) && strncmp(field->name, name, n) == 0 &&
+		    field->name[n] == '\0')
+			return step_field_string(step, field);
+	return NULL;
+}
+
+const char *step_field_string(const struct step *step, const struct step_field *field)
+{
+	return *(const char *const *)((const char *)step + field->offset);
+}
+
+uint64_t step_field_number(const struct step *step, const struct step_field *field)
+{
+	const void *at = (const char *)step + field->offset;
+
+	switch (field->size) {
+	case sizeof(bool):
+		return *(const bool *)at;
+	case sizeof(uint16_t):
+		return *(const uint16_t *)at;
+	case sizeof(uint32_t):
+		return *(const uint32_t *)at;
+	default:
+		return *(const uint64_t *)at;
+	}
+}
+
+const struct step_owner *step_field_owner(const struct step *step, const struct step_field *field)
+{
+	return (const struct step_owner *)((const char *)step + field->offset);
 }

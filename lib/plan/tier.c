@@ -188,5 +188,6 @@ void add_namespaces(struct planner *planner)
 		if (planner->plan->layers & namespaces[i].layer)
 			flags |= namespaces[i].flag;
 	if (flags)
-		planner_add_step(planner, STEP_NAMESPACES, origin_built_in)->value = flags;
+		planner_add_step(planner, STEP_NAMESPACES, origin_built_in)
+			->namespaces.clone_flags = flags;
 }

@@ -100,7 +100,7 @@ static int take_listeners(struct spawn *spawn, int *fds, size_t n_fds)
 			return -EBADMSG;
 		if (services_carries(step))
 			r = services_add_listener(&spawn->services, take_fd(&fds[n]),
-						  (uint16_t)step->value);
+						  step->listen.port);
 		else
 			proxied[n_proxied++] = fds[n];
 		n++;

@@ -39,7 +39,7 @@ unsigned long place_namespaces(const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->n_steps; i++)
 		if (plan->steps[i].kind == STEP_NAMESPACES)
-			return plan->steps[i].value;
+			return plan->steps[i].namespaces.clone_flags;
 	return 0;
 }
 

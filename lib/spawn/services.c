@@ -163,7 +163,7 @@ int services_begin(struct services *services, struct loop *loop, const struct pl
 
 bool services_carries(const struct step *step)
 {
-	return strcmp(step->text, "connect") == 0;
+	return strcmp(step->listen.purpose, "connect") == 0;
 }
 
 int services_add_listener(struct services *services, int listener, uint16_t port)

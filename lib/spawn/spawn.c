@@ -186,7 +186,7 @@ static int tell_started(struct spawn *spawn)
 	const struct spawn_hooks *hooks = spawn->options->hooks;
 	uint32_t step = kernel_find_step(spawn->plan, STEP_CGROUP);
 	const char *cgroup =
-		step == KERNEL_NO_STEP ? spawn->scope.folder : spawn->plan->steps[step].target;
+		step == KERNEL_NO_STEP ? spawn->scope.folder : spawn->plan->steps[step].cgroup.path;
 	int r = 0;
 
 	if (hooks && hooks->started)

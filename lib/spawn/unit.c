@@ -39,9 +39,10 @@ static const struct {
 static int read_limit(const struct step *step, struct scope_limits *limits)
 {
 	for (size_t i = 0; i < N_ELEMENTS(properties); i++) {
-		if (strcmp(properties[i].property, step->text) != 0)
+		if (strcmp(properties[i].property, step->scope_limit.property) != 0)
 			continue;
-		memcpy((char *)limits + properties[i].offset, &step->value, sizeof(step->value));
+		memcpy((char *)limits + properties[i].offset, &step->scope_limit.value,
+		       sizeof(step->scope_limit.value));
 		return 0;
 	}
 	return -EINVAL;
@@ -162,7 +163,7 @@ int unit_begin(struct spawn *spawn)
 		const struct step *step = &spawn->plan->steps[i];
 
 		if (step->kind == STEP_SCOPE)
-			unit = step->text;
+			unit = step->scope.unit;
 		else if (step->kind == STEP_SCOPE_LIMIT)
 			r = read_limit(step, &limits);
 	}

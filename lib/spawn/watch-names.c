@@ -36,18 +36,20 @@ static bool carries(enum step_kind kind)
 /* Only in what is bound from outside somebody else can rename. An overlay has names of its own. */
 static bool is_from_outside(const struct step *step)
 {
-	return step->kind == STEP_BIND && (step->flags & STEP_IS_FOLDER);
+	return step->kind == STEP_BIND && step->bind.is_folder;
 }
 
-/* What @carrier shows at the place of @step, no less. */
+/* What @carrier, a bind too, shows at the place of @step, no less. */
 static bool is_the_same(const struct step *step, const struct step *carrier)
 {
-	const char *rest = step->target + strlen(carrier->target);
-	size_t n = strlen(carrier->source);
+	const struct step_bind *bind = &step->bind, *above = &carrier->bind;
+	size_t n = strlen(above->source);
 
-	return step->kind == STEP_BIND && strncmp(step->source, carrier->source, n) == 0 &&
-	       strcmp(step->source + n, rest) == 0 &&
-	       (step->flags & ~carrier->flags & (STEP_READ_ONLY | STEP_NO_EXEC)) == 0;
+	if (step->kind != STEP_BIND || strncmp(bind->source, above->source, n) != 0 ||
+	    strcmp(bind->source + n, bind->target + strlen(above->target)) != 0)
+		return false;
+	return (!bind->attributes.is_read_only || above->attributes.is_read_only) &&
+	       (!bind->attributes.no_exec || above->attributes.no_exec);
 }
 
 static struct watched *find(const struct watch *watch, const char *path, size_t n)
@@ -113,20 +115,21 @@ static ssize_t add_way(struct watch *watch, const struct step *steps, const size
 
 	while (above[top] != WATCH_NONE && is_from_outside(&steps[above[top]]))
 		top = above[top];
-	n = strlen(steps[top].target);
+	n = strlen(step_target(&steps[top]));
 	r = add(watch, loss->path, n, loss, &at);
 	while (r == 0 && loss->path[n] != '\0') {
 		n += 1 + strcspn(loss->path + n + 1, "/");
 		r = add(watch, loss->path, n, loss, &at);
 	}
 	for (; r == 0 && i != top; i = above[i])
-		find(watch, steps[i].target, strlen(steps[i].target))->is_mount = true;
+		find(watch, step_target(&steps[i]), strlen(step_target(&steps[i])))->is_mount =
+			true;
 	return r < 0 ? r : (ssize_t)at;
 }
 
 static int add_step(struct watch *watch, const struct step *steps, const size_t *above, size_t i)
 {
-	const struct watch_loss loss = { steps[i].target, &steps[i].origin };
+	const struct watch_loss loss = { step_target(&steps[i]), &steps[i].origin };
 	ssize_t at;
 
 	if (above[i] == WATCH_NONE || !is_from_outside(&steps[above[i]]) ||
@@ -149,7 +152,8 @@ static int add_absent(struct watch *watch, const struct plan *plan, const size_t
 	do {
 		if (i-- == 0)
 			return -EINVAL;
-	} while (!carries(plan->steps[i].kind) || !is_below(absent->target, plan->steps[i].target));
+	} while (!carries(plan->steps[i].kind) ||
+		 !is_below(absent->target, step_target(&plan->steps[i])));
 	if (!is_from_outside(&plan->steps[i]))
 		return -EINVAL;
 	at = add_way(watch, plan->steps, above, i, &loss);
@@ -170,7 +174,8 @@ int watch_read_plan(struct watch *watch, const struct plan *plan)
 	for (size_t i = 0; i < plan->n_steps && r == 0; i++) {
 		if (!carries(steps[i].kind))
 			continue;
-		while (last != WATCH_NONE && !is_below(steps[i].target, steps[last].target))
+		while (last != WATCH_NONE &&
+		       !is_below(step_target(&steps[i]), step_target(&steps[last])))
 			last = above[last];
 		above[i] = last;
 		last = i;

@@ -70,7 +70,9 @@ static inline int become_ordinary(void)
 /* A user namespace with us in it, mapped as a sandbox's, and @flags. */
 static inline int enter_namespaces(struct kernel *kernel, int flags)
 {
-	const struct step map = { .value = geteuid(), .second = getegid() };
+	const struct step map = { .kind = STEP_ID_MAP,
+				  .id_map.uid = geteuid(),
+				  .id_map.gid = getegid() };
 
 	kernel->uid = geteuid();
 	kernel->gid = getegid();

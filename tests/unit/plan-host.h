@@ -23,6 +23,7 @@
 #include "policy/load.h"
 #include "policy/layers.h"
 #include "policy/model.h"
+#include "step-flags.h"
 #include "test.h"
 
 #define KNOWN_MAX 128
@@ -270,7 +271,7 @@ static inline const struct step *find_step(const struct planning *planning, enum
 	for (size_t i = 0; planning->plan && i < planning->plan->n_steps; i++) {
 		const struct step *step = &planning->plan->steps[i];
 
-		if (step->kind == kind && (!target || strcmp(step->target, target) == 0))
+		if (step->kind == kind && (!target || strcmp(step_target(step), target) == 0))
 			return step;
 	}
 	return NULL;
@@ -280,10 +281,11 @@ static inline const struct step *find_step(const struct planning *planning, enum
 static inline const struct step *the_step(const struct planning *planning, enum step_kind kind,
 					  const char *target)
 {
-	static const struct step none = { .target = "" };
+	static struct step none;
 	const struct step *step = find_step(planning, kind, target);
 
 	expect(step);
+	none = step_filled(kind, "");
 	return step ? step : &none;
 }
 
@@ -292,7 +294,7 @@ static inline unsigned flags_of(const struct planning *planning, enum step_kind 
 {
 	const struct step *step = find_step(planning, kind, target);
 
-	return step ? step->flags : ~0u;
+	return step ? step_flags(step) : ~0u;
 }
 
 static inline bool has_notice(const struct planning *planning, const char *what)

@@ -102,31 +102,35 @@ static inline void rig_add_tree(struct rig *rig)
 		{ "/sbin", "usr/sbin" },
 	};
 
-	rig_add(rig, (struct step){ .kind = STEP_ROOT, .value = 16 * MIB });
+	rig_add(rig, (struct step){ .kind = STEP_ROOT, .root.size_bytes = 16 * MIB });
 	rig_add(rig, (struct step){ .kind = STEP_PIVOT });
 	for (size_t i = 0; i < 3; i++)
 		rig_add(rig, (struct step){ .kind = STEP_LINK,
-					    .target = links[i][0],
-					    .text = links[i][1] });
+					    .link.target = links[i][0],
+					    .link.points_to = links[i][1] });
 	rig_add(rig, (struct step){ .kind = STEP_BIND,
-				    .source = "/dev/null",
-				    .target = "/dev/null",
-				    .flags = STEP_DEVICES });
-	rig_add(rig, (struct step){ .kind = STEP_PTS, .target = "/dev/pts" });
+				    .bind.source = "/dev/null",
+				    .bind.target = "/dev/null",
+				    .bind.attributes.devices = true });
+	rig_add(rig, (struct step){ .kind = STEP_PTS, .pts.target = "/dev/pts" });
 	rig_add(rig, (struct step){ .kind = STEP_BIND,
-				    .source = "/dev/tty",
-				    .target = "/dev/tty",
-				    .flags = STEP_DEVICES });
-	rig_add(rig, (struct step){ .kind = STEP_PROC, .target = "/proc" });
-	rig_add(rig, (struct step){ .kind = STEP_LINK, .target = "/sbin", .text = "usr/sbin" });
-	rig_add(rig,
-		(struct step){
-			.kind = STEP_TMPFS, .target = "/tmp", .value = 16 * MIB, .second = 01777 });
+				    .bind.source = "/dev/tty",
+				    .bind.target = "/dev/tty",
+				    .bind.attributes.devices = true });
+	rig_add(rig, (struct step){ .kind = STEP_PROC, .proc.target = "/proc" });
+	rig_add(rig, (struct step){ .kind = STEP_LINK,
+				    .link.target = "/sbin",
+				    .link.points_to = "usr/sbin" });
+	rig_add(rig, (struct step){ .kind = STEP_TMPFS,
+				    .tmpfs.target = "/tmp",
+				    .tmpfs.size_bytes = 16 * MIB,
+				    .tmpfs.mode = 01777 });
 	rig_add(rig, (struct step){ .kind = STEP_BIND,
-				    .source = "/usr",
-				    .target = "/usr",
-				    .flags = STEP_IS_FOLDER | STEP_READ_ONLY });
-	rig_add(rig, (struct step){ .kind = STEP_SEAL, .target = "/" });
+				    .bind.source = "/usr",
+				    .bind.target = "/usr",
+				    .bind.is_folder = true,
+				    .bind.attributes.is_read_only = true });
+	rig_add(rig, (struct step){ .kind = STEP_SEAL, .seal.target = "/" });
 }
 
 static inline void rig_init(struct rig *rig, uid_t uid, const char *script)
@@ -156,16 +160,20 @@ static inline void rig_init(struct rig *rig, uid_t uid, const char *script)
 		.gid = inner,
 		.grace_usec = 20u * 1000 * 1000,
 	};
+	rig_add(rig, (struct step){ .kind = STEP_NAMESPACES,
+				    .namespaces.clone_flags = CLONE_NEWUSER | CLONE_NEWNS |
+							      CLONE_NEWPID | CLONE_NEWIPC |
+							      CLONE_NEWUTS | CLONE_NEWNET |
+							      CLONE_NEWCGROUP });
 	rig_add(rig,
-		(struct step){ .kind = STEP_NAMESPACES,
-			       .value = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |
-					CLONE_NEWUTS | CLONE_NEWNET | CLONE_NEWCGROUP });
-	rig_add(rig, (struct step){ .kind = STEP_ID_MAP, .value = inner, .second = inner });
+		(struct step){ .kind = STEP_ID_MAP, .id_map.uid = inner, .id_map.gid = inner });
 	rig_add_tree(rig);
-	rig_add(rig, (struct step){ .kind = STEP_IDENTITY, .value = inner, .second = inner });
+	rig_add(rig, (struct step){
+			     .kind = STEP_IDENTITY, .identity.uid = inner, .identity.gid = inner });
 	rig_add(rig, (struct step){ .kind = STEP_CAPABILITIES });
 	rig_add(rig, (struct step){ .kind = STEP_NO_NEW_PRIVILEGES });
-	rig_add(rig, (struct step){ .kind = STEP_FOLDER_OF_COMMAND, .target = "/tmp" });
+	rig_add(rig,
+		(struct step){ .kind = STEP_FOLDER_OF_COMMAND, .working_folder.target = "/tmp" });
 	rig_add(rig, (struct step){ .kind = STEP_EXEC });
 }
 

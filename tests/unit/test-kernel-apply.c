@@ -27,24 +27,24 @@ static void refuses_steps_out_of_their_order(void)
 {
 	expect_refused_steps(1, { .kind = STEP_PIVOT }, { .kind = STEP_ROOT });
 	expect_refused_steps(1, { .kind = STEP_SECCOMP }, { .kind = STEP_CAPABILITIES });
-	expect_refused_steps(2, { .kind = STEP_PIVOT }, { .kind = STEP_SEAL, .target = "/" },
-			     { .kind = STEP_FOLDER, .target = "/x" });
+	expect_refused_steps(2, { .kind = STEP_PIVOT }, { .kind = STEP_SEAL, .seal.target = "/" },
+			     { .kind = STEP_FOLDER, .folder.target = "/x" });
 }
 
 static void refuses_a_target_while_the_old_root_is_there(void)
 {
-	expect_refused_steps(0, { .kind = STEP_FOLDER, .target = "/tmp/sbx-nowhere" });
-	expect_refused_steps(1, { .kind = STEP_ROOT, .value = MIB },
-			     { .kind = STEP_SEAL, .target = "/" });
+	expect_refused_steps(0, { .kind = STEP_FOLDER, .folder.target = "/tmp/sbx-nowhere" });
+	expect_refused_steps(1, { .kind = STEP_ROOT, .root.size_bytes = MIB },
+			     { .kind = STEP_SEAL, .seal.target = "/" });
 	expect_eq(access("/tmp/sbx-nowhere", F_OK), -1);
 }
 
 static void refuses_a_target_that_masks_are_made_of(void)
 {
 	expect_refused_steps(1, { .kind = STEP_PIVOT },
-			     { .kind = STEP_FOLDER, .target = "/.masked-folder" });
+			     { .kind = STEP_FOLDER, .folder.target = "/.masked-folder" });
 	expect_refused_steps(1, { .kind = STEP_PIVOT },
-			     { .kind = STEP_BIND, .target = "/.masked-folder/below" });
+			     { .kind = STEP_BIND, .bind.target = "/.masked-folder/below" });
 }
 
 static void refuses_a_step_that_it_does_not_know(void)
@@ -98,12 +98,13 @@ EVERYBODY(no_fd_of_the_set_up_is_left)
 	make_folder(&world, "bound", 0755);
 	make_file(&world, "file", "", 0644);
 	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER);
-	add(&world, .kind = STEP_MASK, .target = "/bound", .flags = STEP_IS_FOLDER);
-	add(&world, .kind = STEP_FILE, .source = outside(&world, "file"), .target = "/file",
-	    .second = 0400);
+	add(&world, .kind = STEP_MASK, .mask.target = "/bound", .mask.is_folder = true);
+	add(&world, .kind = STEP_FILE, .file.source = outside(&world, "file"),
+	    .file.target = "/file", .file.mode = 0400);
 	add_proc(&world);
-	add(&world, .kind = STEP_PTS, .target = "/pts");
-	add(&world, .kind = STEP_TMPFS, .target = "/tmp", .value = MIB, .second = 01777);
+	add(&world, .kind = STEP_PTS, .pts.target = "/pts");
+	add(&world, .kind = STEP_TMPFS, .tmpfs.target = "/tmp", .tmpfs.size_bytes = MIB,
+	    .tmpfs.mode = 01777);
 	add_end(&world);
 	expect_eq(world_run(&world, expect_no_fd_of_ours), 0);
 	expect_eq(count_fds(), before);
@@ -205,8 +206,9 @@ EVERYBODY(a_failure_names_its_step)
 	world_init(&world);
 	make_folder(&world, "bound", 0755);
 	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER);
-	add(&world, .kind = STEP_TMPFS, .target = "/tmp", .value = MIB, .second = 01777);
-	add(&world, .kind = STEP_FOLDER, .target = "/bound/new", .second = 0755);
+	add(&world, .kind = STEP_TMPFS, .tmpfs.target = "/tmp", .tmpfs.size_bytes = MIB,
+	    .tmpfs.mode = 01777);
+	add(&world, .kind = STEP_FOLDER, .folder.target = "/bound/new", .folder.mode = 0755);
 	add_end(&world);
 	expect_eq(world_run(&world, never), -EXDEV);
 	expect_eq(world.failure.step, 6);
@@ -251,8 +253,8 @@ static void pid_1_is_born_in_its_cgroup(void)
 	world_init(&world);
 	memmove(&world.steps[1], &world.steps[0], 4 * sizeof(*world.steps));
 	world.plan.n_steps++;
-	world.steps[0] = (struct step){ .kind = STEP_CGROUP, .target = path };
-	world.steps[1].value |= CLONE_NEWCGROUP;
+	world.steps[0] = (struct step){ .kind = STEP_CGROUP, .cgroup.path = path };
+	world.steps[1].namespaces.clone_flags |= CLONE_NEWCGROUP;
 	add_proc(&world);
 	add_end(&world);
 	expect_eq(world_run(&world, expect_root_of_cgroups), 0);

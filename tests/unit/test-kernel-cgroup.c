@@ -21,7 +21,7 @@ static char folder[128];
 static struct kernel make(void)
 {
 	struct kernel kernel = KERNEL_INIT;
-	const struct step step = { .target = folder };
+	const struct step step = { .kind = STEP_CGROUP, .cgroup.path = folder };
 
 	expect_eq(cgroup_make(&kernel, &step, 0), 0);
 	return kernel;
@@ -37,9 +37,10 @@ static int give_back(struct kernel *kernel)
 	return r;
 }
 
-static int limit(struct kernel *kernel, const char *name, const char *text, unsigned flags)
+static int limit(struct kernel *kernel, const char *name, const char *text, bool optional)
 {
-	const struct step step = { .text = name, .source = text, .flags = flags };
+	const struct step step = { .kind = STEP_CGROUP_LIMIT,
+				   .cgroup_limit = { name, text, optional } };
 
 	return cgroup_limit(kernel, &step, 0);
 }
@@ -95,7 +96,7 @@ static void refuses_a_folder_that_is_there_already(void)
 	NEEDS_CGROUP();
 
 	struct kernel kernel = make(), second = KERNEL_INIT;
-	const struct step step = { .target = folder };
+	const struct step step = { .kind = STEP_CGROUP, .cgroup.path = folder };
 
 	expect_eq(cgroup_make(&second, &step, 0), -EEXIST);
 	expect_eq(second.cgroup_fd, -EBADF);
@@ -106,9 +107,9 @@ static void refuses_a_folder_that_is_there_already(void)
 static void refuses_a_folder_without_a_parent(void)
 {
 	struct kernel kernel = KERNEL_INIT;
-	const struct step missing = { .target = "/nothing/is/here" };
-	const struct step none = { .target = "name" };
-	const struct step root = { .target = "/name" };
+	const struct step missing = { .kind = STEP_CGROUP, .cgroup.path = "/nothing/is/here" };
+	const struct step none = { .kind = STEP_CGROUP, .cgroup.path = "name" };
+	const struct step root = { .kind = STEP_CGROUP, .cgroup.path = "/name" };
 
 	expect_eq(cgroup_make(&kernel, &missing, 0), -ENOENT);
 	expect_eq(cgroup_make(&kernel, &none, 0), -EINVAL);
@@ -127,9 +128,9 @@ static void writes_limits_as_files(void)
 
 	(void)snprintf(path, sizeof(path), "%s/cgroup.max.descendants", folder);
 	expect_str(read_text(path, text, sizeof(text)), "max\n");
-	expect_eq(limit(&kernel, "cgroup.max.descendants", "7", 0), 0);
+	expect_eq(limit(&kernel, "cgroup.max.descendants", "7", false), 0);
 	expect_str(read_text(path, text, sizeof(text)), "7\n");
-	expect_eq(limit(&kernel, "cgroup.max.descendants", "some", 0), -EINVAL);
+	expect_eq(limit(&kernel, "cgroup.max.descendants", "some", false), -EINVAL);
 	expect_eq(give_back(&kernel), 0);
 }
 
@@ -139,9 +140,9 @@ static void a_limit_that_cannot_be_held_is_a_failure(void)
 
 	struct kernel kernel = make();
 
-	expect_eq(limit(&kernel, "nothing.max", "1", 0), -ENOENT);
-	expect_eq(limit(&kernel, "nothing.max", "1", STEP_OPTIONAL), 0);
-	expect_eq(limit(&kernel, "../cgroup.max.depth", "1", 0), -EXDEV);
+	expect_eq(limit(&kernel, "nothing.max", "1", false), -ENOENT);
+	expect_eq(limit(&kernel, "nothing.max", "1", true), 0);
+	expect_eq(limit(&kernel, "../cgroup.max.depth", "1", false), -EXDEV);
 	expect_eq(give_back(&kernel), 0);
 }
 

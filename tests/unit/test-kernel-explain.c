@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "kernel/kernel.h"
+#include "step-flags.h"
 #include "test.h"
 
 /* The error that @step's failure with @code is told as. */
@@ -25,8 +26,8 @@ static void says_what_failed_why_and_what_to_change(void)
 {
 	struct sbx_error err =
 		explain((struct step){ .kind = STEP_BIND,
-				       .source = "/srv/outside",
-				       .target = "/srv/inside",
+				       .bind.source = "/srv/outside",
+				       .bind.target = "/srv/inside",
 				       .origin = { ORIGIN_RULE, "p.yaml:14 'data'" } },
 			-ENOENT);
 
@@ -39,24 +40,24 @@ static void says_what_failed_why_and_what_to_change(void)
 
 static void the_same_errno_means_what_the_step_makes_of_it(void)
 {
-	struct step proc = { .kind = STEP_PROC, .target = "/proc" };
-	struct step bind = { .kind = STEP_BIND, .source = "/s", .target = "/t" };
+	struct step proc = { .kind = STEP_PROC, .proc.target = "/proc" };
+	struct step bind = { .kind = STEP_BIND, .bind.source = "/s", .bind.target = "/t" };
+	struct step mask = { .kind = STEP_MASK, .mask.target = "/t" };
 
 	expect(strstr(explain(proc, -EPERM).why, "covered") != NULL);
 	expect(!strstr(explain(bind, -EPERM).why, "covered"));
 	expect(strstr(explain(bind, -ELOOP).why, "symbolic link") != NULL);
 	expect(strstr(explain(bind, -EXDEV).why, "'/t' does not exist") != NULL);
-	bind.kind = STEP_MASK;
-	expect(strstr(explain(bind, -EACCES).why, "may not search") != NULL);
-	expect(strstr(explain(bind, -EACCES).fix, "the folder that is closed") != NULL);
+	expect(strstr(explain(mask, -EACCES).why, "may not search") != NULL);
+	expect(strstr(explain(mask, -EACCES).fix, "the folder that is closed") != NULL);
 }
 
 static void flags_of_the_step_may_matter(void)
 {
-	struct step step = { .kind = STEP_BIND, .source = "/s", .target = "/t" };
+	struct step step = { .kind = STEP_BIND, .bind.source = "/s", .bind.target = "/t" };
 
 	expect(!strstr(explain(step, -EINVAL).why, "owner"));
-	step.flags = STEP_OWNED;
+	step.bind.owner.is_set = true;
 	expect(strstr(explain(step, -EINVAL).why, "owner") != NULL);
 	expect(strstr(explain(step, -EINVAL).fix, "--uid") != NULL);
 }
@@ -64,9 +65,11 @@ static void flags_of_the_step_may_matter(void)
 static void says_where_else_changes_could_land(void)
 {
 	static const int codes[] = { -EROFS, -EACCES, -EXDEV, -EINVAL };
-	struct step step = {
-		.kind = STEP_OVERLAY, .source = "/s", .target = "/t", .text = "/u", .extra = "/w"
-	};
+	struct step step = { .kind = STEP_OVERLAY,
+			     .overlay.source = "/s",
+			     .overlay.target = "/t",
+			     .overlay.upper = "/u",
+			     .overlay.work = "/w" };
 
 	for (size_t i = 0; i < N_ELEMENTS(codes); i++)
 		expect(strstr(explain(step, codes[i]).fix, "--out") != NULL);
@@ -75,7 +78,7 @@ static void says_where_else_changes_could_land(void)
 
 static void tells_where_a_step_comes_from(void)
 {
-	struct step step = { .kind = STEP_BIND, .source = "/s", .target = "/t" };
+	struct step step = { .kind = STEP_BIND, .bind.source = "/s", .bind.target = "/t" };
 
 	step.origin = (struct step_origin){ ORIGIN_ARGUMENT, "--read" };
 	expect(strncmp(explain(step, -ENOENT).why, "--read: '/s'", 12) == 0);
@@ -100,21 +103,25 @@ static void every_step_has_words_for_any_errno(void)
 
 	for (int kind = 0; kind < N_STEP_KINDS; kind++) {
 		for (size_t i = 0; i < N_ELEMENTS(codes); i++) {
-			struct sbx_error err = explain((struct step){ .kind = (enum step_kind)kind,
-								      .target = "/x" },
-						       codes[i]);
+			struct step step = step_filled((enum step_kind)kind, "/x");
+			struct sbx_error err = explain(step, codes[i]);
 
 			expect_eq(err.code, codes[i]);
-			expect(err.what[0] != '\0' && !strchr(err.what, '%'));
+			expect(err.what[0] != '\0' && !strchr(err.what, '{'));
 			expect(err.why[0] != '\0' && !strchr(err.why, '{'));
 			expect(!strchr(err.fix, '{'));
+			/* The name of a field that the kind does not have. */
+			expect(!strstr(err.what, "''"));
+			expect(!step_target(&step) || !strstr(err.why, "''"));
 		}
 	}
 }
 
 static void a_path_that_looks_like_a_field_stays_as_it_is(void)
 {
-	struct step step = { .kind = STEP_BIND, .source = "/{target}/%s", .target = "/t" };
+	struct step step = { .kind = STEP_BIND,
+			     .bind.source = "/{target}/%s",
+			     .bind.target = "/t" };
 
 	expect_str(explain(step, -ENOENT).why, "'/{target}/%s' is gone since the plan was made");
 }

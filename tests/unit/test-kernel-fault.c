@@ -17,21 +17,23 @@ static void add_everything(struct world *world)
 	make_folder(world, "bound/masked", 0777);
 	make_file(world, "file", "", 0644);
 	add_bind(world, outside(world, "bound"), "/bound", STEP_IS_FOLDER | STEP_READ_ONLY);
-	add(world, .kind = STEP_MASK, .target = "/bound/masked", .flags = STEP_IS_FOLDER);
+	add(world, .kind = STEP_MASK, .mask.target = "/bound/masked", .mask.is_folder = true);
 	add_bind(world, "/dev/null", "/dev/null", STEP_DEVICES);
-	add(world, .kind = STEP_PTS, .target = "/dev/pts");
-	add(world, .kind = STEP_FILE, .source = outside(world, "file"), .target = "/file",
-	    .second = 0400);
-	add(world, .kind = STEP_FOLDER, .target = "/home/somebody", .second = 0755);
-	add(world, .kind = STEP_LINK, .target = "/lib", .text = "usr/lib");
-	add(world, .kind = STEP_MASK, .target = "/masked");
+	add(world, .kind = STEP_PTS, .pts.target = "/dev/pts");
+	add(world, .kind = STEP_FILE, .file.source = outside(world, "file"), .file.target = "/file",
+	    .file.mode = 0400);
+	add(world, .kind = STEP_FOLDER, .folder.target = "/home/somebody", .folder.mode = 0755);
+	add(world, .kind = STEP_LINK, .link.target = "/lib", .link.points_to = "usr/lib");
+	add(world, .kind = STEP_MASK, .mask.target = "/masked");
 	add_proc(world);
-	add(world, .kind = STEP_TMPFS, .target = "/tmp", .value = MIB, .second = 01777);
-	add(world, .kind = STEP_SEAL, .target = "/");
-	add(world, .kind = STEP_HOSTNAME, .text = "sandbox");
+	add(world, .kind = STEP_TMPFS, .tmpfs.target = "/tmp", .tmpfs.size_bytes = MIB,
+	    .tmpfs.mode = 01777);
+	add(world, .kind = STEP_SEAL, .seal.target = "/");
+	add(world, .kind = STEP_HOSTNAME, .hostname.name = "sandbox");
 	add(world, .kind = STEP_LOOPBACK);
-	add(world, .kind = STEP_RLIMIT, .text = "core", .value = RLIMIT_CORE);
-	add(world, .kind = STEP_IDENTITY, .value = world->plan.uid, .second = world->plan.gid);
+	add(world, .kind = STEP_RLIMIT, .rlimit.name = "core", .rlimit.resource = RLIMIT_CORE);
+	add(world, .kind = STEP_IDENTITY, .identity.uid = world->plan.uid,
+	    .identity.gid = world->plan.gid);
 	add(world, .kind = STEP_CAPABILITIES);
 	add(world, .kind = STEP_NO_NEW_PRIVILEGES);
 }
@@ -41,9 +43,10 @@ static void add_overlay(struct world *world)
 	make_folder(world, "lower", 0777);
 	make_folder(world, "upper", 0777);
 	make_folder(world, "work", 0777);
-	add(world, .kind = STEP_OVERLAY, .source = outside(world, "lower"), .target = "/project",
-	    .text = outside(world, "upper"), .extra = outside(world, "work"),
-	    .flags = is_root() ? STEP_OWNED : 0, .value = 0, .second = 0);
+	add(world, .kind = STEP_OVERLAY, .overlay.source = outside(world, "lower"),
+	    .overlay.target = "/project", .overlay.upper = outside(world, "upper"),
+	    .overlay.work = outside(world, "work"), .overlay.owner.is_set = is_root(),
+	    .overlay.owner.uid = 0, .overlay.owner.gid = 0);
 	add_end(world);
 }
 

@@ -273,8 +273,8 @@ EVERYBODY(a_source_of_another_kind_is_refused)
 	add_bind(&world, outside(&world, "file"), "/bound", STEP_IS_FOLDER);
 	add_end(&world);
 	expect_failing(&world, STEP_BIND, -ENOTDIR);
-	world.steps[4].source = world.folder;
-	world.steps[4].flags = 0;
+	world.steps[4].bind.source = world.folder;
+	world.steps[4].bind.is_folder = false;
 	expect_failing(&world, STEP_BIND, -EINVAL);
 }
 
@@ -347,8 +347,9 @@ static void what_root_owns_belongs_to_the_command(struct world *world)
 	make_file(world, "bound/file", "private", 0600);
 	expect_eq(chown(outside(world, "bound"), 77, 88), 0);
 	expect_eq(chown(outside(world, "bound/file"), 77, 88), 0);
-	add(world, .kind = STEP_BIND, .source = outside(world, "bound"), .target = "/bound",
-	    .flags = STEP_IS_FOLDER | STEP_OWNED, .value = 77, .second = 88);
+	add(world, .kind = STEP_BIND, .bind.source = outside(world, "bound"),
+	    .bind.target = "/bound", .bind.is_folder = true, .bind.owner.is_set = true,
+	    .bind.owner.uid = 77, .bind.owner.gid = 88);
 	add_end(world);
 	expect_eq(world_run(world, expect_foreign_file), 0);
 	expect_eq(stat(outside(world, "bound/new"), &st), 0);
@@ -396,8 +397,9 @@ static void an_ordinary_user_owns_only_what_is_his_body(void)
 
 	world_init(&world);
 	make_folder(&world, "bound", 0755);
-	add(&world, .kind = STEP_BIND, .source = outside(&world, "bound"), .target = "/bound",
-	    .flags = STEP_IS_FOLDER | STEP_OWNED, .value = 0, .second = 0);
+	add(&world, .kind = STEP_BIND, .bind.source = outside(&world, "bound"),
+	    .bind.target = "/bound", .bind.is_folder = true, .bind.owner.is_set = true,
+	    .bind.owner.uid = 0, .bind.owner.gid = 0);
 	add_end(&world);
 	expect_failing(&world, STEP_BIND, -EPERM);
 }
@@ -434,7 +436,8 @@ EVERYBODY(a_tmpfs_is_as_large_as_it_may_be)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	add(&world, .kind = STEP_TMPFS, .target = "/tmp", .value = MIB, .second = 01777);
+	add(&world, .kind = STEP_TMPFS, .tmpfs.target = "/tmp", .tmpfs.size_bytes = MIB,
+	    .tmpfs.mode = 01777);
 	add_end(&world);
 	expect_eq(world_run(&world, expect_full), 0);
 }
@@ -459,7 +462,8 @@ EVERYBODY(empty_names_do_not_fill_memory)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	add(&world, .kind = STEP_TMPFS, .target = "/tmp", .value = MIB, .second = 01777);
+	add(&world, .kind = STEP_TMPFS, .tmpfs.target = "/tmp", .tmpfs.size_bytes = MIB,
+	    .tmpfs.mode = 01777);
 	add_end(&world);
 	expect_eq(world_run(&world, expect_no_more_names), 0);
 }
@@ -469,7 +473,7 @@ EVERYBODY(a_tmpfs_without_a_limit_is_refused)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	add(&world, .kind = STEP_TMPFS, .target = "/tmp", .second = 01777);
+	add(&world, .kind = STEP_TMPFS, .tmpfs.target = "/tmp", .tmpfs.mode = 01777);
 	add_end(&world);
 	expect_failing(&world, STEP_TMPFS, -EINVAL);
 }
@@ -490,9 +494,10 @@ EVERYBODY(a_tmpfs_has_its_flags)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	add(&world, .kind = STEP_TMPFS, .target = "/run", .value = MIB, .second = 0755);
-	add(&world, .kind = STEP_TMPFS, .target = "/tmp", .value = MIB, .second = 01777,
-	    .flags = STEP_NO_EXEC);
+	add(&world, .kind = STEP_TMPFS, .tmpfs.target = "/run", .tmpfs.size_bytes = MIB,
+	    .tmpfs.mode = 0755);
+	add(&world, .kind = STEP_TMPFS, .tmpfs.target = "/tmp", .tmpfs.size_bytes = MIB,
+	    .tmpfs.mode = 01777, .tmpfs.attributes.no_exec = true);
 	add_end(&world);
 	expect_eq(world_run(&world, expect_tmpfs_flags), 0);
 }
@@ -510,8 +515,8 @@ EVERYBODY(a_read_only_tmpfs_carries_what_the_plan_puts_there)
 	world_init(&world);
 	make_folder(&world, "bound", 0755);
 	make_file(&world, "bound/file", "inside", 0644);
-	add(&world, .kind = STEP_TMPFS, .target = "/run", .value = MIB, .second = 0755,
-	    .flags = STEP_READ_ONLY);
+	add(&world, .kind = STEP_TMPFS, .tmpfs.target = "/run", .tmpfs.size_bytes = MIB,
+	    .tmpfs.mode = 0755, .tmpfs.attributes.is_read_only = true);
 	add_bind(&world, outside(&world, "bound"), "/run/folder", STEP_IS_FOLDER);
 	add_end(&world);
 	expect_eq(world_run(&world, expect_read_only_tmpfs), 0);
@@ -522,8 +527,8 @@ EVERYBODY(a_read_only_tmpfs_that_nobody_would_seal_is_refused)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	add(&world, .kind = STEP_TMPFS, .target = "/run", .value = MIB, .second = 0755,
-	    .flags = STEP_READ_ONLY);
+	add(&world, .kind = STEP_TMPFS, .tmpfs.target = "/run", .tmpfs.size_bytes = MIB,
+	    .tmpfs.mode = 0755, .tmpfs.attributes.is_read_only = true);
 	expect_failing(&world, STEP_TMPFS, -EINVAL);
 }
 
@@ -595,7 +600,7 @@ EVERYBODY(terminals_are_the_sandbox_s_own)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	add(&world, .kind = STEP_PTS, .target = "/dev/pts");
+	add(&world, .kind = STEP_PTS, .pts.target = "/dev/pts");
 	add_end(&world);
 	expect_eq(world_run(&world, expect_own_terminals), 0);
 }

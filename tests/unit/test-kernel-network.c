@@ -29,9 +29,9 @@ static int connect_to(uint16_t port)
 	return connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
 }
 
-static int listen_at(struct kernel *kernel, uint64_t port)
+static int listen_at(struct kernel *kernel, uint16_t port)
 {
-	const struct step step = { .value = port };
+	const struct step step = { .kind = STEP_LISTEN, .listen.port = port };
 
 	return network_listen(kernel, &step, 0);
 }
@@ -39,9 +39,10 @@ static int listen_at(struct kernel *kernel, uint64_t port)
 static int name_the_host(void)
 {
 	struct kernel kernel = KERNEL_INIT;
-	const struct step step = { .text = "inside" };
-	const struct step too_long = { .text = "0123456789012345678901234567890123456789"
-					       "0123456789012345678901234" };
+	const struct step step = { .kind = STEP_HOSTNAME, .hostname.name = "inside" };
+	const struct step too_long = { .kind = STEP_HOSTNAME,
+				       .hostname.name = "0123456789012345678901234567890123456789"
+							"0123456789012345678901234" };
 	struct utsname name;
 
 	check(enter(&kernel) == 0);
@@ -153,8 +154,6 @@ static int listen_wrongly(void)
 	check(enter(&kernel) == 0);
 	check(network_loopback(&kernel, &nothing, 0) == 0);
 	check(listen_at(&kernel, 0) == -EINVAL);
-	check(listen_at(&kernel, 65536) == -EINVAL);
-	check(listen_at(&kernel, 65536 + PORT) == -EINVAL);
 	check(listen_at(&kernel, PORT) == 0);
 	check(listen_at(&kernel, PORT) == -EADDRINUSE);
 	for (uint64_t port = 1; kernel.n_listeners < KERNEL_LISTENERS_MAX; port++)
@@ -173,7 +172,7 @@ static void refuses_ports_that_are_none_or_taken_or_too_many(void)
 static int touch_the_host(void)
 {
 	struct kernel kernel = KERNEL_INIT;
-	const struct step step = { .text = "mine" };
+	const struct step step = { .kind = STEP_HOSTNAME, .hostname.name = "mine" };
 
 	check(become_ordinary() == 0);
 	check(network_hostname(&kernel, &step, 0) == -EPERM);

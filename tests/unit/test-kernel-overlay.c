@@ -16,9 +16,10 @@ static void add_overlay(struct world *world, unsigned flags)
 	make_folder(world, "work", 0777);
 	make_file(world, "lower/file", "as it was", 0666);
 	make_file(world, "lower/other", "as it was", 0666);
-	add(world, .kind = STEP_OVERLAY, .source = outside(world, "lower"), .target = "/project",
-	    .text = outside(world, "upper"), .extra = outside(world, "work"), .flags = flags,
-	    .value = OWNER, .second = OWNER);
+	add(world, .kind = STEP_OVERLAY, .overlay.source = outside(world, "lower"),
+	    .overlay.target = "/project", .overlay.upper = outside(world, "upper"),
+	    .overlay.work = outside(world, "work"), .overlay.attributes = step_attributes(flags),
+	    .overlay.owner = { flags & STEP_OWNED, OWNER, OWNER });
 }
 
 /* What the command's user, or @uid, may write to; only root has to. */
@@ -206,9 +207,9 @@ EVERYBODY(changes_may_be_thrown_away)
 	world_init(&world);
 	add_overlay(&world, 0);
 	give_layers(&world, world.plan.uid);
-	world.steps[4].text = NULL;
-	world.steps[4].extra = NULL;
-	world.steps[4].third = MIB;
+	world.steps[4].overlay.upper = NULL;
+	world.steps[4].overlay.work = NULL;
+	world.steps[4].overlay.size_bytes = MIB;
 	add_end(&world);
 	expect_eq(world_run(&world, change_and_fill), 0);
 	expect_lower_unchanged(&world);
@@ -221,7 +222,7 @@ EVERYBODY(room_for_what_is_thrown_away_has_a_limit)
 
 	world_init(&world);
 	add_overlay(&world, 0);
-	world.steps[4].text = NULL;
+	world.steps[4].overlay.upper = NULL;
 	add_end(&world);
 	expect_failing(&world, STEP_OVERLAY, -EINVAL);
 }
@@ -245,8 +246,9 @@ EVERYBODY(there_may_be_two_of_them)
 		expect_eq(chown(outside(&world, "work2"), COMMAND_USER, COMMAND_USER), 0);
 	}
 	give_layers(&world, world.plan.uid);
-	add(&world, .kind = STEP_OVERLAY, .source = outside(&world, "lower"), .target = "/second",
-	    .text = outside(&world, "upper2"), .extra = outside(&world, "work2"));
+	add(&world, .kind = STEP_OVERLAY, .overlay.source = outside(&world, "lower"),
+	    .overlay.target = "/second", .overlay.upper = outside(&world, "upper2"),
+	    .overlay.work = outside(&world, "work2"));
 	add_end(&world);
 	expect_eq(run_and_clean(&world, change_two), 0);
 	expect(holds(outside(&world, "upper/new"), "from inside"));
@@ -335,7 +337,7 @@ static void root_wants_both_written_folders_side_by_side(void)
 	world_init(&world);
 	add_overlay(&world, 0);
 	make_folder(&world, "lower/work", 0777);
-	world.steps[4].extra = outside(&world, "lower/work");
+	world.steps[4].overlay.work = outside(&world, "lower/work");
 	add_end(&world);
 	expect_failing(&world, STEP_OVERLAY, -EXDEV);
 }

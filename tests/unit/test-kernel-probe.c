@@ -85,7 +85,7 @@ static int probe_as_weak_root(void)
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 	struct plan plan = { .tier = TIER_FULL };
 	struct kernel kernel = KERNEL_INIT;
-	const struct step step = { .value = 0 };
+	const struct step step = { .kind = STEP_CAPABILITIES };
 
 	kernel.plan = &plan;
 	check(capabilities_drop(&kernel, &step, 0) == 0 && geteuid() == 0);

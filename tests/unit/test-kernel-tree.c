@@ -82,7 +82,8 @@ EVERYBODY(the_host_has_the_same_mounts_afterwards)
 	world_init(&world);
 	make_folder(&world, "bound", 0755);
 	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER);
-	add(&world, .kind = STEP_TMPFS, .target = "/tmp", .value = MIB, .second = 01777);
+	add(&world, .kind = STEP_TMPFS, .tmpfs.target = "/tmp", .tmpfs.size_bytes = MIB,
+	    .tmpfs.mode = 01777);
 	add_proc(&world);
 	add_end(&world);
 	expect_eq(world_run(&world, nothing_to_see), 0);
@@ -112,8 +113,8 @@ EVERYBODY(a_sealed_root_cannot_be_changed)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	add(&world, .kind = STEP_FOLDER, .target = "/home", .second = 0755);
-	add(&world, .kind = STEP_LINK, .target = "/lib", .text = "usr/lib");
+	add(&world, .kind = STEP_FOLDER, .folder.target = "/home", .folder.mode = 0755);
+	add(&world, .kind = STEP_LINK, .link.target = "/lib", .link.points_to = "usr/lib");
 	add_end(&world);
 	expect_eq(world_run(&world, expect_sealed), 0);
 }
@@ -142,10 +143,11 @@ EVERYBODY(names_get_their_own_modes_whatever_the_umask)
 
 	world_init(&world);
 	make_file(&world, "secret", "the copy", 0600);
-	add(&world, .kind = STEP_LINK, .target = "/deep/down/lib64", .text = "usr/lib64");
-	add(&world, .kind = STEP_FOLDER, .target = "/open", .second = 01777);
-	add(&world, .kind = STEP_FILE, .source = outside(&world, "secret"), .target = "/secret",
-	    .second = 0400);
+	add(&world, .kind = STEP_LINK, .link.target = "/deep/down/lib64",
+	    .link.points_to = "usr/lib64");
+	add(&world, .kind = STEP_FOLDER, .folder.target = "/open", .folder.mode = 01777);
+	add(&world, .kind = STEP_FILE, .file.source = outside(&world, "secret"),
+	    .file.target = "/secret", .file.mode = 0400);
 	add_end(&world);
 	expect_eq(world_run(&world, expect_names), 0);
 	expect_eq(umask(mask), 077);
@@ -174,8 +176,8 @@ EVERYBODY(a_copy_that_does_not_fit_is_refused)
 	world_init(&world);
 	make_file(&world, "large", "", 0600);
 	expect_eq(truncate(outside(&world, "large"), 2 * MIB), 0);
-	add(&world, .kind = STEP_FILE, .source = outside(&world, "large"), .target = "/large",
-	    .second = 0400);
+	add(&world, .kind = STEP_FILE, .file.source = outside(&world, "large"),
+	    .file.target = "/large", .file.mode = 0400);
 	add_end(&world);
 	expect_failing(&world, STEP_FILE, -ENOSPC);
 }
@@ -185,11 +187,12 @@ EVERYBODY(only_files_are_copied)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	add(&world, .kind = STEP_FILE, .source = "/dev/null", .target = "/file", .second = 0400);
+	add(&world, .kind = STEP_FILE, .file.source = "/dev/null", .file.target = "/file",
+	    .file.mode = 0400);
 	add_end(&world);
 	expect_failing(&world, STEP_FILE, -EINVAL);
 	expect_eq(mkfifo(outside(&world, "fifo"), 0600), 0);
-	world.steps[4].source = outside(&world, "fifo");
+	world.steps[4].file.source = outside(&world, "fifo");
 	expect_failing(&world, STEP_FILE, -EINVAL);
 }
 
@@ -199,11 +202,13 @@ EVERYBODY(a_link_is_not_followed_to_what_is_copied)
 
 	world_init(&world);
 	expect_eq(symlink("/etc/passwd", outside(&world, "link")), 0);
-	add(&world, .kind = STEP_FILE, .source = outside(&world, "link"), .target = "/file",
-	    .second = 0400);
+	add(&world, .kind = STEP_FILE, .file.source = outside(&world, "link"),
+	    .file.target = "/file", .file.mode = 0400);
 	add_end(&world);
 	expect_failing(&world, STEP_FILE, -ELOOP);
 }
+
+#define NEW "/bound/new"
 
 /* Whatever the step would make in a writable folder of the host's. */
 static void expect_nothing_made(struct step step, int code)
@@ -214,10 +219,10 @@ static void expect_nothing_made(struct step step, int code)
 	make_folder(&world, "bound", 0777);
 	make_file(&world, "file", "", 0644);
 	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER);
-	step.target = "/bound/new";
-	step.source = step.kind == STEP_FILE   ? outside(&world, "file")
-		      : step.kind == STEP_BIND ? world.folder
-					       : NULL;
+	if (step.kind == STEP_FILE)
+		step.file.source = outside(&world, "file");
+	if (step.kind == STEP_BIND)
+		step.bind.source = world.folder;
 	add_step(&world, step);
 	add_end(&world);
 	expect_failing(&world, step.kind, code);
@@ -227,14 +232,14 @@ static void expect_nothing_made(struct step step, int code)
 EVERYBODY(nothing_is_made_in_what_is_bound)
 {
 	static const struct step steps[] = {
-		{ .kind = STEP_BIND, .flags = STEP_IS_FOLDER },
-		{ .kind = STEP_TMPFS, .value = MIB, .second = 0755 },
-		{ .kind = STEP_MASK },
-		{ .kind = STEP_MASK, .flags = STEP_IS_FOLDER },
-		{ .kind = STEP_LINK, .text = "x" },
-		{ .kind = STEP_FOLDER, .second = 0755 },
-		{ .kind = STEP_FILE, .second = 0400 },
-		{ .kind = STEP_PTS },
+		{ .kind = STEP_BIND, .bind = { NEW, .is_folder = true } },
+		{ .kind = STEP_TMPFS, .tmpfs = { NEW, .size_bytes = MIB, .mode = 0755 } },
+		{ .kind = STEP_MASK, .mask = { NEW, .is_folder = false } },
+		{ .kind = STEP_MASK, .mask = { NEW, .is_folder = true } },
+		{ .kind = STEP_LINK, .link = { NEW, .points_to = "x" } },
+		{ .kind = STEP_FOLDER, .folder = { NEW, .mode = 0755 } },
+		{ .kind = STEP_FILE, .file = { NEW, .mode = 0400 } },
+		{ .kind = STEP_PTS, .pts = { NEW } },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(steps); i++)
@@ -248,8 +253,9 @@ EVERYBODY(a_link_of_the_sandbox_leads_nobody_into_the_host)
 	world_init(&world);
 	make_folder(&world, "bound", 0777);
 	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER);
-	add(&world, .kind = STEP_LINK, .target = "/link", .text = "bound");
-	add(&world, .kind = STEP_TMPFS, .target = "/link/new", .value = MIB, .second = 0755);
+	add(&world, .kind = STEP_LINK, .link.target = "/link", .link.points_to = "bound");
+	add(&world, .kind = STEP_TMPFS, .tmpfs.target = "/link/new", .tmpfs.size_bytes = MIB,
+	    .tmpfs.mode = 0755);
 	add_end(&world);
 	expect_failing(&world, STEP_TMPFS, -ELOOP);
 	expect_eq(access(outside(&world, "bound/new"), F_OK), -1);
@@ -264,7 +270,8 @@ EVERYBODY(a_link_outside_is_not_followed_to_a_target)
 	make_folder(&world, "bound/real", 0777);
 	expect_eq(symlink("real", outside(&world, "bound/link")), 0);
 	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER);
-	add(&world, .kind = STEP_TMPFS, .target = "/bound/link", .value = MIB, .second = 0755);
+	add(&world, .kind = STEP_TMPFS, .tmpfs.target = "/bound/link", .tmpfs.size_bytes = MIB,
+	    .tmpfs.mode = 0755);
 	add_end(&world);
 	expect_failing(&world, STEP_TMPFS, -ELOOP);
 }

@@ -15,8 +15,8 @@ static void the_few_that_programs_need_are_there(void)
 	for (size_t i = 0; i < N_ELEMENTS(paths); i++)
 		expect_eq(flags_of(&planning, STEP_BIND, paths[i]),
 			  STEP_DEVICES | STEP_READ_ONLY | STEP_NO_EXEC);
-	expect_str(the_step(&planning, STEP_LINK, "/dev/fd")->text, "/proc/self/fd");
-	expect_str(the_step(&planning, STEP_LINK, "/dev/ptmx")->text, "pts/ptmx");
+	expect_str(the_step(&planning, STEP_LINK, "/dev/fd")->link.points_to, "/proc/self/fd");
+	expect_str(the_step(&planning, STEP_LINK, "/dev/ptmx")->link.points_to, "pts/ptmx");
 	expect(find_step(&planning, STEP_PTS, "/dev/pts"));
 	expect(flags_of(&planning, STEP_TMPFS, "/dev/shm") & STEP_NO_EXEC);
 	expect(!find_step(&planning, STEP_BIND, "/dev"));
@@ -118,7 +118,7 @@ static void a_denial_of_writing_does_not_take_the_devices(void)
 		      "- {name: fixed, match: {syscall: fs.write, path: /}, action: deny}\n");
 	expect_plan(&planning);
 	expect(find_step(&planning, STEP_BIND, "/dev/null"));
-	expect(the_step(&planning, STEP_LANDLOCK_PATH, "/dev")->value & 2);
+	expect(the_step(&planning, STEP_LANDLOCK_PATH, "/dev")->landlock_path.rights & 2);
 	/* What is kept there is. */
 	expect(flags_of(&planning, STEP_TMPFS, "/dev/shm") & STEP_READ_ONLY);
 }

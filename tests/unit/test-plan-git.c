@@ -139,7 +139,8 @@ static void what_was_found_is_protected_where_a_bind_shows_it(void)
 	planning.paths[0].target = "/mnt";
 	expect_plan(&planning);
 	expect(flags_of(&planning, STEP_BIND, "/mnt/.git/modules/a/b/config") & STEP_READ_ONLY);
-	expect_str(the_step(&planning, STEP_BIND, "/mnt/a/b/.git")->source, PROJECT "/a/b/.git");
+	expect_str(the_step(&planning, STEP_BIND, "/mnt/a/b/.git")->bind.source,
+		   PROJECT "/a/b/.git");
 	expect(is_absent(&planning, "/mnt/.git/commondir", PROJECT "/.git/commondir"));
 }
 

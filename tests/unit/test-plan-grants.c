@@ -15,7 +15,7 @@ static void reading_is_reading_and_executing(void)
 	grant(&planning, GRANT_READ, "/srv/data", "--read");
 	expect_plan(&planning);
 	step = the_step(&planning, STEP_BIND, "/srv/data");
-	expect(step && step->flags == (STEP_READ_ONLY | STEP_IS_FOLDER));
+	expect(step && step_flags(step) == (STEP_READ_ONLY | STEP_IS_FOLDER));
 	expect(step && step->origin.kind == ORIGIN_ARGUMENT);
 	expect_str(step->origin.text, "--read");
 }
@@ -167,13 +167,13 @@ static void a_bind_shows_one_place_at_another(void)
 	know(&planning, "/srv/data/.git/config", HOST_FILE);
 	expect_plan(&planning);
 	step = the_step(&planning, STEP_BIND, "/mnt/in");
-	expect_str(step->source, "/srv/data");
-	expect(step->flags & STEP_READ_ONLY);
+	expect_str(step->bind.source, "/srv/data");
+	expect(step_flags(step) & STEP_READ_ONLY);
 	expect(!(flags_of(&planning, STEP_BIND, "/mnt/out") & STEP_READ_ONLY));
 	step = the_step(&planning, STEP_BIND, "/mnt/out/.git/hooks");
-	expect_str(step->source, "/srv/data/.git/hooks");
-	expect(step->flags & STEP_READ_ONLY);
-	expect_str(the_step(&planning, STEP_BIND, "/mnt/out/.git")->source, "/srv/data/.git");
+	expect_str(step->bind.source, "/srv/data/.git/hooks");
+	expect(step_flags(step) & STEP_READ_ONLY);
+	expect_str(the_step(&planning, STEP_BIND, "/mnt/out/.git")->bind.source, "/srv/data/.git");
 }
 
 static void what_is_denied_outside_is_denied_where_a_bind_shows_it(void)
@@ -207,7 +207,7 @@ static void a_target_in_what_is_shown_from_outside_must_be_there(void)
 		    "'/usr' is shown as it is outside", "choose a target elsewhere"));
 	planning.paths[0].target = "/usr/local/lib";
 	expect_plan(&planning);
-	expect_str(the_step(&planning, STEP_BIND, "/usr/local/lib")->source, "/srv/data");
+	expect_str(the_step(&planning, STEP_BIND, "/usr/local/lib")->bind.source, "/srv/data");
 }
 
 static void refuses_two_things_at_one_place(void)
@@ -328,15 +328,15 @@ static void mounts_of_a_policy_are_put_into_the_tree(void)
 	know(&planning, PROJECT "/out", HOST_FOLDER);
 	know(&planning, "/srv/base", HOST_FOLDER);
 	expect_plan(&planning);
-	expect_str(the_step(&planning, STEP_BIND, "/data")->source, "/srv/data");
+	expect_str(the_step(&planning, STEP_BIND, "/data")->bind.source, "/srv/data");
 	expect_eq(flags_of(&planning, STEP_BIND, "/data"),
 		  STEP_READ_ONLY | STEP_NO_EXEC | STEP_IS_FOLDER);
 	expect(!(flags_of(&planning, STEP_BIND, "/data/bin") & STEP_NO_EXEC));
 	expect(!(flags_of(&planning, STEP_BIND, PROJECT "/out") & STEP_READ_ONLY));
-	expect_eq(the_step(&planning, STEP_TMPFS, "/cache")->value, 8 << 20);
-	expect_str(the_step(&planning, STEP_OVERLAY, "/work")->source, "/srv/base");
-	expect(!the_step(&planning, STEP_OVERLAY, "/work")->text);
-	expect(the_step(&planning, STEP_OVERLAY, "/work")->third > 0);
+	expect_eq(the_step(&planning, STEP_TMPFS, "/cache")->tmpfs.size_bytes, 8 << 20);
+	expect_str(the_step(&planning, STEP_OVERLAY, "/work")->overlay.source, "/srv/base");
+	expect(!the_step(&planning, STEP_OVERLAY, "/work")->overlay.upper);
+	expect(the_step(&planning, STEP_OVERLAY, "/work")->overlay.size_bytes > 0);
 	expect(!find_step(&planning, STEP_BIND, "/absent"));
 	expect(find_step(&planning, STEP_MASK, "/data/hidden"));
 	expect_str(the_step(&planning, STEP_BIND, "/data")->origin.text,
@@ -378,9 +378,9 @@ static void changes_of_the_project_land_elsewhere(void)
 	know(&planning, PROJECT "/src", HOST_FOLDER);
 	expect_plan(&planning);
 	step = the_step(&planning, STEP_OVERLAY, PROJECT);
-	expect_str(step->source, PROJECT);
-	expect_str(step->text, "/srv/out");
-	expect_str(step->extra, "/srv/work");
+	expect_str(step->overlay.source, PROJECT);
+	expect_str(step->overlay.upper, "/srv/out");
+	expect_str(step->overlay.work, "/srv/work");
 	expect(!find_step(&planning, STEP_BIND, PROJECT));
 	/* What may be written is written to the overlay, never past it. */
 	expect(!find_step(&planning, STEP_BIND, PROJECT "/src"));
@@ -421,7 +421,7 @@ static void changes_of_a_project_in_tmp_land_elsewhere_too(void)
 	planning.request.out_folder = "/srv/out";
 	planning.request.out_work = "/srv/work";
 	expect_plan(&planning);
-	expect_str(the_step(&planning, STEP_OVERLAY, "/tmp/p")->source, "/tmp/p");
+	expect_str(the_step(&planning, STEP_OVERLAY, "/tmp/p")->overlay.source, "/tmp/p");
 	expect(!(flags_of(&planning, STEP_OVERLAY, "/tmp/p") & STEP_NO_EXEC));
 }
 
@@ -451,9 +451,10 @@ static void secrets_are_private_copies(void)
 	planning.request.n_secrets = 1;
 	expect_plan(&planning);
 	step = the_step(&planning, STEP_FILE, "/run/secrets/API_KEY");
-	expect_str(step->source, "/home/user/.key");
-	expect_eq(step->second, 0400);
-	expect_str(the_step(&planning, STEP_FILE, "/run/secrets/TOKEN")->source, PROJECT "/token");
+	expect_str(step->file.source, "/home/user/.key");
+	expect_eq(step->file.mode, 0400);
+	expect_str(the_step(&planning, STEP_FILE, "/run/secrets/TOKEN")->file.source,
+		   PROJECT "/token");
 	expect(find_step(&planning, STEP_LANDLOCK_PATH, "/run/secrets/TOKEN"));
 }
 

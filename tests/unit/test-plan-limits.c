@@ -12,13 +12,15 @@ static void limit(struct planning *planning, enum limit which, uint64_t value)
 		(struct request_limit){ .is_set = true, .value = value, .option = "--it" };
 }
 
+/* By the first field of the kind: a name. */
 static const struct step *find_text(const struct planning *planning, enum step_kind kind,
 				    const char *text)
 {
 	for (size_t i = 0; planning->plan && i < planning->plan->n_steps; i++) {
 		const struct step *step = &planning->plan->steps[i];
 
-		if (step->kind == kind && strcmp(step->text, text) == 0)
+		if (step->kind == kind &&
+		    strcmp(step_field_string(step, step_row(kind)->fields), text) == 0)
 			return step;
 	}
 	return NULL;
@@ -28,14 +30,14 @@ static uint64_t rlimit_of(const struct planning *planning, const char *name)
 {
 	const struct step *step = find_text(planning, STEP_RLIMIT, name);
 
-	return step ? step->second : 0;
+	return step ? step->rlimit.limit : 0;
 }
 
 static const char *written(const struct planning *planning, const char *file)
 {
 	const struct step *step = find_text(planning, STEP_CGROUP_LIMIT, file);
 
-	return step ? step->source : "";
+	return step ? step->cgroup_limit.value : "";
 }
 
 static void the_templates_have_their_numbers(void)
@@ -61,7 +63,8 @@ static void the_templates_have_their_numbers(void)
 		expect_plan(&planning);
 		expect_str(planning.plan->template, cases[i].name);
 		expect_str(planning.plan->net_mode, cases[i].net_mode);
-		expect_str(the_step(&planning, STEP_SECCOMP, NULL)->text, cases[i].profile);
+		expect_str(the_step(&planning, STEP_SECCOMP, NULL)->seccomp.profile,
+			   cases[i].profile);
 		for (size_t k = 0; k < N_ELEMENTS(limits); k++) {
 			expect_eq(planning.plan->limits[limits[k]].value, cases[i].limits[k]);
 			expect_eq(planning.plan->limits[limits[k]].origin.kind, ORIGIN_TEMPLATE);
@@ -94,7 +97,7 @@ static void what_is_typed_goes_before_the_policy_and_that_before_the_template(vo
 	expect_str(planning.plan->limits[LIMIT_FILES].origin.text, "p.yaml:2 'limits.files'");
 	expect_eq(planning.plan->limits[LIMIT_TIME].value, 300000000);
 	expect_eq(planning.plan->limits[LIMIT_CPU].value, 250);
-	expect_str(the_step(&planning, STEP_SECCOMP, NULL)->text, "standard");
+	expect_str(the_step(&planning, STEP_SECCOMP, NULL)->seccomp.profile, "standard");
 }
 
 static void a_typed_template_does_not_widen_a_strict_profile(void)
@@ -105,12 +108,12 @@ static void a_typed_template_does_not_widen_a_strict_profile(void)
 	planning_load(&planning, "isolation: {seccomp: strict}\nversion: 1\n");
 	planning.request.template = "code-executor";
 	expect_plan(&planning);
-	expect_str(the_step(&planning, STEP_SECCOMP, NULL)->text, "strict");
+	expect_str(the_step(&planning, STEP_SECCOMP, NULL)->seccomp.profile, "strict");
 	planning.policy = policy_free(planning.policy);
 	planning_load(&planning, "isolation: {seccomp: standard}\nversion: 1\n");
 	planning.request.template = "policy-sandbox";
 	expect_plan(&planning);
-	expect_str(the_step(&planning, STEP_SECCOMP, NULL)->text, "strict");
+	expect_str(the_step(&planning, STEP_SECCOMP, NULL)->seccomp.profile, "strict");
 }
 
 static void a_cgroup_holds_what_it_can(void)
@@ -122,10 +125,11 @@ static void a_cgroup_holds_what_it_can(void)
 	planning.host.controllers = ALL_CONTROLLERS;
 	limit(&planning, LIMIT_CPU, 1500);
 	expect_plan(&planning);
-	expect_str(the_step(&planning, STEP_CGROUP, NULL)->target, "/sys/fs/cgroup/user/sbx-test");
+	expect_str(the_step(&planning, STEP_CGROUP, NULL)->cgroup.path,
+		   "/sys/fs/cgroup/user/sbx-test");
 	expect_str(written(&planning, "memory.max"), "1073741824");
 	expect_str(written(&planning, "memory.swap.max"), "0");
-	expect_eq(find_text(&planning, STEP_CGROUP_LIMIT, "memory.swap.max")->flags, STEP_OPTIONAL);
+	expect(find_text(&planning, STEP_CGROUP_LIMIT, "memory.swap.max")->cgroup_limit.optional);
 	expect_str(written(&planning, "memory.oom.group"), "1");
 	expect_str(written(&planning, "cpu.max"), "150000 100000");
 	/* PID 1 is one more. */
@@ -245,13 +249,13 @@ static void the_service_manager_holds_what_somebody_wrote(void)
 	expect(!find_step(&planning, STEP_SCOPE, NULL));
 	limit(&planning, LIMIT_CPU, 500);
 	expect_plan(&planning);
-	expect_str(the_step(&planning, STEP_SCOPE, NULL)->text, "sbx-test.scope");
+	expect_str(the_step(&planning, STEP_SCOPE, NULL)->scope.unit, "sbx-test.scope");
 	step = find_text(&planning, STEP_SCOPE_LIMIT, "CPUQuotaPerSecUSec");
-	expect_eq(step->value, 500000);
+	expect_eq(step->scope_limit.value, 500000);
 	/* Once there is one it holds the template's, too. */
-	expect_eq(find_text(&planning, STEP_SCOPE_LIMIT, "MemoryMax")->value,
+	expect_eq(find_text(&planning, STEP_SCOPE_LIMIT, "MemoryMax")->scope_limit.value,
 		  (1 << 30) + (4 << 20));
-	expect_eq(find_text(&planning, STEP_SCOPE_LIMIT, "TasksMax")->value, 102);
+	expect_eq(find_text(&planning, STEP_SCOPE_LIMIT, "TasksMax")->scope_limit.value, 102);
 	expect_eq(planning.plan->limits[LIMIT_CPU].holder, HELD_BY_SCOPE);
 	expect_eq(planning.plan->n_notices, 0);
 	expect(planning.plan->layers & LAYER_CGROUP);
@@ -308,7 +312,8 @@ static void each_limit_has_its_rlimit(void)
 		limit(&planning, cases[i].limit, 77);
 		expect_plan(&planning);
 		step = find_text(&planning, STEP_RLIMIT, cases[i].name);
-		expect(step && step->value == (uint64_t)cases[i].resource && step->second == 77);
+		expect(step && step->rlimit.resource == cases[i].resource &&
+		       step->rlimit.limit == 77);
 		expect_str(step->origin.text, "--it");
 	}
 }
@@ -325,7 +330,7 @@ static void of_two_limits_on_processes_the_smaller_one_is_set(void)
 	expect_eq(rlimit_of(&planning, "nproc"), 21);
 	for (size_t i = 0; i < planning.plan->n_steps; i++)
 		n += planning.plan->steps[i].kind == STEP_RLIMIT &&
-		     planning.plan->steps[i].value == RLIMIT_NPROC;
+		     planning.plan->steps[i].rlimit.resource == RLIMIT_NPROC;
 	expect_eq(n, 1);
 	limit(&planning, LIMIT_PROCESSES, 30);
 	expect_plan(&planning);
@@ -341,7 +346,7 @@ static void nobody_leaves_a_core_to_a_file_or_a_handler(void)
 	planning_open(&planning);
 	expect_plan(&planning);
 	step = find_text(&planning, STEP_RLIMIT, "core");
-	expect(step && step->value == RLIMIT_CORE && step->second == 1);
+	expect(step && step->rlimit.resource == RLIMIT_CORE && step->rlimit.limit == 1);
 }
 
 static void the_size_of_tmp_is_the_size_of_its_tmpfs(void)
@@ -351,7 +356,7 @@ static void the_size_of_tmp_is_the_size_of_its_tmpfs(void)
 	planning_open(&planning);
 	limit(&planning, LIMIT_TMP_SIZE, 1 << 20);
 	expect_plan(&planning);
-	expect_eq(the_step(&planning, STEP_TMPFS, "/tmp")->value, 1 << 20);
+	expect_eq(the_step(&planning, STEP_TMPFS, "/tmp")->tmpfs.size_bytes, 1 << 20);
 	expect_eq(planning.plan->limits[LIMIT_TMP_SIZE].holder, HELD_BY_SIZE);
 }
 

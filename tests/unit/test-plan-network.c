@@ -13,12 +13,16 @@ _Static_assert((int)VARIANT_PORTS == (int)FILTER_PORTS, "variant");
 _Static_assert((int)VARIANT_NO_NAMESPACES == (int)FILTER_NO_NAMESPACES, "variant");
 _Static_assert(LISTENERS_MAX == KERNEL_LISTENERS_MAX, "listeners");
 
+/* By the first field of the kind: its port. */
 static const struct step *find_port(const struct planning *planning, enum step_kind kind,
 				    uint64_t port)
 {
-	for (size_t i = 0; planning->plan && i < planning->plan->n_steps; i++)
-		if (planning->plan->steps[i].kind == kind && planning->plan->steps[i].value == port)
-			return &planning->plan->steps[i];
+	for (size_t i = 0; planning->plan && i < planning->plan->n_steps; i++) {
+		const struct step *step = &planning->plan->steps[i];
+
+		if (step->kind == kind && step_field_number(step, step_row(kind)->fields) == port)
+			return step;
+	}
 	return NULL;
 }
 
@@ -31,9 +35,9 @@ static void none_is_the_default_and_has_no_sockets(void)
 	expect_str(planning.plan->net_mode, "none");
 	expect(!find_step(&planning, STEP_LOOPBACK, NULL));
 	expect(!find_step(&planning, STEP_LISTEN, NULL));
-	expect(!(flags_of(&planning, STEP_SECCOMP, NULL) & FILTER_INET));
+	expect(!(the_step(&planning, STEP_SECCOMP, NULL)->seccomp.variants & FILTER_INET));
 	/* The second layer refuses every port all the same. */
-	expect_eq(the_step(&planning, STEP_LANDLOCK, NULL)->second, 3);
+	expect_eq(the_step(&planning, STEP_LANDLOCK, NULL)->landlock.port_rights, 3);
 }
 
 static void a_proxy_gets_a_listener_and_the_command_its_address(void)
@@ -46,9 +50,10 @@ static void a_proxy_gets_a_listener_and_the_command_its_address(void)
 	planning.request.has_listener_socket = true;
 	expect_plan(&planning);
 	expect(find_step(&planning, STEP_LOOPBACK, NULL));
-	expect_str(find_port(&planning, STEP_LISTEN, 3128)->text, "proxy");
-	expect_eq(find_port(&planning, STEP_LANDLOCK_PORT, 3128)->second, 2);
-	expect_eq(flags_of(&planning, STEP_SECCOMP, NULL), FILTER_INET | FILTER_PORTS);
+	expect_str(find_port(&planning, STEP_LISTEN, 3128)->listen.purpose, "proxy");
+	expect_eq(find_port(&planning, STEP_LANDLOCK_PORT, 3128)->landlock_port.rights, 2);
+	expect_eq(the_step(&planning, STEP_SECCOMP, NULL)->seccomp.variants,
+		  FILTER_INET | FILTER_PORTS);
 	for (char *const *at = planning.plan->environment; *at; at++)
 		found |= strcmp(*at, "HTTPS_PROXY=http://127.0.0.1:3128") == 0;
 	expect(found);
@@ -101,8 +106,8 @@ static void the_hosts_network_is_shared_with_a_warning(void)
 	planning.request.net_mode = "host";
 	expect_plan(&planning);
 	expect(!(planning.plan->layers & LAYER_NET));
-	expect_eq(flags_of(&planning, STEP_SECCOMP, NULL), FILTER_INET);
-	expect_eq(the_step(&planning, STEP_LANDLOCK, NULL)->second, 0);
+	expect_eq(the_step(&planning, STEP_SECCOMP, NULL)->seccomp.variants, FILTER_INET);
+	expect_eq(the_step(&planning, STEP_LANDLOCK, NULL)->landlock.port_rights, 0);
 	expect(has_notice(&planning, "the network is the host's own"));
 	expect(planning.plan->notices[0].is_weaker);
 }
@@ -169,15 +174,15 @@ static void ports_of_the_loopback_are_handed_through(void)
 	planning.request.n_ports = 2;
 	expect_plan(&planning);
 	expect(find_step(&planning, STEP_LOOPBACK, NULL));
-	expect_str(find_port(&planning, STEP_LISTEN, 5432)->text, "connect");
-	expect_str(find_port(&planning, STEP_LISTEN, 6379)->text, "connect");
+	expect_str(find_port(&planning, STEP_LISTEN, 5432)->listen.purpose, "connect");
+	expect_str(find_port(&planning, STEP_LISTEN, 6379)->listen.purpose, "connect");
 	expect(!find_port(&planning, STEP_LISTEN, 9000));
 	expect_eq(planning.plan->n_inward, 2);
 	expect_eq(planning.plan->inward[0], 9000);
 	expect_eq(planning.plan->inward[1], 8000);
-	expect_eq(find_port(&planning, STEP_LANDLOCK_PORT, 6379)->second, 2);
-	expect_eq(find_port(&planning, STEP_LANDLOCK_PORT, 9000)->second, 3);
-	expect(flags_of(&planning, STEP_SECCOMP, NULL) & FILTER_INET);
+	expect_eq(find_port(&planning, STEP_LANDLOCK_PORT, 6379)->landlock_port.rights, 2);
+	expect_eq(find_port(&planning, STEP_LANDLOCK_PORT, 9000)->landlock_port.rights, 3);
+	expect(the_step(&planning, STEP_SECCOMP, NULL)->seccomp.variants & FILTER_INET);
 }
 
 static void refuses_ports_that_are_in_each_others_way(void)
@@ -252,13 +257,13 @@ static void system_calls_that_a_policy_denies_go_with_the_filter(void)
 	expect_str(planning.plan->deny_syscalls[0], "ptrace");
 	expect_str(planning.plan->deny_syscalls[1], "bpf");
 	expect(!planning.plan->deny_syscalls[2]);
-	expect_eq(flags_of(&planning, STEP_SECCOMP, NULL), FILTER_NO_MEMFD_EXEC);
+	expect_eq(the_step(&planning, STEP_SECCOMP, NULL)->seccomp.variants, FILTER_NO_MEMFD_EXEC);
 	planning.policy = policy_free(planning.policy);
 	planning_load(&planning, "denySyscalls: []\nisolation: {nested: true}\nversion: 1\n"
 				 "defaults: {exec: allow}\n");
 	expect_plan(&planning);
 	expect(!planning.plan->deny_syscalls);
-	expect_eq(flags_of(&planning, STEP_SECCOMP, NULL), FILTER_NESTED);
+	expect_eq(the_step(&planning, STEP_SECCOMP, NULL)->seccomp.variants, FILTER_NESTED);
 }
 
 static const struct test tests[] = {

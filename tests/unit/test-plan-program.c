@@ -24,7 +24,7 @@ static bool may_start(const struct planning *planning, const char *path)
 	const struct step *bind = find_step(planning, STEP_BIND, path);
 	const struct step *rule = find_step(planning, STEP_LANDLOCK_PATH, path);
 
-	return bind && !(bind->flags & STEP_NO_EXEC) && rule && (rule->value & 1);
+	return bind && !bind->bind.attributes.no_exec && rule && (rule->landlock_path.rights & 1);
 }
 
 static void where_no_rule_names_programs_the_command_is_the_only_one(void)
@@ -134,10 +134,12 @@ static void the_command_starts_where_it_was_told(void)
 		      "capabilities:\n"
 		      "- {name: p, match: {syscall: fs.read, path: ./}, action: allow}\n");
 	expect_plan(&planning);
-	expect_str(the_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->target, PROJECT "/sub");
+	expect_str(the_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->working_folder.target,
+		   PROJECT "/sub");
 	planning.request.cwd = PROJECT;
 	expect_plan(&planning);
-	expect_str(the_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->target, PROJECT);
+	expect_str(the_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->working_folder.target,
+		   PROJECT);
 }
 
 static void refuses_to_start_in_a_folder_that_is_not_visible(void)
@@ -170,7 +172,8 @@ static void folders_of_the_sandbox_can_be_started_in(void)
 		planning_open(&planning);
 		planning.request.cwd = folders[i];
 		expect_plan(&planning);
-		expect_str(the_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->target, folders[i]);
+		expect_str(the_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->working_folder.target,
+			   folders[i]);
 	}
 }
 
@@ -181,7 +184,7 @@ static void a_project_that_is_not_visible_is_not_started_in(void)
 	planning_open(&planning);
 	planning_load(&planning, "version: 1\n");
 	expect_plan(&planning);
-	expect_str(the_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->target, "/");
+	expect_str(the_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->working_folder.target, "/");
 }
 
 /* There is such a folder, because something in it is visible. */
@@ -195,7 +198,8 @@ static void a_project_of_which_a_part_is_visible_is_started_in(void)
 		      "- {name: in, match: {syscall: fs.read, path: ./in}, action: allow}\n");
 	know(&planning, PROJECT "/in", HOST_FOLDER);
 	expect_plan(&planning);
-	expect_str(the_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->target, PROJECT);
+	expect_str(the_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->working_folder.target,
+		   PROJECT);
 	expect(find_step(&planning, STEP_FOLDER, PROJECT));
 }
 

@@ -21,7 +21,7 @@ static void the_full_tier_has_all_namespaces(void)
 
 	planning_open(&planning);
 	expect_plan(&planning);
-	expect_eq(the_step(&planning, STEP_NAMESPACES, NULL)->value,
+	expect_eq(the_step(&planning, STEP_NAMESPACES, NULL)->namespaces.clone_flags,
 		  CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
 			  CLONE_NEWNET | CLONE_NEWCGROUP);
 }
@@ -225,9 +225,9 @@ static void an_ordinary_user_stays_who_they_are(void)
 	expect_plan(&planning);
 	expect_eq(planning.plan->uid, 1000);
 	expect_eq(planning.plan->gid, 100);
-	expect_eq(the_step(&planning, STEP_ID_MAP, NULL)->value, 1000);
-	expect_eq(the_step(&planning, STEP_ID_MAP, NULL)->second, 100);
-	expect_eq(the_step(&planning, STEP_IDENTITY, NULL)->value, 1000);
+	expect_eq(the_step(&planning, STEP_ID_MAP, NULL)->id_map.uid, 1000);
+	expect_eq(the_step(&planning, STEP_ID_MAP, NULL)->id_map.gid, 100);
+	expect_eq(the_step(&planning, STEP_IDENTITY, NULL)->identity.uid, 1000);
 	planning.request.has_uid = true;
 	planning.request.uid = planning.request.gid = 1000;
 	expect_plan(&planning);
@@ -252,7 +252,7 @@ static void a_command_of_root_gets_a_user_of_its_own(void)
 	planning.request.gid = 1235;
 	expect_plan(&planning);
 	expect_eq(planning.plan->uid, 1234);
-	expect_eq(the_step(&planning, STEP_IDENTITY, NULL)->second, 1235);
+	expect_eq(the_step(&planning, STEP_IDENTITY, NULL)->identity.gid, 1235);
 }
 
 static void refuses_to_run_the_command_as_root(void)

@@ -128,8 +128,8 @@ static void folders_around_what_is_read_only_become_mounts(void)
 	know(&planning, PROJECT "/a/c/fixed", HOST_FILE);
 	expect_plan(&planning);
 	pin = find_step(&planning, STEP_BIND, PROJECT "/a");
-	expect(pin && pin->flags == (STEP_IS_FOLDER | STEP_NO_EXEC));
-	expect(pin && strcmp(pin->source, PROJECT "/a") == 0);
+	expect(pin && step_flags(pin) == (STEP_IS_FOLDER | STEP_NO_EXEC));
+	expect(pin && strcmp(pin->bind.source, PROJECT "/a") == 0);
 	expect(pin && pin->origin.text && strstr(pin->origin.text, "fixed"));
 	expect(find_step(&planning, STEP_BIND, PROJECT "/a/b"));
 	expect(find_step(&planning, STEP_BIND, PROJECT "/a/c"));
@@ -197,7 +197,7 @@ static void a_link_of_root_is_followed_and_made_again(void)
 	planning_load(&planning,
 		      "capabilities:\n" RULE("time", "fs.read", "/etc/localtime", "allow"));
 	expect_plan(&planning);
-	expect_str(the_step(&planning, STEP_LINK, "/etc/localtime")->text,
+	expect_str(the_step(&planning, STEP_LINK, "/etc/localtime")->link.points_to,
 		   "/usr/share/zoneinfo/UTC");
 	expect(find_step(&planning, STEP_BIND, "/usr/share/zoneinfo/UTC"));
 	expect(!find_step(&planning, STEP_BIND, "/etc/localtime"));
@@ -544,8 +544,8 @@ static void owners_outside_are_kept_where_root_builds(void)
 	grant(&planning, GRANT_WRITE, PROJECT, "--write");
 	expect_plan(&planning);
 	step = the_step(&planning, STEP_BIND, PROJECT);
-	expect(step->flags & STEP_OWNED);
-	expect_eq(step->value, 1000);
+	expect(step->bind.owner.is_set);
+	expect_eq(step->bind.owner.uid, 1000);
 	expect(!(flags_of(&planning, STEP_BIND, "/usr") & STEP_OWNED));
 	/* What is read-only in it looks as it does, and a repository is one owner's. */
 	expect(flags_of(&planning, STEP_BIND, PROJECT "/.git/hooks") & STEP_OWNED);

@@ -88,8 +88,8 @@ static void folders_come_before_what_is_in_them(void)
 	expect_plan(&planning);
 	for (size_t i = 0; i < planning.plan->n_steps; i++)
 		for (size_t k = 0; k < i; k++) {
-			const char *one = planning.plan->steps[k].target;
-			const char *later = planning.plan->steps[i].target;
+			const char *one = step_target(&planning.plan->steps[k]);
+			const char *later = step_target(&planning.plan->steps[i]);
 
 			if (planning.plan->steps[i].kind <= STEP_PTS && one && later)
 				expect(strncmp(later, one, strlen(later)) != 0 ||
@@ -115,7 +115,7 @@ static void every_folder_on_the_way_is_made_once(void)
 	for (size_t i = 0; i < planning.plan->n_steps; i++) {
 		const struct step *step = &planning.plan->steps[i];
 
-		n += step->kind == STEP_FOLDER && strncmp(step->target, "/srv", 4) == 0;
+		n += step->kind == STEP_FOLDER && strncmp(step->folder.target, "/srv", 4) == 0;
 	}
 	expect_eq(n, 2);
 	expect(find_step(&planning, STEP_FOLDER, "/srv"));
@@ -133,11 +133,12 @@ static void without_a_policy_system_and_project_can_be_read(void)
 	expect_eq(flags_of(&planning, STEP_BIND, "/usr"), STEP_READ_ONLY | STEP_IS_FOLDER);
 	expect_eq(flags_of(&planning, STEP_BIND, "/etc"), STEP_READ_ONLY | STEP_IS_FOLDER);
 	expect_eq(flags_of(&planning, STEP_BIND, "/home/user/p"), STEP_READ_ONLY | STEP_IS_FOLDER);
-	expect_str(find_step(&planning, STEP_LINK, "/lib64")->text, "usr/lib64");
+	expect_str(find_step(&planning, STEP_LINK, "/lib64")->link.points_to, "usr/lib64");
 	expect(find_step(&planning, STEP_TMPFS, "/tmp"));
 	expect(!find_step(&planning, STEP_BIND, "/home/user"));
 	expect(!find_step(&planning, STEP_BIND, "/"));
-	expect_str(find_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->target, "/home/user/p");
+	expect_str(find_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->working_folder.target,
+		   "/home/user/p");
 	expect_str(planning.plan->template, "code-executor");
 	expect_str(planning.plan->net_mode, "none");
 }
@@ -153,7 +154,8 @@ static void a_project_in_tmp_lies_in_the_fresh_tmp(void)
 	expect(find_step(&planning, STEP_TMPFS, "/tmp"));
 	expect(find_step(&planning, STEP_FOLDER, "/tmp/build"));
 	expect_eq(flags_of(&planning, STEP_BIND, "/tmp/build/p"), STEP_READ_ONLY | STEP_IS_FOLDER);
-	expect_str(find_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->target, "/tmp/build/p");
+	expect_str(find_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->working_folder.target,
+		   "/tmp/build/p");
 }
 
 static void a_project_that_is_the_root_shows_the_usual_folders(void)
@@ -166,7 +168,7 @@ static void a_project_that_is_the_root_shows_the_usual_folders(void)
 	expect(find_step(&planning, STEP_BIND, "/home"));
 	expect(find_step(&planning, STEP_BIND, "/root"));
 	expect(!find_step(&planning, STEP_BIND, "/"));
-	expect_str(find_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->target, "/");
+	expect_str(find_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->working_folder.target, "/");
 }
 
 static void refuses_a_request_without_a_command_or_a_name(void)

@@ -91,7 +91,7 @@ static void add_cgroup(struct rig *rig, const struct place *place)
 {
 	current = place;
 	rig->prepare = move_home;
-	rig_insert(rig, (struct step){ .kind = STEP_CGROUP, .target = place->folder });
+	rig_insert(rig, (struct step){ .kind = STEP_CGROUP, .cgroup.path = place->folder });
 }
 
 /* Only what the tier "reduced" has: the whole tree of the host stays visible. */
@@ -101,11 +101,11 @@ static void init_reduced(struct rig *rig, uid_t uid, const char *script)
 	rig->plan.tier = TIER_REDUCED;
 	rig->plan.n_steps = 0;
 	rig_add(rig, (struct step){ .kind = STEP_IDENTITY,
-				    .value = rig->plan.uid,
-				    .second = rig->plan.gid });
+				    .identity.uid = rig->plan.uid,
+				    .identity.gid = rig->plan.gid });
 	rig_add(rig, (struct step){ .kind = STEP_CAPABILITIES });
 	rig_add(rig, (struct step){ .kind = STEP_NO_NEW_PRIVILEGES });
-	rig_add(rig, (struct step){ .kind = STEP_FOLDER_OF_COMMAND, .target = "/" });
+	rig_add(rig, (struct step){ .kind = STEP_FOLDER_OF_COMMAND, .working_folder.target = "/" });
 	rig_add(rig, (struct step){ .kind = STEP_EXEC });
 }
 
@@ -208,12 +208,12 @@ FOR_BOTH(too_much_memory_is_told_as_that)
 	rig_init(&rig, uid, "a=x; while :; do a=$a$a; done");
 	add_cgroup(&rig, &place);
 	rig_insert(&rig, (struct step){ .kind = STEP_CGROUP_LIMIT,
-					.text = "memory.max",
-					.source = "33554432" });
+					.cgroup_limit.file = "memory.max",
+					.cgroup_limit.value = "33554432" });
 	rig_insert(&rig, (struct step){ .kind = STEP_CGROUP_LIMIT,
-					.text = "memory.swap.max",
-					.source = "0",
-					.flags = STEP_OPTIONAL });
+					.cgroup_limit.file = "memory.swap.max",
+					.cgroup_limit.value = "0",
+					.cgroup_limit.optional = true });
 	rig_run(&rig);
 	rig_expect(&rig, 128 + SIGKILL, SPAWN_REASON_MEMORY);
 	expect(rig.outcome->result.is_peak_of_cgroup);
@@ -237,10 +237,13 @@ static void init_scope(struct rig *rig, uid_t uid, const struct place *place, co
 {
 	rig_init(rig, uid, script);
 	rig->plan.id = "a.b";
-	rig_insert(rig, (struct step){ .kind = STEP_SCOPE, .text = "sandbox" });
-	rig_insert(rig,
-		   (struct step){ .kind = STEP_SCOPE_LIMIT, .text = "MemoryMax", .value = 1234 });
-	rig_insert(rig, (struct step){ .kind = STEP_SCOPE_LIMIT, .text = "TasksMax", .value = 10 });
+	rig_insert(rig, (struct step){ .kind = STEP_SCOPE, .scope.unit = "sandbox" });
+	rig_insert(rig, (struct step){ .kind = STEP_SCOPE_LIMIT,
+				       .scope_limit.property = "MemoryMax",
+				       .scope_limit.value = 1234 });
+	rig_insert(rig, (struct step){ .kind = STEP_SCOPE_LIMIT,
+				       .scope_limit.property = "TasksMax",
+				       .scope_limit.value = 10 });
 	rig->options.module_folder = module_folder();
 	current = place;
 	rig->prepare = move_home;
@@ -417,7 +420,8 @@ FOR_BOTH(a_limit_that_a_scope_does_not_have_is_refused)
 
 	NEEDS_CGROUPS(&place, uid);
 	init_scope(&rig, uid, &place, "echo ran");
-	rig_insert(&rig, (struct step){ .kind = STEP_SCOPE_LIMIT, .text = "IOWeight" });
+	rig_insert(&rig,
+		   (struct step){ .kind = STEP_SCOPE_LIMIT, .scope_limit.property = "IOWeight" });
 	rig_run(&rig);
 	expect_eq(rig.outcome->code, -EINVAL);
 	expect_str(rig.output, "");

@@ -239,9 +239,9 @@ FOR_BOTH(nothing_of_a_fork_bomb_is_left)
 		 "bomb() { (bomb) 2>/dev/null & (bomb) 2>/dev/null & }; bomb; echo ready; "
 		 "while :; do :; done");
 	rig_insert(&rig, (struct step){ .kind = STEP_RLIMIT,
-					.text = "nproc",
-					.value = 6, /* RLIMIT_NPROC */
-					.second = 200 });
+					.rlimit.name = "nproc",
+					.rlimit.resource = 6, /* RLIMIT_NPROC */
+					.rlimit.limit = 200 });
 	rig_start_with_pipe(&rig, &end);
 	expect(rig_hears(end, "ready"));
 	expect_eq(kill(rig.supervisor, SIGTERM), 0);

@@ -33,7 +33,9 @@ static void scene_init(struct scene *scene, unsigned awaited)
 	int fds[2];
 
 	*scene = (struct scene){
-		.steps = { { .kind = STEP_LISTEN, .value = 3128, .text = "proxy" } },
+		.steps = { { .kind = STEP_LISTEN,
+			     .listen.port = 3128,
+			     .listen.purpose = "proxy" } },
 		.options = { .control_socket = -EBADF },
 		.spawn = SPAWN_INIT,
 	};
@@ -164,9 +166,9 @@ static void a_tree_that_is_another_one_is_refused(void)
 
 	scene_init(&scene, 1u << MESSAGE_TREE);
 	scene.steps[0] = (struct step){
-		.kind = STEP_BIND, .source = "/", .target = "/usr", .flags = STEP_IS_FOLDER
+		.kind = STEP_BIND, .bind.source = "/", .bind.target = "/usr", .bind.is_folder = true
 	};
-	scene.steps[1] = (struct step){ .kind = STEP_MASK, .target = "/usr/bin" };
+	scene.steps[1] = (struct step){ .kind = STEP_MASK, .mask.target = "/usr/bin" };
 	scene.plan.n_steps = 2;
 	before = count_fds();
 	expect_eq(watch_read_plan(&scene.spawn.watch, &scene.plan), 0);

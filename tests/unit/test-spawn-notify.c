@@ -32,7 +32,7 @@ static const struct sock_fprog filter = {
 static void init(struct rig *rig, uid_t uid, const char *script)
 {
 	rig_init(rig, uid, script);
-	rig_insert(rig, (struct step){ .kind = STEP_SECCOMP, .text = "strict" });
+	rig_insert(rig, (struct step){ .kind = STEP_SECCOMP, .seccomp.profile = "strict" });
 	rig->options.filter = &filter;
 	rig->options.filter_notifies = true;
 }

@@ -99,7 +99,9 @@ static bool ends(int fd)
 
 static void add_connect(struct rig *rig, uint16_t port)
 {
-	rig_insert(rig, (struct step){ .kind = STEP_LISTEN, .value = port, .text = "connect" });
+	rig_insert(rig, (struct step){ .kind = STEP_LISTEN,
+				       .listen.port = port,
+				       .listen.purpose = "connect" });
 }
 
 FOR_BOTH(a_named_port_of_the_host_is_reached_from_inside)
@@ -297,7 +299,9 @@ FOR_BOTH(a_proxy_gets_its_listeners_before_the_command_runs)
 	char port[8];
 
 	init(&rig, uid, WORDS "print \"ran\\n\";", 3128, port);
-	rig_insert(&rig, (struct step){ .kind = STEP_LISTEN, .value = 3128, .text = "proxy" });
+	rig_insert(&rig, (struct step){ .kind = STEP_LISTEN,
+					.listen.port = 3128,
+					.listen.purpose = "proxy" });
 	add_connect(&rig, 3129);
 	hooks.userdata = rig.outcome;
 	rig.options.hooks = &hooks;
@@ -312,7 +316,9 @@ FOR_BOTH(without_somebody_who_takes_them_nothing_runs)
 	char port[8];
 
 	init(&rig, uid, WORDS "print \"ran\\n\";", 3128, port);
-	rig_insert(&rig, (struct step){ .kind = STEP_LISTEN, .value = 3128, .text = "proxy" });
+	rig_insert(&rig, (struct step){ .kind = STEP_LISTEN,
+					.listen.port = 3128,
+					.listen.purpose = "proxy" });
 	rig_run(&rig);
 	expect_eq(rig.outcome->code, -ENOTCONN);
 	expect_str(rig.output, "");

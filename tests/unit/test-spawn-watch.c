@@ -27,6 +27,7 @@
 
 #include "base/cleanup.h"
 #include "plan/plan.h"
+#include "step-flags.h"
 #include "test.h"
 
 #define FOLDER STEP_IS_FOLDER
@@ -46,63 +47,63 @@ static size_t count(const struct step *steps, size_t n)
 #define COUNT(...)                                                                                 \
 	count((const struct step[]){ __VA_ARGS__ },                                                \
 	      N_ELEMENTS(((const struct step[]){ __VA_ARGS__ })))
-#define BIND(from, to, how)                                                                        \
+#define PUT(what, member, to)                                                                      \
 	{                                                                                          \
-		.kind = STEP_BIND, .source = from, .target = to, .flags = (how)                    \
-	}
-#define PUT(what, to)                                                                              \
-	{                                                                                          \
-		.kind = what, .target = to                                                         \
+		.kind = what, .member.target = to                                                  \
 	}
 
 static void nothing_is_watched_where_nothing_is_taken_away(void)
 {
 	expect_eq(COUNT({ .kind = STEP_NAMESPACES }, { .kind = STEP_EXEC }), 0);
-	expect_eq(COUNT(BIND("/p", "/p", FOLDER), PUT(STEP_PROC, "/proc"), PUT(STEP_TMPFS, "/tmp"),
-			BIND("/usr", "/usr", FOLDER | READ_ONLY)),
+	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), PUT(STEP_PROC, proc, "/proc"),
+			PUT(STEP_TMPFS, tmpfs, "/tmp"),
+			step_bind("/usr", "/usr", FOLDER | READ_ONLY)),
 		  0);
 	/* A name that only begins alike; one that may do more than what is around it. */
-	expect_eq(COUNT(BIND("/p", "/p", FOLDER), PUT(STEP_MASK, "/pq")), 0);
-	expect_eq(COUNT(BIND("/p", "/p", FOLDER | READ_ONLY), BIND("/p/out", "/p/out", FOLDER)), 0);
-	expect_eq(COUNT(BIND("/p", "/p", FOLDER), BIND("/p/a", "/p/a", FOLDER)), 0);
+	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), PUT(STEP_MASK, mask, "/pq")), 0);
+	expect_eq(COUNT(step_bind("/p", "/p", FOLDER | READ_ONLY),
+			step_bind("/p/out", "/p/out", FOLDER)),
+		  0);
+	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), step_bind("/p/a", "/p/a", FOLDER)), 0);
 }
 
 static void what_is_ours_is_not_watched(void)
 {
-	expect_eq(COUNT(PUT(STEP_TMPFS, "/tmp"), PUT(STEP_MASK, "/tmp/a")), 0);
-	expect_eq(COUNT(PUT(STEP_OVERLAY, "/p"), PUT(STEP_MASK, "/p/a")), 0);
-	expect_eq(COUNT(PUT(STEP_MASK, "/etc/shadow")), 0);
+	expect_eq(COUNT(PUT(STEP_TMPFS, tmpfs, "/tmp"), PUT(STEP_MASK, mask, "/tmp/a")), 0);
+	expect_eq(COUNT(PUT(STEP_OVERLAY, overlay, "/p"), PUT(STEP_MASK, mask, "/p/a")), 0);
+	expect_eq(COUNT(PUT(STEP_MASK, mask, "/etc/shadow")), 0);
 }
 
 /* The folder that it lies in counts as one. */
 static void whatever_is_taken_away_is_watched(void)
 {
-	expect_eq(COUNT(BIND("/p", "/p", FOLDER), PUT(STEP_MASK, "/p/a")), 2);
-	expect_eq(COUNT(BIND("/p", "/p", FOLDER | READ_ONLY), PUT(STEP_MASK, "/p/a")), 2);
-	expect_eq(COUNT(BIND("/p", "/p", FOLDER), BIND("/p/a", "/p/a", READ_ONLY)), 2);
-	expect_eq(COUNT(BIND("/p", "/p", FOLDER), BIND("/p/a", "/p/a", STEP_NO_EXEC)), 2);
-	expect_eq(COUNT(BIND("/s", "/p", FOLDER), BIND("/s/a", "/p/a", READ_ONLY)), 2);
+	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), PUT(STEP_MASK, mask, "/p/a")), 2);
+	expect_eq(COUNT(step_bind("/p", "/p", FOLDER | READ_ONLY), PUT(STEP_MASK, mask, "/p/a")),
+		  2);
+	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), step_bind("/p/a", "/p/a", READ_ONLY)), 2);
+	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), step_bind("/p/a", "/p/a", STEP_NO_EXEC)), 2);
+	expect_eq(COUNT(step_bind("/s", "/p", FOLDER), step_bind("/s/a", "/p/a", READ_ONLY)), 2);
 	/* Something else in its place. */
-	expect_eq(COUNT(BIND("/p", "/p", FOLDER), BIND("/q", "/p/a", FOLDER)), 2);
-	expect_eq(COUNT(BIND("/p", "/p", FOLDER), PUT(STEP_TMPFS, "/p/a")), 2);
+	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), step_bind("/q", "/p/a", FOLDER)), 2);
+	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), PUT(STEP_TMPFS, tmpfs, "/p/a")), 2);
 }
 
 static void the_whole_way_is_watched_each_name_once(void)
 {
-	expect_eq(COUNT(BIND("/p", "/p", FOLDER), BIND("/p/a", "/p/a", FOLDER),
-			PUT(STEP_MASK, "/p/a/b/c"), PUT(STEP_MASK, "/p/a/b/d"),
-			PUT(STEP_MASK, "/p/e")),
+	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), step_bind("/p/a", "/p/a", FOLDER),
+			PUT(STEP_MASK, mask, "/p/a/b/c"), PUT(STEP_MASK, mask, "/p/a/b/d"),
+			PUT(STEP_MASK, mask, "/p/e")),
 		  6);
 	/* Between two of them lies something that is ours. */
-	expect_eq(COUNT(BIND("/p", "/p", FOLDER), PUT(STEP_TMPFS, "/p/t"),
-			BIND("/q", "/p/t/q", FOLDER), PUT(STEP_MASK, "/p/t/q/x")),
+	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), PUT(STEP_TMPFS, tmpfs, "/p/t"),
+			step_bind("/q", "/p/t/q", FOLDER), PUT(STEP_MASK, mask, "/p/t/q/x")),
 		  4);
 }
 
 static void the_place_of_what_must_be_absent_is_watched(void)
 {
 	_cleanup_watch_ struct watch watch = WATCH_INIT;
-	struct step steps[] = { BIND("/p", "/p", FOLDER), PUT(STEP_TMPFS, "/tmp") };
+	struct step steps[] = { step_bind("/p", "/p", FOLDER), PUT(STEP_TMPFS, tmpfs, "/tmp") };
 	struct plan_absent absent = { .target = "/p/a/b", .source = "/p/a/b" };
 	const struct plan plan = {
 		.steps = steps,
@@ -169,14 +170,13 @@ static void add_bind(struct scene *scene, const char *name, unsigned flags)
 {
 	const char *at = path(scene, name);
 
-	scene->steps[scene->plan.n_steps++] =
-		(struct step){ .kind = STEP_BIND, .source = at, .target = at, .flags = flags };
+	scene->steps[scene->plan.n_steps++] = step_bind(at, at, flags);
 }
 
 static void add_mask(struct scene *scene, const char *name)
 {
 	scene->steps[scene->plan.n_steps++] =
-		(struct step){ .kind = STEP_MASK, .target = path(scene, name) };
+		(struct step){ .kind = STEP_MASK, .mask.target = path(scene, name) };
 }
 
 enum { ALL, PIN, DEEP, HOOKS, SECRET };
@@ -213,7 +213,7 @@ static void scene_deinit(struct scene *scene)
 	if (scene->watcher > 0)
 		(void)waitpid(scene->watcher, NULL, 0);
 	for (size_t i = 0; i < scene->plan.n_steps; i++)
-		free((void *)scene->steps[i].target);
+		free((void *)step_target(&scene->steps[i]));
 	free((void *)scene->absent.target);
 	must(chdir("/") == 0 && nftw(scene->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0);
 }
@@ -223,8 +223,9 @@ static void put_mounts(const struct scene *scene)
 {
 	must(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
 	for (size_t i = 0; i < scene->plan.n_steps; i++)
-		must(mount(scene->steps[i].kind == STEP_MASK ? "/dev/null" : scene->steps[i].source,
-			   scene->steps[i].target, NULL, MS_BIND, NULL) == 0);
+		must(mount(scene->steps[i].kind == STEP_MASK ? "/dev/null"
+							     : scene->steps[i].bind.source,
+			   step_target(&scene->steps[i]), NULL, MS_BIND, NULL) == 0);
 }
 
 static bool is_told(const struct watch *watch, int signals)
@@ -238,7 +239,7 @@ static bool is_told(const struct watch *watch, int signals)
 static int number_of(const struct scene *scene, struct watch_loss loss)
 {
 	for (size_t i = 0; i < scene->plan.n_steps; i++)
-		if (loss.path == scene->steps[i].target)
+		if (loss.path == step_target(&scene->steps[i]))
 			return (int)i;
 	return -1;
 }
@@ -558,7 +559,7 @@ static void nothing_is_put_aside_in_another_folder(void)
 static void nothing_is_lost_that_was_never_begun(void)
 {
 	_cleanup_watch_ struct watch watch = WATCH_INIT;
-	struct step steps[] = { BIND("/p", "/p", FOLDER), PUT(STEP_MASK, "/p/a") };
+	struct step steps[] = { step_bind("/p", "/p", FOLDER), PUT(STEP_MASK, mask, "/p/a") };
 	const struct plan plan = { .steps = steps, .n_steps = N_ELEMENTS(steps) };
 
 	expect_eq(watch_read_plan(&watch, &plan), 0);

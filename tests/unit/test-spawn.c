@@ -401,7 +401,7 @@ FOR_BOTH(a_step_that_fails_is_named_and_nothing_runs)
 	_cleanup_rig_ struct rig rig;
 
 	rig_init(&rig, uid, "echo ran");
-	rig_find(&rig, STEP_FOLDER_OF_COMMAND)->target = "/nowhere";
+	rig_find(&rig, STEP_FOLDER_OF_COMMAND)->working_folder.target = "/nowhere";
 	rig_run(&rig);
 	expect_eq(rig.outcome->code, -ENOENT);
 	rig_expect(&rig, SPAWN_FAILED, SPAWN_REASON_SETUP);
@@ -414,7 +414,7 @@ FOR_BOTH(a_source_that_is_gone_is_a_failure)
 	_cleanup_rig_ struct rig rig;
 
 	rig_init(&rig, uid, "echo ran");
-	rig_find(&rig, STEP_BIND)->source = "/dev/no-such-device";
+	rig_find(&rig, STEP_BIND)->bind.source = "/dev/no-such-device";
 	rig_run(&rig);
 	expect_eq(rig.outcome->code, -ENOENT);
 	rig_expect(&rig, SPAWN_FAILED, SPAWN_REASON_SETUP);

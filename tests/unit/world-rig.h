@@ -33,6 +33,7 @@
 #include "kernel/kernel.h"
 #include "plan/plan.h"
 
+#include "step-flags.h"
 #include "test.h"
 
 #define ORDINARY_USER 1000
@@ -123,9 +124,10 @@ static inline void world_init(struct world *world)
 	world->plan.steps = world->steps;
 	world->plan.uid = is_root() ? COMMAND_USER : geteuid();
 	world->plan.gid = is_root() ? COMMAND_USER : getegid();
-	add(world, .kind = STEP_NAMESPACES, .value = NAMESPACES);
-	add(world, .kind = STEP_ID_MAP, .value = world->plan.uid, .second = world->plan.gid);
-	add(world, .kind = STEP_ROOT, .value = MIB);
+	add(world, .kind = STEP_NAMESPACES, .namespaces.clone_flags = NAMESPACES);
+	add(world, .kind = STEP_ID_MAP, .id_map.uid = world->plan.uid,
+	    .id_map.gid = world->plan.gid);
+	add(world, .kind = STEP_ROOT, .root.size_bytes = MIB);
 	add(world, .kind = STEP_PIVOT);
 }
 
@@ -147,20 +149,21 @@ static inline void world_deinit(struct world *world)
 static inline void add_bind(struct world *world, const char *source, const char *target,
 			    unsigned flags)
 {
-	add(world, .kind = STEP_BIND, .source = source, .target = target, .flags = flags);
+	(void)add_step(world, step_bind(source, target, flags));
 }
 
 /* The /proc of the sandbox, for those that look at it from inside. */
 static inline void add_proc(struct world *world)
 {
-	add(world, .kind = STEP_PROC, .target = "/proc", .flags = STEP_READ_ONLY);
+	add(world, .kind = STEP_PROC, .proc.target = "/proc", .proc.attributes.is_read_only = true);
 }
 
 /* Nothing more comes into the tree. */
 static inline void add_end(struct world *world)
 {
-	add(world, .kind = STEP_SEAL, .target = "/");
-	add(world, .kind = STEP_IDENTITY, .value = world->plan.uid, .second = world->plan.gid);
+	add(world, .kind = STEP_SEAL, .seal.target = "/");
+	add(world, .kind = STEP_IDENTITY, .identity.uid = world->plan.uid,
+	    .identity.gid = world->plan.gid);
 	add(world, .kind = STEP_CAPABILITIES);
 	add(world, .kind = STEP_NO_NEW_PRIVILEGES);
 }
