@@ -3,13 +3,9 @@
 /*
  * The loop over a plan's steps
  *
- * A row says what a kind of step does, and when:
+ * What a kind of step does, and when, is a row of KERNEL_STEPS() in kernel-internal.h.
  *
- *   reach   opens what lies outside: in PID 1, or where root borrows an identity in the supervisor
- *   make    in PID 1, while the old tree is still there
- *   run     the step itself, in its turn
- *
- * A step that a row does not know is not skipped: it fails.
+ * A step without a row is not skipped: it fails.
  */
 
 #include <errno.h>
@@ -27,48 +23,11 @@
 
 enum part { REACH, MAKE, RUN, N_PARTS };
 
-static step_fn done_elsewhere;
+#define ROW(kind, reach, make, run) [kind] = { [REACH] = reach, [MAKE] = make, [RUN] = run },
+static step_fn *const rows[N_STEP_KINDS][N_PARTS] = { KERNEL_STEPS(ROW) };
+#undef ROW
 
-static step_fn *const rows[N_STEP_KINDS][N_PARTS] = {
-	[STEP_CGROUP] = { [RUN] = cgroup_make },
-	[STEP_CGROUP_LIMIT] = { [RUN] = cgroup_limit },
-	[STEP_SCOPE] = { [RUN] = done_elsewhere },	 /* by the service manager, */
-	[STEP_SCOPE_LIMIT] = { [RUN] = done_elsewhere }, /* which lib/spawn asks */
-	[STEP_NAMESPACES] = { [RUN] = done_elsewhere },	 /* in kernel_clone() */
-
-	[STEP_ID_MAP] = { [RUN] = identity_map },
-	[STEP_ROOT] = { [RUN] = tree_make_root },
-	[STEP_PIVOT] = { [RUN] = tree_pivot },
-	[STEP_BIND] = { [REACH] = bind_reach, [RUN] = bind_attach },
-	[STEP_TMPFS] = { [RUN] = instance_tmpfs },
-	[STEP_OVERLAY] = { [REACH] = overlay_reach, [MAKE] = overlay_make, [RUN] = overlay_attach },
-	[STEP_MASK] = { [RUN] = mask_attach },
-	[STEP_LINK] = { [RUN] = tree_link },
-	[STEP_FOLDER] = { [RUN] = tree_folder },
-	[STEP_FILE] = { [REACH] = tree_reach_file, [RUN] = tree_copy_file },
-	[STEP_PROC] = { [MAKE] = instance_make_proc, [RUN] = instance_attach_proc },
-	[STEP_PTS] = { [RUN] = instance_pts },
-	[STEP_SEAL] = { [RUN] = tree_seal },
-	[STEP_HOSTNAME] = { [RUN] = network_hostname },
-	[STEP_LOOPBACK] = { [RUN] = network_loopback },
-	[STEP_LISTEN] = { [RUN] = network_listen },
-
-	[STEP_RLIMIT] = { [RUN] = rlimit_set },
-	[STEP_IDENTITY] = { [RUN] = identity_set },
-	[STEP_CAPABILITIES] = { [RUN] = capabilities_drop },
-	[STEP_NO_NEW_PRIVILEGES] = { [RUN] = capabilities_lock },
-	[STEP_LANDLOCK] = { [RUN] = landlock_create },
-	[STEP_LANDLOCK_PATH] = { [RUN] = landlock_allow_path },
-	[STEP_LANDLOCK_PORT] = { [RUN] = landlock_allow_port },
-	[STEP_LANDLOCK_ENFORCE] = { [RUN] = landlock_enforce },
-
-	[STEP_FOLDER_OF_COMMAND] = { [RUN] = command_enter_folder },
-	[STEP_TERMINAL] = { [RUN] = terminal_take },
-	[STEP_SECCOMP] = { [RUN] = seccomp_load },
-	[STEP_EXEC] = { [RUN] = done_elsewhere }, /* in kernel_exec() */
-};
-
-static int done_elsewhere(struct kernel *kernel, const struct step *step, size_t number)
+int step_none(struct kernel *kernel, const struct step *step, size_t number)
 {
 	return 0;
 }
@@ -91,7 +50,7 @@ static int walk(struct kernel *kernel, enum part part, enum step_kind first, enu
 			continue;
 
 		step_fn *fn = rows[step->kind][part];
-		int r = fn ? fn(kernel, step, i) : part == RUN ? -ENOSYS : 0;
+		int r = fn ? fn(kernel, step, i) : -ENOSYS;
 
 		if (r < 0)
 			return fail(ret, i, r);

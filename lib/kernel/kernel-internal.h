@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The rows of lib/kernel: one function a step kind, in the file of its facility
+ * The rows of lib/kernel: what a step kind does, by functions in the file of its facility
  *
  * @number is the step's place in the plan, and in kernel->fds. 0 or negative errno; the loop in
  * apply.c makes the failure of it.
@@ -31,28 +31,56 @@ static inline int *kernel_fds(const struct kernel *kernel, size_t number)
 	return kernel->fds + number * KERNEL_STEP_FDS;
 }
 
-/* bind.c, overlay.c, mask.c, instance.c: what stands in the tree; tree.c: the tree itself */
-step_fn bind_reach;
-step_fn bind_attach;
-step_fn overlay_reach;
-step_fn overlay_make;
-step_fn overlay_attach;
-step_fn mask_attach;
-step_fn instance_tmpfs;
-step_fn instance_make_proc;
-step_fn instance_attach_proc;
-step_fn instance_pts;
-step_fn tree_make_root;
-step_fn tree_pivot;
-step_fn tree_link;
-step_fn tree_folder;
-step_fn tree_reach_file;
-step_fn tree_copy_file;
-step_fn tree_seal;
+/*
+ * A row a kind of step: what it does, and when. The functions are in the file of their facility.
+ *
+ *   reach   opens what lies outside: in PID 1, or where root borrows an identity in the supervisor
+ *   make    in PID 1, while the old tree is still there
+ *   run     the step itself, in its turn
+ *
+ * scope and scope-limit are carried out by the service manager, which lib/spawn asks; namespaces in
+ * kernel_clone(); exec in kernel_exec().
+ */
+#define KERNEL_STEPS(ROW)                                                                          \
+	ROW(STEP_CGROUP, step_none, step_none, cgroup_make)                                        \
+	ROW(STEP_CGROUP_LIMIT, step_none, step_none, cgroup_limit)                                 \
+	ROW(STEP_SCOPE, step_none, step_none, step_none)                                           \
+	ROW(STEP_SCOPE_LIMIT, step_none, step_none, step_none)                                     \
+	ROW(STEP_NAMESPACES, step_none, step_none, step_none)                                      \
+	ROW(STEP_ID_MAP, step_none, step_none, identity_map)                                       \
+	ROW(STEP_ROOT, step_none, step_none, tree_make_root)                                       \
+	ROW(STEP_PIVOT, step_none, step_none, tree_pivot)                                          \
+	ROW(STEP_BIND, bind_reach, step_none, bind_attach)                                         \
+	ROW(STEP_TMPFS, step_none, step_none, instance_tmpfs)                                      \
+	ROW(STEP_OVERLAY, overlay_reach, overlay_make, overlay_attach)                             \
+	ROW(STEP_MASK, step_none, step_none, mask_attach)                                          \
+	ROW(STEP_LINK, step_none, step_none, tree_link)                                            \
+	ROW(STEP_FOLDER, step_none, step_none, tree_folder)                                        \
+	ROW(STEP_FILE, tree_reach_file, step_none, tree_copy_file)                                 \
+	ROW(STEP_PROC, step_none, instance_make_proc, instance_attach_proc)                        \
+	ROW(STEP_PTS, step_none, step_none, instance_pts)                                          \
+	ROW(STEP_SEAL, step_none, step_none, tree_seal)                                            \
+	ROW(STEP_HOSTNAME, step_none, step_none, network_hostname)                                 \
+	ROW(STEP_LOOPBACK, step_none, step_none, network_loopback)                                 \
+	ROW(STEP_LISTEN, step_none, step_none, network_listen)                                     \
+	ROW(STEP_RLIMIT, step_none, step_none, rlimit_set)                                         \
+	ROW(STEP_IDENTITY, step_none, step_none, identity_set)                                     \
+	ROW(STEP_CAPABILITIES, step_none, step_none, capabilities_drop)                            \
+	ROW(STEP_NO_NEW_PRIVILEGES, step_none, step_none, capabilities_lock)                       \
+	ROW(STEP_LANDLOCK, step_none, step_none, landlock_create)                                  \
+	ROW(STEP_LANDLOCK_PATH, step_none, step_none, landlock_allow_path)                         \
+	ROW(STEP_LANDLOCK_PORT, step_none, step_none, landlock_allow_port)                         \
+	ROW(STEP_LANDLOCK_ENFORCE, step_none, step_none, landlock_enforce)                         \
+	ROW(STEP_FOLDER_OF_COMMAND, step_none, step_none, command_enter_folder)                    \
+	ROW(STEP_TERMINAL, step_none, step_none, terminal_take)                                    \
+	ROW(STEP_SECCOMP, step_none, step_none, seccomp_load)                                      \
+	ROW(STEP_EXEC, step_none, step_none, step_none)
+
+#define DECLARE(kind, reach, make, run) step_fn reach, make, run;
+KERNEL_STEPS(DECLARE)
+#undef DECLARE
 
 /* identity.c */
-step_fn identity_map;
-step_fn identity_set;
 /*
  * Of the effective ids only, so that a namespace made now belongs to them; for root. The effective
  * capabilities stay: clone3() into a cgroup asks whether its caller may write there.
@@ -60,33 +88,8 @@ step_fn identity_set;
 int identity_borrow(uid_t uid, gid_t gid);
 int identity_return(uid_t uid, gid_t gid);
 
-/* capabilities.c */
-step_fn capabilities_drop;
-step_fn capabilities_lock; /* no_new_privs */
-
-/* network.c */
-step_fn network_hostname;
-step_fn network_loopback;
-step_fn network_listen;
-
-/* rlimit.c */
-step_fn rlimit_set;
-
-/* landlock.c */
-step_fn landlock_create;
-step_fn landlock_allow_path;
-step_fn landlock_allow_port;
-step_fn landlock_enforce;
-
 /* cgroup.c */
-step_fn cgroup_make;
-step_fn cgroup_limit; /* enables the controller above where it has to */
 int cgroup_kill(int cgroup_fd);
 int cgroup_kill_each(int cgroup_fd); /* the same without cgroup.kill */
 /* Waits until nothing is left in it. -EBUSY: something will not die. 0 also where it is gone. */
 int cgroup_remove(int parent_fd, const char *name, int cgroup_fd);
-
-/* terminal.c, seccomp.c, command.c */
-step_fn terminal_take; /* stdin to stderr; the other end is kernel->pty_master */
-step_fn seccomp_load;
-step_fn command_enter_folder;

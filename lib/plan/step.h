@@ -5,8 +5,8 @@
  * The steps of a plan: their kinds, what each of them says, and the table that names all of it
  *
  * A kind is a value of enum step_kind, a small struct in the union of struct step, a row of the
- * table in step.c, and a row of the table in lib/kernel/apply.c. Printing, JSON and error messages
- * go by the row: no reader of a whole plan knows each kind.
+ * table in step.c, and a row of KERNEL_STEPS() in lib/kernel/kernel-internal.h. Printing, JSON and
+ * error messages go by the row: no reader of a whole plan knows each kind.
  */
 
 #include <stdbool.h>
