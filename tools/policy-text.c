@@ -14,7 +14,8 @@
 #include <sbx/error.h>
 
 #include "base/file.h"
-#include "policy/compile.h"
+#include "base/path.h"
+#include "policy/compose.h"
 #include "policy/layers.h"
 
 #include "tool.h"
@@ -139,7 +140,7 @@ int policy_verb_compile(void *context, int n_operands, char *operands[], struct 
 	if (r >= 0)
 		r = refuse_extensions(operands[0], policy, err);
 	if (r >= 0)
-		r = policy_compile(policy, &block, &n_block, err);
+		r = policy_compile_composed(policy, path_follow, &block, &n_block, err);
 	if (r < 0)
 		return policy_bad_input(r);
 	if (to_stdout)

@@ -15,11 +15,13 @@
 #include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/cleanup.h"
 
 /* The kernel gives -EAGAIN when a rename or mount anywhere on the host ran beside the resolution of
@@ -147,6 +149,16 @@ bool path_is_beneath(const char *path, const char *folder)
 	if (n == 1)
 		return true;
 	return strncmp(path, folder, n) == 0 && (path[n] == '\0' || path[n] == '/');
+}
+
+const char *path_follow(void *arena, const char *path)
+{
+	char real[PATH_MAX], *copy;
+
+	if (!realpath(path, real))
+		return path;
+	copy = arena_copy(arena, real, strlen(real));
+	return copy ? copy : path;
 }
 
 const char *path_last(const char *path)

@@ -38,5 +38,9 @@ bool path_is_normal(const char *path);
  * and nothing is where one of the two is not normal. */
 bool path_is_beneath(const char *path, const char *folder);
 
+/* Where the path leads when its symbolic links are followed, in the struct arena @arena; the path
+ * itself where it does not exist. */
+const char *path_follow(void *arena, const char *path);
+
 /* Points into @path, behind its last slash. */
 const char *path_last(const char *path);

@@ -17,9 +17,10 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "extension/extension.h"
-#include "policy/compile.h"
+#include "policy/compose.h"
 #include "policy/layers.h"
 #include "policy/load.h"
 #include "policy/model.h"
@@ -125,7 +126,8 @@ static int load(struct generation *generation, const char *const *paths, size_t 
 
 	if (r < 0 || !generation->policy)
 		return r;
-	r = policy_compile(generation->policy, &generation->block, &n_block, err);
+	r = policy_compile_composed(generation->policy, path_follow, &generation->block, &n_block,
+				    err);
 	return r < 0 ? r : artefact_open(generation->block, n_block, &generation->artefact, err);
 }
 

@@ -1,0 +1,617 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Rules of the file first, with their numbers; then what follows from them; then what others add.
+ * Nothing is copied but what is changed: the composed policy borrows the strings of the original.
+ *
+ * A path that is put in place of another ("mounts" with a source, --bind) is a grant and, because
+ * the rules around it speak of other files, a denial of everything that the grant does not name.
+ * The denial excepts the grants further down, which speak for themselves.
+ */
+
+#include "policy/compose.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/path.h"
+#include "policy/compile.h"
+#include "policy/glob.h"
+
+#define RULES_FIRST 32
+
+static const struct policy_source no_source = { .name = "the built-in view", .bytes = "" };
+
+/* Keys that only a tool that asks can answer. */
+static const enum match_key unknown_keys[] = { MATCH_CALLER, MATCH_TAG, MATCH_STATE, MATCH_MODE };
+
+static uint64_t files(void)
+{
+	return operation_set("fs.*");
+}
+
+static uint64_t reads(void)
+{
+	return operation_set("fs.read") | operation_set("fs.list") | operation_set("fs.exists");
+}
+
+uint64_t compose_file_operations(void)
+{
+	return files() | operation_set("exec");
+}
+
+static void *take(struct composer *composer, size_t n_bytes)
+{
+	void *bytes = arena_alloc(composer->arena, n_bytes);
+
+	composer->no_memory |= !bytes;
+	return bytes;
+}
+
+static struct rule *add_rule(struct composer *composer, const struct rule *rule)
+{
+	struct policy *policy = &composer->policy;
+
+	if (composer->n_free == 0) {
+		size_t n = policy->n_rules + RULES_FIRST;
+		struct rule *rules = take(composer, 2 * n * sizeof(*rules));
+
+		if (!rules)
+			return NULL;
+		if (policy->n_rules > 0)
+			memcpy(rules, policy->rules, policy->n_rules * sizeof(*rules));
+		policy->rules = rules;
+		composer->n_free = 2 * n - policy->n_rules;
+	}
+	composer->n_free--;
+	policy->rules[policy->n_rules] = *rule;
+	return &policy->rules[policy->n_rules++];
+}
+
+/* The worst case */
+
+/* True where the condition asked for something that nobody can answer. */
+static bool drop_unknown(struct condition *condition)
+{
+	bool is_dropped = false;
+
+	for (size_t i = 0; i < N_ELEMENTS(unknown_keys); i++) {
+		struct match_list *list = &condition->lists[unknown_keys[i]];
+
+		/* An empty list holds for nothing, whoever asks. */
+		if (!list->present || list->n_values == 0)
+			continue;
+		list->present = false;
+		is_dropped = true;
+	}
+	return is_dropped;
+}
+
+/* In a denial what cannot be known holds in the match and not in the exceptions; elsewhere it is
+ * the other way about. */
+static void assume_worst(struct composer *composer, struct rule *rule)
+{
+	bool denies = rule->action == POLICY_DENY;
+	struct condition *kept = take(composer, rule->n_exceptions * sizeof(*kept));
+	size_t n = 0;
+
+	for (size_t i = 0; kept && i < rule->n_exceptions; i++) {
+		kept[n] = rule->exceptions[i];
+		if (!drop_unknown(&kept[n]) || !denies)
+			n++;
+	}
+	rule->exceptions = kept;
+	rule->n_exceptions = n;
+	if (denies)
+		(void)drop_unknown(&rule->match);
+	rule->constraints.max_file_size_bytes = UINT64_MAX;
+}
+
+/* Symbolic links */
+
+static bool is_plain(const struct glob *glob)
+{
+	for (size_t i = 0; i < glob->n_components; i++)
+		if (glob->components[i].kind != GLOB_LITERAL)
+			return false;
+	return !glob->bare;
+}
+
+/* The literal part of the path; NULL where it is relative and nobody knows to what. */
+static const char *named_path(struct composer *composer, const struct glob *glob)
+{
+	const char *root = glob->absolute ? "" : composer->with.project;
+	size_t n = root ? strlen(root) : 0;
+	char *path, *end;
+
+	if (!root)
+		return NULL;
+	for (size_t i = 0; i < glob->n_components; i++)
+		n += glob->components[i].len + 1;
+	path = end = take(composer, n + 2);
+	if (!path)
+		return NULL;
+	end = stpcpy(end, strcmp(root, "/") == 0 ? "" : root);
+	for (size_t i = 0; i < glob->n_components; i++) {
+		*end++ = '/';
+		end = mempcpy(end, glob->components[i].text, glob->components[i].len);
+	}
+	if (end == path)
+		*end++ = '/';
+	*end = '\0';
+	return path;
+}
+
+/* A glob for @path, with the ending of the original. */
+static const char *write_glob(struct composer *composer, const char *path, const struct glob *like)
+{
+	char *text = take(composer, 2 * strlen(path) + 5), *end = text;
+
+	if (!text)
+		return "";
+	if (like->excludes)
+		*end++ = '!';
+	for (; *path; path++) {
+		if (strchr("*?[\\", *path))
+			*end++ = '\\';
+		*end++ = *path;
+	}
+	end = stpcpy(end, !like->subtree ? "" : like->itself ? "/" : "/**");
+	*end = '\0';
+	return text;
+}
+
+/* The same value for where its path really is; false where it is there. */
+static bool resolve_value(struct composer *composer, const struct match_value *value,
+			  struct match_value *ret)
+{
+	const char *path, *real;
+	struct glob glob;
+
+	if (glob_parse(value->text, value->literal, &glob, NULL) < 0 || !is_plain(&glob))
+		return false;
+	path = named_path(composer, &glob);
+	real = path ? composer->with.resolve(composer->with.context, path) : NULL;
+	if (!real || strcmp(real, path) == 0 || strcmp(real, "/") == 0)
+		return false;
+	*ret = *value;
+	ret->text = value->literal ? real : write_glob(composer, real, &glob);
+	return true;
+}
+
+static void resolve_list(struct composer *composer, struct match_list *list)
+{
+	struct match_value *values = take(composer, 2 * list->n_values * sizeof(*values));
+	size_t n = list->n_values;
+
+	if (!values || n == 0)
+		return;
+	memcpy(values, list->values, n * sizeof(*values));
+	for (size_t i = 0; i < list->n_values; i++)
+		n += resolve_value(composer, &list->values[i], &values[n]);
+	list->values = values;
+	list->n_values = n;
+}
+
+/* A rule about a path is about the file there, under whatever name the kernel sees it. */
+static void resolve_rule(struct composer *composer, struct rule *rule)
+{
+	struct condition *exceptions = take(composer, rule->n_exceptions * sizeof(*exceptions));
+
+	if (!composer->with.resolve || !exceptions)
+		return;
+	resolve_list(composer, &rule->match.lists[MATCH_PATH]);
+	for (size_t i = 0; i < rule->n_exceptions; i++) {
+		exceptions[i] = rule->exceptions[i];
+		resolve_list(composer, &exceptions[i].lists[MATCH_PATH]);
+	}
+	rule->exceptions = exceptions;
+}
+
+/* "dir" followed by two stars names what is below it: then its names can be listed, too. */
+static void add_directories(struct composer *composer, const struct rule *rule)
+{
+	const struct match_list *list = &rule->match.lists[MATCH_PATH];
+	struct match_value *values = take(composer, list->n_values * sizeof(*values));
+	struct rule more = *rule;
+	size_t n = 0;
+
+	more.match.operations &= operation_set("fs.list") | operation_set("fs.exists");
+	if (!values || rule->action == POLICY_DENY || !more.match.operations)
+		return;
+	for (size_t i = 0; i < list->n_values; i++) {
+		struct glob glob;
+
+		if (list->values[i].literal ||
+		    glob_parse(list->values[i].text, false, &glob, NULL) < 0)
+			continue;
+		values[n] = list->values[i];
+		if (glob.subtree && !glob.itself && glob.n_components > 0) {
+			char *text = take(composer, strlen(values[n].text) + 1);
+			char *end = text ? stpcpy(text, values[n].text) : NULL;
+
+			/* "dir" and two stars; "dir/" would mean the same again. */
+			while (end && end > text && (end[-1] == '*' || end[-1] == '/'))
+				*--end = '\0';
+			values[n].text = text ? text : "";
+			n += end > text;
+		} else {
+			n += glob.excludes;
+		}
+	}
+	more.match.lists[MATCH_PATH].values = values;
+	more.match.lists[MATCH_PATH].n_values = n;
+	for (size_t i = 0; i < n; i++)
+		if (values[i].text[0] != '!') {
+			(void)add_rule(composer, &more);
+			return;
+		}
+}
+
+/* Paths that are added */
+
+static struct match_list list_path(struct composer *composer, const struct composed_path *path)
+{
+	struct match_value *value = take(composer, sizeof(*value));
+
+	if (value)
+		*value = (struct match_value){ .text = path->path,
+					       .place = path->place,
+					       .literal = true };
+	return (struct match_list){
+		.present = true, .values = value, .n_values = value ? 1 : 0, .place = path->place
+	};
+}
+
+static size_t add_path(struct composer *composer, const struct composed_path *path,
+		       enum policy_action action)
+{
+	struct rule rule = {
+		.name = path->name,
+		.action = action,
+		.match = { .operations = path->operations, .place = path->place },
+		.constraints.max_file_size_bytes = UINT64_MAX,
+		.place = path->place,
+	};
+
+	rule.match.lists[MATCH_PATH] = list_path(composer, path);
+	resolve_rule(composer, &rule);
+	(void)add_rule(composer, &rule);
+	return composer->policy.n_rules - 1;
+}
+
+size_t compose_grant(struct composer *composer, const struct composed_path *path)
+{
+	return add_path(composer, path, POLICY_ALLOW);
+}
+
+size_t compose_deny(struct composer *composer, const struct composed_path *path)
+{
+	return add_path(composer, path, POLICY_DENY);
+}
+
+size_t compose_cover(struct composer *composer, const struct composed_path *path)
+{
+	size_t number = compose_grant(composer, path);
+	size_t *covers = take(composer, (composer->n_covers + 1) * sizeof(*covers));
+
+	if (!covers)
+		return number;
+	for (size_t i = 0; i < composer->n_covers; i++)
+		covers[i] = composer->covers[i];
+	covers[composer->n_covers++] = number;
+	composer->covers = covers;
+	return number;
+}
+
+static bool is_below(const char *path, const char *directory)
+{
+	size_t len = strlen(directory);
+
+	return strncmp(path, directory, len) == 0 && path[len] == '/';
+}
+
+static const char *const private_directories[] = { "/tmp", "/var/tmp" };
+
+bool compose_is_private(const char *path)
+{
+	for (size_t i = 0; i < N_ELEMENTS(private_directories); i++)
+		if (strcmp(path, private_directories[i]) == 0)
+			return true;
+	return false;
+}
+
+/* The rules around it are about the files of a tmpfs. */
+static bool is_in_private(const char *path)
+{
+	for (size_t i = 0; i < N_ELEMENTS(private_directories); i++)
+		if (is_below(path, private_directories[i]))
+			return true;
+	return compose_is_private(path);
+}
+
+size_t compose_show(struct composer *composer, const struct composed_path *path)
+{
+	return is_in_private(path->path) ? compose_cover(composer, path)
+					 : compose_grant(composer, path);
+}
+
+static const char *path_of(const struct rule *rule)
+{
+	return rule->match.lists[MATCH_PATH].values[0].text;
+}
+
+/* What stands there is the grant's alone, but for the grants further down. */
+static void deny_around(struct composer *composer, size_t number)
+{
+	const struct policy *policy = &composer->policy;
+	size_t n_rules = policy->n_rules, n = 0;
+	struct rule rule = policy->rules[number];
+	struct condition *exceptions = take(composer, n_rules * sizeof(*exceptions));
+
+	rule.action = POLICY_DENY;
+	rule.match.operations = files() & ~rule.match.operations;
+	for (size_t i = composer->n_original; exceptions && i < n_rules; i++) {
+		const struct rule *other = &policy->rules[i];
+
+		if (other->action == POLICY_ALLOW && is_below(path_of(other), path_of(&rule)))
+			exceptions[n++] =
+				(struct condition){ .lists[MATCH_PATH] =
+							    other->match.lists[MATCH_PATH],
+						    .place = other->place };
+	}
+	rule.exceptions = exceptions;
+	rule.n_exceptions = n;
+	if (rule.match.operations)
+		(void)add_rule(composer, &rule);
+}
+
+/* The implicit view */
+
+static const char *const system_directories[] = {
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc",
+};
+
+_Static_assert(N_ELEMENTS(system_directories) + 3 <= VIEW_ROWS_MAX, "the rows of a view");
+
+static bool names_project(const struct match_value *value, const char *project)
+{
+	return strcmp(value->text, ".") == 0 || strcmp(value->text, "./") == 0 ||
+	       (project && strcmp(value->text, project) == 0);
+}
+
+/* A rule that names the project itself says what may be done in it. */
+static bool is_project_ruled(const struct policy *policy, const char *project)
+{
+	for (size_t i = 0; policy && i < policy->n_rules; i++) {
+		const struct match_list *list = &policy->rules[i].match.lists[MATCH_PATH];
+
+		if (policy->rules[i].match.operations & files())
+			for (size_t k = 0; k < list->n_values; k++)
+				if (names_project(&list->values[k], project))
+					return true;
+	}
+	return false;
+}
+
+void policy_view(const struct policy *policy, const char *project,
+		 struct view_row ret[VIEW_ROWS_MAX])
+{
+	bool has_system = !policy || policy->dialect == DIALECT_BUNTIME ||
+			  policy->dialect == DIALECT_MANIFEST;
+	bool has_project = has_system && !(policy && policy->dialect == DIALECT_MANIFEST);
+	uint64_t run = policy ? 0 : operation_set("exec");
+	size_t n = 0;
+
+	for (size_t i = 0; has_system && i < N_ELEMENTS(system_directories); i++)
+		ret[n++] = (struct view_row){ system_directories[i], reads() | run };
+	if (has_project && project && strcmp(project, "/") == 0)
+		ret[n++] = (struct view_row){ "/", reads() | run };
+	else if (has_project && !is_project_ruled(policy, project))
+		ret[n++] = (struct view_row){ ".", (policy ? files() : reads()) | run };
+	if (has_project)
+		ret[n++] = (struct view_row){ "/tmp", files() | run };
+	ret[n] = (struct view_row){ .path = NULL };
+}
+
+static void add_view(struct composer *composer, const struct policy *policy)
+{
+	struct view_row rows[VIEW_ROWS_MAX];
+
+	uint64_t without = composer->with.is_limiting_exec ? operation_set("exec") : 0;
+
+	policy_view(policy, composer->with.project, rows);
+	for (size_t i = 0; rows[i].path; i++)
+		(void)compose_grant(composer,
+				    &(struct composed_path){ .name = "the implicit view",
+							     .path = rows[i].path,
+							     .operations = rows[i].operations &
+									   ~without });
+}
+
+/* Mounts, sockets and secrets */
+
+static const struct {
+	const char *name;
+	bool has_source;
+} mount_modes[] = {
+	[MOUNT_READ_ONLY] = { "ro", true }, [MOUNT_READ_WRITE] = { "rw", true },
+	[MOUNT_TMPFS] = { "tmpfs", false }, [MOUNT_OVERLAY] = { "overlay", true },
+	[MOUNT_MASK] = { "mask", false },
+};
+
+const char *mount_mode_name(enum mount_mode mode)
+{
+	return mount_modes[mode].name;
+}
+
+uint64_t mount_operations(enum mount_mode mode)
+{
+	return mode == MOUNT_READ_ONLY ? reads()
+	       : mode == MOUNT_MASK    ? compose_file_operations()
+				       : files();
+}
+
+static const struct setting *item(const struct policy *policy, size_t i, const char *key)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "mounts[%zu].%s", i, key);
+	return policy_get_setting(policy, path);
+}
+
+bool policy_get_mount(const struct policy *policy, size_t i, struct policy_mount *ret)
+{
+	const struct setting *source = item(policy, i, "source"), *mode = item(policy, i, "mode");
+	const struct setting *size = item(policy, i, "size"),
+			     *optional = item(policy, i, "optional");
+
+	*ret = (struct policy_mount){
+		.target = item(policy, i, "target"),
+		.source = source ? source->text : NULL,
+		.size_bytes = size ? size->number : 0,
+		.is_optional = optional && optional->number,
+	};
+	for (unsigned k = 0; mode && k < N_ELEMENTS(mount_modes); k++)
+		if (strcmp(mount_modes[k].name, mode->text) == 0)
+			ret->mode = (enum mount_mode)k;
+	return ret->target != NULL;
+}
+
+/* A path of a setting: what is relative is below the project. */
+static const char *setting_path(struct composer *composer, const char *text)
+{
+	const char *root = composer->with.project ? composer->with.project : ".";
+	char *path;
+
+	if (text[0] == '/')
+		return text;
+	while (strncmp(text, "./", 2) == 0)
+		text += 2;
+	if (text[0] == '\0' || strcmp(text, ".") == 0)
+		return root;
+	path = take(composer, strlen(root) + strlen(text) + 2);
+	if (!path)
+		return "/";
+	(void)stpcpy(stpcpy(stpcpy(path, strcmp(root, "/") == 0 ? "" : root), "/"), text);
+	return path;
+}
+
+static void add_mount(struct composer *composer, const struct policy_mount *mount)
+{
+	struct composed_path path = {
+		.name = "mounts",
+		.path = setting_path(composer, mount->target->text),
+		.operations = mount_operations(mount->mode),
+		.place = mount->target->place,
+	};
+	bool is_other =
+		mount->source && strcmp(setting_path(composer, mount->source), path.path) != 0;
+
+	if (mount->mode == MOUNT_MASK)
+		(void)compose_deny(composer, &path);
+	else if (is_other)
+		(void)compose_cover(composer, &path);
+	else
+		(void)compose_show(composer, &path);
+}
+
+static void add_settings(struct composer *composer, const struct policy *policy)
+{
+	static const char secrets[] = "env.secrets.", sockets[] = "net.unix[";
+	struct policy_mount mount;
+
+	for (size_t i = 0; policy_get_mount(policy, i, &mount); i++)
+		add_mount(composer, &mount);
+	for (size_t i = 0; i < policy->n_settings; i++) {
+		const struct setting *setting = &policy->settings[i];
+		struct composed_path path = { .place = setting->place };
+
+		if (strncmp(setting->path, sockets, strlen(sockets)) == 0) {
+			path.name = "net.unix";
+			path.path = setting_path(composer, setting->text);
+			path.operations = files();
+			(void)compose_grant(composer, &path);
+		} else if (strncmp(setting->path, secrets, strlen(secrets)) == 0) {
+			const char *name = setting->path + strlen(secrets);
+			char *inside = take(composer, sizeof(COMPOSE_SECRETS) + strlen(name) + 1);
+
+			path.name = "env.secrets";
+			path.path = inside;
+			path.operations = reads();
+			if (inside) {
+				(void)stpcpy(stpcpy(inside, COMPOSE_SECRETS "/"), name);
+				(void)compose_grant(composer, &path);
+			}
+		}
+	}
+}
+
+void compose_begin(struct composer *composer, const struct policy *policy,
+		   const struct composition *with, struct arena *arena)
+{
+	*composer = (struct composer){ .arena = arena, .with = *with };
+	if (policy) {
+		composer->policy = *policy;
+		composer->policy.arena = (struct arena)ARENA_INIT;
+		composer->policy.rules = NULL;
+		composer->policy.n_rules = 0;
+	} else {
+		struct policy_source *source = take(composer, sizeof(*source));
+
+		for (int i = 0; i < N_CLASSES; i++)
+			composer->policy.defaults[i] = POLICY_DENY;
+		composer->policy.sources = source;
+		composer->policy.n_sources = source ? 1 : 0;
+		if (source)
+			*source = no_source;
+	}
+	for (size_t i = 0; policy && i < policy->n_rules; i++) {
+		struct rule *rule = add_rule(composer, &policy->rules[i]);
+
+		if (rule && with->is_worst_case)
+			assume_worst(composer, rule);
+		if (rule)
+			resolve_rule(composer, rule);
+	}
+	for (size_t i = 0; policy && i < policy->n_rules; i++)
+		add_directories(composer, &composer->policy.rules[i]);
+	composer->n_original = composer->policy.n_rules;
+	add_view(composer, policy);
+	if (policy)
+		add_settings(composer, policy);
+}
+
+int compose_finish(struct composer *composer, const struct policy **ret)
+{
+	struct policy *policy;
+
+	for (size_t i = 0; i < composer->n_covers; i++)
+		deny_around(composer, composer->covers[i]);
+	policy = take(composer, sizeof(*policy));
+	if (composer->no_memory)
+		return -ENOMEM;
+	*policy = composer->policy;
+	*ret = policy;
+	return 0;
+}
+
+int policy_compile_composed(const struct policy *policy,
+			    const char *(*resolve)(void *arena, const char *path), void **ret_block,
+			    size_t *ret_n_bytes, struct sbx_error *err)
+{
+	struct arena arena = ARENA_INIT;
+	const struct composition with = { .resolve = resolve, .context = &arena };
+	const struct policy *composed;
+	struct composer composer;
+	int r;
+
+	compose_begin(&composer, policy, &with, &arena);
+	r = compose_finish(&composer, &composed);
+	if (r == 0)
+		r = policy_compile(composed, ret_block, ret_n_bytes, err);
+	arena_deinit(&arena);
+	return r;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Composition: a policy and everything around it that grants or denies, as one set of rules
+ *
+ * The rules of a file are not all that decides what a sandbox may do: a dialect has an implicit
+ * view of the system, "mounts" put other files at a path, secrets and sockets are granted by
+ * settings, and the command line grants more. Each of these becomes a rule with its origin, so that
+ * policy_decide() over the composed policy is the one reading of all of them, for eval, the service
+ * and the planner.
+ *
+ * compose_begin() adds what the policy itself says; compose_grant(), compose_deny() and
+ * compose_cover() add the rest; compose_finish() gives a policy to compile. The rules of the policy
+ * keep their numbers; what is added follows them.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "policy/model.h"
+
+struct sbx_error;
+
+struct composition {
+	const char *project; /* absolute and normal; or NULL: not known */
+	/*
+	 * Whoever asks for the kernel cannot tell callers, tags, states and modes apart: with this
+	 * a condition on one of them holds in a denial, and does not in an allowance. A bound on
+	 * the size of files is left out, because a resource limit enforces it.
+	 */
+	bool is_worst_case;
+	bool is_limiting_exec; /* the view lets nothing be executed: programs are named */
+	/* Where a path leads when its symbolic links are followed; or the path itself. May be NULL.
+	 */
+	const char *(*resolve)(void *context, const char *path);
+	void *context;
+};
+
+struct composer {
+	struct arena *arena;
+	struct policy policy; /* what will be compiled */
+	size_t n_original;    /* rules of the policy's own files */
+	size_t n_free;
+	struct composition with;
+	size_t *covers; /* numbers of the rules that put other files at their path */
+	size_t n_covers;
+	bool no_memory;
+};
+
+/* One path that something other than a rule of a file speaks of. Strings are borrowed. */
+struct composed_path {
+	const char *name; /* of the rule: "--read", "mounts" */
+	const char *path; /* as it is seen inside; absolute, or "." for the project */
+	uint64_t operations;
+	struct policy_place place; /* of the setting; line 0: in no file */
+};
+
+/* @policy may be NULL: there are no rules, and only what is added counts. It must outlive the
+ * composed policy, as @arena must. */
+void compose_begin(struct composer *composer, const struct policy *policy,
+		   const struct composition *with, struct arena *arena);
+/* Each returns the number of the new rule. */
+size_t compose_grant(struct composer *composer, const struct composed_path *path);
+size_t compose_deny(struct composer *composer, const struct composed_path *path);
+/* Other files stand at the path: what is allowed around it does not count for them. */
+size_t compose_cover(struct composer *composer, const struct composed_path *path);
+/* A grant of files of the host; below /tmp, where the rules around it mean a tmpfs, a cover. */
+size_t compose_show(struct composer *composer, const struct composed_path *path);
+/* -ENOMEM, or 0: @ret is valid as long as arena and original policy. */
+int compose_finish(struct composer *composer, const struct policy **ret);
+
+/*
+ * The artefact of a policy that nobody adds anything to: what eval and the service decide by.
+ * @resolve gets an arena as its context, for the path that it returns.
+ */
+int policy_compile_composed(const struct policy *policy,
+			    const char *(*resolve)(void *arena, const char *path), void **ret_block,
+			    size_t *ret_n_bytes, struct sbx_error *err);
+
+/* The operations on files and programs that the kernel enforces by path. */
+uint64_t compose_file_operations(void);
+
+/*
+ * The implicit view of a dialect, and of running without a policy: directories of the system, and
+ * what may be done in the project. Ended by a NULL path.
+ */
+struct view_row {
+	const char *path; /* "." is the project */
+	uint64_t operations;
+};
+enum { VIEW_ROWS_MAX = 16 };
+void policy_view(const struct policy *policy, const char *project,
+		 struct view_row ret[VIEW_ROWS_MAX]);
+
+/* Is it /tmp or /var/tmp, which are a fresh tmpfs unless an option or a mount shows the host's? */
+bool compose_is_private(const char *path);
+
+#define COMPOSE_SECRETS "/run/secrets"
+
+/* One entry of "mounts". */
+enum mount_mode {
+	MOUNT_READ_ONLY,
+	MOUNT_READ_WRITE,
+	MOUNT_TMPFS,
+	MOUNT_OVERLAY,
+	MOUNT_MASK,
+};
+struct policy_mount {
+	const struct setting *target;
+	const char *source; /* or NULL: the target itself */
+	enum mount_mode mode;
+	uint64_t size_bytes; /* 0: not said */
+	bool is_optional;
+};
+/* False behind the last one. */
+bool policy_get_mount(const struct policy *policy, size_t i, struct policy_mount *ret);
+uint64_t mount_operations(enum mount_mode mode);
+const char *mount_mode_name(enum mount_mode mode);
