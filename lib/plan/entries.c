@@ -87,9 +87,10 @@ static struct mount_attributes attributes_of(const struct place *place)
 }
 
 /* What is told is why the place is not as its carrier is. */
-static struct step_origin why_shown(const struct place *place, const struct place *carrier)
+static struct step_origin why_shown(struct planner *planner, const struct place *place,
+				    const struct place *carrier)
 {
-	const struct mark *denial;
+	struct step_origin origin;
 	unsigned more = 0, less = 0;
 
 	if (!carrier)
@@ -98,15 +99,16 @@ static struct step_origin why_shown(const struct place *place, const struct plac
 		*(place_wants_write(place) ? &more : &less) |= RIGHT_WRITE;
 	if (place_wants_execution(place) != carrier->is_executable)
 		*(place_wants_execution(place) ? &more : &less) |= RIGHTS_RUN;
-	denial = more ? NULL : place_find_denial(place, less);
-	return denial ? denial->origin : place_find_origin(place, more);
+	if (!more && place_find_denial(planner, place, less, &origin))
+		return origin;
+	return place_find_origin(place, more);
 }
 
 void entry_show_host(struct planner *planner, struct place *place)
 {
 	bool is_folder = place->facts && place->facts->kind == HOST_FOLDER;
 	const struct place *carrier = place->carrier;
-	struct step_origin why = why_shown(place, carrier);
+	struct step_origin why = why_shown(planner, place, carrier);
 	struct step *step = add_step(planner, place, STEP_BIND);
 
 	step->origin = why;
@@ -237,16 +239,15 @@ void entry_show(struct planner *planner, struct place *place)
 
 void entry_hide(struct planner *planner, struct place *place)
 {
-	const struct mark *denial = place_find_denial(place, RIGHTS_SEEN);
 	struct step *step = add_step(planner, place, STEP_MASK);
 
 	step->mask = (struct step_mask){
 		.target = planner->last_target,
 		.is_folder = !place->facts || place->facts->kind == HOST_FOLDER,
 		/* The host was not asked, and a kernel may be built without. */
-		.optional = denial && (denial->flags & MARK_OURS),
+		.optional =
+			place->marks[0]->kind == MARK_DENY && (place->marks[0]->flags & MARK_OURS),
 	};
-	if (denial)
-		step->origin = denial->origin;
+	(void)place_find_denial(planner, place, RIGHTS_SEEN, &step->origin);
 	place->is_hidden = true;
 }

@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "policy/compose.h"
 
 #define RIGHTS_ALL (RIGHTS_SEEN | RIGHT_MAP | RIGHT_START)
 
@@ -33,18 +34,16 @@ static const struct grant {
 	[GRANT_UNIX] = { MARK_ALLOW, CONTENT_SOCKET, RIGHTS_FILES },
 };
 
-static const struct mode {
-	const char *name;
+static const struct {
 	enum mark_kind kind;
 	enum content content;
-	unsigned rights;
 	bool has_source;
 } modes[] = {
-	{ "ro", MARK_ALLOW, CONTENT_HOST, RIGHTS_READ, true },
-	{ "rw", MARK_ALLOW, CONTENT_HOST, RIGHTS_FILES, true },
-	{ "tmpfs", MARK_ALLOW, CONTENT_TMPFS, RIGHTS_FILES, false },
-	{ "overlay", MARK_ALLOW, CONTENT_OVERLAY, RIGHTS_FILES, true },
-	{ "mask", MARK_DENY, CONTENT_HOST, RIGHTS_ALL, false },
+	[MOUNT_READ_ONLY] = { MARK_ALLOW, CONTENT_HOST, true },
+	[MOUNT_READ_WRITE] = { MARK_ALLOW, CONTENT_HOST, true },
+	[MOUNT_TMPFS] = { MARK_ALLOW, CONTENT_TMPFS, false },
+	[MOUNT_OVERLAY] = { MARK_ALLOW, CONTENT_OVERLAY, true },
+	[MOUNT_MASK] = { MARK_DENY, CONTENT_HOST, false },
 };
 
 static void fill_tmpfs(struct planner *planner, struct mark *mark, uint64_t size)
@@ -103,7 +102,7 @@ static int mark_request(struct planner *planner, const struct request_path *path
 
 	if (grant->kind == MARK_ALLOW && strcmp(inside, "/") == 0 && !path->target &&
 	    grant->content == CONTENT_HOST) {
-		mark_everything(planner, grant->rights, MARK_ASKED, 0, origin);
+		mark_everything(planner, grant->rights, MARK_ASKED, origin);
 		return 0;
 	}
 	if (grant->kind == MARK_ALLOW) {
@@ -134,14 +133,6 @@ int mark_requested(struct planner *planner)
 	return mark_output(planner);
 }
 
-static const struct mode *find_mode(const struct setting *setting)
-{
-	for (size_t i = 0; setting && i < N_ELEMENTS(modes); i++)
-		if (strcmp(modes[i].name, setting->text) == 0)
-			return &modes[i];
-	return &modes[0];
-}
-
 static int refuse_mount(struct planner *planner, struct step_origin origin, const char *why,
 			const char *fix)
 {
@@ -152,41 +143,57 @@ static int refuse_mount(struct planner *planner, struct step_origin origin, cons
 	return -EINVAL;
 }
 
-static int mark_mount(struct planner *planner, size_t i, const struct setting *target)
+/* Which of two mounts would be seen depends on their order, which a policy does not have. */
+static bool is_repeated(const struct planner *planner, size_t i)
 {
-	const struct setting *source = planner_item(planner, "mounts", i, "source");
-	const struct setting *optional = planner_item(planner, "mounts", i, "optional");
-	const struct setting *size = planner_item(planner, "mounts", i, "size");
-	const struct mode *mode = find_mode(planner_item(planner, "mounts", i, "mode"));
-	const char *inside = planner_keep(planner, planner_project_path(planner, target->text));
-	struct step_origin origin = origin_of_setting(planner, target);
+	struct policy_mount mount, other;
+
+	if (!policy_get_mount(planner->policy, i, &mount))
+		return false;
+	for (size_t k = 0; k < i && policy_get_mount(planner->policy, k, &other); k++)
+		if (strcmp(other.target->text, mount.target->text) == 0)
+			return true;
+	return false;
+}
+
+static int mark_mount(struct planner *planner, const struct policy_mount *mount)
+{
+	const char *inside =
+		planner_keep(planner, planner_project_path(planner, mount->target->text));
+	struct step_origin origin = origin_of_setting(planner, mount->target);
 	struct mark *mark;
 	int r = check_target(planner, inside, origin);
 
 	if (r < 0)
 		return r;
-	if (source && !mode->has_source)
+	if (mount->source && !modes[mount->mode].has_source)
 		return refuse_mount(planner, origin, "its mode has no source", "remove 'source'");
-	mark = planner_add_mark(planner, mode->kind, inside, mode->rights, origin);
-	mark->content = mode->content;
-	mark->flags = MARK_ASKED | (optional && optional->number ? MARK_OPTIONAL : 0);
-	if (source)
-		mark->source = planner_keep(planner, planner_project_path(planner, source->text));
+	mark = planner_add_mark(planner, modes[mount->mode].kind, inside,
+				rights_of(mount_operations(mount->mode)), origin);
+	mark->content = modes[mount->mode].content;
+	mark->flags = MARK_RULED | MARK_ASKED | (mount->is_optional ? MARK_OPTIONAL : 0);
+	if (mount->source)
+		mark->source = planner_keep(planner, planner_project_path(planner, mount->source));
 	if (mark->source && strcmp(mark->source, inside) == 0)
 		mark->source = NULL;
-	fill_tmpfs(planner, mark, size ? size->number : 0);
-	if (mode->content == CONTENT_OVERLAY)
+	fill_tmpfs(planner, mark, mount->size_bytes);
+	if (mark->content == CONTENT_OVERLAY)
 		mark->value = planner->plan ? tmp_size(planner) : 0;
 	return 0;
 }
 
 int mark_mounts(struct planner *planner)
 {
-	const struct setting *target;
+	const struct policy *policy = planner->policy;
+	struct policy_mount mount;
 	int r = 0;
 
-	for (size_t i = 0; (target = planner_item(planner, "mounts", i, "target")) && r == 0; i++)
-		r = mark_mount(planner, i, target);
+	for (size_t i = 0; policy && r == 0 && policy_get_mount(policy, i, &mount); i++)
+		r = is_repeated(planner, i)
+			    ? refuse_mount(planner, origin_of_setting(planner, mount.target),
+					   "an earlier entry of 'mounts' has the same target",
+					   "leave one of them out")
+			    : mark_mount(planner, &mount);
 	return r;
 }
 

@@ -160,10 +160,11 @@ void landlock_place(struct planner *planner, struct place *place)
 
 static int refuse_narrower(struct planner *planner, const struct place *place, unsigned more)
 {
-	const struct mark *denial = place_find_denial(place, more);
+	struct step_origin origin = { .kind = ORIGIN_BUILT_IN, .text = "a rule" };
 
+	(void)place_find_denial(planner, place, more, &origin);
 	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "cannot hold what %s denies at '%.300s'",
-			     denial ? origin_text(&denial->origin) : "a rule", place->path);
+			     origin_text(&origin), place->path);
 	sbx_error_why(planner->err, "what lies around it is allowed, and the tier reduced has no "
 				    "mount view that could hide it");
 	sbx_error_fix(planner->err, "allow narrower folders, or use a host with user namespaces");

@@ -32,7 +32,7 @@ static void deny_where_shown(struct planner *planner)
 			else if (!is_below(shown->source, denied->path))
 				continue;
 			planner_add_mark(planner, MARK_DENY, path, denied->rights, denied->origin)
-				->flags = denied->flags & MARK_GUARD;
+				->flags = MARK_RULED | (denied->flags & MARK_GUARD);
 		}
 	}
 }

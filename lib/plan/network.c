@@ -208,7 +208,7 @@ int mark_sockets(struct planner *planner)
 					 RIGHTS_FILES, origin_of_setting(planner, item));
 
 		mark->content = CONTENT_SOCKET;
-		mark->flags = MARK_ASKED;
+		mark->flags = MARK_ASKED | MARK_RULED;
 	}
 	return 0;
 }

@@ -17,6 +17,8 @@ static const char *place_of(struct planner *planner, struct policy_place place, 
 
 struct step_origin origin_of_rule(struct planner *planner, const struct rule *rule)
 {
+	if (rule->place.at.line == 0)
+		return (struct step_origin){ .kind = ORIGIN_BUILT_IN, .text = rule->name };
 	return (struct step_origin){ .kind = ORIGIN_RULE,
 				     .text = place_of(planner, rule->place, rule->name) };
 }

@@ -9,19 +9,23 @@
  *   template.c     the three templates; template, profile and network mode of this plan
  *   tier.c         which layers there will be, or why not
  *   identity.c     who the command is
- *   rules.c        policy rules → marks     rule-paths.c   globs and exceptions of one rule
+ *   rules.c        policy rules → marks     rule-paths.c   the paths of one rule
  *   system.c       the built-in view → marks
  *   grants.c       what options and mounts name → marks
  *   guard.c        built-in denials; git.c  a repository's hooks and configuration
  *   devices.c      /dev → marks             program.c      what is executed, and where
  *   view.c         marks → places           rights.c       what each place may do
+ *   decided.c      what the evaluator says of a path
  *   show.c         places → steps           entries.c      what stands at one of them
  *   landlock.c     the same again, by Landlock
+ *   permits.c      what finished steps permit at a path
+ *   compare.c      refuses steps that permit more than was decided
  *   limits.c       which limits             holders.c      who holds them
  *   environment.c  network.c  filter.c
  *
- * A mark says one thing about one path, wherever it comes from. Places are the paths that have
- * marks, as a tree; what no mark is about has the rights of the place above it.
+ * A mark says that a path matters, and what is put there; places are the paths that have marks, as
+ * a tree. What may be done at a place no mark decides: the evaluator is asked (decided.c). What no
+ * mark is about has the rights of the place above it.
  */
 
 #include <stdbool.h>
@@ -74,7 +78,7 @@ enum right {
 enum mark_kind {
 	MARK_ALLOW,
 	MARK_DENY,
-	MARK_EXCEPT, /* takes back what the other marks of its group say */
+	MARK_EXCEPT, /* a rule has an exception here: what holds is asked anew */
 	MARK_PIN, /* a folder that must not be renamed, because what is below it is held by name */
 };
 
@@ -99,6 +103,8 @@ enum mark_flag {
 	MARK_GUARD = 1 << 3,	/* built-in: where it is missing, nothing is to be guarded */
 	MARK_OURS = 1 << 4,	/* made by us: the host is not asked about it */
 	MARK_DROPPED = 1 << 5,	/* is not there outside, or something else stands at its place */
+	MARK_RULED = 1 << 6,	/* a rule of the policy or its view: no rule is to be added */
+	MARK_TOLD = 1 << 7,	/* a notice says that it is dropped */
 };
 
 struct mark {
@@ -108,7 +114,6 @@ struct mark {
 	enum content content;
 	unsigned rights;
 	unsigned flags;
-	unsigned group;	   /* the number of its rule, from 1 on; 0: no other mark belongs to it */
 	const char *text;  /* of a link; upper folder of an overlay */
 	const char *extra; /* work folder of an overlay */
 	uint64_t value;	   /* size */
@@ -136,7 +141,6 @@ struct place {
 	const struct host_path *facts;
 	const char *source; /* outside; or NULL */
 	unsigned rights;
-	bool has_exceptions; /* here or above */
 	unsigned landlocked; /* what Landlock rules at and above this place give, as rights */
 	bool is_writable;    /* as a carrier */
 	bool is_executable;
@@ -192,8 +196,9 @@ struct planner {
 	bool in_cgroup;
 	bool in_scope;
 
-	struct list marks;    /* struct mark * */
-	struct place *places; /* by path */
+	struct list marks;	 /* struct mark * */
+	struct decided *decided; /* from decide_all() on */
+	struct place *places;	 /* by path */
 	size_t n_places;
 	struct list steps;   /* struct step */
 	struct list absent;  /* struct plan_absent: of these, what can be made at all */
@@ -253,12 +258,10 @@ bool is_real_root(const struct host *host);
 
 /* rules.c, rule-paths.c */
 int mark_rules(struct planner *planner);
-unsigned rights_of(uint64_t operations);
-int mark_values(struct planner *planner, const struct rule *rule, unsigned group,
-		const struct condition *condition, enum mark_kind kind, unsigned rights,
-		struct step_origin origin);
+int mark_values(struct planner *planner, const struct rule *rule, const struct condition *condition,
+		enum mark_kind kind, unsigned rights, struct step_origin origin);
 /* What is allowed at "/" is allowed in these, since "/" itself is ours. */
-void mark_everything(struct planner *planner, unsigned rights, unsigned flags, unsigned group,
+void mark_everything(struct planner *planner, unsigned rights, unsigned flags,
 		     struct step_origin origin);
 
 /* system.c, grants.c, guard.c, git.c, devices.c */
@@ -299,10 +302,37 @@ const struct place *view_find(const struct planner *planner, const char *path);
 /* Is something below @path shown? */
 bool view_has_below(const struct planner *planner, const char *path);
 
+/* decided.c: a path as the sandbox sees it, and where its content is outside. */
+struct asked_path {
+	const char *path;
+	const char *source;	  /* or NULL: the same path */
+	enum host_path_kind kind; /* what is missing may become a directory */
+};
+unsigned rights_of(uint64_t operations);
+uint64_t operations_of(unsigned rights);
+/* Composes the rules of policy, options and protections; after all marks are made. */
+int decide_all(struct planner *planner);
+void decided_free(struct decided *decided);
+unsigned decided_rights(struct planner *planner, const struct asked_path *asked);
+/* What is allowed at the path or below it, though not at both. */
+unsigned decided_anywhere(struct planner *planner, const struct asked_path *asked);
+/* Those of @rights that a rule denies, rather than that no rule allows them. */
+unsigned decided_denied(struct planner *planner, const struct asked_path *asked, unsigned rights);
+/* The rule that denies one of @rights; false where none does. */
+bool decided_denial(struct planner *planner, const struct asked_path *asked, unsigned rights,
+		    struct step_origin *ret);
+
+/* permits.c, compare.c */
+int compare_with_decisions(struct planner *planner);
+
 /* rights.c */
 int place_find_rights(struct planner *planner, struct place *place);
-/* The mark that takes @rights from the place, or NULL. */
-const struct mark *place_find_denial(const struct place *place, unsigned rights);
+/* What denies @rights at the place; false where nothing does. */
+bool place_find_denial(struct planner *planner, const struct place *place, unsigned rights,
+		       struct step_origin *ret);
+/* Does sbx make what stands there, so that no rule is about it? */
+bool is_made(const struct mark *winner);
+bool place_is_made(const struct place *place);
 
 /* Of the mark at the place that gives one of @rights, or of what stands there. */
 struct step_origin place_find_origin(const struct place *place, unsigned rights);

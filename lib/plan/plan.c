@@ -137,21 +137,21 @@ static void copy_request(struct planner *planner)
 
 static int choose(struct planner *planner)
 {
+	int r = 0;
 	static int (*const parts[])(struct planner * planner) = {
 		check_request,	choose_template,  choose_tier, choose_identity, choose_limits,
 		choose_network, make_environment, mark_all,    hold_limits,	check_layers,
 	};
 
-	for (size_t i = 0; i < N_ELEMENTS(parts); i++) {
-		int r = parts[i](planner);
-
-		if (r < 0)
-			return r;
-	}
+	for (size_t i = 0; i < N_ELEMENTS(parts) && r >= 0; i++)
+		r = parts[i](planner);
+	if (r < 0)
+		return r;
 	mark_program(planner);
 	if (planner->plan->tier == TIER_FULL)
 		mark_links(planner);
-	return view_build(planner);
+	r = decide_all(planner);
+	return r < 0 ? r : view_build(planner);
 }
 
 static int add_tree(struct planner *planner)
@@ -231,6 +231,9 @@ static int build(struct planner *planner)
 	plan->template = planner->template->name;
 	plan->steps = planner->steps.rows;
 	plan->n_steps = planner->steps.n_rows;
+	r = compare_with_decisions(planner);
+	if (r < 0)
+		return r;
 	plan->notices = planner->notices.rows;
 	plan->n_notices = planner->notices.n_rows;
 	return planner_status(planner);
@@ -260,6 +263,7 @@ int plan_build(const struct policy *policy, const struct spawn_request *request,
 	plan->arena = first;
 	planner.arena = &plan->arena;
 	r = build(&planner);
+	decided_free(planner.decided);
 	text_deinit(&planner.text);
 	arena_deinit(&scratch);
 	if (r < 0)

@@ -100,12 +100,12 @@ void mark_program(struct planner *planner)
 
 static int refuse_program(struct planner *planner, const char *path, const struct place *place)
 {
-	const struct mark *denial = place_find_denial(place, RIGHT_EXEC);
+	struct step_origin origin;
 
 	(void)sbx_error_what(planner->err, -ENOEXEC, "cannot execute '%.300s' in the sandbox",
 			     path);
-	if (denial) {
-		sbx_error_why(planner->err, "%s denies it", origin_text(&denial->origin));
+	if (place_find_denial(planner, place, RIGHT_EXEC, &origin)) {
+		sbx_error_why(planner->err, "%s denies it", origin_text(&origin));
 		sbx_error_fix(planner->err, "take it out of that rule, or run another program");
 	} else {
 		sbx_error_why(planner->err, "the policy names the programs that may be executed, "

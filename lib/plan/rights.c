@@ -3,9 +3,8 @@
 /*
  * What each place may do
  *
- * Rights come from the marks at a place and above it, and denials take them away whatever their
- * order. What is allowed outside is allowed where the outside can be seen: a mount of something
- * else, or a fresh folder, begins anew. Denials go through everything.
+ * What stands at a place the marks say; what may be done there the evaluator has decided, by the
+ * name inside and, where a mount shows another directory, by the name outside as well.
  */
 
 #include "plan/plan-internal.h"
@@ -148,86 +147,139 @@ static void find_source(struct planner *planner, struct place *place)
 		place->facts = NULL;
 }
 
-/* Is what @mark says taken back at the place by an exception of its rule? */
-static bool is_excepted(const struct place *place, const struct mark *mark, unsigned *taken)
+/* Only the sandbox's own things; what may be done with files of the host the evaluator says. */
+bool is_made(const struct mark *winner)
 {
-	*taken = 0;
-	if (mark->group == 0)
+	if (!winner)
 		return false;
-	for (; place && place->has_exceptions; place = place->parent)
-		for (size_t i = 0; i < place->n_marks; i++)
-			if (place->marks[i]->kind == MARK_EXCEPT &&
-			    !(place->marks[i]->flags & MARK_DROPPED) &&
-			    place->marks[i]->group == mark->group)
-				*taken |= place->marks[i]->rights;
-	return *taken != 0;
+	if (winner->content == CONTENT_TMPFS)
+		return (winner->flags & MARK_OURS) && !(winner->flags & MARK_RULED);
+	return winner->content != CONTENT_HOST && winner->content != CONTENT_OVERLAY &&
+	       winner->content != CONTENT_SOCKET;
 }
 
-static unsigned rights_left(const struct place *place, const struct mark *mark)
+static struct asked_path asked_of(const struct place *place)
 {
-	unsigned taken;
+	bool is_other = place->source && strcmp(place->source, place->path) != 0;
 
-	return is_excepted(place, mark, &taken) ? mark->rights & ~taken : mark->rights;
+	return (struct asked_path){
+		.path = place->path,
+		.source = is_other ? place->source : NULL,
+		.kind = place->facts ? place->facts->kind : HOST_FOLDER,
+	};
 }
 
-/* What is said about the files outside is about an overlay of them, too. */
-static bool is_of_overlay(const struct place *at, const struct mark *mark)
-{
-	return at->winner->content == CONTENT_OVERLAY && at->base != at &&
-	       mark->content == CONTENT_HOST && !mark->source;
-}
-
-/* A mark that lost against another content says nothing but what may be executed. */
-static bool is_about(const struct place *place, const struct place *at, const struct mark *mark)
-{
-	if (at->base != place->base || strcmp(at->path, "/") == 0)
-		return false;
-	return !at->winner || is_same(mark, at->winner) || is_of_overlay(at, mark);
-}
-
-static unsigned find_allowed(const struct place *place)
-{
-	unsigned own = 0, executable = 0;
-
-	for (const struct place *at = place; at; at = at->parent)
-		for (size_t i = 0; i < at->n_marks; i++) {
-			const struct mark *mark = at->marks[i];
-			unsigned rights = counts(mark) ? rights_left(place, mark) : 0;
-
-			if (is_about(place, at, mark))
-				own |= rights;
-			executable |= rights & RIGHT_EXEC;
-		}
-	return own & RIGHTS_SEEN ? own | executable : own;
-}
-
-static unsigned find_denied(const struct place *place)
-{
-	unsigned denied = 0;
-
-	for (const struct place *at = place; at; at = at->parent)
-		for (size_t i = 0; i < at->n_marks; i++)
-			if (at->marks[i]->kind == MARK_DENY)
-				denied |= rights_left(place, at->marks[i]);
-	return denied & RIGHT_EXEC ? denied | RIGHTS_RUN : denied;
-}
-
-const struct mark *place_find_denial(const struct place *place, unsigned rights)
+/* sbx hides it, whatever the policy says. */
+static const struct mark *find_own_denial(const struct place *place, unsigned rights)
 {
 	for (const struct place *at = place; at; at = at->parent)
 		for (size_t i = 0; i < at->n_marks; i++)
-			if (at->marks[i]->kind != MARK_ALLOW && at->marks[i]->kind != MARK_PIN &&
+			if (at->marks[i]->kind == MARK_DENY && (at->marks[i]->flags & MARK_OURS) &&
 			    (at->marks[i]->rights & rights))
 				return at->marks[i];
 	return NULL;
 }
 
+/* Nothing denies it, but a rule that would allow it takes it out. */
+static bool find_exception(const struct place *place, unsigned rights, struct step_origin *ret)
+{
+	for (const struct place *at = place; at; at = at->parent)
+		for (size_t i = 0; i < at->n_marks; i++)
+			if (at->marks[i]->kind == MARK_EXCEPT && (at->marks[i]->rights & rights)) {
+				*ret = at->marks[i]->origin;
+				return true;
+			}
+	return false;
+}
+
+bool place_find_denial(struct planner *planner, const struct place *place, unsigned rights,
+		       struct step_origin *ret)
+{
+	const struct asked_path asked = asked_of(place);
+	const struct mark *own = find_own_denial(place, rights);
+
+	if (own)
+		*ret = own->origin;
+	return own || decided_denial(planner, &asked, rights, ret) ||
+	       find_exception(place, rights, ret);
+}
+
+/* Mapping libraries, starting the command and its loader, and ioctl on devices: no operations of a
+ * policy, but who may execute nothing at all here needs none of them. */
+static unsigned find_extra(struct planner *planner, const struct place *place)
+{
+	const struct asked_path asked = asked_of(place);
+	struct step_origin origin;
+	unsigned extra = 0;
+
+	for (const struct place *at = place; at; at = at->parent)
+		for (size_t i = 0; i < at->n_marks; i++)
+			if (counts(at->marks[i]))
+				extra |= at->marks[i]->rights &
+					 (RIGHT_MAP | RIGHT_START | RIGHT_DEVICE);
+	if ((extra & RIGHTS_RUN) && decided_denial(planner, &asked, RIGHT_EXEC, &origin))
+		extra &= ~(unsigned)RIGHTS_RUN;
+	return extra;
+}
+
+/* What is granted in a fresh tmpfs is not meant for files of the host that are shown in it. */
+static unsigned find_limit(const struct place *place)
+{
+	const struct mark *winner = place->base ? place->base->winner : NULL;
+	unsigned own = RIGHTS_SEEN & ~(unsigned)RIGHTS_FILES;
+
+	if (!winner || winner->content != CONTENT_HOST || winner->source)
+		return RIGHTS_SEEN;
+	for (const struct place *at = place; at && at->base == place->base; at = at->parent)
+		for (size_t i = 0; i < at->n_marks; i++)
+			if (counts(at->marks[i]))
+				own |= at->marks[i]->rights;
+	return own;
+}
+
+bool place_is_made(const struct place *place)
+{
+	const struct place *base = place->base;
+
+	return is_made(place->winner) || (!place->winner && base && is_made(base->winner));
+}
+
+/* A denial takes a fresh tmpfs or /proc away in part; a device or link is there or not. */
+static unsigned find_made(struct planner *planner, const struct place *place)
+{
+	const struct asked_path asked = asked_of(place);
+	const struct mark *winner = place->winner ? place->winner : place->base->winner;
+	unsigned denied = decided_denied(planner, &asked, RIGHTS_SEEN);
+
+	if (denied & RIGHT_READ)
+		return 0;
+	return place->winner && winner->content != CONTENT_TMPFS ? winner->rights
+								 : winner->rights & ~denied;
+}
+
+static unsigned find_rights(struct planner *planner, const struct place *place)
+{
+	const struct asked_path asked = asked_of(place);
+
+	if (find_own_denial(place, RIGHT_READ))
+		return 0;
+	if (place_is_made(place))
+		return find_made(planner, place);
+	return (decided_rights(planner, &asked) & find_limit(place)) | find_extra(planner, place);
+}
+
 bool place_is_only_guarded(const struct place *place)
 {
-	for (size_t i = 0; i < place->n_marks; i++)
-		if (place->marks[i]->kind != MARK_ALLOW && !(place->marks[i]->flags & MARK_GUARD))
+	bool is_guarded = false;
+
+	for (size_t i = 0; i < place->n_marks; i++) {
+		if (place->marks[i]->kind == MARK_ALLOW)
+			continue;
+		if (!(place->marks[i]->flags & MARK_GUARD))
 			return false;
-	return true;
+		is_guarded = true;
+	}
+	return is_guarded;
 }
 
 struct step_origin place_find_origin(const struct place *place, unsigned rights)
@@ -241,14 +293,14 @@ struct step_origin place_find_origin(const struct place *place, unsigned rights)
 static int refuse_denied(struct planner *planner, const struct mark *mark,
 			 const struct place *place, unsigned missing)
 {
-	const struct mark *denial = place_find_denial(place, missing);
 	const char *verb = missing & RIGHTS_READ ? "show" : "make writable";
+	struct step_origin origin;
 
 	(void)sbx_error_what(planner->err, -EACCES, "cannot %s '%.300s' as %s says", verb,
 			     mark->path, origin_text(&mark->origin));
-	if (denial)
+	if (place_find_denial(planner, place, missing, &origin))
 		sbx_error_why(planner->err, "%s denies it, and a denial goes before everything",
-			      origin_text(&denial->origin));
+			      origin_text(&origin));
 	sbx_error_fix(planner->err, "leave it out, or take it out of what denies it");
 	return -EACCES;
 }
@@ -268,29 +320,14 @@ static int check_asked(struct planner *planner, const struct place *place)
 	return 0;
 }
 
-/* Devices and links are no files of a policy; only what hides them takes them away. */
-static bool is_exempt(const struct mark *winner)
-{
-	return winner && winner->content != CONTENT_HOST && winner->content != CONTENT_TMPFS &&
-	       winner->content != CONTENT_OVERLAY && winner->content != CONTENT_SOCKET;
-}
-
 int place_find_rights(struct planner *planner, struct place *place)
 {
-	unsigned denied;
 	int r = find_winner(planner, place);
 
 	if (r < 0)
 		return r;
-	place->has_exceptions = place->parent && place->parent->has_exceptions;
-	for (size_t i = 0; i < place->n_marks; i++)
-		place->has_exceptions |= place->marks[i]->kind == MARK_EXCEPT;
 	find_base(place);
 	find_source(planner, place);
-	denied = find_denied(place);
-	if (is_exempt(place->winner))
-		place->rights = denied & RIGHT_READ ? 0 : place->winner->rights;
-	else
-		place->rights = find_allowed(place) & ~denied;
+	place->rights = find_rights(planner, place);
 	return check_asked(planner, place);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The paths of one condition → marks
+ * The paths of one condition → marks: places about which the evaluator is asked
  *
  * Only what is a path and all that is below it can be mounted and handed to Landlock. A glob is one
  * if it has no wildcard but a "**" at its end; every other glob is refused by name.
@@ -15,6 +15,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "policy/compose.h"
 #include "policy/glob.h"
 
 /* What "/" stands for: the usual folders, without those that are the sandbox's own. */
@@ -23,16 +24,13 @@ static const char *const top_folders[] = {
 	"/mnt", "/opt", "/root", "/sbin", "/srv",   "/usr",   "/var",
 };
 
-static const char *const private_folders[] = { "/tmp", "/var/tmp" };
-
-void mark_everything(struct planner *planner, unsigned rights, unsigned flags, unsigned group,
+void mark_everything(struct planner *planner, unsigned rights, unsigned flags,
 		     struct step_origin origin)
 {
 	if (rights & RIGHT_EXEC) {
 		struct mark *mark = planner_add_mark(planner, MARK_ALLOW, "/", RIGHT_EXEC, origin);
 
-		mark->flags = MARK_OURS;
-		mark->group = group;
+		mark->flags = MARK_OURS | (flags & MARK_RULED);
 		planner->exec_everywhere = true;
 	}
 	if (!(rights & RIGHTS_FILES))
@@ -42,7 +40,6 @@ void mark_everything(struct planner *planner, unsigned rights, unsigned flags, u
 			planner_add_mark(planner, MARK_ALLOW, top_folders[i], rights, origin);
 
 		mark->flags = flags | MARK_OPTIONAL;
-		mark->group = group;
 	}
 	if (planner->plan)
 		planner_note(planner, false,
@@ -91,49 +88,32 @@ static const char *path_of(struct planner *planner, const struct glob *glob)
 	return planner_keep(planner, text_string(&planner->text));
 }
 
-static bool is_private(const char *path)
-{
-	for (size_t i = 0; i < N_ELEMENTS(private_folders); i++)
-		if (strcmp(path, private_folders[i]) == 0)
-			return true;
-	return false;
-}
-
 static void mark_path(struct planner *planner, const char *path, enum mark_kind kind,
-		      unsigned rights, unsigned flags, unsigned group, struct step_origin origin)
+		      unsigned rights, unsigned flags, struct step_origin origin)
 {
 	struct mark *mark;
 
 	if (kind == MARK_ALLOW && strcmp(path, "/") == 0) {
-		mark_everything(planner, rights, 0, group, origin);
+		mark_everything(planner, rights, MARK_RULED, origin);
 		return;
 	}
 	mark = planner_add_mark(planner, kind, path, rights, origin);
-	mark->flags = flags;
-	mark->group = group;
-	if (kind != MARK_ALLOW || !is_private(path))
+	mark->flags = flags | MARK_RULED;
+	if (kind != MARK_ALLOW || !compose_is_private(path))
 		return;
 	mark->content = CONTENT_TMPFS;
 	mark->value = planner->plan ? tmp_size(planner) : 0;
 	mark->second = 01777;
 }
 
-/* A glob that names a folder alone: what it would allow below that is left out, and what it would
- * except from a denial. What it denies, or takes back, is taken with all that is below it. */
-static bool may_be_dropped(const struct rule *rule, enum mark_kind kind)
-{
-	return kind == MARK_ALLOW || (kind == MARK_EXCEPT && rule->action == POLICY_DENY);
-}
-
-int mark_values(struct planner *planner, const struct rule *rule, unsigned group,
-		const struct condition *condition, enum mark_kind kind, unsigned rights,
-		struct step_origin origin)
+int mark_values(struct planner *planner, const struct rule *rule, const struct condition *condition,
+		enum mark_kind kind, unsigned rights, struct step_origin origin)
 {
 	const struct match_list *list = &condition->lists[MATCH_PATH];
 	struct glob glob;
 
 	if (!list->present) {
-		mark_path(planner, "/", kind, rights, 0, group, origin);
+		mark_path(planner, "/", kind, rights, 0, origin);
 		return 0;
 	}
 	for (size_t i = 0; i < list->n_values; i++) {
@@ -151,8 +131,9 @@ int mark_values(struct planner *planner, const struct rule *rule, unsigned group
 		enum mark_kind own = glob.excludes ? MARK_EXCEPT : kind;
 		bool is_alone = !glob.subtree && !value->literal;
 
+		/* A glob that names a directory alone cannot be enforced: it is left out. */
 		mark_path(planner, path_of(planner, &glob), own, rights,
-			  is_alone && may_be_dropped(rule, own) ? MARK_ALONE : 0, group, origin);
+			  is_alone && own == MARK_ALLOW ? MARK_ALONE : 0, origin);
 	}
 	return 0;
 }

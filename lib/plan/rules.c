@@ -3,10 +3,10 @@
 /*
  * Policy rules → marks
  *
- * The kernel knows paths and what is below them, and answers yes or no. So a rule that asks about
- * anything else is taken the narrow way: an allow that also wants a caller, a state or a token
- * grants nothing, and a deny that wants one always holds. Both are told. Notes and questions need
- * somebody who opens files in the command's place; they are refused.
+ * A rule is not interpreted here; its paths become places, about which the evaluator is asked. The
+ * kernel cannot tell callers, states and tokens apart: an allow that wants one grants nothing and a
+ * deny that wants one always holds, which notices say. Warnings and reviews need the broker, which
+ * opens files on behalf of the command; they are refused.
  */
 
 #include "plan/plan-internal.h"
@@ -19,27 +19,8 @@
 #include "base/cleanup.h"
 #include "policy/operation.h"
 
-/* Bits of the table of operations, whose rows never move. */
-static const struct {
-	const char *operation;
-	unsigned right;
-} kernel_operations[] = {
-	{ "fs.read", RIGHT_READ },     { "fs.write", RIGHT_WRITE }, { "fs.list", RIGHT_LIST },
-	{ "fs.exists", RIGHT_EXISTS }, { "exec", RIGHT_EXEC },
-};
-
 static const enum match_key unseen_keys[] = { MATCH_CALLER, MATCH_TAG, MATCH_STATE, MATCH_MODE };
 static const enum match_key network_keys[] = { MATCH_HOST, MATCH_CIDR, MATCH_PORT, MATCH_PROTO };
-
-unsigned rights_of(uint64_t operations)
-{
-	unsigned rights = 0;
-
-	for (size_t i = 0; i < N_ELEMENTS(kernel_operations); i++)
-		if (operations & operation_set(kernel_operations[i].operation))
-			rights |= kernel_operations[i].right;
-	return rights;
-}
 
 /* A file has no host, so such a condition never holds for one; nor does one with an empty list. */
 static bool can_hold(const struct condition *condition)
@@ -107,13 +88,9 @@ static void note_unseen(struct planner *planner, const struct step_origin *origi
 					    unseen));
 }
 
-/*
- * Marks what an exception takes back, and returns what it takes back everywhere. What cannot be
- * seen is there for an allow, and not there for a deny.
- */
-static int mark_exception(struct planner *planner, const struct rule *rule, unsigned group,
+static int mark_exception(struct planner *planner, const struct rule *rule,
 			  const struct condition *exception, unsigned rights,
-			  struct step_origin origin, unsigned *taken)
+			  struct step_origin origin)
 {
 	const char *unseen = find_unseen(exception);
 
@@ -123,13 +100,9 @@ static int mark_exception(struct planner *planner, const struct rule *rule, unsi
 		return 0;
 	if (unseen)
 		note_unseen(planner, &origin, rule->action, unseen);
-	if (unseen && rule->action == POLICY_DENY)
+	if (!exception->lists[MATCH_PATH].present)
 		return 0;
-	if (!exception->lists[MATCH_PATH].present) {
-		*taken |= rights;
-		return 0;
-	}
-	return mark_values(planner, rule, group, exception, MARK_EXCEPT, rights, origin);
+	return mark_values(planner, rule, exception, MARK_EXCEPT, rights, origin);
 }
 
 /* The kernel bounds files by process, not by folder; so the smallest bound is everybody's. */
@@ -151,9 +124,9 @@ static void bound_files(struct planner *planner, const struct rule *rule, unsign
 			     "the kernel bounds what a process writes, wherever it writes");
 }
 
-static int mark_rule(struct planner *planner, const struct rule *rule, unsigned group)
+static int mark_rule(struct planner *planner, const struct rule *rule)
 {
-	unsigned rights = rights_of(rule->match.operations), taken = 0;
+	unsigned rights = rights_of(rule->match.operations);
 	enum mark_kind kind = rule->action == POLICY_DENY ? MARK_DENY : MARK_ALLOW;
 	struct step_origin origin = origin_of_rule(planner, rule);
 	const char *unseen = find_unseen(&rule->match);
@@ -164,21 +137,18 @@ static int mark_rule(struct planner *planner, const struct rule *rule, unsigned 
 		note_unseen(planner, &origin, rule->action, unseen);
 	if (kind == MARK_ALLOW && (rights & RIGHT_EXEC))
 		planner->has_exec_rules = true;
-	if (unseen && kind == MARK_ALLOW)
-		return 0;
 	for (size_t i = 0; i < rule->n_exceptions; i++) {
-		int r = mark_exception(planner, rule, group, &rule->exceptions[i], rights, origin,
-				       &taken);
+		int r = mark_exception(planner, rule, &rule->exceptions[i], rights, origin);
 
 		if (r < 0)
 			return r;
 	}
-	rights &= ~taken;
-	if (rights == 0)
-		return 0;
+	/* A place all the same: what is denied there is said of it by name. */
+	if (unseen && kind == MARK_ALLOW)
+		return mark_values(planner, rule, &rule->match, MARK_EXCEPT, 0, origin);
 	if (kind == MARK_ALLOW)
 		bound_files(planner, rule, rights, &origin);
-	return mark_values(planner, rule, group, &rule->match, kind, rights, origin);
+	return mark_values(planner, rule, &rule->match, kind, rights, origin);
 }
 
 /* The answers where no rule has one: the same as a rule about everything. */
@@ -202,7 +172,7 @@ static int mark_defaults(struct planner *planner)
 		origin.text = planner_format(planner, "%s 'defaults.%s'",
 					     planner->policy->sources[0].name, name);
 		if (action == POLICY_ALLOW) {
-			mark_everything(planner, defaults[i].rights, 0, 0, origin);
+			mark_everything(planner, defaults[i].rights, MARK_RULED, origin);
 			continue;
 		}
 		(void)sbx_error_what(planner->err, -EOPNOTSUPP, "%s says '%s'", origin.text,
@@ -234,7 +204,7 @@ int mark_rules(struct planner *planner)
 		/* What a file that only narrows allows counts where others allow it, too. */
 		if (rule->action == POLICY_ALLOW && policy->sources[rule->place.source].narrows)
 			continue;
-		r = mark_rule(planner, rule, (unsigned)i + 1);
+		r = mark_rule(planner, rule);
 	}
 	return r;
 }

@@ -27,13 +27,55 @@ bool place_is_shown(const struct place *place)
 static int refuse_unheld(struct planner *planner, const struct place *place, const char *why,
 			 const char *fix)
 {
-	const struct mark *denial = place_find_denial(place, RIGHTS_SEEN);
+	struct step_origin origin = { .kind = ORIGIN_BUILT_IN, .text = "a rule" };
 
+	(void)place_find_denial(planner, place, RIGHTS_SEEN, &origin);
 	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "cannot hold what %s denies at '%.300s'",
-			     denial ? origin_text(&denial->origin) : "a rule", place->path);
+			     origin_text(&origin), place->path);
 	sbx_error_why(planner->err, "%s", why);
 	sbx_error_fix(planner->err, "%s", fix);
 	return -EOPNOTSUPP;
+}
+
+/* Landlock does not take away: what it grants above a place it grants at the place. */
+static unsigned landlocked(const struct planner *planner, const struct place *place)
+{
+	if (!(planner->plan->layers & LAYER_LANDLOCK))
+		return RIGHTS_SEEN;
+	return (place->parent ? place->parent->landlocked : 0) | RIGHT_EXISTS;
+}
+
+static bool is_socket(const struct place *place)
+{
+	return place->facts && place->facts->kind == HOST_SOCKET;
+}
+
+/* A read-only mount is nothing to a FIFO, and neither it nor Landlock is to a socket. A device node
+ * is dead on the mounts of host files. */
+static bool is_special(const struct place *place)
+{
+	return is_socket(place) || (place->facts && place->facts->kind == HOST_OTHER);
+}
+
+/* What could be done at the place beyond its rights if no step were about it. */
+static unsigned find_excess(const struct planner *planner, const struct place *place,
+			    const struct place *carrier)
+{
+	unsigned permitted = RIGHTS_READ;
+
+	if (carrier->is_writable || is_special(place))
+		permitted |= RIGHT_WRITE;
+	if (carrier->is_executable)
+		permitted |= RIGHT_EXEC;
+	if (!(carrier->rights & RIGHT_EXISTS))
+		permitted &= ~(unsigned)RIGHT_EXISTS;
+	permitted &= landlocked(planner, place);
+	if (is_socket(place))
+		permitted = RIGHT_WRITE;
+	permitted &= ~place->rights;
+	if (place->facts && place->facts->kind != HOST_FOLDER && place->facts->kind != HOST_MISSING)
+		permitted &= ~(unsigned)RIGHT_LIST;
+	return permitted;
 }
 
 /* A name that is not there needs no hiding; but one that may be made there cannot be held. */
@@ -42,8 +84,7 @@ static int hold_missing(struct planner *planner, const struct place *place,
 {
 	if (carrier->is_hidden || place_is_only_guarded(place))
 		return 0;
-	if ((carrier->is_writable && !place_wants_write(place)) ||
-	    (carrier->is_writable && carrier->is_executable && !place_wants_execution(place)))
+	if (carrier->is_writable && (find_excess(planner, place, carrier) & ~RIGHT_EXISTS))
 		return refuse_unheld(
 			planner, place,
 			"it does not exist, and what may write around it could make it",
@@ -65,15 +106,14 @@ static int hold_unreachable(struct planner *planner, const struct place *place,
 			     "folder");
 }
 
-/* Does the carrier show more of the place than may be seen? */
-static bool is_to_be_hidden(const struct place *place, const struct place *carrier)
+/* A mount takes away writing and executing, but not reading, and nothing of special files. */
+static bool is_to_be_hidden(const struct place *place, unsigned excess)
 {
-	unsigned more = carrier->rights & ~place->rights;
-	bool is_file = place->facts && place->facts->kind != HOST_FOLDER;
-
-	if (is_file)
-		more &= ~(unsigned)RIGHT_LIST;
-	return more & RIGHTS_READ;
+	if (excess & RIGHTS_READ)
+		return true;
+	if ((excess & RIGHT_WRITE) && is_special(place))
+		return true;
+	return excess && !(place->rights & RIGHTS_SEEN);
 }
 
 static bool differs(const struct place *place, const struct place *carrier)
@@ -93,6 +133,8 @@ static bool is_link_refused(const struct place *place)
 /* What can be seen at the place is a part of what its carrier shows. */
 static int narrow(struct planner *planner, struct place *place, const struct place *carrier)
 {
+	unsigned excess;
+
 	if (is_link_refused(place))
 		return refuse_unheld(planner, place,
 				     "it is a link that does not belong to root, which may lead "
@@ -102,10 +144,14 @@ static int narrow(struct planner *planner, struct place *place, const struct pla
 		return hold_missing(planner, place, carrier);
 	if (place->facts->kind == HOST_UNREACHABLE)
 		return hold_unreachable(planner, place, carrier);
-	if (is_to_be_hidden(place, carrier)) {
+	excess = find_excess(planner, place, carrier);
+	if (is_to_be_hidden(place, excess)) {
 		entry_hide(planner, place);
 		return 0;
 	}
+	/* Landlock permits executing here; then a mount must not permit mapping either. */
+	if ((excess & RIGHT_EXEC) && !(place->rights & RIGHT_START))
+		place->rights &= ~(unsigned)RIGHT_MAP;
 	if (!(place->rights & RIGHTS_SEEN) || !carrier->source)
 		return 0;
 	/* On an overlay nothing is opened up again: that would write past it. */
@@ -155,6 +201,17 @@ static int check_target(struct planner *planner, const struct place *place)
 	return refuse_target(planner, place);
 }
 
+/* What Landlock permits above the place a mount of its own cannot forbid. */
+static bool must_be_hidden(const struct planner *planner, const struct place *place)
+{
+	struct place carrier = *place;
+
+	carrier.is_writable = place_wants_write(place);
+	carrier.is_executable = place_wants_execution(place);
+	return (planner->plan->layers & LAYER_LANDLOCK) && !place_is_made(place) &&
+	       (find_excess(planner, place, &carrier) & (RIGHT_READ | RIGHT_LIST));
+}
+
 static int show_place(struct planner *planner, struct place *place)
 {
 	const struct mark *winner = place->winner;
@@ -176,9 +233,13 @@ static int show_place(struct planner *planner, struct place *place)
 		if (!(place->rights & RIGHTS_SEEN))
 			return 0;
 		r = check_target(planner, place);
-		if (r == 0)
+		if (r < 0)
+			return r;
+		if (must_be_hidden(planner, place))
+			entry_hide(planner, place);
+		else
 			entry_show(planner, place);
-		return r;
+		return 0;
 	}
 	if (place->carrier && !place_is_fresh(place->carrier))
 		return narrow(planner, place, place->carrier);
@@ -186,9 +247,30 @@ static int show_place(struct planner *planner, struct place *place)
 		narrow_fresh(planner, place);
 		return 0;
 	}
-	if (winner && (place->rights & RIGHTS_SEEN) && place->source)
+	if (!winner || !(place->rights & RIGHTS_SEEN) || !place->source)
+		return 0;
+	if (must_be_hidden(planner, place))
+		entry_hide(planner, place);
+	else
 		entry_show_host(planner, place);
 	return 0;
+}
+
+/* A mount shows contents and names, and lets what it carries be executed, or not. */
+static int check_mount(struct planner *planner, const struct place *place)
+{
+	unsigned excess;
+
+	if ((planner->plan->layers & LAYER_LANDLOCK) || place->carrier != place ||
+	    place->is_hidden || place_is_made(place))
+		return 0;
+	excess = find_excess(planner, place, place) & (RIGHT_READ | RIGHT_LIST | RIGHT_WRITE);
+	if (!excess)
+		return 0;
+	return refuse_unheld(planner, place,
+			     "Landlock is left out for 'isolation.nested', and a mount alone shows "
+			     "names and contents together and lets FIFOs be written",
+			     "allow what a mount cannot tell apart, or take 'nested' out");
 }
 
 int show_places(struct planner *planner)
@@ -200,6 +282,8 @@ int show_places(struct planner *planner)
 		if (place->parent)
 			place->carrier = place->parent->carrier;
 		r = show_place(planner, place);
+		if (r == 0)
+			r = check_mount(planner, place);
 		if (r < 0)
 			return r;
 		landlock_place(planner, place);

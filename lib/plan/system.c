@@ -16,10 +16,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-
-static const char *const system_folders[] = {
-	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc",
-};
+#include "policy/compose.h"
 
 static const char *const library_folders[] = {
 	"/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/usr/local/lib",
@@ -39,34 +36,40 @@ static void mark_tmp(struct planner *planner, unsigned rights)
 	struct mark *tmp = planner_add_mark(planner, MARK_ALLOW, "/tmp", rights, origin_built_in);
 
 	tmp->content = CONTENT_TMPFS;
-	tmp->flags = MARK_OURS;
+	tmp->flags = MARK_OURS | MARK_RULED;
 	tmp->value = planner->plan ? tmp_size(planner) : 0;
 	tmp->second = 01777;
 }
 
-/* Rules come before us. */
-static bool is_ruled(const struct planner *planner, const char *path)
+/* A file of the host; where it is missing, the view has less. */
+static void mark_seen(struct planner *planner, const char *path, unsigned rights)
 {
-	for (size_t i = 0; i < planner->marks.n_rows; i++) {
-		const struct mark *mark = ((struct mark **)planner->marks.rows)[i];
-
-		if (mark->origin.kind == ORIGIN_RULE && (mark->rights & RIGHTS_FILES) &&
-		    strcmp(mark->path, path) == 0)
-			return true;
-	}
-	return false;
+	planner_add_mark(planner, MARK_ALLOW, path, rights, origin_built_in)->flags =
+		MARK_RULED | MARK_OPTIONAL;
 }
 
-static void mark_base(struct planner *planner, unsigned project_rights, unsigned run)
+static void mark_view(struct planner *planner)
 {
-	mark_folders(planner, system_folders, N_ELEMENTS(system_folders), RIGHTS_READ | run);
-	if (project_rights && strcmp(planner->request->project, "/") == 0)
-		mark_everything(planner, RIGHTS_READ | run, 0, 0, origin_built_in);
-	else if (project_rights && !is_ruled(planner, planner->request->project))
-		planner_add_mark(planner, MARK_ALLOW, planner->request->project,
-				 project_rights | run, origin_built_in);
-	if (project_rights)
-		mark_tmp(planner, RIGHTS_FILES | run);
+	struct view_row rows[VIEW_ROWS_MAX];
+
+	policy_view(planner->policy, planner->request->project, rows);
+	for (size_t i = 0; rows[i].path; i++) {
+		unsigned rights = rights_of(rows[i].operations);
+
+		/* Without a policy programs are limited once an option names one. */
+		if (is_limiting_exec(planner))
+			rights &= ~(unsigned)RIGHT_EXEC;
+		if (strcmp(rows[i].path, "/") == 0)
+			mark_everything(planner, rights, MARK_RULED, origin_built_in);
+		else if (strcmp(rows[i].path, ".") == 0)
+			planner_add_mark(planner, MARK_ALLOW, planner->request->project, rights,
+					 origin_built_in)
+				->flags = MARK_RULED;
+		else if (strcmp(rows[i].path, "/tmp") == 0)
+			mark_tmp(planner, rights);
+		else
+			mark_seen(planner, rows[i].path, rights);
+	}
 }
 
 /* The names of its user's keys, which no namespace keeps apart. */
@@ -112,15 +115,8 @@ static void mark_proc(struct planner *planner)
 
 void mark_system(struct planner *planner)
 {
-	const struct policy *policy = planner->policy;
-
 	mark_proc(planner);
-	if (!policy)
-		mark_base(planner, RIGHTS_READ, is_limiting_exec(planner) ? 0 : RIGHT_EXEC);
-	else if (policy->dialect == DIALECT_BUNTIME)
-		mark_base(planner, RIGHTS_FILES, 0);
-	else if (policy->dialect == DIALECT_MANIFEST)
-		mark_base(planner, 0, 0);
+	mark_view(planner);
 	if (!is_limiting_exec(planner))
 		return;
 	mark_folders(planner, library_folders, N_ELEMENTS(library_folders), RIGHT_MAP);

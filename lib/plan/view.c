@@ -61,11 +61,13 @@ static int drop(struct planner *planner, struct mark *mark, int code, const char
 		return refuse_mark(planner, mark, code, why, fix);
 	if (code == -ENOENT && !(mark->rights & RIGHT_WRITE))
 		return 0; /* policies name many places that a host may lack */
-	if (!(mark->flags & MARK_OPTIONAL))
-		planner_note(planner, false,
-			     planner_format(planner, "'%s' of %s is left out", mark->path,
-					    origin_text(&mark->origin)),
-			     planner_keep(planner, why));
+	if (mark->flags & MARK_OPTIONAL)
+		return 0;
+	mark->flags |= MARK_TOLD;
+	planner_note(planner, false,
+		     planner_format(planner, "'%s' of %s is left out", mark->path,
+				    origin_text(&mark->origin)),
+		     planner_keep(planner, why));
 	return 0;
 }
 
@@ -341,14 +343,14 @@ static size_t pin_folders(struct planner *planner)
 		for (; at; at = strchr(at + 1, '/'), n++) {
 			char *path =
 				arena_copy(planner->arena, place->path, (size_t)(at - place->path));
-			const struct mark *denial = place_find_denial(place, RIGHT_WRITE);
+			struct step_origin origin = origin_built_in;
 			struct mark *pin;
 
 			planner->no_memory |= !path;
 			if (!path)
 				return 0;
-			pin = planner_add_mark(planner, MARK_PIN, path, 0,
-					       denial ? denial->origin : origin_built_in);
+			(void)place_find_denial(planner, place, RIGHT_WRITE, &origin);
+			pin = planner_add_mark(planner, MARK_PIN, path, 0, origin);
 			pin->place = path;
 		}
 	}

@@ -253,9 +253,9 @@ static void the_inner_level_is_not_what_builds_sandboxes(void)
 	static const char rule[] =
 		"isolation: {nested: true}\n"
 		"capabilities:\n"
-		"- {name: inner, match: {syscall: fs.read, path: /etc}, action: allow,"
+		"- {name: inner, match: {syscall: [fs.read, fs.list], path: /etc}, action: allow,"
 		" constraints: {require_sandbox: L2}}\n"
-		"- {name: outer, match: {syscall: fs.read, path: /usr}, action: allow,"
+		"- {name: outer, match: {syscall: [fs.read, fs.list], path: /usr}, action: allow,"
 		" constraints: {require_sandbox: L1}}\n";
 	_cleanup_planning_ struct planning planning;
 

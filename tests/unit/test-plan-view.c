@@ -108,13 +108,15 @@ static void a_missing_name_where_nobody_writes_needs_nothing(void)
 	expect(!find_step(&planning, STEP_MASK, PROJECT "/.env"));
 }
 
-/* Only what the sandbox itself could make is in the way of a denial. */
-static void a_missing_name_that_may_be_written_but_not_read_needs_nothing(void)
+/* The command could make it, and read what it or the host then writes to it. */
+static void a_missing_name_that_may_be_written_but_not_read_is_refused(void)
 {
 	_cleanup_planning_ struct planning planning;
 
 	open_with(&planning, RULE("unread", "fs.read", "./later", "deny"));
-	expect_plan(&planning);
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "p.yaml:4 'unread' denies at '" PROJECT "/later'", "does not exist",
+		    "create it"));
 }
 
 /* A folder with a mount in it can be renamed, and another put at its place. */
@@ -562,7 +564,7 @@ static const struct test tests[] = {
 	TEST(the_order_of_rules_changes_nothing),
 	TEST(a_missing_name_that_could_be_made_is_refused),
 	TEST(a_missing_name_where_nobody_writes_needs_nothing),
-	TEST(a_missing_name_that_may_be_written_but_not_read_needs_nothing),
+	TEST(a_missing_name_that_may_be_written_but_not_read_is_refused),
 	TEST(folders_around_what_is_read_only_become_mounts),
 	TEST(what_is_hidden_in_a_writable_folder_is_held_by_mounts_too),
 	TEST(a_folder_that_other_rules_name_is_held_by_a_mount_too),

@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The promise itself: a plan permits nothing that policy_decide() does not allow
+ *
+ * Random policies, options and mounts over random trees. The plan is made by the planner; what its
+ * steps permit plan_permits() says; what is allowed is decided here, by an engine of the test's
+ * own, for several callers and modes: the sandbox cannot tell them apart, so it must not permit
+ * what any of them is denied. Where it permits less than all of them are allowed, a notice must say
+ * so.
+ *
+ * The seed is printed; PLAN_SEED=N repeats a run, PLAN_CASES=N changes its length.
+ */
+
+#include <stdio.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "plan/permits.h"
+#include "plan/plan-internal.h"
+#include "plan-host.h"
+#include "policy/artefact.h"
+#include "policy/compile.h"
+#include "policy/compose.h"
+#include "policy/decide.h"
+
+#define PROJECT "/home/user/p"
+#define CASES 100000 /* paths and operations that are compared */
+#define CASES_SLOW 3000000
+#define N_NAMES 3
+
+static uint64_t state;
+static uint64_t begun; /* of the policy that is being tried: alone, PLAN_SEED repeats it */
+
+static unsigned any(unsigned n)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (unsigned)(state >> 33) % n;
+}
+
+static bool chance(unsigned percent)
+{
+	return any(100) < percent;
+}
+
+/* A path of one to three components in one of the two trees. */
+static const char *any_path(struct arena *arena)
+{
+	static const char *const roots[] = { "/srv/t", "/srv/t", "/srv/t", "/srv/u", PROJECT };
+	static const char *const names[N_NAMES] = { "a", "b", "c" };
+	unsigned depth = any(4);
+	char path[64];
+	size_t len = (size_t)snprintf(path, sizeof(path), "%s", roots[any(5)]);
+
+	while (depth-- > 0)
+		len += (size_t)snprintf(path + len, sizeof(path) - len, "/%s", names[any(N_NAMES)]);
+	return arena_copy(arena, path, len);
+}
+
+static bool is_known(const struct planning *planning, const char *path)
+{
+	for (size_t i = 0; i < planning->n_known; i++)
+		if (strcmp(planning->known[i].path, path) == 0 ||
+		    (planning->known[i].kind != HOST_FOLDER && !planning->known[i].target &&
+		     is_below(path, planning->known[i].path)) ||
+		    (planning->known[i].target && is_below(path, planning->known[i].path)) ||
+		    is_below(planning->known[i].path, path))
+			return true;
+	return false;
+}
+
+/* A link below the target of a mount is no name of anything inside: not both at once. */
+static bool has_links;
+
+/* Directories for the most part; sometimes a link of root's to elsewhere in the trees. */
+static void make_tree(struct planning *planning)
+{
+	static const enum host_path_kind kinds[] = {
+		HOST_FOLDER, HOST_FOLDER, HOST_FOLDER, HOST_FILE,
+		HOST_FILE,   HOST_OTHER,  HOST_SOCKET, HOST_DEVICE,
+	};
+
+	know(planning, "/srv/t", HOST_FOLDER);
+	know(planning, "/srv/u", HOST_FOLDER);
+	for (unsigned n = any(14); n > 0; n--) {
+		const char *path = any_path(&planning->arena);
+		const char *target = any_path(&planning->arena);
+
+		if (is_known(planning, path))
+			continue;
+		/* What a link leads to is not below another link, so that none leads to itself. */
+		if (has_links && chance(15) && strncmp(path, "/srv/t", 6) == 0 &&
+		    strncmp(target, "/srv/u", 6) == 0)
+			know_link(planning, path, target, 0);
+		else
+			know(planning, path, kinds[any(N_ELEMENTS(kinds))]);
+	}
+}
+
+/* Policies */
+
+static void add_operations(struct text *out)
+{
+	static const char *const operations[] = {
+		"fs.read", "fs.write", "fs.list", "exec",     "fs.exists",
+		"fs.*",	   "fs.*",     "fs.read", "fs.write",
+	};
+	unsigned n = 1 + any(3);
+
+	text_add(out, "[");
+	for (unsigned i = 0; i < n; i++)
+		text_addf(out, "%s%s", i ? ", " : "", operations[any(N_ELEMENTS(operations))]);
+	text_add(out, "]");
+}
+
+static void add_paths(struct text *out, struct arena *arena)
+{
+	static const char *const endings[] = { "", "/", "/**" };
+	bool is_glob = chance(30);
+	unsigned n = 1 + any(2);
+
+	text_add(out, is_glob ? "path_glob: [" : "path: [");
+	for (unsigned i = 0; i < n; i++)
+		text_addf(out, "%s'%s%s%s'", i ? ", " : "", is_glob && i && chance(30) ? "!" : "",
+			  any_path(arena), is_glob ? endings[any(3)] : "");
+	text_add(out, "]");
+}
+
+static void add_conditions(struct text *out)
+{
+	static const char *const conditions[] = { ", caller: me", ", mode: debug",
+						  ", state: [a, b]" };
+
+	if (chance(10))
+		text_add(out, conditions[any(N_ELEMENTS(conditions))]);
+}
+
+static void add_exceptions(struct text *out, struct arena *arena)
+{
+	unsigned n = chance(25) ? 1 + any(2) : 0;
+
+	if (n > 0)
+		text_add(out, ", except: [");
+	for (unsigned i = 0; i < n; i++) {
+		text_add(out, i ? ", {" : "{");
+		add_paths(out, arena);
+		if (chance(40)) {
+			text_add(out, ", op: ");
+			add_operations(out);
+		}
+		add_conditions(out);
+		text_add(out, "}");
+	}
+	if (n > 0)
+		text_add(out, "]");
+}
+
+static void add_rule(struct text *out, struct arena *arena, unsigned number)
+{
+	static const char *const constraints[] = {
+		"require_capability_token: true",
+		"require_sandbox: L2",
+		"require_sandbox: L1",
+		"max_file_size: 1MiB",
+	};
+
+	text_addf(out, "- {name: r%u, action: %s, match: {op: ", number,
+		  chance(65) ? "allow" : "deny");
+	add_operations(out);
+	text_add(out, ", ");
+	add_paths(out, arena);
+	add_conditions(out);
+	text_add(out, "}");
+	add_exceptions(out, arena);
+	if (chance(6))
+		text_addf(out, ", constraints: {%s}", constraints[any(N_ELEMENTS(constraints))]);
+	text_add(out, "}\n");
+}
+
+static void add_mounts(struct text *out, struct arena *arena)
+{
+	static const char *const modes[] = { "ro", "rw", "mask", "tmpfs", "ro", "rw" };
+	unsigned n = chance(25) ? 1 + any(2) : 0;
+
+	if (n > 0)
+		text_add(out, "mounts:\n");
+	for (unsigned i = 0; i < n; i++) {
+		unsigned mode = any(N_ELEMENTS(modes));
+
+		text_addf(out, "- {target: '%s', mode: %s, optional: true", any_path(arena),
+			  modes[mode]);
+		if (mode < 2 && !has_links)
+			text_addf(out, ", source: '%s'", any_path(arena));
+		text_add(out, "}\n");
+	}
+}
+
+static void make_policy(struct text *out, struct arena *arena)
+{
+	unsigned n = 1 + any(6);
+
+	text_reset(out);
+	text_add(out, "version: 1\n");
+	if (chance(20))
+		text_add(out, "isolation: {nested: true}\n");
+	if (chance(5))
+		text_add(out, "defaults: {fs: allow}\n");
+	add_mounts(out, arena);
+	text_add(out, "capabilities:\n"
+		      "- {name: system, action: allow, match: {op: [fs.read, fs.list, exec], "
+		      "path: /usr}}\n");
+	for (unsigned i = 0; i < n; i++)
+		add_rule(out, arena, i);
+}
+
+static void make_options(struct planning *planning)
+{
+	static const struct {
+		enum request_grant grant;
+		const char *name;
+	} options[] = {
+		{ GRANT_READ, "--read" }, { GRANT_WRITE, "--write" },
+		{ GRANT_DENY, "--deny" }, { GRANT_DENY_WRITE, "--deny-write" },
+		{ GRANT_EXEC, "--exec" }, { GRANT_TMPFS, "--tmpfs" },
+	};
+
+	for (unsigned n = chance(30) ? 1 + any(2) : 0; n > 0; n--) {
+		unsigned i = any(N_ELEMENTS(options));
+
+		grant(planning, options[i].grant, any_path(&planning->arena), options[i].name);
+		planning->paths[planning->request.n_paths - 1].optional = true;
+		if (i < 2 && !has_links && chance(40))
+			planning->paths[planning->request.n_paths - 1].target =
+				any_path(&planning->arena);
+	}
+}
+
+/* The judge: what eval would say, options added */
+
+struct judge {
+	struct arena arena;
+	void *block;
+	struct artefact artefact;
+	struct policy_engine *engine;
+	size_t n_named; /* rules behind these are what mounts deny around them */
+};
+
+static const char *follow(void *context, const char *path)
+{
+	struct host_path facts = look_at_host(context, path);
+
+	return facts.kind == HOST_LINK_REFUSED ? path : facts.real;
+}
+
+/* As the manual describes the options, not as the planner reads them. */
+static void add_option(struct composer *composer, const struct request_path *option)
+{
+	static const char *const operations[] = {
+		[GRANT_READ] = "fs.read fs.list fs.exists exec",
+		[GRANT_WRITE] = "fs.* exec",
+		[GRANT_EXEC] = "exec",
+		[GRANT_DENY] = "fs.* exec",
+		[GRANT_DENY_WRITE] = "fs.write",
+		[GRANT_TMPFS] = "fs.* exec",
+	};
+	struct composed_path path = { .name = option->option,
+				      .path = option->target ? option->target : option->path };
+	char words[64], *next = words, *word;
+
+	(void)snprintf(words, sizeof(words), "%s", operations[option->grant]);
+	while ((word = strsep(&next, " ")))
+		path.operations |= operation_set(word);
+	if (option->grant == GRANT_DENY || option->grant == GRANT_DENY_WRITE)
+		(void)compose_deny(composer, &path);
+	else if (option->target && strcmp(option->target, option->path) != 0)
+		(void)compose_cover(composer, &path);
+	else
+		(void)compose_grant(composer, &path);
+}
+
+static void judge_open(struct judge *judge, struct planning *planning)
+{
+	const struct composition with = { .project = PROJECT,
+					  .resolve = follow,
+					  .context = planning };
+	struct composer composer;
+	const struct policy *composed;
+	size_t n_bytes;
+
+	*judge = (struct judge){ .arena = ARENA_INIT };
+	compose_begin(&composer, planning->policy, &with, &judge->arena);
+	for (size_t i = 0; i < planning->request.n_paths; i++)
+		add_option(&composer, &planning->paths[i]);
+	judge->n_named = composer.policy.n_rules;
+	expect_eq(compose_finish(&composer, &composed), 0);
+	expect_eq(policy_compile(composed, &judge->block, &n_bytes, NULL), 0);
+	expect_eq(artefact_open(judge->block, n_bytes, &judge->artefact, NULL), 0);
+	expect_eq(policy_engine_new(&judge->artefact, &judge->engine), 0);
+}
+
+static void judge_close(struct judge *judge)
+{
+	judge->engine = policy_engine_free(judge->engine);
+	free(judge->block);
+	arena_deinit(&judge->arena);
+}
+
+struct facts {
+	const char *caller;
+	const char *mode;
+	const char *state;
+};
+
+/* Everybody who could ask: what the sandbox permits, each of them must be allowed. */
+static const struct facts askers[] = {
+	{ NULL, NULL, NULL },	 { "me", NULL, NULL },	     { "me", "debug", "a" },
+	{ NULL, "debug", NULL }, { "other", "strict", "b" },
+};
+
+/* What a mount denies around it is about names inside. */
+static bool is_denied_outside(const struct judge *judge, const struct policy_decision *decision)
+{
+	return decision->verdict == POLICY_DENY && decision->cause != CAUSE_DEFAULT &&
+	       decision->cause != CAUSE_CONSTRAINT &&
+	       (decision->cause != CAUSE_RULES || decision->rules[0] < judge->n_named);
+}
+
+static bool is_allowed(struct judge *judge, const struct planning *planning, const char *operation,
+		       const char *path, const char *source)
+{
+	const struct setting *nested = policy_get_setting(planning->policy, "isolation.nested");
+	bool is_nested = nested && nested->number;
+
+	for (size_t i = 0; i < N_ELEMENTS(askers); i++) {
+		struct policy_request request = {
+			.operation = operation,
+			.path = path,
+			.project_root = PROJECT,
+			.caller = askers[i].caller,
+			.mode = askers[i].mode,
+			.state = askers[i].state,
+			.sandbox = is_nested ? "L1" : "L2",
+			.has_size = true,
+		};
+		struct policy_decision decision;
+
+		policy_decide(judge->engine, &request, &decision);
+		if (decision.verdict != POLICY_ALLOW)
+			return false;
+		request.path = source;
+		if (source)
+			policy_decide(judge->engine, &request, &decision);
+		if (source && is_denied_outside(judge, &decision))
+			return false;
+	}
+	return true;
+}
+
+/* The comparison */
+
+struct tally {
+	unsigned long long compared, permitted, less, plans, refused, mistakes;
+};
+
+static const struct {
+	const char *operation;
+	unsigned right;
+} operations[] = {
+	{ "fs.read", RIGHT_READ },
+	{ "fs.list", RIGHT_LIST },
+	{ "fs.write", RIGHT_WRITE },
+	{ "exec", RIGHT_EXEC },
+};
+
+static bool is_noticed(const struct planning *planning, const char *path)
+{
+	char quoted[80];
+
+	/* Rules about callers are said by their own names. */
+	if (has_notice(planning, "grants nothing here") ||
+	    has_notice(planning, "always holds here"))
+		return true;
+	for (size_t len = strlen(path); len > 0; len--) {
+		if (path[len] != '/' && path[len] != '\0')
+			continue;
+		(void)snprintf(quoted, sizeof(quoted), "'%.*s'", (int)len, path);
+		if (has_notice(planning, quoted))
+			return true;
+	}
+	return false;
+}
+
+static void tell(struct planning *planning, const struct text *policy, const char *what,
+		 const char *path, const char *operation)
+{
+	printf("# %s: %s %s\n# PLAN_SEED=%llu\n%s", what, operation, path,
+	       (unsigned long long)begun, text_string(policy));
+	for (size_t i = 0; i < planning->request.n_paths; i++)
+		printf("# option %s %s %s\n", planning->paths[i].option, planning->paths[i].path,
+		       planning->paths[i].target ? planning->paths[i].target : "");
+	for (size_t i = 0; i < planning->n_known; i++)
+		if (strncmp(planning->known[i].path, "/srv", 4) == 0 ||
+		    strncmp(planning->known[i].path, "/home/user", 10) == 0)
+			printf("# tree %s %d %s\n", planning->known[i].path,
+			       planning->known[i].kind,
+			       planning->known[i].target ? planning->known[i].target : "");
+	if (planning->plan)
+		printf("%s", plan_text(planning));
+}
+
+/* A socket, and without Landlock a FIFO, can be used wherever its directory is shown; only where it
+ * is named does the plan know of it. */
+static bool is_named(const struct planning *planning, const struct text *policy, const char *path)
+{
+	size_t len = strlen(path);
+
+	for (const char *line = text_string(policy); line; line = strchr(line, '\n')) {
+		const char *end, *except, *at;
+
+		line += *line == '\n';
+		end = line + strcspn(line, "\n");
+		except = strstr(line, "except: ");
+		end = except && except < end ? except : end;
+		for (at = line; (at = strstr(at, path)) && at < end; at += len)
+			if (at[len] == '\'' || strncmp(at + len, "/'", 2) == 0)
+				return true;
+	}
+	for (size_t i = 0; i < planning->request.n_paths; i++)
+		if (!planning->paths[i].target && strcmp(planning->paths[i].path, path) == 0)
+			return true;
+	return false;
+}
+
+/* Is the path below a mount that @carrier is not, so that nobody can say what it is outside? */
+static bool is_lost(const struct planning *planning, const char *path, const struct step *carrier)
+{
+	const char *at = carrier && carrier->kind != STEP_MASK ? step_target(carrier) : "/";
+
+	struct policy_mount mount;
+
+	for (size_t i = 0; policy_get_mount(planning->policy, i, &mount); i++)
+		if ((mount.source || mount.mode == MOUNT_TMPFS) &&
+		    is_below(path, mount.target->text) && !is_below(at, mount.target->text))
+			return true;
+	for (size_t i = 0; i < planning->request.n_paths; i++) {
+		const struct request_path *option = &planning->paths[i];
+		const char *target = option->target ? option->target : option->path;
+
+		if ((option->target || option->grant == GRANT_TMPFS) && is_below(path, target) &&
+		    !is_below(at, target))
+			return true;
+	}
+	return false;
+}
+
+/* Where the path's content is outside; NULL: sbx has made it, or it is not there. */
+static const char *source_of(struct planning *planning, const char *path)
+{
+	const struct step *carrier = plan_find_carrier(planning->plan, path);
+	char source[256];
+
+	if (is_lost(planning, path, carrier))
+		return NULL;
+	if (!carrier || carrier->kind == STEP_MASK)
+		return path;
+	if (carrier->kind != STEP_BIND)
+		return NULL;
+	(void)snprintf(source, sizeof(source), "%s%s", carrier->bind.source,
+		       path + strlen(step_target(carrier)));
+	return arena_copy(&planning->arena, source, strlen(source));
+}
+
+static void compare(struct planning *planning, struct judge *judge, const struct text *policy,
+		    struct tally *tally)
+{
+	const char *path = follow(planning, any_path(&planning->arena));
+	const char *source = source_of(planning, path);
+	bool is_fresh = chance(60);
+	const char *parent;
+	struct host_path facts;
+	unsigned permitted;
+
+	if (!source)
+		return;
+	facts = look_at_host(planning, source);
+	/* A link that is shown leads to where it is compared. */
+	if (strcmp(facts.real, source) != 0)
+		return;
+	if (is_fresh && facts.kind == HOST_FOLDER) {
+		path = planner_join(&(struct planner){ .arena = &planning->arena }, path, "fresh");
+		source = planner_join(&(struct planner){ .arena = &planning->arena }, source,
+				      "fresh");
+		facts = look_at_host(planning, source);
+	}
+	/* Nothing can be below what is no directory. */
+	parent = arena_copy(&planning->arena, source, (size_t)(strrchr(source, '/') - source));
+	if (look_at_host(planning, parent).kind != HOST_FOLDER)
+		return;
+	if ((facts.kind == HOST_SOCKET || facts.kind == HOST_OTHER || facts.kind == HOST_DEVICE) &&
+	    !is_named(planning, policy, path))
+		return;
+	permitted = plan_permits(planning->plan, path, facts.kind);
+	for (size_t i = 0; i < N_ELEMENTS(operations); i++) {
+		bool is_permitted = permitted & operations[i].right;
+		bool allowed = is_allowed(judge, planning, operations[i].operation, path,
+					  strcmp(source, path) == 0 ? NULL : source);
+
+		if (facts.kind == HOST_MISSING && !(permitted & RIGHT_WRITE))
+			continue;
+		/* A directory is listed; reading and writing is done to names below it. */
+		if (facts.kind == HOST_FOLDER && operations[i].right != RIGHT_LIST)
+			continue;
+		if (facts.kind == HOST_SOCKET && operations[i].right != RIGHT_WRITE)
+			continue;
+		tally->compared++;
+		tally->permitted += is_permitted;
+		if (is_permitted && !allowed) {
+			tell(planning, policy, "permitted, but not allowed", path,
+			     operations[i].operation);
+			expect(!"permitted, but not allowed");
+		}
+		if (allowed && !is_permitted && facts.kind != HOST_MISSING &&
+		    (facts.kind == HOST_FOLDER || operations[i].right != RIGHT_LIST)) {
+			tally->less++;
+			if (!is_noticed(planning, path)) {
+				tell(planning, policy, "allowed, not permitted, and not noticed",
+				     path, operations[i].operation);
+				expect(!"less without a notice");
+			}
+		}
+	}
+}
+
+static void try_policy(struct tally *tally)
+{
+	_cleanup_text_ struct text policy = TEXT_INIT;
+	_cleanup_planning_ struct planning planning;
+	struct judge judge;
+	int r;
+
+	begun = state;
+	has_links = chance(40);
+	planning_open(&planning);
+	make_tree(&planning);
+	make_options(&planning);
+	make_policy(&policy, &planning.arena);
+	planning_load(&planning, text_string(&policy));
+	r = planning_build(&planning);
+	tally->plans++;
+	tally->refused += r < 0;
+	if (r == -ENOTRECOVERABLE) {
+		tally->mistakes++;
+		tell(&planning, &policy, planning.err.what, planning.err.why, "");
+	}
+	expect(r != -ENOTRECOVERABLE);
+	if (r < 0)
+		return;
+	judge_open(&judge, &planning);
+	for (int i = 0; i < 24; i++)
+		compare(&planning, &judge, &policy, tally);
+	judge_close(&judge);
+}
+
+static uint64_t number_of(const char *variable, uint64_t otherwise)
+{
+	const char *text = getenv(variable);
+
+	return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static void nothing_is_permitted_that_is_not_decided(void)
+{
+	uint64_t cases = number_of("PLAN_CASES", test_is_slow() ? CASES_SLOW : CASES);
+	struct tally tally = { 0 };
+
+	state = number_of("PLAN_SEED", (uint64_t)time(NULL) * 2654435761u | 1);
+	printf("# seed: PLAN_SEED=%llu\n", (unsigned long long)state);
+	while (tally.compared < cases && test_failures < 3)
+		try_policy(&tally);
+	printf("# %llu compared, %llu permitted, %llu less; %llu plans, %llu refused, %llu "
+	       "mistakes\n",
+	       tally.compared, tally.permitted, tally.less, tally.plans, tally.refused,
+	       tally.mistakes);
+	/* A generator that is refused everywhere would show nothing. */
+	expect(tally.permitted > cases / 20);
+	expect(tally.refused < tally.plans * 9 / 10);
+}
+
+static const struct test tests[] = {
+	TEST(nothing_is_permitted_that_is_not_decided),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}
