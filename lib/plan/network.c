@@ -15,7 +15,7 @@
 
 #include <sbx/error.h>
 
-#include "policy/operation.h"
+#include "policy/enforcement.h"
 
 static bool is_mode(const struct planner *planner, const char *mode)
 {
@@ -83,61 +83,59 @@ static int check_ports(struct planner *planner)
 	return 0;
 }
 
-/* What has a path is about files, whatever its operations. */
-static bool is_about_network(const struct rule *rule)
-{
-	return (rule->match.operations & operation_set("net.*")) && rule->action != POLICY_PASS &&
-	       !rule->match.lists[MATCH_PATH].present;
-}
-
-static bool allows_everything(const struct rule *rule)
-{
-	for (int key = 0; key < N_MATCH_KEYS; key++)
-		if (rule->match.lists[key].present)
-			return false;
-	return rule->action == POLICY_ALLOW && rule->n_exceptions == 0;
-}
-
 static int check_host_mode(struct planner *planner)
 {
 	const struct policy *policy = planner->policy;
 
 	for (size_t i = 0; policy && i < policy->n_rules; i++) {
-		const struct rule *rule = &policy->rules[i];
-		struct step_origin origin;
+		struct rule_enforcement enforcement =
+			rule_net_enforcement(policy, &policy->rules[i], NET_HOST);
 
-		if (!is_about_network(rule) || allows_everything(rule))
-			continue;
-		origin = origin_of_rule(planner, rule);
-		(void)sbx_error_what(planner->err, -EOPNOTSUPP,
-				     "the network of the host does not keep to %s",
-				     origin_text(&origin));
-		sbx_error_why(planner->err,
-			      "what shares the host's network can reach all that the host can");
-		sbx_error_fix(planner->err, "use the mode proxy, or take the network's rules out");
-		return -EOPNOTSUPP;
+		if (enforcement.state == ENFORCEMENT_REFUSED)
+			return enforcement_refuse(policy, &enforcement, planner->err);
 	}
 	planner_note(planner, true, "the network is the host's own",
 		     "the mode is host: nothing is filtered, and the loopback is shared");
 	return 0;
 }
 
+/* A mode that the policy chose is refused by its line. 0: an option chose it. */
+static int refuse_choice(struct planner *planner)
+{
+	const struct spawn_request *request = planner->request;
+	struct net_choice choice = policy_net_choice(planner->policy, request->template);
+	struct rule_enforcement enforcement;
+
+	if (request->net_mode || !choice.is_of_policy)
+		return 0;
+	enforcement = mode_enforcement(planner->policy, &choice);
+	return enforcement_refuse(planner->policy, &enforcement, planner->err);
+}
+
 static int check_proxy_mode(struct planner *planner)
 {
+	int r;
+
 	if (planner->request->has_listener_socket)
 		return 0;
+	r = refuse_choice(planner);
+	if (r < 0)
+		return r;
 	return planner_refuse(planner, -EOPNOTSUPP, "nobody takes the proxy's listeners",
 			      "the network mode is proxy, and no --proxy-fd was given",
-			      "start it through sbx-proxy, pass a socket by --proxy-fd N, or use "
-			      "--net none");
+			      "pass a socket by --proxy-fd N, or use --net none");
 }
 
 static int refuse_mode(struct planner *planner)
 {
+	int r = refuse_choice(planner);
+
+	if (r < 0)
+		return r;
 	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "there is no network mode '%s' yet",
 			     planner->net_mode);
 	sbx_error_why(planner->err, "this release has none, proxy and host");
-	sbx_error_fix(planner->err, "use the mode proxy, or none");
+	sbx_error_fix(planner->err, "use the mode none");
 	return -EOPNOTSUPP;
 }
 
@@ -150,13 +148,13 @@ static void note_unused_rules(struct planner *planner)
 		const struct rule *rule = &policy->rules[i];
 		struct step_origin origin;
 
-		if (!is_about_network(rule) || rule->action == POLICY_DENY)
+		if (rule_net_enforcement(policy, rule, NET_NONE).state == ENFORCEMENT_HELD)
 			continue;
 		origin = origin_of_rule(planner, rule);
 		planner_note(planner, false,
 			     planner_format(planner, "%s grants nothing here",
 					    origin_text(&origin)),
-			     "the network mode is none; proxy is the one that asks rules");
+			     "the network mode is none");
 	}
 }
 

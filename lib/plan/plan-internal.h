@@ -163,7 +163,6 @@ struct landlock_path {
 struct template
 {
 	const char *name;
-	const char *net_mode;
 	const char *profile;
 	uint64_t limits[N_LIMITS]; /* 0: none */
 };
@@ -182,7 +181,6 @@ struct planner {
 	_Alignas(max_align_t) unsigned char spare[256]; /* written to where there is no memory */
 
 	const struct template *template;
-	bool template_chosen;
 	const char *profile;
 	const char *net_mode;
 	char **environment; /* of the command */

@@ -3,8 +3,8 @@
 /*
  * The three templates, and what of them this plan uses
  *
- * A template gives numbers, a profile and a network mode to whoever does not say them. Where nobody
- * names one, code-executor gives its limits, and the network is none whatever the template.
+ * A template gives numbers and a profile to whoever does not say them, and a network mode, which
+ * lib/policy knows. Where nobody names one, code-executor gives its limits.
  */
 
 #include "plan/plan-internal.h"
@@ -15,6 +15,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "policy/net-mode.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define MSEC UINT64_C(1000)
@@ -22,21 +23,18 @@
 
 static const struct template templates[] = {
 	{ "code-executor",
-	  "none",
 	  "standard",
 	  { [LIMIT_MEMORY] = 1024 * MIB,
 	    [LIMIT_CPU] = 1000,
 	    [LIMIT_PIDS] = 100,
 	    [LIMIT_TIME] = 300 * SEC } },
 	{ "ai-provider",
-	  "proxy",
 	  "strict",
 	  { [LIMIT_MEMORY] = 256 * MIB,
 	    [LIMIT_CPU] = 500,
 	    [LIMIT_PIDS] = 10,
 	    [LIMIT_TIME] = 120 * SEC } },
 	{ "policy-sandbox",
-	  "none",
 	  "strict",
 	  { [LIMIT_MEMORY] = 128 * MIB,
 	    [LIMIT_CPU] = 250,
@@ -72,25 +70,16 @@ static void choose_profile(struct planner *planner)
 		planner->profile = strcmp(seccomp->text, "strict") == 0 ? "strict" : "standard";
 }
 
-static const char *const net_modes[] = { "none", "host", "proxy", "veth", "transparent" };
-
 /* Its own words, so that the plan points to nobody else's. */
 static int choose_net_mode(struct planner *planner)
 {
-	const struct setting *mode = planner_setting(planner, "net.mode");
-	const char *name = "none";
+	struct net_choice choice = policy_net_choice(planner->policy, planner->request->template);
+	const char *name = planner->request->net_mode;
 
-	if (planner->request->net_mode)
-		name = planner->request->net_mode;
-	else if (mode)
-		name = mode->text;
-	else if (planner->template_chosen)
-		name = planner->template->net_mode;
-	for (size_t i = 0; i < N_ELEMENTS(net_modes); i++)
-		if (strcmp(net_modes[i], name) == 0) {
-			planner->net_mode = net_modes[i];
-			return 0;
-		}
+	if (!name || net_mode_find(name, &choice.mode)) {
+		planner->net_mode = net_mode_name(choice.mode);
+		return 0;
+	}
 	(void)sbx_error_what(planner->err, -EINVAL, "there is no network mode '%s'", name);
 	sbx_error_why(planner->err, "the modes are none, proxy, host");
 	sbx_error_fix(planner->err, "name one of them");
@@ -105,7 +94,6 @@ int choose_template(struct planner *planner)
 
 	if (!name && setting)
 		name = setting->text;
-	planner->template_chosen = name != NULL;
 	planner->template = name ? template_find(name) : &templates[0];
 	if (!planner->template)
 		return refuse_name(planner, name);

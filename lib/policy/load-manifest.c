@@ -3,8 +3,9 @@
 /*
  * A module's manifest: sandbox, or security.sandbox
  *
- * What it allows becomes rules that are called by their keys; its limits are kept under our names
- * for them. A manifest that asks for no sandbox is refused: there is no policy that means that.
+ * The paths that it allows become a rule that is called by its key; its limits, and the network of
+ * the host where it may connect anywhere, are kept under our names for them. A manifest that asks
+ * for no sandbox is refused: there is no policy that means that.
  */
 
 #include "policy/load-internal.h"
@@ -68,16 +69,9 @@ static void refuse_no_sandbox(struct loader *loader, const struct tree_node *nod
 static void load_network(struct loader *loader, const struct tree_node *config)
 {
 	const struct tree_node *access = load_get(loader, config, "allowNetworkAccess", TREE_BOOL);
-	struct rule *rule;
 
-	if (!is_said(access, "true"))
-		return;
-	rule = load_add_rule(loader, "sandbox.config.allowNetworkAccess", access->place);
-	if (!rule)
-		return;
-	rule->action = POLICY_ALLOW;
-	rule->match.operations = operation_set("net.connect");
-	rule->reason = "the manifest allows to connect anywhere";
+	if (is_said(access, "true"))
+		load_add_setting_at(loader, "net.mode", TREE_STRING, "host", 0, access->place);
 }
 
 /* The flag and the list must agree; neither is guessed from the other. */

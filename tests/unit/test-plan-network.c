@@ -67,6 +67,11 @@ static void refuses_a_proxy_to_which_nobody_listens(void)
 	planning_open(&planning);
 	planning_load(&planning, "net: {mode: proxy}\nversion: 1\n");
 	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "p.yaml:1: 'net.mode' is 'proxy'", "needs sbx-proxy",
+		    "type --net none"));
+	planning.policy = policy_free(planning.policy);
+	planning.request.net_mode = "proxy";
+	expect_refusal(&planning, -EOPNOTSUPP);
 	expect(says(&planning, "nobody takes the proxy's listeners", "no --proxy-fd was given",
 		    "--proxy-fd N"));
 }
@@ -83,7 +88,7 @@ static void refuses_modes_of_a_later_release(void)
 		planning.request.has_listener_socket = true;
 		expect_refusal(&planning, -EOPNOTSUPP);
 		expect(says(&planning, "no network mode '", "this release has none, proxy and host",
-			    "use the mode proxy"));
+			    "use the mode none"));
 		expect(strstr(planning.err.what, modes[i]));
 	}
 }
@@ -132,8 +137,8 @@ static void refuses_the_hosts_network_where_rules_speak_of_it(void)
 		planning_load(&planning, policy);
 		planning.request.net_mode = "host";
 		expect_refusal(&planning, -EOPNOTSUPP);
-		expect(says(&planning, "does not keep to p.yaml:2 'r'",
-			    "can reach all that the host", "use the mode proxy"));
+		expect(says(&planning, "p.yaml:2: rule 'r' is not kept by the host's network",
+			    "can reach all that the host", "use the mode none"));
 	}
 }
 
@@ -150,12 +155,46 @@ static void the_hosts_network_may_be_allowed_as_a_whole(void)
 	expect_plan(&planning);
 }
 
+static void rules_of_the_network_without_a_mode_mean_the_proxy(void)
+{
+	static const char *const policies[] = {
+		"version: 1\nnetwork_whitelist: [example.com]\n",
+		"isolation: {template: code-executor}\nnetwork_whitelist: [example.com]\n",
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(policies); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		planning_open(&planning);
+		planning_load(&planning, policies[i]);
+		expect_refusal(&planning, -EOPNOTSUPP);
+		expect(says(&planning, "p.yaml:2: rule 'network_whitelist[0]' needs sbx-proxy",
+			    "without 'net.mode'", "type --net none"));
+		planning.request.has_listener_socket = true;
+		expect_plan(&planning);
+		expect_str(planning.plan->net_mode, "proxy");
+	}
+}
+
+static void rules_that_only_deny_need_no_proxy(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning,
+		      "capabilities:\n"
+		      "- {name: never, match: {syscall: net.*, cidr: 10.0.0.0/8}, action: deny}\n"
+		      "- {name: tools, match: {syscall: '*', caller: me}, action: allow}\n");
+	expect_plan(&planning);
+	expect_str(planning.plan->net_mode, "none");
+}
+
 static void rules_of_the_network_grant_nothing_without_one(void)
 {
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	planning_load(&planning, "network_whitelist: [example.com]\n");
+	planning_load(&planning, "network_whitelist: [example.com]\nnet: {mode: none}\n");
 	expect_plan(&planning);
 	expect_str(planning.plan->net_mode, "none");
 	expect(has_notice(&planning, "'network_whitelist[0]' grants nothing here"));
@@ -275,6 +314,8 @@ static const struct test tests[] = {
 	TEST(the_hosts_network_is_shared_with_a_warning),
 	TEST(refuses_the_hosts_network_where_rules_speak_of_it),
 	TEST(the_hosts_network_may_be_allowed_as_a_whole),
+	TEST(rules_of_the_network_without_a_mode_mean_the_proxy),
+	TEST(rules_that_only_deny_need_no_proxy),
 	TEST(rules_of_the_network_grant_nothing_without_one),
 	TEST(ports_of_the_loopback_are_handed_through),
 	TEST(refuses_ports_that_are_in_each_others_way),

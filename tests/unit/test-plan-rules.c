@@ -232,7 +232,8 @@ static void a_file_has_no_host(void)
 	open_policy(&planning,
 		    "- {name: both, match: {syscall: '*', host: example.com}, action: allow}\n"
 		    "- {name: none, match: {syscall: fs.read, path: []}, action: allow}\n"
-		    "- {name: etc, match: {syscall: fs.read, path: /etc}, action: allow}\n");
+		    "- {name: etc, match: {syscall: fs.read, path: /etc}, action: allow}\n"
+		    "net: {mode: none}\n");
 	expect_plan(&planning);
 	expect(find_step(&planning, STEP_BIND, "/etc"));
 	expect(!find_step(&planning, STEP_BIND, "/usr"));

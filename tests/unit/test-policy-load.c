@@ -122,15 +122,13 @@ static void the_third_seeds_manifest_loads_as_it_stands(void)
 	expect_manifest(seed_manifest);
 }
 
-static void a_manifest_that_allows_the_network_has_a_rule_that_says_so(void)
+static void a_manifest_that_allows_the_network_shares_the_hosts(void)
 {
 	_cleanup_policy_ struct policy *policy =
 		load("{\"sandbox\": {\"config\": {\"allowNetworkAccess\": true}}}");
 
-	expect_eq(policy->n_rules, 1);
-	expect_str(policy->rules[0].name, "sandbox.config.allowNetworkAccess");
-	expect_eq(policy->rules[0].action, POLICY_ALLOW);
-	expect_eq(policy->rules[0].match.operations, operation_set("net.connect"));
+	expect_eq(policy->n_rules, 0);
+	expect_setting(policy, "net.mode", "host", 0);
 }
 
 static void an_empty_file_is_a_policy_that_denies(void)
@@ -451,7 +449,7 @@ static const struct test tests[] = {
 	TEST(the_first_seeds_policy_loads_as_it_stands),
 	TEST(the_second_seeds_policy_loads_as_it_stands),
 	TEST(the_third_seeds_manifest_loads_as_it_stands),
-	TEST(a_manifest_that_allows_the_network_has_a_rule_that_says_so),
+	TEST(a_manifest_that_allows_the_network_shares_the_hosts),
 	TEST(an_empty_file_is_a_policy_that_denies),
 	TEST(json_and_yaml_give_the_same_model),
 	TEST(the_dialect_is_the_one_whose_keys_are_there),

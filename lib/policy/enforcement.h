@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * What can hold a rule: the one answer for check, plan and explain
+ *
+ * Pure: the same for every host. What a host cannot do is the plan's to say.
+ */
+
+#include <stdbool.h>
+
+#include "policy/model.h"
+#include "policy/net-mode.h"
+
+struct sbx_error;
+struct text;
+
+/* A rule about several classes of operations has several. */
+enum enforcement_layer {
+	ENFORCED_BY_VIEW = 1 << 0,    /* mounts and Landlock: paths and what is below them */
+	ENFORCED_BY_BROKER = 1 << 1,  /* patterns, 'warn', 'require_review', digests */
+	ENFORCED_BY_NETNS = 1 << 2,   /* a network namespace, or the host's where all is allowed */
+	ENFORCED_BY_PROXY = 1 << 3,   /* hosts, networks, ports */
+	ENFORCED_BY_SERVICE = 1 << 4, /* a tool that asks: operations of tools, callers, tokens */
+};
+
+enum enforcement_state {
+	ENFORCEMENT_HELD,
+	ENFORCEMENT_NARROWED, /* the sandbox gives less: an allow grants nothing, a denial or an
+				 exception of an allow always holds */
+	ENFORCEMENT_REFUSED,  /* sbx-spawn of this version starts nothing under it */
+};
+
+enum enforcement_problem {
+	PROBLEM_NONE,
+	PROBLEM_ACTION,	 /* 'warn' or 'require_review' about files */
+	PROBLEM_PATTERN, /* a glob that is more than a path */
+	PROBLEM_DIGEST,
+	PROBLEM_UNSEEN, /* the kernel does not know it: a caller, a token */
+	PROBLEM_NO_NETWORK,
+	PROBLEM_HOST_NETWORK, /* a rule that the host's network does not keep */
+	PROBLEM_IMPLIED_PROXY,
+	PROBLEM_PROXY,
+	PROBLEM_NET_MODE, /* a mode that this version does not have */
+	N_PROBLEMS,
+};
+
+struct rule_enforcement {
+	unsigned layers; /* set of enum enforcement_layer; 0: it never holds, or says nothing */
+	enum enforcement_state state;
+	enum enforcement_problem problem;
+	const char *subject; /* name of the rule, or the setting's path */
+	bool is_rule;
+	const char *detail; /* the pattern, the action, the key: as the problem wants it; or NULL */
+	struct policy_place place; /* of what the problem is about */
+};
+
+/* All that @rule is about, under the policy's own network mode. The first refusal counts. */
+struct rule_enforcement rule_enforcement(const struct policy *policy, const struct rule *rule);
+/* The same for its files and programs alone, and for its network under @mode. */
+struct rule_enforcement rule_file_enforcement(const struct policy *policy, const struct rule *rule);
+struct rule_enforcement rule_net_enforcement(const struct policy *policy, const struct rule *rule,
+					     enum net_mode mode);
+/* Of what the default of a class answers. */
+struct rule_enforcement default_enforcement(const struct policy *policy,
+					    enum operation_class class);
+/* Of a mode, whatever chose it. */
+struct rule_enforcement mode_enforcement(const struct policy *policy,
+					 const struct net_choice *choice);
+
+/* Does a sandboxed command get anything of the network by it? */
+bool rule_grants_network(const struct policy *policy, const struct rule *rule);
+/* The path of a condition's value is one that the mount view and Landlock can hold. @operations: of
+ * the rule. */
+bool value_is_path(const struct match_value *value, uint64_t operations);
+
+/* "rule 'src' has the pattern 'src/[star].c'", without a place */
+void enforcement_add_what(struct text *out, const struct rule_enforcement *enforcement);
+/* NULL for PROBLEM_NONE. */
+const char *enforcement_why(const struct rule_enforcement *enforcement);
+const char *enforcement_fix(const struct rule_enforcement *enforcement);
+/* "held by mounts and Landlock", "refused by sbx-spawn of this version: ..." */
+void enforcement_add_text(struct text *out, const struct rule_enforcement *enforcement);
+/* Fills @err with "FILE:LINE: rule 'NAME' ...", why and fix. Returns -EOPNOTSUPP. */
+int enforcement_refuse(const struct policy *policy, const struct rule_enforcement *enforcement,
+		       struct sbx_error *err);

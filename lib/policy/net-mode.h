@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * How a command under a policy is connected to the network: the one reading of net.mode, of the
+ * templates' modes and of rules about the network without a mode
+ *
+ * The planner makes the network of this mode, check refuses what this version cannot make, and the
+ * evaluator judges by the rules that the mode implies; so an answer about the network is what the
+ * command meets.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "policy/model.h"
+
+enum net_mode {
+	NET_NONE,  /* a network namespace without a way out */
+	NET_HOST,  /* the host's network namespace */
+	NET_PROXY, /* what the rules allow, through sbx-proxy */
+	NET_TRANSPARENT,
+	NET_VETH,
+	N_NET_MODES,
+};
+
+const char *net_mode_name(enum net_mode mode);
+/* False where there is no such mode. */
+bool net_mode_find(const char *name, enum net_mode *ret);
+
+struct net_choice {
+	enum net_mode mode;
+	/* What says so: net.mode or isolation.template; a rule; else both are NULL, and NET_PROXY
+	 * means defaults.net. */
+	const struct setting *setting;
+	const struct rule *rule;
+	bool is_of_policy; /* else @template, or nothing, says it */
+};
+
+/*
+ * In this order: net.mode; proxy, where a rule or the default of the class grants anything of the
+ * network; the mode of the template @template, or of isolation.template where that is NULL; none.
+ * @policy may be NULL.
+ */
+struct net_choice policy_net_choice(const struct policy *policy, const char *template);
+enum net_mode policy_net_mode(const struct policy *policy);
+
+#define NET_RULES_MAX 1
+
+/*
+ * The rules that the mode implies, called "net.mode", at the place of the setting: none denies
+ * net.*, host allows it. Where no setting says the mode there are none. Returns how many; they
+ * borrow from @policy.
+ */
+size_t policy_net_rules(const struct policy *policy, struct rule ret[NET_RULES_MAX]);
+/* The name of such a rule, and the reason of the one that denies. */
+#define NET_RULE_NAME "net.mode"
+#define NET_RULE_DENIAL "net.mode is none"

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+#include "policy/enforcement.h"
+
+#include <errno.h>
+
+#include "policy-rig.h"
+#include "test.h"
+
+#define HELD ENFORCEMENT_HELD
+#define NARROWED ENFORCEMENT_NARROWED
+#define REFUSED ENFORCEMENT_REFUSED
+#define DIGEST "a123456789012345678901234567890123456789012345678901234567890123"
+
+struct wanted {
+	const char *rule; /* behind "- name: r\n  "; its own lines are indented by two */
+	unsigned layers;
+	enum enforcement_state state;
+	enum enforcement_problem problem;
+	unsigned line;
+	const char *detail;
+};
+
+static void expect_enforcement(const char *before, const struct wanted *wanted)
+{
+	_cleanup_rig_ struct rig rig = { .text = TEXT_INIT };
+	_cleanup_text_ struct text text = TEXT_INIT;
+	struct rule_enforcement got;
+
+	text_addf(&text, "%scapabilities:\n- name: r\n  %s\n", before, wanted->rule);
+	rig_load(&rig, "p.yaml", text_string(&text));
+	got = rule_enforcement(rig.policy, &rig.policy->rules[0]);
+	if (got.layers != wanted->layers || got.state != wanted->state ||
+	    got.problem != wanted->problem)
+		printf("# %s\n", wanted->rule);
+	expect_eq(got.layers, wanted->layers);
+	expect_eq(got.state, wanted->state);
+	expect_eq(got.problem, wanted->problem);
+	if (wanted->problem == PROBLEM_NONE)
+		return;
+	expect_str(got.detail ? got.detail : "", wanted->detail ? wanted->detail : "");
+	expect_eq(got.place.at.line, wanted->line);
+}
+
+static void paths_are_held_by_mounts_and_landlock(void)
+{
+	static const char *const rules[] = {
+		"match: {syscall: fs.*, path: [/usr, ./src]}\n  action: allow",
+		"match: {syscall: fs.read, path_glob: [src/**, './src/', '!src/gen/']}\n  action: allow",
+		"match: {syscall: [fs.write, exec], path: /usr}\n  action: deny",
+		"match: {syscall: fs.*, path: ./}\n  action: allow\n  except: [{path: ./.env}]",
+		"match: {syscall: exec}\n  action: allow",
+		"match: {syscall: fs.write, path: /a}\n  action: allow\n"
+		"  constraints: {max_file_size: 1MiB, require_sandbox: L2}",
+		/* Nothing is left for which the pattern could hold. */
+		"match: {syscall: fs.read, path_glob: '*.c'}\n  action: allow\n"
+		"  except: [{syscall: fs.*}]",
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rules); i++)
+		expect_enforcement("", &(struct wanted){ rules[i], ENFORCED_BY_VIEW, HELD,
+							 PROBLEM_NONE, 0, NULL });
+}
+
+static void what_says_nothing_is_held_by_no_layer(void)
+{
+	static const char *const rules[] = {
+		"match: {syscall: fs.read, path_glob: '*.c'}\n  action: pass",
+		"match: {syscall: fs.read, path: []}\n  action: warn",
+		"match: {syscall: fs.read, host: a.example}\n  action: warn",
+		"match: {syscall: net.connect, path: /a}\n  action: allow",
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rules); i++)
+		expect_enforcement("",
+				   &(struct wanted){ rules[i], 0, HELD, PROBLEM_NONE, 0, NULL });
+}
+
+static void patterns_and_questions_need_the_broker(void)
+{
+	static const struct wanted cases[] = {
+		{ "match: {syscall: fs.read, path_glob: 'src/*.c'}\n  action: allow",
+		  ENFORCED_BY_BROKER, REFUSED, PROBLEM_PATTERN, 3, "src/*.c" },
+		{ "match: {syscall: fs.read, path_glob: Makefile}\n  action: deny",
+		  ENFORCED_BY_BROKER, REFUSED, PROBLEM_PATTERN, 3, "Makefile" },
+		{ "match: {syscall: exec, path: cc}\n  action: deny", ENFORCED_BY_BROKER, REFUSED,
+		  PROBLEM_PATTERN, 3, "cc" },
+		{ "match: {syscall: fs.read, path: ./}\n  action: allow\n"
+		  "  except:\n  - {path_glob: '**/*.key'}",
+		  ENFORCED_BY_BROKER, REFUSED, PROBLEM_PATTERN, 6, "**/*.key" },
+		{ "match: {syscall: fs.read, path: ./}\n  action: allow\n"
+		  "  except:\n  - {path_glob: [./a/, '!a/b/']}",
+		  ENFORCED_BY_BROKER, REFUSED, PROBLEM_PATTERN, 6, "!a/b/" },
+		{ "match: {syscall: fs.read, path: /a}\n  action: warn", ENFORCED_BY_BROKER,
+		  REFUSED, PROBLEM_ACTION, 2, "warn" },
+		{ "match: {syscall: exec, caller: me}\n  action: require_review",
+		  ENFORCED_BY_BROKER, REFUSED, PROBLEM_ACTION, 2, "require_review" },
+		{ "match: {syscall: fs.read, path_glob: 'src/*.c', caller: me}\n  action: deny",
+		  ENFORCED_BY_BROKER | ENFORCED_BY_SERVICE, REFUSED, PROBLEM_PATTERN, 3,
+		  "src/*.c" },
+		{ "match: {syscall: exec, path: /a}\n  action: allow\n"
+		  "  constraints: {sha256: " DIGEST "}",
+		  ENFORCED_BY_BROKER, NARROWED, PROBLEM_DIGEST, 2, NULL },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++)
+		expect_enforcement("", &cases[i]);
+}
+
+static void what_only_a_tool_knows_is_taken_the_narrow_way(void)
+{
+	static const struct wanted cases[] = {
+		{ "match: {syscall: fs.read, path_glob: '*.c', caller: me}\n  action: allow",
+		  ENFORCED_BY_SERVICE, NARROWED, PROBLEM_UNSEEN, 3, "caller" },
+		{ "match: {syscall: fs.read, path: /a, state: x}\n  action: deny",
+		  ENFORCED_BY_SERVICE | ENFORCED_BY_VIEW, NARROWED, PROBLEM_UNSEEN, 3, "state" },
+		{ "match: {syscall: fs.read, path: /a}\n  action: allow\n"
+		  "  constraints: {require_capability_token: true}",
+		  ENFORCED_BY_SERVICE, NARROWED, PROBLEM_UNSEEN, 2, "capability token" },
+		{ "match: {syscall: fs.read, path: /a}\n  action: allow\n"
+		  "  except:\n  - {mode: strict}",
+		  ENFORCED_BY_SERVICE | ENFORCED_BY_VIEW, NARROWED, PROBLEM_UNSEEN, 6, "mode" },
+		/* An exception of a deny that nobody sees is not there, whatever its paths are. */
+		{ "match: {syscall: fs.read, path: /a}\n  action: deny\n"
+		  "  except:\n  - {path_glob: '*.c', mode: strict}",
+		  ENFORCED_BY_SERVICE | ENFORCED_BY_VIEW, NARROWED, PROBLEM_UNSEEN, 6, "mode" },
+		{ "match: {syscall: git.commit, caller: me}\n  action: require_review",
+		  ENFORCED_BY_SERVICE, HELD, PROBLEM_NONE, 0, NULL },
+	};
+	static const struct wanted nested = {
+		"match: {syscall: fs.read, path: /a}\n  action: allow\n"
+		"  constraints: {require_sandbox: L2}",
+		ENFORCED_BY_SERVICE,
+		NARROWED,
+		PROBLEM_UNSEEN,
+		3,
+		"inner sandbox"
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++)
+		expect_enforcement("", &cases[i]);
+	expect_enforcement("isolation: {nested: true}\n", &nested);
+}
+
+static void the_network_is_held_as_its_mode_says(void)
+{
+	static const char allow[] =
+		"match: {syscall: net.connect, host: a.example}\n  action: allow";
+	static const char deny[] = "match: {syscall: net.*, caller: me}\n  action: deny";
+	static const char all[] = "match: {syscall: net.*}\n  action: allow";
+	static const struct {
+		const char *before;
+		struct wanted wanted;
+	} cases[] = {
+		{ "net: {mode: none}\n",
+		  { allow, ENFORCED_BY_NETNS, NARROWED, PROBLEM_NO_NETWORK, 3, NULL } },
+		{ "net: {mode: none}\n", { deny, ENFORCED_BY_NETNS, HELD, PROBLEM_NONE, 0, NULL } },
+		{ "", { deny, ENFORCED_BY_NETNS, HELD, PROBLEM_NONE, 0, NULL } },
+		{ "", { allow, ENFORCED_BY_PROXY, REFUSED, PROBLEM_IMPLIED_PROXY, 2, NULL } },
+		{ "net: {mode: proxy}\n",
+		  { allow, ENFORCED_BY_PROXY, REFUSED, PROBLEM_IMPLIED_PROXY, 3, NULL } },
+		{ "net: {mode: host}\n",
+		  { allow, ENFORCED_BY_PROXY, REFUSED, PROBLEM_HOST_NETWORK, 3, NULL } },
+		{ "net: {mode: host}\n",
+		  { deny, ENFORCED_BY_PROXY, REFUSED, PROBLEM_HOST_NETWORK, 3, NULL } },
+		{ "net: {mode: host}\n", { all, ENFORCED_BY_NETNS, HELD, PROBLEM_NONE, 0, NULL } },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++)
+		expect_enforcement(cases[i].before, &cases[i].wanted);
+}
+
+static void a_refusal_names_line_reason_and_what_to_type(void)
+{
+	static const struct {
+		const char *policy;
+		const char *what;
+		const char *why;
+		const char *fix;
+	} cases[] = {
+		{ "capabilities:\n- {name: src, match: {syscall: fs.read, path_glob: '*.c'},"
+		  " action: allow}\n",
+		  "p.yaml:2: rule 'src' has the pattern '*.c'", "needs the broker", "name files" },
+		{ "version: 1\nnet: {mode: veth}\n", "p.yaml:2: 'net.mode' is 'veth'",
+		  "this release has none", "use the mode none" },
+		{ "version: 1\nnet: {mode: proxy}\n", "p.yaml:2: 'net.mode' is 'proxy'",
+		  "needs sbx-proxy", "--net none" },
+		{ "version: 1\nisolation: {template: ai-provider}\n",
+		  "p.yaml:2: 'isolation.template' is 'ai-provider'", "needs sbx-proxy",
+		  "--net none" },
+		{ "version: 1\ndefaults: {fs: warn}\n", "p.yaml:1: 'defaults.fs' says 'warn'",
+		  "needs the broker", "write 'allow' or 'deny'" },
+		{ "version: 1\ndefaults: {net: allow}\n",
+		  "p.yaml:1: 'defaults.net' needs sbx-proxy", "without 'net.mode'", "--net none" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_rig_ struct rig rig = { .text = TEXT_INIT };
+		struct sbx_error err = { .code = 0 };
+		struct rule_enforcement got;
+		struct net_choice choice;
+
+		rig_load(&rig, "p.yaml", cases[i].policy);
+		choice = policy_net_choice(rig.policy, NULL);
+		got = rig.policy->n_rules > 0 ? rule_enforcement(rig.policy, &rig.policy->rules[0])
+					      : default_enforcement(rig.policy, CLASS_FS);
+		if (got.state == ENFORCEMENT_HELD)
+			got = mode_enforcement(rig.policy, &choice);
+		expect_eq(got.state, ENFORCEMENT_REFUSED);
+		if (got.state != ENFORCEMENT_REFUSED)
+			continue;
+		expect_eq(enforcement_refuse(rig.policy, &got, &err), -EOPNOTSUPP);
+		expect_eq(err.code, -EOPNOTSUPP);
+		expect(strncmp(err.what, cases[i].what, strlen(cases[i].what)) == 0);
+		expect(strstr(err.why, cases[i].why));
+		expect(strstr(err.fix, cases[i].fix));
+	}
+}
+
+static const struct test tests[] = {
+	TEST(paths_are_held_by_mounts_and_landlock),
+	TEST(what_says_nothing_is_held_by_no_layer),
+	TEST(patterns_and_questions_need_the_broker),
+	TEST(what_only_a_tool_knows_is_taken_the_narrow_way),
+	TEST(the_network_is_held_as_its_mode_says),
+	TEST(a_refusal_names_line_reason_and_what_to_type),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}
