@@ -3,8 +3,9 @@
 /*
  * sbx-policy check: what is wrong with a policy, all of it in one run
  *
- * Mistakes keep a policy from being loaded. Warnings are about a policy that loads and does not
- * mean what it looks like. Findings are this verb's output; the count is for people.
+ * Mistakes keep a policy from being loaded. Refused is what loads, but sbx-spawn of this version
+ * starts nothing under it, on any host. Warnings are about a policy that loads and does not mean
+ * what it looks like. Findings are this verb's output; the count is for people.
  */
 
 #include "policy.h"
@@ -32,7 +33,22 @@ struct checking {
 	const char *name; /* of the file */
 	const struct policy *policy;
 	bool strict;
-	size_t n_files, n_errors, n_warnings;
+	size_t n_files, n_errors, n_refusals, n_warnings;
+};
+
+enum level {
+	LEVEL_WARNING,
+	LEVEL_REFUSED, /* sbx-spawn of this version starts nothing under it */
+	LEVEL_ERROR,
+};
+
+static const struct {
+	const char *name;
+	const char *json;
+} levels[] = {
+	[LEVEL_WARNING] = { "warning", "warn" },
+	[LEVEL_REFUSED] = { "refused", "refused" },
+	[LEVEL_ERROR] = { "error", "error" },
 };
 
 struct finding {
@@ -41,7 +57,7 @@ struct finding {
 	const char *what; /* without the place */
 	unsigned line;	  /* 0: not known */
 	unsigned column;
-	bool is_error;
+	enum level level;
 	const struct sbx_error *err;
 };
 
@@ -96,7 +112,7 @@ static void add_json(struct text *out, const struct finding *finding)
 		json_member_u64(&json, "column", finding->column);
 	}
 	json_member_string(&json, "code", finding->code);
-	json_member_string(&json, "level", finding->is_error ? "error" : "warn");
+	json_member_string(&json, "level", levels[finding->level].json);
 	json_member_string(&json, "what", finding->what);
 	json_member_string(&json, "why", why_of(finding));
 	json_member_string(&json, "fix", finding->err->fix);
@@ -118,7 +134,7 @@ static void add_text(struct text *out, const struct finding *finding)
 	text_add_visible(out, finding->file, strlen(finding->file));
 	if (finding->line > 0)
 		text_addf(out, ":%u:%u", finding->line, finding->column);
-	text_addf(out, ": %s %s", finding->is_error ? "error" : "warning", finding->code);
+	text_addf(out, ": %s %s", levels[finding->level].name, finding->code);
 	add_line(out, ": ", finding->what);
 	add_line(out, "  why: ", why_of(finding));
 	add_line(out, "  fix: ", finding->err->fix);
@@ -130,19 +146,27 @@ static void add_finding(struct checking *checking, struct finding *finding)
 		add_json(&checking->run->out, finding);
 	else
 		add_text(&checking->run->out, finding);
-	checking->n_errors += finding->is_error;
-	checking->n_warnings += !finding->is_error;
+	checking->n_errors += finding->level == LEVEL_ERROR;
+	checking->n_refusals += finding->level == LEVEL_REFUSED;
+	checking->n_warnings += finding->level == LEVEL_WARNING;
 }
 
 static void report_error(const struct sbx_error *err, void *userdata)
 {
 	struct checking *checking = userdata;
 	struct finding finding = {
-		.code = CODE_ERROR, .file = checking->name, .is_error = true, .err = err
+		.code = CODE_ERROR, .file = checking->name, .level = LEVEL_ERROR, .err = err
 	};
 
 	split_place(&finding);
 	add_finding(checking, &finding);
+}
+
+static enum level level_of(const struct checking *checking, const struct policy_warning *warning)
+{
+	if (warning->is_refused)
+		return LEVEL_REFUSED;
+	return checking->strict ? LEVEL_ERROR : LEVEL_WARNING;
 }
 
 static void report_warning(const struct policy_warning *warning, void *userdata)
@@ -150,10 +174,10 @@ static void report_warning(const struct policy_warning *warning, void *userdata)
 	struct checking *checking = userdata;
 	struct finding finding = { .code = warning->code,
 				   .file = checking->name,
-				   .is_error = checking->strict,
+				   .level = level_of(checking, warning),
 				   .err = &warning->error };
 
-	if (checking->run->verbosity < 0 && !checking->strict)
+	if (checking->run->verbosity < 0 && finding.level == LEVEL_WARNING)
 		return;
 	split_place(&finding);
 	finding.line = warning->place.at.line;
@@ -214,9 +238,9 @@ static void say_summary(const struct checking *checking)
 		      (checking->run->verbosity == 0 && isatty(STDERR_FILENO));
 
 	if (wanted && !checking->run->json)
-		dprintf(STDERR_FILENO, "%zu file%s: %zu error%s, %zu warning%s\n",
+		dprintf(STDERR_FILENO, "%zu file%s: %zu error%s, %zu refused, %zu warning%s\n",
 			checking->n_files, plural(checking->n_files), checking->n_errors,
-			plural(checking->n_errors), checking->n_warnings,
+			plural(checking->n_errors), checking->n_refusals, checking->n_warnings,
 			plural(checking->n_warnings));
 }
 
@@ -236,5 +260,7 @@ int policy_verb_check(void *context, int n_operands, char *operands[], struct sb
 		checking.n_files++;
 	}
 	say_summary(&checking);
-	return checking.n_errors > 0 ? TOOL_USAGE : TOOL_YES;
+	if (checking.n_errors > 0)
+		return TOOL_USAGE;
+	return checking.n_refusals > 0 ? TOOL_REFUSED : TOOL_YES;
 }

@@ -25,6 +25,7 @@ enum tool_status {
 	TOOL_USAGE = 2,	 /* wrong usage or bad input */
 	TOOL_REVIEW = 3, /* needs review */
 	TOOL_INCOMPLETE = 4,
+	TOOL_REFUSED = 4, /* this release starts nothing under it */
 	TOOL_UNREADABLE = 5,
 	TOOL_FAILED = 125, /* sbx itself failed */
 };

@@ -1,116 +1,62 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Who can hold a rule
- *
- * The kernel knows paths and what is below them, and it answers yes or no. Patterns, notes and
- * questions take the broker, which opens files in the supervisor. Who calls, and in which state, is
- * known only to a tool that asks before it acts.
+ * What no layer holds as it stands: the answers of enforcement.c as warnings
  */
 
 #include "policy/check-internal.h"
 
-#include <string.h>
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "policy/enforcement.h"
 
-#include "policy/glob.h"
+static const enum check_kind kinds[N_PROBLEMS] = {
+	[PROBLEM_ACTION] = CHECK_BROKER,	 [PROBLEM_PATTERN] = CHECK_BROKER,
+	[PROBLEM_DIGEST] = CHECK_BROKER,	 [PROBLEM_UNSEEN] = CHECK_SERVICE,
+	[PROBLEM_NO_NETWORK] = CHECK_DENIED,	 [PROBLEM_HOST_NETWORK] = CHECK_HOST_NETWORK,
+	[PROBLEM_IMPLIED_PROXY] = CHECK_NETWORK, [PROBLEM_PROXY] = CHECK_NETWORK,
+	[PROBLEM_NET_MODE] = CHECK_NETWORK,
+};
 
-static const enum match_key service_keys[] = { MATCH_CALLER, MATCH_TAG, MATCH_STATE, MATCH_MODE };
-
-/* The key that needs somebody who asks, or N_MATCH_KEYS. */
-static enum match_key find_service_key(const struct condition *condition)
+static void warn_of(struct checker *checker, enum check_kind kind,
+		    const struct rule_enforcement *enforcement)
 {
-	for (size_t i = 0; i < N_ELEMENTS(service_keys); i++)
-		if (condition->lists[service_keys[i]].present)
-			return service_keys[i];
-	return N_MATCH_KEYS;
-}
+	_cleanup_text_ struct text what = TEXT_INIT;
 
-static bool check_service(struct checker *checker, const struct rule *rule)
-{
-	enum match_key key = find_service_key(&rule->match);
-	struct policy_place place;
-
-	for (size_t i = 0; i < rule->n_exceptions && key == N_MATCH_KEYS; i++)
-		key = find_service_key(&rule->exceptions[i]);
-	if (key == N_MATCH_KEYS)
-		return false;
-	place = rule->match.lists[key].present ? rule->match.lists[key].place : rule->place;
-	check_warn(checker, CHECK_SERVICE, place, "rule '%s' needs a tool that asks", rule->name);
-	sbx_error_why(&checker->warning.error, "nobody else knows the '%s' of a request",
-		      match_key_name(key));
-	sbx_error_fix(&checker->warning.error,
-		      "keep it for tools that ask 'sbx-policy serve'; in a sandbox it is not held");
-	return true;
-}
-
-/* Operations that the kernel decides on by paths. */
-static uint64_t kernel_operations(void)
-{
-	return operation_set("fs.*") | operation_set("exec");
-}
-
-/* A path and what is below it is all that the kernel knows. */
-static bool is_pattern(const struct match_value *value)
-{
-	struct glob glob;
-
-	if (value->literal)
-		return false;
-	if (glob_parse(value->text, false, &glob, NULL) < 0 || glob.excludes || glob.bare)
-		return true;
-	for (size_t i = 0; i < glob.n_components; i++)
-		if (glob.components[i].kind != GLOB_LITERAL)
-			return true;
-	return false;
-}
-
-static const struct match_value *find_pattern(const struct match_list *list)
-{
-	for (size_t i = 0; i < list->n_values; i++)
-		if (is_pattern(&list->values[i]))
-			return &list->values[i];
-	return NULL;
-}
-
-static const struct match_value *find_any_pattern(const struct rule *rule)
-{
-	const struct match_value *found = find_pattern(&rule->match.lists[MATCH_PATH]);
-
-	for (size_t i = 0; i < rule->n_exceptions && !found; i++)
-		found = find_pattern(&rule->exceptions[i].lists[MATCH_PATH]);
-	return found;
-}
-
-static void warn_broker(struct checker *checker, struct policy_place place, const char *name,
-			const char *why, const char *fix)
-{
-	check_warn(checker, CHECK_BROKER, place, "rule '%s' needs the broker", name);
-	sbx_error_why(&checker->warning.error, "%s", why);
-	sbx_error_fix(&checker->warning.error, "%s", fix);
-}
-
-static void check_broker(struct checker *checker, const struct rule *rule)
-{
-	const struct match_value *pattern = find_any_pattern(rule);
-
-	if (rule->action == POLICY_PASS || !(rule->match.operations & kernel_operations()))
-		return;
-	if (rule->action == POLICY_WARN || rule->action == POLICY_REVIEW)
-		warn_broker(checker, rule->place, rule->name,
-			    "the kernel allows or refuses; it neither notes nor asks",
-			    "write 'allow' or 'deny' where no broker runs");
-	else if (pattern)
-		warn_broker(checker, pattern->place, rule->name,
-			    "the kernel knows paths and what is below them, not patterns",
-			    "write folders ('src/**') or 'path' where no broker runs");
-	else if (rule->constraints.sha256)
-		warn_broker(checker, rule->place, rule->name,
-			    "the kernel does not compare digests of programs",
-			    "name a folder that nobody can write where no broker runs");
+	enforcement_add_what(&what, enforcement);
+	check_warn(checker, kind, enforcement->place, "%s", text_string(&what));
+	sbx_error_why(&checker->warning.error, "%s", enforcement_why(enforcement));
+	sbx_error_fix(&checker->warning.error, "%s", enforcement_fix(enforcement));
+	checker->warning.is_refused = enforcement->state == ENFORCEMENT_REFUSED;
 }
 
 void check_enforcement(struct checker *checker, const struct rule *rule)
 {
-	if (!check_service(checker, rule))
-		check_broker(checker, rule);
+	struct rule_enforcement enforcement = rule_file_enforcement(checker->policy, rule);
+
+	if (enforcement.state == ENFORCEMENT_HELD)
+		enforcement = rule_net_enforcement(checker->policy, rule, checker->net_mode);
+	/* The mode proxy is missing once for all rules: check_network(). */
+	if (enforcement.state != ENFORCEMENT_HELD && enforcement.problem != PROBLEM_IMPLIED_PROXY)
+		warn_of(checker, kinds[enforcement.problem], &enforcement);
+}
+
+void check_defaults(struct checker *checker)
+{
+	for (int class = 0; class < N_CLASSES; class ++) {
+		struct rule_enforcement enforcement =
+			default_enforcement(checker->policy, (enum operation_class) class);
+
+		if (enforcement.state != ENFORCEMENT_HELD)
+			warn_of(checker, CHECK_DEFAULT, &enforcement);
+	}
+}
+
+void check_network(struct checker *checker)
+{
+	struct net_choice choice = policy_net_choice(checker->policy, NULL);
+	struct rule_enforcement enforcement = mode_enforcement(checker->policy, &choice);
+
+	if (enforcement.state != ENFORCEMENT_HELD)
+		warn_of(checker, kinds[enforcement.problem], &enforcement);
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "policy/check.h"
+#include "policy/net-mode.h"
 
 struct check_entry;
 struct check_index {
@@ -16,9 +17,20 @@ struct check_index {
 	size_t n_entries;
 };
 
+/* The paths that rules and mounts make readable. */
+struct check_readers {
+	char **paths;
+	size_t n_paths;
+	bool has_all;	   /* everything, or it cannot be said */
+	bool has_relative; /* below the project, wherever that is */
+	bool has_outside;  /* where the project may lie */
+};
+
 struct checker {
 	const struct policy *policy;
 	struct check_index index;
+	struct check_readers readers;
+	enum net_mode net_mode;
 	struct policy_warning warning; /* the newest; it is reported when the next one begins */
 	bool has_warning;
 	int n_warnings;
@@ -44,6 +56,9 @@ enum check_kind {
 	CHECK_DEFAULT,
 	CHECK_NOT_BELOW,
 	CHECK_HOME,
+	CHECK_NETWORK,
+	CHECK_HOST_NETWORK,
+	CHECK_UNREADABLE,
 };
 
 /* check.c: begins a warning; sbx_error_why() and sbx_error_fix() of &checker->warning.error follow.
@@ -57,8 +72,14 @@ void check_groups(struct checker *checker);
 void check_rule(struct checker *checker, const struct rule *rule);
 /* check-paths.c: what shows in its paths, one by one. */
 void check_paths(struct checker *checker, const struct rule *rule);
-/* check-enforce.c: who can hold it. */
+/* check-enforce.c: what can hold it, the defaults, and the network. */
 void check_enforcement(struct checker *checker, const struct rule *rule);
+void check_defaults(struct checker *checker);
+void check_network(struct checker *checker);
+/* check-programs.c: can what it lets execute be read, too? */
+void check_programs(struct checker *checker, const struct rule *rule);
+int check_readers_make(const struct policy *policy, struct check_readers *ret);
+void check_readers_deinit(struct check_readers *readers);
 /* check-pairs.c: what shows beside the other rules. */
 void check_neighbours(struct checker *checker, const struct rule *rule);
 /* Does @other deny all that @rule is about? */

@@ -33,6 +33,9 @@ static const struct policy_warning_kind kinds[] = {
 	[CHECK_DEFAULT] = { "W14", "a default that the kernel cannot hold alone" },
 	[CHECK_NOT_BELOW] = { "W15", "a folder that is taken away without what is below it" },
 	[CHECK_HOME] = { "W16", "a path that looks like somebody's home folder and is none" },
+	[CHECK_NETWORK] = { "W17", "a network that this release does not have" },
+	[CHECK_HOST_NETWORK] = { "W18", "a rule that the host's network does not keep" },
+	[CHECK_UNREADABLE] = { "W19", "a program that may be executed and not be read" },
 	{ NULL, NULL },
 };
 
@@ -67,46 +70,33 @@ void check_warn(struct checker *checker, enum check_kind kind, struct policy_pla
 	checker->n_warnings++;
 }
 
-/* Where a default stands is not kept: the whole file is named. */
-static void check_defaults(struct checker *checker)
-{
-	const struct policy *policy = checker->policy;
-
-	for (int class = 0; class < N_CLASSES; class ++) {
-		enum policy_action action = policy->defaults[class];
-		const char *name = operation_class_name((enum operation_class) class);
-		struct policy_place place = { .source = 0, .at = { 1, 1 } };
-
-		if ((class != CLASS_FS && class != CLASS_EXEC) ||
-		    (action != POLICY_WARN && action != POLICY_REVIEW))
-			continue;
-		check_warn(checker, CHECK_DEFAULT, place, "the default of '%s' is '%s'", name,
-			   policy_action_name(action));
-		sbx_error_why(
-			&checker->warning.error,
-			"the kernel allows or refuses; to ask or to note it takes the broker");
-		sbx_error_fix(&checker->warning.error,
-			      "write 'deny' or 'allow' where no broker runs");
-	}
-}
-
 int policy_check(const struct policy *policy,
 		 void (*report)(const struct policy_warning *warning, void *userdata),
 		 void *userdata)
 {
-	struct checker checker = { .policy = policy, .report = report, .userdata = userdata };
+	struct checker checker = { .policy = policy,
+				   .net_mode = policy_net_mode(policy),
+				   .report = report,
+				   .userdata = userdata };
 
 	if (check_index_make(policy, &checker.index) < 0)
 		return -ENOMEM;
+	if (check_readers_make(policy, &checker.readers) < 0) {
+		check_index_deinit(&checker.index);
+		return -ENOMEM;
+	}
 	check_defaults(&checker);
+	check_network(&checker);
 	check_groups(&checker);
 	for (size_t i = 0; i < policy->n_rules; i++) {
 		check_rule(&checker, &policy->rules[i]);
 		check_paths(&checker, &policy->rules[i]);
 		check_enforcement(&checker, &policy->rules[i]);
+		check_programs(&checker, &policy->rules[i]);
 		check_neighbours(&checker, &policy->rules[i]);
 	}
 	report_warning(&checker);
+	check_readers_deinit(&checker.readers);
 	check_index_deinit(&checker.index);
 	return checker.n_warnings;
 }

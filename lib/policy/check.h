@@ -18,6 +18,7 @@ struct policy_warning {
 	const char *code; /* "W01" */
 	struct policy_place place;
 	struct sbx_error error; /* level warn: what, why, fix */
+	bool is_refused;	/* sbx-spawn of this version starts nothing under the policy */
 };
 
 /* Hands each warning to @report, in the order of the files. Returns how many, or negative errno. */

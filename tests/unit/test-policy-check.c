@@ -51,8 +51,8 @@ static void warns_of_an_empty_list(void)
 
 static void warns_of_a_group_of_hosts_without_any(void)
 {
-	expect_warnings("network_whitelist: {a: [a.example], b: []}\n", "W01 1:40");
-	expect_warnings("network_whitelist: {a: [a.example]}\n", "");
+	expect_warnings("network_whitelist: {a: [a.example], b: []}\n", "W17 1:25 | W01 1:40");
+	expect_warnings("network_whitelist: {a: [a.example]}\n", "W17 1:25");
 	expect_warnings("network_whitelist: []\n", "");
 }
 
@@ -61,12 +61,12 @@ static void warns_of_globs_that_are_all_taken_out_again(void)
 	static const struct {
 		const char *globs, *wanted;
 	} rows[] = {
-		{ "['/a/**', '!/a/**']", "W03 3:29 | W08 3:50" },
+		{ "['/a/**', '!/a/**']", "W03 3:29" },
 		{ "['docs/', '!docs/']", "W03 3:29 | W08 3:41" },
-		{ "['/usr/**', '!/**']", "W03 3:29 | W08 3:52" },
-		{ "['/a/b/**', '/a/c/**', '!/a/**']", "W03 3:29 | W08 3:63" },
-		{ "['/a/**', '!/a/b/**']", "W08 3:50" },
-		{ "['/a/**', '/b/**', '!/a/**']", "W08 3:59" },
+		{ "['/usr/**', '!/**']", "W03 3:29" },
+		{ "['/a/b/**', '/a/c/**', '!/a/**']", "W03 3:29" },
+		{ "['/a/**', '!/a/b/**']", "" },
+		{ "['/a/**', '/b/**', '!/a/**']", "" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
@@ -160,7 +160,8 @@ static void warns_of_an_allow_under_a_deny(void)
 			       "- name: a\n  match: {%s}\n  action: allow\n"
 			       "- name: d\n  match: {%s}\n  action: deny\n",
 			       under[i][1], under[i][0]);
-		expect_warnings(text, strchr(under[i][1], '!') ? "W08 3:49 | W05 2:3" : "W05 2:3");
+		expect_warnings(text,
+				strstr(under[i][1], "net.") ? "W17 2:3 | W05 2:3" : "W05 2:3");
 	}
 }
 
@@ -211,8 +212,8 @@ static void an_allow_that_reaches_beyond_a_deny_is_fine(void)
 
 static void warns_of_a_superfluous_rule(void)
 {
-	expect_warnings(RULES RULE("a", "syscall: exec, path: /usr/bin", "allow")
-				RULE("b", "syscall: exec, path: /usr/bin", "allow"),
+	expect_warnings(RULES RULE("a", "syscall: fs.list, path: /usr/bin", "allow")
+				RULE("b", "syscall: fs.list, path: /usr/bin", "allow"),
 			"W06 5:3");
 	expect_warnings(RULES RULE("a", "syscall: exec, path: /usr/bin", "allow")
 				RULE("b", "syscall: [exec, fs.read], path: /usr", "allow"),
@@ -227,16 +228,16 @@ static void a_rule_that_adds_something_is_not_superfluous(void)
 			"");
 	expect_warnings(
 		RULES RULE(
-			"a", "syscall: exec, path: /usr/bin",
+			"a", "syscall: fs.list, path: /usr/bin",
 			"allow") "  constraints: {require_sandbox: L2}\n" RULE("b",
-									       "syscall: exec, path: /usr",
+									       "syscall: fs.list, path: /usr",
 									       "allow"),
 		"");
 	expect_warnings(
 		RULES RULE(
-			"a", "syscall: exec, path: /usr",
+			"a", "syscall: fs.list, path: /usr",
 			"allow") "  except: [{path: /usr/bin}]\n" RULE("b",
-								       "syscall: exec, path: /usr/bin",
+								       "syscall: fs.list, path: /usr/bin",
 								       "allow"),
 		"");
 }
@@ -272,9 +273,8 @@ static void warns_of_what_the_kernel_cannot_hold(void)
 static void what_the_kernel_holds_is_fine(void)
 {
 	expect_warnings(RULES RULE("a", "syscall: fs.read, path_glob: [src/**, /usr/lib/, ./x]",
-				   "allow")
-				RULE("b", "syscall: net.connect, host: a.b", "require_review")
-					RULE("c", "syscall: git.commit", "require_review"),
+				   "allow") RULE("b", "syscall: net.connect, host: a.b", "deny")
+				RULE("c", "syscall: git.commit, caller: me", "require_review"),
 			"");
 }
 
@@ -282,8 +282,13 @@ static void warns_of_what_only_a_tool_that_asks_knows(void)
 {
 	expect_warnings(RULES RULE("r", "syscall: fs.read, caller: me", "deny"), "W09 3:29");
 	expect_warnings(RULES RULE("r", "syscall: exec",
-				   "require_review") "  except: [{caller_tag: trusted}]\n",
+				   "deny") "  except: [{caller_tag: trusted}]\n",
+			"W09 5:12");
+	expect_warnings(RULES RULE("r", "syscall: fs.read, path: /a",
+				   "allow") "  constraints: {require_capability_token: true}\n",
 			"W09 2:3");
+	/* It is not started, which is said instead. */
+	expect_warnings(RULES RULE("r", "syscall: exec, caller: me", "require_review"), "W08 2:3");
 	expect_warnings(RULES RULE("r", "syscall: exec, state: a, mode: b", "deny"), "W09 3:26");
 }
 
@@ -311,7 +316,7 @@ static void warns_of_a_default_that_asks(void)
 {
 	expect_warnings(
 		"version: 1\ndefaults: {fs: warn, net: warn, exec: require_review, tool: warn}\n",
-		"W14 1:1 | W14 1:1");
+		"W14 1:1 | W14 1:1 | W17 1:1");
 	expect_warnings("version: 1\ndefaults: {fs: allow, exec: deny}\n", "");
 }
 
@@ -406,14 +411,14 @@ static void warns_of_a_folder_that_is_taken_out_of_an_allow(void)
 {
 	expect_warnings(RULES RULE("r", "syscall: fs.read, path_glob: [src/**, '!src/secrets']",
 				   "allow"),
-			"W15 3:49 | W08 3:49");
+			"W15 3:49");
 	expect_warnings(RULES RULE("r", "syscall: fs.read, path_glob: [src/**, '!src/secrets/']",
 				   "allow"),
-			"W08 3:49");
+			"");
 	expect_warnings(RULES RULE("r",
 				   "syscall: fs.read, path_glob: [src/**, '!src/a', '!src/a/**']",
 				   "allow"),
-			"W08 3:49");
+			"");
 	/* Nothing below it was given. */
 	expect_warnings(RULES RULE("r", "syscall: fs.read, path_glob: ['/src/*', '!/src/a']",
 				   "allow"),
@@ -443,11 +448,47 @@ static void warns_of_somebodys_home_folder(void)
 			"");
 }
 
+#define EXEC(paths) RULE("run", "syscall: exec, path: " paths, "allow")
+#define READ(paths) RULE("see", "syscall: fs.read, path: " paths, "allow")
+
+static void warns_of_a_program_that_cannot_be_read(void)
+{
+	expect_warnings(RULES EXEC("[/usr/bin/a, ./b]"), "W19 3:33 | W19 3:45");
+	expect_warnings(RULES EXEC("/usr/bin/a") READ("/usr/bin/ab"), "W19 3:32");
+	expect_warnings(RULES EXEC("/usr/bin/a") READ("[./, /usr/lib]"), "W19 3:32");
+	expect_warnings(RULES EXEC("./a") READ("/usr"), "W19 3:32");
+	expect_warnings(RULES EXEC("/srv/a") READ("[/usr, /srv/b]"), "W19 3:32");
+	expect_warnings(RULES EXEC("/usr/a")
+				RULE("never", "syscall: fs.read, path: /usr/a", "deny"),
+			"W19 3:32");
+}
+
+static void a_program_that_may_be_read_is_fine(void)
+{
+	expect_warnings(RULES EXEC("/usr/bin/a") READ("/usr"), "");
+	expect_warnings(RULES EXEC("/usr") READ("/usr/bin/a"), "");
+	expect_warnings(RULES EXEC("/usr/bin/a") READ("/"), "");
+	expect_warnings(RULES EXEC("./a/b") READ("./"), "");
+	expect_warnings(RULES EXEC("[./a, /usr/bin/a]") READ("[./a, /usr/bin]"), "");
+	/* /bin is a link on most hosts, and a project may lie in /srv. */
+	expect_warnings(RULES EXEC("/bin/a") READ("/usr/bin"), "");
+	expect_warnings(RULES EXEC("/usr/lib/a") READ("/lib"), "");
+	expect_warnings(RULES EXEC("./a") READ("/srv"), "");
+	expect_warnings(RULES EXEC("/srv/a") READ("./"), "");
+	expect_warnings(RULES RULE("r", "syscall: [exec, fs.read], path: /usr/a", "allow"), "");
+	expect_warnings(RULES EXEC("/usr/a") RULE("r", "syscall: fs.read", "allow"), "");
+	expect_warnings("mounts: [{target: /opt, source: /usr}]\n" RULES EXEC("/opt/a"), "");
+	expect_warnings("defaults: {fs: allow}\n" RULES EXEC("/opt/a"), "");
+	expect_warnings("isolation: {nested: true}\n" RULES EXEC("/opt/a"), "");
+	/* Sections see the system's folders. */
+	expect_warnings("version: 1\nexec: {rules: [{action: allow, path: /usr/a}]}\n", "");
+}
+
 static void the_seeds_policies_warn_of_nothing_but_who_holds_them(void)
 {
-	expect_warnings(seed_buntime, "");
+	expect_warnings(seed_buntime, "W17 24:7");
 	expect_warnings(seed_manifest, "");
-	expect_warnings(seed_fluffy, "W08 10:5 | W09 15:35");
+	expect_warnings(seed_fluffy, "W09 2:5 | W08 10:5 | W08 14:5");
 }
 
 static void every_kind_has_its_own_code_and_a_line(void)
@@ -462,7 +503,7 @@ static void every_kind_has_its_own_code_and_a_line(void)
 		expect_str(kinds[n].code, code);
 		expect(kinds[n].help && kinds[n].help[0]);
 	}
-	expect_eq(n, 16);
+	expect_eq(n, 19);
 }
 
 static void ignore(const struct policy_warning *warning, void *userdata)
@@ -476,13 +517,14 @@ static void finds_the_one_superfluous_rule_among_ten_thousand(void)
 	_cleanup_policy_ struct policy *policy = NULL;
 	unsigned n = 0;
 
-	text_add(&text, "network_whitelist:\n");
+	text_add(&text, "net: {mode: proxy}\nnetwork_whitelist:\n");
 	for (int i = 0; i < 10000; i++)
 		text_addf(&text, "- h%d.example.com\n", i);
 	text_add(&text, "- h77.example.com\n");
 	expect_eq(policy_load("p.yaml", text.data, text.len, &policy, NULL), 0);
-	expect_eq(policy_check(policy, ignore, &n), 1);
-	expect_eq(n, 1);
+	/* And the proxy that the mode needs. */
+	expect_eq(policy_check(policy, ignore, &n), 2);
+	expect_eq(n, 2);
 }
 
 static const struct test tests[] = {
@@ -509,6 +551,8 @@ static const struct test tests[] = {
 	TEST(a_denied_name_that_is_a_file_is_fine),
 	TEST(warns_of_a_folder_that_is_taken_out_of_an_allow),
 	TEST(warns_of_somebodys_home_folder),
+	TEST(warns_of_a_program_that_cannot_be_read),
+	TEST(a_program_that_may_be_read_is_fine),
 	TEST(the_seeds_policies_warn_of_nothing_but_who_holds_them),
 	TEST(every_kind_has_its_own_code_and_a_line),
 	TEST(finds_the_one_superfluous_rule_among_ten_thousand),

@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# sbx-policy check ends with 4 exactly where sbx-spawn starts nothing under the policy, and both name the same line.
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/spawn.sh"
+
+system='{name: system, match: {op: [fs.read, fs.list, fs.exists, exec], path: [/usr, /bin, /lib, /lib64]}, action: allow}'
+digest=a123456789012345678901234567890123456789012345678901234567890123
+
+# NAME<TAB>LINE<TAB>POLICY: LINE is 0 where it starts. '|' ends a line.
+cases() {
+	cat <<END
+a_path	0	capabilities:| - $system
+a_folder_with_what_is_below_it	0	capabilities:| - $system| - {name: r, match: {op: fs.*, path_glob: src/**}, action: allow}
+a_glob_that_excludes_paths	0	capabilities:| - $system| - {name: r, match: {op: fs.read, path_glob: [src/**, '!src/a/']}, action: allow}
+a_glob	3	capabilities:| - $system| - {name: r, match: {op: fs.read, path_glob: '**/*.c'}, action: allow}
+a_name_anywhere	3	capabilities:| - $system| - {name: r, match: {op: fs.read, path_glob: Makefile}, action: deny}
+a_program_by_its_name	3	capabilities:| - $system| - {name: r, match: {op: exec, path: cc}, action: deny}
+a_glob_in_an_exception	6	capabilities:| - $system| - name: r|   match: {op: fs.*, path: ./}|   action: allow|   except: [{path_glob: '**/*.key'}]
+an_exception_with_a_path	0	capabilities:| - $system| - name: r|   match: {op: fs.*, path: ./src}|   action: allow|   except: [{path: ./src/a}]
+a_glob_for_which_nothing_is_left	0	capabilities:| - $system| - name: r|   match: {op: fs.read, path_glob: '*.c'}|   action: allow|   except: [{op: fs.*}]
+a_glob_that_wants_a_caller	0	capabilities:| - $system| - {name: r, match: {op: fs.read, path_glob: '*.c', caller: me}, action: allow}
+a_denied_glob_that_wants_a_caller	3	capabilities:| - $system| - {name: r, match: {op: fs.read, path_glob: '*.c', caller: me}, action: deny}
+a_glob_of_a_file_that_has_a_host	0	capabilities:| - $system| - {name: r, match: {op: fs.read, path_glob: '*.c', host: a.example}, action: deny}
+a_warning_about_files	3	capabilities:| - $system| - {name: r, match: {op: fs.write, path: ./src}, action: warn}
+a_review_of_programs	3	capabilities:| - $system| - {name: r, match: {op: exec, path: /usr/bin/id, caller: me}, action: require_review}
+a_rule_that_says_nothing	0	capabilities:| - $system| - {name: r, match: {op: fs.read, path_glob: '*.c'}, action: pass}
+a_digest	0	capabilities:| - $system| - {name: r, match: {op: exec, path: /usr/bin/id}, action: allow, constraints: {sha256: $digest}}
+a_token	0	capabilities:| - $system| - {name: r, match: {op: fs.write, path: ./src}, action: allow, constraints: {require_capability_token: true}}
+operations_of_tools	0	capabilities:| - $system| - {name: r, match: {op: [git.commit, shell.run]}, action: require_review}
+a_default_that_warns	1	defaults: {fs: warn}|capabilities:| - $system
+a_default_that_asks	1	defaults: {exec: require_review}|capabilities:| - $system
+no_network	0	net: {mode: none}|network_whitelist: [a.example]|capabilities:| - $system
+the_hosts_network	0	net: {mode: host}|capabilities:| - $system
+the_hosts_network_as_a_whole	0	net: {mode: host}|capabilities:| - $system| - {name: r, match: {op: net.*}, action: allow}
+the_hosts_network_with_a_rule	4	net: {mode: host}|capabilities:| - $system| - {name: r, match: {op: net.connect, cidr: 10.0.0.0/8}, action: deny}
+the_mode_proxy	3	capabilities:| - $system|net: {mode: proxy}
+the_mode_veth	1	net: {mode: veth}|capabilities:| - $system
+the_mode_transparent	1	net: {mode: transparent}|capabilities:| - $system
+a_template_with_a_proxy	1	isolation: {template: ai-provider}|capabilities:| - $system
+hosts_without_a_mode	2	network_whitelist:| - a.example|capabilities:| - $system
+a_default_of_the_network_without_a_mode	1	defaults: {net: allow}|capabilities:| - $system
+denied_networks_without_a_mode	0	capabilities:| - $system| - {name: r, match: {op: net.*, cidr: 10.0.0.0/8}, action: deny}
+all_operations_with_a_caller	0	capabilities:| - $system| - {name: r, match: {op: '*', caller: me}, action: allow}
+all_operations	2	capabilities:| - {name: s, match: {op: '*'}, action: allow}
+a_manifest_with_the_network	0	{"sandbox": {"config": {"allowNetworkAccess": true}}}
+END
+}
+
+names_place() { err_has "p.yaml:$1: " || err_has "p.yaml 'defaults."; }
+
+mkdir "$project/src" "$project/src/a"
+places
+while IFS=$'\t' read -r case line text; do
+	tr '|' '\n' <<<"$text" >"$work/p.yaml"
+	chmod 644 "$work/p.yaml"
+	run sbx-policy check "$work/p.yaml"
+	check_status=$status
+	check "check_ends_as_it_should_under_$case" test "$status" -eq "$((line > 0 ? 4 : 0))"
+	check "check_names_the_line_of_$case" test "$line" -eq 0 -o "$(grep -c "p.yaml:$line:[0-9]*: refused W" "$work/out")" -eq 1
+	run begin_spawn --policy "$work/p.yaml" --print-plan -- true
+	check "spawn_agrees_with_check_on_$case" test "$((status != 0))" -eq "$((check_status == 4))"
+	if [ "$line" -gt 0 ]; then
+		check "spawn_names_the_line_of_$case" names_place "$line"
+		check "spawn_says_what_to_type_instead_of_$case" err_has 'fix: '
+	fi
+done < <(cases)
+
+# What does not start starts, once what is to be typed is typed.
+printf 'network_whitelist: [a.example]\ncapabilities:\n - %s\n' "$system" >"$work/p.yaml"
+run spawn --policy "$work/p.yaml" --net none -- /usr/bin/true
+check rules_for_hosts_start_without_a_network_where_that_is_typed has_status 0
+
+# What may be executed and not be read is not executed.
+cp /usr/bin/true "$project/src/tool"
+chmod 755 "$project/src/tool"
+printf 'capabilities:\n - %s\n - {name: r, match: {op: exec, path: ./src/tool}, action: allow}\n' "$system" >"$work/p.yaml"
+run sbx-policy check "$work/p.yaml"
+check a_program_that_cannot_be_read_is_warned_of out_has 'p.yaml:3:38: warning W19: '
+check a_warning_alone_is_no_refusal has_status 0
+run spawn --policy "$work/p.yaml" -- src/tool
+check a_program_that_cannot_be_read_is_not_executed has_status 126
+sed -i 's/op: exec, path: .\/src/op: [exec, fs.read], path: .\/src/' "$work/p.yaml"
+run sbx-policy check "$work/p.yaml"
+check a_program_that_can_be_read_is_not_warned_of test -z "$out"
+run spawn --policy "$work/p.yaml" -- src/tool
+check a_program_that_can_be_read_is_executed has_status 0
+finish
