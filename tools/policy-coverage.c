@@ -136,13 +136,21 @@ static void add_json(struct text *out, const struct coverage *coverage, size_t n
 	text_add_char(out, '\n');
 }
 
+/* Those that stand in the files; the rules of the network mode follow them. */
+static size_t count_rules(const struct coverage *coverage)
+{
+	const struct policy *policy = coverage->judge.policy;
+
+	return policy ? policy->n_rules : artefact_n_rows(&coverage->judge.artefact, SECTION_RULES);
+}
+
 bool coverage_report(const struct coverage *list, uint64_t min_percent, bool as_json,
 		     struct text *out)
 {
 	bool is_enough = true;
 
 	for (const struct coverage *coverage = list; coverage; coverage = coverage->next) {
-		size_t n = artefact_n_rows(&coverage->judge.artefact, SECTION_RULES);
+		size_t n = count_rules(coverage);
 		size_t n_hits = count_hits(coverage, n);
 		bool is_one_enough = n_hits * 100 >= min_percent * n;
 

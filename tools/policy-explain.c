@@ -15,6 +15,7 @@
 #include <sbx/error.h>
 
 #include "base/json.h"
+#include "policy/enforcement.h"
 
 #include "tool.h"
 
@@ -69,11 +70,24 @@ static void add_visible(struct text *out, const char *string)
 	text_add_visible(out, string, strlen(string));
 }
 
+/* What holds the rule around a sandboxed command; nothing where the rule's text is not known. */
+static bool add_enforcement(struct text *out, const struct judge *judge, uint32_t row)
+{
+	struct rule_enforcement enforcement;
+
+	if (!judge->policy || row >= judge->policy->n_rules)
+		return false;
+	enforcement = rule_enforcement(judge->policy, &judge->policy->rules[row]);
+	enforcement_add_text(out, &enforcement);
+	return true;
+}
+
 static void add_row(const struct explaining *explaining, const struct policy_explanation *row)
 {
 	const struct judge *judge = explaining->judge;
 	const struct artefact_rule *rule = rule_of(judge, row->rule);
 	struct text *out = &explaining->run->out;
+	_cleanup_text_ struct text enforcement = TEXT_INIT;
 
 	text_addf(out, "\n%s rule '", policy_action_name((enum policy_action)rule->action));
 	add_visible(out, artefact_text(&judge->artefact, rule->name));
@@ -82,6 +96,8 @@ static void add_row(const struct explaining *explaining, const struct policy_exp
 	text_addf(out, ":%u) %s\n  ", rule->line, verdict_of(explaining, row));
 	why_add(out, judge, &explaining->buffer->request, row);
 	text_add_char(out, '\n');
+	if (row->near == NEAR_APPLIES && add_enforcement(&enforcement, judge, row->rule))
+		text_addf(out, "  in a sandbox: %s\n", text_string(&enforcement));
 	if (row->near == NEAR_APPLIES && rule->reason != ARTEFACT_NONE) {
 		text_add(out, "  reason: ");
 		add_visible(out, artefact_text(&judge->artefact, rule->reason));
@@ -120,7 +136,7 @@ static void add_row_json(const struct explaining *explaining, struct json_writer
 {
 	const struct judge *judge = explaining->judge;
 	const struct artefact_rule *rule = rule_of(judge, row->rule);
-	_cleanup_text_ struct text why = TEXT_INIT;
+	_cleanup_text_ struct text why = TEXT_INIT, enforcement = TEXT_INIT;
 
 	why_add(&why, judge, &explaining->buffer->request, row);
 	json_add_object(json);
@@ -136,6 +152,8 @@ static void add_row_json(const struct explaining *explaining, struct json_writer
 	json_member_bool(json, "decides",
 			 row->near == NEAR_APPLIES && decides(explaining->decision, row->rule));
 	json_member_string(json, "why", text_string(&why));
+	if (add_enforcement(&enforcement, judge, row->rule))
+		json_member_string(json, "enforcement", text_string(&enforcement));
 	json_end_object(json);
 }
 

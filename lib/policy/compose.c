@@ -19,6 +19,7 @@
 #include "base/path.h"
 #include "policy/compile.h"
 #include "policy/glob.h"
+#include "policy/net-mode.h"
 
 #define RULES_FIRST 32
 
@@ -356,7 +357,9 @@ static void deny_around(struct composer *composer, size_t number)
 	for (size_t i = composer->n_original; exceptions && i < n_rules; i++) {
 		const struct rule *other = &policy->rules[i];
 
-		if (other->action == POLICY_ALLOW && is_below(path_of(other), path_of(&rule)))
+		if (other->action == POLICY_ALLOW &&
+		    other->match.lists[MATCH_PATH].n_values > 0 &&
+		    is_below(path_of(other), path_of(&rule)))
 			exceptions[n++] =
 				(struct condition){ .lists[MATCH_PATH] =
 							    other->match.lists[MATCH_PATH],
@@ -552,6 +555,8 @@ static void add_settings(struct composer *composer, const struct policy *policy)
 void compose_begin(struct composer *composer, const struct policy *policy,
 		   const struct composition *with, struct arena *arena)
 {
+	struct rule implied[NET_RULES_MAX];
+
 	*composer = (struct composer){ .arena = arena, .with = *with };
 	if (policy) {
 		composer->policy = *policy;
@@ -580,8 +585,11 @@ void compose_begin(struct composer *composer, const struct policy *policy,
 		add_directories(composer, &composer->policy.rules[i]);
 	composer->n_original = composer->policy.n_rules;
 	add_view(composer, policy);
-	if (policy)
-		add_settings(composer, policy);
+	if (!policy)
+		return;
+	add_settings(composer, policy);
+	for (size_t i = 0, n = policy_net_rules(policy, implied); i < n; i++)
+		(void)add_rule(composer, &implied[i]);
 }
 
 int compose_finish(struct composer *composer, const struct policy **ret)

@@ -8,6 +8,7 @@
  */
 
 #include "policy/decision-internal.h"
+#include "policy/net-mode.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -122,6 +123,35 @@ static bool can_have_exceptions(const struct artefact *artefact,
 	return true;
 }
 
+/* The rule that the mode none implies has no text of its own that an exception could stand in. */
+static bool is_of_net_mode(const struct artefact *artefact, uint32_t row)
+{
+	const struct artefact_rule *rule = decision_rule(artefact, row);
+
+	return rule->action == POLICY_DENY && rule->reason != ARTEFACT_NONE &&
+	       strcmp(artefact_text(artefact, rule->name), NET_RULE_NAME) == 0 &&
+	       strcmp(artefact_text(artefact, rule->reason), NET_RULE_DENIAL) == 0;
+}
+
+static bool add_mode(struct text *out, const struct artefact *artefact,
+		     const struct policy_decision *decision)
+{
+	const struct artefact_source *sources = artefact_rows(artefact, SECTION_SOURCES);
+
+	for (size_t i = 0; i < decision->n_rules; i++) {
+		const struct artefact_rule *rule = decision_rule(artefact, decision->rules[i]);
+
+		if (!is_of_net_mode(artefact, decision->rules[i]))
+			continue;
+		text_add(out, "change 'net.mode' (");
+		decision_add_visible(out, artefact_text(artefact, sources[rule->source].name));
+		text_addf(out, ":%u): proxy asks the rules, host shares the host's network\n",
+			  rule->line);
+		return true;
+	}
+	return false;
+}
+
 static void add_exceptions(struct text *out, const struct artefact *artefact,
 			   const struct request_buffer *buffer,
 			   const struct policy_decision *decision)
@@ -129,6 +159,8 @@ static void add_exceptions(struct text *out, const struct artefact *artefact,
 	_cleanup_text_ struct text condition = TEXT_INIT;
 	bool has_condition = add_condition(&condition, &buffer->request, "");
 
+	if (add_mode(out, artefact, decision))
+		return;
 	text_add(out, decision->verdict == POLICY_REVIEW ? "let a person review it, or " : "");
 	if (!has_condition)
 		text_add(out, "change the action of ");

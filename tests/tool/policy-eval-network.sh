@@ -1,0 +1,86 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What eval says of the network is what a command under the policy meets.
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/spawn.sh"
+
+# A server on our loopback; its port goes to $work/ready.
+cat >"$work/server.py" <<'PY'
+import socket, sys
+listener = socket.create_server(("127.0.0.1", 0))
+with open(sys.argv[1], "w") as file:
+    file.write(f"{listener.getsockname()[1]}\n")
+while True:
+    listener.accept()[0].close()
+PY
+mkfifo "$work/ready"
+python3 "$work/server.py" "$work/ready" &
+server=$!
+port=$(cat "$work/ready")
+trap 'kill $server; rm -rf "$work"' EXIT
+
+policy() { # LINE...
+	{
+		printf '%s\n' "$@"
+		echo 'capabilities:'
+		echo ' - {name: system, match: {op: [fs.read, fs.list, fs.exists, exec], path: [/usr, /bin, /lib, /lib64, /etc]}, action: allow}'
+		echo ' - {name: web, match: {op: net.connect}, action: allow}'
+	} >"$work/p.yaml"
+	chmod 644 "$work/p.yaml"
+}
+evaluate() { run sbx-policy eval "$1" net.connect "127.0.0.1:$port"; }
+connect() {
+	run spawn -q --policy "$work/p.yaml" -- python3 -c "import socket; socket.create_connection(('127.0.0.1', $port)).close()"
+}
+
+policy 'net: {mode: none}'
+evaluate "$work/p.yaml"
+check without_a_network_eval_denies_what_a_rule_allows has_status 1
+check the_denial_names_the_mode_and_its_line out_has "rule 'net.mode' ($work/p.yaml:1) denies it: net.mode is none"
+check the_denial_says_what_to_change out_has "fix: change 'net.mode' ($work/p.yaml:1)"
+run sbx-policy explain "$work/p.yaml" net.connect "127.0.0.1:$port"
+check explain_names_the_mode out_has "deny rule 'net.mode' ($work/p.yaml:1) applies and decides"
+check explain_says_why_the_rule_gives_a_command_nothing out_has 'in a sandbox: narrowed: net.mode is none'
+sbx-policy compile "$work/p.yaml" >"$work/p.sbx"
+evaluate "$work/p.sbx"
+check the_compiled_form_answers_alike has_status 1
+connect
+check without_a_network_nothing_is_reached test "$status" -ne 0
+
+policy 'net: {mode: host}'
+evaluate "$work/p.yaml"
+check on_the_hosts_network_eval_allows has_status 0
+connect
+check on_the_hosts_network_the_host_is_reached has_status 0
+sed -i '/name: web/d' "$work/p.yaml"
+evaluate "$work/p.yaml"
+check the_hosts_network_needs_no_rule has_status 0
+connect
+check without_a_rule_the_host_is_reached_there_too has_status 0
+run sbx-policy eval "$work/p.yaml" net.bind "127.0.0.1:$port"
+check on_the_hosts_network_a_command_may_listen has_status 0
+
+echo '{"sandbox": {"config": {"allowNetworkAccess": true}}}' >"$work/p.json"
+evaluate "$work/p.json"
+check a_manifest_with_the_network_allows_it has_status 0
+run spawn --policy "$work/p.json" --print-plan -- true
+check a_manifest_with_the_network_shares_the_hosts out_has '; network host'
+check it_is_warned_of out_has "the network is the host's own"
+
+policy 'version: 1'
+evaluate "$work/p.yaml"
+check without_a_mode_the_rules_answer has_status 0
+connect
+check without_a_mode_nothing_runs_without_its_proxy has_status 125
+check the_first_rule_that_needs_it_is_named err_has "p.yaml:4: rule 'web' needs sbx-proxy"
+check what_to_type_instead_is_said err_has "net: {mode: none}"
+run spawn -q --net none --policy "$work/p.yaml" -- true
+check what_is_typed_goes_before_the_rules has_status 0
+
+# A mode is no rule of the file, so a test need not reach it.
+policy 'net: {mode: none}'
+sed -i '/name: web/d' "$work/p.yaml"
+printf 'policy: p.yaml\ntests:\n - {name: one, request: fs.read /usr/a, expect: allow, rules: [system]}\n' >"$work/tests.yaml"
+run sbx-policy test --coverage=100 "$work/tests.yaml"
+check a_mode_is_not_a_rule_to_cover has_status 0
+finish
