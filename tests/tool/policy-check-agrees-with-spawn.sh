@@ -66,6 +66,12 @@ while IFS=$'\t' read -r case line text; do
 	fi
 done < <(cases)
 
+# Random policies, by a seed that a failure prints.
+cd "$project" || exit 1
+run python3 "$SBX_SOURCE/tests/tool/policy-random.py" "${SEED:-$RANDOM}" 150
+check check_and_spawn_agree_on_random_policies has_status 0
+cd "$work" || exit 1
+
 # What does not start starts, once what is to be typed is typed.
 printf 'network_whitelist: [a.example]\ncapabilities:\n - %s\n' "$system" >"$work/p.yaml"
 run spawn --policy "$work/p.yaml" --net none -- /usr/bin/true

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+# policy-random.py SEED N: makes N random policies and compares sbx-policy check with sbx-spawn --print-plan, which must
+# refuse the same ones, by a line that check names. Prints each difference with its policy.
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+OPERATIONS = ["fs.read", "fs.list", "fs.exists", "exec", "net.connect", "net.bind", "git.commit", "fs.*", "net.*", "'*'"]
+PATHS = ["path: /usr", "path: ./src", "path: [./src/a, /usr/lib]", "path: cc", "path: []", "path_glob: 'src/*.c'",
+         "path_glob: [src/**, '!src/a/']", "path_glob: Makefile", "path_glob: ./src/"]
+KEYS = ["host: a.example", "cidr: 10.0.0.0/8", "ports: 443", "caller: me", "caller_tag: [t]", "state: x"]
+CONSTRAINTS = ["require_capability_token: true", "require_sandbox: L2", "sha256: " + "a" * 64, "max_file_size: 1MiB"]
+ACTIONS = ["allow"] * 4 + ["deny"] * 3 + ["warn", "require_review", "pass"]
+SYSTEM = (" - {name: system, match: {op: [fs.read, fs.list, fs.exists, exec], path: [/usr, /bin, /lib, /lib64]},"
+          " action: allow}\n")
+MODES = ["none", "none", "host", "proxy", "veth", "transparent"]
+
+
+def condition(rng, operations):
+    keys = []
+    if rng.random() < operations:
+        keys.append(f"op: [{', '.join(rng.sample(OPERATIONS, rng.choice([1, 1, 2])))}]")
+    if rng.random() < 0.6:
+        keys.append(rng.choice(PATHS))
+    if rng.random() < 0.25:
+        keys.append(rng.choice(KEYS))
+    return "{" + ", ".join(keys) + "}"
+
+
+def rule(rng, number):
+    text = f" - name: r{number}\n   match: {condition(rng, 1)}\n   action: {rng.choice(ACTIONS)}\n"
+    exception = condition(rng, 0.4)
+    if rng.random() < 0.3 and exception != "{}":
+        text += f"   except: [{exception}]\n"
+    if rng.random() < 0.15:
+        text += f"   constraints: {{{rng.choice(CONSTRAINTS)}}}\n"
+    return text
+
+
+def policy(rng):
+    text = "capabilities:\n" + SYSTEM + "".join(rule(rng, i) for i in range(rng.choice([1, 1, 2])))
+    if rng.random() < 0.4:
+        text += f"net: {{mode: {rng.choice(MODES)}}}\n"
+    if rng.random() < 0.1:
+        text += (f"defaults: {{{rng.choice(['fs', 'net', 'exec', 'tool'])}: "
+                 f"{rng.choice(['deny', 'warn', 'allow', 'require_review'])}}}\n")
+    if rng.random() < 0.1:
+        text += f"isolation: {{{rng.choice(['nested: true', 'template: ai-provider', 'template: code-executor'])}}}\n"
+    return text
+
+
+def compare(path):
+    check = subprocess.run(["sbx-policy", "check", path], capture_output=True, text=True, check=False)
+    if check.returncode == 2:
+        return None  # such as an exception that nothing is left for
+    spawn = subprocess.run(["sbx-spawn", "--policy", path, "--print-plan", "--", "true"], capture_output=True,
+                           text=True, check=False)
+    place = re.match(r"sbx-spawn: " + re.escape(path) + r"(?::(\d+): | 'defaults\.)", spawn.stderr)
+    is_refused = check.returncode == 4
+    line = place and place.group(1)
+    is_named = not line or re.search(rf"p\.yaml:{line}:\d+: refused W", check.stdout)
+    if is_refused != bool(place) or not is_named:
+        return f"check ended with {check.returncode}:\n{check.stdout}{spawn.stderr}"
+    return is_refused
+
+
+def main():
+    rng = random.Random(int(sys.argv[1]))
+    counts = {True: 0, False: 0}
+    with tempfile.TemporaryDirectory() as directory:
+        path = directory + "/p.yaml"
+        for _ in range(int(sys.argv[2])):
+            text = policy(rng)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            answer = compare(path)
+            if isinstance(answer, str):
+                sys.exit(f"seed {sys.argv[1]}\n{text}{answer}")
+            if answer is not None:
+                counts[answer] += 1
+    print(f"{counts[True]} refused, {counts[False]} not")
+    return 0 if min(counts.values()) > 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
