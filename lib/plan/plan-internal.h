@@ -256,8 +256,8 @@ bool is_real_root(const struct host *host);
 
 /* rules.c, rule-paths.c */
 int mark_rules(struct planner *planner);
-int mark_values(struct planner *planner, const struct rule *rule, const struct condition *condition,
-		enum mark_kind kind, unsigned rights, struct step_origin origin);
+int mark_values(struct planner *planner, const struct condition *condition, enum mark_kind kind,
+		unsigned rights, struct step_origin origin);
 /* What is allowed at "/" is allowed in these, since "/" itself is ours. */
 void mark_everything(struct planner *planner, unsigned rights, unsigned flags,
 		     struct step_origin origin);

@@ -49,30 +49,6 @@ void mark_everything(struct planner *planner, unsigned rights, unsigned flags,
 			     "named one by one");
 }
 
-static int refuse_glob(struct planner *planner, const struct rule *rule,
-		       const struct match_value *value)
-{
-	const struct policy_source *source = &planner->policy->sources[value->place.source];
-
-	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "%s:%u: rule '%s' has the pattern '%.100s'",
-			     source->name, value->place.at.line, rule->name, value->text);
-	sbx_error_why(planner->err, "the kernel knows paths and what is below them; patterns need "
-				    "the broker, which this release does not have");
-	sbx_error_fix(planner->err, "name files or folders ('./src/'), or leave the rule out");
-	return -EOPNOTSUPP;
-}
-
-/* Names of files for exec mean any folder; of other operations, one below the project. */
-static bool is_path(const struct glob *glob, const struct match_value *value, unsigned rights)
-{
-	if (glob->bare && (!value->literal || (rights & RIGHT_EXEC)))
-		return false;
-	for (size_t i = 0; i < glob->n_components; i++)
-		if (glob->components[i].kind != GLOB_LITERAL)
-			return false;
-	return true;
-}
-
 static const char *path_of(struct planner *planner, const struct glob *glob)
 {
 	const char *root = glob->absolute ? "/" : planner->request->project;
@@ -106,8 +82,8 @@ static void mark_path(struct planner *planner, const char *path, enum mark_kind 
 	mark->second = 01777;
 }
 
-int mark_values(struct planner *planner, const struct rule *rule, const struct condition *condition,
-		enum mark_kind kind, unsigned rights, struct step_origin origin)
+int mark_values(struct planner *planner, const struct condition *condition, enum mark_kind kind,
+		unsigned rights, struct step_origin origin)
 {
 	const struct match_list *list = &condition->lists[MATCH_PATH];
 	struct glob glob;
@@ -122,11 +98,6 @@ int mark_values(struct planner *planner, const struct rule *rule, const struct c
 
 		if (r < 0)
 			return r;
-		if (!is_path(&glob, value, rights))
-			return refuse_glob(planner, rule, value);
-		/* What an exception excludes is not excepted: it is left as it was. */
-		if (glob.excludes && kind == MARK_EXCEPT)
-			return refuse_glob(planner, rule, value);
 
 		enum mark_kind own = glob.excludes ? MARK_EXCEPT : kind;
 		bool is_alone = !glob.subtree && !value->literal;

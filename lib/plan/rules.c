@@ -17,6 +17,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "policy/enforcement.h"
 #include "policy/operation.h"
 
 static const enum match_key unseen_keys[] = { MATCH_CALLER, MATCH_TAG, MATCH_STATE, MATCH_MODE };
@@ -58,19 +59,6 @@ static const char *find_unseen_constraint(const struct planner *planner, const s
 	return NULL;
 }
 
-static int refuse_action(struct planner *planner, const struct rule *rule)
-{
-	const struct policy_source *source = &planner->policy->sources[rule->place.source];
-	const char *action = policy_action_name(rule->action);
-
-	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "%s:%u: rule '%s' says '%s' about files",
-			     source->name, rule->place.at.line, rule->name, action);
-	sbx_error_why(planner->err, "the kernel allows or denies; to note or to ask needs the "
-				    "broker, which this release does not have");
-	sbx_error_fix(planner->err, "write 'allow' or 'deny', or leave the rule out");
-	return -EOPNOTSUPP;
-}
-
 static void note_unseen(struct planner *planner, const struct step_origin *origin,
 			enum policy_action action, const char *unseen)
 {
@@ -102,7 +90,7 @@ static int mark_exception(struct planner *planner, const struct rule *rule,
 		note_unseen(planner, &origin, rule->action, unseen);
 	if (!exception->lists[MATCH_PATH].present)
 		return 0;
-	return mark_values(planner, rule, exception, MARK_EXCEPT, rights, origin);
+	return mark_values(planner, exception, MARK_EXCEPT, rights, origin);
 }
 
 /* The kernel bounds files by process, not by folder; so the smallest bound is everybody's. */
@@ -145,10 +133,10 @@ static int mark_rule(struct planner *planner, const struct rule *rule)
 	}
 	/* A place all the same: what is denied there is said of it by name. */
 	if (unseen && kind == MARK_ALLOW)
-		return mark_values(planner, rule, &rule->match, MARK_EXCEPT, 0, origin);
+		return mark_values(planner, &rule->match, MARK_EXCEPT, 0, origin);
 	if (kind == MARK_ALLOW)
 		bound_files(planner, rule, rights, &origin);
-	return mark_values(planner, rule, &rule->match, kind, rights, origin);
+	return mark_values(planner, &rule->match, kind, rights, origin);
 }
 
 /* The answers where no rule has one: the same as a rule about everything. */
@@ -166,21 +154,16 @@ static int mark_defaults(struct planner *planner)
 		enum policy_action action = planner->policy->defaults[defaults[i].class];
 		const char *name = operation_class_name(defaults[i].class);
 		struct step_origin origin = { .kind = ORIGIN_RULE };
+		const struct rule_enforcement enforcement =
+			default_enforcement(planner->policy, defaults[i].class);
 
-		if (action == POLICY_DENY || action == POLICY_PASS)
+		if (enforcement.state == ENFORCEMENT_REFUSED)
+			return enforcement_refuse(planner->policy, &enforcement, planner->err);
+		if (action != POLICY_ALLOW)
 			continue;
 		origin.text = planner_format(planner, "%s 'defaults.%s'",
 					     planner->policy->sources[0].name, name);
-		if (action == POLICY_ALLOW) {
-			mark_everything(planner, defaults[i].rights, MARK_RULED, origin);
-			continue;
-		}
-		(void)sbx_error_what(planner->err, -EOPNOTSUPP, "%s says '%s'", origin.text,
-				     policy_action_name(action));
-		sbx_error_why(planner->err, "to note or to ask needs the broker, which this "
-					    "release does not have");
-		sbx_error_fix(planner->err, "write 'deny' or 'allow'");
-		return -EOPNOTSUPP;
+		mark_everything(planner, defaults[i].rights, MARK_RULED, origin);
 	}
 	return 0;
 }
@@ -195,12 +178,14 @@ int mark_rules(struct planner *planner)
 	r = mark_defaults(planner);
 	for (size_t i = 0; i < policy->n_rules && r == 0; i++) {
 		const struct rule *rule = &policy->rules[i];
+		struct rule_enforcement enforcement;
 
 		if (rule->action == POLICY_PASS || rights_of(rule->match.operations) == 0 ||
 		    !can_hold(&rule->match))
 			continue;
-		if (rule->action == POLICY_WARN || rule->action == POLICY_REVIEW)
-			return refuse_action(planner, rule);
+		enforcement = rule_file_enforcement(policy, rule);
+		if (enforcement.state == ENFORCEMENT_REFUSED)
+			return enforcement_refuse(policy, &enforcement, planner->err);
 		/* What a file that only narrows allows counts where others allow it, too. */
 		if (rule->action == POLICY_ALLOW && policy->sources[rule->place.source].narrows)
 			continue;

@@ -47,7 +47,7 @@ a_manifest_with_the_network	0	{"sandbox": {"config": {"allowNetworkAccess": true
 END
 }
 
-names_place() { err_has "p.yaml:$1: " || err_has "p.yaml 'defaults."; }
+names_place() { err_has "p.yaml:$1: "; }
 
 mkdir "$project/src" "$project/src/a"
 places

@@ -57,7 +57,7 @@ def compare(path):
         return None  # such as an exception that nothing is left for
     spawn = subprocess.run(["sbx-spawn", "--policy", path, "--print-plan", "--", "true"], capture_output=True,
                            text=True, check=False)
-    place = re.match(r"sbx-spawn: " + re.escape(path) + r"(?::(\d+): | 'defaults\.)", spawn.stderr)
+    place = re.match(r"sbx-spawn: " + re.escape(path) + r":(\d+): ", spawn.stderr)
     is_refused = check.returncode == 4
     line = place and place.group(1)
     is_named = not line or re.search(rf"p\.yaml:{line}:\d+: refused W", check.stdout)

@@ -343,8 +343,8 @@ static void refuses_defaults_that_ask(void)
 		planning_open(&planning);
 		planning_load(&planning, policy);
 		expect_refusal(&planning, -EOPNOTSUPP);
-		expect(says(&planning, "p.yaml 'defaults.", "needs the broker",
-			    "'deny' or 'allow'"));
+		expect(says(&planning, "p.yaml:1: 'defaults.", "needs the broker",
+			    "'allow' or 'deny'"));
 	}
 }
 
