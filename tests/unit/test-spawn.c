@@ -203,6 +203,35 @@ FOR_BOTH(pid_1_holds_nothing_of_the_commands)
 	rig_expect(&rig, 128 + SIGTERM, SPAWN_REASON_SIGNAL);
 }
 
+/* The supervisor's own copies, as a caller that has nothing more to say closes them. */
+static int close_own_output(void *userdata, pid_t init, const char *cgroup, struct sbx_error *err)
+{
+	const struct rig *rig = userdata;
+	const int fds[] = { STDOUT_FILENO, STDERR_FILENO, rig->output_fd };
+
+	for (size_t i = 0; i < N_ELEMENTS(fds); i++)
+		if (dup2(STDIN_FILENO, fds[i]) < 0)
+			return -errno;
+	return 0;
+}
+
+/* A reader of the command's stdout sees the end of file while the command still runs. */
+FOR_BOTH(pid_1_does_not_hold_the_commands_stdout_open)
+{
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int end = -EBADF;
+	const struct spawn_hooks hooks = { .started = close_own_output, .userdata = &rig };
+
+	rig_init(&rig, uid, "exec >/dev/null 2>&1; exec sleep 1000");
+	rig.options.hooks = &hooks;
+	rig_start_with_pipe(&rig, &end);
+	expect(rig_is_silent(end));
+	expect(!rig.outcome->has_run);
+	expect_eq(kill(rig.supervisor, SIGTERM), 0);
+	rig_wait(&rig);
+	rig_expect(&rig, 128 + SIGTERM, SPAWN_REASON_SIGNAL);
+}
+
 /* ---- who is left ---- */
 
 FOR_BOTH(orphans_are_reaped)
@@ -433,6 +462,7 @@ static const struct test tests[] = {
 	BOTH(named_fds_arrive_and_no_others),
 	BOTH(an_fd_that_is_not_open_is_a_failure),
 	BOTH(pid_1_holds_nothing_of_the_commands),
+	BOTH(pid_1_does_not_hold_the_commands_stdout_open),
 	BOTH(orphans_are_reaped),
 	BOTH(what_the_command_leaves_behind_is_killed),
 	BOTH(a_stopped_child_does_not_hang_the_end),
