@@ -4,6 +4,7 @@
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
+# A shell cannot heed a signal again that was ignored when it began (nohup), and the command would ignore it, too: env can.
 # Starts a command that prepares itself, says "ready" and goes on; $supervisor is sbx-spawn itself.
 begin() { # PREPARATION COMMAND
 	rm -f "$work/ready"
@@ -13,10 +14,10 @@ begin() { # PREPARATION COMMAND
 	(
 		cd "$project" || exit 1
 		if [ "$who" = user ] && [ "$(id -u)" -eq 0 ]; then
-			exec setpriv --reuid="$user" --regid="$user" --clear-groups \
+			exec env --default-signal setpriv --reuid="$user" --regid="$user" --clear-groups \
 				"$SBX_BUILD/tools/sbx-spawn" -q -- sh -c "$1 echo ready; $2"
 		fi
-		exec "$SBX_BUILD/tools/sbx-spawn" -q -- sh -c "$1 echo ready; $2"
+		exec env --default-signal "$SBX_BUILD/tools/sbx-spawn" -q -- sh -c "$1 echo ready; $2"
 	) >"$work/ready" 2>"$work/err" &
 	supervisor=$!
 	exec 6<"$work/ready"

@@ -62,6 +62,14 @@ struct rig {
 	pid_t supervisor;
 };
 
+/* nohup and some service managers start the tests with signals ignored. sbx-spawn passes an ignored
+ * signal on to the command, so each test begins with none. */
+static void __attribute__((constructor)) rig_heed_signals(void)
+{
+	for (int signal_number = 1; signal_number < SIGRTMAX; signal_number++)
+		(void)signal(signal_number, SIG_DFL);
+}
+
 static inline struct step *rig_add(struct rig *rig, struct step step)
 {
 	struct step *at = &rig->steps[rig->plan.n_steps++];
