@@ -12,10 +12,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
+
+#include "base/fd.h"
+#include "base/process.h"
 
 #include "tool.h"
 
@@ -56,6 +60,16 @@ static int hold(struct ctl *ctl, const char *id, const struct sandbox_entry *ent
 	return 0;
 }
 
+/* The supervisor's clock of the time limit stands still while the file is there. The signal tells
+ * it to look; a supervisor that is stopped looks when it goes on. */
+static void tell(const struct sandbox_entry *entry)
+{
+	_cleanup_close_ int supervisor = process_open(entry->supervisor, entry->supervisor_start);
+
+	if (supervisor >= 0)
+		(void)pidfd_kill(supervisor, SIGURG);
+}
+
 static int pause_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 {
 	struct target target;
@@ -64,6 +78,8 @@ static int pause_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 	if (r < 0)
 		return r;
 	r = mark(ctl, id, true);
+	if (r == 0)
+		tell(&target.entry);
 	if (r == 0)
 		r = hold(ctl, id, &target.entry, true);
 	if (r < 0)
@@ -85,6 +101,8 @@ static int resume_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 	r = hold(ctl, id, &target.entry, false);
 	if (r == 0)
 		r = mark(ctl, id, false);
+	if (r == 0)
+		tell(&target.entry);
 	return r < 0 ? ctl_fail(err, r, "resume", id, NULL, "repeat it, or stop the sandbox") : 0;
 }
 

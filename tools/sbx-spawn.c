@@ -209,6 +209,7 @@ static int run_plan(struct spawn_run *run, struct sbx_error *err)
 						   run->is_adopted ? spawn_note_execution : NULL,
 					   .stopping = on_stopping,
 					   .listening = on_listening,
+					   .is_paused = spawn_is_paused,
 					   .appeared = spawn_on_appeared,
 					   .userdata = run };
 	struct spawn_options how = { .filter = run->filter,

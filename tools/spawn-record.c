@@ -231,6 +231,13 @@ void spawn_note_execution(void *userdata)
 		(void)spawn_set_state(run, SANDBOX_RUNNING, NULL);
 }
 
+bool spawn_is_paused(void *userdata)
+{
+	const struct spawn_run *run = userdata;
+
+	return faccessat(run->registration.folder, SANDBOX_PAUSED_NAME, F_OK, 0) == 0;
+}
+
 /* A folder that sbx-ctl has made stays, with the end in it, until sbx-ctl removes it. */
 void spawn_unregister(struct spawn_run *run)
 {

@@ -162,6 +162,8 @@ int spawn_set_state(struct spawn_run *run, enum sandbox_state state, struct sbx_
 /* A hook: what sbx-ctl has made runs when its command does, since 'sbx-ctl start' waits for that.
  */
 void spawn_note_execution(void *userdata);
+/* A hook: what 'sbx-ctl pause' leaves in the sandbox's directory is there. */
+bool spawn_is_paused(void *userdata);
 void spawn_unregister(struct spawn_run *run);
 
 /* spawn-end.c: a name that appeared, for spawn_hooks and then for the user. */

@@ -155,10 +155,12 @@ static int stopped(struct spawn *spawn)
 {
 	if (spawn->terminal.master < 0 || !spawn->has_gone)
 		return -EBADMSG;
-	terminal_release(&spawn->terminal);
-	signals_stop_ourselves(true);
-	terminal_seize(&spawn->terminal);
-	(void)pidfd_kill(spawn->kernel.pidfd, SIGCONT);
+	/* Without a terminal of ours there is no shell that would continue us: a script would hang.
+	 */
+	if (spawn->options->is_terminal)
+		stop_with_job(spawn, true);
+	else
+		(void)pidfd_kill(spawn->kernel.pidfd, SIGCONT);
 	return 0;
 }
 

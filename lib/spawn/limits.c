@@ -37,7 +37,9 @@ void limits_begin(struct spawn *spawn)
 
 uint64_t limits_next(const struct spawn *spawn)
 {
-	return spawn->limit_usec < spawn->kill_usec ? spawn->limit_usec : spawn->kill_usec;
+	uint64_t limit_usec = spawn->paused_usec ? LOOP_NO_DEADLINE : spawn->limit_usec;
+
+	return limit_usec < spawn->kill_usec ? limit_usec : spawn->kill_usec;
 }
 
 void limits_tell(struct spawn *spawn)
@@ -122,12 +124,33 @@ void limits_end(struct spawn *spawn, enum spawn_reason cause)
 	limits_await_end(spawn);
 }
 
+void limits_check_pause(struct spawn *spawn)
+{
+	bool is_paused = stop_is_paused(spawn);
+	uint64_t now = loop_now();
+
+	if (is_paused == (spawn->paused_usec != 0))
+		return;
+	if (!is_paused)
+		spawn->limit_usec = loop_after(spawn->limit_usec, now - spawn->paused_usec);
+	spawn->paused_usec = is_paused ? now : 0;
+}
+
+/* The signal that tells of a pause may come in the same moment. */
+static bool time_is_over(struct spawn *spawn, uint64_t now)
+{
+	if (spawn->paused_usec || now < spawn->limit_usec)
+		return false;
+	limits_check_pause(spawn);
+	return !spawn->paused_usec;
+}
+
 void limits_check(struct spawn *spawn)
 {
 	uint64_t next = limits_next(spawn);
 	uint64_t now = next == LOOP_NO_DEADLINE ? 0 : loop_now();
 
-	if (now >= spawn->limit_usec)
+	if (time_is_over(spawn, now))
 		limits_end(spawn, SPAWN_REASON_TIME);
 	if (output_is_over(&spawn->output) || spawn->terminal.output.is_over)
 		limits_end(spawn, SPAWN_REASON_OUTPUT);

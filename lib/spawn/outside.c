@@ -15,15 +15,6 @@ static void pass_on(const struct spawn *spawn, int signal)
 	(void)pidfd_kill(spawn->kernel.pidfd, signal);
 }
 
-static void stop(struct spawn *spawn)
-{
-	pass_on(spawn, SIGNAL_STOP_ALL);
-	terminal_release(&spawn->terminal);
-	signals_stop_ourselves(false);
-	terminal_seize(&spawn->terminal);
-	pass_on(spawn, SIGNAL_CONT_ALL);
-}
-
 static void forward(struct spawn *spawn, int signal)
 {
 	bool has_terminal = spawn->terminal.master >= 0;
@@ -50,11 +41,13 @@ int outside_ready(struct source *source, short events)
 		spawn->gives_up = spawn->gives_up || signal == SIGINT || signal == SIGTERM ||
 				  signal == SIGHUP || signal == SIGQUIT;
 	else if (signal_use(signal) == SIGNAL_STOPS)
-		stop(spawn);
+		stop_with_job(spawn, false);
 	else if (signal_use(signal) == SIGNAL_FORWARDED)
 		forward(spawn, signal);
 	else if (signal_use(signal) == SIGNAL_NOTICED)
 		limits_check_watch(spawn);
+	else if (signal_use(signal) == SIGNAL_PAUSED)
+		limits_check_pause(spawn);
 	return 0;
 }
 

@@ -11,6 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#define USEC_A_SECOND 1000000
+#define NSEC_A_USEC 1000
+
 static const struct {
 	int signal;
 	enum signal_use use;
@@ -28,6 +31,8 @@ static const struct {
 	{ SIGPIPE, SIGNAL_DROPPED },
 	/* With it blocked the terminal's modes can be put back from the background, too. */
 	{ SIGTTOU, SIGNAL_DROPPED },
+	/* Its default is to be ignored: sent to a supervisor of another version it does no harm. */
+	{ SIGURG, SIGNAL_PAUSED },
 	{ SIGIO, SIGNAL_NOTICED },
 };
 
@@ -52,7 +57,8 @@ int signals_begin(struct signals *signals)
 
 	(void)sigemptyset(&set);
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
-		if (rows[i].use == SIGNAL_NOTICED || !is_ignored(rows[i].signal))
+		if (rows[i].use == SIGNAL_NOTICED || rows[i].use == SIGNAL_PAUSED ||
+		    !is_ignored(rows[i].signal))
 			(void)sigaddset(&set, rows[i].signal);
 	signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals->fd < 0) {
@@ -81,7 +87,8 @@ static void drop_pending(void)
 
 	(void)sigemptyset(&dropped);
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
-		if (rows[i].use == SIGNAL_DROPPED || rows[i].use == SIGNAL_NOTICED)
+		if (rows[i].use == SIGNAL_DROPPED || rows[i].use == SIGNAL_NOTICED ||
+		    rows[i].use == SIGNAL_PAUSED)
 			(void)sigaddset(&dropped, rows[i].signal);
 	while (sigtimedwait(&dropped, NULL, &now) > 0)
 		;
@@ -147,5 +154,19 @@ int signals_wait(bool may_wait, siginfo_t *ret)
 	do
 		signal = may_wait ? sigwaitinfo(&all, ret) : sigtimedwait(&all, ret, &now);
 	while (signal < 0 && errno == EINTR);
+	return signal < 0 ? 0 : signal;
+}
+
+int signals_wait_for(uint64_t usec, siginfo_t *ret)
+{
+	const struct timespec left = {
+		.tv_sec = (time_t)(usec / USEC_A_SECOND),
+		.tv_nsec = (long)(usec % USEC_A_SECOND) * NSEC_A_USEC,
+	};
+	sigset_t all;
+	int signal;
+
+	(void)sigfillset(&all);
+	signal = sigtimedwait(&all, ret, &left);
 	return signal < 0 ? 0 : signal;
 }

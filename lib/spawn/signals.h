@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/cleanup.h"
@@ -21,6 +22,7 @@ enum signal_use {
 	SIGNAL_FORWARDED, /* to the command's process group */
 	SIGNAL_STOPS,	  /* stops the sandbox, and us */
 	SIGNAL_DROPPED,	  /* ours alone: a pipe that we write to, the terminal */
+	SIGNAL_PAUSED,	  /* from sbx-ctl: it has paused or resumed the sandbox */
 	SIGNAL_NOTICED,	  /* ours, whatever our caller does about it: a folder has changed */
 };
 enum signal_use signal_use(int signal);
@@ -59,3 +61,5 @@ void signals_unblock_all(void);
 /* The next signal, with what is known about its sender; 0 where @may_wait is false and there is
  * none. */
 int signals_wait(bool may_wait, siginfo_t *ret);
+/* The same, after @usec at the latest. */
+int signals_wait_for(uint64_t usec, siginfo_t *ret);

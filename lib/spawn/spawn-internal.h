@@ -7,6 +7,7 @@
  *   spawn.c    begin, watch, end        inside.c   what PID 1 says, and when the command may go
  *   limits.c   ending it                outside.c  signals that come to us
  *   unit.c     its systemd scope        result.c   what became of it
+ *   stop.c     stopping with its job
  */
 
 #include "kernel/kernel.h"
@@ -48,6 +49,7 @@ struct spawn {
 	uint64_t begun_usec;
 	uint64_t limit_usec;	 /* when its time is over */
 	uint64_t kill_usec;	 /* when it is killed */
+	uint64_t paused_usec;	 /* since when sbx-ctl holds it, and its time stands still; or 0 */
 	enum spawn_reason cause; /* why we have ended it; SPAWN_REASON_NONE while we have not */
 
 	bool has_failed;
@@ -112,6 +114,16 @@ void limits_kill(struct spawn *spawn);
 void limits_check_watch(struct spawn *spawn);
 /* Our caller hears of it once. */
 void limits_tell(struct spawn *spawn);
+
+/* Looks whether sbx-ctl has paused or resumed it. */
+void limits_check_pause(struct spawn *spawn);
+
+/* stop.c */
+/* Stops everything inside, then us, or with @whole_job our process group; returns when we and the
+ * inside have been continued. The clock of the time limit goes on. */
+void stop_with_job(struct spawn *spawn, bool whole_job);
+/* Does sbx-ctl hold it? */
+bool stop_is_paused(const struct spawn *spawn);
 
 /* unit.c: 0 also where the plan has no scope. */
 int unit_begin(struct spawn *spawn);

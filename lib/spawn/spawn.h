@@ -76,6 +76,8 @@ struct spawn_hooks {
 	/* A name that must not be there has appeared; it is called @name now, in the same folder.
 	 */
 	void (*appeared)(void *userdata, const struct plan_absent *absent, const char *name);
+	/* Does sbx-ctl hold it? Asked at SIGURG, and before the time limit ends it. */
+	bool (*is_paused)(void *userdata);
 	int (*listening)(void *userdata, const int *fds, size_t n_fds, struct sbx_error *err);
 	void *userdata;
 };

@@ -13,6 +13,7 @@ static void only_those_in_the_table_are_used(void)
 	expect_eq(signal_use(SIGTSTP), SIGNAL_STOPS);
 	expect_eq(signal_use(SIGPIPE), SIGNAL_DROPPED);
 	expect_eq(signal_use(SIGIO), SIGNAL_NOTICED);
+	expect_eq(signal_use(SIGURG), SIGNAL_PAUSED);
 	expect_eq(signal_use(SIGKILL), SIGNAL_UNUSED);
 	expect_eq(signal_use(SIGSTOP), SIGNAL_UNUSED);
 	expect_eq(signal_use(SIGCHLD), SIGNAL_UNUSED);

@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What a command tries with the terminal and the job of the user who started its sandbox.
+
+A Desk is a terminal with a shell: a process of ours that leads the terminal's session, starts jobs, and moves them to
+the foreground and the background as a shell does. The test types at the other end.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import pty
+import select
+import shutil
+import signal
+import socket
+import stat
+import sys
+import tempfile
+import termios
+import time
+
+BUILD = pathlib.Path(os.environ["SBX_BUILD"])
+USER = 1000
+DEADLINE = 20  # of what never happens on a host that is attacked with success
+QUIET = 1.0  # for so long nothing happens
+
+
+class Tap:
+    def __init__(self):
+        self.n, self.failed, self.only = 0, 0, os.environ.get("TEST_ONLY", "")
+
+    def check(self, name, good, told=""):
+        self.n += 1
+        self.failed += not good
+        print(f"{'ok' if good else 'not ok'} {self.n} - {name}", flush=True)
+        if not good:
+            print("\n".join(f"# {line}" for line in repr(told).splitlines()), flush=True)
+
+    def skip(self, name, reason):
+        self.n += 1
+        print(f"ok {self.n} - {name} # SKIP {reason}", flush=True)
+
+
+def until(condition, seconds=DEADLINE):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+class Shell:
+    """In the session of the terminal: answers the Desk's requests, one at a time."""
+
+    def __init__(self, orders):
+        self.orders, self.job, self.ended = orders, 0, None
+        for number in (signal.SIGTTOU, signal.SIGTTIN, signal.SIGTSTP):
+            signal.signal(number, signal.SIG_IGN)
+
+    def serve(self):
+        while packet := self.orders.recv(65536):
+            verb, *words = json.loads(packet)
+            self.orders.send(json.dumps(getattr(self, verb)(*words)).encode())
+
+    def start(self, argv, stdio, foreground):
+        self.ended, self.job = None, os.fork()
+        if self.job == 0:
+            os.setpgid(0, 0)
+            if foreground:
+                os.tcsetpgrp(0, os.getpid())
+            for number in (signal.SIGTTOU, signal.SIGTTIN, signal.SIGTSTP, signal.SIGHUP):
+                signal.signal(number, signal.SIG_DFL)
+            for fd, path in stdio.items():
+                os.dup2(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), int(fd))
+            os.execvp(argv[0], argv)
+        with contextlib.suppress(PermissionError):
+            os.setpgid(self.job, self.job)
+        return self.job
+
+    def wait(self, seconds):
+        """How it stopped or ended, as a shell learns of it; None: not in time."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and self.ended is None:
+            pid, status = os.waitpid(self.job, os.WUNTRACED | os.WNOHANG)
+            if pid and os.WIFSTOPPED(status):
+                os.tcsetpgrp(0, os.getpgrp())
+                return "stopped"
+            if pid:
+                os.tcsetpgrp(0, os.getpgrp())
+                self.ended = os.waitstatus_to_exitcode(status)
+            time.sleep(0.02)
+        return self.ended
+
+    def foreground(self, continues):
+        os.tcsetpgrp(0, self.job)
+        if continues:
+            os.killpg(self.job, signal.SIGCONT)
+
+    def background(self):
+        os.tcsetpgrp(0, os.getpgrp())
+        os.killpg(self.job, signal.SIGCONT)
+
+    def kill(self):
+        if self.ended is None and self.job:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.job, signal.SIGKILL)
+            os.waitpid(self.job, 0)
+        self.ended = self.ended or 0
+        os.tcsetpgrp(0, os.getpgrp())
+
+    def modes(self):
+        modes = termios.tcgetattr(0)
+        return [modes[:6], [byte.decode("latin1") if isinstance(byte, bytes) else byte for byte in modes[6]],
+                stat.S_IMODE(os.fstat(0).st_mode)]
+
+    def read(self, seconds):
+        """What the shell itself gets of what is typed."""
+        return os.read(0, 4096).decode() if select.select([0], [], [], seconds)[0] else ""
+
+    def opens_again(self):
+        """Is refused to an ordinary user with TIOCEXCL."""
+        try:
+            pid = os.fork()
+            if pid == 0:
+                if os.geteuid() == 0:
+                    os.setresuid(USER, USER, USER)
+                os._exit(0 if os.open(os.ttyname(0), os.O_RDWR | os.O_NOCTTY) >= 0 else 1)
+        except OSError:
+            os._exit(1)
+        return os.waitpid(pid, 0)[1] == 0
+
+
+class Desk:
+    def __init__(self, stack, who):
+        self.who, self.shown = who, b""
+        self.top = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sbx-desk-")))
+        self.project = self.top / "project"
+        for folder in ("project", "state", "run", "home"):
+            (self.top / folder).mkdir()
+        owner = USER if who == "user" and os.geteuid() == 0 else os.geteuid()
+        for path in (self.top, *self.top.iterdir()):
+            os.chown(path, owner, owner)
+        (self.top / "run").chmod(0o700)
+        ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.pid, self.master = pty.fork()
+        if self.pid == 0:
+            try:
+                ours.close()
+                os.fchown(0, owner, -1)
+                os.chdir(self.project)
+                os.environ |= {"HOME": str(self.top / "home"), "XDG_STATE_HOME": str(self.top / "state"),
+                               "XDG_RUNTIME_DIR": str(self.top / "run"),
+                               "PATH": f"{BUILD / 'tools'}:{os.environ['PATH']}"}
+                Shell(its).serve()
+            finally:
+                os._exit(0)
+        its.close()
+        self.orders = ours
+        stack.callback(self.leave)
+
+    def leave(self):
+        with contextlib.suppress(OSError):
+            self.ask("kill")
+        self.orders.close()
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        os.close(self.master)
+
+    def look(self):
+        """What the terminal shows so far."""
+        while select.select([self.master], [], [], 0)[0]:
+            try:
+                self.shown += os.read(self.master, 65536)
+            except OSError:
+                break
+        return self.shown
+
+    def ask(self, verb, *words):
+        self.orders.send(json.dumps([verb, *words]).encode())
+        # Whoever writes to a terminal that nobody reads is stuck.
+        while not select.select([self.orders], [], [], 0.05)[0]:
+            self.look()
+        return json.loads(self.orders.recv(65536))
+
+    def start(self, *argv, stdio=None, foreground=True):
+        if self.who == "user" and os.geteuid() == 0:
+            argv = ("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", *argv)
+        self.shown = b""
+        return self.ask("start", [str(word) for word in argv], stdio or {}, foreground)
+
+    def spawn(self, *words, **how):
+        return self.start("sbx-spawn", "-q", *words, **how)
+
+    def wait(self, seconds=DEADLINE):
+        return self.ask("wait", seconds)
+
+    def shows(self, text, seconds=DEADLINE):
+        return until(lambda: text.encode() in self.look(), seconds)
+
+    def type(self, text):
+        os.write(self.master, text.encode())
+
+
+def is_quiet(path):
+    """Nothing more is written there, for a while."""
+    def has_paused():
+        size = path.stat().st_size
+        time.sleep(QUIET)
+        return path.stat().st_size == size
+    return until(has_paused, 5)
+
+
+BEATS = "(while :; do echo x >>beat; sleep 0.02; done) & until [ -s beat ]; do sleep 0.02; done; "
+
+
+def stop_leaves_a_child(desk):
+    """The child of a command that stops itself, and the user's whole job with it, goes on."""
+    desk.spawn("--pty", "--write", ".", "--", "sh", "-c", BEATS + "kill -STOP $$; echo goes on; kill $!")
+    if desk.wait() != "stopped":
+        return "it did not stop"
+    if not is_quiet(desk.project / "beat"):
+        return "its child goes on"
+    desk.ask("foreground", True)
+    ended = desk.wait()
+    return "" if ended == 0 and desk.shows("goes on", 1) else f"it did not go on: {ended} {desk.look()}"
+
+
+def stop_outlasts_the_limit(desk):
+    desk.spawn("--pty", "--time", "2s", "--write", ".", "--", "sh", "-c", BEATS + "kill -STOP $$; sleep 1000")
+    if desk.wait() != "stopped":
+        return "it did not stop"
+    ended = desk.wait()
+    return "" if ended == 124 else f"it ended with {ended}"
+
+
+def stop_hangs_a_script(desk):
+    """Its stdin is no terminal."""
+    desk.spawn("--pty", "--", "sh", "-c", "kill -STOP $$; exit 7", stdio={"0": "/dev/null", "1": "out", "2": "out"})
+    ended = desk.wait()
+    return "" if ended == 7 else f"it ended with {ended}"
+
+
+ATTACKS = [stop_leaves_a_child, stop_outlasts_the_limit, stop_hangs_a_script]
+
+
+def main():
+    os.umask(0o022)
+    tap = Tap()
+    for who in ("user", "root") if os.geteuid() == 0 else ("user",):
+        for attack in ATTACKS:
+            name = f"refuses_that_a_{attack.__name__}_by_{who}"
+            if tap.only in name:
+                with contextlib.ExitStack() as stack:
+                    wrong = attack(Desk(stack, who))
+                tap.check(name, not wrong, wrong)
+    print(f"1..{tap.n}")
+    sys.exit(1 if tap.failed else 0)
+
+
+if __name__ == "__main__":
+    main()
