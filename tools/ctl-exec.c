@@ -108,9 +108,13 @@ static int understand(const char *id, const char *answer, size_t n_bytes, struct
 static int may_enter(const char *id, const struct sandbox_entry *entry, struct sbx_error *err)
 {
 	if (!entry->may_exec)
-		return ctl_fail(err, -EACCES, "run a command in", id,
-				"it was not started to be entered",
-				"start it with --debug, under a policy that allows it");
+		return ctl_fail(
+			err, -EACCES, "run a command in", id,
+			"it was not started with --debug, or its policy does not allow "
+			"container.run in the mode debug: by default that needs a review, "
+			"and nobody is asked when a sandbox runs",
+			"start it with --debug, and add to its policy: {name: enter, match: "
+			"{op: container.run, mode: debug}, action: allow}");
 	if (entry->is_paused)
 		return ctl_fail(err, -EBUSY, "run a command in", id, "it is paused",
 				"let it go on: 'sbx-ctl resume'");

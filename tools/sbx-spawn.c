@@ -149,29 +149,6 @@ static void say_tier(const struct spawn_run *run)
 		(void)fd_write_all(STDERR_FILENO, text_string(&line), line.len);
 }
 
-/* Only typed, never fallen back to: the record is written first, or nothing runs. */
-static int run_bare(struct spawn_run *run, struct sbx_error *err)
-{
-	static const char warning[] = SPAWN_TOOL ": running without any protection, as "
-						 "--no-sandbox says\n";
-	int r = spawn_take_fds(run->tool->values, err);
-
-	if (r == 0)
-		r = spawn_open_records(run, err);
-	if (r == 0)
-		r = spawn_record_created(run, err);
-	if (r < 0)
-		return r;
-	if (fd_write_all(STDERR_FILENO, warning, sizeof(warning) - 1) < 0)
-		return sbx_error_what(err, -EIO, "cannot warn that there is no sandbox");
-	(void)umask(run->umask);
-	(void)execvp(run->request.argv[0], run->request.argv);
-	r = -errno;
-	(void)sbx_error_what(err, r, "cannot execute '%s'", run->request.argv[0]);
-	sbx_error_fix(err, "check its name and PATH");
-	return r == -ENOENT ? SPAWN_NOT_FOUND : SPAWN_CANNOT_EXECUTE;
-}
-
 static int on_started(void *userdata, pid_t init, const char *cgroup, struct sbx_error *err)
 {
 	struct spawn_run *run = userdata;
@@ -210,6 +187,8 @@ static int run_plan(struct spawn_run *run, struct sbx_error *err)
 					   .stopping = on_stopping,
 					   .listening = on_listening,
 					   .is_paused = spawn_is_paused,
+					   .entering = spawn_record_entering,
+					   .left = spawn_record_left,
 					   .appeared = spawn_on_appeared,
 					   .userdata = run };
 	struct spawn_options how = { .filter = run->filter,
@@ -242,7 +221,7 @@ static int run_in_sandbox(struct spawn_run *run, struct sbx_error *err)
 	if (last == 0)
 		spawn_say_left_out(run);
 	if (last == 0)
-		last = spawn_record_end(run, rest);
+		last = spawn_record_end(run, r < 0 ? err : NULL, rest);
 	spawn_write_report(run);
 	spawn_unregister(run);
 	if (r < 0)
@@ -253,6 +232,35 @@ static int run_in_sandbox(struct spawn_run *run, struct sbx_error *err)
 	return run->result.status;
 }
 
+static int print_plan(struct spawn_run *run, struct sbx_error *err)
+{
+	if (!run->values->print_plan)
+		return TOOL_YES;
+	(run->tool->json ? plan_add_json : plan_add_text)(&run->tool->out, run->plan);
+	return tool_flush(run->tool, err);
+}
+
+/* Nothing has been made yet; who reads the records sees that it was tried, and why it was not. */
+static int refuse(struct spawn_run *run, int r, struct sbx_error *err)
+{
+	if (!run->values->dry_run && !run->values->print_plan)
+		spawn_record_refused(run, err);
+	return r == -ENOEXEC ? SPAWN_CANNOT_EXECUTE : r;
+}
+
+static int register_run(struct spawn_run *run, struct sbx_error *err)
+{
+	int r = spawn_take_fds(run->tool->values, err);
+
+	if (r == 0)
+		r = spawn_open_records(run, err);
+	if (r == 0)
+		r = spawn_open_report(run, err);
+	if (r == 0)
+		r = spawn_register(run, err);
+	return r;
+}
+
 static int run_command(struct spawn_run *run, struct sbx_error *err)
 {
 	int r = spawn_prepare(run, err);
@@ -260,24 +268,12 @@ static int run_command(struct spawn_run *run, struct sbx_error *err)
 	if (spawn_needs_modules(run, r))
 		return spawn_hand_over(run, err);
 	if (r < 0)
-		return r == -ENOEXEC ? SPAWN_CANNOT_EXECUTE : r;
-	if (run->values->print_plan) {
-		(run->tool->json ? plan_add_json : plan_add_text)(&run->tool->out, run->plan);
-		r = tool_flush(run->tool, err);
-		if (r < 0)
-			return r;
-	}
+		return refuse(run, r, err);
 	if (run->values->dry_run || run->values->print_plan)
-		return TOOL_YES;
+		return print_plan(run, err);
 	say_tier(run);
-	r = spawn_take_fds(run->tool->values, err);
-	if (r == 0)
-		r = spawn_open_records(run, err);
-	if (r == 0)
-		r = spawn_open_report(run, err);
-	if (r == 0)
-		r = spawn_register(run, err);
-	return r < 0 ? r : run_in_sandbox(run, err);
+	r = register_run(run, err);
+	return r < 0 ? refuse(run, r, err) : run_in_sandbox(run, err);
 }
 
 static void run_deinit(struct spawn_run *run)
@@ -325,7 +321,7 @@ static int spawn(void *context, int n_operands, char *operands[], struct sbx_err
 	r = spawn_read_request(&run, n_operands, operands, err);
 	if (r < 0)
 		return r;
-	return run.values->no_sandbox ? run_bare(&run, err) : run_command(&run, err);
+	return run.values->no_sandbox ? spawn_run_bare(&run, err) : run_command(&run, err);
 }
 
 static const struct tool tool = {

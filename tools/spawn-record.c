@@ -4,7 +4,9 @@
  * What others see of a run: audit records and the registry
  *
  * sandbox_created is written before the command runs, by the supervisor while the sandbox is being
- * built; where it cannot be written nothing runs. sandbox_destroyed or sandbox_failed ends it.
+ * built; where it cannot be written nothing runs. sandbox_destroyed or sandbox_failed ends it, and
+ * sandbox_failed alone is a start that was refused. tool_execute and tool_result are what sbx-ctl
+ * exec begins and ends.
  */
 
 #include "spawn.h"
@@ -120,7 +122,15 @@ int spawn_record_created(struct spawn_run *run, struct sbx_error *err)
 	return record_send(&run->recorder, &record, &json, err);
 }
 
-int spawn_record_end(struct spawn_run *run, struct sbx_error *err)
+static void add_failure(struct json_writer *json, const struct sbx_error *failure)
+{
+	if (!failure || !failure->what[0])
+		return;
+	json_member_string(json, "what", failure->what);
+	json_member_string(json, "why", failure->why);
+}
+
+int spawn_record_end(struct spawn_run *run, const struct sbx_error *failure, struct sbx_error *err)
 {
 	bool failed = run->result.reason != SPAWN_REASON_EXIT &&
 		      run->result.reason != SPAWN_REASON_SIGNAL;
@@ -131,7 +141,58 @@ int spawn_record_end(struct spawn_run *run, struct sbx_error *err)
 		     failed ? "sandbox_failed" : "sandbox_destroyed", SPAWN_TOOL);
 	json_member_string(&json, "sandbox_id", run->request.id);
 	spawn_add_result(&json, run);
+	add_failure(&json, failure);
 	return record_send(&run->recorder, &record, &json, err);
+}
+
+void spawn_record_refused(struct spawn_run *run, const struct sbx_error *failure)
+{
+	_cleanup_text_ struct text record = TEXT_INIT;
+	struct json_writer json;
+
+	if (run->recorder.fd < 0 &&
+	    (spawn_take_fds(run->tool->values, NULL) < 0 || spawn_open_records(run, NULL) < 0))
+		return;
+	record_begin(&run->recorder, &record, &json, "sandbox_failed", SPAWN_TOOL);
+	add_sandbox(&json, run);
+	json_member_string(&json, "reason", "refused");
+	add_failure(&json, failure);
+	(void)record_send(&run->recorder, &record, &json, NULL);
+}
+
+static void begin_visit(struct spawn_run *run, struct text *record, struct json_writer *json,
+			const char *event, char *const *argv)
+{
+	record_begin(&run->recorder, record, json, event, SPAWN_TOOL);
+	json_member_string(json, "sandbox_id", run->request.id);
+	json_member_string(json, "operation", "container.run");
+	json_member_string(json, "mode", "debug");
+	add_argv(json, argv);
+}
+
+int spawn_record_entering(void *userdata, char *const *argv)
+{
+	_cleanup_text_ struct text record = TEXT_INIT;
+	struct spawn_run *run = userdata;
+	struct json_writer json;
+
+	begin_visit(run, &record, &json, "tool_execute", argv);
+	return record_send(&run->recorder, &record, &json, NULL);
+}
+
+void spawn_record_left(void *userdata, char *const *argv, int status)
+{
+	_cleanup_text_ struct text record = TEXT_INIT;
+	struct spawn_run *run = userdata;
+	struct json_writer json;
+
+	begin_visit(run, &record, &json, "tool_result", argv);
+	json_add_name(&json, "status");
+	if (status >= 0)
+		json_add_i64(&json, status);
+	else
+		json_add_null(&json);
+	(void)record_send(&run->recorder, &record, &json, NULL);
 }
 
 static int listen_for_control(struct spawn_run *run)

@@ -12,6 +12,7 @@
  *   spawn-limits.c     those that are limits
  *   spawn-prepare.c    policy, host, plan, filter
  *   spawn-record.c     audit records and the registry: what others see of the run
+ *   spawn-bare.c       --no-sandbox
  *   spawn-report.c     --report
  *   spawn-end.c        what is said at the end
  *   spawn-changes.c     --out
@@ -145,6 +146,9 @@ bool spawn_begins_with_modules(const struct spawn_values *values);
 bool spawn_needs_modules(const struct spawn_run *run, int prepared);
 int spawn_hand_over(const struct spawn_run *run, struct sbx_error *err);
 
+/* spawn-bare.c: --no-sandbox */
+int spawn_run_bare(struct spawn_run *run, struct sbx_error *err);
+
 /* spawn-changes.c */
 int changes_prepare(struct changes *changes, const char *value, struct sbx_error *err);
 /* Makes what the command left fit to be handed over, removes what only the kernel needed; for a
@@ -156,7 +160,13 @@ void changes_deinit(struct changes *changes);
 int spawn_register(struct spawn_run *run, struct sbx_error *err);
 int spawn_open_records(struct spawn_run *run, struct sbx_error *err);
 int spawn_record_created(struct spawn_run *run, struct sbx_error *err);
-int spawn_record_end(struct spawn_run *run, struct sbx_error *err);
+/* @failure: why nothing was run, or NULL. */
+int spawn_record_end(struct spawn_run *run, const struct sbx_error *failure, struct sbx_error *err);
+/* A start that was refused before anything was made; what cannot be written is only that. */
+void spawn_record_refused(struct spawn_run *run, const struct sbx_error *failure);
+/* Hooks: sbx-ctl exec begins, which it does not where that cannot be written, and ends. */
+int spawn_record_entering(void *userdata, char *const *argv);
+void spawn_record_left(void *userdata, char *const *argv, int status);
 /* The state that others see; 0 or negative errno. */
 int spawn_set_state(struct spawn_run *run, enum sandbox_state state, struct sbx_error *err);
 /* A hook: what sbx-ctl has made runs when its command does, since 'sbx-ctl start' waits for that.

@@ -4,6 +4,7 @@
 /*
  * The parts of plan_build(), and what they hand to each other
  *
+ *   enter.c        may sbx-ctl exec enter?
  *   planner.c      memory, lists, notices, messages
  *   origin.c       where something comes from, in words
  *   template.c     the three templates; template, profile and network mode of this plan
@@ -220,6 +221,8 @@ struct step *planner_add_step(struct planner *planner, enum step_kind kind,
 struct mark *planner_add_mark(struct planner *planner, enum mark_kind kind, const char *path,
 			      unsigned rights, struct step_origin origin);
 void planner_note(struct planner *planner, bool is_weaker, const char *what, const char *why);
+/* enter.c */
+bool may_enter(struct planner *planner);
 int planner_status(struct planner *planner);
 /* What, with the place it comes from, then why and fix; @code. */
 int planner_refuse(struct planner *planner, int code, const char *what, const char *why,

@@ -17,7 +17,6 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
-#include "policy/operation.h"
 
 struct plan *plan_free(struct plan *plan)
 {
@@ -34,45 +33,6 @@ struct plan *plan_free(struct plan *plan)
 void plan_free_ptr(struct plan **plan)
 {
 	*plan = plan_free(*plan);
-}
-
-static bool may_debug(const struct rule *rule)
-{
-	const struct match_list *modes = &rule->match.lists[MATCH_MODE];
-
-	for (size_t i = 0; i < modes->n_values; i++)
-		if (strcmp(modes->values[i].text, "debug") == 0)
-			return true;
-	return !modes->present;
-}
-
-static bool asks_for_more(const struct rule *rule)
-{
-	for (int key = 0; key < N_MATCH_KEYS; key++)
-		if (key != MATCH_MODE && rule->match.lists[key].present)
-			return true;
-	return rule->n_exceptions > 0 || rule->constraints.require_token;
-}
-
-/* sbx-ctl exec runs another command in a sandbox that is there: what a policy calls shell.run, in
- * the mode debug. */
-static bool allows_exec(const struct policy *policy)
-{
-	uint64_t shell = operation_set("shell.run");
-	bool allowed = !policy;
-
-	for (size_t i = 0; policy && i < policy->n_rules; i++) {
-		const struct rule *rule = &policy->rules[i];
-
-		if (!(rule->match.operations & shell) || !may_debug(rule) ||
-		    rule->action == POLICY_PASS)
-			continue;
-		if (rule->action != POLICY_ALLOW)
-			return false;
-		if (!asks_for_more(rule) && !policy->sources[rule->place.source].narrows)
-			allowed = true;
-	}
-	return allowed;
 }
 
 static const char *hostname_of(const struct planner *planner)
@@ -129,7 +89,7 @@ static void copy_request(struct planner *planner)
 	plan->id = planner_keep(planner, request->id);
 	if (request->policy)
 		plan->policy = planner_keep(planner, request->policy);
-	plan->may_exec = request->debug && allows_exec(planner->policy);
+	plan->may_exec = may_enter(planner);
 	plan->has_digest = planner->policy != NULL;
 	if (planner->policy)
 		memcpy(plan->digest, planner->policy->digest, sizeof(plan->digest));

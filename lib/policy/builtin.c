@@ -108,6 +108,7 @@ static const struct builtin_rule rules[] = {
 		.name = "builtin:container-run-debug",
 		.operations = CONTAINER_RUN,
 		.action = POLICY_REVIEW,
+		.is_default = true,
 		.reason = "a container needs a review, also in debug mode",
 	},
 	{

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * Rules that no policy, token or extension can change: at most ten, compiled in, judged first
+ * Rules that no policy, token or extension can change: at most ten, compiled in, judged first. One
+ * is a default, which a policy's own rule can allow
  */
 
 #include <stdbool.h>
@@ -21,6 +22,7 @@ struct builtin_rule {
 	bool protected_paths;	  /* also the engine's protected paths */
 	const char *const *unless_modes; /* NULL-terminated; not in these modes */
 	enum policy_action action;
+	bool is_default; /* a rule of the file that allows it is stronger; a token is not */
 	const char *reason;
 };
 

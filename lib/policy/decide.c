@@ -30,12 +30,20 @@ static void decide_by_builtin(const struct builtin_rule *builtin, struct policy_
 	ret->builtin = builtin->name;
 }
 
+static bool allows_by_rule(const struct policy_decision *decision)
+{
+	return decision->cause == CAUSE_RULES &&
+	       (decision->verdict == POLICY_ALLOW || decision->verdict == POLICY_WARN);
+}
+
 /* A rule that denies outweighs a built-in review, and rules that want a review, too, stay named. */
 static void add_builtin(const struct builtin_rule *builtin, struct policy_decision *ret)
 {
 	struct policy_decision rules = *ret;
 
 	if (ret->verdict == POLICY_DENY && ret->cause == CAUSE_RULES)
+		return;
+	if (builtin->is_default && allows_by_rule(ret))
 		return;
 	decide_by_builtin(builtin, ret);
 	if (rules.verdict == builtin->action && rules.cause == CAUSE_RULES) {

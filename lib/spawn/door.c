@@ -26,6 +26,7 @@
 #include "spawn/message.h"
 #include "spawn/notify.h"
 #include "spawn/door-request.h"
+#include "spawn/spawn.h"
 #include "spawn/visit.h"
 
 #define VISITORS_MAX 16
@@ -37,7 +38,9 @@ struct visitor {
 	struct source inside;
 	struct joined joined;
 	struct notifier notifier;
-	char **argv; /* what it runs */
+	char **argv;	 /* what it runs */
+	bool is_entered; /* its beginning is told, and so will be its end */
+	int status;	 /* what it ended with; -1 while there is none */
 };
 
 static struct visitor *visitor_free(struct visitor *visitor)
@@ -54,6 +57,23 @@ static struct visitor *visitor_free(struct visitor *visitor)
 	return NULL;
 }
 
+static int tell_entering(struct visitor *visitor)
+{
+	const struct spawn_hooks *hooks = visitor->door->hooks;
+	int r = hooks && hooks->entering ? hooks->entering(hooks->userdata, visitor->argv) : 0;
+
+	visitor->is_entered = r == 0;
+	return r;
+}
+
+static void tell_left(const struct visitor *visitor)
+{
+	const struct spawn_hooks *hooks = visitor->door->hooks;
+
+	if (visitor->is_entered && hooks && hooks->left)
+		hooks->left(hooks->userdata, visitor->argv, visitor->status);
+}
+
 static void leave(struct visitor *visitor)
 {
 	struct door *door = visitor->door;
@@ -63,6 +83,7 @@ static void leave(struct visitor *visitor)
 		at = &(*at)->next;
 	if (*at)
 		*at = visitor->next;
+	tell_left(visitor);
 	(void)visitor_free(visitor);
 	door->n_visitors--;
 	door->listening.events = POLLIN;
@@ -73,6 +94,7 @@ static void answer(struct visitor *visitor, int status, const char *error)
 {
 	_cleanup_text_ struct text out = TEXT_INIT;
 
+	visitor->status = status;
 	door_add_answer(&out, status, error);
 	if (text_status(&out) == 0)
 		(void)send(visitor->client.fd, text_string(&out), out.len,
@@ -159,6 +181,8 @@ static const char *start_request(struct visitor *visitor, const char *bytes, siz
 		return problem ? problem : "no memory";
 	if (n_fds != 3)
 		return "the request comes without stdin, stdout and stderr";
+	if (tell_entering(visitor) < 0)
+		return "the audit record of it cannot be written";
 	return start(visitor, fds) < 0 ? "cannot make a process for it" : NULL;
 }
 
@@ -205,6 +229,7 @@ static int accept_one(struct source *source, short events)
 		.inside = { .fd = -EBADF },
 		.joined = JOINED_INIT,
 		.notifier = NOTIFIER_INIT,
+		.status = -1,
 	};
 	visitor->client = (struct source){
 		.fd = take_fd(&fd),
@@ -223,7 +248,8 @@ static int accept_one(struct source *source, short events)
 }
 
 int door_open(struct door *door, struct loop *loop, int socket, const struct kernel *kernel,
-	      const struct place *place, const struct scope_cgroup *scope)
+	      const struct place *place, const struct scope_cgroup *scope,
+	      const struct spawn_hooks *hooks)
 {
 	*door = (struct door){
 		.loop = loop,
@@ -231,6 +257,7 @@ int door_open(struct door *door, struct loop *loop, int socket, const struct ker
 		.kernel = kernel,
 		.place = place,
 		.scope = scope,
+		.hooks = hooks,
 		.listening = { .fd = socket,
 			       .events = POLLIN,
 			       .ready = accept_one,

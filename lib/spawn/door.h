@@ -13,6 +13,7 @@
 #include "spawn/loop.h"
 
 struct scope_cgroup;
+struct spawn_hooks;
 struct visitor;
 
 struct door {
@@ -21,6 +22,7 @@ struct door {
 	const struct kernel *kernel;
 	const struct place *place;
 	const struct scope_cgroup *scope;
+	const struct spawn_hooks *hooks; /* or NULL */
 	struct source listening;
 	struct visitor *visitors;
 	size_t n_visitors;
@@ -34,6 +36,7 @@ struct door {
 /* From here on requests are answered. @socket listens, and stays the caller's. @door is not moved
  * any more. */
 int door_open(struct door *door, struct loop *loop, int socket, const struct kernel *kernel,
-	      const struct place *place, const struct scope_cgroup *scope);
+	      const struct place *place, const struct scope_cgroup *scope,
+	      const struct spawn_hooks *hooks);
 /* Whoever is inside is killed, and his client told. */
 void door_close(struct door *door);

@@ -50,7 +50,7 @@ int inside_maybe_go(struct spawn *spawn)
 		return fail(spawn, r, "cannot carry connections into the sandbox");
 	if (spawn->options->control_socket >= 0)
 		r = door_open(&spawn->door, &spawn->loop, spawn->options->control_socket,
-			      &spawn->kernel, &spawn->place, &spawn->scope);
+			      &spawn->kernel, &spawn->place, &spawn->scope, spawn->options->hooks);
 	if (r == 0)
 		r = message_send(spawn->inside.fd, &go, NULL, 0);
 	/* PID 1 has gone: what it said before that is read when its end is seen. */

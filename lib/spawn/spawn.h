@@ -78,6 +78,10 @@ struct spawn_hooks {
 	void (*appeared)(void *userdata, const struct plan_absent *absent, const char *name);
 	/* Does sbx-ctl hold it? Asked at SIGURG, and before the time limit ends it. */
 	bool (*is_paused)(void *userdata);
+	/* sbx-ctl exec runs @argv inside: a negative errno refuses it. left() is told the status,
+	 * or -1 where there is none. */
+	int (*entering)(void *userdata, char *const *argv);
+	void (*left)(void *userdata, char *const *argv, int status);
 	int (*listening)(void *userdata, const int *fds, size_t n_fds, struct sbx_error *err);
 	void *userdata;
 };

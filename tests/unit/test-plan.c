@@ -222,17 +222,24 @@ static void refuses_a_path_that_the_host_was_not_asked_about(void)
 static void exec_later_is_for_those_who_ask_and_may(void)
 {
 	static const char allows[] = "capabilities:\n"
-				     "- {name: debug, match: {syscall: shell.run, mode: debug},"
+				     "- {name: debug, match: {op: container.run, mode: debug},"
 				     " action: allow}\n";
 	static const char explores[] = "capabilities:\n"
-				       "- {name: not, match: {syscall: shell.run, mode: explore},"
+				       "- {name: not, match: {op: container.run, mode: explore},"
 				       " action: allow}\n";
 	static const char asks_more[] = "capabilities:\n"
-					"- {name: not, match: {syscall: shell.run, mode: debug,"
+					"- {name: not, match: {op: container.run, mode: debug,"
 					" caller: me}, action: allow}\n";
 	static const char denies[] = "capabilities:\n"
-				     "- {name: may, match: {syscall: shell.run}, action: allow}\n"
-				     "- {name: not, match: {syscall: shell.*}, action: deny}\n";
+				     "- {name: may, match: {op: container.run}, action: allow}\n"
+				     "- {name: not, match: {op: container.*}, action: deny}\n";
+	static const char shell[] = "capabilities:\n"
+				    "- {name: not, match: {op: shell.run, mode: debug},"
+				    " action: allow}\n";
+	static const char reviews[] = "capabilities:\n"
+				      "- {name: may, match: {op: container.run}, action: allow}\n"
+				      "- {name: not, match: {op: container.run, mode: debug},"
+				      " action: require_review}\n";
 	static const struct {
 		const char *policy;
 		bool debug;
@@ -242,6 +249,7 @@ static void exec_later_is_for_those_who_ask_and_may(void)
 		{ allows, true, true },	   { allows, false, false },
 		{ explores, true, false }, { asks_more, true, false },
 		{ denies, true, false },   { "version: 1\n", true, false },
+		{ shell, true, false },	   { reviews, true, false },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {

@@ -243,6 +243,20 @@ static void an_empty_file_so_default_deny_and_only_built_in_rules(void)
 	expect_answer("", "{\"op\":\"policy.update\"}", "require_review", "\"cause\":\"builtin\"");
 }
 
+/* The one built-in rule that is a default: a rule of the file can allow what it wants reviewed. */
+static void a_container_in_debug_mode_is_reviewed_unless_a_rule_allows_it(void)
+{
+	static const char ask[] = "{\"op\":\"container.run\",\"mode\":\"debug\"}";
+	static const char allows[] =
+		"version: 1\ncapabilities:\n"
+		"  - { name: enter, match: { op: container.run, mode: debug }, action: allow }\n";
+
+	expect_answer("", ask, "require_review", "\"cause\":\"builtin\"");
+	expect_answer(allows, ask, "allow", "\"cause\":\"rules\"");
+	expect_answer(allows, "{\"op\":\"container.run\",\"mode\":\"strict\"}", "deny",
+		      "\"cause\":\"builtin\"");
+}
+
 /* 20: it ends at its first question, and is there again for the next. */
 static void the_extension_crashes_so_deny_and_a_restart_attempt(void)
 {
@@ -383,6 +397,7 @@ static const struct test tests[] = {
 	TEST(allow_across_layers_so_allow),
 	TEST(without_built_in_rules_the_system_still_works),
 	TEST(an_empty_file_so_default_deny_and_only_built_in_rules),
+	TEST(a_container_in_debug_mode_is_reviewed_unless_a_rule_allows_it),
 	TEST(the_extension_crashes_so_deny_and_a_restart_attempt),
 	TEST(token_uses_exhausted_so_it_is_invalid_and_evaluation_falls_through),
 	TEST(at_the_end_of_its_life_one_snapshot_of_time_decides),

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * --no-sandbox: the command as a child of ours, without any protection
+ *
+ * Only typed, never fallen back to. The record of its beginning is written first, or nothing runs;
+ * we stay until its end for the record of that. The terminal sends its signals to both of us, so
+ * only what a process has sent to us alone is passed on.
+ */
+
+#include "spawn.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "spawn/explain.h"
+#include "tool.h"
+
+static const int passed_on[] = { SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT };
+
+static void block(sigset_t *ret_waited, sigset_t *ret_before)
+{
+	(void)sigemptyset(ret_waited);
+	(void)sigaddset(ret_waited, SIGCHLD);
+	for (size_t i = 0; i < N_ELEMENTS(passed_on); i++)
+		(void)sigaddset(ret_waited, passed_on[i]);
+	(void)sigprocmask(SIG_BLOCK, ret_waited, ret_before);
+}
+
+static int start(const struct spawn_run *run, const sigset_t *mask, pid_t *ret)
+{
+	posix_spawnattr_t how;
+	int r = -posix_spawnattr_init(&how);
+
+	if (r < 0)
+		return r;
+	(void)posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK);
+	(void)posix_spawnattr_setsigmask(&how, mask);
+	r = -posix_spawnp(ret, run->request.argv[0], NULL, &how, run->request.argv, environ);
+	(void)posix_spawnattr_destroy(&how);
+	return r;
+}
+
+static int await_end(pid_t pid, const sigset_t *waited)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		siginfo_t info;
+		int signal = sigwaitinfo(waited, &info);
+
+		if (signal > 0 && signal != SIGCHLD && info.si_code <= 0)
+			(void)kill(pid, signal);
+	}
+	return status;
+}
+
+static void take_end(struct spawn_run *run, int status)
+{
+	run->result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	run->result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	run->result.reason = run->result.signal ? SPAWN_REASON_SIGNAL : SPAWN_REASON_EXIT;
+	run->result.status = explain_wait_status(status);
+}
+
+static int refuse(struct spawn_run *run, int code, struct sbx_error *err)
+{
+	(void)sbx_error_what(err, code, "cannot execute '%s'", run->request.argv[0]);
+	sbx_error_fix(err, "check its name and PATH");
+	run->result.exit_code = -1;
+	run->result.reason = SPAWN_REASON_EXEC;
+	run->result.status = code == -ENOENT ? SPAWN_NOT_FOUND : SPAWN_CANNOT_EXECUTE;
+	(void)spawn_record_end(run, err, NULL);
+	return run->result.status;
+}
+
+static int begin(struct spawn_run *run, struct sbx_error *err)
+{
+	static const char warning[] = SPAWN_TOOL ": running without any protection, as "
+						 "--no-sandbox says\n";
+	int r = spawn_take_fds(run->tool->values, err);
+
+	if (r == 0)
+		r = spawn_open_records(run, err);
+	if (r == 0)
+		r = spawn_record_created(run, err);
+	if (r == 0 && fd_write_all(STDERR_FILENO, warning, sizeof(warning) - 1) < 0)
+		r = sbx_error_what(err, -EIO, "cannot warn that there is no sandbox");
+	return r;
+}
+
+int spawn_run_bare(struct spawn_run *run, struct sbx_error *err)
+{
+	sigset_t waited, before;
+	pid_t pid = 0;
+	int r = begin(run, err);
+
+	if (r < 0)
+		return r;
+	(void)umask(run->umask);
+	block(&waited, &before);
+	r = start(run, &before, &pid);
+	if (r < 0)
+		return refuse(run, r, err);
+	take_end(run, await_end(pid, &waited));
+	r = spawn_record_end(run, NULL, err);
+	return r < 0 ? r : run->result.status;
+}
