@@ -30,9 +30,9 @@
 
 /* The loop, in the order of how often; then what ends it. */
 static const int allowed[] = {
-	SYS_rt_sigtimedwait, SYS_wait4,	       SYS_waitid,     SYS_kill,	   SYS_write,
-	SYS_sendto,	     SYS_sendmsg,      SYS_close,      SYS_rt_sigprocmask, SYS_getpid,
-	SYS_restart_syscall, SYS_rt_sigreturn, SYS_exit_group, SYS_exit,
+	SYS_rt_sigtimedwait, SYS_wait4,		  SYS_waitid,	    SYS_kill,		SYS_write,
+	SYS_sendto,	     SYS_sendmsg,	  SYS_close,	    SYS_rt_sigprocmask, SYS_getpid,
+	SYS_pread64,	     SYS_restart_syscall, SYS_rt_sigreturn, SYS_exit_group,	SYS_exit,
 };
 
 #define HEAD 4

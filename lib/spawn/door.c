@@ -77,6 +77,7 @@ static void tell_left(const struct visitor *visitor)
 static void leave(struct visitor *visitor)
 {
 	struct door *door = visitor->door;
+	bool has_ended = joined_end(&visitor->joined);
 	struct visitor **at = &door->visitors;
 
 	while (*at && *at != visitor)
@@ -87,6 +88,8 @@ static void leave(struct visitor *visitor)
 	(void)visitor_free(visitor);
 	door->n_visitors--;
 	door->listening.events = POLLIN;
+	if (!has_ended)
+		door->lost(door->userdata);
 }
 
 /* The end of a visit. */
@@ -122,6 +125,15 @@ static bool take_notifier(struct visitor *visitor, const struct message *message
 	return false;
 }
 
+/* The anchor was killed, or taken over: those whom it was to end are anybody's children. */
+static void lose(struct visitor *visitor)
+{
+	struct door *door = visitor->door;
+
+	answer(visitor, -1, "the command's process has gone");
+	door->lost(door->userdata);
+}
+
 /* Anything else than what is expected is the end: it may have been taken over. */
 static int from_inside(struct source *source, short events)
 {
@@ -138,7 +150,7 @@ static int from_inside(struct source *source, short events)
 	else if (r == 1 && message.kind == MESSAGE_FAILED)
 		answer_failure(visitor, &message);
 	else
-		answer(visitor, -1, "the command's process has gone");
+		lose(visitor);
 	return 0;
 }
 

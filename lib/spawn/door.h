@@ -23,6 +23,9 @@ struct door {
 	const struct place *place;
 	const struct scope_cgroup *scope;
 	const struct spawn_hooks *hooks; /* or NULL */
+	/* What a visit has started can no longer be ended alone. */
+	void (*lost)(void *userdata);
+	void *userdata;
 	struct source listening;
 	struct visitor *visitors;
 	size_t n_visitors;

@@ -7,6 +7,7 @@
  * that somebody else is speaking: then it is over.
  */
 
+#include <poll.h>
 #include <sched.h>
 
 #include <sbx/error.h>
@@ -38,6 +39,20 @@ bool inside_tells_execution(const struct spawn *spawn)
 	return spawn->options->hooks && spawn->options->hooks->executed;
 }
 
+static void lost_visit(void *userdata)
+{
+	struct spawn *spawn = userdata;
+
+	struct pollfd last = { .fd = spawn->inside.fd, .events = POLLIN };
+
+	if (spawn->is_over)
+		return;
+	/* The end of PID 1 ends the anchors, too; its last word or its closed socket comes first. */
+	if (spawn->cause == SPAWN_REASON_NONE && poll(&last, 1, 0) == 0)
+		spawn->cause = SPAWN_REASON_KILLED;
+	limits_kill(spawn);
+}
+
 int inside_maybe_go(struct spawn *spawn)
 {
 	const struct message go = { .kind = MESSAGE_GO };
@@ -51,6 +66,8 @@ int inside_maybe_go(struct spawn *spawn)
 	if (spawn->options->control_socket >= 0)
 		r = door_open(&spawn->door, &spawn->loop, spawn->options->control_socket,
 			      &spawn->kernel, &spawn->place, &spawn->scope, spawn->options->hooks);
+	spawn->door.lost = lost_visit;
+	spawn->door.userdata = spawn;
 	if (r == 0)
 		r = message_send(spawn->inside.fd, &go, NULL, 0);
 	/* PID 1 has gone: what it said before that is read when its end is seen. */

@@ -146,15 +146,20 @@ int join_fork(struct joined *ret, const int *kept, size_t n_kept)
 	return 1;
 }
 
+bool joined_end(const struct joined *joined)
+{
+	struct pollfd end = { .fd = joined->pidfd, .events = POLLIN };
+
+	return joined->pidfd < 0 || pidfd_kill(joined->pidfd, JOINED_END) < 0 ||
+	       poll(&end, 1, END_WAIT_MSEC) == 1;
+}
+
 void joined_deinit(struct joined *joined)
 {
 	if (joined->pid > 0) {
-		struct pollfd end = { .fd = joined->pidfd, .events = POLLIN };
-
 		/* Its child would otherwise be reaped by whoever reaps orphans here, in his own
 		 * time, and the sandbox could not end before. */
-		if (joined->pidfd >= 0 && pidfd_kill(joined->pidfd, JOINED_END) == 0)
-			(void)poll(&end, 1, END_WAIT_MSEC);
+		(void)joined_end(joined);
 		(void)kill(joined->pid, SIGKILL);
 		while (waitpid(joined->pid, NULL, 0) < 0 && errno == EINTR)
 			;

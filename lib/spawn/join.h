@@ -55,6 +55,8 @@ struct joined {
 int join_fork(struct joined *ret, const int *kept, size_t n_kept);
 /* Again, after each change of ids, capabilities or namespaces. 0 or negative errno. */
 int join_die_with_supervisor(int socket);
+/* Asks it to end, and waits a while: did it? */
+bool joined_end(const struct joined *joined);
 /* Ends it: first by JOINED_END, for who has children to reap; kills who does not go, and waits. */
 #define JOINED_END SIGTERM
 void joined_deinit(struct joined *joined);

@@ -4,8 +4,9 @@
  * Entering: cgroup, namespaces, then what PID 1 has given up, then a command like the first one
  *
  * The process that enters is not in the sandbox's pid namespace (only its children are), so nothing
- * inside can see it. It makes a confinement of its own from the same plan: nothing is opened for it
- * that the first command does not have.
+ * inside can see it. Its child, the anchor (spawn/anchor.h), is inside, makes a confinement of its
+ * own from the same plan and starts the command: nothing is opened for it that the first command
+ * does not have.
  */
 
 #include "spawn/visit.h"
@@ -17,12 +18,14 @@
 #include <stdlib.h>
 #include <stdnoreturn.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "spawn/anchor.h"
 #include "spawn/child.h"
 #include "spawn/command.h"
 #include "spawn/signals.h"
@@ -95,25 +98,25 @@ static noreturn void fail(const struct command *command)
 	child_fail();
 }
 
-static void reap(int socket, pid_t pid)
+/* The process that has entered, and waits for the anchor: its supervisor speaks to the anchor
+ * itself. */
+static noreturn void stay_outside(int socket, pid_t anchor)
 {
-	struct message message = { .kind = MESSAGE_RESULT };
+	int none = -EBADF;
 
-	if (wait4(pid, &message.status, WNOHANG, &message.usage) != pid)
-		return;
-	(void)message_send(socket, &message, NULL, 0);
-	child_leave(0);
-}
-
-/* Until it ends, or the supervisor wants its end. */
-static void watch(int socket, pid_t pid)
-{
+	(void)close(socket);
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		(void)close(fd);
+	if (child_close_others(&none, 1) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    kernel_confine_reaper() < 0)
+		child_fail();
 	for (;;) {
 		siginfo_t info;
 
-		reap(socket, pid);
+		if (wait4(anchor, NULL, WNOHANG, NULL) == anchor)
+			child_leave(0);
 		if (signals_wait(true, &info) == JOINED_END)
-			(void)kill(-pid, SIGKILL);
+			(void)kill(anchor, JOINED_END);
 	}
 }
 
@@ -123,6 +126,40 @@ static void check(struct command *command, enum doing doing, int r)
 	command->failure = (struct kernel_failure){ .step = KERNEL_NO_STEP, .code = r };
 	if (r < 0)
 		fail(command);
+}
+
+/* Orphans of the command come to the anchor, and its end ends them; it goes with who has entered.
+ */
+static void become_anchor(struct command *command, int *ret_children)
+{
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+		check(command, DOING_JOIN, -errno);
+	*ret_children = anchor_open();
+	check(command, DOING_JOIN, *ret_children);
+	if (kernel_confine(command->kernel, &command->failure) < 0) {
+		command->doing = DOING_STEP;
+		fail(command);
+	}
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		check(command, DOING_JOIN, -errno);
+}
+
+static noreturn void anchor(struct command *command)
+{
+	int kept[] = { command->socket, -EBADF };
+	struct anchor anchor = { .socket = command->socket };
+
+	become_anchor(command, &anchor.children);
+	anchor.command = command_start(command);
+	if (anchor.command < 0)
+		fail(command);
+	kept[1] = anchor.children;
+	check(command, DOING_CLOSE, child_close_others(kept, N_ELEMENTS(kept)));
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		(void)close(fd);
+	check(command, DOING_REAPER, kernel_confine_reaper());
+	anchor_run(&anchor);
+	child_fail();
 }
 
 static noreturn void run(const struct visit *visit, int socket)
@@ -140,20 +177,12 @@ static noreturn void run(const struct visit *visit, int socket)
 	kernel.plan = &plan;
 	check(&command, DOING_JOIN, copy_plan(visit, &plan));
 	check(&command, DOING_JOIN, enter(visit, socket));
-	if (kernel_confine(&kernel, &command.failure) < 0) {
-		command.doing = DOING_STEP;
-		fail(&command);
-	}
-	check(&command, DOING_JOIN, join_die_with_supervisor(socket));
-	pid = command_start(&command);
+	pid = fork();
 	if (pid < 0)
-		fail(&command);
-	check(&command, DOING_CLOSE, child_close_others(&socket, 1));
-	for (int fd = 0; fd <= STDERR_FILENO; fd++)
-		(void)close(fd);
-	check(&command, DOING_REAPER, kernel_confine_reaper());
-	watch(socket, pid);
-	child_fail();
+		check(&command, DOING_JOIN, -errno);
+	if (pid == 0)
+		anchor(&command);
+	stay_outside(socket, pid);
 }
 
 int visit_start(const struct visit *visit, struct joined *ret)

@@ -55,7 +55,7 @@ class Shell:
     """In the session of the terminal: answers the Desk's requests, one at a time."""
 
     def __init__(self, orders):
-        self.orders, self.job, self.ended = orders, 0, None
+        self.orders, self.job, self.ended, self.kept = orders, 0, None, []
         for number in (signal.SIGTTOU, signal.SIGTTIN, signal.SIGTSTP):
             signal.signal(number, signal.SIG_IGN)
 
@@ -102,7 +102,14 @@ class Shell:
         os.tcsetpgrp(0, os.getpgrp())
         os.killpg(self.job, signal.SIGCONT)
 
+    def keep(self):
+        """The job goes on beside the next one."""
+        self.kept.append(self.job)
+
     def kill(self):
+        for job in self.kept:
+            os.killpg(job, signal.SIGTERM)  # so that its supervisor takes everything away
+            os.waitpid(job, 0)
         if self.ended is None and self.job:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.job, signal.SIGKILL)
@@ -135,6 +142,7 @@ class Shell:
 class Desk:
     def __init__(self, stack, who):
         self.who, self.shown = who, b""
+        self.name = f"desk-{os.getpid()}-{who}-{time.monotonic_ns()}"
         self.top = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sbx-desk-")))
         self.project = self.top / "project"
         for folder in ("project", "state", "run", "home"):
@@ -242,7 +250,51 @@ def stop_hangs_a_script(desk):
     return "" if ended == 7 else f"it ended with {ended}"
 
 
-ATTACKS = [stop_leaves_a_child, stop_outlasts_the_limit, stop_hangs_a_script]
+def enter(desk, script, **how):
+    """Runs @script by sbx-ctl exec, in a sandbox that is there for that."""
+    ready = desk.project / "ready"
+    desk.spawn("--debug", "--id", desk.name, "--write", ".", "--", "sh", "-c", "touch ready; exec sleep 1000",
+               stdio={"0": "/dev/null", "1": "out", "2": "out"}, foreground=False)
+    if not until(ready.exists):
+        return "the sandbox did not begin: " + (desk.project / "out").read_text()
+    desk.ask("keep")
+    desk.start("sbx-ctl", "exec", desk.name, "--", "sh", "-c", script, **how)
+    return ""
+
+
+def visitor_outlives_its_visit(desk):
+    """It has a session of its own, and is nobody's child."""
+    wrong = enter(desk, "(setsid sh -c 'while :; do echo x >>beat; sleep 0.02; done' >/dev/null 2>&1 </dev/null &); "
+                        "until [ -s beat ]; do sleep 0.02; done", stdio={"0": "/dev/null"})
+    ended = desk.wait()
+    if wrong or ended != 0:
+        return wrong or f"it ended with {ended}"
+    return "" if is_quiet(desk.project / "beat") else "what it has started goes on"
+
+
+def visitor_bombs(desk):
+    """Whoever kills it one by one is slower than it."""
+    wrong = enter(desk, "cat >bomb <<'END'\necho x >>beat; setsid sh bomb & setsid sh bomb & exit\nEND\n"
+                        "setsid sh bomb >/dev/null 2>&1 </dev/null & until [ -s beat ]; do sleep 0.02; done",
+                  stdio={"0": "/dev/null"})
+    ended = desk.wait(60)
+    if wrong or ended != 0:
+        return wrong or f"it ended with {ended}"
+    return "" if is_quiet(desk.project / "beat") else "what it has started goes on"
+
+
+def visitor_kills_its_anchor(desk):
+    wrong = enter(desk, "(setsid sh -c 'while :; do echo x >>beat; sleep 0.02; done' >/dev/null 2>&1 </dev/null &); "
+                        "until [ -s beat ]; do sleep 0.02; done; kill -KILL $PPID; sleep 1000",
+                  stdio={"0": "/dev/null"})
+    ended = desk.wait()
+    if wrong or ended in (None, 0, "stopped"):
+        return wrong or f"it ended with {ended}"
+    return "" if is_quiet(desk.project / "beat") else "what it has started goes on"
+
+
+ATTACKS = [stop_leaves_a_child, stop_outlasts_the_limit, stop_hangs_a_script, visitor_outlives_its_visit, visitor_bombs,
+           visitor_kills_its_anchor]
 
 
 def main():
