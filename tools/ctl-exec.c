@@ -2,7 +2,7 @@
 
 /*
  * sbx-ctl exec: asks the supervisor to run another command in its sandbox, with our stdin, stdout
- * and stderr
+ * and stderr, or a terminal that is lent in the place of ours
  *
  * One packet there, {"exec":["ls","-l"]} with three fds, and one back: {"status":0},
  * {"error":"..."}, or both where the command could not be executed. When we go, the connection
@@ -52,10 +52,16 @@ static int connect_to(struct ctl *ctl, const char *id)
 	return take_fd(&fd);
 }
 
+static int send_request(int socket, const int stdio[3], void *userdata)
+{
+	const struct text *packet = userdata;
+
+	return fd_send(socket, packet->data, packet->len, stdio, 3);
+}
+
 static int ask(int socket, char *const words[], int n_words, char answer[ANSWER_MAX],
 	       size_t *ret_n_bytes)
 {
-	static const int fds[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO };
 	_cleanup_text_ struct text packet = TEXT_INIT;
 	struct json_writer json;
 	size_t n_fds = 0;
@@ -72,7 +78,7 @@ static int ask(int socket, char *const words[], int n_words, char answer[ANSWER_
 	json_end_object(&json);
 	r = text_status(&packet);
 	if (r == 0)
-		r = fd_send(socket, packet.data, packet.len, fds, N_ELEMENTS(fds));
+		r = terminal_wait(socket, send_request, &packet);
 	if (r < 0)
 		return r;
 	n = fd_receive(socket, answer, ANSWER_MAX, NULL, 0, &n_fds);

@@ -157,6 +157,11 @@ int processes_find(const struct sandbox_entry *entry, struct processes *ret);
 int processes_stop(const struct sandbox_entry *entry);
 int processes_continue(const struct sandbox_entry *entry);
 
+/* ctl-terminal.c: hands what becomes the command's stdin, stdout and stderr to @send, and carries
+ * what is typed and shown until @socket has an answer. 0 or negative errno. */
+int terminal_wait(int socket, int (*send)(int socket, const int stdio[3], void *userdata),
+		  void *userdata);
+
 /* ctl-cgroup.c */
 /* The folder of the entry's own cgroup. -ENOENT: it has none, or not any more; -EPERM: what stands
  * there is no cgroup of ours. */

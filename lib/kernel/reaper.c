@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -35,7 +36,9 @@ static const int allowed[] = {
 	SYS_pread64,	     SYS_restart_syscall, SYS_rt_sigreturn, SYS_exit_group,	SYS_exit,
 };
 
-#define HEAD 4
+/* The one request of ioctl(): tcsetpgrp(). */
+#define IOCTL_CHECK 4
+#define HEAD (4 + IOCTL_CHECK)
 #define N_INSTRUCTIONS (HEAD + N_ELEMENTS(allowed) + 2)
 
 #define LOAD(field)                                                                                \
@@ -55,6 +58,10 @@ static void lay_out(struct sock_filter *ret)
 	ret[n++] = JUMP_EQUAL(ARCHITECTURE, 1, 0);
 	ret[n++] = RETURN(SECCOMP_RET_KILL_PROCESS);
 	ret[n++] = LOAD(nr);
+	ret[n++] = JUMP_EQUAL(SYS_ioctl, 0, IOCTL_CHECK - 1);
+	ret[n++] = LOAD(args[1]);
+	ret[n++] = JUMP_EQUAL(TIOCSPGRP, N_ELEMENTS(allowed) + 2, 0);
+	ret[n++] = RETURN(SECCOMP_RET_KILL_PROCESS);
 	for (size_t i = 0; i < N_ELEMENTS(allowed); i++, n++)
 		ret[n] = JUMP_EQUAL((unsigned)allowed[i], N_ELEMENTS(allowed) - i, 0);
 	ret[n++] = RETURN(SECCOMP_RET_KILL_PROCESS);

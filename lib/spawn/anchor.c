@@ -118,9 +118,15 @@ static void reap(const struct anchor *anchor)
 	struct message result = { .kind = MESSAGE_RESULT };
 	pid_t pid;
 
-	while ((pid = wait4(-1, &result.status, WNOHANG, &result.usage)) > 0)
-		if (pid == anchor->command)
+	while ((pid = wait4(-1, &result.status, WNOHANG | WUNTRACED, &result.usage)) > 0) {
+		if (pid != anchor->command)
+			continue;
+		if (!WIFSTOPPED(result.status))
 			end(anchor, &result);
+		/* No shell waits for it that could continue it. */
+		else if (WSTOPSIG(result.status) != SIGSTOP)
+			(void)kill(-pid, SIGCONT);
+	}
 }
 
 void anchor_run(struct anchor *anchor)

@@ -29,17 +29,29 @@
 #define STACK_SIZE (256 * 1024)
 #define FIRST_FD (STDERR_FILENO + 1)
 
+/* Of a visit it may be any of the three that is the terminal. */
+static int take_foreground(const struct command *command)
+{
+	int r = -ENOTTY;
+
+	for (int fd = 0; fd < FIRST_FD && r < 0; fd++)
+		r = tcsetpgrp(command->stdio[fd] < 0 ? fd : command->stdio[fd], getpid()) < 0
+			    ? -errno
+			    : 0;
+	return r;
+}
+
 static int lead(const struct command *command)
 {
 	if (command->dies_with_us && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return -errno;
-	if (!command->in_foreground)
+	if (!command->in_foreground && !command->is_job)
 		return setsid() < 0 ? -errno : 0;
 	/* A job like one of a shell: the parent in our session is what lets the terminal stop it.
 	 */
 	if (setpgid(0, 0) < 0)
 		return -errno;
-	return tcsetpgrp(STDIN_FILENO, getpid()) < 0 ? -errno : 0;
+	return command->in_foreground ? take_foreground(command) : 0;
 }
 
 static int close_on_exec(unsigned from, unsigned to)

@@ -23,6 +23,7 @@ struct command {
 	const int *fds; /* what else it inherits, sorted */
 	size_t n_fds;
 	bool in_foreground; /* of our terminal, as a job of its own; else in a session of its own */
+	bool is_job;	    /* in the background of our terminal, as a job of its own */
 	bool dies_with_us;  /* where no pid namespace sees to it */
 
 	bool has_failed;

@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -64,6 +65,8 @@ static int leave_session(const struct init *init)
 		return r;
 	/* What is typed at our terminal goes to the supervisor alone. */
 	if (setsid() < 0)
+		return -errno;
+	if (init->terminal >= 0 && ioctl(init->terminal, TIOCSCTTY, 0) < 0)
 		return -errno;
 	return die_with_supervisor(init);
 }
@@ -126,7 +129,7 @@ static int hand_made(const struct init *init, struct place *place, int mounts)
 static int keep_own(const struct init *init, int reaper_fd, int **ret_fds)
 {
 	size_t n_fds = init->plan->n_fds, n = 0;
-	_cleanup_free_ int *kept = calloc(n_fds + N_ELEMENTS(init->stdio) + 2, sizeof(*kept));
+	_cleanup_free_ int *kept = calloc(n_fds + N_ELEMENTS(init->stdio) + 3, sizeof(*kept));
 	_cleanup_free_ int *fds = calloc(n_fds + 1, sizeof(*fds));
 	int r;
 
@@ -138,6 +141,7 @@ static int keep_own(const struct init *init, int reaper_fd, int **ret_fds)
 		kept[n++] = init->stdio[i];
 	kept[n++] = init->socket;
 	kept[n++] = reaper_fd;
+	kept[n++] = init->terminal;
 	child_sort(fds, n_fds);
 	r = child_close_others(kept, n);
 	if (r < 0)
@@ -157,7 +161,7 @@ static int tell_execution(const struct init *init)
 /* Only now something untrusted runs. */
 static void serve(const struct init *init, struct reaper *reaper)
 {
-	int kept[] = { reaper->socket, reaper->cgroup_kill_fd };
+	int kept[] = { reaper->socket, reaper->cgroup_kill_fd, reaper->terminal };
 
 	/* Not even stdio: whoever is at its other end waits for the command, not for us. */
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
@@ -200,9 +204,11 @@ noreturn void init_run(const struct init *init)
 	command.n_fds = init->plan->n_fds;
 	command.in_foreground = init->kernel->pty_master >= 0;
 	command.dies_with_us = !(init->namespaces & CLONE_NEWPID);
+	command.is_job = init->terminal >= 0;
 	reaper.socket = init->socket;
+	reaper.terminal = init->terminal;
 	/* Without a terminal nobody would do anything about it. */
-	if (command.in_foreground)
+	if (command.in_foreground || command.is_job)
 		reaper.wait_flags |= WUNTRACED;
 	reaper.command = command_start(&command);
 	if (reaper.command < 0)

@@ -15,6 +15,7 @@ struct init {
 	const struct plan *plan;
 	int socket;		  /* to the supervisor */
 	int supervisor_socket;	  /* its end, which we have inherited */
+	int terminal;		  /* that is lent, or -EBADF */
 	int stdio[3];		  /* of the command; -EBADF: ours */
 	unsigned long namespaces; /* CLONE_NEW* that it lives in */
 	bool hands_namespaces;	  /* somebody will want to join */

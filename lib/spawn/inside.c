@@ -47,7 +47,8 @@ static void lost_visit(void *userdata)
 
 	if (spawn->is_over)
 		return;
-	/* The end of PID 1 ends the anchors, too; its last word or its closed socket comes first. */
+	/* The end of PID 1 ends the anchors, too; its last word or its closed socket comes first.
+	 */
 	if (spawn->cause == SPAWN_REASON_NONE && poll(&last, 1, 0) == 0)
 		spawn->cause = SPAWN_REASON_KILLED;
 	limits_kill(spawn);
@@ -174,10 +175,18 @@ static int stopped(struct spawn *spawn)
 		return -EBADMSG;
 	/* Without a terminal of ours there is no shell that would continue us: a script would hang.
 	 */
-	if (spawn->options->is_terminal)
+	if (spawn->terminal.has_modes)
 		stop_with_job(spawn, true);
 	else
 		(void)pidfd_kill(spawn->kernel.pidfd, SIGCONT);
+	return 0;
+}
+
+static int reads(struct spawn *spawn)
+{
+	if (spawn->terminal.master < 0 || !spawn->has_gone)
+		return -EBADMSG;
+	terminal_want_input(&spawn->terminal);
 	return 0;
 }
 
@@ -204,6 +213,8 @@ static int take(struct spawn *spawn, const struct message *message, int *fds, si
 	}
 	if (message->kind == MESSAGE_STOPPED)
 		return stopped(spawn);
+	if (message->kind == MESSAGE_READS)
+		return reads(spawn);
 	if (spawn->has_failed || spawn->has_result)
 		return -EBADMSG;
 	if (message->kind == MESSAGE_FAILED) {

@@ -26,6 +26,7 @@ enum message_kind {
 	MESSAGE_EXECUTED,   /* the command's program runs */
 	MESSAGE_STOPPED,    /* the command has stopped */
 	MESSAGE_RESULT,	    /* status, usage: the command has ended */
+	MESSAGE_READS,	    /* the command wants what is typed */
 	MESSAGE_TREE,	    /* fds: its "/", and what tells when its mounts change */
 	N_MESSAGE_KINDS,
 };

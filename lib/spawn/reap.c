@@ -61,8 +61,25 @@ static void report(const struct reaper *reaper, int status, const struct rusage 
 	child_leave(0);
 }
 
+/* The first read, or change of modes, in the background. Later ones are of jobs inside, and stops
+ * like all others. */
+static bool lets_read(struct reaper *reaper, int status)
+{
+	const struct message reads = { .kind = MESSAGE_READS };
+	int signal = WSTOPSIG(status);
+
+	if (reaper->terminal < 0 || (signal != SIGTTIN && signal != SIGTTOU) ||
+	    tcsetpgrp(reaper->terminal, reaper->command) < 0)
+		return false;
+	(void)close(reaper->terminal);
+	reaper->terminal = -EBADF;
+	(void)message_send(reaper->socket, &reads, NULL, 0);
+	(void)kill(-reaper->command, SIGCONT);
+	return true;
+}
+
 /* true where there may be more. */
-static bool reap(const struct reaper *reaper)
+static bool reap(struct reaper *reaper)
 {
 	const struct message stopped = { .kind = MESSAGE_STOPPED };
 
@@ -77,7 +94,7 @@ static bool reap(const struct reaper *reaper)
 			continue;
 		if (!WIFSTOPPED(status))
 			report(reaper, status, &usage);
-		else if (!reaper->is_held)
+		else if (!reaper->is_held && !lets_read(reaper, status))
 			(void)message_send(reaper->socket, &stopped, NULL, 0);
 	}
 	return true;

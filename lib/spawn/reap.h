@@ -19,12 +19,14 @@ struct reaper {
 	bool is_pid_1;	    /* kill(-1) means the sandbox and nothing else */
 	int cgroup_kill_fd; /* where it is not */
 	int wait_flags;	    /* of wait4(); with WUNTRACED a stopped command is reported */
+	int terminal;	    /* ours and the command's, whose foreground it gets when it reads */
 	bool is_held;	    /* the supervisor has stopped everything, and need not be told */
 };
 
 #define REAPER_INIT                                                                                \
 	{                                                                                          \
-		.socket = -EBADF, .cgroup_kill_fd = -EBADF, .wait_flags = WNOHANG                  \
+		.socket = -EBADF, .cgroup_kill_fd = -EBADF, .terminal = -EBADF,                    \
+		.wait_flags = WNOHANG                                                              \
 	}
 
 /* Before anything is given up. 0 or negative errno. */

@@ -31,6 +31,9 @@ static const struct {
 	{ SIGPIPE, SIGNAL_DROPPED },
 	/* With it blocked the terminal's modes can be put back from the background, too. */
 	{ SIGTTOU, SIGNAL_DROPPED },
+	/* With it blocked a read in the background is EIO: it neither stops us nor takes anything.
+	 */
+	{ SIGTTIN, SIGNAL_DROPPED },
 	/* Its default is to be ignored: sent to a supervisor of another version it does no harm. */
 	{ SIGURG, SIGNAL_PAUSED },
 	{ SIGIO, SIGNAL_NOTICED },

@@ -68,6 +68,7 @@ struct spawn {
 	struct notifier notifier;
 	struct output output;
 	struct terminal terminal;
+	int stdio[3]; /* what becomes the command's; -EBADF: ours */
 	struct services services;
 	struct door door;
 	struct watch watch;

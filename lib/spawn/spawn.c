@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -87,6 +88,23 @@ static int prepare_output(struct spawn *spawn)
 	return r < 0 ? fail(spawn, r, "cannot limit the command's output") : 0;
 }
 
+static int prepare_terminal(struct spawn *spawn)
+{
+	int r;
+
+	output_get_inner(&spawn->output, spawn->stdio);
+	if (has_step(spawn, STEP_TERMINAL))
+		return 0;
+	r = terminal_lend(&spawn->terminal, &spawn->loop, spawn_output_left(spawn), spawn->stdio);
+	if (r >= 0)
+		return 0;
+	(void)fail(spawn, r, "cannot make a terminal for the command");
+	if (r == -ENOTUNIQ)
+		sbx_error_why(spawn->err, "its stdin, stdout and stderr are different terminals");
+	sbx_error_fix(spawn->err, "redirect them: '</dev/null 2>&1 | cat'");
+	return r;
+}
+
 static int prepare(struct spawn *spawn)
 {
 	const struct spawn_options *options = spawn->options;
@@ -98,6 +116,8 @@ static int prepare(struct spawn *spawn)
 	r = services_begin(&spawn->services, &spawn->loop, spawn->plan, spawn->err);
 	if (r == 0)
 		r = prepare_output(spawn);
+	if (r == 0)
+		r = prepare_terminal(spawn);
 	if (r < 0)
 		return r;
 	spawn->kernel.umask = options->umask;
@@ -120,9 +140,10 @@ static noreturn void become_init(struct spawn *spawn, int socket, int supervisor
 		.hands_tree = watch_is_needed(&spawn->watch),
 		.tells_execution = inside_tells_execution(spawn),
 		.awaits_place = has_step(spawn, STEP_SCOPE),
+		.terminal = spawn->terminal.inner,
 	};
 
-	output_get_inner(&spawn->output, init.stdio);
+	memcpy(init.stdio, spawn->stdio, sizeof(init.stdio));
 	init_run(&init);
 }
 
@@ -216,10 +237,12 @@ static int begin(struct spawn *spawn)
 static int watch(struct spawn *spawn)
 {
 	while (!spawn->is_over) {
-		int r = loop_turn(&spawn->loop, limits_next(spawn));
+		uint64_t limit = limits_next(spawn), look = terminal_next(&spawn->terminal);
+		int r = loop_turn(&spawn->loop, look < limit ? look : limit);
 
 		if (r < 0)
 			return r;
+		terminal_check(&spawn->terminal);
 		outside_check(spawn);
 		limits_check(spawn);
 	}

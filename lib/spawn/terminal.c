@@ -4,17 +4,31 @@
  * Two terminals: ours, made raw, and one inside, where what is typed gets its meaning
  *
  * Ctrl-C and Ctrl-Z pass through ours as bytes, and the line discipline inside makes signals of
- * them, for the job that is in the foreground there. Nothing inside ever holds our terminal. Our
- * modes are put back before we stop and on every way out.
+ * them, for the job that is in the foreground there. Nothing inside ever holds our terminal:
+ * neither its input, nor its modes, nor its inode. Our modes are put back before we stop and on
+ * every way out.
+ *
+ * Without --pty a terminal of ours among the command's first three fds is replaced by one that is
+ * lent: a pseudo-terminal of the host's that is nobody else's. The command begins in its
+ * background, so that ours stays as it is, and what is typed stays there for others (a pager behind
+ * a pipe), until a read or a change of modes stops the command with SIGTTIN or SIGTTOU. PID 1 says
+ * so, and only then we read.
+ *
+ * We read in the foreground alone. Who has just been moved to the background is kept from it by the
+ * kernel: with SIGTTIN blocked read() is EIO. No event tells that a job that runs is in the
+ * foreground again ('bg', then 'fg'), so that is looked for while the command waits for input.
  */
 
 #include "spawn/terminal.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+
+#define LOOK_AGAIN_USEC 200000
 
 /* Ctrl-D: what the reader of a terminal takes for the end. */
 static const char end_of_input[] = { 4 };
@@ -23,21 +37,23 @@ void terminal_resize(const struct terminal *terminal)
 {
 	struct winsize size;
 
-	if (terminal->master >= 0 && ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0)
+	if (terminal->master >= 0 && terminal->ours >= 0 &&
+	    ioctl(terminal->ours, TIOCGWINSZ, &size) == 0)
 		(void)ioctl(terminal->master, TIOCSWINSZ, &size);
 }
 
 /* Where there is no terminal of ours, nobody else can use what we read. */
 static bool is_in_foreground(const struct terminal *terminal)
 {
-	return !terminal->has_modes || tcgetpgrp(STDIN_FILENO) == getpgrp();
+	return !terminal->has_modes || tcgetpgrp(terminal->ours) == getpgrp();
 }
 
 void terminal_release(struct terminal *terminal)
 {
 	if (terminal->is_raw)
-		(void)tcsetattr(STDIN_FILENO, TCSANOW, &terminal->modes);
+		(void)tcsetattr(terminal->ours, TCSANOW, &terminal->modes);
 	terminal->is_raw = false;
+	terminal->is_seized = false;
 	relay_pause(&terminal->input, true);
 }
 
@@ -46,40 +62,105 @@ void terminal_seize(struct terminal *terminal)
 	struct termios raw = terminal->modes;
 
 	/* A job in the background must leave it alone; it is told by CONT when that changes. */
-	if (terminal->master < 0 || !is_in_foreground(terminal))
+	if (terminal->master < 0 || !terminal->wants_input || !is_in_foreground(terminal))
 		return;
 	cfmakeraw(&raw);
-	if (terminal->has_modes && tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0)
+	if (terminal->has_modes && tcsetattr(terminal->ours, TCSANOW, &raw) == 0)
 		terminal->is_raw = true;
+	terminal->is_seized = true;
 	relay_pause(&terminal->input, false);
 	terminal_resize(terminal);
+}
+
+/* Ours turns the ends of lines into CR LF while it is as it was, the other one while ours is raw.
+ */
+static void set_line_ends(const struct terminal *terminal, bool inside)
+{
+	struct termios modes;
+
+	if (!terminal->has_modes || tcgetattr(terminal->inner, &modes) < 0)
+		return;
+	modes.c_oflag &= ~(tcflag_t)OPOST;
+	if (inside)
+		modes.c_oflag |= terminal->modes.c_oflag & OPOST;
+	(void)tcsetattr(terminal->inner, TCSANOW, &modes);
+}
+
+void terminal_want_input(struct terminal *terminal)
+{
+	if (terminal->has_input)
+		set_line_ends(terminal, true);
+	terminal->wants_input = terminal->has_input;
+	terminal_seize(terminal);
+}
+
+uint64_t terminal_next(const struct terminal *terminal)
+{
+	return terminal->wants_input && !terminal->is_seized && terminal->has_modes
+		       ? loop_after(loop_now(), LOOK_AGAIN_USEC)
+		       : LOOP_NO_DEADLINE;
+}
+
+void terminal_check(struct terminal *terminal)
+{
+	if (terminal->wants_input && !terminal->is_seized)
+		terminal_seize(terminal);
+}
+
+/* EIO in the background; a terminal that has gone says so here, too. */
+static bool is_in_background(const struct terminal *terminal)
+{
+	pid_t foreground = terminal->has_modes ? tcgetpgrp(terminal->ours) : -1;
+
+	return foreground >= 0 && foreground != getpgrp();
+}
+
+static int input_ready(struct source *source, short events)
+{
+	struct relay *relay = source->userdata;
+	struct terminal *terminal = relay->userdata;
+
+	/* What was read is still written. */
+	if (relay->end == relay->begin && is_in_background(terminal)) {
+		terminal_release(terminal);
+		return 0;
+	}
+	return terminal->read_input(source, events);
 }
 
 static void input_changed(struct relay *relay, void *userdata)
 {
 	struct terminal *terminal = userdata;
 
+	if (!relay->has_failed && is_in_background(terminal)) {
+		relay->has_ended = false;
+		terminal_release(terminal);
+		return;
+	}
 	/* A terminal that is raw has no end but this; a pipe's is told as a user would. */
 	if (terminal->has_modes ||
 	    (!relay->has_failed && write(terminal->master, end_of_input, sizeof(end_of_input)) < 0))
 		terminal->has_hung_up = true;
 }
 
-static int begin_relays(struct terminal *terminal, struct loop *loop, uint64_t *left)
+static int begin_relays(struct terminal *terminal, struct loop *loop, int to, uint64_t *left)
 {
 	int r;
 
-	terminal->screen = relay_reopen(STDOUT_FILENO);
+	terminal->screen = relay_reopen(to);
 	terminal->output.left = left;
 	terminal->output.to_may_block = terminal->screen < 0;
 	r = relay_begin(&terminal->output, loop, terminal->master,
-			terminal->screen < 0 ? STDOUT_FILENO : terminal->screen);
-	if (r < 0)
+			terminal->screen < 0 ? to : terminal->screen);
+	if (r < 0 || !terminal->has_input)
 		return r;
 	terminal->input.changed = input_changed;
 	terminal->input.userdata = terminal;
 	terminal->input.is_paused = true;
-	return relay_begin(&terminal->input, loop, STDIN_FILENO, terminal->master);
+	r = relay_begin(&terminal->input, loop, STDIN_FILENO, terminal->master);
+	terminal->read_input = terminal->input.source.ready;
+	terminal->input.source.ready = input_ready;
+	return r;
 }
 
 static int take_master(struct terminal *terminal, int master)
@@ -94,6 +175,15 @@ static int take_master(struct terminal *terminal, int master)
 	return terminal->inner < 0 ? -errno : 0;
 }
 
+static void take_modes(struct terminal *terminal)
+{
+	terminal->has_modes =
+		terminal->ours >= 0 && tcgetattr(terminal->ours, &terminal->modes) == 0;
+	/* The same keys inside: erase, interrupt, whether it is UTF-8. */
+	if (terminal->has_modes)
+		(void)tcsetattr(terminal->inner, TCSANOW, &terminal->modes);
+}
+
 int terminal_begin(struct terminal *terminal, struct loop *loop, int master, bool is_terminal,
 		   uint64_t *left)
 {
@@ -101,14 +191,71 @@ int terminal_begin(struct terminal *terminal, struct loop *loop, int master, boo
 
 	if (r < 0)
 		return r;
-	terminal->has_modes = is_terminal && tcgetattr(STDIN_FILENO, &terminal->modes) == 0;
-	/* The same keys inside: erase, interrupt, whether it is UTF-8. */
-	if (terminal->has_modes)
-		(void)tcsetattr(terminal->inner, TCSANOW, &terminal->modes);
-	r = begin_relays(terminal, loop, left);
+	terminal->ours = is_terminal ? STDIN_FILENO : -EBADF;
+	terminal->has_input = true;
+	take_modes(terminal);
+	r = begin_relays(terminal, loop, STDOUT_FILENO, left);
 	if (r == 0)
-		terminal_seize(terminal);
+		terminal_want_input(terminal);
 	return r;
+}
+
+/* /dev/tty and the terminal that it means have two numbers as files. */
+static bool is_terminal(int fd, unsigned *ret)
+{
+	return isatty(fd) && ioctl(fd, TIOCGDEV, ret) == 0;
+}
+
+static int find_ours(const int stdio[3], bool lent[3])
+{
+	static const int by_use[] = { STDOUT_FILENO, STDERR_FILENO, STDIN_FILENO };
+	unsigned first = 0, other = 0;
+	int ours = -ENOENT;
+
+	for (size_t i = 0; i < N_ELEMENTS(by_use); i++) {
+		int fd = by_use[i];
+
+		lent[fd] = stdio[fd] < 0 && is_terminal(fd, &other);
+		if (!lent[fd])
+			continue;
+		if (ours >= 0 && other != first)
+			return -ENOTUNIQ;
+		first = other;
+		ours = ours < 0 ? fd : ours;
+	}
+	return ours;
+}
+
+static int open_master(void)
+{
+	_cleanup_close_ int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+	if (master < 0 || grantpt(master) < 0 || unlockpt(master) < 0)
+		return -errno;
+	return take_fd(&master);
+}
+
+int terminal_lend(struct terminal *terminal, struct loop *loop, uint64_t *left, int stdio[3])
+{
+	bool lent[3];
+	int ours = find_ours(stdio, lent), master, r;
+
+	if (ours < 0)
+		return ours == -ENOENT ? 0 : ours;
+	master = open_master();
+	r = master < 0 ? master : take_master(terminal, master);
+	if (r < 0)
+		return r;
+	terminal->ours = ours;
+	terminal->has_input = lent[STDIN_FILENO];
+	take_modes(terminal);
+	set_line_ends(terminal, false);
+	terminal_resize(terminal);
+	for (int fd = 0; fd < 3; fd++)
+		if (lent[fd])
+			stdio[fd] = terminal->inner;
+	r = begin_relays(terminal, loop, ours, left);
+	return r < 0 ? r : 1;
 }
 
 void terminal_drain(struct terminal *terminal)

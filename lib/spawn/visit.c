@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <stdnoreturn.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -128,6 +129,20 @@ static void check(struct command *command, enum doing doing, int r)
 		fail(command);
 }
 
+/* A terminal that controls another session is somebody's own, and not what sbx-ctl lends. */
+static int take_terminal(struct command *command)
+{
+	for (int fd = 0; fd < 3; fd++) {
+		if (!isatty(command->stdio[fd]))
+			continue;
+		if (!command->in_foreground &&
+		    (setsid() < 0 || ioctl(command->stdio[fd], TIOCSCTTY, 0) < 0))
+			return -errno;
+		command->in_foreground = true;
+	}
+	return 0;
+}
+
 /* Orphans of the command come to the anchor, and its end ends them; it goes with who has entered.
  */
 static void become_anchor(struct command *command, int *ret_children)
@@ -149,6 +164,7 @@ static noreturn void anchor(struct command *command)
 	int kept[] = { command->socket, -EBADF };
 	struct anchor anchor = { .socket = command->socket };
 
+	check(command, DOING_JOIN, take_terminal(command));
 	become_anchor(command, &anchor.children);
 	anchor.command = command_start(command);
 	if (anchor.command < 0)

@@ -6,15 +6,16 @@ A Desk is a terminal with a shell: a process of ours that leads the terminal's s
 the foreground and the background as a shell does. The test types at the other end.
 """
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
 import pty
 import select
-import shutil
 import signal
 import socket
 import stat
+import struct
 import sys
 import tempfile
 import termios
@@ -23,6 +24,7 @@ import time
 BUILD = pathlib.Path(os.environ["SBX_BUILD"])
 USER = 1000
 DEADLINE = 20  # of what never happens on a host that is attacked with success
+TIOCEXCL, TIOCGEXCL = 0x540C, 0x80045440
 QUIET = 1.0  # for so long nothing happens
 
 
@@ -119,24 +121,13 @@ class Shell:
 
     def modes(self):
         modes = termios.tcgetattr(0)
+        exclusive = struct.unpack("i", fcntl.ioctl(0, TIOCGEXCL, bytes(4)))[0]
         return [modes[:6], [byte.decode("latin1") if isinstance(byte, bytes) else byte for byte in modes[6]],
-                stat.S_IMODE(os.fstat(0).st_mode)]
+                stat.S_IMODE(os.fstat(0).st_mode), exclusive]
 
     def read(self, seconds):
         """What the shell itself gets of what is typed."""
         return os.read(0, 4096).decode() if select.select([0], [], [], seconds)[0] else ""
-
-    def opens_again(self):
-        """Is refused to an ordinary user with TIOCEXCL."""
-        try:
-            pid = os.fork()
-            if pid == 0:
-                if os.geteuid() == 0:
-                    os.setresuid(USER, USER, USER)
-                os._exit(0 if os.open(os.ttyname(0), os.O_RDWR | os.O_NOCTTY) >= 0 else 1)
-        except OSError:
-            os._exit(1)
-        return os.waitpid(pid, 0)[1] == 0
 
 
 class Desk:
@@ -293,7 +284,89 @@ def visitor_kills_its_anchor(desk):
     return "" if is_quiet(desk.project / "beat") else "what it has started goes on"
 
 
-ATTACKS = [stop_leaves_a_child, stop_outlasts_the_limit, stop_hangs_a_script, visitor_outlives_its_visit, visitor_bombs,
+def what_is_stolen(desk):
+    """Whoever waits in read() already gets a line before the shell does; it may take a few until then."""
+    for number in range(20):
+        line = f"secret {number}\n"
+        desk.type(line)
+        heard = desk.ask("read", 2)
+        if heard != line:
+            return f"the shell heard {heard!r} of {line!r}"
+        time.sleep(0.05)
+    return ""
+
+
+def background_reads(desk):
+    desk.spawn("--write", ".", "--", "sh", "-c", "touch ready; exec cat >got", foreground=False)
+    if not until((desk.project / "ready").exists):
+        return "it did not begin"
+    return what_is_stolen(desk)
+
+
+def background_reads_after_a_stop(desk):
+    """^Z, bg, and fg of a job that runs: then no signal tells that it is in the foreground again."""
+    desk.spawn("--", "sh", "-c", "echo ready; exec cat")
+    if not desk.shows("ready"):
+        return f"it did not begin: {desk.look()}"
+    desk.type("one\n")
+    if not until(lambda: desk.look().count(b"one") >= 2):
+        return f"it does not read: {desk.look()}"
+    desk.type("\x1a")
+    if desk.wait() != "stopped":
+        return "it did not stop"
+    desk.ask("background")
+    desk.type("two\n")
+    heard = desk.ask("read", DEADLINE)
+    if heard != "two\n":
+        return f"the shell heard {heard!r}"
+    desk.ask("foreground", False)
+    desk.type("three\n")
+    if not until(lambda: desk.look().count(b"three") >= 2):
+        return f"it does not read in the foreground: {desk.look()}"
+    desk.type("\x04")
+    ended = desk.wait()
+    return "" if ended == 0 else f"it ended with {ended}"
+
+
+def visitor_reads_after_its_visit(desk):
+    wrong = enter(desk, "(setsid cat <&3 >got &) 3<&0; echo visited")
+    ended = desk.wait()
+    if wrong or ended != 0 or not desk.shows("visited", 1):
+        return wrong or f"it ended with {ended}: {desk.look()}"
+    return what_is_stolen(desk)
+
+
+SPOIL = f"""
+import fcntl, os, termios
+for fd in range(3):
+    try:
+        fcntl.ioctl(fd, {TIOCEXCL})
+        modes = termios.tcgetattr(fd)
+        modes[3] &= ~(termios.ECHO | termios.ICANON | termios.ISIG)
+        termios.tcsetattr(fd, termios.TCSANOW, modes)
+        os.fchmod(fd, 0o777)
+    except OSError:
+        pass
+print("spoilt")
+"""
+
+
+def command_spoils_the_terminal(desk, start=None):
+    before = desk.ask("modes")
+    wrong = start(desk) if start else desk.spawn("--", "python3", "-c", SPOIL) and ""
+    ended = desk.wait()
+    if wrong or ended != 0 or not desk.shows("spoilt", 1):
+        return wrong or f"it ended with {ended}: {desk.look()}"
+    after = desk.ask("modes")
+    return "" if after == before else f"{before} became {after}"
+
+
+def visitor_spoils_the_terminal(desk):
+    return command_spoils_the_terminal(desk, lambda desk: enter(desk, f"exec python3 -c '{SPOIL}'"))
+
+
+ATTACKS = [background_reads, background_reads_after_a_stop, visitor_reads_after_its_visit, command_spoils_the_terminal,
+           visitor_spoils_the_terminal, stop_leaves_a_child, stop_outlasts_the_limit, stop_hangs_a_script, visitor_outlives_its_visit, visitor_bombs,
            visitor_kills_its_anchor]
 
 
