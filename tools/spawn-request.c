@@ -148,6 +148,18 @@ static int read_ports(struct spawn_run *run, struct sbx_error *err)
 	return 0;
 }
 
+static int check_fd(const char *word, int fd, struct sbx_error *err)
+{
+	if (fcntl(fd, F_GETFD) < 0)
+		return spawn_bad_value("--pass-fd", word, "no file is open under this number",
+				       "open it in the shell: 3<FILE", err);
+	/* With it come what is typed and the modes, which are the user's. */
+	if (fd > STDERR_FILENO && isatty(fd))
+		return spawn_bad_value("--pass-fd", word, "it is a terminal",
+				       "pass it as stdin, stdout or stderr", err);
+	return 0;
+}
+
 static int read_fds(struct spawn_run *run, struct sbx_error *err)
 {
 	const struct option_list *list = &run->values->pass_fd;
@@ -162,10 +174,8 @@ static int read_fds(struct spawn_run *run, struct sbx_error *err)
 		uint64_t number = 0;
 		int r = read_number("--pass-fd", list->items[i], INT_MAX, &number, err);
 
-		if (r == 0 && fcntl((int)number, F_GETFD) < 0)
-			r = spawn_bad_value("--pass-fd", list->items[i],
-					    "no file is open under this number",
-					    "open it in the shell: 3<FILE", err);
+		if (r == 0)
+			r = check_fd(list->items[i], (int)number, err);
 		if (r < 0)
 			return r;
 		fds[i] = (int)number;

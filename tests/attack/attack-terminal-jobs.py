@@ -361,13 +361,19 @@ def command_spoils_the_terminal(desk, start=None):
     return "" if after == before else f"{before} became {after}"
 
 
+def command_is_passed_the_terminal(desk):
+    desk.start("sh", "-c", "exec sbx-spawn -q --pass-fd 5 -- true 5<>/dev/tty")
+    ended = desk.wait()
+    return "" if ended == 125 and desk.shows("it is a terminal", 1) else f"it ended with {ended}: {desk.look()}"
+
+
 def visitor_spoils_the_terminal(desk):
     return command_spoils_the_terminal(desk, lambda desk: enter(desk, f"exec python3 -c '{SPOIL}'"))
 
 
 ATTACKS = [background_reads, background_reads_after_a_stop, visitor_reads_after_its_visit, command_spoils_the_terminal,
-           visitor_spoils_the_terminal, stop_leaves_a_child, stop_outlasts_the_limit, stop_hangs_a_script, visitor_outlives_its_visit, visitor_bombs,
-           visitor_kills_its_anchor]
+           command_is_passed_the_terminal, visitor_spoils_the_terminal, stop_leaves_a_child, stop_outlasts_the_limit,
+           stop_hangs_a_script, visitor_outlives_its_visit, visitor_bombs, visitor_kills_its_anchor]
 
 
 def main():
