@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# --pty: a terminal of the command's own; without it no way to type into ours.
+# --pty: a terminal of the command's own; without it one that is lent, and never ours.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -59,7 +59,9 @@ for who in $starters; do
 	check "the_status_is_the_commands_own_with_a_terminal_by_$who" has_status 9
 	run spawn -q --pty -- sh -c 'test -t 1 && echo terminal'
 	check "without_one_of_ours_it_has_one_all_the_same_by_$who" out_has terminal
-	run on_terminal '' -q -- sh -c 'cat </dev/tty'
-	check "without_pty_there_is_no_controlling_terminal_by_$who" test "$status" -ne 0
+	run on_terminal 'words\n' -q -- sh -c 'echo ready; read -r line </dev/tty; echo "got $line"'
+	check "without_pty_it_reads_the_terminal_that_is_lent_by_$who" out_has 'got words'
+	run on_terminal '' -q -- tty
+	check "without_pty_its_terminal_has_no_name_by_$who" out_has 'not a tty'
 done
 finish
