@@ -172,12 +172,16 @@ static const struct text *writer_of(struct audit_entry *entry, const struct entr
 	struct text *writer = &entry->writer;
 
 	if (writer->len == 0 || text_status(writer) < 0 || options->uid != entry->writer_uid ||
-	    options->pid != entry->writer_pid) {
+	    options->pid != entry->writer_pid || options->confined != entry->writer_confined) {
 		text_reset(writer);
-		text_addf(writer, "\"" WRITER "\":{\"uid\":%u,\"pid\":%d}", options->uid,
+		text_addf(writer, "\"" WRITER "\":{\"uid\":%u,\"pid\":%d", options->uid,
 			  options->pid);
+		if (options->confined)
+			text_addf(writer, ",\"confined\":\"%s\"", options->confined);
+		text_add_char(writer, '}');
 		entry->writer_uid = options->uid;
 		entry->writer_pid = options->pid;
+		entry->writer_confined = options->confined;
 	}
 	return writer;
 }

@@ -89,9 +89,10 @@ struct audit_entry {
 	struct text values;
 	struct text decoded;
 	struct text piece;
-	struct text writer; /* the member, as it was written for these two */
+	struct text writer; /* the member, as it was written for these three */
 	unsigned writer_uid;
 	int writer_pid;
+	const char *writer_confined;
 };
 
 #define _cleanup_entry_ _cleanup_(entry_deinit)
@@ -104,6 +105,7 @@ struct entry_options {
 	bool has_writer;   /* a peer whose identity the kernel has told */
 	unsigned uid;
 	int pid;
+	const char *confined;
 	bool is_own; /* the line is the log's: events of its own are allowed, and no others */
 };
 

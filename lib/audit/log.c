@@ -235,6 +235,7 @@ int audit_log_add(struct audit_log *log, const char *line, size_t n_bytes,
 		.has_writer = writer != NULL,
 		.uid = writer ? writer->uid : 0,
 		.pid = writer ? writer->pid : 0,
+		.confined = writer ? writer->confined : NULL,
 	};
 	int r = add_line(log, &options, line, n_bytes, err);
 

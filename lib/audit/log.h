@@ -49,6 +49,7 @@ struct audit_log_options {
 struct audit_writer {
 	unsigned uid;
 	int pid;
+	const char *confined; /* how it is kept from being trusted; NULL: not at all. Lives on */
 };
 
 /* A checkpoint that was committed. */

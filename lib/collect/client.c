@@ -111,6 +111,7 @@ static enum turn take_packet(struct client *client)
 	if (n == 0)
 		return TURN_OVER;
 	collector->is_status_due = true;
+	clients_active(&collector->limits, &client->member);
 	take(client, (size_t)n);
 	return client->events == EPOLLIN ? TURN_NEXT : TURN_BLOCKED;
 }
@@ -123,6 +124,7 @@ static void client_free(struct client *client)
 	if (client->next)
 		client->next->previous = client->previous;
 	collector->n_clients--;
+	clients_leave(&collector->limits, &client->member);
 	queue_forget(&collector->queue, client);
 	if (client->events != 0)
 		ready_remove(collector->options.ready, &client->socket);
@@ -184,6 +186,8 @@ void client_update(struct client *client)
 	struct ready *ready = client->collector->options.ready;
 	uint32_t events = wanted(client);
 
+	/* What it has sent cannot be taken now, and would be lost with it. */
+	client->member.is_busy = events == 0;
 	if (events == client->events)
 		return;
 	if (events == 0)
@@ -201,12 +205,31 @@ void clients_update(struct collector *collector)
 		client_update(client);
 }
 
+static void drain(struct client *client)
+{
+	for (int i = 0; i < DRAIN_PACKETS_MAX && client->events == EPOLLIN; i++)
+		if (take_packet(client) != TURN_NEXT)
+			break;
+}
+
 void clients_drain(struct collector *collector)
 {
 	for (struct client *client = collector->clients; client; client = client->next)
-		for (int i = 0; i < DRAIN_PACKETS_MAX && client->events == EPOLLIN; i++)
-			if (take_packet(client) != TURN_NEXT)
-				break;
+		drain(client);
+}
+
+void client_drop(struct clients_member *member)
+{
+	struct client *client = (struct client *)((char *)member - offsetof(struct client, member));
+
+	clients_leave(&client->collector->limits, member);
+	(void)shutdown(client->socket.fd, SHUT_RD);
+	drain(client);
+	client->is_over = true;
+	text_reset(&client->answers);
+	client->answers_at = 0;
+	client_update(client);
+	client_end(client);
 }
 
 void clients_free_all(struct collector *collector)
@@ -217,16 +240,15 @@ void clients_free_all(struct collector *collector)
 
 /* ---- accept ---- */
 
-/* No stranger gets so many places that others stay outside. */
-static bool has_too_many(const struct collector *collector, uid_t uid)
+static int admit(struct collector *collector, struct client *client, const struct peer *peer)
 {
-	size_t n = 0;
+	const struct clients_who who = {
+		.is_trusted =
+			peer->place == PLACE_BESIDE && (peer->uid == 0 || peer->uid == geteuid()),
+		.uid = peer->uid,
+	};
 
-	if (uid == 0 || uid == geteuid())
-		return false;
-	for (const struct client *client = collector->clients; client; client = client->next)
-		n += client->writer.uid == uid;
-	return n >= (collector->options.n_clients_max + 3) / 4;
+	return clients_admit(&collector->limits, &client->member, &who);
 }
 
 static void add(struct collector *collector, struct client *client)
@@ -247,16 +269,22 @@ int collector_accept(struct collector *collector, int fd, const struct peer *pee
 
 	if (!client)
 		return -ENOMEM;
-	if (has_too_many(collector, peer->uid))
-		return -EUSERS;
+	r = admit(collector, client, peer);
+	if (r < 0)
+		return r;
 	client->collector = collector;
 	client->socket = (struct ready_socket){ .fd = socket, .serve = serve };
-	client->writer = (struct audit_writer){ .uid = peer->uid, .pid = peer->pid };
+	client->writer = (struct audit_writer){ .uid = peer->uid,
+						.pid = peer->pid,
+						.confined = place_name(peer->place) };
 	client->events = wanted(client);
+	client->member.is_busy = client->events == 0;
 	if (client->events != 0) {
 		r = ready_add(collector->options.ready, &client->socket, client->events);
-		if (r < 0)
+		if (r < 0) {
+			clients_leave(&collector->limits, &client->member);
 			return r;
+		}
 	}
 	(void)take_fd(&socket);
 	add(collector, take_ptr(client));

@@ -16,6 +16,7 @@
 #include "audit/log.h"
 #include "base/text.h"
 #include "collect/collect.h"
+#include "service/clients.h"
 #include "service/ready.h"
 
 struct client;
@@ -75,6 +76,7 @@ struct collector {
 	struct queue queue;
 	struct client *clients;
 	size_t n_clients;
+	struct clients limits; /* on them */
 	char *packet; /* RECORD_BYTES_MAX + 1 bytes, for whoever receives */
 	struct counts counts;
 	/* group.c */
@@ -119,6 +121,7 @@ struct client {
 	struct client *next, *previous;
 	struct ready_socket socket;
 	uint32_t events; /* that are waited for; 0: it is not in the set */
+	struct clients_member member;
 	struct audit_writer writer;
 	bool is_over;	     /* it has said all */
 	struct text answers; /* that its socket has no room for, with a NUL behind each */
@@ -137,6 +140,8 @@ void client_end(struct client *client);
 /* Reads what they have sent so far. */
 void clients_drain(struct collector *collector);
 void clients_free_all(struct collector *collector);
+/* An idle one makes room: what it has sent is taken, and it can send no more. */
+void client_drop(struct clients_member *member);
 
 /* ---- group.c ---- */
 

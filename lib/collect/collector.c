@@ -208,6 +208,7 @@ int collector_new(const struct collector_options *options, struct collector **re
 	collector->options = *options;
 	collector->soon.fd = -EBADF;
 	queue_init(&collector->queue);
+	clients_init(&collector->limits, options->n_clients_max, options->log, client_drop);
 	collector->packet = malloc(RECORD_BYTES_MAX + 1);
 	if (!collector->packet)
 		return sbx_error_what(err, -ENOMEM, "cannot start the service");

@@ -22,6 +22,7 @@
 #include "server/process.h"
 #include "server/question.h"
 #include "server/server-internal.h"
+#include "service/clients.h"
 #include "service/peer.h"
 #include "service/ready.h"
 #include "service/service.h"
@@ -30,6 +31,7 @@ struct connection {
 	struct server *server;
 	struct connection *next, *previous;
 	struct ready_socket socket;
+	struct clients_member member;
 	struct question question;
 };
 
@@ -48,6 +50,7 @@ static void connection_free(struct connection *connection)
 	if (connection->next)
 		connection->next->previous = connection->previous;
 	server->n_connections--;
+	clients_leave(&server->clients, &connection->member);
 	ready_remove(server->options.ready, &connection->socket);
 	question_deinit(&connection->question);
 	close_fd(&connection->socket.fd);
@@ -61,6 +64,12 @@ void connection_free_all(struct server *server)
 {
 	while (server->connections)
 		connection_free(server->connections);
+}
+
+void connection_drop(struct clients_member *member)
+{
+	connection_free(
+		(struct connection *)((char *)member - offsetof(struct connection, member)));
 }
 
 static void wait_for(struct connection *connection, uint32_t events)
@@ -134,9 +143,11 @@ static enum turn take_packet(struct connection *connection)
 	if (n == 0)
 		return TURN_OVER;
 	server_status_changed(server);
+	clients_active(&server->clients, &connection->member);
 	if (n > REQUEST_BYTES_MAX) {
 		refuse_length(connection, (size_t)n);
 	} else if (question_begin(&connection->question, server->packet, (size_t)n) == 0) {
+		connection->member.is_busy = true;
 		wait_for(connection, 0);
 		return TURN_BLOCKED;
 	}
@@ -147,6 +158,7 @@ static void on_votes(struct question *question, void *userdata)
 {
 	struct connection *connection = userdata;
 
+	connection->member.is_busy = false;
 	switch (send_answer(connection)) {
 	case TURN_NEXT:
 		wait_for(connection, EPOLLIN);
@@ -183,18 +195,6 @@ static void serve(struct ready_socket *socket, uint32_t events)
 
 /* ---- connections ---- */
 
-/* No stranger gets so many places that others stay outside. */
-static bool has_too_many(const struct server *server, const struct asker *asker)
-{
-	size_t n = 0;
-
-	if (asker->is_trusted)
-		return false;
-	for (const struct connection *c = server->connections; c; c = c->next)
-		n += c->question.asker.facts == asker->facts && c->question.asker.uid == asker->uid;
-	return n >= (server->options.n_clients_max + 3) / 4;
-}
-
 /* Who this is, by the kernel's word and the socket's. */
 static int identify(const struct server *server, const char *listener_name, const struct peer *peer,
 		    struct asker *ret)
@@ -202,8 +202,9 @@ static int identify(const struct server *server, const char *listener_name, cons
 	size_t n_prefix = strlen(SERVER_SANDBOX_PREFIX);
 	bool is_main = strcmp(listener_name, SERVER_MAIN_SOCKET) == 0;
 
-	*ret = (struct asker){ .pid = peer->pid, .uid = peer->uid };
-	ret->is_trusted = is_main && (peer->uid == 0 || peer->uid == geteuid());
+	*ret = (struct asker){ .pid = peer->pid, .uid = peer->uid, .place = peer->place };
+	ret->is_trusted = is_main && peer->place == PLACE_BESIDE &&
+			  (peer->uid == 0 || peer->uid == geteuid());
 	if (process_identify(peer->pid, peer->pidfd, &ret->process_id) < 0)
 		ret->process_id = 0;
 	if (is_main)
@@ -212,6 +213,18 @@ static int identify(const struct server *server, const char *listener_name, cons
 		ret->facts = facts_find(server->options.sandboxes, listener_name + n_prefix,
 					strlen(listener_name + n_prefix));
 	return ret->facts ? 0 : -ENOENT;
+}
+
+static int admit(struct server *server, struct connection *connection)
+{
+	const struct asker *asker = &connection->question.asker;
+	const struct clients_who who = {
+		.is_trusted = asker->is_trusted,
+		.uid = asker->uid,
+		.sandbox = asker->facts,
+	};
+
+	return clients_admit(&server->clients, &connection->member, &who);
 }
 
 static void add(struct server *server, struct connection *connection)
@@ -235,14 +248,16 @@ int server_accept(struct server *server, const char *listener_name, int fd, cons
 		return -ENOMEM;
 	question = &connection->question;
 	r = identify(server, listener_name, peer, &question->asker);
+	if (r >= 0)
+		r = admit(server, connection);
 	if (r < 0)
 		return r;
-	if (has_too_many(server, &question->asker))
-		return -EUSERS;
 	connection->socket = (struct ready_socket){ .fd = client, .serve = serve };
 	r = ready_add(server->options.ready, &connection->socket, EPOLLIN);
-	if (r < 0)
+	if (r < 0) {
+		clients_leave(&server->clients, &connection->member);
 		return r;
+	}
 	question->server = connection->server = server;
 	question->done = on_votes;
 	question->userdata = connection;

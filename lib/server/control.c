@@ -150,15 +150,31 @@ static int act(struct control *control, const void *packet, size_t n_bytes, stru
 	return r;
 }
 
+static void refuse(struct question *question)
+{
+	static const char *const reasons[] = {
+		[PLACE_BESIDE] = "only root and the service's own user may, on its main socket",
+		[PLACE_UNKNOWN] = "the user namespace of the peer is not known: it has ended, or "
+				  "/proc does not show it",
+		[PLACE_IN_NAMESPACE] = "the peer is in another user namespace, as in a sandbox: "
+				       "whatever its user, it is not trusted",
+		[PLACE_IN_SANDBOX] = "the peer is in the cgroup of a sandbox: whatever its user, "
+				     "it is not trusted",
+	};
+	struct sbx_error err = { .code = 0 };
+
+	(void)sbx_error_what(&err, -EPERM, "cannot control the service");
+	sbx_error_why(&err, "%s", reasons[question->asker.place]);
+	question_refuse(question, "error", &err);
+}
+
 void control_answer(struct question *question, const void *packet, size_t n_bytes)
 {
 	struct control control = { .question = question };
 	struct sbx_error err = { .code = 0 };
 
 	if (!question->asker.is_trusted) {
-		(void)sbx_error_what(&err, -EPERM, "cannot control the service");
-		sbx_error_why(&err, "only root and the service's own user may, on its main socket");
-		question_refuse(question, "error", &err);
+		refuse(question);
 		return;
 	}
 	if (act(&control, packet, n_bytes, &err) >= 0)

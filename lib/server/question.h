@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "policy/request.h"
+#include "service/place.h"
 #include "token/token.h"
 
 struct facts;
@@ -27,6 +28,7 @@ struct asker {
 	uid_t uid;
 	uint64_t process_id;	   /* 0: nobody knows, so no token is ever its own */
 	const struct facts *facts; /* of its sandbox; NULL on the main socket */
+	enum place place;	   /* other than PLACE_BESIDE it is never trusted */
 	bool is_trusted;
 };
 

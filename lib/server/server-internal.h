@@ -11,6 +11,7 @@
 
 #include "policy/model.h"
 #include "server/server.h"
+#include "service/clients.h"
 
 struct connection;
 struct generation;
@@ -34,6 +35,7 @@ struct server {
 	struct counts counts;
 	struct connection *connections;
 	size_t n_connections;
+	struct clients clients;
 	char *packet;			  /* REQUEST_BYTES_MAX + 1 bytes, for whoever receives */
 	struct sd_event_source **watches; /* of the folders of the policy's files */
 	struct sd_event_source *status_timer;
@@ -61,3 +63,4 @@ int server_status_init(struct server *server);
 
 /* connection.c */
 void connection_free_all(struct server *server);
+void connection_drop(struct clients_member *member);

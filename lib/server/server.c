@@ -220,6 +220,7 @@ int server_new(const struct server_options *options, struct server **ret, struct
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot start the server");
 	server->options = *options;
+	clients_init(&server->clients, options->n_clients_max, options->log, connection_drop);
 	server->packet = malloc(REQUEST_BYTES_MAX + 1);
 	server->watches = calloc(options->n_policy_paths, sizeof(*server->watches));
 	if (!server->packet || !server->watches)

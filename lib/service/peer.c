@@ -8,8 +8,11 @@
 
 #include "service/peer.h"
 
+#include <poll.h>
 #include <stdbool.h>
 #include <sys/socket.h>
+
+#include "base/fd.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77 /* Linux 6.5; hppa and sparc, which number it otherwise, are not built */
@@ -36,6 +39,24 @@ static int peer_pidfd(int socket)
 	return getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) < 0 ? -errno : pidfd;
 }
 
+static bool is_there(int pidfd)
+{
+	struct pollfd end = { .fd = pidfd, .events = POLLIN };
+
+	return poll(&end, 1, 0) == 0;
+}
+
+/* The pid counts only if the process that had it is still there after /proc has been read. Where
+ * the kernel gives no pidfd of the peer (before 6.5), that is the one of this pid now. */
+static enum place find_place(pid_t pid, int pidfd, bool is_gone)
+{
+	_cleanup_close_ int own = pidfd < 0 && !is_gone ? pidfd_of(pid) : -EBADF;
+	int fd = pidfd < 0 ? own : pidfd;
+	enum place place = fd < 0 ? PLACE_UNKNOWN : place_of(pid);
+
+	return place != PLACE_UNKNOWN && is_there(fd) ? place : PLACE_UNKNOWN;
+}
+
 int peer_identify(int socket, struct peer *ret)
 {
 	struct ucred credentials = { .pid = 0 };
@@ -58,6 +79,7 @@ int peer_identify(int socket, struct peer *ret)
 		.uid = credentials.uid,
 		.gid = credentials.gid,
 		.pidfd = pidfd < 0 ? -EBADF : pidfd,
+		.place = find_place(credentials.pid, pidfd, pidfd < 0 && pidfd != -ENOPROTOOPT),
 	};
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/cleanup.h"
+#include "service/place.h"
 
 struct peer {
 	pid_t pid;
@@ -20,6 +21,7 @@ struct peer {
 	gid_t gid;
 	int pidfd; /* -EBADF where the kernel cannot give one (before 6.5, or the process is gone
 		      already): the pid is then a hint, not an identity */
+	enum place place; /* when it was asked for; all but PLACE_BESIDE is not to be trusted */
 };
 
 #define PEER_INIT                                                                                  \

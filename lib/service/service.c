@@ -30,6 +30,7 @@
 #include "base/notify.h"
 #include "base/text.h"
 #include "service/listen.h"
+#include "service/rate.h"
 #include "service/ready.h"
 
 #define RETRY_USEC 200000
@@ -53,6 +54,7 @@ struct service {
 	struct listen_fds handed_over;
 	size_t n_clients;
 	size_t n_clients_max;
+	struct rate refusals;
 	bool is_short; /* of fds; said once, until a client gets in again */
 	bool is_paused;
 };
@@ -168,7 +170,7 @@ static void greet(struct listener *listener, int fd)
 	int r = peer_identify(client, &peer);
 
 	if (r < 0 || !service->handlers.accept) {
-		log_write(service->log, LOG_LEVEL_WARNING, NULL, "refused a client of '%s': %s",
+		rate_warn(&service->refusals, service->log, "refused a client of '%s': %s",
 			  listener->name, r < 0 ? strerror(-r) : "nobody serves it");
 		return;
 	}
@@ -178,7 +180,7 @@ static void greet(struct listener *listener, int fd)
 				     service->userdata);
 	if (r >= 0)
 		return;
-	log_write(service->log, LOG_LEVEL_WARNING, NULL, "cannot serve a client of '%s': %s",
+	rate_warn(&service->refusals, service->log, "cannot serve a client of '%s': %s",
 		  listener->name, strerror(-r));
 	service_client_gone(service);
 }

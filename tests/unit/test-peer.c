@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -56,6 +57,7 @@ static void knows_its_peer(void)
 	expect_eq(peer.pid, getpid());
 	expect_eq(peer.uid, getuid());
 	expect_eq(peer.gid, getgid());
+	expect_eq(peer.place, PLACE_BESIDE);
 }
 
 static void holds_on_to_the_process(void)
@@ -97,6 +99,41 @@ static void knows_a_peer_that_has_been_reaped(void)
 	expect_eq(peer_identify(client, &peer), 0);
 	expect_eq(peer.pid, pid);
 	expect(peer.pidfd < 0 || pid_of_pidfd(peer.pidfd) == -1);
+	expect_eq(peer.place, PLACE_UNKNOWN);
+}
+
+static void knows_a_peer_in_another_user_namespace(void)
+{
+	_cleanup_peer_ struct peer peer = PEER_INIT;
+	_cleanup_close_ int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	_cleanup_close_ int client = -EBADF;
+	struct sockaddr_storage address = { .ss_family = AF_UNIX };
+	socklen_t size = sizeof(sa_family_t);
+	char byte = 0;
+	pid_t pid;
+
+	expect(bind(listener, (struct sockaddr *)&address, size) == 0 && listen(listener, 1) == 0);
+	size = sizeof(address);
+	expect(getsockname(listener, (struct sockaddr *)&address, &size) == 0);
+	pid = fork();
+	if (pid == 0) {
+		int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+		bool is_inside = unshare(CLONE_NEWUSER) == 0;
+
+		if (connect(fd, (struct sockaddr *)&address, size) < 0)
+			_exit(1);
+		(void)send(fd, is_inside ? "i" : "o", 1, 0);
+		_exit(read(fd, &byte, 1) < 0);
+	}
+	client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	expect(recv(client, &byte, 1, 0) == 1);
+	expect_eq(peer_identify(client, &peer), 0);
+	close_fd(&client);
+	expect(waitpid(pid, NULL, 0) == pid);
+	if (byte != 'i')
+		skip("this host lets us make no user namespace");
+	expect_eq(peer.uid, getuid());
+	expect_eq(peer.place, PLACE_IN_NAMESPACE);
 }
 
 static void expect_nobody(int socket, int want)
@@ -141,6 +178,7 @@ static const struct test tests[] = {
 	TEST(knows_its_peer),
 	TEST(holds_on_to_the_process),
 	TEST(knows_a_peer_that_has_been_reaped),
+	TEST(knows_a_peer_in_another_user_namespace),
 	TEST(names_nobody_where_there_is_nobody),
 	TEST(fails_when_there_is_no_room_for_the_pidfd),
 	TEST_END,
