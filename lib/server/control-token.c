@@ -3,9 +3,9 @@
 /*
  * Tokens by control packet
  *
- * Whoever issues a token names a process that it knows to be alive: its own child, or itself. What
- * the policy forbids outright cannot be issued; what it has reviewed, or allows only with a token,
- * can. That is judged by one example; what is really asked for is judged whenever it is.
+ * Whoever issues a token names a process that it knows to be alive: its own child, or itself. Where
+ * a rule denies something in its scope it cannot be issued, because it goes past all rules; what
+ * they have reviewed, allow only with a token or say nothing about, can.
  */
 
 #include "server/control-internal.h"
@@ -100,24 +100,6 @@ static int read_terms(const struct control *control, struct token_terms *ret, co
 	return r < 0 ? r : read_ttl(control, &ret->ttl_usec, err);
 }
 
-/* Default deny is what tokens are for; a rule that says deny means it. What cannot even be judged
- * might be denied. */
-static int check_policy(struct server *server, const struct token_info *info, struct sbx_error *err)
-{
-	struct policy_decision decision;
-
-	if (generation_judge_token(server->generation, info, &decision) < 0 ||
-	    decision.verdict != POLICY_DENY || decision.cause == CAUSE_DEFAULT ||
-	    decision.cause == CAUSE_CONSTRAINT)
-		return 0;
-	if (decision.cause == CAUSE_BAD_REQUEST)
-		return wrong(err, -EINVAL, decision.reason,
-			     "name what is missing: the project (--project), or a port in the "
-			     "glob (HOST:PORT)");
-	return wrong(err, -EACCES, "the policy denies what it would be for",
-		     "change the policy, or ask for less");
-}
-
 static void add_info(struct json_writer *json, const struct token_info *info, uint64_t now_usec)
 {
 	const struct token_terms *terms = &info->terms;
@@ -156,7 +138,7 @@ int control_token_issue(struct control *control, struct sbx_error *err)
 			       question->now_usec, &info, err);
 	if (r < 0)
 		return r;
-	r = check_policy(server, &info, err);
+	r = generation_check_token(server->generation, &info.terms, err);
 	if (r >= 0)
 		r = server_record_token(server, question, "token_issued", &info, err);
 	/* A token that nobody can trace does not exist. */
@@ -197,8 +179,6 @@ int control_token_check(struct control *control, struct sbx_error *err)
 	request.port = request.has_port ? (uint16_t)port : 0;
 	refusal = token_check(server->tokens, token, holder.sandbox_id, holder.process_id, &request,
 			      generation_digest(server->generation), control->question->now_usec);
-	if (refusal == TOKEN_VALID && generation_forbids(server->generation, &request))
-		refusal = TOKEN_DENIED;
 	json_member_bool(&control->json, "valid", refusal == TOKEN_VALID);
 	json_member_string(&control->json, "token", token_refusal_name(refusal));
 	return 0;

@@ -25,8 +25,9 @@
 #include "policy/load.h"
 #include "policy/model.h"
 #include "policy/operation.h"
-#include "token/scope.h"
 #include "server/protected.h"
+#include "token/denial.h"
+#include "token/scope.h"
 #include "token/token.h"
 
 #define POLICY_BYTES_MAX (256 * 1024 * 1024)
@@ -188,25 +189,9 @@ int generation_load(const char *const *paths, size_t n_paths, const char *const 
 
 /* ---- tokens ---- */
 
-bool generation_would_allow(const struct policy_decision *decision)
+static int judge_example(struct generation *generation, const struct token_terms *terms,
+			 struct policy_decision *ret)
 {
-	return decision->verdict != POLICY_DENY || decision->cause == CAUSE_CONSTRAINT;
-}
-
-bool generation_forbids(struct generation *generation, const struct policy_request *request)
-{
-	struct policy_request bare = *request;
-	struct policy_decision decision;
-
-	bare.has_token = false;
-	policy_decide(generation->engine, &bare, &decision);
-	return decision.verdict == POLICY_DENY && decision.cause == CAUSE_RULES;
-}
-
-int generation_judge_token(struct generation *generation, const struct token_info *info,
-			   struct policy_decision *ret)
-{
-	const struct token_terms *terms = &info->terms;
 	enum operation_argument argument = operation_at(operation_find(terms->operation))->argument;
 	struct policy_request request = { .operation = terms->operation,
 					  .project_root = terms->project_root };
@@ -230,4 +215,60 @@ int generation_judge_token(struct generation *generation, const struct token_inf
 	}
 	policy_decide(generation->engine, &request, ret);
 	return 0;
+}
+
+static int refuse(struct sbx_error *err, int code, const char *why, const char *fix)
+{
+	(void)sbx_error_what(err, code, "cannot do that with a token");
+	sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "%s", fix);
+	return code;
+}
+
+static int refuse_denied(const struct generation *generation, uint32_t row, struct sbx_error *err)
+{
+	const struct artefact *artefact = &generation->artefact;
+	const struct artefact_rule *rule =
+		(const struct artefact_rule *)artefact_rows(artefact, SECTION_RULES) + row;
+	const struct artefact_source *sources = artefact_rows(artefact, SECTION_SOURCES);
+	_cleanup_text_ struct text why = TEXT_INIT;
+
+	text_addf(&why, "the policy denies some of what it would be for: rule '%s' (%s:%u)",
+		  artefact_text(artefact, rule->name),
+		  artefact_text(artefact, sources[rule->source].name), rule->line);
+	return refuse(err, -EACCES, text_string(&why), "change the policy, or ask for less");
+}
+
+int generation_check_token(struct generation *generation, const struct token_terms *terms,
+			   struct sbx_error *err)
+{
+	const struct artefact_header *header = generation->artefact.header;
+	int row = operation_find(terms->operation);
+	struct policy_decision decision;
+	uint32_t rule;
+	int r;
+
+	if (operation_at(row)->argument == ARGUMENT_PATH && !terms->project_root &&
+	    (header->needs_project >> row & 1))
+		return refuse(err, -EINVAL,
+			      "the policy has rules for paths below the project's root, and no "
+			      "project is named",
+			      "name it (--project)");
+	r = denial_find(&generation->artefact, terms, &rule);
+
+	if (r < 0)
+		return sbx_error_what(err, r, "cannot judge the token");
+	if (r > 0)
+		return refuse_denied(generation, rule, err);
+	/* Built-in rules, and whether a port is missing, are asked again at every use, so an
+	 * example of those is enough. */
+	if (judge_example(generation, terms, &decision) < 0 || decision.verdict != POLICY_DENY)
+		return 0;
+	if (decision.cause == CAUSE_BAD_REQUEST)
+		return refuse(err, -EINVAL, decision.reason,
+			      "name what is missing: a port in the glob (HOST:PORT)");
+	return decision.cause == CAUSE_BUILTIN
+		       ? refuse(err, -EACCES, "a built-in rule denies what it would be for",
+				"ask for something else")
+		       : 0;
 }

@@ -23,7 +23,7 @@ struct question;
 struct sbx_error;
 struct sd_event;
 struct sd_event_source;
-struct token_info;
+struct token_terms;
 
 #define GENERATION_EXTENSIONS_MAX 64
 
@@ -61,12 +61,8 @@ void generation_unref_ptr(struct generation **generation);
 const uint8_t *generation_digest(const struct generation *generation);
 
 /*
- * What this policy says by itself to something that a token covers. A token for a whole folder is
- * judged by an example. -ENOENT where no example is to be had; else 0.
+ * May a token of these terms be out under this policy? -EACCES where a rule denies something in its
+ * scope, or may, or a built-in rule does; -EINVAL where the policy cannot judge it.
  */
-int generation_judge_token(struct generation *generation, const struct token_info *info,
-			   struct policy_decision *ret);
-/* Allowed, to be reviewed, or refused only for want of a token or a sandbox. */
-bool generation_would_allow(const struct policy_decision *decision);
-/* A rule of the policy denies it: no token was issued for that. */
-bool generation_forbids(struct generation *generation, const struct policy_request *request);
+int generation_check_token(struct generation *generation, const struct token_terms *terms,
+			   struct sbx_error *err);

@@ -150,26 +150,14 @@ static void answer(struct question *question, const struct generation *generatio
 
 /* ---- tokens ---- */
 
-static enum token_refusal judge_token(struct question *question)
+/* No rule is asked: none denies anything in the scope of a token that is there. */
+static enum token_refusal judge_token(const struct question *question)
 {
-	struct server *server = question->server;
-	struct policy_request *request = &question->request.request;
-	struct policy_decision decision;
-	struct token_info info;
-	enum token_refusal refusal;
+	const struct server *server = question->server;
 
-	refusal = token_check(server->tokens, question->request.token, question->sandbox_id,
-			      question->asker.process_id, request,
-			      generation_digest(server->generation), question->now_usec);
-	if (refusal != TOKEN_VALID || token_get(server->tokens, question->request.token, &info) < 0)
-		return refusal;
-	/* It was issued by an example of what it is for: what a rule denies it was not issued for.
-	 */
-	if (!info.outlived_policy)
-		return generation_forbids(server->generation, request) ? TOKEN_DENIED : TOKEN_VALID;
-	/* It was issued under another policy: with this one this very request must be in order. */
-	policy_decide(server->generation->engine, request, &decision);
-	return generation_would_allow(&decision) ? TOKEN_VALID : TOKEN_WRONG_POLICY;
+	return token_check(server->tokens, question->request.token, question->sandbox_id,
+			   question->asker.process_id, &question->request.request,
+			   generation_digest(server->generation), question->now_usec);
 }
 
 /* A use counts only if it was the token that opened the way. */

@@ -75,10 +75,7 @@ static int load(struct server *server, struct generation **ret, struct sbx_error
 
 static bool survives(const struct token_info *info, void *userdata)
 {
-	struct policy_decision decision;
-
-	return generation_judge_token(userdata, info, &decision) == 0 &&
-	       generation_would_allow(&decision);
+	return generation_check_token(userdata, &info->terms, NULL) == 0;
 }
 
 static size_t rejudge_tokens(struct server *server, struct generation *next)

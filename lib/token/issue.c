@@ -111,7 +111,6 @@ static int issue(struct token_table *table, const struct token_terms *terms, str
 	token->parent = parent;
 	token->n_parents = parent ? parent->n_parents + 1 : 0;
 	token->info.parent_nonce = parent ? parent->info.nonce : 0;
-	token->info.outlived_policy = parent && parent->info.outlived_policy;
 	*ret = token->info;
 	token_add(table, take_ptr(token));
 	return 0;

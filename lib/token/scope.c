@@ -95,6 +95,8 @@ int scope_parse(enum operation_argument argument, const char *glob, const char *
 	ret->argument = argument;
 	ret->is_everything = !glob;
 	ret->n_steps = 0;
+	if (!glob && argument == ARGUMENT_PATH)
+		(void)add_step(ret, &any_below);
 	if (!glob)
 		return 0;
 	if (argument == ARGUMENT_PATH)
@@ -178,6 +180,91 @@ static bool covers_path(const struct scope *scope, const char *path)
 		at += *at == '/';
 	}
 	return walk.at[scope->n_steps];
+}
+
+/* ---- what may be ---- */
+
+/* How many bytes of a pattern stand for themselves, from its begin or from its end. */
+static size_t count_plain(const struct glob_component *pattern, bool from_end)
+{
+	size_t n = 0;
+
+	while (n < pattern->len &&
+	       !strchr("*?[]\\", pattern->text[from_end ? pattern->len - 1 - n : n]))
+		n++;
+	return n;
+}
+
+/* Two patterns have no name in common if they begin or end differently; else they may. */
+static bool patterns_may_meet(const struct glob_component *a, const struct glob_component *b)
+{
+	size_t n_a = count_plain(a, false), n_b = count_plain(b, false);
+	size_t n = n_a < n_b ? n_a : n_b;
+
+	if (memcmp(a->text, b->text, n) != 0)
+		return false;
+	n_a = count_plain(a, true);
+	n_b = count_plain(b, true);
+	n = n_a < n_b ? n_a : n_b;
+	return memcmp(a->text + a->len - n, b->text + b->len - n, n) == 0;
+}
+
+static bool may_meet(const struct glob_component *a, const struct glob_component *b)
+{
+	if (a->kind == GLOB_STAR || a->kind == GLOB_FLOAT || b->kind == GLOB_STAR ||
+	    b->kind == GLOB_FLOAT)
+		return true;
+	if (a->kind == GLOB_LITERAL)
+		return glob_component_matches(b, a->text, a->len);
+	if (b->kind == GLOB_LITERAL)
+		return glob_component_matches(a, b->text, b->len);
+	return patterns_may_meet(a, b);
+}
+
+static void skip_floats_of(const struct scope *scope, bool *at)
+{
+	for (size_t i = 0; i < scope->n_steps; i++)
+		if (at[i] && scope->steps[i].kind == GLOB_FLOAT)
+			at[i + 1] = true;
+}
+
+void scope_begin(const struct scope *scope, bool at[SCOPE_STEPS_MAX + 1])
+{
+	memset(at, 0, SCOPE_STEPS_MAX + 1);
+	at[0] = true;
+	skip_floats_of(scope, at);
+}
+
+/* In one go for any number of names: the states only ever go further. */
+static void may_float(const struct scope *scope, const bool *at, bool *ret)
+{
+	bool is_on = false;
+
+	for (size_t i = 0; i <= scope->n_steps; i++) {
+		is_on |= at[i];
+		ret[i] = is_on;
+	}
+}
+
+void scope_may_step(const struct scope *scope, const bool at[SCOPE_STEPS_MAX + 1],
+		    const struct glob_component *component, bool ret[SCOPE_STEPS_MAX + 1])
+{
+	memset(ret, 0, SCOPE_STEPS_MAX + 1);
+	if (component->kind == GLOB_FLOAT) {
+		may_float(scope, at, ret);
+		return;
+	}
+	for (size_t i = 0; i < scope->n_steps; i++) {
+		if (!at[i] || !may_meet(&scope->steps[i], component))
+			continue;
+		ret[scope->steps[i].kind == GLOB_FLOAT ? i : i + 1] = true;
+	}
+	skip_floats_of(scope, ret);
+}
+
+bool scope_may_go_on(const struct scope *scope, const bool at[SCOPE_STEPS_MAX + 1])
+{
+	return memchr(at, true, scope->n_steps) != NULL;
 }
 
 /* ---- hosts ---- */

@@ -29,7 +29,6 @@ static const char *const refusal_names[] = {
 	[TOKEN_WRONG_OPERATION] = "wrong_operation",
 	[TOKEN_WRONG_ARGUMENT] = "wrong_argument",
 	[TOKEN_WRONG_POLICY] = "wrong_policy",
-	[TOKEN_DENIED] = "denied",
 };
 
 const char *token_refusal_name(enum token_refusal refusal)
@@ -224,7 +223,6 @@ size_t token_rejudge(struct token_table *table, const uint8_t digest[32], uint64
 	token_sweep(table, now_usec);
 	for (struct token *t = table->oldest; t; t = t->newer) {
 		t->is_dead = !still_allowed(&t->info, userdata);
-		t->info.outlived_policy |= memcmp(t->digest, digest, sizeof(t->digest)) != 0;
 		memcpy(t->digest, digest, sizeof(t->digest));
 	}
 	return forget_dead(table);
@@ -232,13 +230,21 @@ size_t token_rejudge(struct token_table *table, const uint8_t digest[32], uint64
 
 /* ---- use ---- */
 
+/* Rules are about paths below the project, too, so a token for one project is none for another. */
+static bool is_of_project(const struct token_terms *terms, const struct policy_request *request)
+{
+	return !terms->project_root || !request->project_root ||
+	       strcmp(terms->project_root, request->project_root) == 0;
+}
+
 static bool covers(const struct token *token, const struct policy_request *request)
 {
 	const struct token_terms *terms = &token->info.terms;
 	enum operation_argument argument = operation_at(operation_find(terms->operation))->argument;
 	struct scope scope;
 
-	return scope_parse(argument, terms->glob, terms->project_root, &scope, NULL) == 0 &&
+	return is_of_project(terms, request) &&
+	       scope_parse(argument, terms->glob, terms->project_root, &scope, NULL) == 0 &&
 	       scope_covers(&scope, request);
 }
 

@@ -51,7 +51,6 @@ enum token_refusal {
 	TOKEN_WRONG_OPERATION,
 	TOKEN_WRONG_ARGUMENT,
 	TOKEN_WRONG_POLICY,
-	TOKEN_DENIED, /* the token is in order; the policy denies the request all the same */
 };
 
 struct token_info {
@@ -61,7 +60,6 @@ struct token_info {
 	uint64_t uses;
 	uint64_t expires_usec; /* CLOCK_BOOTTIME */
 	uint64_t parent_nonce; /* 0: none */
-	bool outlived_policy;  /* issued under another policy than the present one */
 };
 
 int token_table_new(struct token_table **ret);

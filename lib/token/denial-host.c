@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The policy's hosts, networks and ports against the token's
+ *
+ * A token for a name meets no network: what the name leads to is asked for by itself.
+ */
+
+#include "token/denial-internal.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+#include <strings.h>
+
+#include "policy/network.h"
+
+static const char *word(const struct denial *denial, uint64_t row)
+{
+	const struct artefact_word *words = artefact_rows(denial->artefact, SECTION_WORDS);
+
+	return artefact_text(denial->artefact, words[row].text);
+}
+
+static bool is_below(const char *name, const char *domain)
+{
+	size_t len = strlen(name), n_domain = strlen(domain);
+
+	return len > n_domain && name[len - n_domain - 1] == '.' &&
+	       strcasecmp(name + len - n_domain, domain) == 0;
+}
+
+/* A name counts the same with a dot behind it. */
+static size_t trim(const char *host, char ret[HOST_BYTES_MAX + 8])
+{
+	size_t len = strlen(host);
+
+	memcpy(ret, host, len + 1);
+	if (len > 1 && ret[len - 1] == '.')
+		ret[--len] = '\0';
+	return len;
+}
+
+static bool host_meets(const struct denial *denial, const struct artefact_value *value, bool all)
+{
+	bool is_wild = strncmp(denial->scope->host.host, "*.", 2) == 0;
+	const char *name = word(denial, value->bits[0]);
+	char text[HOST_BYTES_MAX + 8];
+	const char *host = text;
+
+	(void)trim(denial->scope->host.host, text);
+	if (value->kind == ENTRY_HOST_BELOW && name[0] == '\0')
+		return true;
+	if (denial->scope->host.is_address)
+		return false;
+	if (!is_wild)
+		return value->kind == ENTRY_HOST ? strcasecmp(host, name) == 0
+						 : is_below(host, name);
+	host += 2;
+	if (value->kind == ENTRY_HOST)
+		return !all && is_below(name, host);
+	return strcasecmp(host, name) == 0 || is_below(host, name) ||
+	       (!all && is_below(name, host));
+}
+
+static uint64_t load_big(const uint8_t *bytes, size_t n_bytes)
+{
+	uint64_t number = 0;
+
+	for (size_t i = 0; i < n_bytes; i++)
+		number = number << 8 | bytes[i];
+	return number;
+}
+
+static bool has_prefix(const uint64_t bits[2], const struct artefact_value *prefix)
+{
+	uint32_t high = prefix->length < 64 ? prefix->length : 64, low = prefix->length - high;
+
+	return (high == 0 || (bits[0] ^ prefix->bits[0]) >> (64 - high) == 0) &&
+	       (low == 0 || (bits[1] ^ prefix->bits[1]) >> (64 - low) == 0);
+}
+
+/* An IPv4 address in an IPv6 one is of both kinds. */
+static bool address_meets(const struct denial *denial, const struct artefact_value *value)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	const char *host = denial->scope->host.host;
+	uint8_t bytes[16];
+	uint64_t bits[2] = { 0, 0 };
+	bool is_ipv4 = inet_pton(AF_INET, host, bytes) == 1;
+
+	if (!is_ipv4 && inet_pton(AF_INET6, host, bytes) != 1)
+		return false;
+	if (value->kind == ENTRY_IPV6 && !is_ipv4) {
+		bits[0] = load_big(bytes, 8);
+		bits[1] = load_big(bytes + 8, 8);
+		return has_prefix(bits, value);
+	}
+	if (!is_ipv4 && memcmp(bytes, mapped, sizeof(mapped)) != 0)
+		return false;
+	bits[0] = load_big(is_ipv4 ? bytes : bytes + 12, 4) << 32;
+	return value->kind == ENTRY_IPV4 && has_prefix(bits, value);
+}
+
+static bool port_meets(const struct denial *denial, const struct artefact_value *value, bool all)
+{
+	const char *text = denial->scope->host.port;
+	uint64_t port = 0;
+
+	if (text[0] == '\0')
+		return !all;
+	for (; *text; text++)
+		port = port * 10 + (uint64_t)(*text - '0');
+	return port >= value->bits[0] && port <= value->bits[1];
+}
+
+static bool meets(const struct denial *denial, const struct artefact_value *value, bool all)
+{
+	const struct scope *scope = denial->scope;
+
+	/* Whatever the request names besides what the token is for. */
+	if (scope->argument != ARGUMENT_HOST || scope->is_everything)
+		return !all;
+	switch ((enum artefact_entry_kind)value->kind) {
+	case ENTRY_HOST:
+	case ENTRY_HOST_BELOW:
+		return host_meets(denial, value, all);
+	case ENTRY_IPV4:
+	case ENTRY_IPV6:
+		return address_meets(denial, value);
+	case ENTRY_PORT:
+		return port_meets(denial, value, all);
+	case ENTRY_EMPTY:
+	case N_ENTRY_KINDS:
+		break;
+	}
+	return false;
+}
+
+bool denial_value_meets(const struct denial *denial, const struct artefact_value *value)
+{
+	return meets(denial, value, false);
+}
+
+bool denial_value_covers(const struct denial *denial, const struct artefact_value *value)
+{
+	return meets(denial, value, true);
+}
