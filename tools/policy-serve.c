@@ -244,7 +244,7 @@ int policy_verb_serve(void *context, int n_operands, char *operands[], struct sb
 	_cleanup_(daemon_deinit) struct daemon daemon = { .run = run,
 							  .values = run->values,
 							  .recorder = RECORDER_INIT };
-	int r = policy_check_stdin(run->values, (size_t)n_operands, operands, false, err);
+	int r = policy_check_stdin(run->values, (size_t)n_operands, operands, false, err), last;
 
 	if (r < 0)
 		return TOOL_USAGE;
@@ -255,5 +255,7 @@ int policy_verb_serve(void *context, int n_operands, char *operands[], struct sb
 
 	if (r < 0)
 		return r == -EINVAL || r == -ENOENT || r == -EEXIST ? TOOL_USAGE : r;
-	return service_run(daemon.service, err);
+	r = service_run(daemon.service, err);
+	last = server_finish(daemon.server, r < 0 ? NULL : err);
+	return r < 0 || last >= 0 ? r : last;
 }

@@ -167,13 +167,14 @@ static void add_metadata(struct text *out, const struct update *update)
 
 /* ---- records ---- */
 
-static int record(struct recorder *recorder, const struct update *update, const char *event,
+static int record(struct recorder *recorder, const struct update *update, const char *stage,
 		  struct sbx_error *err)
 {
 	_cleanup_text_ struct text out = TEXT_INIT;
 	struct json_writer json;
 
-	record_begin(recorder, &out, &json, event, "sbx-policy");
+	record_begin(recorder, &out, &json, "policy_update", "sbx-policy");
+	json_member_string(&json, "stage", stage);
 	json_member_string(&json, "path", update->path);
 	json_member_string(&json, "from", update->from);
 	add_digests(&json, update);
@@ -232,11 +233,11 @@ int update_install(const struct update *update, struct sbx_error *err)
 	r = check_unchanged(update, err);
 	/* Before: a change that cannot be recorded does not happen. */
 	if (r >= 0)
-		r = record(&recorder, update, "policy_update_approved", err);
+		r = record(&recorder, update, "approved", err);
 	if (r >= 0)
 		r = replace(update, err);
 	if (r >= 0)
-		r = record(&recorder, update, "policy_updated", err);
+		r = record(&recorder, update, "installed", err);
 	if (r < 0)
 		return r;
 	if (update->old_bytes)

@@ -42,11 +42,6 @@ static const struct audit_event events[] = {
 
 	{ .name = "policy_decision", .required = { "verdict", "input", "policy" } },
 	{ .name = "policy_error" },
-	{ .name = "policy_reloaded", .is_sync = true },
-	{ .name = "policy_update_approved", .is_sync = true },
-	{ .name = "policy_updated", .is_sync = true },
-	{ .name = "token_issued", .is_sync = true },
-	{ .name = "token_revoked", .is_sync = true },
 
 	{ .name = "log_created", .is_sync = true, .is_own = true },
 	{ .name = "log_verified", .is_sync = true, .is_own = true },

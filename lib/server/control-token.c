@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "policy/decide.h"
+#include "policy/operation.h"
 #include "server/generation.h"
 #include "server/process.h"
 #include "server/question.h"
@@ -133,20 +134,24 @@ int control_token_issue(struct control *control, struct sbx_error *err)
 
 	if (r < 0)
 		return r;
+	if (terms.operation && operation_find(terms.operation) != OPERATION_UNKNOWN)
+		r = generation_check_token(server->generation, &terms, err);
+	if (r < 0)
+		return r;
 	r = from ? token_narrow(server->tokens, from, &terms, question->now_usec, &info, err)
 		 : token_issue(server->tokens, &terms, generation_digest(server->generation),
 			       question->now_usec, &info, err);
 	if (r < 0)
 		return r;
-	r = generation_check_token(server->generation, &info.terms, err);
-	if (r >= 0)
-		r = server_record_token(server, question, "token_issued", &info, err);
+	r = server_record_token(server, question, NULL, &info, err);
 	/* A token that nobody can trace does not exist. */
-	if (r < 0)
+	if (r < 0) {
 		(void)token_revoke(server->tokens, info.text);
-	else
-		add_info(&control->json, &info, question->now_usec);
-	return r;
+		return r;
+	}
+	add_info(&control->json, &info, question->now_usec);
+	server_tokens_changed(server);
+	return 0;
 }
 
 int control_token_check(struct control *control, struct sbx_error *err)
@@ -195,10 +200,9 @@ int control_token_revoke(struct control *control, struct sbx_error *err)
 		return r;
 	if (!token || token_get(server->tokens, token, &info) < 0)
 		return wrong(err, -ENOENT, "it is not known", "it has ended already, or never was");
-	/* First done, then told: a revocation counts even where no record can be written. */
-	r = server_record_token(server, control->question, "token_revoked", &info, err);
-	(void)token_revoke(server->tokens, token);
-	return r;
+	/* A revocation counts even where no record can be written. */
+	r = token_revoke(server->tokens, token);
+	return r < 0 ? sbx_error_what(err, r, "the token has ended, but no record says so") : 0;
 }
 
 struct listing {

@@ -121,7 +121,11 @@ static void add_token(struct question *question)
 	if (!question->request.token)
 		return;
 	text_truncate(answer, answer->len - 1);
-	text_addf(answer, ",\"token\":\"%s\"}", token_refusal_name(question->token));
+	text_addf(answer, ",\"token\":\"%s\"", token_refusal_name(question->token));
+	if (question->token_nonce > 0)
+		text_addf(answer, ",\"token_nonce\":%llu",
+			  (unsigned long long)question->token_nonce);
+	text_add_char(answer, '}');
 }
 
 static void answer(struct question *question, const struct generation *generation,
@@ -160,6 +164,17 @@ static enum token_refusal judge_token(const struct question *question)
 			   generation_digest(server->generation), question->now_usec);
 }
 
+/* The token's number, by which records name it; 0 where it does not count. */
+static uint64_t nonce_of(const struct question *question)
+{
+	struct token_info info;
+
+	return question->token == TOKEN_VALID && token_get(question->server->tokens,
+							   question->request.token, &info) == 0
+		       ? info.nonce
+		       : 0;
+}
+
 /* A use counts only if it was the token that opened the way. */
 static int use_token(struct question *question, const struct policy_decision *decision)
 {
@@ -170,7 +185,12 @@ static int use_token(struct question *question, const struct policy_decision *de
 	refusal = token_use(question->server->tokens, question->request.token, question->sandbox_id,
 			    question->asker.process_id, &question->request.request,
 			    generation_digest(question->server->generation), question->now_usec);
-	return refusal == TOKEN_VALID ? 0 : -EKEYREJECTED;
+	if (refusal != TOKEN_VALID)
+		return -EKEYREJECTED;
+	/* That was its last use. */
+	if (judge_token(question) != TOKEN_VALID)
+		server_tokens_changed(question->server);
+	return 0;
 }
 
 /* ---- extensions ---- */
@@ -295,6 +315,7 @@ static int decide(struct question *question, struct sbx_error *err)
 	if (request->token) {
 		take_time(question);
 		question->token = judge_token(question);
+		question->token_nonce = nonce_of(question);
 		request->request.has_token = question->token == TOKEN_VALID;
 	}
 	policy_decide(generation->engine, &request->request, &decision);

@@ -40,8 +40,9 @@ struct question {
 	bool has_request;	/* else the packet was not one */
 	const char *sandbox_id; /* "" for none */
 	enum token_refusal token;
-	uint64_t now_usec;  /* one snapshot of CLOCK_BOOTTIME; 0: not taken yet */
-	struct text answer; /* without a newline */
+	uint64_t token_nonce; /* of a valid token; else 0 */
+	uint64_t now_usec;    /* one snapshot of CLOCK_BOOTTIME; 0: not taken yet */
+	struct text answer;   /* without a newline */
 	/* while it waits for extensions */
 	struct generation *generation;
 	struct question *next;

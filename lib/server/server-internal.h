@@ -39,9 +39,10 @@ struct server {
 	char *packet;			  /* REQUEST_BYTES_MAX + 1 bytes, for whoever receives */
 	struct sd_event_source **watches; /* of the folders of the policy's files */
 	struct sd_event_source *status_timer;
-	bool is_status_due;		   /* the timer runs */
-	bool is_stale;			   /* the last reload failed */
-	char problem[SBX_ERROR_TEXT_SIZE]; /* why */
+	struct sd_event_source *token_timer; /* rings when the next token expires */
+	bool is_status_due;		     /* the timer runs */
+	bool is_stale;			     /* the last reload failed */
+	char problem[SBX_ERROR_TEXT_SIZE];   /* why */
 };
 
 /* server-records.c; each is 0 or negative errno */
@@ -50,10 +51,18 @@ void server_record_error(struct server *server, const struct question *question,
 /* Only if such verdicts are recorded. The decision is the question's answer. */
 int server_record_decision(struct server *server, const struct question *question,
 			   enum policy_action verdict, struct sbx_error *err);
-int server_record_token(struct server *server, const struct question *question, const char *event,
+/* @end: how it has ended, or NULL where it was issued. @question may be NULL. */
+int server_record_token(struct server *server, const struct question *question, const char *end,
 			const struct token_info *info, struct sbx_error *err);
 int server_record_reload(struct server *server, const char *cause, const uint8_t before[32],
-			 const uint8_t after[32], size_t n_tokens_ended, struct sbx_error *err);
+			 size_t n_tokens_ended, struct sbx_error *err);
+/* "kernel_start" or "kernel_shutdown" */
+int server_record_life(struct server *server, const char *event, struct sbx_error *err);
+
+/* server-tokens.c: records the ends of tokens, at their time */
+int server_tokens_init(struct server *server);
+/* One more is out, or used up. */
+void server_tokens_changed(struct server *server);
 
 /* server-status.c */
 void server_add_status(const struct server *server, struct json_writer *json);

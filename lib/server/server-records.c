@@ -83,15 +83,18 @@ int server_record_decision(struct server *server, const struct question *questio
 	return record_send(server->options.recorder, &record, &json, err);
 }
 
-int server_record_token(struct server *server, const struct question *question, const char *event,
+int server_record_token(struct server *server, const struct question *question, const char *end,
 			const struct token_info *info, struct sbx_error *err)
 {
 	_cleanup_text_ struct text record = TEXT_INIT;
 	const struct token_terms *terms = &info->terms;
 	struct json_writer json;
 
-	begin(server, &record, &json, event);
-	add_peer(&json, question);
+	begin(server, &record, &json, end ? "capability_expired" : "capability_issued");
+	if (end)
+		json_member_string(&json, "end", end);
+	if (question)
+		add_peer(&json, question);
 	json_member_u64(&json, "nonce", info->nonce);
 	if (info->parent_nonce)
 		json_member_u64(&json, "parent", info->parent_nonce);
@@ -100,21 +103,33 @@ int server_record_token(struct server *server, const struct question *question, 
 	json_member_string(&json, "op", terms->operation);
 	json_member_string(&json, "glob", terms->glob);
 	json_member_u64(&json, "max_uses", terms->max_uses);
+	if (end)
+		json_member_u64(&json, "uses", info->uses);
 	json_member_u64(&json, "ttl_usec", terms->ttl_usec);
 	return record_send(server->options.recorder, &record, &json, err);
 }
 
 int server_record_reload(struct server *server, const char *cause, const uint8_t before[32],
-			 const uint8_t after[32], size_t n_tokens_ended, struct sbx_error *err)
+			 size_t n_tokens_ended, struct sbx_error *err)
 {
 	_cleanup_text_ struct text record = TEXT_INIT;
 	struct json_writer json;
 
-	begin(server, &record, &json, "policy_reloaded");
+	begin(server, &record, &json, "policy_update");
+	json_member_string(&json, "stage", "loaded");
 	json_member_string(&json, "cause", cause);
-	if (before)
-		add_digest(&json, "previous", before);
-	add_digest(&json, "policy", after);
+	add_digest(&json, "previous", before);
+	add_digest(&json, "policy", server_digest(server));
 	json_member_u64(&json, "tokens_ended", n_tokens_ended);
+	return record_send(server->options.recorder, &record, &json, err);
+}
+
+int server_record_life(struct server *server, const char *event, struct sbx_error *err)
+{
+	_cleanup_text_ struct text record = TEXT_INIT;
+	struct json_writer json;
+
+	begin(server, &record, &json, event);
+	add_digest(&json, "policy", server_digest(server));
 	return record_send(server->options.recorder, &record, &json, err);
 }

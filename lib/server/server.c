@@ -111,8 +111,8 @@ static void put_into_force(struct server *server, struct generation *next, const
 	server->counts.n_reloads++;
 	/* A record that cannot be written does not keep a policy out that may be the stricter one.
 	 */
-	if (server_record_reload(server, cause, generation_digest(before), generation_digest(next),
-				 n_tokens_ended, &err) < 0)
+	if (server_record_reload(server, cause, generation_digest(before), n_tokens_ended, &err) <
+	    0)
 		log_write(server->options.log, LOG_LEVEL_ERROR, NULL, "%s: %s", err.what,
 			  strerror(-err.code));
 	log_write(server->options.log, LOG_LEVEL_NOTICE, NULL,
@@ -188,6 +188,11 @@ static void watch_all(struct server *server)
 
 /* ---- life ---- */
 
+int server_finish(struct server *server, struct sbx_error *err)
+{
+	return server_record_life(server, "kernel_shutdown", err);
+}
+
 struct server *server_free(struct server *server)
 {
 	if (!server)
@@ -196,6 +201,7 @@ struct server *server_free(struct server *server)
 	for (size_t i = 0; server->watches && i < server->options.n_policy_paths; i++)
 		(void)sd_event_source_disable_unref(server->watches[i]);
 	(void)sd_event_source_disable_unref(server->status_timer);
+	(void)sd_event_source_disable_unref(server->token_timer);
 	(void)generation_unref(server->generation);
 	(void)token_table_free(server->tokens);
 	free(server->watches);
@@ -223,13 +229,15 @@ int server_new(const struct server_options *options, struct server **ret, struct
 	if (!server->packet || !server->watches)
 		return sbx_error_what(err, -ENOMEM, "cannot start the server");
 	r = server_status_init(server);
+	if (r >= 0)
+		r = server_tokens_init(server);
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot prepare the server's timers");
 	watch_all(server);
 	r = load(server, &server->generation, err);
 	if (r < 0)
 		return r;
-	r = server_record_reload(server, "start", NULL, server_digest(server), 0, err);
+	r = server_record_life(server, "kernel_start", err);
 	if (r < 0)
 		return r;
 	server_status_changed(server);

@@ -63,6 +63,9 @@ void server_free_ptr(struct server **server);
  */
 int server_reload(struct server *server, const char *cause, struct sbx_error *err);
 
+/* Records that the service ends. */
+int server_finish(struct server *server, struct sbx_error *err);
+
 /* Serves a client of the listener @listener_name. Takes @fd, even on failure. */
 int server_accept(struct server *server, const char *listener_name, int fd,
 		  const struct peer *peer);

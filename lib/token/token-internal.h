@@ -5,6 +5,8 @@
  * The table of tokens, as the files of this folder see it
  */
 
+#include <stdbool.h>
+
 #include "token/token.h"
 
 #define HANDLE_SIZE 16
@@ -16,6 +18,7 @@ struct token {
 	struct token *parent;
 	unsigned n_parents;
 	bool is_dead; /* only while tokens are being taken out */
+	bool is_told; /* that it has ended */
 	uint8_t digest[32];
 	uint8_t handle[HANDLE_SIZE];
 	struct token_info info; /* its texts point to strings */
@@ -27,6 +30,8 @@ struct token_table {
 	struct token *oldest, *newest;
 	size_t n_tokens;
 	uint64_t nonce;
+	token_ended_fn *ended; /* may be NULL */
+	void *userdata;
 };
 
 struct token *token_find(const struct token_table *table, const char *text);

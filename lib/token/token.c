@@ -171,9 +171,17 @@ static void forget(struct token_table *table, struct token *token)
 	free(token);
 }
 
+static int tell(const struct token_table *table, struct token *token, enum token_end how)
+{
+	if (token->is_told || !table->ended)
+		return 0;
+	token->is_told = true;
+	return table->ended(&token->info, how, table->userdata);
+}
+
 /* Takes out what is marked, and its children. A parent is older than its children, so they are
- * marked on the way up and gone before it on the way down. */
-static size_t forget_dead(struct token_table *table)
+ * marked on the way up and gone before it on the way down. *@r is a failure to tell, if any. */
+static size_t forget_dead(struct token_table *table, enum token_end how, int *r)
 {
 	size_t n_forgotten = 0;
 
@@ -184,28 +192,71 @@ static size_t forget_dead(struct token_table *table)
 		older = t->older;
 		if (!t->is_dead)
 			continue;
+		int told = tell(table, t, how);
+
+		if (told < 0)
+			*r = told;
 		forget(table, t);
 		n_forgotten++;
 	}
 	return n_forgotten;
 }
 
+void token_table_watch(struct token_table *table, token_ended_fn *ended, void *userdata)
+{
+	table->ended = ended;
+	table->userdata = userdata;
+}
+
+const char *token_end_name(enum token_end how)
+{
+	static const char *const names[] = {
+		[TOKEN_END_EXPIRED] = "expired",
+		[TOKEN_END_EXHAUSTED] = "exhausted",
+		[TOKEN_END_REVOKED] = "revoked",
+		[TOKEN_END_POLICY] = "policy",
+	};
+
+	return names[how];
+}
+
+uint64_t token_tell_ended(struct token_table *table, uint64_t now_usec)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (struct token *t = table->oldest; t; t = t->newer) {
+		enum token_refusal life =
+			t->is_told ? TOKEN_UNKNOWN : token_judge_life(t, now_usec);
+
+		if (life == TOKEN_VALID && t->info.expires_usec < next)
+			next = t->info.expires_usec;
+		if (life == TOKEN_EXPIRED || life == TOKEN_EXHAUSTED)
+			(void)tell(table, t,
+				   life == TOKEN_EXPIRED ? TOKEN_END_EXPIRED : TOKEN_END_EXHAUSTED);
+	}
+	return next;
+}
+
 void token_sweep(struct token_table *table, uint64_t now_usec)
 {
+	int r = 0;
+
+	(void)token_tell_ended(table, now_usec);
 	for (struct token *t = table->oldest; t; t = t->newer)
 		t->is_dead = token_judge_life(t, now_usec) != TOKEN_VALID;
-	(void)forget_dead(table);
+	(void)forget_dead(table, TOKEN_END_EXPIRED, &r);
 }
 
 int token_revoke(struct token_table *table, const char *text)
 {
 	struct token *token = token_find(table, text);
+	int r = 0;
 
 	if (!token)
 		return -ENOENT;
 	token->is_dead = true;
-	(void)forget_dead(table);
-	return 0;
+	(void)forget_dead(table, TOKEN_END_REVOKED, &r);
+	return r;
 }
 
 void token_list(const struct token_table *table, uint64_t now_usec,
@@ -220,12 +271,14 @@ size_t token_rejudge(struct token_table *table, const uint8_t digest[32], uint64
 		     bool (*still_allowed)(const struct token_info *info, void *userdata),
 		     void *userdata)
 {
+	int r = 0;
+
 	token_sweep(table, now_usec);
 	for (struct token *t = table->oldest; t; t = t->newer) {
 		t->is_dead = !still_allowed(&t->info, userdata);
 		memcpy(t->digest, digest, sizeof(t->digest));
 	}
-	return forget_dead(table);
+	return forget_dead(table, TOKEN_END_POLICY, &r);
 }
 
 /* ---- use ---- */

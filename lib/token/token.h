@@ -62,7 +62,23 @@ struct token_info {
 	uint64_t parent_nonce; /* 0: none */
 };
 
+enum token_end {
+	TOKEN_END_EXPIRED,
+	TOKEN_END_EXHAUSTED,
+	TOKEN_END_REVOKED,
+	TOKEN_END_POLICY, /* a reload ended it */
+};
+
 int token_table_new(struct token_table **ret);
+/*
+ * @ended is told of every token once, when it has ended: at once where it is taken out, else by
+ * token_tell_ended(). What it returns is of interest to token_revoke() alone.
+ */
+typedef int token_ended_fn(const struct token_info *info, enum token_end how, void *userdata);
+void token_table_watch(struct token_table *table, token_ended_fn *ended, void *userdata);
+/* Returns when the next one expires, or UINT64_MAX. */
+uint64_t token_tell_ended(struct token_table *table, uint64_t now_usec);
+const char *token_end_name(enum token_end how);
 struct token_table *token_table_free(struct token_table *table);
 void token_table_free_ptr(struct token_table **table);
 #define _cleanup_token_table_ _cleanup_(token_table_free_ptr)
@@ -94,7 +110,8 @@ int token_get(const struct token_table *table, const char *text, struct token_in
 /* How many are remembered; some of them may have ended. */
 size_t token_count(const struct token_table *table);
 
-/* Also its narrower children. -ENOENT. The texts of an info live until the table changes. */
+/* Also its narrower children. -ENOENT, or what the watcher has returned for one of them: they have
+ * ended all the same. The texts of an info live until the table changes. */
 int token_revoke(struct token_table *table, const char *text);
 /* Those that still count, in the order in which they were issued. */
 void token_list(const struct token_table *table, uint64_t now_usec,

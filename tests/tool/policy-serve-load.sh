@@ -12,7 +12,7 @@ run seqpacket load s 64 10000
 check ten_thousand_requests_over_64_connections_are_all_answered_in_order test "$status" -eq 0 -a "${out:-0}" -ge 10000
 run seqpacket swap s 16 "$work/p.yaml" a b "$n_swaps"
 check each_answer_under_reloads_is_of_one_policy_whole has_status 0
-check the_renames_were_seen test "$(records policy_reloaded)" -ge "$n_swaps"
+check the_renames_were_seen test "$(records policy_update)" -ge "$n_swaps"
 run ask '{"do":"status"}'
 check no_reload_failed out_has '"failed_reloads":0'
 finish

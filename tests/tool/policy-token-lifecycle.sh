@@ -46,6 +46,6 @@ run token revoke "$t"
 check it_cannot_be_revoked_twice has_status 1
 run token list
 check then_there_is_none out_is ''
-check issue_and_end_are_recorded test "$(records token_issued)" -eq 4 -a "$(records token_revoked)" -eq 2
+check issue_and_end_are_recorded test "$(records capability_issued)" -eq 4 -a "$(records capability_expired)" -eq 4
 check no_record_holds_a_token sh -c "! grep -q $t records"
 finish

@@ -25,7 +25,7 @@ run update b --yes --expect-digest "$(digest a)"
 check another_digest_approves_nothing has_status 1
 check nothing_has_changed_so_far in_force a
 check and_nothing_lies_beside_it test ! -e p.yaml.previous -a ! -e p.yaml.meta.json
-check and_no_record_says_so sh -c '! grep -q policy_updated records'
+check and_no_record_says_so sh -c '! grep -q policy_update records'
 
 run update b --yes --expect-digest "$(digest b)"
 check the_digest_of_what_was_seen_approves has_status 0
@@ -33,7 +33,7 @@ check then_it_is_in_force in_force b
 check the_old_one_is_kept cmp -s p.yaml.previous a
 check the_metadata_names_both_digests grep -q "\"digest\":\"$(digest b)\",\"previous\":\"$(digest a)\",\"source\":\"apply\"" p.yaml.meta.json
 check it_counts_rules grep -q '"keys":\["capabilities"\],"count":1,.*"allow":1' p.yaml.meta.json
-check it_is_recorded test "$(records policy_update_approved)" -eq 1 -a "$(records policy_updated)" -eq 1
+check it_is_recorded test "$(records 'policy_update",.*"stage":"approved')" -eq 1 -a "$(records 'policy_update",.*"stage":"installed')" -eq 1
 run update b --yes --expect-digest "$(digest b)"
 check the_same_again_is_done_already out_has 'in force already'
 

@@ -108,7 +108,7 @@ static const char *const members[] = {
 	"\"caller\":false",
 	"\"tool\":\"sbx-spawn\"",
 	"\"event\":\"syscall\"",
-	"\"event\":\"policy_reloaded\"",
+	"\"event\":\"policy_error\"",
 	"\"event\":\"syscal\"",
 	"\"event\":null",
 	"\"event_type\":\"tool_result\"",

@@ -606,7 +606,7 @@ static void a_record_holds_the_whole_input_and_no_token(void)
 	expect(strstr(records, "\"event\":\"policy_decision\"") != NULL);
 	expect(strstr(records, "\"input\":{\"op\":\"fs.write\",\"path\":\"/srv/p/src/a\","
 			       "\"tags\":[\"t\"],\"state\":\"s\",\"size\":7}") != NULL);
-	expect(strstr(records, "\"token_issued\"") != NULL);
+	expect(strstr(records, "\"capability_issued\"") != NULL);
 	expect(strstr(records, token) == NULL);
 	for (char *line = strtok(records, "\n"); line; line = strtok(NULL, "\n"))
 		expect_eq(json_validate(line, strlen(line), NULL, NULL), 0);
