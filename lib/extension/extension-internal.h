@@ -34,7 +34,9 @@ struct extension {
 	struct text unsent;
 	struct text read; /* what came and is no whole line yet */
 	struct text reason;
-	bool wants_write;
+	uint32_t waits_for; /* what its stdin is in the epoll fd for; 0: it is not */
+	bool has_begun;	    /* it has read something: it is not starting up any more */
+	int n_unread;	    /* what it had not read when something was sent last */
 };
 
 /* Changes what the extension's epoll fd waits for. */

@@ -12,12 +12,14 @@
 #include "extension/extension-internal.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -72,7 +74,9 @@ int extension_start(struct extension *extension)
 		program_kill(&extension->program);
 		return r;
 	}
-	extension->wants_write = false;
+	extension->waits_for = 0;
+	extension->has_begun = false;
+	extension->n_unread = 0;
 	extension->restart_usec = 0;
 	extension->n_starts++;
 	return 0;
@@ -101,12 +105,71 @@ static void try_restart(struct extension *extension)
 		fail(extension, "it cannot be started");
 }
 
+/* ---- the end of its start ---- */
+
+/*
+ * As long as it has read nothing its stdin is watched for that: a socket tells its writer of every
+ * packet that was taken out. By edges, because there is room in it all the time; else for room
+ * only while there is something to send: that a program has closed its stdin is not news that is
+ * worth waking up for.
+ */
+static void watch_stdin(struct extension *extension)
+{
+	uint32_t wanted = extension->unsent.len > 0 ? EPOLLOUT : 0;
+	int operation = extension->waits_for == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+
+	if (!extension->has_begun)
+		wanted = EPOLLOUT | EPOLLET;
+	if (wanted == extension->waits_for)
+		return;
+	(void)extension_watch(extension, extension->program.to_fd, wanted,
+			      wanted == 0 ? EPOLL_CTL_DEL : operation);
+	extension->waits_for = wanted;
+}
+
+static int count_unread(const struct extension *extension)
+{
+	int n = 0;
+
+	return ioctl(extension->program.to_fd, SIOCOUTQ, &n) < 0 ? 0 : n;
+}
+
+/* Whoever has waited for its start waits for its answer from now on. */
+static void end_start(struct extension *extension)
+{
+	uint64_t deadline = now_usec() + extension->limit_usec;
+
+	extension->has_begun = true;
+	for (size_t i = 0; i < extension->n_open; i++)
+		question_at(extension, i)->deadline_usec = deadline;
+	watch_stdin(extension);
+}
+
+static void look_whether_it_has_begun(struct extension *extension)
+{
+	struct epoll_event ignored[4];
+
+	if (extension->has_begun || extension->restart_usec != 0)
+		return;
+	/* An edge is reported until it was taken. */
+	(void)epoll_wait(extension->epoll_fd, ignored, N_ELEMENTS(ignored), 0);
+	if (count_unread(extension) < extension->n_unread)
+		end_start(extension);
+}
+
+static void note_sent(struct extension *extension)
+{
+	int n = extension->has_begun ? 0 : count_unread(extension);
+
+	/* It can have read all of it already: then there is less than was sent, nothing. */
+	extension->n_unread = n > 0 ? n : 1;
+}
+
 /* ---- questions ---- */
 
 static void send_unsent(struct extension *extension)
 {
 	struct text *unsent = &extension->unsent;
-	bool wants_write;
 	ssize_t n = 0;
 
 	if (unsent->len > 0)
@@ -119,14 +182,9 @@ static void send_unsent(struct extension *extension)
 	if (n > 0) {
 		memmove(unsent->data, unsent->data + n, unsent->len - (size_t)n);
 		text_truncate(unsent, unsent->len - (size_t)n);
+		note_sent(extension);
 	}
-	/* Watched only while there is something to send: that a program has closed its stdin is
-	 * not news that is worth waking up for. */
-	wants_write = unsent->len > 0;
-	if (wants_write != extension->wants_write)
-		(void)extension_watch(extension, extension->program.to_fd, EPOLLOUT,
-				      wants_write ? EPOLL_CTL_ADD : EPOLL_CTL_DEL);
-	extension->wants_write = wants_write;
+	watch_stdin(extension);
 }
 
 static void deny(struct extension *extension, const char *why, struct policy_vote *ret)
@@ -151,6 +209,7 @@ uint64_t extension_submit(struct extension *extension, const char *request_json,
 	struct question *question;
 
 	try_restart(extension);
+	look_whether_it_has_begun(extension);
 	if (extension->restart_usec != 0)
 		return refuse(extension, extension->fault, ret);
 	if (extension->n_open == EXTENSION_OPEN_MAX ||
@@ -170,8 +229,11 @@ uint64_t extension_submit(struct extension *extension, const char *request_json,
 	}
 	question = question_at(extension, extension->n_open++);
 	question->number = extension->n_asked;
-	question->deadline_usec = now_usec() + extension->limit_usec;
+	question->deadline_usec =
+		now_usec() + (extension->has_begun ? extension->limit_usec : EXTENSION_START_USEC);
 	send_unsent(extension);
+	if (extension->restart_usec == 0)
+		look_whether_it_has_begun(extension);
 	arm(extension);
 	return extension->n_asked;
 }
@@ -236,6 +298,8 @@ static int take_line(struct extension *extension, uint64_t *ret_number, struct p
 		return 0;
 	}
 	pop(extension, ret_number);
+	if (!extension->has_begun)
+		end_start(extension);
 	extension->pause_usec = EXTENSION_PAUSE_FIRST_USEC;
 	*ret = (struct policy_vote){
 		.extension = extension->name,
@@ -249,13 +313,16 @@ static void check_deadline(struct extension *extension)
 {
 	if (extension->n_open > 0 && extension->n_failed == 0 &&
 	    now_usec() >= question_at(extension, 0)->deadline_usec)
-		fail(extension, "it took longer than 100 ms");
+		fail(extension, extension->has_begun
+					? "it took longer than 100 ms"
+					: "it did not read its first question for 10 s");
 }
 
 int extension_next(struct extension *extension, uint64_t *ret_number, struct policy_vote *ret)
 {
 	int r = 0;
 
+	look_whether_it_has_begun(extension);
 	if (extension->n_failed == 0) {
 		/* What has arrived counts: it may be us who are late to read it. */
 		receive(extension);

@@ -9,7 +9,8 @@
  *   → {"n":1,"request":{...}}
  *   ← {"n":1,"action":"pass|allow|warn|require_review|deny","reason":"..."}
  *
- * It lives long. An answer that is late (100 ms), malformed, out of order or missing is deny, and
+ * It lives long. The time for an answer does not run while the program starts, which ends when it
+ * reads its first question (10 s at most). An answer that is late (100 ms), malformed, out of order or missing is deny, and
  * the program is killed and started again with a growing pause; until then everything it is asked
  * is denied. Its stderr is not ours to read. It gets no fds but its three, and no environment but
  * PATH and LC_ALL.
@@ -29,6 +30,7 @@ struct extension;
 struct sbx_error;
 
 #define EXTENSION_DEADLINE_USEC 100000
+#define EXTENSION_START_USEC 10000000
 #define EXTENSION_LINE_MAX 65536
 #define EXTENSION_PAUSE_FIRST_USEC 50000
 #define EXTENSION_PAUSE_MAX_USEC 5000000

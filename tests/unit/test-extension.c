@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -148,6 +149,40 @@ static void a_late_answer_is_deny_and_a_restart(void)
 	await_restart(extension);
 	expect_eq(extension_restarts(extension), 1);
 	expect(extension_pid(extension) != pid);
+}
+
+/* Its time is over at once, if it has any. */
+static void the_time_for_an_answer_does_not_run_while_it_starts(void)
+{
+	char fifo[] = "/tmp/extension-XXXXXX", text[512];
+	struct policy_vote vote = { .action = POLICY_PASS };
+	struct extension *extension;
+	struct pollfd wait;
+	uint64_t number = 0;
+	int fd;
+
+	fd = mkstemp(fifo);
+	expect(fd >= 0 && close(fd) == 0 && unlink(fifo) == 0 && mkfifo(fifo, 0600) == 0);
+	(void)snprintf(text, sizeof(text), "read -r x <%s; %s", fifo, LOOP(ANSWER("allow")));
+	extension = script_in_time(text);
+	extension_set_deadline(extension, 1);
+	expect_eq(extension_submit(extension, request, sizeof(request) - 1, &vote), 1);
+	wait = (struct pollfd){ .fd = extension_fd(extension), .events = POLLIN };
+	/* Nothing happens. */
+	for (int i = 0; i < 3; i++) {
+		expect_eq(extension_next(extension, &number, &vote), 0);
+		expect_eq(poll(&wait, 1, 20), 0);
+	}
+	extension_set_deadline(extension, DEADLINE_MSEC * 1000ull);
+	fd = open(fifo, O_WRONLY | O_CLOEXEC);
+	expect(fd >= 0 && write(fd, "\n", 1) == 1);
+	while (extension_next(extension, &number, &vote) == 0)
+		expect(poll(&wait, 1, DEADLINE_MSEC) == 1);
+	expect_eq(vote.action, POLICY_ALLOW);
+	expect_eq(extension_restarts(extension), 0);
+	(void)close(fd);
+	(void)unlink(fifo);
+	(void)extension_free(extension);
 }
 
 static void a_crash_is_deny_and_a_restart(void)
@@ -423,6 +458,7 @@ static const struct test tests[] = {
 	TEST(sees_the_request_and_gives_a_reason),
 	TEST(is_the_same_process_for_many_questions),
 	TEST(a_late_answer_is_deny_and_a_restart),
+	TEST(the_time_for_an_answer_does_not_run_while_it_starts),
 	TEST(a_crash_is_deny_and_a_restart),
 	TEST(is_denied_while_the_program_is_down),
 	TEST(works_again_after_a_crash),
