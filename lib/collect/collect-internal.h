@@ -77,7 +77,7 @@ struct collector {
 	struct client *clients;
 	size_t n_clients;
 	struct clients limits; /* on them */
-	char *packet; /* RECORD_BYTES_MAX + 1 bytes, for whoever receives */
+	char *packet;	       /* RECORD_BYTES_MAX + 1 bytes, for whoever receives */
 	struct counts counts;
 	/* group.c */
 	struct ready_socket soon; /* an eventfd: its turn comes when all who wait have had theirs */

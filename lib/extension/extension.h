@@ -10,10 +10,10 @@
  *   ← {"n":1,"action":"pass|allow|warn|require_review|deny","reason":"..."}
  *
  * It lives long. The time for an answer does not run while the program starts, which ends when it
- * reads its first question (10 s at most). An answer that is late (100 ms), malformed, out of order or missing is deny, and
- * the program is killed and started again with a growing pause; until then everything it is asked
- * is denied. Its stderr is not ours to read. It gets no fds but its three, and no environment but
- * PATH and LC_ALL.
+ * reads its first question (10 s at most). An answer that is late (100 ms), malformed, out of order
+ * or missing is deny, and the program is killed and started again with a growing pause; until then
+ * everything it is asked is denied. Its stderr is not ours to read. It gets no fds but its three,
+ * and no environment but PATH and LC_ALL.
  *
  * Requests may be sent before earlier ones are answered: each has a deadline of its own, so a slow
  * program delays nobody for longer than that.

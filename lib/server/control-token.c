@@ -18,7 +18,6 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "policy/decide.h"
-#include "policy/operation.h"
 #include "server/generation.h"
 #include "server/process.h"
 #include "server/question.h"
@@ -134,7 +133,8 @@ int control_token_issue(struct control *control, struct sbx_error *err)
 
 	if (r < 0)
 		return r;
-	if (terms.operation && operation_find(terms.operation) != OPERATION_UNKNOWN)
+	r = token_check_terms(&terms, question->now_usec, err);
+	if (r >= 0)
 		r = generation_check_token(server->generation, &terms, err);
 	if (r < 0)
 		return r;

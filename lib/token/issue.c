@@ -24,7 +24,7 @@ static int refuse(struct sbx_error *err, int code, const char *why, const char *
 	return code;
 }
 
-static int check_terms(const struct token_terms *terms, uint64_t now_usec, struct sbx_error *err)
+int token_check_terms(const struct token_terms *terms, uint64_t now_usec, struct sbx_error *err)
 {
 	int row = terms->operation ? operation_find(terms->operation) : OPERATION_UNKNOWN;
 	struct scope scope;
@@ -120,7 +120,7 @@ int token_issue(struct token_table *table, const struct token_terms *terms,
 		const uint8_t digest[32], uint64_t now_usec, struct token_info *ret,
 		struct sbx_error *err)
 {
-	int r = check_terms(terms, now_usec, err);
+	int r = token_check_terms(terms, now_usec, err);
 
 	return r < 0 ? r : issue(table, terms, NULL, digest, now_usec, ret, err);
 }
@@ -155,7 +155,7 @@ int token_narrow(struct token_table *table, const char *parent, const struct tok
 {
 	struct token *from = token_find(table, parent);
 	const char *excess;
-	int r = check_terms(terms, now_usec, err);
+	int r = token_check_terms(terms, now_usec, err);
 
 	if (r < 0)
 		return r;

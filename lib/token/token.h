@@ -83,6 +83,8 @@ struct token_table *token_table_free(struct token_table *table);
 void token_table_free_ptr(struct token_table **table);
 #define _cleanup_token_table_ _cleanup_(token_table_free_ptr)
 
+/* -EINVAL for what could be no token's. */
+int token_check_terms(const struct token_terms *terms, uint64_t now_usec, struct sbx_error *err);
 /* @digest is the policy's; @now_usec one snapshot of CLOCK_BOOTTIME. -ENOSPC when TOKENS_MAX live
  * ones are out. */
 int token_issue(struct token_table *table, const struct token_terms *terms,

@@ -13,7 +13,7 @@ OPENING = ["{name}: ", "For: ", "Who: ", "It does not: "]
 TEMPLATES = {  # the numbers that whoever uses a template relies on
     "ai-provider": ["memory: 256MiB", "cpu: 0.5", "pids: 10", "time: 120s", "mode: proxy", "seccomp: strict"],
     "code-executor": ["memory: 1GiB", "cpu: 1.0", "pids: 100", "time: 300s", "mode: none", "seccomp: standard"],
-    "policy-sandbox": ["memory: 128MiB", "cpu: 0.25", "pids: 5", "time: 100ms", "mode: none", "seccomp: strict"],
+    "policy-sandbox": ["memory: 128MiB", "cpu: 0.25", "pids: 5", "mode: none", "seccomp: strict"],
 }
 REQUESTS_MIN = 5
 

@@ -50,7 +50,7 @@ static void the_templates_have_their_numbers(void)
 	} cases[] = {
 		{ "ai-provider", "strict", "proxy", { 256 << 20, 500, 10, 120000000 } },
 		{ "code-executor", "standard", "none", { 1024 << 20, 1000, 100, 300000000 } },
-		{ "policy-sandbox", "strict", "none", { 128 << 20, 250, 5, 100000 } },
+		{ "policy-sandbox", "strict", "none", { 128 << 20, 250, 5, 0 } },
 	};
 	static const enum limit limits[] = { LIMIT_MEMORY, LIMIT_CPU, LIMIT_PIDS, LIMIT_TIME };
 
