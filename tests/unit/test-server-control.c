@@ -200,6 +200,24 @@ static void the_holder_is_who_is_connected_whatever_the_packet_says(void)
 	(void)waitpid(child, NULL, 0);
 }
 
+static void the_last_use_of_a_token_is_its_end_and_both_are_recorded(void)
+{
+	_cleanup_free_ char *records = NULL;
+	_cleanup_rig_ struct rig rig;
+	const char *token;
+
+	rig_init(&rig, REVIEW_SRC);
+	token = rig_token(&rig, "\"op\":\"fs.write\",\"glob\":\"/srv/p/src/a\"");
+	expect(has(rig_ask_with(&rig, token, WRITE("/srv/p/src/a")),
+		   "\"token\":\"valid\",\"token_nonce\":1}"));
+	while (ready_turn(rig.ready, 0) > 0)
+		;
+	records = rig_records(&rig);
+	expect(strstr(records, "\"capability_issued\"") && !strstr(records, token));
+	expect(has(records, "\"token\":\"valid\",\"token_nonce\":1"));
+	expect(has(records, "\"capability_expired\",") && has(records, "\"end\":\"exhausted\""));
+}
+
 static void tokens_are_checked_revoked_and_listed(void)
 {
 	_cleanup_rig_ struct rig rig;
@@ -286,6 +304,7 @@ static const struct test tests[] = {
 	TEST(no_token_is_issued_where_a_rule_asks_for_who_it_is),
 	TEST(a_narrower_token_is_by_default_for_what_its_parent_has_left),
 	TEST(the_holder_is_who_is_connected_whatever_the_packet_says),
+	TEST(the_last_use_of_a_token_is_its_end_and_both_are_recorded),
 	TEST(tokens_are_checked_revoked_and_listed),
 	TEST(a_control_packet_that_is_wrong_says_what_is),
 	TEST(a_control_packet_is_known_by_its_first_name),
