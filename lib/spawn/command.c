@@ -16,8 +16,10 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,6 +78,41 @@ static int refuse_folders(void)
 	return 0;
 }
 
+/*
+ * In the tier reduced the filter lets no AF_UNIX socket be made that could be connected to a name
+ * of the host's. One that is inherited and has no peer yet, or that takes an address with each
+ * datagram, would be such a socket.
+ */
+static int refuse_socket(int fd)
+{
+	struct sockaddr_un peer;
+	socklen_t length = sizeof(int);
+	int family, type, listens = 0;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &length) < 0 || family != AF_UNIX)
+		return 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) < 0 || type == SOCK_DGRAM)
+		return -ESOCKTNOSUPPORT;
+	(void)getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length);
+	length = sizeof(peer);
+	return listens || getpeername(fd, (struct sockaddr *)&peer, &length) == 0
+		       ? 0
+		       : -ESOCKTNOSUPPORT;
+}
+
+static int refuse_sockets(const struct command *command)
+{
+	int r = 0;
+
+	if (!command->plan || command->plan->tier != TIER_REDUCED)
+		return 0;
+	for (int fd = 0; fd < FIRST_FD && r == 0; fd++)
+		r = refuse_socket(fd);
+	for (size_t i = 0; i < command->n_fds && r == 0; i++)
+		r = refuse_socket(command->fds[i]);
+	return r;
+}
+
 /* Leaves open what was named, and nothing else; where it is not open, the command is not started.
  */
 static int keep_fds(const struct command *command)
@@ -87,6 +124,8 @@ static int keep_fds(const struct command *command)
 		if (command->stdio[fd] >= 0 && dup2(command->stdio[fd], fd) < 0)
 			return -errno;
 	r = refuse_folders();
+	if (r == 0)
+		r = refuse_sockets(command);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < command->n_fds; i++) {

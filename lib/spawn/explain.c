@@ -84,6 +84,13 @@ int explain_failure(const struct plan *plan, const char *command, const struct m
 		sbx_error_fix(err, "give it a file, a pipe or /dev/null; a folder is shown by "
 				   "--read or --write");
 	}
+	if (message->doing == DOING_FDS && message->code == -ESOCKTNOSUPPORT) {
+		sbx_error_why(err,
+			      "it would inherit a Unix socket that is not connected, or one for "
+			      "datagrams, and in the tier reduced could reach any socket of "
+			      "its user through it");
+		sbx_error_fix(err, "give it a pipe, or a socket of a connected stream");
+	}
 	if (message->doing == DOING_FDS && message->code == -EBADF) {
 		sbx_error_why(err, "one of those that it shall inherit is not open");
 		sbx_error_fix(err, "open it, as in '--pass-fd 5 5<file', or leave it out");
