@@ -30,7 +30,8 @@ enum filter_variant {
 	FILTER_NO_MEMFD_EXEC =
 		1 << 2,	       /* memfds must be sealed against execution: exec is limited */
 	FILTER_PORTS = 1 << 3, /* Landlock holds TCP ports: no other way to open a stream */
-	FILTER_NO_NAMESPACES = 1 << 4, /* the host's processes have numbers here: no other one's */
+	FILTER_NO_NAMESPACES = 1 << 4, /* no mount view, and the host's processes have
+					  numbers here: no other one's */
 	FILTER_VARIANTS = 1 << 5,
 };
 

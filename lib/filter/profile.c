@@ -16,6 +16,7 @@
 #include <asm/ioctls.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/netlink.h>
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
@@ -68,7 +69,10 @@
 #define IS_NOT_INET(argument) \
 	{ argument, true, ~(uint32_t)(AF_INET ^ AF_INET6), AF_INET & AF_INET6, AF_INET & AF_INET6 }
 /* Behind the kernel's mask for SOCK_CLOEXEC and SOCK_NONBLOCK. */
+#define IS_TYPE(argument, type) OF_KIND(argument, 0xf, type)
 #define IS_NOT_STREAM_OR_DATAGRAM(argument) { argument, true, 0xf, SOCK_STREAM, SOCK_DGRAM }
+/* The byte of an ioctl's number that names its driver. */
+#define IS_REQUEST_OF(argument, type) OF_KIND(argument, 0xff00, (type) << 8)
 #define WHEN(...) { __VA_ARGS__ }
 #define ALWAYS WHEN({ 0, false, 0, 0, 0 })
 /* clang-format on */
@@ -153,6 +157,13 @@ const struct filter_rule filter_rules[] = {
 	/* Its mode lies in memory; what builds sandboxes cannot do without it. */
 	{ "files", STANDARD, FILTER_NESTED, 0, "openat2", ALWAYS, ALLOW },
 	{ "files", STANDARD, 0, 0, "openat2", ALWAYS, REFUSE(ENOSYS) },
+	/* Without a mount view every file of the user has a name here, and Landlock knows no right
+	 * for owner, mode, times and attributes, by name or through a read-only descriptor. */
+	{ "files", STANDARD, FILTER_NO_NAMESPACES, 0,
+	  "chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat utime utimes futimesat"
+	  " utimensat setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr"
+	  " fremovexattr removexattrat",
+	  ALWAYS, REFUSE(EPERM) },
 	{ "files", STANDARD, 0, 0,
 	  "open openat creat truncate rename renameat renameat2 link linkat symlink symlinkat"
 	  " unlink unlinkat mkdir mkdirat rmdir chmod fchmod fchmodat fchmodat2 chown fchown"
@@ -182,6 +193,16 @@ const struct filter_rule filter_rules[] = {
 	{ "terminals", STANDARD, 0, 0, "ioctl", WHEN(WITHIN(1, TIOCLINUX, TIOCCONS)),
 	  REFUSE(EPERM) },
 	{ "terminals", STANDARD, 0, 0, "ioctl", WHEN(IS(1, TIOCSETD)), REFUSE(EPERM) },
+	/* File systems change flags and attributes of a file, make snapshots and seal files through
+	 * read-only descriptors: only terminals, sockets and the copying of extents. */
+	{ "terminals", STANDARD, FILTER_NO_NAMESPACES, 0, "ioctl", WHEN(IS_REQUEST_OF(1, 'T')),
+	  ALLOW },
+	{ "terminals", STANDARD, FILTER_NO_NAMESPACES, 0, "ioctl", WHEN(IS_REQUEST_OF(1, 0x89)),
+	  ALLOW },
+	{ "terminals", STANDARD, FILTER_NO_NAMESPACES, 0, "ioctl", WHEN(IS(1, FICLONE)), ALLOW },
+	{ "terminals", STANDARD, FILTER_NO_NAMESPACES, 0, "ioctl", WHEN(IS(1, FICLONERANGE)),
+	  ALLOW },
+	{ "terminals", STANDARD, FILTER_NO_NAMESPACES, 0, "ioctl", ALWAYS, REFUSE(EPERM) },
 	{ "terminals", STANDARD, 0, 0, "ioctl", ALWAYS, ALLOW },
 
 	/* Of the same user, so the kernel would not mind. 0 is who asks. */
@@ -258,6 +279,16 @@ const struct filter_rule filter_rules[] = {
 	  "connect bind listen accept accept4 shutdown getsockname getpeername getsockopt"
 	  " setsockopt sendto sendmsg sendmmsg recvfrom recvmsg recvmmsg",
 	  ALWAYS, ALLOW },
+	/* Landlock does not ask who connects to a named socket, and a filter cannot read addresses.
+	 * A stream or seqpacket pair takes no other address; a datagram pair does. */
+	{ "sockets", BOTH, FILTER_NO_NAMESPACES, 0, "socketpair",
+	  WHEN(IS(0, AF_UNIX), IS_TYPE(1, SOCK_STREAM)), ALLOW },
+	{ "sockets", BOTH, FILTER_NO_NAMESPACES, 0, "socketpair",
+	  WHEN(IS(0, AF_UNIX), IS_TYPE(1, SOCK_SEQPACKET)), ALLOW },
+	{ "sockets", BOTH, FILTER_NO_NAMESPACES, 0, "socketpair", WHEN(IS(0, AF_UNIX)),
+	  REFUSE(ESOCKTNOSUPPORT) },
+	{ "sockets", BOTH, FILTER_NO_NAMESPACES, 0, "socket", WHEN(IS(0, AF_UNIX)),
+	  REFUSE(EAFNOSUPPORT) },
 	{ "sockets", BOTH, 0, 0, "socket socketpair", WHEN(IS(0, AF_UNIX)), ALLOW },
 	/* How interfaces and addresses are asked for. */
 	{ "sockets", BOTH, FILTER_INET, 0, "socket", WHEN(IS(0, AF_NETLINK), IS(2, NETLINK_ROUTE)),

@@ -90,11 +90,28 @@ static void mark_path(struct planner *planner, const struct device *device, cons
 		mark_link(planner, "/dev/ptmx", "pts/ptmx");
 }
 
+/* Its driver is reached by ioctl(), which the filter of this tier does not let through. */
+static int refuse_driver(struct planner *planner, const struct device *device,
+			 const struct step_origin *origin)
+{
+	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "cannot give the device '%s' in this tier",
+			     device->name);
+	sbx_error_why(planner->err,
+		      "%s names it, and in the tier reduced requests to drivers are "
+		      "refused",
+		      origin_text(origin));
+	sbx_error_fix(planner->err, "leave it out, or use a host with user namespaces");
+	return -EOPNOTSUPP;
+}
+
 static int mark_device(struct planner *planner, const struct device *device,
 		       struct step_origin origin)
 {
 	bool is_there = !planner->host || (device->flags & DEVICE_BASIC);
 
+	if (planner->host && planner->plan->tier == TIER_REDUCED &&
+	    (device->flags & DEVICE_HARDWARE))
+		return refuse_driver(planner, device, &origin);
 	for (size_t i = 0; i < N_ELEMENTS(device->paths) && device->paths[i]; i++) {
 		const struct host_path *facts =
 			is_there ? NULL : host_find_path(planner->host, device->paths[i]);

@@ -1,14 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The tier "reduced", where the host's processes have numbers inside, too: attacks of "escape" on another process of the
-# same user, each also outside, where it must work.
+# The tier "reduced", where the host's processes have numbers inside and its files their names, too: attacks of "escape"
+# on another process, the files and the sockets of the same user, each also outside, where it must work.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
 attacks='probe_victim signal_victim signal_victim_by_pidfd trace_victim seize_victim read_memory_of_victim
 	write_memory_of_victim open_memory_of_victim take_fd_of_victim limit_victim renice_victim
 	renice_everybody schedule_victim pin_victim io_priority_of_victim io_priority_of_everybody attach_shared_memory
-	open_message_queue read_secret add_key read_keyring'
+	open_message_queue read_secret add_key read_keyring
+	change_mode_of_shown change_mode_of_shown_by_descriptor change_owner_of_shown change_owner_of_shown_by_descriptor
+	change_times_of_shown change_times_of_shown_by_descriptor set_attribute_of_shown set_attribute_of_shown_link
+	set_attribute_of_shown_by_descriptor remove_attribute_of_shown remove_attribute_of_shown_by_descriptor
+	set_flags_of_shown_by_descriptor change_mode_of_secret connect_to_named_socket connect_to_abstract_socket
+	send_to_named_socket_by_pair connect_pair_to_named_socket'
 
 # Its name is none of ours, or a gc beside this test would take it for one.
 cgroup=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)/reduced-test-$$
@@ -19,10 +24,11 @@ if [ "$(id -u)" -ne 0 ] || [ "$cgroup" = "/reduced-test-$$" ] || ! mkdir "$cgrou
 	finish
 	exit
 fi
-victim='' segment='' queue=/sbx-reduced-$$
+victim='' segment='' listener='' queue=/sbx-reduced-$$
 end() {
 	[ -z "$victim" ] || kill -KILL "$victim" # it may have been stopped
 	[ -z "$segment" ] || ipcrm -m "$segment"
+	[ -z "$listener" ] || kill "$listener"
 	rm -rf "$work"
 	rmdir "$cgroup"
 }
@@ -39,13 +45,22 @@ who=user
 places
 cp "$SBX_BUILD/tests/attack/escape" "$work/escape"
 echo 'do not read this' >"$work/secret"
-chown "$user:$user" "$work/secret"
+echo 'read this' >"$work/shown"
+chown "$user:$user" "$work/secret" "$work/shown"
+# The sockets are there when their listener has said so.
+mkfifo "$work/ready"
+python3 "$SBX_SOURCE/tests/attack/listeners.py" "$project" "sbx-reduced-$$" >"$work/ready" &
+listener=$!
+disown
+read -r _ <"$work/ready"
 setpriv --reuid="$user" --regid="$user" --clear-groups sleep 600 &
 victim=$!
 disown
 segment=$(ipcmk -M 4096 -p 0666 | sed 's/.* //')
 key=$(awk -v id="$segment" '$2 == id { print $1 }' /proc/sysvipc/shm)
 export ESCAPE_VICTIM=$victim ESCAPE_SHM=$key ESCAPE_QUEUE=$queue ESCAPE_SECRET=$work/secret
+export ESCAPE_SHOWN=$work/shown ESCAPE_SOCKET=$project/stream ESCAPE_DATAGRAM=$project/datagram
+export ESCAPE_ABSTRACT=sbx-reduced-$$
 make_queue() {
 	python3 -c '
 import ctypes, os, sys
@@ -57,8 +72,9 @@ make_queue "$queue"
 
 outside() { as user "$work/escape" "$1"; }
 inside() {
-	(cd "$project" && forbidden sbx-spawn -q --tier reduced --read "$work/escape" --env ESCAPE_VICTIM --env ESCAPE_SHM \
-		--env ESCAPE_QUEUE --env ESCAPE_SECRET -- "$work/escape" "$1")
+	(cd "$project" && forbidden sbx-spawn -q --tier reduced --read "$work/escape" --read "$work/shown" --env ESCAPE_VICTIM \
+		--env ESCAPE_SHM --env ESCAPE_QUEUE --env ESCAPE_SECRET --env ESCAPE_SHOWN --env ESCAPE_SOCKET \
+		--env ESCAPE_DATAGRAM --env ESCAPE_ABSTRACT -- "$work/escape" "$1")
 }
 for attack in $attacks; do
 	run outside "$attack"
@@ -72,6 +88,18 @@ for attack in $attacks; do
 done
 make_queue "$queue" remove
 check the_victim_of_the_reduced_tier_lives kill -0 "$victim"
+# A socket that the command inherits is none of the filter's making.
+inherits() { # KIND
+	(cd "$project" && delegated python3 "$SBX_SOURCE/tests/attack/inherit-socket.py" "$1" \
+		python3 "$SBX_SOURCE/tests/tool/no-userns.py" sbx-spawn -q --tier reduced -- true)
+}
+for kind in datagram unconnected; do
+	run inherits "$kind"
+	check "an_inherited_${kind}_socket_is_refused_in_the_reduced_tier" has_status 125
+	check "the_message_names_the_inherited_${kind}_socket" err_has 'Unix socket'
+done
+run inherits connected
+check an_inherited_connected_socket_is_taken_in_the_reduced_tier has_status 0
 run inside no_such_attack
 check the_attacks_on_the_reduced_tier_are_run has_status 3
 finish

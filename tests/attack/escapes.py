@@ -51,11 +51,13 @@ class Arena:
         for folder in (self.project, self.secret.parent, self.top / "state"):
             folder.mkdir(mode=0o755)
         self.secret.write_text("do not read this\n")
+        self.shown = self.top / "shown"
+        self.shown.write_text("read this\n")
         shutil.copy(BUILD / "tests/attack/escape", self.program)
         shutil.copy(BUILD / "tests/attack/escape", self.top / "setuid")
         subprocess.run(["git", "init", "--quiet", str(self.project)], check=True)
         if os.geteuid() == 0:
-            for path in [self.top, self.project, *self.project.rglob("*"), self.top / "state", self.secret,
+            for path in [self.top, self.project, *self.project.rglob("*"), self.top / "state", self.secret, self.shown,
                          self.secret.parent]:
                 os.chown(path, USER, USER)
         (self.top / "setuid").chmod(0o4755)
@@ -63,6 +65,9 @@ class Arena:
         self.victim = subprocess.Popen(["sleep", "600"], **as_user(True))
         stack.callback(self.stop)
         self.sockets = [self.listen(stack, str(self.top / "socket")), self.listen(stack, f"\0sbx-{os.getpid()}")]
+        self.datagram = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        self.datagram.bind(str(self.top / "datagram"))
+        os.chmod(self.top / "datagram", 0o777)
         self.port = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         self.fd = os.open(self.secret.parent, os.O_RDONLY)
         stack.callback(os.close, self.fd)
@@ -102,8 +107,10 @@ class Arena:
     def environment(self):
         return {
             "ESCAPE_SECRET": str(self.secret),
+            "ESCAPE_SHOWN": str(self.shown),
             "ESCAPE_VICTIM": str(self.victim.pid),
             "ESCAPE_SOCKET": str(self.top / "socket"),
+            "ESCAPE_DATAGRAM": str(self.top / "datagram"),
             "ESCAPE_ABSTRACT": f"sbx-{os.getpid()}",
             "ESCAPE_PORT": str(self.port.getsockname()[1]),
             "ESCAPE_SHM": self.shm,
@@ -116,8 +123,9 @@ class Arena:
 
     def look(self):
         """What no attack may change. The state of the project is the attacker's own, but for .git."""
-        secret = self.secret.stat()
+        secret, shown = self.secret.stat(), self.shown.stat()
         return (self.secret.read_text(), secret.st_mode, secret.st_nlink, self.victim.poll(), os.uname().nodename,
+                shown.st_mode, shown.st_ctime_ns, os.listxattr(self.shown),
                 pathlib.Path("/proc/sys/kernel/core_pattern").read_text(),
                 sorted(os.listdir(self.top)), sorted(os.listdir(self.project / ".git/hooks")),
                 (self.project / ".git/config").read_text(),
@@ -152,7 +160,8 @@ def inside(arena, name, user):
     if name.startswith("limited_"):
         sandbox += ["--policy", str(arena.top / "policy.yaml")]
     else:
-        sandbox += ["--write", str(arena.project), "--read", str(arena.program), "--read", str(arena.top / "setuid")]
+        sandbox += ["--write", str(arena.project), "--read", str(arena.program), "--read", str(arena.top / "setuid"),
+                    "--read", str(arena.shown)]
     for variable in arena.environment():
         sandbox += ["--env", variable]
     return run(arena, [*sandbox, "--", str(arena.program), name], user, name)

@@ -80,6 +80,19 @@ static void a_policy_accepts_the_reduced_tier_under_its_older_names(void)
 	}
 }
 
+static void the_reduced_tier_gives_no_device_that_is_driven_by_requests(void)
+{
+	static const char *const names[] = { "kvm" };
+	_cleanup_planning_ struct planning planning;
+
+	open_reduced(&planning);
+	know(&planning, "/dev/kvm", HOST_DEVICE);
+	planning.request.devices = names;
+	planning.request.n_devices = 1;
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "cannot give the device 'kvm'", "--device", "leave it out"));
+}
+
 static void refuses_the_reduced_tier_where_the_tree_could_not_be_killed(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -311,6 +324,7 @@ static const struct test tests[] = {
 	TEST(refuses_a_host_without_user_namespaces),
 	TEST(the_reduced_tier_is_taken_only_where_it_is_accepted),
 	TEST(a_policy_accepts_the_reduced_tier_under_its_older_names),
+	TEST(the_reduced_tier_gives_no_device_that_is_driven_by_requests),
 	TEST(refuses_the_reduced_tier_where_the_tree_could_not_be_killed),
 	TEST(refuses_a_kernel_without_landlock_or_filters),
 	TEST(the_strict_profile_needs_notifications),

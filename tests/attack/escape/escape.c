@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 static const struct escape *const tables[] = {
-	escapes_namespaces, escapes_mounts, escapes_files,	escapes_processes,
-	escapes_sockets,    escapes_kernel, escapes_privileges, NULL,
+	escapes_namespaces, escapes_mounts,	escapes_files,
+	escapes_processes,  escapes_sockets,	escapes_kernel,
+	escapes_privileges, escapes_attributes, NULL,
 };
 
 const char *escape_target(const char *name)

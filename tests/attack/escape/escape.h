@@ -10,7 +10,8 @@
  *   escape --list  NAME and who must run it outside (root, user), one a line
  *
  * What is attacked stands in the environment: ESCAPE_SECRET (a file outside of the sandbox),
- * ESCAPE_VICTIM (a process), ESCAPE_SOCKET and ESCAPE_ABSTRACT (listening sockets), ESCAPE_PORT (a
+ * ESCAPE_SHOWN (a file that may be read and not written), ESCAPE_VICTIM (a process), ESCAPE_SOCKET
+ * and ESCAPE_ABSTRACT (listening sockets), ESCAPE_DATAGRAM (a socket for datagrams), ESCAPE_PORT (a
  * listener on our loopback), ESCAPE_SHM (the key of a shared memory segment). Outside nothing is
  * really damaged: to be allowed to is enough.
  */
@@ -45,6 +46,7 @@ extern const struct escape escapes_mounts[];
 extern const struct escape escapes_files[];
 extern const struct escape escapes_processes[];
 extern const struct escape escapes_sockets[];
+extern const struct escape escapes_attributes[];
 extern const struct escape escapes_kernel[];
 extern const struct escape escapes_privileges[];
 

@@ -98,6 +98,24 @@ static enum escape_verdict connect_to_unix(long is_abstract)
 						(is_abstract ? 1 : 0))));
 }
 
+/* Of a pair of datagram sockets each end sends to any other address, or connects to it. */
+static enum escape_verdict datagram_of_pair(long connects)
+{
+	const char *name = escape_target("ESCAPE_DATAGRAM");
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t len = strlen(name);
+	int pair[2];
+
+	if (len >= sizeof(address.sun_path) ||
+	    socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return REFUSED;
+	memcpy(address.sun_path, name, len);
+	if (connects)
+		return escape_judge(connect(pair[0], (struct sockaddr *)&address, sizeof(address)));
+	return escape_judge(sendto(pair[0], "x", 1, MSG_DONTWAIT, (struct sockaddr *)&address,
+				   sizeof(address)));
+}
+
 static enum escape_verdict ring(long unused)
 {
 	struct io_uring_params parameters = { .flags = 0 };
@@ -151,6 +169,8 @@ const struct escape escapes_sockets[] = {
 	{ "listen_for_all", NEEDS_USER, listen_for_all, 0 },
 	{ "connect_to_named_socket", NEEDS_USER, connect_to_unix, 0 },
 	{ "connect_to_abstract_socket", NEEDS_USER, connect_to_unix, 1 },
+	{ "send_to_named_socket_by_pair", NEEDS_USER, datagram_of_pair, 0 },
+	{ "connect_pair_to_named_socket", NEEDS_USER, datagram_of_pair, 1 },
 	{ "io_uring", NEEDS_USER, ring, 0 },
 	{ "socket_by_io_uring", NEEDS_USER, socket_by_ring, 0 },
 	{ .name = NULL },
