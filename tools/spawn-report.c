@@ -101,12 +101,16 @@ static void add_limits(struct json_writer *json, const struct plan *plan)
 	json_add_name(json, "limits");
 	json_add_object(json);
 	for (int i = 0; i < N_LIMITS; i++) {
+		const char *part = limit_part_held((enum limit)i, plan->limits[i].holder);
+
 		if (!plan->limits[i].is_set)
 			continue;
 		json_add_name(json, limit_name((enum limit)i));
 		json_add_object(json);
 		json_member_u64(json, "value", plan->limits[i].value);
 		json_member_string(json, "held_by", holder_name(plan->limits[i].holder));
+		if (part)
+			json_member_string(json, "of", part);
 		json_end_object(json);
 	}
 	json_end_object(json);

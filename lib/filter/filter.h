@@ -32,7 +32,8 @@ enum filter_variant {
 	FILTER_PORTS = 1 << 3, /* Landlock holds TCP ports: no other way to open a stream */
 	FILTER_NO_NAMESPACES = 1 << 4, /* no mount view, and the host's processes have
 					  numbers here: no other one's */
-	FILTER_VARIANTS = 1 << 5,
+	FILTER_NO_SHM = 1 << 5,	       /* System V segments would pass the limit of memory */
+	FILTER_VARIANTS = 1 << 6,
 };
 
 /* The compiled-in filter, for seccomp(2), or NULL where there is no such profile. */

@@ -262,6 +262,8 @@ const struct filter_rule filter_rules[] = {
 	  "shmget shmat shmctl shmdt semget semop semtimedop semctl msgget msgsnd msgrcv msgctl"
 	  " mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr",
 	  ALWAYS, REFUSE(ENOSYS) },
+	/* A segment counts for no process, and outlives all of them. */
+	{ "ipc", STANDARD, FILTER_NO_SHM, 0, "shmget shmat shmctl shmdt", ALWAYS, REFUSE(ENOSYS) },
 	{ "ipc", STANDARD, 0, 0,
 	  "shmget shmat shmctl shmdt semget semop semtimedop semctl msgget msgsnd msgrcv msgctl"
 	  " mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr",

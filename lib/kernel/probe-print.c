@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "kernel/probe.h"
+#include "plan/layers.h"
 
 enum fact {
 	FACT_FULL,
@@ -156,6 +157,8 @@ static void add_row(struct text *out, const struct host *host, enum fact fact,
 	text_addf(out, "%-32s%s", rows[fact].label, found->holds ? "yes" : "no");
 	if (found->holds && fact == FACT_LANDLOCK)
 		add_landlock(out, host->landlock_abi);
+	if (!found->holds && fact == FACT_MEMORY)
+		text_addf(out, ": only %s", limit_part_held(LIMIT_MEMORY, HELD_BY_RLIMIT));
 	if (found->holds && fact == FACT_CGROUP) {
 		text_add(out, ": ");
 		text_add_visible(out, host->cgroup, strlen(host->cgroup));
@@ -186,6 +189,8 @@ static void add_object(struct json_writer *writer, const struct host *host, enum
 		json_member_u64(writer, "abi", (uint64_t)host->landlock_abi);
 	if (fact == FACT_CGROUP)
 		json_member_string(writer, "folder", host->cgroup);
+	if (fact == FACT_MEMORY && !found->holds)
+		json_member_string(writer, "of", limit_part_held(LIMIT_MEMORY, HELD_BY_RLIMIT));
 	if (found->why)
 		json_member_string(writer, "why", found->why);
 	if (found->fix)

@@ -6,6 +6,8 @@
 
 #include "plan/plan-internal.h"
 
+#include <string.h>
+
 /* NULL-terminated; the policy dies before the plan does. */
 static void copy_denied(struct planner *planner)
 {
@@ -18,6 +20,15 @@ static void copy_denied(struct planner *planner)
 	for (size_t i = 0; names && (item = planner_item(planner, "denySyscalls", i, "")); i++)
 		names[i] = planner_keep(planner, item->text);
 	planner->plan->deny_syscalls = names;
+}
+
+/* Is the memory of a strict template held by what does not count shared memory? */
+static bool is_memory_private(const struct planner *planner)
+{
+	const struct plan_limit *memory = &planner->plan->limits[LIMIT_MEMORY];
+
+	return strcmp(planner->template->profile, "strict") == 0 && memory->is_set &&
+	       memory->holder == HELD_BY_RLIMIT;
 }
 
 void add_filter(struct planner *planner)
@@ -35,5 +46,7 @@ void add_filter(struct planner *planner)
 		step->seccomp.variants |= VARIANT_PORTS;
 	if (planner->plan->tier == TIER_REDUCED)
 		step->seccomp.variants |= VARIANT_NO_NAMESPACES;
+	if (is_memory_private(planner))
+		step->seccomp.variants |= VARIANT_NO_SHM;
 	copy_denied(planner);
 }

@@ -36,7 +36,9 @@ static const struct row {
 	const char *instead; /* what is held in its place where the holder holds less */
 } rows[N_LIMITS] = {
 	[LIMIT_MEMORY] = { HELD_BY_RLIMIT, CONTROLLER_MEMORY, false, "data", RLIMIT_DATA,
-			   "each process is held to it, not all together" },
+			   "only the private memory of each process is held to it; what "
+			   "processes share (memfds, shared mappings, System V segments) is not "
+			   "counted" },
 	[LIMIT_CPU] = { HELD_BY_NOBODY, CONTROLLER_CPU, false, NULL, 0, "it is not held" },
 	[LIMIT_PIDS] = { HELD_BY_RLIMIT, CONTROLLER_PIDS, true, "nproc", RLIMIT_NPROC, NULL },
 	[LIMIT_TIME] = { HELD_BY_SUPERVISOR, 0, false, NULL, 0, NULL },

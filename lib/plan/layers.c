@@ -88,3 +88,11 @@ const char *holder_name(enum holder holder)
 {
 	return holders[holder];
 }
+
+/* RLIMIT_DATA counts the private writable pages of a process: no memfd, no segment of System V, no
+ * mapping that is shared. */
+const char *limit_part_held(enum limit limit, enum holder holder)
+{
+	return limit == LIMIT_MEMORY && holder == HELD_BY_RLIMIT ? "private memory of each process"
+								 : NULL;
+}

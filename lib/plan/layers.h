@@ -61,3 +61,5 @@ const char *tier_name(enum tier tier);	  /* "full" */
 int tier_find(const char *name);
 const char *limit_name(enum limit limit);    /* "memory", as below "limits." in a policy */
 const char *holder_name(enum holder holder); /* "cgroup" */
+/* What of the limit the holder holds, where that is less than its name says; else NULL. */
+const char *limit_part_held(enum limit limit, enum holder holder);

@@ -58,6 +58,7 @@ enum plan_variant {
 	VARIANT_NO_MEMFD_EXEC = 1 << 2,
 	VARIANT_PORTS = 1 << 3,
 	VARIANT_NO_NAMESPACES = 1 << 4,
+	VARIANT_NO_SHM = 1 << 5,
 };
 
 enum right {

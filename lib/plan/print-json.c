@@ -150,6 +150,9 @@ static void add_limits(struct json_writer *json, const struct plan *plan)
 		json_add_object(json);
 		json_member_u64(json, "value", limit->value);
 		json_member_string(json, "holder", holder_name(limit->holder));
+		if (limit_part_held((enum limit)i, limit->holder))
+			json_member_string(json, "of",
+					   limit_part_held((enum limit)i, limit->holder));
 		add_origin(json, &limit->origin);
 		json_end_object(json);
 	}

@@ -107,6 +107,15 @@ static void add_step(struct text *out, const struct plan *plan, const struct ste
 	text_add_char(out, '\n');
 }
 
+static void add_holder(struct text *out, enum limit limit, const struct plan_limit *held)
+{
+	const char *part = limit_part_held(limit, held->holder);
+
+	text_addf(out, " by %s", holder_name(held->holder));
+	if (part)
+		text_addf(out, " (%s)", part);
+}
+
 static void add_limits(struct text *out, const struct plan *plan)
 {
 	for (int i = 0; i < N_LIMITS; i++) {
@@ -116,7 +125,8 @@ static void add_limits(struct text *out, const struct plan *plan)
 			continue;
 		text_addf(out, "limit %s ", limit_name((enum limit)i));
 		limit_add_value(out, (enum limit)i, limit->value);
-		text_addf(out, " by %s  # ", holder_name(limit->holder));
+		add_holder(out, (enum limit)i, limit);
+		text_add(out, "  # ");
 		origin_add_text(out, &limit->origin);
 		text_add_char(out, '\n');
 	}
@@ -175,7 +185,7 @@ void plan_add_tier_line(struct text *out, const struct plan *plan)
 			continue;
 		text_addf(out, "%s%s ", between, limit_name((enum limit)i));
 		limit_add_value(out, (enum limit)i, limit->value);
-		text_addf(out, " by %s", holder_name(limit->holder));
+		add_holder(out, (enum limit)i, limit);
 		between = ", ";
 	}
 }

@@ -39,6 +39,7 @@ static const struct flag_names variants = NAMES({
 	{ VARIANT_NO_MEMFD_EXEC, "no-memfd-exec" },
 	{ VARIANT_PORTS, "ports" },
 	{ VARIANT_NO_NAMESPACES, "no-namespaces" },
+	{ VARIANT_NO_SHM, "no-shm" },
 });
 
 /* All that Landlock handles: the kernel's bits. */

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include "plan-host.h"
+#include "plan/plan-internal.h"
 
 #define ALL_CONTROLLERS (CONTROLLER_MEMORY | CONTROLLER_CPU | CONTROLLER_PIDS)
 
@@ -373,6 +374,65 @@ static void time_and_output_are_the_supervisors(void)
 	expect_eq(planning.plan->grace_usec, 2000000);
 }
 
+static void what_an_rlimit_holds_of_memory_is_said(void)
+{
+	static const char part[] = "private memory of each process";
+	_cleanup_text_ struct text line = TEXT_INIT, whole = TEXT_INIT, json = TEXT_INIT;
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	expect_plan(&planning);
+	plan_add_tier_line(&line, planning.plan);
+	plan_add_text(&whole, planning.plan);
+	plan_add_json(&json, planning.plan);
+	expect(strstr(text_string(&line),
+		      "memory 1GiB by rlimit (private memory of each process)"));
+	expect(strstr(text_string(&whole), "limit memory 1GiB by rlimit (private"));
+	expect(strstr(text_string(&whole), "System V segments) is not counted"));
+	expect(strstr(text_string(&json), part));
+	planning.host.cgroup = "/sys/fs/cgroup/user";
+	planning.host.controllers = ALL_CONTROLLERS;
+	expect_plan(&planning);
+	text_truncate(&line, 0);
+	text_truncate(&json, 0);
+	plan_add_tier_line(&line, planning.plan);
+	plan_add_json(&json, planning.plan);
+	expect(strstr(text_string(&line), "memory 1GiB by cgroup,"));
+	expect(!strstr(text_string(&json), part));
+}
+
+static void a_strict_template_has_no_segments_where_no_cgroup_counts_them(void)
+{
+	static const struct {
+		const char *template;
+		bool has_cgroup;
+		bool refuses;
+	} cases[] = {
+		{ "policy-sandbox", false, true },
+		{ "policy-sandbox", true, false },
+		{ "code-executor", false, false },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_planning_ struct planning planning;
+		_cleanup_text_ struct text policy = TEXT_INIT;
+
+		text_addf(&policy, "isolation: {template: %s, seccomp: standard}\nversion: 1\n",
+			  cases[i].template);
+		planning_open(&planning);
+		planning_load(&planning, text_string(&policy));
+		if (cases[i].has_cgroup) {
+			planning.host.cgroup = "/sys/fs/cgroup/user";
+			planning.host.controllers = ALL_CONTROLLERS;
+		}
+		expect_plan(&planning);
+		expect_str(the_step(&planning, STEP_SECCOMP, NULL)->seccomp.profile, "standard");
+		expect_eq((the_step(&planning, STEP_SECCOMP, NULL)->seccomp.variants &
+			   VARIANT_NO_SHM) != 0,
+			  cases[i].refuses);
+	}
+}
+
 static void a_manifest_means_the_same_limits(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -409,6 +469,8 @@ static const struct test tests[] = {
 	TEST(nobody_leaves_a_core_to_a_file_or_a_handler),
 	TEST(the_size_of_tmp_is_the_size_of_its_tmpfs),
 	TEST(time_and_output_are_the_supervisors),
+	TEST(what_an_rlimit_holds_of_memory_is_said),
+	TEST(a_strict_template_has_no_segments_where_no_cgroup_counts_them),
 	TEST(a_manifest_means_the_same_limits),
 	TEST_END,
 };

@@ -11,6 +11,7 @@ _Static_assert((int)VARIANT_NESTED == (int)FILTER_NESTED, "variant");
 _Static_assert((int)VARIANT_NO_MEMFD_EXEC == (int)FILTER_NO_MEMFD_EXEC, "variant");
 _Static_assert((int)VARIANT_PORTS == (int)FILTER_PORTS, "variant");
 _Static_assert((int)VARIANT_NO_NAMESPACES == (int)FILTER_NO_NAMESPACES, "variant");
+_Static_assert((int)VARIANT_NO_SHM == (int)FILTER_NO_SHM, "variant");
 _Static_assert(LISTENERS_MAX == KERNEL_LISTENERS_MAX, "listeners");
 
 /* By the first field of the kind: its port. */
