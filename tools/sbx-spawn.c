@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
@@ -204,6 +205,25 @@ static int run_plan(struct spawn_run *run, struct sbx_error *err)
 	return spawn_run(run->plan, &how, &run->result, err);
 }
 
+/*
+ * The time limit holds for bringing the changes home, too, because the command decides how much
+ * that is: what it has left of the limit, and where it has used it up, as long as it had to end.
+ */
+static uint64_t deadline_of_changes(const struct spawn_run *run)
+{
+	const struct plan_limit *limit = &run->plan->limits[LIMIT_TIME];
+	uint64_t left = run->plan->grace_usec, now_usec;
+	struct timespec now;
+
+	if (!limit->is_set)
+		return OUTPUT_NO_DEADLINE;
+	if (limit->value > run->result.usec && limit->value - run->result.usec > left)
+		left = limit->value - run->result.usec;
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	now_usec = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+	return left < OUTPUT_NO_DEADLINE - now_usec ? now_usec + left : OUTPUT_NO_DEADLINE;
+}
+
 /* Everything behind here has left something that others see, so it is all taken back. */
 static int run_in_sandbox(struct spawn_run *run, struct sbx_error *err)
 {
@@ -217,7 +237,7 @@ static int run_in_sandbox(struct spawn_run *run, struct sbx_error *err)
 	/* Who has nothing to bring home is gone before anybody could read this. */
 	if (run->changes.kind != CHANGES_NONE)
 		(void)spawn_set_state(run, r < 0 ? SANDBOX_FAILED : SANDBOX_CLEANUP, NULL);
-	last = changes_finish(&run->changes, rest);
+	last = changes_finish(&run->changes, deadline_of_changes(run), rest);
 	if (last == 0)
 		spawn_say_left_out(run);
 	if (last == 0)
@@ -227,7 +247,7 @@ static int run_in_sandbox(struct spawn_run *run, struct sbx_error *err)
 	if (r < 0)
 		return run->result.reason == SPAWN_REASON_EXEC ? run->result.status : r;
 	if (last < 0)
-		return last;
+		return last == -ETIME ? SPAWN_TIME_LIMIT : last;
 	spawn_explain_end(run, err);
 	return run->result.status;
 }

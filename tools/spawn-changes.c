@@ -162,7 +162,8 @@ int changes_prepare(struct changes *changes, const char *value, struct sbx_error
 	return r < 0 ? fail(err, r, value, NULL, "name a place where you may make folders") : 0;
 }
 
-static int write_archive(struct changes *changes, int folder, int target, struct sbx_error *err)
+static int write_archive(struct changes *changes, int folder, int target, uint64_t deadline_usec,
+			 struct sbx_error *err)
 {
 	const char *missing;
 	char path[PATH_MAX];
@@ -176,7 +177,7 @@ static int write_archive(struct changes *changes, int folder, int target, struct
 	if (!archive)
 		return fail(err, -ENOENT, changes->tar, "the module 'archive.so' cannot be opened",
 			    "install sbx completely, or let the changes land in a folder");
-	r = archive(folder, target, &changes->archived);
+	r = archive(folder, target, deadline_usec, &changes->archived);
 	if (r < 0) {
 		(void)fail(err, r, changes->tar, changes->archived.why, "");
 		sbx_error_fix(err, "the changes are still there, as they are: '%s'",
@@ -186,7 +187,8 @@ static int write_archive(struct changes *changes, int folder, int target, struct
 }
 
 /* A new file, which takes the name when it is whole: what stands there is never written to. */
-static int archive_layer(struct changes *changes, int folder, struct sbx_error *err)
+static int archive_layer(struct changes *changes, int folder, uint64_t deadline_usec,
+			 struct sbx_error *err)
 {
 	char temporary[NAME_MAX + 1];
 	_cleanup_close_ int target = -EBADF;
@@ -197,7 +199,7 @@ static int archive_layer(struct changes *changes, int folder, struct sbx_error *
 			O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (target < 0)
 		return fail(err, -errno, changes->tar, NULL, "check the folder that it lies in");
-	r = write_archive(changes, folder, target, err);
+	r = write_archive(changes, folder, target, deadline_usec, err);
 	if (r == 0 &&
 	    renameat(changes->parent, temporary, changes->parent, path_last(changes->tar)) < 0)
 		r = fail(err, -errno, changes->tar, NULL, "check the folder that it lies in");
@@ -206,7 +208,7 @@ static int archive_layer(struct changes *changes, int folder, struct sbx_error *
 	return r;
 }
 
-static int hand_over(struct changes *changes, struct sbx_error *err)
+static int hand_over(struct changes *changes, uint64_t deadline_usec, struct sbx_error *err)
 {
 	struct stat st = { .st_mode = 0 };
 	_cleanup_close_ int folder =
@@ -217,15 +219,15 @@ static int hand_over(struct changes *changes, struct sbx_error *err)
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid())
 		return fail(err, -ENOTDIR, changes->tar, "it was exchanged while the command ran",
 			    "find out who changes the folder that it lies in");
-	return archive_layer(changes, folder, err);
+	return archive_layer(changes, folder, deadline_usec, err);
 }
 
-int changes_finish(struct changes *changes, struct sbx_error *err)
+int changes_finish(struct changes *changes, uint64_t deadline_usec, struct sbx_error *err)
 {
 	int r = 0, last = 0;
 
 	if (changes->kind == CHANGES_TAR)
-		r = hand_over(changes, err);
+		r = hand_over(changes, deadline_usec, err);
 	if (changes->work)
 		last = folder_discard(changes->parent, path_last(changes->work));
 	if (changes->kind == CHANGES_TAR && r == 0 && last == 0)

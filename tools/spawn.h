@@ -152,8 +152,8 @@ int spawn_run_bare(struct spawn_run *run, struct sbx_error *err);
 /* spawn-changes.c */
 int changes_prepare(struct changes *changes, const char *value, struct sbx_error *err);
 /* Makes what the command left fit to be handed over, removes what only the kernel needed; for a
- * tar: writes it. */
-int changes_finish(struct changes *changes, struct sbx_error *err);
+ * tar: writes it, until @deadline_usec (-ETIME). */
+int changes_finish(struct changes *changes, uint64_t deadline_usec, struct sbx_error *err);
 void changes_deinit(struct changes *changes);
 
 /* spawn-record.c */

@@ -5,8 +5,10 @@
  *
  * Nobody writes to the folder any more, but who did was hostile: every name is opened below its own
  * folder without following links, and the depth is bounded. The archive is not much larger than
- * what was written: holes stay holes, and a file with many names is there once. A name that begins
- * as those of removed files do is left out, because every reader would remove something.
+ * what was written: holes stay holes, and a file with many names is there once. Neither is the
+ * work: a hole is passed over without reading it, and between two blocks and two names the clock is
+ * looked at. A name that begins as those of removed files do is left out, because every reader
+ * would remove something.
  */
 
 #include "output/output.h"
@@ -28,19 +30,17 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "output/content.h"
 
 #define DEPTH_MAX 512u
-#define BLOCK_BYTES 65536
 #define WHITEOUT ".wh."
 #define OPAQUE ".wh..wh..opq"
-/* Each is passed over a block at a time, so they cost time. */
-#define HOLES_BYTES_MAX (INT64_C(64) << 30)
 
 struct writer {
 	struct archive *archive;
 	struct text path; /* of what is being written, relative */
 	unsigned depth;
-	int64_t holes_left;
+	struct content content;
 	struct archive_entry_linkresolver *names; /* of files that have several */
 	struct output_result result;
 };
@@ -58,9 +58,13 @@ static void archive_free_ptr(struct archive **archive)
 
 static int fail(struct writer *writer, int code, const char *what)
 {
+	const char *path = text_string(&writer->path);
 	char **why = &writer->result.why;
 
-	if (!*why && asprintf(why, "'%s': %s", text_string(&writer->path), what) < 0)
+	if (*why)
+		return code;
+	*why = path[0] ? NULL : strdup(what);
+	if (path[0] && asprintf(why, "'%s': %s", path, what) < 0)
 		*why = NULL;
 	return code;
 }
@@ -114,48 +118,10 @@ static int write_header(struct writer *writer, const char *path, const struct st
 	return put_header(writer, entry);
 }
 
-/* What is between the holes; a file system that knows none says that there are none. */
-static int find_content(struct writer *writer, struct archive_entry *entry, int fd, off_t size)
+/* Of what content.c has done. */
+static int judge(struct writer *writer, int r)
 {
-	off_t from = 0, to = 0;
-
-	while (to < size) {
-		from = lseek(fd, to, SEEK_DATA);
-		if (from < 0 && errno != ENXIO)
-			return fail(writer, -errno, "cannot be read");
-		if (from < 0 || from > size)
-			from = size;
-		writer->holes_left -= from - to;
-		if (from < size)
-			to = lseek(fd, from, SEEK_HOLE);
-		else
-			to = size;
-		if (to < 0)
-			return fail(writer, -errno, "cannot be read");
-		archive_entry_sparse_add_entry(entry, from, to - from);
-	}
-	return writer->holes_left < 0 ? fail(writer, -EFBIG, "has more holes than an archive takes")
-				      : 0;
-}
-
-static int write_content(struct writer *writer, int fd, off_t size)
-{
-	char block[BLOCK_BYTES];
-	off_t left = size;
-
-	if (lseek(fd, 0, SEEK_SET) < 0)
-		return fail(writer, -errno, "cannot be read");
-	while (left > 0) {
-		size_t wanted = left < BLOCK_BYTES ? (size_t)left : BLOCK_BYTES;
-		ssize_t n = read(fd, block, wanted);
-
-		if (n <= 0)
-			return fail(writer, -EIO, "cannot be read to its end");
-		if (archive_write_data(writer->archive, block, (size_t)n) != n)
-			return fail_in_archive(writer);
-		left -= n;
-	}
-	return 0;
+	return r < 0 ? fail(writer, r, writer->content.why) : 0;
 }
 
 static int write_file(struct writer *writer, int folder, const char *name)
@@ -164,7 +130,7 @@ static int write_file(struct writer *writer, int folder, const char *name)
 	_cleanup_close_ int fd = path_open_own(folder, name, &st);
 	_cleanup_(archive_entry_free_ptr) struct archive_entry *entry = NULL;
 	struct archive_entry *later = NULL;
-	int r = 0;
+	int r;
 
 	if (fd < 0)
 		return fail(writer, fd, "cannot be opened");
@@ -179,11 +145,10 @@ static int write_file(struct writer *writer, int folder, const char *name)
 	archive_entry_linkify(writer->names, &entry, &later);
 	if (archive_entry_hardlink(entry))
 		return put_header(writer, entry);
-	if (st.st_blocks * 512 < st.st_size)
-		r = find_content(writer, entry, fd, st.st_size);
+	r = judge(writer, content_find(&writer->content, entry, fd, st.st_size));
 	if (r == 0)
 		r = put_header(writer, entry);
-	return r < 0 ? r : write_content(writer, fd, st.st_size);
+	return r < 0 ? r : judge(writer, content_write(&writer->content, fd, st.st_size));
 }
 
 static int write_link(struct writer *writer, int folder, const char *name, const struct stat *st)
@@ -270,7 +235,10 @@ static int leave_out(struct writer *writer)
 static int write_name(struct writer *writer, int folder, const char *name)
 {
 	struct stat st;
+	int r = judge(writer, content_check_clock(&writer->content));
 
+	if (r < 0)
+		return r;
 	/* Also the removal of such a file: of ".wh..opq" it would be that of a whole folder. */
 	if (strncmp(name, WHITEOUT, strlen(WHITEOUT)) == 0)
 		return leave_out(writer);
@@ -322,6 +290,7 @@ static int write_folder(struct writer *writer, int folder)
 }
 
 __attribute__((__visibility__("default"))) int sbx_output_archive(int folder, int target,
+								  uint64_t deadline_usec,
 								  struct output_result *ret)
 {
 	_cleanup_(archive_free_ptr) struct archive *archive = archive_write_new();
@@ -330,22 +299,28 @@ __attribute__((__visibility__("default"))) int sbx_output_archive(int folder, in
 		archive_entry_linkresolver_new();
 	struct writer writer = {
 		.archive = archive,
-		.holes_left = HOLES_BYTES_MAX,
+		.content = { .archive = archive, .deadline_usec = deadline_usec },
 		.names = names,
 	};
 	int r;
 
 	*ret = writer.result;
-	if (!archive || !names)
+	if (!archive || !names || content_init(&writer.content) < 0)
 		return -ENOMEM;
 	archive_entry_linkresolver_set_strategy(names, ARCHIVE_FORMAT_TAR_PAX_RESTRICTED);
 	if (archive_write_set_format_pax_restricted(archive) != ARCHIVE_OK ||
 	    archive_write_open_fd(archive, target) != ARCHIVE_OK)
 		r = fail_in_archive(&writer);
 	else
+		r = judge(&writer, content_check_clock(&writer.content));
+	if (r == 0)
 		r = write_folder(&writer, folder);
 	if (r == 0 && archive_write_close(archive) != ARCHIVE_OK)
 		r = fail_in_archive(&writer);
+	/* Else the end of what was begun would be filled with zeros, up to its size. */
+	if (r < 0)
+		(void)archive_write_fail(archive);
+	content_deinit(&writer.content);
 	path = writer.path;
 	*ret = writer.result;
 	return r;

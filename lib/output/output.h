@@ -19,9 +19,12 @@ struct output_result {
  * removed file (a character device 0/0 in the layer) becomes an empty file ".wh.NAME", a replaced
  * folder gets ".wh..wh..opq". Whoever filled the folder is a stranger: links are not followed,
  * devices are refused, setuid bits and attributes are left out, and so is what is named as only a
- * removal may be. What cannot be read is opened all the same, as it is ours. 0 or negative errno;
- * the caller frees the texts in *@ret, which may be NULL.
+ * removal may be. What cannot be read is opened all the same, as it is ours. Stops with -ETIME at
+ * @deadline_usec of CLOCK_MONOTONIC. 0 or negative errno; the caller frees the texts in *@ret,
+ * which may be NULL.
  */
-typedef int output_archive_fn(int folder, int target, struct output_result *ret);
+typedef int output_archive_fn(int folder, int target, uint64_t deadline_usec,
+			      struct output_result *ret);
+#define OUTPUT_NO_DEADLINE UINT64_MAX
 #define OUTPUT_MODULE_SYMBOL "sbx_output_archive"
 output_archive_fn sbx_output_archive;

@@ -24,6 +24,16 @@ for who in $starters; do
 	check "the_archive_has_the_changes_by_$who" test "$(tar -xOf "$work/$who/changes.tar" file)" = new
 	check "the_archive_names_removals_by_$who" sh -c 'tar -tf "$1" | grep -q "^sub/\.wh\.removed$"' sh "$work/$who/changes.tar"
 	check "nothing_hidden_is_left_by_an_archive_by_$who" test -z "$(find "$work/$who" -maxdepth 1 -name '.*')"
+	run spawn -q --out "$work/$who/holes.tar" -- truncate -s 64G holes
+	check "a_hole_of_64_gib_is_archived_by_$who" has_status 0
+	check "it_is_a_hole_in_the_archive_too_by_$who" test "$(stat -c %s "$work/$who/holes.tar")" -lt 65536
+	check "the_archive_says_how_large_it_is_by_$who" sh -c 'tar -tvf "$1" | grep -q " 68719476736 .* holes$"' sh \
+		"$work/$who/holes.tar"
+	run spawn -q --out "$work/$who/late.tar" --time 300ms --grace 1us -- sh -c 'echo new >late && sleep 600'
+	check "the_time_limit_ends_the_archiving_too_by_$who" has_status 124
+	check "that_the_archive_is_not_there_is_told_by_$who" err_has 'the time limit ended while it was being archived'
+	check "where_the_changes_are_is_told_by_$who" err_has "'$work/$who/.late.tar.sbx-layer-"
+	check "half_an_archive_is_not_left_by_$who" test ! -e "$work/$who/late.tar"
 	run spawn -q --out "$work/$who/new" -- no-such-program
 	check "a_command_that_is_missing_is_127_with_out_by_$who" has_status 127
 done

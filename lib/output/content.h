@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * What is in a file, into an archive: its bytes, and its holes without reading them
+ */
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct archive;
+struct archive_entry;
+
+struct content {
+	struct archive *archive;
+	const char *zeros;
+	uint64_t deadline_usec; /* of CLOCK_MONOTONIC, or OUTPUT_NO_DEADLINE */
+	const char *why;	/* the last call failed */
+};
+
+/* 0 or -ENOMEM. */
+int content_init(struct content *content);
+void content_deinit(struct content *content);
+/* -ETIME behind the deadline. */
+int content_check_clock(struct content *content);
+/* Tells @entry what of the file is content and what are holes. */
+int content_find(struct content *content, struct archive_entry *entry, int fd, off_t size);
+/* Behind the header of that entry. */
+int content_write(struct content *content, int fd, off_t size);
