@@ -432,7 +432,54 @@ static void the_policies_that_come_with_sbx(void)
 	}
 }
 
+/* Beside each stands the same with a value, which holds here: nobody knows the caller. */
+static void a_rule_with_an_empty_list_never_holds(void)
+{
+	static const char *const keys[] = { "caller", "caller_tag", "state", "mode" };
+
+	for (size_t i = 0; i < N_ELEMENTS(keys); i++)
+		for (int n_values = 0; n_values < 2; n_values++) {
+			_cleanup_planning_ struct planning planning;
+			char rules[512];
+
+			(void)snprintf(
+				rules, sizeof(rules),
+				"- {name: own, match: {syscall: fs.*, path: ./}, action: allow}\n"
+				"- {name: keys, match: {syscall: fs.*, path: ./keys, %s: [%s]},"
+				" action: deny}\n",
+				keys[i], n_values > 0 ? "strict" : "");
+			open_policy(&planning, rules);
+			know(&planning, PROJECT "/keys", HOST_FOLDER);
+			expect_plan(&planning);
+			expect_eq(find_step(&planning, STEP_MASK, PROJECT "/keys") != NULL,
+				  n_values > 0);
+		}
+}
+
+static void an_exception_with_an_empty_list_takes_nothing_back(void)
+{
+	static const char *const lists[] = { "path: []", "path: ./keys, caller: []",
+					     "path: ./keys, mode: []", "path: ./keys" };
+
+	for (size_t i = 0; i < N_ELEMENTS(lists); i++) {
+		_cleanup_planning_ struct planning planning;
+		bool is_empty = i + 1 < N_ELEMENTS(lists);
+		char rules[512];
+
+		(void)snprintf(rules, sizeof(rules),
+			       "- {name: own, match: {syscall: fs.*, path: ./}, action: allow,"
+			       " except: [{%s}]}\n",
+			       lists[i]);
+		open_policy(&planning, rules);
+		know(&planning, PROJECT "/keys", HOST_FOLDER);
+		expect_plan(&planning);
+		expect_eq(find_step(&planning, STEP_MASK, PROJECT "/keys") == NULL, is_empty);
+	}
+}
+
 static const struct test tests[] = {
+	TEST(a_rule_with_an_empty_list_never_holds),
+	TEST(an_exception_with_an_empty_list_takes_nothing_back),
 	TEST(refuses_what_needs_the_broker_by_name_and_place),
 	TEST(globs_that_are_only_paths_are_paths),
 	TEST(a_glob_without_its_slash_is_a_file),

@@ -134,6 +134,56 @@ static void all_keys_must_hold_and_any_value_of_each(void)
 	}
 }
 
+/* A list holds if one of its values does. One that were taken as holding would let an allow apply
+ * to everybody, and an exception take back a denial for everybody. */
+static void expect_never(const char *words, const struct policy_request *request)
+{
+	_cleanup_built_ struct built allow = build_new(), deny = build_new(), except = build_new();
+	struct rule *denial;
+
+	build_rule(&allow, POLICY_ALLOW, request->operation, words);
+	expect_decision(&allow, request, POLICY_DENY, CAUSE_DEFAULT);
+	build_rule(&deny, POLICY_ALLOW, request->operation, "");
+	build_rule(&deny, POLICY_DENY, request->operation, words);
+	expect_decision(&deny, request, POLICY_ALLOW, CAUSE_RULES);
+	denial = build_rule(&except, POLICY_DENY, request->operation, "");
+	build_except(&except, denial, NULL, words);
+	except.policy->defaults[CLASS_FS] = except.policy->defaults[CLASS_NET] = POLICY_ALLOW;
+	expect_decision(&except, request, POLICY_DENY, CAUSE_RULES);
+}
+
+static void a_rule_with_an_empty_list_never_holds(void)
+{
+	static const char *const empty[] = { "path=",	"host=", "cidr=",  "port=", "proto=",
+					     "caller=", "tag=",	 "state=", "mode=" };
+	static const char *const others[] = { "", "caller=editor", "tag=builder mode=strict",
+					      "path=src/** state=writing",
+					      "host=192.0.2.7 port=443 proto=tcp" };
+	struct policy_request file = write_source, net = {
+		.operation = "net.connect",
+		.host = "192.0.2.7",
+		.port = 443,
+		.has_port = true,
+		.caller = "editor",
+		.caller_tags = builder_tags,
+		.state = "writing",
+		.mode = "strict",
+	};
+
+	file.state = "writing";
+	for (size_t i = 0; i < N_ELEMENTS(empty); i++)
+		for (size_t k = 0; k < N_ELEMENTS(others); k++) {
+			char words[128];
+
+			/* A key that is given twice is one list. */
+			if (strstr(others[k], empty[i]))
+				continue;
+			(void)snprintf(words, sizeof(words), "%s %s", empty[i], others[k]);
+			expect_never(words, &file);
+			expect_never(words, &net);
+		}
+}
+
 static void exclusion_wins_wherever_it_stands(void)
 {
 	_cleanup_built_ struct built built = build_new();
@@ -664,6 +714,7 @@ static const struct test tests[] = {
 	TEST(the_most_severe_action_wins),
 	TEST(names_every_rule_that_has_the_verdict),
 	TEST(all_keys_must_hold_and_any_value_of_each),
+	TEST(a_rule_with_an_empty_list_never_holds),
 	TEST(exclusion_wins_wherever_it_stands),
 	TEST(rules_are_about_their_operations_only),
 	TEST(an_exception_that_holds_makes_a_rule_pass),
