@@ -106,19 +106,43 @@ int volumes_open(struct text *ret_path, struct sbx_error *err)
 	return r;
 }
 
-/* Does the path of --out, as it was typed, mean @path? */
+/* Without links, and without slashes that mean nothing; the last name, of an archive, may not be
+ * there yet. NULL where there is nothing. */
+static char *resolve(const char *path)
+{
+	_cleanup_free_ char *whole = realpath(path, NULL), *folder = NULL, *copy = NULL;
+	const char *name;
+	char *resolved;
+
+	if (whole)
+		return take_ptr(whole);
+	copy = strdup(path);
+	name = copy ? strrchr(copy, '/') : NULL;
+	if (!name || name == copy)
+		return NULL;
+	copy[name - copy] = '\0';
+	folder = realpath(copy, NULL);
+	return folder && asprintf(&resolved, "%s/%s", folder, name + 1) >= 0 ? resolved : NULL;
+}
+
+/* Does --out, as it was typed, mean @path, or what is below it? */
 static bool means(const struct sandbox_entry *entry, const char *path)
 {
-	const char *out = entry->out_folder;
+	_cleanup_text_ struct text typed = TEXT_INIT;
+	_cleanup_free_ char *out = NULL, *volume = NULL;
 	size_t len;
 
-	if (!out)
+	if (!entry->out_folder)
 		return false;
-	if (out[0] == '/')
-		return strcmp(out, path) == 0;
-	len = entry->cwd ? strlen(entry->cwd) : 0;
-	return len > 0 && strncmp(path, entry->cwd, len) == 0 && path[len] == '/' &&
-	       strcmp(path + len + 1, out) == 0;
+	if (entry->out_folder[0] != '/')
+		text_addf(&typed, "%s/", entry->cwd ? entry->cwd : "");
+	text_add(&typed, entry->out_folder);
+	out = resolve(text_string(&typed));
+	volume = resolve(path);
+	if (!out || !volume)
+		return false;
+	len = strlen(volume);
+	return strncmp(out, volume, len) == 0 && (out[len] == '\0' || out[len] == '/');
 }
 
 /* The sandbox that writes there now, or NULL. */

@@ -40,6 +40,16 @@ check gc_takes_old_work_folders_that_nobody_uses out_is '.free.sbx-work-1: remov
 check gc_leaves_those_in_use test -d "$volumes/.used.sbx-work-1"
 check gc_leaves_those_that_have_just_been_made test -d "$volumes/.free.sbx-work-2"
 sbx-ctl stop a
+mkdir "$volumes/used/sub" && ln -s "$volumes/used" "$work/link"
+i=0
+for typed in "$volumes/used/" "$volumes//used/." "$volumes/used/sub" "$work/link" "$work/link/new.tar"; do
+	i=$((i + 1))
+	begin "typed-$i" --write-out "$typed" -- sleep 1000
+	run sbx-ctl volume remove used
+	check "one_in_use_is_not_removed_however_it_was_typed_$i" has_status 1
+	check "it_is_there_all_the_same_$i" test -d "$volumes/used/sub"
+	sbx-ctl stop "typed-$i"
+done
 run sbx-ctl volume remove used
 check then_it_can_be_removed has_status 0
 
