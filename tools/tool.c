@@ -82,6 +82,10 @@ static void restore_signals(void)
 	for (int number = 1; number < NSIG; number++)
 		if (sigismember(&kept, number) == 0)
 			(void)signal(number, SIG_DFL);
+	/* Our caller's limit on file sizes is an error of write(), to be told: it is no reason to
+	 * die with a record half written, or a sandbox not taken back. What we start has the
+	 * default. */
+	(void)signal(SIGXFSZ, SIG_IGN);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 

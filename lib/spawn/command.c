@@ -195,6 +195,8 @@ static int become(struct command *command)
 	r = keep_fds(command);
 	if (r < 0)
 		return fail(command, DOING_FDS, r);
+	/* Ours is ignored, and what is ignored stays so. */
+	(void)signal(SIGXFSZ, SIG_DFL);
 	signals_unblock_all();
 	r = kernel_become(command->kernel, &command->failure);
 	if (r < 0)

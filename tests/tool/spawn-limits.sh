@@ -42,4 +42,27 @@ if ! sbx-spawn --check --json | grep -q '"memory"' || ! grep -qw memory /sys/fs/
 else
 	skip a_limit_that_cannot_be_held_is_refused 'this host can hold it'
 fi
+
+# The caller's limit on the size of files is about ours, too: an error to be told, and SIGXFSZ would end us in silence with
+# a sandbox that nobody takes back. Through a pipe, because a file takes nothing then.
+small() {
+	places
+	{
+		(ulimit -f 0 && begin_spawn "$@" 2>&1)
+		echo "status $?"
+	} | cat
+}
+for who in $starters; do
+	run small -q -- true
+	check "a_caller_who_may_write_no_file_is_told_by_$who" out_has 'File too large'
+	check "and_the_status_says_that_it_is_ours_by_$who" out_has 'status 125'
+	[ "$who" = root ] || check no_sandbox_is_left_then test -z "$(ls -A "$XDG_RUNTIME_DIR/sbx/sandboxes" 2>/dev/null)"
+	for how in '' --no-sandbox; do
+		# shellcheck disable=SC2086 # no word, or one
+		run spawn -q $how -- grep SigIgn /proc/self/status
+		check "the_command_ignores_no_signal_by_$who$how" out_is "$(printf 'SigIgn:\t0000000000000000')"
+	done
+	run spawn -q --write . --file-size 1KiB -- sh -c 'exec head -c 4096 /dev/zero >large'
+	check "a_command_dies_of_its_own_limit_by_$who" has_status 153
+done
 finish
