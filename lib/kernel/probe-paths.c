@@ -282,6 +282,7 @@ static int look(struct walk *walk, struct host_path *ret)
 	ret->uid = status.st_uid;
 	ret->gid = status.st_gid;
 	ret->mode = status.st_mode;
+	ret->n_links = status.st_nlink;
 	return end(walk, kind_of(status.st_mode), walk->path, ret);
 }
 

@@ -289,6 +289,7 @@ int mark_all(struct planner *planner);
 bool is_limiting_exec(const struct planner *planner);
 void mark_program(struct planner *planner);
 int check_program(struct planner *planner);
+void note_other_names(struct planner *planner);
 /* The folder that the command starts in, as it was asked for; NULL: nobody did. */
 const char *asked_folder(struct planner *planner);
 int add_folder(struct planner *planner);

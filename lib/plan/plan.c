@@ -111,7 +111,11 @@ static int choose(struct planner *planner)
 	if (planner->plan->tier == TIER_FULL)
 		mark_links(planner);
 	r = decide_all(planner);
-	return r < 0 ? r : view_build(planner);
+	if (r == 0)
+		r = view_build(planner);
+	if (r == 0)
+		note_other_names(planner);
+	return r;
 }
 
 static int add_tree(struct planner *planner)

@@ -11,6 +11,7 @@
 #include "plan/plan-internal.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include <sbx/error.h>
@@ -95,6 +96,25 @@ void mark_program(struct planner *planner)
 
 		if (facts && facts->kind == HOST_FILE)
 			planner_add_mark(planner, MARK_ALLOW, path, RIGHT_START, origin_built_in);
+	}
+}
+
+/* Mounts and Landlock act on the name that a denial has: nobody knows all names of a file. */
+void note_other_names(struct planner *planner)
+{
+	for (size_t i = 0; i < planner->marks.n_rows; i++) {
+		const struct mark *mark = ((struct mark **)planner->marks.rows)[i];
+
+		if (mark->kind != MARK_DENY || !(mark->rights & RIGHT_EXEC) || !mark->facts ||
+		    mark->facts->kind != HOST_FILE || mark->facts->n_links < 2)
+			continue;
+		planner_note(planner, true,
+			     planner_format(planner,
+					    "'%s' has %" PRIu64 " names, and %s denies one",
+					    mark->path, mark->facts->n_links,
+					    origin_text(&mark->origin)),
+			     "a hard link in a directory from which programs may be executed is "
+			     "not held");
 	}
 }
 

@@ -59,6 +59,13 @@ static int open_ours(int parent, const char *name, mode_t mode, mode_t forbidden
 	return st.st_uid == geteuid() && (st.st_mode & forbidden) == 0 ? take_fd(&fd) : -EPERM;
 }
 
+static bool is_of_others(int parent, const char *name)
+{
+	struct stat st;
+
+	return fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid != geteuid();
+}
+
 static int open_below(const char *base, const char *name, mode_t mode, struct sbx_error *err)
 {
 	_cleanup_close_ int runtime = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -71,7 +78,10 @@ static int open_below(const char *base, const char *name, mode_t mode, struct sb
 	ours = open_ours(runtime, name, mode, WRITABLE_BY_OTHERS);
 	r = ours < 0 ? ours : open_ours(ours, REGISTRY_FOLDER, 0700, OPEN_TO_OTHERS);
 	if (r == -EPERM || r == -ELOOP || r == -ENOTDIR)
-		return fail(err, -EPERM, base, name, "it is not a folder that is ours alone",
+		return fail(err, -EPERM, base, name,
+			    is_of_others(runtime, name)
+				    ? "it belongs to another user, who may have taken the name"
+				    : "it is not a folder that is ours alone",
 			    "remove what is there, or give it to us with mode 0700; or set "
 			    "XDG_RUNTIME_DIR to a folder of your own");
 	if (r < 0)

@@ -69,4 +69,26 @@ check what_a_sandbox_would_only_have_allowed_does_no_harm out_is ran
 
 run spawn -- "${leave[@]}"
 check inside_it_leaves_none test ! -e "$trace"
+
+# Where the registry is in /tmp another user can have taken its name; for once /tmp is this test's own.
+taken() { # COMMAND-THAT-TAKES-IT
+	unshare --mount --propagation=private sh -c '
+		mount -t tmpfs tmpfs /tmp && chmod 1777 /tmp && eval "$2" || exit 99
+		setpriv --reuid="$1" --regid="$1" --clear-groups env -u XDG_RUNTIME_DIR HOME=/nonexistent sbx-spawn -- \
+			sh -c "echo it ran"
+		status=$?
+		[ -z "$(find /tmp -mindepth 2)" ] || exit 98
+		exit "$status"' sh "$user" "$1"
+}
+if [ "$(id -u)" -eq 0 ] && unshare --mount true 2>/dev/null; then
+	i=0
+	for way in "mkdir -m 777 /tmp/sbx-$user" "ln -s /var/tmp /tmp/sbx-$user" "touch /tmp/sbx-$user"; do
+		i=$((i + 1))
+		run taken "$way"
+		check "a_registry_that_another_user_has_taken_is_refused_$i" has_status 125
+		check "who_may_have_taken_it_is_said_$i" err_has 'it belongs to another user, who may have taken the name'
+	done
+else
+	skip a_registry_that_another_user_has_taken_is_refused_1 'only root can make a /tmp for it'
+fi
 finish

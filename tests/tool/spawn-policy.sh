@@ -88,6 +88,22 @@ for who in $starters; do
 	check "a_dry_run_runs_nothing_by_$who" has_only_planned
 done
 
+# A denial is of a name.
+for who in $starters; do
+	mkdir "$project/bin"
+	cp /bin/echo "$project/bin/denied"
+	policy "$programs" '{name: bin, match: {op: [fs.read, fs.list, exec], path: ./bin}, action: allow}' \
+		'{name: held, match: {op: exec, path: ./bin/denied}, action: deny}'
+	run spawn --policy "$work/p.yaml" -- sh -c './bin/denied ran'
+	check "a_denied_program_does_not_run_by_$who" out_is ''
+	check "one_with_one_name_needs_no_notice_by_$who" test "${err#*names, and}" = "$err"
+	ln "$project/bin/denied" "$project/bin/other"
+	run spawn --policy "$work/p.yaml" -- sh -c './bin/other ran'
+	check "that_it_has_another_name_is_said_by_$who" err_has "bin/denied' has 2 names, and"
+	check "the_rule_is_named_by_$who" err_has "'held' denies one"
+	rm -r "$project/bin"
+done
+
 # Whatever lies in policies/ works as it says, or is refused with a reason.
 who=user
 for policy in "$SBX_SOURCE"/policies/*.yaml; do

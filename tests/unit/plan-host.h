@@ -34,6 +34,7 @@ struct known {
 	enum host_path_kind kind;
 	const char *target; /* of a link */
 	uid_t uid;
+	uint64_t n_links;
 };
 
 struct planning {
@@ -156,6 +157,16 @@ static inline enum host_path_kind kind_on_host(const struct planning *planning, 
 	return kind;
 }
 
+static inline uint64_t links_on_host(const struct planning *planning, const char *path)
+{
+	uint64_t n = 1;
+
+	for (size_t i = 0; i < planning->n_known; i++)
+		if (strcmp(planning->known[i].path, path) == 0 && planning->known[i].n_links > n)
+			n = planning->known[i].n_links;
+	return n;
+}
+
 static inline const struct known *link_on_the_way(const struct planning *planning, const char *path)
 {
 	for (size_t i = 0; i < planning->n_known; i++) {
@@ -214,6 +225,7 @@ static inline struct host_path look_at_host(struct planning *planning, const cha
 	facts.real = arena_copy(&planning->arena, real, strlen(real));
 	facts.kind = kind_on_host(planning, real, &facts.uid);
 	facts.gid = facts.uid;
+	facts.n_links = links_on_host(planning, real);
 	return facts;
 }
 

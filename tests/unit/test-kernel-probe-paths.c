@@ -60,6 +60,11 @@ static void tells_kinds_and_owners(void)
 	expect_eq(rig.found.gid, getegid());
 	expect_eq(rig.found.mode, S_IFDIR | 0755);
 	expect_place(&rig, "folder/file", HOST_FILE, "folder/file");
+	expect_eq(rig.found.n_links, 1);
+	expect_eq(link(in_place("folder/file"), in_place("private/second")), 0);
+	expect_place(&rig, "folder/file", HOST_FILE, "folder/file");
+	expect_eq(rig.found.n_links, 2);
+	expect_eq(unlink(in_place("private/second")), 0);
 	expect_place(&rig, "folder/socket", HOST_SOCKET, "folder/socket");
 	expect_eq(probe_at(&rig, "/dev/null"), 0);
 	expect_eq(rig.found.kind, HOST_DEVICE);

@@ -203,7 +203,31 @@ static void a_project_of_which_a_part_is_visible_is_started_in(void)
 	expect(find_step(&planning, STEP_FOLDER, PROJECT));
 }
 
+static void a_denied_program_with_other_names_is_said(void)
+{
+	static const struct {
+		uint64_t n_links;
+		bool is_said;
+	} cases[] = { { 1, false }, { 2, true } };
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		open_with(
+			&planning, "true",
+			"- {name: run, match: {syscall: exec, path: /usr/bin}, action: allow}\n"
+			"- {name: held, match: {syscall: exec, path: /usr/bin/cat}, action: deny}\n");
+		know(&planning, "/usr/bin/cat", HOST_FILE);
+		planning.known[planning.n_known - 1].n_links = cases[i].n_links;
+		expect_plan(&planning);
+		expect_eq(has_notice(&planning, "'/usr/bin/cat' has 2 names, and p.yaml:4 'held' "
+						"denies one"),
+			  cases[i].is_said);
+	}
+}
+
 static const struct test tests[] = {
+	TEST(a_denied_program_with_other_names_is_said),
 	TEST(where_no_rule_names_programs_the_command_is_the_only_one),
 	TEST(a_command_is_found_through_links_of_root),
 	TEST(a_command_with_a_slash_is_a_path),
