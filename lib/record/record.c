@@ -3,11 +3,8 @@
 /*
  * Audit records and the spool they wait in
  *
- * The spool is written by every tool of a user at the same time: the kernel appends the bytes of
- * one write() as a whole. Only a full disk or a crash cuts one in the middle; then the next record
- * begins with a newline, so that the torn one stands alone. To look whether the last line is torn
- * is only meaningful while nobody is writing, because a reader can see half of a write; therefore
- * writers share a lock, and who looks has it alone.
+ * Only a full disk or a crash cuts a record in the middle; then the next one begins with a newline,
+ * so that the torn one stands alone.
  */
 
 #include "record/record.h"
@@ -29,7 +26,7 @@
 #include "base/environment.h"
 #include "base/fd.h"
 #include "base/json.h"
-#include "base/path.h"
+#include "record/spool.h"
 
 #define SYSTEM_RUNTIME "/run"
 #define SERVICE_SOCKET "/sbx/audit.sock"
@@ -44,14 +41,22 @@ static void read_boot_id(char ret[BOOT_ID_SIZE])
 	ret[n > 0 ? n : 0] = '\0';
 }
 
-void recorder_use_fd(struct recorder *recorder, int fd)
+/* Takes @fd. Where else records may go is not forgotten. */
+static void change_fd(struct recorder *recorder, int fd)
 {
 	struct stat st;
 
-	recorder_deinit(recorder);
+	close_fd(&recorder->fd);
 	recorder->fd = fd;
+	recorder->is_torn = 0;
 	(void)fd_set_cloexec(fd);
 	recorder->fd_is_socket = fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+void recorder_use_fd(struct recorder *recorder, int fd)
+{
+	recorder_deinit(recorder);
+	change_fd(recorder, fd);
 	read_boot_id(recorder->boot_id);
 }
 
@@ -59,180 +64,111 @@ void recorder_deinit(struct recorder *recorder)
 {
 	close_fd(&recorder->fd);
 	free(recorder->state_folder);
+	free(recorder->service);
 	*recorder = (struct recorder)RECORDER_INIT;
-}
-
-static int fail(struct sbx_error *err, int code, const char *folder, const char *why,
-		const char *fix)
-{
-	(void)sbx_error_what(err, code, "cannot open the spool of records in '%s'", folder);
-	if (why)
-		sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
-}
-
-/* Whoever else could write here could forget or forge records. */
-static bool is_ours_alone(const struct stat *st)
-{
-	return st->st_uid == geteuid() && (st->st_mode & 077) == 0;
-}
-
-/* Left behind by a crash. While others write there is no saying, and no need: they have looked. */
-static int end_torn_line(int fd)
-{
-	char last = '\n';
-	struct stat st;
-	int r = 0;
-
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return 0;
-	if (fstat(fd, &st) < 0 || (st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) != 1))
-		r = -EIO;
-	else if (last != '\n')
-		r = fd_write_all(fd, "\n", 1);
-	(void)flock(fd, LOCK_UN);
-	return r;
-}
-
-static int open_file(int folder, const char *name, struct sbx_error *err)
-{
-	_cleanup_close_ int fd = path_open_beneath(folder, RECORD_SPOOL_NAME,
-						   O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0600);
-	struct stat st;
-	int r;
-
-	if (fd < 0)
-		return fail(err, fd, name, NULL, "remove the link or the permissions in its place");
-	if (fstat(fd, &st) < 0)
-		return fail(err, -errno, name, NULL, "check the file system");
-	if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || !is_ours_alone(&st))
-		return fail(err, -EPERM, name,
-			    RECORD_SPOOL_NAME " is not a file that belongs to us alone",
-			    "move it away; it is made again with the right owner and mode 0600");
-	r = end_torn_line(fd);
-	if (r < 0)
-		return fail(err, r, name, NULL, "make room on the file system");
-	return take_fd(&fd);
 }
 
 int recorder_open_spool_in(struct recorder *recorder, const char *state_folder,
 			   struct sbx_error *err)
 {
-	_cleanup_close_ int state = open(state_folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_close_ int folder = -EBADF;
-	struct stat st;
-	int r = state < 0 ? -errno : 0;
+	int fd = spool_open_in(state_folder, err);
 
-	if (r == 0)
-		r = path_make_parents_beneath(state, RECORD_SPOOL_FOLDER, 0755);
-	if (r == 0)
-		r = path_make_parents_beneath(state, RECORD_SPOOL_FOLDER "/", 0700);
-	if (r < 0)
-		return fail(err, r, state_folder, NULL, "make the folder, or name another");
-	folder = path_open_beneath(state, RECORD_SPOOL_FOLDER, O_RDONLY | O_DIRECTORY, 0);
-	if (folder < 0)
-		return fail(err, folder, state_folder,
-			    "'" RECORD_SPOOL_FOLDER "' is no folder of ours",
-			    "remove the link in its place");
-	if (fstat(folder, &st) < 0 || !is_ours_alone(&st))
-		return fail(err, -EPERM, state_folder,
-			    "others could change the records in '" RECORD_SPOOL_FOLDER "'",
-			    "give the folder to the user who runs this, with mode 0700");
-	r = open_file(folder, state_folder, err);
-	if (r < 0)
-		return r;
-	recorder_use_fd(recorder, r);
+	if (fd < 0)
+		return fd;
+	recorder_use_fd(recorder, fd);
 	return 0;
-}
-
-/* The user's own folders above the state folder may be links, as the user likes them. */
-static int make_folders(char *path)
-{
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(path, 0700) < 0 && errno != EEXIST)
-			return -errno;
-		*slash = '/';
-	}
-	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
 }
 
 static int add_state_folder(struct text *out, char *const *environment, struct sbx_error *err)
 {
 	int r = environment_add_state_folder(out, environment, geteuid());
 
-	return r == -ENOENT ? fail(err, r, "~/.local/state",
-				   "neither XDG_STATE_HOME nor HOME is set to an absolute path",
-				   "set HOME, or give --audit-fd")
-			    : r;
-}
-
-static int open_spool(struct recorder *recorder, char *state_folder, struct sbx_error *err)
-{
-	int r = geteuid() == 0 ? 0 : make_folders(state_folder);
-
-	if (r < 0)
-		return fail(err, r, state_folder, NULL, "make the folder, or set HOME");
-	return recorder_open_spool_in(recorder, state_folder, err);
+	return r == -ENOENT
+		       ? spool_fail(err, r, "~/.local/state",
+				    "neither XDG_STATE_HOME nor HOME is set to an absolute path",
+				    "set HOME, or give --audit-fd")
+		       : r;
 }
 
 /* ---- the service ---- */
 
-/* Never waits: a service whose queue is full is as good as none. */
-static int connect_to(const struct sockaddr_un *address)
+/* The fd, or -ENOENT. Never waits: a service whose queue is full is as good as none. */
+static int connect_service(const char *path)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
 
-	if (fd < 0 || connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
+	if (fd < 0 || strlen(path) >= sizeof(address.sun_path))
+		return -ENOENT;
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
 		return -ENOENT;
 	return take_fd(&fd);
 }
 
-static int connect_service(const char *runtime)
+/* Where the service is, the spool stays closed, and its place is remembered. */
+static int open_either(struct recorder *recorder, struct sbx_error *err)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int n = snprintf(address.sun_path, sizeof(address.sun_path), "%s" SERVICE_SOCKET, runtime);
+	int fd = connect_service(recorder->service);
 
-	return n > 0 && (size_t)n < sizeof(address.sun_path) ? connect_to(&address) : -ENOENT;
+	recorder->is_with_service = fd >= 0;
+	if (fd < 0)
+		fd = spool_open(recorder->state_folder, err);
+	if (fd < 0)
+		return fd;
+	change_fd(recorder, fd);
+	return 0;
 }
 
-/* Where the service is, the spool stays closed, and its place is remembered. */
 int recorder_open_spool(struct recorder *recorder, char *const *environment, struct sbx_error *err)
 {
 	const char *runtime =
 		geteuid() == 0 ? NULL : environment_find_folder(environment, "XDG_RUNTIME_DIR");
-	_cleanup_text_ struct text folder = TEXT_INIT;
-	int r = add_state_folder(&folder, environment, err), fd;
+	_cleanup_text_ struct text folder = TEXT_INIT, service = TEXT_INIT;
+	int r = add_state_folder(&folder, environment, err);
 
 	if (r < 0)
 		return r;
-	fd = connect_service(runtime ? runtime : SYSTEM_RUNTIME);
-	if (fd < 0)
-		return open_spool(recorder, folder.data, err);
-	recorder_use_fd(recorder, fd);
+	text_addf(&service, "%s" SERVICE_SOCKET, runtime ? runtime : SYSTEM_RUNTIME);
+	recorder_deinit(recorder);
 	recorder->state_folder = text_take(&folder);
-	return 0;
+	recorder->service = text_take(&service);
+	if (!recorder->state_folder || !recorder->service)
+		r = spool_fail(err, -ENOMEM, "sbx", NULL, "free some memory");
+	if (r == 0)
+		r = open_either(recorder, err);
+	if (r < 0)
+		recorder_deinit(recorder);
+	else
+		read_boot_id(recorder->boot_id);
+	return r;
 }
 
-/* The one that is there now has the same place; where there is none, the spool has its own. */
+/* The one that is there now has the same place; where there is none, the spool has its own. The
+ * next record tries both again where neither is to be had. */
 static int leave_service(struct recorder *recorder)
 {
-	_cleanup_free_ char *folder = take_ptr(recorder->state_folder);
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	socklen_t size = sizeof(address);
-	int fd = -EBADF, r = 0;
+	int r = open_either(recorder, NULL);
 
-	if (getpeername(recorder->fd, (struct sockaddr *)&address, &size) == 0)
-		fd = connect_to(&address);
-	if (fd >= 0)
-		recorder_use_fd(recorder, fd);
-	else
-		r = open_spool(recorder, folder, NULL);
-	/* The next record tries both again. */
-	if (fd >= 0 || r < 0)
-		recorder->state_folder = take_ptr(folder);
+	recorder->is_with_service |= r < 0;
 	return r;
+}
+
+/* What is in the spool is taken in by others; here only the next records count. */
+static void return_to_service(struct recorder *recorder)
+{
+	struct timespec now;
+	int fd;
+
+	if (!recorder->service || recorder->is_with_service ||
+	    clock_gettime(CLOCK_MONOTONIC_COARSE, &now) < 0 || now.tv_sec == recorder->asked_sec)
+		return;
+	recorder->asked_sec = now.tv_sec;
+	fd = connect_service(recorder->service);
+	if (fd < 0)
+		return;
+	change_fd(recorder, fd);
+	recorder->is_with_service = 1;
 }
 
 /* Its answers, which nobody needs and which would fill the socket. False: it has gone. */
@@ -333,7 +269,7 @@ static int send_packet(const struct recorder *recorder, const struct text *recor
 	}
 }
 
-/* Without the service the recorder has another fd, and no state folder. */
+/* 1 where the service has gone, and the fd is the spool's. */
 static int send_to_service(struct recorder *recorder, const struct text *record)
 {
 	int r = hear_service(recorder) ? send_packet(recorder, record) : -EPIPE;
@@ -341,7 +277,7 @@ static int send_to_service(struct recorder *recorder, const struct text *record)
 	if (r != -EPIPE && r != -ECONNRESET && r != -ENOTCONN)
 		return r;
 	r = leave_service(recorder);
-	return r < 0 ? r : recorder->state_folder ? send_packet(recorder, record) : -EPIPE;
+	return r < 0 ? r : recorder->is_with_service ? send_packet(recorder, record) : 1;
 }
 
 /* A socket takes a record as it is, a file a line. */
@@ -349,9 +285,10 @@ static int write_record(struct recorder *recorder, struct text *record)
 {
 	int r;
 
-	if (recorder->state_folder) {
+	return_to_service(recorder);
+	if (recorder->is_with_service) {
 		r = send_to_service(recorder, record);
-		if (r == 0 || recorder->state_folder)
+		if (r <= 0)
 			return r;
 	}
 	if (recorder->fd_is_socket)

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/text.h"
 
@@ -29,8 +30,12 @@ struct sbx_error;
 struct recorder {
 	int fd; /* given by --audit-fd, the service, or the spool; -EBADF: nowhere yet */
 	int fd_is_socket;
-	char *state_folder; /* of the spool, while the fd is the service's; else NULL */
-	int is_torn;	    /* the last record was cut off: the next one begins a line of its own */
+	/* Both NULL where the caller has given the fd, or named the spool. */
+	char *state_folder;  /* of the spool */
+	char *service;	     /* where its socket is */
+	int is_with_service; /* the fd is the service's, not the spool's */
+	int64_t asked_sec;   /* when it was last looked for */
+	int is_torn; /* the last record was cut off: the next one begins a line of its own */
 	char boot_id[BOOT_ID_SIZE];
 };
 
@@ -46,7 +51,8 @@ void recorder_use_fd(struct recorder *recorder, int fd);
  * Connects to sbx-audit serve where it runs: /run/sbx/audit.sock, or
  * $XDG_RUNTIME_DIR/sbx/audit.sock for a user who has that. Its answers are not waited for: what was
  * sent and not committed is lost where the service is killed. If it goes away, it is looked for
- * again, and records go to the spool if it is not there.
+ * again, and records go to the spool if it is not there; from then on it is looked for once a
+ * second at most, before a record.
  *
  * Without it opens the spool: /var/lib/sbx/spool for root, $XDG_STATE_HOME/sbx/spool (or
  * ~/.local/state) else; 0600 in a 0700 folder that is ours, never through a link.

@@ -491,13 +491,37 @@ static void outlive_service(struct runtime *runtime)
 	expect_eq(send_one(&recorder, "to the spool", NULL), 0);
 	expect_eq(send_one(&recorder, "to the spool", NULL), 0);
 	expect_eq(count_lines(&runtime->place), 2);
-	expect(recorder.state_folder == NULL);
+	expect(!recorder.is_with_service);
 	client = -EBADF;
 }
 
 static void records_go_to_the_spool_when_the_service_goes_away(void)
 {
 	with_runtime(outlive_service);
+}
+
+static void outlive_pause(struct runtime *runtime)
+{
+	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
+	_cleanup_close_ int client = -EBADF;
+
+	(void)close(runtime->listener);
+	expect_eq(recorder_open_spool(&recorder, runtime->environment, NULL), 0);
+	expect_eq(send_one(&recorder, "to the spool", NULL), 0);
+	expect(!recorder.is_with_service);
+	expect(unlink(runtime->socket_path) == 0);
+	listen_there(runtime);
+	/* A second has passed. */
+	recorder.asked_sec = 0;
+	expect_eq(send_one(&recorder, "to the service", NULL), 0);
+	client = accept4(runtime->listener, NULL, NULL, SOCK_CLOEXEC);
+	expect_packet(client, "to the service");
+	expect_eq(count_lines(&runtime->place), 1);
+}
+
+static void records_go_to_the_service_when_it_comes_back(void)
+{
+	with_runtime(outlive_pause);
 }
 
 static void find_nobody(struct runtime *runtime)
@@ -533,6 +557,7 @@ static const struct test tests[] = {
 	TEST(a_stuck_socket_is_an_error_soon),
 	TEST(prefers_the_service_where_it_runs),
 	TEST(records_go_to_the_spool_when_the_service_goes_away),
+	TEST(records_go_to_the_service_when_it_comes_back),
 	TEST(a_socket_where_nobody_listens_is_no_service),
 	TEST_END,
 };
