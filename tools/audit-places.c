@@ -59,6 +59,8 @@ static int take_in(struct tool_run *run, struct audit_log *log, struct sbx_error
 	_cleanup_text_ struct text spool = TEXT_INIT;
 	_cleanup_close_ int fd = -EBADF;
 	struct audit_import taken = { 0 };
+	struct sbx_error why = { .code = 0 };
+	uint64_t n_files;
 	int r;
 
 	if (values->folder)
@@ -71,6 +73,11 @@ static int take_in(struct tool_run *run, struct audit_log *log, struct sbx_error
 		return errno == ENOENT ? 0
 				       : sbx_error_what(err, -errno, "cannot open the spool '%s'",
 							text_string(&spool));
+	/* Root's log is the system's where it is root's own: it takes in what services have left.
+	 */
+	if (geteuid() == 0 && gather_into(fd, fd, &n_files, &why) < 0)
+		log_write(&run->log, LOG_LEVEL_WARNING, NULL, "%s: %s", why.what,
+			  why.why[0] != '\0' ? why.why : strerror(-why.code));
 	r = audit_log_import(log, fd, &taken, err);
 	if (r == 0 && run->verbosity > 0)
 		log_write(&run->log, LOG_LEVEL_INFO, NULL,

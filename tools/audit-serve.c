@@ -118,6 +118,17 @@ static int on_reload(struct service *service, void *userdata)
 	return r;
 }
 
+/* Only root may, and only for the log of the system. */
+static int gather(void *userdata, struct sbx_error *err)
+{
+	const struct daemon *daemon = userdata;
+	uint64_t n_files;
+
+	return geteuid() == 0 && !daemon->values->spool
+		       ? gather_into(daemon->spool, daemon->spool, &n_files, err)
+		       : 0;
+}
+
 static const struct service_handlers handlers = { .accept = on_accept, .reload = on_reload };
 
 /* ---- the log ---- */
@@ -304,6 +315,8 @@ static int start(struct daemon *daemon, struct sbx_error *err)
 	options.heads = daemon->heads;
 	options.folder = daemon->folder;
 	options.spool = daemon->spool;
+	options.gather = gather;
+	options.userdata = daemon;
 	service_limit_clients(daemon->service, options.n_clients_max);
 	r = collector_new(&options, &daemon->collector, err);
 	return r < 0 ? r : listen_there(daemon, err);

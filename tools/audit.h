@@ -43,7 +43,7 @@ struct audit_values {
 	bool journal, seed_format;
 	uint64_t n_jobs;	     /* 0: one */
 	const char *witness_command; /* append, serve */
-	/* serve; numbers: 0 is the default */
+	/* serve; numbers: 0 is the default; @spool is gather's --to, too */
 	const char *socket, *spool, *on_full;
 	uint64_t group_records, group_usec, queue_bytes, epoch_usec, max_clients;
 	bool full;
@@ -65,9 +65,13 @@ verb_fn audit_verb_verify_proof;
 verb_fn audit_verb_consistency;
 verb_fn audit_verb_verify;
 verb_fn audit_verb_serve;
+verb_fn audit_verb_gather;
 verb_fn audit_verb_rotate;
 verb_fn audit_verb_retain;
-extern const struct option_spec audit_serve_options[];
+extern const struct option_spec audit_serve_options[], audit_gather_options[];
+
+/* Hands the spools of the system's services over, for root: see audit/gather.h. */
+int gather_into(int staging, int inbox, uint64_t *ret_n_files, struct sbx_error *err);
 
 /* The log that setup makes, at the place of @values. */
 int audit_make_log(const struct audit_values *values, struct sbx_error *err);

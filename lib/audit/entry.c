@@ -174,8 +174,10 @@ static const struct text *writer_of(struct audit_entry *entry, const struct entr
 	if (writer->len == 0 || text_status(writer) < 0 || options->uid != entry->writer_uid ||
 	    options->pid != entry->writer_pid || options->confined != entry->writer_confined) {
 		text_reset(writer);
-		text_addf(writer, "\"" WRITER "\":{\"uid\":%u,\"pid\":%d", options->uid,
-			  options->pid);
+		text_addf(writer, "\"" WRITER "\":{\"uid\":%u", options->uid);
+		/* A file has an owner, and tells nothing of the process. */
+		if (options->pid > 0)
+			text_addf(writer, ",\"pid\":%d", options->pid);
 		if (options->confined)
 			text_addf(writer, ",\"confined\":\"%s\"", options->confined);
 		text_add_char(writer, '}');

@@ -102,9 +102,9 @@ struct entry_options {
 	const struct redactor *redactor;
 	struct hasher *hasher;
 	uint64_t now_usec; /* for lines without a time; 0: they are refused */
-	bool has_writer;   /* a peer whose identity the kernel has told */
+	bool has_writer;   /* a peer, or a file's owner, that the kernel has told */
 	unsigned uid;
-	int pid;
+	int pid; /* 0: not known */
 	const char *confined;
 	bool is_own; /* the line is the log's: events of its own are allowed, and no others */
 };

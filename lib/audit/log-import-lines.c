@@ -93,6 +93,7 @@ static int say_instead(struct import *import, const char *event, const char *lin
 		text_addf(&hex, "%02x", hash.bytes[i]);
 	json_write(&json, &members);
 	json_member_string(&json, "source", "spool");
+	json_member_u64(&json, "uid", import->owner.uid);
 	json_member_u64(&json, "bytes", n_bytes);
 	if (line)
 		json_member_string(&json, "sha256", text_string(&hex));
@@ -129,7 +130,7 @@ static int take_line(struct import *import, const char *line, size_t n_bytes, st
 	/* The end of a torn line, which the next writer has made. */
 	if (n_bytes == 0)
 		return 0;
-	r = audit_log_add(import->log, line, n_bytes, NULL, NULL, &refusal);
+	r = audit_log_add(import->log, line, n_bytes, &import->owner, NULL, &refusal);
 	if (r == AUDIT_REFUSED)
 		return refuse(import, line, n_bytes,
 			      refusal.why[0] != '\0' ? refusal.why : refusal.what, err);
@@ -173,10 +174,13 @@ static int take_giant(struct import *import, struct sbx_error *err)
 /* The whole lines of the next chunk: 1, or 0 where there is none. */
 static int take_chunk(struct import *import, struct sbx_error *err)
 {
-	ssize_t n = pread(import->fd, import->chunk, IMPORT_CHUNK_SIZE, (off_t)import->offset);
 	const char *at = import->chunk, *end;
+	ssize_t n;
 	int r = 0;
 
+	if (import->offset >= import->until)
+		return 0;
+	n = pread(import->fd, import->chunk, IMPORT_CHUNK_SIZE, (off_t)import->offset);
 	if (n <= 0)
 		return n < 0 ? import_fail_file(err, -errno) : 0;
 	while (r == 0 && (end = memchr(at, '\n', (size_t)(import->chunk + n - at)))) {

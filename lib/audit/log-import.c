@@ -21,7 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,26 +32,6 @@
 
 /* ---- claim ---- */
 
-static bool is_claim(const char *name)
-{
-	return strncmp(name, CLAIM_PREFIX, strlen(CLAIM_PREFIX)) == 0 &&
-	       strlen(name) == CLAIM_NAME_SIZE - 1 &&
-	       strspn(name + strlen(CLAIM_PREFIX), "0123456789abcdef") == 2 * CLAIM_RANDOM_SIZE;
-}
-
-static int make_name(char ret[CLAIM_NAME_SIZE])
-{
-	uint8_t bytes[CLAIM_RANDOM_SIZE];
-	size_t at = strlen(CLAIM_PREFIX);
-
-	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-		return -EIO;
-	(void)snprintf(ret, CLAIM_NAME_SIZE, CLAIM_PREFIX);
-	for (size_t i = 0; i < sizeof(bytes); i++, at += 2)
-		(void)snprintf(ret + at, 3, "%02x", bytes[i]);
-	return 0;
-}
-
 static int claim(int spool, struct sbx_error *err)
 {
 	char name[CLAIM_NAME_SIZE];
@@ -62,7 +41,7 @@ static int claim(int spool, struct sbx_error *err)
 		return errno == ENOENT ? 0 : import_fail_file(err, -errno);
 	if (st.st_size == 0)
 		return 0;
-	if (make_name(name) < 0)
+	if (claim_make_name(CLAIM_PREFIX, CLAIM_NOBODY, name) < 0)
 		return import_fail(err, -EIO, "the kernel gives no random bytes", "try again");
 	if (renameat2(spool, RECORD_SPOOL_NAME, spool, name, RENAME_NOREPLACE) < 0 &&
 	    errno != ENOENT)
@@ -110,6 +89,7 @@ static int take_open_file(struct import *import, struct sbx_error *err)
 	uint64_t size = 0;
 	int r;
 
+	import->until = 0;
 	if (!is_ours_alone(import->fd, &size))
 		return import_fail(err, -EPERM,
 				   "a file in it is not a file that belongs to us alone",
@@ -118,23 +98,27 @@ static int take_open_file(struct import *import, struct sbx_error *err)
 	if (r == 0 && import->offset > size)
 		return import_fail(err, -EBADMSG, "a file in it has become shorter",
 				   "move the file away, and keep it");
+	/* A process that writes as fast as it is read would keep the log's service for itself. */
+	import->until = size;
 	if (r == 0)
 		r = import_take_lines(import, err);
 	if (r < 0 || !is_left_alone(import->fd))
 		return r;
 	/* Perhaps somebody has written between the last line and the lease. */
+	import->until = UINT64_MAX;
 	r = import_take_lines(import, err);
 	if (r == 0)
 		r = import_take_torn_end(import, err);
 	return r < 0 ? r : remove_file(import, err);
 }
 
-static int take_file(struct import *import, const char *name, struct sbx_error *err)
+static int take_file(struct import *import, const char *name, uid_t owner, struct sbx_error *err)
 {
 	int r;
 
-	/* is_claim() has counted its letters. */
-	memcpy(import->name, name, sizeof(import->name));
+	/* claim_parse_name() has counted its letters. */
+	memcpy(import->name, name, strlen(name) + 1);
+	import->owner.uid = owner == CLAIM_NOBODY ? geteuid() : owner;
 	import->fd = path_open_beneath(import->spool, name, O_RDONLY | O_NONBLOCK, 0);
 	if (import->fd < 0)
 		return import_fail_file(err, import->fd);
@@ -146,20 +130,29 @@ static int take_file(struct import *import, const char *name, struct sbx_error *
 	return r;
 }
 
+/* A writer whose file has been handed over may still have it open, and can cut it off: the files
+ * of the others are taken all the same, and the first failure is told. */
 static int take_files(struct import *import, struct sbx_error *err)
 {
-	int fd = openat(import->spool, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+	int fd = openat(import->spool, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), first = 0;
 	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
+	uid_t owner;
 
 	if (!dir) {
 		close_fd(&fd);
 		return import_fail_file(err, -EIO);
 	}
-	while (r == 0 && (entry = readdir(dir)))
-		if (is_claim(entry->d_name))
-			r = take_file(import, entry->d_name, err);
-	return r;
+	while ((entry = readdir(dir))) {
+		int r = claim_parse_name(CLAIM_PREFIX, entry->d_name, &owner)
+				? take_file(import, entry->d_name, owner, first ? NULL : err)
+				: 0;
+
+		first = first ? first : r;
+		if (r < 0 && r != -EPERM && r != -EBADMSG)
+			break;
+	}
+	return first;
 }
 
 /* ---- numbers of files that are no more ---- */

@@ -5,12 +5,10 @@
  * Shared by the two halves of the import: files of the spool, and lines in them
  */
 
+#include "audit/claim.h"
 #include "audit/log-internal.h"
 #include "record/record.h"
 
-#define CLAIM_PREFIX "claimed-"
-#define CLAIM_RANDOM_SIZE 16
-#define CLAIM_NAME_SIZE (sizeof(CLAIM_PREFIX) + 2 * CLAIM_RANDOM_SIZE)
 /* A line and its end fit into it. */
 #define IMPORT_CHUNK_SIZE (4 * RECORD_BYTES_MAX)
 #define CLAIM_KEY_SIZE (sizeof(META_SPOOL) + CLAIM_NAME_SIZE)
@@ -20,7 +18,9 @@ struct import {
 	int spool;
 	char name[CLAIM_NAME_SIZE];
 	int fd;
+	struct audit_writer owner; /* of the file, for its records */
 	uint64_t offset;	   /* what is before it has been taken */
+	uint64_t until;		   /* lines that begin behind it wait for the next time */
 	char *chunk;		   /* IMPORT_CHUNK_SIZE bytes */
 	struct audit_import taken; /* since the last commit */
 	struct audit_import *total;

@@ -45,7 +45,7 @@ struct audit_log_options {
 	uint64_t wait_usec;  /* for another process that has the log */
 };
 
-/* Whose line it is, where the kernel has told. */
+/* Whose line it is, where the kernel has told; the owner of a file has no pid: 0. */
 struct audit_writer {
 	unsigned uid;
 	int pid;
@@ -133,8 +133,8 @@ struct audit_import {
 
 /*
  * Takes what waits in the spool of lib/record: every line once, however often anybody is killed on
- * the way. Commits as it goes. @spool is the folder, which is ours alone; without a spool in it
- * there is nothing to do.
+ * the way, with the owner of its file as the writer. Commits as it goes. @spool is the directory,
+ * which is ours alone; files that root has handed over (audit/gather.h) are taken in with it.
  */
 int audit_log_import(struct audit_log *log, int spool, struct audit_import *ret,
 		     struct sbx_error *err);

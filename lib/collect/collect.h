@@ -53,6 +53,10 @@ struct collector_options {
 	struct heads *heads;	 /* may be NULL */
 	int folder;		 /* of the log */
 	int spool;		 /* taken in every few seconds; -EBADF: none */
+	/* What is to come into the spool before it is taken in; may be NULL. 0 or negative errno.
+	 */
+	int (*gather)(void *userdata, struct sbx_error *err);
+	void *userdata;
 	size_t n_clients_max;
 	size_t group_records; /* a commit at the latest when so many wait */
 	uint64_t group_usec;  /* or when the first has waited so long; 0: at once */

@@ -79,6 +79,9 @@ static void import(struct collector *collector)
 	/* It commits, and nobody else may commit what is waited for here. */
 	if (group_commit(collector, false) < 0)
 		return;
+	if (collector->options.gather &&
+	    collector->options.gather(collector->options.userdata, &err) < 0)
+		collect_trouble(collector, &err);
 	if (audit_log_import(collector->options.audit, collector->options.spool, &taken, &err) < 0)
 		collect_trouble(collector, &err);
 	if (taken.n_records > 0)

@@ -317,6 +317,95 @@ static void a_file_that_has_become_shorter_is_not_read_on(void)
 	expect_eq(verify(&f, NULL, NULL), 2);
 }
 
+/* ---- whose they are ---- */
+
+static void expect_last(struct fixture *f, const char *member)
+{
+	_cleanup_text_ struct text last = TEXT_INIT;
+
+	expect(verify(f, see_last, &last) > 1);
+	expect(strstr(text_string(&last), member) != NULL);
+	f->log = log_opened(&f->place);
+}
+
+static void a_record_says_whose_file_it_came_from(void)
+{
+	static const char line[] = "{" LOG_TIME ",\"event\":\"syscall\"}\n", broken[] = "[]\n";
+	_cleanup_fixture_ struct fixture f;
+	char own[64];
+
+	fixture_init(&f);
+	send(&f.recorder, 1);
+	recorder_deinit(&f.recorder);
+	expect_eq(take(&f.place, f.log).n_records, 1);
+	(void)snprintf(own, sizeof(own), "\"writer\":{\"uid\":%u}}", (unsigned)geteuid());
+	expect_last(&f, own);
+	append(&f.place, CLAIMED ".4242", line, strlen(line));
+	expect_eq(take(&f.place, f.log).n_records, 1);
+	expect_last(&f, "\"writer\":{\"uid\":4242}}");
+	append(&f.place, CLAIMED ".4243", broken, strlen(broken));
+	expect_eq(take(&f.place, f.log).n_refused, 1);
+	expect_last(&f, "\"uid\":4243");
+	expect_eq(n_files(&f.place), 0);
+}
+
+static void names_that_nothing_claims_are_left_alone(void)
+{
+	static const char *const names[] = {
+		CLAIMED ".",
+		CLAIMED ".01",
+		CLAIMED ".-1",
+		CLAIMED ".x",
+		CLAIMED "0",
+		CLAIMED ".4294967295",
+		CLAIMED ".12345678901",
+		CLAIMED ".1 ",
+		"claimed-00",
+		"handing-00112233445566778899aabbccddeeff.1",
+	};
+	_cleanup_fixture_ struct fixture f;
+
+	fixture_init(&f);
+	for (size_t i = 0; i < N_ELEMENTS(names); i++)
+		append(&f.place, names[i], "x\n", 2);
+	expect_eq(take(&f.place, f.log).n_refused, 0);
+	expect_eq(n_files(&f.place), N_ELEMENTS(names) + 1);
+	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
+		char path[160];
+
+		(void)snprintf(path, sizeof(path), "%s/%s", f.place.spool, names[i]);
+		expect_eq(unlink(path), 0);
+	}
+}
+
+static void one_file_that_is_refused_keeps_no_other_out(void)
+{
+	static const char line[] = "{" LOG_TIME ",\"event\":\"syscall\"}\n";
+	_cleanup_fixture_ struct fixture f;
+	char bad[160];
+	int spool;
+
+	fixture_init(&f);
+	recorder_deinit(&f.recorder);
+	(void)snprintf(bad, sizeof(bad), "%s/" CLAIMED ".7", f.place.spool);
+	append(&f.place, CLAIMED ".7", line, strlen(line));
+	expect_eq(chmod(bad, 0620), 0);
+	spool = open(f.place.spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* Whichever comes first in the directory. */
+	for (unsigned i = 0; i < 8; i++) {
+		struct audit_import import;
+		char name[96];
+
+		(void)snprintf(name, sizeof(name), "claimed-%032x.8", i);
+		append(&f.place, name, line, strlen(line));
+		expect_eq(audit_log_import(f.log, spool, &import, NULL), -EPERM);
+		expect_eq(import.n_records, 1);
+	}
+	expect_eq(unlink(bad), 0);
+	(void)close(spool);
+	expect_eq(verify(&f, NULL, NULL), 9);
+}
+
 static const struct test tests[] = {
 	TEST(what_waits_is_taken_and_the_file_is_gone),
 	TEST(a_file_that_somebody_has_open_stays_and_is_read_on),
@@ -328,6 +417,9 @@ static const struct test tests[] = {
 	TEST(what_another_process_has_claimed_is_taken_and_removed),
 	TEST(refuses_a_spool_that_somebody_else_could_have_written),
 	TEST(a_file_that_has_become_shorter_is_not_read_on),
+	TEST(a_record_says_whose_file_it_came_from),
+	TEST(names_that_nothing_claims_are_left_alone),
+	TEST(one_file_that_is_refused_keeps_no_other_out),
 	TEST_END,
 };
 

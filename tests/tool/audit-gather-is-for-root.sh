@@ -1,0 +1,16 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Whoever is not root hands nobody's spool over, and a directory that is not there gets nothing.
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/audit.sh"
+
+if [ "$(id -u)" -eq 0 ]; then
+	run setpriv --reuid=1000 --regid=1000 --clear-groups sbx-audit gather
+else
+	run sbx-audit gather
+fi
+check others_than_root_are_refused has_status 125
+check says_whose_the_spools_are err_has 'they belong to root and to the users of services'
+run sbx-audit gather somewhere
+check takes_no_operand has_status 2
+finish
