@@ -24,6 +24,7 @@
 #define META_FRONTIER "frontier"	 /* of the tree of the last checkpoint */
 #define META_SIGNER "signer"		 /* who signed that: epoch and public key */
 #define META_BEGUN "begun"		 /* when the segment was made, in microseconds */
+#define META_NEXT "next"		 /* where the segment behind it begins */
 #define META_DELETED "deleted"		 /* how much deleted archives held, and the last hash */
 #define META_STORAGE "storage"		 /* how full the folder was when that was last said */
 #define META_SPOOL "spool:"		 /* and a claimed file: how much of it is taken */

@@ -121,6 +121,25 @@ static int fill(struct store *store, void *userdata, struct sbx_error *err)
 	return r < 0 ? r : 0;
 }
 
+/* So that the segment behind it is missed. What cannot be written is not: the log goes on. Once is
+ * enough: where a lost one is begun again, the first one stays to be missed. */
+static void note_next(struct audit_log *log)
+{
+	uint8_t next[8];
+	int r;
+
+	if (store_get_meta(log->store, META_NEXT, next, sizeof(next), NULL) != -ENOENT)
+		return;
+	log_put_u64(next, log->now.frontier.size);
+	r = store_begin(log->store, NULL);
+	if (r == 0)
+		r = store_set_meta(log->store, META_NEXT, next, sizeof(next), NULL);
+	if (r == 0)
+		r = store_commit(log->store, NULL);
+	if (r < 0)
+		store_rollback(log->store);
+}
+
 /* It has its name, so whoever opens the log goes on in it: nothing may be added to the old one. */
 static int switch_to(struct audit_log *log, const char *name, struct sbx_error *err)
 {
@@ -131,6 +150,7 @@ static int switch_to(struct audit_log *log, const char *name, struct sbx_error *
 				   fsync(log->folder) < 0);
 	if (r < 0)
 		return r;
+	note_next(log);
 	(void)store_free(log->store);
 	log->store = store;
 	store_set_patience(store, log->patience_msec);

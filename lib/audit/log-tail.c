@@ -240,6 +240,17 @@ static int choose_frontier(struct audit_log *log, uint64_t first, const struct a
 	return 0;
 }
 
+/* The segment behind it is not there: no other is opened to write. */
+static int look_behind(struct audit_log *log, struct sbx_error *err)
+{
+	uint8_t next[8];
+	int n = store_get_meta(log->store, META_NEXT, next, sizeof(next), err);
+
+	if (n == (int)sizeof(next))
+		log_break(log, log_get_u64(next));
+	return n < 0 && n != -ENOENT ? n : 0;
+}
+
 int log_read_tail(struct audit_log *log, struct sbx_error *err)
 {
 	struct audit_hash previous;
@@ -256,6 +267,8 @@ int log_read_tail(struct audit_log *log, struct sbx_error *err)
 		r = choose_frontier(log, log_get_u64(first), &previous, err);
 	if (r == 0)
 		r = walk_rows(log, log_get_u64(first), &previous, err);
+	if (r == 0)
+		r = look_behind(log, err);
 	if (r < 0)
 		return r;
 	log->committed = log->now;

@@ -74,6 +74,10 @@ static int write_new(int folder, const struct segment_file *file, const char *na
 
 	if (r < 0)
 		return r;
+	if (source.about.next != 0 && source.about.next != source.about.size)
+		return retain_fail(err, -EBADMSG, "archive", file->name,
+				   "another segment had begun where it goes on",
+				   "see what is missing: sbx-audit verify --full");
 	(void)unlinkat(folder, name, 0);
 	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)

@@ -57,6 +57,20 @@ static int read_frontier(struct store *store, struct merkle_frontier *ret, struc
 	return 0;
 }
 
+/* A segment that was closed says it; an archive ends there. */
+static int read_next(struct store *store, uint64_t *ret, struct sbx_error *err)
+{
+	uint8_t next[8];
+	int n = store_get_meta(store, META_NEXT, next, sizeof(next), err);
+
+	if (n == -ENOENT)
+		return 0;
+	if (n < 0)
+		return n;
+	*ret = n == (int)sizeof(next) ? log_get_u64(next) : 0;
+	return *ret == 0 ? fail_about(store, "where the one behind it begins", err) : 0;
+}
+
 int segment_read_store(struct store *store, struct segment_about *ret, struct sbx_error *err)
 {
 	struct segment_about about = { .size = 0 };
@@ -73,6 +87,8 @@ int segment_read_store(struct store *store, struct segment_about *ret, struct sb
 				 sizeof(about.previous.bytes), err);
 	if (r == 0)
 		r = read_frontier(store, &about.frontier, err);
+	if (r == 0)
+		r = read_next(store, &about.next, err);
 	if (r == 0)
 		r = store_bounds(store, &least, &last, err);
 	if (r < 0)

@@ -66,6 +66,7 @@ struct segment_about {
 	char log_id[AUDIT_LOG_ID_SIZE];
 	uint64_t first;			 /* number of the first record */
 	uint64_t size;			 /* behind the last one: of the tree at its end */
+	uint64_t next;			 /* where the one behind it began; 0: not known */
 	struct audit_hash previous;	 /* hash of the record before the first */
 	struct merkle_frontier frontier; /* of all records before the first; its size is first */
 };

@@ -260,6 +260,35 @@ static int begin_segment(struct verification *v, struct sbx_error *err)
 	return verify_first_note(v, err);
 }
 
+static void miss_next(struct verification *v, uint64_t next)
+{
+	struct sbx_error *finding = verify_finding(v, VERIFY_INCOMPLETE);
+
+	(void)sbx_error_what(finding, -EBADMSG,
+			     "the segment that began with record %" PRIu64 " is missing", next);
+	sbx_error_why(finding, "'%s' was closed when it was made", v->file->name);
+	verify_fix(v, finding);
+}
+
+/* It may have been begun while the others were read. */
+static int verify_next(struct verification *v, bool is_last)
+{
+	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
+	uint64_t next = v->about.next;
+	int r;
+
+	if (next == 0 || (!is_last && next == v->now.frontier.size))
+		return 0;
+	r = is_last ? segment_list(v->options->folder, &list) : 0;
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < list.n; i++)
+		if (list.files[i].first == next && next == v->now.frontier.size)
+			return -ESTALE;
+	miss_next(v, next);
+	return 0;
+}
+
 static void miss_last(struct verification *v)
 {
 	struct sbx_error *finding = verify_finding(v, VERIFY_INCOMPLETE);
@@ -283,6 +312,8 @@ static int read_segment(struct verification *v, bool is_last, struct sbx_error *
 		r = verify_rows(v, is_last, err);
 	if (r == 0)
 		r = verify_originals(v, from, err);
+	if (r == 0 && !v->is_resuming)
+		r = verify_next(v, is_last);
 	if (r != 0 || !is_last || v->is_resuming)
 		return r;
 	if (v->file->kind == SEGMENT_STORE)

@@ -273,6 +273,54 @@ static void a_record_of_another_segment_is_found(void)
 	expect_found(verified_alone(&place), VERIFY_TAMPERED, 7);
 }
 
+/* ---- the last one ---- */
+
+/* Records 0 to 19, and a segment behind them that the log has begun itself. */
+static void log_rotated(struct log_place *place, unsigned n_behind)
+{
+	struct audit_log *log;
+
+	log_filled(place);
+	log = log_opened(place);
+	expect_eq(audit_log_rotate(log, NULL), 1);
+	if (n_behind > 0)
+		add_signed(log, n_behind);
+	(void)audit_log_free(log);
+	expect_verdict(verified_alone(place), VERIFY_INTACT);
+}
+
+static void a_whole_last_segment_is_missed(void)
+{
+	for (unsigned n = 0; n < 3; n++) {
+		_cleanup_log_place_ struct log_place place;
+		struct verify_report report;
+
+		log_rotated(&place, n * 5);
+		segment_remove(&place, 20);
+		report = verified_alone(&place);
+		expect_verdict(report, VERIFY_INCOMPLETE);
+		expect_str(report.finding.what, "the segment that began with record 20 is missing");
+	}
+}
+
+static void a_last_segment_that_was_begun_again_is_missed_for_ever(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	struct audit_log *log;
+	uint64_t seq = 0;
+
+	log_rotated(&place, 5);
+	segment_remove(&place, 20);
+	log = log_opened(&place);
+	expect(audit_log_is_broken(log, &seq));
+	expect_eq(seq, 20);
+	add_signed(log, 3);
+	expect_eq(audit_log_rotate(log, NULL), 1);
+	add_signed(log, 3);
+	(void)audit_log_free(log);
+	expect_verdict(verified_alone(&place), VERIFY_INCOMPLETE);
+}
+
 static const struct test tests[] = {
 	TEST(segments_are_one_log),
 	TEST(it_goes_on_in_the_segment_where_it_was),
@@ -282,6 +330,8 @@ static const struct test tests[] = {
 	TEST(a_segment_that_was_taken_out_is_missed),
 	TEST(a_checkpoint_in_the_wrong_segment_is_found),
 	TEST(a_record_of_another_segment_is_found),
+	TEST(a_whole_last_segment_is_missed),
+	TEST(a_last_segment_that_was_begun_again_is_missed_for_ever),
 	TEST_END,
 };
 
