@@ -253,6 +253,9 @@ static int follow_trail(const struct reader *reader, struct hasher *hasher,
 
 	for (size_t i = 0; r == 0 && i < reader->proof.n_epochs; i++) {
 		r = trail_follow(trail, hasher, epoch, strlen(epoch), err);
+		if (r == 0 && !trail->last.is_last_of_epoch)
+			r = sbx_error_what(err, -EBADMSG,
+					   "a checkpoint of 'epochs' has ended no epoch");
 		epoch += strlen(epoch) + 1;
 	}
 	return r < 0 ? r

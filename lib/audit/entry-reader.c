@@ -75,7 +75,7 @@ static bool read_time(struct entry_reader *reader, const char *bytes, size_t n_b
 		reader->minute_usec = whole - usec;
 	}
 	*ret = reader->minute_usec + usec;
-	return *ret > 0;
+	return true;
 }
 
 static const struct audit_event *read_event(struct entry_reader *reader,

@@ -231,15 +231,6 @@ static int read_event(struct audit_entry *entry, struct sbx_error *err)
 	return entry->event ? 0 : event_unknown(name.bytes, name.n_bytes, err);
 }
 
-/* Checkpoints say it of no records. */
-static int check_time(const struct audit_entry *entry, struct sbx_error *err)
-{
-	return entry->time_usec > 0
-		       ? 0
-		       : entry_fail(err, -EINVAL, "its time is the very beginning of 1970",
-				    "set the clock of who wrote it");
-}
-
 static int read_time(struct audit_entry *entry, struct sbx_error *err)
 {
 	const struct entry_member *member = entry_known(entry, KNOWN_TIME);
@@ -256,7 +247,7 @@ static int read_time(struct audit_entry *entry, struct sbx_error *err)
 	if (is_text) {
 		if (item.kind == JSON_STRING &&
 		    entry_parse_time(item.bytes, item.n_bytes, &entry->time_usec) == 0)
-			return check_time(entry, err);
+			return 0;
 		return entry_fail(err, -EINVAL, "its time has another form than RFC 3339 in UTC",
 				  "write it as \"2026-01-02T03:04:05.678901Z\"");
 	}
@@ -264,7 +255,7 @@ static int read_time(struct audit_entry *entry, struct sbx_error *err)
 		return entry_fail(err, -EINVAL, "its timestamp is no time",
 				  "write milliseconds since 1970, as a whole number");
 	entry->time_usec = msec * 1000;
-	return check_time(entry, err);
+	return 0;
 }
 
 int entry_read_members(struct audit_entry *entry, size_t n_bytes, struct sbx_error *err)

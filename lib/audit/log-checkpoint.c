@@ -228,7 +228,7 @@ int log_sign(struct audit_log *log, const struct audit_key *next, struct sbx_err
 	if (r < 0)
 		return log_failed(log, r);
 	now->last = (struct log_signed){ now->frontier.size, now->head, root };
-	now->first_usec = now->last_usec = 0;
+	log_forget_times(now);
 	return 0;
 }
 

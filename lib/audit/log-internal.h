@@ -40,7 +40,8 @@ struct log_signed {
 struct log_state {
 	struct merkle_frontier frontier; /* its size is the log's */
 	struct audit_hash head;
-	uint64_t first_usec; /* the least and greatest time since the last checkpoint */
+	bool has_time;	     /* of a record since the last checkpoint */
+	uint64_t first_usec; /* the least and greatest one; else both are 0 */
 	uint64_t last_usec;
 	struct log_signed last;
 };
@@ -87,6 +88,8 @@ size_t log_save_frontier(const struct merkle_frontier *frontier, uint8_t ret[FRO
 int log_read_tail(struct audit_log *log, struct sbx_error *err);
 void log_break(struct audit_log *log, uint64_t seq);
 void log_note_time(struct log_state *state, uint64_t usec);
+/* What comes now is of the next checkpoint. */
+void log_forget_times(struct log_state *state);
 
 /* The key that signs next, and what the last checkpoint says. Completes a change of keys that was
  * cut short. */

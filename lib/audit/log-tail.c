@@ -107,10 +107,17 @@ static int fill_gap(struct walk *walk, uint64_t to, struct sbx_error *err)
 
 void log_note_time(struct log_state *state, uint64_t usec)
 {
-	if (state->first_usec == 0 || usec < state->first_usec)
+	if (!state->has_time || usec < state->first_usec)
 		state->first_usec = usec;
-	if (usec > state->last_usec)
+	if (!state->has_time || usec > state->last_usec)
 		state->last_usec = usec;
+	state->has_time = true;
+}
+
+void log_forget_times(struct log_state *state)
+{
+	state->has_time = false;
+	state->first_usec = state->last_usec = 0;
 }
 
 static int walk_row(void *userdata, const struct store_row *row, struct sbx_error *err)
@@ -156,8 +163,7 @@ static int walk_row(void *userdata, const struct store_row *row, struct sbx_erro
 		return 0;
 	if (!is_signed(log, &log->now.frontier))
 		log_break(log, walk->first);
-	/* What comes now is of the next one. */
-	log->now.first_usec = log->now.last_usec = 0;
+	log_forget_times(&log->now);
 	return 0;
 }
 

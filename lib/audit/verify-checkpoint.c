@@ -182,7 +182,7 @@ int verify_checkpoint(struct verification *v, struct sbx_error *err)
 		return r;
 	if (!are_times(v))
 		miss_between(v, before);
-	v->now.first_usec = v->now.last_usec = 0;
+	log_forget_times(&v->now);
 	keep_good(v);
 	return verify_next_note(v, v->note_size + 1, err);
 }

@@ -129,7 +129,7 @@ int verify_gap(struct verification *v, struct sbx_error *err)
 		miss(v, size, first, "there are records behind, and no segment has them");
 	v->now.frontier = v->about.frontier;
 	v->now.head = v->about.previous;
-	v->now.first_usec = v->now.last_usec = 0;
+	log_forget_times(&v->now);
 	v->is_resuming = false;
 	if (first == v->begin.size)
 		v->report->begin = first;

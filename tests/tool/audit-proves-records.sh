@@ -30,6 +30,16 @@ changed another_number 's/"seq":30/"seq":31/'
 changed another_size 's/"size":41/"size":40/; s/"size":42/"size":41/'
 changed a_hash_less 's/"path":\["[^"]*",/"path":[/'
 changed an_epoch_less 's/"epochs":\[".*"\],"checkpoint"/"epochs":[],"checkpoint"/'
+# A checkpoint that is signed, and in its place in the row, but is not the last one of its epoch.
+python3 - "$proof" >"$work/changed" <<'END'
+import json, sys
+proof = json.load(open(sys.argv[1]))
+proof["epochs"].append(proof["checkpoint"])
+print(json.dumps(proof, separators=(",", ":"), ensure_ascii=False))
+END
+run sbx-audit verify-proof -k "$key" "$work/changed"
+check an_entry_that_has_ended_no_epoch_is_refused has_status 1
+check and_that_is_said err_has "a checkpoint of 'epochs' has ended no epoch"
 changed no_json 's/^{//'
 changed a_member_twice 's/"seq":30/"seq":30,"seq":30/'
 run sbx-audit verify-proof "$proof"

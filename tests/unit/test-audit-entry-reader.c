@@ -231,6 +231,7 @@ static void the_time_in_the_first_place_is_that_of_the_record(void)
 		"2026-01-02T03:04:05.678901Z", "2026-01-02T03:04:59.999999Z",
 		"2026-01-02T03:05:00.000000Z", "1970-01-01T00:00:00.000001Z",
 		"2024-02-29T23:59:59.000000Z", "9999-12-31T23:59:59.999999Z",
+		"1970-01-01T00:00:00.000000Z",
 	};
 	_cleanup_rig_ struct rig rig = rig_new();
 
@@ -248,7 +249,7 @@ static void a_time_that_is_none_is_no_time(void)
 		"{\"version\":1,\"time\":\"2026-01-02T03:04:60.000000Z\",\"event\":\"syscall\"}",
 		"{\"version\":1,\"time\":\"2026-02-30T03:04:05.000000Z\",\"event\":\"syscall\"}",
 		"{\"version\":1,\"time\":\"2026-01-02T03:04:05.00000aZ\",\"event\":\"syscall\"}",
-		"{\"version\":1,\"time\":\"1970-01-01T00:00:00.000000Z\",\"event\":\"syscall\"}",
+		"{\"version\":1,\"time\":\"1969-12-31T23:59:59.000000Z\",\"event\":\"syscall\"}",
 		"{\"version\":1,\"time\":\"2026-01-02T03:04:05.678901Z",
 		"{\"version\":1,\"event\":\"syscall\"}",
 		"{}",

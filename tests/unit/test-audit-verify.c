@@ -583,6 +583,40 @@ static void all_that_was_witnessed_is_reproduced(void)
 	expect_eq(report.good_size, 11);
 }
 
+/* "from 1970 on": the first moment is one. */
+static void a_time_of_zero_is_a_time(void)
+{
+	static const char *const lines[] = {
+		"{\"event\":\"syscall\",\"time\":\"1970-01-01T00:00:00Z\"}",
+		"{\"event\":\"syscall\",\"timestamp\":0}",
+		"{\"event\":\"syscall\",\"time\":\"2026-01-02T03:04:05Z\"}",
+	};
+	_cleanup_log_place_ struct log_place place;
+	struct audit_log *log;
+	uint64_t seq;
+
+	log_filled(&place);
+	/* With records of another time behind it, before it, and alone. */
+	for (unsigned n = 0; n < 6; n++) {
+		log = log_opened(&place);
+		for (size_t i = 0; i < 1 + n % 3; i++) {
+			const char *line = lines[(i + n) % 3];
+
+			expect_eq(audit_log_add(log, line, strlen(line), NULL, NULL, NULL), 0);
+		}
+		/* The next one to open it reads the times again. */
+		expect_eq(n % 2 == 0 ? audit_log_commit(log, NULL) : 0, 0);
+		if (n % 2 == 0) {
+			(void)audit_log_free(log);
+			log = log_opened(&place);
+			expect(!audit_log_is_broken(log, &seq));
+		}
+		expect_eq(audit_log_checkpoint(log, NULL), 0);
+		(void)audit_log_free(log);
+		expect_verdict(verified_alone(&place), VERIFY_INTACT);
+	}
+}
+
 static const struct test tests[] = {
 	TEST(a_log_that_nobody_touched_is_intact),
 	TEST(without_a_key_it_says_that_the_log_is_its_own_witness),
@@ -606,6 +640,7 @@ static const struct test tests[] = {
 	TEST(a_witness_of_anything_else_is_refused),
 	TEST(a_witness_of_two_logs_is_refused),
 	TEST(all_that_was_witnessed_is_reproduced),
+	TEST(a_time_of_zero_is_a_time),
 	TEST_END,
 };
 
