@@ -7,8 +7,8 @@
  * library. Ours count and pass on to glibc's own, which it exports under __libc_ names. Counting is
  * off while times are taken: then a call costs one predicted branch more.
  *
- * The two variables below are the only mutable globals of the tool: malloc() has no parameter that
- * could carry them.
+ * The three variables below are the only mutable globals of the tool: malloc() has no parameter
+ * that could carry them.
  */
 
 #include "count-alloc.h"
@@ -32,7 +32,7 @@
 #if defined(__GLIBC__) && !defined(HEAP_BELONGS_TO_A_SANITIZER)
 
 static atomic_bool counting;
-static atomic_uint_fast64_t n_calls;
+static atomic_uint_fast64_t n_calls, n_requested;
 
 bool count_alloc_works(void)
 {
@@ -42,6 +42,7 @@ bool count_alloc_works(void)
 void count_alloc_start(void)
 {
 	atomic_store(&n_calls, 0);
+	atomic_store(&n_requested, 0);
 	atomic_store(&counting, true);
 }
 
@@ -51,10 +52,17 @@ uint64_t count_alloc_stop(void)
 	return atomic_load(&n_calls);
 }
 
-static void count(void)
+uint64_t count_alloc_bytes(void)
 {
-	if (atomic_load_explicit(&counting, memory_order_relaxed))
-		atomic_fetch_add_explicit(&n_calls, 1, memory_order_relaxed);
+	return atomic_load(&n_requested);
+}
+
+static void count(size_t n_bytes)
+{
+	if (!atomic_load_explicit(&counting, memory_order_relaxed))
+		return;
+	atomic_fetch_add_explicit(&n_calls, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&n_requested, n_bytes, memory_order_relaxed);
 }
 
 /* The build hides symbols; a replacement that libc cannot see would count our own calls only. */
@@ -71,49 +79,49 @@ void *pvalloc(size_t size);
 
 REPLACES_LIBC void *malloc(size_t size)
 {
-	count();
+	count(size);
 	return __libc_malloc(size);
 }
 
 REPLACES_LIBC void *calloc(size_t nmemb, size_t size)
 {
-	count();
+	count(nmemb * size);
 	return __libc_calloc(nmemb, size);
 }
 
 REPLACES_LIBC void *realloc(void *ptr, size_t size)
 {
-	count();
+	count(size);
 	return __libc_realloc(ptr, size);
 }
 
 REPLACES_LIBC void *reallocarray(void *ptr, size_t nmemb, size_t size)
 {
-	size_t total;
+	bool is_too_much = __builtin_mul_overflow(nmemb, size, &(size_t){ 0 });
 
-	count();
-	if (__builtin_mul_overflow(nmemb, size, &total)) {
+	count(is_too_much ? 0 : nmemb * size);
+	if (is_too_much) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	return __libc_realloc(ptr, total);
+	return __libc_realloc(ptr, nmemb * size);
 }
 
 REPLACES_LIBC void *memalign(size_t alignment, size_t size)
 {
-	count();
+	count(size);
 	return __libc_memalign(alignment, size);
 }
 
 REPLACES_LIBC void *aligned_alloc(size_t alignment, size_t size)
 {
-	count();
+	count(size);
 	return __libc_memalign(alignment, size);
 }
 
 REPLACES_LIBC int posix_memalign(void **memptr, size_t alignment, size_t size)
 {
-	count();
+	count(size);
 	if (alignment % sizeof(void *) != 0 || (alignment & (alignment - 1)) != 0 || alignment == 0)
 		return EINVAL;
 
@@ -127,7 +135,7 @@ REPLACES_LIBC int posix_memalign(void **memptr, size_t alignment, size_t size)
 
 REPLACES_LIBC void *valloc(size_t size)
 {
-	count();
+	count(size);
 	return __libc_memalign((size_t)sysconf(_SC_PAGESIZE), size);
 }
 
@@ -136,7 +144,7 @@ REPLACES_LIBC void *pvalloc(size_t size)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t rounded;
 
-	count();
+	count(size);
 	if (__builtin_add_overflow(size, page - 1, &rounded)) {
 		errno = ENOMEM;
 		return NULL;
@@ -157,6 +165,11 @@ bool count_alloc_works(void)
 }
 
 void count_alloc_start(void) {}
+
+uint64_t count_alloc_bytes(void)
+{
+	return 0;
+}
 
 uint64_t count_alloc_stop(void)
 {

@@ -18,3 +18,5 @@ bool count_alloc_works(void);
 void count_alloc_start(void);
 /* The calls since count_alloc_start(). */
 uint64_t count_alloc_stop(void);
+/* The bytes that these calls asked for, given back or not. */
+uint64_t count_alloc_bytes(void);

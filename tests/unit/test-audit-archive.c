@@ -2,9 +2,8 @@
 
 #include "audit/archive.h"
 
-#include <sys/resource.h>
-
 #include "audit-archive-rig.h"
+#include "count-alloc.h"
 
 #define OTHER "99999.tar.zst"
 #define MIB (1024 * 1024)
@@ -438,31 +437,28 @@ static void refuses_notes_that_are_none(void)
 
 /* ---- bombs ---- */
 
-static uint64_t largest_rss_kib(void)
-{
-	struct rusage usage;
-
-	(void)getrusage(RUSAGE_SELF, &usage);
-	return (uint64_t)usage.ru_maxrss;
-}
-
+/* What the reader asks the heap for: what is resident also depends on the kernel and the packer. */
 static void a_member_of_zeros_is_not_unpacked_to_its_end(void)
 {
+	const size_t n_zeros = (size_t)200 * MIB;
 	_cleanup_(place_deinit) struct place place;
-	_cleanup_free_ char *zeros = zeroed(200, MIB);
+	_cleanup_free_ char *zeros = NULL;
 	struct member members[3];
-	uint64_t before;
 
+	if (!count_alloc_works())
+		skip("the heap belongs to a sanitizer");
+	zeros = zeroed(n_zeros, 1);
 	place_init(&place);
-	before = largest_rss_kib();
 	for (size_t i = 0; i < 3; i++) {
 		members_of(&place, members);
 		members[i].bytes = zeros;
-		members[i].n_bytes = (size_t)200 * MIB;
-		expect_eq(read_members(&place, members, 3), -EBADMSG);
+		members[i].n_bytes = n_zeros;
+		pack(place.folder, OTHER, "zstd", members, 3);
+		count_alloc_start();
+		expect_eq(read_other(&place), -EBADMSG);
+		expect(count_alloc_stop() > 0);
+		expect(count_alloc_bytes() < n_zeros / 4);
 	}
-	/* The packer has its own memory. */
-	expect(largest_rss_kib() < before + 64 * 1024);
 }
 
 static void more_records_than_the_file_has_room_for_are_refused_at_once(void)
