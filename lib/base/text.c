@@ -129,6 +129,9 @@ char *text_take(struct text *text)
 	return taken;
 }
 
+/* What stands for bytes that are no character. */
+#define REPLACEMENT 0xfffd
+
 /* The lowest character that may be written with so many bytes: anything below is overlong. */
 static const uint32_t utf8_lowest[] = { 0, 0, 0x80, 0x800, 0x10000 };
 
@@ -174,19 +177,36 @@ size_t utf8_sequence(const void *bytes, size_t n_bytes)
 	return utf8_decode(bytes, n_bytes, &character);
 }
 
-/* Sorted. What moves the cursor, ends a line, reorders what a person reads or cannot be seen. */
+/*
+ * Sorted. What moves the cursor, ends a line, reorders what a person reads, cannot be seen, or
+ * looks like the space that it is not: the categories Cc, Zl, Zp and Zs (but U+0020), Bidi_Control
+ * and Default_Ignorable_Code_Point of Unicode 15.1, and the one pattern of Braille without a dot.
+ */
 static const struct {
 	uint32_t first, last;
 } hidden[] = {
 	{ 0x0000, 0x001f },   /* controls, escape among them */
-	{ 0x007f, 0x009f },   /* delete; the controls again, as one character each */
+	{ 0x007f, 0x00a0 },   /* delete; the controls again, as one character each; a space */
+	{ 0x00ad, 0x00ad },   /* the soft hyphen */
+	{ 0x034f, 0x034f },   /* the grapheme joiner */
 	{ 0x061c, 0x061c },   /* the Arabic letter mark */
-	{ 0x200b, 0x200f },   /* without width; the two marks of direction */
-	{ 0x2028, 0x202e },   /* line and paragraph separator; embeddings and overrides */
-	{ 0x2060, 0x206f },   /* word joiner, unseen operators; isolates */
+	{ 0x115f, 0x1160 },   /* blank letters of Hangul */
+	{ 0x1680, 0x1680 },   /* a space of Ogham */
+	{ 0x17b4, 0x17b5 },   /* vowels of Khmer that are not shown */
+	{ 0x180b, 0x180f },   /* variations of Mongolian, and what separates its vowels */
+	{ 0x2000, 0x200f },   /* spaces; without width; the two marks of direction */
+	{ 0x2028, 0x202f },   /* line and paragraph separator; embeddings and overrides; a space */
+	{ 0x205f, 0x206f },   /* a space; word joiner, unseen operators; isolates */
+	{ 0x2800, 0x2800 },   /* Braille without a dot */
+	{ 0x3000, 0x3000 },   /* a space as wide as a character */
+	{ 0x3164, 0x3164 },   /* a blank letter of Hangul */
+	{ 0xfe00, 0xfe0f },   /* variations of the character before */
 	{ 0xfeff, 0xfeff },   /* the byte order mark: no width */
-	{ 0xfff9, 0xfffb },   /* marks around an annotation */
-	{ 0xe0000, 0xe007f }, /* tags: a second ASCII that nobody sees */
+	{ 0xffa0, 0xffa0 },   /* a blank letter of Hangul, half as wide */
+	{ 0xfff0, 0xfffb },   /* not assigned; marks around an annotation */
+	{ 0x1bca0, 0x1bca3 }, /* format of shorthand */
+	{ 0x1d173, 0x1d17a }, /* format of music */
+	{ 0xe0000, 0xe0fff }, /* tags, a second ASCII that cannot be seen; more variations */
 };
 
 bool text_is_hidden(uint32_t character)
@@ -214,4 +234,44 @@ void text_add_visible(struct text *text, const void *bytes, size_t n_bytes)
 		for (const uint8_t *stop = at + (len > 0 ? len : 1); at < stop; at++)
 			text_addf(text, "\\x%02x", *at);
 	}
+}
+
+/* Neither character is one, and YAML lets it stand nowhere. */
+static bool is_none(uint32_t character)
+{
+	return (character & 0xfffe) == 0xfffe;
+}
+
+static void add_escape(struct text *text, uint32_t character)
+{
+	if (character == '\n')
+		text_add(text, "\\n");
+	else if (character < 0x100)
+		text_addf(text, "\\x%02X", character);
+	else if (character < 0x10000)
+		text_addf(text, "\\u%04X", character);
+	else
+		text_addf(text, "\\U%08X", character);
+}
+
+void text_add_quoted(struct text *text, const char *string)
+{
+	size_t left = strlen(string), len;
+
+	text_add_char(text, '"');
+	for (; left > 0; string += len, left -= len) {
+		uint32_t character = REPLACEMENT;
+		bool is_valid;
+
+		len = utf8_decode(string, left, &character);
+		is_valid = len > 0;
+		len += len == 0;
+		if (character == '"' || character == '\\')
+			text_addf(text, "\\%c", (int)character);
+		else if (!is_valid || text_is_hidden(character) || is_none(character))
+			add_escape(text, character);
+		else
+			text_add_bytes(text, string, len);
+	}
+	text_add_char(text, '"');
 }

@@ -73,6 +73,13 @@ void text_addv(struct text *text, const char *format, va_list args)
  */
 void text_add_visible(struct text *text, const void *bytes, size_t n_bytes);
 
+/*
+ * Adds @string between double quotes, with escapes for quotes, backslashes and what
+ * text_is_hidden(): safe on a terminal, and YAML reads the same text from it. Bytes that are not
+ * UTF-8 become U+FFFD.
+ */
+void text_add_quoted(struct text *text, const char *string);
+
 /* 0, or -ENOMEM after any failed addition. */
 int text_status(const struct text *text);
 /* The text so far, "" while empty; valid until the next addition. */
@@ -80,7 +87,8 @@ const char *text_string(const struct text *text);
 /* Moves the string out; NULL after a failed addition. The caller frees it. */
 char *text_take(struct text *text);
 
-/* Is this a control character, a line separator, or a mark that reorders text or has no width? */
+/* Is this a control character, a line separator, a mark that reorders text, a space other than
+ * U+0020, or what is not seen at all? The one list for everything that a terminal gets. */
 bool text_is_hidden(uint32_t character);
 
 /*

@@ -38,9 +38,9 @@ static void add_path(struct text *out, const struct policy_request *request)
 	if (len > 1 && path_is_beneath(request->path, root) && request->path[len] == '/') {
 		text_addf(&path, "./%s", request->path + len + 1);
 		out->failed = out->failed || text_status(&path) < 0;
-		decision_add_quoted(out, text_string(&path));
+		text_add_quoted(out, text_string(&path));
 	} else {
-		decision_add_quoted(out, request->path);
+		text_add_quoted(out, request->path);
 	}
 }
 
@@ -55,15 +55,15 @@ static bool add_condition(struct text *out, const struct policy_request *request
 		add_path(out, request);
 	} else if (request->host) {
 		text_addf(out, "%s%s: ", separator, is_address(request->host) ? "cidr" : "host");
-		decision_add_quoted(out, request->host);
+		text_add_quoted(out, request->host);
 		if (request->has_port)
 			text_addf(out, ", ports: %u", request->port);
 	} else if (request->caller) {
 		text_addf(out, "%scaller: ", separator);
-		decision_add_quoted(out, request->caller);
+		text_add_quoted(out, request->caller);
 	} else if (request->state) {
 		text_addf(out, "%sstate: ", separator);
-		decision_add_quoted(out, request->state);
+		text_add_quoted(out, request->state);
 	}
 	return out->len > before;
 }

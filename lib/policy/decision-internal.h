@@ -16,8 +16,5 @@ const struct artefact_rule *decision_rule(const struct artefact *artefact, uint3
 void decision_add_rule(struct text *out, const struct artefact *artefact, uint32_t row);
 /* The string, safe on a terminal. */
 void decision_add_visible(struct text *out, const char *string);
-/* The string as a double-quoted YAML scalar that every YAML reader reads back, safe on a terminal.
- */
-void decision_add_quoted(struct text *out, const char *string);
 /* "fs.write '/srv/a'", "net.connect example.com:443" */
 void decision_add_subject(struct text *out, const struct policy_request *request);

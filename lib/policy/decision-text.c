@@ -39,39 +39,6 @@ void decision_add_visible(struct text *out, const char *string)
 	text_add_visible(out, string, strlen(string));
 }
 
-/* What a terminal or a YAML reader takes for something else than a character. */
-static bool must_escape(struct text *scratch, const char *bytes, size_t n_bytes, uint32_t point)
-{
-	size_t before = scratch->len;
-	bool is_shown_as_it_is;
-
-	text_add_visible(scratch, bytes, n_bytes);
-	is_shown_as_it_is = scratch->len == before + n_bytes;
-	text_truncate(scratch, before);
-	return !is_shown_as_it_is || (point & 0xffe0) == 0x2020 || point == 0xfeff ||
-	       (point & 0xfffe) == 0xfffe;
-}
-
-void decision_add_quoted(struct text *out, const char *string)
-{
-	size_t len = strlen(string);
-
-	text_add_char(out, '"');
-	for (size_t at = 0, n; at < len; at += n) {
-		uint32_t point = 0xfffd; /* for a byte that is no character */
-
-		n = utf8_decode(string + at, len - at, &point);
-		n += n == 0;
-		if (string[at] == '"' || string[at] == '\\')
-			text_addf(out, "\\%c", string[at]);
-		else if (must_escape(out, string + at, n, point))
-			text_addf(out, point > 0xffff ? "\\U%08x" : "\\u%04x", point);
-		else
-			text_add_bytes(out, string + at, n);
-	}
-	text_add_char(out, '"');
-}
-
 void decision_add_subject(struct text *out, const struct policy_request *request)
 {
 	decision_add_visible(out, request->operation);

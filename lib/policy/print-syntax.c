@@ -3,49 +3,16 @@
 /*
  * The two syntaxes of printed policies
  *
- * In YAML every text from outside stands in double quotes, with escapes for what is not printable,
- * so that no text can be taken for anything else.
+ * In YAML every text from outside stands in double quotes, with escapes for what cannot be seen or
+ * reorders text, so that no text can be taken for anything else, by a parser or by a person.
  */
 
 #include "policy/print-internal.h"
 
 #include <ctype.h>
-#include <stdint.h>
 #include <string.h>
 
 #define INDENT 2
-
-/* What YAML lets stand between quotes as it is. */
-static bool is_printable(uint32_t c)
-{
-	return (c >= 0x20 && c < 0x7f) ||
-	       (c >= 0xa0 && c < 0xfffe && c != 0x2028 && c != 0x2029 && c != 0xfeff) ||
-	       c >= 0x10000;
-}
-
-static void add_quoted(struct text *out, const char *text)
-{
-	size_t left = strlen(text), len;
-
-	text_add_char(out, '"');
-	for (; left > 0; text += len, left -= len) {
-		uint32_t c = 0xfffd;
-
-		len = utf8_decode(text, left, &c);
-		len += len == 0;
-		if (c == '"' || c == '\\')
-			text_addf(out, "\\%c", (int)c);
-		else if (c == '\n')
-			text_add(out, "\\n");
-		else if (c < 0x100 && !is_printable(c))
-			text_addf(out, "\\x%02X", c);
-		else if (!is_printable(c))
-			text_addf(out, "\\u%04X", c);
-		else
-			text_add_bytes(out, text, len);
-	}
-	text_add_char(out, '"');
-}
 
 /* Names that people chose may look like anything. */
 static void add_key(struct text *out, const char *key)
@@ -57,7 +24,7 @@ static void add_key(struct text *out, const char *key)
 	if (*at == '\0' && !isdigit((unsigned char)key[0]))
 		text_add(out, key);
 	else
-		add_quoted(out, key);
+		text_add_quoted(out, key);
 	text_add_char(out, ':');
 }
 
@@ -163,7 +130,7 @@ void print_string(struct printer *printer, const char *key, const char *text)
 	if (printer->json)
 		json_add_string(&printer->writer, text);
 	else
-		add_quoted(printer->out, text);
+		text_add_quoted(printer->out, text);
 	end_value(printer);
 }
 

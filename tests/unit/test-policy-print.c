@@ -142,6 +142,79 @@ static void texts_cannot_become_anything_else(void)
 	}
 }
 
+/* Of all planes, and mostly of those where characters hide. */
+static uint32_t some_character(uint32_t *seed)
+{
+	static const uint32_t near[] = { 0x00,	  0x60,	   0xa0,    0x340,   0x610,
+					 0x1150,  0x1680,  0x17b0,  0x1800,  0x2000,
+					 0x2020,  0x2060,  0x2800,  0x3000,  0x3160,
+					 0xfe00,  0xfef0,  0xffa0,  0xfff0,  0x1bca0,
+					 0x1d170, 0xe0000, 0xe0060, 0xe0100, 0x10fff0 };
+	uint32_t c;
+
+	do {
+		*seed = *seed * 1664525 + 1013904223;
+		c = *seed >> 8;
+		c = c & 1 ? near[c / 64 % N_ELEMENTS(near)] + (c >> 1) % 32 : (c >> 1) % 0x110000;
+		/* A text of C ends at NUL. */
+	} while (c == 0 || c > 0x10ffff || (c >= 0xd800 && c < 0xe000));
+	return c;
+}
+
+/* JSON has no sign but \u for all of it. */
+static void add_random_string(struct text *out, uint32_t *seed)
+{
+	unsigned n = 1 + (*seed >> 16) % 12;
+
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t c = some_character(seed);
+
+		if (c < 0x10000)
+			text_addf(out, "\\u%04x", c);
+		else
+			text_addf(out, "\\u%04x\\u%04x", 0xd7c0 + (c >> 10), 0xdc00 + (c & 0x3ff));
+	}
+}
+
+static void expect_nothing_hidden(const struct text *out)
+{
+	size_t n;
+
+	for (size_t at = 0; at < out->len; at += n) {
+		uint32_t c = 0;
+
+		n = utf8_decode(out->data + at, out->len - at, &c);
+		expect(n > 0 && (c == '\n' || !text_is_hidden(c)));
+		n += n == 0;
+	}
+}
+
+static void no_text_hides_or_reorders_what_is_printed(void)
+{
+	unsigned n = test_is_slow() ? 20000 : 1000;
+	uint32_t seed = 2024;
+
+	for (unsigned i = 0; i < n; i++) {
+		_cleanup_text_ struct text reason = TEXT_INIT, caller = TEXT_INIT;
+		_cleanup_text_ struct text text = TEXT_INIT, yaml = TEXT_INIT, json = TEXT_INIT;
+		_cleanup_policy_ struct policy *policy = NULL;
+
+		add_random_string(&reason, &seed);
+		add_random_string(&caller, &seed);
+		text_addf(&text,
+			  "{\"capabilities\": [{\"name\": \"n\", \"match\": {\"op\": \"exec\", "
+			  "\"caller\": \"%s\"}, \"action\": \"deny\", \"reason\": \"%s\"}]}",
+			  text_string(&caller), text_string(&reason));
+		policy = load(text_string(&text));
+		expect_eq(policy_print(policy, &yaml), 0);
+		expect_nothing_hidden(&yaml);
+		expect_eq(policy_print_json(policy, &json), 0);
+		expect_nothing_hidden(&json);
+		expect_round_trip(text_string(&text), policy_print);
+		expect_round_trip(text_string(&text), policy_print_json);
+	}
+}
+
 static void names_of_variables_are_never_taken_for_values(void)
 {
 	expect_round_trip("env: {set: {'12': a, 'true': b, '-': c, '-x': d, y: e, '1e3': f}}\n",
@@ -181,6 +254,7 @@ static const struct test tests[] = {
 	TEST(json_is_one_line_that_begins_with_a_brace),
 	TEST(printing_is_canonical),
 	TEST(texts_cannot_become_anything_else),
+	TEST(no_text_hides_or_reorders_what_is_printed),
 	TEST(names_of_variables_are_never_taken_for_values),
 	TEST(names_that_two_files_share_are_told_apart),
 	TEST(refuses_to_print_what_one_file_cannot_say),

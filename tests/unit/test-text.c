@@ -167,15 +167,23 @@ static bool is_shown_as_it_is(uint32_t character)
 	return strcmp(text_string(&text), text_string(&shown)) == 0;
 }
 
-/* Bidi_Control of the Unicode Character Database (PropList.txt), and what has no width. */
+/* Bidi_Control of the Unicode Character Database (PropList.txt), what has no width, the spaces, and
+ * of Default_Ignorable_Code_Point (DerivedCoreProperties.txt) both ends of each range. */
 static const uint32_t unseen[] = {
-	0x061c, 0x200e, 0x200f, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e, 0x2066,	 0x2067,  0x2068,
-	0x2069, 0x200b, 0x200c, 0x200d, 0x2060, 0xfeff, 0x2028, 0x2029, 0xe0001, 0xe0041, 0xe007f,
+	0x061c,	 0x200e,  0x200f,  0x202a,  0x202b,  0x202c,  0x202d,  0x202e, 0x2066,	0x2067,
+	0x2068,	 0x2069,  0x200b,  0x200c,  0x200d,  0x2060,  0x2064,  0xfeff, 0x2028,	0x2029,
+	0xe0001, 0xe0041, 0xe007f, 0x00a0,  0x1680,  0x2000,  0x200a,  0x202f, 0x205f,	0x3000,
+	0x00ad,	 0x034f,  0x115f,  0x1160,  0x17b4,  0x17b5,  0x180b,  0x180e, 0x180f,	0x2065,
+	0x206f,	 0x2800,  0x3164,  0xfe00,  0xfe0f,  0xffa0,  0xfff0,  0xfffb, 0x1bca0, 0x1bca3,
+	0x1d173, 0x1d17a, 0xe0000, 0xe0080, 0xe0100, 0xe01ef, 0xe0fff,
 };
 
 static const uint32_t seen[] = {
-	' ',	'~',	'\\',	0xa0,	0xe4,	0x61b,	0x61d,	 0x5d0,
-	0x200a, 0x2010, 0x2027, 0x202f, 0x205f, 0x20ac, 0x1f600, 0xe0100,
+	' ',	 '~',	  '\\',	   0xa1,    0xac,    0xae,    0xe4,   0x34e,  0x350,
+	0x61b,	 0x61d,	  0x5d0,   0x115e,  0x1161,  0x17b3,  0x17b6, 0x180a, 0x1810,
+	0x1fff,	 0x2010,  0x2027,  0x2030,  0x205e,  0x2070,  0x20ac, 0x27ff, 0x2801,
+	0x3001,	 0x3163,  0x3165,  0xfdff,  0xfe10,  0xff9f,  0xffa1, 0xfffc, 0xfffd,
+	0x1f600, 0x1bc9f, 0x1d172, 0x1d17b, 0xdffff, 0xe1000,
 };
 
 static void shows_every_character_that_cannot_be_seen_or_reorders(void)
@@ -200,6 +208,33 @@ static void a_backslash_of_the_text_is_no_escape_of_ours(void)
 		_cleanup_text_ struct text text = TEXT_INIT;
 
 		text_add_visible(&text, rows[i][0], strlen(rows[i][0]));
+		expect_str(text_string(&text), rows[i][1]);
+	}
+}
+
+static void quotes_a_text_so_that_yaml_reads_it_back(void)
+{
+	static const char *const rows[][2] = {
+		{ "", "\"\"" },
+		{ "a b", "\"a b\"" },
+		{ "\"\\", "\"\\\"\\\\\"" },
+		{ "\n\t\x7f", "\"\\n\\x09\\x7F\"" },
+		{ "\xc2\xa0\xc2\x85", "\"\\xA0\\x85\"" },
+		{ "a\xe2\x80\xae"
+		  "b",
+		  "\"a\\u202Eb\"" },
+		{ "\xf3\xa0\x80\xa1", "\"\\U000E0021\"" },
+		{ "\xef\xbf\xbf", "\"\\uFFFF\"" },
+		{ "\xf0\x9f\x98\x80\xc3\xa9", "\"\xf0\x9f\x98\x80\xc3\xa9\"" },
+		{ "\xff"
+		  "a\xe2\x80",
+		  "\"\\uFFFDa\\uFFFD\\uFFFD\"" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		_cleanup_text_ struct text text = TEXT_INIT;
+
+		text_add_quoted(&text, rows[i][0]);
 		expect_str(text_string(&text), rows[i][1]);
 	}
 }
@@ -234,6 +269,7 @@ static const struct test tests[] = {
 	TEST(shows_what_would_move_a_terminal),
 	TEST(shows_every_character_that_cannot_be_seen_or_reorders),
 	TEST(a_backslash_of_the_text_is_no_escape_of_ours),
+	TEST(quotes_a_text_so_that_yaml_reads_it_back),
 	TEST(decodes_the_character_of_a_sequence),
 	TEST_END,
 };
