@@ -160,9 +160,9 @@ static const struct policy_key keys[] = {
 	{ "antiEscape.denySyscalls[]", KEY_WORD, SET, NULL, "a system call" },
 
 	{ "audit", KEY_MAP, 0, NULL, "the log" },
-	{ "audit.enabled", KEY_BOOL, SET, NULL, "is it written?" },
-	{ "audit.events", KEY_LIST, SET, NULL, "only these events" },
-	{ "audit.events[]", KEY_WORD, SET, NULL, "an event" },
+	{ "audit.enabled", KEY_TRUE, SET, NULL, "must be true: it is always written" },
+	{ "audit.events", KEY_LIST, SET, NULL, "must be empty: none is left out" },
+	{ "audit.events[]", KEY_NEVER, SET, NULL, "no event can be chosen" },
 	{ "audit.retention_days", KEY_COUNT, SET | POS, NULL, "days that records are kept" },
 	{ "audit.max_size", KEY_SIZE, SET | POS, NULL, "largest size of the log" },
 	{ "audit.rotation", KEY_CHOICE, SET, rotations, "how often a new file begins" },

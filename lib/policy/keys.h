@@ -18,6 +18,8 @@ enum key_type {
 	KEY_GROUPS,   /* a list, or a map of lists by name: PATH[] and PATH.*[] */
 	KEY_ANYTHING, /* accepted and not kept */
 	KEY_BOOL,
+	KEY_TRUE,  /* said by some, and not to be had otherwise */
+	KEY_NEVER, /* an item that nothing could carry out */
 	KEY_COUNT,
 	KEY_NUMBER, /* processors: 1, 0.5 or "50%" */
 	KEY_SIZE,

@@ -102,7 +102,7 @@ typedef void load_check_fn(struct loader *loader, const struct policy_key *row,
 			   const struct tree_node *node, uint64_t *ret_number);
 load_check_fn load_check_count, load_check_processors, load_check_size, load_check_time,
 	load_check_port, load_check_bool, load_check_text, load_check_line, load_check_word,
-	load_check_path, load_check_sha256, load_check_choice;
+	load_check_path, load_check_sha256, load_check_choice, load_check_true, load_check_never;
 /* False, and a mistake, where @text (what @node says) begins with '~' or a variable. */
 bool load_check_expansion(struct loader *loader, const struct tree_node *node, const char *text);
 /* load-patterns.c: likewise. */

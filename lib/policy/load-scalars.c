@@ -51,6 +51,28 @@ void load_check_bool(struct loader *loader, const struct policy_key *row,
 	*ret_number = strcmp(node->text, "true") == 0;
 }
 
+/* A policy that nothing carries out would be believed. */
+void load_check_true(struct loader *loader, const struct policy_key *row,
+		     const struct tree_node *node, uint64_t *ret_number)
+{
+	*ret_number = 1;
+	if (strcmp(node->text, "true") == 0)
+		return;
+	load_mistake(loader, node->place, "'%s' cannot be false", text_string(&loader->path));
+	sbx_error_why(&loader->mistake, "what starts, ends and is decided is always recorded");
+	sbx_error_fix(&loader->mistake, "remove it, or write true");
+}
+
+void load_check_never(struct loader *loader, const struct policy_key *row,
+		      const struct tree_node *node, uint64_t *ret_number)
+{
+	load_mistake(loader, node->place, "'%s' in '%s' chooses nothing", node->text,
+		     text_string(&loader->path));
+	sbx_error_why(&loader->mistake,
+		      "all that is recorded is kept, and nothing of this version reports more");
+	sbx_error_fix(&loader->mistake, "remove the list, or write []");
+}
+
 void load_check_port(struct loader *loader, const struct policy_key *row,
 		     const struct tree_node *node, uint64_t *ret_number)
 {

@@ -26,6 +26,8 @@ static const struct type_row {
 		       "write true or false, without quotes" },
 	[KEY_COUNT] = { "a whole number", BIT(TREE_NUMBER), load_check_count,
 			"write digits without quotes, such as 4" },
+	[KEY_TRUE] = { "true", BIT(TREE_BOOL), load_check_true, "write true, without quotes" },
+	[KEY_NEVER] = { "left out", BIT(TREE_STRING), load_check_never, "write []" },
 	[KEY_NUMBER] = { "a number or a percentage", BIT(TREE_NUMBER) | BIT(TREE_STRING),
 			 load_check_processors, "write 1, 0.5 or \"50%\"" },
 	[KEY_SIZE] = { "a size", BIT(TREE_NUMBER) | BIT(TREE_STRING), load_check_size,

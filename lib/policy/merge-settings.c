@@ -19,14 +19,21 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
+/*
+ * USER_: a file that only narrows changes nothing of it. A pattern for what is cut out of records
+ * can hide anything from the log, and where a command starts decides which files its relative paths
+ * name.
+ */
 enum direction {
 	SAME,
 	FREE, /* what stands last counts */
+	USER_FREE,
 	LESS, /* of the number; false is less than true */
 	MORE,
 	ORDER,	/* of the words, the widest first */
 	PART,	/* of the list */
 	JOINED, /* the list gets longer */
+	USER_JOINED,
 	MOUNTS,
 };
 
@@ -35,8 +42,10 @@ static const char *const tier_order[] = { "reduced", "landlock-only", "no-userns
 static const char *const mode_order[] = { "best-effort", "strict", NULL };
 static const char *const net_order[] = { "host", "veth", "transparent", "proxy", "none", NULL };
 
-/* @may_begin: a file that only narrows may say it although no file before did. With ORDER and the
- * lists it may always say the narrowest thing. */
+/*
+ * @may_begin: a file that only narrows may say it although no file before did. With ORDER and the
+ * lists it may always say the narrowest thing.
+ */
 static const struct row {
 	const char *path; /* with a '.' at its end: everything below */
 	enum direction direction;
@@ -54,10 +63,10 @@ static const struct row {
 	{ "plugins.", MORE, true, NULL },
 	{ "denySyscalls", JOINED, true, NULL },
 	{ "audit.enabled", MORE, true, NULL },
-	{ "audit.events", JOINED, false, NULL },
+	{ "audit.events", PART, false, NULL },
 	{ "audit.retention_days", MORE, false, NULL },
 	{ "audit.max_size", MORE, false, NULL },
-	{ "audit.redact", JOINED, true, NULL },
+	{ "audit.redact", USER_JOINED, false, NULL },
 	{ "audit.keep_originals", LESS, false, NULL },
 	{ "net.mode", ORDER, false, net_order },
 	{ "net.loopback.connect", PART, false, NULL },
@@ -66,7 +75,7 @@ static const struct row {
 	{ "devices", PART, false, NULL },
 	{ "env.allow", PART, false, NULL },
 	{ "mounts", MOUNTS, false, NULL },
-	{ "working_dir", FREE, true, NULL },
+	{ "working_dir", USER_FREE, false, NULL },
 	{ "hostname", FREE, true, NULL },
 	{ "", SAME, false, NULL },
 };
@@ -115,7 +124,7 @@ static bool is_narrowest(const struct row *row, const struct setting *setting)
 {
 	if (row->direction == ORDER)
 		return !row->order[place_in(row->order, setting->text) + 1];
-	if (row->direction == PART || row->direction == MOUNTS)
+	if (row->direction == PART || row->direction == MOUNTS || row->direction == USER_JOINED)
 		return setting->number == 0;
 	return row->direction == LESS && setting->type == TREE_BOOL && setting->number == 0;
 }
@@ -134,8 +143,10 @@ static bool is_narrower(const struct row *row, const struct setting *before,
 		return before->type == after->type && strcmp(before->text, after->text) == 0 &&
 		       before->number == after->number;
 	case FREE:
+	case USER_FREE:
 	case PART:
 	case JOINED:
+	case USER_JOINED:
 	case MOUNTS:
 		return true;
 	}
@@ -188,9 +199,10 @@ static int check_one(const struct policy *all, const struct policy *next,
 		return merge_refuse(all, NULL, next, after, err);
 	if (!before)
 		return 0;
-	if (!is_narrower(row, before, after))
+	if (!is_narrower(row, before, after) ||
+	    (narrows && row->direction == USER_FREE && strcmp(before->text, after->text) != 0))
 		return merge_refuse(all, before, next, after, err);
-	if (row->direction == PART)
+	if (row->direction == PART || (narrows && row->direction == USER_JOINED))
 		return check_part(all, before, next, after, err);
 	return row->direction == MOUNTS ? merge_check_mounts(all, next, err) : 0;
 }
@@ -201,14 +213,20 @@ static void add_list_path(struct text *out, const char *path)
 	text_add_bytes(out, path, strcspn(path, "["));
 }
 
+static bool is_joined(const char *list)
+{
+	enum direction direction = find_row(list)->direction;
+
+	return direction == JOINED || direction == USER_JOINED;
+}
+
 /* Does what @next says replace the setting? Lists are replaced whole, or else joined. */
 static bool is_replaced(const struct setting *setting, const struct policy *next)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
 
 	add_list_path(&path, setting->path);
-	return policy_get_setting(next, text_string(&path)) &&
-	       find_row(text_string(&path))->direction != JOINED;
+	return policy_get_setting(next, text_string(&path)) && !is_joined(text_string(&path));
 }
 
 struct settings {
@@ -245,7 +263,7 @@ static bool is_in_joined(const char *path)
 	_cleanup_text_ struct text list = TEXT_INIT;
 
 	add_list_path(&list, path);
-	return find_row(text_string(&list))->direction == JOINED;
+	return is_joined(text_string(&list));
 }
 
 static int compare(const void *a, const void *b)

@@ -25,6 +25,8 @@
 static const char *const values[N_KEY_TYPES] = {
 	[KEY_ANYTHING] = "true",
 	[KEY_BOOL] = "{\"type\":\"boolean\"}",
+	[KEY_TRUE] = "{\"const\":true}",
+	[KEY_NEVER] = "false",
 	[KEY_COUNT] = "{\"type\":\"integer\",\"minimum\":0}",
 	[KEY_NUMBER] = "{\"anyOf\":[{\"type\":\"number\",\"minimum\":0}," STRING(
 		"^[0-9]+([.][0-9]+)?%?$") "]}",

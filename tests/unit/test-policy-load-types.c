@@ -55,6 +55,8 @@ static void refuses_words_that_are_no_choice(void)
 		{ "net: {mode: bridge}\n", "1:13", "none, host, proxy" },
 		{ "devices: [gpu]\n", "1:11", "nvidia" },
 		{ "mounts: [{target: /a, mode: readonly}]\n", "1:29", "ro, rw" },
+		{ "audit: {enabled: false}\n", "1:18", "always recorded" },
+		{ "audit: {events: [exec]}\n", "1:18", "nothing of this version" },
 		{ "audit: {rotation: dayly}\n", "1:19", "'daily'" },
 		{ "version: 1\nfs: {rules: [{action: deny, path: /a, perms: [read]}]}\n", "2:47",
 		  "read_file" },

@@ -150,7 +150,7 @@ static const struct {
 	{ "plugins: {landlock: false}\nversion: 1\n", "plugins: {landlock: true}\nversion: 1\n",
 	  "plugins.landlock", "true" },
 	{ "net: {mode: host}\n", "net: {mode: proxy}\n", "net.mode", "proxy" },
-	{ "audit: {enabled: false}\n", "audit: {enabled: true}\n", "audit.enabled", "true" },
+	{ "{}", "audit: {enabled: true}\n", "audit.enabled", "true" },
 	{ "audit: {retention_days: 10}\n", "audit: {retention_days: 90}\n", "audit.retention_days",
 	  "90" },
 	{ "devices: [null, tty]\n", "devices: [tty]\n", "devices[0]", "tty" },
@@ -198,7 +198,6 @@ static const struct {
 	{ "plugins: {seccomp: true}\nversion: 1\n", "version: 1\nplugins: {seccomp: false}\n",
 	  "2:20", "'true'" },
 	{ "net: {mode: none}\n", "net: {mode: host}\n", "1:13", "'none'" },
-	{ "audit: {enabled: true}\n", "audit: {enabled: false}\n", "1:18", "'true'" },
 	{ "devices: [null]\n", "devices: [null, kvm]\n", "1:17", "not in the list" },
 	{ "env: {allow: []}\n", "env: {allow: [A]}\n", "1:15", "system.yaml:1:14" },
 	{ "env: {set: {A: x}}\n", "env: {set: {A: z}}\n", "1:16", "'x'" },
@@ -248,7 +247,8 @@ static void the_user_may_say_what_the_system_leaves_open_and_a_project_may_not(v
 		"isolation: {nested: true}\n",
 		"isolation: {template: code-executor}\n",
 		"limits: {mode: best-effort}\n",
-		"audit: {events: [exec]}\n",
+		"audit: {redact: ['.*']}\n",
+		"working_dir: /srv\n",
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
@@ -280,6 +280,34 @@ static void a_project_may_say_first_what_only_narrows(void)
 			printf("# %s %s\n", texts[i], err.what);
 		expect(policy != NULL);
 	}
+}
+
+/* A pattern such as '.*' would hide all that a project does from the log of its user. */
+static void a_project_changes_nothing_that_is_cut_out_of_records(void)
+{
+	_cleanup_policy_ struct policy *policy = NULL, *same = NULL, *widened = NULL;
+	static const char ours[] = "audit: {redact: [a, b]}\n";
+	struct sbx_error err = { .code = 0 };
+
+	expect_eq(merge(ours, "audit: {redact: [a, '.*']}\n", 1, &widened, &err), -EACCES);
+	expect(strstr(err.what, "'audit.redact[1]'") && !widened);
+	expect_eq(merge(ours, "audit: {redact: [b]}\n", 1, &same, NULL), 0);
+	expect_eq(policy_get_setting(same, "audit.redact")->number, 2);
+	/* The user's own file may. */
+	expect_eq(merge(ours, "audit: {redact: [c]}\n", 0, &policy, NULL), 0);
+	expect_eq(policy_get_setting(policy, "audit.redact")->number, 3);
+}
+
+static void a_project_does_not_say_where_a_command_starts(void)
+{
+	_cleanup_policy_ struct policy *policy = NULL, *same = NULL, *other = NULL;
+	struct sbx_error err = { .code = 0 };
+
+	expect_eq(merge("working_dir: /a\n", "working_dir: /b\n", 1, &other, &err), -EACCES);
+	expect(strstr(err.what, "'working_dir'") && !other);
+	expect_eq(merge("working_dir: /a\n", "working_dir: /a\n", 1, &same, NULL), 0);
+	expect_eq(merge("working_dir: /a\n", "working_dir: /b\n", 0, &policy, NULL), 0);
+	expect_str(policy_get_setting(policy, "working_dir")->text, "/b");
 }
 
 static void denied_system_calls_are_joined(void)
@@ -350,6 +378,8 @@ static const struct test tests[] = {
 	TEST(refuses_a_later_file_that_widens_with_both_places),
 	TEST(the_user_may_say_what_the_system_leaves_open_and_a_project_may_not),
 	TEST(a_project_may_say_first_what_only_narrows),
+	TEST(a_project_changes_nothing_that_is_cut_out_of_records),
+	TEST(a_project_does_not_say_where_a_command_starts),
 	TEST(denied_system_calls_are_joined),
 	TEST(a_list_that_gets_shorter_leaves_nothing_behind),
 	TEST(refuses_an_extension_of_a_project_and_a_second_of_one_name),
