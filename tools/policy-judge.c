@@ -24,7 +24,6 @@
 #include "policy/compose.h"
 #include "policy/layers.h"
 #include "policy/load.h"
-#include "server/protected.h"
 
 #include "tool.h"
 
@@ -65,7 +64,7 @@ void judge_close(struct judge *judge)
 		judge->extensions[i] = extension_free(judge->extensions[i]);
 	free(judge->extensions);
 	free(judge->votes);
-	protected_free(judge->protected_paths);
+	arena_deinit(&judge->arena);
 	judge->engine = policy_engine_free(judge->engine);
 	judge->policy = policy_free(judge->policy);
 	free(judge->bytes);
@@ -174,12 +173,10 @@ int judge_load(const char *path, const struct policy_values *values, struct poli
 }
 
 /* The policy's own files and the user's places, whatever a rule says of them. */
-static int protect(struct judge *judge, const char *path, const struct policy_values *values,
-		   struct sbx_error *err)
+static int guard(struct judge *judge, const char *path, const struct policy_values *values)
 {
 	size_t n_layers = values ? values->layers.n_items : 0, n = 0;
 	_cleanup_free_ const char **files = calloc(n_layers + 2, sizeof(*files));
-	char **places = NULL;
 	int r;
 
 	if (!files)
@@ -189,13 +186,9 @@ static int protect(struct judge *judge, const char *path, const struct policy_va
 	files[n++] = path;
 	if (values && values->project_file)
 		files[n++] = values->project_file;
-	r = policy_places_find(&places, err);
-	if (r < 0)
-		return r;
-	r = protected_find(files, n, (const char *const *)places, &judge->protected_paths);
-	policy_places_free(places);
+	r = guarded_find(environ, geteuid(), files, n, &judge->arena, &judge->guarded);
 	if (r == 0)
-		policy_engine_protect(judge->engine, (const char *const *)judge->protected_paths);
+		policy_engine_guard(judge->engine, &judge->guarded);
 	return r;
 }
 
@@ -218,8 +211,7 @@ static int compile(struct judge *judge, const char *path, const struct policy_va
 	return r < 0 ? r : artefact_open(judge->block, n_block, &judge->artefact, err);
 }
 
-static int prepare(struct judge *judge, const char *path, const struct policy_values *values,
-		   struct sbx_error *err)
+static int prepare(struct judge *judge, const char *path, const struct policy_values *values)
 {
 	size_t n_extensions = judge->policy ? judge->policy->n_extensions : 0;
 	int r = policy_engine_new(&judge->artefact, &judge->engine);
@@ -232,7 +224,7 @@ static int prepare(struct judge *judge, const char *path, const struct policy_va
 		if (!judge->votes || !judge->extensions)
 			return -ENOMEM;
 	}
-	return protect(judge, path, values, err);
+	return guard(judge, path, values);
 }
 
 int judge_open(const char *path, const struct policy_values *values, struct judge *ret,
@@ -248,7 +240,7 @@ int judge_open(const char *path, const struct policy_values *values, struct judg
 	if (r >= 0)
 		r = compile(judge, path, values, n_bytes, err);
 	if (r >= 0) {
-		r = prepare(judge, path, values, err);
+		r = prepare(judge, path, values);
 		if (r < 0)
 			(void)sbx_error_what(err, r, "cannot prepare the policy '%s'", path);
 	}

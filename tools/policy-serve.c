@@ -79,7 +79,6 @@ struct daemon {
 	const struct policy_values *values;
 	struct recorder recorder;
 	struct facts *sandboxes;
-	char **protected_paths;
 	struct service *service;
 	struct server *server;
 };
@@ -90,7 +89,6 @@ static void daemon_deinit(struct daemon *daemon)
 	(void)service_free(daemon->service);
 	recorder_deinit(&daemon->recorder);
 	facts_free_all(&daemon->sandboxes);
-	policy_places_free(daemon->protected_paths);
 }
 
 static int on_accept(struct service *service, const char *listener_name, int fd,
@@ -223,8 +221,6 @@ static int start(struct daemon *daemon, const char *const *paths, size_t n_paths
 	if (r >= 0)
 		r = read_sandboxes(daemon, err);
 	if (r >= 0)
-		r = policy_places_find(&daemon->protected_paths, err);
-	if (r >= 0)
 		r = service_new(&daemon->run->log, &handlers, daemon, &daemon->service, err);
 	if (r < 0)
 		return r;
@@ -232,7 +228,7 @@ static int start(struct daemon *daemon, const char *const *paths, size_t n_paths
 	options.ready = service_ready(daemon->service);
 	options.service = daemon->service;
 	options.sandboxes = daemon->sandboxes;
-	options.protected_paths = (const char *const *)daemon->protected_paths;
+	options.environment = environ;
 	service_limit_clients(daemon->service, options.n_clients_max);
 	r = server_new(&options, &daemon->server, err);
 	return r < 0 ? r : listen_all(daemon, err);

@@ -14,12 +14,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/lines.h"
 #include "base/options.h"
 #include "base/text.h"
 #include "policy/compare.h"
 #include "policy/decide.h"
+#include "policy/guarded.h"
 #include "policy/model.h"
 #include "policy/request.h"
 
@@ -83,10 +85,7 @@ int policy_bad_input(int r);
 int policy_check_stdin(const struct policy_values *values, size_t n_files, char *const files[],
 		       bool reads_requests, struct sbx_error *err);
 
-/* policy-places.c: the user's own places, which no rule makes writable, as a list that ends with
- * NULL; where records go, and where the service's socket is. */
-int policy_places_find(char ***ret, struct sbx_error *err);
-void policy_places_free(char **paths);
+/* policy-places.c: where records go, and where the service's socket is. */
 int policy_open_recorder(struct recorder *ret, const struct policy_values *values,
 			 struct sbx_error *err);
 /* /run/sbx/policy.sock for root, $XDG_RUNTIME_DIR/sbx/policy.sock else; -ENOENT without it. */
@@ -102,7 +101,8 @@ struct judge {
 	void *block;	       /* what was compiled here */
 	struct artefact artefact;
 	struct policy_engine *engine;
-	char **protected_paths; /* NULL-terminated */
+	struct guarded_list guarded;
+	struct arena arena; /* of its paths */
 	struct extension **extensions;
 	struct policy_vote *votes;
 	struct text request_json;

@@ -20,7 +20,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/path.h"
 #include "base/units.h"
 #include "filter/filter.h"
 #include "kernel/probe.h"
@@ -67,16 +66,15 @@ static bool accepts_less(const struct spawn_run *run)
 
 static int make_plan(struct spawn_run *run, struct sbx_error *err)
 {
-	const char *const *paths, *home = getenv("HOME");
-	int r;
+	const char *const *paths, *const *made;
+	int r = spawn_find_guarded(run, err);
 
-	if (home && !path_is_normal(home))
-		home = NULL;
-	r = plan_list_paths(run->policy, &run->request, home, &run->arena, &paths, err);
+	if (r == 0)
+		r = plan_list_paths(run->policy, &run->request, &run->arena, &paths, &made, err);
+	if (r == 0)
+		r = spawn_make_guarded(run, made, err);
 	if (r == 0)
 		r = host_probe(paths, run->request.project, &run->arena, &run->host, err);
-	/* Where configuration and records are is what is guarded; its paths were asked about. */
-	run->host.home = home;
 	if (r == 0 && accepts_less(run))
 		r = host_try_userns(&run->arena, &run->host, err);
 	if (r == 0)

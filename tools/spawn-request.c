@@ -298,19 +298,6 @@ static int read_places(struct spawn_run *run, struct sbx_error *err)
 	return r < 0 ? r : read_folder(run, "--cwd", values->cwd, &run->request.cwd, err);
 }
 
-/* Without a folder of the user's own the registry is beside everybody's temporary files. */
-static int find_registry(struct spawn_run *run, struct sbx_error *err)
-{
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
-	char path[32];
-
-	if (geteuid() == 0 || (runtime && runtime[0] == '/'))
-		return 0;
-	(void)snprintf(path, sizeof(path), "/tmp/sbx-%u", (unsigned)geteuid());
-	run->request.registry = arena_copy(&run->arena, path, strlen(path));
-	return run->request.registry ? 0 : spawn_no_memory(err);
-}
-
 /* The words that are the command's, with the NULL that execve() wants behind them. */
 static int read_command(struct spawn_run *run, int n_operands, char *operands[],
 			struct sbx_error *err)
@@ -329,7 +316,7 @@ int spawn_read_request(struct spawn_run *run, int n_operands, char *operands[],
 {
 	static int (*const parts[])(struct spawn_run * run, struct sbx_error * err) = {
 		read_places, read_id,  spawn_read_paths, read_variables, read_secrets,
-		read_ports,  read_fds, read_layers,	 read_user,	 find_registry,
+		read_ports,  read_fds, read_layers,	 read_user,
 	};
 	const struct spawn_values *values = run->values;
 	struct spawn_request *request = &run->request;

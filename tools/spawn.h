@@ -10,6 +10,7 @@
  *   spawn-request.c    values → struct spawn_request
  *   spawn-paths.c      the options that name paths
  *   spawn-limits.c     those that are limits
+ *   spawn-guarded.c    what no sandbox writes or sees
  *   spawn-prepare.c    policy, host, plan, filter
  *   spawn-record.c     audit records and the registry: what others see of the run
  *   spawn-bare.c       --no-sandbox
@@ -32,6 +33,7 @@
 #include "plan/host.h"
 #include "plan/plan.h"
 #include "plan/request.h"
+#include "policy/guarded.h"
 #include "record/record.h"
 #include "registry/registry.h"
 #include "spawn/spawn.h"
@@ -95,6 +97,7 @@ struct spawn_run {
 	struct arena arena;
 	struct spawn_request request;
 	struct policy *policy; /* or NULL */
+	struct guarded_list guarded;
 	struct host host;
 	struct plan *plan;
 	struct sock_fprog made_filter; /* where the policy has system calls of its own */
@@ -137,6 +140,11 @@ int spawn_no_memory(struct sbx_error *err);
 int spawn_read_limits(const struct spawn_values *values, struct request_limit limits[N_LIMITS],
 		      struct sbx_error *err);
 const char *spawn_limit_option(enum limit limit); /* "--memory" */
+
+/* spawn-guarded.c: before the plan, for the request; and what the plan wants to be there. */
+int spawn_find_guarded(struct spawn_run *run, struct sbx_error *err);
+int spawn_make_guarded(const struct spawn_run *run, const char *const *paths,
+		       struct sbx_error *err);
 
 /* spawn-prepare.c: 0, or negative errno; nothing has been made then. */
 int spawn_prepare(struct spawn_run *run, struct sbx_error *err);

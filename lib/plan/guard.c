@@ -1,70 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The built-in denials, where somebody may write
+ * The guarded paths, where something shows them
  *
- * What is not writable needs no guard, so only the folders that are granted for writing are looked
- * at; but the registry, where sandboxes are talked to, is not even seen. The built-in rules speak
- * of patterns in places; the folders that hold those are guarded as a whole, which is narrower.
+ * Only what is granted needs a guard, so each grant is compared with each row of the table: what
+ * must not be written is read-only where the grant writes, and what must not be seen is hidden.
  */
 
 #include "plan/plan-internal.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
-#include "base/cleanup.h"
-#include "base/path.h"
-
-static const struct step_origin guards_policies = { ORIGIN_BUILT_IN, "builtin:policy-files" };
-static const struct step_origin guards_programs = { ORIGIN_BUILT_IN, "builtin:programs" };
-static const struct step_origin guards_units = { ORIGIN_BUILT_IN, "builtin:units" };
-static const struct step_origin guards_daemons = { ORIGIN_BUILT_IN, "builtin:daemon-files" };
-static const struct step_origin guards_state = { ORIGIN_BUILT_IN, "builtin:state-database" };
-
-/* May be absent: the host then has no such thing, and a new one is nothing that anybody reads. */
-#define MAY_LACK MARK_GUARD
-
-static const struct guard {
-	const char *path;
-	bool is_of_home;
-	unsigned flags;
-	const struct step_origin *origin;
-} guards[] = {
-	{ "/etc/sbx", false, 0, &guards_policies },
-	{ "/usr/share/sbx", false, MAY_LACK, &guards_policies },
-	{ ".config/sbx", true, 0, &guards_policies },
-	{ "/usr/bin", false, 0, &guards_programs },
-	{ "/usr/sbin", false, 0, &guards_programs },
-	{ "/usr/local/bin", false, 0, &guards_programs },
-	{ "/usr/lib", false, 0, &guards_programs },
-	{ "/usr/libexec", false, MAY_LACK, &guards_programs },
-	{ "/bin", false, MAY_LACK, &guards_programs },
-	{ "/etc/systemd", false, MAY_LACK, &guards_units },
-	{ "/etc/tmpfiles.d", false, MAY_LACK, &guards_units },
-	{ "/etc/sysusers.d", false, MAY_LACK, &guards_units },
-	{ "/run/systemd", false, MAY_LACK, &guards_units },
-	{ "/lib/systemd", false, MAY_LACK, &guards_units },
-	{ "/usr/local/lib/systemd", false, MAY_LACK, &guards_units },
-	{ ".config/systemd", true, 0, &guards_units },
-	{ ".local/share/systemd", true, 0, &guards_units },
-	{ "/run/sbx", false, MAY_LACK, &guards_daemons },
-	{ "/run/user", false, MAY_LACK, &guards_daemons },
-	{ "/var/lib/sbx", false, MAY_LACK, &guards_state },
-	{ ".local/state/sbx", true, 0, &guards_state },
-};
-
-/* The same where our caller keeps them elsewhere. */
-static const struct {
-	const char *variable;
-	const char *name;
-	const struct step_origin *origin;
-} places[] = {
-	{ "XDG_CONFIG_HOME=", "sbx", &guards_policies },
-	{ "XDG_CONFIG_HOME=", "systemd", &guards_units },
-	{ "XDG_DATA_HOME=", "systemd", &guards_units },
-	{ "XDG_RUNTIME_DIR=", "sbx", &guards_daemons },
-	{ "XDG_STATE_HOME=", "sbx", &guards_state },
-};
+#include "policy/guarded.h"
 
 bool is_below(const char *path, const char *folder)
 {
@@ -74,10 +22,20 @@ bool is_below(const char *path, const char *folder)
 	       (path[len] == '\0' || path[len] == '/' || len == 1);
 }
 
-static bool is_grant(const struct mark *mark)
+/* The rights that a row takes from what @mark grants of the host: a copy or an overlay can show,
+ * but writing to it changes no file outside. */
+static unsigned rights_taken(const struct mark *mark, const struct guarded *row)
 {
-	return mark->kind == MARK_ALLOW && (mark->rights & RIGHTS_SEEN) &&
-	       mark->content == CONTENT_HOST;
+	static const bool shows[] = {
+		[CONTENT_HOST] = true, [CONTENT_OVERLAY] = true, [CONTENT_SOCKET] = true,
+		[CONTENT_COPY] = true, [CONTENT_PTS] = false,
+	};
+
+	if (mark->kind != MARK_ALLOW || !(mark->rights & RIGHTS_SEEN) || !shows[mark->content])
+		return 0;
+	if (row->what == GUARDED_HIDDEN)
+		return RIGHTS_SEEN;
+	return mark->content == CONTENT_HOST ? mark->rights & RIGHT_WRITE : 0;
 }
 
 /* Inside, @path of the outside is where the grant shows it. */
@@ -91,96 +49,67 @@ static const char *seen_at(struct planner *planner, const struct mark *grant, co
 	return planner_join(planner, grant->path, rest + (*rest == '/'));
 }
 
-static void guard(struct planner *planner, const struct mark *grant, const char *path,
-		  unsigned flags, const struct step_origin *origin)
+/* The directories on the way to a guarded path, of which one may be where it could be made. */
+static void ask_about_way(struct planner *planner, const char *path)
 {
-	const char *outside = grant->source ? grant->source : grant->path;
+	for (const char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
+		char *folder = arena_copy(planner->arena, path, (size_t)(at - path));
 
-	if (!is_below(path, outside) && !is_below(outside, path))
+		planner->no_memory |= !folder;
+		*(const char **)list_add(planner, &planner->asked, sizeof(folder)) = folder;
+	}
+}
+
+static bool may_write_to(const struct planner *planner, const struct host_path *folder)
+{
+	return folder->uid == planner->plan->uid || (folder->mode & (S_IWGRP | S_IWOTH));
+}
+
+/* Would the command be let by the owner and mode of the nearest directory that is there? */
+static bool can_be_made(struct planner *planner, const char *path)
+{
+	for (const char *end = strrchr(path, '/'); end > path;) {
+		char *folder = arena_copy(planner->scratch, path, (size_t)(end - path));
+		const struct host_path *facts =
+			folder ? host_find_path(planner->host, folder) : NULL;
+
+		if (!facts || facts->kind == HOST_LINK_REFUSED || facts->kind == HOST_UNREACHABLE)
+			return true;
+		if (facts->kind != HOST_MISSING)
+			return facts->kind == HOST_FOLDER && may_write_to(planner, facts);
+		while (--end > path && *end != '/')
+			;
+	}
+	return false;
+}
+
+static void guard(struct planner *planner, const struct mark *grant, const struct guarded *row)
+{
+	const char *outside = grant->source ? grant->source : grant->path, *path = row->path;
+	unsigned rights = rights_taken(grant, row);
+	struct mark *mark;
+
+	if (!rights || (!is_below(path, outside) && !is_below(outside, path)))
 		return;
 	if (is_below(outside, path))
 		path = outside;
-	planner_add_mark(planner, MARK_DENY, seen_at(planner, grant, path), RIGHT_WRITE, *origin)
-		->flags = flags;
-}
-
-static void guard_places(struct planner *planner, const struct mark *grant)
-{
-	for (size_t i = 0; i < N_ELEMENTS(places); i++)
-		for (char *const *at = planner->request->environment; at && *at; at++) {
-			size_t n = strlen(places[i].variable);
-
-			if (strncmp(*at, places[i].variable, n) == 0 && path_is_normal(*at + n))
-				guard(planner, grant,
-				      planner_join(planner, *at + n, places[i].name), 0,
-				      places[i].origin);
-		}
-}
-
-static void guard_grant(struct planner *planner, const struct mark *grant)
-{
-	planner_add_mark(planner, MARK_DENY, planner_join(planner, grant->path, ".sbx"),
-			 RIGHT_WRITE, guards_policies)
-		->flags = MARK_GUARD;
-	for (size_t i = 0; i < N_ELEMENTS(guards); i++) {
-		const char *path = guards[i].path;
-
-		if (guards[i].is_of_home && !planner->home)
-			continue;
-		if (guards[i].is_of_home)
-			path = planner_join(planner, planner->home, path);
-		guard(planner, grant, path, guards[i].flags, guards[i].origin);
-	}
-	guard_places(planner, grant);
-	if (planner->request->registry)
-		guard(planner, grant, planner->request->registry, 0, &guards_daemons);
-}
-
-/* Where it is not there, nobody has a sandbox. */
-static void hide(struct planner *planner, const struct mark *grant, const char *path)
-{
-	const char *outside = grant->source ? grant->source : grant->path;
-
-	if (!is_below(path, outside) && !is_below(outside, path))
-		return;
-	if (is_below(outside, path))
-		path = outside;
-	planner_add_mark(planner, MARK_DENY, seen_at(planner, grant, path), RIGHTS_SEEN,
-			 guards_daemons)
-		->flags = MARK_GUARD;
-}
-
-/* The sockets of other sandboxes: what may read a folder may connect to what is in it. */
-static void hide_registry(struct planner *planner, const struct mark *grant)
-{
-	static const char variable[] = "XDG_RUNTIME_DIR=";
-	const char *registry = planner->request->registry;
-
-	hide(planner, grant, "/run/sbx/sandboxes");
-	if (registry)
-		hide(planner, grant, planner_join(planner, registry, "sandboxes"));
-	/* Root's is never elsewhere, and its sandboxes' users could not search such a folder. */
-	if (planner->host && is_real_root(planner->host))
-		return;
-	for (char *const *at = planner->request->environment; at && *at; at++) {
-		const char *folder = *at + strlen(variable);
-
-		if (strncmp(*at, variable, strlen(variable)) == 0 && path_is_normal(folder))
-			hide(planner, grant, planner_join(planner, folder, "sbx/sandboxes"));
-	}
+	if (!planner->host)
+		ask_about_way(planner, path);
+	if (!planner->host && row->may_be_made && (grant->rights & RIGHT_WRITE))
+		*(const char **)list_add(planner, &planner->made, sizeof(path)) = row->path;
+	mark = planner_add_mark(planner, MARK_DENY,
+				planner_keep(planner, seen_at(planner, grant, path)), rights,
+				(struct step_origin){ ORIGIN_BUILT_IN, row->rule });
+	if (planner->host && !can_be_made(planner, path))
+		mark->flags = MARK_GUARD;
 }
 
 void mark_guarded(struct planner *planner)
 {
+	const struct guarded_list *list = planner->request->guarded;
 	size_t n = planner->marks.n_rows;
 
-	for (size_t i = 0; i < n; i++) {
-		const struct mark *mark = ((struct mark **)planner->marks.rows)[i];
-
-		if (!is_grant(mark))
-			continue;
-		hide_registry(planner, mark);
-		if (mark->rights & RIGHT_WRITE)
-			guard_grant(planner, mark);
-	}
+	for (size_t i = 0; list && i < n; i++)
+		for (size_t k = 0; k < list->n_rows; k++)
+			guard(planner, ((struct mark **)planner->marks.rows)[i], &list->rows[k]);
 }

@@ -71,7 +71,6 @@ struct host {
 	const char *cgroup_why; /* where cgroup is NULL or a controller is missing, for messages */
 
 	const char *cwd;    /* canonical */
-	const char *home;   /* where our configuration and records are; or NULL. The caller knows */
 	const char *loader; /* the program loader of the host's own programs, canonical; or NULL */
 	const char *git_common; /* canonical common folder of the repository around the project,
 				   where it lies outside of the project (worktrees); or NULL */

@@ -91,7 +91,8 @@ static const char *const *finish(struct planner *planner, struct list *paths)
 	return rows;
 }
 
-static int list_paths(struct planner *planner, const char *const **ret)
+static int list_paths(struct planner *planner, const char *const **ret,
+		      const char *const **ret_made)
 {
 	struct list paths = { .rows = NULL };
 	const char *folder;
@@ -104,34 +105,36 @@ static int list_paths(struct planner *planner, const char *const **ret)
 	if (r < 0)
 		return r;
 	add_marks(planner, &paths);
+	for (size_t i = 0; i < planner->asked.n_rows; i++)
+		add(planner, &paths, ((const char **)planner->asked.rows)[i]);
 	add_program(planner, &paths);
 	add(planner, &paths, planner->request->project);
 	folder = asked_folder(planner);
 	if (folder)
 		add(planner, &paths, folder);
 	*ret = finish(planner, &paths);
+	*ret_made = finish(planner, &planner->made);
 	return planner_status(planner);
 }
 
 int plan_list_paths(const struct policy *policy, const struct spawn_request *request,
-		    const char *home, struct arena *arena, const char *const **ret,
+		    struct arena *arena, const char *const **ret, const char *const **ret_made,
 		    struct sbx_error *err)
 {
 	struct arena scratch = ARENA_INIT;
 	struct planner planner = {
 		.policy = policy,
 		.request = request,
-		.home = home,
 		.arena = arena,
 		.scratch = &scratch,
 		.err = err,
 		.file_size_max = UINT64_MAX,
 	};
-	const char *const *paths = NULL;
-	int r = list_paths(&planner, &paths);
+	const char *const *paths = NULL, *const *made = NULL;
+	int r = list_paths(&planner, &paths, &made);
 
 	if (r == 0)
-		*ret = paths;
+		*ret = paths, *ret_made = made;
 	text_deinit(&planner.text);
 	arena_deinit(&scratch);
 	return r;

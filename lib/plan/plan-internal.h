@@ -102,7 +102,7 @@ enum mark_flag {
 	MARK_ASKED = 1 << 0,	/* by an option or a mount: cannot be had is an error */
 	MARK_OPTIONAL = 1 << 1, /* but it may be missing */
 	MARK_ALONE = 1 << 2,	/* a glob that names a folder and not what is below it */
-	MARK_GUARD = 1 << 3,	/* built-in: where it is missing, nothing is to be guarded */
+	MARK_GUARD = 1 << 3,	/* built-in: where it is missing, it cannot be made */
 	MARK_OURS = 1 << 4,	/* made by us: the host is not asked about it */
 	MARK_DROPPED = 1 << 5,	/* is not there outside, or something else stands at its place */
 	MARK_RULED = 1 << 6,	/* a rule of the policy or its view: no rule is to be added */
@@ -173,9 +173,8 @@ struct planner {
 	const struct policy *policy; /* or NULL */
 	const struct spawn_request *request;
 	const struct host *host; /* NULL while paths are only listed */
-	const char *home;
-	struct arena *arena;   /* of what is made */
-	struct arena *scratch; /* what nobody needs afterwards */
+	struct arena *arena;	 /* of what is made */
+	struct arena *scratch;	 /* what nobody needs afterwards */
 	struct text text;
 	struct sbx_error *err;
 	struct plan *plan;
@@ -201,6 +200,8 @@ struct planner {
 	struct place *places;	 /* by path */
 	size_t n_places;
 	struct list steps;   /* struct step */
+	struct list asked;   /* const char *: paths of no mark, for the host */
+	struct list made;    /* const char *: what the caller makes before it asks the host */
 	struct list absent;  /* struct plan_absent: of these, what can be made at all */
 	struct list notices; /* struct plan_notice */
 	struct list landlock_paths;

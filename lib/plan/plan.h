@@ -88,12 +88,13 @@ struct plan {
 };
 
 /*
- * The paths about which a plan for this policy and request asks the host, sorted and each once; in
- * @arena, ended by NULL. -EINVAL or -EOPNOTSUPP with @err: the policy asks for what no host could
+ * The paths about which a plan for this policy and request asks the host, and the guarded ones that
+ * the caller makes before (a plan takes these to be there); sorted and each once, in @arena, ended
+ * by NULL. -EINVAL or -EOPNOTSUPP with @err: the policy asks for what no host could
  * do.
  */
 int plan_list_paths(const struct policy *policy, const struct spawn_request *request,
-		    const char *home, struct arena *arena, const char *const **ret,
+		    struct arena *arena, const char *const **ret, const char *const **ret_made,
 		    struct sbx_error *err);
 
 /*

@@ -17,6 +17,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "policy/guarded.h"
 
 #define LIST_FIRST 32
 
@@ -210,10 +211,23 @@ static const struct host_path *assume_repository(struct planner *planner, const 
 	return assume(planner, path, HOST_MISSING);
 }
 
+/* What the caller makes before a start; a plan that is only shown is made without it. */
+static bool is_to_be_made(const struct planner *planner, const char *path)
+{
+	const struct guarded_list *list = planner->request->guarded;
+
+	for (size_t i = 0; list && i < list->n_rows; i++)
+		if (list->rows[i].may_be_made && strcmp(list->rows[i].path, path) == 0)
+			return true;
+	return false;
+}
+
 const struct host_path *planner_facts(struct planner *planner, const char *path)
 {
 	const struct host_path *facts = host_find_path(planner->host, path);
 
+	if (facts && facts->kind == HOST_MISSING && is_to_be_made(planner, path))
+		facts = assume(planner, facts->real, HOST_FOLDER);
 	if (!facts && planner->host->loader && strcmp(path, planner->host->loader) == 0)
 		facts = assume(planner, path, HOST_FILE);
 	for (size_t i = 0; !facts && i < planner->host->n_repository; i++)

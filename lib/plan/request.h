@@ -17,6 +17,8 @@
 
 #include "plan/layers.h"
 
+struct guarded_list;
+
 /* A path that an option names. */
 enum request_grant {
 	GRANT_READ,  /* read, list and execute */
@@ -83,7 +85,8 @@ struct spawn_request {
 	bool debug;		/* sbx-ctl exec may enter, where the policy allows it, too */
 	const char *out_folder; /* changes of the working folder land here; NULL: none */
 	const char *out_work;	/* an empty folder beside it, for the kernel's own use */
-	const char *registry;	/* where ours lies among other people's files; NULL: it does not */
+	/* What no policy opens; NULL: nothing, in tests of something else. */
+	const struct guarded_list *guarded;
 
 	const struct request_path *paths;
 	size_t n_paths;

@@ -10,6 +10,7 @@
 
 #include "policy/model.h"
 
+struct guarded_list;
 struct policy_request;
 
 #define BUILTIN_RULES_MAX 10
@@ -17,26 +18,21 @@ struct policy_request;
 struct builtin_rule {
 	const char *name;
 	uint64_t operations;
-	const char *const *paths; /* NULL-terminated globs, each itself and everything below; NULL:
-				     any argument. Every one contains BUILTIN_MARK */
-	bool protected_paths;	  /* also the engine's protected paths */
+	bool is_guard; /* about the guarded paths of its name; else about any argument */
 	const char *const *unless_modes; /* NULL-terminated; not in these modes */
 	enum policy_action action;
 	bool is_default; /* a rule of the file that allows it is stronger; a token is not */
 	const char *reason;
 };
 
-/* What every path of the table contains: a path without it needs no closer look. */
-#define BUILTIN_MARK "sbx"
-
 /* Ended by a NULL name. */
 const struct builtin_rule *builtin_rules(void);
 
 /*
- * The most severe built-in rule that applies, or NULL. @protected_paths may be NULL. @rules is
+ * The most severe built-in rule that applies, or NULL. @guarded may be NULL. @rules is
  * builtin_rules(), or an empty table in the test that shows that the system works without any.
  */
 const struct builtin_rule *builtin_judge(const struct builtin_rule *rules,
 					 const struct policy_request *request,
 					 uint64_t operation_bit,
-					 const char *const *protected_paths);
+					 const struct guarded_list *guarded);

@@ -66,8 +66,10 @@ int policy_engine_new(const struct artefact *artefact, struct policy_engine **re
 		return -ENOMEM;
 	engine->artefact = *artefact;
 	open_sections(engine);
-	if (!alloc_scratch(engine))
+	if (!alloc_scratch(engine) || guarded_list(&(struct guarded_places){ .home = NULL },
+						   &engine->arena, &engine->system) < 0)
 		return -ENOMEM;
+	engine->guarded = &engine->system;
 	engine->builtins = builtin_rules();
 	for (const struct builtin_rule *rule = engine->builtins; rule->name; rule++)
 		engine->builtin_operations |= rule->operations;
@@ -97,9 +99,9 @@ const struct artefact *policy_engine_artefact(const struct policy_engine *engine
 	return &engine->artefact;
 }
 
-void policy_engine_protect(struct policy_engine *engine, const char *const *paths)
+void policy_engine_guard(struct policy_engine *engine, const struct guarded_list *list)
 {
-	engine->protected_paths = paths;
+	engine->guarded = list ? list : &engine->system;
 }
 
 /* Once in a thousand million decisions the numbers start again, and old stamps must go. */

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "policy/artefact-internal.h"
 #include "policy/decide.h"
+#include "policy/guarded.h"
 #include "policy/operation.h"
 
 /* A condition's mark is the generation and, in its low bits, the state by its primary key. */
@@ -62,7 +63,8 @@ struct policy_engine {
 	const uint32_t *plain;
 	size_t words_mask;
 	size_t entries_mask;
-	const char *const *protected_paths;
+	struct guarded_list system; /* without a list of its caller's */
+	const struct guarded_list *guarded;
 	const struct builtin_rule *builtins;
 	uint64_t builtin_operations; /* of all built-in rules */
 	uint64_t exec_bit;

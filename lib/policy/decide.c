@@ -69,8 +69,7 @@ void policy_decide(struct policy_engine *engine, const struct policy_request *re
 	const struct builtin_rule *builtin = NULL;
 
 	if (engine->builtin_operations & query.bit)
-		builtin = builtin_judge(engine->builtins, request, query.bit,
-					engine->protected_paths);
+		builtin = builtin_judge(engine->builtins, request, query.bit, engine->guarded);
 
 	if (builtin && (builtin->action == POLICY_DENY || request->has_token)) {
 		decide_by_builtin(builtin, ret);

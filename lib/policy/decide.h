@@ -20,6 +20,7 @@
 #include "policy/artefact.h"
 #include "policy/model.h"
 
+struct guarded_list;
 struct policy_engine;
 struct sbx_error;
 
@@ -73,12 +74,8 @@ void policy_engine_free_ptr(struct policy_engine **engine);
 #define _cleanup_engine_ _cleanup_(policy_engine_free_ptr)
 const struct artefact *policy_engine_artefact(const struct policy_engine *engine);
 
-/*
- * The paths that built-in rules protect besides the system's fixed ones: the policy in use, the
- * user's own places. Borrowed; ends with NULL. Each is absolute and normal and means itself and
- * everything below it.
- */
-void policy_engine_protect(struct policy_engine *engine, const char *const *paths);
+/* The paths that built-in rules are about: borrowed; until then, and with NULL, the system's. */
+void policy_engine_guard(struct policy_engine *engine, const struct guarded_list *list);
 
 /* @ret's pointers are valid until the engine's next decision. */
 void policy_decide(struct policy_engine *engine, const struct policy_request *request,

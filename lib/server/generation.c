@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-event.h>
+#include <unistd.h>
 
 #include <sbx/error.h>
 
@@ -21,11 +22,11 @@
 #include "base/text.h"
 #include "extension/extension.h"
 #include "policy/compose.h"
+#include "policy/guarded.h"
 #include "policy/layers.h"
 #include "policy/load.h"
 #include "policy/model.h"
 #include "policy/operation.h"
-#include "server/protected.h"
 #include "token/denial.h"
 #include "token/scope.h"
 #include "token/token.h"
@@ -38,7 +39,7 @@ static void generation_free(struct generation *generation)
 		(void)sd_event_source_disable_unref(generation->extensions[i].source);
 		(void)extension_free(generation->extensions[i].extension);
 	}
-	protected_free(generation->protected_paths);
+	arena_deinit(&generation->arena);
 	(void)policy_engine_free(generation->engine);
 	(void)policy_free(generation->policy);
 	free(generation->block);
@@ -161,7 +162,7 @@ static int start_extensions(struct generation *generation, struct sbx_error *err
 	return r;
 }
 
-int generation_load(const char *const *paths, size_t n_paths, const char *const *protected_also,
+int generation_load(const char *const *paths, size_t n_paths, char *const *environment,
 		    struct generation **ret, struct sbx_error *err)
 {
 	_cleanup_(generation_free_ptr) struct generation *generation =
@@ -176,10 +177,11 @@ int generation_load(const char *const *paths, size_t n_paths, const char *const 
 		return r;
 	r = policy_engine_new(&generation->artefact, &generation->engine);
 	if (r == 0)
-		r = protected_find(paths, n_paths, protected_also, &generation->protected_paths);
+		r = guarded_find(environment, geteuid(), paths, n_paths, &generation->arena,
+				 &generation->guarded);
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot prepare the policy '%s'", paths[0]);
-	policy_engine_protect(generation->engine, (const char *const *)generation->protected_paths);
+	policy_engine_guard(generation->engine, &generation->guarded);
 	r = start_extensions(generation, err);
 	if (r < 0)
 		return r;

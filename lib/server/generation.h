@@ -13,8 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "policy/artefact.h"
 #include "policy/decide.h"
+#include "policy/guarded.h"
 
 struct extension;
 struct generation;
@@ -41,17 +43,18 @@ struct generation {
 	void *block;	       /* what was compiled here */
 	struct artefact artefact;
 	struct policy_engine *engine;
-	char **protected_paths; /* NULL-terminated */
+	struct guarded_list guarded;
+	struct arena arena; /* of its paths */
 	struct generation_extension extensions[GENERATION_EXTENSIONS_MAX];
 	size_t n_extensions;
 	struct question *waiting; /* for extensions */
 };
 
 /*
- * @paths in the order system, user, project; a single one may be a compiled policy. @protected_also
- * ends with NULL. Starts the extension programs.
+ * @paths in the order system, user, project; a single one may be a compiled policy. @environment
+ * says where the user's own files are. Starts the extension programs.
  */
-int generation_load(const char *const *paths, size_t n_paths, const char *const *protected_also,
+int generation_load(const char *const *paths, size_t n_paths, char *const *environment,
 		    struct generation **ret, struct sbx_error *err);
 struct generation *generation_ref(struct generation *generation);
 struct generation *generation_unref(struct generation *generation);

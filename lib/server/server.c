@@ -62,7 +62,7 @@ static int load(struct server *server, struct generation **ret, struct sbx_error
 {
 	_cleanup_generation_ struct generation *generation = NULL;
 	int r = generation_load(server->options.policy_paths, server->options.n_policy_paths,
-				server->options.protected_paths, &generation, err);
+				server->options.environment, &generation, err);
 
 	if (r < 0)
 		return r;

@@ -44,8 +44,8 @@ struct server_options {
 	const char *tool; /* for records */
 	const char *const *policy_paths;
 	size_t n_policy_paths;
-	const char *const *protected_paths; /* ends with NULL; may be NULL */
-	struct recorder *recorder;	    /* open; must outlive the server */
+	char *const *environment;  /* for places that are guarded */
+	struct recorder *recorder; /* open; must outlive the server */
 	enum server_records records;
 	size_t n_clients_max;
 	struct facts *sandboxes; /* must outlive the server */

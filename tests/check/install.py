@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What 'meson install' puts on a machine."""
+import json
 import os
 import pathlib
+import subprocess
 import tempfile
 
 import tap
@@ -39,7 +41,30 @@ def main():
                  [f"{name}: contains {tree}" for name, path in paths.items()
                   if not path.is_symlink() and path.is_file() and path.read_bytes()[:4] == b"\x7fELF"
                   for tree in {tap.SOURCE, tap.BUILD} if bytes(tree) in loaded(path)])
+        tap.none("every program, library, unit and policy that is installed is guarded",
+                 unguarded([str(name) for name, path in paths.items() if not path.is_dir() and is_ours(name, prefix)]))
     tap.done()
+
+
+def is_ours(name, prefix):
+    """Not the headers, pages and completions, which decide nothing."""
+    share = prefix / "share"
+    return not any(name.is_relative_to(folder) for folder in (prefix / "include", share / "man", share / "zsh", share / "fish",
+                   share / "bash-completion", prefix / tap.option("zshdir"))) and name.parent.name != "pkgconfig"
+
+
+def unguarded(names):
+    """Those that a policy which allows everything could open to be written."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as policy:
+        policy.write("version: 1\ndefaults: {fs: allow}\n")
+        policy.flush()
+        requests = "".join(json.dumps({"op": "fs.write", "path": name}) + "\n" for name in names)
+        answers = subprocess.run([tap.BUILD / "tools/sbx-policy", "eval", "--json", policy.name], input=requests,
+                                 capture_output=True, text=True, check=False).stdout.splitlines()
+    if len(answers) != len(names) or not names:
+        return [f"{len(names)} were asked about, {len(answers)} answers came"]
+    return [f"{name}: could be written" for name, answer in zip(names, answers)
+            if json.loads(answer)["cause"] != "builtin"]
 
 
 def loaded(path):

@@ -25,11 +25,12 @@ END
 cp p.yaml review
 { cat review; rule secret '/srv/p/src/secret/**' deny; } >next.yaml
 cp next.yaml denying
+export XDG_CONFIG_HOME=/srv/p/src
 serve --sandbox=box1="$work/box1" --sandbox=box2="$work/box2" p.yaml
 
 run python3 holder.py s '{}' /srv/p/src/a /srv/p/src/b /srv/p/src/c
 check a_token_opens_the_way_as_often_as_it_says out_is 'allow valid; allow valid; require_review exhausted; '
-run python3 holder.py s '{}' /srv/p/doc/a /srv/p/src/.sbx/a /srv/p/src/a
+run python3 holder.py s '{}' /srv/p/doc/a /srv/p/src/sbx/a /srv/p/src/a
 check it_opens_no_other_and_nothing_built_in out_is 'deny wrong_argument; deny valid; allow valid; '
 run python3 holder.py box1 '{"sandbox_id":"box1"}' /srv/p/src/a
 check a_sandbox_has_its_own out_is 'allow valid; '

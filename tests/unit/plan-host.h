@@ -20,6 +20,7 @@
 #include "plan/host.h"
 #include "plan/plan.h"
 #include "plan/request.h"
+#include "policy/guarded.h"
 #include "policy/load.h"
 #include "policy/layers.h"
 #include "policy/model.h"
@@ -44,6 +45,9 @@ struct planning {
 	struct host_link links[KNOWN_MAX];
 	struct host host;
 	struct spawn_request request;
+	struct guarded_places places;
+	struct guarded_list guarded;
+	const char *const *made;
 	struct request_path paths[8];
 	const char *argv[4];
 	const char *environment[8];
@@ -119,9 +123,9 @@ static inline void planning_open(struct planning *planning)
 			  .has_memfd_seal = true,
 			  .cgroup_why = "no cgroup is delegated here",
 			  .cwd = "/home/user/p",
-			  .home = "/home/user",
 			  .loader = "/usr/lib/ld.so" },
 		.argv = { "true", NULL },
+		.places = { .home = "/home/user" },
 		.environment = { "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/home/user",
 				 "LC_ALL=C.UTF-8", "SECRET_TOKEN=abc", NULL },
 	};
@@ -233,8 +237,12 @@ static inline struct host_path look_at_host(struct planning *planning, const cha
 static inline int ask_host(struct planning *planning)
 {
 	const char *const *paths = NULL;
-	int r = plan_list_paths(planning->policy, &planning->request, planning->host.home,
-				&planning->arena, &paths, &planning->err);
+	int r = guarded_list(&planning->places, &planning->arena, &planning->guarded);
+
+	planning->request.guarded = &planning->guarded;
+	if (r == 0)
+		r = plan_list_paths(planning->policy, &planning->request, &planning->arena, &paths,
+				    &planning->made, &planning->err);
 
 	if (r < 0)
 		return r;

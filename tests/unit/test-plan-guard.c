@@ -139,7 +139,8 @@ static void a_repository_is_protected_where_a_bind_shows_it(void)
 	expect(flags_of(&planning, STEP_BIND, "/mnt/.config/sbx") & STEP_READ_ONLY);
 }
 
-static void policies_cannot_be_written(void)
+/* A project's own file only narrows, so writing it widens nothing. */
+static void a_projects_own_folder_is_content(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -147,19 +148,59 @@ static void policies_cannot_be_written(void)
 	know(&planning, PROJECT "/.sbx", HOST_FOLDER);
 	grant(&planning, GRANT_WRITE, PROJECT, "--write");
 	expect_plan(&planning);
-	expect(flags_of(&planning, STEP_BIND, PROJECT "/.sbx") & STEP_READ_ONLY);
-	expect_str(the_step(&planning, STEP_BIND, PROJECT "/.sbx")->origin.text,
-		   "builtin:policy-files");
+	expect(!find_step(&planning, STEP_BIND, PROJECT "/.sbx"));
 }
 
-/* A project's policy can only narrow, so a new one is no way out. */
-static void a_project_without_a_policy_may_get_one(void)
+static void the_policy_in_force_is_read_only_in_a_writable_project(void)
 {
+	static const char *const policies[] = { PROJECT "/conf/p.yaml",
+						PROJECT "/conf/p.yaml.previous" };
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
+	know(&planning, policies[0], HOST_FILE);
+	know(&planning, policies[1], HOST_FILE);
+	planning.places.policies = policies;
+	planning.places.n_policies = N_ELEMENTS(policies);
 	grant(&planning, GRANT_WRITE, PROJECT, "--write");
 	expect_plan(&planning);
+	for (size_t i = 0; i < N_ELEMENTS(policies); i++)
+		expect_eq(flags_of(&planning, STEP_BIND, policies[i]), STEP_READ_ONLY);
+	/* Otherwise the directory could be renamed, and another one put at its place. */
+	expect_eq(flags_of(&planning, STEP_BIND, PROJECT "/conf"), STEP_IS_FOLDER);
+	expect_str(the_step(&planning, STEP_BIND, policies[0])->origin.text,
+		   "builtin:policy-files");
+}
+
+static void the_policy_in_force_is_read_only_where_a_bind_shows_it(void)
+{
+	static const char *const policies[] = { PROJECT "/p.yaml" };
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, policies[0], HOST_FILE);
+	planning.places.policies = policies;
+	planning.places.n_policies = 1;
+	grant(&planning, GRANT_WRITE, PROJECT, "--bind");
+	planning.paths[0].target = "/mnt";
+	expect_plan(&planning);
+	expect_eq(flags_of(&planning, STEP_BIND, "/mnt/p.yaml"), STEP_READ_ONLY);
+}
+
+static void refuses_a_policy_behind_a_link_that_the_command_could_replace(void)
+{
+	static const char *const policies[] = { PROJECT "/p.yaml", "/home/user/shared.yaml" };
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know_link(&planning, PROJECT "/p.yaml", "../shared.yaml", 1000);
+	know(&planning, policies[1], HOST_FILE);
+	planning.places.policies = policies;
+	planning.places.n_policies = N_ELEMENTS(policies);
+	grant(&planning, GRANT_WRITE, PROJECT, "--write");
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "builtin:policy-files denies at '" PROJECT "/p.yaml'", "a link",
+		    "name what it leads to"));
 }
 
 static void refuses_to_write_what_the_built_in_rules_protect(void)
@@ -169,13 +210,11 @@ static void refuses_to_write_what_the_built_in_rules_protect(void)
 		const char *why;
 	} cases[] = {
 		{ "/etc/sbx", "builtin:policy-files" },
-		{ "/usr/bin", "builtin:programs" },
-		{ "/usr/bin/true", "builtin:programs" },
-		{ "/bin", "builtin:programs" },
+		{ "/usr/bin/sbx-spawn", "builtin:programs" },
+		{ "/bin/sbx-policy", "builtin:programs" },
 		{ "/home/user/.config/sbx/policy.yaml", "builtin:policy-files" },
 		{ "/var/lib/sbx/state", "builtin:state-database" },
-		{ "/etc/systemd/system", "builtin:units" },
-		{ "/run/user/1000/sbx", "builtin:daemon-files" },
+		{ "/etc/systemd/system/sbx-audit.service.d", "builtin:units" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
@@ -183,30 +222,90 @@ static void refuses_to_write_what_the_built_in_rules_protect(void)
 
 		planning_open(&planning);
 		know(&planning, cases[i].path, HOST_FILE);
+		know(&planning, "/usr/bin/sbx-policy", HOST_FILE);
 		grant(&planning, GRANT_WRITE, cases[i].path, "--write");
 		expect_refusal(&planning, -EACCES);
 		expect(says(&planning, "cannot make writable", cases[i].why, "leave it out"));
 	}
 }
 
-static void a_writable_home_keeps_what_the_built_in_rules_protect(void)
+static void other_packages_programs_and_units_are_not_guarded(void)
 {
+	static const char *const paths[] = { "/usr/bin/true", "/etc/systemd/system/a.service",
+					     "/home/user/.config/systemd/user" };
+
+	for (size_t i = 0; i < N_ELEMENTS(paths); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		planning_open(&planning);
+		know(&planning, paths[i], HOST_FILE);
+		grant(&planning, GRANT_WRITE, paths[i], "--write");
+		expect_plan(&planning);
+	}
+}
+
+static bool is_made(const struct planning *planning, const char *path)
+{
+	for (const char *const *at = planning->made; *at; at++)
+		if (strcmp(*at, path) == 0)
+			return true;
+	return false;
+}
+
+static void what_is_missing_below_a_writable_home_is_made_before_the_plan(void)
+{
+	static const char *const paths[] = { "/home/user/.config/sbx",
+					     "/home/user/.local/state/sbx" };
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
 	know(&planning, "/home/user", HOST_FOLDER);
-	grant(&planning, GRANT_WRITE, "/home/user", "--write");
-	expect_refusal(&planning, -EOPNOTSUPP);
-	expect(says(&planning, "builtin:policy-files denies at '/home/user/.config/sbx'",
-		    "could make it", "create it"));
-	know(&planning, "/home/user/.config/sbx", HOST_FOLDER);
-	know(&planning, "/home/user/.config/systemd", HOST_FOLDER);
-	know(&planning, "/home/user/.local/share/systemd", HOST_FOLDER);
-	know(&planning, "/home/user/.local/state/sbx", HOST_FOLDER);
 	expect_plan(&planning);
-	expect(flags_of(&planning, STEP_BIND, "/home/user/.config/sbx") & STEP_READ_ONLY);
+	expect(!planning.made[0]);
+	grant(&planning, GRANT_READ, "/home/user", "--read");
+	expect_plan(&planning);
+	expect(!planning.made[0]);
+	planning.paths[0].grant = GRANT_WRITE;
+	expect_plan(&planning);
+	for (size_t i = 0; i < N_ELEMENTS(paths); i++) {
+		expect(is_made(&planning, paths[i]));
+		expect(flags_of(&planning, STEP_BIND, paths[i]) & STEP_READ_ONLY);
+	}
 	expect(flags_of(&planning, STEP_BIND, "/home/user/.config") == STEP_IS_FOLDER);
-	expect(flags_of(&planning, STEP_BIND, "/home/user/.config/systemd") & STEP_READ_ONLY);
+}
+
+static void what_is_missing_elsewhere_is_refused_where_the_command_could_make_it(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, "/srv/cfg", HOST_FOLDER);
+	planning.places.config = "/srv/cfg";
+	grant(&planning, GRANT_WRITE, "/srv/cfg", "--write");
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(!planning.made[0]);
+	expect(says(&planning, "builtin:policy-files denies at '/srv/cfg/sbx'", "could make it",
+		    "create it"));
+	know(&planning, "/srv/cfg/sbx", HOST_FOLDER);
+	expect_plan(&planning);
+	expect(flags_of(&planning, STEP_BIND, "/srv/cfg/sbx") & STEP_READ_ONLY);
+}
+
+/* /etc is root's alone, and the command is never root. */
+static void what_only_root_could_make_may_be_missing(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	grant(&planning, GRANT_WRITE, "/etc", "--write");
+	grant(&planning, GRANT_WRITE, "/usr", "--write");
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_BIND, "/etc/sbx"));
+	planning.known[planning.n_known++] =
+		(struct known){ .path = "/etc/systemd", .kind = HOST_FOLDER, .uid = 1000 };
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "builtin:units denies at '/etc/systemd/system/", "could make it",
+		    ""));
 }
 
 static void what_a_bind_shows_is_protected_too(void)
@@ -215,7 +314,6 @@ static void what_a_bind_shows_is_protected_too(void)
 
 	planning_open(&planning);
 	know(&planning, "/home/user/.config/sbx", HOST_FOLDER);
-	know(&planning, "/home/user/.config/systemd", HOST_FOLDER);
 	grant(&planning, GRANT_WRITE, "/home/user/.config", "--bind");
 	planning.paths[0].target = "/mnt";
 	expect_plan(&planning);
@@ -227,38 +325,16 @@ static void what_a_bind_shows_is_protected_too(void)
 	expect_refusal(&planning, -EACCES);
 }
 
-/* They move with the user's variables, and so does what guards them. */
-static void our_own_files_are_protected_wherever_they_lie(void)
-{
-	_cleanup_planning_ struct planning planning;
-
-	planning_open(&planning);
-	know(&planning, "/srv/run", HOST_FOLDER);
-	planning.environment[1] = "XDG_RUNTIME_DIR=/srv/run";
-	grant(&planning, GRANT_WRITE, "/srv/run", "--write");
-	expect_refusal(&planning, -EOPNOTSUPP);
-	expect(says(&planning, "builtin:daemon-files denies at '/srv/run/sbx'", "could make it",
-		    ""));
-	know(&planning, "/srv/run/sbx", HOST_FOLDER);
-	expect_plan(&planning);
-	expect(flags_of(&planning, STEP_BIND, "/srv/run/sbx") & STEP_READ_ONLY);
-	planning.environment[1] = "HOME=/home/user";
-	planning.request.registry = "/srv/run/sbx";
-	expect_plan(&planning);
-	expect(flags_of(&planning, STEP_BIND, "/srv/run/sbx") & STEP_READ_ONLY);
-}
-
-/* To see a folder is to be able to connect to the sockets in it. */
-static void no_sandbox_sees_where_others_are_talked_to(void)
+/* To see a directory is to be able to connect to the sockets in it. */
+static void no_sandbox_sees_the_directory_of_the_services(void)
 {
 	static const struct {
 		const char *granted;
-		const char *registry;
-		const char *variable;
+		const char *hidden;
 	} cases[] = {
-		{ "/run", "/run/sbx/sandboxes", "HOME=/home/user" },
-		{ "/tmp/sbx-1000", "/tmp/sbx-1000/sandboxes", "HOME=/home/user" },
-		{ "/srv/run", "/srv/run/sbx/sandboxes", "XDG_RUNTIME_DIR=/srv/run" },
+		{ "/run", "/run/sbx" },
+		{ "/tmp", "/tmp/sbx-1000" },
+		{ "/srv/run", "/srv/run/sbx" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++)
@@ -267,38 +343,58 @@ static void no_sandbox_sees_where_others_are_talked_to(void)
 
 			planning_open(&planning);
 			know(&planning, cases[i].granted, HOST_FOLDER);
-			know(&planning, cases[i].registry, HOST_FOLDER);
-			planning.environment[1] = cases[i].variable;
-			planning.request.registry = "/tmp/sbx-1000";
+			planning.known[planning.n_known - 1].uid = 0;
+			know(&planning, cases[i].hidden, HOST_FOLDER);
+			planning.places.runtime = "/srv/run";
+			planning.places.fallback = "/tmp/sbx-1000";
 			grant(&planning, how, cases[i].granted, "--read");
-			if (i != 1 || how == GRANT_READ)
-				expect_plan(&planning);
-			else
-				expect_refusal(&planning, -EACCES); /* all of it is guarded */
-			if (!planning.plan)
-				continue;
-			expect_eq(flags_of(&planning, STEP_MASK, cases[i].registry),
-				  STEP_IS_FOLDER);
+			expect_plan(&planning);
+			expect_eq(flags_of(&planning, STEP_MASK, cases[i].hidden), STEP_IS_FOLDER);
 		}
 }
 
-static void the_registry_is_hidden_where_a_bind_shows_it(void)
+static void no_option_shows_what_lies_in_the_directory_of_the_services(void)
+{
+	static const struct {
+		enum request_grant how;
+		const char *path;
+		const char *target;
+		enum host_path_kind kind;
+	} cases[] = {
+		{ GRANT_READ, "/run/sbx", NULL, HOST_FOLDER },
+		{ GRANT_READ, "/run/sbx/sandboxes/other", "/mnt", HOST_FOLDER },
+		{ GRANT_READ, "/var/run/sbx", NULL, HOST_FOLDER },
+		{ GRANT_UNIX, "/run/sbx/policy.sock", NULL, HOST_SOCKET },
+		{ GRANT_UNIX, "/run/user/1000/sbx/audit.sock", NULL, HOST_SOCKET },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		planning_open(&planning);
+		know(&planning, "/run/sbx", HOST_FOLDER);
+		know(&planning, cases[i].path, cases[i].kind);
+		planning.places.runtime = "/run/user/1000";
+		grant(&planning, cases[i].how, cases[i].path, "--option");
+		planning.paths[0].target = cases[i].target;
+		expect_refusal(&planning, -EACCES);
+		expect(says(&planning, "cannot show", "builtin:daemon-files", "leave it out"));
+	}
+}
+
+static void the_directory_of_the_services_is_hidden_where_a_bind_shows_it(void)
 {
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, "/run/sbx/sandboxes/other", HOST_FOLDER);
+	know(&planning, "/run/sbx", HOST_FOLDER);
 	grant(&planning, GRANT_READ, "/run", "--bind");
 	planning.paths[0].target = "/mnt";
 	expect_plan(&planning);
-	expect_eq(flags_of(&planning, STEP_MASK, "/mnt/sbx/sandboxes"), STEP_IS_FOLDER);
-	planning.paths[0].path = "/run/sbx/sandboxes/other";
-	expect_refusal(&planning, -EACCES);
-	expect(says(&planning, "cannot show '/mnt' as --bind says", "builtin:daemon-files",
-		    "leave it out"));
+	expect_eq(flags_of(&planning, STEP_MASK, "/mnt/sbx"), STEP_IS_FOLDER);
 }
 
-static void where_there_is_no_registry_nothing_is_hidden(void)
+static void where_there_are_no_services_nothing_is_hidden(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -306,7 +402,7 @@ static void where_there_is_no_registry_nothing_is_hidden(void)
 	know(&planning, "/run", HOST_FOLDER);
 	grant(&planning, GRANT_READ, "/run", "--read");
 	expect_plan(&planning);
-	expect(!find_step(&planning, STEP_MASK, "/run/sbx/sandboxes"));
+	expect(!find_step(&planning, STEP_MASK, "/run/sbx"));
 }
 
 static void what_nobody_writes_needs_no_guard(void)
@@ -329,15 +425,20 @@ static const struct test tests[] = {
 	TEST(a_project_that_is_not_visible_shows_no_common_folder),
 	TEST(a_repository_above_the_project_is_protected_where_it_is_writable),
 	TEST(a_repository_is_protected_where_a_bind_shows_it),
-	TEST(policies_cannot_be_written),
-	TEST(a_project_without_a_policy_may_get_one),
+	TEST(a_projects_own_folder_is_content),
+	TEST(the_policy_in_force_is_read_only_in_a_writable_project),
+	TEST(the_policy_in_force_is_read_only_where_a_bind_shows_it),
+	TEST(refuses_a_policy_behind_a_link_that_the_command_could_replace),
 	TEST(refuses_to_write_what_the_built_in_rules_protect),
-	TEST(a_writable_home_keeps_what_the_built_in_rules_protect),
+	TEST(other_packages_programs_and_units_are_not_guarded),
+	TEST(what_is_missing_below_a_writable_home_is_made_before_the_plan),
+	TEST(what_is_missing_elsewhere_is_refused_where_the_command_could_make_it),
+	TEST(what_only_root_could_make_may_be_missing),
 	TEST(what_a_bind_shows_is_protected_too),
-	TEST(our_own_files_are_protected_wherever_they_lie),
-	TEST(no_sandbox_sees_where_others_are_talked_to),
-	TEST(the_registry_is_hidden_where_a_bind_shows_it),
-	TEST(where_there_is_no_registry_nothing_is_hidden),
+	TEST(no_sandbox_sees_the_directory_of_the_services),
+	TEST(no_option_shows_what_lies_in_the_directory_of_the_services),
+	TEST(the_directory_of_the_services_is_hidden_where_a_bind_shows_it),
+	TEST(where_there_are_no_services_nothing_is_hidden),
 	TEST(what_nobody_writes_needs_no_guard),
 	TEST_END,
 };

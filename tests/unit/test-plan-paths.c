@@ -76,14 +76,14 @@ static void without_a_policy_few_are_asked(void)
 static void what_no_host_could_do_is_refused_before_one_is_asked(void)
 {
 	_cleanup_planning_ struct planning planning;
-	const char *const *paths = NULL;
+	const char *const *paths = NULL, *const *made = NULL;
 
 	planning_open(&planning);
 	planning_load(&planning, "capabilities:\n"
 				 "- {name: c, match: {syscall: fs.read, path_glob: '*.c'},"
 				 " action: allow}\n");
-	expect_eq(plan_list_paths(planning.policy, &planning.request, NULL, &planning.arena, &paths,
-				  &planning.err),
+	expect_eq(plan_list_paths(planning.policy, &planning.request, &planning.arena, &paths,
+				  &made, &planning.err),
 		  -EOPNOTSUPP);
 	expect(!paths);
 	expect(says(&planning, "p.yaml:2: rule 'c'", "", ""));

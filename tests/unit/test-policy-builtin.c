@@ -2,17 +2,25 @@
 
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "policy/builtin.h"
 #include "policy/decide.h"
+#include "policy/guarded.h"
 #include "policy/operation.h"
 #include "test.h"
 
 static const char *judge(const char *operation, const char *path, const char *mode)
 {
+	static const struct guarded_places places = { .home = "/home/u",
+						      .runtime = "/run/user/1000" };
 	struct policy_request request = { .operation = operation, .path = path, .mode = mode };
-	const struct builtin_rule *rule =
-		builtin_judge(builtin_rules(), &request, operation_set(operation), NULL);
+	struct arena arena = ARENA_INIT;
+	struct guarded_list list = { .rows = NULL };
+	const struct builtin_rule *rule;
 
+	expect_eq(guarded_list(&places, &arena, &list), 0);
+	rule = builtin_judge(builtin_rules(), &request, operation_set(operation), &list);
+	arena_deinit(&arena);
 	return rule ? rule->name : NULL;
 }
 
@@ -28,14 +36,6 @@ static void there_are_at_most_ten_and_each_has_name_and_reason(void)
 	expect(rule - builtin_rules() <= BUILTIN_RULES_MAX);
 }
 
-/* Paths without the mark are not looked at, so a path of the table must have it. */
-static void every_path_contains_the_mark(void)
-{
-	for (const struct builtin_rule *rule = builtin_rules(); rule->name; rule++)
-		for (const char *const *path = rule->paths; path && *path; path++)
-			expect(strstr(*path, BUILTIN_MARK) != NULL);
-}
-
 static void protects_files_from_being_written(void)
 {
 	static const struct {
@@ -44,17 +44,13 @@ static void protects_files_from_being_written(void)
 	} cases[] = {
 		{ "/etc/sbx", "builtin:policy-files" },
 		{ "/etc/sbx/policy.yaml", "builtin:policy-files" },
-		{ "/srv/p/.sbx", "builtin:policy-files" },
-		{ "/srv/p/.sbx/policy.yaml", "builtin:policy-files" },
 		{ "/home/u/.config/sbx/policy.yaml", "builtin:policy-files" },
 		{ "/usr/bin/sbx-spawn", "builtin:programs" },
-		{ "/usr/lib/sbx/filter.so", "builtin:programs" },
-		{ "/usr/lib/x86_64-linux-gnu/libsbx.so.0", "builtin:programs" },
+		{ "/usr/" SBX_LIBDIR "/sbx/filter.so", "builtin:programs" },
+		{ "/usr/" SBX_LIBDIR "/libsbx.so.0", "builtin:programs" },
 		{ "/usr/lib/systemd/system/sbx-audit.service", "builtin:units" },
 		{ "/etc/systemd/system/sbx-audit.service.d/override.conf", "builtin:units" },
-		{ "/run/systemd/system/sbx-proxy.socket", "builtin:units" },
-		{ "/run/sbx/policy.sock", "builtin:daemon-files" },
-		{ "/run/user/1000/sbx/registry", "builtin:daemon-files" },
+		{ "/run/systemd/system/sbx-policy.socket", "builtin:units" },
 		{ "/var/lib/sbx/audit/log.db", "builtin:audit-log" },
 		{ "/home/u/.local/state/sbx/audit/log.db", "builtin:audit-log" },
 		{ "/var/lib/sbx/tokens.db", "builtin:state-database" },
@@ -68,6 +64,18 @@ static void protects_files_from_being_written(void)
 	}
 }
 
+static void neither_shows_nor_writes_what_services_talk_through(void)
+{
+	static const char *const paths[] = { "/run/sbx", "/run/sbx/policy.sock",
+					     "/run/user/1000/sbx/sandboxes/a/control.sock" };
+	static const char *const operations[] = { "fs.read", "fs.write", "fs.list", "fs.exists",
+						  "exec" };
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		for (size_t k = 0; k < sizeof(operations) / sizeof(operations[0]); k++)
+			expect_str(judge(operations[k], paths[i], NULL), "builtin:daemon-files");
+}
+
 static void leaves_other_files_alone(void)
 {
 	static const char *const paths[] = { "/",
@@ -77,6 +85,9 @@ static void leaves_other_files_alone(void)
 					     "/srv/p/x.sbx",
 					     "/usr/bin/sbxx",
 					     "/usr/bin/other",
+					     "/srv/p/.sbx/policy.yaml",
+					     "/home/other/.config/sbx/policy.yaml",
+					     "/home/u/.config/systemd/user/a.service",
 					     "/etc/systemd/system/other.service",
 					     "/run/user/1000/other",
 					     "/var/lib/sbx2",
@@ -108,40 +119,25 @@ static void leaving_the_modest_modes_needs_a_review(void)
 	expect(judge("session.set_mode", NULL, "explore") == NULL);
 }
 
-static const struct builtin_rule *judge_protected(const char *path, const char *const *paths)
-{
-	struct policy_request request = { .operation = "fs.write", .path = path };
-
-	return builtin_judge(builtin_rules(), &request, operation_set("fs.write"), paths);
-}
-
-static void protects_the_engines_own_paths(void)
-{
-	static const char *const paths[] = { "/srv/p/policy.yaml", "/opt/x", NULL };
-	static const char *const everything[] = { "/", NULL };
-
-	expect(judge_protected("/srv/p/policy.yaml", paths) != NULL);
-	expect(judge_protected("/opt/x/a/b", paths) != NULL);
-	expect(judge_protected("/opt/xy", paths) == NULL);
-	expect(judge_protected("/srv/p", paths) == NULL);
-	expect(judge_protected("/srv/p", everything) != NULL);
-}
-
 static void an_empty_table_judges_nothing(void)
 {
 	static const struct builtin_rule none[] = { { .name = NULL } };
+	static const struct guarded row = { .path = "/etc/sbx",
+					    .len = 8,
+					    .rule = GUARDED_BY_POLICY_FILES };
+	static const struct guarded_list list = { .rows = &row, .n_rows = 1 };
 	struct policy_request request = { .operation = "fs.write", .path = "/etc/sbx" };
 
-	expect(builtin_judge(none, &request, operation_set("fs.write"), NULL) == NULL);
+	expect(builtin_judge(builtin_rules(), &request, operation_set("fs.write"), &list));
+	expect(!builtin_judge(none, &request, operation_set("fs.write"), &list));
 }
 
 static void the_most_severe_rule_judges(void)
 {
-	static const char *const paths[] = { "/sbx", NULL };
 	static const struct builtin_rule rules[] = {
-		{ .name = "a", .operations = 1, .paths = paths, .action = POLICY_REVIEW },
+		{ .name = "a", .operations = 1, .action = POLICY_REVIEW },
 		{ .name = "b", .operations = 1, .action = POLICY_DENY },
-		{ .name = "c", .operations = 1, .paths = paths, .action = POLICY_DENY },
+		{ .name = "c", .operations = 1, .action = POLICY_DENY },
 		{ .name = NULL },
 	};
 	struct policy_request request = { .operation = "fs.read", .path = "/sbx" };
@@ -151,13 +147,12 @@ static void the_most_severe_rule_judges(void)
 
 static const struct test tests[] = {
 	TEST(there_are_at_most_ten_and_each_has_name_and_reason),
-	TEST(every_path_contains_the_mark),
 	TEST(protects_files_from_being_written),
+	TEST(neither_shows_nor_writes_what_services_talk_through),
 	TEST(leaves_other_files_alone),
 	TEST(a_new_policy_always_needs_a_review),
 	TEST(containers_run_in_debug_mode_only_and_after_a_review),
 	TEST(leaving_the_modest_modes_needs_a_review),
-	TEST(protects_the_engines_own_paths),
 	TEST(an_empty_table_judges_nothing),
 	TEST(the_most_severe_rule_judges),
 	TEST_END,

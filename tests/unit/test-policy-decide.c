@@ -429,7 +429,7 @@ static void a_token_skips_the_rules_but_no_built_in_rule(void)
 	build_rule(&built, POLICY_DENY, "*", "");
 	request.has_token = true;
 	expect_decision(&built, &request, POLICY_ALLOW, CAUSE_TOKEN);
-	request.path = "/p/.sbx/policy.yaml";
+	request.path = "/etc/sbx/policy.yaml";
 	expect_decision(&built, &request, POLICY_DENY, CAUSE_BUILTIN);
 	expect_str(decide(&built, &request).builtin, "builtin:policy-files");
 	request = (struct policy_request){ .operation = "policy.update", .has_token = true };
@@ -450,14 +450,17 @@ static void no_rule_outweighs_a_built_in_denial(void)
 
 static void protects_the_paths_that_the_engine_was_given(void)
 {
-	static const char *const paths[] = { "/p/src", NULL };
+	static const struct guarded row = { .path = "/p/src",
+					    .len = 6,
+					    .rule = GUARDED_BY_POLICY_FILES };
+	static const struct guarded_list list = { .rows = &row, .n_rows = 1, .n_unmarked = 1 };
 	_cleanup_built_ struct built built = build_new();
 
 	build_rule(&built, POLICY_ALLOW, "fs.*", "");
 	build_engine(&built);
-	policy_engine_protect(built.engine, paths);
+	policy_engine_guard(built.engine, &list);
 	expect_decision(&built, &write_source, POLICY_DENY, CAUSE_BUILTIN);
-	policy_engine_protect(built.engine, NULL);
+	policy_engine_guard(built.engine, NULL);
 	expect_decision(&built, &write_source, POLICY_ALLOW, CAUSE_RULES);
 }
 
