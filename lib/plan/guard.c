@@ -60,13 +60,19 @@ static void ask_about_way(struct planner *planner, const char *path)
 	}
 }
 
-static bool may_write_to(const struct planner *planner, const struct host_path *folder)
+/* Root's sandbox writes as the owner of what is granted. */
+static bool may_write_to(const struct planner *planner, const struct mark *grant,
+			 const struct host_path *folder)
 {
-	return folder->uid == planner->plan->uid || (folder->mode & (S_IWGRP | S_IWOTH));
+	const struct host_path *granted =
+		host_find_path(planner->host, grant->source ? grant->source : grant->path);
+
+	return folder->uid == planner->plan->uid || (folder->mode & (S_IWGRP | S_IWOTH)) ||
+	       (is_real_root(planner->host) && (!granted || folder->uid == granted->uid));
 }
 
 /* Would the command be let by the owner and mode of the nearest directory that is there? */
-static bool can_be_made(struct planner *planner, const char *path)
+static bool can_be_made(struct planner *planner, const struct mark *grant, const char *path)
 {
 	for (const char *end = strrchr(path, '/'); end > path;) {
 		char *folder = arena_copy(planner->scratch, path, (size_t)(end - path));
@@ -76,11 +82,36 @@ static bool can_be_made(struct planner *planner, const char *path)
 		if (!facts || facts->kind == HOST_LINK_REFUSED || facts->kind == HOST_UNREACHABLE)
 			return true;
 		if (facts->kind != HOST_MISSING)
-			return facts->kind == HOST_FOLDER && may_write_to(planner, facts);
+			return facts->kind == HOST_FOLDER && may_write_to(planner, grant, facts);
 		while (--end > path && *end != '/')
 			;
 	}
 	return false;
+}
+
+/* A link of root's is followed, so what is guarded lies behind it; but whoever may write to its
+ * directory can rename it away. Such a one is refused like a link of somebody else's. */
+static const struct host_path *find_loose_link(struct planner *planner, const struct mark *grant,
+					       const char *path, const char *inside)
+{
+	const char *outside = grant->source ? grant->source : grant->path;
+
+	for (size_t i = 0; i < planner->host->n_links; i++) {
+		const char *link = planner->host->links[i].path;
+		struct host_path *facts;
+
+		if (!is_below(path, link) || !is_below(link, outside) ||
+		    strcmp(link, outside) == 0 || !can_be_made(planner, grant, link))
+			continue;
+		facts = arena_alloc(planner->scratch, sizeof(*facts));
+		planner->no_memory |= !facts;
+		if (facts)
+			*facts = (struct host_path){ .path = path,
+						     .real = inside,
+						     .kind = HOST_LINK_REFUSED };
+		return facts;
+	}
+	return NULL;
 }
 
 static void guard(struct planner *planner, const struct mark *grant, const struct guarded *row)
@@ -100,8 +131,12 @@ static void guard(struct planner *planner, const struct mark *grant, const struc
 	mark = planner_add_mark(planner, MARK_DENY,
 				planner_keep(planner, seen_at(planner, grant, path)), rights,
 				(struct step_origin){ ORIGIN_BUILT_IN, row->rule });
-	if (planner->host && !can_be_made(planner, path))
+	if (planner->host && !can_be_made(planner, grant, path))
 		mark->flags = MARK_GUARD;
+	if (planner->host && (grant->rights & RIGHT_WRITE))
+		mark->facts = find_loose_link(planner, grant, path, mark->path);
+	if (mark->facts)
+		mark->flags = MARK_OURS;
 }
 
 void mark_guarded(struct planner *planner)

@@ -78,7 +78,8 @@ def main():
     agree("the operations", table("OPERATIONS"),
           strings("lib/policy/operation.c", r'\{ "([\w.]+)", CLASS_'))
     agree("the built-in rules", table("Built-in rules"),
-          strings("lib/policy/builtin.c", r'\.name = "([^"]+)"'))
+          strings("lib/policy/builtin.c", r'\.name = "([^"]+)"')
+          + strings("lib/policy/guarded.h", r'"(builtin:[^"]+)"'))
     agree("the warnings", table("WARNINGS"), strings("lib/policy/check.c", r'\{ "(W\d+)",'))
     tap.done()
 

@@ -203,6 +203,24 @@ static void refuses_a_policy_behind_a_link_that_the_command_could_replace(void)
 		    "name what it leads to"));
 }
 
+/* The directory is the user's, so the user may rename a link in it that root has made. */
+static void refuses_a_policy_behind_a_link_of_roots_in_a_writable_directory(void)
+{
+	static const char *const policies[] = { PROJECT "/p.yaml", "/srv/shared.yaml" };
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know_link(&planning, PROJECT "/p.yaml", "/srv/shared.yaml", 0);
+	know(&planning, policies[1], HOST_FILE);
+	planning.places.policies = policies;
+	planning.places.n_policies = N_ELEMENTS(policies);
+	expect_plan(&planning);
+	grant(&planning, GRANT_WRITE, PROJECT, "--write");
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "denies at '" PROJECT "/p.yaml'", "a link",
+		    "name what it leads to"));
+}
+
 static void refuses_to_write_what_the_built_in_rules_protect(void)
 {
 	static const struct {
@@ -306,6 +324,19 @@ static void what_only_root_could_make_may_be_missing(void)
 	expect_refusal(&planning, -EOPNOTSUPP);
 	expect(says(&planning, "builtin:units denies at '/etc/systemd/system/", "could make it",
 		    ""));
+}
+
+/* Its sandbox writes as the owner of what is granted. */
+static void a_sandbox_of_roots_could_make_what_only_root_can(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.host.uid = planning.host.gid = 0;
+	planning.host.is_root = true;
+	grant(&planning, GRANT_WRITE, "/etc", "--write");
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "builtin:policy-files denies at '/etc/sbx'", "could make it", ""));
 }
 
 static void what_a_bind_shows_is_protected_too(void)
@@ -429,11 +460,13 @@ static const struct test tests[] = {
 	TEST(the_policy_in_force_is_read_only_in_a_writable_project),
 	TEST(the_policy_in_force_is_read_only_where_a_bind_shows_it),
 	TEST(refuses_a_policy_behind_a_link_that_the_command_could_replace),
+	TEST(refuses_a_policy_behind_a_link_of_roots_in_a_writable_directory),
 	TEST(refuses_to_write_what_the_built_in_rules_protect),
 	TEST(other_packages_programs_and_units_are_not_guarded),
 	TEST(what_is_missing_below_a_writable_home_is_made_before_the_plan),
 	TEST(what_is_missing_elsewhere_is_refused_where_the_command_could_make_it),
 	TEST(what_only_root_could_make_may_be_missing),
+	TEST(a_sandbox_of_roots_could_make_what_only_root_can),
 	TEST(what_a_bind_shows_is_protected_too),
 	TEST(no_sandbox_sees_the_directory_of_the_services),
 	TEST(no_option_shows_what_lies_in_the_directory_of_the_services),

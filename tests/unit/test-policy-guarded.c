@@ -17,9 +17,9 @@
 #include "test.h"
 
 static const struct guarded_places everything = {
-	.home = "/home/u",
+	.home = "/home/user",
 	.config = "/cfg",
-	.state = "/home/u/state",
+	.state = "/home/user/state",
 	.runtime = "/run/user/7",
 	.fallback = "/tmp/sbx-7",
 	.policies = (const char *const[]){ "/p/policy.yaml" },
@@ -69,11 +69,11 @@ static void the_callers_places_are_rows(void)
 		bool may_be_made;
 	} cases[] = {
 		{ "/p/policy.yaml", GUARDED_BY_POLICY_FILES, GUARDED_WRITE, false },
-		{ "/home/u/.config/sbx", GUARDED_BY_POLICY_FILES, GUARDED_WRITE, true },
+		{ "/home/user/.config/sbx", GUARDED_BY_POLICY_FILES, GUARDED_WRITE, true },
 		{ "/cfg/sbx", GUARDED_BY_POLICY_FILES, GUARDED_WRITE, false },
-		{ "/home/u/.local/state/sbx", GUARDED_BY_STATE, GUARDED_WRITE, true },
-		{ "/home/u/state/sbx", GUARDED_BY_STATE, GUARDED_WRITE, true },
-		{ "/home/u/state/sbx/audit", GUARDED_BY_AUDIT_LOG, GUARDED_WRITE, false },
+		{ "/home/user/.local/state/sbx", GUARDED_BY_STATE, GUARDED_WRITE, true },
+		{ "/home/user/state/sbx", GUARDED_BY_STATE, GUARDED_WRITE, true },
+		{ "/home/user/state/sbx/audit", GUARDED_BY_AUDIT_LOG, GUARDED_WRITE, false },
 		{ "/run/user/7/sbx", GUARDED_BY_DAEMON_FILES, GUARDED_HIDDEN, false },
 		{ "/tmp/sbx-7", GUARDED_BY_DAEMON_FILES, GUARDED_HIDDEN, true },
 		{ "/run/sbx", GUARDED_BY_DAEMON_FILES, GUARDED_HIDDEN, false },
