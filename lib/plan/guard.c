@@ -71,18 +71,23 @@ static bool may_write_to(const struct planner *planner, const struct mark *grant
 	       (is_real_root(planner->host) && (!granted || folder->uid == granted->uid));
 }
 
-/* Would the command be let by the owner and mode of the nearest directory that is there? */
-static bool can_be_made(struct planner *planner, const struct mark *grant, const char *path)
+/* Would the command be let by the owner and mode of the nearest directory that is there? Then that
+ * is *@ret_folder, or NULL where it is not known. */
+static bool can_be_made(struct planner *planner, const struct mark *grant, const char *path,
+			const char **ret_folder)
 {
+	*ret_folder = NULL;
 	for (const char *end = strrchr(path, '/'); end > path;) {
-		char *folder = arena_copy(planner->scratch, path, (size_t)(end - path));
+		char *folder = arena_copy(planner->arena, path, (size_t)(end - path));
 		const struct host_path *facts =
 			folder ? host_find_path(planner->host, folder) : NULL;
 
 		if (!facts || facts->kind == HOST_LINK_REFUSED || facts->kind == HOST_UNREACHABLE)
 			return true;
+		if (facts->kind == HOST_FOLDER)
+			*ret_folder = folder;
 		if (facts->kind != HOST_MISSING)
-			return facts->kind == HOST_FOLDER && may_write_to(planner, grant, facts);
+			return *ret_folder && may_write_to(planner, grant, facts);
 		while (--end > path && *end != '/')
 			;
 	}
@@ -94,14 +99,14 @@ static bool can_be_made(struct planner *planner, const struct mark *grant, const
 static const struct host_path *find_loose_link(struct planner *planner, const struct mark *grant,
 					       const char *path, const char *inside)
 {
-	const char *outside = grant->source ? grant->source : grant->path;
+	const char *outside = grant->source ? grant->source : grant->path, *folder;
 
 	for (size_t i = 0; i < planner->host->n_links; i++) {
 		const char *link = planner->host->links[i].path;
 		struct host_path *facts;
 
 		if (!is_below(path, link) || !is_below(link, outside) ||
-		    strcmp(link, outside) == 0 || !can_be_made(planner, grant, link))
+		    strcmp(link, outside) == 0 || !can_be_made(planner, grant, link, &folder))
 			continue;
 		facts = arena_alloc(planner->scratch, sizeof(*facts));
 		planner->no_memory |= !facts;
@@ -112,6 +117,55 @@ static const struct host_path *find_loose_link(struct planner *planner, const st
 		return facts;
 	}
 	return NULL;
+}
+
+/* A rule about everything is no request for the system's directories: where root's sandbox could
+ * make a file of sbx's in one, all of that directory is read-only instead. */
+static void guard_folder(struct planner *planner, const struct mark *grant, const char *folder,
+			 const struct guarded *row)
+{
+	const char *inside = planner_keep(planner, seen_at(planner, grant, folder));
+
+	for (size_t i = planner->marks.n_rows; i-- > 0;) {
+		const struct mark *mark = ((struct mark **)planner->marks.rows)[i];
+
+		if (mark->kind == MARK_DENY && mark->origin.kind == ORIGIN_BUILT_IN &&
+		    strcmp(mark->path, inside) == 0)
+			return;
+	}
+	planner_add_mark(planner, MARK_DENY, inside, RIGHT_WRITE,
+			 (struct step_origin){ ORIGIN_BUILT_IN, row->rule });
+	planner_note(planner, false, planner_format(planner, "'%s' is read-only", inside),
+		     planner_format(planner, "%s guards '%s', which could be made there", row->rule,
+				    row->path));
+}
+
+static bool lies_in_guarded(struct planner *planner, const char *path)
+{
+	const char *end = strrchr(path, '/');
+	const char *folder = arena_copy(planner->scratch, path, (size_t)(end - path));
+
+	return folder && guarded_match(planner->request->guarded, folder, GUARDED_WRITE);
+}
+
+/* What is missing is guarded by its directory, by being refused, or by nothing. */
+static bool guard_missing(struct planner *planner, const struct mark *grant, const char *path,
+			  const struct guarded *row)
+{
+	const char *outside = grant->source ? grant->source : grant->path, *folder;
+	const struct host_path *facts = host_find_path(planner->host, path);
+
+	if (!can_be_made(planner, grant, path, &folder))
+		return false;
+	/* It is made, or lies in what another row guards. */
+	if (row->may_be_made || lies_in_guarded(planner, path))
+		return true;
+	if (facts && facts->kind == HOST_MISSING && folder && is_real_root(planner->host) &&
+	    is_below(folder, outside) && !(grant->flags & MARK_ASKED)) {
+		guard_folder(planner, grant, folder, row);
+		return false;
+	}
+	return true;
 }
 
 static void guard(struct planner *planner, const struct mark *grant, const struct guarded *row)
@@ -131,9 +185,10 @@ static void guard(struct planner *planner, const struct mark *grant, const struc
 	mark = planner_add_mark(planner, MARK_DENY,
 				planner_keep(planner, seen_at(planner, grant, path)), rights,
 				(struct step_origin){ ORIGIN_BUILT_IN, row->rule });
-	if (planner->host && !can_be_made(planner, grant, path))
+	if (planner->host && !guard_missing(planner, grant, path, row))
 		mark->flags = MARK_GUARD;
-	if (planner->host && (grant->rights & RIGHT_WRITE))
+	/* What is hidden is used by its own name, as /run, and not through a link as /var/run. */
+	if (planner->host && row->what == GUARDED_WRITE)
 		mark->facts = find_loose_link(planner, grant, path, mark->path);
 	if (mark->facts)
 		mark->flags = MARK_OURS;

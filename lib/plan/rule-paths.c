@@ -24,6 +24,22 @@ static const char *const top_folders[] = {
 	"/mnt", "/opt", "/root", "/sbin", "/srv",   "/usr",   "/var",
 };
 
+/* Everything is also what the command works in, wherever that lies. */
+static void mark_project(struct planner *planner, unsigned rights, unsigned flags,
+			 struct step_origin origin)
+{
+	const char *project = planner->request->project;
+
+	for (size_t i = 0; i < N_ELEMENTS(top_folders); i++)
+		if (is_below(project, top_folders[i]))
+			return;
+	if (strcmp(project, "/") == 0 || is_below(project, "/proc") || is_below(project, "/dev") ||
+	    is_below(project, "/sys"))
+		return;
+	planner_add_mark(planner, MARK_ALLOW, planner_keep(planner, project), rights, origin)
+		->flags = flags & MARK_RULED;
+}
+
 void mark_everything(struct planner *planner, unsigned rights, unsigned flags,
 		     struct step_origin origin)
 {
@@ -41,6 +57,7 @@ void mark_everything(struct planner *planner, unsigned rights, unsigned flags,
 
 		mark->flags = flags | MARK_OPTIONAL;
 	}
+	mark_project(planner, rights, flags, origin);
 	if (planner->plan)
 		planner_note(planner, false,
 			     planner_format(planner, "'/' of %s is shown as its usual folders",

@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What the dialects say about everything, and about paths that are missing, as a sandbox carries it out.
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/spawn.sh"
+
+everything='echo one >here && cat here && ls /usr >/dev/null && test -r /etc/passwd && mkdir below && rmdir below'
+for who in $starters; do
+	places
+	printf '%s\n' 'version: 1' 'defaults: {fs: allow, exec: allow}' >"$work/p.yaml"
+	run spawn --policy "$work/p.yaml" -- sh -c "$everything"
+	check "defaults_that_allow_files_open_the_project_to_$who" out_is one
+	check "and_nothing_fails_for_$who" has_status 0
+	run spawn --policy "$work/p.yaml" -- sh -c 'echo x >/etc/sbx-test || echo x >/usr/bin/sbx-ctl'
+	check "what_sbx_installs_is_not_written_by_$who" test "$status" -ne 0
+
+	printf '%s\n' 'capabilities:' '  - {name: all, match: {syscall: "*"}, action: allow}' >"$work/p.yaml"
+	run spawn --policy "$work/p.yaml" -- sh -c "$everything"
+	check "a_rule_for_every_operation_opens_the_project_to_$who" out_is one
+	printf '%s\n' 'capabilities:' '  - {name: all, match: {syscall: "*"}, action: allow}' \
+		'  - {name: not, match: {syscall: "*", path: ./secret}, action: deny}' >"$work/p.yaml"
+	echo hidden >"$project/secret"
+	run spawn --policy "$work/p.yaml" -- sh -c 'cat secret'
+	check "a_denial_in_it_holds_for_$who" out_is ''
+	check "and_is_seen_by_$who" test "$status" -ne 0
+
+	mkdir -p "$project/data"
+	places
+	printf '%s' '{"sandbox": {"type": "PROCESS", "config": {"allowFileSystemAccess": true,' \
+		'"allowedPaths": ["./data", "./data/new", "./missing"]}}}' >"$work/m.json"
+	run spawn --policy "$work/m.json" --print-plan -- sh
+	check "a_missing_path_of_a_manifest_is_said_to_$who" out_has "missing' of"
+	run spawn --policy "$work/m.json" -- sh -c 'echo new >data/new'
+	check "one_in_a_writable_directory_is_made_by_$who" test "$(cat "$project/data/new")" = new
+	run spawn --policy "$work/m.json" -- sh -c 'echo new >missing'
+	check "another_is_not_by_$who" test ! -e "$project/missing"
+	rm -rf "$project/data" "$project/here" "$project/secret"
+done
+finish
