@@ -81,6 +81,19 @@ for who in $starters; do
 	(as "$who" sbx-ctl remove "guarded-$$-$who") >/dev/null 2>&1
 done
 
+# A fresh account: what sbx would read there is made before the command could make it.
+for who in $starters; do
+	fresh
+	owner=$(stat -c %u "$project")
+	bare() { (cd "$project" && as "$who" env -u XDG_STATE_HOME -u XDG_CONFIG_HOME HOME="$project" sbx-spawn "$@"); }
+	run bare --write . --print-plan -- true
+	check "a_plan_that_is_shown_makes_nothing_for_$who" test ! -e "$project/.config"
+	run bare --write . -- sh -c 'touch a .config/sbx/a .local/state/sbx/a; mv .config b; mkdir .config/sbx; touch .config/c'
+	check "a_fresh_home_is_writable_for_$who" test -e "$project/a" -a -e "$project/.config/c"
+	check "but_not_where_sbx_reads_for_$who" test -z "$(ls -A "$project/.config/sbx")" -a ! -e "$project/.local/state/sbx/a"
+	check "which_is_the_owners_alone_for_$who" test "$(stat -c %a:%u "$project/.config/sbx")" = "700:$owner"
+done
+
 # The service of the user, in the runtime directory; a command that can connect to it asks for a token and a reload.
 who=user
 fresh
