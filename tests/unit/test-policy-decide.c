@@ -450,8 +450,7 @@ static void no_rule_outweighs_a_built_in_denial(void)
 
 static void protects_the_paths_that_the_engine_was_given(void)
 {
-	static const struct guarded row = { "/p/src", 6, GUARDED_BY_POLICY_FILES, GUARDED_WRITE,
-					    0 };
+	static const struct guarded row = { .path = "/p", .len = 2, .rule = GUARDED_BY_UNITS };
 	static const struct guarded_list list = { .rows = &row, .n_rows = 1, .n_unmarked = 1 };
 	_cleanup_built_ struct built built = build_new();
 
