@@ -33,6 +33,9 @@ static unsigned rights_taken(const struct mark *mark, const struct guarded *row)
 
 	if (mark->kind != MARK_ALLOW || !(mark->rights & RIGHTS_SEEN) || !shows[mark->content])
 		return 0;
+	/* The root is the sandbox's own; a mark there says what may be executed. */
+	if (strcmp(mark->path, "/") == 0)
+		return 0;
 	if (row->what == GUARDED_HIDDEN)
 		return RIGHTS_SEEN;
 	return mark->content == CONTENT_HOST ? mark->rights & RIGHT_WRITE : 0;

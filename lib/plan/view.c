@@ -313,16 +313,22 @@ static int build_tree(struct planner *planner)
 	return planner_status(planner);
 }
 
+/* The root is made new and sealed, whatever rules say of "/". */
+static bool is_writable_part(const struct place *place, const struct place *above)
+{
+	return above && above->base == place->base && (above->rights & RIGHT_WRITE) &&
+	       strcmp(above->path, "/") != 0;
+}
+
 /* The nearest place above that may be written and shows the same; NULL where none does. */
 static const struct place *find_writable_above(const struct place *place)
 {
 	const struct place *above = place->parent;
 
 	if (!place->facts || place->facts->kind == HOST_MISSING || (place->rights & RIGHT_WRITE) ||
-	    !above || above->base != place->base || !(above->rights & RIGHT_WRITE))
+	    !is_writable_part(place, above))
 		return NULL;
-	while (above->parent && above->parent->base == place->base &&
-	       (above->parent->rights & RIGHT_WRITE))
+	while (is_writable_part(place, above->parent))
 		above = above->parent;
 	return above;
 }

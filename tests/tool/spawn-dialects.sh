@@ -14,10 +14,10 @@ for who in $starters; do
 	run spawn --policy "$work/p.yaml" -- sh -c 'echo x >/etc/sbx-test || echo x >/usr/bin/sbx-ctl'
 	check "what_sbx_installs_is_not_written_by_$who" test "$status" -ne 0
 
-	printf '%s\n' 'capabilities:' '  - {name: all, match: {syscall: "*"}, action: allow}' >"$work/p.yaml"
+	printf '%s\n' 'net: {mode: none}' 'capabilities:' '  - {name: all, match: {syscall: "*"}, action: allow}' >"$work/p.yaml"
 	run spawn --policy "$work/p.yaml" -- sh -c "$everything"
 	check "a_rule_for_every_operation_opens_the_project_to_$who" out_is one
-	printf '%s\n' 'capabilities:' '  - {name: all, match: {syscall: "*"}, action: allow}' \
+	printf '%s\n' 'net: {mode: none}' 'capabilities:' '  - {name: all, match: {syscall: "*"}, action: allow}' \
 		'  - {name: not, match: {syscall: "*", path: ./secret}, action: deny}' >"$work/p.yaml"
 	echo hidden >"$project/secret"
 	run spawn --policy "$work/p.yaml" -- sh -c 'cat secret'
