@@ -91,10 +91,12 @@ static bool drop_unknown(struct condition *condition)
 }
 
 /* In a denial what cannot be known holds in the match and not in the exceptions; elsewhere it is
- * the other way about. */
+ * the other way about. A permission that no command can have (a token, a program's digest) gives
+ * nothing, but takes from a default that allows: it is as a denial. */
 static void assume_worst(struct composer *composer, struct rule *rule)
 {
-	bool denies = rule->action == POLICY_DENY;
+	bool denies = rule->action == POLICY_DENY || rule->constraints.require_token ||
+		      rule->constraints.sha256;
 	struct condition *kept = take(composer, rule->n_exceptions * sizeof(*kept));
 	size_t n = 0;
 

@@ -28,7 +28,7 @@
 #include "test.h"
 
 #define KNOWN_MAX 128
-#define ASKED_MAX 512
+#define ASKED_MAX 2048
 
 struct known {
 	const char *path;
