@@ -313,23 +313,17 @@ static int build_tree(struct planner *planner)
 	return planner_status(planner);
 }
 
-/* The root is made new and sealed, whatever rules say of "/". */
-static bool is_writable_part(const struct place *place, const struct place *above)
-{
-	return above && above->base == place->base && (above->rights & RIGHT_WRITE) &&
-	       strcmp(above->path, "/") != 0;
-}
-
-/* The nearest place above that may be written and shows the same; NULL where none does. */
+/* The farthest place above that may be written and shows the same, without one between that may
+ * not; NULL where none does. The root is made new and sealed, whatever rules say of "/". */
 static const struct place *find_writable_above(const struct place *place)
 {
-	const struct place *above = place->parent;
+	const struct place *above = NULL, *at = place->parent;
 
-	if (!place->facts || place->facts->kind == HOST_MISSING || (place->rights & RIGHT_WRITE) ||
-	    !is_writable_part(place, above))
+	if (!place->facts || place->facts->kind == HOST_MISSING || (place->rights & RIGHT_WRITE))
 		return NULL;
-	while (is_writable_part(place, above->parent))
-		above = above->parent;
+	for (; at && at->base == place->base && (at->rights & RIGHT_WRITE); at = at->parent)
+		if (strcmp(at->path, "/") != 0)
+			above = at;
 	return above;
 }
 

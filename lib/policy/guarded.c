@@ -18,6 +18,8 @@ static const char *const programs[] = { "sbx-audit", "sbx-bench",  "sbx-config",
 					"sbx-ctl",   "sbx-policy", "sbx-spawn" };
 static const char *const libraries[] = { "sbx", "libsbx.so", "libsbx.so.0", "libsbx.so.0.0.0" };
 static const char *const units[] = {
+	"sbx-audit-gather.service",
+	"sbx-audit-gather.timer",
 	"sbx-audit-rotate.service",
 	"sbx-audit-rotate.timer",
 	"sbx-audit-verify.service",

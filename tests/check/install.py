@@ -58,7 +58,7 @@ def unguarded(names):
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as policy:
         policy.write("version: 1\ndefaults: {fs: allow}\n")
         policy.flush()
-        requests = "".join(json.dumps({"op": "fs.write", "path": name}) + "\n" for name in names)
+        requests = "".join(json.dumps({"op": "fs.write", "path": name, "project": "/"}) + "\n" for name in names)
         answers = subprocess.run([tap.BUILD / "tools/sbx-policy", "eval", "--json", policy.name], input=requests,
                                  capture_output=True, text=True, check=False).stdout.splitlines()
     if len(answers) != len(names) or not names:
