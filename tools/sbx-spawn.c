@@ -190,7 +190,6 @@ static int run_plan(struct spawn_run *run, struct sbx_error *err)
 					   .is_paused = spawn_is_paused,
 					   .entering = spawn_record_entering,
 					   .left = spawn_record_left,
-					   .appeared = spawn_on_appeared,
 					   .userdata = run };
 	struct spawn_options how = { .filter = run->filter,
 				     .filter_notifies = run->filter_notifies,
@@ -233,7 +232,8 @@ static int run_in_sandbox(struct spawn_run *run, struct sbx_error *err)
 	r = run_plan(run, err);
 	if (r == 0)
 		rest = err;
-	spawn_say_appeared(run);
+	spawn_find_repositories(run);
+	spawn_say_repositories(run);
 	/* Who has nothing to bring home is gone before anybody could read this. */
 	if (run->changes.kind != CHANGES_NONE)
 		(void)spawn_set_state(run, r < 0 ? SANDBOX_FAILED : SANDBOX_CLEANUP, NULL);
@@ -248,6 +248,7 @@ static int run_in_sandbox(struct spawn_run *run, struct sbx_error *err)
 		return run->result.reason == SPAWN_REASON_EXEC ? run->result.status : r;
 	if (last < 0)
 		return last == -ETIME ? SPAWN_TIME_LIMIT : last;
+	spawn_say_git(run);
 	spawn_explain_end(run, err);
 	return run->result.status;
 }

@@ -14,43 +14,53 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/path.h"
 #include "base/text.h"
+#include "kernel/probe.h"
+#include "tool.h"
 
-/* Told once, however often it is made again. */
-void spawn_on_appeared(void *userdata, const struct plan_absent *absent, const char *name)
+/* Each writable directory is looked at once more; a link in its place is none. */
+void spawn_find_repositories(struct spawn_run *run)
 {
-	struct spawn_run *run = userdata;
-	struct appeared **at = &run->appeared;
-	struct appeared *one;
+	const struct plan *plan = run->plan;
+	const struct plan_top **found =
+		arena_alloc(&run->arena, (plan->n_tops + 1) * sizeof(*found));
 
-	for (; *at; at = &(*at)->next)
-		if ((*at)->path == absent->target)
-			return;
-	one = arena_alloc(&run->arena, sizeof(*one));
-	if (!one)
-		return;
-	*one = (struct appeared){
-		.path = absent->target,
-		.name = arena_copy(&run->arena, name, strlen(name)),
-	};
-	*at = one;
+	for (size_t i = 0; found && i < plan->n_tops; i++)
+		if (host_find_signs(plan->tops[i].source) & ~plan->tops[i].signs)
+			found[run->n_repositories++] = &plan->tops[i];
+	run->repositories = found;
 }
 
 /* Also with -q: whoever runs git there next should know. */
-void spawn_say_appeared(const struct spawn_run *run)
+void spawn_say_repositories(const struct spawn_run *run)
 {
 	_cleanup_text_ struct text text = TEXT_INIT;
 
-	for (const struct appeared *at = run->appeared; at; at = at->next) {
+	for (size_t i = 0; i < run->n_repositories; i++) {
+		const char *path = run->repositories[i]->source;
+
 		text_add(&text, SPAWN_TOOL ": warning: '");
-		/* Somebody inside may have named what lies above it. */
-		text_add_visible(&text, at->path, strlen(at->path));
-		text_addf(&text,
-			  "' appeared, and is called '%s' now\n"
-			  "  why: git outside would have taken programs from it\n"
-			  "  fix: look at it, and remove it\n",
-			  at->name);
+		text_add_visible(&text, path, strlen(path));
+		text_add(&text, "' has become a repository: git outside takes programs from it, "
+				"so look at it first\n");
 	}
+	if (text_status(&text) == 0)
+		(void)fd_write_all(STDERR_FILENO, text_string(&text), text.len);
+}
+
+/* Git itself only says that a file system is read-only. */
+void spawn_say_git(const struct spawn_run *run)
+{
+	const struct spawn_result *result = &run->result;
+	_cleanup_text_ struct text text = TEXT_INIT;
+
+	if (!run->plan->git || run->tool->verbosity < 0 || result->reason != SPAWN_REASON_EXIT ||
+	    result->exit_code == 0 || strcmp(path_last(run->request.argv[0]), "git") != 0)
+		return;
+	text_add(&text, SPAWN_TOOL ": note: '");
+	text_add_visible(&text, run->plan->git, strlen(run->plan->git));
+	text_add(&text, "' is read-only inside; to add and commit: --write .git\n");
 	if (text_status(&text) == 0)
 		(void)fd_write_all(STDERR_FILENO, text_string(&text), text.len);
 }
@@ -80,10 +90,11 @@ static void explain_loss(const struct spawn_result *result, struct sbx_error *er
 {
 	(void)sbx_error_what(err, -ESTALE, "killed: '%.300s' was not protected any more",
 			     result->lost);
-	sbx_error_why(err,
-		      "somebody outside renamed or removed it, or put another file there, and what "
-		      "%s takes away is held by that name",
-		      result->lost_origin->text ? result->lost_origin->text : "the built-in view");
+	sbx_error_why(
+		err,
+		"a process outside renamed or removed it, or put another file there, and what "
+		"%s takes away is held by that name",
+		result->lost_origin->text ? result->lost_origin->text : "the built-in view");
 	sbx_error_fix(err, "look at what stands there now; change it when nothing runs there, or "
 			   "use --out");
 }

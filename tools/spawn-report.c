@@ -45,17 +45,13 @@ static void add_usage(struct json_writer *json, const struct rusage *usage)
 	json_end_object(json);
 }
 
-/* What must not be there, and was. */
-static void add_appeared(struct json_writer *json, const struct spawn_run *run)
+/* Directories that git outside would now take programs from. */
+static void add_repositories(struct json_writer *json, const struct spawn_run *run)
 {
-	json_add_name(json, "appeared");
+	json_add_name(json, "new_repositories");
 	json_add_array(json);
-	for (const struct appeared *at = run->appeared; at; at = at->next) {
-		json_add_object(json);
-		json_member_string(json, "path", at->path);
-		json_member_string(json, "kept_as", at->name);
-		json_end_object(json);
-	}
+	for (size_t i = 0; i < run->n_repositories; i++)
+		json_add_string(json, run->repositories[i]->source);
 	json_end_array(json);
 }
 
@@ -66,7 +62,7 @@ void spawn_add_result(struct json_writer *json, const struct spawn_run *run)
 	json_member_u64(json, "status", (uint64_t)result->status);
 	json_member_string(json, "reason", spawn_reason_name(result->reason));
 	json_member_string(json, "protection_lost", result->lost);
-	add_appeared(json, run);
+	add_repositories(json, run);
 	json_add_name(json, "exit");
 	if (result->exit_code >= 0)
 		json_add_i64(json, result->exit_code);

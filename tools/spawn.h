@@ -83,13 +83,6 @@ struct changes {
 	struct output_result archived;
 };
 
-/* A name that the command was not to make, and has made. */
-struct appeared {
-	const char *path; /* inside */
-	const char *name; /* what it is called now, in the same folder */
-	struct appeared *next;
-};
-
 /* One run. What it points to lives in its arena or in the command line. */
 struct spawn_run {
 	struct tool_run *tool;
@@ -113,7 +106,8 @@ struct spawn_run {
 	int control_socket;
 	mode_t umask; /* of our caller, for the command */
 	struct spawn_result result;
-	struct appeared *appeared;
+	const struct plan_top **repositories; /* writable directories that have become one */
+	size_t n_repositories;
 	bool is_adopted; /* sbx-ctl made its folder, and removes it */
 };
 
@@ -184,9 +178,11 @@ void spawn_note_execution(void *userdata);
 bool spawn_is_paused(void *userdata);
 void spawn_unregister(struct spawn_run *run);
 
-/* spawn-end.c: a name that appeared, for spawn_hooks and then for the user. */
-void spawn_on_appeared(void *userdata, const struct plan_absent *absent, const char *name);
-void spawn_say_appeared(const struct spawn_run *run);
+/* spawn-end.c: which writable directories have become a repository. */
+void spawn_find_repositories(struct spawn_run *run);
+void spawn_say_repositories(const struct spawn_run *run);
+/* Why git may have failed inside. */
+void spawn_say_git(const struct spawn_run *run);
 /* What an archive does not take. */
 void spawn_say_left_out(const struct spawn_run *run);
 /* A status alone does not say why. */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What the configuration of a repository names: hooks, programs, its worktree, more configuration
+ * What the configuration of a repository names: hooks, programs, more configuration
  *
- * All that a file says counts, also what a later line takes back or what an includeIf may not mean:
- * it takes little to change which one holds. What cannot be made out is told, and then nothing
- * starts.
+ * All that a file says counts, also what a later line takes back or what an includeIf may not mean.
+ * A file that is included is read behind the others, once.
  */
 
 #include <errno.h>
@@ -17,125 +16,164 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/path.h"
-#include "kernel/git-config.h"
 #include "kernel/probe-scan.h"
 
-/* Git's own. */
-#define INCLUDES_MAX 10
-/* Of all repositories together. */
-#define FILES_MAX 1024
-/* Of one. */
-#define VALUES_MAX 256
+/* Configuration of one repository, with what it includes. */
+#define FILES_MAX 16
+/* What separates words for the shell that starts such a program. */
+#define BETWEEN_WORDS " \t\n|&;<>()$`\\\"'*?[#~=%!"
 
-/* A file, while it is read. */
-struct source {
+/* The files of one repository's configuration, while they are read. */
+struct reader {
 	struct scan *scan;
-	const char *folder; /* what is included lies there */
-	unsigned depth;
+	const char *top;    /* where relative paths of programs begin */
+	const char *folder; /* the repository's */
+	const char *files[FILES_MAX];
+	size_t n_files;
+	size_t at; /* the file that is read */
 };
 
-/* Somebody's home, git's own folder, what came with later versions, what no name has. */
-static bool is_only_for_git(const char *value)
+/* A path as git's options have it, in @ret. 0; 1 where only git knows which. */
+static int expand(struct reader *reader, const char *value, const char **ret)
 {
-	for (const char *at = value; *at; at++)
-		if ((unsigned char)*at < ' ' || *at == 0x7f)
-			return true;
-	return value[0] == '~' || strncmp(value, "%(", 2) == 0 || strncmp(value, ":(", 2) == 0;
-}
-
-/* A path as git's options have it. NULL where it cannot be told which: it has been told, or there
- * is no memory. */
-static const char *expand(struct source *source, const char *value)
-{
-	struct arena *arena = source->scan->search->arena;
+	struct arena *arena = reader->scan->search->arena;
 	const char *home = getenv("HOME");
 	bool is_of_home = strncmp(value, "~/", 2) == 0 && home && path_is_normal(home);
 
-	if (is_only_for_git(is_of_home ? value + 2 : value)) {
-		(void)scan_give_up(source->scan,
-				   "its configuration names a path in a way that only git knows");
-		return NULL;
+	if (!is_of_home && (value[0] == '~' || strncmp(value, "%(", 2) == 0)) {
+		(void)scan_give_up(reader->scan, reader->folder,
+				   "its configuration names a path in a way that only git knows",
+				   SCAN_FIX_CONFIG);
+		return 1;
 	}
-	return is_of_home ? probe_join(arena, home, value + 2)
+	*ret = is_of_home ? probe_join(arena, home, value + 2)
 			  : arena_copy(arena, value, strlen(value));
+	return *ret ? 0 : -ENOMEM;
 }
 
-static int keep(struct source *source, const char *value, bool is_folder)
+/* Husky's, which it makes itself, start those in the directory around it. */
+static bool is_of_husky(const char *path)
 {
-	const char *text = expand(source, value);
-	struct named *named =
-		text ? arena_alloc(source->scan->search->arena, sizeof(*named)) : NULL;
+	return strcmp(path_last(path), "_") == 0;
+}
 
-	if (!named)
-		return source->scan->host->git_unclear ? 0 : -ENOMEM;
-	*named = (struct named){ .text = text, .is_folder = is_folder };
-	named->next = source->scan->repository->named;
-	source->scan->repository->named = named;
+static int take_hooks(struct reader *reader, const char *value)
+{
+	struct host_path place = { .path = "" };
+	const char *text;
+	int r = expand(reader, value, &text);
+
+	if (r == 0)
+		r = scan_look(reader->scan, reader->top, text, &place);
+	if (r == 0 && is_of_husky(place.real))
+		r = scan_look(reader->scan, scan_around(reader->scan, place.real), ".", &place);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	/* All of it cannot be read-only, and new names in it would be hooks. */
+	if (path_is_beneath(reader->folder, place.real) ||
+	    path_is_beneath(reader->top, place.real) || strcmp(reader->top, place.real) == 0)
+		return scan_give_up(reader->scan, reader->folder,
+				    "core.hooksPath names a directory around the repository",
+				    "let core.hooksPath name a directory of its own, or use --out "
+				    "instead of --write");
+	return scan_add_name(reader->scan, &place);
+}
+
+static int take_include(struct reader *reader, const char *value)
+{
+	const char *folder = scan_around(reader->scan, reader->files[reader->at]), *text;
+	struct host_path place;
+	int r = folder ? expand(reader, value, &text) : -ENOMEM;
+
+	if (r == 0)
+		r = scan_look_and_add(reader->scan, folder, text, &place);
+	if (r != 0 || place.kind == HOST_MISSING)
+		return r < 0 ? r : 0;
+	for (size_t i = 0; i < reader->n_files; i++)
+		if (strcmp(reader->files[i], place.real) == 0)
+			return 0;
+	if (reader->n_files == FILES_MAX)
+		return scan_give_up(reader->scan, reader->folder,
+				    "its configuration includes too many files", SCAN_FIX_CONFIG);
+	reader->files[reader->n_files++] = place.real;
 	return 0;
 }
 
-static int take_hooks(struct source *source, const char *value)
+/* A word of a line for a shell. The first one is the program; any other may be a file for it. */
+static int take_word(struct reader *reader, const char *word, bool is_first)
 {
-	return keep(source, value, true);
-}
-
-static int take_program(struct source *source, const char *value)
-{
-	return keep(source, value, false);
-}
-
-/* Always of the repository, wherever this is said. */
-static int take_files(struct source *source, const char *value)
-{
-	struct repository *repository = source->scan->repository;
-	struct host_path place = { .path = "" };
-	int r = scan_resolve(source->scan, repository->folder, value, &place);
-
-	if (r != 0 || place.kind != HOST_FOLDER)
-		return r < 0 ? r : 0;
-	repository->files = place.real;
-	return scan_add_top(source->scan, &repository->tops, place.real);
-}
-
-static int read_file(struct source *source, const char *path);
-
-/* What is relative in it is so to where it is named, not to where links lead. */
-static int take_include(struct source *source, const char *value)
-{
-	struct scan *scan = source->scan;
-	const char *text = expand(source, value);
-	struct host_path place = { .path = "" }, around = { .path = "" };
-	struct source below = *source;
-	size_t n = text ? (size_t)(path_last(text) - text) : 0;
-	char *folder = text ? arena_copy(scan->search->arena, text, n) : NULL;
+	struct host_path place;
 	int r;
 
-	if (!folder)
-		return scan->host->git_unclear ? 0 : -ENOMEM;
-	r = scan_resolve(scan, source->folder, text, &place);
-	if (r == 0)
-		r = scan_add_place(scan, &place);
-	if (r != 0 || place.kind == HOST_MISSING || place.kind == HOST_FOLDER)
-		return r < 0 ? r : 0;
-	if (place.kind != HOST_FILE || source->depth == INCLUDES_MAX)
-		return scan_give_up(scan, "its configuration includes what git would not read");
-	r = scan_resolve(scan, source->folder, n > 0 ? folder : ".", &around);
-	if (r != 0)
-		return r < 0 ? r : 0;
-	below.folder = around.real;
-	below.depth++;
-	return read_file(&below, place.real);
+	/* It is looked for in PATH. */
+	if (is_first && !strchr(word, '/'))
+		return 0;
+	r = scan_look(reader->scan, reader->top, word, &place);
+	if (r < 0 || place.kind == HOST_FOLDER || (place.kind == HOST_MISSING && !is_first))
+		return r;
+	return scan_add_name(reader->scan, &place);
+}
+
+static int take_program(struct reader *reader, const char *value)
+{
+	struct arena *arena = reader->scan->search->arena;
+	bool is_first = true;
+	int r = 0;
+
+	value += strspn(value, BETWEEN_WORDS);
+	for (size_t n; r == 0 && *value; value += n + strspn(value + n, BETWEEN_WORDS)) {
+		const char *word;
+
+		n = strcspn(value, BETWEEN_WORDS);
+		word = arena_copy(arena, value, n);
+		r = word ? take_word(reader, word, is_first) : -ENOMEM;
+		is_first = false;
+	}
+	return r;
+}
+
+/* An alias that begins with '!' is a shell's line; any other is git's own. */
+static int take_alias(struct reader *reader, const char *value)
+{
+	return value[0] == '!' ? take_program(reader, value) : 0;
+}
+
+static int take_extension(struct reader *reader, const char *value)
+{
+	struct host_path place;
+
+	return scan_look_and_add(reader->scan, reader->folder, "config.worktree", &place);
 }
 
 static const struct {
 	const char *first; /* of the name, or all of it */
 	const char *last;  /* or NULL */
-	int (*take)(struct source *source, const char *value);
+	int (*take)(struct reader *reader, const char *value);
 } keys[] = {
-	{ "core.hookspath", NULL, take_hooks }, { "core.fsmonitor", NULL, take_program },
-	{ "core.askpass", NULL, take_program }, { "gpg.program", NULL, take_program },
-	{ "gpg.", ".program", take_program },	{ "core.worktree", NULL, take_files },
-	{ "include.path", NULL, take_include }, { "includeif.", ".path", take_include },
+	{ "core.hookspath", NULL, take_hooks },
+	{ "include.path", NULL, take_include },
+	{ "includeif.", ".path", take_include },
+	{ "extensions.worktreeconfig", NULL, take_extension },
+	{ "alias.", "", take_alias },
+	{ "core.fsmonitor", NULL, take_program },
+	{ "core.askpass", NULL, take_program },
+	{ "core.editor", NULL, take_program },
+	{ "core.pager", NULL, take_program },
+	{ "core.sshcommand", NULL, take_program },
+	{ "credential.helper", NULL, take_program },
+	{ "credential.", ".helper", take_program },
+	{ "diff.external", NULL, take_program },
+	{ "diff.", ".command", take_program },
+	{ "diff.", ".textconv", take_program },
+	{ "filter.", ".clean", take_program },
+	{ "filter.", ".process", take_program },
+	{ "filter.", ".smudge", take_program },
+	{ "gpg.program", NULL, take_program },
+	{ "gpg.", ".program", take_program },
+	{ "interactive.difffilter", NULL, take_program },
+	{ "merge.", ".driver", take_program },
+	{ "pager.", "", take_program },
+	{ "sequence.editor", NULL, take_program },
 };
 
 static bool is_key(size_t i, const char *name)
@@ -151,22 +189,16 @@ static bool is_key(size_t i, const char *name)
 
 static int take(void *context, const char *name, const char *value)
 {
-	struct source *source = context;
-	struct scan *scan = source->scan;
+	struct reader *reader = context;
 
-	for (size_t i = 0; value && value[0] && i < N_ELEMENTS(keys); i++) {
-		if (!is_key(i, name))
-			continue;
-		if (++scan->repository->n_values > VALUES_MAX)
-			(void)scan_give_up(scan, "its configuration names more than anybody means");
-		/* What more it says could only take time. */
-		return scan->host->git_unclear ? -ECANCELED : keys[i].take(source, value);
-	}
+	for (size_t i = 0; value && value[0] && i < N_ELEMENTS(keys); i++)
+		if (is_key(i, name))
+			return keys[i].take(reader, value);
 	return 0;
 }
 
-/* A file that is not read may say anything. */
-static int read_file(struct source *source, const char *path)
+/* A file that is not read may name anything. */
+int scan_read_file(struct scan *scan, const char *path, git_config_fn *fn, void *context)
 {
 	_cleanup_close_ int fd =
 		open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -175,41 +207,35 @@ static int read_file(struct source *source, const char *path)
 	size_t n_bytes = 0;
 	int r = -EBADMSG;
 
-	if (fd < 0 && errno == ENOENT)
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
-	if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-	    ++source->scan->n_files <= FILES_MAX)
+	if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
 		r = file_read_fd(fd, path, GIT_CONFIG_MAX, &bytes, &n_bytes, NULL);
 	if (r == 0)
-		r = git_config_read(bytes, n_bytes, take, source);
-	if (r == -ECANCELED)
-		return 0;
+		r = git_config_read(bytes, n_bytes, fn, context);
 	return r < 0 && r != -ENOMEM
-		       ? scan_give_up(source->scan, "its configuration cannot be read to the end")
+		       ? scan_give_up(scan, path, "it cannot be read to its end", SCAN_FIX_CONFIG)
 		       : r;
 }
 
-/* One name in the repository or in what it has of a worktree. */
-static int read_own(struct scan *scan, const char *folder, const char *name)
+static int add_file(struct reader *reader, const char *folder, const char *name)
 {
-	struct source source = { .scan = scan, .folder = folder };
-	struct host_path place = { .path = "" };
-	int r = probe_place_from(scan->search, folder, name, &place);
+	struct host_path place;
+	int r = scan_look(reader->scan, folder, name, &place);
 
-	/* What else it may be, its own name tells the plan. */
-	if (r < 0 || place.kind != HOST_FILE)
-		return r == -ENOMEM ? r : 0;
-	return read_file(&source, place.real);
+	if (r == 0 && place.kind != HOST_MISSING)
+		reader->files[reader->n_files++] = place.real;
+	return r;
 }
 
-int scan_configuration(struct scan *scan)
+int scan_configuration(struct scan *scan, const char *top, const char *folder, const char *common)
 {
-	const struct repository *repository = scan->repository;
-	int r = read_own(scan, repository->folder, "config");
+	struct reader reader = { .scan = scan, .top = top, .folder = folder };
+	int r = add_file(&reader, common, "config");
 
 	if (r == 0)
-		r = read_own(scan, repository->folder, "config.worktree");
-	for (const struct top *at = repository->worktrees; at && r == 0; at = at->next)
-		r = read_own(scan, at->path, "config.worktree");
+		r = add_file(&reader, folder, "config.worktree");
+	for (; r == 0 && reader.at < reader.n_files; reader.at++)
+		r = scan_read_file(scan, reader.files[reader.at], take, &reader);
 	return r;
 }

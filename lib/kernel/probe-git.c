@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The git repository around a project
+ * The repository of a project that is a linked worktree
  *
  * In a worktree ".git" is a file that names a folder elsewhere. Whoever can write into the project
  * can write any name there, so the name alone opens nothing: the folder must be of git's shape, of
@@ -101,32 +101,20 @@ static int find_common(struct place_search *search, const char *folder, const ch
 	return 0;
 }
 
-static int find_around(struct place_search *search, const char *project, const char *entry,
-		       const struct stat *status, struct host *ret)
-{
-	const char *common;
-	char *folder;
-
-	if (S_ISDIR(status->st_mode)) {
-		ret->git_folder = entry;
-		return 0;
-	}
-	folder = arena_copy(search->arena, entry, (size_t)(path_last(entry) - entry) - 1);
-	if (!folder)
-		return -ENOMEM;
-	if (find_common(search, folder[0] ? folder : "/", entry, status->st_uid, &common) == 0 &&
-	    !path_is_beneath(common, project))
-		ret->git_common = common;
-	return 0;
-}
-
 int probe_git(struct place_search *search, const char *project, struct host *ret)
 {
 	struct stat status;
-	const char *entry;
+	const char *entry, *common;
+	char *folder;
 	int r = find_entry(search->arena, project, &entry, &status);
 
-	if (r == 0 && entry && (S_ISDIR(status.st_mode) || S_ISREG(status.st_mode)))
-		r = find_around(search, project, entry, &status, ret);
-	return r < 0 ? r : probe_repositories(search, entry, ret);
+	if (r < 0 || !entry || !S_ISREG(status.st_mode))
+		return r;
+	folder = arena_copy(search->arena, entry, (size_t)(path_last(entry) - entry) - 1);
+	if (!folder)
+		return -ENOMEM;
+	if (find_common(search, folder[0] ? folder : "/", entry, status.st_uid, &common) == 0 &&
+	    !path_is_beneath(common, project))
+		ret->git_common = common;
+	return 0;
 }

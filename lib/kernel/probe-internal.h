@@ -47,12 +47,11 @@ int probe_place_from(struct place_search *search, const char *folder, const char
 int probe_places(struct place_search *search, const char *const *paths, struct host *ret,
 		 struct sbx_error *err);
 
-/* probe-git.c: git_folder and git_common. @project is canonical. */
+/* probe-git.c: git_common. @project is canonical. */
 int probe_git(struct place_search *search, const char *project, struct host *ret);
-/* probe-repository.c: repository, for each ".git" among @ret's paths, which are those of folders
- * that may be written, for those below such folders, and for what probe_git() has found around or
- * below one of them at @entry. */
-int probe_repositories(struct place_search *search, const char *entry, struct host *ret);
+/* probe-tops.c: repository and tops, for each ".git" among @ret's paths, which are those of
+ * directories that may be written. */
+int probe_repositories(struct place_search *search, struct host *ret);
 
 /* probe-cgroup.c: cgroup, controllers, has_cgroup_kill, cgroup_why, has_scope */
 int probe_cgroup(struct arena *arena, struct host *ret);

@@ -2,75 +2,55 @@
 #pragma once
 
 /*
- * One look through all repositories that a sandbox may write: what its parts share
+ * One look at the repositories in and around what a sandbox may write
  *
- *   probe-repository.c   the names in one repository, its worktrees and its submodules
- *   probe-config.c       what its configuration names besides
- *   probe-programs.c     where that is
- *   probe-nested.c       which repositories there are below a folder
+ *   probe-tops.c         where they are
+ *   probe-repository.c   what one of them consists of
+ *   probe-config.c       what its configuration names
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-
+#include "kernel/git-config.h"
 #include "kernel/probe-internal.h"
+
+struct entry {
+	const char *path;
+	struct entry *next;
+};
 
 struct scan {
 	struct place_search *search;
-	struct host *host; /* what could not be made out is told there */
+	struct host *host; /* what cannot be told is told there */
 	struct host_path *names;
 	size_t n;
 	size_t n_room;
-	unsigned n_folders;
-	unsigned n_files;	       /* of configuration */
-	struct repository *repository; /* that is looked through */
+	struct entry *first;
+	struct entry **last;
+	unsigned n_entries;
 };
 
-/* A folder that paths in the configuration may be relative to. */
-struct top {
-	const char *path;
-	struct top *next;
-};
+#define SCAN_FIX_CONFIG                                                                            \
+	"correct it (git config --list shows what git reads), or use --out instead of --write"
 
-/* What the configuration names. */
-struct named {
-	const char *text;
-	bool is_folder; /* of hooks */
-	struct named *next;
-};
+/* Tells that nobody knows what git would execute from @path. 0. */
+int scan_give_up(struct scan *scan, const char *path, const char *why, const char *fix);
+int scan_add_name(struct scan *scan, const struct host_path *name);
+/* The directory of @path, which is canonical; or NULL. */
+const char *scan_around(struct scan *scan, const char *path);
+/* What stands at @text, seen from the canonical @folder. */
+int scan_look(struct scan *scan, const char *folder, const char *text, struct host_path *ret);
+int scan_look_and_add(struct scan *scan, const char *folder, const char *text,
+		      struct host_path *ret);
 
-struct repository {
-	const char *folder;
-	struct top *tops;
-	struct top *worktrees; /* folders of linked ones, in it */
-	struct named *named;
-	unsigned n_values; /* that name something */
-	const char *files; /* where its files are, as far as the configuration says; or NULL */
-};
+/* The ".git" at @path is looked at later, once. */
+int scan_add_entry(struct scan *scan, const char *path);
+int scan_entry(struct scan *scan, const char *path);
+/* @folder is the repository's own, and @top its worktree, or for a bare one the same. */
+int scan_repository(struct scan *scan, const char *top, const char *folder);
+/* Calls @fn for each directory in @folder; 0 where there is none. */
+typedef int scan_name_fn(struct scan *scan, const char *folder, const char *name);
+int scan_each_folder(struct scan *scan, const char *folder, scan_name_fn *fn);
 
-int scan_add(struct scan *scan, const struct host_path *name);
-/* What stands at @path, which is @name in @fd. */
-int scan_add_path(struct scan *scan, int fd, const char *name, const char *path);
-/* @path is a ".git". */
-int scan_entry(struct scan *scan, const char *path, enum host_path_kind kind);
-/* The repository that the folder @path, which @fd is, is itself: a bare one. 1; 0 where it is none.
- */
-int scan_bare(struct scan *scan, int fd, const char *path);
-int scan_add_top(struct scan *scan, struct top **tops, const char *path);
-/* Has the plan asked about a ".git" here? */
-bool probe_is_entry(const struct host_path *place);
-
-/* probe-config.c: what the configuration of @scan's repository names. */
-int scan_configuration(struct scan *scan);
-
-/* probe-programs.c: that, and all that has to be protected because of it. */
-int scan_programs(struct scan *scan);
-/* Where @text in @folder leads. 1, and then it has been told, where nobody can say; -ENOMEM. */
-int scan_resolve(struct scan *scan, const char *folder, const char *text, struct host_path *ret);
-int scan_add_place(struct scan *scan, const struct host_path *place);
-/* Tells that nobody knows what @scan's repository names. 0. */
-int scan_give_up(struct scan *scan, const char *why);
-
-/* probe-nested.c: the repositories below those folders of @scan's host whose ".git" was asked
- * about, and these folders themselves where they are bare ones. */
-int scan_nested(struct scan *scan);
+/* probe-config.c: each variable of the file; 0, also where there is none. */
+int scan_read_file(struct scan *scan, const char *path, git_config_fn *fn, void *context);
+/* What the configuration of the repository @folder names. Relative paths begin at @top. */
+int scan_configuration(struct scan *scan, const char *top, const char *folder, const char *common);

@@ -193,6 +193,8 @@ static int probe_texts(struct place_search *search, const char *project, struct 
 	if (r == 0)
 		r = probe_project(search, project, ret);
 	if (r == 0)
+		r = probe_repositories(search, ret);
+	if (r == 0)
 		r = probe_cgroup(search->arena, ret);
 	return r < 0 ? sbx_error_what(err, r, "cannot look at the host") : 0;
 }

@@ -28,6 +28,9 @@ int host_try_userns(struct arena *arena, struct host *host, struct sbx_error *er
  * Takes a few milliseconds. */
 int host_probe_deeply(struct arena *arena, struct host *ret, struct sbx_error *err);
 
+/* Which enum host_sign @folder has now: a plan's tops, looked at again when all is over. */
+unsigned host_find_signs(const char *folder);
+
 /* A namespace, or what it needs, was refused: what a user must change here, for @err. */
 void host_explain_userns(int code, struct sbx_error *err);
 

@@ -70,10 +70,11 @@ bool place_wants_execution(const struct place *place)
 static struct step_owner find_owner(const struct planner *planner, const struct place *place,
 				    const struct place *carrier)
 {
-	const struct place *owned = place_wants_write(place) ? place : carrier;
+	bool is_marked = place->winner && (place->winner->flags & MARK_OWNED);
+	const struct place *owned = place_wants_write(place) || is_marked ? place : carrier;
 
-	if (!is_real_root(planner->host) || !owned || !owned->facts || !place_wants_write(owned) ||
-	    owned->facts->uid == planner->plan->uid)
+	if (!is_real_root(planner->host) || !owned || !owned->facts ||
+	    !(place_wants_write(owned) || is_marked) || owned->facts->uid == planner->plan->uid)
 		return (struct step_owner){ .is_set = false };
 	return (struct step_owner){ true, owned->facts->uid, owned->facts->gid };
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Repositories: git works inside, and what it would execute outside stays as it is
+ * Repositories: git reads them inside, and what it would execute outside stays as it is
  *
- * Hooks and configuration name programs, which the user's next git would run without a sandbox. So
- * where a repository is writable they are not, unless somebody names them. A worktree's ".git" is a
- * file that says where the repository is; it must not change either, and the common folder that it
- * leads to is as visible as the project. Which names these are in all, down to submodules and what
- * configuration names, probing has found out; one that is missing must not appear.
+ * Hooks and configuration name programs, which the user's next git executes without a sandbox; and
+ * a command that can change ".git" at all can make that git take another repository for this one.
+ * So what probing has found to be a repository, or to be named by one, is read-only as a whole,
+ * unless a grant names it. A repository that is granted itself keeps its hooks and configuration.
  */
 
 #include "plan/plan-internal.h"
@@ -18,112 +17,158 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/path.h"
 
 static const struct step_origin protects = { ORIGIN_BUILT_IN, "the protection of repositories" };
-
-static const char *const protected_names[] = { "hooks", "config" };
 
 static struct mark *mark_at(const struct planner *planner, size_t i)
 {
 	return ((struct mark **)planner->marks.rows)[i];
 }
 
-/* Somebody who names the hooks themselves means them. */
-static bool is_named(const struct planner *planner, const char *path)
+static bool is_writable(const struct mark *mark)
+{
+	return mark->kind == MARK_ALLOW && (mark->rights & RIGHT_WRITE) &&
+	       mark->content == CONTENT_HOST;
+}
+
+/* What stands outside where @grant shows it, without links; NULL where nothing does. */
+static const struct host_path *facts_of(struct planner *planner, const struct mark *grant)
+{
+	const struct host_path *facts =
+		planner_facts(planner, grant->source ? grant->source : grant->path);
+
+	return facts && facts->real && facts->kind != HOST_LINK_REFUSED ? facts : NULL;
+}
+
+/* Where @grant, of which @real stands outside, shows @path, which is in that. */
+static const char *seen_at(struct planner *planner, const struct mark *grant, const char *real,
+			   const char *path)
+{
+	const char *rest = path + strlen(real);
+
+	if (!grant->source)
+		return path;
+	return planner_keep(planner, planner_join(planner, grant->path, rest + (*rest == '/')));
+}
+
+/* A grant of @path itself, or with @is_below of something in it. */
+static bool is_granted(struct planner *planner, const char *path, bool below)
 {
 	for (size_t i = 0; i < planner->marks.n_rows; i++) {
 		const struct mark *mark = mark_at(planner, i);
+		const struct host_path *facts;
+		const char *at = mark->path;
 
-		if (mark->kind == MARK_ALLOW && (mark->rights & RIGHT_WRITE) &&
-		    is_below(mark->path, path))
+		if (mark->kind != MARK_ALLOW || !(mark->rights & RIGHT_WRITE))
+			continue;
+		facts = mark->source ? NULL : planner_facts(planner, at);
+		at = facts && facts->real ? facts->real : at;
+		if (below ? is_below(at, path) : strcmp(at, path) == 0)
 			return true;
 	}
 	return false;
 }
 
+/* A submodule with a repository: its ".git" is a name, too. */
+static bool is_worktree(const struct planner *planner, const char *path)
+{
+	size_t n = strlen(path);
+
+	for (size_t i = 0; i < planner->host->n_repository; i++) {
+		const char *name = planner->host->repository[i].path;
+
+		if (strncmp(name, path, n) == 0 && strcmp(name + n, "/.git") == 0)
+			return true;
+	}
+	return false;
+}
+
+/* With something around it or by itself. */
 static bool is_protected(const struct planner *planner, const char *path)
 {
 	for (size_t i = planner->marks.n_rows; i-- > 0;)
 		if (mark_at(planner, i)->origin.text == protects.text &&
 		    mark_at(planner, i)->kind == MARK_DENY &&
-		    strcmp(mark_at(planner, i)->path, path) == 0)
-			return true;
-	for (size_t i = 0; i < planner->absent.n_rows; i++)
-		if (strcmp(((struct plan_absent *)planner->absent.rows)[i].target, path) == 0)
+		    is_below(path, mark_at(planner, i)->path))
 			return true;
 	return false;
 }
 
-/* Over what is missing nothing can be mounted, so it is looked after while the command runs. */
-static void protect_name(struct planner *planner, const char *path, const char *outside)
+/* @path is where @outside is shown. */
+static void protect(struct planner *planner, const char *path, const char *outside)
 {
-	const struct host_path *facts = planner->host ? planner_facts(planner, outside) : NULL;
-
-	/* By its own name, as it will be looked for there. */
-	if (facts && facts->kind == HOST_MISSING && strcmp(path, outside) == 0)
-		path = outside = facts->real;
-	if (is_named(planner, path) || is_protected(planner, path))
+	if (is_granted(planner, path, is_worktree(planner, outside)) || is_protected(planner, path))
 		return;
-	if (facts && facts->kind == HOST_MISSING)
-		*(struct plan_absent *)list_add(planner, &planner->absent,
-						sizeof(struct plan_absent)) = (struct plan_absent){
-			.target = path, .source = outside, .origin = protects
-		};
-	else
-		planner_add_mark(planner, MARK_DENY, path, RIGHT_WRITE, protects);
+	planner_add_mark(planner, MARK_DENY, path, RIGHT_WRITE, protects);
+	if (planner->plan->git || strcmp(path_last(path), ".git") != 0)
+		return;
+	planner->plan->git = path;
+	planner_note(planner, false, planner_format(planner, "'%s' is read-only", path),
+		     "git's status, diff, log and blame work inside; add and commit need '--write "
+		     ".git', which keeps hooks and configuration read-only");
 }
 
-static void protect_folder(struct planner *planner, const char *folder, const char *outside)
+static void protect_all(struct planner *planner, const struct mark *grant, const char *real)
 {
-	for (size_t i = 0; i < N_ELEMENTS(protected_names); i++)
-		protect_name(planner, planner_join(planner, folder, protected_names[i]),
-			     planner_join(planner, outside, protected_names[i]));
+	const struct host *host = planner->host;
+	const char *git = planner_join(planner, real, ".git");
+	const struct host_path *facts = planner_facts(planner, git);
+
+	if (facts && facts->kind != HOST_MISSING)
+		protect(planner, seen_at(planner, grant, real, git), git);
+	for (size_t i = 0; i < host->n_repository; i++)
+		if (is_below(host->repository[i].path, real))
+			protect(planner, seen_at(planner, grant, real, host->repository[i].path),
+				host->repository[i].path);
 }
 
-/* Of all repositories that probing has found below @real; inside that is @folder. */
-static void protect_below(struct planner *planner, const char *folder, const char *real)
+/* A file that says where the repository is: with it in its hands the command could name another. */
+static int refuse_file(struct planner *planner, const struct mark *grant)
 {
-	for (size_t i = 0; planner->host && i < planner->host->n_repository; i++) {
-		const char *path = planner->host->repository[i].path, *rest;
+	const char *common = planner->host->git_common;
 
-		if (!is_below(path, real))
-			continue;
-		rest = path + strlen(real);
-		protect_name(planner,
-			     planner_keep(planner,
-					  planner_join(planner, folder, rest + (*rest == '/'))),
-			     planner_keep(planner, path));
-	}
+	(void)sbx_error_what(planner->err, -EISDIR, "cannot make '%.300s' writable", grant->path);
+	sbx_error_why(planner->err, "it is a file that names the repository, and git outside "
+				    "would follow it anywhere");
+	sbx_error_fix(planner->err, "name the repository: --write %.300s",
+		      common ? common : "\"$(git rev-parse --git-common-dir)\"");
+	return -EISDIR;
 }
 
-/* @outside is what stands at @git. While paths are listed all that may matter is asked about. */
-static int protect(struct planner *planner, const char *git, const char *outside)
+static void add_top(struct planner *planner, const struct mark *grant, const struct host_top *top)
 {
-	const struct host_path *facts = planner->host ? planner_facts(planner, outside) : NULL;
+	struct plan_top *row = list_add(planner, &planner->tops, sizeof(*row));
 
-	if (!planner->host) {
-		planner_add_mark(planner, MARK_DENY, git, RIGHT_WRITE, protects);
-		protect_folder(planner, git, outside);
+	*row = (struct plan_top){
+		.path = planner_keep(planner, grant->path),
+		.source = planner_keep(planner, top->path),
+		.signs = top->signs,
+	};
+	if (top->signs & (HOST_IS_REPOSITORY | HOST_HAS_COMMONDIR))
+		planner_note(planner, true,
+			     planner_format(planner, "git outside uses what is written in '%s'",
+					    grant->path),
+			     "its hooks and configuration stay read-only, but a command that may "
+			     "write the rest can break it, or name another by 'commondir'");
+}
+
+static int protect_grant(struct planner *planner, const struct mark *grant)
+{
+	const struct host *host = planner->host;
+	const struct host_path *facts = facts_of(planner, grant);
+
+	if (!facts)
 		return 0;
-	}
-	if (facts && facts->kind == HOST_FOLDER)
-		protect_folder(planner, git, outside);
-	else if (facts && facts->kind == HOST_FILE)
-		planner_add_mark(planner, MARK_DENY, git, RIGHT_WRITE, protects);
-	if (!facts || facts->kind != HOST_LINK_REFUSED)
-		return 0;
-	(void)sbx_error_what(planner->err, -ELOOP, "cannot protect the repository of '%.300s'",
-			     outside);
-	sbx_error_why(planner->err, "'%.300s' is a link of user %u, which may lead anywhere",
-		      facts->real, facts->uid);
-	sbx_error_fix(planner->err, "let '.git' be the folder itself, or do not make it writable");
-	return -ELOOP;
-}
-
-static bool is_writable(const struct mark *mark)
-{
-	return mark->kind == MARK_ALLOW && (mark->rights & RIGHT_WRITE) &&
-	       mark->content == CONTENT_HOST;
+	if (facts->kind == HOST_FILE && strcmp(path_last(facts->real), ".git") == 0)
+		return refuse_file(planner, grant);
+	protect_all(planner, grant, facts->real);
+	for (size_t i = 0; i < host->n_tops; i++)
+		if (strcmp(host->tops[i].path, facts->real) == 0) {
+			add_top(planner, grant, &host->tops[i]);
+			break;
+		}
+	return 0;
 }
 
 /* What the project may do, as far as the marks above it say. */
@@ -141,117 +186,57 @@ static unsigned project_rights(const struct planner *planner)
 	return rights;
 }
 
+/* Of a worktree: git in the project could not read anything without it, and takes no repository
+ * that is somebody else's. */
 static void show_common_folder(struct planner *planner)
 {
 	const char *common = planner->host ? planner->host->git_common : NULL;
-	unsigned rights = common ? project_rights(planner) : 0;
+	unsigned rights = common ? project_rights(planner) & ~(unsigned)RIGHT_WRITE : 0;
 
-	if (!(rights & RIGHTS_FILES))
-		return;
-	common = planner_keep(planner, common);
-	planner_add_mark(planner, MARK_ALLOW, common, rights, protects);
-	if (rights & RIGHT_WRITE)
-		protect_folder(planner, common, common);
-	if (rights & RIGHT_WRITE)
-		protect_below(planner, common, common);
+	if ((rights & RIGHTS_FILES) && !is_granted(planner, common, false))
+		planner_add_mark(planner, MARK_ALLOW, planner_keep(planner, common), rights,
+				 protects)
+			->flags = MARK_OWNED;
 }
 
-/* The repository around the project, and what else was found: these go by their own names. */
-static void protect_found(struct planner *planner, const struct mark *grant, const char *outside)
-{
-	const struct host_path *facts = planner_facts(planner, outside);
-	const char *real = facts && facts->real ? facts->real : outside;
-	const char *folder = grant->source ? grant->path : real;
-	const char *git_folder = planner->host->git_folder;
-
-	if (git_folder && is_below(git_folder, real)) {
-		const char *rest = git_folder + strlen(real);
-
-		protect_folder(planner,
-			       planner_keep(planner,
-					    planner_join(planner, folder, rest + (*rest == '/'))),
-			       planner_keep(planner, git_folder));
-	}
-	protect_below(planner, folder, real);
-}
-
-/* May something be written that such a repository names? Whoever cannot tell takes it so. */
 static int refuse_unclear(struct planner *planner)
 {
 	const struct host *host = planner->host;
 
-	(void)sbx_error_what(planner->err, -EBADMSG, "cannot protect the repository '%.300s'",
+	(void)sbx_error_what(planner->err, -EBADMSG, "cannot protect the repositories of '%.300s'",
 			     host->git_unclear);
 	sbx_error_why(planner->err, "%s, so what git would execute from it is not known",
 		      host->git_unclear_why);
-	sbx_error_fix(planner->err, "correct it (git config --list shows what git reads), or use "
-				    "--out instead of --write");
+	sbx_error_fix(planner->err, "%s", host->git_unclear_fix);
 	return -EBADMSG;
-}
-
-/* What was looked through at all lies in or around what may be written. */
-static int check_found(struct planner *planner)
-{
-	const struct host *host = planner->host;
-	bool has_any = false;
-
-	for (size_t i = 0; i < planner->marks.n_rows; i++)
-		has_any |= is_writable(mark_at(planner, i));
-	if (!host || !has_any)
-		return 0;
-	if (host->git_is_cut)
-		planner_note(planner, true,
-			     "not all repositories below what may be written are protected",
-			     "there are more folders than a start looks through: grant fewer of "
-			     "them, or use --out");
-	return host->git_unclear ? refuse_unclear(planner) : 0;
 }
 
 int mark_git(struct planner *planner)
 {
 	size_t n = planner->marks.n_rows;
-	int r = check_found(planner);
+	int r = 0;
 
-	if (r < 0)
-		return r;
 	show_common_folder(planner);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && r == 0; i++) {
 		const struct mark *grant = mark_at(planner, i);
-		const char *outside = grant->source ? grant->source : grant->path;
 
 		if (!is_writable(grant))
 			continue;
-		r = protect(planner, planner_join(planner, grant->path, ".git"),
-			    planner_join(planner, outside, ".git"));
-		if (r < 0)
-			return r;
-		if (planner->host)
-			protect_found(planner, grant, outside);
+		if (!planner->host)
+			/* Probing takes it for a question about all repositories there. */
+			planner_add_mark(planner, MARK_DENY,
+					 planner_join(planner,
+						      grant->source ? grant->source : grant->path,
+						      ".git"),
+					 RIGHT_WRITE, protects);
+		else if (planner->host->git_unclear)
+			r = refuse_unclear(planner);
+		else
+			r = protect_grant(planner, grant);
 	}
-	return 0;
-}
-
-/* On an overlay it is made apart from what git outside reads. */
-static bool can_be_made(const struct planner *planner, const struct plan_absent *absent)
-{
-	const struct place *place = view_find(planner, absent->target), *shown;
-
-	if (!place || !(place->rights & RIGHT_WRITE) || !place->carrier ||
-	    place->carrier->is_hidden)
-		return false;
-	for (shown = place->carrier; shown && !shown->winner;)
-		shown = shown->parent;
-	return shown && shown->winner->content == CONTENT_HOST;
-}
-
-void add_absent(struct planner *planner)
-{
-	struct plan_absent *rows = planner->absent.rows;
-	size_t n = 0;
-
-	for (size_t i = 0; i < planner->absent.n_rows && planner->plan->tier == TIER_FULL; i++)
-		if (can_be_made(planner, &rows[i]))
-			rows[n++] = rows[i];
-	planner->plan->absent = rows;
-	planner->plan->n_absent = n;
+	if (planner->plan) {
+		planner->plan->tops = planner->tops.rows;
+		planner->plan->n_tops = planner->tops.n_rows;
+	}
+	return r;
 }

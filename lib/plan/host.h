@@ -43,6 +43,18 @@ struct host_link {
 	const char *target; /* "usr/lib64", as it is written */
 };
 
+/* What makes git take a directory for a repository, or for a part of one. */
+enum host_sign {
+	HOST_HAS_GIT = 1,	/* ".git", whatever it is */
+	HOST_IS_REPOSITORY = 2, /* HEAD, objects and refs */
+	HOST_HAS_COMMONDIR = 4, /* HEAD and commondir */
+};
+
+struct host_top {
+	const char *path; /* canonical */
+	unsigned signs;	  /* enum host_sign */
+};
+
 enum host_controller {
 	CONTROLLER_MEMORY = 1,
 	CONTROLLER_CPU = 2,
@@ -74,20 +86,18 @@ struct host {
 	const char *loader; /* the program loader of the host's own programs, canonical; or NULL */
 	const char *git_common; /* canonical common folder of the repository around the project,
 				   where it lies outside of the project (worktrees); or NULL */
-	const char *git_folder; /* ".git" of the repository that the project is in, or NULL */
-	/* What git takes programs from, in repositories that may be written or name what may be:
-	 * also what is missing there and could be made. Those of submodules and worktrees are among
-	 * them, and what configuration names. */
+	/* What git takes programs from, in and around the directories whose ".git" a plan has asked
+	 * about; each by its own name, and also what is missing and would be taken. */
 	const struct host_path *repository;
 	size_t n_repository;
-	/* A repository of which this cannot be said, and why; or NULL. */
+	struct host_top *tops; /* these directories */
+	size_t n_tops;
+	/* Where this cannot be told, why, and what to do; or NULL. */
 	const char *git_unclear;
 	const char *git_unclear_why;
-	bool git_is_cut; /* there were too many folders to look for repositories in all */
+	const char *git_unclear_fix;
 
-	/* Sorted by path. Those of git_common and git_folder, and of their hooks and config, may be
-	 * here, too: a plan that needs them and does not find them takes them to be there. */
-	const struct host_path *paths;
+	const struct host_path *paths; /* sorted by path */
 	size_t n_paths;
 	const struct host_link *links; /* sorted by path */
 	size_t n_links;

@@ -107,6 +107,7 @@ enum mark_flag {
 	MARK_DROPPED = 1 << 5,	/* is not there outside, or something else stands at its place */
 	MARK_RULED = 1 << 6,	/* a rule of the policy or its view: no rule is to be added */
 	MARK_TOLD = 1 << 7,	/* a notice says that it is dropped */
+	MARK_OWNED = 1 << 8,	/* looks as if it belonged to the command's user, also read-only */
 };
 
 struct mark {
@@ -202,7 +203,7 @@ struct planner {
 	struct list steps;   /* struct step */
 	struct list asked;   /* const char *: paths of no mark, for the host */
 	struct list made;    /* const char *: what the caller makes before it asks the host */
-	struct list absent;  /* struct plan_absent: of these, what can be made at all */
+	struct list tops;    /* struct plan_top */
 	struct list notices; /* struct plan_notice */
 	struct list landlock_paths;
 	struct list ports; /* struct request_port */
@@ -276,8 +277,6 @@ int mark_mounts(struct planner *planner);
 int mark_secrets(struct planner *planner);
 void mark_guarded(struct planner *planner);
 int mark_git(struct planner *planner);
-/* Once it is known what can be written: the names that a repository must not get. */
-void add_absent(struct planner *planner);
 int mark_devices(struct planner *planner);
 /* Is @path @folder or below it? Both are normal. */
 bool is_below(const char *path, const char *folder);

@@ -189,7 +189,6 @@ static int build(struct planner *planner)
 	if (r < 0)
 		return r;
 	copy_request(planner);
-	add_absent(planner);
 	plan->environment = planner->environment;
 	plan->net_mode = planner->net_mode;
 	plan->template = planner->template->name;

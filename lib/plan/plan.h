@@ -38,12 +38,12 @@ struct plan_limit {
 	struct step_origin origin;
 };
 
-/* A name that is not there and must not be made: in a folder that the command may write nothing
- * stands over it. Where it appears it is moved away. */
-struct plan_absent {
-	const char *target;
-	const char *source; /* the same outside */
-	struct step_origin origin;
+/* A directory that the command may write: git outside takes programs from it where it has become a
+ * repository. */
+struct plan_top {
+	const char *path;   /* inside */
+	const char *source; /* outside, without links */
+	unsigned signs;	    /* enum host_sign, beforehand */
 };
 
 /* A rule or limit that is not carried out as it stands, and why; told by --print-plan and, where it
@@ -74,8 +74,9 @@ struct plan {
 	size_t n_fds;
 	const uint16_t *inward; /* of the host's 127.0.0.1, carried to the same port inside */
 	size_t n_inward;
-	const struct plan_absent *absent;
-	size_t n_absent;
+	const struct plan_top *tops;
+	size_t n_tops;
+	const char *git; /* a ".git" that is read-only in what may be written, or NULL */
 	const struct plan_notice *notices;
 	size_t n_notices;
 	bool has_digest;

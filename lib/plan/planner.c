@@ -191,26 +191,6 @@ static const struct host_path *assume(struct planner *planner, const char *path,
 	return facts;
 }
 
-/* Hooks and configuration of a repository that only probing has found; git makes nothing else there
- * that a plan speaks of. */
-static const struct host_path *assume_repository(struct planner *planner, const char *folder,
-						 const char *path)
-{
-	static const struct {
-		const char *name;
-		enum host_path_kind kind;
-	} made_by_git[] = { { "", HOST_FOLDER },
-			    { "/hooks", HOST_FOLDER },
-			    { "/config", HOST_FILE } };
-
-	if (!folder || !is_below(path, folder))
-		return NULL;
-	for (size_t i = 0; i < N_ELEMENTS(made_by_git); i++)
-		if (strcmp(path + strlen(folder), made_by_git[i].name) == 0)
-			return assume(planner, path, made_by_git[i].kind);
-	return assume(planner, path, HOST_MISSING);
-}
-
 /* What the caller makes before a start; a plan that is only shown is made without it. */
 static bool is_to_be_made(const struct planner *planner, const char *path)
 {
@@ -233,7 +213,7 @@ const struct host_path *planner_facts(struct planner *planner, const char *path)
 	for (size_t i = 0; !facts && i < planner->host->n_repository; i++)
 		if (strcmp(planner->host->repository[i].path, path) == 0)
 			facts = &planner->host->repository[i];
-	if (!facts)
-		facts = assume_repository(planner, planner->host->git_common, path);
-	return facts ? facts : assume_repository(planner, planner->host->git_folder, path);
+	if (!facts && planner->host->git_common && strcmp(planner->host->git_common, path) == 0)
+		facts = assume(planner, path, HOST_FOLDER);
+	return facts;
 }

@@ -223,17 +223,6 @@ static void add_inward(struct json_writer *json, const struct plan *plan)
 	json_end_array(json);
 }
 
-static void add_absent_names(struct json_writer *json, const struct plan *plan)
-{
-	if (plan->n_absent == 0)
-		return;
-	json_add_name(json, "absent");
-	json_add_array(json);
-	for (size_t i = 0; i < plan->n_absent; i++)
-		json_add_string(json, plan->absent[i].target);
-	json_end_array(json);
-}
-
 static void add_fds(struct json_writer *json, const struct plan *plan)
 {
 	json_add_name(json, "fds");
@@ -263,7 +252,6 @@ void plan_add_json(struct text *out, const struct plan *plan)
 	add_fds(&json, plan);
 	add_steps(&json, plan);
 	add_inward(&json, plan);
-	add_absent_names(&json, plan);
 	add_limits(&json, plan);
 	json_member_u64(&json, "grace_usec", plan->grace_usec);
 	if (plan->deny_syscalls)

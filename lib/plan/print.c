@@ -143,17 +143,6 @@ static void add_notices(struct text *out, const struct plan *plan)
 	}
 }
 
-static void add_absent_names(struct text *out, const struct plan *plan)
-{
-	for (size_t i = 0; i < plan->n_absent; i++) {
-		text_add(out, "absent ");
-		add_visible(out, plan->absent[i].target);
-		text_add(out, "  # ");
-		origin_add_text(out, &plan->absent[i].origin);
-		text_add_char(out, '\n');
-	}
-}
-
 void plan_add_text(struct text *out, const struct plan *plan)
 {
 	plan_add_tier_line(out, plan);
@@ -162,7 +151,6 @@ void plan_add_text(struct text *out, const struct plan *plan)
 		add_step(out, plan, &plan->steps[i]);
 	for (size_t i = 0; i < plan->n_inward; i++)
 		text_addf(out, "inward 127.0.0.1:%u\n", plan->inward[i]);
-	add_absent_names(out, plan);
 	add_limits(out, plan);
 	add_notices(out, plan);
 }

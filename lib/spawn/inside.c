@@ -145,13 +145,13 @@ static int mounts_ready(struct source *source, short events)
 static int take_tree(struct spawn *spawn, int *fds, size_t n_fds)
 {
 	struct watch *watch = &spawn->watch;
-	int r = watch_begin(watch, fds[0], take_fd(&fds[1]), spawn->err);
+	int r = watch_begin(watch, take_fd(&fds[0]), take_fd(&fds[1]), spawn->err);
 
 	if (r < 0)
 		return r;
-	watch->mounts.ready = mounts_ready;
-	watch->mounts.userdata = spawn;
-	return loop_add(&spawn->loop, &watch->mounts);
+	watch->changes.ready = mounts_ready;
+	watch->changes.userdata = spawn;
+	return loop_add(&spawn->loop, &watch->changes);
 }
 
 static int take_notifier(struct spawn *spawn, int *fds, size_t n_fds)

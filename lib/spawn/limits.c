@@ -8,7 +8,6 @@
  */
 
 #include <fcntl.h>
-#include <limits.h>
 #include <sched.h>
 
 #include "base/cleanup.h"
@@ -72,32 +71,12 @@ void limits_kill(struct spawn *spawn)
 	spawn->kill_usec = LOOP_NO_DEADLINE;
 }
 
-/* Git outside may look for it at any moment. What cannot be taken away is a protection lost. */
-static void put_aside(struct spawn *spawn)
-{
-	const struct spawn_hooks *hooks = spawn->options->hooks;
-	const struct plan_absent *absent;
-	char name[NAME_MAX + 1];
-	size_t at = 0;
-
-	while ((absent = watch_find_appeared(&spawn->watch, &at))) {
-		int r = watch_put_aside(&spawn->watch, absent, name, sizeof(name));
-
-		if (r == 0 && hooks && hooks->appeared)
-			hooks->appeared(hooks->userdata, absent, name);
-		if (r < 0 && r != -ENOENT)
-			spawn->lost = (struct watch_loss){ absent->target, &absent->origin };
-	}
-}
-
 /* Nobody may use it for a moment longer, so nobody is asked; whatever else was going to end it. */
 void limits_check_watch(struct spawn *spawn)
 {
 	if (spawn->lost.path)
 		return;
-	put_aside(spawn);
-	if (!spawn->lost.path)
-		spawn->lost = watch_check(&spawn->watch);
+	spawn->lost = watch_check(&spawn->watch);
 	if (!spawn->lost.path)
 		return;
 	spawn->cause = SPAWN_REASON_PROTECTION;

@@ -44,8 +44,6 @@ int outside_ready(struct source *source, short events)
 		stop_with_job(spawn, false);
 	else if (signal_use(signal) == SIGNAL_FORWARDED)
 		forward(spawn, signal);
-	else if (signal_use(signal) == SIGNAL_NOTICED)
-		limits_check_watch(spawn);
 	else if (signal_use(signal) == SIGNAL_PAUSED)
 		limits_check_pause(spawn);
 	return 0;

@@ -36,7 +36,6 @@ static const struct {
 	{ SIGTTIN, SIGNAL_DROPPED },
 	/* Its default is to be ignored: sent to a supervisor of another version it does no harm. */
 	{ SIGURG, SIGNAL_PAUSED },
-	{ SIGIO, SIGNAL_NOTICED },
 };
 
 enum signal_use signal_use(int signal)
@@ -60,8 +59,7 @@ int signals_begin(struct signals *signals)
 
 	(void)sigemptyset(&set);
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
-		if (rows[i].use == SIGNAL_NOTICED || rows[i].use == SIGNAL_PAUSED ||
-		    !is_ignored(rows[i].signal))
+		if (rows[i].use == SIGNAL_PAUSED || !is_ignored(rows[i].signal))
 			(void)sigaddset(&set, rows[i].signal);
 	signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals->fd < 0) {
@@ -90,8 +88,7 @@ static void drop_pending(void)
 
 	(void)sigemptyset(&dropped);
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++)
-		if (rows[i].use == SIGNAL_DROPPED || rows[i].use == SIGNAL_NOTICED ||
-		    rows[i].use == SIGNAL_PAUSED)
+		if (rows[i].use == SIGNAL_DROPPED || rows[i].use == SIGNAL_PAUSED)
 			(void)sigaddset(&dropped, rows[i].signal);
 	while (sigtimedwait(&dropped, NULL, &now) > 0)
 		;

@@ -23,7 +23,6 @@ enum signal_use {
 	SIGNAL_STOPS,	  /* stops the sandbox, and us */
 	SIGNAL_DROPPED,	  /* ours alone: a pipe that we write to, the terminal */
 	SIGNAL_PAUSED,	  /* from sbx-ctl: it has paused or resumed the sandbox */
-	SIGNAL_NOTICED,	  /* ours, whatever our caller does about it: a folder has changed */
 };
 enum signal_use signal_use(int signal);
 

@@ -111,7 +111,7 @@ void limits_await_end(struct spawn *spawn);
 void limits_end(struct spawn *spawn, enum spawn_reason cause);
 /* KILL to everything inside, now. */
 void limits_kill(struct spawn *spawn);
-/* The same where something is not protected any more. What has appeared is put aside. */
+/* The same where something is not protected any more. */
 void limits_check_watch(struct spawn *spawn);
 /* Our caller hears of it once. */
 void limits_tell(struct spawn *spawn);

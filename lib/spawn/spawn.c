@@ -273,7 +273,7 @@ static void drain(struct spawn *spawn)
 	spawn->is_over = true;
 	loop_remove(&spawn->loop, &spawn->inside);
 	loop_remove(&spawn->loop, &spawn->end);
-	loop_remove(&spawn->loop, &spawn->watch.mounts);
+	loop_remove(&spawn->loop, &spawn->watch.changes);
 	relay_pause(&spawn->terminal.input, true);
 	terminal_drain(&spawn->terminal);
 	output_drain(&spawn->output);

@@ -18,7 +18,6 @@
 #include <sys/types.h>
 
 struct plan;
-struct plan_absent;
 struct sbx_error;
 struct sock_fprog;
 struct step_origin;
@@ -73,9 +72,6 @@ struct spawn_hooks {
 	 * Nothing is removed yet. */
 	void (*stopping)(void *userdata);
 	/* The caller's listeners of net mode proxy: takes none of the fds. */
-	/* A name that must not be there has appeared; it is called @name now, in the same folder.
-	 */
-	void (*appeared)(void *userdata, const struct plan_absent *absent, const char *name);
 	/* Does sbx-ctl hold it? Asked at SIGURG, and before the time limit ends it. */
 	bool (*is_paused)(void *userdata);
 	/* sbx-ctl exec runs @argv inside: a negative errno refuses it. left() is told the status,

@@ -2,24 +2,23 @@
 #pragma once
 
 /*
- * Does everything still stand over what it covers, and is what must be absent still absent?
+ * Does everything still stand over what it covers?
  *
- * A denial in a folder that is shown from outside is a mount over a name. The kernel takes it away
- * when somebody outside removes that name or puts another file there, and it goes along when the
- * name is renamed. Neither can be prevented; both are noticed. Where there is nothing to cover, the
- * name may appear.
+ * A denial in a directory that is shown from outside is a mount over a name. The kernel detaches it
+ * when a process outside removes that name or renames another file over it; a process inside gets
+ * EBUSY. It cannot be prevented, but a poll() of the sandbox's mountinfo tells.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "spawn/loop.h"
 
 struct plan;
-struct plan_absent;
 struct sbx_error;
+struct step;
 struct step_origin;
-struct watched;
 
 /* Points into the plan. */
 struct watch_loss {
@@ -27,21 +26,27 @@ struct watch_loss {
 	const struct step_origin *origin;
 };
 
+/* A mount over a name of the host. */
+struct watched {
+	const struct step *step;
+	uint64_t mount;
+};
+
 struct watch {
-	struct watched *names;
+	struct watched *mounts;
 	size_t n;
-	size_t size;
+	int root; /* the sandbox's "/" */
 	bool is_begun;
 	/* Has something to say when mounts have changed; its function is the caller's. */
-	struct source mounts;
+	struct source changes;
 };
 
 #define WATCH_INIT                                                                                 \
 	{                                                                                          \
-		.mounts = {.fd = -EBADF }                                                          \
+		.root = -EBADF, .changes = {.fd = -EBADF }                                         \
 	}
 
-/* Which names are to be watched; none is the usual answer. 0 or -ENOMEM. */
+/* Which mounts are to be watched; none is the usual answer. 0 or -ENOMEM. */
 int watch_read_plan(struct watch *watch, const struct plan *plan);
 static inline bool watch_is_needed(const struct watch *watch)
 {
@@ -49,21 +54,12 @@ static inline bool watch_is_needed(const struct watch *watch)
 }
 
 /*
- * @root is the sandbox's "/", and @mounts a /proc/PID/mountinfo of its mounts, opened before any
- * was made there. Takes @mounts, also on failure. From its success on no change goes unnoticed:
- * after what @watch->mounts says and after each SIGIO, which must be blocked, watch_check() tells.
+ * @root is the sandbox's "/", and @mountinfo a /proc/PID/mountinfo of its mounts, opened before any
+ * was made there. Takes both, also on failure. From its success on no change goes unnoticed: after
+ * what @watch->changes says watch_check() tells.
  */
-int watch_begin(struct watch *watch, int root, int mounts, struct sbx_error *err);
+int watch_begin(struct watch *watch, int root, int mountinfo, struct sbx_error *err);
 /* The first that does not stand where it stood. */
 struct watch_loss watch_check(const struct watch *watch);
-/* The first from *@at on that is there and should not be, or NULL; *@at is then behind it. */
-const struct plan_absent *watch_find_appeared(const struct watch *watch, size_t *at);
-/*
- * Puts what has appeared under a name that nobody looks for, beside it: a name inside, in @ret. It
- * is done outside, in the folder that was seen inside. 0, -ENOENT where it is gone again, or
- * negative errno.
- */
-int watch_put_aside(const struct watch *watch, const struct plan_absent *absent, char *ret,
-		    size_t size);
 void watch_deinit(struct watch *watch);
 #define _cleanup_watch_ _cleanup_(watch_deinit)

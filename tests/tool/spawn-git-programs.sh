@@ -20,6 +20,7 @@ build() {
 	printf '#!/bin/sh\ntouch "%s/was-executed"\n' "$project" >"$project/evil/program"
 	chmod 755 "$project/evil/program"
 	places
+	mkdir "$project/sub"
 	(
 		cd "$project/main" && outside init -q -b main . && outside config extensions.worktreeConfig true &&
 			outside submodule --quiet add "$work/other" sub && outside commit -q -m first &&
@@ -79,16 +80,21 @@ for who in $starters; do
 	fresh
 	: >"$work/$who/audit"
 	exec 8>>"$work/$who/audit"
-	run spawn -q --audit-fd 8 --report "$work/$who/report" --project "$project/main" --cwd "$project" --write main -- \
-		sh -c 'echo x >main/.git/commondir; echo made'
+	run spawn -q --audit-fd 8 --report "$work/$who/report" --project "$project" --cwd "$project" --write sub -- \
+		sh -c 'cd sub && git init -q .'
 	exec 8>&-
-	check "what_appears_is_told_by_$who" \
-		eval "out_is made && has_status 0 && err_has \"warning: '\$project/main/.git/commondir' appeared\""
-	check "it_is_kept_under_another_name_by_$who" sh -c 'grep -q x "$1"/commondir.sbx-removed-*' sh "$project/main/.git"
-	check "it_is_in_the_report_by_$who" grep -q '"appeared":\[{"path":"[^"]*/commondir","kept_as":"commondir.sbx-removed-' "$work/$who/report"
-	check "it_is_in_the_record_by_$who" grep -q '"sandbox_destroyed".*"appeared":\[{"path"' "$work/$who/audit"
-	run spawn -q --report "$work/$who/report" --project "$project/main" --cwd "$project" --write main -- \
-		sh -c 'for i in 1 2 3; do while [ -e main/.git/commondir ]; do :; done; echo x >main/.git/commondir; done; echo made'
-	check "it_is_put_aside_while_the_command_runs_by_$who" eval 'out_is made && has_status 0 && [ ! -e "$project/main/.git/commondir" ]'
+	check "a_folder_that_becomes_a_repository_is_told_by_$who" \
+		eval "has_status 0 && err_has \"warning: '\$project/sub' has become a repository\""
+	check "it_is_in_the_report_by_$who" grep -q "\"new_repositories\":\[\"$project/sub\"\]" "$work/$who/report"
+	check "it_is_in_the_record_by_$who" grep -q '"sandbox_destroyed".*"new_repositories":\["' "$work/$who/audit"
+	rm -rf "$project/sub/.git"
+	run spawn -q --project "$project" --cwd "$project" --write sub -- sh -c 'cd sub && mkdir objects refs hooks && : >config && echo x >HEAD'
+	check "so_is_one_without_a_git_folder_by_$who" err_has 'has become a repository'
+	run spawn -q --project "$project" --cwd "$project" --write sub -- true
+	check "one_that_was_there_is_not_told_by_$who" err_is ''
+	mkdir "$project/main/.git/hooks"
+	run spawn -q --project "$project/main" --cwd "$project/main" --write main --write main/.git -- true
+	check "a_granted_repository_whose_configuration_could_appear_is_refused_by_$who" \
+		eval 'has_status 125 && err_has "config.worktree" && err_has "create it"'
 done
 finish

@@ -47,12 +47,12 @@ is_lost() { # PATH
 }
 
 for who in $starters; do
-	begin 'echo evil >>.git/config' --write .
+	begin 'echo evil >>.git/config' --write . --write .git
 	outside git config some.thing new
 	cp "$project/.git/config" "$work/config"
 	end
 	check "git_config_outside_ends_it_by_$who" is_lost .git/config
-	check "it_says_why_and_what_to_do_by_$who" eval 'err_has "why: somebody outside" && err_has "fix: look at what"'
+	check "it_says_why_and_what_to_do_by_$who" eval 'err_has "why: a process outside" && err_has "fix: look at what"'
 	check "it_is_a_record_by_$who" grep -q \
 		'"event":"sandbox_failed".*"reason":"protection-lost","protection_lost":"'"$project/.git/config" "$work/$who/audit"
 	check "the_new_configuration_was_not_written_by_$who" cmp -s "$work/config" "$project/.git/config"
@@ -65,28 +65,31 @@ for who in $starters; do
 	outside sh -c 'echo new >other && mv other secret'
 	end
 	check "also_where_nothing_may_be_written_by_$who" is_lost secret
-	begin 'cat kept2/deep/secret' --write . --deny kept/deep
-	outside mv kept kept2
-	end
-	check "a_folder_above_that_is_renamed_ends_it_by_$who" is_lost kept/deep
 	begin 'echo evil >kept/new' --write . --deny-write kept
 	outside rm -r kept
 	end
 	check "a_read_only_folder_that_is_removed_ends_it_by_$who" is_lost kept
-	begin 'mkdir .git/hooks; echo evil >.git/hooks/post-commit' --write .
+	begin 'mkdir .git/hooks; echo evil >.git/hooks/post-commit' --write . --write .git
 	outside rmdir .git/hooks
 	end
 	check "hooks_that_are_removed_end_it_by_$who" is_lost .git/hooks
 
+	begin true --write . --deny secret
+	outside mv secret other
+	echo renamed >&6
+	end
+	check "a_hidden_file_that_is_renamed_is_found_at_the_end_by_$who" \
+		eval 'has_status 137 && err_has "not protected any more"'
+
 	begin true --write . --deny secret --deny-write kept
 	outside sh -c 'echo a >a; mv a b; rm b; mkdir c; mv c d; rmdir d; chmod 600 secret; echo more >>secret; echo x >kept/new;
-		git add .git/../kept; git commit -q -m outside; git gc -q'
+		git add .git/../kept; git commit -q -m outside; git config some.thing newer; git gc -q'
 	echo undisturbed >&6
 	end
 	check "what_happens_beside_it_does_not_disturb_by_$who" eval 'has_status 0 && out_is undisturbed'
 	check "nothing_is_said_then_by_$who" err_is ''
 	check "the_report_says_that_nothing_was_lost_by_$who" report_has "report['protection_lost'] is None"
-	run spawn -q --write . --env GIT_CONFIG_NOSYSTEM=1 --env GIT_CONFIG_GLOBAL=/dev/null \
+	run spawn -q --write . --write .git --env GIT_CONFIG_NOSYSTEM=1 --env GIT_CONFIG_GLOBAL=/dev/null \
 		--env GIT_AUTHOR_NAME=Inside --env GIT_AUTHOR_EMAIL=inside@localhost \
 		--env GIT_COMMITTER_NAME=Inside --env GIT_COMMITTER_EMAIL=inside@localhost -- \
 		sh -c 'echo b >b; git add b; git commit -q -m inside; git config a.b c; mv .git/config .git/x; rm -rf .git/hooks; git log --format=%s -1'

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Real work: git in a writable folder. What runs at a later commit outside (hooks, configuration) stays as it was.
+# Real work: git in a writable folder, where the repository is read-only, and where it is granted. What runs at a later
+# commit outside (hooks, configuration) stays as it was.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -10,8 +11,7 @@ someone=(--env GIT_CONFIG_NOSYSTEM=1 --env GIT_CONFIG_GLOBAL=/dev/null
 	--env GIT_COMMITTER_NAME=Inside --env GIT_COMMITTER_EMAIL=inside@localhost)
 outside() { as "$who" env GIT_AUTHOR_NAME=Outside GIT_AUTHOR_EMAIL=outside@localhost \
 	GIT_COMMITTER_NAME=Outside GIT_COMMITTER_EMAIL=outside@localhost git -C "$project" "$@"; }
-in_project() { run spawn -q --write . "${someone[@]}" -- "$@"; }
-in_shell() { in_project sh -c "$1"; }
+in_shell() { run spawn -q --write . "${someone[@]}" -- sh -c "$1"; }
 git_files() { (cd "$project/.git" && cat config && find hooks -type f -exec sha256sum {} + | sort); }
 
 for who in $starters; do
@@ -27,22 +27,34 @@ for who in $starters; do
 
 	in_shell 'git clone -q . copy && cd copy && git log --format=%s'
 	check "git_clones_by_$who" out_is first
-	in_shell 'cd copy && echo "/* more */" >>main.c && git commit -q -a -m second && git log --format=%s,%an'
-	check "git_commits_in_the_clone_by_$who" out_is "$(printf 'second,Inside\nfirst,Outside')"
-	in_shell 'rm -r copy; echo "/* here */" >>main.c && git add main.c && git commit -q -m here && git status --porcelain'
-	check "git_commits_in_the_repository_itself_by_$who" has_status 0
+	in_shell 'cd copy && echo "/* more */" >>main.c && git -c core.hooksPath=/dev/null commit -q -a -m second && git log --format=%s,%an'
+	check "a_clone_is_read_only_for_the_next_run_by_$who" test "$status" -ne 0
+	rm -rf "$project/copy"
+	in_shell 'echo "/* here */" >>main.c && git status --porcelain && git diff --stat && git log --format=%s && git blame main.c >/dev/null'
+	check "git_reads_the_repository_by_$who" eval 'has_status 0 && out_is "$(printf " M main.c\n main.c | 1 +\n 1 file changed, 1 insertion(+)\nfirst")"'
+	run spawn --write . "${someone[@]}" -- git commit -q -a -m second
+	check "git_cannot_commit_and_is_told_how_by_$who" \
+		eval 'test "$status" -ne 0 && err_has "is read-only inside; to add and commit: --write .git"'
+	run spawn --write . "${someone[@]}" -- git status
+	check "what_works_needs_no_telling_by_$who" eval 'has_status 0 && ! err_has "read-only inside"'
+	run spawn --write . --print-plan -- true
+	check "the_plan_tells_it_by_$who" eval '[[ $out == *"add and commit need"* ]]'
+
+	in_repository() { run spawn -q --write . --write .git "${someone[@]}" -- sh -c "$1"; }
+	in_repository 'git add main.c && git commit -q -m here && git status --porcelain'
+	check "git_commits_where_the_repository_is_granted_by_$who" has_status 0
 	check "the_tree_is_clean_after_the_commit_by_$who" out_is ''
 	check "what_was_committed_is_there_outside_by_$who" test "$(outside log --format=%s -1)" = here
 	check "the_repository_is_whole_by_$who" outside fsck --strict --no-dangling
-	in_shell 'git switch -q -c side && git switch -q main && git branch --list --format="%(refname:short)"'
+	in_repository 'git switch -q -c side && git switch -q main && git branch --list --format="%(refname:short)"'
 	check "git_makes_branches_by_$who" out_is "$(printf 'main\nside')"
 
-	in_shell 'echo evil >.git/hooks/pre-commit'
+	in_repository 'echo evil >.git/hooks/pre-commit'
 	check "a_hook_cannot_be_written_by_$who" test "$status" -ne 0
-	in_shell 'mv .git/hooks .git/away; rm -rf .git/hooks; echo evil >>.git/hooks/mine; true'
-	in_project git config core.hooksPath /tmp
+	in_repository 'mv .git/hooks .git/away; rm -rf .git/hooks; echo evil >>.git/hooks/mine; true'
+	in_repository 'git config core.hooksPath /tmp'
 	check "the_configuration_cannot_be_written_by_$who" test "$status" -ne 0
-	in_shell 'mv .git/config .git/c; mv .git g; true'
+	in_repository 'mv .git/config .git/c; mv .git g; true'
 	check "hooks_and_configuration_are_as_before_by_$who" test "$(git_files)" = "$(cat "$work/git-before")"
 
 	# A worktree: its own folder is the project, the repository lies elsewhere.
@@ -50,12 +62,18 @@ for who in $starters; do
 	mkdir "$work/tree-$who"
 	[ "$who" = user ] && [ "$(id -u)" -eq 0 ] && chown "$user:$user" "$work/tree-$who"
 	outside worktree add -q "$work/tree-$who/w" -b work
-	run spawn -q --project "$work/tree-$who/w" --cwd "$work/tree-$who/w" --write "$work/tree-$who/w" "${someone[@]}" -- \
+	in_tree() { run spawn -q --project "$work/tree-$who/w" --cwd "$work/tree-$who/w" --write "$work/tree-$who/w" "${someone[@]}" "$@"; }
+	in_tree -- sh -c 'git status --porcelain && git log --format=%s -1'
+	check "git_reads_in_a_worktree_by_$who" out_is here
+	in_tree --write "$project/.git" -- \
 		sh -c 'echo x >new && git add new && git commit -q -m in-worktree && git log --format=%s -1'
-	check "git_commits_in_a_worktree_by_$who" out_is in-worktree
+	check "git_commits_in_a_worktree_whose_repository_is_granted_by_$who" out_is in-worktree
 	check "what_was_committed_in_a_worktree_is_there_by_$who" test "$(outside log --format=%s -1 work)" = in-worktree
-	run spawn -q --project "$work/tree-$who/w" --cwd "$work/tree-$who/w" --write "$work/tree-$who/w" -- \
-		sh -c "echo evil >'$project/.git/hooks/pre-commit'; echo evil >>'$project/.git/config'"
-	check "the_repository_of_a_worktree_is_as_before_by_$who" test "$(git_files)" = "$(cat "$work/git-before")"
+	in_tree -- sh -c "echo evil >'$project/.git/HEAD'; echo evil >.git; mv .git g"
+	check "the_repository_of_a_worktree_is_as_before_by_$who" \
+		eval 'outside fsck && test "$(as "$who" git -C "$work/tree-$who/w" log --format=%s -1)" = in-worktree'
+	in_tree --write "$work/tree-$who/w/.git" -- true
+	check "the_file_of_a_worktree_cannot_be_granted_by_$who" \
+		eval 'has_status 125 && err_has "name the repository: --write $project/.git"'
 done
 finish

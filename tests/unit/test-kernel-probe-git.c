@@ -30,31 +30,11 @@ static int probe_at(struct rig *rig, const char *project)
 	return probe_git(&rig->search, in_place(project), &rig->host);
 }
 
-static void finds_the_repository_of_a_project(void)
-{
-	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
-
-	expect_eq(probe_at(&rig, "main"), 0);
-	expect_str(rig.host.git_folder, in_place("main/.git"));
-	expect(!rig.host.git_common);
-}
-
-static void finds_it_above_the_project(void)
-{
-	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
-
-	expect_eq(probe_at(&rig, "main/deep/inside"), 0);
-	expect_str(rig.host.git_folder, in_place("main/.git"));
-	/* What lies above was not asked for. */
-	expect(!rig.host.git_common);
-}
-
 static void finds_none_where_there_is_none(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
 	expect_eq(probe_at(&rig, "secret"), 0);
-	expect(!rig.host.git_folder);
 	expect(!rig.host.git_common);
 }
 
@@ -64,8 +44,6 @@ static void finds_the_common_folder_of_a_worktree(void)
 
 	expect_eq(probe_at(&rig, "tree"), 0);
 	expect_str(rig.host.git_common, in_place("main/.git"));
-	/* ".git" is a file there. */
-	expect(!rig.host.git_folder);
 	/* As git writes it with worktree.useRelativePaths. */
 	make_file("tree/.git", "gitdir: ../main/.git/worktrees/tree\n");
 	make_file("main/.git/worktrees/tree/gitdir", "../../../../tree/.git\n");
@@ -150,14 +128,11 @@ static void a_link_is_no_repository(void)
 
 	expect_eq(symlink("../main/.git", in_place("secret/.git")), 0);
 	expect_eq(probe_at(&rig, "secret"), 0);
-	expect(!rig.host.git_folder);
 	expect(!rig.host.git_common);
 	expect_eq(unlink(in_place("secret/.git")), 0);
 }
 
 static const struct test tests[] = {
-	TEST(finds_the_repository_of_a_project),
-	TEST(finds_it_above_the_project),
 	TEST(finds_none_where_there_is_none),
 	TEST(finds_the_common_folder_of_a_worktree),
 	TEST(opens_nothing_that_does_not_name_the_project),

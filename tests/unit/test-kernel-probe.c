@@ -42,7 +42,7 @@ static int probe_all(void)
 	check(strcmp(host->cwd, "/usr") == 0);
 	/* The test is a program of the host's own. */
 	check(host->loader && access(host->loader, X_OK) == 0);
-	check(!host->git_folder && !host->git_common);
+	check(!host->git_common && host->n_repository == 0);
 	check(host->cgroup || host->cgroup_why);
 	check(host->has_seccomp && !host->userns_why);
 	return 0;
@@ -122,19 +122,23 @@ static int probe_a_project(void)
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
 	check(host_probe(NULL, in_place("project/inside"), &rig.arena, &rig.host, &rig.err) == 0);
-	check(rig.host.git_folder && strcmp(rig.host.git_folder, in_place("project/.git")) == 0);
+	check(rig.host.git_common && strcmp(rig.host.git_common, in_place("main/.git")) == 0);
 	check(rig.host.n_links == 0 && rig.host.n_paths == 0);
 	/* One that is not there has no repository, and is somebody else's mistake to tell. */
 	check(host_probe(NULL, in_place("nothing"), &rig.arena, &rig.host, &rig.err) == 0);
-	check(!rig.host.git_folder);
+	check(!rig.host.git_common);
 	return 0;
 }
 
 static void looks_for_the_repository_of_the_project_that_is_named(void)
 {
-	make_folder("project");
 	make_folder("project/inside");
-	make_folder("project/.git");
+	make_folder("main/.git/objects");
+	make_folder("main/.git/worktrees/w");
+	make_file("main/.git/HEAD", "ref: refs/heads/main\n");
+	make_file("main/.git/worktrees/w/gitdir", "@/project/.git\n");
+	make_file("main/.git/worktrees/w/commondir", "../..\n");
+	make_file("project/.git", "gitdir: @/main/.git/worktrees/w\n");
 	expect_eq(in_child(probe_a_project), 0);
 }
 

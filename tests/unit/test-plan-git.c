@@ -7,99 +7,233 @@
 #include "plan-host.h"
 
 #define PROJECT "/home/user/p"
+#define SUB PROJECT "/vendor/lib"
+#define PROTECTION "the protection of repositories"
 #define FOUND(at, what)                                                                            \
 	{                                                                                          \
 		.path = at, .real = at, .kind = what, .uid = 1000, .gid = 1000                     \
 	}
 
 static const struct host_path found[] = {
+	FOUND(PROJECT "/.git", HOST_FOLDER),
+	FOUND(PROJECT "/.husky", HOST_FOLDER),
 	FOUND(PROJECT "/.git/hooks", HOST_FOLDER),
 	FOUND(PROJECT "/.git/config", HOST_FILE),
-	FOUND(PROJECT "/.git/config.worktree", HOST_FILE),
-	FOUND(PROJECT "/.git/commondir", HOST_MISSING),
-	FOUND(PROJECT "/.git/worktrees/w/gitdir", HOST_FILE),
-	FOUND(PROJECT "/.git/modules/a/b/config", HOST_FILE),
-	FOUND(PROJECT "/.git/modules/a/b/hooks", HOST_MISSING),
-	FOUND(PROJECT "/a/b/.git", HOST_FILE),
+	FOUND(PROJECT "/.gitmodules", HOST_FILE),
+	FOUND(SUB, HOST_FOLDER),
+	FOUND(SUB "/.git", HOST_FILE),
 };
+static struct host_top tops[] = {
+	{ PROJECT, HOST_HAS_GIT },
+	{ PROJECT "/.git", HOST_IS_REPOSITORY },
+};
+
+static void find(struct planning *planning, const struct host_path *names, size_t n)
+{
+	planning->host.repository = names;
+	planning->host.n_repository = n;
+}
 
 static void open_repository(struct planning *planning)
 {
 	planning_open(planning);
+	know(planning, PROJECT "/.git", HOST_FOLDER);
 	know(planning, PROJECT "/.git/hooks", HOST_FOLDER);
-	know(planning, PROJECT "/.git/config", HOST_FILE);
-	planning->host.git_folder = PROJECT "/.git";
-	planning->host.repository = found;
-	planning->host.n_repository = N_ELEMENTS(found);
+	find(planning, found, N_ELEMENTS(found));
+	planning->host.tops = tops;
+	planning->host.n_tops = N_ELEMENTS(tops);
 }
 
-static bool is_absent(const struct planning *planning, const char *path, const char *outside)
+static bool is_read_only(const struct planning *planning, const char *path)
 {
-	size_t n = 0;
+	const struct step *step = find_step(planning, STEP_BIND, path);
 
-	for (size_t i = 0; i < planning->plan->n_absent; i++)
-		n += strcmp(planning->plan->absent[i].target, path) == 0 &&
-		     strcmp(planning->plan->absent[i].source, outside) == 0;
-	return n == 1;
+	return step && (step_flags(step) & STEP_READ_ONLY) &&
+	       strcmp(step->origin.text, PROTECTION) == 0;
 }
 
-static void whatever_was_found_is_read_only(void)
+static void a_repository_is_read_only_as_a_whole(void)
 {
+	static const char *const names[] = { "/.git", "/.husky", "/.gitmodules", "/vendor/lib" };
 	_cleanup_planning_ struct planning planning;
 
 	open_repository(&planning);
 	grant(&planning, GRANT_WRITE, PROJECT, "--write");
 	expect_plan(&planning);
-	for (size_t i = 0; i < N_ELEMENTS(found); i++)
-		if (found[i].kind != HOST_MISSING)
-			expect(flags_of(&planning, STEP_BIND, found[i].path) & STEP_READ_ONLY);
-	/* And none of the folders on the way can be renamed. */
-	expect_eq(flags_of(&planning, STEP_BIND, PROJECT "/.git/modules/a"), STEP_IS_FOLDER);
-	expect_eq(flags_of(&planning, STEP_BIND, PROJECT "/.git/worktrees/w"), STEP_IS_FOLDER);
-	expect_eq(flags_of(&planning, STEP_BIND, PROJECT "/a/b"), STEP_IS_FOLDER);
+	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
+		text_reset(&planning.text);
+		text_addf(&planning.text, PROJECT "%s", names[i]);
+		expect(is_read_only(&planning, text_string(&planning.text)));
+	}
+	/* What lies in it needs no mount, and no directory on the way can be renamed. */
+	expect(!find_step(&planning, STEP_BIND, PROJECT "/.git/hooks"));
+	expect_eq(flags_of(&planning, STEP_BIND, PROJECT "/vendor"), STEP_IS_FOLDER);
+	expect_str(planning.plan->git, PROJECT "/.git");
+	expect(has_notice(&planning, "'" PROJECT "/.git' is read-only"));
 }
 
-static void what_is_missing_must_not_appear(void)
-{
-	_cleanup_planning_ struct planning planning;
-
-	open_repository(&planning);
-	grant(&planning, GRANT_WRITE, PROJECT, "--write");
-	expect_plan(&planning);
-	expect_eq(planning.plan->n_absent, 2);
-	expect(is_absent(&planning, PROJECT "/.git/commondir", PROJECT "/.git/commondir"));
-	expect(is_absent(&planning, PROJECT "/.git/modules/a/b/hooks",
-			 PROJECT "/.git/modules/a/b/hooks"));
-}
-
-/* Not found by probing, but asked about by the plan itself. */
-static void hooks_that_are_missing_must_not_appear(void)
+/* Probing was not needed for the one that the plan itself has asked about. */
+static void a_repository_that_only_the_plan_knows_is_read_only(void)
 {
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, PROJECT "/.git/config", HOST_FILE);
+	know(&planning, PROJECT "/.git", HOST_FILE);
 	grant(&planning, GRANT_WRITE, PROJECT, "--write");
 	expect_plan(&planning);
-	expect_eq(planning.plan->n_absent, 1);
-	expect(is_absent(&planning, PROJECT "/.git/hooks", PROJECT "/.git/hooks"));
+	expect(is_read_only(&planning, PROJECT "/.git"));
 }
 
-static void where_nothing_can_be_written_nothing_can_appear(void)
+static void a_readable_repository_needs_no_protection(void)
 {
 	_cleanup_planning_ struct planning planning;
 
 	open_repository(&planning);
 	expect_plan(&planning);
-	expect_eq(planning.plan->n_absent, 0);
 	expect(!find_step(&planning, STEP_BIND, PROJECT "/.git"));
-	grant(&planning, GRANT_WRITE, PROJECT, "--write");
-	grant(&planning, GRANT_DENY_WRITE, PROJECT "/.git", "--deny-write");
-	expect_plan(&planning);
-	expect_eq(planning.plan->n_absent, 0);
+	expect(!planning.plan->git);
+	expect_eq(planning.plan->n_tops, 0);
 }
 
-static void on_an_overlay_it_may_appear(void)
+static void a_policy_that_writes_protects_too(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_repository(&planning);
+	planning_load(&planning, "capabilities:\n"
+				 "- {name: p, match: {syscall: fs.*, path: ./}, action: allow}\n");
+	expect_plan(&planning);
+	expect(is_read_only(&planning, PROJECT "/.git"));
+}
+
+static void a_repository_that_is_granted_keeps_hooks_and_configuration(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_repository(&planning);
+	grant(&planning, GRANT_WRITE, PROJECT, "--write");
+	grant(&planning, GRANT_WRITE, PROJECT "/.git", "--write");
+	expect_plan(&planning);
+	expect(!is_read_only(&planning, PROJECT "/.git"));
+	expect(is_read_only(&planning, PROJECT "/.git/hooks"));
+	expect(is_read_only(&planning, PROJECT "/.git/config"));
+	expect(!planning.plan->git);
+	expect(has_notice(&planning, "git outside uses what is written in '" PROJECT "/.git'"));
+	grant(&planning, GRANT_WRITE, PROJECT "/.git/hooks", "--write");
+	expect_plan(&planning);
+	expect(!is_read_only(&planning, PROJECT "/.git/hooks"));
+}
+
+static void refuses_hooks_that_are_missing_in_a_granted_repository(void)
+{
+	static const struct host_path hooks[] = { FOUND(PROJECT "/.git/hooks", HOST_MISSING) };
+	_cleanup_planning_ struct planning planning;
+
+	open_repository(&planning);
+	find(&planning, hooks, 1);
+	grant(&planning, GRANT_WRITE, PROJECT, "--write");
+	expect_plan(&planning);
+	grant(&planning, GRANT_WRITE, PROJECT "/.git", "--write");
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, PROJECT "/.git/hooks", "does not exist", "create it"));
+}
+
+static void refuses_what_is_missing_and_would_be_taken(void)
+{
+	static const struct host_path names[] = { FOUND(PROJECT "/.git", HOST_FOLDER),
+						  FOUND(PROJECT "/tools/hooks", HOST_MISSING) };
+	_cleanup_planning_ struct planning planning;
+
+	open_repository(&planning);
+	find(&planning, names, N_ELEMENTS(names));
+	grant(&planning, GRANT_WRITE, PROJECT, "--write");
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, PROJECT "/tools/hooks", "does not exist", "create it"));
+}
+
+static void refuses_a_part_of_a_repository_beside_what_is_around_it(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_repository(&planning);
+	know(&planning, PROJECT "/.git/objects", HOST_FOLDER);
+	grant(&planning, GRANT_WRITE, PROJECT "/.git/objects", "--write");
+	expect_plan(&planning);
+	grant(&planning, GRANT_WRITE, PROJECT, "--write");
+	expect_refusal(&planning, -EACCES);
+	expect(says(&planning, PROJECT "/.git/objects", PROTECTION, ""));
+}
+
+static void a_submodule_is_writable_where_a_grant_names_it(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_repository(&planning);
+	know(&planning, SUB "/src", HOST_FOLDER);
+	grant(&planning, GRANT_WRITE, PROJECT, "--write");
+	grant(&planning, GRANT_WRITE, SUB "/src", "--write");
+	expect_plan(&planning);
+	expect(!is_read_only(&planning, SUB));
+	expect(is_read_only(&planning, SUB "/.git"));
+	expect(is_read_only(&planning, PROJECT "/.git"));
+}
+
+static void refuses_the_file_that_names_a_repository(void)
+{
+	static const struct host_path file[] = { FOUND(PROJECT "/.git", HOST_FILE) };
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, PROJECT "/.git", HOST_FILE);
+	find(&planning, file, 1);
+	planning.host.git_common = "/home/user/main/.git";
+	grant(&planning, GRANT_WRITE, PROJECT "/.git", "--write");
+	expect_refusal(&planning, -EISDIR);
+	expect(says(&planning, PROJECT "/.git", "names the repository",
+		    "--write /home/user/main/.git"));
+}
+
+static void the_common_folder_of_a_worktree_is_shown_read_only(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, PROJECT "/.git", HOST_FILE);
+	planning.host.git_common = "/home/user/main/.git";
+	grant(&planning, GRANT_WRITE, PROJECT, "--write");
+	expect_plan(&planning);
+	expect_eq(flags_of(&planning, STEP_BIND, "/home/user/main/.git"),
+		  STEP_READ_ONLY | STEP_IS_FOLDER);
+	expect(!find_step(&planning, STEP_BIND, "/home/user/main"));
+}
+
+static void a_project_that_is_not_visible_shows_no_common_folder(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning,
+		      "capabilities:\n"
+		      "- {name: usr, match: {syscall: fs.read, path: /usr}, action: allow}\n");
+	planning.host.git_common = "/home/user/main/.git";
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_BIND, "/home/user/main/.git"));
+}
+
+static void what_was_found_is_protected_where_a_bind_shows_it(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_repository(&planning);
+	grant(&planning, GRANT_WRITE, PROJECT, "--bind");
+	planning.paths[0].target = "/mnt";
+	expect_plan(&planning);
+	expect(is_read_only(&planning, "/mnt/.git"));
+	expect_str(the_step(&planning, STEP_BIND, "/mnt/vendor/lib")->bind.source, SUB);
+	expect_eq(flags_of(&planning, STEP_BIND, "/mnt/vendor"), STEP_IS_FOLDER);
+}
+
+static void on_an_overlay_nothing_is_protected(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -111,26 +245,52 @@ static void on_an_overlay_it_may_appear(void)
 	planning.request.out_work = "/home/user/work";
 	expect_plan(&planning);
 	expect(find_step(&planning, STEP_OVERLAY, PROJECT));
-	expect_eq(planning.plan->n_absent, 0);
+	expect(!find_step(&planning, STEP_BIND, PROJECT "/.git"));
 }
 
-/* Itself, not only a folder above it. */
-static void whoever_names_what_was_found_may_write_it(void)
+static void what_was_found_elsewhere_is_left_alone(void)
+{
+	static const struct host_path elsewhere[] = {
+		FOUND("/srv/r/.git", HOST_FOLDER),
+		FOUND(PROJECT "2/.git", HOST_FOLDER),
+		FOUND("/home/user", HOST_FOLDER),
+	};
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	find(&planning, elsewhere, N_ELEMENTS(elsewhere));
+	grant(&planning, GRANT_WRITE, PROJECT, "--write");
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_BIND, "/srv/r/.git"));
+	expect(!(flags_of(&planning, STEP_BIND, PROJECT) & STEP_READ_ONLY));
+}
+
+static void refuses_a_repository_behind_a_link(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know_link(&planning, PROJECT "/.git", "/srv/elsewhere", 1000);
+	grant(&planning, GRANT_WRITE, PROJECT, "--write");
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, PROJECT "/.git", "it is a link", "name what it leads to"));
+}
+
+static void refuses_what_probing_could_not_tell(void)
 {
 	_cleanup_planning_ struct planning planning;
 
 	open_repository(&planning);
-	know(&planning, PROJECT "/.git/modules/a/b/config", HOST_FILE);
+	planning.host.git_unclear = PROJECT "/.git/config";
+	planning.host.git_unclear_why = "it cannot be read";
+	planning.host.git_unclear_fix = "correct it";
+	expect_plan(&planning);
 	grant(&planning, GRANT_WRITE, PROJECT, "--write");
-	grant(&planning, GRANT_WRITE, PROJECT "/.git/modules", "--write");
-	expect_plan(&planning);
-	expect(find_step(&planning, STEP_BIND, PROJECT "/.git/modules/a/b/config"));
-	grant(&planning, GRANT_WRITE, PROJECT "/.git/modules/a/b/config", "--write");
-	expect_plan(&planning);
-	expect(!find_step(&planning, STEP_BIND, PROJECT "/.git/modules/a/b/config"));
+	expect_refusal(&planning, -EBADMSG);
+	expect(says(&planning, "'" PROJECT "/.git/config'", "cannot be read", "correct it"));
 }
 
-static void what_was_found_is_protected_where_a_bind_shows_it(void)
+static void the_plan_remembers_what_was_no_repository(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -138,121 +298,31 @@ static void what_was_found_is_protected_where_a_bind_shows_it(void)
 	grant(&planning, GRANT_WRITE, PROJECT, "--bind");
 	planning.paths[0].target = "/mnt";
 	expect_plan(&planning);
-	expect(flags_of(&planning, STEP_BIND, "/mnt/.git/modules/a/b/config") & STEP_READ_ONLY);
-	expect_str(the_step(&planning, STEP_BIND, "/mnt/a/b/.git")->bind.source,
-		   PROJECT "/a/b/.git");
-	expect(is_absent(&planning, "/mnt/.git/commondir", PROJECT "/.git/commondir"));
-}
-
-/* Its ".git" is a file, and lies higher than what was granted. */
-static void a_worktree_in_a_writable_folder_is_protected(void)
-{
-	static const struct host_path file[] = { FOUND("/home/user/src/w/.git", HOST_FILE) };
-	_cleanup_planning_ struct planning planning;
-
-	planning_open(&planning);
-	know(&planning, "/home/user/src/w", HOST_FOLDER);
-	planning.request.project = "/home/user/src/w";
-	planning.host.repository = file;
-	planning.host.n_repository = 1;
-	grant(&planning, GRANT_WRITE, "/home/user/src", "--write");
-	expect_plan(&planning);
-	expect_eq(flags_of(&planning, STEP_BIND, "/home/user/src/w/.git"), STEP_READ_ONLY);
-	expect_eq(flags_of(&planning, STEP_BIND, "/home/user/src/w"), STEP_IS_FOLDER);
-}
-
-static void what_was_found_elsewhere_is_left_alone(void)
-{
-	static const struct host_path elsewhere[] = {
-		FOUND("/srv/r/.git/config", HOST_FILE),
-		FOUND("/srv/r/.git/hooks", HOST_MISSING),
-		FOUND(PROJECT "2/.git/hooks", HOST_FOLDER),
-	};
-	_cleanup_planning_ struct planning planning;
-
-	planning_open(&planning);
-	planning.host.repository = elsewhere;
-	planning.host.n_repository = N_ELEMENTS(elsewhere);
-	grant(&planning, GRANT_WRITE, PROJECT, "--write");
-	expect_plan(&planning);
-	expect(!find_step(&planning, STEP_BIND, "/srv/r/.git/config"));
-	expect_eq(planning.plan->n_absent, 0);
-}
-
-static void refuses_a_found_name_that_is_somebodys_link(void)
-{
-	static const struct host_path link[] = {
-		{ .path = PROJECT "/.git/modules",
-		  .real = PROJECT "/.git/modules",
-		  .kind = HOST_LINK_REFUSED,
-		  .uid = 1000 },
-	};
-	_cleanup_planning_ struct planning planning;
-
-	open_repository(&planning);
-	planning.host.repository = link;
-	planning.host.n_repository = 1;
-	grant(&planning, GRANT_WRITE, PROJECT, "--write");
-	expect_refusal(&planning, -EOPNOTSUPP);
-	expect(says(&planning, PROJECT "/.git/modules", "it is a link", "name what it leads to"));
-}
-
-static void the_plan_tells_what_must_not_appear(void)
-{
-	_cleanup_planning_ struct planning planning;
-
-	open_repository(&planning);
-	grant(&planning, GRANT_WRITE, PROJECT, "--write");
-	expect_plan(&planning);
-	text_reset(&planning.text);
-	plan_add_text(&planning.text, planning.plan);
-	expect(strstr(text_string(&planning.text), "\nabsent " PROJECT "/.git/commondir  # the "
-						   "protection of repositories\n"));
-	text_reset(&planning.text);
-	plan_add_json(&planning.text, planning.plan);
-	expect(strstr(text_string(&planning.text), "\"absent\":[\"" PROJECT "/.git/commondir\""));
-}
-
-static void refuses_a_repository_that_nobody_understands(void)
-{
-	_cleanup_planning_ struct planning planning;
-
-	open_repository(&planning);
-	planning.host.git_unclear = PROJECT "/.git";
-	planning.host.git_unclear_why = "its configuration is none";
-	expect_plan(&planning);
-	grant(&planning, GRANT_WRITE, PROJECT, "--write");
-	expect_refusal(&planning, -EBADMSG);
-	expect(says(&planning, "protect the repository '" PROJECT "/.git'", "is none", "--out"));
-}
-
-static void tells_that_there_were_too_many_to_look_for(void)
-{
-	_cleanup_planning_ struct planning planning;
-
-	open_repository(&planning);
-	planning.host.git_is_cut = true;
-	expect_plan(&planning);
-	expect(!has_notice(&planning, "not all repositories"));
-	grant(&planning, GRANT_WRITE, PROJECT, "--write");
-	expect_plan(&planning);
-	expect(has_notice(&planning, "not all repositories"));
+	expect_eq(planning.plan->n_tops, 1);
+	expect_str(planning.plan->tops[0].path, "/mnt");
+	expect_str(planning.plan->tops[0].source, PROJECT);
+	expect_eq(planning.plan->tops[0].signs, HOST_HAS_GIT);
 }
 
 static const struct test tests[] = {
-	TEST(whatever_was_found_is_read_only),
-	TEST(what_is_missing_must_not_appear),
-	TEST(hooks_that_are_missing_must_not_appear),
-	TEST(where_nothing_can_be_written_nothing_can_appear),
-	TEST(on_an_overlay_it_may_appear),
-	TEST(whoever_names_what_was_found_may_write_it),
+	TEST(a_repository_is_read_only_as_a_whole),
+	TEST(a_repository_that_only_the_plan_knows_is_read_only),
+	TEST(a_readable_repository_needs_no_protection),
+	TEST(a_policy_that_writes_protects_too),
+	TEST(a_repository_that_is_granted_keeps_hooks_and_configuration),
+	TEST(refuses_hooks_that_are_missing_in_a_granted_repository),
+	TEST(refuses_what_is_missing_and_would_be_taken),
+	TEST(refuses_a_part_of_a_repository_beside_what_is_around_it),
+	TEST(a_submodule_is_writable_where_a_grant_names_it),
+	TEST(refuses_the_file_that_names_a_repository),
+	TEST(the_common_folder_of_a_worktree_is_shown_read_only),
+	TEST(a_project_that_is_not_visible_shows_no_common_folder),
 	TEST(what_was_found_is_protected_where_a_bind_shows_it),
-	TEST(a_worktree_in_a_writable_folder_is_protected),
+	TEST(on_an_overlay_nothing_is_protected),
 	TEST(what_was_found_elsewhere_is_left_alone),
-	TEST(refuses_a_found_name_that_is_somebodys_link),
-	TEST(refuses_a_repository_that_nobody_understands),
-	TEST(tells_that_there_were_too_many_to_look_for),
-	TEST(the_plan_tells_what_must_not_appear),
+	TEST(refuses_a_repository_behind_a_link),
+	TEST(refuses_what_probing_could_not_tell),
+	TEST(the_plan_remembers_what_was_no_repository),
 	TEST_END,
 };
 

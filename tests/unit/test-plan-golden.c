@@ -143,9 +143,9 @@ static void the_plan_of_strict(void)
 	}
 /* What probing finds of a repository with a submodule. */
 static const struct host_path repository[] = {
-	FOUND("/.git/hooks", HOST_FOLDER),	FOUND("/.git/config", HOST_FILE),
-	FOUND("/.git/commondir", HOST_MISSING), FOUND("/.git/modules/lib/config", HOST_FILE),
-	FOUND("/lib/.git", HOST_FILE),
+	FOUND("/.git", HOST_FOLDER),	      FOUND("/.husky", HOST_FOLDER),
+	FOUND("/.gitmodules", HOST_FILE),     FOUND("/vendor/lib", HOST_FOLDER),
+	FOUND("/vendor/lib/.git", HOST_FILE),
 };
 
 static void the_plan_of_denials_in_a_repository(void)
@@ -174,7 +174,6 @@ static void the_plan_of_denials_in_a_repository(void)
 	know(&planning, PROJECT "/.git/config", HOST_FILE);
 	know(&planning, PROJECT "/secrets", HOST_FOLDER);
 	know(&planning, PROJECT "/ci/run.yml", HOST_FILE);
-	planning.host.git_folder = PROJECT "/.git";
 	planning.host.repository = repository;
 	planning.host.n_repository = N_ELEMENTS(repository);
 	check(&planning, "denials");

@@ -4,128 +4,11 @@
 
 #define PROJECT "/home/user/p"
 
-static void open_repository(struct planning *planning)
-{
-	planning_open(planning);
-	know(planning, PROJECT "/.git/hooks", HOST_FOLDER);
-	know(planning, PROJECT "/.git/config", HOST_FILE);
-	planning->host.git_folder = PROJECT "/.git";
-}
-
-static void hooks_and_config_of_a_writable_repository_stay(void)
-{
-	_cleanup_planning_ struct planning planning;
-
-	open_repository(&planning);
-	grant(&planning, GRANT_WRITE, PROJECT, "--write");
-	expect_plan(&planning);
-	expect_eq(flags_of(&planning, STEP_BIND, PROJECT "/.git/hooks"),
-		  STEP_READ_ONLY | STEP_IS_FOLDER);
-	expect_eq(flags_of(&planning, STEP_BIND, PROJECT "/.git/config"), STEP_READ_ONLY);
-	/* Otherwise ".git" could be renamed, and another one put at its place. */
-	expect_eq(flags_of(&planning, STEP_BIND, PROJECT "/.git"), STEP_IS_FOLDER);
-	expect_str(the_step(&planning, STEP_BIND, PROJECT "/.git/hooks")->origin.text,
-		   "the protection of repositories");
-}
-
-static void a_readable_repository_needs_no_protection(void)
-{
-	_cleanup_planning_ struct planning planning;
-
-	open_repository(&planning);
-	expect_plan(&planning);
-	expect(!find_step(&planning, STEP_BIND, PROJECT "/.git"));
-}
-
-static void a_policy_that_writes_protects_too(void)
-{
-	_cleanup_planning_ struct planning planning;
-
-	open_repository(&planning);
-	planning_load(&planning, "capabilities:\n"
-				 "- {name: p, match: {syscall: fs.*, path: ./}, action: allow}\n");
-	expect_plan(&planning);
-	expect(flags_of(&planning, STEP_BIND, PROJECT "/.git/hooks") & STEP_READ_ONLY);
-}
-
-static void whoever_names_the_hooks_may_write_them(void)
-{
-	_cleanup_planning_ struct planning planning;
-
-	open_repository(&planning);
-	grant(&planning, GRANT_WRITE, PROJECT, "--write");
-	grant(&planning, GRANT_WRITE, PROJECT "/.git/hooks", "--write");
-	expect_plan(&planning);
-	expect(!find_step(&planning, STEP_BIND, PROJECT "/.git/hooks"));
-	expect(flags_of(&planning, STEP_BIND, PROJECT "/.git/config") & STEP_READ_ONLY);
-}
-
-static void refuses_a_repository_behind_somebodys_link(void)
+static void what_is_guarded_is_so_where_a_bind_shows_it(void)
 {
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know_link(&planning, PROJECT "/.git", "/srv/elsewhere", 1000);
-	grant(&planning, GRANT_WRITE, PROJECT, "--write");
-	expect_refusal(&planning, -ELOOP);
-	expect(says(&planning, "protect the repository", "may lead anywhere",
-		    "be the folder itself"));
-}
-
-static void the_common_folder_of_a_worktree_is_as_the_project(void)
-{
-	_cleanup_planning_ struct planning planning;
-
-	planning_open(&planning);
-	know(&planning, PROJECT "/.git", HOST_FILE);
-	planning.host.git_common = "/home/user/main/.git";
-	expect_plan(&planning);
-	expect_eq(flags_of(&planning, STEP_BIND, "/home/user/main/.git"),
-		  STEP_READ_ONLY | STEP_IS_FOLDER);
-	grant(&planning, GRANT_WRITE, PROJECT, "--write");
-	expect_plan(&planning);
-	expect_eq(flags_of(&planning, STEP_BIND, "/home/user/main/.git"), STEP_IS_FOLDER);
-	expect(flags_of(&planning, STEP_BIND, "/home/user/main/.git/hooks") & STEP_READ_ONLY);
-	expect(flags_of(&planning, STEP_BIND, "/home/user/main/.git/config") & STEP_READ_ONLY);
-	/* It says where the repository is. */
-	expect_eq(flags_of(&planning, STEP_BIND, PROJECT "/.git"), STEP_READ_ONLY);
-	expect(!find_step(&planning, STEP_BIND, "/home/user/main"));
-}
-
-static void a_project_that_is_not_visible_shows_no_common_folder(void)
-{
-	_cleanup_planning_ struct planning planning;
-
-	planning_open(&planning);
-	planning_load(&planning,
-		      "capabilities:\n"
-		      "- {name: usr, match: {syscall: fs.read, path: /usr}, action: allow}\n");
-	planning.host.git_common = "/home/user/main/.git";
-	expect_plan(&planning);
-	expect(!find_step(&planning, STEP_BIND, "/home/user/main/.git"));
-}
-
-static void a_repository_above_the_project_is_protected_where_it_is_writable(void)
-{
-	_cleanup_planning_ struct planning planning;
-
-	planning_open(&planning);
-	know(&planning, "/home/user/src/repo/.git/hooks", HOST_FOLDER);
-	know(&planning, "/home/user/src/repo/sub", HOST_FOLDER);
-	planning.request.project = "/home/user/src/repo/sub";
-	planning.host.git_folder = "/home/user/src/repo/.git";
-	grant(&planning, GRANT_WRITE, "/home/user/src", "--write");
-	expect_plan(&planning);
-	expect(flags_of(&planning, STEP_BIND, "/home/user/src/repo/.git/hooks") & STEP_READ_ONLY);
-	expect(flags_of(&planning, STEP_BIND, "/home/user/src/repo/.git/config") & STEP_READ_ONLY);
-	expect(find_step(&planning, STEP_BIND, "/home/user/src/repo"));
-}
-
-static void a_repository_is_protected_where_a_bind_shows_it(void)
-{
-	_cleanup_planning_ struct planning planning;
-
-	open_repository(&planning);
 	know(&planning, "/home/user", HOST_FOLDER);
 	grant(&planning, GRANT_WRITE, "/home/user", "--bind");
 	planning.paths[0].target = "/mnt";
@@ -134,8 +17,6 @@ static void a_repository_is_protected_where_a_bind_shows_it(void)
 	know(&planning, "/home/user/.local/share/systemd", HOST_FOLDER);
 	know(&planning, "/home/user/.local/state/sbx", HOST_FOLDER);
 	expect_plan(&planning);
-	expect(flags_of(&planning, STEP_BIND, "/mnt/p/.git/hooks") & STEP_READ_ONLY);
-	expect(find_step(&planning, STEP_BIND, "/mnt/p"));
 	expect(flags_of(&planning, STEP_BIND, "/mnt/.config/sbx") & STEP_READ_ONLY);
 }
 
@@ -447,20 +328,12 @@ static void what_nobody_writes_needs_no_guard(void)
 }
 
 static const struct test tests[] = {
-	TEST(hooks_and_config_of_a_writable_repository_stay),
-	TEST(a_readable_repository_needs_no_protection),
-	TEST(a_policy_that_writes_protects_too),
-	TEST(whoever_names_the_hooks_may_write_them),
-	TEST(refuses_a_repository_behind_somebodys_link),
-	TEST(the_common_folder_of_a_worktree_is_as_the_project),
-	TEST(a_project_that_is_not_visible_shows_no_common_folder),
-	TEST(a_repository_above_the_project_is_protected_where_it_is_writable),
-	TEST(a_repository_is_protected_where_a_bind_shows_it),
 	TEST(a_projects_own_folder_is_content),
 	TEST(the_policy_in_force_is_read_only_in_a_writable_project),
 	TEST(the_policy_in_force_is_read_only_where_a_bind_shows_it),
 	TEST(refuses_a_policy_behind_a_link_that_the_command_could_replace),
 	TEST(refuses_a_policy_behind_a_link_of_roots_in_a_writable_directory),
+	TEST(what_is_guarded_is_so_where_a_bind_shows_it),
 	TEST(refuses_to_write_what_the_built_in_rules_protect),
 	TEST(other_packages_programs_and_units_are_not_guarded),
 	TEST(what_is_missing_below_a_writable_home_is_made_before_the_plan),

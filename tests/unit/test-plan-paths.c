@@ -54,7 +54,7 @@ static void everything_that_a_plan_needs_is_asked(void)
 	expect(is_asked(&planning, "/run/db.sock"));
 	expect(is_asked(&planning, PROJECT "/data"));
 	expect(is_asked(&planning, PROJECT "/data/deep"));
-	expect(is_asked(&planning, PROJECT "/out/.git/hooks"));
+	expect(is_asked(&planning, PROJECT "/out/.git"));
 	expect(is_asked(&planning, "/home/user/.key"));
 	expect(is_asked(&planning, "/dev/kvm"));
 	expect(is_asked(&planning, "/srv/in"));

@@ -12,7 +12,7 @@ static void only_those_in_the_table_are_used(void)
 	expect_eq(signal_use(SIGTERM), SIGNAL_FORWARDED);
 	expect_eq(signal_use(SIGTSTP), SIGNAL_STOPS);
 	expect_eq(signal_use(SIGPIPE), SIGNAL_DROPPED);
-	expect_eq(signal_use(SIGIO), SIGNAL_NOTICED);
+	expect_eq(signal_use(SIGIO), SIGNAL_UNUSED);
 	expect_eq(signal_use(SIGURG), SIGNAL_PAUSED);
 	expect_eq(signal_use(SIGKILL), SIGNAL_UNUSED);
 	expect_eq(signal_use(SIGSTOP), SIGNAL_UNUSED);
@@ -66,22 +66,6 @@ static void what_is_ignored_stays_so(void)
 	expect_eq(signals_next(&signals), 0);
 	signals_end(&signals);
 	(void)sigaction(SIGQUIT, &before, NULL);
-}
-
-/* Whether a protection still holds is told by it. */
-static void a_folder_that_changes_is_noticed_whatever_our_caller_ignores(void)
-{
-	struct signals signals = SIGNALS_INIT;
-	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
-
-	(void)sigaction(SIGIO, &ignore, &before);
-	expect_eq(signals_begin(&signals), 0);
-	expect_eq(kill(getpid(), SIGIO), 0);
-	expect_eq(signals_next(&signals), SIGIO);
-	expect_eq(kill(getpid(), SIGIO), 0);
-	(void)sigaction(SIGIO, &before, NULL);
-	/* It was ours: our caller does not die of it. */
-	signals_end(&signals);
 }
 
 /* What was not read by then acts as if we had not been there. */
@@ -167,7 +151,6 @@ static const struct test tests[] = {
 	TEST(what_comes_is_read_and_not_delivered),
 	TEST(the_mask_is_put_back),
 	TEST(what_is_ignored_stays_so),
-	TEST(a_folder_that_changes_is_noticed_whatever_our_caller_ignores),
 	TEST(what_was_not_read_acts_at_the_end),
 	TEST(stopping_ourselves_stops_until_somebody_continues_us),
 	TEST(nobody_stops_where_nobody_could_continue_him),
