@@ -23,6 +23,8 @@ static int remove_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 		return ctl_fail(err, r, "remove", id, "it is running",
 				"stop it first: 'sbx-ctl stop', or 'sbx-ctl remove --force'");
 	if (r == -EBUSY) {
+		if (err)
+			err->code = 0;
 		r = stop_sandbox(ctl, id, grace_usec, err);
 		if (r == 0)
 			r = cleanup_claim(&cleanup, ctl, id, &registration, err);

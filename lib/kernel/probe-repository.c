@@ -137,6 +137,14 @@ static int read_pointer(struct scan *scan, const char *folder, const char *name,
 	return r < 0 ? r : 1;
 }
 
+bool scan_is_closed(const char *folder)
+{
+	struct stat status;
+
+	return lstat(folder, &status) == 0 && status.st_uid != geteuid() &&
+	       faccessat(AT_FDCWD, folder, X_OK, AT_EACCESS) < 0 && errno == EACCES;
+}
+
 int scan_each_folder(struct scan *scan, const char *folder, scan_name_fn *fn)
 {
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -149,6 +157,8 @@ int scan_each_folder(struct scan *scan, const char *folder, scan_name_fn *fn)
 		return 0;
 	if (!dir) {
 		close_fd(&fd);
+		if (scan_is_closed(folder))
+			return 0;
 		return scan_give_up(
 			scan, folder, "it cannot be read",
 			"give yourself the right to (chmod u+rx), or use --out instead of "

@@ -95,6 +95,8 @@ static int scan_child(struct scan *scan, const char *folder, const char *name)
 		return -ENOMEM;
 	if (fstatat(AT_FDCWD, entry, &status, AT_SYMLINK_NOFOLLOW) == 0)
 		return scan_add_entry(scan, entry);
+	if (errno == EACCES && scan_is_closed(path))
+		return 0;
 	if (errno == EACCES) {
 		/* The command, which is the same user, could open it. */
 		child.real = entry;

@@ -25,8 +25,8 @@
 #include "policy/compose.h"
 #include "policy/decide.h"
 
-/* No file has it: the NUL-terminated names of the kernel may hold it, but no policy does. */
-#define FRESH_NAME "\x01"
+/* A name made of this byte stands for every name that no rule and no option names. */
+#define FRESH_BYTE '\x01'
 
 struct decided {
 	const struct policy *policy; /* composed */
@@ -36,6 +36,7 @@ struct decided {
 	void *block;
 	struct artefact artefact;
 	struct policy_engine *engine;
+	const char *fresh; /* a name below a directory that nothing in the policy names */
 };
 
 static const struct {
@@ -126,11 +127,50 @@ static const char *resolve(void *context, const char *path)
 	return facts && facts->real && facts->kind != HOST_LINK_REFUSED ? facts->real : path;
 }
 
+static size_t longest_run(const struct condition *condition)
+{
+	const struct match_list *list = &condition->lists[MATCH_PATH];
+	size_t longest = 0, run = 0;
+
+	for (size_t i = 0; i < list->n_values; i++)
+		for (const char *at = list->values[i].text; *at; at++) {
+			run = *at == FRESH_BYTE ? run + 1 : 0;
+			longest = run > longest ? run : longest;
+		}
+	return longest;
+}
+
+/* An attacker may have written any name into the policy, and options may name any file: so it is
+ * longer than every run of its byte in them. */
+static const char *find_fresh(struct planner *planner, const struct policy *policy)
+{
+	size_t longest = 0;
+	char *name;
+
+	for (size_t i = 0; i < policy->n_rules; i++) {
+		const struct rule *rule = &policy->rules[i];
+		size_t run = longest_run(&rule->match);
+
+		longest = run > longest ? run : longest;
+		for (size_t k = 0; k < rule->n_exceptions; k++) {
+			run = longest_run(&rule->exceptions[k]);
+			longest = run > longest ? run : longest;
+		}
+	}
+	name = planner_alloc(planner, longest + 2);
+	if (!name)
+		return "";
+	memset(name, FRESH_BYTE, longest + 1);
+	name[longest + 1] = '\0';
+	return name;
+}
+
 static int compose(struct planner *planner, struct decided *decided)
 {
 	const struct composition with = {
 		.project = planner->request->project,
 		.is_worst_case = true,
+		.level = planner->is_nested ? "L1" : "L2",
 		.is_limiting_exec = is_limiting_exec(planner),
 		.resolve = resolve,
 		.context = planner,
@@ -154,6 +194,8 @@ int decide_all(struct planner *planner)
 	*decided = (struct decided){ .policy = NULL };
 	planner->decided = decided;
 	r = compose(planner, decided);
+	if (r == 0)
+		decided->fresh = find_fresh(planner, decided->policy);
 	if (r == 0)
 		r = policy_compile(decided->policy, &decided->block, &n_bytes, planner->err);
 	if (r == 0)
@@ -231,9 +273,9 @@ static struct names names_of(struct planner *planner, const struct asked_path *a
 	};
 
 	if (names.n == 2)
-		names.inside[1] = planner_join(planner, asked->path, FRESH_NAME);
+		names.inside[1] = planner_join(planner, asked->path, planner->decided->fresh);
 	if (names.n == 2 && asked->source)
-		names.outside[1] = planner_join(planner, asked->source, FRESH_NAME);
+		names.outside[1] = planner_join(planner, asked->source, planner->decided->fresh);
 	return names;
 }
 

@@ -180,7 +180,7 @@ static const struct mark *find_own_denial(const struct place *place, unsigned ri
 	return NULL;
 }
 
-/* Nothing denies it, but a rule that would allow it takes it out. */
+/* No rule denies it; an exception of an allow takes it out. */
 static bool find_exception(const struct place *place, unsigned rights, struct step_origin *ret)
 {
 	for (const struct place *at = place; at; at = at->parent)
@@ -205,7 +205,7 @@ bool place_find_denial(struct planner *planner, const struct place *place, unsig
 }
 
 /* Mapping libraries, starting the command and its loader, and ioctl on devices: no operations of a
- * policy, but who may execute nothing at all here needs none of them. */
+ * policy, but a command that may execute nothing here needs none of them. */
 static unsigned find_extra(struct planner *planner, const struct place *place)
 {
 	const struct asked_path asked = asked_of(place);

@@ -93,7 +93,8 @@ static int hold_missing(struct planner *planner, const struct place *place,
 	return 0;
 }
 
-/* The command is nobody else than we are: it cannot reach it either, unless it can open the way. */
+/* The command has our uid and cannot reach it either, unless it can chmod a directory on the way.
+ */
 static int hold_unreachable(struct planner *planner, const struct place *place,
 			    const struct place *carrier)
 {
@@ -259,13 +260,18 @@ static int show_place(struct planner *planner, struct place *place)
 /* A mount shows contents and names, and lets what it carries be executed, or not. */
 static int check_mount(struct planner *planner, const struct place *place)
 {
+	bool has_landlock = planner->plan->layers & LAYER_LANDLOCK;
 	unsigned excess;
 
-	if ((planner->plan->layers & LAYER_LANDLOCK) || place->carrier != place ||
-	    place->is_hidden || place_is_made(place))
+	if (place->carrier != place || place->is_hidden || place_is_made(place))
 		return 0;
 	excess = find_excess(planner, place, place) & (RIGHT_READ | RIGHT_LIST | RIGHT_WRITE);
-	if (!excess)
+	if (has_landlock && (excess & RIGHT_WRITE) && is_special(place))
+		return refuse_unheld(planner, place,
+				     "it is a FIFO in what may be written, and a read-only mount "
+				     "does not keep a FIFO from being written",
+				     "allow writing to it, or leave it out");
+	if (has_landlock || !excess)
 		return 0;
 	return refuse_unheld(planner, place,
 			     "Landlock is left out for 'isolation.nested', and a mount alone shows "

@@ -73,7 +73,7 @@ static struct rule *add_rule(struct composer *composer, const struct rule *rule)
 
 /* The worst case */
 
-/* True where the condition asked for something that nobody can answer. */
+/* True where the condition had a key that only a caller's tool can answer. */
 static bool drop_unknown(struct condition *condition)
 {
 	bool is_dropped = false;
@@ -90,13 +90,22 @@ static bool drop_unknown(struct condition *condition)
 	return is_dropped;
 }
 
+/* No command meets it: neither a token nor a digest can be given, and the level is known. */
+static bool is_out_of_reach(const struct composer *composer, const struct constraints *constraints)
+{
+	const char *level = composer->with.level;
+
+	return constraints->require_token || constraints->sha256 ||
+	       (constraints->require_sandbox && level &&
+		strcmp(level, constraints->require_sandbox) < 0);
+}
+
 /* In a denial what cannot be known holds in the match and not in the exceptions; elsewhere it is
- * the other way about. A permission that no command can have (a token, a program's digest) gives
- * nothing, but takes from a default that allows: it is as a denial. */
+ * the other way about. A permission that is out of reach gives nothing, but takes from a default
+ * that allows: it is as a denial. */
 static void assume_worst(struct composer *composer, struct rule *rule)
 {
-	bool denies = rule->action == POLICY_DENY || rule->constraints.require_token ||
-		      rule->constraints.sha256;
+	bool denies = rule->action == POLICY_DENY || is_out_of_reach(composer, &rule->constraints);
 	struct condition *kept = take(composer, rule->n_exceptions * sizeof(*kept));
 	size_t n = 0;
 
@@ -122,7 +131,7 @@ static bool is_plain(const struct glob *glob)
 	return !glob->bare;
 }
 
-/* The literal part of the path; NULL where it is relative and nobody knows to what. */
+/* The literal path of the glob; NULL where it is relative and the project is not known. */
 static const char *named_path(struct composer *composer, const struct glob *glob)
 {
 	const char *root = glob->absolute ? "" : composer->with.project;
@@ -359,8 +368,7 @@ static void deny_around(struct composer *composer, size_t number)
 	for (size_t i = composer->n_original; exceptions && i < n_rules; i++) {
 		const struct rule *other = &policy->rules[i];
 
-		if (other->action == POLICY_ALLOW &&
-		    other->match.lists[MATCH_PATH].n_values > 0 &&
+		if (other->action == POLICY_ALLOW && other->match.lists[MATCH_PATH].n_values > 0 &&
 		    is_below(path_of(other), path_of(&rule)))
 			exceptions[n++] =
 				(struct condition){ .lists[MATCH_PATH] =
@@ -446,11 +454,6 @@ static const struct {
 	[MOUNT_TMPFS] = { "tmpfs", false }, [MOUNT_OVERLAY] = { "overlay", true },
 	[MOUNT_MASK] = { "mask", false },
 };
-
-const char *mount_mode_name(enum mount_mode mode)
-{
-	return mount_modes[mode].name;
-}
 
 uint64_t mount_operations(enum mount_mode mode)
 {

@@ -32,6 +32,7 @@ struct composition {
 	 * the size of files is left out, because a resource limit enforces it.
 	 */
 	bool is_worst_case;
+	const char *level;     /* with the worst case: the sandbox's, "L1" */
 	bool is_limiting_exec; /* the view lets nothing be executed: programs are named */
 	/* Where a path leads when its symbolic links are followed; or the path itself. May be NULL.
 	 */
@@ -73,7 +74,7 @@ size_t compose_show(struct composer *composer, const struct composed_path *path)
 int compose_finish(struct composer *composer, const struct policy **ret);
 
 /*
- * The artefact of a policy that nobody adds anything to: what eval and the service decide by.
+ * The artefact of a policy without options of a command line: eval and the service decide by it.
  * @resolve gets an arena as its context, for the path that it returns.
  */
 int policy_compile_composed(const struct policy *policy,
@@ -118,4 +119,3 @@ struct policy_mount {
 /* False behind the last one. */
 bool policy_get_mount(const struct policy *policy, size_t i, struct policy_mount *ret);
 uint64_t mount_operations(enum mount_mode mode);
-const char *mount_mode_name(enum mount_mode mode);

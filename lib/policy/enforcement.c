@@ -190,6 +190,21 @@ static uint64_t judge_exceptions(const struct rule *rule, uint64_t operations,
 	return left;
 }
 
+/* A permission that no command gets takes from a default that allows: it is as a denial there. */
+static const struct match_value *find_denying_pattern(const struct policy *policy,
+						      const struct rule *rule, uint64_t operations)
+{
+	bool is_out_of_reach = rule->constraints.sha256 || find_unseen_constraint(policy, rule);
+	bool is_allowed_anyway = ((operations & operation_set("fs.*")) &&
+				  policy->defaults[CLASS_FS] == POLICY_ALLOW) ||
+				 ((operations & operation_set("exec")) &&
+				  policy->defaults[CLASS_EXEC] == POLICY_ALLOW);
+
+	if (rule->action != POLICY_ALLOW || !is_out_of_reach || !is_allowed_anyway)
+		return NULL;
+	return find_pattern(&rule->match, operations, false);
+}
+
 struct rule_enforcement rule_file_enforcement(const struct policy *policy, const struct rule *rule)
 {
 	uint64_t operations = rule->match.operations & file_operations();
@@ -207,6 +222,11 @@ struct rule_enforcement rule_file_enforcement(const struct policy *policy, const
 	/* What a file that only narrows allows counts where others allow it, too. */
 	if (rule->action == POLICY_ALLOW && policy->sources[rule->place.source].narrows)
 		return ret;
+	pattern = find_denying_pattern(policy, rule, operations);
+	if (pattern) {
+		refuse_pattern(&ret, pattern);
+		return ret;
+	}
 	if (narrow_unseen(policy, rule, &ret))
 		return ret;
 	if (rule->action == POLICY_ALLOW && rule->constraints.sha256) {

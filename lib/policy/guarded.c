@@ -14,8 +14,17 @@
 #include "base/cleanup.h"
 
 /* Names that are installed; tests/check/install.py asks sbx-policy about all that is installed. */
-static const char *const programs[] = { "sbx-audit", "sbx-bench",  "sbx-config",
-					"sbx-ctl",   "sbx-policy", "sbx-spawn" };
+/* One a line, so that a new tool is a line. */
+/* clang-format off */
+static const char *const programs[] = {
+	"sbx-audit",
+	"sbx-bench",
+	"sbx-config",
+	"sbx-ctl",
+	"sbx-policy",
+	"sbx-spawn",
+};
+/* clang-format on */
 static const char *const libraries[] = { "sbx", "libsbx.so", "libsbx.so.0", "libsbx.so.0.0.0" };
 static const char *const units[] = {
 	"sbx-audit-gather.service",

@@ -6,8 +6,8 @@
  *
  * One table for the evaluator, the planner and the server: sbx's own files, by literal paths from
  * the system, the home and the XDG variables, and the files that the policy in force came from.
- * Each row means its path and everything below it. Who evaluates and who plans one request uses the
- * same list, so that both say the same.
+ * Each row means its path and everything below it. sbx-policy, the service and sbx-spawn use one
+ * list for a request, so that eval and the sandbox agree.
  */
 
 #include <stdbool.h>

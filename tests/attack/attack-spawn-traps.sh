@@ -46,10 +46,21 @@ archive_through_a_link() {
 	is_precious && [ "$status" -eq 0 ] && [ ! -L "$beside/result.tar" ] && tar -tf "$beside/result.tar" >"$work/listed"
 }
 
+# A name that the planner might take for "any name": the file alone is granted, not its directory.
+strange_name() {
+	prepare
+	name=$(printf '\001')
+	for one in "$name" "$name$name"; do
+		as "$who" touch "$beside/$one"
+		run spawn -q --write "$beside/$one" -- sh -c "touch '$beside/more'"
+		[ ! -e "$beside/more" ] || return 1
+	done
+}
+
 archive_of_holes() {
 	prepare
 	run spawn -q --out "$beside/result.tar" -- sh -c 'echo x >one && truncate -s 500G one'
-	[ "$status" -eq 125 ] && err_has 'more holes' && [ ! -e "$beside/result.tar" ]
+	[ "$status" -eq 0 ] && [ "$(stat -c %b "$beside/result.tar")" -lt 200 ] && tar -tf "$beside/result.tar" >"$work/listed"
 }
 
 archive_of_many_names() {
@@ -95,7 +106,7 @@ places_of_ours() {
 	places
 	run spawn -q --write "$work/$who" -- sh -c "
 		touch '$work/$who/written' || exit 9
-		for folder in state/sbx run/sbx home/.config/sbx home/.config/systemd home/.local/state/sbx; do
+		for folder in state/sbx run/sbx home/.config/sbx home/.local/state/sbx; do
 			touch '$work/$who/'\$folder/evil 2>/dev/null && exit 8
 			mv '$work/$who/'\$folder '$work/$who/moved' 2>/dev/null && exit 7
 		done
@@ -120,7 +131,7 @@ registry_in_tmp() {
 	run spawn_without_runtime --write /tmp --deny "$work" -- sh -c "
 		ls '/tmp/sbx-$user' >&2; mkdir -p '/tmp/sbx-$user/sandboxes/forged' 2>/dev/null && exit 9; exit 0"
 	rmdir "/tmp/sbx-$user/sandboxes/forged" "/tmp/sbx-$user/sandboxes" "/tmp/sbx-$user" 2>/dev/null
-	[ "$status" -eq 0 ] && err_has sandboxes
+	[ "$status" -eq 0 ] && err_has 'Permission denied'
 }
 # HOME is in /tmp for tests, and what is to be kept there must be; so it is another one.
 spawn_without_runtime() {
@@ -203,6 +214,7 @@ for who in $starters; do
 	check "no_report_is_written_through_a_link_by_$who" report_through_a_link
 	check "no_report_lands_in_an_exchanged_folder_by_$who" report_in_an_exchanged_folder
 	check "no_archive_is_written_through_a_link_by_$who" archive_through_a_link
+	check "a_strange_name_grants_no_directory_to_$who" strange_name
 	check "an_archive_does_not_grow_by_holes_by_$who" archive_of_holes
 	check "an_archive_has_content_once_by_$who" archive_of_many_names
 	check "an_archive_takes_any_name_by_$who" archive_with_strange_names

@@ -132,8 +132,8 @@ static const struct {
 	const char *name;
 	bool (*try)(const char *path);
 } attempts[] = {
-	{ "read", try_read },	  { "write", try_write },   { "create", try_create },
-	{ "list", try_list },	  { "exec", try_exec },	    { "rename", try_rename },
+	{ "read", try_read },	  { "write", try_write },     { "create", try_create },
+	{ "list", try_list },	  { "exec", try_exec },	      { "rename", try_rename },
 	{ "unlink", try_unlink }, { "connect", try_connect },
 };
 

@@ -74,7 +74,7 @@ check inside_it_leaves_none test ! -e "$trace"
 taken() { # COMMAND-THAT-TAKES-IT
 	unshare --mount --propagation=private sh -c '
 		mount -t tmpfs tmpfs /tmp && chmod 1777 /tmp && eval "$2" || exit 99
-		setpriv --reuid="$1" --regid="$1" --clear-groups env -u XDG_RUNTIME_DIR HOME=/nonexistent sbx-spawn -- \
+		setpriv --reuid="$1" --regid="$1" --clear-groups env -u XDG_RUNTIME_DIR -u XDG_STATE_HOME HOME=/nonexistent sbx-spawn -- \
 			sh -c "echo it ran"
 		status=$?
 		[ -z "$(find /tmp -mindepth 2)" ] || exit 98
