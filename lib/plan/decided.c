@@ -390,3 +390,40 @@ bool decided_denial(struct planner *planner, const struct asked_path *asked, uns
 			return true;
 	return false;
 }
+
+static int refuse_port(struct planner *planner, const struct request_port *port,
+		       const struct policy_decision *decision)
+{
+	struct step_origin origin = origin_of(planner, decision);
+
+	(void)sbx_error_what(planner->err, -EACCES, "cannot %s port %u of the host's loopback",
+			     port->bind ? "listen on" : "connect to", port->port);
+	sbx_error_why(planner->err, "%s denies it, and a denial goes before everything",
+		      origin_text(&origin));
+	sbx_error_fix(planner->err, "leave the port out, or take it out of what denies it");
+	return -EACCES;
+}
+
+/* A mode is what an option chooses; a rule of a file that denies goes before the option. */
+int decide_ports(struct planner *planner)
+{
+	const struct request_port *ports = planner->ports.rows;
+	size_t n_rules = planner->policy ? planner->policy->n_rules : 0;
+
+	for (size_t i = 0; i < planner->ports.n_rows; i++) {
+		const struct policy_request request = {
+			.operation = ports[i].bind ? "net.bind" : "net.connect",
+			.project_root = planner->request->project,
+			.host = "127.0.0.1",
+			.port = ports[i].port,
+			.has_port = true,
+		};
+		struct policy_decision decision;
+
+		policy_decide(planner->decided->engine, &request, &decision);
+		if (answer_of(&decision) == ANSWER_DENIED && decision.cause == CAUSE_RULES &&
+		    decision.rules[0] < n_rules)
+			return refuse_port(planner, &ports[i], &decision);
+	}
+	return 0;
+}

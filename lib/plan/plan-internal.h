@@ -315,6 +315,8 @@ unsigned rights_of(uint64_t operations);
 uint64_t operations_of(unsigned rights);
 /* Composes the rules of policy, options and protections; after all marks are made. */
 int decide_all(struct planner *planner);
+/* Does a rule deny a port that is to be carried through? */
+int decide_ports(struct planner *planner);
 void decided_free(struct decided *decided);
 unsigned decided_rights(struct planner *planner, const struct asked_path *asked);
 /* What is allowed at the path or below it, though not at both. */

@@ -112,6 +112,8 @@ static int choose(struct planner *planner)
 		mark_links(planner);
 	r = decide_all(planner);
 	if (r == 0)
+		r = decide_ports(planner);
+	if (r == 0)
 		r = view_build(planner);
 	if (r == 0)
 		note_other_names(planner);

@@ -138,7 +138,8 @@ int choose_tier(struct planner *planner)
 		planner_note(planner, true, "Landlock is left out",
 			     "what it confines cannot mount, and 'isolation.nested' lets it build "
 			     "sandboxes; files that are its standard input and output can be "
-			     "opened again, to read and to write");
+			     "opened again, to read and to write, and every FIFO that is shown "
+			     "can be written");
 	return 0;
 }
 

@@ -313,13 +313,24 @@ static int build_tree(struct planner *planner)
 	return planner_status(planner);
 }
 
+/* Rights that the place has and the one above it lacks, or the other way about. */
+static unsigned find_difference(const struct place *place)
+{
+	unsigned compared = RIGHT_READ | RIGHT_LIST | RIGHT_WRITE | RIGHT_EXEC;
+
+	if (place->facts->kind != HOST_FOLDER)
+		compared &= ~(unsigned)RIGHT_LIST;
+	return (place->rights ^ place->parent->rights) & compared;
+}
+
 /* The farthest place above that may be written and shows the same, without one between that may
- * not; NULL where none does. The root is made new and sealed, whatever rules say of "/". */
+ * not; NULL where none does, or where the place has the same rights as what is around it. The root
+ * is made new and sealed, whatever rules say of "/". */
 static const struct place *find_writable_above(const struct place *place)
 {
 	const struct place *above = NULL, *at = place->parent;
 
-	if (!place->facts || place->facts->kind == HOST_MISSING || (place->rights & RIGHT_WRITE))
+	if (!at || !place->facts || place->facts->kind == HOST_MISSING || !find_difference(place))
 		return NULL;
 	for (; at && at->base == place->base && (at->rights & RIGHT_WRITE); at = at->parent)
 		if (strcmp(at->path, "/") != 0)
@@ -327,9 +338,24 @@ static const struct place *find_writable_above(const struct place *place)
 	return above;
 }
 
+static void add_pin(struct planner *planner, const struct place *place, size_t len)
+{
+	char *path = arena_copy(planner->arena, place->path, len);
+	struct step_origin origin = origin_built_in;
+	struct mark *pin;
+
+	planner->no_memory |= !path;
+	if (!path)
+		return;
+	(void)place_find_denial(planner, place, RIGHT_WRITE, &origin);
+	pin = planner_add_mark(planner, MARK_PIN, path, 0, origin);
+	pin->place = path;
+}
+
 /*
- * A folder that contains a mount can be renamed, and with it what is held by its name; one that is
- * a mount cannot. Returns how many were marked.
+ * A command that may write around a place could rename a directory on the way to it, and then use
+ * its name, or what a Landlock rule grants to its inode, elsewhere. A directory that contains a
+ * mount can be renamed; one that is a mount cannot. Returns how many were marked.
  */
 static size_t pin_folders(struct planner *planner)
 {
@@ -340,18 +366,12 @@ static size_t pin_folders(struct planner *planner)
 		const struct place *above = find_writable_above(place);
 		const char *at = above ? strchr(place->path + strlen(above->path) + 1, '/') : NULL;
 
-		for (; at; at = strchr(at + 1, '/'), n++) {
-			char *path =
-				arena_copy(planner->arena, place->path, (size_t)(at - place->path));
-			struct step_origin origin = origin_built_in;
-			struct mark *pin;
-
-			planner->no_memory |= !path;
-			if (!path)
-				return 0;
-			(void)place_find_denial(planner, place, RIGHT_WRITE, &origin);
-			pin = planner_add_mark(planner, MARK_PIN, path, 0, origin);
-			pin->place = path;
+		for (; at; at = strchr(at + 1, '/'), n++)
+			add_pin(planner, place, (size_t)(at - place->path));
+		/* What has less is a mount already. */
+		if (above && (place->rights & find_difference(place)) && !place_is_made(place)) {
+			add_pin(planner, place, strlen(place->path));
+			n++;
 		}
 	}
 	return n;

@@ -57,6 +57,28 @@ strange_name() {
 	done
 }
 
+# What a rule takes away or gives at a path must not be had by moving a directory on the way to it.
+moved_parents() {
+	prepare
+	as "$who" mkdir -p "$beside/tree/a/b" "$beside/tree/c/d"
+	echo precious | as "$who" tee "$beside/tree/a/b/hidden" "$beside/tree/c/d/shown" >/dev/null
+	cat >"$work/moved.yaml" <<EOF
+version: 1
+capabilities:
+  - {name: sys, action: allow, match: {op: [fs.read, fs.list, exec], path: [/usr, /bin, /lib, /lib64]}}
+  - {name: tree, action: allow, match: {op: [fs.write, fs.list], path: $beside/tree}}
+  - {name: a, action: allow, match: {op: fs.read, path: $beside/tree/a}}
+  - {name: shown, action: allow, match: {op: fs.read, path: $beside/tree/c/d}}
+  - {name: hidden, action: deny, match: {op: fs.read, path: $beside/tree/a/b/hidden}}
+EOF
+	run spawn -q --policy "$work/moved.yaml" -- sh -c "cd '$beside/tree' || exit 9
+		mv a/b a/moved 2>/dev/null && exit 8
+		mv c moved 2>/dev/null && exit 7
+		mv c/d c/moved 2>/dev/null && exit 6
+		cat c/d/shown"
+	[ "$status" -eq 0 ] && out_is precious
+}
+
 archive_of_holes() {
 	prepare
 	run spawn -q --out "$beside/result.tar" -- sh -c 'echo x >one && truncate -s 500G one'
@@ -214,6 +236,7 @@ for who in $starters; do
 	check "no_report_is_written_through_a_link_by_$who" report_through_a_link
 	check "no_report_lands_in_an_exchanged_folder_by_$who" report_in_an_exchanged_folder
 	check "no_archive_is_written_through_a_link_by_$who" archive_through_a_link
+	check "no_rule_is_left_by_moving_a_directory_by_$who" moved_parents
 	check "a_strange_name_grants_no_directory_to_$who" strange_name
 	check "an_archive_does_not_grow_by_holes_by_$who" archive_of_holes
 	check "an_archive_has_content_once_by_$who" archive_of_many_names
