@@ -39,11 +39,12 @@ struct verification {
 	bool has_note;		     /* there is one */
 	struct audit_hash last_note; /* digest of the one that came last */
 	bool has_last_note;
-	size_t n_heads;	   /* of the witness, which have come by */
-	size_t n_passed;   /* those of them whose records were deleted */
-	bool is_since_due; /* the state before has to come by */
-	bool is_resuming;  /* its last record has to be found */
-	uint64_t end;	   /* of the segment */
+	size_t n_heads;	      /* of the witness, which have come by */
+	size_t n_passed;      /* those of them whose records were deleted */
+	bool is_since_due;    /* the state before has to come by */
+	bool is_resuming;     /* its last record has to be found */
+	uint64_t end;	      /* of the segment */
+	uint64_t missed_next; /* the finding is the missing segment that began there; 0: another */
 	uint64_t mtime_usec;
 	bool is_from_future; /* mtime_usec is, when it is read */
 	struct entry_reader reader;

@@ -262,12 +262,25 @@ static int begin_segment(struct verification *v, struct sbx_error *err)
 
 static void miss_next(struct verification *v, uint64_t next)
 {
-	struct sbx_error *finding = verify_finding(v, VERIFY_INCOMPLETE);
+	uint64_t size = v->now.frontier.size;
+	struct sbx_error *finding;
 
-	(void)sbx_error_what(finding, -EBADMSG,
-			     "the segment that began with record %" PRIu64 " is missing", next);
+	if (next > size) {
+		finding = verify_finding_at(v, VERIFY_INCOMPLETE, size, next - 1);
+		(void)sbx_error_what(finding, -EBADMSG,
+				     "records %" PRIu64 " to %" PRIu64
+				     " and the segment behind them are missing",
+				     size, next - 1);
+	} else {
+		finding = verify_finding(v, VERIFY_INCOMPLETE);
+		(void)sbx_error_what(finding, -EBADMSG,
+				     "the segment that began with record %" PRIu64 " is missing",
+				     next);
+	}
 	sbx_error_why(finding, "'%s' was closed when it was made", v->file->name);
 	verify_fix(v, finding);
+	if (finding)
+		v->missed_next = next;
 }
 
 /* It may have been begun while the others were read. */
@@ -277,7 +290,10 @@ static int verify_next(struct verification *v, bool is_last)
 	uint64_t next = v->about.next;
 	int r;
 
-	if (next == 0 || (!is_last && next == v->now.frontier.size))
+	if (next == 0)
+		return 0;
+	/* v->file is one of the list: verify_gap() names what is missing before the next. */
+	if (!is_last && next >= v->now.frontier.size && v->file[1].first >= next)
 		return 0;
 	r = is_last ? segment_list(v->options->folder, &list) : 0;
 	if (r < 0)

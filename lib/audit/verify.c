@@ -33,21 +33,36 @@ const char *verify_verdict_name(enum verify_verdict verdict)
 
 /* ---- findings ---- */
 
+static struct sbx_error *replace_finding(struct verification *v, enum verify_verdict verdict)
+{
+	v->report->verdict = verdict;
+	v->report->has_bad = false;
+	v->missed_next = 0;
+	return &v->report->finding;
+}
+
 struct sbx_error *verify_finding(struct verification *v, enum verify_verdict verdict)
 {
-	struct verify_report *report = v->report;
-
-	if (report->verdict != VERIFY_INTACT && verdict == VERIFY_INCOMPLETE)
+	if (v->report->verdict != VERIFY_INTACT && verdict == VERIFY_INCOMPLETE)
 		return NULL;
-	report->verdict = verdict;
-	report->has_bad = false;
-	return &report->finding;
+	return replace_finding(v, verdict);
+}
+
+/* META_NEXT says where a missing segment began and not where it ended. Where the first of its
+ * records is among those of a finding, that is the same loss, and says more about it. */
+static bool is_missed_next(const struct verification *v, enum verify_verdict verdict,
+			   uint64_t first, uint64_t last)
+{
+	return verdict == VERIFY_INCOMPLETE && v->missed_next != 0 && first <= v->missed_next &&
+	       last >= v->missed_next;
 }
 
 struct sbx_error *verify_finding_at(struct verification *v, enum verify_verdict verdict,
 				    uint64_t first, uint64_t last)
 {
-	struct sbx_error *finding = verify_finding(v, verdict);
+	struct sbx_error *finding = is_missed_next(v, verdict, first, last)
+					    ? replace_finding(v, verdict)
+					    : verify_finding(v, verdict);
 
 	if (finding) {
 		v->report->has_bad = true;

@@ -170,6 +170,8 @@ static void a_key_that_the_log_does_not_know_tells_of_an_end_that_is_gone(void)
 		expect(report.has_bad);
 		expect_eq(report.first_bad, epochs.sizes[n_left]);
 		expect_eq(report.last_bad, epochs.sizes[n_left + 1] - 1);
+		expect(strstr(report.finding.what, "are missing at the end") != NULL);
+		expect(strstr(report.finding.why, EPOCHS_NAME) != NULL);
 	}
 }
 

@@ -303,6 +303,55 @@ static void a_whole_last_segment_is_missed(void)
 	}
 }
 
+static void the_records_of_a_missing_last_segment_are_named_where_they_are_known(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	struct verified_state state = { .origin = "" };
+	struct verify_options options = { .since = &state, .is_full = true };
+	struct witness_head head = { .size = 0 };
+	const struct witness witness = { .heads = &head, .n_heads = 1 };
+	struct verify_report report;
+
+	log_rotated(&place, 5);
+	expect_verdict(verified(&place, (struct verify_options){ .now_usec = 0 }, &state),
+		       VERIFY_INTACT);
+	head.size = state.frontier.size;
+	segment_remove(&place, 20);
+	report = verified(&place, options, NULL);
+	expect_found(report, VERIFY_INCOMPLETE, 20);
+	expect_eq(report.last_bad, state.frontier.size - 1);
+	expect_str(report.finding.what, "records 20 to 24 are missing at the end");
+	options = (struct verify_options){ .witness = &witness };
+	report = verified(&place, options, NULL);
+	expect_found(report, VERIFY_INCOMPLETE, 20);
+	expect_eq(report.last_bad, state.frontier.size - 1);
+}
+
+static void records_missing_before_a_segment_are_named_and_not_the_segment(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	struct witness_head head = { .size = 25 };
+	const struct witness witness = { .heads = &head, .n_heads = 1 };
+	struct verify_report report;
+
+	log_rotated(&place, 5);
+	execute(&place, "DELETE FROM records WHERE seq>=16;"
+			"DELETE FROM checkpoints WHERE size>16");
+	report = verified_alone(&place);
+	expect_found(report, VERIFY_INCOMPLETE, 16);
+	expect_eq(report.last_bad, 19);
+	expect_str(report.finding.what, "records 16 to 19 are missing");
+	/* And with the segment gone, too, neither hides the other. */
+	segment_remove(&place, 20);
+	report = verified_alone(&place);
+	expect_found(report, VERIFY_INCOMPLETE, 16);
+	expect_eq(report.last_bad, 19);
+	expect_str(report.finding.what, "records 16 to 19 and the segment behind them are missing");
+	report = verified(&place, (struct verify_options){ .witness = &witness }, NULL);
+	expect_found(report, VERIFY_INCOMPLETE, 16);
+	expect_eq(report.last_bad, 24);
+}
+
 static void a_last_segment_that_was_begun_again_is_missed_for_ever(void)
 {
 	_cleanup_log_place_ struct log_place place;
@@ -331,6 +380,8 @@ static const struct test tests[] = {
 	TEST(a_checkpoint_in_the_wrong_segment_is_found),
 	TEST(a_record_of_another_segment_is_found),
 	TEST(a_whole_last_segment_is_missed),
+	TEST(the_records_of_a_missing_last_segment_are_named_where_they_are_known),
+	TEST(records_missing_before_a_segment_are_named_and_not_the_segment),
 	TEST(a_last_segment_that_was_begun_again_is_missed_for_ever),
 	TEST_END,
 };
