@@ -60,6 +60,53 @@ static void add_hints(struct text *out, struct judge *judge, const struct reques
 	}
 }
 
+/* A fact that the request does not say, and that a sandbox cannot tell either. */
+static bool is_unknown(const struct policy_request *request, enum match_key key)
+{
+	switch (key) {
+	case MATCH_CALLER:
+		return !request->caller;
+	case MATCH_TAG:
+		return !request->caller_tags || !request->caller_tags[0];
+	case MATCH_STATE:
+		return !request->state;
+	case MATCH_MODE:
+		return !request->mode;
+	case MATCH_PATH:
+	case MATCH_HOST:
+	case MATCH_CIDR:
+	case MATCH_PORT:
+	case MATCH_PROTO:
+	case N_MATCH_KEYS:
+		break;
+	}
+	return false;
+}
+
+/* In a sandbox a denial that depends on such a fact always holds, a permission never does. */
+static void add_dependences(struct text *out, struct judge *judge,
+			    const struct request_buffer *buffer, enum policy_action verdict)
+{
+	const struct artefact_rule *rules = artefact_rows(&judge->artefact, SECTION_RULES);
+	const struct artefact_source *sources = artefact_rows(&judge->artefact, SECTION_SOURCES);
+	size_t n = 0;
+	_cleanup_free_ struct policy_explanation *rows = why_explain(judge, &buffer->request, &n);
+
+	for (size_t i = 0; rows && i < n; i++) {
+		const struct artefact_rule *rule = &rules[rows[i].rule];
+
+		if (rows[i].near != NEAR_KEY || !is_unknown(&buffer->request, rows[i].key) ||
+		    (enum policy_action)rule->action == verdict)
+			continue;
+		text_addf(out, "  depends on %s: rule '", match_key_name(rows[i].key));
+		add_visible(out, artefact_text(&judge->artefact, rule->name));
+		text_add(out, "' (");
+		add_visible(out, artefact_text(&judge->artefact, sources[rule->source].name));
+		text_addf(out, ":%u) says %s\n", rule->line,
+			  policy_action_name((enum policy_action)rule->action));
+	}
+}
+
 static int eval_words(struct tool_run *run, struct judge *judge, char *words[], int n_words,
 		      struct sbx_error *err)
 {
@@ -76,6 +123,8 @@ static int eval_words(struct tool_run *run, struct judge *judge, char *words[], 
 		int status = decision_status(decision.verdict);
 
 		decision_add_text(&run->out, &judge->artefact, &buffer, &decision);
+		if (decision.cause != CAUSE_BUILTIN && decision.cause != CAUSE_BAD_REQUEST)
+			add_dependences(&run->out, judge, &buffer, decision.verdict);
 		if (decision.cause == CAUSE_DEFAULT && status != 0)
 			add_hints(&run->out, judge, &buffer);
 		return status;
