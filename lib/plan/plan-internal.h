@@ -22,7 +22,9 @@
  *   permits.c      what finished steps permit at a path
  *   compare.c      refuses steps that permit more than was decided
  *   limits.c       which limits             holders.c      who holds them
- *   environment.c  network.c  filter.c
+ *   environment.c  network.c  filter.c      links.c        symbolic links on the way to marks
+ *   marks.c        calls those that mark    paths.c        which paths the host is asked about
+ *   step.c         the table of step kinds  print.c, print-json.c  a plan as text
  *
  * A mark says that a path matters, and what is put there; places are the paths that have marks, as
  * a tree. What may be done at a place no mark decides: the evaluator is asked (decided.c). What no
@@ -224,8 +226,6 @@ struct step *planner_add_step(struct planner *planner, enum step_kind kind,
 struct mark *planner_add_mark(struct planner *planner, enum mark_kind kind, const char *path,
 			      unsigned rights, struct step_origin origin);
 void planner_note(struct planner *planner, bool is_weaker, const char *what, const char *why);
-/* enter.c */
-bool may_enter(struct planner *planner);
 int planner_status(struct planner *planner);
 /* What, with the place it comes from, then why and fix; @code. */
 int planner_refuse(struct planner *planner, int code, const char *what, const char *why,
@@ -246,6 +246,9 @@ struct step_origin origin_of_option(struct planner *planner, const char *option)
 extern const struct step_origin origin_built_in;
 /* "p.yaml:14 'runtime'", "--read", "the built-in view" */
 const char *origin_text(const struct step_origin *origin);
+
+/* enter.c */
+bool may_enter(struct planner *planner);
 
 /* template.c */
 const struct template *template_find(const char *name);
@@ -327,7 +330,7 @@ unsigned decided_denied(struct planner *planner, const struct asked_path *asked,
 bool decided_denial(struct planner *planner, const struct asked_path *asked, unsigned rights,
 		    struct step_origin *ret);
 
-/* permits.c, compare.c */
+/* compare.c */
 int compare_with_decisions(struct planner *planner);
 
 /* rights.c */

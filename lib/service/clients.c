@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Connections cost the one who opens them nothing, and are what a service has least of. Strangers'
- * are in a list in the order in which they last said something, so that the idlest is found first;
- * and each is counted for the user or sandbox that holds it.
+ * A connection costs the client nothing, and a service has few file descriptors. Strangers'
+ * connections are in a list in the order in which they last said something, so that the idlest is
+ * found first; and each is counted for the user or sandbox that holds it.
  */
 
 #include "service/clients.h"
@@ -117,7 +117,7 @@ static void take_out(struct clients *clients, struct clients_member *member)
 	member->next = member->previous = NULL;
 }
 
-/* False where none of his is idle. */
+/* False where the stranger has no idle connection. */
 static bool drop_idlest(struct clients *clients, const struct clients_stranger *of)
 {
 	struct clients_member *member = clients->idlest;
@@ -135,7 +135,7 @@ static bool drop_idlest(struct clients *clients, const struct clients_stranger *
 
 /* ---- clients ---- */
 
-/* For one that is counted already. */
+/* The newcomer's connection is counted already. */
 static bool make_room(struct clients *clients, const struct clients_stranger *stranger)
 {
 	size_t n_each = (clients->n_max + 3) / 4, n_all = clients->n_max - n_each;

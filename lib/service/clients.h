@@ -7,7 +7,7 @@
  * A trusted client is never refused here: service_limit_clients() bounds all clients together.
  * Strangers together get three quarters of the connections, so that root always finds one, and each
  * of them (a user, or a sandbox) one quarter. Where that is full, a newcomer gets the connection
- * that has been idle for longest: of the stranger who is at his own limit, else of the one who has
+ * that has been idle for longest: of the stranger who is at its own limit, else of the one who has
  * the most. A connection that is not idle is never taken away.
  */
 

@@ -34,7 +34,7 @@
 
 struct round {
 	size_t n;      /* children */
-	size_t n_left; /* of those, who are not dead yet */
+	size_t n_left; /* children that are not zombies yet */
 	bool is_whole; /* all of them were seen */
 };
 
@@ -86,7 +86,7 @@ static struct round kill_children(const struct anchor *anchor)
 	return round;
 }
 
-/* Twice the same, and nobody alive: nobody was left who could have started another. */
+/* Two rounds saw the same children, all zombies: no process is left that can fork. */
 static void kill_all(const struct anchor *anchor)
 {
 	struct round before = { .n_left = 1 }, now;
@@ -97,7 +97,7 @@ static void kill_all(const struct anchor *anchor)
 		now = kill_children(anchor);
 		if (now.is_whole && now.n_left == 0 && before.n_left == 0 && now.n == before.n)
 			return;
-		/* More zombies than the list has room for: those go. */
+		/* The list is full of zombies: reap some, so that live children appear in it. */
 		while (!now.is_whole && wait4(-1, NULL, WNOHANG, NULL) > 0)
 			;
 		if (now.n_left > 0)

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * The parent of a command that has entered: the end of the one is the end of all that it started
+ * The parent of what sbx-ctl exec runs: when that command ends, the anchor kills all its
+ * descendants
  */
 
 #include <sys/types.h>

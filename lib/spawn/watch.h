@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Does everything still stand over what it covers?
+ * Notices when the kernel has detached a mount that protects a path
  *
  * A denial in a directory that is shown from outside is a mount over a name. The kernel detaches it
  * when a process outside removes that name or renames another file over it; a process inside gets

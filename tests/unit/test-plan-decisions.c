@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The promise itself: a plan permits nothing that policy_decide() does not allow
+ * Property: a plan permits nothing that policy_decide() does not allow
  *
  * Random policies, options and mounts over random trees. The plan is made by the planner; what its
  * steps permit plan_permits() says; what is allowed is decided here, by an engine of the test's
@@ -583,7 +583,8 @@ static void nothing_is_permitted_that_is_not_decided(void)
 
 	state = number_of("PLAN_SEED", getenv("CI") ? 1 : (uint64_t)time(NULL) * 2654435761u | 1);
 	printf("# seed: PLAN_SEED=%llu\n", (unsigned long long)state);
-	while (tally.compared < cases && test_failures < 3)
+	/* A planner that refuses everything ends, too. */
+	while (tally.compared < cases && tally.plans < cases && test_failures < 3)
 		try_policy(&tally);
 	printf("# %llu compared, %llu permitted, %llu less; %llu plans, %llu refused, %llu "
 	       "mistakes\n",
@@ -591,7 +592,7 @@ static void nothing_is_permitted_that_is_not_decided(void)
 	       tally.mistakes);
 	/* A generator that is refused everywhere would show nothing. */
 	expect(tally.permitted > cases / 20);
-	expect(tally.refused < tally.plans * 9 / 10);
+	expect(tally.refused < tally.plans / 2);
 }
 
 static const struct test tests[] = {
