@@ -254,6 +254,28 @@ static enum host_path_kind kind_of(mode_t mode)
 	}
 }
 
+/* Whose the first directory on the way is that the caller may not search; the caller's own where
+ * that cannot be told. */
+static uid_t find_owner_of_closed(const char *path)
+{
+	char prefix[PATH_MAX];
+	struct stat status;
+
+	for (const char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
+		size_t n = (size_t)(at - path);
+
+		if (n >= sizeof(prefix))
+			break;
+		memcpy(prefix, path, n);
+		prefix[n] = '\0';
+		if (lstat(prefix, &status) < 0)
+			break;
+		if (faccessat(AT_FDCWD, prefix, X_OK, AT_EACCESS) < 0 && errno == EACCES)
+			return status.st_uid;
+	}
+	return geteuid();
+}
+
 static int look(struct walk *walk, struct host_path *ret)
 {
 	_cleanup_close_ int fd = -EBADF;
@@ -271,6 +293,7 @@ static int look(struct walk *walk, struct host_path *ret)
 	case -ENAMETOOLONG:
 		return end(walk, HOST_MISSING, walk->path, ret);
 	case -EACCES:
+		ret->uid = find_owner_of_closed(walk->path);
 		return end(walk, HOST_UNREACHABLE, walk->path, ret);
 	default:
 		break;

@@ -37,13 +37,12 @@ static const struct grant {
 static const struct {
 	enum mark_kind kind;
 	enum content content;
-	bool has_source;
 } modes[] = {
-	[MOUNT_READ_ONLY] = { MARK_ALLOW, CONTENT_HOST, true },
-	[MOUNT_READ_WRITE] = { MARK_ALLOW, CONTENT_HOST, true },
-	[MOUNT_TMPFS] = { MARK_ALLOW, CONTENT_TMPFS, false },
-	[MOUNT_OVERLAY] = { MARK_ALLOW, CONTENT_OVERLAY, true },
-	[MOUNT_MASK] = { MARK_DENY, CONTENT_HOST, false },
+	[MOUNT_READ_ONLY] = { MARK_ALLOW, CONTENT_HOST },
+	[MOUNT_READ_WRITE] = { MARK_ALLOW, CONTENT_HOST },
+	[MOUNT_TMPFS] = { MARK_ALLOW, CONTENT_TMPFS },
+	[MOUNT_OVERLAY] = { MARK_ALLOW, CONTENT_OVERLAY },
+	[MOUNT_MASK] = { MARK_DENY, CONTENT_HOST },
 };
 
 static void fill_tmpfs(struct planner *planner, struct mark *mark, uint64_t size)
@@ -143,19 +142,6 @@ static int refuse_mount(struct planner *planner, struct step_origin origin, cons
 	return -EINVAL;
 }
 
-/* Which of two mounts would be seen depends on their order, which a policy does not have. */
-static bool is_repeated(const struct planner *planner, size_t i)
-{
-	struct policy_mount mount, other;
-
-	if (!policy_get_mount(planner->policy, i, &mount))
-		return false;
-	for (size_t k = 0; k < i && policy_get_mount(planner->policy, k, &other); k++)
-		if (strcmp(other.target->text, mount.target->text) == 0)
-			return true;
-	return false;
-}
-
 static int mark_mount(struct planner *planner, const struct policy_mount *mount)
 {
 	const char *inside =
@@ -166,8 +152,6 @@ static int mark_mount(struct planner *planner, const struct policy_mount *mount)
 
 	if (r < 0)
 		return r;
-	if (mount->source && !modes[mount->mode].has_source)
-		return refuse_mount(planner, origin, "its mode has no source", "remove 'source'");
 	mark = planner_add_mark(planner, modes[mount->mode].kind, inside,
 				rights_of(mount_operations(mount->mode)), origin);
 	mark->content = modes[mount->mode].content;
@@ -188,12 +172,12 @@ int mark_mounts(struct planner *planner)
 	struct policy_mount mount;
 	int r = 0;
 
-	for (size_t i = 0; policy && r == 0 && policy_get_mount(policy, i, &mount); i++)
-		r = is_repeated(planner, i)
-			    ? refuse_mount(planner, origin_of_setting(planner, mount.target),
-					   "an earlier entry of 'mounts' has the same target",
-					   "leave one of them out")
-			    : mark_mount(planner, &mount);
+	for (size_t i = 0; policy && r == 0 && policy_get_mount(policy, i, &mount); i++) {
+		const char *fix = "", *why = mount_refusal(policy, i, &fix);
+
+		r = why ? refuse_mount(planner, origin_of_setting(planner, mount.target), why, fix)
+			: mark_mount(planner, &mount);
+	}
 	return r;
 }
 

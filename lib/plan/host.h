@@ -22,7 +22,7 @@ enum host_path_kind {
 	HOST_OTHER,
 	HOST_LINK_REFUSED, /* a symbolic link on the way that root does not own: whoever owns it
 			      could lead us anywhere */
-	HOST_UNREACHABLE,  /* a folder on the way that we may not search */
+	HOST_UNREACHABLE,  /* a folder on the way that we may not search; uid: whose it is */
 };
 
 /* One path that the plan has asked about. Links that root owns are followed, as /lib64 is. */

@@ -98,7 +98,8 @@ static int hold_missing(struct planner *planner, const struct place *place,
 static int hold_unreachable(struct planner *planner, const struct place *place,
 			    const struct place *carrier)
 {
-	if (!carrier->is_writable)
+	/* Another user's directory the command cannot open. */
+	if (!carrier->is_writable || place->facts->uid != planner->host->uid)
 		return 0;
 	return refuse_unheld(planner, place,
 			     "a folder on the way is closed to us, and could be opened by what may "

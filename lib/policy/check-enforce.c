@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "policy/compose.h"
 #include "policy/enforcement.h"
 
 static const enum check_kind kinds[N_PROBLEMS] = {
@@ -59,4 +60,21 @@ void check_network(struct checker *checker)
 
 	if (enforcement.state != ENFORCEMENT_HELD)
 		warn_of(checker, kinds[enforcement.problem], &enforcement);
+}
+
+void check_mounts(struct checker *checker)
+{
+	struct policy_mount mount;
+
+	for (size_t i = 0; policy_get_mount(checker->policy, i, &mount); i++) {
+		const char *fix = "", *why = mount_refusal(checker->policy, i, &fix);
+
+		if (!why)
+			continue;
+		check_warn(checker, CHECK_MOUNT, mount.target->place,
+			   "no sandbox can mount at '%s'", mount.target->text);
+		sbx_error_why(&checker->warning.error, "%s", why);
+		sbx_error_fix(&checker->warning.error, "%s", fix);
+		checker->warning.is_refused = true;
+	}
 }

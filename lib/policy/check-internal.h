@@ -59,6 +59,7 @@ enum check_kind {
 	CHECK_NETWORK,
 	CHECK_HOST_NETWORK,
 	CHECK_UNREADABLE,
+	CHECK_MOUNT,
 };
 
 /* check.c: begins a warning; sbx_error_why() and sbx_error_fix() of &checker->warning.error follow.
@@ -76,6 +77,7 @@ void check_paths(struct checker *checker, const struct rule *rule);
 void check_enforcement(struct checker *checker, const struct rule *rule);
 void check_defaults(struct checker *checker);
 void check_network(struct checker *checker);
+void check_mounts(struct checker *checker);
 /* check-programs.c: can what it lets execute be read, too? */
 void check_programs(struct checker *checker, const struct rule *rule);
 int check_readers_make(const struct policy *policy, struct check_readers *ret);

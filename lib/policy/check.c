@@ -36,6 +36,7 @@ static const struct policy_warning_kind kinds[] = {
 	[CHECK_NETWORK] = { "W17", "a network that this release does not have" },
 	[CHECK_HOST_NETWORK] = { "W18", "a rule that the host's network does not keep" },
 	[CHECK_UNREADABLE] = { "W19", "a program that may be executed and not be read" },
+	[CHECK_MOUNT] = { "W20", "a mount that no sandbox can have" },
 	{ NULL, NULL },
 };
 
@@ -87,6 +88,7 @@ int policy_check(const struct policy *policy,
 	}
 	check_defaults(&checker);
 	check_network(&checker);
+	check_mounts(&checker);
 	check_groups(&checker);
 	for (size_t i = 0; i < policy->n_rules; i++) {
 		check_rule(&checker, &policy->rules[i]);

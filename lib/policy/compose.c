@@ -488,6 +488,39 @@ bool policy_get_mount(const struct policy *policy, size_t i, struct policy_mount
 	return ret->target != NULL;
 }
 
+/* Which of two mounts at one target would be seen depends on an order that a policy does not have.
+ */
+static bool is_repeated(const struct policy *policy, size_t i, const char *target)
+{
+	struct policy_mount other;
+
+	for (size_t k = 0; k < i && policy_get_mount(policy, k, &other); k++)
+		if (strcmp(other.target->text, target) == 0)
+			return true;
+	return false;
+}
+
+const char *mount_refusal(const struct policy *policy, size_t i, const char **ret_fix)
+{
+	struct policy_mount mount;
+
+	if (!policy_get_mount(policy, i, &mount))
+		return NULL;
+	*ret_fix = "name a directory below it";
+	if (strcmp(mount.target->text, "/") == 0)
+		return "its target is the root of the sandbox";
+	*ret_fix = "remove 'source'";
+	if (mount.source && !mount_modes[mount.mode].has_source)
+		return "its mode has no source";
+	*ret_fix = "name the directories that are needed, one by one";
+	if (mount.source && strcmp(mount.source, "/") == 0)
+		return "the processes and devices of the host would come with its source";
+	*ret_fix = "leave one of them out";
+	return is_repeated(policy, i, mount.target->text)
+		       ? "an earlier entry of 'mounts' has the same target"
+		       : NULL;
+}
+
 /* A path of a setting: what is relative is below the project. */
 static const char *setting_path(struct composer *composer, const char *text)
 {

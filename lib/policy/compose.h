@@ -119,3 +119,5 @@ struct policy_mount {
 /* False behind the last one. */
 bool policy_get_mount(const struct policy *policy, size_t i, struct policy_mount *ret);
 uint64_t mount_operations(enum mount_mode mode);
+/* Why no sandbox can have the mount, on any host, and what to write instead; NULL: it can. */
+const char *mount_refusal(const struct policy *policy, size_t i, const char **ret_fix);

@@ -43,11 +43,15 @@ a_default_of_the_network_without_a_mode	1	defaults: {net: allow}|capabilities:| 
 denied_networks_without_a_mode	0	capabilities:| - $system| - {name: r, match: {op: net.*, cidr: 10.0.0.0/8}, action: deny}
 all_operations_with_a_caller	0	capabilities:| - $system| - {name: r, match: {op: '*', caller: me}, action: allow}
 all_operations	2	capabilities:| - {name: s, match: {op: '*'}, action: allow}
+a_mount_at_the_root	3	capabilities:| - $system|mounts: [{target: /, mode: tmpfs}]
+a_mount_from_the_root	3	capabilities:| - $system|mounts: [{target: /mnt, source: /, mode: ro}]
+two_mounts_at_one_target	5	capabilities:| - $system|mounts:| - {target: /mnt, source: /usr, mode: ro}| - {target: /mnt, source: /etc, mode: ro}
+a_mount_of_another_directory	0	capabilities:| - $system|mounts: [{target: /mnt, source: /usr, mode: ro}]
 a_manifest_with_the_network	0	{"sandbox": {"config": {"allowNetworkAccess": true}}}
 END
 }
 
-names_place() { err_has "p.yaml:$1: "; }
+names_place() { err_has "p.yaml:$1: " || err_has "p.yaml:$1 'mounts"; }
 
 mkdir "$project/src" "$project/src/a"
 places

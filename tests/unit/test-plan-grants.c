@@ -245,7 +245,7 @@ static void refuses_to_show_the_root_elsewhere(void)
 	planning.request.n_paths = 0;
 	planning_load(&planning, "version: 1\nmounts: [{source: /, target: /x, mode: ro}]\n");
 	expect_refusal(&planning, -EINVAL);
-	expect(says(&planning, "cannot show '/'", "p.yaml:2", "one by one"));
+	expect(says(&planning, "p.yaml:2", "the processes and devices of the host", "one by one"));
 }
 
 static void refuses_the_names_that_masks_are_made_of(void)

@@ -503,7 +503,7 @@ static void every_kind_has_its_own_code_and_a_line(void)
 		expect_str(kinds[n].code, code);
 		expect(kinds[n].help && kinds[n].help[0]);
 	}
-	expect_eq(n, 19);
+	expect_eq(n, 20);
 }
 
 static void ignore(const struct policy_warning *warning, void *userdata)
