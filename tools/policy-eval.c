@@ -83,12 +83,23 @@ static bool is_unknown(const struct policy_request *request, enum match_key key)
 	return false;
 }
 
+/* Would the rule, if it held, be the answer instead? */
+static bool outweighs(const struct artefact_rule *rule, const struct policy_decision *decision)
+{
+	if (decision->cause == CAUSE_DEFAULT || decision->cause == CAUSE_CONSTRAINT)
+		return true;
+	return decision->cause == CAUSE_RULES &&
+	       (enum policy_action)rule->action > decision->verdict;
+}
+
 /* In a sandbox a denial that depends on such a fact always holds, a permission never does. */
 static void add_dependences(struct text *out, struct judge *judge,
-			    const struct request_buffer *buffer, enum policy_action verdict)
+			    const struct request_buffer *buffer,
+			    const struct policy_decision *decision)
 {
 	const struct artefact_rule *rules = artefact_rows(&judge->artefact, SECTION_RULES);
 	const struct artefact_source *sources = artefact_rows(&judge->artefact, SECTION_SOURCES);
+	const struct policy_decision told = *decision;
 	size_t n = 0;
 	_cleanup_free_ struct policy_explanation *rows = why_explain(judge, &buffer->request, &n);
 
@@ -96,7 +107,7 @@ static void add_dependences(struct text *out, struct judge *judge,
 		const struct artefact_rule *rule = &rules[rows[i].rule];
 
 		if (rows[i].near != NEAR_KEY || !is_unknown(&buffer->request, rows[i].key) ||
-		    (enum policy_action)rule->action == verdict)
+		    !outweighs(rule, &told))
 			continue;
 		text_addf(out, "  depends on %s: rule '", match_key_name(rows[i].key));
 		add_visible(out, artefact_text(&judge->artefact, rule->name));
@@ -123,8 +134,7 @@ static int eval_words(struct tool_run *run, struct judge *judge, char *words[], 
 		int status = decision_status(decision.verdict);
 
 		decision_add_text(&run->out, &judge->artefact, &buffer, &decision);
-		if (decision.cause != CAUSE_BUILTIN && decision.cause != CAUSE_BAD_REQUEST)
-			add_dependences(&run->out, judge, &buffer, decision.verdict);
+		add_dependences(&run->out, judge, &buffer, &decision);
 		if (decision.cause == CAUSE_DEFAULT && status != 0)
 			add_hints(&run->out, judge, &buffer);
 		return status;
