@@ -87,7 +87,7 @@ static int scan_granted_repository(struct scan *scan, const char *folder)
 static int scan_child(struct scan *scan, const char *folder, const char *name)
 {
 	const char *path = probe_join(scan->search->arena, folder, name), *entry;
-	struct host_path child = { .kind = HOST_UNREACHABLE };
+	struct host_path child = { .kind = HOST_UNREACHABLE, .uid = geteuid() };
 	struct stat status;
 
 	entry = path ? probe_join(scan->search->arena, path, ".git") : NULL;

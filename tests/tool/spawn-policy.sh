@@ -101,7 +101,7 @@ for who in $starters; do
 	run spawn --policy "$work/p.yaml" -- sh -c './bin/other ran'
 	check "that_it_has_another_name_is_said_by_$who" err_has "bin/denied' has 2 names, and"
 	check "the_rule_is_named_by_$who" err_has "'held' denies one"
-	rm -r "$project/bin"
+	rm -r "${project:?}/bin"
 done
 
 # Whatever lies in policies/ works as it says, or is refused with a reason.
