@@ -36,7 +36,7 @@ struct states {
 
 static bool is_any(const struct states *states, size_t n_steps)
 {
-	return memchr(states->at, true, n_steps + 1) != NULL;
+	return memchr(states->at, 1, n_steps + 1) != NULL;
 }
 
 static bool push(struct way *way, enum glob_kind kind, const char *text, size_t len)
@@ -108,7 +108,7 @@ static void follow(struct way *way, uint32_t node, const struct states *states, 
 		   const char *text, size_t len)
 {
 	size_t n_taken = way->taken.n_steps;
-	struct states next;
+	struct states next = { .at = { false } };
 
 	if (node == ARTEFACT_NONE || !push(way, kind, text, len))
 		return;
@@ -149,7 +149,7 @@ static void descend(struct way *way, const struct artefact_node *node, const str
 /* By the components of the project's root, and from there by the globs below it. */
 static void walk_project(struct way *way)
 {
-	struct states states, next;
+	struct states states = { .at = { false } }, next = states;
 
 	scope_begin(way->denial->scope, states.at);
 	for (const char *at = way->denial->project_root; *at;) {
@@ -174,7 +174,7 @@ static void walk_project(struct way *way)
 int denial_walk_paths(struct denial *denial)
 {
 	_cleanup_free_ struct way *way = calloc(1, sizeof(*way));
-	struct states states;
+	struct states states = { .at = { false } };
 
 	if (!way)
 		return -ENOMEM;

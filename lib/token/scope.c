@@ -264,7 +264,7 @@ void scope_may_step(const struct scope *scope, const bool at[SCOPE_STEPS_MAX + 1
 
 bool scope_may_go_on(const struct scope *scope, const bool at[SCOPE_STEPS_MAX + 1])
 {
-	return memchr(at, true, scope->n_steps) != NULL;
+	return memchr(at, 1, scope->n_steps) != NULL;
 }
 
 /* ---- hosts ---- */
