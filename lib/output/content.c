@@ -135,16 +135,19 @@ static int write_bytes(struct content *content, int fd, off_t from, off_t to)
 
 int content_write(struct content *content, int fd, off_t size)
 {
-	off_t at = 0, from, to;
-	int r = 0;
+	off_t at = 0;
 
-	while (at < size && r == 0) {
-		r = find_next(content, fd, at, size, &from, &to);
+	while (at < size) {
+		off_t from = at, to = size;
+		int r = find_next(content, fd, at, size, &from, &to);
+
 		if (r == 0)
 			r = write_hole(content, from - at);
 		if (r == 0)
 			r = write_bytes(content, fd, from, to);
+		if (r < 0)
+			return r;
 		at = to;
 	}
-	return r;
+	return 0;
 }
