@@ -619,7 +619,9 @@ void compose_begin(struct composer *composer, const struct policy *policy,
 		if (rule)
 			resolve_rule(composer, rule);
 	}
-	for (size_t i = 0; policy && i < policy->n_rules; i++)
+	composer->n_original = composer->policy.n_rules;
+	/* Without memory there are fewer. */
+	for (size_t i = 0; composer->policy.rules && i < composer->n_original; i++)
 		add_directories(composer, &composer->policy.rules[i]);
 	composer->n_original = composer->policy.n_rules;
 	add_view(composer, policy);
