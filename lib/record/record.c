@@ -133,10 +133,11 @@ int recorder_open_spool(struct recorder *recorder, char *const *environment, str
 	recorder_deinit(recorder);
 	recorder->state_folder = text_take(&folder);
 	recorder->service = text_take(&service);
-	if (!recorder->state_folder || !recorder->service)
-		r = spool_fail(err, -ENOMEM, "sbx", NULL, "free some memory");
-	if (r == 0)
-		r = open_either(recorder, err);
+	if (!recorder->state_folder || !recorder->service) {
+		recorder_deinit(recorder);
+		return spool_fail(err, -ENOMEM, "sbx", NULL, "free some memory");
+	}
+	r = open_either(recorder, err);
 	if (r < 0)
 		recorder_deinit(recorder);
 	else
