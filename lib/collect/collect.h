@@ -53,7 +53,8 @@ struct collector_options {
 	struct heads *heads;	 /* may be NULL */
 	int folder;		 /* of the log */
 	int spool;		 /* taken in every few seconds; -EBADF: none */
-	/* What is to come into the spool before it is taken in; may be NULL. 0 or negative errno.
+	/* Moves other spools into this one before the service reads it; may be NULL. 0 or negative
+	 * errno.
 	 */
 	int (*gather)(void *userdata, struct sbx_error *err);
 	void *userdata;

@@ -134,7 +134,8 @@ static int count_unread(const struct extension *extension)
 	return ioctl(extension->program.to_fd, SIOCOUTQ, &n) < 0 ? 0 : n;
 }
 
-/* Whoever has waited for its start waits for its answer from now on. */
+/* The program reads its stdin: requests that waited for its start wait for its answer from now on.
+ */
 static void end_start(struct extension *extension)
 {
 	uint64_t deadline = now_usec() + extension->limit_usec;

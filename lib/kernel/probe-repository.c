@@ -227,7 +227,7 @@ static int scan_submodules(struct scan *scan, const char *top)
 	return r < 0 ? r : scan_read_file(scan, place.real, take_submodule, &submodules);
 }
 
-/* What is a link in a repository leads out of what is read-only with it. */
+/* A symbolic link in a repository leads out of the directory that is mounted read-only. */
 static int scan_links(struct scan *scan, const char *folder)
 {
 	static const char *const essential[] = { "HEAD",	"commondir", "config",

@@ -48,7 +48,8 @@ int scan_entry(struct scan *scan, const char *path);
 int scan_repository(struct scan *scan, const char *top, const char *folder);
 /* Calls @fn for each directory in @folder; 0 where there is none. */
 typedef int scan_name_fn(struct scan *scan, const char *folder, const char *name);
-/* Nobody may search it but another user, who alone can change that: the command cannot. */
+/* The directory belongs to another user and the caller may not search it: the command, with the
+ * caller's uid, can neither enter it nor chmod it. */
 bool scan_is_closed(const char *folder);
 int scan_each_folder(struct scan *scan, const char *folder, scan_name_fn *fn);
 

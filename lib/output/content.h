@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What is in a file, into an archive: its bytes, and its holes without reading them
+ * Writes a file's content to an archive: its data, and its holes (SEEK_HOLE) without reading them
  */
 
 #include <stdint.h>

@@ -140,7 +140,7 @@ static int compare(struct planner *planner, const struct place *place)
 		return 0;
 	decided = decided_rights(planner, &asked) & COMPARED;
 	permitted = plan_permits(planner->plan, place->path, kind);
-	/* What is written to an overlay does not reach the host. */
+	/* A write to an overlay goes to its upper directory and does not reach the host's file. */
 	if (carrier && carrier->kind == STEP_OVERLAY)
 		permitted &= ~(unsigned)RIGHT_WRITE | decided;
 	if (kind != HOST_FOLDER && kind != HOST_MISSING)

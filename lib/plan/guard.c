@@ -151,7 +151,8 @@ static bool lies_in_guarded(struct planner *planner, const char *path)
 	return folder && guarded_match(planner->request->guarded, folder, GUARDED_WRITE);
 }
 
-/* What is missing is guarded by its directory, by being refused, or by nothing. */
+/* A mount cannot cover a missing path: the directory is made read-only, or the plan is refused; a
+ * path that only root could make may stay missing. */
 static bool guard_missing(struct planner *planner, const struct mark *grant, const char *path,
 			  const struct guarded *row)
 {
@@ -190,7 +191,7 @@ static void guard(struct planner *planner, const struct mark *grant, const struc
 				(struct step_origin){ ORIGIN_BUILT_IN, row->rule });
 	if (planner->host && !guard_missing(planner, grant, path, row))
 		mark->flags = MARK_GUARD;
-	/* What is hidden is used by its own name, as /run, and not through a link as /var/run. */
+	/* sbx reaches a hidden directory by /run, never through a link such as /var/run. */
 	if (planner->host && row->what == GUARDED_WRITE)
 		mark->facts = find_loose_link(planner, grant, path, mark->path);
 	if (mark->facts)
