@@ -247,7 +247,7 @@ static inline int ask_host(struct planning *planning)
 	if (r < 0)
 		return r;
 	planning->host.n_paths = planning->host.n_links = 0;
-	for (; *paths; paths++)
+	for (; paths && *paths; paths++)
 		planning->facts[planning->host.n_paths++] = look_at_host(planning, *paths);
 	planning->host.paths = planning->facts;
 	planning->host.links = planning->links;

@@ -445,10 +445,10 @@ static void a_member_of_zeros_is_not_unpacked_to_its_end(void)
 	_cleanup_free_ char *zeros = NULL;
 	struct member members[3];
 
+	place_init(&place);
 	if (!count_alloc_works())
 		skip("the heap belongs to a sanitizer");
 	zeros = zeroed(n_zeros, 1);
-	place_init(&place);
 	for (size_t i = 0; i < 3; i++) {
 		members_of(&place, members);
 		members[i].bytes = zeros;
