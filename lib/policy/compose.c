@@ -355,7 +355,21 @@ static const char *path_of(const struct rule *rule)
 	return rule->match.lists[MATCH_PATH].values[0].text;
 }
 
-/* What stands there is the grant's alone, but for the grants further down. */
+/* What the grants of files of the host at one path allow together. */
+static uint64_t covered_operations(const struct composer *composer, const char *path)
+{
+	uint64_t operations = 0;
+
+	for (size_t i = 0; i < composer->n_covers; i++) {
+		const struct rule *rule = &composer->policy.rules[composer->covers[i]];
+
+		if (strcmp(path_of(rule), path) == 0)
+			operations |= rule->match.operations;
+	}
+	return operations;
+}
+
+/* What stands there is the grants' alone, but for the grants further down. */
 static void deny_around(struct composer *composer, size_t number)
 {
 	const struct policy *policy = &composer->policy;
@@ -364,7 +378,7 @@ static void deny_around(struct composer *composer, size_t number)
 	struct condition *exceptions = take(composer, n_rules * sizeof(*exceptions));
 
 	rule.action = POLICY_DENY;
-	rule.match.operations = files() & ~rule.match.operations;
+	rule.match.operations = files() & ~covered_operations(composer, path_of(&rule));
 	for (size_t i = composer->n_original; exceptions && i < n_rules; i++) {
 		const struct rule *other = &policy->rules[i];
 
@@ -424,7 +438,10 @@ void policy_view(const struct policy *policy, const char *project,
 		ret[n++] = (struct view_row){ "/", reads() | run };
 	else if (has_project && !is_project_ruled(policy, project))
 		ret[n++] = (struct view_row){ ".", (policy ? files() : reads()) | run };
-	if (has_project)
+	/* Without a tmpfs there, since the working directory is shown, its rights would be the
+	 * host's /tmp's. */
+	if (has_project &&
+	    !(project && strcmp(project, "/tmp") == 0 && !is_project_ruled(policy, project)))
 		ret[n++] = (struct view_row){ "/tmp", files() | run };
 	ret[n] = (struct view_row){ .path = NULL };
 }
@@ -436,12 +453,15 @@ static void add_view(struct composer *composer, const struct policy *policy)
 	uint64_t without = composer->with.is_limiting_exec ? operation_set("exec") : 0;
 
 	policy_view(policy, composer->with.project, rows);
-	for (size_t i = 0; rows[i].path; i++)
-		(void)compose_grant(composer,
-				    &(struct composed_path){ .name = "the implicit view",
-							     .path = rows[i].path,
-							     .operations = rows[i].operations &
-									   ~without });
+	for (size_t i = 0; rows[i].path; i++) {
+		const char *project = composer->with.project;
+		bool is_project = strcmp(rows[i].path, ".") == 0 && project;
+		const struct composed_path path = { .name = "the implicit view",
+						    .path = is_project ? project : rows[i].path,
+						    .operations = rows[i].operations & ~without };
+
+		(void)(is_project ? compose_show(composer, &path) : compose_grant(composer, &path));
+	}
 }
 
 /* Mounts, sockets and secrets */

@@ -10,6 +10,11 @@ echo hidden >"$work/elsewhere/file"
 echo outside >"$work/marker"
 export SECRET_TOKEN=do-not-pass
 
+# Where the working directory is /tmp itself, the host's is shown instead of a tmpfs, and only to read.
+seen=$(mktemp /tmp/sbx-view-XXXXXX)
+trap 'rm -rf "$work" "$seen" "$seen.made"' EXIT
+from_tmp() { places; (cd /tmp && as "$who" sbx-spawn "$@"); }
+
 for who in $starters; do
 	run spawn -- cat file
 	check "reads_the_working_folder_by_$who" out_is visible
@@ -25,6 +30,11 @@ for who in $starters; do
 	check "has_a_tmp_of_its_own_by_$who" test "$out" = "$(printf 'mine\na')" -o "${out#mine}" != "$out"
 	run spawn -- sh -c "ls '$work'"
 	check "what_carries_the_folder_shows_nothing_else_by_$who" out_is project
+	run from_tmp -- sh -c "ls '$seen' && echo made >'$seen.made'"
+	check "reads_the_tmp_it_starts_in_by_$who" out_has "$seen"
+	check "writes_nothing_in_the_tmp_it_starts_in_by_$who" test ! -e "$seen.made"
+	run spawn --read "$project" --write "$project" -- sh -c 'echo made >both && rm both'
+	check "two_options_about_one_folder_add_up_by_$who" has_status 0
 	run spawn -- env
 	check "secrets_do_not_pass_by_$who" test "${out#*SECRET_TOKEN}" = "$out"
 	check "path_passes_by_$who" out_has PATH=
