@@ -2,8 +2,8 @@
 
 /*
  * An arena: a list of chunks, each twice as big as the one before it up to a bound. The newest
- * stands first; bytes are only ever taken from its free end. Chunks come from calloc(), so what is
- * handed out is zero without being touched.
+ * comes first; bytes are only ever taken from its free end. Only what is handed out is set to zero:
+ * calloc() would also touch the rest of a chunk, and a page fault costs more than using the page.
  */
 
 #include "base/arena.h"
@@ -42,11 +42,12 @@ static struct arena_chunk *grow(struct arena *arena, size_t wanted)
 
 	if (size > PTRDIFF_MAX - sizeof(*chunk))
 		return NULL;
-	chunk = calloc(1, sizeof(*chunk) + size);
+	chunk = malloc(sizeof(*chunk) + size);
 	if (!chunk)
 		return NULL;
 	chunk->older = arena->chunk;
 	chunk->size = size;
+	chunk->used = 0;
 	arena->chunk = chunk;
 	return chunk;
 }
@@ -69,7 +70,9 @@ static void *take(struct arena *arena, size_t n_bytes, size_t alignment)
 void *arena_alloc(struct arena *arena, size_t n_bytes)
 {
 	/* One byte at least, so that two objects never share an address. */
-	return take(arena, n_bytes ? n_bytes : 1, ALIGNMENT);
+	void *bytes = take(arena, n_bytes ? n_bytes : 1, ALIGNMENT);
+
+	return bytes ? memset(bytes, 0, n_bytes) : NULL;
 }
 
 char *arena_copy(struct arena *arena, const void *bytes, size_t n_bytes)

@@ -21,7 +21,7 @@
 #include "policy/glob.h"
 #include "policy/net-mode.h"
 
-#define RULES_FIRST 32
+#define RULES_FIRST 8
 
 static const struct policy_source no_source = { .name = "the built-in view", .bytes = "" };
 

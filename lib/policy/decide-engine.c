@@ -7,7 +7,9 @@
 #include "policy/decide.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "policy/builtin.h"
 #include "policy/decide-internal.h"
@@ -60,10 +62,12 @@ static bool alloc_scratch(struct policy_engine *engine)
 
 int policy_engine_new(const struct artefact *artefact, struct policy_engine **ret)
 {
-	_cleanup_engine_ struct policy_engine *engine = calloc(1, sizeof(*engine));
+	_cleanup_engine_ struct policy_engine *engine = malloc(sizeof(*engine));
 
 	if (!engine)
 		return -ENOMEM;
+	/* The components are the scratch of each decision, and 12 pages. */
+	memset(engine, 0, offsetof(struct policy_engine, components));
 	engine->artefact = *artefact;
 	open_sections(engine);
 	if (!alloc_scratch(engine) || guarded_list(&(struct guarded_places){ .home = NULL },

@@ -82,10 +82,10 @@ struct policy_engine {
 	char project_root[PATH_MAX]; /* the last one, and normal */
 	size_t project_root_len;
 	char path[PATH_MAX + 64]; /* a copy with slashes behind it, to be read in words */
-	struct component components[COMPONENTS_MAX + 1];
 	size_t n_components;
 	uint64_t component_bits; /* node_bit() of each of them */
 	struct arena arena;
+	struct component components[COMPONENTS_MAX + 1]; /* not set before they are found */
 };
 
 #define HOST_SUFFIXES_MAX 128
