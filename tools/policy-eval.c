@@ -60,59 +60,35 @@ static void add_hints(struct text *out, struct judge *judge, const struct reques
 	}
 }
 
-/* A fact that the request does not say, and that a sandbox cannot tell either. */
-static bool is_unknown(const struct policy_request *request, enum match_key key)
+static void add_facts(struct text *out, unsigned facts)
 {
-	switch (key) {
-	case MATCH_CALLER:
-		return !request->caller;
-	case MATCH_TAG:
-		return !request->caller_tags || !request->caller_tags[0];
-	case MATCH_STATE:
-		return !request->state;
-	case MATCH_MODE:
-		return !request->mode;
-	case MATCH_PATH:
-	case MATCH_HOST:
-	case MATCH_CIDR:
-	case MATCH_PORT:
-	case MATCH_PROTO:
-	case N_MATCH_KEYS:
-		break;
-	}
-	return false;
-}
+	const char *separator = "  depends on ";
 
-/* Would the rule, if it held, be the answer instead? */
-static bool outweighs(const struct artefact_rule *rule, const struct policy_decision *decision)
-{
-	if (decision->cause == CAUSE_DEFAULT || decision->cause == CAUSE_CONSTRAINT)
-		return true;
-	return decision->cause == CAUSE_RULES &&
-	       (enum policy_action)rule->action > decision->verdict;
+	for (int i = 0; i < N_UNSAID; i++) {
+		if (!(facts & 1u << i))
+			continue;
+		text_addf(out, "%s%s", separator, policy_unsaid_name((enum policy_unsaid)i));
+		separator = ", ";
+	}
 }
 
 /* In a sandbox a denial that depends on such a fact always holds, a permission never does. */
-static void add_dependences(struct text *out, struct judge *judge,
-			    const struct request_buffer *buffer,
+static void add_dependences(struct text *out, const struct artefact *artefact,
 			    const struct policy_decision *decision)
 {
-	const struct artefact_rule *rules = artefact_rows(&judge->artefact, SECTION_RULES);
-	const struct artefact_source *sources = artefact_rows(&judge->artefact, SECTION_SOURCES);
-	const struct policy_decision told = *decision;
-	size_t n = 0;
-	_cleanup_free_ struct policy_explanation *rows = why_explain(judge, &buffer->request, &n);
+	const struct artefact_rule *rules = artefact_rows(artefact, SECTION_RULES);
+	const struct artefact_source *sources = artefact_rows(artefact, SECTION_SOURCES);
 
-	for (size_t i = 0; rows && i < n; i++) {
-		const struct artefact_rule *rule = &rules[rows[i].rule];
+	if (decision->builtin && decision->facts & 1u << UNSAID_MODE)
+		text_addf(out, "  depends on mode: built-in rule '%s'\n", decision->builtin);
+	for (size_t i = 0; i < decision->n_dependences; i++) {
+		const struct artefact_rule *rule = &rules[decision->dependences[i].rule];
 
-		if (rows[i].near != NEAR_KEY || !is_unknown(&buffer->request, rows[i].key) ||
-		    !outweighs(rule, &told))
-			continue;
-		text_addf(out, "  depends on %s: rule '", match_key_name(rows[i].key));
-		add_visible(out, artefact_text(&judge->artefact, rule->name));
+		add_facts(out, decision->dependences[i].facts);
+		text_add(out, ": rule '");
+		add_visible(out, artefact_text(artefact, rule->name));
 		text_add(out, "' (");
-		add_visible(out, artefact_text(&judge->artefact, sources[rule->source].name));
+		add_visible(out, artefact_text(artefact, sources[rule->source].name));
 		text_addf(out, ":%u) says %s\n", rule->line,
 			  policy_action_name((enum policy_action)rule->action));
 	}
@@ -134,7 +110,7 @@ static int eval_words(struct tool_run *run, struct judge *judge, char *words[], 
 		int status = decision_status(decision.verdict);
 
 		decision_add_text(&run->out, &judge->artefact, &buffer, &decision);
-		add_dependences(&run->out, judge, &buffer, &decision);
+		add_dependences(&run->out, &judge->artefact, &decision);
 		if (decision.cause == CAUSE_DEFAULT && status != 0)
 			add_hints(&run->out, judge, &buffer);
 		return status;

@@ -7,6 +7,12 @@
 
 #include "policy/decide-internal.h"
 
+_Static_assert((int)UNSAID_MODE - (int)UNSAID_CALLER == (int)MATCH_MODE - (int)MATCH_CALLER &&
+		       (int)UNSAID_TAG - (int)UNSAID_CALLER == (int)MATCH_TAG - (int)MATCH_CALLER &&
+		       (int)UNSAID_STATE - (int)UNSAID_CALLER ==
+			       (int)MATCH_STATE - (int)MATCH_CALLER,
+	       "the facts of a condition have the order of its keys");
+
 static bool is_marked(const struct policy_engine *engine, uint32_t condition)
 {
 	return condition_state(engine, condition) == MARK_INCLUDED;
@@ -137,5 +143,34 @@ bool condition_holds(const struct policy_engine *engine, const struct query *que
 		if (!condition_key_holds(engine, query, condition,
 					 (enum match_key)__builtin_ctz(left)))
 			return false;
+	return true;
+}
+
+/* An empty list holds for nothing, whatever the request says. */
+static bool has_empty_list(const struct policy_engine *engine, const struct artefact_condition *row,
+			   uint32_t keys)
+{
+	if (keys && row->lists == ARTEFACT_NONE)
+		return true;
+	for (int key = MATCH_CALLER; key <= MATCH_MODE; key++)
+		if ((keys & 1u << key) &&
+		    engine->lists[row->lists].texts[key - MATCH_CALLER].count == 0)
+			return true;
+	return false;
+}
+
+bool condition_could_hold(const struct policy_engine *engine, const struct query *query,
+			  uint32_t condition, unsigned *ret_facts)
+{
+	const struct artefact_condition *row = &engine->conditions[condition];
+	uint32_t unsaid = row->keys & query->unsaid;
+
+	if (!(row->operations & query->bit) || has_empty_list(engine, row, unsaid))
+		return false;
+	for (uint32_t left = row->keys & ~unsaid; left; left &= left - 1)
+		if (!condition_key_holds(engine, query, condition,
+					 (enum match_key)__builtin_ctz(left)))
+			return false;
+	*ret_facts = unsaid >> MATCH_CALLER;
 	return true;
 }

@@ -48,16 +48,18 @@ static uint32_t *numbers(struct policy_engine *engine, enum artefact_section sec
 static bool alloc_scratch(struct policy_engine *engine)
 {
 	size_t n_nodes = artefact_n_rows(&engine->artefact, SECTION_NODES);
+	size_t n_rules = artefact_n_rows(&engine->artefact, SECTION_RULES);
 
 	engine->marks = numbers(engine, SECTION_CONDITIONS);
 	engine->candidates = numbers(engine, SECTION_CONDITIONS);
 	engine->excepted = numbers(engine, SECTION_RULES);
 	engine->found = numbers(engine, SECTION_CONDITIONS);
+	engine->doubts = arena_alloc(&engine->arena, n_rules * sizeof(*engine->doubts));
 	engine->waiting = arena_alloc(&engine->arena, n_nodes * sizeof(*engine->waiting));
 	engine->fork_stamps = numbers(engine, SECTION_FORKS);
 	engine->word_stamps = numbers(engine, SECTION_WORDS);
 	return engine->marks && engine->candidates && engine->excepted && engine->found &&
-	       engine->waiting && engine->fork_stamps && engine->word_stamps;
+	       engine->doubts && engine->waiting && engine->fork_stamps && engine->word_stamps;
 }
 
 int policy_engine_new(const struct artefact *artefact, struct policy_engine **ret)
@@ -98,11 +100,6 @@ void policy_engine_free_ptr(struct policy_engine **engine)
 	*engine = policy_engine_free(*engine);
 }
 
-const struct artefact *policy_engine_artefact(const struct policy_engine *engine)
-{
-	return &engine->artefact;
-}
-
 void policy_engine_guard(struct policy_engine *engine, const struct guarded_list *list)
 {
 	engine->guarded = list ? list : &engine->system;
@@ -117,6 +114,8 @@ static void restart_generations(struct policy_engine *engine)
 	       artefact_n_rows(artefact, SECTION_CONDITIONS) * sizeof(*engine->marks));
 	memset(engine->excepted, 0,
 	       artefact_n_rows(artefact, SECTION_RULES) * sizeof(*engine->excepted));
+	memset(engine->doubts, 0,
+	       artefact_n_rows(artefact, SECTION_RULES) * sizeof(*engine->doubts));
 	memset(engine->fork_stamps, 0,
 	       artefact_n_rows(artefact, SECTION_FORKS) * sizeof(*engine->fork_stamps));
 	memset(engine->word_stamps, 0,

@@ -44,6 +44,12 @@ struct waiting {
 	bool floats;		      /* it is that of a "**" */
 };
 
+/* An exception of a rule that would hold if the request said certain facts. */
+struct doubt {
+	uint32_t generation;
+	unsigned facts;
+};
+
 struct policy_engine {
 	struct artefact artefact;
 	const struct artefact_header *header;
@@ -76,6 +82,8 @@ struct policy_engine {
 	uint32_t *excepted; /* by rule: stamp of a found exception that holds */
 	uint32_t *found;    /* matches of the rules that apply, then the rules of the answer */
 	size_t n_found;
+	struct doubt *doubts; /* by rule: about its exceptions */
+	struct policy_dependence dependences[POLICY_DEPENDENCES_MAX];
 	struct waiting *waiting;     /* room for each node */
 	uint32_t *fork_stamps;	     /* its "**" is live, and what is below its node was marked */
 	uint32_t *word_stamps;	     /* words that are tags of the caller */
@@ -111,6 +119,7 @@ struct query {
 	uint32_t caller;
 	uint32_t state;
 	uint32_t mode;
+	uint32_t unsaid; /* match keys of which the request says nothing, as bits */
 };
 
 /* Starts a new generation. */
@@ -133,6 +142,10 @@ bool condition_key_holds(const struct policy_engine *engine, const struct query 
 			 uint32_t condition, enum match_key key);
 bool condition_holds(const struct policy_engine *engine, const struct query *query,
 		     uint32_t condition);
+/* Would the condition hold if the request said what it leaves unsaid? Then @ret_facts is what that
+ * is: 0 where it holds as it is. */
+bool condition_could_hold(const struct policy_engine *engine, const struct query *query,
+			  uint32_t condition, unsigned *ret_facts);
 /* Was it found by its index? Then its state. */
 static inline uint32_t condition_state(const struct policy_engine *engine, uint32_t condition)
 {

@@ -115,6 +115,14 @@ static const char *read_network(struct policy_engine *engine, struct query *quer
 	return NULL;
 }
 
+static uint32_t find_unsaid(const struct policy_request *request)
+{
+	const char *tag = request->caller_tags ? request->caller_tags[0] : NULL;
+
+	return (uint32_t)!request->caller << MATCH_CALLER | (uint32_t)!tag << MATCH_TAG |
+	       (uint32_t)!request->state << MATCH_STATE | (uint32_t)!request->mode << MATCH_MODE;
+}
+
 const char *query_read(struct policy_engine *engine, const struct policy_request *request,
 		       struct query *ret)
 {
@@ -139,6 +147,7 @@ const char *query_read(struct policy_engine *engine, const struct policy_request
 	ret->caller = find_text(engine, request->caller);
 	ret->state = find_text(engine, request->state);
 	ret->mode = find_text(engine, request->mode);
+	ret->unsaid = find_unsaid(request);
 	stamp_tags(engine, request->caller_tags);
 	return NULL;
 }

@@ -79,6 +79,7 @@ static void find_exceptions(struct policy_engine *engine, const struct query *qu
 }
 
 struct tally {
+	bool may_depend; /* a rule or an exception asks for what the request does not say */
 	bool is_plain;	 /* no rule found has a constraint or is of a file that narrows */
 	bool is_granted; /* a file that may widen, or the default, permits it */
 	unsigned broken;
@@ -86,26 +87,41 @@ struct tally {
 	enum policy_action verdict; /* POLICY_PASS: nobody said anything that counts */
 };
 
+static unsigned keys_of_plain_exceptions(const struct policy_engine *engine,
+					 const struct artefact_condition *match)
+{
+	const struct artefact_rule *rule = &engine->rules[match->rule];
+	unsigned keys = 0;
+
+	for (uint32_t i = 0; i < rule->n_plain_exceptions; i++)
+		keys |= engine->conditions[rule->exceptions.first + i].keys;
+	return keys;
+}
+
 /* Fills engine->found with the matches of the rules that apply. */
 static void find_rules(struct policy_engine *engine, const struct query *query, struct tally *tally)
 {
-	unsigned flags = 0;
+	unsigned flags = 0, keys = 0;
 
 	find_exceptions(engine, query);
 	for (size_t i = 0; i < engine->n_candidates; i++) {
 		const struct artefact_condition *condition =
 			&engine->conditions[engine->candidates[i]];
 
+		keys |= condition->keys;
 		if (!is_match(condition) ||
 		    !condition_holds(engine, query, engine->candidates[i]) ||
 		    is_excepted(engine, query, condition))
 			continue;
+		if (condition->flags & CONDITION_EXCEPTED)
+			keys |= keys_of_plain_exceptions(engine, condition);
 		engine->found[engine->n_found++] = engine->candidates[i];
 		flags |= condition->flags;
 		if (condition->action > tally->verdict)
 			tally->verdict = condition->action;
 	}
 	tally->is_plain = !(flags & (CONDITION_BOUND | CONDITION_NARROWS));
+	tally->may_depend = keys & query->unsaid;
 }
 
 /* "L2" is 2; 0 for anything else. */
@@ -327,6 +343,180 @@ static enum constraint_kind first_broken(unsigned broken)
 	return (enum constraint_kind)__builtin_ctz(broken);
 }
 
+/* ---- what the answer depends on ---- */
+
+/* What a rule would be worth if it applied: it outweighs everything that is worth less. */
+struct stake {
+	unsigned worth; /* STAKE_BROKEN, or 2 * enum policy_action */
+	unsigned facts; /* on which it depends whether it applies; 0: it does */
+};
+
+/* A permission whose constraint does not hold takes from a default that allows. */
+#define STAKE_BROKEN 1u
+
+/* Exceptions that an index found and that would hold if more were said. */
+static void find_doubts(struct policy_engine *engine, const struct query *query)
+{
+	for (size_t i = 0; i < engine->n_candidates; i++) {
+		const struct artefact_condition *condition =
+			&engine->conditions[engine->candidates[i]];
+		struct doubt *doubt = &engine->doubts[condition->rule];
+		unsigned facts;
+
+		if (is_match(condition) ||
+		    !condition_could_hold(engine, query, engine->candidates[i], &facts))
+			continue;
+		if (doubt->generation != engine->generation)
+			*doubt = (struct doubt){ .generation = engine->generation };
+		doubt->facts |= facts;
+	}
+}
+
+static unsigned doubts_about(const struct policy_engine *engine, const struct query *query,
+			     const struct artefact_condition *match)
+{
+	const struct artefact_rule *rule = &engine->rules[match->rule];
+	const struct doubt *doubt = &engine->doubts[match->rule];
+	unsigned facts = doubt->generation == engine->generation ? doubt->facts : 0, more;
+
+	for (uint32_t i = 0; i < rule->n_plain_exceptions; i++)
+		if (condition_could_hold(engine, query, rule->exceptions.first + i, &more))
+			facts |= more;
+	return facts;
+}
+
+/* The constraints that may hold, once the request says what they are about. */
+static unsigned unsaid_constraints(const struct policy_request *request)
+{
+	return (unsigned)!request->sandbox << CONSTRAINT_SANDBOX |
+	       (unsigned)!request->has_token << CONSTRAINT_TOKEN |
+	       (unsigned)!request->has_size << CONSTRAINT_SIZE |
+	       (unsigned)!request->sha256 << CONSTRAINT_SHA256;
+}
+
+static unsigned facts_of_constraints(unsigned constraints)
+{
+	static const enum policy_unsaid facts[N_CONSTRAINTS] = {
+		[CONSTRAINT_SANDBOX] = UNSAID_LEVEL,
+		[CONSTRAINT_TOKEN] = UNSAID_TOKEN,
+		[CONSTRAINT_SIZE] = UNSAID_SIZE,
+		[CONSTRAINT_SHA256] = UNSAID_DIGEST,
+	};
+	unsigned set = 0;
+
+	for (int i = 0; i < N_CONSTRAINTS; i++)
+		if (constraints & 1u << i)
+			set |= 1u << facts[i];
+	return set;
+}
+
+/* False where the rule does not apply, whatever the request may say besides. @is_granted: a file
+ * that may widen permits it. */
+static bool find_stake(const struct policy_engine *engine, const struct query *query,
+		       uint32_t candidate, bool is_granted, struct stake *ret)
+{
+	const struct artefact_condition *match = &engine->conditions[candidate];
+	unsigned broken, unsaid;
+
+	if (!is_match(match) || !condition_could_hold(engine, query, candidate, &ret->facts) ||
+	    is_excepted(engine, query, match))
+		return false;
+	ret->facts |= doubts_about(engine, query, match);
+	ret->worth = 2 * match->action;
+	if (!permits(match))
+		return true;
+	broken = broken_constraints(engine, query, match);
+	unsaid = broken & unsaid_constraints(query->request);
+	if (broken == unsaid)
+		ret->facts |= facts_of_constraints(unsaid);
+	if ((match->flags & CONDITION_NARROWS) && !is_granted && !broken)
+		return false;
+	if (broken != unsaid || ((match->flags & CONDITION_NARROWS) && !is_granted))
+		ret->worth = STAKE_BROKEN;
+	return true;
+}
+
+/* Does a file that may widen, or the default, permit it: for certain, or perhaps? */
+static void find_grants(const struct policy_engine *engine, const struct query *query,
+			bool *ret_is_granted, bool *ret_may_be_granted)
+{
+	enum policy_action fallback = engine->header->defaults[query->operation->class];
+	struct stake stake;
+
+	*ret_is_granted = *ret_may_be_granted = fallback == POLICY_ALLOW || fallback == POLICY_WARN;
+	for (size_t i = 0; i < engine->n_candidates; i++) {
+		const struct artefact_condition *match = &engine->conditions[engine->candidates[i]];
+
+		if (!permits(match) || (match->flags & CONDITION_NARROWS) ||
+		    !find_stake(engine, query, engine->candidates[i], true, &stake) ||
+		    stake.worth == STAKE_BROKEN)
+			continue;
+		*ret_is_granted |= stake.facts == 0;
+		*ret_may_be_granted = true;
+	}
+}
+
+/* Keeps the first rules, ascending. */
+static void add_dependence(struct policy_engine *engine, struct policy_dependence new,
+			   struct policy_decision *decision)
+{
+	struct policy_dependence *rows = engine->dependences;
+	size_t n = decision->n_dependences, at = n;
+
+	decision->facts |= new.facts;
+	while (at > 0 && rows[at - 1].rule > new.rule)
+		at--;
+	if (at == POLICY_DEPENDENCES_MAX)
+		return;
+	n -= n == POLICY_DEPENDENCES_MAX;
+	memmove(&rows[at + 1], &rows[at], (n - at) * sizeof(*rows));
+	rows[at] = new;
+	decision->dependences = rows;
+	decision->n_dependences = n + 1;
+}
+
+/* A rule that may apply changes nothing where one that does apply outweighs it. */
+static void find_dependences(struct policy_engine *engine, const struct query *query,
+			     struct policy_decision *ret)
+{
+	bool is_granted, may_be_granted;
+	unsigned most = 0;
+	struct stake stake;
+
+	find_doubts(engine, query);
+	find_grants(engine, query, &is_granted, &may_be_granted);
+	for (size_t i = 0; i < engine->n_candidates; i++)
+		if (find_stake(engine, query, engine->candidates[i], is_granted, &stake) &&
+		    stake.facts == 0 && stake.worth > most)
+			most = stake.worth;
+	for (size_t i = 0; i < engine->n_candidates; i++) {
+		const struct artefact_condition *match = &engine->conditions[engine->candidates[i]];
+
+		if (find_stake(engine, query, engine->candidates[i], may_be_granted, &stake) &&
+		    stake.facts != 0 && stake.worth > most)
+			add_dependence(engine,
+				       (struct policy_dependence){ match->rule, stake.facts }, ret);
+	}
+}
+
+static void find_verdict(struct policy_engine *engine, const struct query *query,
+			 const struct tally *tally, struct policy_decision *ret)
+{
+	if (tally->verdict != POLICY_PASS) {
+		ret->verdict = tally->verdict;
+		ret->cause = CAUSE_RULES;
+	} else if (tally->broken) {
+		/* Also where the default is to allow: somebody asked for the constraint. */
+		ret->verdict = POLICY_DENY;
+		ret->cause = CAUSE_CONSTRAINT;
+		ret->reason = constraint_reasons[first_broken(tally->broken)];
+	} else {
+		decide_by_default(engine, query, tally, ret);
+		return;
+	}
+	keep_causes(engine, query, tally, ret);
+}
+
 void rules_judge(struct policy_engine *engine, const struct query *query,
 		 struct policy_decision *ret)
 {
@@ -337,17 +527,7 @@ void rules_judge(struct policy_engine *engine, const struct query *query,
 	*ret = (struct policy_decision){ .constraints.max_file_size_bytes = UINT64_MAX };
 	if (!tally.is_plain)
 		weigh(engine, query, &tally);
-	if (tally.verdict != POLICY_PASS) {
-		ret->verdict = tally.verdict;
-		ret->cause = CAUSE_RULES;
-	} else if (tally.broken) {
-		/* Also where the default is to allow: somebody asked for the constraint. */
-		ret->verdict = POLICY_DENY;
-		ret->cause = CAUSE_CONSTRAINT;
-		ret->reason = constraint_reasons[first_broken(tally.broken)];
-	} else {
-		decide_by_default(engine, query, &tally, ret);
-		return;
-	}
-	keep_causes(engine, query, &tally, ret);
+	find_verdict(engine, query, &tally, ret);
+	if (tally.may_depend || tally.broken)
+		find_dependences(engine, query, ret);
 }

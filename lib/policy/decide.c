@@ -24,10 +24,21 @@ static void decide_alone(enum policy_action verdict, enum policy_cause cause, co
 	};
 }
 
-static void decide_by_builtin(const struct builtin_rule *builtin, struct policy_decision *ret)
+static void decide_by_builtin(const struct builtin_rule *builtin,
+			      const struct policy_request *request, struct policy_decision *ret)
 {
 	decide_alone(builtin->action, CAUSE_BUILTIN, builtin->reason, ret);
 	ret->builtin = builtin->name;
+	if (builtin->unless_modes && !request->mode)
+		ret->facts = 1u << UNSAID_MODE;
+}
+
+/* What may change the answer of the rules may change one that was put before it. */
+static void keep_dependences(const struct policy_decision *rules, struct policy_decision *ret)
+{
+	ret->facts |= rules->facts;
+	ret->dependences = rules->dependences;
+	ret->n_dependences = rules->n_dependences;
 }
 
 static bool allows_by_rule(const struct policy_decision *decision)
@@ -37,7 +48,8 @@ static bool allows_by_rule(const struct policy_decision *decision)
 }
 
 /* A rule that denies outweighs a built-in review, and rules that want a review, too, stay named. */
-static void add_builtin(const struct builtin_rule *builtin, struct policy_decision *ret)
+static void add_builtin(const struct builtin_rule *builtin, const struct policy_request *request,
+			struct policy_decision *ret)
 {
 	struct policy_decision rules = *ret;
 
@@ -45,7 +57,8 @@ static void add_builtin(const struct builtin_rule *builtin, struct policy_decisi
 		return;
 	if (builtin->is_default && allows_by_rule(ret))
 		return;
-	decide_by_builtin(builtin, ret);
+	decide_by_builtin(builtin, request, ret);
+	keep_dependences(&rules, ret);
 	if (rules.verdict == builtin->action && rules.cause == CAUSE_RULES) {
 		ret->rules = rules.rules;
 		ret->n_rules = rules.n_rules;
@@ -72,7 +85,7 @@ void policy_decide(struct policy_engine *engine, const struct policy_request *re
 		builtin = builtin_judge(engine->builtins, request, query.bit, engine->guarded);
 
 	if (builtin && (builtin->action == POLICY_DENY || request->has_token)) {
-		decide_by_builtin(builtin, ret);
+		decide_by_builtin(builtin, request, ret);
 		return;
 	}
 	if (request->has_token) {
@@ -81,7 +94,7 @@ void policy_decide(struct policy_engine *engine, const struct policy_request *re
 	}
 	rules_judge(engine, &query, ret);
 	if (builtin)
-		add_builtin(builtin, ret);
+		add_builtin(builtin, request, ret);
 }
 
 /* A denial by somebody who had the right to it is final, and a token goes past extensions. Where no
@@ -120,12 +133,14 @@ void policy_add_votes(struct policy_decision *decision, const struct policy_vote
 	if (!most)
 		return;
 
-	struct constraints constraints = decision->constraints;
+	struct policy_decision rules = *decision;
 	bool was_permitted = decision->verdict == POLICY_ALLOW || decision->verdict == POLICY_WARN;
 
 	decide_alone(action_of(most), CAUSE_EXTENSION, most->reason, decision);
 	decision->extension = most->extension;
+	if (decision->verdict != POLICY_DENY)
+		keep_dependences(&rules, decision);
 	/* A warning does not lift what the permission was bound to. */
 	if (decision->verdict == POLICY_WARN && was_permitted)
-		decision->constraints = constraints;
+		decision->constraints = rules.constraints;
 }

@@ -44,6 +44,28 @@ struct policy_request {
 	bool has_token;	    /* a token for exactly this request was found valid */
 };
 
+/* What a request may leave unsaid. A sandboxed command says none of it. */
+enum policy_unsaid {
+	UNSAID_CALLER,
+	UNSAID_TAG,
+	UNSAID_STATE,
+	UNSAID_MODE,
+	UNSAID_TOKEN,
+	UNSAID_DIGEST,
+	UNSAID_SIZE,
+	UNSAID_LEVEL,
+	N_UNSAID,
+};
+/* "caller", "caller_tag", ... */
+const char *policy_unsaid_name(enum policy_unsaid fact);
+
+/* A rule that could change the answer, and what it asks for that the request does not say. */
+struct policy_dependence {
+	uint32_t rule;	/* row of SECTION_RULES */
+	unsigned facts; /* bits of enum policy_unsaid */
+};
+enum { POLICY_DEPENDENCES_MAX = 16 };
+
 enum policy_cause {
 	CAUSE_DEFAULT, /* no rule said anything */
 	CAUSE_RULES,
@@ -65,6 +87,11 @@ struct policy_decision {
 	const char *extension;		/* CAUSE_EXTENSION: which program */
 	const char *reason;		/* of everything but rules; NULL there */
 	struct constraints constraints; /* of all allowing rules together: the strictest */
+	/* The facts on which the answer may depend: a request that says any other besides has the
+	 * same verdict. Then the first rules that ask for them; a built-in rule is none. */
+	unsigned facts;
+	const struct policy_dependence *dependences; /* ascending by rule; engine's memory */
+	size_t n_dependences;
 };
 
 /* @artefact must outlive the engine. */
@@ -72,7 +99,6 @@ int policy_engine_new(const struct artefact *artefact, struct policy_engine **re
 struct policy_engine *policy_engine_free(struct policy_engine *engine);
 void policy_engine_free_ptr(struct policy_engine **engine);
 #define _cleanup_engine_ _cleanup_(policy_engine_free_ptr)
-const struct artefact *policy_engine_artefact(const struct policy_engine *engine);
 
 /* The paths that built-in rules are about: borrowed; until then, and with NULL, the system's. */
 void policy_engine_guard(struct policy_engine *engine, const struct guarded_list *list);

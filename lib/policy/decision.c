@@ -21,6 +21,17 @@ static const char *const cause_names[] = {
 	[CAUSE_BAD_REQUEST] = "bad_request",
 };
 
+static const char *const fact_names[N_UNSAID] = {
+	[UNSAID_CALLER] = "caller", [UNSAID_TAG] = "caller_tag", [UNSAID_STATE] = "state",
+	[UNSAID_MODE] = "mode",	    [UNSAID_TOKEN] = "token",	 [UNSAID_DIGEST] = "digest",
+	[UNSAID_SIZE] = "size",	    [UNSAID_LEVEL] = "level",
+};
+
+const char *policy_unsaid_name(enum policy_unsaid fact)
+{
+	return fact_names[fact];
+}
+
 int decision_status(enum policy_action verdict)
 {
 	static const int statuses[] = {
@@ -141,6 +152,16 @@ static void add_constraints(struct json_writer *json, const struct constraints *
 	json_end_object(json);
 }
 
+static void add_dependences(struct json_writer *json, unsigned facts)
+{
+	json_add_plain_name(json, "depends_on");
+	json_add_array(json);
+	for (int i = 0; i < N_UNSAID; i++)
+		if (facts & 1u << i)
+			json_add_string(json, fact_names[i]);
+	json_end_array(json);
+}
+
 static void add_fix(struct json_writer *json, const struct artefact *artefact,
 		    const struct request_buffer *buffer, const struct policy_decision *decision)
 {
@@ -197,6 +218,8 @@ void decision_add_json(struct text *out, const struct artefact *artefact,
 		json_member_string(&json, "extension", decision->extension);
 	add_reasons(&json, artefact, decision);
 	add_constraints(&json, &decision->constraints);
+	if (decision->facts)
+		add_dependences(&json, decision->facts);
 	if (decision_status(decision->verdict) != 0)
 		add_fix(&json, artefact, buffer, decision);
 	add_digest(&json, artefact);

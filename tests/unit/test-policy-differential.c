@@ -380,6 +380,105 @@ static void decides_random_requests_like_the_naive_evaluator(void)
 	expect(n >= n_wanted);
 }
 
+/* What a request need not say, said at random. A valid token would go past all rules. */
+static const char *const tags_said[][2] = { { "red", NULL }, { "green", NULL }, { "blue", NULL } };
+static const char digest_said[] =
+	"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+static void say(struct policy_request *request, enum policy_unsaid fact)
+{
+	static const char *const levels[] = { "L1", "L2", "L3" };
+
+	if (fact == UNSAID_CALLER)
+		request->caller = random_of(words);
+	if (fact == UNSAID_TAG)
+		request->caller_tags = random_of(tags_said);
+	if (fact == UNSAID_STATE)
+		request->state = random_of(words);
+	if (fact == UNSAID_MODE)
+		request->mode = random_of(words);
+	if (fact == UNSAID_DIGEST)
+		request->sha256 = digest_said;
+	/* Only of a write it matters that nobody knows it. */
+	if (fact == UNSAID_SIZE && strcmp(request->operation, "fs.write") == 0) {
+		request->has_size = true;
+		request->size_bytes = random_below(200);
+	}
+	if (fact == UNSAID_LEVEL)
+		request->sandbox = random_of(levels);
+}
+
+/* Of a request that says none of it: half of it, and never what is in @without. */
+static struct policy_request say_some(const struct policy_request *request, unsigned without)
+{
+	struct policy_request said = *request;
+
+	for (int fact = 0; fact < N_UNSAID; fact++)
+		if (!(without & 1u << fact) && random_below(2))
+			say(&said, (enum policy_unsaid)fact);
+	return said;
+}
+
+static struct policy_request leave_unsaid(const struct policy_request *request)
+{
+	struct policy_request bare = *request;
+
+	bare.caller = bare.state = bare.mode = bare.sandbox = NULL;
+	bare.caller_tags = NULL;
+	bare.has_size = false;
+	return bare;
+}
+
+struct dependences {
+	size_t n_answers; /* that depend on something */
+	size_t n_changes; /* of the verdict, once that was said */
+};
+
+static void compare_what_is_said(struct built *built, const struct policy_request *request,
+				 struct dependences *counts)
+{
+	struct policy_decision bare, said;
+
+	policy_decide(built->engine, request, &bare);
+	counts->n_answers += bare.facts != 0;
+	expect_eq(bare.facts != 0, bare.n_dependences > 0);
+	for (int i = 0; i < 6; i++) {
+		struct policy_request more = say_some(request, bare.facts);
+
+		policy_decide(built->engine, &more, &said);
+		expect_eq(said.verdict, bare.verdict);
+		more = say_some(&more, ~bare.facts);
+		policy_decide(built->engine, &more, &said);
+		counts->n_changes += said.verdict != bare.verdict;
+	}
+}
+
+static void an_answer_depends_on_nothing_but_the_facts_that_it_names(void)
+{
+	size_t n_wanted = DECISIONS * (test_is_slow() ? 20 : 1), n = 0;
+	unsigned before = test_failures;
+	struct dependences counts = { 0 };
+
+	while (n < n_wanted && test_failures - before < 20) {
+		_cleanup_built_ struct built built = build_new();
+		const char *tags[3] = { NULL };
+		char path[256];
+
+		if (!build_random(&built))
+			continue;
+		for (int i = 0; i < 60; i++, n++) {
+			struct policy_request request = random_request(path, sizeof(path), tags);
+			struct policy_request bare = leave_unsaid(&request);
+
+			compare_what_is_said(&built, &bare, &counts);
+		}
+	}
+	printf("# %zu answers, %zu depend on something, %zu changes\n", n, counts.n_answers,
+	       counts.n_changes);
+	expect(counts.n_answers > n / 50 && counts.n_answers < n / 2);
+	expect(counts.n_changes > counts.n_answers / 5);
+}
+
 static void shuffle_rules(struct policy *policy)
 {
 	for (size_t i = policy->n_rules; i > 1; i--) {
@@ -442,6 +541,7 @@ static void answers_do_not_depend_on_the_order_of_rules(void)
 static const struct test tests[] = {
 	TEST(matches_a_million_random_pairs_like_the_naive_matcher),
 	TEST(decides_random_requests_like_the_naive_evaluator),
+	TEST(an_answer_depends_on_nothing_but_the_facts_that_it_names),
 	TEST(answers_do_not_depend_on_the_order_of_rules),
 	TEST_END,
 };
