@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "policy/compose.h"
 
 static const char *const default_names[] = {
 	"PATH", "HOME", "LANG", "LC_*", "TZ", "TERM", "USER", "LOGNAME", "SHELL",
@@ -115,13 +116,13 @@ static void set_secrets(struct variables *variables)
 			continue;
 		name += strlen(section);
 		set_variable(variables,
-			     planner_format(planner, "%s=" SECRETS_FOLDER "/%s", name, name));
+			     planner_format(planner, "%s=" COMPOSE_SECRETS "/%s", name, name));
 	}
 	for (size_t i = 0; i < planner->request->n_secrets; i++) {
 		const char *name = planner->request->secrets[i].name;
 
 		set_variable(variables,
-			     planner_format(planner, "%s=" SECRETS_FOLDER "/%s", name, name));
+			     planner_format(planner, "%s=" COMPOSE_SECRETS "/%s", name, name));
 	}
 }
 

@@ -185,7 +185,7 @@ static void mark_secret(struct planner *planner, const char *name, const char *p
 			struct step_origin origin)
 {
 	struct mark *mark =
-		planner_add_mark(planner, MARK_ALLOW, planner_join(planner, SECRETS_FOLDER, name),
+		planner_add_mark(planner, MARK_ALLOW, planner_join(planner, COMPOSE_SECRETS, name),
 				 RIGHTS_READ, origin);
 
 	mark->content = CONTENT_COPY;

@@ -83,6 +83,19 @@ static int check_ports(struct planner *planner)
 	return 0;
 }
 
+/* What an option cannot take back is refused by its line. */
+static int check_policys_ports(struct planner *planner)
+{
+	struct rule_enforcement enforcement;
+
+	if (!planner->policy)
+		return 0;
+	enforcement = ports_enforcement(planner->policy);
+	return enforcement.state == ENFORCEMENT_REFUSED
+		       ? enforcement_refuse(planner->policy, &enforcement, planner->err)
+		       : 0;
+}
+
 static int check_host_mode(struct planner *planner)
 {
 	const struct policy *policy = planner->policy;
@@ -181,6 +194,8 @@ int choose_network(struct planner *planner)
 		read_ports(planner);
 	if (is_mode(planner, "proxy"))
 		r = check_proxy_mode(planner);
+	if (r == 0 && !is_mode(planner, "host"))
+		r = check_policys_ports(planner);
 	if (is_mode(planner, "none"))
 		note_unused_rules(planner);
 	if (r == 0)

@@ -41,6 +41,7 @@
 #include "plan/plan.h"
 #include "plan/request.h"
 #include "policy/model.h"
+#include "policy/net-mode.h"
 
 #define DEFAULT_GRACE_USEC UINT64_C(2000000)
 #define DEFAULT_TMP_SIZE (UINT64_C(512) << 20)
@@ -48,10 +49,9 @@
 #define ROOT_SIZE (UINT64_C(16) << 20)
 /* No other user has it, and no two living processes the same pid. */
 #define OWN_UID_BASE 2000000000u
-/* Listeners that one sandbox can have: what the kernel's side can carry. */
-#define LISTENERS_MAX 32
+/* Listeners that one sandbox can have. */
+#define LISTENERS_MAX LOOPBACK_PORTS_MAX
 #define PROXY_PORT 3128
-#define SECRETS_FOLDER "/run/secrets"
 
 /* The same bits as enum filter_variant, which this folder does not know; the unit test compares. */
 enum plan_variant {

@@ -17,6 +17,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "policy/enforcement.h"
 
 struct plan *plan_free(struct plan *plan)
 {
@@ -44,6 +45,21 @@ static const char *hostname_of(const struct planner *planner)
 	return setting ? setting->text : "sandbox";
 }
 
+static int check_hostname(struct planner *planner)
+{
+	struct rule_enforcement enforcement = { .state = ENFORCEMENT_HELD };
+
+	if (planner->policy && !planner->request->hostname)
+		enforcement = hostname_enforcement(planner->policy);
+	if (enforcement.state == ENFORCEMENT_REFUSED)
+		return enforcement_refuse(planner->policy, &enforcement, planner->err);
+	if (strlen(hostname_of(planner)) > HOST_NAME_MAX)
+		return planner_refuse(planner, -EINVAL, "the machine inside cannot be called that",
+				      "the name of a machine has at most 64 bytes",
+				      "shorten it: --hostname, or 'hostname' in the policy");
+	return 0;
+}
+
 static int check_request(struct planner *planner)
 {
 	const struct spawn_request *request = planner->request;
@@ -56,15 +72,11 @@ static int check_request(struct planner *planner)
 		return planner_refuse(planner, -EINVAL, "this is no name for a sandbox",
 				      "it becomes the name of a folder, and has a '/' in it",
 				      "use letters, digits, '-', '_' and '.'");
-	if (strlen(hostname_of(planner)) > HOST_NAME_MAX)
-		return planner_refuse(planner, -EINVAL, "the machine inside cannot be called that",
-				      "the name of a machine has at most 64 bytes",
-				      "shorten it: --hostname, or 'hostname' in the policy");
 	if (request->pty && !planner->host->has_userns)
 		return planner_refuse(planner, -EOPNOTSUPP, "cannot make a terminal here",
 				      "without namespaces there is no place for one of its own",
 				      "leave --pty out, or use a host with user namespaces");
-	return 0;
+	return check_hostname(planner);
 }
 
 static void copy_request(struct planner *planner)

@@ -19,44 +19,21 @@
 #include "base/cleanup.h"
 #include "policy/enforcement.h"
 #include "policy/operation.h"
-
-static const enum match_key unseen_keys[] = { MATCH_CALLER, MATCH_TAG, MATCH_STATE, MATCH_MODE };
-static const enum match_key network_keys[] = { MATCH_HOST, MATCH_CIDR, MATCH_PORT, MATCH_PROTO };
-
-/* A file has no host, so such a condition never holds for one; nor does one with an empty list. */
-static bool can_hold(const struct condition *condition)
-{
-	for (size_t i = 0; i < N_ELEMENTS(network_keys); i++)
-		if (condition->lists[network_keys[i]].present)
-			return false;
-	for (int key = 0; key < N_MATCH_KEYS; key++)
-		if (condition->lists[key].present && condition->lists[key].n_values == 0)
-			return false;
-	return true;
-}
+#include "policy/unseen.h"
 
 /* What of the condition the kernel does not know, or NULL. */
 static const char *find_unseen(const struct condition *condition)
 {
-	for (size_t i = 0; i < N_ELEMENTS(unseen_keys); i++)
-		if (condition->lists[unseen_keys[i]].present)
-			return match_key_name(unseen_keys[i]);
-	return NULL;
+	enum match_key key = condition_unseen_key(condition);
+
+	return key == N_MATCH_KEYS ? NULL : match_key_name(key);
 }
 
-static const char *find_unseen_constraint(const struct planner *planner, const struct rule *rule)
+static const char *find_unmet(const struct planner *planner, const struct rule *rule)
 {
-	const struct constraints *constraints = &rule->constraints;
+	const char *level = policy_sandbox_level(planner->policy);
 
-	if (constraints->require_token)
-		return "capability token";
-	if (constraints->sha256)
-		return "program's digest";
-	/* What builds sandboxes itself is the outer level. */
-	if (constraints->require_sandbox && strcmp(constraints->require_sandbox, "L2") == 0 &&
-	    planner->is_nested)
-		return "inner sandbox";
-	return NULL;
+	return unmet_constraint_name(constraints_unmet(&rule->constraints, level));
 }
 
 static void note_unseen(struct planner *planner, const struct step_origin *origin,
@@ -84,7 +61,7 @@ static int mark_exception(struct planner *planner, const struct rule *rule,
 
 	if (exception->operations)
 		rights &= rights_of(exception->operations);
-	if (rights == 0 || !can_hold(exception))
+	if (rights == 0 || !condition_can_hold_for_files(exception))
 		return 0;
 	if (unseen)
 		note_unseen(planner, &origin, rule->action, unseen);
@@ -120,7 +97,7 @@ static int mark_rule(struct planner *planner, const struct rule *rule)
 	const char *unseen = find_unseen(&rule->match);
 
 	if (!unseen && kind == MARK_ALLOW)
-		unseen = find_unseen_constraint(planner, rule);
+		unseen = find_unmet(planner, rule);
 	if (unseen)
 		note_unseen(planner, &origin, rule->action, unseen);
 	if (kind == MARK_ALLOW && (rights & RIGHT_EXEC))
@@ -181,7 +158,7 @@ int mark_rules(struct planner *planner)
 		struct rule_enforcement enforcement;
 
 		if (rule->action == POLICY_PASS || rights_of(rule->match.operations) == 0 ||
-		    !can_hold(&rule->match))
+		    !condition_can_hold_for_files(&rule->match))
 			continue;
 		enforcement = rule_file_enforcement(policy, rule);
 		if (enforcement.state == ENFORCEMENT_REFUSED)

@@ -19,6 +19,8 @@
 
 #include <sbx/error.h>
 
+#include "policy/unseen.h"
+
 int compare_by_component(const char *a, const char *b)
 {
 	while (*a == *b && *a != '\0')
@@ -235,6 +237,20 @@ static bool is_file(const struct mark *mark)
 	return mark->facts && mark->facts->kind == HOST_FILE;
 }
 
+/* The probe followed the link to sbx-spawn's own process, which the sandbox does not have. */
+static int refuse_reader(struct planner *planner, const struct mark *mark)
+{
+	(void)sbx_error_what(planner->err, -EINVAL, "cannot hide '%.300s' from the sandbox",
+			     mark->path);
+	sbx_error_why(planner->err,
+		      "%s names it, and '/proc/self' means the process that reads it: here "
+		      "sbx-spawn, inside the command",
+		      origin_text(&mark->origin));
+	sbx_error_fix(planner->err,
+		      "name '/proc', or a file that is the same for all, such as '/proc/cpuinfo'");
+	return -EINVAL;
+}
+
 static int prepare_marks(struct planner *planner)
 {
 	struct mark **marks = planner->marks.rows;
@@ -249,7 +265,9 @@ static int prepare_marks(struct planner *planner)
 		if (r < 0)
 			return r;
 		find_place(planner, marks[i], mount);
-		if (marks[i]->kind == MARK_ALLOW)
+		if (marks[i]->kind == MARK_DENY && path_is_of_reader(marks[i]->path))
+			r = refuse_reader(planner, marks[i]);
+		else if (marks[i]->kind == MARK_ALLOW)
 			r = prepare_allow(planner, marks[i]);
 		else if ((marks[i]->flags & MARK_ALONE) && !is_file(marks[i]))
 			marks[i]->flags |= MARK_DROPPED;

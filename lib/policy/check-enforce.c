@@ -8,15 +8,23 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "policy/compose.h"
 #include "policy/enforcement.h"
 
 static const enum check_kind kinds[N_PROBLEMS] = {
-	[PROBLEM_ACTION] = CHECK_BROKER,	 [PROBLEM_PATTERN] = CHECK_BROKER,
-	[PROBLEM_DIGEST] = CHECK_BROKER,	 [PROBLEM_UNSEEN] = CHECK_SERVICE,
-	[PROBLEM_NO_NETWORK] = CHECK_DENIED,	 [PROBLEM_HOST_NETWORK] = CHECK_HOST_NETWORK,
-	[PROBLEM_IMPLIED_PROXY] = CHECK_NETWORK, [PROBLEM_PROXY] = CHECK_NETWORK,
+	[PROBLEM_ACTION] = CHECK_BROKER,
+	[PROBLEM_PATTERN] = CHECK_BROKER,
+	[PROBLEM_DIGEST] = CHECK_BROKER,
+	[PROBLEM_UNSEEN] = CHECK_SERVICE,
+	[PROBLEM_NO_NETWORK] = CHECK_DENIED,
+	[PROBLEM_HOST_NETWORK] = CHECK_HOST_NETWORK,
+	[PROBLEM_IMPLIED_PROXY] = CHECK_NETWORK,
+	[PROBLEM_PROXY] = CHECK_NETWORK,
 	[PROBLEM_NET_MODE] = CHECK_NETWORK,
+	[PROBLEM_READER] = CHECK_PATH,
+	[PROBLEM_NAME] = CHECK_PATH,
+	[PROBLEM_HOSTNAME] = CHECK_SETTING,
+	[PROBLEM_PORTS] = CHECK_SETTING,
+	[PROBLEM_PORT_TWICE] = CHECK_SETTING,
 };
 
 static void warn_of(struct checker *checker, enum check_kind kind,
@@ -34,9 +42,12 @@ static void warn_of(struct checker *checker, enum check_kind kind,
 void check_enforcement(struct checker *checker, const struct rule *rule)
 {
 	struct rule_enforcement enforcement = rule_file_enforcement(checker->policy, rule);
+	struct rule_enforcement network =
+		rule_net_enforcement(checker->policy, rule, checker->net_mode);
 
-	if (enforcement.state == ENFORCEMENT_HELD)
-		enforcement = rule_net_enforcement(checker->policy, rule, checker->net_mode);
+	/* A refusal for one of them is not hidden by what is narrowed for the other. */
+	if (network.state > enforcement.state && network.problem != PROBLEM_IMPLIED_PROXY)
+		enforcement = network;
 	/* The mode proxy is missing once for all rules: check_network(). */
 	if (enforcement.state != ENFORCEMENT_HELD && enforcement.problem != PROBLEM_IMPLIED_PROXY)
 		warn_of(checker, kinds[enforcement.problem], &enforcement);
@@ -62,19 +73,14 @@ void check_network(struct checker *checker)
 		warn_of(checker, kinds[enforcement.problem], &enforcement);
 }
 
-void check_mounts(struct checker *checker)
+void check_settings(struct checker *checker)
 {
-	struct policy_mount mount;
+	struct rule_enforcement enforcement = hostname_enforcement(checker->policy);
 
-	for (size_t i = 0; policy_get_mount(checker->policy, i, &mount); i++) {
-		const char *fix = "", *why = mount_refusal(checker->policy, i, &fix);
-
-		if (!why)
-			continue;
-		check_warn(checker, CHECK_MOUNT, mount.target->place,
-			   "no sandbox can mount at '%s'", mount.target->text);
-		sbx_error_why(&checker->warning.error, "%s", why);
-		sbx_error_fix(&checker->warning.error, "%s", fix);
-		checker->warning.is_refused = true;
-	}
+	if (enforcement.state != ENFORCEMENT_HELD)
+		warn_of(checker, kinds[enforcement.problem], &enforcement);
+	/* What shares the host's loopback has no listeners of its own. */
+	enforcement = ports_enforcement(checker->policy);
+	if (checker->net_mode != NET_HOST && enforcement.state != ENFORCEMENT_HELD)
+		warn_of(checker, kinds[enforcement.problem], &enforcement);
 }

@@ -60,6 +60,8 @@ enum check_kind {
 	CHECK_HOST_NETWORK,
 	CHECK_UNREADABLE,
 	CHECK_MOUNT,
+	CHECK_SETTING,
+	CHECK_PATH,
 };
 
 /* check.c: begins a warning; sbx_error_why() and sbx_error_fix() of &checker->warning.error follow.
@@ -77,7 +79,9 @@ void check_paths(struct checker *checker, const struct rule *rule);
 void check_enforcement(struct checker *checker, const struct rule *rule);
 void check_defaults(struct checker *checker);
 void check_network(struct checker *checker);
-void check_mounts(struct checker *checker);
+void check_settings(struct checker *checker);
+/* check-mounts.c: mounts that no sandbox can have. -ENOMEM, or 0. */
+int check_mounts(struct checker *checker);
 /* check-programs.c: can what it lets execute be read, too? */
 void check_programs(struct checker *checker, const struct rule *rule);
 int check_readers_make(const struct policy *policy, struct check_readers *ret);

@@ -37,6 +37,8 @@ static const struct policy_warning_kind kinds[] = {
 	[CHECK_HOST_NETWORK] = { "W18", "a rule that the host's network does not keep" },
 	[CHECK_UNREADABLE] = { "W19", "a program that may be executed and not be read" },
 	[CHECK_MOUNT] = { "W20", "a mount that no sandbox can have" },
+	[CHECK_SETTING] = { "W21", "a setting that no sandbox can have" },
+	[CHECK_PATH] = { "W22", "a denial that neither a mount nor Landlock can hold" },
 	{ NULL, NULL },
 };
 
@@ -79,6 +81,7 @@ int policy_check(const struct policy *policy,
 				   .net_mode = policy_net_mode(policy),
 				   .report = report,
 				   .userdata = userdata };
+	int r;
 
 	if (check_index_make(policy, &checker.index) < 0)
 		return -ENOMEM;
@@ -88,9 +91,10 @@ int policy_check(const struct policy *policy,
 	}
 	check_defaults(&checker);
 	check_network(&checker);
-	check_mounts(&checker);
+	check_settings(&checker);
+	r = check_mounts(&checker);
 	check_groups(&checker);
-	for (size_t i = 0; i < policy->n_rules; i++) {
+	for (size_t i = 0; r == 0 && i < policy->n_rules; i++) {
 		check_rule(&checker, &policy->rules[i]);
 		check_paths(&checker, &policy->rules[i]);
 		check_enforcement(&checker, &policy->rules[i]);
@@ -100,5 +104,5 @@ int policy_check(const struct policy *policy,
 	report_warning(&checker);
 	check_readers_deinit(&checker.readers);
 	check_index_deinit(&checker.index);
-	return checker.n_warnings;
+	return r < 0 ? r : checker.n_warnings;
 }

@@ -20,13 +20,11 @@
 #include "policy/compile.h"
 #include "policy/glob.h"
 #include "policy/net-mode.h"
+#include "policy/unseen.h"
 
 #define RULES_FIRST 8
 
 static const struct policy_source no_source = { .name = "the built-in view", .bytes = "" };
-
-/* Keys that only a tool that asks can answer. */
-static const enum match_key unknown_keys[] = { MATCH_CALLER, MATCH_TAG, MATCH_STATE, MATCH_MODE };
 
 static uint64_t files(void)
 {
@@ -78,11 +76,12 @@ static bool drop_unknown(struct condition *condition)
 {
 	bool is_dropped = false;
 
-	for (size_t i = 0; i < N_ELEMENTS(unknown_keys); i++) {
-		struct match_list *list = &condition->lists[unknown_keys[i]];
+	for (int key = 0; key < N_MATCH_KEYS; key++) {
+		struct match_list *list = &condition->lists[key];
 
 		/* An empty list holds for nothing, whoever asks. */
-		if (!list->present || list->n_values == 0)
+		if (!match_key_is_unseen((enum match_key)key) || !list->present ||
+		    list->n_values == 0)
 			continue;
 		list->present = false;
 		is_dropped = true;
@@ -90,22 +89,13 @@ static bool drop_unknown(struct condition *condition)
 	return is_dropped;
 }
 
-/* No command meets it: neither a token nor a digest can be given, and the level is known. */
-static bool is_out_of_reach(const struct composer *composer, const struct constraints *constraints)
-{
-	const char *level = composer->with.level;
-
-	return constraints->require_token || constraints->sha256 ||
-	       (constraints->require_sandbox && level &&
-		strcmp(level, constraints->require_sandbox) < 0);
-}
-
 /* In a denial what cannot be known holds in the match and not in the exceptions; elsewhere it is
  * the other way about. A permission that is out of reach gives nothing, but takes from a default
  * that allows: it is as a denial. */
 static void assume_worst(struct composer *composer, struct rule *rule)
 {
-	bool denies = rule->action == POLICY_DENY || is_out_of_reach(composer, &rule->constraints);
+	bool denies = rule->action == POLICY_DENY ||
+		      constraints_unmet(&rule->constraints, composer->with.level) != UNMET_NONE;
 	struct condition *kept = take(composer, rule->n_exceptions * sizeof(*kept));
 	size_t n = 0;
 
@@ -535,6 +525,10 @@ const char *mount_refusal(const struct policy *policy, size_t i, const char **re
 	*ret_fix = "name the directories that are needed, one by one";
 	if (mount.source && strcmp(mount.source, "/") == 0)
 		return "the processes and devices of the host would come with its source";
+	*ret_fix = "mount at '/proc', or elsewhere";
+	if (path_is_of_reader(mount.target->text))
+		return "'/proc/self' means the process that reads it: here sbx-spawn, inside the "
+		       "command";
 	*ret_fix = "leave one of them out";
 	return is_repeated(policy, i, mount.target->text)
 		       ? "an earlier entry of 'mounts' has the same target"

@@ -164,6 +164,14 @@ static void add_fix(struct text *out, const char *fix)
 	}
 }
 
+/* A mask hides what the name stands for. */
+static void add_visible_name(struct text *out, const struct request_buffer *buffer)
+{
+	if (strcmp(buffer->request.operation, "fs.exists") == 0)
+		text_add(out, "  but: in a sandbox the name stays visible where its directory is "
+			      "shown\n");
+}
+
 void decision_add_text(struct text *out, const struct artefact *artefact,
 		       const struct request_buffer *buffer, const struct policy_decision *decision)
 {
@@ -173,6 +181,8 @@ void decision_add_text(struct text *out, const struct artefact *artefact,
 	decision_add_subject(out, &buffer->request);
 	text_add_char(out, '\n');
 	add_cause(out, artefact, decision);
+	if (decision->verdict == POLICY_DENY && decision->cause != CAUSE_BAD_REQUEST)
+		add_visible_name(out, buffer);
 	if (decision_status(decision->verdict) == 0) {
 		add_constraints(out, &decision->constraints);
 		return;

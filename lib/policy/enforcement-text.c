@@ -51,6 +51,24 @@ static const struct {
 			    NO_NETWORK_FIX "; a proxy of your own is handed over by --proxy-fd" },
 	[PROBLEM_NET_MODE] = { " is '", "'", "this release has none, proxy and host",
 			       "use the mode none" },
+	[PROBLEM_READER] = { " denies '", "'",
+			     "'/proc/self' means the process that reads it: here sbx-spawn, inside "
+			     "the command",
+			     "name '/proc', or a file that is the same for all, such as "
+			     "'/proc/cpuinfo'" },
+	[PROBLEM_NAME] = { " denies fs.exists alone", NULL,
+			   "a mount hides what a name stands for, and the name stays in its directory",
+			   "deny 'fs.*', or list nothing of the directory around it" },
+	[PROBLEM_HOSTNAME] = { " has more than 64 bytes", NULL,
+			       "the kernel keeps 64 bytes of a machine's name",
+			       "shorten it, or type --hostname" },
+	[PROBLEM_PORTS] = { " is one port too many", NULL,
+			    "a sandbox connects to at most 32 ports of the host's loopback",
+			    "name fewer" },
+	[PROBLEM_PORT_TWICE] = { " is also in 'net.loopback.connect'", NULL,
+				 "a port has one listener inside: that of sbx, for connections to "
+				 "the host, or the command's",
+				 "name it once" },
 };
 
 static const struct {
@@ -109,6 +127,8 @@ void enforcement_add_text(struct text *out, const struct rule_enforcement *enfor
 		text_addf(out, "%s%s", separator, layers[i].name);
 		separator = ", ";
 	}
+	if (enforcement->leaves_name)
+		text_add(out, "; the name stays visible where its directory is shown");
 }
 
 int enforcement_refuse(const struct policy *policy, const struct rule_enforcement *enforcement,

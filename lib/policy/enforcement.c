@@ -12,70 +12,22 @@
 
 #include "policy/enforcement.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "policy/compose.h"
 #include "policy/glob.h"
-
-static const enum match_key unseen_keys[] = { MATCH_CALLER, MATCH_TAG, MATCH_STATE, MATCH_MODE };
-static const enum match_key network_keys[] = { MATCH_HOST, MATCH_CIDR, MATCH_PORT, MATCH_PROTO };
-
-static uint64_t file_operations(void)
-{
-	return operation_set("fs.*") | operation_set("exec");
-}
-
-/* ---- conditions ---- */
-
-static bool has_empty_list(const struct condition *condition)
-{
-	for (int key = 0; key < N_MATCH_KEYS; key++)
-		if (condition->lists[key].present && condition->lists[key].n_values == 0)
-			return true;
-	return false;
-}
-
-/* A file has no host, so such a condition never holds for one. */
-static bool can_hold_for_files(const struct condition *condition)
-{
-	for (size_t i = 0; i < N_ELEMENTS(network_keys); i++)
-		if (condition->lists[network_keys[i]].present)
-			return false;
-	return !has_empty_list(condition);
-}
+#include "policy/unseen.h"
 
 static bool can_hold_for_network(const struct condition *condition)
 {
-	return !condition->lists[MATCH_PATH].present && !has_empty_list(condition);
+	return !condition->lists[MATCH_PATH].present && !condition_has_empty_list(condition);
 }
 
-static enum match_key find_unseen_key(const struct condition *condition)
+static enum unmet_constraint find_unmet(const struct policy *policy, const struct rule *rule)
 {
-	for (size_t i = 0; i < N_ELEMENTS(unseen_keys); i++)
-		if (condition->lists[unseen_keys[i]].present)
-			return unseen_keys[i];
-	return N_MATCH_KEYS;
-}
-
-static bool is_nested(const struct policy *policy)
-{
-	const struct setting *nested = policy_get_setting(policy, "isolation.nested");
-
-	return nested && nested->number;
-}
-
-/* What an allow wants besides, and the kernel does not know; or NULL. */
-static const char *find_unseen_constraint(const struct policy *policy, const struct rule *rule)
-{
-	const struct constraints *constraints = &rule->constraints;
-
-	if (constraints->require_token)
-		return "capability token";
-	/* What builds sandboxes itself is the outer level. */
-	if (constraints->require_sandbox && strcmp(constraints->require_sandbox, "L2") == 0 &&
-	    is_nested(policy))
-		return "inner sandbox";
-	return NULL;
+	return constraints_unmet(&rule->constraints, policy_sandbox_level(policy));
 }
 
 bool value_is_path(const struct match_value *value, uint64_t operations)
@@ -148,9 +100,11 @@ static void refuse_pattern(struct rule_enforcement *ret, const struct match_valu
 static bool narrow_unseen(const struct policy *policy, const struct rule *rule,
 			  struct rule_enforcement *ret)
 {
-	enum match_key key = find_unseen_key(&rule->match);
-	const char *constraint = find_unseen_constraint(policy, rule);
+	enum match_key key = condition_unseen_key(&rule->match);
+	enum unmet_constraint unmet = find_unmet(policy, rule);
 	bool allows = rule->action != POLICY_DENY;
+	/* A digest the broker will compare. */
+	const char *constraint = unmet == UNMET_DIGEST ? NULL : unmet_constraint_name(unmet);
 
 	if (key != N_MATCH_KEYS)
 		narrow(ret, PROBLEM_UNSEEN, match_key_name(key), rule->match.lists[key].place);
@@ -172,10 +126,10 @@ static uint64_t judge_exceptions(const struct rule *rule, uint64_t operations,
 		const struct condition *exception = &rule->exceptions[i];
 		uint64_t own =
 			exception->operations ? operations & exception->operations : operations;
-		enum match_key key = find_unseen_key(exception);
+		enum match_key key = condition_unseen_key(exception);
 		const struct match_value *pattern;
 
-		if (own == 0 || !can_hold_for_files(exception))
+		if (own == 0 || !condition_can_hold_for_files(exception))
 			continue;
 		if (key != N_MATCH_KEYS)
 			narrow(ret, PROBLEM_UNSEEN, match_key_name(key), exception->place);
@@ -194,7 +148,7 @@ static uint64_t judge_exceptions(const struct rule *rule, uint64_t operations,
 static const struct match_value *find_denying_pattern(const struct policy *policy,
 						      const struct rule *rule, uint64_t operations)
 {
-	bool is_out_of_reach = rule->constraints.sha256 || find_unseen_constraint(policy, rule);
+	bool is_out_of_reach = find_unmet(policy, rule) != UNMET_NONE;
 	bool is_allowed_anyway = ((operations & operation_set("fs.*")) &&
 				  policy->defaults[CLASS_FS] == POLICY_ALLOW) ||
 				 ((operations & operation_set("exec")) &&
@@ -205,13 +159,40 @@ static const struct match_value *find_denying_pattern(const struct policy *polic
 	return find_pattern(&rule->match, operations, false);
 }
 
+/* A path below the link to the process that reads it; none that the rule excludes. */
+static const struct match_value *find_reader(const struct condition *condition)
+{
+	const struct match_list *list = &condition->lists[MATCH_PATH];
+
+	for (size_t i = 0; i < list->n_values; i++)
+		if (path_is_of_reader(list->values[i].text))
+			return &list->values[i];
+	return NULL;
+}
+
+/* What neither a mount nor Landlock can do, for what the exceptions leave of the rule. */
+static void refuse_unheld(const struct rule *rule, uint64_t operations,
+			  struct rule_enforcement *ret)
+{
+	const struct match_value *pattern = find_pattern(&rule->match, operations, false);
+	const struct match_value *reader = find_reader(&rule->match);
+
+	if (pattern)
+		refuse_pattern(ret, pattern);
+	else if (rule->action == POLICY_DENY && reader)
+		set_problem(ret, ENFORCEMENT_REFUSED, PROBLEM_READER, reader->text, reader->place);
+	else if (rule->action == POLICY_DENY && operations == operation_set("fs.exists"))
+		set_problem(ret, ENFORCEMENT_REFUSED, PROBLEM_NAME, NULL, rule->place);
+}
+
 struct rule_enforcement rule_file_enforcement(const struct policy *policy, const struct rule *rule)
 {
-	uint64_t operations = rule->match.operations & file_operations();
+	uint64_t operations = rule->match.operations & compose_file_operations();
 	struct rule_enforcement ret = begin(rule);
 	const struct match_value *pattern;
 
-	if (rule->action == POLICY_PASS || operations == 0 || !can_hold_for_files(&rule->match))
+	if (rule->action == POLICY_PASS || operations == 0 ||
+	    !condition_can_hold_for_files(&rule->match))
 		return ret;
 	if (rule->action == POLICY_WARN || rule->action == POLICY_REVIEW) {
 		ret.layers = ENFORCED_BY_BROKER;
@@ -236,9 +217,9 @@ struct rule_enforcement rule_file_enforcement(const struct policy *policy, const
 	}
 	ret.layers |= ENFORCED_BY_VIEW;
 	operations = judge_exceptions(rule, operations, &ret);
-	pattern = operations ? find_pattern(&rule->match, operations, false) : NULL;
-	if (pattern && ret.state != ENFORCEMENT_REFUSED)
-		refuse_pattern(&ret, pattern);
+	if (operations && ret.state != ENFORCEMENT_REFUSED)
+		refuse_unheld(rule, operations, &ret);
+	ret.leaves_name = rule->action == POLICY_DENY && operations & operation_set("fs.exists");
 	return ret;
 }
 
@@ -260,8 +241,8 @@ bool rule_grants_network(const struct policy *policy, const struct rule *rule)
 {
 	return is_about_network(rule) && rule->action != POLICY_DENY &&
 	       !policy->sources[rule->place.source].narrows &&
-	       find_unseen_key(&rule->match) == N_MATCH_KEYS &&
-	       !find_unseen_constraint(policy, rule);
+	       condition_unseen_key(&rule->match) == N_MATCH_KEYS &&
+	       (find_unmet(policy, rule) == UNMET_NONE || find_unmet(policy, rule) == UNMET_DIGEST);
 }
 
 struct rule_enforcement rule_net_enforcement(const struct policy *policy, const struct rule *rule,
@@ -300,7 +281,8 @@ struct rule_enforcement rule_enforcement(const struct policy *policy, const stru
 	struct rule_enforcement network =
 		rule_net_enforcement(policy, rule, policy_net_mode(policy));
 	unsigned layers = files.layers | network.layers;
-	bool is_for_tools = rule->match.operations & ~(file_operations() | operation_set("net.*"));
+	bool is_for_tools =
+		rule->match.operations & ~(compose_file_operations() | operation_set("net.*"));
 	struct rule_enforcement ret = network.state > files.state ? network : files;
 
 	if (is_for_tools && rule->action != POLICY_PASS)
@@ -367,4 +349,53 @@ struct rule_enforcement mode_enforcement(const struct policy *policy,
 		    choice->mode == NET_PROXY ? PROBLEM_PROXY : PROBLEM_NET_MODE, setting->text,
 		    setting->place);
 	return ret;
+}
+
+/* ---- settings ---- */
+
+static struct rule_enforcement refuse_setting(const struct setting *setting,
+					      enum enforcement_problem problem)
+{
+	struct rule_enforcement ret = { .subject = setting->path };
+
+	set_problem(&ret, ENFORCEMENT_REFUSED, problem, setting->text, setting->place);
+	return ret;
+}
+
+struct rule_enforcement hostname_enforcement(const struct policy *policy)
+{
+	const struct setting *setting = policy_get_setting(policy, "hostname");
+
+	if (setting && strlen(setting->text) > HOST_NAME_MAX)
+		return refuse_setting(setting, PROBLEM_HOSTNAME);
+	return (struct rule_enforcement){ .state = ENFORCEMENT_HELD };
+}
+
+static bool is_item(const struct setting *setting, const char *list)
+{
+	size_t len = strlen(list);
+
+	return strncmp(setting->path, list, len) == 0 && setting->path[len] == '[';
+}
+
+struct rule_enforcement ports_enforcement(const struct policy *policy)
+{
+	bool is_connected[UINT16_MAX + 1] = { false };
+	size_t n = 0;
+
+	for (size_t i = 0; i < policy->n_settings; i++) {
+		const struct setting *setting = &policy->settings[i];
+
+		if (!is_item(setting, "net.loopback.connect"))
+			continue;
+		n += !is_connected[setting->number & UINT16_MAX];
+		is_connected[setting->number & UINT16_MAX] = true;
+		if (n > LOOPBACK_PORTS_MAX)
+			return refuse_setting(setting, PROBLEM_PORTS);
+	}
+	for (size_t i = 0; i < policy->n_settings; i++)
+		if (is_item(&policy->settings[i], "net.loopback.bind") &&
+		    is_connected[policy->settings[i].number & UINT16_MAX])
+			return refuse_setting(&policy->settings[i], PROBLEM_PORT_TWICE);
+	return (struct rule_enforcement){ .state = ENFORCEMENT_HELD };
 }

@@ -42,6 +42,11 @@ enum enforcement_problem {
 	PROBLEM_IMPLIED_PROXY,
 	PROBLEM_PROXY,
 	PROBLEM_NET_MODE, /* a mode that this version does not have */
+	PROBLEM_READER,	  /* a denial of /proc/self, which is another process for sbx */
+	PROBLEM_NAME,	  /* a denial of fs.exists alone */
+	PROBLEM_HOSTNAME,
+	PROBLEM_PORTS,
+	PROBLEM_PORT_TWICE,
 	N_PROBLEMS,
 };
 
@@ -53,6 +58,8 @@ struct rule_enforcement {
 	bool is_rule;
 	const char *detail; /* the pattern, the action, the key: as the problem wants it; or NULL */
 	struct policy_place place; /* of what the problem is about */
+	/* It denies fs.exists, and a mask hides what a name stands for, not the name. */
+	bool leaves_name;
 };
 
 /* All that @rule is about, under the policy's own network mode. The first refusal counts. */
@@ -67,6 +74,11 @@ struct rule_enforcement default_enforcement(const struct policy *policy,
 /* Of a mode, whatever chose it. */
 struct rule_enforcement mode_enforcement(const struct policy *policy,
 					 const struct net_choice *choice);
+
+/* Of settings that no sandbox can have, without an option that says otherwise: the name of the
+ * machine; ports of the loopback. */
+struct rule_enforcement hostname_enforcement(const struct policy *policy);
+struct rule_enforcement ports_enforcement(const struct policy *policy);
 
 /* Does a sandboxed command get anything of the network by it? */
 bool rule_grants_network(const struct policy *policy, const struct rule *rule);

@@ -24,6 +24,10 @@ enum net_mode {
 	N_NET_MODES,
 };
 
+/* Ports of the host's loopback that one sandbox can connect to: what the kernel's side can carry.
+ */
+#define LOOPBACK_PORTS_MAX 32
+
 const char *net_mode_name(enum net_mode mode);
 /* False where there is no such mode. */
 bool net_mode_find(const char *name, enum net_mode *ret);

@@ -6,6 +6,8 @@
 
 system='{name: system, match: {op: [fs.read, fs.list, fs.exists, exec], path: [/usr, /bin, /lib, /lib64]}, action: allow}'
 digest=a123456789012345678901234567890123456789012345678901234567890123
+name64=$(printf 'a%.0s' {1..64})
+ports32=$(seq -s, 4001 4032)
 
 # NAME<TAB>LINE<TAB>POLICY: LINE is 0 where it starts. '|' ends a line.
 cases() {
@@ -34,6 +36,7 @@ no_network	0	net: {mode: none}|network_whitelist: [a.example]|capabilities:| - $
 the_hosts_network	0	net: {mode: host}|capabilities:| - $system
 the_hosts_network_as_a_whole	0	net: {mode: host}|capabilities:| - $system| - {name: r, match: {op: net.*}, action: allow}
 the_hosts_network_with_a_rule	4	net: {mode: host}|capabilities:| - $system| - {name: r, match: {op: net.connect, cidr: 10.0.0.0/8}, action: deny}
+the_hosts_network_with_a_rule_for_a_caller	4	net: {mode: host}|capabilities:| - $system| - {name: r, match: {op: '*', caller: me}, action: allow}
 the_mode_proxy	3	capabilities:| - $system|net: {mode: proxy}
 the_mode_veth	1	net: {mode: veth}|capabilities:| - $system
 the_mode_transparent	1	net: {mode: transparent}|capabilities:| - $system
@@ -47,6 +50,31 @@ a_mount_at_the_root	3	capabilities:| - $system|mounts: [{target: /, mode: tmpfs}
 a_mount_from_the_root	3	capabilities:| - $system|mounts: [{target: /mnt, source: /, mode: ro}]
 two_mounts_at_one_target	5	capabilities:| - $system|mounts:| - {target: /mnt, source: /usr, mode: ro}| - {target: /mnt, source: /etc, mode: ro}
 a_mount_of_another_directory	0	capabilities:| - $system|mounts: [{target: /mnt, source: /usr, mode: ro}]
+a_mount_of_what_is_denied	4	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /mnt}, action: deny}|mounts: [{target: /mnt, source: /usr, mode: ro}]
+a_mount_of_which_a_part_is_denied	0	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /mnt/bin}, action: deny}|mounts: [{target: /mnt, source: /usr, mode: ro}]
+a_mount_below_what_is_denied	5	capabilities:| - $system| - {name: r, match: {op: fs.list, path: /mnt}, action: deny}|mounts:| - {target: /mnt/a, mode: tmpfs}
+a_read_only_mount_of_what_must_not_be_written	0	capabilities:| - $system| - {name: r, match: {op: fs.write, path: /mnt}, action: deny}|mounts: [{target: /mnt, source: /usr, mode: ro}]
+a_tmpfs_that_must_not_be_written	4	capabilities:| - $system| - {name: r, match: {op: fs.write, path: /mnt, caller: me}, action: deny}|mounts: [{target: /mnt, mode: tmpfs}]
+a_mount_of_which_a_source_is_denied	4	capabilities:| - $system| - {name: r, match: {op: fs.read, path: ./src}, action: deny}|mounts: [{target: ./src, mode: rw}]
+a_mount_that_an_exception_takes_out	0	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /mnt}, action: deny, except: [{path: /mnt/a}]}|mounts: [{target: /mnt/a, mode: tmpfs}]
+a_mask_of_what_is_denied	0	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /usr/share}, action: deny}|mounts: [{target: /usr/share, mode: mask}]
+a_mount_in_proc_self	3	capabilities:| - $system|mounts: [{target: /proc/self/environ, mode: mask}]
+a_denial_of_proc_self	3	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /proc/self/environ}, action: deny}
+a_denial_of_what_is_below_proc_self	3	capabilities:| - $system| - {name: r, match: {op: fs.*, path_glob: /proc/thread-self/**}, action: deny}
+a_denial_of_proc	0	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /proc}, action: deny}
+a_denial_of_a_file_of_proc	0	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /proc/cpuinfo}, action: deny}
+an_allowance_of_proc_self	0	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /proc/self/status}, action: allow}
+a_denial_of_names_alone	3	capabilities:| - $system| - {name: r, match: {op: fs.exists, path: /usr/share}, action: deny}
+a_denial_that_leaves_names_alone	4	capabilities:| - $system| -|   name: r|   match: {op: fs.*, path: /usr/share}|   action: deny|   except: [{op: [fs.read, fs.list, fs.write]}]
+a_denial_of_names_and_content	0	capabilities:| - $system| - {name: r, match: {op: fs.*, path: /usr/share}, action: deny}
+a_name_of_64_bytes	0	capabilities:| - $system|hostname: $name64
+a_name_of_65_bytes	3	capabilities:| - $system|hostname: a$name64
+ports_32	0	capabilities:| - $system|net: {loopback: {connect: [$ports32]}}
+ports_32_and_one_twice	0	capabilities:| - $system|net: {loopback: {connect: [$ports32, 4001]}}
+ports_33	3	capabilities:| - $system|net: {loopback: {connect: [$ports32, 4033]}}
+ports_33_on_the_hosts_network	0	capabilities:| - $system|net: {mode: host, loopback: {connect: [$ports32, 4033]}}
+ports_33_to_listen_on	0	capabilities:| - $system|net: {loopback: {bind: [$ports32, 4033]}}
+a_port_for_both	5	capabilities:| - $system|net:|  loopback: {connect: [4000],|   bind: [4001, 4000]}
 a_manifest_with_the_network	0	{"sandbox": {"config": {"allowNetworkAccess": true}}}
 END
 }
@@ -80,6 +108,27 @@ cd "$work" || exit 1
 printf 'network_whitelist: [a.example]\ncapabilities:\n - %s\n' "$system" >"$work/p.yaml"
 run spawn --policy "$work/p.yaml" --net none -- /usr/bin/true
 check rules_for_hosts_start_without_a_network_where_that_is_typed has_status 0
+
+# A mask hides what a denied name stands for, and not the name; eval and explain say so.
+printf 'capabilities:\n - %s\n - {name: r, match: {op: fs.*, path: ./src}, action: allow}\n' "$system" >"$work/p.yaml"
+printf ' - {name: d, match: {op: fs.*, path: ./src/a}, action: deny}\n' >>"$work/p.yaml"
+run spawn --policy "$work/p.yaml" -- ls src
+check a_denied_name_stays_visible out_has a
+run spawn --policy "$work/p.yaml" -- ls src/a
+check what_it_stands_for_does_not test "$status" -ne 0
+cd "$project" || exit 1
+run sbx-policy eval "$work/p.yaml" fs.exists src/a
+check eval_says_that_the_name_stays_visible out_has 'but: in a sandbox the name stays visible'
+run sbx-policy eval "$work/p.yaml" fs.read src/a
+check eval_does_not_say_so_of_reading test "${out#*stays visible}" = "$out"
+run sbx-policy explain "$work/p.yaml" fs.exists src/a
+check explain_says_that_the_name_stays_visible out_has 'Landlock; the name stays visible where its directory is shown'
+cd "$work" || exit 1
+
+# The link to the process that reads it leads to sbx-spawn for the planner.
+run spawn --deny /proc/self/environ -- true
+check a_denial_of_proc_self_says_why_it_cannot_be err_has "'/proc/self' means the process that reads it: here sbx-spawn"
+check a_denial_of_proc_self_says_what_to_name err_has "fix: name '/proc'"
 
 # What may be executed and not be read is not executed.
 cp /usr/bin/true "$project/src/tool"

@@ -9,12 +9,17 @@ import tempfile
 
 OPERATIONS = ["fs.read", "fs.list", "fs.exists", "exec", "net.connect", "net.bind", "git.commit", "fs.*", "net.*", "'*'"]
 PATHS = ["path: /usr", "path: ./src", "path: [./src/a, /usr/lib]", "path: cc", "path: []", "path_glob: 'src/*.c'",
-         "path_glob: [src/**, '!src/a/']", "path_glob: Makefile", "path_glob: ./src/"]
+         "path_glob: [src/**, '!src/a/']", "path_glob: Makefile", "path_glob: ./src/", "path: /proc/self/environ", "path: /proc/cpuinfo",
+         "path: /mnt"]
 KEYS = ["host: a.example", "cidr: 10.0.0.0/8", "ports: 443", "caller: me", "caller_tag: [t]", "state: x"]
 CONSTRAINTS = ["require_capability_token: true", "require_sandbox: L2", "sha256: " + "a" * 64, "max_file_size: 1MiB"]
 ACTIONS = ["allow"] * 4 + ["deny"] * 3 + ["warn", "require_review", "pass"]
 SYSTEM = (" - {name: system, match: {op: [fs.read, fs.list, fs.exists, exec], path: [/usr, /bin, /lib, /lib64]},"
           " action: allow}\n")
+MOUNTS = ["{target: /mnt, source: /usr, mode: ro}", "{target: ./src, mode: rw}", "{target: ./src/a, mode: tmpfs}",
+          "{target: /usr/lib, mode: mask}", "{target: /proc/self/environ, mode: mask}",
+          "{target: ./none, mode: ro, optional: true}", "{target: ./src, mode: overlay}"]
+PORTS = [[4000], [4001], [4000, 4001], list(range(4000, 4032)), list(range(4000, 4033))]
 MODES = ["none", "none", "host", "proxy", "veth", "transparent"]
 
 
@@ -41,8 +46,17 @@ def rule(rng, number):
 
 def policy(rng):
     text = "capabilities:\n" + SYSTEM + "".join(rule(rng, i) for i in range(rng.choice([1, 1, 2])))
+    net = []
     if rng.random() < 0.4:
-        text += f"net: {{mode: {rng.choice(MODES)}}}\n"
+        net.append(f"mode: {rng.choice(MODES)}")
+    if rng.random() < 0.1:
+        net.append(f"loopback: {{connect: {rng.choice(PORTS)}, bind: {rng.choice(PORTS)}}}")
+    if net:
+        text += f"net: {{{', '.join(net)}}}\n"
+    if rng.random() < 0.2:
+        text += f"mounts: [{', '.join(rng.sample(MOUNTS, rng.choice([1, 1, 2])))}]\n"
+    if rng.random() < 0.1:
+        text += f"hostname: {'a' * rng.choice([1, 64, 65])}\n"
     if rng.random() < 0.1:
         text += (f"defaults: {{{rng.choice(['fs', 'net', 'exec', 'tool'])}: "
                  f"{rng.choice(['deny', 'warn', 'allow', 'require_review'])}}}\n")
@@ -57,7 +71,7 @@ def compare(path):
         return None  # such as an exception that nothing is left for
     spawn = subprocess.run(["sbx-spawn", "--policy", path, "--print-plan", "--", "true"], capture_output=True,
                            text=True, check=False)
-    place = re.match(r"sbx-spawn: " + re.escape(path) + r":(\d+): ", spawn.stderr)
+    place = re.match(r"sbx-spawn: .*" + re.escape(path) + r":(\d+)(: | 'mounts)", spawn.stderr)
     is_refused = check.returncode == 4
     line = place and place.group(1)
     is_named = not line or re.search(rf"p\.yaml:{line}:\d+: refused W", check.stdout)

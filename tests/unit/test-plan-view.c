@@ -35,7 +35,7 @@ static void a_denied_file_below_an_allowed_folder_is_hidden(void)
 
 static void a_denial_of_listing_or_reading_alone_hides_too(void)
 {
-	static const char *const operations[] = { "fs.read", "fs.list", "fs.exists" };
+	static const char *const operations[] = { "fs.read", "fs.list", "[fs.exists, fs.list]" };
 
 	for (size_t i = 0; i < N_ELEMENTS(operations); i++) {
 		_cleanup_planning_ struct planning planning;
@@ -50,6 +50,30 @@ static void a_denial_of_listing_or_reading_alone_hides_too(void)
 		expect_plan(&planning);
 		expect(find_step(&planning, STEP_MASK, PROJECT "/secrets"));
 	}
+}
+
+/* A mask would take reading away, and leave the name. */
+static void a_denial_of_the_name_alone_is_refused(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_with(&planning, RULE("keys", "fs.exists", "./secrets", "deny"));
+	know(&planning, PROJECT "/secrets", HOST_FOLDER);
+	expect_refusal(&planning, -EOPNOTSUPP);
+}
+
+static void a_denial_of_what_each_process_reads_as_its_own_is_refused(void)
+{
+	_cleanup_planning_ struct planning ruled, typed;
+
+	open_with(&ruled, RULE("self", "fs.read", "/proc/self/environ", "deny"));
+	know(&ruled, "/proc/self/environ", HOST_FILE);
+	expect_refusal(&ruled, -EOPNOTSUPP);
+
+	planning_open(&typed);
+	grant(&typed, GRANT_DENY, "/proc/thread-self", "--deny");
+	know(&typed, "/proc/thread-self", HOST_FOLDER);
+	expect_refusal(&typed, -EINVAL);
 }
 
 static void a_denial_of_writing_makes_read_only(void)
@@ -560,6 +584,8 @@ static void owners_outside_are_kept_where_root_builds(void)
 static const struct test tests[] = {
 	TEST(a_denied_file_below_an_allowed_folder_is_hidden),
 	TEST(a_denial_of_listing_or_reading_alone_hides_too),
+	TEST(a_denial_of_the_name_alone_is_refused),
+	TEST(a_denial_of_what_each_process_reads_as_its_own_is_refused),
 	TEST(a_denial_of_writing_makes_read_only),
 	TEST(the_order_of_rules_changes_nothing),
 	TEST(a_missing_name_that_could_be_made_is_refused),

@@ -202,7 +202,9 @@ static void refuses_a_name_of_the_machine_that_no_kernel_takes(void)
 		      "version: 1\n"
 		      "hostname: "
 		      "sixtyfour-bytes-are-what-a-kernel-keeps-of-the-name-of-a-machine.\n");
-	expect_refusal(&ruled, -EINVAL);
+	expect_refusal(&ruled, -EOPNOTSUPP);
+	ruled.request.hostname = name;
+	expect_plan(&ruled);
 }
 
 static void refuses_a_path_that_the_host_was_not_asked_about(void)

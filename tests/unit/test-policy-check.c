@@ -448,6 +448,43 @@ static void warns_of_somebodys_home_folder(void)
 			"");
 }
 
+#define MOUNT(rest) "mounts:\n- {target: /mnt" rest "}\n"
+
+static void refuses_a_mount_that_a_rule_denies(void)
+{
+	expect_warnings(RULES RULE("r", "op: fs.read, path: /mnt", "deny") MOUNT(", mode: tmpfs"),
+			"W20 6:12");
+	expect_warnings(RULES RULE("r", "op: fs.*, path_glob: /m*/", "deny") MOUNT(""),
+			"W20 6:12 | W08 3:32");
+}
+
+static void a_mount_that_no_rule_denies_is_fine(void)
+{
+	expect_warnings(RULES RULE("r", "op: fs.read, path: /mnt/a", "deny") MOUNT(""), "");
+	expect_warnings(RULES RULE("r", "op: fs.write, path: /mnt", "deny") MOUNT(""), "");
+	expect_warnings(RULES RULE("r", "op: fs.read, path: /mnt", "deny") MOUNT(", mode: mask"),
+			"");
+	expect_warnings(RULES RULE("r", "op: fs.read, path: /mnt", "deny")
+				MOUNT(", optional: true"),
+			"");
+	expect_warnings(RULES RULE("r", "op: fs.read, path: /mnt", "allow") MOUNT(""), "");
+}
+
+static void refuses_denials_that_nothing_can_hold(void)
+{
+	expect_warnings(RULES RULE("r", "op: fs.read, path: [/a, /proc/self/maps]", "deny"),
+			"W22 3:35");
+	expect_warnings(RULES RULE("r", "op: fs.read, path: [/proc/selfish, /proc]", "deny"), "");
+	expect_warnings(RULES RULE("r", "op: fs.exists, path: /a", "deny"), "W22 2:3");
+	expect_warnings(RULES RULE("r", "op: [fs.exists, fs.read], path: /a", "deny"), "");
+}
+
+static void refuses_settings_that_no_sandbox_can_have(void)
+{
+	expect_warnings("net: {loopback: {connect: [1, 2], bind: [3, 2]}}\n", "W21 1:45");
+	expect_warnings("net: {mode: host, loopback: {connect: [2], bind: [2]}}\n", "");
+}
+
 #define EXEC(paths) RULE("run", "syscall: exec, path: " paths, "allow")
 #define READ(paths) RULE("see", "syscall: fs.read, path: " paths, "allow")
 
@@ -503,7 +540,7 @@ static void every_kind_has_its_own_code_and_a_line(void)
 		expect_str(kinds[n].code, code);
 		expect(kinds[n].help && kinds[n].help[0]);
 	}
-	expect_eq(n, 20);
+	expect_eq(n, 22);
 }
 
 static void ignore(const struct policy_warning *warning, void *userdata)
@@ -551,6 +588,10 @@ static const struct test tests[] = {
 	TEST(a_denied_name_that_is_a_file_is_fine),
 	TEST(warns_of_a_folder_that_is_taken_out_of_an_allow),
 	TEST(warns_of_somebodys_home_folder),
+	TEST(refuses_a_mount_that_a_rule_denies),
+	TEST(a_mount_that_no_rule_denies_is_fine),
+	TEST(refuses_denials_that_nothing_can_hold),
+	TEST(refuses_settings_that_no_sandbox_can_have),
 	TEST(warns_of_a_program_that_cannot_be_read),
 	TEST(a_program_that_may_be_read_is_fine),
 	TEST(the_seeds_policies_warn_of_nothing_but_who_holds_them),

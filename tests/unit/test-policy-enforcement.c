@@ -169,6 +169,39 @@ static void the_network_is_held_as_its_mode_says(void)
 		expect_enforcement(cases[i].before, &cases[i].wanted);
 }
 
+static void a_denied_name_stays_visible_and_that_is_said(void)
+{
+	static const struct {
+		const char *rule;
+		const char *text;
+	} cases[] = {
+		{ "{name: r, match: {op: fs.*, path: /a}, action: deny}",
+		  "held by mounts and Landlock; the name stays visible where its directory is "
+		  "shown" },
+		{ "{name: r, match: {op: fs.read, path: /a}, action: deny}",
+		  "held by mounts and Landlock" },
+		{ "{name: r, match: {op: fs.*, path: /a}, action: allow}",
+		  "held by mounts and Landlock" },
+		{ "{name: r, match: {op: fs.*, path: /a}, action: deny, except: [{op: fs.exists}]}",
+		  "held by mounts and Landlock" },
+		{ "{name: r, match: {op: fs.exists, path: /a}, action: deny}",
+		  "refused by sbx-spawn of this version: a mount hides what a name stands for, and "
+		  "the name stays in its directory" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_rig_ struct rig rig = { .text = TEXT_INIT };
+		_cleanup_text_ struct text policy = TEXT_INIT, text = TEXT_INIT;
+		struct rule_enforcement got;
+
+		text_addf(&policy, "capabilities:\n- %s\n", cases[i].rule);
+		rig_load(&rig, "p.yaml", text_string(&policy));
+		got = rule_enforcement(rig.policy, &rig.policy->rules[0]);
+		enforcement_add_text(&text, &got);
+		expect_str(text_string(&text), cases[i].text);
+	}
+}
+
 static void a_refusal_names_line_reason_and_what_to_type(void)
 {
 	static const struct {
@@ -222,6 +255,7 @@ static const struct test tests[] = {
 	TEST(patterns_and_questions_need_the_broker),
 	TEST(what_only_a_tool_knows_is_taken_the_narrow_way),
 	TEST(the_network_is_held_as_its_mode_says),
+	TEST(a_denied_name_stays_visible_and_that_is_said),
 	TEST(a_refusal_names_line_reason_and_what_to_type),
 	TEST_END,
 };
