@@ -5,6 +5,10 @@
  *
  * The end of one direction is passed on as the end of that direction; the connection is over when
  * both are, or when one side does not take what comes.
+ *
+ * The kernel completes the handshake of a listener's connection before anybody accepts it. So where
+ * no program listens on the other side, connect() has succeeded already when that is known; the
+ * nearest thing to a refusal is a reset, which no program takes for an empty answer.
  */
 
 #include "spawn/connection.h"
@@ -12,6 +16,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 
@@ -52,7 +57,6 @@ static int begin_relays(struct connection *connection)
 			   connection->accepted);
 }
 
-/* Nobody there: who has connected sees his connection closed. */
 static int connect_ready(struct source *source, short events)
 {
 	struct connection *connection = source->userdata;
@@ -64,6 +68,15 @@ static int connect_ready(struct source *source, short events)
 	    begin_relays(connection) < 0)
 		connection->ended(connection, connection->userdata);
 	return 0;
+}
+
+void connection_refuse(int fd)
+{
+	/* Without a time to linger close() sends RST instead of FIN. */
+	static const struct linger at_once = { .l_onoff = 1, .l_linger = 0 };
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	(void)close(fd);
 }
 
 static int start(struct connection *connection, uint16_t port)
@@ -117,6 +130,8 @@ struct connection *connection_free(struct connection *connection)
 	if (!connection)
 		return NULL;
 	loop_remove(connection->loop, &connection->connecting);
+	if (!connection->there.loop)
+		connection_refuse(take_fd(&connection->accepted));
 	relay_deinit(&connection->there);
 	relay_deinit(&connection->back);
 	close_fd(&connection->accepted);

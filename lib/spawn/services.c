@@ -64,7 +64,7 @@ static int make_socket(struct service *service)
 	return fd < 0 ? -errno : fd;
 }
 
-/* What fails here is one connection; who has made it sees it closed. */
+/* What fails here is one connection, which its maker sees reset. */
 static int accept_one(struct source *source, short events)
 {
 	struct service *service = source->userdata;
@@ -74,8 +74,12 @@ static int accept_one(struct source *source, short events)
 	_cleanup_close_ int other = accepted < 0 ? -EBADF : make_socket(service);
 	struct connection *connection = NULL;
 
-	if (other < 0)
+	if (accepted < 0)
 		return 0;
+	if (other < 0) {
+		connection_refuse(take_fd(&accepted));
+		return 0;
+	}
 	if (connection_new(services->loop, take_fd(&accepted), take_fd(&other), service->port,
 			   ended, services, &connection) < 0)
 		return 0;

@@ -95,6 +95,13 @@ static bool ends(int fd)
 	return rig_is_ready(fd, POLLIN) && read(fd, &byte, 1) <= 0;
 }
 
+static bool is_reset(int fd)
+{
+	char byte;
+
+	return rig_is_ready(fd, POLLIN) && read(fd, &byte, 1) < 0 && errno == ECONNRESET;
+}
+
 /* ---- connect ---- */
 
 static void add_connect(struct rig *rig, uint16_t port)
@@ -142,16 +149,19 @@ FOR_BOTH(other_ports_of_the_host_are_not_reached)
 	(void)close(other.fd);
 }
 
-FOR_BOTH(where_nobody_listens_outside_the_connection_ends)
+FOR_BOTH(where_nobody_listens_outside_the_connection_is_reset)
 {
 	_cleanup_rig_ struct rig rig;
 	uint16_t number = find_port();
 	char port[8];
 
-	init(&rig, uid, CONNECT "print <$s>; print \"ended\\n\";", number, port);
+	init(&rig, uid,
+	     CONNECT "print defined sysread($s, my $b, 1) ? \"ended\\n\" : "
+		     "$!{ECONNRESET} ? \"reset\\n\" : \"$!\\n\";",
+	     number, port);
 	add_connect(&rig, number);
 	rig_run(&rig);
-	expect_str(rig.output, "ended\n");
+	expect_str(rig.output, "reset\n");
 }
 
 FOR_BOTH(much_passes_in_both_directions)
@@ -213,7 +223,7 @@ FOR_BOTH(what_listens_inside_is_reached_from_the_host)
 	expect_eq(connect_to(number), -ECONNREFUSED);
 }
 
-FOR_BOTH(where_nobody_listens_inside_the_connection_ends)
+FOR_BOTH(where_nobody_listens_inside_the_connection_is_reset)
 {
 	_cleanup_rig_ struct rig rig;
 	_cleanup_close_ int end = -EBADF, fd = -EBADF;
@@ -227,7 +237,7 @@ FOR_BOTH(where_nobody_listens_inside_the_connection_ends)
 	expect(rig_hears(end, "ready\n"));
 	fd = connect_to(number);
 	expect(fd >= 0);
-	expect(ends(fd));
+	expect(is_reset(fd));
 	expect_eq(kill(rig.supervisor, SIGTERM), 0);
 	rig_wait(&rig);
 }
@@ -327,10 +337,10 @@ FOR_BOTH(without_somebody_who_takes_them_nothing_runs)
 static const struct test tests[] = {
 	BOTH(a_named_port_of_the_host_is_reached_from_inside),
 	BOTH(other_ports_of_the_host_are_not_reached),
-	BOTH(where_nobody_listens_outside_the_connection_ends),
+	BOTH(where_nobody_listens_outside_the_connection_is_reset),
 	BOTH(much_passes_in_both_directions),
 	BOTH(what_listens_inside_is_reached_from_the_host),
-	BOTH(where_nobody_listens_inside_the_connection_ends),
+	BOTH(where_nobody_listens_inside_the_connection_is_reset),
 	BOTH(a_port_that_is_taken_is_refused),
 	BOTH(more_connections_than_there_is_room_for_wait),
 	BOTH(a_proxy_gets_its_listeners_before_the_command_runs),
