@@ -26,7 +26,7 @@
 #include "spawn.h"
 #include "tool.h"
 
-static const char *const net_modes[] = { "none", "host", "proxy", NULL };
+static const char *const net_modes[] = { "none", "loopback", "host", "proxy", NULL };
 static const char *const templates[] = { "ai-provider", "code-executor", "policy-sandbox", NULL };
 static const char *const tiers[] = { "full", "reduced", NULL };
 
@@ -61,7 +61,7 @@ static const struct option_spec options[] = {
 	LIST("bind", bind, "SRC:DST", "show SRC as DST; ':rw' behind it: writable"),
 	LIST("tmpfs", tmpfs, "PATH", "an empty folder in memory"),
 	LIST("unix", unix_socket, "PATH", "let it connect to this socket"),
-	PICK("net", net, "MODE", net_modes, "its network; none without this"),
+	PICK("net", net, "MODE", net_modes, "its network; loopback without this and a policy"),
 	LIST("connect", connect, "PORT", "let it connect to this port of our loopback"),
 	LIST("listen", listen, "PORT", "let us connect to this port of its loopback"),
 	ROW("proxy-fd", 0, OPTION_FD, proxy_fd, "N", "hand the listeners of '--net proxy' to it"),

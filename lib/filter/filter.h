@@ -29,11 +29,12 @@ enum filter_variant {
 	FILTER_NESTED = 1 << 1, /* user namespaces and mounts: sandboxes inside this one */
 	FILTER_NO_MEMFD_EXEC =
 		1 << 2,	       /* memfds must be sealed against execution: exec is limited */
-	FILTER_PORTS = 1 << 3, /* Landlock holds TCP ports: no other way to open a stream */
+	FILTER_PORTS = 1 << 3, /* Landlock limits TCP ports, for connect() and bind() alone */
 	FILTER_NO_NAMESPACES = 1 << 4, /* no mount view, and the host's processes have
 					  numbers here: no other one's */
 	FILTER_NO_SHM = 1 << 5,	       /* System V segments would pass the limit of memory */
-	FILTER_VARIANTS = 1 << 6,
+	FILTER_LOOPBACK = 1 << 6,      /* a network namespace with a loopback: only TCP and UDP */
+	FILTER_VARIANTS = 1 << 7,
 };
 
 /* The compiled-in filter, for seccomp(2), or NULL where there is no such profile. */

@@ -269,14 +269,17 @@ const struct filter_rule filter_rules[] = {
 	  " mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr",
 	  ALWAYS, ALLOW },
 
-	/* Landlock's ports are TCP's: a stream of another protocol, or one that is opened by what
-	 * is sent, would pass them. */
+	/* Landlock checks the port in connect(); a stream that sendto() opens would pass it. */
 	{ "sockets", BOTH, FILTER_PORTS, 0, "sendto sendmmsg", WHEN(HAS(3, MSG_FASTOPEN)),
 	  REFUSE(EOPNOTSUPP) },
 	{ "sockets", BOTH, FILTER_PORTS, 0, "sendmsg", WHEN(HAS(2, MSG_FASTOPEN)),
 	  REFUSE(EOPNOTSUPP) },
 	{ "sockets", BOTH, FILTER_PORTS, 0, "setsockopt",
 	  WHEN(IS(1, IPPROTO_TCP), IS(2, TCP_FASTOPEN_CONNECT)), REFUSE(ENOPROTOOPT) },
+	/* A TCP socket that becomes one of another protocol (smc), for which Landlock has no ports,
+	 * or reaches more of the kernel (tls, espintcp). */
+	{ "sockets", BOTH, FILTER_LOOPBACK, 0, "setsockopt",
+	  WHEN(IS(1, IPPROTO_TCP), IS(2, TCP_ULP)), REFUSE(ENOPROTOOPT) },
 	{ "sockets", BOTH, 0, 0,
 	  "connect bind listen accept accept4 shutdown getsockname getpeername getsockopt"
 	  " setsockopt sendto sendmsg sendmmsg recvfrom recvmsg recvmmsg",
@@ -303,12 +306,14 @@ const struct filter_rule filter_rules[] = {
 	{ "sockets", BOTH, FILTER_INET, 0, "socket", WHEN(IS(2, IPPROTO_IP)), ALLOW },
 	{ "sockets", BOTH, FILTER_INET, 0, "socket", WHEN(IS(2, IPPROTO_TCP)), ALLOW },
 	{ "sockets", BOTH, FILTER_INET, 0, "socket", WHEN(IS(2, IPPROTO_UDP)), ALLOW },
-	{ "sockets", BOTH, FILTER_INET, FILTER_PORTS, "socket", WHEN(IS(2, IPPROTO_ICMP)), ALLOW },
-	{ "sockets", BOTH, FILTER_INET, FILTER_PORTS, "socket", WHEN(IS(2, IPPROTO_ICMPV6)),
+	{ "sockets", BOTH, FILTER_INET, FILTER_LOOPBACK, "socket", WHEN(IS(2, IPPROTO_ICMP)),
 	  ALLOW },
-	{ "sockets", BOTH, FILTER_INET, FILTER_PORTS, "socket", WHEN(IS(2, IPPROTO_UDPLITE)),
+	{ "sockets", BOTH, FILTER_INET, FILTER_LOOPBACK, "socket", WHEN(IS(2, IPPROTO_ICMPV6)),
 	  ALLOW },
-	{ "sockets", BOTH, FILTER_INET, FILTER_PORTS, "socket", WHEN(IS(2, IPPROTO_MPTCP)), ALLOW },
+	{ "sockets", BOTH, FILTER_INET, FILTER_LOOPBACK, "socket", WHEN(IS(2, IPPROTO_UDPLITE)),
+	  ALLOW },
+	{ "sockets", BOTH, FILTER_INET, FILTER_LOOPBACK, "socket", WHEN(IS(2, IPPROTO_MPTCP)),
+	  ALLOW },
 	{ "sockets", BOTH, FILTER_INET, 0, "socket", ALWAYS, REFUSE(EPROTONOSUPPORT) },
 	{ "sockets", BOTH, 0, 0, "socket socketpair", ALWAYS, REFUSE(EAFNOSUPPORT) },
 

@@ -38,6 +38,8 @@ void add_filter(struct planner *planner)
 	step->seccomp.profile = planner->profile;
 	if (planner->is_using_inet)
 		step->seccomp.variants |= VARIANT_INET;
+	if (planner->is_using_inet && (planner->plan->layers & LAYER_NET))
+		step->seccomp.variants |= VARIANT_LOOPBACK;
 	if (planner->is_nested)
 		step->seccomp.variants |= VARIANT_NESTED;
 	if (is_limiting_exec(planner) && !planner->exec_everywhere)

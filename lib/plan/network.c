@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The network: none, the host's own, or a proxy's listeners inside
+ * The network: none, a loopback, the host's own, or a proxy's listeners inside
  *
  * A network namespace of its own holds everything; what is let through are single ports, each a
- * listener that is made inside and handed out. Sharing the host's network holds nothing, so a
- * policy that has rules for it cannot be kept that way.
+ * listener that is made inside and handed out. On the loopback inside everything is open, and
+ * sharing the host's network holds nothing, so a policy that denies any of that is refused.
  */
 
 #include "plan/plan-internal.h"
@@ -96,17 +96,26 @@ static int check_policys_ports(struct planner *planner)
 		       : 0;
 }
 
-static int check_host_mode(struct planner *planner)
+static int check_rules(struct planner *planner, enum net_mode mode)
 {
 	const struct policy *policy = planner->policy;
 
 	for (size_t i = 0; policy && i < policy->n_rules; i++) {
 		struct rule_enforcement enforcement =
-			rule_net_enforcement(policy, &policy->rules[i], NET_HOST);
+			rule_net_enforcement(policy, &policy->rules[i], mode);
 
 		if (enforcement.state == ENFORCEMENT_REFUSED)
 			return enforcement_refuse(policy, &enforcement, planner->err);
 	}
+	return 0;
+}
+
+static int check_host_mode(struct planner *planner)
+{
+	int r = check_rules(planner, NET_HOST);
+
+	if (r < 0)
+		return r;
 	planner_note(planner, true, "the network is the host's own",
 		     "the mode is host: nothing is filtered, and the loopback is shared");
 	return 0;
@@ -147,38 +156,53 @@ static int refuse_mode(struct planner *planner)
 		return r;
 	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "there is no network mode '%s' yet",
 			     planner->net_mode);
-	sbx_error_why(planner->err, "this release has none, proxy and host");
+	sbx_error_why(planner->err, "this release has none, loopback, proxy and host");
 	sbx_error_fix(planner->err, "use the mode none");
 	return -EOPNOTSUPP;
 }
 
 /* An allow that nothing carries out is worth a word. */
-static void note_unused_rules(struct planner *planner)
+static void note_unused_rules(struct planner *planner, enum net_mode mode)
 {
+	bool is_loopback = mode == NET_LOOPBACK;
 	const struct policy *policy = planner->policy;
 
 	for (size_t i = 0; policy && i < policy->n_rules; i++) {
 		const struct rule *rule = &policy->rules[i];
 		struct step_origin origin;
 
-		if (rule_net_enforcement(policy, rule, NET_NONE).state == ENFORCEMENT_HELD)
+		if (rule_net_enforcement(policy, rule, mode).state == ENFORCEMENT_HELD)
 			continue;
 		origin = origin_of_rule(planner, rule);
 		planner_note(planner, false,
-			     planner_format(planner, "%s grants nothing here",
-					    origin_text(&origin)),
-			     "the network mode is none");
+			     planner_format(planner, "%s grants nothing %s", origin_text(&origin),
+					    is_loopback ? "outside the loopback" : "here"),
+			     is_loopback ? "the network mode is loopback"
+					 : "the network mode is none");
 	}
+}
+
+/* Without namespaces every address on the loopback would be the host's. As a default the mode
+ * becomes none, which gives less; where it was asked for, check_reduced() refuses. */
+static void narrow_default(struct planner *planner)
+{
+	if (planner->plan->tier == TIER_FULL || !is_mode(planner, "loopback") || planner->policy ||
+	    planner->request->net_mode || planner->request->template)
+		return;
+	planner->net_mode = net_mode_name(NET_NONE);
+	planner_note(planner, false, "the network mode is none, not loopback",
+		     "in the tier reduced the only loopback is the host's");
 }
 
 static int check_reduced(struct planner *planner)
 {
 	if (planner->plan->tier == TIER_FULL ||
-	    (!is_mode(planner, "proxy") && planner->ports.n_rows == 0))
+	    (!is_mode(planner, "proxy") && !is_mode(planner, "loopback") &&
+	     planner->ports.n_rows == 0))
 		return 0;
 	return planner_refuse(planner, -EOPNOTSUPP, "the tier reduced has no network of its own",
-			      "a proxy's listeners and ports of the loopback need a network "
-			      "namespace",
+			      "a loopback of its own, a proxy's listeners and ports of the "
+			      "loopback need a network namespace",
 			      "use --net none or --net host, or a host with user namespaces");
 }
 
@@ -186,6 +210,7 @@ int choose_network(struct planner *planner)
 {
 	int r = 0;
 
+	narrow_default(planner);
 	if (is_mode(planner, "veth") || is_mode(planner, "transparent"))
 		return refuse_mode(planner);
 	if (is_mode(planner, "host"))
@@ -196,14 +221,16 @@ int choose_network(struct planner *planner)
 		r = check_proxy_mode(planner);
 	if (r == 0 && !is_mode(planner, "host"))
 		r = check_policys_ports(planner);
-	if (is_mode(planner, "none"))
-		note_unused_rules(planner);
+	if (is_mode(planner, "loopback"))
+		r = check_rules(planner, NET_LOOPBACK);
+	if (is_mode(planner, "none") || is_mode(planner, "loopback"))
+		note_unused_rules(planner, is_mode(planner, "none") ? NET_NONE : NET_LOOPBACK);
 	if (r == 0)
 		r = check_ports(planner);
 	if (r == 0)
 		r = check_reduced(planner);
 	planner->is_using_inet = !is_mode(planner, "none") || planner->ports.n_rows > 0;
-	planner->is_limiting_ports = !is_mode(planner, "host") &&
+	planner->is_limiting_ports = !is_mode(planner, "host") && !is_mode(planner, "loopback") &&
 				     (planner->plan->layers & LAYER_LANDLOCK) &&
 				     planner->host->landlock_abi >= 4;
 	return r;

@@ -61,6 +61,7 @@ enum plan_variant {
 	VARIANT_PORTS = 1 << 3,
 	VARIANT_NO_NAMESPACES = 1 << 4,
 	VARIANT_NO_SHM = 1 << 5,
+	VARIANT_LOOPBACK = 1 << 6,
 };
 
 enum right {

@@ -40,6 +40,7 @@ static const struct flag_names variants = NAMES({
 	{ VARIANT_PORTS, "ports" },
 	{ VARIANT_NO_NAMESPACES, "no-namespaces" },
 	{ VARIANT_NO_SHM, "no-shm" },
+	{ VARIANT_LOOPBACK, "loopback" },
 });
 
 /* All that Landlock handles: the kernel's bits. */

@@ -79,7 +79,7 @@ static int choose_net_mode(struct planner *planner)
 		return 0;
 	}
 	(void)sbx_error_what(planner->err, -EINVAL, "there is no network mode '%s'", name);
-	sbx_error_why(planner->err, "the modes are none, proxy, host");
+	sbx_error_why(planner->err, "the modes are none, loopback, proxy, host");
 	sbx_error_fix(planner->err, "name one of them");
 	return -EINVAL;
 }

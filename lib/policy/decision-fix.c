@@ -123,14 +123,14 @@ static bool can_have_exceptions(const struct artefact *artefact,
 	return true;
 }
 
-/* The rule that the mode none implies has no text of its own that an exception could stand in. */
+/* The rule that a mode implies has no text of its own that an exception could stand in. */
 static bool is_of_net_mode(const struct artefact *artefact, uint32_t row)
 {
 	const struct artefact_rule *rule = decision_rule(artefact, row);
 
 	return rule->action == POLICY_DENY && rule->reason != ARTEFACT_NONE &&
-	       strcmp(artefact_text(artefact, rule->name), NET_RULE_NAME) == 0 &&
-	       strcmp(artefact_text(artefact, rule->reason), NET_RULE_DENIAL) == 0;
+	       net_rule_is_denial(artefact_text(artefact, rule->name),
+				  artefact_text(artefact, rule->reason));
 }
 
 static bool add_mode(struct text *out, const struct artefact *artefact,

@@ -245,6 +245,24 @@ bool rule_grants_network(const struct policy *policy, const struct rule *rule)
 	       (find_unmet(policy, rule) == UNMET_NONE || find_unmet(policy, rule) == UNMET_DIGEST);
 }
 
+/* Everything on the loopback is open, and nothing else can be reached. */
+static struct rule_enforcement loopback_enforcement(const struct policy *policy,
+						    const struct rule *rule)
+{
+	struct rule_enforcement ret = begin(rule);
+
+	ret.layers = ENFORCED_BY_NETNS;
+	if (rule->action != POLICY_ALLOW && net_loopback_meets(&rule->match)) {
+		ret.layers = ENFORCED_BY_PROXY;
+		set_problem(&ret, ENFORCEMENT_REFUSED, PROBLEM_LOOPBACK, NULL, rule->place);
+		return ret;
+	}
+	if (rule->action != POLICY_DENY && !narrow_unseen(policy, rule, &ret) &&
+	    !net_loopback_contains(&rule->match))
+		narrow(&ret, PROBLEM_BEYOND_LOOPBACK, NULL, rule->place);
+	return ret;
+}
+
 struct rule_enforcement rule_net_enforcement(const struct policy *policy, const struct rule *rule,
 					     enum net_mode mode)
 {
@@ -261,6 +279,8 @@ struct rule_enforcement rule_net_enforcement(const struct policy *policy, const 
 		}
 		return ret;
 	}
+	if (mode == NET_LOOPBACK)
+		return loopback_enforcement(policy, rule);
 	if (mode == NET_NONE) {
 		ret.layers = ENFORCED_BY_NETNS;
 		/* Without a network every denial holds, whatever else it asks for. */
@@ -334,7 +354,7 @@ struct rule_enforcement mode_enforcement(const struct policy *policy,
 	const struct setting *setting = choice->setting;
 	struct rule_enforcement ret = { .layers = ENFORCED_BY_NETNS };
 
-	if (choice->mode == NET_NONE || choice->mode == NET_HOST)
+	if (choice->mode == NET_NONE || choice->mode == NET_LOOPBACK || choice->mode == NET_HOST)
 		return ret;
 	if (choice->rule)
 		return rule_net_enforcement(policy, choice->rule, choice->mode);

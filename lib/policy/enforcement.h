@@ -38,7 +38,9 @@ enum enforcement_problem {
 	PROBLEM_DIGEST,
 	PROBLEM_UNSEEN, /* the kernel does not know it: a caller, a token */
 	PROBLEM_NO_NETWORK,
-	PROBLEM_HOST_NETWORK, /* a rule that the host's network does not keep */
+	PROBLEM_BEYOND_LOOPBACK, /* an allow of what is not of the loopback */
+	PROBLEM_HOST_NETWORK,	 /* a rule that the host's network does not keep */
+	PROBLEM_LOOPBACK,	 /* a rule that the sandbox's own loopback does not keep */
 	PROBLEM_IMPLIED_PROXY,
 	PROBLEM_PROXY,
 	PROBLEM_NET_MODE, /* a mode that this version does not have */

@@ -31,7 +31,9 @@ static const char *const devices[] = {
 	"null", "zero", "full", "random", "urandom", "tty", "pts", "shm", "dri", "nvidia", "kvm",
 	"fuse", "tun", "snd", "video", NULL,
 };
-static const char *const net_modes[] = { "none", "host", "proxy", "transparent", "veth", NULL };
+static const char *const net_modes[] = { "none",  "loopback",	  "host",
+					 "proxy", "transparent", "veth",
+					 NULL };
 static const char *const rotations[] = { "hourly", "daily", "weekly", "monthly", NULL };
 static const char *const exports[] = { "jsonl", NULL };
 static const char *const sandbox_types[] = {

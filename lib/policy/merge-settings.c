@@ -41,6 +41,8 @@ static const char *const profile_order[] = { "standard", "strict", NULL };
 static const char *const tier_order[] = { "reduced", "landlock-only", "no-userns", "full", NULL };
 static const char *const mode_order[] = { "best-effort", "strict", NULL };
 static const char *const net_order[] = { "host", "veth", "transparent", "proxy", "none", NULL };
+/* A proxy gives hosts that the loopback does not, and the loopback ports that a proxy does not. */
+static const char *const loopback_order[] = { "host", "loopback", "none", NULL };
 
 /*
  * @may_begin: a file that only narrows may say it although no file before did. With ORDER and the
@@ -120,10 +122,27 @@ static size_t place_in(const char *const *order, const char *word)
 	return i;
 }
 
+static bool has_word(const char *const *order, const char *word)
+{
+	return order[place_in(order, word)] != NULL;
+}
+
+/* Words of different orders are not comparable. */
+static bool is_after(const struct row *row, const char *before, const char *after)
+{
+	const char *const *order = row->order;
+
+	if (order == net_order && (!has_word(order, before) || !has_word(order, after)))
+		order = loopback_order;
+	return has_word(order, before) && has_word(order, after) &&
+	       place_in(order, after) >= place_in(order, before);
+}
+
 static bool is_narrowest(const struct row *row, const struct setting *setting)
 {
 	if (row->direction == ORDER)
-		return !row->order[place_in(row->order, setting->text) + 1];
+		return has_word(row->order, setting->text) &&
+		       !row->order[place_in(row->order, setting->text) + 1];
 	if (row->direction == PART || row->direction == MOUNTS || row->direction == USER_JOINED)
 		return setting->number == 0;
 	return row->direction == LESS && setting->type == TREE_BOOL && setting->number == 0;
@@ -138,7 +157,7 @@ static bool is_narrower(const struct row *row, const struct setting *before,
 	case MORE:
 		return after->number >= before->number;
 	case ORDER:
-		return place_in(row->order, after->text) >= place_in(row->order, before->text);
+		return is_after(row, before->text, after->text);
 	case SAME:
 		return before->type == after->type && strcmp(before->text, after->text) == 0 &&
 		       before->number == after->number;

@@ -7,13 +7,54 @@
 #include "policy/net-mode.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "policy/enforcement.h"
+#include "policy/network.h"
 
 static const char *const names[N_NET_MODES] = {
-	[NET_NONE] = "none",   [NET_HOST] = "host",
-	[NET_PROXY] = "proxy", [NET_TRANSPARENT] = "transparent",
-	[NET_VETH] = "veth",
+	[NET_NONE] = "none",   [NET_LOOPBACK] = "loopback",	  [NET_HOST] = "host",
+	[NET_PROXY] = "proxy", [NET_TRANSPARENT] = "transparent", [NET_VETH] = "veth",
+};
+
+static const struct match_value loopback_addresses[] = {
+	{ .text = "127.0.0.0/8" },
+	{ .text = "::1" },
+	{ .text = "0.0.0.0" },
+	{ .text = "::" },
+};
+static const struct match_value loopback_names[] = { { .text = "localhost" } };
+
+/* The IPv4 ones as IPv6 sockets name them, which no policy can write. */
+static const struct network mapped_addresses[] = {
+	{ .bytes = { [10] = 0xff, [11] = 0xff, [12] = 127 }, .length = 104, .is_ipv6 = true },
+	{ .bytes = { [10] = 0xff, [11] = 0xff }, .length = 128, .is_ipv6 = true },
+};
+
+static const struct condition of_the_loopback[] = {
+	{ .lists[MATCH_CIDR] = { .present = true,
+				 .values = loopback_addresses,
+				 .n_values = N_ELEMENTS(loopback_addresses) } },
+	{ .lists[MATCH_HOST] = { .present = true,
+				 .values = loopback_names,
+				 .n_values = N_ELEMENTS(loopback_names) } },
+};
+
+#define NONE_DENIES "net.mode is none"
+#define LOOPBACK_DENIES "net.mode is loopback"
+
+static const struct {
+	enum net_mode mode;
+	enum policy_action action;
+	const char *reason;
+	const struct condition *exceptions;
+	size_t n_exceptions;
+} implied[] = {
+	{ NET_NONE, POLICY_DENY, NONE_DENIES, NULL, 0 },
+	{ NET_HOST, POLICY_ALLOW, "net.mode is host", NULL, 0 },
+	{ NET_LOOPBACK, POLICY_ALLOW, "net.mode is loopback", NULL, 0 },
+	{ NET_LOOPBACK, POLICY_DENY, LOOPBACK_DENIES, of_the_loopback,
+	  N_ELEMENTS(of_the_loopback) },
 };
 
 /* The templates that are not here have none. */
@@ -69,6 +110,8 @@ static struct net_choice choose_by_template(const struct policy *policy, const c
 
 	if (template)
 		return (struct net_choice){ .mode = mode_of_template(template) };
+	if (!policy)
+		return (struct net_choice){ .mode = NET_LOOPBACK };
 	if (setting)
 		return (struct net_choice){ .mode = mode_of_template(setting->text),
 					    .setting = setting,
@@ -100,20 +143,126 @@ enum net_mode policy_net_mode(const struct policy *policy)
 	return policy_net_choice(policy, NULL).mode;
 }
 
+/* An allow of a file that only narrows does not count alone; the wider mode that it narrows was
+ * said by another file. */
+static struct policy_place place_of_allow(const struct policy *policy, struct policy_place place)
+{
+	for (unsigned i = 0; policy->sources[place.source].narrows && i < policy->n_sources; i++)
+		if (!policy->sources[i].narrows)
+			return (struct policy_place){ .source = i, .at = { 1, 1 } };
+	return place;
+}
+
 size_t policy_net_rules(const struct policy *policy, struct rule ret[NET_RULES_MAX])
 {
 	struct net_choice choice = policy_net_choice(policy, NULL);
+	size_t n = 0;
 
-	if (!choice.setting || strcmp(choice.setting->path, "net.mode") != 0 ||
-	    (choice.mode != NET_NONE && choice.mode != NET_HOST))
+	if (!choice.setting || strcmp(choice.setting->path, "net.mode") != 0)
 		return 0;
-	ret[0] = (struct rule){
-		.name = NET_RULE_NAME,
-		.action = choice.mode == NET_NONE ? POLICY_DENY : POLICY_ALLOW,
-		.match = { .operations = operation_set("net.*"), .place = choice.setting->place },
-		.constraints = { .max_file_size_bytes = UINT64_MAX },
-		.reason = choice.mode == NET_NONE ? NET_RULE_DENIAL : "net.mode is host",
-		.place = choice.setting->place,
-	};
-	return 1;
+	for (size_t i = 0; i < N_ELEMENTS(implied); i++) {
+		struct policy_place place = choice.setting->place;
+
+		if (implied[i].mode != choice.mode)
+			continue;
+		if (implied[i].action == POLICY_ALLOW)
+			place = place_of_allow(policy, place);
+		ret[n++] = (struct rule){
+			.name = NET_RULE_NAME,
+			.action = implied[i].action,
+			.match = { .operations = operation_set("net.*"), .place = place },
+			.exceptions = implied[i].exceptions,
+			.n_exceptions = implied[i].n_exceptions,
+			.constraints = { .max_file_size_bytes = UINT64_MAX },
+			.reason = implied[i].reason,
+			.place = place,
+		};
+	}
+	return n;
+}
+
+bool net_rule_is_denial(const char *name, const char *reason)
+{
+	return reason && strcmp(name, NET_RULE_NAME) == 0 &&
+	       (strcmp(reason, NONE_DENIES) == 0 || strcmp(reason, LOOPBACK_DENIES) == 0);
+}
+
+/* ---- which conditions are about the loopback ---- */
+
+static bool overlaps(const struct network *a, const struct network *b)
+{
+	return network_contains(a, b) || network_contains(b, a);
+}
+
+static bool address_meets(const struct network *network)
+{
+	struct network own;
+
+	for (size_t i = 0; i < N_ELEMENTS(loopback_addresses); i++)
+		if (network_parse(loopback_addresses[i].text, &own, NULL) == 0 &&
+		    overlaps(&own, network))
+			return true;
+	for (size_t i = 0; i < N_ELEMENTS(mapped_addresses); i++)
+		if (overlaps(&mapped_addresses[i], network))
+			return true;
+	return false;
+}
+
+static bool address_is_contained(const struct network *network)
+{
+	struct network own;
+
+	for (size_t i = 0; i < N_ELEMENTS(loopback_addresses); i++)
+		if (network_parse(loopback_addresses[i].text, &own, NULL) == 0 &&
+		    network_contains(&own, network))
+			return true;
+	return false;
+}
+
+static bool name_is_contained(const char *name)
+{
+	const char *own = loopback_names[0].text;
+	size_t len = strlen(own);
+
+	return strncasecmp(name, own, len) == 0 && strcmp(name + len, name[len] ? "." : "") == 0;
+}
+
+/* What cannot be read may mean anything. */
+static bool name_meets(const char *name)
+{
+	struct network network;
+
+	if (network_parse(name, &network, NULL) == 0)
+		return address_meets(&network);
+	return name_is_contained(name) || network_check_host(name, NULL) < 0;
+}
+
+bool net_loopback_meets(const struct condition *condition)
+{
+	const struct match_list *addresses = &condition->lists[MATCH_CIDR];
+	const struct match_list *hosts = &condition->lists[MATCH_HOST];
+	bool address = !addresses->present, host = !hosts->present;
+	struct network network;
+
+	for (size_t i = 0; i < addresses->n_values; i++)
+		address |= network_parse(addresses->values[i].text, &network, NULL) < 0 ||
+			   address_meets(&network);
+	for (size_t i = 0; i < hosts->n_values; i++)
+		host |= name_meets(hosts->values[i].text);
+	return address && host;
+}
+
+bool net_loopback_contains(const struct condition *condition)
+{
+	const struct match_list *addresses = &condition->lists[MATCH_CIDR];
+	const struct match_list *hosts = &condition->lists[MATCH_HOST];
+	bool address = addresses->present, host = hosts->present;
+	struct network network;
+
+	for (size_t i = 0; i < addresses->n_values; i++)
+		address &= network_parse(addresses->values[i].text, &network, NULL) == 0 &&
+			   address_is_contained(&network);
+	for (size_t i = 0; i < hosts->n_values; i++)
+		host &= name_is_contained(hosts->values[i].text);
+	return address || host;
 }

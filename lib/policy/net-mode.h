@@ -16,9 +16,10 @@
 #include "policy/model.h"
 
 enum net_mode {
-	NET_NONE,  /* a network namespace without a way out */
-	NET_HOST,  /* the host's network namespace */
-	NET_PROXY, /* what the rules allow, through sbx-proxy */
+	NET_NONE,     /* a network namespace without a way out, and no IP sockets in it */
+	NET_LOOPBACK, /* a network namespace in which only the loopback is up */
+	NET_HOST,     /* the host's network namespace */
+	NET_PROXY,    /* what the rules allow, through sbx-proxy */
 	NET_TRANSPARENT,
 	NET_VETH,
 	N_NET_MODES,
@@ -44,19 +45,28 @@ struct net_choice {
 /*
  * In this order: net.mode; proxy, where a rule or the default of the class grants anything of the
  * network; the mode of the template @template, or of isolation.template where that is NULL; none.
- * @policy may be NULL.
+ * @policy may be NULL; then it is the template's mode, or loopback where @template is NULL, too.
  */
 struct net_choice policy_net_choice(const struct policy *policy, const char *template);
 enum net_mode policy_net_mode(const struct policy *policy);
 
-#define NET_RULES_MAX 1
+#define NET_RULES_MAX 2
 
 /*
  * The rules that the mode implies, called "net.mode", at the place of the setting: none denies
- * net.*, host allows it. Where no setting says the mode there are none. Returns how many; they
- * borrow from @policy.
+ * net.*, host allows it, loopback allows it and denies what is not of the loopback. Where no
+ * setting says the mode there are none. Returns how many; they borrow from @policy.
  */
 size_t policy_net_rules(const struct policy *policy, struct rule ret[NET_RULES_MAX]);
-/* The name of such a rule, and the reason of the one that denies. */
 #define NET_RULE_NAME "net.mode"
-#define NET_RULE_DENIAL "net.mode is none"
+/* Is a denial of this name and reason (which may be NULL) one of them? */
+bool net_rule_is_denial(const char *name, const char *reason);
+
+/*
+ * Of the loopback are 127.0.0.0/8 and ::1, the addresses 0.0.0.0 and :: (to listen on all
+ * addresses; connecting to them reaches the loopback), and the name localhost.
+ *
+ * May @condition hold for a request that is of it? Only for such ones?
+ */
+bool net_loopback_meets(const struct condition *condition);
+bool net_loopback_contains(const struct condition *condition);

@@ -68,7 +68,9 @@ class Arena:
         self.datagram = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
         self.datagram.bind(str(self.top / "datagram"))
         os.chmod(self.top / "datagram", 0o777)
-        self.port = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        self.port = stack.enter_context(socket.create_server(("0.0.0.0", 0)))
+        self.port_of_datagrams = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        self.port_of_datagrams.bind(("127.0.0.1", self.port.getsockname()[1]))
         self.fd = os.open(self.secret.parent, os.O_RDONLY)
         stack.callback(os.close, self.fd)
         self.shm = self.make_shared(stack)
@@ -113,6 +115,7 @@ class Arena:
             "ESCAPE_DATAGRAM": str(self.top / "datagram"),
             "ESCAPE_ABSTRACT": f"sbx-{os.getpid()}",
             "ESCAPE_PORT": str(self.port.getsockname()[1]),
+            "ESCAPE_ADDRESS": address_of_host(),
             "ESCAPE_SHM": self.shm,
             "ESCAPE_QUEUE": f"/sbx-escape-{os.getpid()}",
             "ESCAPE_SETUID": str(self.top / "setuid"),
@@ -130,6 +133,12 @@ class Arena:
                 sorted(os.listdir(self.top)), sorted(os.listdir(self.project / ".git/hooks")),
                 (self.project / ".git/config").read_text(),
                 len(pathlib.Path("/proc/self/mounts").read_text().splitlines()))
+
+
+def address_of_host():
+    """One that is not of the loopback; "" where there is none."""
+    listed = subprocess.run(["hostname", "--all-ip-addresses"], capture_output=True, text=True, check=True)
+    return next((address for address in listed.stdout.split() if ":" not in address), "")
 
 
 def as_user(wanted):
@@ -156,7 +165,7 @@ def outside(arena, name, needs):
 
 
 def inside(arena, name, user):
-    sandbox = [str(SPAWN), "--quiet"]
+    sandbox = [str(SPAWN), "--quiet", *(["--net", "none"] if name.startswith("without_net_") else [])]
     if name.startswith("limited_"):
         sandbox += ["--policy", str(arena.top / "policy.yaml")]
     else:

@@ -446,27 +446,9 @@ static void sockets_are_local_unless_the_network_was_asked_for(void)
 		}
 }
 
-static void no_stream_passes_the_rules_about_ports(void)
+static void no_stream_is_opened_past_connect_where_ports_are_limited(void)
 {
 	static const struct row rows[] = {
-		{ "socket", { AF_INET, SOCK_STREAM, IPPROTO_MPTCP }, INET, ALLOW, ALLOW },
-		{ "socket",
-		  { AF_INET, SOCK_STREAM, IPPROTO_MPTCP },
-		  INET | PORTS,
-		  NO(EPROTONOSUPPORT),
-		  NO(EPROTONOSUPPORT) },
-		{ "socket",
-		  { AF_INET6, SOCK_STREAM, IPPROTO_MPTCP | HIGH },
-		  INET | PORTS,
-		  NO(EPROTONOSUPPORT),
-		  NO(EPROTONOSUPPORT) },
-		{ "socket",
-		  { AF_INET, SOCK_DGRAM, IPPROTO_ICMP },
-		  INET | PORTS,
-		  NO(EPROTONOSUPPORT),
-		  NO(EPROTONOSUPPORT) },
-		{ "socket", { AF_INET, SOCK_STREAM, 0 }, INET | PORTS, ALLOW, ALLOW },
-		{ "socket", { AF_INET, SOCK_STREAM, IPPROTO_TCP }, INET | PORTS, ALLOW, ALLOW },
 		{ "sendto", { 3, 0, 0, MSG_FASTOPEN }, INET, ALLOW, ALLOW },
 		{ "sendto",
 		  { 3, 0, 0, MSG_FASTOPEN },
@@ -493,6 +475,68 @@ static void no_stream_passes_the_rules_about_ports(void)
 	};
 
 	CHECK(rows);
+}
+
+static void on_a_loopback_there_are_tcp_and_udp_alone(void)
+{
+	static const int others[] = { IPPROTO_ICMP, IPPROTO_ICMPV6, IPPROTO_UDPLITE,
+				      IPPROTO_MPTCP };
+	static const struct row rows[] = {
+		{ "socket", { AF_INET, SOCK_STREAM, 0 }, INET | LOOPBACK, ALLOW, ALLOW },
+		{ "socket", { AF_INET6, SOCK_DGRAM, 0 }, INET | LOOPBACK, ALLOW, ALLOW },
+		{ "socket", { AF_INET, SOCK_STREAM, IPPROTO_TCP }, INET | LOOPBACK, ALLOW, ALLOW },
+		{ "socket", { AF_INET6, SOCK_DGRAM, IPPROTO_UDP }, INET | LOOPBACK, ALLOW, ALLOW },
+		{ "socket", { AF_NETLINK, SOCK_RAW, 0 }, INET | LOOPBACK, ALLOW, ALLOW },
+		{ "socket",
+		  { AF_NETLINK, SOCK_RAW, NETLINK_SOCK_DIAG },
+		  INET | LOOPBACK,
+		  NO(EAFNOSUPPORT),
+		  NO(EAFNOSUPPORT) },
+		{ "socket",
+		  { AF_INET, SOCK_STREAM, IPPROTO_SCTP },
+		  INET | LOOPBACK,
+		  NO(EPROTONOSUPPORT),
+		  NO(EPROTONOSUPPORT) },
+		{ "socket",
+		  { AF_INET, SOCK_STREAM, 256 }, /* SMC */
+		  INET | LOOPBACK,
+		  NO(EPROTONOSUPPORT),
+		  NO(EPROTONOSUPPORT) },
+		{ "socket",
+		  { AF_INET, SOCK_RAW, IPPROTO_TCP },
+		  INET | LOOPBACK,
+		  NO(EPERM),
+		  NO(EPERM) },
+		{ "sendto", { 3, 0, 0, MSG_FASTOPEN }, INET | LOOPBACK, ALLOW, ALLOW },
+		{ "setsockopt",
+		  { 3, IPPROTO_TCP, TCP_ULP },
+		  INET | LOOPBACK,
+		  NO(ENOPROTOOPT),
+		  NO(ENOPROTOOPT) },
+		{ "setsockopt",
+		  { 3, IPPROTO_TCP | HIGH, TCP_ULP | HIGH },
+		  INET | LOOPBACK,
+		  NO(ENOPROTOOPT),
+		  NO(ENOPROTOOPT) },
+		{ "setsockopt", { 3, IPPROTO_TCP, TCP_ULP }, INET, ALLOW, ALLOW },
+		{ "setsockopt", { 3, SOL_SOCKET, TCP_ULP }, INET | LOOPBACK, ALLOW, ALLOW },
+		{ "setsockopt", { 3, IPPROTO_TCP, TCP_NODELAY }, INET | LOOPBACK, ALLOW, ALLOW },
+	};
+
+	CHECK(rows);
+	for (size_t i = 0; i < N_ELEMENTS(others); i++) {
+		uint64_t protocol = (uint64_t)others[i];
+		const struct row pair[] = {
+			{ "socket", { AF_INET, SOCK_STREAM, protocol }, INET, ALLOW, ALLOW },
+			{ "socket",
+			  { AF_INET6, SOCK_STREAM, protocol | HIGH },
+			  INET | LOOPBACK,
+			  NO(EPROTONOSUPPORT),
+			  NO(EPROTONOSUPPORT) },
+		};
+
+		CHECK(pair);
+	}
 }
 
 static void without_namespaces_no_other_process_is_named(void)
@@ -649,7 +693,8 @@ static const struct test tests[] = {
 	TEST(no_terminal_is_typed_into),
 	TEST(looks_at_the_low_half_of_what_is_an_int),
 	TEST(sockets_are_local_unless_the_network_was_asked_for),
-	TEST(no_stream_passes_the_rules_about_ports),
+	TEST(no_stream_is_opened_past_connect_where_ports_are_limited),
+	TEST(on_a_loopback_there_are_tcp_and_udp_alone),
 	TEST(without_namespaces_no_other_process_is_named),
 	TEST(a_call_newer_than_sbx_does_not_exist),
 	TEST(another_architecture_kills),

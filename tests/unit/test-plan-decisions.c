@@ -7,7 +7,8 @@
  * steps permit plan_permits() says; what is allowed is decided here, by an engine of the test's
  * own, for several callers and modes: the sandbox cannot tell them apart, so it must not permit
  * what any of them is denied. Where it permits less than all of them are allowed, a notice must say
- * so.
+ * so. Connections and listeners are compared in the same way, under the network modes that say
+ * what they permit.
  *
  * The seed is printed; PLAN_SEED=N repeats a run, PLAN_CASES=N changes its length. Where CI is set
  * the seed is 1: a change is not held up by what it has not changed.
@@ -198,15 +199,81 @@ static void add_mounts(struct text *out, struct arena *arena)
 	}
 }
 
+/* ---- the network ---- */
+
+static const struct place_of_network {
+	const char *host;
+	bool is_loopback;
+} hosts[] = {
+	{ "127.0.0.1", true },
+	{ "127.9.9.9", true },
+	{ "::1", true },
+	{ "0.0.0.0", true },
+	{ "::", true },
+	{ "::ffff:127.0.0.1", true },
+	{ "localhost", true },
+	{ "10.1.2.3", false },
+	{ "2001:db8::1", false },
+	{ "126.0.0.1", false },
+	{ "::ffff:10.1.2.3", false },
+	{ "a.example", false },
+};
+static const uint16_t numbers[] = { 80, 8000 };
+
+static void add_net_rule(struct text *out, unsigned number)
+{
+	static const char *const actions[] = { "allow", "allow", "allow", "deny", "warn" };
+	static const char *const conditions[] = {
+		"",
+		", ports: 80",
+		", proto: tcp",
+		", host: localhost",
+		", host: [a.example, '*.localhost']",
+		", cidr: 127.0.0.0/8",
+		", cidr: 127.0.0.1",
+		", cidr: ['::1', 10.0.0.0/8]",
+		", cidr: 10.0.0.0/8",
+		", cidr: 126.0.0.0/7",
+		", cidr: 128.0.0.0/1",
+		", cidr: '::/0'",
+		", cidr: '::fffe:0:0/95'",
+		", cidr: '2001:db8::/32'",
+	};
+
+	text_addf(out, "- {name: n%u, action: %s, match: {op: %s%s", number,
+		  actions[any(N_ELEMENTS(actions))],
+		  chance(30)   ? "net.connect"
+		  : chance(50) ? "net.bind"
+			       : "net.*",
+		  conditions[any(N_ELEMENTS(conditions))]);
+	add_conditions(out);
+	text_add(out, "}");
+	if (chance(20))
+		text_add(out, ", except: [{cidr: [127.0.0.0/8, '::1']}]");
+	text_add(out, "}\n");
+}
+
+static void add_mode(struct text *out)
+{
+	static const char *const modes[] = { "none", "loopback", "loopback", "host" };
+
+	text_addf(out, "net: {mode: %s}\n", modes[any(N_ELEMENTS(modes))]);
+	if (chance(10))
+		text_add(out, "defaults: {net: allow}\n");
+}
+
 static void make_policy(struct text *out, struct arena *arena)
 {
+	bool has_network = chance(25);
 	unsigned n = 1 + any(6);
 
 	text_reset(out);
 	text_add(out, "version: 1\n");
 	if (chance(20))
 		text_add(out, "isolation: {nested: true}\n");
-	if (chance(5))
+	if (has_network)
+		add_mode(out);
+	else if (chance(5))
 		text_add(out, "defaults: {fs: allow}\n");
 	add_mounts(out, arena);
 	text_add(out, "capabilities:\n"
@@ -214,6 +281,8 @@ static void make_policy(struct text *out, struct arena *arena)
 		      "path: /usr}}\n");
 	for (unsigned i = 0; i < n; i++)
 		add_rule(out, arena, i);
+	for (unsigned i = has_network ? any(3) : 0; i > 0; i--)
+		add_net_rule(out, i);
 }
 
 static void make_options(struct planning *planning)
@@ -363,6 +432,7 @@ static bool is_allowed(struct judge *judge, const struct planning *planning, con
 
 struct tally {
 	unsigned long long compared, permitted, less, plans, refused, mistakes;
+	unsigned long long connections, connected;
 };
 
 static const struct {
@@ -539,6 +609,61 @@ static void compare(struct planning *planning, struct judge *judge, const struct
 	}
 }
 
+static const struct step *find(const struct plan *plan, enum step_kind kind)
+{
+	for (size_t i = 0; i < plan->n_steps; i++)
+		if (plan->steps[i].kind == kind)
+			return &plan->steps[i];
+	return NULL;
+}
+
+/* As the kernel carries the steps out. Names are the command's to look up; one that is not of the
+ * loopback is of another host. */
+static bool permits_network(const struct plan *plan, const struct place_of_network *place)
+{
+	const struct step *landlock = find(plan, STEP_LANDLOCK);
+
+	if (!(find(plan, STEP_SECCOMP)->seccomp.variants & VARIANT_INET))
+		return false;
+	if (!(plan->layers & LAYER_NET))
+		return true;
+	/* No policy of this test names a port of the host's loopback. */
+	expect(!find(plan, STEP_LISTEN) && (!landlock || landlock->landlock.port_rights == 0));
+	return find(plan, STEP_LOOPBACK) && place->is_loopback;
+}
+
+static void compare_network(struct planning *planning, struct judge *judge,
+			    const struct text *policy, struct tally *tally)
+{
+	const struct place_of_network *place = &hosts[any(N_ELEMENTS(hosts))];
+	struct policy_request request = {
+		.operation = chance(50) ? "net.connect" : "net.bind",
+		.host = place->host,
+		.port = numbers[any(N_ELEMENTS(numbers))],
+		.has_port = true,
+		.proto = chance(50) ? "tcp" : "udp",
+		.sandbox = "L2",
+	};
+	bool is_permitted = permits_network(planning->plan, place), is_allowed = true;
+	struct policy_decision decision;
+
+	for (size_t i = 0; i < N_ELEMENTS(askers); i++) {
+		request.caller = askers[i].caller;
+		request.mode = askers[i].mode;
+		request.state = askers[i].state;
+		policy_decide(judge->engine, &request, &decision);
+		is_allowed &= decision.verdict == POLICY_ALLOW;
+	}
+	tally->connections++;
+	tally->connected += is_permitted;
+	if (is_permitted == is_allowed)
+		return;
+	tell(planning, policy,
+	     is_permitted ? "permitted, but not allowed" : "allowed, not permitted", place->host,
+	     request.operation);
+	expect(!"the network is not as decided");
+}
+
 static void try_policy(struct tally *tally)
 {
 	_cleanup_text_ struct text policy = TEXT_INIT;
@@ -566,6 +691,8 @@ static void try_policy(struct tally *tally)
 	judge_open(&judge, &planning);
 	for (int i = 0; i < 24; i++)
 		compare(&planning, &judge, &policy, tally);
+	for (int i = 0; policy_get_setting(planning.policy, "net.mode") && i < 8; i++)
+		compare_network(&planning, &judge, &policy, tally);
 	judge_close(&judge);
 }
 
@@ -587,12 +714,13 @@ static void nothing_is_permitted_that_is_not_decided(void)
 	while (tally.compared < cases && tally.plans < cases && test_failures < 3)
 		try_policy(&tally);
 	printf("# %llu compared, %llu permitted, %llu less; %llu plans, %llu refused, %llu "
-	       "mistakes\n",
+	       "mistakes; of the network %llu compared, %llu permitted\n",
 	       tally.compared, tally.permitted, tally.less, tally.plans, tally.refused,
-	       tally.mistakes);
+	       tally.mistakes, tally.connections, tally.connected);
 	/* A generator that is refused everywhere would show nothing. */
 	expect(tally.permitted > cases / 20);
 	expect(tally.refused < tally.plans / 2);
+	expect(tally.connected > cases / 1000 && tally.connected < tally.connections);
 }
 
 static const struct test tests[] = {

@@ -65,6 +65,7 @@ static void an_abi_gets_what_it_knows_and_the_rest_is_told(void)
 
 		planning_open(&planning);
 		planning.host.landlock_abi = cases[i].abi;
+		planning.request.net_mode = "none";
 		expect_plan(&planning);
 		step = the_step(&planning, STEP_LANDLOCK, NULL);
 		expect_eq(step->landlock.file_rights, cases[i].files);

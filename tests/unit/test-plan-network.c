@@ -12,6 +12,7 @@ _Static_assert((int)VARIANT_NO_MEMFD_EXEC == (int)FILTER_NO_MEMFD_EXEC, "variant
 _Static_assert((int)VARIANT_PORTS == (int)FILTER_PORTS, "variant");
 _Static_assert((int)VARIANT_NO_NAMESPACES == (int)FILTER_NO_NAMESPACES, "variant");
 _Static_assert((int)VARIANT_NO_SHM == (int)FILTER_NO_SHM, "variant");
+_Static_assert((int)VARIANT_LOOPBACK == (int)FILTER_LOOPBACK, "variant");
 _Static_assert(LISTENERS_MAX == KERNEL_LISTENERS_MAX, "listeners");
 
 /* By the first field of the kind: its port. */
@@ -27,11 +28,125 @@ static const struct step *find_port(const struct planning *planning, enum step_k
 	return NULL;
 }
 
-static void none_is_the_default_and_has_no_sockets(void)
+static void the_default_is_a_loopback_with_all_ports(void)
 {
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
+	expect_plan(&planning);
+	expect_str(planning.plan->net_mode, "loopback");
+	expect(planning.plan->layers & LAYER_NET);
+	expect(find_step(&planning, STEP_LOOPBACK, NULL));
+	expect(!find_step(&planning, STEP_LISTEN, NULL));
+	expect(!find_step(&planning, STEP_LANDLOCK_PORT, NULL));
+	expect_eq(the_step(&planning, STEP_SECCOMP, NULL)->seccomp.variants,
+		  FILTER_INET | FILTER_LOOPBACK);
+	expect_eq(the_step(&planning, STEP_LANDLOCK, NULL)->landlock.port_rights, 0);
+}
+
+static void a_template_and_a_policy_have_none(void)
+{
+	for (int i = 0; i < 2; i++) {
+		_cleanup_planning_ struct planning planning;
+
+		planning_open(&planning);
+		if (i == 0)
+			planning.request.template = "code-executor";
+		else
+			planning_load(&planning, "version: 1\n");
+		expect_plan(&planning);
+		expect_str(planning.plan->net_mode, "none");
+	}
+}
+
+static void ports_of_the_host_limit_no_others_on_a_loopback(void)
+{
+	static const struct request_port ports[] = { { .port = 8000, .bind = true },
+						     { .port = 5432 } };
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "version: 1\nnet: {mode: loopback, loopback: {connect: [80]}}\n");
+	planning.request.ports = ports;
+	planning.request.n_ports = 2;
+	expect_plan(&planning);
+	expect_str(find_port(&planning, STEP_LISTEN, 80)->listen.purpose, "connect");
+	expect_str(find_port(&planning, STEP_LISTEN, 5432)->listen.purpose, "connect");
+	expect_eq(planning.plan->n_inward, 1);
+	expect(!find_step(&planning, STEP_LANDLOCK_PORT, NULL));
+	expect_eq(the_step(&planning, STEP_LANDLOCK, NULL)->landlock.port_rights, 0);
+	expect(!(the_step(&planning, STEP_SECCOMP, NULL)->seccomp.variants & FILTER_PORTS));
+}
+
+static void refuses_what_a_loopback_cannot_keep(void)
+{
+	static const char *const rules[] = {
+		"{name: r, match: {syscall: net.bind, ports: 80}, action: deny}",
+		"{name: r, match: {syscall: net.*, cidr: 127.0.0.2}, action: deny}",
+		"{name: r, match: {syscall: net.*, caller: me}, action: deny}",
+		"{name: r, match: {syscall: net.connect}, action: warn}",
+		"{name: r, match: {syscall: '*', host: localhost}, action: require_review}",
+	};
+
+	for (size_t i = 0; i < 2 * N_ELEMENTS(rules); i++) {
+		_cleanup_planning_ struct planning planning;
+		char policy[512];
+
+		(void)snprintf(policy, sizeof(policy), "capabilities:\n- %s\n%s\n", rules[i / 2],
+			       i % 2 ? "net: {mode: loopback}" : "version: 1");
+		planning_open(&planning);
+		planning_load(&planning, policy);
+		planning.request.net_mode = i % 2 ? NULL : "loopback";
+		expect_refusal(&planning, -EOPNOTSUPP);
+		expect(says(&planning, "p.yaml:2: rule 'r' cannot be enforced on the loopback",
+			    "every address and port", "use the mode none"));
+	}
+}
+
+static void rules_of_other_hosts_are_kept_by_a_loopback(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning,
+		      "net: {mode: loopback}\n"
+		      "network_whitelist: [example.com]\n"
+		      "capabilities:\n"
+		      "- {name: d, match: {syscall: net.*, cidr: 10.0.0.0/8}, action: deny}\n"
+		      "- {name: own, match: {syscall: net.*, cidr: '::1'}, action: allow}\n");
+	expect_plan(&planning);
+	expect_str(planning.plan->net_mode, "loopback");
+	expect(has_notice(&planning, "'network_whitelist[0]' grants nothing outside the loopback"));
+	expect(!has_notice(&planning, "'own'"));
+}
+
+static void without_a_namespace_there_is_no_loopback_of_its_own(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.host.has_userns = false;
+	planning.host.cgroup = "/sys/fs/cgroup/user";
+	planning.host.has_cgroup_kill = true;
+	planning.request.tier = "reduced";
+	expect_plan(&planning);
+	expect_str(planning.plan->net_mode, "none");
+	expect(has_notice(&planning, "the network mode is none, not loopback"));
+	expect(!(the_step(&planning, STEP_SECCOMP, NULL)->seccomp.variants & FILTER_INET));
+	planning.request.net_mode = "loopback";
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "no network of its own", "need a network namespace", "--net none"));
+	planning.request.net_mode = NULL;
+	planning_load(&planning, "version: 1\nnet: {mode: loopback}\n");
+	expect_refusal(&planning, -EOPNOTSUPP);
+}
+
+static void none_has_no_sockets(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.request.net_mode = "none";
 	expect_plan(&planning);
 	expect_str(planning.plan->net_mode, "none");
 	expect(!find_step(&planning, STEP_LOOPBACK, NULL));
@@ -54,7 +169,7 @@ static void a_proxy_gets_a_listener_and_the_command_its_address(void)
 	expect_str(find_port(&planning, STEP_LISTEN, 3128)->listen.purpose, "proxy");
 	expect_eq(find_port(&planning, STEP_LANDLOCK_PORT, 3128)->landlock_port.rights, 2);
 	expect_eq(the_step(&planning, STEP_SECCOMP, NULL)->seccomp.variants,
-		  FILTER_INET | FILTER_PORTS);
+		  FILTER_INET | FILTER_PORTS | FILTER_LOOPBACK);
 	for (char *const *at = planning.plan->environment; *at; at++)
 		found |= strcmp(*at, "HTTPS_PROXY=http://127.0.0.1:3128") == 0;
 	expect(found);
@@ -88,7 +203,8 @@ static void refuses_modes_of_a_later_release(void)
 		planning.request.net_mode = modes[i];
 		planning.request.has_listener_socket = true;
 		expect_refusal(&planning, -EOPNOTSUPP);
-		expect(says(&planning, "no network mode '", "this release has none, proxy and host",
+		expect(says(&planning, "no network mode '",
+			    "this release has none, loopback, proxy and host",
 			    "use the mode none"));
 		expect(strstr(planning.err.what, modes[i]));
 	}
@@ -307,7 +423,13 @@ static void system_calls_that_a_policy_denies_go_with_the_filter(void)
 }
 
 static const struct test tests[] = {
-	TEST(none_is_the_default_and_has_no_sockets),
+	TEST(the_default_is_a_loopback_with_all_ports),
+	TEST(a_template_and_a_policy_have_none),
+	TEST(ports_of_the_host_limit_no_others_on_a_loopback),
+	TEST(refuses_what_a_loopback_cannot_keep),
+	TEST(rules_of_other_hosts_are_kept_by_a_loopback),
+	TEST(without_a_namespace_there_is_no_loopback_of_its_own),
+	TEST(none_has_no_sockets),
 	TEST(a_proxy_gets_a_listener_and_the_command_its_address),
 	TEST(refuses_a_proxy_to_which_nobody_listens),
 	TEST(refuses_modes_of_a_later_release),

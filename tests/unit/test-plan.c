@@ -140,7 +140,7 @@ static void without_a_policy_system_and_project_can_be_read(void)
 	expect_str(find_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->working_folder.target,
 		   "/home/user/p");
 	expect_str(planning.plan->template, "code-executor");
-	expect_str(planning.plan->net_mode, "none");
+	expect_str(planning.plan->net_mode, "loopback");
 }
 
 static void a_project_in_tmp_lies_in_the_fresh_tmp(void)

@@ -52,7 +52,7 @@ static void refuses_words_that_are_no_choice(void)
 		{ "isolation: {seccomp: true}\n", "1:22", "it is true or false" },
 		{ "isolation: {tier: Full}\n", "1:19", "'full'" },
 		{ "limits: {mode: best_effort}\n", "1:16", "'best-effort'" },
-		{ "net: {mode: bridge}\n", "1:13", "none, host, proxy" },
+		{ "net: {mode: bridge}\n", "1:13", "none, loopback, host, proxy" },
 		{ "devices: [gpu]\n", "1:11", "nvidia" },
 		{ "mounts: [{target: /a, mode: readonly}]\n", "1:29", "ro, rw" },
 		{ "audit: {enabled: false}\n", "1:18", "always recorded" },

@@ -30,6 +30,8 @@ static void the_mode_is_said_or_implied(void)
 	} cases[] = {
 		{ "version: 1\n", NULL, NET_NONE, NULL, NULL, false },
 		{ "net: {mode: host}\n", NULL, NET_HOST, "net.mode", NULL, true },
+		{ "net: {mode: loopback}\ncapabilities:\n" ALLOW, "ai-provider", NET_LOOPBACK,
+		  "net.mode", NULL, true },
 		{ "net: {mode: none}\ncapabilities:\n" ALLOW, NULL, NET_NONE, "net.mode", NULL,
 		  true },
 		{ "capabilities:\n" ALLOW, NULL, NET_PROXY, NULL, "web", true },
@@ -70,7 +72,8 @@ static void the_mode_is_said_or_implied(void)
 		expect_str(choice.rule ? choice.rule->name : "",
 			   cases[i].rule ? cases[i].rule : "");
 	}
-	expect_eq(policy_net_choice(NULL, NULL).mode, NET_NONE);
+	expect_eq(policy_net_choice(NULL, NULL).mode, NET_LOOPBACK);
+	expect_eq(policy_net_choice(NULL, "code-executor").mode, NET_NONE);
 	expect_eq(policy_net_choice(NULL, "ai-provider").mode, NET_PROXY);
 }
 
@@ -107,10 +110,109 @@ static void a_mode_that_is_said_implies_a_rule_at_its_place(void)
 	}
 }
 
+static void loopback_implies_an_allow_and_a_denial_of_all_else(void)
+{
+	_cleanup_rig_ struct rig rig = { .text = TEXT_INIT };
+	struct rule rules[NET_RULES_MAX];
+
+	rig_load(&rig, "p.yaml", "version: 1\nnet: {mode: loopback}\n");
+	expect_eq(policy_net_rules(rig.policy, rules), 2);
+	expect_eq(rules[0].action, POLICY_ALLOW);
+	expect_eq(rules[0].n_exceptions, 0);
+	expect_eq(rules[1].action, POLICY_DENY);
+	expect_eq(rules[1].n_exceptions, 2);
+	for (size_t i = 0; i < 2; i++) {
+		expect_str(rules[i].name, NET_RULE_NAME);
+		expect_str(rules[i].reason, "net.mode is loopback");
+		expect_eq(rules[i].match.operations, operation_set("net.*"));
+		expect_eq(rules[i].place.at.line, 2);
+	}
+	expect(net_rule_is_denial(rules[1].name, rules[1].reason));
+	expect(net_rule_is_denial(NET_RULE_NAME, "net.mode is none"));
+	expect(!net_rule_is_denial(NET_RULE_NAME, "net.mode is host"));
+	expect(!net_rule_is_denial(NET_RULE_NAME, NULL));
+	expect(!net_rule_is_denial("mine", "net.mode is none"));
+}
+
+/* Of a file that only narrows it would count only where another rule allows. */
+static void what_a_narrower_mode_leaves_is_allowed_by_the_file_that_was_narrowed(void)
+{
+	static const char *const modes[] = { "host", "loopback" };
+
+	for (size_t i = 0; i < N_ELEMENTS(modes); i++) {
+		_cleanup_policy_ struct policy *merged = NULL;
+		_cleanup_rig_ struct rig user = { .text = TEXT_INIT },
+					 project = { .text = TEXT_INIT };
+		struct rule rules[NET_RULES_MAX];
+		struct policy *both[2];
+		char text[64];
+
+		(void)snprintf(text, sizeof(text), "version: 1\nnet: {mode: %s}\n", modes[i]);
+		rig_load(&user, "user.yaml", "net: {mode: host}\n");
+		rig_load(&project, "project.yaml", text);
+		both[0] = take_ptr(user.policy);
+		both[1] = take_ptr(project.policy);
+		expect_eq(policy_merge(both, 2, 1, &merged, NULL), 0);
+		expect(policy_net_rules(merged, rules) > 0);
+		expect_eq(rules[0].action, POLICY_ALLOW);
+		expect(!merged->sources[rules[0].place.source].narrows);
+	}
+}
+
+static void conditions_are_of_the_loopback_or_of_elsewhere(void)
+{
+	static const struct {
+		const char *match;
+		bool meets;
+		bool is_contained;
+	} cases[] = {
+		{ "syscall: net.*", true, false },
+		{ "syscall: net.*, ports: 80", true, false },
+		{ "syscall: net.*, cidr: 127.0.0.0/8", true, true },
+		{ "syscall: net.*, cidr: [127.0.0.1, '::1', 0.0.0.0, '::']", true, true },
+		{ "syscall: net.*, cidr: [127.0.0.1, 10.0.0.0/8]", true, false },
+		{ "syscall: net.*, cidr: 126.0.0.0/7", true, false },
+		{ "syscall: net.*, cidr: 0.0.0.0/0", true, false },
+		{ "syscall: net.*, cidr: '::/0'", true, false },
+		{ "syscall: net.*, cidr: '::/96'", true, false },
+		{ "syscall: net.*, cidr: '::fffe:0:0/95'", true, false },
+		{ "syscall: net.*, cidr: [10.0.0.0/8, 'fe80::/10']", false, false },
+		{ "syscall: net.*, cidr: 128.0.0.0/1", false, false },
+		{ "syscall: net.*, host: localhost", true, true },
+		{ "syscall: net.*, host: LocalHost", true, true },
+		{ "syscall: net.*, host: [localhost, a.example]", true, false },
+		{ "syscall: net.*, host: '*.localhost'", false, false },
+		{ "syscall: net.*, host: xlocalhost", false, false },
+		{ "syscall: net.*, host: a.example", false, false },
+		{ "syscall: net.*, host: localhost, cidr: 10.0.0.0/8", false, true },
+		{ "syscall: net.*, host: a.example, cidr: 127.0.0.1", false, true },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_rig_ struct rig rig = { .text = TEXT_INIT };
+		const struct condition *match;
+		char policy[256];
+
+		(void)snprintf(policy, sizeof(policy),
+			       "capabilities:\n- {name: r, match: {%s}, action: deny}\n",
+			       cases[i].match);
+		rig_load(&rig, "p.yaml", policy);
+		match = &rig.policy->rules[0].match;
+		if (net_loopback_meets(match) != cases[i].meets ||
+		    net_loopback_contains(match) != cases[i].is_contained)
+			printf("# %s\n", cases[i].match);
+		expect_eq(net_loopback_meets(match), cases[i].meets);
+		expect_eq(net_loopback_contains(match), cases[i].is_contained);
+	}
+}
+
 static const struct test tests[] = {
 	TEST(a_mode_has_a_name),
 	TEST(the_mode_is_said_or_implied),
 	TEST(a_mode_that_is_said_implies_a_rule_at_its_place),
+	TEST(loopback_implies_an_allow_and_a_denial_of_all_else),
+	TEST(what_a_narrower_mode_leaves_is_allowed_by_the_file_that_was_narrowed),
+	TEST(conditions_are_of_the_loopback_or_of_elsewhere),
 	TEST_END,
 };
 

@@ -7,6 +7,7 @@
 #include "escape.h"
 
 #include <arpa/inet.h>
+#include <linux/netlink.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stddef.h>
@@ -63,14 +64,65 @@ static enum escape_verdict fast_open(long unused)
 				   (struct sockaddr *)&address, sizeof(address)));
 }
 
+/* What the first one meets the second one reports: ECONNREFUSED, where no socket takes it. */
 static enum escape_verdict send_datagram(long unused)
 {
 	struct sockaddr_in address = host_port();
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
+	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    send(fd, "x", 1, MSG_NOSIGNAL) < 0)
+		return REFUSED;
+	return escape_judge(send(fd, "x", 1, MSG_NOSIGNAL));
+}
+
+/* An address of the host's that is not of its loopback. */
+static enum escape_verdict connect_to_address(long is_mapped)
+{
+	struct sockaddr_in6 mapped = { .sin6_family = AF_INET6 };
+	struct sockaddr_in address = host_port();
+	const char *text = escape_target("ESCAPE_ADDRESS");
+	int fd = socket(is_mapped ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (!*text)
+		return UNKNOWN;
+	if (fd < 0 || inet_pton(AF_INET, text, &address.sin_addr) != 1)
+		return REFUSED;
+	if (!is_mapped)
+		return escape_judge(connect(fd, (struct sockaddr *)&address, sizeof(address)));
+	mapped.sin6_port = address.sin_port;
+	memset(&mapped.sin6_addr.s6_addr[10], 0xff, 2);
+	memcpy(&mapped.sin6_addr.s6_addr[12], &address.sin_addr, 4);
+	return escape_judge(connect(fd, (struct sockaddr *)&mapped, sizeof(mapped)));
+}
+
+static enum escape_verdict send_raw(long protocol)
+{
+	return escape_judge(socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, (int)protocol));
+}
+
+static enum escape_verdict datagram_protocol(long protocol)
+{
+	return escape_judge(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, (int)protocol));
+}
+
+static enum escape_verdict netlink_protocol(long protocol)
+{
+	return escape_judge(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, (int)protocol));
+}
+
+/* The kernel's answer about any protocol, also that it has none of this name, shows that it looked.
+ */
+static enum escape_verdict upper_layer(long unused)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
 	if (fd < 0)
 		return REFUSED;
-	return escape_judge(sendto(fd, "x", 1, 0, (struct sockaddr *)&address, sizeof(address)));
+	return setsockopt(fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")) < 0 &&
+			       errno == ENOPROTOOPT
+		       ? REFUSED
+		       : ESCAPED;
 }
 
 static enum escape_verdict listen_for_all(long unused)
@@ -151,10 +203,16 @@ static enum escape_verdict socket_by_ring(long unused)
 
 /* clang-format off */
 const struct escape escapes_sockets[] = {
-	{ "internet_socket", NEEDS_USER, make_socket, AF_INET },
-	{ "internet6_socket", NEEDS_USER, make_socket, AF_INET6 },
+	{ "without_net_internet_socket", NEEDS_USER, make_socket, AF_INET },
+	{ "without_net_internet6_socket", NEEDS_USER, make_socket, AF_INET6 },
+	{ "without_net_netlink_socket", NEEDS_USER, make_socket, AF_NETLINK },
+	{ "without_net_listen_for_all", NEEDS_USER, listen_for_all, 0 },
 	{ "packet_socket", NEEDS_ROOT, make_socket, AF_PACKET },
-	{ "netlink_socket", NEEDS_USER, make_socket, AF_NETLINK },
+	{ "raw_socket", NEEDS_ROOT, send_raw, IPPROTO_TCP },
+	{ "ping_socket", NEEDS_NOTHING_OUTSIDE, datagram_protocol, IPPROTO_ICMP }, /* ping_group_range */
+	{ "udplite_socket", NEEDS_NOTHING_OUTSIDE, datagram_protocol, IPPROTO_UDPLITE }, /* not in all kernels */
+	{ "diagnosis_of_sockets", NEEDS_USER, netlink_protocol, NETLINK_SOCK_DIAG },
+	{ "upper_layer_of_tcp", NEEDS_USER, upper_layer, 0 },
 	{ "vsock_socket", NEEDS_NOTHING_OUTSIDE, make_socket, AF_VSOCK }, /* a module of its own */
 	{ "alg_socket", NEEDS_NOTHING_OUTSIDE, make_socket, AF_ALG },	  /* as the next five */
 	{ "key_socket", NEEDS_NOTHING_OUTSIDE, make_socket, AF_KEY },
@@ -165,8 +223,9 @@ const struct escape escapes_sockets[] = {
 	{ "connect_to_host", NEEDS_USER, connect_to_host, 0 },
 	{ "connect_by_multipath", NEEDS_NOTHING_OUTSIDE, connect_to_host, MPTCP }, /* often not built in */
 	{ "connect_by_fast_open", NEEDS_USER, fast_open, 0 },
+	{ "connect_to_address_of_host", NEEDS_USER, connect_to_address, 0 },
+	{ "connect_to_mapped_address_of_host", NEEDS_USER, connect_to_address, 1 },
 	{ "send_datagram", NEEDS_USER, send_datagram, 0 },
-	{ "listen_for_all", NEEDS_USER, listen_for_all, 0 },
 	{ "connect_to_named_socket", NEEDS_USER, connect_to_unix, 0 },
 	{ "connect_to_abstract_socket", NEEDS_USER, connect_to_unix, 1 },
 	{ "send_to_named_socket_by_pair", NEEDS_USER, datagram_of_pair, 0 },

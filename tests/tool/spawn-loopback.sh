@@ -1,0 +1,281 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The network mode loopback: servers and their clients work inside as they do outside, and nothing outside is reached.
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/spawn.sh"
+
+# What prints the same inside and outside.
+cat >"$work/sockets.py" <<'PY'
+import asyncio, socket, tempfile, threading
+
+def talk(listener, client):
+    thread = threading.Thread(target=lambda: listener.accept()[0].sendall(b"hello"))
+    thread.start()
+    with client:
+        print(client.makefile("rb").read())
+    thread.join()
+    listener.close()
+
+for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"), (socket.AF_INET, "127.1.2.3")):
+    listener = socket.create_server((address, 0), family=family)
+    talk(listener, socket.create_connection(listener.getsockname()[:2]))
+    one, two = socket.socket(family, socket.SOCK_DGRAM), socket.socket(family, socket.SOCK_DGRAM)
+    one.bind((address, 0))
+    two.sendto(b"datagram", one.getsockname())
+    print(one.recv(100))
+listener = socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+talk(listener, socket.create_connection(("127.0.0.1", listener.getsockname()[1])))
+listener = socket.create_server(("", 0))
+talk(listener, socket.create_connection(("localhost", listener.getsockname()[1])))
+with tempfile.TemporaryDirectory() as directory:
+    for name in (directory + "/named", f"\0{directory}"):
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(name)
+        listener.listen()
+        client = socket.socket(socket.AF_UNIX)
+        client.connect(name)
+        talk(listener, client)
+for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET):
+    one, two = socket.socketpair(socket.AF_UNIX, kind)
+    one.send(b"pair")
+    print(two.recv(100))
+print("lo" in (name for _, name in socket.if_nameindex()))
+
+async def serve():
+    server = await asyncio.start_server(lambda reader, writer: writer.close(), "localhost", 0)
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname()[:2])
+    print(await reader.read())
+    writer.close()
+
+asyncio.run(serve())
+PY
+cat >"$work/fetch.py" <<'PY'
+import subprocess, sys, urllib.request
+server = subprocess.Popen([sys.executable, "-u", "-m", "http.server", "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True)
+try:
+    port = int(server.stdout.readline().split(" port ")[1].split()[0])
+    print("served" if urllib.request.urlopen(f"http://127.0.0.1:{port}/").status == 200 else "not served")
+finally:
+    server.kill()
+    server.wait()
+PY
+cat >"$work/fetch.js" <<'JS'
+const http = require('http');
+const hosts = ['127.0.0.1', '::1'];
+const next = () => {
+	const host = hosts.shift();
+	if (!host) {
+		console.log(Object.keys(require('os').networkInterfaces()).includes('lo'));
+		return;
+	}
+	const server = http.createServer((request, response) => response.end('served')).listen(0, host, async () => {
+		const name = host.includes(':') ? `[${host}]` : host;
+		const answer = await fetch(`http://${name}:${server.address().port}/`);
+		console.log(host, await answer.text());
+		server.closeAllConnections();
+		server.close(next);
+	});
+};
+next();
+JS
+# The ways out: each line is a way and what came of it. Arguments: a port on all addresses of the host, one address of it.
+cat >"$work/out.py" <<'PY'
+import socket, sys
+
+def attempt(name, way):
+    try:
+        way()
+        print(name, "open")
+    except OSError:
+        print(name, "closed")
+
+def datagram(address):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.connect(address)
+        sender.send(b"x")  # what this meets the next call reports
+        sender.send(b"x")
+
+port, address, abstract = int(sys.argv[1]), sys.argv[2], "\0" + sys.argv[3]
+attempt("loopback", lambda: socket.create_connection(("127.0.0.1", port)))
+attempt("loopback6", lambda: socket.create_connection(("::1", port)))
+attempt("wildcard", lambda: socket.create_connection(("0.0.0.0", port)))
+attempt("datagram", lambda: datagram(("127.0.0.1", port)))
+if address:
+    attempt("address", lambda: socket.create_connection((address, port)))
+    attempt("datagram-address", lambda: datagram((address, port)))
+attempt("abstract", lambda: socket.socket(socket.AF_UNIX).connect(abstract))
+PY
+cat >"$work/protocols.py" <<'PY'
+import errno, socket
+TCP_ULP, UDPLITE, MPTCP, SCTP, SOCK_DIAG = 31, 136, 262, 132, 4
+
+def attempt(name, way):
+    try:
+        way()
+        print(name, "open")
+    except OSError as problem:
+        print(name, errno.errorcode[problem.errno])
+
+for name, arguments in (("raw", (socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)),
+                        ("raw-tcp", (socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_TCP)),
+                        ("ping", (socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP)),
+                        ("udplite", (socket.AF_INET6, socket.SOCK_DGRAM, UDPLITE)),
+                        ("mptcp", (socket.AF_INET, socket.SOCK_STREAM, MPTCP)),
+                        ("sctp", (socket.AF_INET, socket.SOCK_STREAM, SCTP)),
+                        ("packet", (socket.AF_PACKET, socket.SOCK_DGRAM, 0)),
+                        ("vsock", (socket.AF_VSOCK, socket.SOCK_STREAM, 0)),
+                        ("diagnosis", (socket.AF_NETLINK, socket.SOCK_RAW, SOCK_DIAG))):
+    attempt(name, lambda: socket.socket(*arguments))
+attempt("ulp", lambda: socket.socket().setsockopt(socket.IPPROTO_TCP, TCP_ULP, b"tls"))
+PY
+# Server on every address, TCP, UDP and an abstract name; the port goes to $work/ready.
+cat >"$work/server.py" <<'PY'
+import socket, sys, threading
+listener = socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+port = listener.getsockname()[1]
+datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+datagrams.bind(("0.0.0.0", port))
+abstract = socket.socket(socket.AF_UNIX)
+abstract.bind("\0" + sys.argv[2])
+abstract.listen(100)
+with open(sys.argv[1], "w") as file:
+    file.write(f"{port}\n")
+while True:
+    listener.accept()[0].close()
+PY
+cat >"$work/reset.py" <<'PY'
+import errno, socket, sys
+try:
+    data = socket.create_connection(("127.0.0.1", int(sys.argv[1]))).recv(1)
+    print("ended" if not data else "answered")
+except OSError as problem:
+    print(errno.errorcode[problem.errno])
+PY
+cat >"$work/wait.py" <<'PY'
+import sys, time, urllib.request
+for attempt in range(1200):
+    try:
+        print(urllib.request.urlopen(sys.argv[1]).status)
+        break
+    except OSError:
+        time.sleep(0.05)
+PY
+cat >"$work/nginx.conf" <<'NGINX'
+pid /tmp/nginx.pid;
+error_log /tmp/error.log;
+events {}
+http {
+	access_log off;
+	client_body_temp_path /tmp/body;
+	proxy_temp_path /tmp/proxy;
+	fastcgi_temp_path /tmp/fastcgi;
+	uwsgi_temp_path /tmp/uwsgi;
+	scgi_temp_path /tmp/scgi;
+	server {
+		listen 127.0.0.1:8080;
+		listen [::1]:8080;
+		location / { return 200 served; }
+	}
+}
+NGINX
+chmod 644 "$work"/*.py "$work"/*.js "$work"/*.conf
+abstract=sbx-loopback-$$
+mkfifo "$work/ready"
+python3 "$work/server.py" "$work/ready" "$abstract" &
+server=$!
+port=$(cat "$work/ready")
+trap 'kill $server; rm -rf "$work"' EXIT
+address=$(hostname --all-ip-addresses 2>/dev/null | tr ' ' '\n' | grep -v -e : -e '^$' | head -n 1)
+read_only=(--read "$work")
+
+has() { command -v "$1" >/dev/null || [ -x "$1" ]; }
+inside() { spawn -q "${read_only[@]}" "$@"; }
+same_as_outside() { [ -n "$out" ] && [ "$out" = "$expected" ]; }
+
+check every_way_out_is_open_without_a_sandbox \
+	test "$(python3 "$work/out.py" "$port" "$address" "$abstract" | grep -c -v ' open$')" -eq 0
+expected=$(python3 "$work/sockets.py")
+for who in $starters; do
+	run inside -- python3 "$work/sockets.py"
+	check "sockets_work_as_outside_by_$who" same_as_outside
+	run inside -- python3 "$work/fetch.py"
+	check "http_server_of_python_has_a_client_by_$who" out_is served
+	run inside -- python3 "$work/out.py" "$port" "$address" "$abstract"
+	check "no_way_out_is_open_by_$who" test "$status" -eq 0 -a -n "$out" -a "$(grep -c ' open$' "$work/out")" -eq 0
+	run inside --connect "$port" -- python3 "$work/out.py" "$port" "$address" "$abstract"
+	check "a_port_of_the_host_opens_that_port_alone_by_$who" \
+		test "$(grep ' open$' "$work/out" | tr '\n' ' ')" = 'loopback open wildcard open '
+	run inside -- python3 "$work/protocols.py"
+	check "only_tcp_and_udp_are_there_by_$who" test "$status" -eq 0 -a "$(wc -l <"$work/out")" -eq 10 \
+		-a "$(grep -c open "$work/out")" -eq 0
+	check "tcp_has_no_upper_layer_by_$who" out_has 'ulp ENOPROTOOPT'
+	run inside --net none -- python3 "$work/sockets.py"
+	check "none_has_no_ip_sockets_by_$who" err_has 'Address family not supported'
+	run inside --template code-executor -- python3 "$work/sockets.py"
+	check "a_template_has_no_ip_sockets_by_$who" err_has 'Address family not supported'
+	run inside --connect "$port" -- python3 "$work/sockets.py"
+	check "a_port_of_the_host_limits_no_other_by_$who" same_as_outside
+	free=$(python3 -c 'import socket; print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])') # nobody's now
+	run inside --connect "$free" -- python3 "$work/reset.py" "$free"
+	check "a_port_of_the_host_without_a_listener_is_reset_by_$who" out_is ECONNRESET
+done
+
+who=user
+if has /usr/bin/node; then
+	expected=$(/usr/bin/node "$work/fetch.js")
+	run inside -- /usr/bin/node "$work/fetch.js"
+	check node_serves_and_fetches same_as_outside
+else
+	skip node_serves_and_fetches 'node is not installed'
+fi
+
+if has /usr/sbin/nginx; then
+	cat >"$work/nginx.sh" <<'SH'
+/usr/sbin/nginx -e /tmp/error.log -c "$1/nginx.conf" -g 'daemon off;' &
+nginx=$!
+python3 "$1/wait.py" http://127.0.0.1:8080/
+python3 "$1/wait.py" 'http://[::1]:8080/'
+kill "$nginx"
+wait "$nginx"
+SH
+	run inside -- sh "$work/nginx.sh" "$work"
+	check nginx_answers_on_both_families out_is "$(printf '200\n200')"
+else
+	skip nginx_answers_on_both_families 'nginx is not installed'
+fi
+
+if has redis-server && has redis-cli; then
+	cat >"$work/redis.sh" <<'SH'
+redis-server --dir /tmp --save '' --unixsocket /tmp/redis >/tmp/log &
+redis=$!
+until redis-cli ping >/dev/null 2>&1; do kill -0 "$redis" || exit 1; done
+redis-cli set a b
+redis-cli -h ::1 get a
+redis-cli -s /tmp/redis get a
+redis-cli shutdown nosave
+wait "$redis"
+SH
+	run inside -- sh "$work/redis.sh"
+	check redis_answers_on_all_sockets out_is "$(printf 'OK\nb\nb')"
+else
+	skip redis_answers_on_all_sockets 'redis is not installed'
+fi
+
+postgres=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)
+if [ -n "$postgres" ]; then
+	echo 'tester:x:1000:1000::/tmp:/bin/sh' >"$work/passwd"
+	chmod 644 "$work/passwd"
+	cat >"$work/postgres.sh" <<'SH'
+PATH=$1:$PATH
+initdb -D /tmp/data -A trust --no-sync >/dev/null &&
+	pg_ctl -D /tmp/data -w -l /tmp/log -o '-k /tmp -h 127.0.0.1,::1' start >/dev/null || exit
+for host in 127.0.0.1 ::1 /tmp; do psql -h "$host" -d postgres -Atc 'select 6 * 7'; done
+pg_ctl -D /tmp/data -m fast stop >/dev/null
+SH
+	run inside --bind "$work/passwd:/etc/passwd:ro" -- sh "$work/postgres.sh" "$postgres"
+	check postgres_answers_on_all_sockets out_is "$(printf '42\n42\n42')"
+else
+	skip postgres_answers_on_all_sockets 'postgres is not installed'
+fi
+finish
