@@ -166,6 +166,7 @@ def main(argv):
     command += ["--timeout-multiplier", "20" if slow else "3" if "--sanitize" in words else "1"]
     for name in ("testlog.json", "counts.json"):  # what a former run has said is not ours
         logs(build, name).unlink(missing_ok=True)
+    print(f"dev: running {len(chosen)} tests", file=sys.stderr)
     status = subprocess.run(command + [f"sbx:{name}" for _, name in chosen]).returncode
     if not logs(build, "testlog.json").exists():
         print("dev: meson has run no test\n  fix: see above for what it says", file=sys.stderr)
