@@ -90,28 +90,56 @@ static enum config_origin origin_of(const char *layer)
 	return CONFIG_FROM_USER;
 }
 
+/* The file of the layer that --where names; *@places owns it. */
+static int find_path(const struct config_values *values, struct config_places *places,
+		     const char **ret, struct sbx_error *err)
+{
+	int r = config_places_find(environ, ".", places);
+
+	if (r < 0)
+		return sbx_error_what(err, r, "cannot find the configuration");
+	*ret = config_places_path(places, origin_of(values->where));
+	if (*ret)
+		return 0;
+	r = sbx_error_what(err, -ENOENT, "cannot tell where your configuration is");
+	sbx_error_why(err, "neither XDG_CONFIG_HOME nor HOME is set to an absolute path");
+	sbx_error_fix(err, "set HOME, or write --where=project");
+	return r;
+}
+
+static int init(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+	const struct config_values *values = run->values;
+	_cleanup_(config_places_deinit) struct config_places places = { .system_path = NULL };
+	const char *path = NULL;
+	int r = find_path(values, &places, &path, err);
+
+	if (r == 0)
+		r = config_create(path, origin_of(values->where), err);
+	if (r == -EEXIST)
+		return TOOL_NO;
+	if (r < 0)
+		return r;
+	if (run->verbosity >= 0)
+		text_addf(&run->out, "%s\n", path);
+	return TOOL_YES;
+}
+
 static int set(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
 	const struct config_values *values = run->values;
 	_cleanup_(config_places_deinit) struct config_places places = { .system_path = NULL };
-	enum config_origin origin = origin_of(values->where);
-	const char *path;
+	const char *path = NULL;
 	int r;
 
 	if (config_check(operands[0], operands[1], err) < 0)
 		return TOOL_USAGE;
-	r = config_places_find(environ, ".", &places);
+	r = find_path(values, &places, &path, err);
 	if (r < 0)
-		return sbx_error_what(err, r, "cannot find the configuration");
-	path = config_places_path(&places, origin);
-	if (!path) {
-		r = sbx_error_what(err, -ENOENT, "cannot tell where your configuration is");
-		sbx_error_why(err, "neither XDG_CONFIG_HOME nor HOME is set to an absolute path");
-		sbx_error_fix(err, "set HOME, or write --where=project");
 		return r;
-	}
-	r = config_save(path, origin, operands[0], operands[1], err);
+	r = config_save(path, origin_of(values->where), operands[0], operands[1], err);
 	if (r == -EINVAL || r == -ENOTSUP)
 		return TOOL_USAGE;
 	if (r < 0)
@@ -168,6 +196,12 @@ static const struct verb_spec verbs[] = {
 	  .ignores_config = true,
 	  .help = "write a value into a file",
 	  .run = set },
+	{ .name = "init",
+	  .operand_kind = OPERAND_NONE,
+	  .options = where_options,
+	  .ignores_config = true,
+	  .help = "write a file with all defaults as comments",
+	  .run = init },
 	{ .name = "places",
 	  .operand_kind = OPERAND_NONE,
 	  .ignores_config = true,

@@ -200,6 +200,20 @@ static int refuse(const struct edit *edit, const char *why, struct sbx_error *er
 	return -ENOTSUP;
 }
 
+void config_add_template(struct text *out)
+{
+	text_add(out,
+		 "# Configuration of the sbx tools: sbx.conf(5). These are the defaults; remove "
+		 "the '#' of a key\n# to change it. What a sandbox may do is in its policy: "
+		 "sbx-policy(5).\n");
+	for (const struct config_key *key = config_keys(); key->name; key++) {
+		text_addf(out, "\n# %s", key->help);
+		for (const char *const *choice = key->choices; choice && *choice; choice++)
+			text_addf(out, "%s%s", choice == key->choices ? ": " : ", ", *choice);
+		text_addf(out, "\n#%s: %s\n", key->name, key->fallback);
+	}
+}
+
 int config_edit(const char *file_name, const char *text, size_t text_len, const char *name,
 		const char *value, struct text *out, struct sbx_error *err)
 {

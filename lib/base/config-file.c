@@ -23,6 +23,7 @@
 #include <sbx/error.h>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/file.h"
 #include "base/path.h"
 #include "base/text.h"
@@ -31,6 +32,7 @@
 /* O_NONBLOCK: a named pipe in the place of the file must not stop the tool. */
 #define READ_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 #define FOLDER_MODE 0755
+#define FILE_MODE 0644
 
 /* ".sbx/config.yaml" of "work/.sbx/config.yaml". */
 static const char *project_part(const char *path)
@@ -190,21 +192,62 @@ static int save_in(int folder, const char *path, const char *key, const char *va
 	return r < 0 ? error_retell(err, r, "cannot write '%s'", path) : 0;
 }
 
+/* The directory of @file, made if it is not there; @path is for messages. */
+static int prepare_folder(const char *file, const char *path, enum config_origin origin,
+			  struct sbx_error *err)
+{
+	int folder = origin == CONFIG_FROM_PROJECT ? make_project_folder(path) : make_folder(file);
+
+	if (folder == -ELOOP || folder == -EXDEV)
+		return cannot_open(path, folder, err);
+	if (folder < 0) {
+		(void)sbx_error_what(err, folder, "cannot make the folder of '%s'", path);
+		sbx_error_fix(err, "make it yourself, or choose another file with --where");
+	}
+	return folder;
+}
+
 int config_save(const char *path, enum config_origin origin, const char *name, const char *value,
 		struct sbx_error *err)
 {
 	bool is_project = origin == CONFIG_FROM_PROJECT;
 	_cleanup_free_ char *target = is_project ? NULL : realpath(path, NULL);
 	const char *file = target ? target : path;
-	_cleanup_close_ int folder = -EBADF;
+	_cleanup_close_ int folder = prepare_folder(file, path, origin, err);
 
-	folder = is_project ? make_project_folder(path) : make_folder(file);
-	if (folder == -ELOOP || folder == -EXDEV)
-		return cannot_open(path, folder, err);
-	if (folder < 0) {
-		(void)sbx_error_what(err, folder, "cannot make the folder of '%s'", path);
-		sbx_error_fix(err, "make it yourself, or choose another file with --where");
+	return folder < 0 ? folder : save_in(folder, file, name, value, err);
+}
+
+static int refuse_existing(const char *path, struct sbx_error *err)
+{
+	int r = sbx_error_what(err, -EEXIST, "cannot make '%s'", path);
+
+	sbx_error_why(err, "it exists");
+	sbx_error_fix(err, "change it with 'sbx-config set KEY VALUE'");
+	return r;
+}
+
+int config_create(const char *path, enum config_origin origin, struct sbx_error *err)
+{
+	_cleanup_close_ int folder = prepare_folder(path, path, origin, err);
+	_cleanup_text_ struct text content = TEXT_INIT;
+	_cleanup_close_ int fd = -EBADF;
+	int r;
+
+	if (folder < 0)
 		return folder;
-	}
-	return save_in(folder, file, name, value, err);
+	config_add_template(&content);
+	if (text_status(&content) < 0)
+		return sbx_error_what(err, -ENOMEM, "no memory to make '%s'", path);
+	/* O_EXCL follows no link in the place of the file, and overwrites nothing. */
+	fd = path_open_beneath(folder, path_last(path), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+			       FILE_MODE);
+	if (fd == -EEXIST)
+		return refuse_existing(path, err);
+	if (fd < 0)
+		return sbx_error_what(err, fd, "cannot make '%s'", path);
+	r = fd_write_all(fd, content.data, content.len);
+	if (r < 0)
+		(void)unlinkat(folder, path_last(path), 0);
+	return r < 0 ? sbx_error_what(err, r, "cannot write '%s'", path) : 0;
 }

@@ -50,6 +50,17 @@ static const char *const security_variables[] = {
 };
 /* clang-format on */
 
+/* Settings of tools that this version does not have: the message names the tool instead of
+ * suggesting another key. */
+static const struct {
+	const char *name, *tool;
+} other_tools_names[] = {
+	{ "ai_provider", "sbx-tool" },
+	{ "container_runtime", "sbx-tool" },
+	{ "model", "sbx-tool" },
+	{ "theme", "sbx-view" },
+};
+
 const struct config_key *config_keys(void)
 {
 	return keys;
@@ -100,12 +111,26 @@ static const char *key_word(const void *list, size_t i)
 	return ((const struct config_key *)list)[i].name;
 }
 
+static const char *find_other_tool(const char *name)
+{
+	for (size_t i = 0; i < N_ELEMENTS(other_tools_names); i++)
+		if (strcmp(other_tools_names[i].name, name) == 0)
+			return other_tools_names[i].tool;
+	return NULL;
+}
+
 static int refuse_name(const char *name, struct sbx_error *err)
 {
 	struct suggest_words words = { key_word, keys };
 	_cleanup_text_ struct text list = TEXT_INIT;
-	const char *meant = suggest(name, words);
+	const char *meant = suggest(name, words), *tool = find_other_tool(name);
 
+	if (tool) {
+		sbx_error_what(err, -EINVAL, "'%s' cannot be configured", name);
+		sbx_error_why(err, "it belongs to %s, which this version does not have", tool);
+		sbx_error_fix(err, "remove it here");
+		return -EINVAL;
+	}
 	if (config_is_security(name)) {
 		sbx_error_what(err, -EINVAL, "'%s' cannot be configured", name);
 		sbx_error_why(err, "it decides what a sandbox may do, which no project's own file "

@@ -102,6 +102,14 @@ int config_save(const char *path, enum config_origin origin, const char *name, c
 		struct sbx_error *err);
 
 /*
+ * Makes the file of a layer, where there is none, with every key and its default as comments.
+ * -EEXIST where there is one. Links are treated as by config_save().
+ */
+int config_create(const char *path, enum config_origin origin, struct sbx_error *err);
+/* What config_create() writes. */
+void config_add_template(struct text *out);
+
+/*
  * The usual places: /etc/sbx/config.yaml, $XDG_CONFIG_HOME/sbx/config.yaml (or ~/.config), and
  * .sbx/config.yaml in
  * @project_dir. @ret owns the strings. A variable that is not an absolute path is ignored, as its
