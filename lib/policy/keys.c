@@ -164,7 +164,7 @@ static const struct policy_key keys[] = {
 	{ "audit", KEY_MAP, 0, NULL, "the log" },
 	{ "audit.enabled", KEY_TRUE, SET, NULL, "must be true: it is always written" },
 	{ "audit.events", KEY_LIST, SET, NULL, "must be empty: none is left out" },
-	{ "audit.events[]", KEY_NEVER, SET, NULL, "no event can be chosen" },
+	{ "audit.events[]", KEY_NEVER, SET, NULL, "all that is recorded is kept, and nothing of this version reports more" },
 	{ "audit.retention_days", KEY_COUNT, SET | POS, NULL, "days that records are kept" },
 	{ "audit.max_size", KEY_SIZE, SET | POS, NULL, "largest size of the log" },
 	{ "audit.rotation", KEY_CHOICE, SET, rotations, "how often a new file begins" },
@@ -227,7 +227,8 @@ static const struct policy_key keys[] = {
 	SANDBOX("sandbox"),
 	{ "module", KEY_ANYTHING, 0, NULL, "a module's manifest: the module, which is no policy" },
 	{ "security", KEY_MAP, 0, NULL, "a module's manifest" },
-	{ "security.permissions", KEY_ANYTHING, 0, NULL, "permissions of its framework; not kept" },
+	{ "security.permissions", KEY_LIST, 0, NULL, "must be empty: sbx grants none of them" },
+	{ "security.permissions[]", KEY_NEVER, 0, NULL, "sbx knows no permission of a framework" },
 	SANDBOX("security.sandbox"),
 	{ .path = NULL },
 };

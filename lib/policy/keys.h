@@ -48,7 +48,9 @@ enum key_flag {
 	KEY_SETTING = 1,  /* kept as a struct setting */
 	KEY_REQUIRED = 2, /* its map is wrong without it */
 	KEY_POSITIVE = 4, /* zero is refused: it would read as "none" or as "no limit" */
-	KEY_QUOTED = 8,	  /* written as a string, whatever its type: properties of a manifest */
+	/* Written as a string, whatever its type; an empty one is the default: properties of a
+	 * manifest. */
+	KEY_QUOTED = 8,
 };
 
 struct policy_key {

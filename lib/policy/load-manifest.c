@@ -5,7 +5,7 @@
  *
  * The paths that it allows become a rule that is called by its key; its limits, and the network of
  * the host where it may connect anywhere, are kept under our names for them. A manifest that asks
- * for no sandbox is refused: there is no policy that means that.
+ * for no sandbox, or for a layer that sbx does not have, is refused.
  */
 
 #include "policy/load-internal.h"
@@ -64,6 +64,16 @@ static void refuse_no_sandbox(struct loader *loader, const struct tree_node *nod
 	load_mistake(loader, node->place, "'%s: %s' asks for no sandbox", node->key, node->text);
 	sbx_error_why(&loader->mistake, "a policy says what a sandbox is like; none means none");
 	sbx_error_fix(&loader->mistake, "write 'enabled: true' and a type such as PROCESS");
+}
+
+/* PROCESS, NAMESPACE, CONTAINER and SECCOMP are all part of every sandbox. */
+static void refuse_type(struct loader *loader, const struct tree_node *type)
+{
+	load_mistake(loader, type->place, "'type: %s' cannot be carried out", type->text);
+	sbx_error_why(&loader->mistake,
+		      "sbx loads no profile of a security module; it uses namespaces, seccomp and "
+		      "Landlock");
+	sbx_error_fix(&loader->mistake, "write PROCESS, NAMESPACE, CONTAINER or SECCOMP");
 }
 
 static void load_network(struct loader *loader, const struct tree_node *config)
@@ -125,6 +135,8 @@ void load_manifest(struct loader *loader, const struct tree_node *node)
 		refuse_no_sandbox(loader, enabled);
 	if (is_said(type, "NONE"))
 		refuse_no_sandbox(loader, type);
+	if (is_said(type, "APPARMOR") || is_said(type, "SELINUX"))
+		refuse_type(loader, type);
 	load_limits(loader, config);
 	load_network(loader, config);
 	load_paths(loader, config);

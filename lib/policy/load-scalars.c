@@ -66,10 +66,9 @@ void load_check_true(struct loader *loader, const struct policy_key *row,
 void load_check_never(struct loader *loader, const struct policy_key *row,
 		      const struct tree_node *node, uint64_t *ret_number)
 {
-	load_mistake(loader, node->place, "'%s' in '%s' chooses nothing", node->text,
-		     text_string(&loader->path));
-	sbx_error_why(&loader->mistake,
-		      "all that is recorded is kept, and nothing of this version reports more");
+	load_mistake(loader, node->place, "'%s' cannot be carried out: '%s'",
+		     text_string(&loader->path), load_word(node));
+	sbx_error_why(&loader->mistake, "%s", row->help);
 	sbx_error_fix(&loader->mistake, "remove the list, or write []");
 }
 

@@ -139,6 +139,12 @@ static void walk_list(struct loader *loader, const struct load_key *list,
 	}
 }
 
+/* A manifest's framework reads an empty property as its default, as if it were absent. */
+static bool is_default(const struct policy_key *row, const struct tree_node *node)
+{
+	return (row->flags & KEY_QUOTED) && node->type == TREE_STRING && node->text_len == 0;
+}
+
 static void walk(struct loader *loader, const struct load_key *key, const struct tree_node *node)
 {
 	const struct policy_key *row = key->row;
@@ -146,7 +152,8 @@ static void walk(struct loader *loader, const struct load_key *key, const struct
 	size_t n_mistakes = loader->n_mistakes;
 	uint64_t number = 0;
 
-	if (row->type == KEY_ANYTHING || (loader->only_first && n_mistakes > 0))
+	if (row->type == KEY_ANYTHING || (loader->only_first && n_mistakes > 0) ||
+	    is_default(row, node))
 		return;
 	if (is_open && !load_check_shape(loader, row, node))
 		return;

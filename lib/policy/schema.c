@@ -58,6 +58,8 @@ static void add_choices(struct json_writer *writer, const struct policy_key *key
 	json_add_array(writer);
 	for (const char *const *choice = key->choices; *choice; choice++)
 		json_add_string(writer, *choice);
+	if (key->flags & KEY_QUOTED)
+		json_add_string(writer, "");
 	/* A plain null in YAML is the device, not nothing. */
 	if (strcmp(policy_key_name(key), "[]") == 0 && key->choices[0] &&
 	    strcmp(key->choices[0], "null") == 0)
@@ -68,7 +70,7 @@ static void add_choices(struct json_writer *writer, const struct policy_key *key
 
 static void add_value(struct json_writer *writer, const struct policy_key *key)
 {
-	const char *value = key->flags & KEY_QUOTED && key->type == KEY_COUNT ? STRING("^[0-9]+$")
+	const char *value = key->flags & KEY_QUOTED && key->type == KEY_COUNT ? STRING("^[0-9]*$")
 									      : values[key->type];
 
 	if (value)

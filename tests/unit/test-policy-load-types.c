@@ -189,6 +189,22 @@ static void refuses_a_manifest_that_contradicts_itself(void)
 	EXPECT_REFUSALS(cases);
 }
 
+static void refuses_what_of_a_manifest_nothing_carries_out(void)
+{
+	static const struct refusal cases[] = {
+		{ "sandbox: {type: APPARMOR}\n", "1:17", "no profile of a security module" },
+		{ "security: {sandbox: {type: SELINUX}}\n", "1:28",
+		  "no profile of a security module" },
+		{ "security: {permissions: [net.admin]}\n", "1:26",
+		  "knows no permission of a framework" },
+		{ "security: {permissions: [{name: a}]}\n", "1:26", "must be left out" },
+		{ "security: {permissions: all}\n", "1:25", "must be a list" },
+		{ "sandbox: {config: {properties: {ipc_shm_size: \"many\"}}}\n", "1:47", "" },
+	};
+
+	EXPECT_REFUSALS(cases);
+}
+
 static const struct test tests[] = {
 	TEST(refuses_ambiguous_units_and_wrong_numbers),
 	TEST(refuses_words_that_are_no_choice),
@@ -198,6 +214,7 @@ static const struct test tests[] = {
 	TEST(refuses_texts_that_say_nothing),
 	TEST(refuses_a_name_of_more_than_200_bytes),
 	TEST(refuses_a_manifest_that_contradicts_itself),
+	TEST(refuses_what_of_a_manifest_nothing_carries_out),
 	TEST_END,
 };
 

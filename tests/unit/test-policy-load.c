@@ -131,6 +131,24 @@ static void a_manifest_that_allows_the_network_shares_the_hosts(void)
 	expect_setting(policy, "net.mode", "host", 0);
 }
 
+static void an_empty_property_of_a_manifest_is_its_default(void)
+{
+	static const char *const keys[] = { "ipc_transport", "ipc_buffer_size", "ipc_shm_size",
+					    "ipc_timeout_ms", "ipc_endpoint" };
+	char text[128], path[64];
+
+	for (size_t i = 0; i < N_ELEMENTS(keys); i++) {
+		_cleanup_policy_ struct policy *policy = NULL;
+
+		(void)snprintf(text, sizeof(text),
+			       "{\"sandbox\": {\"config\": {\"properties\": {\"%s\": \"\"}}}}",
+			       keys[i]);
+		(void)snprintf(path, sizeof(path), "sandbox.config.properties.%s", keys[i]);
+		policy = load(text);
+		expect(!policy_get_setting(policy, path));
+	}
+}
+
 static void an_empty_file_is_a_policy_that_denies(void)
 {
 	static const char *const texts[] = { "", "\n", "# nothing\n", "{}", "version: 1\n" };
@@ -450,6 +468,7 @@ static const struct test tests[] = {
 	TEST(the_second_seeds_policy_loads_as_it_stands),
 	TEST(the_third_seeds_manifest_loads_as_it_stands),
 	TEST(a_manifest_that_allows_the_network_shares_the_hosts),
+	TEST(an_empty_property_of_a_manifest_is_its_default),
 	TEST(an_empty_file_is_a_policy_that_denies),
 	TEST(json_and_yaml_give_the_same_model),
 	TEST(the_dialect_is_the_one_whose_keys_are_there),
