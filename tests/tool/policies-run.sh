@@ -107,6 +107,10 @@ others() {
 	check exec_policy_runs_a_program_that_it_names says a,b
 	run under exec-policy -- sh -c true
 	check exec_policy_runs_no_shell has_status 126
+	run under workspace -- sh -c "touch '$work/ran'"
+	check workspace_is_refused_before_the_broker_is_there has_status 125
+	check workspace_names_the_rule err_has "rule 'sensitive-files'"
+	check workspace_runs_nothing test ! -e "$work/ran"
 	run under default -- true
 	check default_shows_no_program has_status 127
 	run under readonly -- sh -c 'echo x >src/x'
