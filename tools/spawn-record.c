@@ -23,6 +23,7 @@
 #include "base/json.h"
 #include "base/process.h"
 #include "policy/digest.h"
+#include "policy/layers.h"
 #include "policy/model.h"
 #include "policy/request.h"
 #include "tool.h"
@@ -237,6 +238,25 @@ static const char *name_of_unit(const struct plan *plan)
 	return NULL;
 }
 
+/* Hexadecimal, in the run's arena; NULL without a policy. */
+static const char *digest_of_policy(struct spawn_run *run)
+{
+	_cleanup_text_ struct text hex = TEXT_INIT;
+
+	if (!run->plan->has_digest)
+		return NULL;
+	digest_add_hex(&hex, run->plan->digest);
+	return arena_copy(&run->arena, text_string(&hex), hex.len);
+}
+
+/* Where records go now: the service may end, and then they go to the spool. */
+static const char *place_of_records(const struct recorder *recorder)
+{
+	if (recorder->is_with_service)
+		return "service";
+	return recorder->state_folder ? "spool" : "fd";
+}
+
 static void describe(struct spawn_run *run)
 {
 	struct timespec now;
@@ -250,6 +270,9 @@ static void describe(struct spawn_run *run)
 		.argv = (const char *const *)run->request.argv,
 		.cwd = run->host.cwd,
 		.policy = run->values->policy,
+		.policy_digest = digest_of_policy(run),
+		.policy_rules = run->policy ? run->policy->n_rules : 0,
+		.audit = place_of_records(&run->recorder),
 		.template = run->plan->template,
 		.tier = tier_name(run->plan->tier),
 		.unit = name_of_unit(run->plan),
@@ -262,6 +285,20 @@ static void describe(struct spawn_run *run)
 	};
 }
 
+/* The file of --policy may change, or be a pipe: what is enforced is kept while it is. */
+static int keep_policy(const struct spawn_run *run, struct sbx_error *err)
+{
+	_cleanup_text_ struct text text = TEXT_INIT;
+	int r;
+
+	if (!run->policy)
+		return 0;
+	r = policy_print_json(run->policy, &text);
+	if (r < 0)
+		return sbx_error_what(err, r, "cannot print the policy of '%s'", run->request.id);
+	return registration_write_policy(&run->registration, &text, err);
+}
+
 int spawn_register(struct spawn_run *run, struct sbx_error *err)
 {
 	int r;
@@ -270,6 +307,12 @@ int spawn_register(struct spawn_run *run, struct sbx_error *err)
 	if (r < 0)
 		return r;
 	describe(run);
+	r = keep_policy(run, err);
+	if (r < 0) {
+		if (!run->is_adopted)
+			(void)registration_remove(run->registry, &run->registration);
+		return r;
+	}
 	if (run->plan->may_exec) {
 		r = listen_for_control(run);
 		if (r < 0)

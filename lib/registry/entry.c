@@ -218,6 +218,7 @@ static const struct member {
 	MEMBER(cgroup, text_kind),	MEMBER(unit, text_kind),
 	MEMBER(argv, argv_kind),	MEMBER(cwd, text_kind),
 	MEMBER(policy, text_kind),	MEMBER(policy_digest, text_kind),
+	MEMBER(policy_rules, u64_kind), MEMBER(audit, text_kind),
 	MEMBER(template, text_kind),	MEMBER(tier, text_kind),
 	MEMBER(out_folder, text_kind),	MEMBER(out_work, text_kind),
 	MEMBER(out_layer, text_kind),	MEMBER(uid, uid_kind),

@@ -27,6 +27,7 @@
 #include "base/text.h"
 
 #define NEW_STATE_NAME "state.json.new"
+#define NEW_POLICY_NAME SANDBOX_POLICY_NAME ".new"
 #define N_CREATE_TRIES 100000
 #define N_LOCK_TRIES 50000
 
@@ -173,21 +174,22 @@ int registration_adopt(int registry, const char *id, struct registration *ret,
 	return 0;
 }
 
-static int put(int folder, const struct text *state)
+/* @name and @new_name are of one file. */
+static int put(int folder, const char *name, const char *new_name, const struct text *content)
 {
 	_cleanup_close_ int fd =
-		openat(folder, NEW_STATE_NAME,
-		       O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+		openat(folder, new_name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+		       0600);
 	int r;
 
 	if (fd < 0)
 		return -errno;
-	r = fd_write_all(fd, text_string(state), state->len);
+	r = fd_write_all(fd, text_string(content), content->len);
 	/* Not synced: what is running does not survive a crash of the host either. */
-	if (r == 0 && renameat(folder, NEW_STATE_NAME, folder, STATE_NAME) < 0)
+	if (r == 0 && renameat(folder, new_name, folder, name) < 0)
 		r = -errno;
 	if (r < 0)
-		(void)unlinkat(folder, NEW_STATE_NAME, 0);
+		(void)unlinkat(folder, new_name, 0);
 	return r;
 }
 
@@ -200,9 +202,22 @@ int registration_write(const struct registration *registration, const struct san
 	entry_add_state(&state, entry);
 	r = text_status(&state);
 	if (r == 0)
-		r = put(registration->folder, &state);
+		r = put(registration->folder, STATE_NAME, NEW_STATE_NAME, &state);
 	if (r < 0)
 		return fail(err, r, "write the state of", registration->id, NULL,
+			    "make room in the runtime folder");
+	return 0;
+}
+
+int registration_write_policy(const struct registration *registration, const struct text *policy,
+			      struct sbx_error *err)
+{
+	int r = text_status(policy);
+
+	if (r == 0)
+		r = put(registration->folder, SANDBOX_POLICY_NAME, NEW_POLICY_NAME, policy);
+	if (r < 0)
+		return fail(err, r, "write the policy of", registration->id, NULL,
 			    "make room in the runtime folder");
 	return 0;
 }
@@ -211,8 +226,9 @@ int registration_write(const struct registration *registration, const struct san
 static int remove_contents(int folder)
 {
 	static const char *const names[] = {
-		STATE_NAME,	  NEW_STATE_NAME,      SANDBOX_CONTROL_NAME,
-		SANDBOX_LOG_NAME, SANDBOX_PAUSED_NAME, SANDBOX_CONFIGURATION_NAME,
+		STATE_NAME,	     NEW_STATE_NAME,	  SANDBOX_CONTROL_NAME,
+		SANDBOX_LOG_NAME,    SANDBOX_PAUSED_NAME, SANDBOX_CONFIGURATION_NAME,
+		SANDBOX_POLICY_NAME, NEW_POLICY_NAME,
 	};
 	int r = 0;
 

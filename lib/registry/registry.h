@@ -6,6 +6,7 @@
  *
  *   RUNTIME/sbx/sandboxes/ID/              flock()ed by the supervisor for as long as it lives
  *                            state.json    replaced by rename: always one whole state
+ *                            policy.json   the policy that it runs under, where it has one
  *                            control.sock  of the supervisor
  *                            configuration what sbx-ctl create was told; never changes
  *                            log           stdout and stderr of a sandbox that sbx-ctl started
@@ -34,6 +35,7 @@ struct text;
 #define SANDBOX_CONFIGURATION_NAME "configuration"
 #define SANDBOX_LOG_NAME "log"
 #define SANDBOX_PAUSED_NAME "paused"
+#define SANDBOX_POLICY_NAME "policy.json"
 
 enum sandbox_state {
 	SANDBOX_CREATING,
@@ -62,6 +64,8 @@ struct sandbox_entry {
 	const char *cwd;
 	const char *policy; /* as it was named */
 	const char *policy_digest;
+	uint64_t policy_rules; /* how many; what they say is in policy.json */
+	const char *audit;     /* where its records go: "service", "spool" or "fd" */
 	const char *template;
 	const char *tier;
 	const char *out_folder; /* as --out was typed */
@@ -116,6 +120,9 @@ int registration_claim(int registry, const char *id, struct registration *ret,
 		       struct sbx_error *err);
 int registration_write(const struct registration *registration, const struct sandbox_entry *entry,
 		       struct sbx_error *err);
+/* Writes policy.json, which @policy is: canonical JSON. */
+int registration_write_policy(const struct registration *registration, const struct text *policy,
+			      struct sbx_error *err);
 /* Removes the folder with what we put into it. 0 also where it is gone already. */
 int registration_remove(int registry, struct registration *registration);
 /* Gives the lock back; whoever holds nothing gives back nothing. */

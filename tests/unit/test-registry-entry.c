@@ -27,6 +27,8 @@ static struct sandbox_entry full_entry(void)
 		.cwd = "/srv/with \"quotes\"",
 		.policy = "p.yaml",
 		.policy_digest = "00ff",
+		.policy_rules = 3,
+		.audit = "spool",
 		.template = "code-executor",
 		.tier = "full",
 		.out_folder = "/srv/out",
@@ -74,6 +76,8 @@ static void what_is_written_is_read_back(void)
 	expect_str(got.cwd, want.cwd);
 	expect_str(got.policy, want.policy);
 	expect_str(got.policy_digest, want.policy_digest);
+	expect_eq(got.policy_rules, want.policy_rules);
+	expect_str(got.audit, want.audit);
 	expect_str(got.template, want.template);
 	expect_str(got.tier, want.tier);
 	expect_str(got.out_folder, want.out_folder);
