@@ -12,6 +12,7 @@
 
 #include <sbx/error.h>
 #include <sbx/frame-layout.h>
+#include <sbx/spawn.h>
 
 #ifdef __cplusplus
 #define SAME(is, was) static_assert((is) == (was), "the layout has changed: " #is)
@@ -31,6 +32,19 @@ SAME(SBX_ERROR_TEXT_SIZE, 512);
 SAME(SBX_LEVEL_ERROR, 0);
 SAME(SBX_LEVEL_WARN, 1);
 SAME(SBX_LEVEL_INFO, 2);
+
+/* Members are only added behind these. */
+SAME(offsetof(struct sbx_spawn_config, size), 0);
+SAME(offsetof(struct sbx_spawn_config, program), 8);
+SAME(offsetof(struct sbx_spawn_config, policy), 16);
+SAME(offsetof(struct sbx_spawn_config, options), 24);
+SAME(offsetof(struct sbx_spawn_config, command), 32);
+SAME(offsetof(struct sbx_spawn_config, environment), 40);
+SAME(offsetof(struct sbx_spawn_config, fds), 48);
+SAME(offsetof(struct sbx_spawn_config, n_fds), 56);
+SAME(sizeof(struct sbx_spawn_fd), 8);
+SAME(offsetof(struct sbx_spawn_fd, fd), 0);
+SAME(offsetof(struct sbx_spawn_fd, as), 4);
 
 /* Frames are bytes on a wire: these numbers are the protocol. */
 SAME(SBX_FRAME_LENGTH_OFFSET, 0);
