@@ -150,6 +150,23 @@ static void say_tier(const struct spawn_run *run)
 		(void)fd_write_all(STDERR_FILENO, text_string(&line), line.len);
 }
 
+/* Line by line. Values of variables, which may be secrets, are not part of the plan's text. */
+static void log_plan(const struct spawn_run *run)
+{
+	const struct log *log = &run->tool->log;
+	_cleanup_text_ struct text text = TEXT_INIT;
+	char *line, *rest;
+
+	if (!log_wants(log, LOG_LEVEL_DEBUG))
+		return;
+	plan_add_text(&text, run->plan);
+	if (text_status(&text) < 0)
+		return;
+	rest = text.data;
+	while ((line = strsep(&rest, "\n")) && rest)
+		log_write(log, LOG_LEVEL_DEBUG, NULL, "%s", line);
+}
+
 static int on_started(void *userdata, pid_t init, const char *cgroup, struct sbx_error *err)
 {
 	struct spawn_run *run = userdata;
@@ -292,6 +309,7 @@ static int run_command(struct spawn_run *run, struct sbx_error *err)
 		return refuse(run, r, err);
 	if (run->values->dry_run || run->values->print_plan)
 		return print_plan(run, err);
+	log_plan(run);
 	say_tier(run);
 	r = register_run(run, err);
 	return r < 0 ? refuse(run, r, err) : run_in_sandbox(run, err);

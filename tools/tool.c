@@ -172,6 +172,21 @@ static enum log_level level_of(const struct tool_run *run)
 	return LOG_LEVEL_NOTICE;
 }
 
+/* What decides how the run looks, and which layer of the configuration says so. */
+static void log_begin(const struct tool_run *run)
+{
+	if (!log_wants(&run->log, LOG_LEVEL_DEBUG))
+		return;
+	log_write(&run->log, LOG_LEVEL_DEBUG, NULL, "version %s, process %d, user %u", SBX_VERSION,
+		  (int)getpid(), (unsigned)geteuid());
+	for (const struct config_key *key = config_keys(); run->config && key->name; key++) {
+		struct config_value value = config_get(run->config, key->name);
+
+		log_write(&run->log, LOG_LEVEL_DEBUG, NULL, "%s is %s (%s)", key->name, value.text,
+			  value.place);
+	}
+}
+
 static void start_log(struct tool_run *run)
 {
 	log_init(&run->log, run->tool->command.name, run->verbosity,
@@ -179,6 +194,7 @@ static void start_log(struct tool_run *run)
 	/* -v and -q are in there too; only SBX_DEBUG goes before everything. */
 	if (run->config && !environment_value("SBX_DEBUG"))
 		run->log.most = level_of(run);
+	log_begin(run);
 }
 
 /* What --help, --version and --completion print; 0 if none of them was asked for. */
