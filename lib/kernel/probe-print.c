@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * --check: what this host can hold, on one screen; where something is missing, why, and what to do
+ * --check: what this host can enforce, on one screen: isolation, limits, what to do, and one
+ * sentence about all of it
  *
- * A fact is a row: what it is called in both forms, and what is to be said where it does not hold
- * and the probe knows nothing better.
+ * A fact is a row: its name in both forms, and why and how to change it where it is missing and
+ * the probe knows nothing better.
  */
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +17,7 @@
 #include "kernel/probe.h"
 #include "plan/layers.h"
 
+/* In the order in which they are shown; a group goes on until the next begins. */
 enum fact {
 	FACT_FULL,
 	FACT_REDUCED,
@@ -26,11 +29,11 @@ enum fact {
 	FACT_NOTIFY,
 	FACT_MEMFD,
 	FACT_CGROUP,
+	FACT_KILL,
+	FACT_SCOPE,
 	FACT_MEMORY,
 	FACT_CPU,
 	FACT_PIDS,
-	FACT_KILL,
-	FACT_SCOPE,
 	N_FACTS,
 };
 
@@ -40,44 +43,52 @@ struct answer {
 	const char *fix;
 };
 
+#define CGROUP_TEXT "start it from a unit with Delegate=yes and DelegateSubgroup=sbx"
+
 static const struct {
 	const char *label;
 	const char *name;
 	const char *why;
 	const char *fix;
+	const char *group; /* that begins with this row, or NULL */
 } rows[N_FACTS] = {
-	[FACT_FULL] = { "tier full", "full", "see below", NULL },
+	[FACT_FULL] = { "tier full", "full", "see below", NULL, "isolation" },
 	[FACT_REDUCED] = { "tier reduced", "reduced",
-			   "it takes Landlock, filters and a cgroup that can be killed", NULL },
-	[FACT_USERNS] = { "user namespaces", "user_namespaces", "they were refused", NULL },
-	[FACT_PROC] = { "a /proc of its own", "proc",
-			"parts of /proc are covered here, as in most containers; then the kernel "
-			"gives nobody a fresh one",
+			   "it needs Landlock, filters and a cgroup that can be killed", NULL,
+			   NULL },
+	[FACT_USERNS] = { "user namespaces", "user_namespaces", "they were refused", NULL, NULL },
+	[FACT_PROC] = { "private /proc", "proc",
+			"parts of /proc are covered, as in most containers, and then the kernel "
+			"refuses to mount a new one",
 			"docker run --security-opt systempaths=unconfined; podman run "
-			"--security-opt unmask=ALL" },
+			"--security-opt unmask=ALL",
+			NULL },
 	[FACT_OVERLAY] = { "overlays, for --out", "overlay",
-			   "the kernel refuses them in a user namespace",
-			   "use Linux 5.11 or later" },
+			   "the kernel refuses them in a user namespace", "use Linux 5.11 or later",
+			   NULL },
 	[FACT_LANDLOCK] = { "Landlock", "landlock",
 			    "the kernel was built or started without Landlock",
-			    "use Linux 5.13 or later, started with landlock in its lsm= list" },
+			    "use Linux 5.13 or later, started with landlock in its lsm= list",
+			    NULL },
 	[FACT_SECCOMP] = { "system call filters", "seccomp",
-			   "the kernel, or a filter around us, refuses them",
-			   "use a kernel with CONFIG_SECCOMP_FILTER" },
-	[FACT_NOTIFY] = { "filters that notify, for strict", "seccomp_notify",
-			  "the kernel is too old, or a filter around us notifies already",
-			  "use Linux 5.0 or later, and strict not inside strict" },
-	[FACT_MEMFD] = { "memfds that cannot be executed", "memfd_seal",
-			 "this kernel does not seal them", "use Linux 6.3 or later" },
-	[FACT_CGROUP] = { "a cgroup of our own", "cgroup", "there is none",
-			  "start it from a unit with Delegate=yes and DelegateSubgroup=sbx" },
-	[FACT_MEMORY] = { "memory limit", "memory", NULL, NULL },
-	[FACT_CPU] = { "cpu limit", "cpu", NULL, NULL },
-	[FACT_PIDS] = { "process limit", "pids", NULL, NULL },
-	[FACT_KILL] = { "killing a cgroup as a whole", "cgroup_kill",
-			"the kernel is older than cgroup.kill", "use Linux 5.14 or later" },
-	[FACT_SCOPE] = { "scopes of a service manager", "scope", "no systemd answers to this user",
-			 "as an ordinary user: loginctl enable-linger; as root: start with systemd" },
+			   "the kernel, or a filter that this process already has, refuses them",
+			   "use a kernel with CONFIG_SECCOMP_FILTER", NULL },
+	[FACT_NOTIFY] = { "profile strict", "seccomp_notify",
+			  "the kernel has no user notification of filters, or a filter that this "
+			  "process already has uses it",
+			  "use Linux 5.0 or later, and do not nest strict in strict", NULL },
+	[FACT_MEMFD] = { "non-executable memfds", "memfd_seal", "the kernel cannot seal them",
+			 "use Linux 6.3 or later", NULL },
+	[FACT_CGROUP] = { "cgroup delegated to sbx", "cgroup", "there is none", CGROUP_TEXT,
+			  "limits" },
+	[FACT_KILL] = { "cgroup.kill", "cgroup_kill", "the kernel is too old",
+			"use Linux 5.14 or later", NULL },
+	[FACT_SCOPE] = { "systemd scopes", "scope", "no systemd answers to this user",
+			 "as an ordinary user: loginctl enable-linger; as root: start with systemd",
+			 NULL },
+	[FACT_MEMORY] = { "memory, in total", "memory", NULL, NULL, NULL },
+	[FACT_CPU] = { "cpu", "cpu", NULL, NULL, NULL },
+	[FACT_PIDS] = { "pids", "pids", NULL, NULL, NULL },
 };
 
 static void hold(struct answer *answers, enum fact fact, bool holds)
@@ -89,7 +100,7 @@ static void hold(struct answer *answers, enum fact fact, bool holds)
 	};
 }
 
-/* Where the kernel hands us no controllers, a scope holds the limits all the same. */
+/* Without delegated controllers a scope enforces the limits all the same. */
 static void hold_limit(struct answer *answers, enum fact fact, const struct host *host,
 		       enum host_controller controller)
 {
@@ -100,7 +111,7 @@ static void hold_limit(struct answer *answers, enum fact fact, const struct host
 	answers[fact].fix = host->cgroup ? "with systemd: a unit with Delegate=yes and "
 					   "DelegateSubgroup=sbx; else start the kernel with "
 					   "cgroup_no_v1=all"
-					 : rows[FACT_CGROUP].fix;
+					 : CGROUP_TEXT;
 }
 
 static void answer(const struct host *host, struct answer ret[N_FACTS])
@@ -122,17 +133,19 @@ static void answer(const struct host *host, struct answer ret[N_FACTS])
 	hold_limit(ret, FACT_PIDS, host, CONTROLLER_PIDS);
 	hold(ret, FACT_KILL, host->cgroup && host->has_cgroup_kill);
 	hold(ret, FACT_SCOPE, host->has_scope);
+	if (ret[FACT_MEMORY].holds && ret[FACT_CPU].holds)
+		ret[FACT_SCOPE].fix = NULL;
 
 	if (!host->has_userns && host->userns_why) {
 		ret[FACT_USERNS].why = host->userns_why;
 		ret[FACT_USERNS].fix = host->userns_fix;
 		/* The child that tries came to neither of them. */
-		ret[FACT_PROC].why = ret[FACT_OVERLAY].why = "it takes a user namespace";
+		ret[FACT_PROC].why = ret[FACT_OVERLAY].why = "it needs a user namespace";
 		ret[FACT_PROC].fix = ret[FACT_OVERLAY].fix = NULL;
 	}
 	if (!host->cgroup) {
 		ret[FACT_CGROUP].why = host->cgroup_why ? host->cgroup_why : rows[FACT_CGROUP].why;
-		ret[FACT_KILL].why = "it takes a cgroup of our own";
+		ret[FACT_KILL].why = "it needs a delegated cgroup";
 		ret[FACT_KILL].fix = NULL;
 	}
 }
@@ -150,11 +163,33 @@ static void add_landlock(struct text *out, int abi)
 	text_add(out, ")");
 }
 
-/* What the row before has said already is not said again. */
-static void add_row(struct text *out, const struct host *host, enum fact fact,
-		    const struct answer *found, const struct answer *before)
+/* An rlimit inside a user namespace counts the processes of one sandbox, as a cgroup does. */
+static bool is_held_by_rlimit(enum fact fact, const struct answer answers[N_FACTS])
 {
-	text_addf(out, "%-32s%s", rows[fact].label, found->holds ? "yes" : "no");
+	return fact == FACT_PIDS && !answers[FACT_PIDS].holds && answers[FACT_USERNS].holds;
+}
+
+/* Texts come from tables and from the probe: the same one has the same address. */
+static bool is_said(enum fact fact, const struct answer answers[N_FACTS], size_t offset)
+{
+	const char *const *text = (const void *)((const char *)&answers[fact] + offset);
+
+	for (enum fact before = 0; before < fact; before++)
+		if (*(const char *const *)((const char *)&answers[before] + offset) == *text)
+			return true;
+	return !*text || is_held_by_rlimit(fact, answers);
+}
+
+static void add_row(struct text *out, const struct host *host, enum fact fact,
+		    const struct answer answers[N_FACTS])
+{
+	const struct answer *found = &answers[fact];
+	bool by_rlimit = is_held_by_rlimit(fact, answers);
+
+	if (rows[fact].group)
+		text_addf(out, "%s%s\n", fact ? "\n" : "", rows[fact].group);
+	text_addf(out, "  %-26s%s", rows[fact].label, found->holds || by_rlimit ? "yes" : "no");
+	text_add(out, by_rlimit ? ": by an rlimit" : "");
 	if (found->holds && fact == FACT_LANDLOCK)
 		add_landlock(out, host->landlock_abi);
 	if (!found->holds && fact == FACT_MEMORY)
@@ -164,10 +199,38 @@ static void add_row(struct text *out, const struct host *host, enum fact fact,
 		text_add_visible(out, host->cgroup, strlen(host->cgroup));
 	}
 	text_add_char(out, '\n');
-	if (found->why && (!before || found->why != before->why))
-		text_addf(out, "  why: %s\n", found->why);
-	if (found->fix && (!before || found->fix != before->fix))
-		text_addf(out, "  fix: %s\n", found->fix);
+	if (!is_said(fact, answers, offsetof(struct answer, why)))
+		text_addf(out, "    why: %s\n", found->why);
+}
+
+/* Each thing to do once, with what it is needed for. */
+static void add_to_do(struct text *out, const struct answer answers[N_FACTS])
+{
+	bool is_first = true;
+
+	for (enum fact fact = 0; fact < N_FACTS; fact++) {
+		if (is_said(fact, answers, offsetof(struct answer, fix)))
+			continue;
+		text_add(out, is_first ? "\nwhat to do\n" : "");
+		text_addf(out, "  %s: %s\n", rows[fact].label, answers[fact].fix);
+		is_first = false;
+	}
+}
+
+static void add_verdict(struct text *out, const struct answer answers[N_FACTS])
+{
+	bool needs_cgroup = !answers[FACT_MEMORY].holds || !answers[FACT_CPU].holds;
+
+	text_add_char(out, '\n');
+	if (answers[FACT_FULL].holds)
+		text_add(out, "ready");
+	else if (answers[FACT_REDUCED].holds)
+		text_add(out, "ready for --tier reduced only");
+	else
+		text_add(out, "not ready: sbx-spawn will refuse to run anything");
+	if (answers[FACT_FULL].holds && needs_cgroup)
+		text_add(out, "; memory and cpu limits need a cgroup");
+	text_add_char(out, '\n');
 }
 
 void host_add_text(struct text *out, const struct host *host)
@@ -176,7 +239,9 @@ void host_add_text(struct text *out, const struct host *host)
 
 	answer(host, answers);
 	for (enum fact fact = 0; fact < N_FACTS; fact++)
-		add_row(out, host, fact, &answers[fact], fact ? &answers[fact - 1] : NULL);
+		add_row(out, host, fact, answers);
+	add_to_do(out, answers);
+	add_verdict(out, answers);
 }
 
 static void add_object(struct json_writer *writer, const struct host *host, enum fact fact,

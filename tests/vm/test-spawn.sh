@@ -107,8 +107,8 @@ check_says_what_is_held() # WHO
 {
 	"as_$1" sbx-spawn --check >"$work/$1/check"
 	cat "$work/$1/check"
-	for what in 'tier full' 'memory limit' 'cpu limit' 'process limit' 'scopes of a service manager'; do
-		grep -E "^$what  *yes\$" "$work/$1/check"
+	for what in 'tier full' 'memory, in total' 'cpu' 'pids' 'systemd scopes'; do
+		grep -E "^  $what  *yes\$" "$work/$1/check"
 	done
 }
 says_to_root_what_can_be_held() { check_says_what_is_held root; }
@@ -296,7 +296,7 @@ is_refused() # WHO COMMAND...
 	! "as_$who" "$@" sbx-spawn --memory 64MiB -- sh -c 'echo ran' \
 		>"$work/$who/out" 2>"$work/$who/err" || fail 'it was started'
 	cat "$work/$who/err"
-	grep 'cannot hold the limit memory' "$work/$who/err"
+	grep 'cannot enforce --memory here' "$work/$who/err"
 	grep '  fix: ' "$work/$who/err"
 	[ ! -s "$work/$who/out" ]
 }
