@@ -124,24 +124,36 @@ static int no_command(struct sbx_error *err)
 	return r;
 }
 
-static bool is_on_terminal(const struct spawn_run *run)
+/* One line: what is enforced less than was asked for, and what to type. */
+static void add_notice(struct text *out, const struct plan_notice *notice, bool is_verbose)
 {
-	return run->tool->verbosity > 0 || (run->tool->verbosity == 0 && isatty(STDERR_FILENO));
+	text_add(out, SPAWN_TOOL ": note: ");
+	text_add_visible(out, notice->what, strlen(notice->what));
+	if (is_verbose) {
+		text_add(out, " (");
+		text_add_visible(out, notice->why, strlen(notice->why));
+		text_add(out, ")");
+	}
+	if (notice->fix) {
+		text_add(out, "; ");
+		text_add_visible(out, notice->fix, strlen(notice->fix));
+	}
+	text_add_char(out, '\n');
 }
 
-/* What holds, and what is held less than somebody may think. */
-static void say_tier(const struct spawn_run *run)
+/* A run with nothing to say is silent, on a terminal, too. */
+static void say_notices(const struct spawn_run *run)
 {
 	const struct plan *plan = run->plan;
 	_cleanup_text_ struct text line = TEXT_INIT;
+	bool is_verbose = run->tool->verbosity > 0;
 
 	if (run->tool->verbosity < 0)
 		return;
 	for (size_t i = 0; i < plan->n_notices; i++)
-		if (plan->notices[i].is_weaker)
-			text_addf(&line, SPAWN_TOOL ": note: %s\n  why: %s\n",
-				  plan->notices[i].what, plan->notices[i].why);
-	if (is_on_terminal(run)) {
+		if (plan->notices[i].is_weaker && (is_verbose || plan->notices[i].fix))
+			add_notice(&line, &plan->notices[i], is_verbose);
+	if (is_verbose) {
 		text_add(&line, SPAWN_TOOL ": ");
 		plan_add_tier_line(&line, plan);
 		text_add_char(&line, '\n');
@@ -274,7 +286,15 @@ static int print_plan(struct spawn_run *run, struct sbx_error *err)
 {
 	if (!run->values->print_plan)
 		return TOOL_YES;
-	(run->tool->json ? plan_add_json : plan_add_text)(&run->tool->out, run->plan);
+	if (run->tool->json) {
+		plan_add_json(&run->tool->out, run->plan);
+		return tool_flush(run->tool, err);
+	}
+	plan_add_summary(&run->tool->out, run->plan);
+	if (run->tool->verbosity > 0) {
+		text_add_char(&run->tool->out, '\n');
+		plan_add_text(&run->tool->out, run->plan);
+	}
 	return tool_flush(run->tool, err);
 }
 
@@ -310,7 +330,7 @@ static int run_command(struct spawn_run *run, struct sbx_error *err)
 	if (run->values->dry_run || run->values->print_plan)
 		return print_plan(run, err);
 	log_plan(run);
-	say_tier(run);
+	say_notices(run);
 	r = register_run(run, err);
 	return r < 0 ? refuse(run, r, err) : run_in_sandbox(run, err);
 }

@@ -163,6 +163,7 @@ static void show_socket(struct planner *planner, struct place *place)
 	step->bind = (struct step_bind){
 		.target = planner->last_target,
 		.source = planner_keep(planner, place->source),
+		.is_socket = true,
 		.attributes = { .is_read_only = true, .no_exec = true },
 	};
 }

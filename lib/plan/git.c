@@ -147,10 +147,10 @@ static void add_top(struct planner *planner, const struct mark *grant, const str
 	};
 	if (top->signs & (HOST_IS_REPOSITORY | HOST_HAS_COMMONDIR))
 		planner_note(planner, true,
-			     planner_format(planner, "git outside uses what is written in '%s'",
-					    grant->path),
-			     "its hooks and configuration stay read-only, but a command that may "
-			     "write the rest can break it, or name another by 'commondir'");
+			     planner_format(planner, "protection of all of '%s'", grant->path),
+			     "its hooks and configuration are read-only, but the command can write "
+			     "the rest, and so break the repository or name another one in "
+			     "'commondir'");
 }
 
 static int protect_grant(struct planner *planner, const struct mark *grant)

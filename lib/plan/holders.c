@@ -33,20 +33,21 @@ static const struct row {
 	bool needs_namespace; /* the holder counts all processes of the user without one */
 	const char *rlimit;   /* its name, for HELD_BY_RLIMIT */
 	int resource;
-	const char *instead; /* what is held in its place where the holder holds less */
+	const char *instead; /* what is enforced in its place where the holder enforces less */
+	const char *instead_why;
 } rows[N_LIMITS] = {
 	[LIMIT_MEMORY] = { HELD_BY_RLIMIT, CONTROLLER_MEMORY, false, "data", RLIMIT_DATA,
-			   "only the private memory of each process is held to it; what "
-			   "processes share (memfds, shared mappings, System V segments) is not "
+			   "applies to the private memory of each process, not to the total",
+			   "; shared memory (memfds, shared mappings, System V segments) is not "
 			   "counted" },
-	[LIMIT_CPU] = { HELD_BY_NOBODY, CONTROLLER_CPU, false, NULL, 0, "it is not held" },
-	[LIMIT_PIDS] = { HELD_BY_RLIMIT, CONTROLLER_PIDS, true, "nproc", RLIMIT_NPROC, NULL },
-	[LIMIT_TIME] = { HELD_BY_SUPERVISOR, 0, false, NULL, 0, NULL },
-	[LIMIT_FILES] = { HELD_BY_RLIMIT, 0, false, "nofile", RLIMIT_NOFILE, NULL },
-	[LIMIT_PROCESSES] = { HELD_BY_RLIMIT, 0, true, "nproc", RLIMIT_NPROC, NULL },
-	[LIMIT_FILE_SIZE] = { HELD_BY_RLIMIT, 0, false, "fsize", RLIMIT_FSIZE, NULL },
-	[LIMIT_OUTPUT] = { HELD_BY_SUPERVISOR, 0, false, NULL, 0, NULL },
-	[LIMIT_TMP_SIZE] = { HELD_BY_SIZE, 0, false, NULL, 0, NULL },
+	[LIMIT_CPU] = { HELD_BY_NOBODY, CONTROLLER_CPU, false, NULL, 0, "is not enforced", "" },
+	[LIMIT_PIDS] = { HELD_BY_RLIMIT, CONTROLLER_PIDS, true, "nproc", RLIMIT_NPROC, NULL, NULL },
+	[LIMIT_TIME] = { HELD_BY_SUPERVISOR, 0, false, NULL, 0, NULL, NULL },
+	[LIMIT_FILES] = { HELD_BY_RLIMIT, 0, false, "nofile", RLIMIT_NOFILE, NULL, NULL },
+	[LIMIT_PROCESSES] = { HELD_BY_RLIMIT, 0, true, "nproc", RLIMIT_NPROC, NULL, NULL },
+	[LIMIT_FILE_SIZE] = { HELD_BY_RLIMIT, 0, false, "fsize", RLIMIT_FSIZE, NULL, NULL },
+	[LIMIT_OUTPUT] = { HELD_BY_SUPERVISOR, 0, false, NULL, 0, NULL, NULL },
+	[LIMIT_TMP_SIZE] = { HELD_BY_SIZE, 0, false, NULL, 0, NULL, NULL },
 };
 
 static bool is_written(const struct plan_limit *limit)
@@ -137,16 +138,15 @@ void limit_add_value(struct text *out, enum limit limit, uint64_t value)
 static const char *why_no_cgroup(const struct host *host)
 {
 	return host->cgroup_why ? host->cgroup_why
-				: "no cgroup with this controller is delegated "
-				  "to us";
+				: "no cgroup with this controller is delegated to sbx";
 }
 
 static int refuse_limit(struct planner *planner, enum limit limit)
 {
 	const struct plan_limit *held = &planner->plan->limits[limit];
 
-	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "cannot hold the limit %s of %s",
-			     limit_name(limit), origin_text(&held->origin));
+	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "cannot enforce %s here",
+			     origin_text(&held->origin));
 	sbx_error_why(planner->err, "%s", why_no_cgroup(planner->host));
 	sbx_error_fix(planner->err, "run it where a cgroup is delegated (systemd-run --user -p "
 				    "Delegate=yes), or accept less by --best-effort-limits or "
@@ -154,17 +154,26 @@ static int refuse_limit(struct planner *planner, enum limit limit)
 	return -EOPNOTSUPP;
 }
 
-/* Nobody counts on a number that they never wrote. */
-static void note_limit(struct planner *planner, enum limit limit, const char *instead)
+/* A limit of a template is nothing that the user counts on. */
+static void note_limit(struct planner *planner, enum limit limit, const struct row *row)
 {
 	const struct plan_limit *held = &planner->plan->limits[limit];
+	bool is_enforced = held->holder != HELD_BY_NOBODY;
 	_cleanup_text_ struct text value = TEXT_INIT;
+	struct plan_notice notice = {
+		.fix = is_written(held) ? "'sbx-spawn --check' shows what to change" : NULL,
+		.is_weaker = is_written(held),
+		.is_of_limit = true,
+	};
 
 	limit_add_value(&value, limit, held->value);
-	planner_note(planner, is_written(held),
-		     planner_format(planner, "the limit %s %s of %s: %s", limit_name(limit),
-				    text_string(&value), origin_text(&held->origin), instead),
-		     planner_keep(planner, why_no_cgroup(planner->host)));
+	notice.what = planner_format(planner, "%s %s (%s) %s", limit_name(limit),
+				     text_string(&value), origin_text(&held->origin),
+				     is_enforced ? row->instead : "is not enforced");
+	notice.why = planner_format(planner, "%s%s", why_no_cgroup(planner->host),
+				    is_enforced ? row->instead_why : "");
+	planner->no_memory |= text_status(&value) < 0;
+	planner_add_notice(planner, notice);
 }
 
 static int hold_limit(struct planner *planner, enum limit limit, bool in_scope)
@@ -181,8 +190,7 @@ static int hold_limit(struct planner *planner, enum limit limit, bool in_scope)
 		return 0;
 	if (is_written(held) && !accepts_less(planner))
 		return refuse_limit(planner, limit);
-	note_limit(planner, limit,
-		   held->holder == HELD_BY_NOBODY ? "it is not held" : row->instead);
+	note_limit(planner, limit, row);
 	return 0;
 }
 

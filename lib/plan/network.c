@@ -116,8 +116,8 @@ static int check_host_mode(struct planner *planner)
 
 	if (r < 0)
 		return r;
-	planner_note(planner, true, "the network is the host's own",
-		     "the mode is host: nothing is filtered, and the loopback is shared");
+	planner_note(planner, true, "network isolation",
+		     "the network mode is host: nothing is filtered, and the loopback is shared");
 	return 0;
 }
 

@@ -227,6 +227,7 @@ struct step *planner_add_step(struct planner *planner, enum step_kind kind,
 struct mark *planner_add_mark(struct planner *planner, enum mark_kind kind, const char *path,
 			      unsigned rights, struct step_origin origin);
 void planner_note(struct planner *planner, bool is_weaker, const char *what, const char *why);
+void planner_add_notice(struct planner *planner, struct plan_notice notice);
 int planner_status(struct planner *planner);
 /* What, with the place it comes from, then why and fix; @code. */
 int planner_refuse(struct planner *planner, int code, const char *what, const char *why,

@@ -46,12 +46,14 @@ struct plan_top {
 	unsigned signs;	    /* enum host_sign, beforehand */
 };
 
-/* A rule or limit that is not carried out as it stands, and why; told by --print-plan and, where it
- * weakens, on stderr. */
+/* A rule or limit that is not carried out as it stands, and why; shown by --print-plan -v. Where
+ * something can be done about it, what to type: that is said on stderr in one line, too. */
 struct plan_notice {
 	const char *what;
 	const char *why;
-	bool is_weaker; /* less is held than somebody may think */
+	const char *fix;  /* or NULL */
+	bool is_weaker;	  /* less is enforced than was asked for */
+	bool is_of_limit; /* the plan's limits say it, too */
 };
 
 struct plan {
@@ -109,7 +111,9 @@ struct plan *plan_free(struct plan *plan);
 void plan_free_ptr(struct plan **plan);
 #define _cleanup_plan_ _cleanup_(plan_free_ptr)
 
-/* The tier line; one line a step; then limits, then notices. */
+/* At most eight lines: what the steps permit, per kind, and what is not enforced. */
+void plan_add_summary(struct text *out, const struct plan *plan);
+/* One line a step; then limits, then notices. */
 void plan_add_text(struct text *out, const struct plan *plan);
 /* One object, with a newline. */
 void plan_add_json(struct text *out, const struct plan *plan);

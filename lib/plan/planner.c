@@ -115,14 +115,17 @@ struct mark *planner_add_mark(struct planner *planner, enum mark_kind kind, cons
 	return mark;
 }
 
+void planner_add_notice(struct planner *planner, struct plan_notice notice)
+{
+	if (planner->plan)
+		*(struct plan_notice *)list_add(planner, &planner->notices, sizeof(notice)) =
+			notice;
+}
+
 void planner_note(struct planner *planner, bool is_weaker, const char *what, const char *why)
 {
-	struct plan_notice *notice;
-
-	if (!planner->plan)
-		return;
-	notice = list_add(planner, &planner->notices, sizeof(*notice));
-	*notice = (struct plan_notice){ .what = what, .why = why, .is_weaker = is_weaker };
+	planner_add_notice(planner, (struct plan_notice){
+					    .what = what, .why = why, .is_weaker = is_weaker });
 }
 
 int planner_status(struct planner *planner)

@@ -167,6 +167,7 @@ static void add_notices(struct json_writer *json, const struct plan *plan)
 		json_add_object(json);
 		json_member_string(json, "what", plan->notices[i].what);
 		json_member_string(json, "why", plan->notices[i].why);
+		add_text(json, "fix", plan->notices[i].fix);
 		json_member_bool(json, "weaker", plan->notices[i].is_weaker);
 		json_end_object(json);
 	}

@@ -111,6 +111,10 @@ static void add_holder(struct text *out, enum limit limit, const struct plan_lim
 {
 	const char *part = limit_part_held(limit, held->holder);
 
+	if (held->holder == HELD_BY_NOBODY) {
+		text_add(out, " (not enforced on this host)");
+		return;
+	}
 	text_addf(out, " by %s", holder_name(held->holder));
 	if (part)
 		text_addf(out, " (%s)", part);
@@ -145,8 +149,6 @@ static void add_notices(struct text *out, const struct plan *plan)
 
 void plan_add_text(struct text *out, const struct plan *plan)
 {
-	plan_add_tier_line(out, plan);
-	text_add_char(out, '\n');
 	for (size_t i = 0; i < plan->n_steps; i++)
 		add_step(out, plan, &plan->steps[i]);
 	for (size_t i = 0; i < plan->n_inward; i++)
@@ -155,16 +157,21 @@ void plan_add_text(struct text *out, const struct plan *plan)
 	add_notices(out, plan);
 }
 
-void plan_add_tier_line(struct text *out, const struct plan *plan)
+void plan_add_layers(struct text *out, const struct plan *plan)
 {
-	const char *between = "; ";
-
 	text_addf(out, "%s:", tier_name(plan->tier));
 	for (unsigned bit = 1; bit <= LAYERS_ALL; bit <<= 1)
 		if (plan->layers & bit)
 			text_addf(out, " %s", layer_name(bit));
 	if (!(plan->layers & LAYER_LANDLOCK))
 		text_add(out, " (nested: no landlock)");
+}
+
+void plan_add_tier_line(struct text *out, const struct plan *plan)
+{
+	const char *between = "; ";
+
+	plan_add_layers(out, plan);
 	text_addf(out, "; network %s", plan->net_mode);
 	for (int i = 0; i < N_LIMITS; i++) {
 		const struct plan_limit *limit = &plan->limits[i];

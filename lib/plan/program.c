@@ -99,6 +99,24 @@ void mark_program(struct planner *planner)
 	}
 }
 
+static void note_links(struct planner *planner, const struct mark *mark)
+{
+	planner_add_notice(
+		planner,
+		(struct plan_notice){
+			.what = planner_format(planner,
+					       "'%s' has %" PRIu64 " hard links, and %s denies one",
+					       mark->path, mark->facts->n_links,
+					       origin_text(&mark->origin)),
+			.why = "the file can be executed by another name in an executable "
+			       "directory",
+			.fix = planner_format(planner,
+					      "deny the others, too: find / -xdev -samefile '%s'",
+					      mark->path),
+			.is_weaker = true,
+		});
+}
+
 /* Mounts and Landlock act on the name that a denial has: nobody knows all names of a file. */
 void note_other_names(struct planner *planner)
 {
@@ -108,13 +126,7 @@ void note_other_names(struct planner *planner)
 		if (mark->kind != MARK_DENY || !(mark->rights & RIGHT_EXEC) || !mark->facts ||
 		    mark->facts->kind != HOST_FILE || mark->facts->n_links < 2)
 			continue;
-		planner_note(planner, true,
-			     planner_format(planner,
-					    "'%s' has %" PRIu64 " names, and %s denies one",
-					    mark->path, mark->facts->n_links,
-					    origin_text(&mark->origin)),
-			     "a hard link in a directory from which programs may be executed is "
-			     "not held");
+		note_links(planner, mark);
 	}
 }
 

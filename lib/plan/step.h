@@ -152,7 +152,8 @@ struct step_bind {
 	const char *source;
 	bool is_folder;
 	struct mount_attributes attributes;
-	bool optional; /* the source was there when the plan was made: gone is no mistake */
+	bool is_socket; /* shown to be connected to */
+	bool optional;	/* the source was there when the plan was made: gone is no mistake */
 	struct step_owner owner;
 };
 

@@ -108,6 +108,20 @@ static bool can_reduce(const struct host *host)
 	return host->landlock_abi > 0 && host->cgroup && host->has_cgroup_kill;
 }
 
+static void note_reduced(struct planner *planner)
+{
+	const char *why = planner->host->userns_why;
+
+	planner_add_notice(planner,
+			   (struct plan_notice){
+				   .what = "without namespaces (tier reduced) the command sees the "
+					   "host's processes and has no private /tmp",
+				   .why = why ? why : "user namespaces cannot be made",
+				   .fix = "'sbx-spawn --check' shows what to change",
+				   .is_weaker = true,
+			   });
+}
+
 int choose_tier(struct planner *planner)
 {
 	const struct host *host = planner->host;
@@ -131,9 +145,7 @@ int choose_tier(struct planner *planner)
 		return refuse_full(planner, accepted == TIER_REDUCED);
 	}
 	if (plan->tier == TIER_REDUCED)
-		planner_note(planner, true, "there are no namespaces",
-			     "in the tier reduced the command sees the host's processes, and has "
-			     "neither a /tmp nor a /proc to use");
+		note_reduced(planner);
 	if (planner->is_nested)
 		planner_note(planner, true, "Landlock is left out",
 			     "what it confines cannot mount, and 'isolation.nested' lets it build "

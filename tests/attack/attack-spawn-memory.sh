@@ -28,7 +28,7 @@ END
 chmod 644 "$work/segment.py"
 
 for who in $starters; do
-	run spawn --policy "$work/p.yaml" --print-plan -- true
+	run spawn --policy "$work/p.yaml" --print-plan -v -- true
 	if ! out_has 'limit memory 256MiB by rlimit'; then
 		skip "no_segment_passes_the_limit_by_$who" 'a cgroup counts the memory here'
 		continue

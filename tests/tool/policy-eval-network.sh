@@ -64,8 +64,8 @@ echo '{"sandbox": {"config": {"allowNetworkAccess": true}}}' >"$work/p.json"
 evaluate "$work/p.json"
 check a_manifest_with_the_network_allows_it has_status 0
 run spawn --policy "$work/p.json" --print-plan -- true
-check a_manifest_with_the_network_shares_the_hosts out_has '; network host'
-check it_is_warned_of out_has "the network is the host's own"
+check a_manifest_with_the_network_shares_the_hosts out_has "network       the host's, nothing is filtered"
+check it_is_among_what_is_not_enforced out_has 'network isolation'
 
 policy 'version: 1'
 evaluate "$work/p.yaml"

@@ -28,7 +28,7 @@ for who in $starters; do
 	places
 	printf '%s' '{"sandbox": {"type": "PROCESS", "config": {"allowFileSystemAccess": true,' \
 		'"allowedPaths": ["./data", "./data/new", "./missing"]}}}' >"$work/m.json"
-	run spawn --policy "$work/m.json" --print-plan -- sh
+	run spawn --policy "$work/m.json" --print-plan -v -- sh
 	check "a_missing_path_of_a_manifest_is_said_to_$who" out_has "missing' of"
 	run spawn --policy "$work/m.json" -- sh -c 'echo new >data/new'
 	check "one_in_a_writable_directory_is_made_by_$who" test "$(cat "$project/data/new")" = new

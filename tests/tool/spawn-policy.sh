@@ -80,7 +80,7 @@ for who in $starters; do
 	run spawn --policy "$work/p.yaml" -- true
 	check "a_broken_policy_is_an_error_by_$who" has_status 125
 	policy "$programs" "$sources"
-	run spawn --print-plan --policy "$work/p.yaml" -- cat src/a
+	run spawn --print-plan -v --policy "$work/p.yaml" -- cat src/a
 	check "the_plan_names_rules_by_$who" out_has 'p.yaml:5'
 	run spawn --print-plan --json --policy "$work/p.yaml" -- cat src/a
 	check "the_plan_is_json_where_asked_by_$who" sh -c 'python3 -c "import json,sys; json.load(open(sys.argv[1]))" "$1"' sh "$work/out"
@@ -96,10 +96,10 @@ for who in $starters; do
 		'{name: held, match: {op: exec, path: ./bin/denied}, action: deny}'
 	run spawn --policy "$work/p.yaml" -- sh -c './bin/denied ran'
 	check "a_denied_program_does_not_run_by_$who" out_is ''
-	check "one_with_one_name_needs_no_notice_by_$who" test "${err#*names, and}" = "$err"
+	check "one_with_one_name_needs_no_notice_by_$who" test "${err#*hard links, and}" = "$err"
 	ln "$project/bin/denied" "$project/bin/other"
 	run spawn --policy "$work/p.yaml" -- sh -c './bin/other ran'
-	check "that_it_has_another_name_is_said_by_$who" err_has "bin/denied' has 2 names, and"
+	check "that_it_has_another_name_is_said_by_$who" err_has "bin/denied' has 2 hard links, and"
 	check "the_rule_is_named_by_$who" err_has "'held' denies one"
 	rm -r "${project:?}/bin"
 done

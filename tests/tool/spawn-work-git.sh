@@ -37,7 +37,7 @@ for who in $starters; do
 		eval 'test "$status" -ne 0 && err_has "is read-only inside; to add and commit: --write .git"'
 	run spawn --write . "${someone[@]}" -- git status
 	check "what_works_needs_no_telling_by_$who" eval 'has_status 0 && ! err_has "read-only inside"'
-	run spawn --write . --print-plan -- true
+	run spawn --write . --print-plan -v -- true
 	check "the_plan_tells_it_by_$who" eval '[[ $out == *"add and commit need"* ]]'
 
 	in_repository() { run spawn -q --write . --write .git "${someone[@]}" -- sh -c "$1"; }

@@ -118,7 +118,7 @@ static void a_repository_that_is_granted_keeps_hooks_and_configuration(void)
 	expect(is_read_only(&planning, PROJECT "/.git/hooks"));
 	expect(is_read_only(&planning, PROJECT "/.git/config"));
 	expect(!planning.plan->git);
-	expect(has_notice(&planning, "git outside uses what is written in '" PROJECT "/.git'"));
+	expect(has_notice(&planning, "protection of all of '" PROJECT "/.git'"));
 	grant(&planning, GRANT_WRITE, PROJECT "/.git/hooks", "--write");
 	expect_plan(&planning);
 	expect(!is_read_only(&planning, PROJECT "/.git/hooks"));

@@ -84,6 +84,8 @@ static void check(struct planning *planning, const char *name)
 	expect_plan(planning);
 	if (!planning->plan)
 		return;
+	plan_add_summary(&text, planning->plan);
+	text_add_char(&text, '\n');
 	plan_add_text(&text, planning->plan);
 	(void)snprintf(file, sizeof(file), "%s.txt", name);
 	compare(planning, file, &text);

@@ -181,7 +181,7 @@ static void a_template_that_cannot_be_held_is_held_as_far_as_it_can(void)
 	expect_eq(planning.plan->limits[LIMIT_TIME].holder, HELD_BY_SUPERVISOR);
 	expect_eq(rlimit_of(&planning, "data"), 1 << 30);
 	expect_eq(rlimit_of(&planning, "nproc"), 101);
-	expect(has_notice(&planning, "the limit cpu 1 of code-executor: it is not held"));
+	expect(has_notice(&planning, "cpu 1 (code-executor) is not enforced"));
 	expect(!find_step(&planning, STEP_CGROUP, NULL));
 	/* Nobody counts on it: it is told, but not as a weakness. */
 	for (size_t i = 0; i < planning.plan->n_notices; i++)
@@ -203,12 +203,12 @@ static void refuses_a_written_limit_that_nobody_holds(void)
 		const char *policy;
 		const char *what;
 	} cases[] = {
-		{ LIMIT_MEMORY, "version: 1\n", "the limit memory of --it" },
-		{ LIMIT_CPU, "version: 1\n", "the limit cpu of --it" },
+		{ LIMIT_MEMORY, "version: 1\n", "cannot enforce --it here" },
+		{ LIMIT_CPU, "version: 1\n", "cannot enforce --it here" },
 		{ N_LIMITS, "limits: {memory: 1GiB}\n",
-		  "the limit memory of p.yaml:1 'limits.memory'" },
+		  "cannot enforce p.yaml:1 'limits.memory' here" },
 		{ N_LIMITS, "limits: {cpu: 2, mode: strict}\n",
-		  "the limit cpu of p.yaml:1 'limits.cpu'" },
+		  "cannot enforce p.yaml:1 'limits.cpu' here" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {

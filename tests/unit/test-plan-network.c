@@ -230,7 +230,7 @@ static void the_hosts_network_is_shared_with_a_warning(void)
 	expect(!(planning.plan->layers & LAYER_NET));
 	expect_eq(the_step(&planning, STEP_SECCOMP, NULL)->seccomp.variants, FILTER_INET);
 	expect_eq(the_step(&planning, STEP_LANDLOCK, NULL)->landlock.port_rights, 0);
-	expect(has_notice(&planning, "the network is the host's own"));
+	expect(has_notice(&planning, "network isolation"));
 	expect(planning.plan->notices[0].is_weaker);
 }
 

@@ -220,7 +220,7 @@ static void a_denied_program_with_other_names_is_said(void)
 		know(&planning, "/usr/bin/cat", HOST_FILE);
 		planning.known[planning.n_known - 1].n_links = cases[i].n_links;
 		expect_plan(&planning);
-		expect_eq(has_notice(&planning, "'/usr/bin/cat' has 2 names, and p.yaml:4 'held' "
+		expect_eq(has_notice(&planning, "'/usr/bin/cat' has 2 hard links, and p.yaml:4 'held' "
 						"denies one"),
 			  cases[i].is_said);
 	}

@@ -53,7 +53,7 @@ static void the_reduced_tier_is_taken_only_where_it_is_accepted(void)
 	expect(!find_step(&planning, STEP_NAMESPACES, NULL));
 	expect(!find_step(&planning, STEP_BIND, NULL));
 	expect(!find_step(&planning, STEP_ROOT, NULL));
-	expect(has_notice(&planning, "there are no namespaces"));
+	expect(has_notice(&planning, "without namespaces (tier reduced)"));
 	/* Where more can be had, more is taken. */
 	planning.host.has_userns = true;
 	expect_plan(&planning);
