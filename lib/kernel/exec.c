@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "kernel/kernel.h"
@@ -44,27 +45,53 @@ static bool is_absence(int code)
 	return code == -ENOENT || code == -ENOTDIR || code == -EACCES || code == -ENAMETOOLONG;
 }
 
-int kernel_exec(const struct plan *plan)
+/* What is wrong with a file that execve() has refused with @code. */
+static void look(const char *path, int code, struct exec_failure *ret)
+{
+	struct stat st;
+
+	if (ret->fault != EXEC_FAULT_NONE || stat(path, &st) < 0)
+		return;
+	if (S_ISDIR(st.st_mode))
+		ret->fault = EXEC_FAULT_DIRECTORY;
+	else if (code == -EACCES && !(st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)))
+		ret->fault = EXEC_FAULT_MODE;
+	else if (code == -ENOENT)
+		ret->fault = EXEC_FAULT_INTERPRETER;
+	if (ret->fault == EXEC_FAULT_INTERPRETER &&
+	    interpreter_find_missing(path, ret->interpreter) < 0)
+		ret->interpreter[0] = '\0';
+}
+
+/* Returns only on failure. */
+static int execute(const struct plan *plan, const char *path, struct exec_failure *ret)
+{
+	int r;
+
+	(void)execve(path, plan->argv, plan->environment);
+	r = -errno;
+	look(path, r, ret);
+	return r;
+}
+
+int kernel_exec(const struct plan *plan, struct exec_failure *ret)
 {
 	const char *name = plan->argv[0];
 	const char *at = find_path(plan->environment);
 	int result = -ENOENT;
 
+	*ret = (struct exec_failure){ .fault = EXEC_FAULT_NONE };
 	if (*name == '\0')
 		return -ENOENT;
-	if (strchr(name, '/')) {
-		(void)execve(name, plan->argv, plan->environment);
-		return -errno;
-	}
+	if (strchr(name, '/'))
+		return execute(plan, name, ret);
 	for (;; at++) {
 		char path[PATH_MAX];
 		size_t n = strcspn(at, ":");
 		int r = join(path, at, n, name);
 
-		if (r == 0) {
-			(void)execve(path, plan->argv, plan->environment);
-			r = -errno;
-		}
+		if (r == 0)
+			r = execute(plan, path, ret);
 		if (!is_absence(r))
 			return r;
 		/* One that is there and may not be executed is the better answer. */

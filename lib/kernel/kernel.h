@@ -23,6 +23,7 @@
 #include <sys/types.h>
 
 #include "base/cleanup.h"
+#include "kernel/interpreter.h"
 #include "plan/plan.h"
 
 struct sbx_error;
@@ -63,6 +64,20 @@ struct kernel_failure {
 	int32_t code;  /* negative errno */
 };
 
+/* Why the command could not be executed, where its errno alone does not say it. */
+enum exec_fault {
+	EXEC_FAULT_NONE,
+	EXEC_FAULT_DIRECTORY,
+	EXEC_FAULT_MODE,	/* no execute permission */
+	EXEC_FAULT_INTERPRETER, /* the file is there, what starts it is not */
+	N_EXEC_FAULTS,
+};
+
+struct exec_failure {
+	enum exec_fault fault;
+	char interpreter[INTERPRETER_MAX]; /* "" where the file does not say it */
+};
+
 #define KERNEL_INIT                                                                                \
 	{                                                                                          \
 		.cgroup_fd = -EBADF, .cgroup_parent_fd = -EBADF, .proc_fd = -EBADF,                \
@@ -91,7 +106,7 @@ int kernel_confine(struct kernel *kernel, struct kernel_failure *ret);
  */
 int kernel_become(struct kernel *kernel, struct kernel_failure *ret);
 /* Returns only on failure: -ENOENT is 127, everything else 126. PATH is the command's own. */
-int kernel_exec(const struct plan *plan);
+int kernel_exec(const struct plan *plan, struct exec_failure *ret);
 /* The filter of PID 1 itself, once it has nothing left to do but to reap and to forward signals:
  * rt_sigtimedwait, rt_sigprocmask, wait4, waitid, kill, write, sendto, sendmsg, close, getpid,
  * exit.

@@ -206,7 +206,7 @@ static int become(struct command *command)
 		r = await_go(command->socket);
 	if (r < 0)
 		return fail(command, DOING_SPEAK, r);
-	return fail(command, DOING_EXEC, kernel_exec(command->plan));
+	return fail(command, DOING_EXEC, kernel_exec(command->plan, &command->execution));
 }
 
 static int child(void *argument)
@@ -239,12 +239,15 @@ pid_t command_start(struct command *command)
 
 void command_report(const struct command *command)
 {
-	const struct message message = {
+	struct message message = {
 		.kind = MESSAGE_FAILED,
 		.doing = command->doing,
 		.step = command->failure.step,
 		.code = command->failure.code,
 	};
+
+	if (command->doing == DOING_EXEC)
+		message.execution = command->execution;
 
 	(void)message_send(command->socket, &message, NULL, 0);
 }

@@ -29,6 +29,7 @@ struct command {
 	bool has_failed;
 	enum doing doing;
 	struct kernel_failure failure;
+	struct exec_failure execution; /* with DOING_EXEC */
 };
 
 #define COMMAND_INIT                                                                               \

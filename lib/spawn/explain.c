@@ -7,10 +7,12 @@
 #include "spawn/explain.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include <sbx/error.h>
 
+#include "base/text.h"
 #include "kernel/kernel.h"
 #include "spawn/spawn.h"
 
@@ -27,36 +29,66 @@ static const char *const doings[N_DOINGS] = {
 	[DOING_JOIN] = "cannot enter the sandbox",
 };
 
-/* What execve() says, for a command that is looked for inside. */
+/* What execve() says, for a command that is looked for inside; the first row that fits is taken.
+ * "%s" is the interpreter or loader that the file names. */
 static const struct {
-	int code;
+	enum exec_fault fault;
+	int code; /* 0: any */
 	const char *why;
 	const char *fix;
 } executions[] = {
-	{ -ENOENT, "it is not there inside the sandbox, or the interpreter that it names is not",
-	  "check the name; 'sbx-spawn --print-plan' shows what is visible, --exec PATH adds to it" },
-	{ -EACCES,
-	  "it may not be executed inside the sandbox, or what starts it may not: the interpreter in "
-	  "its first line, the program loader that it names",
-	  "allow both in the policy's exec rules or with --exec PATH ('sbx-spawn --print-plan' shows "
-	  "what may be executed); check that its mode has x" },
-	{ -ENOEXEC, "it is neither a program of this machine nor a script that begins with '#!'",
+	{ EXEC_FAULT_DIRECTORY, 0, "it is a directory", "name a program in it" },
+	{ EXEC_FAULT_MODE, 0, "the file has no execute permission",
+	  "chmod +x it, or name its interpreter: 'sh FILE'" },
+	{ EXEC_FAULT_INTERPRETER, 0, "it needs %s, which does not exist in the sandbox",
+	  "install that, or show it with --read" },
+	{ EXEC_FAULT_NONE, -ENOENT, "there is no such program in the sandbox",
+	  "check the name; --read PATH shows more, and 'sbx-spawn --print-plan' says what is "
+	  "shown" },
+	{ EXEC_FAULT_NONE, -EACCES,
+	  "the sandbox does not let it be executed, or not its interpreter or loader",
+	  "allow both with --exec PATH or by exec rules; 'sbx-spawn --print-plan' says what can be "
+	  "executed" },
+	{ EXEC_FAULT_NONE, -ENOEXEC,
+	  "it is neither a program for this machine nor a script that begins with '#!'",
 	  "name its interpreter: 'sh FILE'" },
-	{ -E2BIG, "its arguments and environment are too long", "shorten them" },
-	{ -ENOMEM, "the sandbox has not enough memory for it", "raise limits.memory or --memory" },
-	{ -EAGAIN, "the sandbox may have no more processes", "raise limits.pids or --pids" },
-	{ -EPERM, "the kernel refuses it inside the sandbox",
-	  "'sbx-spawn --print-plan' shows why" },
+	{ EXEC_FAULT_NONE, -E2BIG, "its arguments and environment are too long", "shorten them" },
+	{ EXEC_FAULT_NONE, -ENOMEM, "the sandbox has not enough memory for it",
+	  "raise limits.memory or --memory" },
+	{ EXEC_FAULT_NONE, -EAGAIN, "the sandbox may have no more processes",
+	  "raise limits.pids or --pids" },
+	{ EXEC_FAULT_NONE, -EPERM, "the kernel refuses it inside the sandbox",
+	  "'sbx-spawn --print-plan -v' shows the filter and the rules" },
 };
 
-static void explain_exec(const char *command, int code, struct sbx_error *err)
+/* The name comes from inside: it is shown so that a terminal is safe. */
+static void explain_why(const char *why, const char *interpreter, struct sbx_error *err)
 {
-	(void)sbx_error_what(err, code, "cannot execute '%s'", command);
+	_cleanup_text_ struct text name = TEXT_INIT;
+	const char *place = strstr(why, "%s");
+
+	if (!place) {
+		sbx_error_why(err, "%s", why);
+		return;
+	}
+	text_add(&name, interpreter[0] ? "'" : "an interpreter or loader");
+	text_add_visible(&name, interpreter, strlen(interpreter));
+	text_add(&name, interpreter[0] ? "'" : "");
+	sbx_error_why(err, "%.*s%s%s", (int)(place - why), why, text_string(&name), place + 2);
+}
+
+static void explain_exec(const char *command, const struct message *message, struct sbx_error *err)
+{
+	const struct exec_failure *execution = &message->execution;
+
+	(void)sbx_error_what(err, message->code, "cannot execute '%s'", command);
 	for (size_t i = 0; i < N_ELEMENTS(executions); i++) {
-		if (executions[i].code != code)
+		if (executions[i].fault != execution->fault ||
+		    (executions[i].code && executions[i].code != message->code))
 			continue;
-		sbx_error_why(err, "%s", executions[i].why);
+		explain_why(executions[i].why, execution->interpreter, err);
 		sbx_error_fix(err, "%s", executions[i].fix);
+		return;
 	}
 }
 
@@ -75,7 +107,7 @@ int explain_failure(const struct plan *plan, const char *command, const struct m
 	if (names_step(plan, message))
 		kernel_explain(plan, &failure, err);
 	else if (message->doing == DOING_EXEC)
-		explain_exec(command, message->code, err);
+		explain_exec(command, message, err);
 	else
 		(void)sbx_error_what(err, message->code, "%s", doings[message->doing]);
 	if (message->doing == DOING_FDS && message->code == -EISDIR) {

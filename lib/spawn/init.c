@@ -211,8 +211,10 @@ noreturn void init_run(const struct init *init)
 	if (command.in_foreground || command.is_job)
 		reaper.wait_flags |= WUNTRACED;
 	reaper.command = command_start(&command);
-	if (reaper.command < 0)
-		fail(init, command.doing, &command.failure);
+	if (reaper.command < 0) {
+		command_report(&command);
+		child_fail();
+	}
 	check(init, DOING_SPEAK, tell_execution(init));
 	serve(init, &reaper);
 	child_fail();

@@ -47,11 +47,18 @@ static bool is_usage(const struct rusage *usage)
 	return is_time(&usage->ru_utime) && is_time(&usage->ru_stime) && usage->ru_maxrss >= 0;
 }
 
+static bool is_execution(const struct exec_failure *execution)
+{
+	return (unsigned)execution->fault < N_EXEC_FAULTS &&
+	       memchr(execution->interpreter, '\0', sizeof(execution->interpreter));
+}
+
 static bool has_meaning(const struct message *message)
 {
 	if (message->kind == MESSAGE_FAILED)
 		return message->doing < N_DOINGS && message->code < 0 &&
-		       message->code >= -ERRNO_MAX;
+		       message->code >= -ERRNO_MAX &&
+		       (message->doing != DOING_EXEC || is_execution(&message->execution));
 	if (message->kind == MESSAGE_RESULT)
 		return (WIFEXITED(message->status) || WIFSIGNALED(message->status)) &&
 		       is_usage(&message->usage);

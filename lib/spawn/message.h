@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
+#include "kernel/kernel.h"
+
 enum message_kind {
 	/* From the supervisor. */
 	MESSAGE_PLACED = 1, /* PID 1 is in its cgroup now */
@@ -56,7 +58,10 @@ struct message {
 	int32_t code;	/* negative errno */
 	int32_t status; /* as wait4() gives it; a signal or an exit */
 	uint32_t reserved;
-	struct rusage usage;
+	union {
+		struct rusage usage;	       /* of MESSAGE_RESULT */
+		struct exec_failure execution; /* of MESSAGE_FAILED, DOING_EXEC */
+	};
 };
 
 #define MESSAGE_FDS_MAX 32

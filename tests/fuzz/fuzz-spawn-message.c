@@ -30,6 +30,9 @@ static void check_taken(const struct message *message, size_t n_fds, enum messag
 	check(n_fds <= MESSAGE_FDS_MAX);
 	if (message->kind == MESSAGE_FAILED)
 		check(message->doing < N_DOINGS && message->code < 0 && message->code > -4096);
+	if (message->kind == MESSAGE_FAILED && message->doing == DOING_EXEC)
+		check(message->execution.fault < N_EXEC_FAULTS &&
+		      memchr(message->execution.interpreter, '\0', INTERPRETER_MAX));
 	if (message->kind == MESSAGE_RESULT) {
 		check(WIFEXITED(message->status) || WIFSIGNALED(message->status));
 		check(message->usage.ru_utime.tv_sec >= 0 && message->usage.ru_maxrss >= 0);

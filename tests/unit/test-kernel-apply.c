@@ -267,13 +267,14 @@ static void pid_1_is_born_in_its_cgroup(void)
 static int run_command(char *const argv[], char *const environment[])
 {
 	const struct plan plan = { .argv = argv, .environment = environment };
+	struct exec_failure execution;
 	int status = -1;
 	pid_t pid;
 
 	(void)fflush(stdout);
 	pid = fork();
 	if (pid == 0)
-		_exit(200 - kernel_exec(&plan));
+		_exit(200 - kernel_exec(&plan, &execution));
 	expect_eq(waitpid(pid, &status, 0), pid);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }

@@ -103,6 +103,21 @@ static void refuses_failures_that_are_none(void)
 	expect_eq(parse_failure(UINT32_MAX, -ENOENT), -EBADMSG);
 }
 
+static void refuses_what_could_not_be_executed_without_an_end_to_its_name(void)
+{
+	struct message message = { .kind = MESSAGE_FAILED, .doing = DOING_EXEC, .code = -ENOENT };
+
+	message.execution.fault = EXEC_FAULT_INTERPRETER;
+	memset(message.execution.interpreter, 'a', INTERPRETER_MAX - 1);
+	expect_eq(parse_from_inside(message, 0), 0);
+	message.execution.interpreter[INTERPRETER_MAX - 1] = 'a';
+	expect_eq(parse_from_inside(message, 0), -EBADMSG);
+	message.execution.interpreter[0] = '\0';
+	expect_eq(parse_from_inside(message, 0), 0);
+	message.execution.fault = N_EXEC_FAULTS;
+	expect_eq(parse_from_inside(message, 0), -EBADMSG);
+}
+
 static int parse_result(int32_t status, long seconds, long usec, long size)
 {
 	struct message message = { .kind = MESSAGE_RESULT, .status = status };
@@ -224,6 +239,7 @@ static const struct test tests[] = {
 	TEST(refuses_what_the_other_side_says),
 	TEST(refuses_fds_that_do_not_belong_to_it),
 	TEST(refuses_failures_that_are_none),
+	TEST(refuses_what_could_not_be_executed_without_an_end_to_its_name),
 	TEST(refuses_results_that_are_none),
 	TEST(fds_arrive_with_a_message),
 	TEST(what_is_refused_leaves_no_fd),
