@@ -151,7 +151,7 @@ static void say_notices(const struct spawn_run *run)
 	if (run->tool->verbosity < 0)
 		return;
 	for (size_t i = 0; i < plan->n_notices; i++)
-		if (plan->notices[i].is_weaker && (is_verbose || plan->notices[i].fix))
+		if (plan->notices[i].fix || (is_verbose && plan->notices[i].is_weaker))
 			add_notice(&line, &plan->notices[i], is_verbose);
 	if (is_verbose) {
 		text_add(&line, SPAWN_TOOL ": ");
@@ -397,6 +397,8 @@ static const struct tool tool = {
 	},
 	.values_size = sizeof(struct spawn_values),
 	.usage_status = TOOL_FAILED,
+	.usage_context = "exit status 125, where other tools of sbx end with 2: the others are the "
+			 "command's",
 };
 
 int main(int argc, char *argv[])

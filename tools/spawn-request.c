@@ -11,6 +11,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,14 +97,21 @@ static int read_secrets(struct spawn_run *run, struct sbx_error *err)
 	return 0;
 }
 
+static int number_error(const char *option, const char *word, uint64_t most, struct sbx_error *err)
+{
+	int r = spawn_bad_value(option, word, "", "write digits only", err);
+
+	sbx_error_why(err, "it must be a number from 0 to %" PRIu64, most);
+	return r;
+}
+
 static int read_number(const char *option, const char *word, uint64_t most, uint64_t *ret,
 		       struct sbx_error *err)
 {
 	uint64_t number = 0;
 
 	if (units_parse_count(word, &number, NULL) < 0 || number > most)
-		return spawn_bad_value(option, word, "it is no number that fits",
-				       "write digits only", err);
+		return number_error(option, word, most, err);
 	*ret = number;
 	return 0;
 }
@@ -113,13 +121,12 @@ static int read_port_list(const struct option_list *list, const char *option, bo
 {
 	for (size_t i = 0; i < list->n_items; i++) {
 		uint64_t port = 0;
-		int r = read_number(option, list->items[i], UINT16_MAX, &port, err);
 
-		if (r == 0 && port == 0)
-			r = spawn_bad_value(option, list->items[i], "ports begin with 1",
-					    "name the port of the service", err);
-		if (r < 0)
-			return r;
+		if (units_parse_count(list->items[i], &port, NULL) < 0 || port == 0 ||
+		    port > UINT16_MAX)
+			return spawn_bad_value(
+				option, list->items[i], "a port is a number from 1 to 65535",
+				"write the port of the service, as in '--listen 8080'", err);
 		ports[i] = (struct request_port){ .port = (uint16_t)port, .bind = bind };
 	}
 	return 0;

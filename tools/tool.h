@@ -34,6 +34,7 @@ struct tool {
 	struct command command;
 	size_t values_size; /* of the struct that the options' offsets point into */
 	int usage_status;   /* TOOL_USAGE; TOOL_FAILED where the status belongs to a command */
+	const char *usage_context; /* said with wrong usage, or NULL */
 };
 
 /* What a verb gets as its context. */

@@ -145,6 +145,25 @@ static int mark_defaults(struct planner *planner)
 	return 0;
 }
 
+/* A policy replaces the built-in view, which somebody who adds one may not expect. */
+static void warn_of_no_rules(struct planner *planner)
+{
+	const struct policy *policy = planner->policy;
+
+	if (policy->n_rules > 0 || policy->defaults[CLASS_FS] == POLICY_ALLOW ||
+	    planner->request->n_paths > 0)
+		return;
+	planner_add_notice(
+		planner,
+		(struct plan_notice){
+			.what = planner_format(planner,
+					       "the policy '%s' grants no files: it has no rules",
+					       policy->sources[0].name),
+			.why = "with a policy the command sees only what its rules allow",
+			.fix = "add rules, see sbx-policy(5), or leave it out",
+		});
+}
+
 int mark_rules(struct planner *planner)
 {
 	const struct policy *policy = planner->policy;
@@ -152,6 +171,7 @@ int mark_rules(struct planner *planner)
 
 	if (!policy)
 		return 0;
+	warn_of_no_rules(planner);
 	r = mark_defaults(planner);
 	for (size_t i = 0; i < policy->n_rules && r == 0; i++) {
 		const struct rule *rule = &policy->rules[i];

@@ -12,7 +12,45 @@ on_a_terminal() {
 }
 n_lines() { wc -l <"$work/$1"; }
 
+# What cannot be executed, and why: PATH, the status, what is said.
+echo true >"$project/plain"
+printf '#!/no/such/interpreter\n' >"$project/script"
+python3 - "$project/program" <<'END'
+import struct
+import sys
+
+name = b"/no/such/loader\0"
+elf = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 2, 62, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+header = struct.pack("<IIQQQQQQ", 3, 4, 120, 0, 0, len(name), len(name), 1)
+open(sys.argv[1], "wb").write(elf + header + name)
+END
+chmod 755 "$project/script" "$project/program"
+mkdir "$project/directory"
+failures=$(cat <<'END'
+a_file_without_execute_permission	126	./plain	the file has no execute permission
+a_directory	126	./directory	it is a directory
+a_missing_interpreter	127	./script	it needs '/no/such/interpreter', which does not exist in the sandbox
+a_missing_loader	127	./program	it needs '/no/such/loader', which does not exist in the sandbox
+a_missing_program	127	no-such-program	there is no such program in the sandbox
+END
+)
+
 for who in $starters; do
+	while IFS=$'\t' read -r name expected command why; do
+		if [ "$name" = a_missing_loader ] && [ "$(uname -m)" != x86_64 ]; then
+			skip "${name}_has_its_status_by_$who" 'the program is for x86_64'
+			continue
+		fi
+		run spawn -- "$command"
+		check "${name}_has_its_status_by_$who" has_status "$expected"
+		check "${name}_is_said_to_$who" err_has "  why: $why"
+	done <<<"$failures"
+	echo '{}' >"$work/empty.yaml"
+	run spawn --policy "$work/empty.yaml" -- true
+	check "a_policy_without_rules_is_said_to_$who" err_has "empty.yaml' grants no files: it has no rules"
+	run spawn --listen 70000 -- true
+	check "what_a_port_is_is_said_to_$who" err_has 'a port is a number from 1 to 65535'
+	check "the_status_of_wrong_usage_is_said_to_$who" err_has 'exit status 125, where other tools of sbx end with 2'
 	run on_a_terminal -- true
 	check "a_run_with_nothing_to_say_is_silent_on_a_terminal_by_$who" out_is ''
 	run on_a_terminal -v -- true
