@@ -57,6 +57,7 @@ int audit_make_log(const struct audit_values *values, struct sbx_error *err)
 	int r = places_folder(values, &folder, err);
 	const struct audit_log_options options = {
 		.folder = text_string(&folder),
+		.key_place = values->key_place,
 		.credentials = getenv("CREDENTIALS_DIRECTORY"),
 	};
 
@@ -84,8 +85,8 @@ int audit_verb_setup(void *context, int n_operands, char *operands[], struct sbx
 	_cleanup_text_ struct text folder = TEXT_INIT;
 	int r = audit_make_log(run->values, err);
 
-	if (r == -EEXIST)
-		return TOOL_NO;
+	if (r == -EEXIST || r == -EINVAL)
+		return r == -EEXIST ? TOOL_NO : TOOL_USAGE;
 	if (r == 0)
 		r = places_folder(run->values, &folder, err);
 	if (r == 0)

@@ -31,6 +31,7 @@ struct audit_values {
 	const char *folder;
 	const char *policy;	   /* NULL: the one in force */
 	const char *key;	   /* of the first epoch, as setup printed it */
+	const char *key_place;	   /* setup */
 	bool strict;		   /* append */
 	bool follow;		   /* tail */
 	uint64_t n_last;	   /* query; 0: all */

@@ -36,6 +36,13 @@
 
 static const struct option_spec plain_options[] = { LOG, POLICY, OPTION_END };
 
+static const struct option_spec setup_options[] = {
+	LOG,
+	POLICY,
+	ROW("key-in", 0, OPTION_STRING, key_place, "PLACE", "its key is in keyring:NAME"),
+	OPTION_END,
+};
+
 static const struct option_spec append_options[] = {
 	LOG,
 	POLICY,
@@ -112,7 +119,7 @@ static const struct option_spec export_options[] = {
 static const struct verb_spec verbs[] = {
 	{ .name = "setup",
 	  .operand_kind = OPERAND_NONE,
-	  .options = plain_options,
+	  .options = setup_options,
 	  .help = "make a log and print its public key",
 	  .run = audit_verb_setup },
 	{ .name = "key",

@@ -4,6 +4,7 @@
  * Keys as files of one line:
  *
  *   sbx-audit-key/1 EPOCH BASE64
+ *   sbx-audit-key/1 in PLACE		what has such a line: "keyring:NAME", "credential:NAME"
  *
  * A file is erased by writing zeros over it before its name goes. So a file of zeros is a key that
  * is gone, which a crash can leave behind, and everything else that is not the line is a mistake.
@@ -26,6 +27,7 @@
 #include <sbx/error.h>
 
 #include "audit/base64.h"
+#include "audit/keyring.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/path.h"
@@ -33,6 +35,7 @@
 
 #define KEY_TAG "sbx-audit-key/1 "
 #define KEY_LINE_MAX 96 /* the tag, 19 digits, a space, 44 characters, a newline */
+#define KEY_PLACE_TAG KEY_TAG "in "
 #define KEY_ERASED 1
 
 /* Who may not have any right to the file. systemd lets a service read its credentials through an
@@ -158,20 +161,113 @@ static int open_file(int folder, const char *name, int flags, mode_t forbidden)
 	return take_fd(&fd);
 }
 
-/* 0, KEY_ERASED, or negative errno. */
-static int read_file(int folder, const char *name, mode_t forbidden, struct audit_key *ret)
+static int read_line(int folder, const char *name, mode_t forbidden, struct line *ret)
 {
 	_cleanup_close_ int fd = open_file(folder, name, O_RDONLY, forbidden);
-	_cleanup_(wipe_line) struct line line = { .n = 0 };
 	ssize_t n;
 
 	if (fd < 0)
 		return fd;
-	n = fd_read_full(fd, line.bytes, sizeof(line.bytes));
+	n = fd_read_full(fd, ret->bytes, sizeof(ret->bytes));
+	if (n < 0)
+		return (int)n;
+	ret->n = (size_t)n;
+	return 0;
+}
+
+/* 0, KEY_ERASED, or negative errno. */
+static int read_file(int folder, const char *name, mode_t forbidden, struct audit_key *ret)
+{
+	_cleanup_(wipe_line) struct line line = { .n = 0 };
+	int r = read_line(folder, name, forbidden, &line);
+
+	if (r < 0)
+		return r;
+	return is_erased(&line) ? KEY_ERASED : parse_line(&line, ret);
+}
+
+static int read_credential(const char *credentials, const char *name, struct audit_key *ret)
+{
+	_cleanup_close_ int folder = -EBADF;
+
+	if (!credentials || credentials[0] != '/')
+		return -ENOENT;
+	folder = open(credentials, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (folder < 0)
+		return -errno;
+	return read_file(folder, name, FORBIDDEN_CREDENTIAL, ret);
+}
+
+static int read_keyring(const char *credentials, const char *name, struct audit_key *ret)
+{
+	_cleanup_(wipe_line) struct line line = { .n = 0 };
+	ssize_t n = keyring_read(name, line.bytes, sizeof(line.bytes));
+
 	if (n < 0)
 		return (int)n;
 	line.n = (size_t)n;
 	return is_erased(&line) ? KEY_ERASED : parse_line(&line, ret);
+}
+
+static const struct place {
+	const char *tag;
+	int (*read)(const char *credentials, const char *name, struct audit_key *ret);
+} places[] = {
+	{ "keyring:", read_keyring },
+	{ "credential:", read_credential },
+};
+
+/* The row, and in *@ret_name what follows its tag; NULL for anything else. */
+static const struct place *find_place(const char *place, const char **ret_name)
+{
+	for (size_t i = 0; i < N_ELEMENTS(places); i++) {
+		size_t n = strlen(places[i].tag);
+		const char *name = place + n;
+		size_t n_name;
+
+		if (strncmp(place, places[i].tag, n) != 0)
+			continue;
+		n_name = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				      "0123456789_-.");
+		*ret_name = name;
+		return n_name > 0 && n_name <= KEY_PLACE_NAME_MAX && !name[n_name] && name[0] != '.'
+			       ? &places[i]
+			       : NULL;
+	}
+	return NULL;
+}
+
+/* Nothing there is -ENOKEY: -ENOENT would be a log without a key, which setup gives one. */
+static int read_place(const char *place, const char *credentials, struct audit_key *ret)
+{
+	const char *name;
+	const struct place *row = find_place(place, &name);
+	int r = row ? row->read(credentials, name, ret) : -EBADMSG;
+
+	if (r == 0)
+		ret->is_elsewhere = true;
+	return r == -ENOENT || r == KEY_ERASED ? -ENOKEY : r;
+}
+
+/* A key, or the name of the place that has it. */
+static int read_own(int folder, const char *credentials, struct audit_key *ret)
+{
+	_cleanup_(wipe_line) struct line line = { .n = 0 };
+	size_t tag = sizeof(KEY_PLACE_TAG) - 1;
+	char place[KEY_LINE_MAX];
+	int r = read_line(folder, KEY_NAME, FORBIDDEN_OURS, &line);
+
+	if (r < 0)
+		return r;
+	if (is_erased(&line))
+		return KEY_ERASED;
+	if (line.n <= tag || memcmp(line.bytes, KEY_PLACE_TAG, tag) != 0)
+		return parse_line(&line, ret);
+	if (line.bytes[line.n - 1] != '\n' || memchr(line.bytes, '\0', line.n))
+		return -EBADMSG;
+	memcpy(place, line.bytes + tag, line.n - tag - 1);
+	place[line.n - tag - 1] = '\0';
+	return read_place(place, credentials, ret);
 }
 
 static int write_file(int folder, const char *name, const struct audit_key *key,
@@ -243,6 +339,8 @@ static const struct {
 	  "give it to the user who runs this, with mode 0600 and one name" },
 	{ -ELOOP, "it is a link", "put the file itself in its place" },
 	{ -EBADMSG, "the file holds no key", "put a copy of the key in its place" },
+	{ -ENOKEY, "the place that it names has none",
+	  "put the key there again; sbx-audit(1) says how, under KEYS" },
 };
 
 static int fail_to_load(struct sbx_error *err, int code, const char *name)
@@ -257,9 +355,10 @@ static int fail_to_load(struct sbx_error *err, int code, const char *name)
 }
 
 /* 0, KEY_ERASED or negative errno; *@name is the file that it is about. */
-static int read_current(int folder, struct audit_key *ret, const char **name)
+static int read_current(int folder, const char *credentials, struct audit_key *ret,
+			const char **name)
 {
-	int r = read_file(folder, KEY_NAME, FORBIDDEN_OURS, ret);
+	int r = read_own(folder, credentials, ret);
 
 	*name = KEY_NAME;
 	if ((r != KEY_ERASED && r != -ENOENT) || !is_there(folder, KEY_NEXT_NAME))
@@ -270,23 +369,11 @@ static int read_current(int folder, struct audit_key *ret, const char **name)
 	return r == 0 ? put_next_in_place(folder) : r;
 }
 
-static int read_credential(const char *credentials, struct audit_key *ret)
-{
-	_cleanup_close_ int folder = -EBADF;
-
-	if (!credentials || credentials[0] != '/')
-		return -ENOENT;
-	folder = open(credentials, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (folder < 0)
-		return -errno;
-	return read_file(folder, KEY_CREDENTIAL_NAME, FORBIDDEN_CREDENTIAL, ret);
-}
-
 int key_load_at(int folder, struct audit_key *ret, struct sbx_error *err)
 {
 	_cleanup_audit_key_ struct audit_key key = AUDIT_KEY_INIT;
 	const char *name;
-	int r = read_current(folder, &key, &name);
+	int r = read_current(folder, NULL, &key, &name);
 
 	if (r != 0)
 		return fail_to_load(err, r, name);
@@ -296,7 +383,7 @@ int key_load_at(int folder, struct audit_key *ret, struct sbx_error *err)
 
 int key_load_credential(const char *credentials, struct audit_key *ret, struct sbx_error *err)
 {
-	int r = read_credential(credentials, ret);
+	int r = read_credential(credentials, KEY_CREDENTIAL_NAME, ret);
 
 	return r == 0 ? 0 : fail_to_load(err, r, KEY_CREDENTIAL_NAME);
 }
@@ -304,24 +391,66 @@ int key_load_credential(const char *credentials, struct audit_key *ret, struct s
 int key_load(int folder, const char *credentials, struct audit_key *ret, struct sbx_error *err)
 {
 	_cleanup_audit_key_ struct audit_key given = AUDIT_KEY_INIT, kept = AUDIT_KEY_INIT;
-	int r_given = read_credential(credentials, &given), r_kept;
+	int r_given = read_credential(credentials, KEY_CREDENTIAL_NAME, &given), r_kept;
 	const char *name;
 
 	if (r_given != 0 && r_given != -ENOENT)
 		return fail_to_load(err, r_given, KEY_CREDENTIAL_NAME);
-	r_kept = read_current(folder, &kept, &name);
+	r_kept = read_current(folder, credentials, &kept, &name);
 	if (r_kept != 0 && (r_kept != -ENOENT || r_given != 0))
 		return fail_to_load(err, r_kept, name);
 	*ret = r_kept != 0 || (r_given == 0 && given.epoch > kept.epoch) ? given : kept;
 	return 0;
 }
 
+/* Once more is nothing: a try before this one may have been cut short. */
+static int write_place(int folder, const char *place, struct sbx_error *err)
+{
+	_cleanup_(wipe_line) struct line kept = { .n = 0 };
+	char line[KEY_LINE_MAX + 1];
+	int n = snprintf(line, sizeof(line), KEY_PLACE_TAG "%s\n", place);
+
+	if (n < 0 || n > KEY_LINE_MAX)
+		return fail(err, -EINVAL, "write", KEY_NAME, "", "choose a shorter name");
+	if (!is_there(folder, KEY_NAME) && !is_there(folder, KEY_NEXT_NAME))
+		return file_replace(folder, KEY_NAME, line, (size_t)n, 0600, err);
+	if (read_line(folder, KEY_NAME, FORBIDDEN_OURS, &kept) == 0 && kept.n == (size_t)n &&
+	    memcmp(kept.bytes, line, kept.n) == 0)
+		return 0;
+	return fail(err, -EEXIST, "store", KEY_NAME, "the log has a key already",
+		    "keep it: what it has signed can be verified by no other");
+}
+
+int key_store_elsewhere(int folder, const char *place, const char *credentials,
+			struct audit_key *ret, struct sbx_error *err)
+{
+	_cleanup_audit_key_ struct audit_key key = AUDIT_KEY_INIT;
+	const char *name;
+	int r;
+
+	if (!find_place(place, &name))
+		return fail(err, -EINVAL, "find", place, "this is no place for a key",
+			    "write keyring:NAME or credential:NAME");
+	r = read_place(place, credentials, &key);
+	if (r < 0)
+		return fail_to_load(err, r, place);
+	r = write_place(folder, place, err);
+	if (r == 0)
+		*ret = key;
+	return r;
+}
+
 int key_prepare_next(int folder, const struct audit_key *current, struct audit_key *ret,
 		     struct sbx_error *err)
 {
 	_cleanup_audit_key_ struct audit_key next = AUDIT_KEY_INIT;
-	int r = read_file(folder, KEY_NEXT_NAME, FORBIDDEN_OURS, &next);
+	int r;
 
+	if (current->is_elsewhere)
+		return fail(err, -EOPNOTSUPP, "change", KEY_NAME,
+			    "it is kept outside the log, where sbx-audit only reads",
+			    "begin another log with another key, or leave it as it is");
+	r = read_file(folder, KEY_NEXT_NAME, FORBIDDEN_OURS, &next);
 	if (r == 0 && next.epoch == current->epoch + 1) {
 		*ret = next;
 		return 0;

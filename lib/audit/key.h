@@ -16,10 +16,16 @@
  * the log's last checkpoint is the last of its epoch and the current key is still of that epoch:
  * the caller goes on with 3. One process at a time does this: the log's lock is held.
  *
+ * Instead of a key the file may name the place that has it: the kernel's keyring, or a systemd
+ * credential. Then nothing of it is ever on the log's disk, and there is one epoch: what only an
+ * administrator puts there, only an administrator can replace. A key that is not there is an error,
+ * never a reason to take or make another one.
+ *
  * An overwritten file is gone from the file system, not from a disk that keeps old blocks; where
  * that matters the folder is on an encrypted disk, or the first key is a systemd credential.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "audit/signature.h"
@@ -31,8 +37,12 @@ struct sbx_error;
 #define KEY_NEXT_NAME "key.next"
 #define KEY_CREDENTIAL_NAME "sbx-audit-key"
 
+/* "keyring:NAME" and "credential:NAME"; names have letters, digits, '_', '-' and '.'. */
+#define KEY_PLACE_NAME_MAX 64
+
 struct audit_key {
 	uint64_t epoch;
+	bool is_elsewhere; /* the folder only names the place that has it */
 	uint8_t private_key[SIGNATURE_KEY_SIZE];
 	uint8_t public_key[SIGNATURE_KEY_SIZE];
 };
@@ -51,11 +61,18 @@ int key_make(uint64_t epoch, struct audit_key *ret, struct sbx_error *err);
 
 /* @folder is the log's: ours, and nobody else may write to it. */
 
+/*
+ * The key that @place has, which the folder names from now on. -EINVAL where @place is none,
+ * -EEXIST where the folder has a key already; and the errors of key_load().
+ */
+int key_store_elsewhere(int folder, const char *place, const char *credentials,
+			struct audit_key *ret, struct sbx_error *err);
 /* Keeps the first key of a log, mode 0600. -EEXIST where there is one already. */
 int key_store_at(int folder, const struct audit_key *key, struct sbx_error *err);
 /*
  * The current key; an advance that was cut short is completed first. -ENOENT where there is none,
- * -EPERM where the file is not ours alone, -EBADMSG where it is no key.
+ * -EPERM where the file is not ours alone, -EBADMSG where it is no key, -ENOKEY where it names a
+ * place that has none.
  */
 int key_load_at(int folder, struct audit_key *ret, struct sbx_error *err);
 /* The key that systemd gave: @credentials is the value of $CREDENTIALS_DIRECTORY, or NULL. */
@@ -64,6 +81,7 @@ int key_load_credential(const char *credentials, struct audit_key *ret, struct s
  * folder. */
 int key_load(int folder, const char *credentials, struct audit_key *ret, struct sbx_error *err);
 
+/* -EOPNOTSUPP where the current one is elsewhere. */
 int key_prepare_next(int folder, const struct audit_key *current, struct audit_key *ret,
 		     struct sbx_error *err);
 /* -ENOENT where no key was prepared; then nothing is erased. */

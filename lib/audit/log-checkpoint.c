@@ -261,6 +261,11 @@ int audit_log_change_key(struct audit_log *log, struct sbx_error *err)
 	return r < 0 ? r : reload(log, err);
 }
 
+bool audit_log_can_change_key(const struct audit_log *log)
+{
+	return !log->key.is_elsewhere;
+}
+
 /* ---- heads ---- */
 
 void audit_log_watch(struct audit_log *log, const struct audit_watch *watch)

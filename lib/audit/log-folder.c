@@ -232,11 +232,13 @@ static int first_key(int folder, const struct audit_log_options *options, struct
 		     struct sbx_error *err)
 {
 	struct sbx_error why = { .code = 0 };
-	int r = key_load(folder, options->credentials, ret, &why);
+	int r = options->key_place ? key_store_elsewhere(folder, options->key_place,
+							 options->credentials, ret, &why)
+				   : key_load(folder, options->credentials, ret, &why);
 
-	if (r < 0 && r != -ENOENT && err)
+	if (r < 0 && (r != -ENOENT || options->key_place) && err)
 		*err = why;
-	if (r == -ENOENT) {
+	if (r == -ENOENT && !options->key_place) {
 		r = key_make(0, ret, err);
 		if (r == 0)
 			r = key_store_at(folder, ret, err);

@@ -37,7 +37,8 @@ struct text;
 
 struct audit_log_options {
 	const char *folder;
-	const char *credentials;	 /* the value of $CREDENTIALS_DIRECTORY, or NULL */
+	const char *key_place;	 /* create: where the key is instead of in the folder, or NULL */
+	const char *credentials; /* the value of $CREDENTIALS_DIRECTORY, or NULL */
 	const struct redactor *redactor; /* NULL: known prefixes only */
 	const char *const *patterns;	 /* without a redactor: further secrets, by PCRE2 */
 	size_t n_patterns;
@@ -118,6 +119,8 @@ int audit_log_checkpoint(struct audit_log *log, struct sbx_error *err);
 /* Ends the epoch: a record says so, a checkpoint names the next key, and the present one is erased.
  */
 int audit_log_change_key(struct audit_log *log, struct sbx_error *err);
+/* False where the key is kept in a keyring or a credential. */
+bool audit_log_can_change_key(const struct audit_log *log);
 
 /*
  * Closes the segment with a checkpoint and begins the next one: 1, or 0 where it has no records

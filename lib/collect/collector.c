@@ -95,7 +95,8 @@ static void change_key(struct collector *collector)
 	uint64_t now = clock_usec(CLOCK_REALTIME);
 	struct sbx_error err = { .code = 0 };
 
-	if (options->epoch_usec == 0 || now < collector->epoch_began_usec + options->epoch_usec)
+	if (options->epoch_usec == 0 || !audit_log_can_change_key(options->audit) ||
+	    now < collector->epoch_began_usec + options->epoch_usec)
 		return;
 	collector->epoch_began_usec = now;
 	/* A key that has signed nothing may stay. */

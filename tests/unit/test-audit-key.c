@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/keyctl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
@@ -16,6 +18,8 @@
 
 /* The private key of RFC 8032's first test, as a file. */
 #define LINE "sbx-audit-key/1 7 nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=\n"
+
+#define LINE_FIRST "sbx-audit-key/1 0 nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=\n"
 
 /* A folder of its own for each test, removed with what is in it. */
 struct place {
@@ -437,6 +441,121 @@ static void no_credential_is_no_mistake_where_the_folder_has_a_key(void)
 	}
 }
 
+static long add_key(const char *name, const char *bytes)
+{
+	return syscall(SYS_add_key, "user", name, bytes, strlen(bytes), KEY_SPEC_PROCESS_KEYRING);
+}
+
+#define REFERENCE "sbx-audit-key/1 in keyring:sbx-test-key\n"
+
+static void a_key_in_the_keyring_leaves_its_name_only(void)
+{
+	_cleanup_place_ struct place place = make_place();
+	struct audit_key key = AUDIT_KEY_INIT, again = AUDIT_KEY_INIT, next = AUDIT_KEY_INIT;
+	char bytes[128] = { 0 };
+	_cleanup_close_ int fd = -EBADF;
+
+	if (add_key("sbx-test-key", LINE_FIRST) < 0)
+		skip("the kernel gives no keyrings here");
+	expect_eq(key_store_elsewhere(place.fd, "keyring:sbx-test-key", NULL, &key, NULL), 0);
+	expect(key.is_elsewhere && key.epoch == 0);
+	fd = openat(place.fd, KEY_NAME, O_RDONLY | O_CLOEXEC);
+	expect(fd_read_full(fd, bytes, sizeof(bytes) - 1) > 0);
+	expect_str(bytes, REFERENCE);
+	expect_eq(key_load(place.fd, NULL, &again, NULL), 0);
+	expect(same_key(&key, &again) && again.is_elsewhere);
+	expect_eq(key_prepare_next(place.fd, &again, &next, NULL), -EOPNOTSUPP);
+	expect(!is_there(&place, KEY_NEXT_NAME));
+	/* A try that was cut short behind this is repeated. */
+	expect_eq(key_store_elsewhere(place.fd, "keyring:sbx-test-key", NULL, &key, NULL), 0);
+}
+
+static void refuses_a_key_of_the_keyring_that_others_can_read(void)
+{
+	static const unsigned wrong[] = { 0x3f010002, 0x3f010200, 0x3f3f0001 };
+	_cleanup_place_ struct place place = make_place();
+	long id = add_key("sbx-test-key", LINE_FIRST);
+
+	if (id < 0)
+		skip("the kernel gives no keyrings here");
+	write_name(&place, KEY_NAME, REFERENCE, strlen(REFERENCE));
+	for (size_t i = 0; i < N_ELEMENTS(wrong); i++) {
+		expect_eq(syscall(SYS_keyctl, KEYCTL_SETPERM, id, wrong[i]), 0);
+		expect_not_loaded(&place, -EPERM);
+	}
+	expect_eq(syscall(SYS_keyctl, KEYCTL_SETPERM, id, 0x3f010000), 0);
+}
+
+static void refuses_what_of_the_keyring_is_no_key(void)
+{
+	static const char *const wrong[] = { "x", LINE LINE, " " LINE, REFERENCE };
+	_cleanup_place_ struct place place = make_place();
+
+	if (add_key("sbx-test-key", LINE_FIRST) < 0)
+		skip("the kernel gives no keyrings here");
+	write_name(&place, KEY_NAME, REFERENCE, strlen(REFERENCE));
+	for (size_t i = 0; i < N_ELEMENTS(wrong); i++) {
+		expect(add_key("sbx-test-key", wrong[i]) > 0);
+		expect_not_loaded(&place, -EBADMSG);
+	}
+}
+
+static void a_key_that_is_missing_in_its_place_is_no_log_without_a_key(void)
+{
+	static const char *const lines[] = {
+		"sbx-audit-key/1 in keyring:sbx-test-none\n",
+		"sbx-audit-key/1 in credential:none\n",
+	};
+	_cleanup_place_ struct place place = make_place();
+	struct audit_key key = AUDIT_KEY_INIT;
+
+	for (size_t i = 0; i < N_ELEMENTS(lines); i++) {
+		write_name(&place, KEY_NAME, lines[i], strlen(lines[i]));
+		expect_not_loaded(&place, -ENOKEY);
+		expect_eq(key_load(place.fd, place.path, &key, NULL), -ENOKEY);
+	}
+	/* The credential of the usual name is not taken in its place. */
+	write_name(&place, KEY_CREDENTIAL_NAME, LINE, strlen(LINE));
+	expect_eq(key_load(place.fd, place.path, &key, NULL), -ENOKEY);
+}
+
+static void a_credential_of_any_name_can_have_the_key(void)
+{
+	_cleanup_place_ struct place place = make_place();
+	struct audit_key key = AUDIT_KEY_INIT;
+
+	write_name(&place, "other", LINE_FIRST, strlen(LINE_FIRST));
+	expect_eq(key_store_elsewhere(place.fd, "credential:other", place.path, &key, NULL), 0);
+	expect_eq(key_load(place.fd, place.path, &key, NULL), 0);
+	expect(key.is_elsewhere);
+	expect_eq(key_load(place.fd, NULL, &key, NULL), -ENOKEY);
+}
+
+static void refuses_places_that_are_none(void)
+{
+	static const char *const wrong[] = {
+		"",
+		"keyring",
+		"keyring:",
+		"keyring:a b",
+		"credential:../key",
+		"credential:.",
+		"credential:a/b",
+		"file:key",
+		"keyring:"
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+	};
+	_cleanup_place_ struct place place = make_place();
+	struct audit_key key = AUDIT_KEY_INIT;
+
+	for (size_t i = 0; i < N_ELEMENTS(wrong); i++) {
+		struct sbx_error err = { .code = 0 };
+
+		expect_eq(key_store_elsewhere(place.fd, wrong[i], place.path, &key, &err), -EINVAL);
+		expect(err.why[0] && err.fix[0] && !is_there(&place, KEY_NAME));
+	}
+}
+
 static const struct test tests[] = {
 	TEST(two_keys_are_never_the_same),
 	TEST(refuses_an_epoch_without_a_number),
@@ -460,6 +579,12 @@ static const struct test tests[] = {
 	TEST(a_key_in_the_folder_goes_on_where_the_credential_ended),
 	TEST(refuses_a_credential_that_others_can_read_or_write),
 	TEST(no_credential_is_no_mistake_where_the_folder_has_a_key),
+	TEST(a_key_in_the_keyring_leaves_its_name_only),
+	TEST(refuses_a_key_of_the_keyring_that_others_can_read),
+	TEST(refuses_what_of_the_keyring_is_no_key),
+	TEST(a_key_that_is_missing_in_its_place_is_no_log_without_a_key),
+	TEST(a_credential_of_any_name_can_have_the_key),
+	TEST(refuses_places_that_are_none),
 	TEST_END,
 };
 
