@@ -14,7 +14,7 @@ begin() { # ID OPTION...
 	places
 	begin_spawn -q --id "$1" "${@:2}" -- sh -c 'echo started; read -r word' <"$work/in" >"$work/said" &
 	supervisor=$!
-	read -r word <&6
+	read -r _ <&6
 	if [ "$who" = root ]; then sandbox=/run/sbx/sandboxes/$1; else sandbox=$XDG_RUNTIME_DIR/sbx/sandboxes/$1; fi
 }
 end() {
