@@ -221,7 +221,7 @@ int choose_network(struct planner *planner)
 		r = check_proxy_mode(planner);
 	if (r == 0 && !is_mode(planner, "host"))
 		r = check_policys_ports(planner);
-	if (is_mode(planner, "loopback"))
+	if (r == 0 && is_mode(planner, "loopback"))
 		r = check_rules(planner, NET_LOOPBACK);
 	if (is_mode(planner, "none") || is_mode(planner, "loopback"))
 		note_unused_rules(planner, is_mode(planner, "none") ? NET_NONE : NET_LOOPBACK);
