@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "plan/permits.h"
+#include "policy/compose.h"
 
 #define COMPARED (RIGHT_READ | RIGHT_LIST | RIGHT_WRITE | RIGHT_EXEC)
 
@@ -103,14 +104,28 @@ static unsigned own_rights(const struct planner *planner, const struct place *pl
 	return rights ? RIGHT_EXEC : 0;
 }
 
+/* What is allowed below /tmp is about the sandbox's own tmpfs. */
+static bool is_of_host_in_tmpfs(const struct place *place)
+{
+	for (const struct place *at = place->parent; at; at = at->parent)
+		if (compose_is_private(at->path))
+			return at->winner && at->winner->content == CONTENT_TMPFS;
+	return false;
+}
+
 static void note_less(struct planner *planner, const struct place *place, unsigned less)
 {
+	const char *why = less == RIGHT_EXEC ? "a program must be readable to be executed"
+			  : is_of_host_in_tmpfs(place)
+				  ? "what is allowed in a fresh /tmp does not count for the host's "
+				    "files that are shown in it"
+				  : "what is enforced around it is narrower";
+
 	if (place->facts && place->facts->kind != HOST_MISSING && !has_flag(place, MARK_TOLD, 0))
 		planner_note(planner, false,
 			     planner_format(planner, "'%s' is allowed, but not possible here: %s",
 					    place->path, name_rights(planner, less)),
-			     less == RIGHT_EXEC ? "a program must be readable to be executed"
-						: "what is enforced around it is narrower");
+			     why);
 }
 
 /* Files of the host; what sbx makes no rule is about. */

@@ -97,10 +97,8 @@ static void add_mark(struct composer *composer, const struct mark *mark)
 		(void)compose_deny(composer, &path);
 	else if (mark->source)
 		(void)compose_cover(composer, &path);
-	else if (mark->content == CONTENT_HOST || mark->content == CONTENT_OVERLAY)
-		(void)compose_show(composer, &path);
 	else
-		(void)compose_grant(composer, &path);
+		(void)compose_show(composer, &path);
 }
 
 static void add_marks(struct planner *planner, struct decided *decided, struct composer *composer)

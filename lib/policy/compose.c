@@ -294,18 +294,29 @@ size_t compose_deny(struct composer *composer, const struct composed_path *path)
 	return add_path(composer, path, POLICY_DENY);
 }
 
-size_t compose_cover(struct composer *composer, const struct composed_path *path)
+struct cover {
+	size_t number;	 /* of its rule */
+	bool is_of_host; /* the host's own files, which others may show besides */
+};
+
+static size_t add_cover(struct composer *composer, const struct composed_path *path,
+			bool is_of_host)
 {
 	size_t number = compose_grant(composer, path);
-	size_t *covers = take(composer, (composer->n_covers + 1) * sizeof(*covers));
+	struct cover *covers = take(composer, (composer->n_covers + 1) * sizeof(*covers));
 
 	if (!covers)
 		return number;
 	for (size_t i = 0; i < composer->n_covers; i++)
 		covers[i] = composer->covers[i];
-	covers[composer->n_covers++] = number;
+	covers[composer->n_covers++] = (struct cover){ number, is_of_host };
 	composer->covers = covers;
 	return number;
+}
+
+size_t compose_cover(struct composer *composer, const struct composed_path *path)
+{
+	return add_cover(composer, path, false);
 }
 
 static bool is_below(const char *path, const char *directory)
@@ -336,7 +347,7 @@ static bool is_in_private(const char *path)
 
 size_t compose_show(struct composer *composer, const struct composed_path *path)
 {
-	return is_in_private(path->path) ? compose_cover(composer, path)
+	return is_in_private(path->path) ? add_cover(composer, path, true)
 					 : compose_grant(composer, path);
 }
 
@@ -345,30 +356,31 @@ static const char *path_of(const struct rule *rule)
 	return rule->match.lists[MATCH_PATH].values[0].text;
 }
 
-/* What the grants of files of the host at one path allow together. */
-static uint64_t covered_operations(const struct composer *composer, const char *path)
+/* What the cover and, if it shows the host's own files, the others at its path grant. */
+static uint64_t granted_at(const struct composer *composer, const struct cover *cover)
 {
-	uint64_t operations = 0;
+	const struct rule *rules = composer->policy.rules;
+	uint64_t operations = rules[cover->number].match.operations;
 
-	for (size_t i = 0; i < composer->n_covers; i++) {
-		const struct rule *rule = &composer->policy.rules[composer->covers[i]];
+	for (size_t i = 0; cover->is_of_host && i < composer->n_covers; i++) {
+		const struct rule *other = &rules[composer->covers[i].number];
 
-		if (strcmp(path_of(rule), path) == 0)
-			operations |= rule->match.operations;
+		if (strcmp(path_of(other), path_of(&rules[cover->number])) == 0)
+			operations |= other->match.operations;
 	}
 	return operations;
 }
 
-/* What stands there is the grants' alone, but for the grants further down. */
-static void deny_around(struct composer *composer, size_t number)
+/* What stands there is the grants' alone, but for those further down. */
+static void deny_around(struct composer *composer, const struct cover *cover)
 {
 	const struct policy *policy = &composer->policy;
 	size_t n_rules = policy->n_rules, n = 0;
-	struct rule rule = policy->rules[number];
+	struct rule rule = policy->rules[cover->number];
 	struct condition *exceptions = take(composer, n_rules * sizeof(*exceptions));
 
 	rule.action = POLICY_DENY;
-	rule.match.operations = files() & ~covered_operations(composer, path_of(&rule));
+	rule.match.operations = files() & ~granted_at(composer, cover);
 	for (size_t i = composer->n_original; exceptions && i < n_rules; i++) {
 		const struct rule *other = &policy->rules[i];
 
@@ -436,21 +448,27 @@ void policy_view(const struct policy *policy, const char *project,
 	ret[n] = (struct view_row){ .path = NULL };
 }
 
+/* A project below /tmp has the rights of a project: those of /tmp are about a tmpfs. */
 static void add_view(struct composer *composer, const struct policy *policy)
 {
+	const char *project = composer->with.project;
+	uint64_t without = composer->with.is_limiting_exec ? operation_set("exec") : 0;
 	struct view_row rows[VIEW_ROWS_MAX];
 
-	uint64_t without = composer->with.is_limiting_exec ? operation_set("exec") : 0;
-
-	policy_view(policy, composer->with.project, rows);
+	policy_view(policy, project, rows);
 	for (size_t i = 0; rows[i].path; i++) {
-		const char *project = composer->with.project;
-		bool is_project = strcmp(rows[i].path, ".") == 0 && project;
-		const struct composed_path path = { .name = "the implicit view",
-						    .path = is_project ? project : rows[i].path,
-						    .operations = rows[i].operations & ~without };
+		struct composed_path path = {
+			.name = "the implicit view",
+			.path = rows[i].path,
+			.operations = rows[i].operations & ~without,
+		};
 
-		(void)(is_project ? compose_show(composer, &path) : compose_grant(composer, &path));
+		if (project && strcmp(path.path, ".") == 0) {
+			path.path = project;
+			(void)compose_show(composer, &path);
+		} else {
+			(void)compose_grant(composer, &path);
+		}
 	}
 }
 
@@ -651,7 +669,7 @@ int compose_finish(struct composer *composer, const struct policy **ret)
 	struct policy *policy;
 
 	for (size_t i = 0; i < composer->n_covers; i++)
-		deny_around(composer, composer->covers[i]);
+		deny_around(composer, &composer->covers[i]);
 	policy = take(composer, sizeof(*policy));
 	if (composer->no_memory)
 		return -ENOMEM;

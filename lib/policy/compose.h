@@ -40,13 +40,15 @@ struct composition {
 	void *context;
 };
 
+struct cover;
 struct composer {
 	struct arena *arena;
 	struct policy policy; /* what will be compiled */
 	size_t n_original;    /* rules of the policy's own files */
 	size_t n_free;
 	struct composition with;
-	size_t *covers; /* numbers of the rules that put other files at their path */
+	struct cover
+		*covers; /* rules that put other files at their path, or the host's in a tmpfs */
 	size_t n_covers;
 	bool no_memory;
 };
