@@ -198,6 +198,30 @@ static bool is_folder_there(struct planner *planner, const char *path)
 	return view_has_below(planner, real);
 }
 
+/* Without --cwd the command starts in "/" where nothing shows the project; but what --deny hides
+ * the caller did not mean to start in. */
+static int check_hidden_folder(struct planner *planner, const char *folder)
+{
+	const struct host_path *facts = host_find_path(planner->host, folder);
+	const struct place *place = view_find(planner, facts && facts->real ? facts->real : folder);
+	struct step_origin origin;
+
+	if (!place || !place_find_denial(planner, place, RIGHTS_READ, &origin))
+		return 0;
+	if (origin.kind != ORIGIN_ARGUMENT) {
+		planner_note(planner, false,
+			     planner_format(planner, "the command starts in '/', not in '%s'",
+					    folder),
+			     planner_format(planner, "%s denies it", origin_text(&origin)));
+		return 0;
+	}
+	(void)sbx_error_what(planner->err, -EACCES, "cannot start the command in '%.300s'", folder);
+	sbx_error_why(planner->err, "it is the working directory, and %s hides it",
+		      origin_text(&origin));
+	sbx_error_fix(planner->err, "name another directory by --cwd, such as --cwd /");
+	return -EACCES;
+}
+
 int add_folder(struct planner *planner)
 {
 	const char *asked = asked_folder(planner);
@@ -211,6 +235,8 @@ int add_folder(struct planner *planner)
 		sbx_error_fix(planner->err, "add --read %.300s, or name another by --cwd", asked);
 		return -ENOENT;
 	}
+	if (!is_there && check_hidden_folder(planner, folder) < 0)
+		return -EACCES;
 	planner_add_step(planner, STEP_FOLDER_OF_COMMAND, origin_built_in)->working_folder.target =
 		is_there ? planner_keep(planner, folder) : "/";
 	return 0;

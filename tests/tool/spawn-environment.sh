@@ -48,6 +48,12 @@ for who in $starters; do
 	done
 	run spawn --cwd /tmp -- pwd
 	check "starts_where_it_is_told_by_$who" out_is /tmp
+	run spawn --deny . -- pwd
+	check "a_working_directory_that_is_hidden_is_refused_by_$who" has_status 125
+	check "the_refusal_names_the_option_by_$who" err_has 'it is the working directory, and --deny hides it'
+	check "the_refusal_names_what_to_type_by_$who" err_has 'fix: name another directory by --cwd'
+	run spawn --deny . --cwd / -- pwd
+	check "another_can_be_named_by_$who" test "$status$out" = 0/
 	run spawn --cwd /nonexistent -- pwd
 	check "a_folder_that_it_cannot_see_is_an_error_by_$who" has_status 125
 	run spawn -- pwd
