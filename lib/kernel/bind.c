@@ -32,10 +32,6 @@ int bind_reach(struct kernel *kernel, const struct step *step, size_t number)
 	_cleanup_close_ int source = open_source(step);
 	int owner = -EBADF;
 
-	if (source == -ENOENT && step->bind.optional) {
-		*fd = TREE_ABSENT;
-		return 0;
-	}
 	if (source < 0)
 		return source;
 	if (step->bind.owner.is_set) {
@@ -59,9 +55,6 @@ int bind_reach(struct kernel *kernel, const struct step *step, size_t number)
 int bind_attach(struct kernel *kernel, const struct step *step, size_t number)
 {
 	int *fd = kernel_fds(kernel, number);
-
-	if (*fd == TREE_ABSENT)
-		return 0;
 
 	int r = tree_attach(kernel, number, *fd, step->bind.is_folder);
 

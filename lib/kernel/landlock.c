@@ -74,7 +74,7 @@ int landlock_allow_path(struct kernel *kernel, const struct step *step, size_t n
 	int r;
 
 	if (fd < 0)
-		return fd == -ENOENT && step->landlock_path.optional ? 0 : fd;
+		return fd;
 	r = add_path(kernel->ruleset_fd, fd, rights);
 	/* A file, where the plan speaks of what may be done in a folder: less, never more. */
 	if (r == -EINVAL && (rights & ~FILE_RIGHTS) && (rights & FILE_RIGHTS))

@@ -79,8 +79,7 @@ bool tree_is_ours(const struct kernel *kernel, size_t number)
 
 	/* The latest one that carries the target is what one sees there. */
 	for (size_t i = number; i-- > 0;)
-		if (carries[steps[i].kind] && is_below(target, step_target(&steps[i])) &&
-		    kernel_fds(kernel, i)[0] != TREE_ABSENT)
+		if (carries[steps[i].kind] && is_below(target, step_target(&steps[i])))
 			return steps[i].kind == STEP_TMPFS;
 	return true;
 }

@@ -19,6 +19,3 @@ struct step;
 bool tree_is_ours(const struct kernel *kernel, size_t number);
 /* Puts a detached mount on the step's target, which is made where it may be. */
 int tree_attach(const struct kernel *kernel, size_t number, int mount_fd, bool is_folder);
-
-/* For fds[0] of an optional step whose source is gone: it is nowhere in the tree. */
-#define TREE_ABSENT (-ENOENT)

@@ -153,7 +153,6 @@ struct step_bind {
 	bool is_folder;
 	struct mount_attributes attributes;
 	bool is_socket; /* shown to be connected to */
-	bool optional;	/* the source was there when the plan was made: gone is no mistake */
 	struct step_owner owner;
 };
 
@@ -232,7 +231,6 @@ struct step_landlock {
 struct step_landlock_path {
 	const char *target;
 	uint64_t rights;
-	bool optional;
 };
 
 struct step_landlock_port {

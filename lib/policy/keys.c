@@ -293,31 +293,3 @@ const char *policy_key_name(const struct policy_key *key)
 			name = at;
 	return name;
 }
-
-/* "capabilities[3].match" is at "capabilities[].match"; '*' stands for one name. */
-static bool is_at(const char *path, const char *row)
-{
-	for (; *row; row++) {
-		if (*row == '*') {
-			size_t len = strcspn(path, ".[");
-
-			if (len == 0)
-				return false;
-			path += len;
-			continue;
-		}
-		if (*path++ != *row)
-			return false;
-		if (*row == '[')
-			path += strspn(path, "0123456789");
-	}
-	return *path == '\0';
-}
-
-const struct policy_key *policy_key_find(const char *path)
-{
-	for (const struct policy_key *row = keys; row->path; row++)
-		if (is_at(path, row->path))
-			return row;
-	return NULL;
-}

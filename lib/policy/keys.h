@@ -63,9 +63,6 @@ struct policy_key {
 
 /* Ended by a NULL path; a map stands before what is in it, and nothing else stands between. */
 const struct policy_key *policy_keys(void);
-/* The row for @path as it is in a file ("capabilities[3].match" finds "capabilities[].match"), or
- * NULL. */
-const struct policy_key *policy_key_find(const char *path);
 /* The row under @parent (NULL: the top) for one name, or for "[]"; NULL where there is none. A row
  * for any name ("*") comes last. */
 const struct policy_key *policy_key_child(const struct policy_key *parent, const char *name);

@@ -68,17 +68,6 @@ void recorder_deinit(struct recorder *recorder)
 	*recorder = (struct recorder)RECORDER_INIT;
 }
 
-int recorder_open_spool_in(struct recorder *recorder, const char *state_folder,
-			   struct sbx_error *err)
-{
-	int fd = spool_open_in(state_folder, err);
-
-	if (fd < 0)
-		return fd;
-	recorder_use_fd(recorder, fd);
-	return 0;
-}
-
 static int add_state_folder(struct text *out, char *const *environment, struct sbx_error *err)
 {
 	int r = environment_add_state_folder(out, environment, geteuid());

@@ -58,9 +58,6 @@ void recorder_use_fd(struct recorder *recorder, int fd);
  * ~/.local/state) else; 0600 in a 0700 folder that is ours, never through a link.
  */
 int recorder_open_spool(struct recorder *recorder, char *const *environment, struct sbx_error *err);
-/* The same in a state folder of the caller's choice, which must exist: FOLDER/sbx/spool. */
-int recorder_open_spool_in(struct recorder *recorder, const char *state_folder,
-			   struct sbx_error *err);
 void recorder_deinit(struct recorder *recorder);
 
 /*

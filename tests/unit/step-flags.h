@@ -77,7 +77,6 @@ static inline struct step step_bind(const char *source, const char *target, unsi
 			.source = source,
 			.target = target,
 			.is_folder = flags & STEP_IS_FOLDER,
-			.optional = flags & STEP_OPTIONAL,
 			.attributes = step_attributes(flags),
 		},
 	};

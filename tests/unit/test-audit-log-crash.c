@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "record-spool.h"
 #include "record/record.h"
 
 #define N_TRIALS 20
@@ -205,7 +206,7 @@ static void write_to_spool(const struct log_place *place, unsigned writer)
 
 		if (i % 10 == 0) {
 			recorder_deinit(&recorder);
-			if (recorder_open_spool_in(&recorder, place->path, NULL) < 0)
+			if (open_spool_in(&recorder, place->path, NULL) < 0)
 				_exit(3);
 		}
 		record_begin(&recorder, &record, &json, "syscall", "test");
@@ -312,7 +313,7 @@ static void every_line_of_the_spool_is_taken_once_whoever_is_killed(void)
 		log_place_init(&place);
 		place.options.wait_usec = WAIT_USEC;
 		(void)audit_log_free(log_made(&place));
-		expect_eq(recorder_open_spool_in(&recorder, place.path, NULL), 0);
+		expect_eq(open_spool_in(&recorder, place.path, NULL), 0);
 		recorder_deinit(&recorder);
 		write_and_import(&place);
 		expect_eq(import_once(&place, &import), 0);

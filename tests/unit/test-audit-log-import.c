@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "record-spool.h"
 #include "record/record.h"
 
 #define CLAIMED "claimed-00112233445566778899aabbccddeeff"
@@ -77,7 +78,7 @@ static void fixture_init(struct fixture *f)
 	log_place_init(&f->place);
 	f->log = log_made(&f->place);
 	f->recorder = (struct recorder)RECORDER_INIT;
-	expect_eq(recorder_open_spool_in(&f->recorder, f->place.path, NULL), 0);
+	expect_eq(open_spool_in(&f->recorder, f->place.path, NULL), 0);
 }
 
 static void fixture_deinit(struct fixture *f)
@@ -137,7 +138,7 @@ static void a_file_that_somebody_has_open_stays_and_is_read_on(void)
 	expect_eq(n_files(&f.place), 1);
 	send(&f.recorder, 4);
 	recorder_deinit(&f.recorder);
-	expect_eq(recorder_open_spool_in(&f.recorder, f.place.path, NULL), 0);
+	expect_eq(open_spool_in(&f.recorder, f.place.path, NULL), 0);
 	send(&f.recorder, 5);
 	expect_eq(take(&f.place, f.log).n_records, 2);
 	expect_eq(n_files(&f.place), 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 #include "collect-rig.h"
+#include "record-spool.h"
 
 /* ---- groups and answers ---- */
 
@@ -313,7 +314,7 @@ static void the_spool_is_taken_in(void)
 	struct json_writer json;
 
 	rig_init(&rig);
-	expect_eq(recorder_open_spool_in(&recorder, rig.place.path, NULL), 0);
+	expect_eq(open_spool_in(&recorder, rig.place.path, NULL), 0);
 	record_begin(&recorder, &text, &json, "syscall", "test");
 	expect_eq(record_send(&recorder, &text, &json, NULL), 0);
 	recorder_deinit(&recorder);

@@ -63,10 +63,10 @@ static int create(struct kernel *kernel, uint64_t files, uint64_t ports, uint64_
 	return landlock_create(kernel, &step, 0);
 }
 
-static int allow(struct kernel *kernel, const char *name, uint64_t rights, bool optional)
+static int allow(struct kernel *kernel, const char *name, uint64_t rights)
 {
 	const struct step step = { .kind = STEP_LANDLOCK_PATH,
-				   .landlock_path = { in_place(name), rights, optional } };
+				   .landlock_path = { in_place(name), rights } };
 
 	return landlock_allow_path(kernel, &step, 0);
 }
@@ -77,7 +77,7 @@ static int enforce_files(void)
 
 	check(create(&kernel, FOLDER_RIGHTS, 0, 0) == 0);
 	check(fcntl(kernel.ruleset_fd, F_GETFD) == FD_CLOEXEC);
-	check(allow(&kernel, "open", FOLDER_RIGHTS, false) == 0);
+	check(allow(&kernel, "open", FOLDER_RIGHTS) == 0);
 	check(try_open("closed/file", O_RDONLY) == 0);
 	check(landlock_enforce(&kernel, &nothing, 0) == 0 && kernel.ruleset_fd == -EBADF);
 	check(try_open("closed/file", O_RDONLY) == -EACCES);
@@ -100,8 +100,8 @@ static int follow_a_link(void)
 	struct kernel kernel = KERNEL_INIT;
 
 	check(create(&kernel, FOLDER_RIGHTS, 0, 0) == 0);
-	check(allow(&kernel, "open/link/file", FOLDER_RIGHTS, false) == -ELOOP);
-	return allow(&kernel, "open/link", FOLDER_RIGHTS, false);
+	check(allow(&kernel, "open/link/file", FOLDER_RIGHTS) == -ELOOP);
+	return allow(&kernel, "open/link", FOLDER_RIGHTS);
 }
 
 static void refuses_a_rule_whose_path_is_a_link(void)
@@ -116,12 +116,10 @@ static int name_what_is_not_there(void)
 	struct kernel kernel = KERNEL_INIT;
 
 	check(create(&kernel, FOLDER_RIGHTS, 0, 0) == 0);
-	check(allow(&kernel, "nothing", FOLDER_RIGHTS, true) == 0);
-	check(allow(&kernel, "open/link", FOLDER_RIGHTS, true) == -ELOOP);
-	return allow(&kernel, "nothing", FOLDER_RIGHTS, false);
+	return allow(&kernel, "nothing", FOLDER_RIGHTS);
 }
 
-static void a_missing_path_passes_only_if_it_is_optional(void)
+static void a_missing_path_is_refused(void)
 {
 	if (abi() < 1)
 		skip("this kernel has no Landlock");
@@ -133,11 +131,11 @@ static int give_a_file_the_rights_of_a_folder(void)
 	struct kernel kernel = KERNEL_INIT;
 
 	check(create(&kernel, FOLDER_RIGHTS, 0, 0) == 0);
-	check(allow(&kernel, "open/file", FOLDER_RIGHTS, false) == 0);
+	check(allow(&kernel, "open/file", FOLDER_RIGHTS) == 0);
 	/* Nothing of it means anything for a file. */
-	check(allow(&kernel, "closed/file", LANDLOCK_ACCESS_FS_READ_DIR, 0) == -EINVAL);
+	check(allow(&kernel, "closed/file", LANDLOCK_ACCESS_FS_READ_DIR) == -EINVAL);
 	/* Not handled, so not ours to allow. */
-	check(allow(&kernel, "closed", LANDLOCK_ACCESS_FS_EXECUTE, 0) == -EINVAL);
+	check(allow(&kernel, "closed", LANDLOCK_ACCESS_FS_EXECUTE) == -EINVAL);
 	check(landlock_enforce(&kernel, &nothing, 0) == 0);
 	check(try_open("open/file", O_RDWR) == 0);
 	check(try_open("closed/file", O_RDONLY) == -EACCES);
@@ -228,7 +226,7 @@ static void fails_without_a_ruleset(void)
 
 	if (abi() < 1)
 		skip("this kernel has no Landlock");
-	expect_eq(allow(&kernel, "open", FOLDER_RIGHTS, false), -EBADF);
+	expect_eq(allow(&kernel, "open", FOLDER_RIGHTS), -EBADF);
 	expect_eq(landlock_allow_port(&kernel, &nothing, 0), -EBADF);
 	expect(landlock_enforce(&kernel, &nothing, 0) < 0);
 	/* A right that the kernel does not know must not pass for one that it holds. */
@@ -245,7 +243,7 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 static const struct test tests[] = {
 	TEST(allows_what_a_rule_names_and_nothing_else),
 	TEST(refuses_a_rule_whose_path_is_a_link),
-	TEST(a_missing_path_passes_only_if_it_is_optional),
+	TEST(a_missing_path_is_refused),
 	TEST(a_file_gets_those_rights_that_files_have),
 	TEST(allows_the_ports_that_are_named),
 	TEST(signals_do_not_leave_the_scope),

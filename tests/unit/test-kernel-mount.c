@@ -247,8 +247,7 @@ EVERYBODY(a_source_that_became_a_link_is_refused)
 		make_folder(&world, "bound/below", 0755);
 		expect_eq(symlink("bound", outside(&world, "link")), 0);
 		expect_eq(symlink("/etc", outside(&world, "link-to-folder")), 0);
-		add_bind(&world, outside(&world, sources[i]), "/bound",
-			 STEP_IS_FOLDER | STEP_OPTIONAL);
+		add_bind(&world, outside(&world, sources[i]), "/bound", STEP_IS_FOLDER);
 		add_end(&world);
 		expect_failing(&world, STEP_BIND, -ELOOP);
 	}
@@ -287,25 +286,6 @@ EVERYBODY(a_source_that_is_gone_is_refused)
 	add_end(&world);
 	expect_failing(&world, STEP_BIND, -ENOENT);
 	expect_eq(world.failure.step, 4);
-}
-
-static void expect_absent(struct world *world)
-{
-	expect_eq(access("/bound/below", F_OK), 0);
-	expect_eq(mkdir("/bound/new", 0755), -1);
-	expect_eq(errno, EROFS);
-}
-
-EVERYBODY(an_optional_source_may_be_gone)
-{
-	_cleanup_world_ struct world world = WORLD_INIT;
-
-	world_init(&world);
-	make_folder(&world, "below", 0755);
-	add_bind(&world, outside(&world, "gone"), "/bound", STEP_IS_FOLDER | STEP_OPTIONAL);
-	add_bind(&world, outside(&world, "below"), "/bound/below", STEP_IS_FOLDER);
-	add_end(&world);
-	expect_eq(world_run(&world, expect_absent), 0);
 }
 
 static void expect_their_own(struct world *world)
@@ -616,7 +596,6 @@ static const struct test tests[] = {
 	TEST(a_source_through_a_process_is_refused),
 	TEST(a_source_of_another_kind_is_refused),
 	TEST(a_source_that_is_gone_is_refused),
-	TEST(an_optional_source_may_be_gone),
 	TEST(one_bind_may_lie_in_another),
 	TEST(what_is_written_belongs_to_the_owner_of_the_folder),
 	TEST(root_does_not_lend_its_rights),

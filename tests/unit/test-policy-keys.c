@@ -3,58 +3,6 @@
 
 #include "test.h"
 
-static void every_row_is_found_by_its_own_path(void)
-{
-	size_t n = 0;
-
-	for (const struct policy_key *key = policy_keys(); key->path; key++, n++)
-		if (!strchr(key->path, '*'))
-			expect(policy_key_find(key->path) == key);
-	expect(n > 100);
-}
-
-static void finds_a_row_by_a_path_as_it_is_in_a_file(void)
-{
-	const struct {
-		const char *path, *row;
-	} cases[] = {
-		{ "capabilities[3].match", "capabilities[].match" },
-		{ "capabilities[0].except[12].path_glob", "capabilities[].except[].path_glob" },
-		{ "scheduler.per_template.code-executor", "scheduler.per_template.*" },
-		{ "env.set.PATH", "env.set.*" },
-		{ "network_whitelist[1]", "network_whitelist[]" },
-		{ "network_whitelist.ai[1]", "network_whitelist.*[]" },
-		{ "mounts[2].source", "mounts[].source" },
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct policy_key *key = policy_key_find(cases[i].path);
-
-		expect(key != NULL);
-		if (key)
-			expect_str(key->path, cases[i].row);
-	}
-}
-
-static void finds_no_row_for_what_is_not_a_key(void)
-{
-	static const char *const paths[] = {
-		"",
-		"limit",
-		"limits.",
-		"limits.memory.x",
-		"limitsxmemory",
-		"env.set.",
-		"env.set.a.b",
-		"capabilities.match",
-		"capabilities[x].match",
-		"capabilities[0]match",
-	};
-
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
-		expect(policy_key_find(paths[i]) == NULL);
-}
-
 /* The row whose child @key is; it must be a map, a list or groups. */
 static const struct policy_key *parent_of(const struct policy_key *key)
 {
@@ -97,7 +45,7 @@ static void every_list_has_a_row_for_its_items(void)
 
 static void steps_through_exactly_the_rows_inside(void)
 {
-	const struct policy_key *row = NULL, *map = policy_key_find("limits");
+	const struct policy_key *row = NULL, *map = policy_key_child(NULL, "limits");
 	size_t n = 0;
 
 	while ((row = policy_key_next(map, row))) {
@@ -133,14 +81,12 @@ static void every_row_has_one_line_of_help(void)
 
 static void a_key_called_like_a_list_item_is_no_key(void)
 {
-	expect(policy_key_child(policy_key_find("env.set"), "[]") == NULL);
+	expect(policy_key_child(policy_key_child(policy_key_child(NULL, "env"), "set"), "[]") ==
+	       NULL);
 	expect(policy_key_child(NULL, "") == NULL);
 }
 
 static const struct test tests[] = {
-	TEST(every_row_is_found_by_its_own_path),
-	TEST(finds_a_row_by_a_path_as_it_is_in_a_file),
-	TEST(finds_no_row_for_what_is_not_a_key),
 	TEST(every_row_stands_behind_the_map_it_is_in),
 	TEST(every_list_has_a_row_for_its_items),
 	TEST(steps_through_exactly_the_rows_inside),

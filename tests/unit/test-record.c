@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "record-spool.h"
 #include "test.h"
 
 #define N_WRITERS 8
@@ -87,7 +88,7 @@ static void a_record_says_when_what_and_who(void)
 	size_t n_bytes = 0;
 	char pid[32];
 
-	expect_eq(recorder_open_spool_in(&recorder, place.folder, NULL), 0);
+	expect_eq(open_spool_in(&recorder, place.folder, NULL), 0);
 	expect_eq(send_one(&recorder, "a\n\"b", NULL), 0);
 	expect_eq(file_read(AT_FDCWD, place.file, 4096, &bytes, &n_bytes, NULL), 0);
 	expect(strncmp(bytes, "{\"version\":1,\"time\":\"2", 22) == 0);
@@ -122,7 +123,7 @@ static int write_many(const struct place *place, int writer)
 	char value[3000];
 
 	memset(value, 'a' + writer, sizeof(value));
-	if (recorder_open_spool_in(&recorder, place->folder, NULL) < 0)
+	if (open_spool_in(&recorder, place->folder, NULL) < 0)
 		return 1;
 	for (size_t i = 0; i < N_RECORDS; i++) {
 		value[(i * 37) % 2999] = '\0';
@@ -160,7 +161,7 @@ static void the_spool_is_for_us_alone(void)
 	mode_t before = umask(0);
 	struct stat st;
 
-	expect_eq(recorder_open_spool_in(&recorder, place.folder, NULL), 0);
+	expect_eq(open_spool_in(&recorder, place.folder, NULL), 0);
 	expect(umask(before) == 0);
 	expect(stat(place.spool, &st) == 0 && (st.st_mode & 07777) == 0700);
 	expect(stat(place.file, &st) == 0 && (st.st_mode & 07777) == 0600);
@@ -172,7 +173,7 @@ static void expect_refused(const struct place *place)
 	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
 	struct sbx_error err = { .code = 0 };
 
-	expect(recorder_open_spool_in(&recorder, place->folder, &err) < 0);
+	expect(open_spool_in(&recorder, place->folder, &err) < 0);
 	expect(err.what[0] != '\0' && err.fix[0] != '\0');
 	expect_eq(recorder.fd, -EBADF);
 }
@@ -181,7 +182,7 @@ static void make_spool(const struct place *place)
 {
 	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
 
-	expect_eq(recorder_open_spool_in(&recorder, place->folder, NULL), 0);
+	expect_eq(open_spool_in(&recorder, place->folder, NULL), 0);
 }
 
 static void refuses_a_spool_that_is_a_link(void)
@@ -278,7 +279,7 @@ static void a_torn_line_stays_alone(void)
 	fd = open(place.file, O_WRONLY | O_CLOEXEC);
 	expect(write(fd, "{\"version\":1,\"ti", 16) == 16);
 	expect(close(fd) == 0);
-	expect_eq(recorder_open_spool_in(&recorder, place.folder, NULL), 0);
+	expect_eq(open_spool_in(&recorder, place.folder, NULL), 0);
 	expect_eq(send_one(&recorder, "whole", NULL), 0);
 	expect_eq(file_read(AT_FDCWD, place.file, 4096, &bytes, &n_bytes, NULL), 0);
 	expect(strncmp(bytes, "{\"version\":1,\"ti\n{\"version\":1,", 30) == 0);
@@ -291,7 +292,7 @@ static int fill_up(const struct place *place)
 	struct rlimit limit = { .rlim_cur = 300, .rlim_max = RLIM_INFINITY };
 
 	(void)signal(SIGXFSZ, SIG_IGN);
-	if (recorder_open_spool_in(&recorder, place->folder, NULL) < 0 ||
+	if (open_spool_in(&recorder, place->folder, NULL) < 0 ||
 	    send_one(&recorder, "1", NULL) < 0 || setrlimit(RLIMIT_FSIZE, &limit) < 0)
 		return 1;
 	if (send_one(&recorder, "2", NULL) != -ENOSPC || !recorder.is_torn)
@@ -330,7 +331,7 @@ static void refuses_a_record_that_is_too_long(void)
 	static char value[RECORD_BYTES_MAX + 1];
 
 	memset(value, 'x', RECORD_BYTES_MAX);
-	expect_eq(recorder_open_spool_in(&recorder, place.folder, NULL), 0);
+	expect_eq(open_spool_in(&recorder, place.folder, NULL), 0);
 	expect_eq(send_one(&recorder, value, NULL), -EMSGSIZE);
 	expect_eq(count_lines(&place), 0);
 }

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * A recorder whose spool lies in a state folder of the test's choice
+ */
+
+#include "record/record.h"
+#include "record/spool.h"
+
+static inline int open_spool_in(struct recorder *recorder, const char *state_folder,
+				struct sbx_error *err)
+{
+	int fd = spool_open_in(state_folder, err);
+
+	if (fd < 0)
+		return fd;
+	recorder_use_fd(recorder, fd);
+	return 0;
+}
