@@ -65,6 +65,7 @@ static const struct option_spec options[] = {
 	LIST("connect", connect, "PORT", "let it connect to this port of our loopback"),
 	LIST("listen", listen, "PORT", "let us connect to this port of its loopback"),
 	ROW("proxy-fd", 0, OPTION_FD, proxy_fd, "N", "hand the listeners of '--net proxy' to it"),
+	ROW("proxy-port", 0, OPTION_STRING, proxy_port, "PORT", "where the proxy listens inside: 8080"),
 	LIST("env", env, "NAME[=VALUE]", "pass a variable, or set it"),
 	LIST("secret", secret, "NAME=PATH", "a private copy of a file; NAME holds its path"),
 	ROW("hostname", 0, OPTION_STRING, hostname, "NAME", "name of the machine inside"),

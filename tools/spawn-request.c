@@ -116,18 +116,27 @@ static int read_number(const char *option, const char *word, uint64_t most, uint
 	return 0;
 }
 
+static int read_port(const char *option, const char *word, uint16_t *ret, struct sbx_error *err)
+{
+	uint64_t port = 0;
+
+	if (units_parse_count(word, &port, NULL) < 0 || port == 0 || port > UINT16_MAX)
+		return spawn_bad_value(option, word, "a port is a number from 1 to 65535",
+				       "write the port of the service, as in '--listen 8080'", err);
+	*ret = (uint16_t)port;
+	return 0;
+}
+
 static int read_port_list(const struct option_list *list, const char *option, bool bind,
 			  struct request_port *ports, struct sbx_error *err)
 {
 	for (size_t i = 0; i < list->n_items; i++) {
-		uint64_t port = 0;
+		uint16_t port = 0;
+		int r = read_port(option, list->items[i], &port, err);
 
-		if (units_parse_count(list->items[i], &port, NULL) < 0 || port == 0 ||
-		    port > UINT16_MAX)
-			return spawn_bad_value(
-				option, list->items[i], "a port is a number from 1 to 65535",
-				"write the port of the service, as in '--listen 8080'", err);
-		ports[i] = (struct request_port){ .port = (uint16_t)port, .bind = bind };
+		if (r < 0)
+			return r;
+		ports[i] = (struct request_port){ .port = port, .bind = bind };
 	}
 	return 0;
 }
@@ -137,10 +146,12 @@ static int read_ports(struct spawn_run *run, struct sbx_error *err)
 	const struct spawn_values *values = run->values;
 	size_t n = values->connect.n_items + values->listen.n_items;
 	struct request_port *ports;
-	int r;
+	int r = 0;
 
-	if (n == 0)
-		return 0;
+	if (values->proxy_port)
+		r = read_port("--proxy-port", values->proxy_port, &run->request.proxy_port, err);
+	if (r < 0 || n == 0)
+		return r;
 	ports = arena_alloc(&run->arena, n * sizeof(*ports));
 	if (!ports)
 		return spawn_no_memory(err);

@@ -51,6 +51,7 @@ struct spawn_values {
 	bool deny_net;
 	struct option_list connect, listen;
 	int proxy_fd;
+	const char *proxy_port;
 	struct option_list env, secret, device;
 	const char *hostname;
 	const char *limits[N_LIMITS]; /* as they were written */

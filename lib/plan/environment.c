@@ -18,16 +18,16 @@ static const char *const default_names[] = {
 	"PATH", "HOME", "LANG", "LC_*", "TZ", "TERM", "USER", "LOGNAME", "SHELL",
 };
 
-#define PROXY_URL "http://127.0.0.1:3128"
-_Static_assert(PROXY_PORT == 3128, "the proxy's port in the variables");
-
+/* These hold the proxy's address. */
+static const char *const proxy_names[] = {
+	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy",
+};
 static const char *const proxy_variables[] = {
-	"HTTP_PROXY=" PROXY_URL, "HTTPS_PROXY=" PROXY_URL,
-	"ALL_PROXY=" PROXY_URL,	 "NO_PROXY=localhost,127.0.0.1,::1",
-	"http_proxy=" PROXY_URL, "https_proxy=" PROXY_URL,
-	"all_proxy=" PROXY_URL,	 "no_proxy=localhost,127.0.0.1,::1",
+	"NO_PROXY=localhost,127.0.0.1,::1",
+	"no_proxy=localhost,127.0.0.1,::1",
 	"NODE_USE_ENV_PROXY=1",
 };
+#define N_PROXY_VARIABLES (N_ELEMENTS(proxy_names) + N_ELEMENTS(proxy_variables) + 1)
 
 struct variables {
 	struct planner *planner;
@@ -102,6 +102,26 @@ static void set_settings(struct variables *variables)
 	}
 }
 
+/* Java reads none of the others; it leaves out the loopback by itself. */
+static void set_proxy(struct variables *variables)
+{
+	struct planner *planner = variables->planner;
+	unsigned port = planner_proxy_port(planner);
+
+	if (strcmp(planner->net_mode, "proxy") != 0)
+		return;
+	for (size_t i = 0; i < N_ELEMENTS(proxy_names); i++)
+		set_variable(variables, planner_format(planner, "%s=http://127.0.0.1:%u",
+						       proxy_names[i], port));
+	for (size_t i = 0; i < N_ELEMENTS(proxy_variables); i++)
+		set_variable(variables, proxy_variables[i]);
+	set_variable(variables, planner_format(planner,
+					       "JAVA_TOOL_OPTIONS=-Dhttp.proxyHost=127.0.0.1 "
+					       "-Dhttp.proxyPort=%u -Dhttps.proxyHost=127.0.0.1 "
+					       "-Dhttps.proxyPort=%u",
+					       port, port));
+}
+
 /* A secret's variable holds the path of its private copy. */
 static void set_secrets(struct variables *variables)
 {
@@ -151,7 +171,7 @@ static void set_typed(struct variables *variables, const struct request_variable
 static size_t count_at_most(const struct planner *planner)
 {
 	const struct spawn_request *request = planner->request;
-	size_t n = N_ELEMENTS(proxy_variables) + request->n_variables + request->n_secrets + 2;
+	size_t n = N_PROXY_VARIABLES + request->n_variables + request->n_secrets + 2;
 
 	for (char *const *at = request->environment; at && *at; at++)
 		n++;
@@ -168,9 +188,7 @@ int make_environment(struct planner *planner)
 	set_variable(&variables, "PATH=/usr/local/bin:/usr/bin:/bin");
 	pass_allowed(&variables);
 	set_settings(&variables);
-	for (size_t i = 0; i < N_ELEMENTS(proxy_variables); i++)
-		if (strcmp(planner->net_mode, "proxy") == 0)
-			set_variable(&variables, proxy_variables[i]);
+	set_proxy(&variables);
 	set_secrets(&variables);
 	for (size_t i = 0; i < planner->request->n_variables; i++)
 		set_typed(&variables, &planner->request->variables[i]);

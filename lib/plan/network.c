@@ -22,6 +22,11 @@ static bool is_mode(const struct planner *planner, const char *mode)
 	return strcmp(planner->net_mode, mode) == 0;
 }
 
+uint16_t planner_proxy_port(const struct planner *planner)
+{
+	return planner->request->proxy_port ? planner->request->proxy_port : 8080;
+}
+
 static bool is_known(const struct planner *planner, uint16_t port, bool bind)
 {
 	const struct request_port *ports = planner->ports.rows;
@@ -65,6 +70,7 @@ static int refuse_ports(struct planner *planner, const char *why, const char *fi
 static int check_ports(struct planner *planner)
 {
 	const struct request_port *ports = planner->ports.rows;
+	uint16_t proxy_port = planner_proxy_port(planner);
 	size_t n_listeners = is_mode(planner, "proxy");
 
 	for (size_t i = 0; i < planner->ports.n_rows; i++) {
@@ -74,9 +80,12 @@ static int check_ports(struct planner *planner)
 					    "one of them is to be connected to and "
 					    "listened on at once",
 					    "name it once");
-		if (is_mode(planner, "proxy") && ports[i].port == PROXY_PORT)
-			return refuse_ports(planner, "the proxy listens on 3128 inside",
-					    "use another port");
+		if (is_mode(planner, "proxy") && ports[i].port == proxy_port)
+			return refuse_ports(planner,
+					    planner_format(planner,
+							   "the proxy listens on %u inside",
+							   proxy_port),
+					    "use another port, or --proxy-port for the proxy");
 	}
 	if (n_listeners > LISTENERS_MAX)
 		return refuse_ports(planner, "there are more than 32", "name fewer");
@@ -281,7 +290,7 @@ void add_network(struct planner *planner)
 		return;
 	planner_add_step(planner, STEP_LOOPBACK, origin_built_in);
 	if (is_mode(planner, "proxy"))
-		add_listener(planner, PROXY_PORT, "proxy");
+		add_listener(planner, planner_proxy_port(planner), "proxy");
 	for (size_t i = 0; i < planner->ports.n_rows; i++) {
 		if (ports[i].bind)
 			add_inward(planner, ports[i].port);

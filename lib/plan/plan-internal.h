@@ -51,7 +51,6 @@
 #define OWN_UID_BASE 2000000000u
 /* Listeners that one sandbox can have. */
 #define LISTENERS_MAX LOOPBACK_PORTS_MAX
-#define PROXY_PORT 3128
 
 /* The same bits as enum filter_variant, which this folder does not know; the unit test compares. */
 enum plan_variant {
@@ -383,6 +382,7 @@ void limit_add_value(struct text *out, enum limit limit, uint64_t value);
 /* environment.c, network.c, filter.c */
 int make_environment(struct planner *planner);
 int choose_network(struct planner *planner);
+uint16_t planner_proxy_port(const struct planner *planner); /* inside, of net mode proxy */
 int mark_sockets(struct planner *planner);
 void add_network(struct planner *planner);
 void add_filter(struct planner *planner);

@@ -100,6 +100,7 @@ struct spawn_request {
 	size_t n_devices;
 	const int *fds; /* that the command inherits, beside 0 to 2 */
 	size_t n_fds;
+	uint16_t proxy_port;	  /* inside, for net mode proxy; 0: 8080 */
 	bool has_listener_socket; /* somebody takes the listeners of net mode proxy */
 	struct request_limit limits[N_LIMITS];
 };

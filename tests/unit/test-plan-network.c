@@ -156,23 +156,52 @@ static void none_has_no_sockets(void)
 	expect_eq(the_step(&planning, STEP_LANDLOCK, NULL)->landlock.port_rights, 3);
 }
 
+static bool has_variable(const struct planning *planning, const char *variable)
+{
+	for (char *const *at = planning->plan->environment; *at; at++)
+		if (strcmp(*at, variable) == 0)
+			return true;
+	return false;
+}
+
+static void a_proxy_listens_on_the_port_that_is_asked_for(void)
+{
+	static const struct request_port taken = { .port = 3128, .bind = true };
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.request.net_mode = "proxy";
+	planning.request.proxy_port = 3128;
+	planning.request.has_listener_socket = true;
+	expect_plan(&planning);
+	expect_str(find_port(&planning, STEP_LISTEN, 3128)->listen.purpose, "proxy");
+	expect(!find_port(&planning, STEP_LISTEN, 8080));
+	expect(has_variable(&planning, "all_proxy=http://127.0.0.1:3128"));
+	planning.request.ports = &taken;
+	planning.request.n_ports = 1;
+	expect_refusal(&planning, -EINVAL);
+	expect(says(&planning, "ports of the loopback", "the proxy listens on 3128",
+		    "--proxy-port"));
+}
+
 static void a_proxy_gets_a_listener_and_the_command_its_address(void)
 {
 	_cleanup_planning_ struct planning planning;
-	bool found = false;
 
 	planning_open(&planning);
 	planning.request.net_mode = "proxy";
 	planning.request.has_listener_socket = true;
 	expect_plan(&planning);
 	expect(find_step(&planning, STEP_LOOPBACK, NULL));
-	expect_str(find_port(&planning, STEP_LISTEN, 3128)->listen.purpose, "proxy");
-	expect_eq(find_port(&planning, STEP_LANDLOCK_PORT, 3128)->landlock_port.rights, 2);
+	expect_str(find_port(&planning, STEP_LISTEN, 8080)->listen.purpose, "proxy");
+	expect_eq(find_port(&planning, STEP_LANDLOCK_PORT, 8080)->landlock_port.rights, 2);
 	expect_eq(the_step(&planning, STEP_SECCOMP, NULL)->seccomp.variants,
 		  FILTER_INET | FILTER_PORTS | FILTER_LOOPBACK);
-	for (char *const *at = planning.plan->environment; *at; at++)
-		found |= strcmp(*at, "HTTPS_PROXY=http://127.0.0.1:3128") == 0;
-	expect(found);
+	expect(has_variable(&planning, "HTTPS_PROXY=http://127.0.0.1:8080"));
+	expect(has_variable(&planning, "no_proxy=localhost,127.0.0.1,::1"));
+	expect(has_variable(&planning,
+			    "JAVA_TOOL_OPTIONS=-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=8080 "
+			    "-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=8080"));
 	expect(planning.plan->layers & LAYER_NET);
 }
 
@@ -345,7 +374,7 @@ static void refuses_ports_that_are_in_each_others_way(void)
 {
 	static const struct request_port both[] = { { .port = 8000, .bind = true },
 						    { .port = 8000 } };
-	static const struct request_port proxys[] = { { .port = 3128, .bind = true } };
+	static const struct request_port proxys[] = { { .port = 8080, .bind = true } };
 	_cleanup_planning_ struct planning planning;
 	struct request_port many[33];
 
@@ -359,7 +388,7 @@ static void refuses_ports_that_are_in_each_others_way(void)
 	planning.request.net_mode = "proxy";
 	planning.request.has_listener_socket = true;
 	expect_refusal(&planning, -EINVAL);
-	expect(says(&planning, "ports of the loopback", "the proxy listens on 3128",
+	expect(says(&planning, "ports of the loopback", "the proxy listens on 8080",
 		    "another port"));
 	planning.request.net_mode = NULL;
 	for (size_t i = 0; i < N_ELEMENTS(many); i++)
@@ -431,6 +460,7 @@ static const struct test tests[] = {
 	TEST(without_a_namespace_there_is_no_loopback_of_its_own),
 	TEST(none_has_no_sockets),
 	TEST(a_proxy_gets_a_listener_and_the_command_its_address),
+	TEST(a_proxy_listens_on_the_port_that_is_asked_for),
 	TEST(refuses_a_proxy_to_which_nobody_listens),
 	TEST(refuses_modes_of_a_later_release),
 	TEST(refuses_a_mode_that_is_none),
