@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -184,11 +185,21 @@ static bool has_manager(uid_t uid)
 	return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0;
 }
 
+/* For a limit that is a part of it: asked only where a cgroup can hold one. */
+static void find_memory(struct host *ret)
+{
+	struct sysinfo info;
+
+	if ((ret->controllers & CONTROLLER_MEMORY) && sysinfo(&info) == 0)
+		ret->memory_bytes = (uint64_t)info.totalram * info.mem_unit;
+}
+
 int probe_cgroup(struct arena *arena, struct host *ret)
 {
 	const char *mount = find_mount();
 	char lines[4096];
 	char *own;
+	int r;
 
 	ret->has_scope = has_manager(ret->uid);
 	ret->cgroup_why = "no cgroup v2 is mounted at /sys/fs/cgroup";
@@ -196,8 +207,11 @@ int probe_cgroup(struct arena *arena, struct host *ret)
 		return 0;
 	own = probe_read(AT_FDCWD, "/proc/self/cgroup", lines, sizeof(lines)) < 0 ? NULL
 										  : own_of(lines);
-	if (own)
-		return probe_cgroup_at(arena, mount, own, ret);
+	if (own) {
+		r = probe_cgroup_at(arena, mount, own, ret);
+		find_memory(ret);
+		return r;
+	}
 	ret->cgroup_why = "/proc/self/cgroup does not say which cgroup we are in";
 	return 0;
 }

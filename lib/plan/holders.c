@@ -5,8 +5,9 @@
  *
  * A cgroup of ours holds memory, processors and processes of all together. Where none is delegated
  * to us the service manager can make one, which takes longer: that is done for limits that somebody
- * wrote, not for a template's. Without either, rlimits hold what they can. What is then not held is
- * an error if somebody wrote it, unless they accept less, and a notice else.
+ * wrote, not for a template's and not for a default. Without either, rlimits hold what they can.
+ * What is then not held is an error if somebody wrote it, unless they accept less, and a notice
+ * else.
  */
 
 #include "plan/plan-internal.h"
@@ -52,7 +53,8 @@ static const struct row {
 
 static bool is_written(const struct plan_limit *limit)
 {
-	return limit->is_set && limit->origin.kind != ORIGIN_TEMPLATE;
+	return limit->is_set && limit->origin.kind != ORIGIN_TEMPLATE &&
+	       limit->origin.kind != ORIGIN_BUILT_IN;
 }
 
 static bool accepts_less(const struct planner *planner)
@@ -205,7 +207,8 @@ static void hold_file_size(struct planner *planner)
 		return;
 	*limit = (struct plan_limit){ .is_set = true,
 				      .value = planner->file_size_max,
-				      .origin = planner->file_size_origin };
+				      .origin = planner->file_size_origin,
+				      .is_constraint = true };
 }
 
 int hold_limits(struct planner *planner)

@@ -81,6 +81,7 @@ struct host {
 	bool has_cgroup_kill;
 	bool has_scope;		/* a service manager is there that can make a scope for us */
 	const char *cgroup_why; /* where cgroup is NULL or a controller is missing, for messages */
+	uint64_t memory_bytes; /* of the machine; asked only where controllers has memory, else 0 */
 
 	const char *cwd;    /* canonical */
 	const char *loader; /* the program loader of the host's own programs, canonical; or NULL */

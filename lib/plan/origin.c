@@ -8,6 +8,8 @@
 
 const struct step_origin origin_built_in = { .kind = ORIGIN_BUILT_IN, .text = NULL };
 
+const struct step_origin origin_default = { .kind = ORIGIN_BUILT_IN, .text = "default" };
+
 static const char *place_of(struct planner *planner, struct policy_place place, const char *name)
 {
 	const struct policy_source *source = &planner->policy->sources[place.source];

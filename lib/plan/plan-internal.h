@@ -7,7 +7,7 @@
  *   enter.c        may sbx-ctl exec enter?
  *   planner.c      memory, lists, notices, messages
  *   origin.c       where something comes from, in words
- *   template.c     the three templates; template, profile and network mode of this plan
+ *   template.c     templates and defaults; template, profile and network mode of this plan
  *   tier.c         which layers there will be, or why not
  *   identity.c     who the command is
  *   rules.c        policy rules → marks     rule-paths.c   the paths of one rule
@@ -246,6 +246,7 @@ struct step_origin origin_of_setting(struct planner *planner, const struct setti
 struct step_origin origin_of_option(struct planner *planner, const char *option);
 extern const struct step_origin origin_built_in;
 /* "p.yaml:14 'runtime'", "--read", "the built-in view" */
+extern const struct step_origin origin_default; /* of a limit */
 const char *origin_text(const struct step_origin *origin);
 
 /* enter.c */
@@ -254,6 +255,8 @@ bool may_enter(struct planner *planner);
 /* template.c */
 const struct template *template_find(const char *name);
 int choose_template(struct planner *planner);
+/* What holds where neither a policy nor a template is named; no name finds it. */
+extern const struct template template_default;
 
 /* tier.c */
 int choose_tier(struct planner *planner);

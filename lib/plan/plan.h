@@ -36,6 +36,7 @@ struct plan_limit {
 	uint64_t value;
 	enum holder holder;
 	struct step_origin origin;
+	bool is_constraint; /* of a rule: no option raises it */
 };
 
 /* A directory that the command may write: git outside takes programs from it where it has become a
@@ -68,8 +69,8 @@ struct plan {
 	uid_t uid; /* of the command, outside */
 	gid_t gid;
 	const char *net_mode;
-	const char *template;
-	const char *policy; /* as its file was named, or NULL */
+	const char *template; /* "default" where neither it nor a policy was named */
+	const char *policy;   /* as its file was named, or NULL */
 	struct plan_limit limits[N_LIMITS];
 	uint64_t grace_usec; /* between TERM and KILL */
 	const int *fds;
@@ -101,9 +102,9 @@ int plan_list_paths(const struct policy *policy, const struct spawn_request *req
 		    struct sbx_error *err);
 
 /*
- * @policy may be NULL: the built-in view and the limits of code-executor. The plan lives on its
- * own, but for the strings of the request's argv and environment, which it points to. -ENOEXEC: the
- * policy does not let the command be executed.
+ * @policy may be NULL: the built-in view and, without a template, the default limits. The plan
+ * lives on its own, but for the strings of the request's argv and environment, which it points to.
+ * -ENOEXEC: the policy does not let the command be executed.
  */
 int plan_build(const struct policy *policy, const struct spawn_request *request,
 	       const struct host *host, struct plan **ret, struct sbx_error *err);
@@ -119,3 +120,5 @@ void plan_add_text(struct text *out, const struct plan *plan);
 void plan_add_json(struct text *out, const struct plan *plan);
 /* "full: user mount pid ipc uts net landlock seccomp; memory 1GiB by rlimit, ..." */
 void plan_add_tier_line(struct text *out, const struct plan *plan);
+/* "time limit of 5m reached (template code-executor)" */
+void plan_add_reached(struct text *out, const struct plan *plan, enum limit limit);

@@ -147,6 +147,24 @@ static void add_notices(struct text *out, const struct plan *plan)
 	}
 }
 
+void plan_add_reached(struct text *out, const struct plan *plan, enum limit limit)
+{
+	static const char *const words[N_LIMITS] = {
+		[LIMIT_MEMORY] = "memory",	 [LIMIT_CPU] = "processor",
+		[LIMIT_PIDS] = "process",	 [LIMIT_TIME] = "time",
+		[LIMIT_FILES] = "open files",	 [LIMIT_PROCESSES] = "process",
+		[LIMIT_FILE_SIZE] = "file size", [LIMIT_OUTPUT] = "output",
+		[LIMIT_TMP_SIZE] = "/tmp",
+	};
+	const struct plan_limit *reached = &plan->limits[limit];
+
+	text_addf(out, "%s limit of ", words[limit]);
+	limit_add_value(out, limit, reached->value);
+	text_addf(out, " reached (%s", reached->origin.kind == ORIGIN_TEMPLATE ? "template " : "");
+	add_visible(out, origin_text(&reached->origin));
+	text_add_char(out, ')');
+}
+
 void plan_add_text(struct text *out, const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->n_steps; i++)

@@ -69,7 +69,7 @@ struct spawn_request {
 	bool is_registered;   /* it is to be found by sbx-ctl under its id: pause needs a cgroup */
 	const char *project;  /* folder that "./" in the policy means; the working folder */
 	const char *cwd;      /* folder that the command starts in, or NULL: the working folder */
-	const char *template; /* or NULL: what the policy says, else code-executor */
+	const char *template; /* or NULL: what the policy says, else code-executor; default */
 	const char *tier;     /* weakest accepted, or NULL */
 	unsigned required;    /* set of enum layer */
 	const char *net_mode; /* or NULL */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The three templates, and what of them this plan uses
+ * The templates, and what of them this plan uses
  *
- * A template gives numbers and a profile to whoever does not say them, and a network mode, which
- * lib/policy knows. Where nobody names one, code-executor gives its limits.
+ * A template gives the numbers and the profile that a policy and options leave out, and a network
+ * mode, which lib/policy knows. A policy without a template has the numbers of code-executor; where
+ * there is no policy either, only what keeps one command from taking the whole machine is limited.
  */
 
 #include "plan/plan-internal.h"
@@ -39,6 +40,9 @@ static const struct template templates[] = {
 	  "strict",
 	  { [LIMIT_MEMORY] = 128 * MIB, [LIMIT_CPU] = 250, [LIMIT_PIDS] = 5 } },
 };
+
+/* A build with a hundred jobs and a browser stay far below it. Memory: limits.c. */
+const struct template template_default = { "default", "standard", { [LIMIT_PIDS] = 4096 } };
 
 const struct template *template_find(const char *name)
 {
@@ -92,7 +96,9 @@ int choose_template(struct planner *planner)
 
 	if (!name && setting)
 		name = setting->text;
-	planner->template = name ? template_find(name) : &templates[0];
+	planner->template = name	      ? template_find(name)
+			    : planner->policy ? &templates[0]
+					      : &template_default;
 	if (!planner->template)
 		return refuse_name(planner, name);
 	planner->is_nested = nested && nested->number;

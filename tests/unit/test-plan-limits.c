@@ -122,6 +122,7 @@ static void a_cgroup_holds_what_it_can(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
+	planning.request.template = "code-executor";
 	planning.host.cgroup = "/sys/fs/cgroup/user";
 	planning.host.controllers = ALL_CONTROLLERS;
 	limit(&planning, LIMIT_CPU, 1500);
@@ -174,6 +175,7 @@ static void a_template_that_cannot_be_held_is_held_as_far_as_it_can(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
+	planning.request.template = "code-executor";
 	expect_plan(&planning);
 	expect_eq(planning.plan->limits[LIMIT_MEMORY].holder, HELD_BY_RLIMIT);
 	expect_eq(planning.plan->limits[LIMIT_CPU].holder, HELD_BY_NOBODY);
@@ -245,6 +247,7 @@ static void the_service_manager_holds_what_somebody_wrote(void)
 	const struct step *step;
 
 	planning_open(&planning);
+	planning.request.template = "code-executor";
 	planning.host.has_scope = true;
 	expect_plan(&planning);
 	expect(!find_step(&planning, STEP_SCOPE, NULL));
@@ -268,6 +271,7 @@ static void a_cgroup_with_every_controller_needs_no_service_manager(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
+	planning.request.template = "code-executor";
 	planning.host.has_scope = true;
 	planning.host.cgroup = "/sys/fs/cgroup/user";
 	planning.host.controllers = ALL_CONTROLLERS;
@@ -381,6 +385,7 @@ static void what_an_rlimit_holds_of_memory_is_said(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
+	planning.request.template = "code-executor";
 	expect_plan(&planning);
 	plan_add_tier_line(&line, planning.plan);
 	plan_add_text(&whole, planning.plan);
@@ -450,6 +455,97 @@ static void a_manifest_means_the_same_limits(void)
 	expect_eq(rlimit_of(&planning, "nofile"), 64);
 }
 
+static void without_a_policy_and_a_template_only_processes_are_limited(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.host.has_scope = true;
+	planning.host.memory_bytes = UINT64_C(16) << 30;
+	expect_plan(&planning);
+	expect_str(planning.plan->template, "default");
+	for (int i = 0; i < N_LIMITS; i++)
+		expect_eq(planning.plan->limits[i].is_set, i == LIMIT_PIDS);
+	expect_eq(planning.plan->limits[LIMIT_PIDS].value, 4096);
+	expect_str(planning.plan->limits[LIMIT_PIDS].origin.text, "default");
+	expect_eq(rlimit_of(&planning, "nproc"), 4097);
+	expect(!find_step(&planning, STEP_SCOPE, NULL));
+	expect_eq(planning.plan->n_notices, 0);
+}
+
+static void a_policy_without_a_template_has_the_numbers_of_code_executor(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "version: 1\n");
+	expect_plan(&planning);
+	expect_str(planning.plan->template, "code-executor");
+	expect_eq(planning.plan->limits[LIMIT_PIDS].value, 100);
+	expect_eq(planning.plan->limits[LIMIT_TIME].value, 300000000);
+}
+
+static void a_default_of_memory_takes_a_cgroup_that_is_there(void)
+{
+	static const struct {
+		const char *cgroup;
+		unsigned controllers;
+		uint64_t memory_bytes;
+		const char *want;
+	} cases[] = {
+		{ "/sys/fs/cgroup/user", ALL_CONTROLLERS, UINT64_C(16) << 30, "13743685632" },
+		{ "/sys/fs/cgroup/user", ALL_CONTROLLERS, 0, "" },
+		{ "/sys/fs/cgroup/user", CONTROLLER_PIDS, UINT64_C(16) << 30, "" },
+		{ NULL, ALL_CONTROLLERS, UINT64_C(16) << 30, "" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		planning_open(&planning);
+		planning.host.has_scope = true;
+		planning.host.cgroup = cases[i].cgroup;
+		planning.host.controllers = cases[i].controllers;
+		planning.host.memory_bytes = cases[i].memory_bytes;
+		expect_plan(&planning);
+		if (cases[i].want[0])
+			expect_str(written(&planning, "memory.max"), cases[i].want);
+		else
+			expect(!planning.plan->limits[LIMIT_MEMORY].is_set);
+		expect(!planning.plan->limits[LIMIT_CPU].is_set);
+		expect(!find_step(&planning, STEP_SCOPE, NULL));
+		expect_eq(rlimit_of(&planning, "data"), 0);
+	}
+}
+
+static const char *reached(struct planning *planning, enum limit which)
+{
+	text_reset(&planning->text);
+	plan_add_reached(&planning->text, planning->plan, which);
+	return text_string(&planning->text);
+}
+
+static void a_limit_that_is_reached_is_told_with_its_value_and_origin(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	expect_plan(&planning);
+	expect_str(reached(&planning, LIMIT_PIDS), "process limit of 4096 reached (default)");
+	planning.request.template = "code-executor";
+	limit(&planning, LIMIT_OUTPUT, 1536 << 10);
+	expect_plan(&planning);
+	expect_str(reached(&planning, LIMIT_TIME),
+		   "time limit of 5m reached (template code-executor)");
+	expect_str(reached(&planning, LIMIT_OUTPUT), "output limit of 1536KiB reached (--it)");
+	planning.request.template = NULL;
+	planning_load(&planning, "version: 1\nlimits: {file_size: 10MiB}\n");
+	expect_plan(&planning);
+	expect_str(reached(&planning, LIMIT_FILE_SIZE),
+		   "file size limit of 10MiB reached (p.yaml:2 'limits.file_size')");
+	expect(!planning.plan->limits[LIMIT_FILE_SIZE].is_constraint);
+}
+
 static const struct test tests[] = {
 	TEST(the_templates_have_their_numbers),
 	TEST(refuses_a_template_that_is_not_there),
@@ -472,6 +568,10 @@ static const struct test tests[] = {
 	TEST(what_an_rlimit_holds_of_memory_is_said),
 	TEST(a_strict_template_has_no_segments_where_no_cgroup_counts_them),
 	TEST(a_manifest_means_the_same_limits),
+	TEST(without_a_policy_and_a_template_only_processes_are_limited),
+	TEST(a_policy_without_a_template_has_the_numbers_of_code_executor),
+	TEST(a_default_of_memory_takes_a_cgroup_that_is_there),
+	TEST(a_limit_that_is_reached_is_told_with_its_value_and_origin),
 	TEST_END,
 };
 

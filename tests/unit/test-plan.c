@@ -139,7 +139,7 @@ static void without_a_policy_system_and_project_can_be_read(void)
 	expect(!find_step(&planning, STEP_BIND, "/"));
 	expect_str(find_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->working_folder.target,
 		   "/home/user/p");
-	expect_str(planning.plan->template, "code-executor");
+	expect_str(planning.plan->template, "default");
 	expect_str(planning.plan->net_mode, "loopback");
 }
 
