@@ -7,7 +7,9 @@
 #include "spawn.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
@@ -16,6 +18,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "kernel/probe.h"
 #include "tool.h"
 
@@ -99,31 +102,111 @@ static void explain_loss(const struct spawn_result *result, struct sbx_error *er
 			   "use --out");
 }
 
-/* A status alone does not say that it was a limit. */
-void spawn_explain_end(const struct spawn_run *run, struct sbx_error *err)
+/* One line, the last one. An error with nothing but a "what", so that --json has it too. */
+static void say_line(const struct spawn_run *run, enum sbx_level level, const struct text *line)
 {
-	static const struct {
-		enum spawn_reason reason;
-		const char *what;
-		enum limit limit;
-	} ends[] = {
-		{ SPAWN_REASON_TIME, "the command ran out of time", LIMIT_TIME },
-		{ SPAWN_REASON_MEMORY, "the command ran out of memory", LIMIT_MEMORY },
-		{ SPAWN_REASON_OUTPUT, "the command wrote too much", LIMIT_OUTPUT },
+	struct sbx_error err = { .code = 0 };
+
+	if (text_status(line) < 0)
+		return;
+	(void)sbx_error_what(&err, 0, "%s", text_string(line));
+	err.level = level;
+	tool_tell(run->tool, &err);
+}
+
+static void say_reached(const struct spawn_run *run, enum sbx_level level, enum limit limit)
+{
+	_cleanup_text_ struct text line = TEXT_INIT;
+
+	plan_add_reached(&line, run->plan, limit);
+	if (run->plan->limits[limit].is_constraint)
+		text_add(&line, "; raise it there");
+	else
+		text_addf(&line, "; raise it with %s", spawn_limit_option(limit));
+	say_line(run, level, &line);
+}
+
+/* What the caller's own limits have ended: they hold inside, too, where they are lower. */
+static const struct {
+	int signal;
+	__rlimit_resource_t resource;
+	enum limit limit; /* that is held by the same rlimit; N_LIMITS: none is */
+	const char *what, *option;
+	uint64_t unit;
+	void (*add)(struct text *out, uint64_t value);
+} inherited[] = {
+	{ SIGXCPU, RLIMIT_CPU, N_LIMITS, "processor time", "ulimit -t", 1000000, units_add_time },
+	{ SIGXFSZ, RLIMIT_FSIZE, LIMIT_FILE_SIZE, "file size", "ulimit -f", 1, units_add_size },
+};
+
+static bool is_below_planned(const struct plan *plan, enum limit limit, rlim_t value)
+{
+	return limit == N_LIMITS || !plan->limits[limit].is_set ||
+	       value < plan->limits[limit].value;
+}
+
+static bool say_inherited(const struct spawn_run *run)
+{
+	_cleanup_text_ struct text line = TEXT_INIT;
+	struct rlimit ours;
+
+	for (size_t i = 0; i < N_ELEMENTS(inherited); i++) {
+		if (inherited[i].signal != run->result.signal ||
+		    getrlimit(inherited[i].resource, &ours) < 0 || ours.rlim_cur == RLIM_INFINITY ||
+		    !is_below_planned(run->plan, inherited[i].limit, ours.rlim_cur))
+			continue;
+		text_addf(&line, "%s limit of ", inherited[i].what);
+		inherited[i].add(&line, ours.rlim_cur * inherited[i].unit);
+		text_addf(&line, " reached (that of the caller); raise it with %s",
+			  inherited[i].option);
+		say_line(run, SBX_LEVEL_ERROR, &line);
+		return true;
+	}
+	return false;
+}
+
+/* The host's memory ran out, or that of a cgroup around the sandbox. */
+static void say_killed_for_others(const struct spawn_run *run)
+{
+	_cleanup_text_ struct text line = TEXT_INIT;
+
+	text_add(&line, "killed by the kernel, which had no memory left; the sandbox's own limit "
+			"was not reached");
+	say_line(run, SBX_LEVEL_ERROR, &line);
+}
+
+static bool has_ended(const struct spawn_result *result, enum limit limit)
+{
+	static const enum spawn_reason reasons[N_LIMITS] = {
+		[LIMIT_MEMORY] = SPAWN_REASON_MEMORY,
+		[LIMIT_TIME] = SPAWN_REASON_TIME,
+		[LIMIT_FILE_SIZE] = SPAWN_REASON_SIGNAL,
+		[LIMIT_OUTPUT] = SPAWN_REASON_OUTPUT,
 	};
 
-	if (run->result.lost)
-		explain_loss(&run->result, err);
-	for (size_t i = 0; i < N_ELEMENTS(ends); i++) {
-		const struct plan_limit *limit = &run->plan->limits[ends[i].limit];
+	return reasons[limit] != SPAWN_REASON_NONE && reasons[limit] == result->reason;
+}
 
-		if (ends[i].reason != run->result.reason)
+/* A status alone does not say that it was a limit. What only hindered the command comes first. */
+void spawn_explain_end(const struct spawn_run *run, struct sbx_error *err)
+{
+	const struct spawn_result *result = &run->result;
+	enum limit ended_by = N_LIMITS;
+
+	if (result->lost)
+		explain_loss(result, err);
+	for (enum limit limit = 0; limit < N_LIMITS; limit++) {
+		if (!(result->reached & (1u << limit)))
 			continue;
-		(void)sbx_error_what(err, -EDQUOT, "%s", ends[i].what);
-		if (limit->origin.text)
-			sbx_error_why(err, "the limit comes from %s", limit->origin.text);
-		else
-			sbx_error_why(err, "the limit is a default");
-		sbx_error_fix(err, "give it more: %s", spawn_limit_option(ends[i].limit));
+		if (has_ended(result, limit))
+			ended_by = limit;
+		else if (run->tool->verbosity >= 0)
+			say_reached(run, SBX_LEVEL_WARN, limit);
 	}
+	if (say_inherited(run))
+		return;
+	if (ended_by < N_LIMITS)
+		say_reached(run, SBX_LEVEL_ERROR, ended_by);
+	else if (result->reason == SPAWN_REASON_MEMORY)
+		say_killed_for_others(run);
 }

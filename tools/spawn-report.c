@@ -55,6 +55,17 @@ static void add_repositories(struct json_writer *json, const struct spawn_run *r
 	json_end_array(json);
 }
 
+/* Those of which it is known. */
+static void add_reached(struct json_writer *json, unsigned reached)
+{
+	json_add_name(json, "limits_reached");
+	json_add_array(json);
+	for (unsigned i = 0; i < N_LIMITS; i++)
+		if (reached & (1u << i))
+			json_add_string(json, limit_name((enum limit)i));
+	json_end_array(json);
+}
+
 void spawn_add_result(struct json_writer *json, const struct spawn_run *run)
 {
 	const struct spawn_result *result = &run->result;
@@ -62,6 +73,7 @@ void spawn_add_result(struct json_writer *json, const struct spawn_run *run)
 	json_member_u64(json, "status", (uint64_t)result->status);
 	json_member_string(json, "reason", spawn_reason_name(result->reason));
 	json_member_string(json, "protection_lost", result->lost);
+	add_reached(json, result->reached);
 	add_repositories(json, run);
 	json_add_name(json, "exit");
 	if (result->exit_code >= 0)

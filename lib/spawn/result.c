@@ -4,10 +4,12 @@
  * What became of a sandbox: facts, in a fixed order of precedence
  *
  * A process that was killed does not know why. That memory was the reason is said only where the
- * cgroup has counted a kill of its own.
+ * cgroup has counted a kill of its own; that a limit was reached, only where the kernel or the
+ * supervisor has counted that.
  */
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "spawn/explain.h"
 #include "spawn/spawn-internal.h"
 
@@ -49,16 +52,47 @@ static void read_cgroup(const struct spawn *spawn, const char *name, char *text,
 	text[n > 0 ? n : 0] = '\0';
 }
 
+/* The number in the line of @text that begins with @name; 0 where there is none. */
+static uint64_t find_count(const char *text, const char *name)
+{
+	size_t n = strlen(name);
+
+	while (text && (strncmp(text, name, n) != 0 || text[n] != ' ')) {
+		text = strchr(text, '\n');
+		text = text ? text + 1 : NULL;
+	}
+	return text ? strtoull(text + n, NULL, 10) : 0;
+}
+
+/* Forks are counted where the limit is: a scope's is above the sandbox's own directory. */
+static void read_pids(const struct spawn *spawn, char *text, size_t size)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+	_cleanup_close_ int fd = -EBADF;
+	ssize_t n = 0;
+
+	text[0] = '\0';
+	if (!spawn->scope.folder) {
+		read_cgroup(spawn, "pids.events", text, size);
+		return;
+	}
+	text_addf(&path, "%s/../pids.events", spawn->scope.folder);
+	if (text_status(&path) == 0)
+		fd = open(text_string(&path), O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		n = read(fd, text, size - 1);
+	text[n > 0 ? n : 0] = '\0';
+}
+
 void result_look(struct spawn *spawn)
 {
-	static const char name[] = "\noom_kill ";
 	char text[512];
-	const char *at;
 
 	read_cgroup(spawn, "memory.events", text, sizeof(text));
-	at = strstr(text, name);
-	if (at)
-		spawn->n_oom_kills = strtoull(at + sizeof(name) - 1, NULL, 10);
+	spawn->n_oom = find_count(text, "oom");
+	spawn->n_oom_kills = find_count(text, "oom_kill");
+	read_pids(spawn, text, sizeof(text));
+	spawn->n_pids_max = find_count(text, "max");
 	read_cgroup(spawn, "memory.peak", text, sizeof(text));
 	if (text[0] == '\0')
 		return;
@@ -71,6 +105,24 @@ static void fill_memory(const struct spawn *spawn, struct spawn_result *ret)
 	ret->is_peak_of_cgroup = spawn->has_peak;
 	ret->peak_memory_bytes =
 		spawn->has_peak ? spawn->peak_memory_bytes : (uint64_t)ret->usage.ru_maxrss * KIB;
+}
+
+/* RLIMIT_NPROC and RLIMIT_DATA fail a call inside, and nothing outside hears of it. */
+static unsigned find_reached(const struct spawn *spawn, int signal)
+{
+	const bool is_reached[N_LIMITS] = {
+		[LIMIT_MEMORY] = spawn->n_oom > 0,
+		[LIMIT_PIDS] = spawn->n_pids_max > 0,
+		[LIMIT_TIME] = spawn->cause == SPAWN_REASON_TIME,
+		[LIMIT_FILE_SIZE] = signal == SIGXFSZ,
+		[LIMIT_OUTPUT] = spawn->cause == SPAWN_REASON_OUTPUT,
+	};
+	unsigned reached = 0;
+
+	for (unsigned i = 0; i < N_LIMITS; i++)
+		if (is_reached[i] && spawn->plan->limits[i].is_set)
+			reached |= 1u << i;
+	return reached;
 }
 
 static void fill_end(const struct spawn *spawn, struct spawn_result *ret)
@@ -92,6 +144,7 @@ static void fill_end(const struct spawn *spawn, struct spawn_result *ret)
 	/* Also where it ended in the same moment. */
 	if (spawn->cause == SPAWN_REASON_PROTECTION)
 		ret->status = SIGNAL_BASE + SIGKILL;
+	ret->reached = find_reached(spawn, ret->signal);
 	ret->lost = spawn->lost.path;
 	ret->lost_origin = spawn->lost.origin;
 	/* It was asked to go, and took that for a success. */

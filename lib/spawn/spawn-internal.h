@@ -61,6 +61,8 @@ struct spawn {
 	struct scope_cgroup scope;
 	struct joined keeper; /* of its scope */
 	uint64_t n_oom_kills; /* as its cgroup has counted them */
+	uint64_t n_oom;	      /* how often its own limit of memory was reached */
+	uint64_t n_pids_max;  /* forks that its limit of processes has refused */
 	uint64_t peak_memory_bytes;
 	bool has_peak;
 

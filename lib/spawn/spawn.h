@@ -54,6 +54,7 @@ struct spawn_result {
 	struct rusage usage;	    /* of the command and its waited-for children */
 	uint64_t peak_memory_bytes; /* of the cgroup, else of the largest process */
 	bool is_peak_of_cgroup;
+	unsigned reached; /* set of 1 << enum limit: as the kernel or the supervisor has counted */
 	/* SPAWN_REASON_PROTECTION: which path inside, and who wants it protected; else NULL. Both
 	 * are the plan's. */
 	const char *lost;

@@ -25,7 +25,7 @@ for who in $starters; do
 	check "what_is_no_program_is_126_by_$who" has_status 126
 	run spawn -q --time 300ms --grace 200ms -- sleep 60
 	check "out_of_time_is_124_by_$who" has_status 124
-	check "out_of_time_says_what_to_give_by_$who" err_has 'fix: give it more: --time'
+	check "out_of_time_says_what_to_give_by_$who" err_is 'sbx-spawn: time limit of 300ms reached (--time); raise it with --time'
 	run spawn -q --time 300ms --grace 200ms -- sh -c 'trap "" TERM; while :; do sleep 1; done'
 	check "a_command_that_ignores_term_is_killed_by_$who" has_status 124
 	run spawn --memory 10mb -- true

@@ -15,7 +15,7 @@ for who in $starters; do
 	run spawn -q --output 1KiB -- sh -c 'while :; do echo 0123456789; done'
 	check "a_flood_of_output_is_stopped_by_$who" test "$(wc -c <"$work/out")" -le 1024
 	check "a_flood_of_output_is_a_failure_by_$who" test "$status" -ne 0
-	check "a_flood_of_output_is_said_by_$who" err_has 'wrote too much'
+	check "a_flood_of_output_is_said_by_$who" err_is 'sbx-spawn: output limit of 1KiB reached (--output); raise it with --output'
 	run spawn --output 1KiB -- sh -c 'echo little; echo more >&2'
 	check "a_little_output_passes_by_$who" out_is little
 	run spawn -q --pids 20 --time 10s -- sh -c "$fork_bomb"
@@ -66,5 +66,50 @@ for who in $starters; do
 	done
 	run spawn -q --write . --file-size 1KiB -- sh -c 'exec head -c 4096 /dev/zero >large'
 	check "a_command_dies_of_its_own_limit_by_$who" has_status 153
+	check "and_that_limit_is_named_by_$who" \
+		err_is 'sbx-spawn: file size limit of 1KiB reached (--file-size); raise it with --file-size'
 done
+
+# Without a policy and a template only processes are limited, and there is room for a large build.
+many='for i in $(seq 500); do sleep 1000 & done; set -- $(jobs -p); kill $(jobs -p); wait; echo $#'
+for who in $starters; do
+	run spawn -- bash -c "$many"
+	check "five_hundred_processes_run_by_$who" out_is 500
+	check "and_nothing_is_said_of_them_by_$who" err_is ''
+	run spawn -v --print-plan -- true
+	check "the_default_is_shown_by_$who" out_has 'limit pids 4096 by '
+	check "there_is_no_time_limit_by_$who" eval '! out_has "limit time"'
+	check "no_scope_is_made_for_a_default_by_$who" eval '! out_has .scope'
+	run spawn --template code-executor -- bash -c "$many"
+	check "a_template_has_its_own_number_by_$who" eval '! out_is 500'
+	programs_policy
+	run spawn -v --policy "$work/p.yaml" --print-plan -- true
+	check "a_policy_has_the_numbers_of_code_executor_by_$who" out_has 'limit time 5m by supervisor'
+done
+
+# Where a limit comes from is told with it; what the caller was limited to is called so.
+who=user
+programs_policy
+cat >>"$work/p.yaml" <<'END'
+limits: {time: 300ms}
+END
+run spawn -q --policy "$work/p.yaml" --grace 100ms --report "$work/$who/report" -- sleep 60
+check the_line_of_the_policy_is_named \
+	err_is "sbx-spawn: time limit of 300ms reached ($work/p.yaml:5 'limits.time'); raise it with --time"
+check the_report_names_the_limit grep -q '"limits_reached":\["time"\]' "$work/$who/report"
+run spawn --json --time 300ms --grace 100ms -- sleep 60
+check json_has_the_same_text err_is \
+	'{"level":"error","what":"time limit of 300ms reached (--time); raise it with --time"}'
+run spawn -q --time 5m --report "$work/$who/report" -- true
+check no_limit_is_named_where_none_was_reached grep -q '"limits_reached":\[\]' "$work/$who/report"
+limited() {
+	places
+	# shellcheck disable=SC2086 # the words of ulimit
+	(ulimit $1 && shift && begin_spawn "$@")
+}
+run limited '-S -t 1' -q -- sh -c 'while :; do :; done'
+check a_limit_of_the_caller_is_named \
+	err_is 'sbx-spawn: processor time limit of 1s reached (that of the caller); raise it with ulimit -t'
+run limited '-f 2000' -q --file-size 1GiB -- sh -c 'exec head -c 4M /dev/zero >/tmp/large'
+check the_lower_one_is_the_one_that_is_named err_has 'reached (that of the caller); raise it with ulimit -f'
 finish

@@ -122,7 +122,7 @@ crowded='for i in $(seq 400); do sleep 1000 & done; wait'
 
 is_out_of_memory() # REPORT HOLDER
 {
-	has "$1" '"oom":true' '"reason":"memory"' '"peak_memory_of":"cgroup"' \
+	has "$1" '"oom":true' '"reason":"memory"' '"limits_reached":["memory"]' '"peak_memory_of":"cgroup"' \
 		"\"memory\":{\"value\":67108864,\"held_by\":\"$2\"}"
 	! grep -q '"status":0' "$1" || fail 'it has ended well'
 }
