@@ -26,7 +26,7 @@ static const size_t kept_without_sandbox[] = {
 	offsetof(struct spawn_values, write),	    offsetof(struct spawn_values, optional_read),
 	offsetof(struct spawn_values, unix_socket), offsetof(struct spawn_values, connect),
 	offsetof(struct spawn_values, device),	    offsetof(struct spawn_values, pass_fd),
-	offsetof(struct spawn_values, best_effort),
+	offsetof(struct spawn_values, best_effort), offsetof(struct spawn_values, ptrace),
 };
 
 static bool is_kept_without_sandbox(const struct option_spec *spec)
@@ -55,19 +55,27 @@ static int check_without_sandbox(const struct spawn_values *values,
 	return 0;
 }
 
+static int refuse_pair(const char *what, const char *why, const char *fix, struct sbx_error *err)
+{
+	(void)sbx_error_what(err, -EINVAL, "%s", what);
+	sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "%s", fix);
+	return -EINVAL;
+}
+
 int spawn_check_options(const struct spawn_values *values, const struct option_spec *options,
 			struct sbx_error *err)
 {
-	int r;
-
-	if (values->policy && values->policy_fd >= 0) {
-		r = sbx_error_what(err, -EINVAL,
-				   "options '--policy' and '--policy-fd' do not go together");
-		sbx_error_why(err, "there can be one policy, and the other would not count");
-		sbx_error_fix(err, "leave one of them out, or make one policy of both with "
-				   "'sbx-policy merge'");
-		return r;
-	}
+	if (values->policy && values->policy_fd >= 0)
+		return refuse_pair("options '--policy' and '--policy-fd' do not go together",
+				   "there can be one policy, and the other would not count",
+				   "leave one of them out, or make one policy of both with "
+				   "'sbx-policy merge'",
+				   err);
+	if (values->tier && values->exact_tier)
+		return refuse_pair("options '--min-tier' and '--tier-exactly' do not go together",
+				   "the first accepts more than the second",
+				   "leave one of them out", err);
 	return values->no_sandbox ? check_without_sandbox(values, options, err) : 0;
 }
 

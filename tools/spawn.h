@@ -57,10 +57,10 @@ struct spawn_values {
 	const char *limits[N_LIMITS]; /* as they were written */
 	const char *grace;
 	bool best_effort;
-	const char *tier;
+	const char *tier, *exact_tier;
 	struct option_list require;
 	const char *uid;
-	bool pty, debug;
+	bool pty, debug, ptrace;
 	struct option_list pass_fd;
 	const char *out, *report;
 	int report_fd, audit_fd;

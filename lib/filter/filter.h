@@ -34,7 +34,8 @@ enum filter_variant {
 					  numbers here: no other one's */
 	FILTER_NO_SHM = 1 << 5,	       /* System V segments would pass the limit of memory */
 	FILTER_LOOPBACK = 1 << 6,      /* a network namespace with a loopback: only TCP and UDP */
-	FILTER_VARIANTS = 1 << 7,
+	FILTER_PTRACE = 1 << 7,	       /* a debugger inside: tracing of other processes there */
+	FILTER_VARIANTS = 1 << 8,
 };
 
 /* The compiled-in filter, for seccomp(2), or NULL where there is no such profile. */

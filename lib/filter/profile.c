@@ -19,6 +19,7 @@
 #include <linux/fs.h>
 #include <linux/netlink.h>
 #include <linux/prctl.h>
+#include <linux/ptrace.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -46,6 +47,13 @@
 #ifndef PR_SET_VMA
 #define PR_SET_VMA 0x53564d41
 #endif
+#ifndef PTRACE_OLDSETOPTIONS
+#define PTRACE_OLDSETOPTIONS 21
+#endif
+/* The last requests of ptrace(2) that were looked at: of the first numbers, some of which only one
+ * architecture has, and of those from PTRACE_SETOPTIONS on. An unknown one answers EIO. */
+#define LAST_OLD_REQUEST 34
+#define LAST_REQUEST 0x4212
 /* The last option of prctl(2) that was looked at; a later one is refused like an unknown one. */
 #define PRCTL_LAST 78
 
@@ -233,6 +241,9 @@ const struct filter_rule filter_rules[] = {
 	{ "oneself", STANDARD, 0, 0, "setresuid setresgid",
 	  WHEN(IS(0, UINT32_MAX), IS(2, UINT32_MAX)), ALLOW },
 	{ "oneself", STANDARD, 0, 0, "setreuid setregid", WHEN(IS(0, UINT32_MAX)), ALLOW },
+	/* strace sets its own ids before it becomes the program. There is one, and no capability,
+	 * so the kernel lets nobody become another. */
+	{ "oneself", STANDARD, FILTER_PTRACE, FILTER_NO_NAMESPACES, "setreuid", ALWAYS, ALLOW },
 	{ "oneself", BOTH, 0, 0, "prctl", WHEN(IS(0, PR_SET_MM)), REFUSE(EPERM) },
 	{ "oneself", BOTH, 0, 0, "prctl", WHEN(WITHIN(0, 1, PRCTL_LAST)), ALLOW },
 	{ "oneself", BOTH, 0, 0, "prctl", WHEN(IS(0, PR_SET_VMA)), ALLOW },
@@ -254,6 +265,24 @@ const struct filter_rule filter_rules[] = {
 	{ "processes", STANDARD, 0, 0, "clone", WHEN(LACKS(0, NEW_NAMESPACE)), ALLOW },
 	{ "processes", STANDARD, 0, 0, "unshare", WHEN(LACKS(0, NEW_NAMESPACE | CLONE_NEWTIME)),
 	  ALLOW },
+	/* The kernel checks a call again after a tracer has changed it (since 4.8), but not where
+	 * the tracer has set PTRACE_O_SUSPEND_SECCOMP: refused in the three requests that take
+	 * options. Filters are not read either. Of the others only those that were looked at are
+	 * allowed. */
+	{ "processes", STANDARD, FILTER_PTRACE, FILTER_NO_NAMESPACES, "ptrace",
+	  WHEN(IS(0, PTRACE_SETOPTIONS), HAS(3, PTRACE_O_SUSPEND_SECCOMP)), REFUSE(EPERM) },
+	{ "processes", STANDARD, FILTER_PTRACE, FILTER_NO_NAMESPACES, "ptrace",
+	  WHEN(IS(0, PTRACE_OLDSETOPTIONS), HAS(3, PTRACE_O_SUSPEND_SECCOMP)), REFUSE(EPERM) },
+	{ "processes", STANDARD, FILTER_PTRACE, FILTER_NO_NAMESPACES, "ptrace",
+	  WHEN(IS(0, PTRACE_SEIZE), HAS(3, PTRACE_O_SUSPEND_SECCOMP)), REFUSE(EPERM) },
+	{ "processes", STANDARD, FILTER_PTRACE, FILTER_NO_NAMESPACES, "ptrace",
+	  WHEN(WITHIN(0, PTRACE_SECCOMP_GET_FILTER, PTRACE_SECCOMP_GET_METADATA)), REFUSE(EPERM) },
+	{ "processes", STANDARD, FILTER_PTRACE, FILTER_NO_NAMESPACES, "ptrace",
+	  WHEN(WITHIN(0, PTRACE_TRACEME, LAST_OLD_REQUEST)), ALLOW },
+	{ "processes", STANDARD, FILTER_PTRACE, FILTER_NO_NAMESPACES, "ptrace",
+	  WHEN(WITHIN(0, PTRACE_SETOPTIONS, LAST_REQUEST)), ALLOW },
+	{ "processes", STANDARD, FILTER_PTRACE, FILTER_NO_NAMESPACES, "ptrace", ALWAYS,
+	  REFUSE(EIO) },
 	{ "processes", STANDARD, 0, 0, "fork vfork execve execveat pidfd_open pidfd_send_signal",
 	  ALWAYS, ALLOW },
 

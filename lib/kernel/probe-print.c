@@ -225,7 +225,7 @@ static void add_verdict(struct text *out, const struct answer answers[N_FACTS])
 	if (answers[FACT_FULL].holds)
 		text_add(out, "ready");
 	else if (answers[FACT_REDUCED].holds)
-		text_add(out, "ready for --tier reduced only");
+		text_add(out, "ready for --min-tier reduced only");
 	else
 		text_add(out, "not ready: sbx-spawn will refuse to run anything");
 	if (answers[FACT_FULL].holds && needs_cgroup)

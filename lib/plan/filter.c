@@ -6,6 +6,7 @@
 
 #include "plan/plan-internal.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* NULL-terminated; the policy dies before the plan does. */
@@ -31,6 +32,44 @@ static bool is_memory_private(const struct planner *planner)
 	       memory->holder == HELD_BY_RLIMIT;
 }
 
+static int refuse_ptrace(struct planner *planner, const char *why, const char *fix)
+{
+	return planner_refuse(planner, -EOPNOTSUPP, "cannot let the command trace its children",
+			      why, fix);
+}
+
+/*
+ * Landlock keeps a tracer from every process that is not of its own domain: those of the host and
+ * of sbx-ctl exec. PID 1, which is of that domain, is not dumpable. Without Landlock a visit would
+ * be open to the command, and without a pid namespace all of the host would have numbers inside.
+ */
+int check_ptrace(struct planner *planner)
+{
+	const struct setting *denied = planner_setting(planner, "denySyscalls"), *item;
+
+	if (!planner->request->ptrace)
+		return 0;
+	if (strcmp(planner->profile, "strict") == 0)
+		return refuse_ptrace(planner, "the profile 'strict' has no processes to trace",
+				     "use the profile 'standard', or leave --ptrace out");
+	if (planner->plan->tier == TIER_REDUCED)
+		return refuse_ptrace(planner,
+				     "in the tier reduced the host's processes have numbers inside",
+				     "use a host with user namespaces, or leave --ptrace out");
+	if (planner->is_nested)
+		return refuse_ptrace(planner,
+				     "'isolation.nested' leaves Landlock out, which keeps a tracer "
+				     "from what 'sbx-ctl exec' runs",
+				     "leave --ptrace or 'isolation.nested' out");
+	for (size_t i = 0; denied && (item = planner_item(planner, "denySyscalls", i, "")); i++)
+		if (strcmp(item->text, "ptrace") == 0)
+			return refuse_ptrace(planner, "the policy denies it: 'denySyscalls'",
+					     "leave --ptrace out, or 'ptrace' in the policy");
+	planner_note(planner, false, "ptrace of its own children: allowed",
+		     "--ptrace; strace and gdb work inside");
+	return 0;
+}
+
 void add_filter(struct planner *planner)
 {
 	struct step *step = planner_add_step(planner, STEP_SECCOMP, origin_built_in);
@@ -50,5 +89,7 @@ void add_filter(struct planner *planner)
 		step->seccomp.variants |= VARIANT_NO_NAMESPACES;
 	if (is_memory_private(planner))
 		step->seccomp.variants |= VARIANT_NO_SHM;
+	if (planner->request->ptrace)
+		step->seccomp.variants |= VARIANT_PTRACE;
 	copy_denied(planner);
 }

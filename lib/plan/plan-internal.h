@@ -61,6 +61,7 @@ enum plan_variant {
 	VARIANT_NO_NAMESPACES = 1 << 4,
 	VARIANT_NO_SHM = 1 << 5,
 	VARIANT_LOOPBACK = 1 << 6,
+	VARIANT_PTRACE = 1 << 7,
 };
 
 enum right {
@@ -245,8 +246,8 @@ struct step_origin origin_of_rule(struct planner *planner, const struct rule *ru
 struct step_origin origin_of_setting(struct planner *planner, const struct setting *setting);
 struct step_origin origin_of_option(struct planner *planner, const char *option);
 extern const struct step_origin origin_built_in;
-/* "p.yaml:14 'runtime'", "--read", "the built-in view" */
 extern const struct step_origin origin_default; /* of a limit */
+/* "p.yaml:14 'runtime'", "--read", "the built-in view" */
 const char *origin_text(const struct step_origin *origin);
 
 /* enter.c */
@@ -254,9 +255,9 @@ bool may_enter(struct planner *planner);
 
 /* template.c */
 const struct template *template_find(const char *name);
-int choose_template(struct planner *planner);
 /* What holds where neither a policy nor a template is named; no name finds it. */
 extern const struct template template_default;
+int choose_template(struct planner *planner);
 
 /* tier.c */
 int choose_tier(struct planner *planner);
@@ -389,3 +390,5 @@ uint16_t planner_proxy_port(const struct planner *planner); /* inside, of net mo
 int mark_sockets(struct planner *planner);
 void add_network(struct planner *planner);
 void add_filter(struct planner *planner);
+/* Can --ptrace be given here? */
+int check_ptrace(struct planner *planner);

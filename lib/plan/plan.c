@@ -72,10 +72,6 @@ static int check_request(struct planner *planner)
 		return planner_refuse(planner, -EINVAL, "this is no name for a sandbox",
 				      "it becomes the name of a folder, and has a '/' in it",
 				      "use letters, digits, '-', '_' and '.'");
-	if (request->pty && !planner->host->has_userns)
-		return planner_refuse(planner, -EOPNOTSUPP, "cannot make a terminal here",
-				      "without namespaces there is no place for one of its own",
-				      "leave --pty out, or use a host with user namespaces");
 	return check_hostname(planner);
 }
 
@@ -111,8 +107,9 @@ static int choose(struct planner *planner)
 {
 	int r = 0;
 	static int (*const parts[])(struct planner * planner) = {
-		check_request,	choose_template,  choose_tier, choose_identity, choose_limits,
-		choose_network, make_environment, mark_all,    hold_limits,	check_layers,
+		check_request,	 choose_template, choose_tier,	  check_ptrace,
+		choose_identity, choose_limits,	  choose_network, make_environment,
+		mark_all,	 hold_limits,	  check_layers,
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(parts) && r >= 0; i++)

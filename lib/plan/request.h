@@ -71,6 +71,7 @@ struct spawn_request {
 	const char *cwd;      /* folder that the command starts in, or NULL: the working folder */
 	const char *template; /* or NULL: what the policy says, else code-executor; default */
 	const char *tier;     /* weakest accepted, or NULL */
+	bool is_tier_exact;   /* no other than @tier */
 	unsigned required;    /* set of enum layer */
 	const char *net_mode; /* or NULL */
 	const char *hostname; /* or NULL */
@@ -83,6 +84,7 @@ struct spawn_request {
 	pid_t supervisor; /* our own: the uid of a sandbox that root starts is made of it */
 	bool pty;
 	bool debug;		/* sbx-ctl exec may enter, where the policy allows it, too */
+	bool ptrace;		/* it may trace its own children */
 	const char *out_folder; /* changes of the working folder land here; NULL: none */
 	const char *out_work;	/* an empty folder beside it, for the kernel's own use */
 	/* What no policy opens; NULL: nothing, in tests of something else. */

@@ -41,6 +41,7 @@ static const struct flag_names variants = NAMES({
 	{ VARIANT_NO_NAMESPACES, "no-namespaces" },
 	{ VARIANT_NO_SHM, "no-shm" },
 	{ VARIANT_LOOPBACK, "loopback" },
+	{ VARIANT_PTRACE, "ptrace" },
 });
 
 /* All that Landlock handles: the kernel's bits. */

@@ -99,7 +99,7 @@ static int refuse_full(struct planner *planner, bool is_accepted)
 		sbx_error_fix(planner->err, "%s", host->userns_fix);
 	else
 		sbx_error_fix(planner->err, "allow user namespaces (sbx-spawn --check says how)%s",
-			      is_accepted ? "" : ", or accept less by --tier reduced");
+			      is_accepted ? "" : ", or accept less by --min-tier reduced");
 	return r;
 }
 
@@ -116,10 +116,19 @@ static void note_reduced(struct planner *planner)
 			   (struct plan_notice){
 				   .what = "without namespaces (tier reduced) the command sees the "
 					   "host's processes and has no private /tmp",
-				   .why = why ? why : "user namespaces cannot be made",
+				   .why = why			      ? why
+					  : planner->host->has_userns ? "--tier-exactly"
+								      : "user namespaces cannot "
+									"be made",
 				   .fix = "'sbx-spawn --check' shows what to change",
 				   .is_weaker = true,
 			   });
+}
+
+/* Less than there could be is taken only where it was typed as such, for tests of that tier. */
+static bool wants_reduced(const struct planner *planner, enum tier accepted)
+{
+	return planner->request->is_tier_exact && accepted == TIER_REDUCED;
 }
 
 int choose_tier(struct planner *planner)
@@ -136,7 +145,8 @@ int choose_tier(struct planner *planner)
 	plan->layers = LAYER_SECCOMP | LAYER_CAPABILITIES;
 	if (!planner->is_nested)
 		plan->layers |= LAYER_LANDLOCK;
-	plan->tier = host->has_userns ? TIER_FULL : TIER_REDUCED;
+	plan->tier =
+		host->has_userns && !wants_reduced(planner, accepted) ? TIER_FULL : TIER_REDUCED;
 	if (plan->tier == TIER_FULL) {
 		plan->layers |= NAMESPACE_LAYERS | LAYER_CGROUP_NAMESPACE;
 		if (strcmp(planner->net_mode, "host") != 0)
@@ -144,6 +154,10 @@ int choose_tier(struct planner *planner)
 	} else if (accepted == TIER_FULL || planner->is_nested || !can_reduce(host)) {
 		return refuse_full(planner, accepted == TIER_REDUCED);
 	}
+	if (plan->tier == TIER_REDUCED && planner->request->pty)
+		return planner_refuse(planner, -EOPNOTSUPP, "cannot make a terminal here",
+				      "without namespaces there is no place for one of its own",
+				      "leave --pty out, or use a host with user namespaces");
 	if (plan->tier == TIER_REDUCED)
 		note_reduced(planner);
 	if (planner->is_nested)

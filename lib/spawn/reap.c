@@ -94,6 +94,9 @@ static bool reap(struct reaper *reaper)
 			continue;
 		if (!WIFSTOPPED(status))
 			report(reaper, status, &usage);
+		/* PTRACE_TRACEME has made us its tracer: no stop of a job. It stays in it. */
+		else if (!(reaper->wait_flags & WUNTRACED))
+			continue;
 		else if (!reaper->is_held && !lets_read(reaper, status))
 			(void)message_send(reaper->socket, &stopped, NULL, 0);
 	}

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Every attack of the program "escape": it works outside, and inside a sandbox it is refused and changes nothing.
 
-Outside it runs as whom it needs, as root in mount and uts namespaces of its own. Inside it runs twice: in a sandbox that
-an ordinary user has started, and in one of root's. What is attacked is made here and checked after every attack.
+Outside it runs as whom it needs, as root in mount and uts namespaces of its own. Inside it runs in a sandbox that an
+ordinary user has started, and in one of root's, without and with --ptrace. What is attacked is made here and checked
+after every attack.
 """
 import contextlib
 import ctypes
@@ -21,6 +22,7 @@ SPAWN = BUILD / "tools/sbx-spawn"
 USER = 1000
 ESCAPED, REFUSED, UNKNOWN = 0, 1, 2
 NOT_STARTED = 125
+ALLOWED_WITH = {"--ptrace": {"trace_a_child"}}
 FOREIGN_ENTRY = "enter_by_32_bits"
 LOADERS = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib64/ld64.so.2"]
 
@@ -164,8 +166,8 @@ def outside(arena, name, needs):
     return run(arena, program, needs == "user", name)
 
 
-def inside(arena, name, user):
-    sandbox = [str(SPAWN), "--quiet", *(["--net", "none"] if name.startswith("without_net_") else [])]
+def inside(arena, name, user, options):
+    sandbox = [str(SPAWN), "--quiet", *options, *(["--net", "none"] if name.startswith("without_net_") else [])]
     if name.startswith("limited_"):
         sandbox += ["--policy", str(arena.top / "policy.yaml")]
     else:
@@ -229,13 +231,23 @@ def is_refusal(name, status, proof):
     return status in (REFUSED, 128 + signal.SIGSYS) or (status == UNKNOWN and proof == UNKNOWN)
 
 
+def sandboxes():
+    """By whom it is started, and with which options."""
+    starters = [("user", True), ("root", False)] if os.geteuid() == 0 else [("user", True)]
+    for options in [], ["--ptrace"]:
+        for who, user in starters:
+            yield "_with".join([who, *options]).replace("--", "_"), user, options
+
+
 def attack(tap, arena, name, needs):
     proof = prove_outside(tap, arena, name, needs)
-    starters = [("user", True), ("root", False)] if os.geteuid() == 0 else [("user", True)]
     before = arena.look()
-    for who, user in starters:
-        done = inside(arena, name, user)
-        tap.say(is_refusal(name, done.returncode, proof), f"{name}_is_refused_in_a_sandbox_of_{who}", describe(done))
+    for who, user, options in sandboxes():
+        done = inside(arena, name, user, options)
+        if any(name in ALLOWED_WITH[option] for option in options):
+            tap.say(done.returncode == ESCAPED, f"{name}_is_allowed_in_a_sandbox_of_{who}", describe(done))
+        else:
+            tap.say(is_refusal(name, done.returncode, proof), f"{name}_is_refused_in_a_sandbox_of_{who}", describe(done))
         now = arena.look()
         tap.say(now == before, f"{name}_changes_nothing_in_a_sandbox_of_{who}",
                 "\n".join(f"{old} became {new}" for old, new in zip(before, now) if old != new))

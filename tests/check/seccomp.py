@@ -12,7 +12,7 @@ ROW = re.compile(r'\{\s*"(\w+)",\s*(\w+),\s*(\w+),\s*(\w+),\s*((?:"[^"]*"\s*)+),
                  r"\s*(ALLOW|ASK|REFUSE\(\w+\))\s*\}", re.S)
 ENTRY = re.compile(r"^\*([a-z, ]+)\* \(([^)]*(?:\([^)]*\)[^)]*)*)\)\n((?:\t.+\n)+)", re.M)
 # What a condition says in a word of its own; a mask and what macros stand for are told in prose.
-CONSTANT = re.compile(r"\b(?:(?:MFD|O|PR|SECCOMP|MSG|IPPROTO|TCP|AF|NETLINK)_[A-Z0-9_]+|(?:TC|TIOC|FIO)[A-Z]+)\b")
+CONSTANT = re.compile(r"\b(?:(?:MFD|O|PR|PTRACE|SECCOMP|MSG|IPPROTO|TCP|AF|NETLINK)_[A-Z0-9_]+|(?:TC|TIOC|FIO)[A-Z]+)\b")
 IN_PROSE = {"O_ACCMODE"}
 
 

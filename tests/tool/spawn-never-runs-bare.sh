@@ -39,7 +39,8 @@ done <<<"$failing"
 dropped='--policy /etc/passwd
 --policy-fd 0
 --require landlock
---tier full
+--min-tier full
+--tier-exactly full
 --template code-executor
 --memory 1GiB
 --time 1m
@@ -64,7 +65,7 @@ while read -r -a words; do
 	check "says_that_it_cannot_hold$option" err_has "option '${words[0]}' cannot hold without a sandbox"
 	rm -f "$trace"
 done <<<"$dropped"
-run spawn --no-sandbox --read /usr --write . --id bare --audit-fd 2 -- echo ran
+run spawn --no-sandbox --read /usr --write . --ptrace --id bare --audit-fd 2 -- echo ran
 check what_a_sandbox_would_only_have_allowed_does_no_harm out_is ran
 
 run spawn -- "${leave[@]}"

@@ -37,7 +37,7 @@ check without_user_namespaces_it_is_refused has_status 125
 check what_forbids_them_is_said err_has max_user_namespaces
 check what_to_type_is_said err_has 'fix: sudo sysctl'
 check nothing_was_run test ! -e "$project/trace"
-run forbidden sbx-spawn --tier reduced -- true
+run forbidden sbx-spawn --min-tier reduced -- true
 check without_a_cgroup_reduced_is_refused has_status 125
 
 # A cgroup that was delegated to the user. Its name is none of ours, or a gc beside this test would take it for one.
@@ -59,7 +59,7 @@ end() {
 trap end EXIT
 chown -R "$user:$user" "$cgroup"
 delegated() { (echo 0 >"$cgroup/cgroup.procs" && exec "$@"); }
-reduced() { delegated python3 "$SBX_SOURCE/tests/tool/no-userns.py" sbx-spawn --tier reduced "$@"; }
+reduced() { delegated python3 "$SBX_SOURCE/tests/tool/no-userns.py" sbx-spawn --min-tier reduced "$@"; }
 echo precious >"$work/user/home/file"
 chown "$user" "$work/user/home/file"
 echo here >"$project/file"
@@ -78,6 +78,16 @@ kill "$victim"
 run reduced -q --time 300ms --grace 100ms -- sh -c 'setsid sleep 600 & setsid sleep 600'
 check reduced_kills_the_whole_tree has_status 124
 check reduced_leaves_no_cgroup test -z "$(find "$cgroup" -mindepth 1 -type d)"
+exactly() { delegated setpriv --reuid="$user" --regid="$user" --clear-groups sbx-spawn -v --tier-exactly "$@"; }
+run exactly reduced -- cat file
+check reduced_exactly_is_taken_where_more_could_be_had err_has 'reduced: landlock seccomp'
+check and_runs out_is here
+run exactly reduced --ptrace -- true
+check reduced_traces_nothing has_status 125
+for older in --tier --min-tier; do
+	run delegated setpriv --reuid="$user" --regid="$user" --clear-groups sbx-spawn -v "$older" reduced -- true
+	check "reduced_as_a_minimum_takes_more_with_$older" err_has 'full: user'
+done
 run delegated setpriv --reuid="$user" --regid="$user" --clear-groups sbx-spawn --require cgroup -- cat /proc/self/cgroup
 check a_delegated_cgroup_is_used has_status 0
 check the_full_tier_leaves_no_cgroup test -z "$(find "$cgroup" -mindepth 1 -type d)"

@@ -14,6 +14,7 @@
 #include <linux/fsverity.h>
 #include <linux/netlink.h>
 #include <linux/prctl.h>
+#include <linux/ptrace.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -166,7 +167,6 @@ static void without_a_mount_view_no_socket_reaches_a_name(void)
 static void refuses_what_concerns_the_kernel_or_other_processes_in_every_variant(void)
 {
 	static const char *const names[] = {
-		"ptrace",
 		"process_vm_readv",
 		"process_vm_writev",
 		"process_madvise",
@@ -216,6 +216,56 @@ static void refuses_what_concerns_the_kernel_or_other_processes_in_every_variant
 
 	for (unsigned variant = 0; variant < FILTER_VARIANTS; variant++)
 		check_names(names, variant, NO(EPERM), NO(EPERM));
+}
+
+static void only_a_debugger_has_ptrace_and_not_beside_the_hosts_processes(void)
+{
+	static const char *const names[] = { "ptrace", NULL };
+
+	for (unsigned variant = 0; variant < FILTER_VARIANTS; variant++)
+		if (!(variant & PTRACE) || (variant & SHARED))
+			check_names(names, variant, NO(EPERM), NO(EPERM));
+}
+
+static void no_tracer_takes_a_filter_off_or_reads_it(void)
+{
+	static const uint64_t with_options[] = { PTRACE_SETOPTIONS, PTRACE_SEIZE, 21 };
+	static const uint64_t refused[] = { 0x420c /* GET_FILTER */, 0x420d /* GET_METADATA */ };
+	static const uint64_t unknown[] = { 35, 0x41ff, 0x4213, UINT64_MAX };
+	static const uint64_t allowed[] = { PTRACE_TRACEME,  PTRACE_PEEKTEXT,  PTRACE_POKETEXT,
+					    PTRACE_CONT,     PTRACE_ATTACH,    PTRACE_DETACH,
+					    PTRACE_SYSCALL,  PTRACE_GETREGSET, PTRACE_SETREGSET,
+					    PTRACE_INTERRUPT };
+	const uint64_t suspend = PTRACE_O_SUSPEND_SECCOMP, good = PTRACE_O_TRACESYSGOOD;
+
+	for (size_t i = 0; i < N_ELEMENTS(with_options); i++) {
+		const uint64_t request = with_options[i];
+		const struct row rows[] = {
+			{ "ptrace", { request, 5, 0, good }, PTRACE, NO(EPERM), ALLOW },
+			{ "ptrace", { request, 5, 0, suspend }, PTRACE, NO(EPERM), NO(EPERM) },
+			{ "ptrace",
+			  { request, 5, 0, suspend | good | HIGH },
+			  PTRACE | INET | NESTED,
+			  NO(EPERM),
+			  NO(EPERM) },
+			{ "ptrace",
+			  { request | HIGH, 5, 0, suspend },
+			  PTRACE,
+			  NO(EPERM),
+			  NO(EPERM) },
+		};
+
+		CHECK(rows);
+	}
+	for (size_t i = 0; i < N_ELEMENTS(refused); i++)
+		CHECK(((const struct row[]){
+			{ "ptrace", { refused[i], 5 }, PTRACE, NO(EPERM), NO(EPERM) } }));
+	for (size_t i = 0; i < N_ELEMENTS(unknown); i++)
+		CHECK(((const struct row[]){
+			{ "ptrace", { unknown[i], 5 }, PTRACE, NO(EPERM), NO(EIO) } }));
+	for (size_t i = 0; i < N_ELEMENTS(allowed); i++)
+		CHECK(((const struct row[]){
+			{ "ptrace", { allowed[i], 5, 0, suspend }, PTRACE, NO(EPERM), ALLOW } }));
 }
 
 static void says_that_a_call_does_not_exist_where_libc_has_another_way(void)
@@ -274,6 +324,9 @@ static void nobody_becomes_another_user(void)
 		{ "setreuid", { 0, MINUS_1 }, 0, NO(EPERM), NO(EPERM) },
 		{ "setregid", { 0, 0 }, 0, NO(EPERM), NO(EPERM) },
 		{ "setresuid", { 0, 0, 0 }, NESTED, NO(EPERM), ALLOW },
+		{ "setreuid", { 1000, 1000 }, 0, NO(EPERM), NO(EPERM) },
+		{ "setreuid", { 1000, 1000 }, PTRACE, NO(EPERM), ALLOW },
+		{ "setregid", { 1000, 1000 }, PTRACE, NO(EPERM), NO(EPERM) },
 	};
 
 	for (unsigned variant = 0; variant < FILTER_VARIANTS; variant++)
@@ -647,10 +700,10 @@ static void no_verdict_is_further_than_12_jumps(void)
 	expect(most <= 12);
 }
 
-/* Where all of System V is refused there are no segments anyway. */
+/* Where all of System V is refused there are no segments anyway, and nothing is traced there. */
 static unsigned what_counts(unsigned variant)
 {
-	return variant & SHARED ? variant & ~(unsigned)NO_SHM : variant;
+	return variant & SHARED ? variant & ~(unsigned)(NO_SHM | PTRACE) : variant;
 }
 
 static void variants_that_are_alike_share_their_bytes(void)
@@ -686,6 +739,8 @@ static const struct test tests[] = {
 	TEST(without_a_mount_view_no_metadata_is_changed),
 	TEST(without_a_mount_view_no_socket_reaches_a_name),
 	TEST(refuses_what_concerns_the_kernel_or_other_processes_in_every_variant),
+	TEST(only_a_debugger_has_ptrace_and_not_beside_the_hosts_processes),
+	TEST(no_tracer_takes_a_filter_off_or_reads_it),
 	TEST(says_that_a_call_does_not_exist_where_libc_has_another_way),
 	TEST(only_a_nested_sandbox_may_be_built),
 	TEST(nobody_becomes_another_user),

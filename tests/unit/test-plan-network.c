@@ -13,6 +13,7 @@ _Static_assert((int)VARIANT_PORTS == (int)FILTER_PORTS, "variant");
 _Static_assert((int)VARIANT_NO_NAMESPACES == (int)FILTER_NO_NAMESPACES, "variant");
 _Static_assert((int)VARIANT_NO_SHM == (int)FILTER_NO_SHM, "variant");
 _Static_assert((int)VARIANT_LOOPBACK == (int)FILTER_LOOPBACK, "variant");
+_Static_assert((int)VARIANT_PTRACE == (int)FILTER_PTRACE, "variant");
 _Static_assert(LISTENERS_MAX == KERNEL_LISTENERS_MAX, "listeners");
 
 /* By the first field of the kind: its port. */

@@ -37,7 +37,8 @@ static void refuses_a_host_without_user_namespaces(void)
 		    "load the profile of sbx"));
 	planning.host.userns_why = planning.host.userns_fix = NULL;
 	expect_refusal(&planning, -EOPNOTSUPP);
-	expect(says(&planning, "tier full", "user namespaces cannot be made", "--tier reduced"));
+	expect(says(&planning, "tier full", "user namespaces cannot be made",
+		    "--min-tier reduced"));
 }
 
 static void the_reduced_tier_is_taken_only_where_it_is_accepted(void)
@@ -58,6 +59,29 @@ static void the_reduced_tier_is_taken_only_where_it_is_accepted(void)
 	planning.host.has_userns = true;
 	expect_plan(&planning);
 	expect_eq(planning.plan->tier, TIER_FULL);
+}
+
+static void the_reduced_tier_is_taken_where_it_was_asked_for_exactly(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_reduced(&planning);
+	planning.host.has_userns = true;
+	planning.request.is_tier_exact = true;
+	expect_plan(&planning);
+	expect_eq(planning.plan->tier, TIER_REDUCED);
+	expect(!find_step(&planning, STEP_NAMESPACES, NULL));
+	planning.request.pty = true;
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "cannot make a terminal here", "without namespaces", "--pty"));
+	planning.request.pty = false;
+	planning.host.has_cgroup_kill = false;
+	expect_refusal(&planning, -EOPNOTSUPP);
+	planning.request.tier = "full";
+	expect_plan(&planning);
+	expect_eq(planning.plan->tier, TIER_FULL);
+	planning.host.has_userns = false;
+	expect_refusal(&planning, -EOPNOTSUPP);
 }
 
 static void a_policy_accepts_the_reduced_tier_under_its_older_names(void)
@@ -323,6 +347,7 @@ static const struct test tests[] = {
 	TEST(the_full_tier_has_all_namespaces),
 	TEST(refuses_a_host_without_user_namespaces),
 	TEST(the_reduced_tier_is_taken_only_where_it_is_accepted),
+	TEST(the_reduced_tier_is_taken_where_it_was_asked_for_exactly),
 	TEST(a_policy_accepts_the_reduced_tier_under_its_older_names),
 	TEST(the_reduced_tier_gives_no_device_that_is_driven_by_requests),
 	TEST(refuses_the_reduced_tier_where_the_tree_could_not_be_killed),

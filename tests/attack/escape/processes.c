@@ -6,11 +6,14 @@
 
 #include "escape.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <mqueue.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdnoreturn.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
@@ -19,6 +22,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,6 +65,88 @@ static enum escape_verdict trace_a_child(long unused)
 		_exit(syscall(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0) == 0 ? 0 : 1);
 	(void)waitpid(pid, &status, 0);
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? ESCAPED : REFUSED;
+}
+
+#ifdef __x86_64__
+static long call_of(pid_t pid)
+{
+	return ptrace(PTRACE_PEEKUSER, pid, offsetof(struct user, regs.orig_rax), 0);
+}
+
+static bool set_call(pid_t pid, long number)
+{
+	return ptrace(PTRACE_POKEUSER, pid, offsetof(struct user, regs.orig_rax), number) == 0;
+}
+#else
+static long call_of(pid_t pid)
+{
+	int number = -1;
+	struct iovec place = { &number, sizeof(number) };
+
+	(void)ptrace(PTRACE_GETREGSET, pid, NT_ARM_SYSTEM_CALL, &place);
+	return number;
+}
+
+static bool set_call(pid_t pid, long number)
+{
+	int set = (int)number;
+	struct iovec place = { &set, sizeof(set) };
+
+	return ptrace(PTRACE_SETREGSET, pid, NT_ARM_SYSTEM_CALL, &place) == 0;
+}
+#endif
+
+/* Its first call is harmless; what the tracer makes of it succeeds only outside. */
+static noreturn void be_traced(void)
+{
+	if (ptrace(PTRACE_TRACEME, 0, 0, 0) < 0)
+		_exit(1);
+	(void)raise(SIGSTOP);
+	_exit(syscall(SYS_getppid, CLONE_NEWUTS) == 0 ? 0 : 1);
+}
+
+static enum escape_verdict change_call_of_traced(long number)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return REFUSED;
+	if (pid == 0)
+		be_traced();
+	while (waitpid(pid, &status, 0) == pid && WIFSTOPPED(status)) {
+		if (call_of(pid) == SYS_getppid && !set_call(pid, number))
+			return UNKNOWN;
+		if (ptrace(PTRACE_SYSCALL, pid, 0, 0) < 0)
+			return UNKNOWN;
+	}
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? ESCAPED : REFUSED;
+}
+
+/* Outside, the kernel lets only the host's own root do it, and only without a filter. */
+static enum escape_verdict suspend_filter_of_traced(long request)
+{
+	long r;
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return REFUSED;
+	if (pid == 0) {
+		if (request != PTRACE_SEIZE && ptrace(PTRACE_TRACEME, 0, 0, 0) < 0)
+			_exit(1);
+		(void)raise(SIGSTOP);
+		_exit(0);
+	}
+	(void)waitpid(pid, NULL, WUNTRACED);
+	r = syscall(SYS_ptrace, request, pid, 0, PTRACE_O_SUSPEND_SECCOMP);
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	return escape_judge(r);
+}
+
+static enum escape_verdict attach_to_init(long request)
+{
+	return escape_judge(syscall(SYS_ptrace, request, 1, 0, 0));
 }
 
 /* The address is the caller's own; forked processes have it too. */
@@ -257,6 +343,12 @@ const struct escape escapes_processes[] = {
 	{ "trace_victim", NEEDS_USER, attach_to_victim, PTRACE_ATTACH },
 	{ "seize_victim", NEEDS_USER, attach_to_victim, PTRACE_SEIZE },
 	{ "trace_a_child", NEEDS_USER, trace_a_child, 0 },
+	{ "change_call_of_traced", NEEDS_ROOT, change_call_of_traced, SYS_unshare },
+	{ "suspend_filter_by_options", NEEDS_NOTHING_OUTSIDE, suspend_filter_of_traced, PTRACE_SETOPTIONS }, /* the host's own root alone */
+	{ "suspend_filter_by_old_options", NEEDS_NOTHING_OUTSIDE, suspend_filter_of_traced, 21 }, /* the same */
+	{ "suspend_filter_by_seizing", NEEDS_NOTHING_OUTSIDE, suspend_filter_of_traced, PTRACE_SEIZE }, /* the same */
+	{ "trace_init", NEEDS_NOTHING_OUTSIDE, attach_to_init, PTRACE_ATTACH }, /* outside: the host's */
+	{ "seize_init", NEEDS_NOTHING_OUTSIDE, attach_to_init, PTRACE_SEIZE }, /* outside: the host's */
 	{ "read_memory_of_victim", NEEDS_USER, memory_of_victim, 0 },
 	{ "write_memory_of_victim", NEEDS_USER, memory_of_victim, 1 },
 	{ "read_own_memory_by_number", NEEDS_USER, own_memory, 0 },
