@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "kernel/kernel.h"
+#include "spawn/absent.h"
 #include "spawn/spawn.h"
 
 #define SIGNAL_BASE 128
@@ -77,10 +78,14 @@ static void explain_why(const char *why, const char *interpreter, struct sbx_err
 	sbx_error_why(err, "%.*s%s%s", (int)(place - why), why, text_string(&name), place + 2);
 }
 
-static void explain_exec(const char *command, const struct message *message, struct sbx_error *err)
+static void explain_exec(const struct plan *plan, const char *command,
+			 const struct message *message, struct sbx_error *err)
 {
 	const struct exec_failure *execution = &message->execution;
 
+	if (execution->fault == EXEC_FAULT_NONE &&
+	    absent_explain(plan, command, message->code, err))
+		return;
 	(void)sbx_error_what(err, message->code, "cannot execute '%s'", command);
 	for (size_t i = 0; i < N_ELEMENTS(executions); i++) {
 		if (executions[i].fault != execution->fault ||
@@ -107,7 +112,7 @@ int explain_failure(const struct plan *plan, const char *command, const struct m
 	if (names_step(plan, message))
 		kernel_explain(plan, &failure, err);
 	else if (message->doing == DOING_EXEC)
-		explain_exec(command, message, err);
+		explain_exec(plan, command, message, err);
 	else
 		(void)sbx_error_what(err, message->code, "%s", doings[message->doing]);
 	if (message->doing == DOING_FDS && message->code == -EISDIR) {
