@@ -280,6 +280,18 @@ static int read_folder(struct spawn_run *run, const char *option, const char *va
 	return value ? spawn_read_path(run, option, value, ret, err) : 0;
 }
 
+/* That it is missing, or closed, the plan says. */
+static int read_home(struct spawn_run *run, struct sbx_error *err)
+{
+	struct stat st;
+	int r = read_folder(run, "--home", run->values->home, &run->request.home, err);
+
+	if (r < 0 || !run->values->home || stat(run->request.home, &st) < 0 || S_ISDIR(st.st_mode))
+		return r;
+	return spawn_bad_value("--home", run->values->home, "it is no directory",
+			       "name a directory, which the command may write", err);
+}
+
 /* Where it is missing the command would start in "/". */
 static int read_project(struct spawn_run *run, struct sbx_error *err)
 {
@@ -313,6 +325,8 @@ static int read_places(struct spawn_run *run, struct sbx_error *err)
 		return spawn_no_memory(err);
 	run->request.project = run->host.cwd;
 	r = read_project(run, err);
+	if (r == 0)
+		r = read_home(run, err);
 	return r < 0 ? r : read_folder(run, "--cwd", values->cwd, &run->request.cwd, err);
 }
 
@@ -343,6 +357,7 @@ int spawn_read_request(struct spawn_run *run, int n_operands, char *operands[],
 	*request = (struct spawn_request){
 		.environment = environ,
 		.supervisor = getpid(),
+		.is_root = geteuid() == 0,
 		.template = values->template,
 		.tier = values->exact_tier ? values->exact_tier : values->tier,
 		.is_tier_exact = values->exact_tier != NULL,

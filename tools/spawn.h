@@ -43,7 +43,7 @@ struct sbx_error;
 struct tool_run;
 
 struct spawn_values {
-	const char *policy, *template, *project, *cwd, *id;
+	const char *policy, *template, *project, *cwd, *id, *home;
 	int policy_fd; /* -EBADF: none, as for all fds here */
 	struct option_list read, write, exec, deny, deny_write, bind, tmpfs, unix_socket,
 		optional_read;

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 
 #include "base/fd.h"
 #include "kernel/kernel-internal.h"
@@ -41,19 +42,72 @@ int instance_make_tmpfs(uint64_t size, mode_t mode, unsigned attributes)
 	return mount_make("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | attributes);
 }
 
+/* A directory of @tmpfs, which is attached, as a mount of its own. */
+static int open_part(const struct step *step, int tmpfs, size_t number)
+{
+	char name[24];
+	_cleanup_close_ int part = -EBADF;
+	int r;
+
+	(void)snprintf(name, sizeof(name), "%zu", number);
+	if (mkdirat(tmpfs, name, step->tmpfs.mode) < 0)
+		return -errno;
+	part = open_tree(tmpfs, name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (part < 0)
+		return -errno;
+	r = mount_set(part, 0,
+		      mount_attributes(&step->tmpfs.attributes) & ~(unsigned)MOUNT_ATTR_RDONLY,
+		      -EBADF);
+	return r < 0 ? r : take_fd(&part);
+}
+
+/*
+ * One tmpfs for all shared steps, a directory of it for each. The kernel copies mounts only of the
+ * caller's own tree, so the whole is attached where the first of them goes, which covers it: nobody
+ * inside may take a mount off.
+ */
+static int make_shared(struct kernel *kernel, const struct step *step, size_t number)
+{
+	const struct plan *plan = kernel->plan;
+	_cleanup_close_ int tmpfs = instance_make_tmpfs(step->tmpfs.size_bytes, 0700, 0);
+	int r = tmpfs < 0 ? tmpfs : tree_attach(kernel, number, tmpfs, true);
+
+	for (size_t i = number; i < plan->n_steps && r >= 0; i++) {
+		if (plan->steps[i].kind != STEP_TMPFS || !plan->steps[i].tmpfs.shared)
+			continue;
+		r = open_part(&plan->steps[i], tmpfs, i);
+		if (r >= 0)
+			*kernel_fds(kernel, i) = r;
+	}
+	return r < 0 ? r : 0;
+}
+
+static int attach_shared(struct kernel *kernel, const struct step *step, size_t number)
+{
+	int *fd = kernel_fds(kernel, number);
+	int r = *fd < 0 ? make_shared(kernel, step, number) : 0;
+
+	if (r == 0)
+		r = tree_attach(kernel, number, *fd, true);
+	fd_close_many(fd, 1);
+	return r;
+}
+
 int instance_tmpfs(struct kernel *kernel, const struct step *step, size_t number)
 {
 	/* Names may have to be made in it; tree_seal() makes it read-only, so there must be one. */
 	unsigned attributes =
 		mount_attributes(&step->tmpfs.attributes) & ~(unsigned)MOUNT_ATTR_RDONLY;
-	_cleanup_close_ int fd =
-		instance_make_tmpfs(step->tmpfs.size_bytes, step->tmpfs.mode, attributes);
+	_cleanup_close_ int fd = -EBADF;
 
-	if (fd < 0)
-		return fd;
 	if (step->tmpfs.attributes.is_read_only &&
 	    kernel_find_step(kernel->plan, STEP_SEAL) == KERNEL_NO_STEP)
 		return -EINVAL;
+	if (step->tmpfs.shared)
+		return attach_shared(kernel, step, number);
+	fd = instance_make_tmpfs(step->tmpfs.size_bytes, step->tmpfs.mode, attributes);
+	if (fd < 0)
+		return fd;
 	return tree_attach(kernel, number, fd, true);
 }
 

@@ -306,6 +306,7 @@ static int look(struct walk *walk, struct host_path *ret)
 	ret->gid = status.st_gid;
 	ret->mode = status.st_mode;
 	ret->n_links = status.st_nlink;
+	ret->size_bytes = (uint64_t)status.st_size;
 	return end(walk, kind_of(status.st_mode), walk->path, ret);
 }
 

@@ -97,6 +97,8 @@ static void add_mark(struct composer *composer, const struct mark *mark)
 		(void)compose_deny(composer, &path);
 	else if (mark->source)
 		(void)compose_cover(composer, &path);
+	else if (mark->content == CONTENT_COPY)
+		(void)compose_grant(composer, &path);
 	else
 		(void)compose_show(composer, &path);
 }
@@ -169,6 +171,7 @@ static int compose(struct planner *planner, struct decided *decided)
 		.project = planner->request->project,
 		.is_worst_case = true,
 		.level = planner->is_nested ? "L1" : "L2",
+		.home = planner->home,
 		.is_limiting_exec = is_limiting_exec(planner),
 		.resolve = resolve,
 		.context = planner,

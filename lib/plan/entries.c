@@ -73,7 +73,8 @@ static struct step_owner find_owner(const struct planner *planner, const struct 
 	bool is_marked = place->winner && (place->winner->flags & MARK_OWNED);
 	const struct place *owned = place_wants_write(place) || is_marked ? place : carrier;
 
-	if (!is_real_root(planner->host) || !owned || !owned->facts ||
+	/* A directory of the sandbox's own has no owner outside. */
+	if (!is_real_root(planner->host) || !owned || !owned->facts || !owned->source ||
 	    !(place_wants_write(owned) || is_marked) || owned->facts->uid == planner->plan->uid)
 		return (struct step_owner){ .is_set = false };
 	return (struct step_owner){ true, owned->facts->uid, owned->facts->gid };
@@ -133,6 +134,7 @@ static void show_tmpfs(struct planner *planner, struct place *place)
 		.size_bytes = place->winner->value,
 		.mode = (mode_t)place->winner->second,
 		.attributes = attributes_of(place),
+		.shared = place->winner->flags & MARK_SHARED,
 	};
 	place->is_writable = place_wants_write(place);
 	place->is_executable = place_wants_execution(place);

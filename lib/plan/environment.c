@@ -22,6 +22,10 @@ static const char *const default_names[] = {
 static const char *const proxy_names[] = {
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy",
 };
+
+/* In /run, which is the sandbox's own. */
+#define NO_HOME "/run/home"
+
 static const char *const proxy_variables[] = {
 	"NO_PROXY=localhost,127.0.0.1,::1",
 	"no_proxy=localhost,127.0.0.1,::1",
@@ -54,6 +58,16 @@ static void set_variable(struct variables *variables, const char *variable)
 	/* execve() takes char *, and changes nothing. */
 	variables->rows[i] = (char *)(uintptr_t)variable;
 	variables->n_rows += i == variables->n_rows;
+}
+
+const char *environment_find(char *const *environment, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (char *const *at = environment; at && *at; at++)
+		if (strncmp(*at, name, len) == 0 && (*at)[len] == '=')
+			return *at + len + 1;
+	return NULL;
 }
 
 static bool is_match(const char *pattern, const char *variable)
@@ -122,6 +136,32 @@ static void set_proxy(struct variables *variables)
 					       port, port));
 }
 
+/*
+ * Where nothing can be kept (a service without a home has HOME=/), a directory of the sandbox's
+ * own. Only the private home can be there, so with a policy HOME stays as it is.
+ */
+static void set_home(struct variables *variables)
+{
+	struct planner *planner = variables->planner;
+	const char *home = planner->request->home;
+	size_t len;
+
+	if (!home) {
+		if (planner->policy || (planner->plan && planner->plan->tier != TIER_FULL))
+			return;
+		variables->rows[variables->n_rows] = NULL;
+		home = environment_find(variables->rows, "HOME");
+		home = home ? planner_keep(planner, home) : "";
+		len = strlen(home);
+		while (len > 1 && home[len - 1] == '/')
+			len--;
+		home = planner_format(planner, "%.*s", (int)len, home);
+		if (!home_is_usable(home))
+			home = NO_HOME;
+	}
+	set_variable(variables, planner_format(planner, "HOME=%s", home));
+}
+
 /* A secret's variable holds the path of its private copy. */
 static void set_secrets(struct variables *variables)
 {
@@ -171,7 +211,7 @@ static void set_typed(struct variables *variables, const struct request_variable
 static size_t count_at_most(const struct planner *planner)
 {
 	const struct spawn_request *request = planner->request;
-	size_t n = N_PROXY_VARIABLES + request->n_variables + request->n_secrets + 2;
+	size_t n = N_PROXY_VARIABLES + request->n_variables + request->n_secrets + 3;
 
 	for (char *const *at = request->environment; at && *at; at++)
 		n++;
@@ -188,6 +228,7 @@ int make_environment(struct planner *planner)
 	set_variable(&variables, "PATH=/usr/local/bin:/usr/bin:/bin");
 	pass_allowed(&variables);
 	set_settings(&variables);
+	set_home(&variables);
 	set_proxy(&variables);
 	set_secrets(&variables);
 	for (size_t i = 0; i < planner->request->n_variables; i++)

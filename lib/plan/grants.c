@@ -119,13 +119,35 @@ static int mark_request(struct planner *planner, const struct request_path *path
 	return 0;
 }
 
+void mark_shown(struct planner *planner, const char *path, const char *name)
+{
+	unsigned rights = RIGHTS_READ | (is_limiting_exec(planner) ? 0 : RIGHT_EXEC);
+
+	planner_add_mark(planner, MARK_ALLOW, path, rights, origin_of_option(planner, name))
+		->flags = MARK_OPTIONAL;
+}
+
+/* The directory that HOME names: to write, with all that this takes. */
+static int mark_kept_home(struct planner *planner)
+{
+	const struct request_path path = { .grant = GRANT_WRITE,
+					   .path = planner->request->home,
+					   .option = "--home" };
+	int r = path.path ? check_target(planner, path.path, origin_of_option(planner, path.option))
+			  : 0;
+
+	return r < 0 || !path.path ? r : mark_request(planner, &path);
+}
+
 int mark_requested(struct planner *planner)
 {
 	const struct spawn_request *request = planner->request;
+	int r = mark_kept_home(planner);
 
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < request->n_paths; i++) {
-		int r = mark_request(planner, &request->paths[i]);
-
+		r = mark_request(planner, &request->paths[i]);
 		if (r < 0)
 			return r;
 	}

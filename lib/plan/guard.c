@@ -52,8 +52,8 @@ static const char *seen_at(struct planner *planner, const struct mark *grant, co
 	return planner_join(planner, grant->path, rest + (*rest == '/'));
 }
 
-/* The directories on the way to a guarded path, of which one may be where it could be made. */
-static void ask_about_way(struct planner *planner, const char *path)
+/* One of them may be where a guarded path could be made. */
+void ask_about_way(struct planner *planner, const char *path)
 {
 	for (const char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
 		char *folder = arena_copy(planner->arena, path, (size_t)(at - path));

@@ -34,7 +34,8 @@ struct host_path {
 	uid_t uid;
 	gid_t gid;
 	mode_t mode;
-	uint64_t n_links; /* names that a file has */
+	uint64_t n_links;    /* names that a file has */
+	uint64_t size_bytes; /* of a file */
 };
 
 /* A link that lies on the way to one of the paths: what has to be made again inside. */

@@ -49,6 +49,7 @@ int mark_all(struct planner *planner)
 	if (r < 0)
 		return r;
 	mark_system(planner);
+	mark_home(planner);
 	deny_where_shown(planner);
 	r = mark_git(planner);
 	if (r < 0)

@@ -13,6 +13,7 @@
  *   rules.c        policy rules → marks     rule-paths.c   the paths of one rule
  *   system.c       the built-in view → marks
  *   grants.c       what options and mounts name → marks
+ *   home.c         the command's home → marks
  *   guard.c        built-in denials; git.c  a repository's hooks and configuration
  *   devices.c      /dev → marks             program.c      what is executed, and where
  *   view.c         marks → places           rights.c       what each place may do
@@ -111,6 +112,9 @@ enum mark_flag {
 	MARK_RULED = 1 << 6,	/* a rule of the policy or its view: no rule is to be added */
 	MARK_TOLD = 1 << 7,	/* a notice says that it is dropped */
 	MARK_OWNED = 1 << 8,	/* looks as if it belonged to the command's user, also read-only */
+	MARK_SHARED = 1 << 12,	/* a tmpfs that has one size with all others that are shared */
+	MARK_WIDE = 1 << 14,	/* shown because the working directory is the root */
+	MARK_MAPPED = 1 << 13,	/* named by root: what root owns there may be read */
 };
 
 struct mark {
@@ -189,6 +193,7 @@ struct planner {
 	const char *profile;
 	const char *net_mode;
 	char **environment; /* of the command */
+	const char *home;   /* where its private home is, or NULL: it has none */
 	bool is_nested;
 	bool exec_everywhere;
 	bool has_exec_rules;
@@ -276,6 +281,23 @@ int mark_values(struct planner *planner, const struct condition *condition, enum
 void mark_everything(struct planner *planner, unsigned rights, unsigned flags,
 		     struct step_origin origin);
 
+/* home.c: after everything that may show the host's home. */
+void mark_home(struct planner *planner);
+/* Can a directory of the user's be there? */
+bool home_is_usable(const char *path);
+
+/* mapped.c */
+/* For a start by root: the directories on the way to @mark, which may be closed to others. */
+void ask_about_mapped(struct planner *planner, const struct mark *mark);
+/* As whom the files at @place are shown read-only. */
+struct step_owner mapped_owner(struct planner *planner, const struct place *place);
+/* Is it shown by @carrier so far, and can a mount of its own be put there? */
+bool mapped_needs_mount(struct planner *planner, const struct place *place,
+			const struct place *carrier);
+
+/* accounts.c: after the tree, into which it puts files. */
+void add_accounts(struct planner *planner);
+
 /* system.c, grants.c, guard.c, git.c, devices.c */
 void mark_system(struct planner *planner);
 /* Last: the host's links on the way to what is marked. */
@@ -283,6 +305,10 @@ void mark_links(struct planner *planner);
 int mark_requested(struct planner *planner);
 int mark_mounts(struct planner *planner);
 int mark_secrets(struct planner *planner);
+/* Of the home, to read and execute, as by an option; @name says what names it. */
+void mark_shown(struct planner *planner, const char *path, const char *name);
+/* The directories on the way to a path. */
+void ask_about_way(struct planner *planner, const char *path);
 void mark_guarded(struct planner *planner);
 int mark_git(struct planner *planner);
 int mark_devices(struct planner *planner);
@@ -384,6 +410,8 @@ void add_rlimits(struct planner *planner);
 void limit_add_value(struct text *out, enum limit limit, uint64_t value);
 
 /* environment.c, network.c, filter.c */
+/* The value of @name, or NULL. */
+const char *environment_find(char *const *environment, const char *name);
 int make_environment(struct planner *planner);
 int choose_network(struct planner *planner);
 uint16_t planner_proxy_port(const struct planner *planner); /* inside, of net mode proxy */

@@ -20,10 +20,9 @@
 
 static const char *search_path(const struct planner *planner)
 {
-	for (char *const *at = planner->environment; at && *at; at++)
-		if (strncmp(*at, "PATH=", 5) == 0)
-			return *at + 5;
-	return "";
+	const char *path = environment_find(planner->environment, "PATH");
+
+	return path ? path : "";
 }
 
 const char *asked_folder(struct planner *planner)

@@ -85,6 +85,8 @@ struct spawn_request {
 	bool pty;
 	bool debug;		/* sbx-ctl exec may enter, where the policy allows it, too */
 	bool ptrace;		/* it may trace its own children */
+	const char *home;	/* of --home: HOME names it, and it may be written; or NULL */
+	bool is_root;		/* root starts it */
 	const char *out_folder; /* changes of the working folder land here; NULL: none */
 	const char *out_work;	/* an empty folder beside it, for the kernel's own use */
 	/* What no policy opens; NULL: nothing, in tests of something else. */

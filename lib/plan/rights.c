@@ -30,7 +30,7 @@ static int rank(const struct mark *mark)
 		return 3;
 	if (mark->flags & MARK_ASKED)
 		return 2;
-	return mark->origin.kind == ORIGIN_RULE;
+	return mark->origin.kind == ORIGIN_RULE || (mark->flags & MARK_SHARED);
 }
 
 static bool counts(const struct mark *mark)

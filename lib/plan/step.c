@@ -165,7 +165,7 @@ static const struct step_row rows[N_STEP_KINDS] = {
 	[STEP_TMPFS] = { "tmpfs", STAGE_BUILD, LAYER_MOUNT,
 			 .failing = "cannot make a fresh '{target}'",
 			 .fields = FIELDS(TARGET(tmpfs), BYTES(tmpfs), SILENT_MODE(tmpfs),
-					  ATTRIBUTES(tmpfs)) },
+					  ATTRIBUTES(tmpfs), BOOL(tmpfs, shared, " shared")) },
 	[STEP_OVERLAY] = { "overlay", STAGE_BUILD, LAYER_MOUNT,
 			   .failing = "cannot put an overlay on '{target}'",
 			   .fields = FIELDS(TARGET(overlay), SOURCE(overlay), ATTRIBUTES(overlay),

@@ -161,6 +161,7 @@ struct step_tmpfs {
 	uint64_t size_bytes;
 	mode_t mode;
 	struct mount_attributes attributes;
+	bool shared; /* all that are shared are one file system: the size is that of all together */
 };
 
 /* Without an upper directory, what is written goes to a fresh tmpfs of size_bytes and is lost. */

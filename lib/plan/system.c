@@ -60,7 +60,7 @@ static void mark_view(struct planner *planner)
 		if (is_limiting_exec(planner))
 			rights &= ~(unsigned)RIGHT_EXEC;
 		if (strcmp(rows[i].path, "/") == 0)
-			mark_everything(planner, rights, MARK_RULED, origin_built_in);
+			mark_everything(planner, rights, MARK_RULED | MARK_WIDE, origin_built_in);
 		else if (strcmp(rows[i].path, ".") == 0)
 			planner_add_mark(planner, MARK_ALLOW, planner->request->project, rights,
 					 origin_built_in)

@@ -337,8 +337,14 @@ bool compose_is_private(const char *path)
 }
 
 /* The rules around it are about the files of a tmpfs. */
-static bool is_in_private(const char *path)
+static bool is_in_private(const struct composer *composer, const char *path)
 {
+	const char *home = composer->with.home, *real = path;
+
+	if (home && composer->with.resolve)
+		real = composer->with.resolve(composer->with.context, path);
+	if (home && (is_below(real, home) || strcmp(real, home) == 0))
+		return true;
 	for (size_t i = 0; i < N_ELEMENTS(private_directories); i++)
 		if (is_below(path, private_directories[i]))
 			return true;
@@ -347,8 +353,9 @@ static bool is_in_private(const char *path)
 
 size_t compose_show(struct composer *composer, const struct composed_path *path)
 {
-	return is_in_private(path->path) ? add_cover(composer, path, true)
-					 : compose_grant(composer, path);
+	return (path->operations & reads()) && is_in_private(composer, path->path)
+		       ? add_cover(composer, path, true)
+		       : compose_grant(composer, path);
 }
 
 static const char *path_of(const struct rule *rule)
@@ -387,7 +394,8 @@ static void deny_around(struct composer *composer, const struct cover *cover)
 		if (other->action == POLICY_ALLOW && other->match.lists[MATCH_PATH].n_values > 0 &&
 		    is_below(path_of(other), path_of(&rule)))
 			exceptions[n++] =
-				(struct condition){ .lists[MATCH_PATH] =
+				(struct condition){ .operations = other->match.operations,
+						    .lists[MATCH_PATH] =
 							    other->match.lists[MATCH_PATH],
 						    .place = other->place };
 	}

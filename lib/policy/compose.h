@@ -33,6 +33,7 @@ struct composition {
 	 */
 	bool is_worst_case;
 	const char *level;     /* with the worst case: the sandbox's, "L1" */
+	const char *home;      /* the command's, where it is a directory in memory; or NULL */
 	bool is_limiting_exec; /* the view lets nothing be executed: programs are named */
 	/* Where a path leads when its symbolic links are followed; or the path itself. May be NULL.
 	 */
@@ -70,7 +71,8 @@ size_t compose_grant(struct composer *composer, const struct composed_path *path
 size_t compose_deny(struct composer *composer, const struct composed_path *path);
 /* Other files stand at the path: what is allowed around it does not count for them. */
 size_t compose_cover(struct composer *composer, const struct composed_path *path);
-/* A grant of files of the host; below /tmp, where the rules around it mean a tmpfs, a cover. */
+/* A grant of files of the host; below /tmp and the home, where the rules around it mean a tmpfs, a
+ * cover. */
 size_t compose_show(struct composer *composer, const struct composed_path *path);
 /* -ENOMEM, or 0: @ret is valid as long as arena and original policy. */
 int compose_finish(struct composer *composer, const struct policy **ret);

@@ -29,7 +29,7 @@ for who in $starters; do
 	run spawn -- sh -c 'echo mine >/tmp/a && cat /tmp/a && ls -A /tmp'
 	check "has_a_tmp_of_its_own_by_$who" test "$out" = "$(printf 'mine\na')" -o "${out#mine}" != "$out"
 	run spawn -- sh -c "ls '$work'"
-	check "what_carries_the_folder_shows_nothing_else_by_$who" out_is project
+	check "what_carries_the_folder_and_the_home_shows_nothing_else_by_$who" out_is "$(printf 'project\n%s' "$who")"
 	run from_tmp -- sh -c "ls '$seen' && echo made >'$seen.made'"
 	check "reads_the_tmp_it_starts_in_by_$who" out_has "$seen"
 	check "writes_nothing_in_the_tmp_it_starts_in_by_$who" test ! -e "$seen.made"

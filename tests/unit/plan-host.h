@@ -36,6 +36,7 @@ struct known {
 	const char *target; /* of a link */
 	uid_t uid;
 	uint64_t n_links;
+	mode_t mode; /* 0: for all to read */
 };
 
 struct planning {
@@ -171,6 +172,15 @@ static inline uint64_t links_on_host(const struct planning *planning, const char
 	return n;
 }
 
+static inline mode_t mode_on_host(const struct planning *planning, const char *path,
+				  enum host_path_kind kind)
+{
+	for (size_t i = 0; i < planning->n_known; i++)
+		if (strcmp(planning->known[i].path, path) == 0 && planning->known[i].mode)
+			return planning->known[i].mode;
+	return kind == HOST_FOLDER ? 0755 : 0644;
+}
+
 static inline const struct known *link_on_the_way(const struct planning *planning, const char *path)
 {
 	for (size_t i = 0; i < planning->n_known; i++) {
@@ -229,6 +239,7 @@ static inline struct host_path look_at_host(struct planning *planning, const cha
 	facts.real = arena_copy(&planning->arena, real, strlen(real));
 	facts.kind = kind_on_host(planning, real, &facts.uid);
 	facts.gid = facts.uid;
+	facts.mode = mode_on_host(planning, real, facts.kind);
 	facts.n_links = links_on_host(planning, real);
 	return facts;
 }

@@ -285,7 +285,7 @@ static void make_policy(struct text *out, struct arena *arena)
 		add_net_rule(out, i);
 }
 
-static void make_options(struct planning *planning)
+static void make_options(struct planning *planning, bool has_policy)
 {
 	static const struct {
 		enum request_grant grant;
@@ -296,8 +296,12 @@ static void make_options(struct planning *planning)
 		{ GRANT_EXEC, "--exec" }, { GRANT_TMPFS, "--tmpfs" },
 	};
 
-	for (unsigned n = chance(30) ? 1 + any(2) : 0; n > 0; n--) {
+	for (unsigned n = chance(has_policy ? 30 : 70) ? 1 + any(2) : 0; n > 0; n--) {
 		unsigned i = any(N_ELEMENTS(options));
+
+		/* Without a policy only what can be read can be named to be executed. */
+		if (options[i].grant == GRANT_EXEC && !has_policy)
+			continue;
 
 		grant(planning, options[i].grant, any_path(&planning->arena), options[i].name);
 		planning->paths[planning->request.n_paths - 1].optional = true;
@@ -347,12 +351,38 @@ static void add_option(struct composer *composer, const struct request_path *opt
 	else if (option->target && strcmp(option->target, option->path) != 0)
 		(void)compose_cover(composer, &path);
 	else
-		(void)compose_grant(composer, &path);
+		(void)compose_show(composer, &path);
+}
+
+/* Without a policy the home is private, unless an option puts something at it or above it. */
+static const char *private_home(struct planning *planning)
+{
+	const char *home = planning->environment[1] + strlen("HOME=");
+
+	for (size_t i = 0; i < planning->request.n_paths; i++) {
+		const struct request_path *option = &planning->paths[i];
+		const char *path = option->target ? option->target : option->path;
+
+		if (option->grant != GRANT_DENY && option->grant != GRANT_DENY_WRITE &&
+		    option->grant != GRANT_EXEC && is_below(home, path))
+			return NULL;
+	}
+	return planning->policy ? NULL : home;
+}
+
+static bool has_exec_option(const struct planning *planning)
+{
+	for (size_t i = 0; i < planning->request.n_paths; i++)
+		if (planning->paths[i].grant == GRANT_EXEC)
+			return true;
+	return false;
 }
 
 static void judge_open(struct judge *judge, struct planning *planning)
 {
 	const struct composition with = { .project = PROJECT,
+					  .home = private_home(planning),
+					  .is_limiting_exec = has_exec_option(planning),
 					  .resolve = follow,
 					  .context = planning };
 	struct composer composer;
@@ -400,7 +430,8 @@ static bool is_denied_outside(const struct judge *judge, const struct policy_dec
 static bool is_allowed(struct judge *judge, const struct planning *planning, const char *operation,
 		       const char *path, const char *source)
 {
-	const struct setting *nested = policy_get_setting(planning->policy, "isolation.nested");
+	const struct setting *nested =
+		planning->policy ? policy_get_setting(planning->policy, "isolation.nested") : NULL;
 	bool is_nested = nested && nested->number;
 
 	for (size_t i = 0; i < N_ELEMENTS(askers); i++) {
@@ -516,7 +547,7 @@ static bool is_lost(const struct planning *planning, const char *path, const str
 
 	struct policy_mount mount;
 
-	for (size_t i = 0; policy_get_mount(planning->policy, i, &mount); i++)
+	for (size_t i = 0; planning->policy && policy_get_mount(planning->policy, i, &mount); i++)
 		if ((mount.source || mount.mode == MOUNT_TMPFS) &&
 		    is_below(path, mount.target->text) && !is_below(at, mount.target->text))
 			return true;
@@ -669,15 +700,23 @@ static void try_policy(struct tally *tally)
 	_cleanup_text_ struct text policy = TEXT_INIT;
 	_cleanup_planning_ struct planning planning;
 	struct judge judge;
+	bool has_policy;
+	char home[128];
 	int r;
 
 	begun = state;
 	has_links = chance(40);
+	has_policy = chance(75);
 	planning_open(&planning);
 	make_tree(&planning);
-	make_options(&planning);
-	make_policy(&policy, &planning.arena);
-	planning_load(&planning, text_string(&policy));
+	(void)snprintf(home, sizeof(home), "HOME=%s",
+		       chance(50) ? "/home/user" : any_path(&planning.arena));
+	planning.environment[1] = home;
+	make_options(&planning, has_policy);
+	if (has_policy) {
+		make_policy(&policy, &planning.arena);
+		planning_load(&planning, text_string(&policy));
+	}
 	r = planning_build(&planning);
 	tally->plans++;
 	tally->refused += r < 0;
@@ -691,7 +730,7 @@ static void try_policy(struct tally *tally)
 	judge_open(&judge, &planning);
 	for (int i = 0; i < 24; i++)
 		compare(&planning, &judge, &policy, tally);
-	for (int i = 0; policy_get_setting(planning.policy, "net.mode") && i < 8; i++)
+	for (int i = 0; has_policy && policy_get_setting(planning.policy, "net.mode") && i < 8; i++)
 		compare_network(&planning, &judge, &policy, tally);
 	judge_close(&judge);
 }
