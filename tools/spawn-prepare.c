@@ -75,6 +75,9 @@ static int make_plan(struct spawn_run *run, struct sbx_error *err)
 		r = spawn_make_guarded(run, made, err);
 	if (r == 0)
 		r = host_probe(paths, run->request.project, &run->arena, &run->host, err);
+	if (r == 0)
+		host_find_accounts(run->request.has_uid, run->request.uid, run->request.gid,
+				   &run->host);
 	if (r == 0 && accepts_less(run))
 		r = host_try_userns(&run->arena, &run->host, err);
 	if (r == 0)

@@ -21,6 +21,9 @@ struct text;
  */
 int host_probe(const char *const *paths, const char *project, struct arena *arena, struct host *ret,
 	       struct sbx_error *err);
+/* Are @uid and @gid in /etc/passwd and /etc/group? Without a number: those of an ordinary user are
+ * its own, and root's sandbox has some that no file names. */
+void host_find_accounts(bool has_number, uid_t uid, gid_t gid, struct host *host);
 /* Makes has_userns certain, in a child; else userns_why and userns_fix say what is in the way. For
  * whoever would do with less (tier reduced), and only then: it costs as much as a small program. */
 int host_try_userns(struct arena *arena, struct host *host, struct sbx_error *err);

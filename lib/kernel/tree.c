@@ -109,7 +109,7 @@ static int make_link(const struct step *step)
 
 static int make_file(const struct step *step)
 {
-	int fd = openat(AT_FDCWD, step->file.target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+	int fd = openat(AT_FDCWD, step->file.target, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
 			step->file.mode);
 
 	return fd < 0 ? -errno : fd;
@@ -198,20 +198,57 @@ static int copy(int from, int to)
 	return n < 0 ? -errno : 0;
 }
 
+/* On a line of its own, whether or not the last one is ended. */
+static int add_line(int fd, const char *line)
+{
+	off_t end = lseek(fd, -1, SEEK_END);
+	char last = '\n';
+	int r;
+
+	if (end >= 0 && read(fd, &last, 1) != 1)
+		return -EIO;
+	r = last == '\n' ? 0 : fd_write_all(fd, "\n", 1);
+	if (r == 0)
+		r = fd_write_all(fd, line, strlen(line));
+	return r < 0 ? r : fd_write_all(fd, "\n", 1);
+}
+
+/* The kernel mounts no file without a name; this one has its name in the root only while it is
+ * mounted over the target. */
+static int cover_file(struct kernel *kernel, const struct step *step, size_t number, int from)
+{
+	static const char name[] = MASK_NAMES "copy";
+	_cleanup_close_ int to = open(name, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, step->file.mode);
+	_cleanup_close_ int cover = -EBADF;
+	int r = to < 0 ? -errno : copy(from, to);
+
+	if (r == 0)
+		r = add_line(to, step->file.added);
+	if (r == 0)
+		r = cover = mount_copy(to, 0);
+	if (r >= 0)
+		r = mount_set(cover, 0,
+			      MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+				      MOUNT_ATTR_NOEXEC,
+			      -EBADF);
+	if (r == 0)
+		r = tree_attach(kernel, number, cover, false);
+	return unlinkat(AT_FDCWD, name, 0) < 0 && r == 0 ? -errno : r;
+}
+
 int tree_copy_file(struct kernel *kernel, const struct step *step, size_t number)
 {
-	int *from = kernel_fds(kernel, number);
+	int *from = kernel_fds(kernel, number), r;
 
-	if (!tree_is_ours(kernel, number))
-		return -EXDEV;
+	if (tree_is_ours(kernel, number)) {
+		_cleanup_close_ int to = make(step, make_file);
 
-	_cleanup_close_ int to = make(step, make_file);
-
-	if (to < 0)
-		return to;
-
-	int r = copy(*from, to);
-
+		r = to < 0 ? to : copy(*from, to);
+		if (r == 0 && step->file.added)
+			r = add_line(to, step->file.added);
+	} else {
+		r = step->file.added ? cover_file(kernel, step, number, *from) : -EXDEV;
+	}
 	fd_close_many(from, 1);
 	return r;
 }

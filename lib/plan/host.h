@@ -84,6 +84,10 @@ struct host {
 	const char *cgroup_why; /* where cgroup is NULL or a controller is missing, for messages */
 	uint64_t memory_bytes; /* of the machine; asked only where controllers has memory, else 0 */
 
+	/* The uid and gid of the command, which /etc/passwd and /etc/group lack. */
+	bool lacks_user;
+	bool lacks_group;
+
 	const char *cwd;    /* canonical */
 	const char *loader; /* the program loader of the host's own programs, canonical; or NULL */
 	const char *git_common; /* canonical common folder of the repository around the project,

@@ -24,6 +24,7 @@
  *   compare.c      refuses steps that permit more than was decided
  *   limits.c       which limits             holders.c      who holds them
  *   environment.c  network.c  filter.c      links.c        symbolic links on the way to marks
+ *   mapped.c       what only root may read     accounts.c   the command's line of /etc/passwd
  *   marks.c        calls those that mark    paths.c        which paths the host is asked about
  *   step.c         the table of step kinds  print.c, print-json.c  a plan as text
  *

@@ -143,6 +143,7 @@ static int add_tree(struct planner *planner)
 	r = show_places(planner);
 	if (r < 0)
 		return r;
+	add_accounts(planner);
 	planner_add_step(planner, STEP_SEAL, origin_built_in)->seal.target = "/";
 	planner_add_step(planner, STEP_HOSTNAME, origin_built_in)->hostname.name =
 		planner_keep(planner, hostname_of(planner));

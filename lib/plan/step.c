@@ -183,8 +183,8 @@ static const struct step_row rows[N_STEP_KINDS] = {
 			  .fields = FIELDS(TARGET(folder), MODE(folder)) },
 	[STEP_FILE] = { "file", STAGE_BUILD, LAYER_MOUNT,
 			.failing = "cannot copy a file to '{target}'",
-			.fields =
-				FIELDS(TARGET(file), STRING(file, source, " from "), MODE(file)) },
+			.fields = FIELDS(TARGET(file), STRING(file, source, " from "), MODE(file),
+					 STRING(file, added, " adding ")) },
 	[STEP_PROC] = { "proc", STAGE_BUILD, LAYER_MOUNT, .failing = "cannot mount '{target}'",
 			.fields = FIELDS(TARGET(proc), ATTRIBUTES(proc)) },
 	[STEP_PTS] = { "pts", STAGE_BUILD, LAYER_MOUNT,

@@ -196,6 +196,7 @@ struct step_file {
 	const char *target;
 	const char *source;
 	mode_t mode;
+	const char *added; /* or NULL */
 };
 
 struct step_proc {
