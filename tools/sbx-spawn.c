@@ -198,6 +198,21 @@ static int on_started(void *userdata, pid_t init, const char *cgroup, struct sbx
 				       err);
 }
 
+static void on_unmapped(void *userdata, const char *path)
+{
+	const struct spawn_run *run = userdata;
+	_cleanup_text_ struct text line = TEXT_INIT;
+
+	if (run->tool->verbosity < 0)
+		return;
+	text_addf(&line,
+		  SPAWN_TOOL ": note: of '%s' the command reads only what others may: its "
+			     "file system cannot be id-mapped; --uid names a user who may\n",
+		  path);
+	if (text_status(&line) == 0)
+		(void)fd_write_all(STDERR_FILENO, text_string(&line), line.len);
+}
+
 static void on_stopping(void *userdata)
 {
 	(void)spawn_set_state(userdata, SANDBOX_STOPPING, NULL);
@@ -220,6 +235,7 @@ static int run_plan(struct spawn_run *run, struct sbx_error *err)
 					   .executed =
 						   run->is_adopted ? spawn_note_execution : NULL,
 					   .stopping = on_stopping,
+					   .unmapped = on_unmapped,
 					   .listening = on_listening,
 					   .is_paused = spawn_is_paused,
 					   .entering = spawn_record_entering,

@@ -26,6 +26,19 @@ static int open_source(const struct step *step)
 			  O_PATH | (step->bind.is_folder ? O_DIRECTORY : 0));
 }
 
+/* Only of the mount itself: what is mounted below it root has not named. */
+static int map_owner(struct kernel *kernel, const struct step *step, size_t number, int copy)
+{
+	int owner = idmap_open(kernel, step->bind.owner.uid, step->bind.owner.gid);
+	int r = owner < 0 ? owner : mount_set(copy, 0, 0, owner);
+
+	/* The file system cannot, or the mount has a map already. */
+	if (r != -EINVAL && r != -EPERM)
+		return r;
+	kernel->unmapped = step->bind.source;
+	return 0;
+}
+
 int bind_reach(struct kernel *kernel, const struct step *step, size_t number)
 {
 	int *fd = kernel_fds(kernel, number);
@@ -34,7 +47,7 @@ int bind_reach(struct kernel *kernel, const struct step *step, size_t number)
 
 	if (source < 0)
 		return source;
-	if (step->bind.owner.is_set) {
+	if (step->bind.owner.is_set && !step->bind.owner.optional) {
 		owner = idmap_open(kernel, step->bind.owner.uid, step->bind.owner.gid);
 		if (owner < 0)
 			return owner;
@@ -47,6 +60,8 @@ int bind_reach(struct kernel *kernel, const struct step *step, size_t number)
 
 	int r = mount_set(copy, AT_RECURSIVE, mount_attributes(&step->bind.attributes), owner);
 
+	if (r == 0 && step->bind.owner.optional)
+		r = map_owner(kernel, step, number, copy);
 	if (r == 0)
 		*fd = take_fd(&copy);
 	return r;

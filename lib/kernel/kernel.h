@@ -55,7 +55,8 @@ struct kernel {
 	int owner_fd; /* of a user namespace that maps owner to the command's user: idmap.h */
 	uid_t owner_uid;
 	gid_t owner_gid;
-	pid_t pid; /* of PID 1, as we see it */
+	const char *unmapped; /* the source of a bind whose optional owner could not be; or NULL */
+	pid_t pid;	      /* of PID 1, as we see it */
 	int pidfd;
 };
 

@@ -67,17 +67,20 @@ bool place_wants_execution(const struct place *place)
 
 /* Outside, what root's sandbox writes belongs to whom the folder belongs to. What is read-only in
  * such a folder looks as it would in it: git does not take a repository that is somebody else's. */
-static struct step_owner find_owner(const struct planner *planner, const struct place *place,
+static struct step_owner find_owner(struct planner *planner, const struct place *place,
 				    const struct place *carrier)
 {
 	bool is_marked = place->winner && (place->winner->flags & MARK_OWNED);
 	const struct place *owned = place_wants_write(place) || is_marked ? place : carrier;
+	struct step_owner mapped = mapped_owner(planner, place);
 
 	/* A directory of the sandbox's own has no owner outside. */
 	if (!is_real_root(planner->host) || !owned || !owned->facts || !owned->source ||
 	    !(place_wants_write(owned) || is_marked) || owned->facts->uid == planner->plan->uid)
-		return (struct step_owner){ .is_set = false };
-	return (struct step_owner){ true, owned->facts->uid, owned->facts->gid };
+		return mapped;
+	return (struct step_owner){ .is_set = true,
+				    .uid = owned->facts->uid,
+				    .gid = owned->facts->gid };
 }
 
 static struct mount_attributes attributes_of(const struct place *place)
@@ -121,6 +124,7 @@ void entry_show_host(struct planner *planner, struct place *place)
 		.attributes = attributes_of(place),
 		.owner = find_owner(planner, place, carrier),
 	};
+	place->is_mapped = step->bind.owner.is_set;
 	place->is_writable = place_wants_write(place);
 	place->is_executable = place_wants_execution(place);
 }

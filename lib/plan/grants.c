@@ -113,6 +113,8 @@ static int mark_request(struct planner *planner, const struct request_path *path
 	mark = planner_add_mark(planner, grant->kind, inside, grant->rights, origin);
 	mark->content = grant->content;
 	mark->flags = MARK_ASKED | (path->optional ? MARK_OPTIONAL : 0);
+	if (path->grant == GRANT_READ && !path->target)
+		mark->flags |= MARK_MAPPED;
 	if (path->target && strcmp(path->target, path->path) != 0)
 		mark->source = planner_keep(planner, path->path);
 	fill_tmpfs(planner, mark, 0);

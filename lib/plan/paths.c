@@ -55,6 +55,7 @@ static void add_marks(struct planner *planner, struct list *paths)
 		add(planner, paths, mark->path);
 		if (mark->source)
 			add(planner, paths, mark->source);
+		ask_about_mapped(planner, mark);
 	}
 }
 

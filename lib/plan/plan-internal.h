@@ -154,6 +154,7 @@ struct place {
 	unsigned rights;
 	unsigned landlocked; /* what Landlock rules at and above this place give, as rights */
 	bool is_writable;    /* as a carrier */
+	bool is_mapped;
 	bool is_executable;
 	bool is_hidden;
 };

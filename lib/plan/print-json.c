@@ -104,7 +104,8 @@ static void add_owner(struct json_writer *json, const struct step *step,
 	json_add_name(json, field->name);
 	json_add_object(json);
 	json_member_u64(json, "uid", owner->uid);
-	json_member_u64(json, "gid", owner->gid);
+	if (owner->gid != STEP_NO_GID)
+		json_member_u64(json, "gid", owner->gid);
 	json_end_object(json);
 }
 

@@ -68,8 +68,11 @@ static void add_owner(struct text *out, const struct step *step, const struct st
 {
 	const struct step_owner *owner = step_field_owner(step, field);
 
-	if (owner->is_set)
-		text_addf(out, "%s%u:%u", field->before, owner->uid, owner->gid);
+	if (!owner->is_set)
+		return;
+	text_addf(out, "%s%u", field->before, owner->uid);
+	if (owner->gid != STEP_NO_GID)
+		text_addf(out, ":%u", owner->gid);
 }
 
 static void (*const add_field[])(struct text *out, const struct step *step,

@@ -160,7 +160,8 @@ static int narrow(struct planner *planner, struct place *place, const struct pla
 	if (carrier->winner && carrier->winner->content == CONTENT_OVERLAY &&
 	    place_wants_write(place))
 		return 0;
-	if (differs(place, carrier) || place_is_pinned(place))
+	if (differs(place, carrier) || place_is_pinned(place) ||
+	    mapped_needs_mount(planner, place, carrier))
 		entry_show_host(planner, place);
 	return 0;
 }

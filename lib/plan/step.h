@@ -108,10 +108,13 @@ struct mount_attributes {
 
 /* What uid and gid own outside belongs to the command's user inside: an idmapped mount, made by
  * root before it gives up being root. */
+#define STEP_NO_GID ((gid_t)-2) /* no file's: what only groups may do stays closed */
 struct step_owner {
 	bool is_set;
 	uid_t uid;
 	gid_t gid;
+	bool optional; /* where the file system cannot, it is shown as it is; what is mounted below
+			  it always */
 };
 
 struct step_cgroup {
@@ -191,7 +194,8 @@ struct step_folder {
 	mode_t mode;
 };
 
-/* A copy: the source is read outside. */
+/* A copy: the source is read outside. With a line that is added to it, it may also be put over a
+ * file that is shown from outside. */
 struct step_file {
 	const char *target;
 	const char *source;

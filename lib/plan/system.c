@@ -64,7 +64,7 @@ static void mark_view(struct planner *planner)
 		else if (strcmp(rows[i].path, ".") == 0)
 			planner_add_mark(planner, MARK_ALLOW, planner->request->project, rights,
 					 origin_built_in)
-				->flags = MARK_RULED;
+				->flags = MARK_RULED | MARK_MAPPED;
 		else if (strcmp(rows[i].path, "/tmp") == 0)
 			mark_tmp(planner, rights);
 		else

@@ -124,6 +124,8 @@ static int prepare(struct spawn *spawn)
 	if (kernel_prepare(&spawn->kernel, spawn->plan, options->filter, options->filter_notifies,
 			   &failure) < 0)
 		return fail_step(spawn, &failure);
+	if (spawn->kernel.unmapped && options->hooks && options->hooks->unmapped)
+		options->hooks->unmapped(options->hooks->userdata, spawn->kernel.unmapped);
 	return 0;
 }
 

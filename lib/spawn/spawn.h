@@ -67,6 +67,8 @@ struct spawn_hooks {
 	/* PID 1 is there (@init, and its cgroup's folder or NULL), and nothing untrusted has run.
 	 */
 	int (*started)(void *userdata, pid_t init, const char *cgroup, struct sbx_error *err);
+	/* What only root may read of @path, the command may not. */
+	void (*unmapped)(void *userdata, const char *path);
 	/* The command's program runs. Who leaves it NULL saves a message at each start. */
 	void (*executed)(void *userdata);
 	/* Its end takes a while: it is asked to stop, or somebody has not yet read what it wrote.
