@@ -18,15 +18,76 @@
 #include "tool.h"
 
 #define COMMAND_BYTES_MAX 60
+#define SIGNAL_BASE 128
 
-/* What a person wants to know of the state, in one word. */
-static const char *state_word(const struct target *target)
+/* ---- the column STATUS ---- */
+
+/* A limit or a failure has a text of its own; how a command ended by itself is said with a number.
+ */
+static const struct {
+	const char *reason;
+	const char *shown;
+} ends[] = {
+	{ "time", "time limit" },     { "memory", "memory limit" }, { "oom", "memory limit" },
+	{ "output", "output limit" }, { "setup", "not started" },   { "exec", "not executable" },
+};
+
+static void add_end(struct text *out, const struct sandbox_entry *entry)
 {
+	const char *reason = entry->reason ? entry->reason : "exit";
+	bool is_signal = strcmp(reason, "signal") == 0 || strcmp(reason, "killed") == 0;
+
+	for (size_t i = 0; i < N_ELEMENTS(ends); i++)
+		if (strcmp(reason, ends[i].reason) == 0) {
+			text_add(out, ends[i].shown);
+			return;
+		}
+	if (is_signal && entry->status > SIGNAL_BASE)
+		text_addf(out, "killed %d", entry->status - SIGNAL_BASE);
+	else if (strcmp(reason, "exit") == 0)
+		text_addf(out, "exit %d", entry->status);
+	else
+		text_add_visible(out, reason, strlen(reason));
+}
+
+/* A live supervisor decides first: what it has already written of the end is not over yet. */
+static void add_status(struct text *out, const struct target *target)
+{
+	static const char *const alive[N_SANDBOX_STATES] = {
+		[SANDBOX_CREATING] = "starting",     [SANDBOX_RUNNING] = "running",
+		[SANDBOX_STOPPING] = "stopping",     [SANDBOX_CLEANUP] = "cleaning up",
+		[SANDBOX_DESTROYED] = "cleaning up", [SANDBOX_FAILED] = "cleaning up",
+	};
 	const struct sandbox_entry *entry = &target->entry;
 
-	if (!target->is_alive && !ctl_has_ended(entry) && entry->state != SANDBOX_CREATING)
-		return "ORPHANED";
-	return target->is_alive && entry->is_paused ? "PAUSED" : sandbox_state_name(entry->state);
+	if (target->is_alive)
+		text_add(out, entry->is_paused ? "paused" : alive[entry->state]);
+	else if (ctl_has_ended(entry) && entry->has_status)
+		add_end(out, entry);
+	else if (ctl_has_ended(entry))
+		text_add(out, "ended");
+	else
+		text_add(out, entry->state == SANDBOX_CREATING ? "created" : "orphaned");
+}
+
+/* ---- the other columns ---- */
+
+void ctl_add_age(struct table *table, uint64_t since_usec)
+{
+	static const struct {
+		uint64_t seconds;
+		char unit;
+	} units[] = { { 86400, 'd' }, { 3600, 'h' }, { 60, 'm' }, { 1, 's' } };
+	uint64_t now = ctl_now_usec(), seconds = 0;
+	_cleanup_text_ struct text age = TEXT_INIT;
+	size_t i = 0;
+
+	if (now > since_usec)
+		seconds = (now - since_usec) / 1000000;
+	while (i + 1 < N_ELEMENTS(units) && seconds < 2 * units[i].seconds)
+		i++;
+	text_addf(&age, "%" PRIu64 "%c", seconds / units[i].seconds, units[i].unit);
+	table_add(table, since_usec > 0 ? text_string(&age) : "-");
 }
 
 static void add_command(struct table *table, const char *const *argv)
@@ -49,13 +110,15 @@ static void add_command(struct table *table, const char *const *argv)
 static void add_row(struct table *table, const struct target *target)
 {
 	const struct sandbox_entry *entry = &target->entry;
+	_cleanup_text_ struct text status = TEXT_INIT;
 	char pid[16] = "-";
 
 	if (target->is_alive && entry->supervisor > 0)
 		(void)snprintf(pid, sizeof(pid), "%d", (int)entry->supervisor);
 	table_add(table, entry->id);
-	table_add(table, state_word(target));
-	table_add_age(table, entry->created_usec);
+	add_status(&status, target);
+	table_add(table, text_string(&status));
+	ctl_add_age(table, entry->created_usec);
 	table_add(table, pid);
 	table_add(table, entry->tier ? entry->tier : "-");
 	add_command(table, entry->argv);
@@ -63,7 +126,7 @@ static void add_row(struct table *table, const struct target *target)
 
 static void add_header(struct table *table)
 {
-	static const char *const names[] = { "ID", "STATE", "AGE", "PID", "TIER", "COMMAND" };
+	static const char *const names[] = { "ID", "STATUS", "AGE", "PID", "TIER", "COMMAND" };
 
 	table->n_columns = N_ELEMENTS(names);
 	for (size_t i = 0; i < N_ELEMENTS(names); i++)

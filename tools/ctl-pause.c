@@ -46,15 +46,15 @@ static int hold(struct ctl *ctl, const char *id, const struct sandbox_entry *ent
 		r = cgroup_freeze(cgroup, paused);
 		if (r == 0)
 			ctl_say(ctl, id,
-				paused ? "paused by its cgroup" : "goes on, by its cgroup");
+				paused ? "paused (cgroup frozen)" : "resumed (cgroup thawed)");
 		return r;
 	}
 	r = paused ? processes_stop(entry) : processes_continue(entry);
 	if (r < 0)
 		return r;
 	(void)snprintf(done, sizeof(done),
-		       paused ? "paused by SIGSTOP to %d process%s, because it has no cgroup"
-			      : "goes on, by SIGCONT to %d process%s",
+		       paused ? "paused (SIGSTOP to %d process%s, because it has no cgroup)"
+			      : "resumed (SIGCONT to %d process%s)",
 		       r, r == 1 ? "" : "es");
 	ctl_say(ctl, id, done);
 	return 0;
@@ -83,8 +83,9 @@ static int pause_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 	if (r == 0)
 		r = hold(ctl, id, &target.entry, true);
 	if (r < 0)
-		return ctl_fail(err, r, "pause", id, NULL,
-				"some of it may be held: 'sbx-ctl resume' lets it go on");
+		return ctl_fail(
+			err, r, "pause", id, NULL,
+			"some of its processes may be stopped: 'sbx-ctl resume' continues them");
 	return 0;
 }
 

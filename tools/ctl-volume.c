@@ -227,7 +227,7 @@ static void show_one(struct volumes *volumes, const char *name, struct table *ta
 	if (!volumes->ctl.run->json) {
 		table_add(table, name);
 		table_add(table, text_string(&state));
-		table_add_age(table, (uint64_t)st.st_mtim.tv_sec * 1000000);
+		ctl_add_age(table, (uint64_t)st.st_mtim.tv_sec * 1000000);
 		table_add(table, text_string(&path));
 		return;
 	}

@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "base/options.h"
+#include "base/table.h"
 #include "base/text.h"
 #include "registry/registry.h"
 
@@ -202,17 +203,5 @@ int volumes_open(struct text *ret_path, struct sbx_error *err);
 /* What is left of volumes whose removal was interrupted. */
 int volumes_collect(struct ctl *ctl, struct sbx_error *err);
 
-/* ctl-table.c: columns that are as wide as their widest cell. */
-#define TABLE_COLUMNS_MAX 8
-struct table {
-	size_t n_columns;
-	struct text cells; /* each with a NUL behind it, row by row */
-	size_t n_cells;
-	size_t widths[TABLE_COLUMNS_MAX];
-};
-#define _cleanup_table_ _cleanup_(table_deinit)
-void table_deinit(struct table *table);
-void table_add(struct table *table, const char *cell);
-void table_print(const struct table *table, struct text *out);
-/* "3s", "5m", "2h", "4d" since then. */
-void table_add_age(struct table *table, uint64_t since_usec);
+/* ctl-list.c: "3s", "5m", "2h", "4d" since then. */
+void ctl_add_age(struct table *table, uint64_t since_usec);

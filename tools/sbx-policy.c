@@ -14,7 +14,7 @@
 static const struct option_spec layer_options[] = {
 	{ .name = "layer",
 	  .letter = 'l',
-	  .kind = OPTION_LIST,
+	  .kind = OPTION_PATHS,
 	  .offset = offsetof(struct policy_values, layers),
 	  .metavar = "FILE",
 	  .help = "a policy above the one that is named" },
@@ -61,7 +61,7 @@ static const struct option_spec compile_options[] = {
 	  .help = "write there, in one step" },
 	{ .name = "layer",
 	  .letter = 'l',
-	  .kind = OPTION_LIST,
+	  .kind = OPTION_PATHS,
 	  .offset = offsetof(struct policy_values, layers),
 	  .metavar = "FILE",
 	  .help = "a policy above the one that is named" },

@@ -6,6 +6,7 @@
 
 #include "tool.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/progress.h"
 
 int tool_flush(struct tool_run *run, struct sbx_error *err)
 {
@@ -55,7 +57,13 @@ bool tool_wants_color(const struct tool_run *run, int fd)
 
 bool tool_wants_progress(const struct tool_run *run)
 {
-	return is_wanted(run, "progress", run->verbosity >= 0 && isatty(STDERR_FILENO));
+	return is_wanted(run, "progress",
+			 run->verbosity >= 0 && !run->json && isatty(STDERR_FILENO));
+}
+
+void tool_begin_progress(const struct tool_run *run, struct progress *ret, const char *what)
+{
+	progress_begin(ret, tool_wants_progress(run) ? STDERR_FILENO : -EBADF, what, "records");
 }
 
 void tool_tell(const struct tool_run *run, const struct sbx_error *err)

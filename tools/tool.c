@@ -224,7 +224,7 @@ static int no_verb(const struct command *command, struct sbx_error *err)
 {
 	int r = sbx_error_what(err, -EINVAL, "no verb given");
 
-	sbx_error_why(err, "%s does one of several things and does not guess which", command->name);
+	sbx_error_why(err, "%s needs a verb, which says what to do", command->name);
 	sbx_error_fix(err, "write '%s %s', or see '%s --help' for all verbs", command->name,
 		      command->verbs[0].name, command->name);
 	return r;

@@ -15,6 +15,8 @@
 #include "base/options.h"
 #include "base/text.h"
 
+struct progress;
+
 /*
  * What an exit status says. A verb returns one of these or a negative errno, which ends as
  * TOOL_FAILED; an error that it has filled is printed in both cases.
@@ -62,5 +64,9 @@ void tool_tell(const struct tool_run *run, const struct sbx_error *err);
 
 /* Should @fd get colours? What the configuration says; "auto" means a terminal that has them. */
 bool tool_wants_color(const struct tool_run *run, int fd);
-/* Should long work show how far it is, on stderr? "auto" means a terminal and no --quiet. */
+/* Should long work show how far it is, on stderr? "auto" means a terminal, without --quiet and
+ * --json. */
 bool tool_wants_progress(const struct tool_run *run);
+/* A line on stderr of how many records were dealt with, if that is wanted; what it is called:
+ * "verifying". */
+void tool_begin_progress(const struct tool_run *run, struct progress *ret, const char *what);

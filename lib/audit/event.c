@@ -10,6 +10,7 @@
 #include "audit/event.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <sbx/error.h>
@@ -86,12 +87,14 @@ static const char *any_name_at(const void *list, size_t i)
 static const char *tell_unknown(const char *name, size_t n_bytes, struct suggest_words words,
 				struct sbx_error *err)
 {
-	_cleanup_text_ struct text shown = TEXT_INIT;
+	char shown[NAME_SHOWN_MAX + 1];
 	const char *near;
 
-	text_add_visible(&shown, name, n_bytes < NAME_SHOWN_MAX ? n_bytes : NAME_SHOWN_MAX);
-	near = suggest(text_string(&shown), words);
-	(void)sbx_error_what(err, -EINVAL, "'%s' is no event", text_string(&shown));
+	/* As it is: what prints the error makes it visible, and would escape an escape again. */
+	(void)snprintf(shown, sizeof(shown), "%.*s",
+		       (int)(n_bytes < NAME_SHOWN_MAX ? n_bytes : NAME_SHOWN_MAX), name);
+	near = suggest(shown, words);
+	(void)sbx_error_what(err, -EINVAL, "'%s' is not an event", shown);
 	sbx_error_why(err,
 		      near ? "no event has this name" : "no event has this name, nor one near it");
 	if (near)

@@ -17,7 +17,23 @@ static void add_names(struct text *out, const struct option_spec *options)
 	}
 }
 
-static void add_value_case(struct text *out, const struct option_spec *options)
+static void add_value(struct text *out, const struct option_spec *spec)
+{
+	text_add(out, ")");
+	if (completion_takes_path(spec))
+		text_add(out, " compopt -o filenames; "
+			      "mapfile -t COMPREPLY < <(compgen -f -- \"$cur\");");
+	if (spec->choices) {
+		text_add(out, " mapfile -t COMPREPLY < <(compgen -W '");
+		for (const char *const *choice = spec->choices; *choice; choice++)
+			text_addf(out, "%s%s", choice == spec->choices ? "" : " ", *choice);
+		text_add(out, "' -- \"$cur\");");
+	}
+	text_add(out, " return ;;\n");
+}
+
+/* What follows an option of the tool, whichever verb is given. */
+static void add_value_cases(struct text *out, const struct option_spec *options)
 {
 	for (const struct option_spec *spec = options; spec && spec->name; spec++) {
 		if (!completion_takes_value(spec))
@@ -25,17 +41,20 @@ static void add_value_case(struct text *out, const struct option_spec *options)
 		text_addf(out, "\t--%s", spec->name);
 		if (spec->letter)
 			text_addf(out, "|-%c", spec->letter);
-		text_add(out, ")");
-		if (spec->kind == OPTION_PATH)
-			text_add(out, " compopt -o filenames; "
-				      "mapfile -t COMPREPLY < <(compgen -f -- \"$cur\");");
-		if (spec->choices) {
-			text_add(out, " mapfile -t COMPREPLY < <(compgen -W '");
-			for (const char *const *choice = spec->choices; *choice; choice++)
-				text_addf(out, "%s%s", choice == spec->choices ? "" : " ", *choice);
-			text_add(out, "' -- \"$cur\");");
-		}
-		text_add(out, " return ;;\n");
+		add_value(out, spec);
+	}
+}
+
+/* Two verbs may have an option of the same name with values of different kinds. */
+static void add_verb_value_cases(struct text *out, const struct verb_spec *verb)
+{
+	for (const struct option_spec *spec = verb->options; spec && spec->name; spec++) {
+		if (!completion_takes_value(spec))
+			continue;
+		text_addf(out, "\t'%s --%s'", verb->name, spec->name);
+		if (spec->letter)
+			text_addf(out, "|'%s -%c'", verb->name, spec->letter);
+		add_value(out, spec);
 	}
 }
 
@@ -100,10 +119,15 @@ static void add_all_value_cases(struct text *out, const struct command *command,
 				const struct option_spec *common)
 {
 	text_add(out, "\tcase $prev in\n");
-	add_value_case(out, common);
-	add_value_case(out, command->options);
-	for (const struct verb_spec *verb = command->verbs; verb && verb->name; verb++)
-		add_value_case(out, verb->options);
+	add_value_cases(out, common);
+	add_value_cases(out, command->options);
+	text_add(out, "\tesac\n");
+	if (!command->verbs)
+		return;
+	text_add(out, "\t((word >= COMP_CWORD)) || verb=${COMP_WORDS[word]}\n"
+		      "\tcase \"$verb $prev\" in\n");
+	for (const struct verb_spec *verb = command->verbs; verb->name; verb++)
+		add_verb_value_cases(out, verb);
 	text_add(out, "\tesac\n");
 }
 
@@ -145,7 +169,6 @@ void completion_add_bash(struct text *out, const struct command *command,
 		 "\telif [[ $prev == = ]]; then\n\t\tprev=${COMP_WORDS[COMP_CWORD-2]}\n\tfi\n");
 	add_all_value_cases(out, command, common);
 	if (command->verbs) {
-		text_add(out, "\t((word >= COMP_CWORD)) || verb=${COMP_WORDS[word]}\n");
 		add_verb_cases(out, command);
 	} else {
 		text_add(out, "\t[[ $cur == -* ]] || { ");

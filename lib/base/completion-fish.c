@@ -24,7 +24,7 @@ static void add_option(struct text *out, const char *tool, const char *verb,
 	if (spec->letter)
 		text_addf(out, " -s %c", spec->letter);
 	if (completion_takes_value(spec))
-		text_add(out, spec->kind == OPTION_PATH ? " -r -F" : " -x");
+		text_add(out, completion_takes_path(spec) ? " -r -F" : " -x");
 	if (spec->choices) {
 		text_add(out, " -a '");
 		for (const char *const *choice = spec->choices; *choice; choice++)

@@ -22,3 +22,5 @@ void completion_add_function_name(struct text *out, const char *tool);
 void completion_add_escaped(struct text *out, const char *words, const char *special,
 			    const char *quote);
 bool completion_takes_value(const struct option_spec *spec);
+/* Is its value the name of a file? */
+bool completion_takes_path(const struct option_spec *spec);

@@ -14,7 +14,7 @@
 static void add_value(struct text *out, const struct option_spec *spec)
 {
 	text_addf(out, ":%s:", spec->metavar);
-	if (spec->kind == OPTION_PATH)
+	if (completion_takes_path(spec))
 		text_add(out, "_files");
 	if (!spec->choices)
 		return;
@@ -27,7 +27,8 @@ static void add_value(struct text *out, const struct option_spec *spec)
 static void add_option(struct text *out, const struct option_spec *spec)
 {
 	bool takes_value = completion_takes_value(spec);
-	bool repeats = spec->kind == OPTION_LIST || spec->kind == OPTION_COUNT;
+	bool repeats = spec->kind == OPTION_LIST || spec->kind == OPTION_PATHS ||
+		       spec->kind == OPTION_COUNT;
 
 	text_add(out, " \\\n\t\t");
 	if (spec->letter && !repeats)

@@ -82,3 +82,8 @@ bool completion_takes_value(const struct option_spec *spec)
 {
 	return spec->metavar != NULL;
 }
+
+bool completion_takes_path(const struct option_spec *spec)
+{
+	return spec->kind == OPTION_PATH || spec->kind == OPTION_PATHS;
+}

@@ -180,6 +180,7 @@ const struct option_value option_values[] = {
 	[OPTION_TIME] = { true, store_time, has_number },
 	[OPTION_FD] = { true, store_fd, has_fd },
 	[OPTION_LIST] = { true, store_list, has_items },
+	[OPTION_PATHS] = { true, store_list, has_items },
 };
 
 bool option_is_given(const struct option_spec *spec, const void *values)

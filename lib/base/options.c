@@ -17,6 +17,7 @@
 #include <sbx/error.h>
 
 #include "base/suggest.h"
+#include "base/text.h"
 
 /* A row and the struct that its value lands in. */
 struct found {
@@ -84,8 +85,9 @@ static int unknown(const struct option_group *groups, const struct cursor *curso
 	int r = sbx_error_what(err, -EINVAL, "unknown option '%.*s'", as.len, as.word);
 
 	if (verb) {
-		sbx_error_why(err, "it is an option of the verb '%s', which comes first", verb);
-		sbx_error_fix(err, "write it behind '%s'", verb);
+		sbx_error_why(err, "it is an option of the verb '%s', which is written first",
+			      verb);
+		sbx_error_fix(err, "write it after '%s'", verb);
 		return r;
 	}
 	sbx_error_why(err, "no option of this name exists here");
@@ -96,11 +98,11 @@ static int unknown(const struct option_group *groups, const struct cursor *curso
 	return r;
 }
 
-static int refuse_second(struct written as, struct sbx_error *err)
+static int refuse_second(const struct option_spec *spec, struct written as, struct sbx_error *err)
 {
 	int r = sbx_error_what(err, -EINVAL, "option '%.*s' is given twice", as.len, as.word);
 
-	sbx_error_why(err, "there can be one, and the other would not count");
+	sbx_error_why(err, "only one --%s can be given", spec->name);
 	sbx_error_fix(err, "leave one of them out");
 	return r;
 }
@@ -129,7 +131,7 @@ static int store(struct found found, const char *glued, struct cursor *cursor, s
 		return r;
 	}
 	if (spec->is_once && option_is_given(spec, found.values))
-		return refuse_second(as, err);
+		return refuse_second(spec, as, err);
 	return kind->store(spec, (char *)found.values + spec->offset, value, as, err);
 }
 
@@ -254,7 +256,7 @@ void options_release(const struct option_group *groups)
 		for (const struct option_spec *spec = group->options; spec->name; spec++) {
 			struct option_list *list = (void *)((char *)group->values + spec->offset);
 
-			if (spec->kind != OPTION_LIST)
+			if (spec->kind != OPTION_LIST && spec->kind != OPTION_PATHS)
 				continue;
 			free(list->items);
 			*list = (struct option_list){ .items = NULL };
@@ -285,20 +287,39 @@ const struct verb_spec *options_find_verb(const struct command *command, const c
 	return NULL;
 }
 
+/* "at least one ID" for "ID...", else the operands as they are written. */
+static void add_needed(struct text *out, const char *operands, unsigned min)
+{
+	size_t len = strlen(operands);
+
+	if (min == 1 && !strchr(operands, ' ') && len > 3 && strcmp(operands + len - 3, "...") == 0)
+		text_addf(out, "at least one %.*s", (int)(len - 3), operands);
+	else
+		text_add(out, operands);
+}
+
 int options_check_operands(const struct command *command, const struct verb_spec *verb,
 			   int n_operands, struct sbx_error *err)
 {
 	unsigned min = verb ? verb->min_operands : command->min_operands;
 	unsigned max = verb ? verb->max_operands : command->max_operands;
 	const char *operands = verb ? verb->operands : command->operands;
+	const char *name = verb ? verb->name : command->name;
+	_cleanup_text_ struct text needed = TEXT_INIT;
 	unsigned n = (unsigned)n_operands;
 	int r;
 
 	if (n >= min && n <= max)
 		return 0;
-	r = sbx_error_what(err, -EINVAL, n < min ? "too few words" : "too many words");
-	sbx_error_why(err, "%u given where %s takes %s", n, verb ? verb->name : command->name,
-		      operands ? operands : "none");
+	add_needed(&needed, operands ? operands : "no arguments", n < min ? min : 0);
+	r = sbx_error_what(err, -EINVAL,
+			   n < min ? "missing argument: %s needs %s"
+				   : "too many arguments: %s takes %s",
+			   name, text_string(&needed));
+	if (n == 0)
+		sbx_error_why(err, "no argument was given");
+	else
+		sbx_error_why(err, "%u argument%s given", n, n == 1 ? " was" : "s were");
 	sbx_error_fix(err, "write: %s%s%s%s%s", command->name, verb ? " " : "",
 		      verb ? verb->name : "", operands ? " " : "", operands ? operands : "");
 	return r;

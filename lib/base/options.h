@@ -29,6 +29,7 @@ enum option_kind {
 	OPTION_TIME,   /* uint64_t microseconds */
 	OPTION_FD,     /* int: the number of an open fd; -EBADF when not given (options_init()) */
 	OPTION_LIST,   /* struct option_list: every value that was given, in order */
+	OPTION_PATHS,  /* the same; shells complete file names */
 };
 
 struct option_list {
@@ -127,7 +128,7 @@ void options_init(const struct option_group *groups);
 /* Was there one? A number that is 0 counts as none. @values is what the row's offset points into.
  */
 bool option_is_given(const struct option_spec *spec, const void *values);
-/* Frees what OPTION_LIST rows have allocated. */
+/* Frees what rows with lists have allocated. */
 void options_release(const struct option_group *groups);
 
 /* The verb of that name, or NULL with "did you mean" in @err. */

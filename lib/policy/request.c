@@ -79,7 +79,9 @@ int request_error(struct sbx_error *err, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(problem, sizeof(problem), format, args);
 	va_end(args);
-	return sbx_error_what(err, -EINVAL, "cannot read the request: %s", problem);
+	(void)sbx_error_what(err, -EINVAL, "cannot read the request: %s", problem);
+	sbx_error_why(err, "a request is answered only if all of it is understood");
+	return -EINVAL;
 }
 
 /* The two long lists, of tags, count only as far as they are filled. */

@@ -5,6 +5,7 @@
 
 eval "$(sbx-spawn --completion=bash)"
 eval "$(sbx-config --completion=bash)"
+eval "$(sbx-policy --completion=bash)"
 compopt() { :; } # the builtin only works while bash itself completes
 cd "$work" || exit 1
 : >here.txt
@@ -55,4 +56,15 @@ complete_line sbx-config list --
 check the_options_of_another_verb_are_not offers_no --where
 complete_line sbx-config set --where = pr
 check a_choice_of_the_verbs_option_is_offered offers project
+
+complete_line sbx-policy update --from h
+check a_file_is_offered_although_another_verb_has_an_option_of_that_name offers here.txt
+complete_line sbx-policy token --from h
+check the_other_verbs_option_takes_no_file offers_no here.txt
+complete_line sbx-policy eval here.txt --layer h
+check a_list_of_files_is_completed offers here.txt
+complete_line sbx-policy eval here.txt --layer = h
+check so_it_is_behind_an_equals_sign offers here.txt
+complete_line sbx-policy print -l h
+check so_it_is_behind_its_letter offers here.txt
 finish

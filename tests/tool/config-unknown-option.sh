@@ -18,7 +18,7 @@ run sbx-config get colour
 check an_unknown_key_names_the_one_that_was_meant err_has "color"
 run sbx-config --where=project set color never
 check a_verbs_option_before_the_verb_ends_with_2 has_status 2
-check a_verbs_option_before_the_verb_is_told_its_place err_has "fix: write it behind 'set'"
+check a_verbs_option_before_the_verb_is_told_its_place err_has "fix: write it after 'set'"
 run sbx-config -- set --where=project x
 check two_dashes_before_the_verb_end_its_options_too err_has "unknown key '--where=project'"
 run sbx-config set --help

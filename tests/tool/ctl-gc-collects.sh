@@ -16,7 +16,7 @@ until_true sleeps "$first"
 orphan made
 orphan own
 run sbx-ctl list
-check an_orphan_is_shown_as_one out_has ORPHANED
+check an_orphan_is_shown_as_one out_has orphaned
 
 run sbx-ctl gc --dry-run
 check a_dry_run_says_what_would_be_done out_is 'made: would kill its processes

@@ -4,7 +4,7 @@
 fake
 
 run sbx-ctl list
-check an_empty_list_has_its_heading out_is 'ID  STATE  AGE  PID  TIER  COMMAND'
+check an_empty_list_has_its_heading out_is 'ID  STATUS  AGE  PID  TIER  COMMAND'
 run sbx-ctl list --json
 check an_empty_list_is_no_json ends_with 0
 check the_registry_is_made_for_us_alone test "$(stat -c %a "$sandboxes")" = 700
@@ -12,9 +12,9 @@ check the_registry_is_made_for_us_alone test "$(stat -c %a "$sandboxes")" = 700
 sbx-ctl create --id a -- printf '\033[31m%s' $'x\ny' >/dev/null
 sbx-ctl create --id a-longer-name -- sleep "$(printf 'ä%.0s' {1..100})" >/dev/null
 run sbx-ctl list
-check columns_are_aligned test "$(printf '%s\n' "$out" | cut -c1-25)" = 'ID             STATE     
-a              CREATING  
-a-longer-name  CREATING  '
+check columns_are_aligned test "$(printf '%s\n' "$out" | cut -c1-24)" = 'ID             STATUS   
+a              created  
+a-longer-name  created  '
 check a_command_cannot_paint_the_terminal out_has '\033[31m%s x\x0ay'
 check a_long_command_is_cut_between_characters out_has 'ää...'
 run sbx-ctl list -q
@@ -37,6 +37,34 @@ run sbx-ctl inspect b nobody
 check one_that_is_missing_does_not_hide_another out_has '"id":"b"'
 check it_is_told_which_is_missing err_has "'nobody'"
 check a_missing_one_is_a_no has_status 1
+
+# What is listed of each: all but its age, its pid and its command.
+status_of() { sbx-ctl list 2>/dev/null | awk -v id="$1" '$1 == id { sub(/^[^ ]+ +/, ""); sub(/  .*/, ""); print }'; }
+pid_of() { sbx-ctl list 2>/dev/null | sed -n "s/^$1 .*  [0-9]*s  *\([-0-9]*\)  .*/\1/p"; }
+status_is() { [ "$(status_of "$1")" = "$2" ]; }
+check one_that_runs_is_running status_is b running
+check its_supervisor_is_listed test "$(pid_of b)" = "$(member b supervisor)"
+begin three -- sh -c 'exit 3'
+sbx-ctl wait three
+check an_exit_is_listed_with_its_status status_is three 'exit 3'
+begin nine -- sh -c 'kill -KILL $$'
+sbx-ctl wait nine
+check one_that_was_killed_is_listed_with_the_signal status_is nine 'killed 9'
+check what_has_ended_has_no_pid test "$(pid_of nine)" = -
+sbx-ctl create --id fails --fails -- true >/dev/null
+sbx-ctl start fails 2>/dev/null
+check one_that_could_not_be_built_is_listed_so status_is fails 'not started'
+for reason in time memory output new-reason; do
+	begin "$reason" -- true
+	sbx-ctl wait "$reason"
+	sed -i "s/\"reason\": \"exit\"/\"reason\": \"$reason\"/" "$sandboxes/$reason/state.json"
+done
+check a_time_limit_is_named status_is time 'time limit'
+check a_memory_limit_is_named status_is memory 'memory limit'
+check an_output_limit_is_named status_is output 'output limit'
+check a_reason_of_a_later_version_is_listed_as_it_is status_is new-reason new-reason
+sbx-ctl pause b >/dev/null
+check one_that_is_paused_is_listed_so status_is b paused
 
 chmod 755 "$sandboxes"
 run sbx-ctl list

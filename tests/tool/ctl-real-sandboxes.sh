@@ -26,9 +26,9 @@ init=$(member a init)
 check its_pid_1_is_one_inside grep -q "^NSpid:.*	1$" "/proc/$init/status"
 
 run sbx-ctl pause a
-check it_can_be_held out_has 'a: paused by'
+check it_can_be_held out_has 'a: paused ('
 run sbx-ctl resume a
-check it_goes_on out_has 'a: goes on, by'
+check it_goes_on out_has 'a: resumed ('
 check pid_1_is_still_the_same test "$(member a init)" = "$init" -a -e "/proc/$init"
 
 run sbx-ctl stop a

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 . "${SBX_SOURCE:?}/tests/tool/ctl.sh" || exit 99
 fake
+err_lacks() { ! err_has "$1"; }
 
 begin deaf --deaf -- sleep 1000
 pid=$(member deaf init)
@@ -43,6 +44,17 @@ run timeout 60 sbx-ctl stop held
 check what_is_held_can_be_stopped state_is held DESTROYED
 run sbx-ctl wait held
 check it_has_heard_the_signal has_status 143
+
+# Between the end of the supervisor and the removal another process may have the lock.
+begin taken -- sleep 1000
+orphan taken
+run supervisor lock "$sandboxes/taken" sbx-ctl remove --force taken
+check what_another_process_cleans_up_is_not_removed has_status 1
+check it_is_not_said_to_have_a_supervisor err_has 'another process is cleaning up after it'
+check stopping_what_has_ended_is_not_proposed err_lacks 'sbx-ctl stop'
+run sbx-ctl remove --force taken
+check afterwards_it_can_be_removed has_status 0
+check nothing_is_said_of_it out_is ''
 
 run sbx-ctl stop --time 10 held
 check a_time_without_a_unit_is_refused has_status 2

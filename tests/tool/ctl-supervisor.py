@@ -137,7 +137,8 @@ def run(options, argv):
     while "--stuck" in options:
         signal.pause()
     registration.write("STOPPING")
-    registration.write("CLEANUP", status=status if status >= 0 else 128 - status, reason="exit")
+    registration.write("CLEANUP", status=status if status >= 0 else 128 - status,
+                       reason="exit" if status >= 0 else "signal")
     registration.end()
     sys.exit(registration.entry["status"])
 

@@ -8,7 +8,7 @@ check a_wrong_option_is_wrong_usage has_status 2
 run sbx-ctl stpo a
 check a_verb_that_was_meant_is_named err_has "did you mean 'sbx-ctl stop'?"
 run sbx-ctl --force remove a
-check an_option_before_its_verb_is_explained err_has "write it behind 'remove'"
+check an_option_before_its_verb_is_explained err_has "write it after 'remove'"
 run sbx-ctl
 check without_a_verb_nothing_is_done has_status 2
 finish

@@ -180,7 +180,7 @@ static void refuses_an_unknown_event_and_names_the_nearest(void)
 	_cleanup_fixture_ struct fixture f = fixture_new();
 
 	expect_eq(take(&f, "{" TIME ",\"event\":\"syscal\"}"), -EINVAL);
-	expect_str(f.err.what, "'syscal' is no event");
+	expect_str(f.err.what, "'syscal' is not an event");
 	expect_str(f.err.fix, "did you mean 'syscall'?");
 	expect_refused("{" TIME "}", -EINVAL, "no event");
 	expect_refused("{" TIME ",\"event\":7}", -EINVAL, "not a text");

@@ -372,8 +372,8 @@ static const struct {
 	{ "check -- -j", "check", 1, "-j", NULL, NULL, false },
 	{ "-- check -j", "check", 1, "-j", NULL, NULL, false },
 	{ "-j -- check --path", "check", 1, "--path", NULL, NULL, true },
-	{ "--path p check a", NULL, 0, NULL, NULL, "write it behind 'check'", false },
-	{ "-pp check -j a", NULL, 0, NULL, NULL, "write it behind 'check'", true },
+	{ "--path p check a", NULL, 0, NULL, NULL, "write it after 'check'", false },
+	{ "-pp check -j a", NULL, 0, NULL, NULL, "write it after 'check'", true },
 	{ "list --path p", NULL, 0, NULL, NULL, "see --help for the options", false },
 	{ "--flga list -j", NULL, 0, NULL, NULL, "did you mean '--flag'?", true },
 	{ "chekc --path -j", NULL, 0, NULL, NULL, "did you mean 'sbx-x check'?", true },
@@ -440,10 +440,10 @@ static void counts_operands(void)
 	expect_eq(options_check_operands(&command, &verbs[0], 1, &err), 0);
 	expect_eq(options_check_operands(&command, &verbs[0], 100, &err), 0);
 	expect_eq(options_check_operands(&command, &verbs[0], 0, &err), -EINVAL);
-	expect_str(err.what, "too few words");
+	expect_str(err.what, "missing argument: check needs at least one FILE");
 	expect_str(err.fix, "write: sbx-x check FILE...");
 	expect_eq(options_check_operands(&command, &verbs[1], 1, &err), -EINVAL);
-	expect_str(err.what, "too many words");
+	expect_str(err.what, "too many arguments: list takes no arguments");
 	expect_str(err.fix, "write: sbx-x list");
 }
 

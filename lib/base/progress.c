@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A carriage return and "erase to the end of the line" make one line of many. Whether that goes to
+ * a terminal is decided by the caller, which knows about --quiet, --json and the configuration.
+ */
+
+#include "base/progress.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/fd.h"
+
+#define FIRST_USEC UINT64_C(1000000)
+#define EACH_USEC UINT64_C(200000)
+#define LINE_SIZE 128
+#define CLEAR "\r\033[K"
+
+static uint64_t now_usec(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+void progress_begin(struct progress *progress, int fd, const char *what, const char *unit)
+{
+	*progress = (struct progress){
+		.fd = fd, .what = what, .unit = unit, .begin_usec = fd < 0 ? 0 : now_usec()
+	};
+}
+
+static bool is_due(const struct progress *progress, uint64_t now)
+{
+	return now >= progress->begin_usec + FIRST_USEC &&
+	       (progress->shown_usec == 0 || now >= progress->shown_usec + EACH_USEC);
+}
+
+void progress_show_at(struct progress *progress, uint64_t now, uint64_t done, uint64_t total)
+{
+	char line[LINE_SIZE];
+
+	if (progress->fd < 0 || !is_due(progress, now))
+		return;
+	if (total > 0)
+		(void)snprintf(line, sizeof(line),
+			       CLEAR "%s: %" PRIu64 " of %" PRIu64 " %s (%" PRIu64 "%%)",
+			       progress->what, done, total, progress->unit,
+			       done < total ? (uint64_t)((double)done * 100 / (double)total) : 100);
+	else
+		(void)snprintf(line, sizeof(line), CLEAR "%s: %" PRIu64 " %s", progress->what, done,
+			       progress->unit);
+	(void)fd_write_all(progress->fd, line, strlen(line));
+	progress->shown_usec = now;
+	progress->is_shown = true;
+}
+
+void progress_show(struct progress *progress, uint64_t done, uint64_t total)
+{
+	if (progress->fd >= 0)
+		progress_show_at(progress, now_usec(), done, total);
+}
+
+void progress_clear(struct progress *progress)
+{
+	if (progress->is_shown)
+		(void)fd_write_all(progress->fd, CLEAR, strlen(CLEAR));
+	progress->is_shown = false;
+}
