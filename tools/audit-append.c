@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/lines.h"
+#include "base/progress.h"
 #include "record/record.h"
 #include "tool.h"
 
@@ -35,6 +36,7 @@ struct appending {
 	uint64_t n_added, n_refused;
 	uint64_t number, committed_number; /* of lines: the last one, and the last that is safe */
 	unsigned n_open;		   /* added and not committed */
+	struct progress progress;
 };
 
 static void tell_in_json(uint64_t number, const struct sbx_error *why)
@@ -52,6 +54,7 @@ static void tell_in_json(uint64_t number, const struct sbx_error *why)
 static void tell_refused(struct appending *appending, uint64_t number, const struct sbx_error *why)
 {
 	appending->n_refused++;
+	progress_clear(&appending->progress);
 	if (appending->run->verbosity >= 0 && appending->run->json)
 		tell_in_json(number, why);
 	else if (appending->run->verbosity >= 0)
@@ -109,6 +112,7 @@ static int take(struct appending *appending, struct line_reader *reader, int sta
 		return r;
 	}
 	appending->n_added++;
+	progress_show(&appending->progress, appending->n_added, 0);
 	return ++appending->n_open < GROUP && lines_at_hand(reader) ? 0 : commit(appending, err);
 }
 
@@ -155,10 +159,12 @@ int audit_verb_append(void *context, int n_operands, char *operands[], struct sb
 	if (r < 0)
 		return r;
 	appending.log = log;
+	tool_begin_progress(run, &appending.progress, "appending");
 	r = tell_where(&appending, take_all(&appending, err), err);
 	/* What was taken before a failure stays taken. */
 	if (r < 0)
 		rest = NULL;
+	progress_clear(&appending.progress);
 	last = tell_where(&appending, commit(&appending, rest), rest);
 	if (last == 0)
 		last = audit_log_checkpoint(log, rest);

@@ -18,6 +18,7 @@
 
 #include "base/environment.h"
 #include "base/fd.h"
+#include "base/progress.h"
 #include "record/record.h"
 #include "tool.h"
 
@@ -52,6 +53,24 @@ int places_spool(struct text *out, struct sbx_error *err)
 	return add_state(out, RECORD_SPOOL_FOLDER, err);
 }
 
+static void show_imported(void *userdata, uint64_t n_records)
+{
+	progress_show(userdata, n_records, 0);
+}
+
+static int import_spool(struct tool_run *run, struct audit_log *log, int spool,
+			struct audit_import *ret, struct sbx_error *err)
+{
+	_cleanup_progress_ struct progress progress = PROGRESS_INIT;
+	int r;
+
+	tool_begin_progress(run, &progress, "taking in the spool");
+	audit_log_watch_import(log, show_imported, &progress);
+	r = audit_log_import(log, spool, ret, err);
+	audit_log_watch_import(log, NULL, NULL);
+	return r;
+}
+
 /* Only the log of this user's place has his spool. */
 static int take_in(struct tool_run *run, struct audit_log *log, struct sbx_error *err)
 {
@@ -78,7 +97,7 @@ static int take_in(struct tool_run *run, struct audit_log *log, struct sbx_error
 	if (geteuid() == 0 && gather_into(fd, fd, &n_files, &why) < 0)
 		log_write(&run->log, LOG_LEVEL_WARNING, NULL, "%s: %s", why.what,
 			  why.why[0] != '\0' ? why.why : strerror(-why.code));
-	r = audit_log_import(log, fd, &taken, err);
+	r = import_spool(run, log, fd, &taken, err);
 	if (r == 0 && run->verbosity > 0)
 		log_write(&run->log, LOG_LEVEL_INFO, NULL,
 			  "took in %llu records, refused %llu lines",

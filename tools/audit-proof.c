@@ -253,9 +253,10 @@ static int follow_trail(const struct reader *reader, struct hasher *hasher,
 
 	for (size_t i = 0; r == 0 && i < reader->proof.n_epochs; i++) {
 		r = trail_follow(trail, hasher, epoch, strlen(epoch), err);
-		if (r == 0 && !trail->last.is_last_of_epoch)
-			r = sbx_error_what(err, -EBADMSG,
-					   "a checkpoint of 'epochs' has ended no epoch");
+		if (r == 0 && !trail->last.is_last_of_epoch) {
+			r = sbx_error_what(err, -EBADMSG, "the proof does not hold");
+			sbx_error_why(err, "a checkpoint in 'epochs' does not end an epoch");
+		}
 		epoch += strlen(epoch) + 1;
 	}
 	return r < 0 ? r
@@ -275,8 +276,11 @@ static int check(const struct reader *reader, struct hasher *hasher,
 	r = follow_trail(reader, hasher, &trail, err);
 	if (r < 0)
 		return r;
-	if (trail.last.size != proof->size)
-		return sbx_error_what(err, -EBADMSG, "the checkpoint is of another size");
+	if (trail.last.size != proof->size) {
+		r = sbx_error_what(err, -EBADMSG, "the proof does not hold");
+		sbx_error_why(err, "its checkpoint covers another number of records");
+		return r;
+	}
 	r = chain_next(hasher, proof->seq, &proof->previous, text_string(&reader->record),
 		       (uint32_t)reader->record.len, &leaf);
 	if (r == 0)

@@ -48,8 +48,12 @@ static int add_leaf(void *userdata, const struct store_row *row, struct sbx_erro
 
 	if (row->problem)
 		return rows_refuse(row, err);
-	if (row->seq != next)
-		return sbx_error_what(err, -EBADMSG, "record %" PRIu64 " is missing", next);
+	if (row->seq != next) {
+		(void)sbx_error_what(err, -EBADMSG, "record %" PRIu64 " is missing", next);
+		sbx_error_why(err, "the one after it is %" PRIu64, row->seq);
+		sbx_error_fix(err, "see what else is wrong: sbx-audit verify --full");
+		return -EBADMSG;
+	}
 	if (leaves->n == leaves->n_max) {
 		uint64_t n_max = leaves->n_max ? 2 * leaves->n_max : 4096;
 		struct audit_hash *grown =
@@ -184,7 +188,7 @@ static int copy_record(void *userdata, const struct store_row *row, struct sbx_e
 	return text_status(&wanted->body) < 0 ? -ENOMEM : wanted->is_found;
 }
 
-static int read_number(const char *text, uint64_t *ret, struct sbx_error *err)
+int audit_read_number(const char *text, uint64_t *ret, struct sbx_error *err)
 {
 	char *end = NULL;
 
@@ -192,7 +196,8 @@ static int read_number(const char *text, uint64_t *ret, struct sbx_error *err)
 	*ret = strtoull(text, &end, 10);
 	if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && *ret < INT64_MAX)
 		return 0;
-	(void)sbx_error_what(err, -EINVAL, "'%.40s' is no number of a record", text);
+	(void)sbx_error_what(err, -EINVAL, "'%.40s' is not the number of a record", text);
+	sbx_error_why(err, "it is not a whole number, or too large");
 	sbx_error_fix(err, "the first record is 0; 'sbx-audit tail' shows the last ones");
 	return -EINVAL;
 }
@@ -266,7 +271,7 @@ int audit_verb_prove(void *context, int n_operands, char *operands[], struct sbx
 {
 	struct tool_run *run = context;
 	uint64_t seq;
-	int r = read_number(operands[0], &seq, err);
+	int r = audit_read_number(operands[0], &seq, err);
 
 	if (r == 0)
 		r = prove(run, seq, err);
@@ -284,10 +289,10 @@ int audit_verb_consistency(void *context, int n_operands, char *operands[], stru
 	struct audit_hash path[MERKLE_PATH_MAX], old_root, new_root;
 	uint64_t old_size, new_size, end;
 	struct merkle_leaves tree;
-	int r = read_number(operands[0], &old_size, err);
+	int r = audit_read_number(operands[0], &old_size, err);
 
 	if (r == 0)
-		r = read_number(operands[1], &new_size, err);
+		r = audit_read_number(operands[1], &new_size, err);
 	if (r == 0)
 		r = open_all(run, &rows, &leaves, err);
 	if (r == 0)
@@ -297,7 +302,9 @@ int audit_verb_consistency(void *context, int n_operands, char *operands[], stru
 	end = leaves.begin.first + leaves.n;
 	tree = tree_of(&leaves);
 	if (old_size == 0 || old_size > new_size || new_size > end) {
-		(void)sbx_error_what(err, -EINVAL, "there is no log of these two sizes");
+		(void)sbx_error_what(err, -EINVAL, "cannot compare the log at these two sizes");
+		sbx_error_why(err, "the log has %llu records, and it only grows",
+			      (unsigned long long)end);
 		sbx_error_fix(err, "give two sizes from 1 to %llu, the smaller one first",
 			      (unsigned long long)end);
 		return TOOL_USAGE;

@@ -277,8 +277,9 @@ static int each_note(void *userdata, store_visit_note visit, void *visitor, stru
 
 static int fail_segment(const char *text, struct sbx_error *err)
 {
-	(void)sbx_error_what(err, -EINVAL, "no segment begins with record %s", text);
-	sbx_error_fix(err, "give the number in the name of a file of the log's folder");
+	(void)sbx_error_what(err, -EINVAL, "no segment begins with record %.40s", text);
+	sbx_error_why(err, "a segment is named by the number of its first record");
+	sbx_error_fix(err, "give the number in the name of a file of the log's directory");
 	return -EINVAL;
 }
 
@@ -327,8 +328,9 @@ static int open_all(const struct rows *rows, const char *segment, struct copying
 	source->about.size = copying->size = last.size;
 	if (source->about.size > source->about.first)
 		return 0;
-	(void)sbx_error_what(err, -ERANGE, "there are no records in that segment yet");
-	sbx_error_fix(err, "leave --segment away for the whole log");
+	(void)sbx_error_what(err, -ERANGE, "cannot make an archive of this segment");
+	sbx_error_why(err, "it has no records yet");
+	sbx_error_fix(err, "leave out --segment to export the whole log");
 	return -ERANGE;
 }
 

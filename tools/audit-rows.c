@@ -6,7 +6,6 @@
 
 #include "audit.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -44,6 +43,8 @@ int rows_open(const struct audit_values *values, struct rows *ret, struct sbx_er
 		r = -ENOENT;
 	if (r < 0) {
 		(void)sbx_error_what(err, r, "cannot read the log '%s'", text_string(&folder));
+		if (r == -ENOENT)
+			sbx_error_why(err, "there is no log");
 		if (r == -ENOENT)
 			sbx_error_fix(err, "make it: sbx-audit setup");
 		return r;
@@ -174,24 +175,56 @@ int rows_count(const struct rows *rows, uint64_t *ret, struct sbx_error *err)
 
 /* ---- which of them ---- */
 
-/* "10m" ago, or a moment: "2026-01-02T03:04:05Z", "2026-01-02". */
+#define USEC_PER_SEC UINT64_C(1000000)
+#define USEC_PER_DAY (86400 * USEC_PER_SEC)
+
+static uint64_t now_usec(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* "today" and "yesterday" begin at midnight UTC, as a date does. */
+static bool read_day(const char *text, uint64_t *ret)
+{
+	uint64_t now = now_usec(), today = now - now % USEC_PER_DAY;
+
+	if (strcmp(text, "today") == 0)
+		*ret = today;
+	else if (strcmp(text, "yesterday") == 0)
+		*ret = today - USEC_PER_DAY;
+	else
+		return false;
+	return true;
+}
+
+/* "2h" and "-2h" are two hours ago. */
+static bool read_ago(const char *text, uint64_t *ret)
+{
+	uint64_t ago, now = now_usec();
+
+	if (units_parse_time(text + (text[0] == '-'), &ago, NULL) < 0)
+		return false;
+	*ret = ago < now ? now - ago : 0;
+	return true;
+}
+
 static int read_moment(const char *option, const char *text, uint64_t *ret, struct sbx_error *err)
 {
 	_cleanup_text_ struct text moment = TEXT_INIT;
-	uint64_t ago = 0;
-	struct timespec now;
 
+	if (read_day(text, ret) || read_ago(text, ret))
+		return 0;
 	text_addf(&moment, strlen(text) == 10 && !strchr(text, 'T') ? "%sT00:00:00Z" : "%s", text);
 	if (text_status(&moment) == 0 &&
 	    entry_parse_time(text_string(&moment), moment.len, ret) == 0)
 		return 0;
-	if (isdigit((unsigned char)text[0]) && units_parse_time(text, &ago, NULL) == 0) {
-		(void)clock_gettime(CLOCK_REALTIME, &now);
-		*ret = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000 - ago;
-		return 0;
-	}
 	(void)sbx_error_what(err, -EINVAL, "option '%s' cannot take '%.100s'", option, text);
-	sbx_error_fix(err, "write 2026-01-02, 2026-01-02T03:04:05Z, or 10m for ten minutes ago");
+	sbx_error_why(err, "it is neither a date nor a time before now");
+	sbx_error_fix(err, "write today, yesterday, 2026-01-02, 2026-01-02T03:04:05Z, or 2h for "
+			   "two hours ago");
 	return -EINVAL;
 }
 
@@ -275,7 +308,7 @@ static int pass_over(struct row_filter *filter, const struct store_row *row)
 			  "record %llu cannot be read (%s); see what else is wrong: sbx-audit "
 			  "verify --full",
 			  (unsigned long long)row->seq,
-			  row->problem ? row->problem : "it is no record");
+			  row->problem ? row->problem : "it is not a record");
 	filter->has_passed_over = true;
 	return 0;
 }
@@ -314,18 +347,21 @@ int rows_refuse(const struct store_row *row, struct sbx_error *err)
 {
 	(void)sbx_error_what(err, -EBADMSG, "record %llu cannot be read",
 			     (unsigned long long)row->seq);
-	sbx_error_why(err, "%s", row->problem);
+	sbx_error_why(err, "%s", row->problem ? row->problem : "it is not a record");
 	sbx_error_fix(err, "see what else is wrong: sbx-audit verify --full");
 	return -EBADMSG;
 }
 
 void rows_show(struct tool_run *run, const struct store_row *row, const struct entry_said *said)
 {
+	_cleanup_details_ struct details details = { .size = 0 };
+
 	if (run->json) {
 		text_add_bytes(&run->out, row->body, row->n_body);
 		text_add_char(&run->out, '\n');
 		return;
 	}
+	details_read(row->body, row->n_body, &details);
 	entry_add_time(&run->out, said->time_usec);
 	text_addf(&run->out, " %8llu %s", (unsigned long long)row->seq, said->event->name);
 	for (size_t i = 0; i < N_ENTRY_COLUMNS; i++) {
@@ -336,6 +372,7 @@ void rows_show(struct tool_run *run, const struct store_row *row, const struct e
 		text_addf(&run->out, " %s=", entry_column_name((enum entry_column)i));
 		text_add_visible(&run->out, text->bytes, text->n_bytes);
 	}
+	details_add_text(&run->out, &details);
 	text_add_char(&run->out, '\n');
 }
 

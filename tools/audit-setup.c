@@ -108,8 +108,8 @@ int audit_verb_key(void *context, int n_operands, char *operands[], struct sbx_e
 	int r = places_folder(run->values, &folder, err);
 
 	if (n_operands > 0 && !is_change) {
-		(void)sbx_error_what(err, -EINVAL, "there is nothing called '%s' to do with a key",
-				     operands[0]);
+		(void)sbx_error_what(err, -EINVAL, "unknown action '%s'", operands[0]);
+		sbx_error_why(err, "a key can be printed, or changed");
 		sbx_error_fix(err, "write 'sbx-audit key', or 'sbx-audit key change'");
 		return TOOL_USAGE;
 	}

@@ -63,6 +63,20 @@ int known_read_state(const struct audit_values *values, struct verified_state *r
 	return r < 0 ? r : 1;
 }
 
+int known_read_last(const struct audit_values *values, uint64_t *ret_size, uint64_t *ret_usec)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+	struct verified_state state;
+	struct stat st;
+	int r = known_read_state(values, &state, NULL);
+
+	if (r <= 0 || !known_state_path(values, &path) || stat(text_string(&path), &st) < 0)
+		return r < 0 ? r : 0;
+	*ret_size = state.frontier.size;
+	*ret_usec = (uint64_t)st.st_mtim.tv_sec * 1000000 + (uint64_t)st.st_mtim.tv_nsec / 1000;
+	return 1;
+}
+
 int known_write_state(struct tool_run *run, const struct verified_state *state,
 		      struct sbx_error *err)
 {

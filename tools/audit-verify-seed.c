@@ -34,11 +34,12 @@ static void say_json(struct tool_run *run, const struct seed_report *report)
 
 static void say_text(struct tool_run *run, const struct seed_report *report)
 {
-	text_addf(&run->out, "%s: %" PRIu64 " entries\n", verify_verdict_name(report->verdict),
+	text_addf(&run->out, "%s: %" PRIu64 " entries\n", audit_verdict_text(report->verdict),
 		  report->n_good);
 	if (report->verdict == VERIFY_INTACT)
-		text_add(&run->out, "nothing in it is signed, and its end may be missing: who can "
-				    "write it can compute all of it again\n");
+		text_add(&run->out,
+			 "not checked: whether entries are missing at its end, or all of "
+			 "it was replaced, because nothing in it is signed\n");
 }
 
 int audit_verify_seed(struct tool_run *run, const char *path, struct sbx_error *err)

@@ -12,12 +12,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <time.h>
 
 #include <sbx/error.h>
 
 #include "base/json.h"
+#include "base/progress.h"
 #include "tool.h"
 
 #define JOBS_MAX 64
@@ -34,6 +34,11 @@ static const enum tool_status statuses[] = {
 int audit_verdict_status(enum verify_verdict verdict)
 {
 	return (int)statuses[verdict];
+}
+
+const char *audit_verdict_text(enum verify_verdict verdict)
+{
+	return verdict == VERIFY_INTACT ? "OK" : verify_verdict_name(verdict);
 }
 
 /* ---- what is said ---- */
@@ -72,17 +77,26 @@ static void say_json(struct tool_run *run, const struct verify_report *report)
 	text_add_char(&run->out, '\n');
 }
 
+/* What was found, how far it is signed, and whether that key could be anybody's. */
 static void say_text(struct tool_run *run, const struct verify_report *report)
 {
+	bool is_intact = report->verdict == VERIFY_INTACT;
 	struct text *out = &run->out;
 
-	text_addf(out, "%s: ", verify_verdict_name(report->verdict));
-	text_addf(out, "%" PRIu64 " records", report->size);
+	text_addf(out, "%s: %" PRIu64 " records", audit_verdict_text(report->verdict),
+		  report->size);
 	if (report->begin > 0)
-		text_addf(out, ", those from %" PRIu64 " on verified now", report->begin);
-	text_addf(out, "; the last good checkpoint is of %" PRIu64, report->good_size);
+		text_addf(out, " (%" PRIu64 " verified before)", report->begin);
+	if (report->good_size == 0)
+		text_add(out, "; there is no good checkpoint");
+	else if (is_intact && report->n_unsigned == 0)
+		text_add(out, "; last checkpoint covers all");
+	else
+		text_addf(out, "; last good checkpoint covers %" PRIu64, report->good_size);
 	if (report->n_unsigned > 0)
-		text_addf(out, ", %" PRIu64 " wait for the next one", report->n_unsigned);
+		text_addf(out, ", %" PRIu64 " not signed yet", report->n_unsigned);
+	if (is_intact && report->is_key_own)
+		text_add(out, "; key not pinned (--key)");
 	text_add_char(out, '\n');
 	if (report->n_deleted > 0)
 		text_addf(out,
@@ -90,11 +104,7 @@ static void say_text(struct tool_run *run, const struct verify_report *report)
 			  "records say\n",
 			  report->n_deleted - 1);
 	if (report->n_heads > 0)
-		text_addf(out, "%" PRIu64 " heads that were seen elsewhere are those of the log\n",
-			  report->n_heads);
-	if (report->verdict == VERIFY_INTACT && report->is_key_own)
-		text_add(out, "the first key is the log's own word for it: give --key to know "
-			      "whose log it is\n");
+		text_addf(out, "%" PRIu64 " heads seen elsewhere match the log\n", report->n_heads);
 }
 
 static void say(struct tool_run *run, const struct verify_report *report)
@@ -107,14 +117,7 @@ static void say(struct tool_run *run, const struct verify_report *report)
 
 static void show_progress(void *userdata, uint64_t done, uint64_t total)
 {
-	(void)fprintf(stderr, "\r\033[Kverified %" PRIu64 " of %" PRIu64 " records", done, total);
-	(void)fflush(stderr);
-}
-
-static void end_progress(const struct verify_options *options)
-{
-	if (options->progress)
-		(void)fprintf(stderr, "\r\033[K");
+	progress_show(userdata, done, total);
 }
 
 /* ---- the verb ---- */
@@ -154,14 +157,16 @@ static int bad_input(int r)
 static int verify(struct tool_run *run, struct verify_options *options, struct sbx_error *err)
 {
 	struct verified_state state = { .origin = "" };
+	_cleanup_progress_ struct progress progress = PROGRESS_INIT;
 	struct verify_report report;
 	int r;
 
+	tool_begin_progress(run, &progress, "verifying");
 	options->now_usec = now_usec();
-	if (tool_wants_progress(run))
-		options->progress = show_progress;
+	options->progress = show_progress;
+	options->userdata = &progress;
 	r = verify_folder(options, &report, &state, err);
-	end_progress(options);
+	progress_clear(&progress);
 	if (r < 0)
 		return r == -EINVAL ? TOOL_USAGE : r;
 	say(run, &report);

@@ -32,5 +32,7 @@ int audit_verify_seed(struct tool_run *run, const char *path, struct sbx_error *
 /* ---- audit-verify.c ---- */
 
 int audit_verdict_status(enum verify_verdict verdict);
+/* For people: "OK", or the name of the verdict. */
+const char *audit_verdict_text(enum verify_verdict verdict);
 /* For --json: what, why and fix. */
 void audit_add_finding(struct json_writer *json, const struct sbx_error *finding);

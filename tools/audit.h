@@ -59,6 +59,7 @@ verb_fn audit_verb_key;
 verb_fn audit_verb_append;
 verb_fn audit_verb_query;
 verb_fn audit_verb_tail;
+verb_fn audit_verb_show;
 verb_fn audit_verb_stats;
 verb_fn audit_verb_export;
 verb_fn audit_verb_prove;
@@ -180,10 +181,41 @@ int filter_status(const struct row_filter *filter, int status);
 bool rows_text_is(const struct entry_text *text, const char *wanted);
 /* A record that cannot be read is a failure of whatever reads it. */
 int rows_refuse(const struct store_row *row, struct sbx_error *err);
+/* The number of a record, as it is typed. */
+int audit_read_number(const char *text, uint64_t *ret, struct sbx_error *err);
 /* A line for people, or the record itself with --json. */
 void rows_show(struct tool_run *run, const struct store_row *row, const struct entry_said *said);
 /* Writes what there is to write when it is much. */
 int rows_flush(struct tool_run *run, struct sbx_error *err);
+
+/* ---- audit-verify-known.c ---- */
+
+/* How far this user's log was verified the last time, and when that was: 1, or 0 where it is not
+ * known. */
+int known_read_last(const struct audit_values *values, uint64_t *ret_size, uint64_t *ret_usec);
+
+/* ---- audit-details.c ---- */
+
+struct json_item;
+
+/* What a record says about a command; start it as { 0 }, it may be read into again. */
+struct details {
+	struct text command; /* the words, quoted as for a shell; empty: not said */
+	struct text reason;  /* why it ended, as the record has it */
+	int64_t status;
+	uint64_t usec; /* how long it ran */
+	uint64_t size; /* of the log, in what the log says about itself; 0: not said */
+	bool has_status, has_usec;
+};
+#define _cleanup_details_ _cleanup_(details_deinit)
+void details_deinit(struct details *details);
+void details_read(const char *body, size_t n_body, struct details *ret);
+/* " status=3 reason=exit duration=1.2s command=make -j4", as far as it is known. */
+void details_add_text(struct text *out, const struct details *details);
+/* The decoded characters of a name or string. */
+void details_decode(const struct json_item *item, struct text *out);
+/* In single quotes where a shell would read something else in it. */
+void details_add_word(struct text *out, const char *bytes, size_t n_bytes);
 
 /* ---- audit-proof.c ---- */
 

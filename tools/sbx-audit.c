@@ -19,7 +19,7 @@
 #define LOG ROW("log", 'l', OPTION_PATH, folder, "DIR", "the log in DIR")
 #define POLICY ROW("policy", 'p', OPTION_PATH, policy, "FILE", "the section audit of this policy")
 #define CHOICE                                                                                     \
-	ROW("since", 's', OPTION_STRING, since, "TIME", "not before TIME (2026-01-02, 10m)"),      \
+	ROW("since", 's', OPTION_STRING, since, "TIME", "not before TIME (2026-01-02, today, 2h)"),      \
 	ROW("until", 'u', OPTION_STRING, until, "TIME", "before TIME"),                            \
 	ROW("event", 'e', OPTION_LIST, events, "EVENT", "of this type, or of that"),               \
 	ROW("op", 'o', OPTION_STRING, columns[ENTRY_OP], "OP", "about this operation"),            \
@@ -154,6 +154,14 @@ static const struct verb_spec verbs[] = {
 	  .options = query_options,
 	  .help = "the records that options choose",
 	  .run = audit_verb_query },
+	{ .name = "show",
+	  .operands = "NUMBER",
+	  .operand_kind = OPERAND_WORD,
+	  .min_operands = 1,
+	  .max_operands = 1,
+	  .options = plain_options,
+	  .help = "print one record, all of it",
+	  .run = audit_verb_show },
 	{ .name = "stats",
 	  .operand_kind = OPERAND_NONE,
 	  .options = stats_options,

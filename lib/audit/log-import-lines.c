@@ -71,6 +71,8 @@ static int commit(struct import *import, struct sbx_error *err)
 	total->n_refused += taken->n_refused;
 	total->n_torn += taken->n_torn;
 	*taken = (struct audit_import){ .n_records = 0 };
+	if (import->log->imported)
+		import->log->imported(import->log->imported_userdata, total->n_records);
 	return 0;
 }
 

@@ -187,6 +187,12 @@ static int forget_gone(struct import *import, struct sbx_error *err)
 	return r < 0 ? r : audit_log_commit(import->log, err);
 }
 
+void audit_log_watch_import(struct audit_log *log, audit_imported *imported, void *userdata)
+{
+	log->imported = imported;
+	log->imported_userdata = userdata;
+}
+
 int audit_log_import(struct audit_log *log, int spool, struct audit_import *ret,
 		     struct sbx_error *err)
 {

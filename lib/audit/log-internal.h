@@ -69,6 +69,8 @@ struct audit_log {
 	struct text line;
 	struct text note; /* of the checkpoint that was signed last, committed or not */
 	struct audit_watch watch;
+	audit_imported *imported; /* NULL: nobody watches the import */
+	void *imported_userdata;
 };
 
 uint64_t log_now_usec(void);

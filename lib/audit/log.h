@@ -142,6 +142,11 @@ struct audit_import {
 int audit_log_import(struct audit_log *log, int spool, struct audit_import *ret,
 		     struct sbx_error *err);
 
+/* Calls @imported after each commit of an import, with the number of records that this import has
+ * taken so far. NULL: no longer. */
+typedef void audit_imported(void *userdata, uint64_t n_records);
+void audit_log_watch_import(struct audit_log *log, audit_imported *imported, void *userdata);
+
 /* Can the log still say that the disk is full? The room for that was not to be had, or is used. */
 bool audit_log_has_reserve(const struct audit_log *log);
 /* With what was not committed yet. */

@@ -8,6 +8,8 @@ unset SBX_COLOR SBX_PROGRESS SBX_LOG_LEVEL SBX_DEBUG
 export HOME=/nonexistent XDG_CONFIG_HOME=/nonexistent
 mkdir "$work/empty"
 cd "$work/empty" || exit 1
+export log=$work/log
+sbx-audit setup --log "$log" >/dev/null && sbx-audit append -q --log "$log" <"$golden/records.jsonl" || exit 99
 
 same() { # NAME COMMAND
 	status=0

@@ -4,7 +4,7 @@
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/audit.sh"
 
-verbs=(tail query stats export 'prove 0' 'consistency 1 1')
+verbs=(tail query 'show 0' stats export 'prove 0' 'consistency 1 1')
 
 # all_end_with STATUS LOG: each of these verbs.
 all_end_with() {
@@ -37,7 +37,7 @@ run sbx-audit verify-proof --key "$key" "$work/nowhere"
 check a_proof_that_is_missing_cannot_be_read has_status 5
 run sbx-audit verify-proof --key "$key" "$work/empty"
 check a_folder_is_no_proof has_status 5
-run sbx-audit stats -s yesterday -l "$work/nowhere"
+run sbx-audit stats -s lately -l "$work/nowhere"
 check wrong_usage_comes_before_a_missing_log has_status 2
 run sbx-audit export --archive="$work/nowhere/x" -l "$log"
 check an_archive_that_cannot_be_written_is_another_failure has_status 125

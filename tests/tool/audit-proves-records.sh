@@ -39,7 +39,7 @@ print(json.dumps(proof, separators=(",", ":"), ensure_ascii=False))
 END
 run sbx-audit verify-proof -k "$key" "$work/changed"
 check an_entry_that_has_ended_no_epoch_is_refused has_status 1
-check and_that_is_said err_has "a checkpoint of 'epochs' has ended no epoch"
+check and_that_is_said err_has "a checkpoint in 'epochs' does not end an epoch"
 changed no_json 's/^{//'
 changed a_member_twice 's/"seq":30/"seq":30,"seq":30/'
 run sbx-audit verify-proof "$proof"

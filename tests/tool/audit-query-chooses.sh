@@ -32,9 +32,23 @@ run sbx-audit query -l "$log" -s 2026-01-02 -u 2026-01-03
 check a_day_chooses has_lines 30
 run sbx-audit query -l "$log" -s 1h -e policy_decision
 check what_is_older_than_an_hour_is_not_of_it has_status 1
-run sbx-audit query -l "$log" -s yesterday
+run sbx-audit query -l "$log" -s -1h -e log_created
+check a_time_ago_may_have_a_minus has_lines 1
+sbx-audit setup -l "$work/days" >/dev/null
+printf '{"time":"%s","event":"kernel_start"}\n' "$(date -u -d '12 hours ago' +%FT%TZ)" "$(date -u -d '60 hours ago' +%FT%TZ)" |
+	sbx-audit append -q -l "$work/days"
+run sbx-audit query -l "$work/days" -s yesterday -e kernel_start
+check yesterday_begins_at_its_midnight has_lines 1
+run sbx-audit query -l "$work/days" -u yesterday -e kernel_start
+check what_is_older_is_before_yesterday has_lines 1
+run sbx-audit query -l "$log" -s today -e log_created -e policy_decision
+check today_begins_at_midnight has_lines 1
+run sbx-audit query -l "$log" -s lately
 check a_time_that_is_none_is_refused has_status 2
-check and_it_is_said_how_to_write_one err_has '10m'
+check and_it_is_said_how_to_write_one err_has '2h for two hours ago'
+check the_reason_is_not_the_text_of_an_errno err_has 'why: it is neither a date nor a time before now'
+run sbx-audit query -l "$log" -e $'a\033b'
+check a_strange_event_is_escaped_once err_has "'a\\x1bb' is not an event"
 run sbx-audit query -l "$log" -n 3 -d allow
 check the_last_of_those_chosen out_has rule=r26
 check and_no_more_than_that has_lines 3
@@ -48,8 +62,8 @@ check tail_can_begin_with_none out_is ''
 run sbx-audit tail -l "$log" -n few
 check tail_takes_a_number has_status 2
 run sbx-audit stats -l "$log"
-check stats_counts_records out_has 'records 31'
-check stats_counts_decisions out_has 'decision deny 15'
+check stats_counts_records out_has 'records   31'
+check stats_counts_decisions out_has 'deny          15'
 run sbx-audit stats -l "$log" --json
 check stats_is_one_object out_has '"policy_decision":30'
 
@@ -89,7 +103,7 @@ check a_record_that_cannot_be_read_is_said err_has 'record 3 cannot be read'
 check the_others_are_shown has_lines "$((i - 1))"
 check and_the_status_says_so has_status 5
 run sbx-audit stats -l "$work/damaged"
-check the_others_are_counted out_has "records $((i - 1))"
+check the_others_are_counted out_has "records   $((i - 1))"
 check and_stats_says_so_too has_status 5
 run sbx-audit
 check a_verb_is_needed has_status 2

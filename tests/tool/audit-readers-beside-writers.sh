@@ -42,5 +42,5 @@ done
 wait
 check readers_and_writers_do_not_hinder_each_other no_failures
 run sbx-audit stats -l "$log"
-check every_record_is_there out_has 'event policy_decision 63'
+check every_record_is_there out_has 'policy_decision       63'
 finish

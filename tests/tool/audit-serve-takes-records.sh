@@ -8,7 +8,7 @@ check makes_the_log_where_there_is_none test -d log
 check says_the_first_public_key_of_it errors_have 'first public key of the new one: sbx-audit/'
 check answers_a_sync_event_with_its_number asked "$sync" '^{"seq":2}$'
 check refuses_what_is_no_record asked 'x' '^{"refused":"cannot take the record: it is not JSON'
-check suggests_the_event_that_was_meant asked '{"event":"state_transitoin"}' "'state_transitoin' is no event"
+check suggests_the_event_that_was_meant asked '{"event":"state_transitoin"}' "'state_transitoin' is not an event"
 check takes_what_it_does_not_answer test "$(client write s 1000)" = 1003
 check writes_down_who_has_sent_it test "$(in_log state_transition | grep -c "\"writer\":{\"uid\":$(id -u),\"pid\":")" -eq 2
 check hostile_packets_are_refused_and_harm_nobody client hostile s
@@ -27,7 +27,7 @@ check refuses_what_it_cannot_do_when_full has_status 2
 
 check sigterm_ends_it stop
 check its_socket_is_gone test ! -e s
-check everything_is_signed_at_the_end sh -c 'sbx-audit verify --log=log --full | grep -q "^intact" && ! sbx-audit verify --log=log --full | grep -q wait'
+check everything_is_signed_at_the_end sh -c 'sbx-audit verify --log=log --full | grep -q "^OK: .*; last checkpoint covers all"'
 
 python3 "$SBX_SOURCE/tests/tool/audit-socket.py" activate "$work/a" sbx-audit serve --log="$work/log" 2>>errors &
 activated=$!

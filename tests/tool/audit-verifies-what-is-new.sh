@@ -22,15 +22,18 @@ change() {
 
 key=$(as sbx-audit setup)
 decisions 1 5 | as sbx-audit append -q
+verified() { as sbx-audit stats | sed -n 's/^verified  *//p' | cut -d' ' -f1-3; }
+check stats_says_that_it_was_never_verified test "$(verified)" = never
 run as sbx-audit verify --key="$key"
-check the_first_time_all_is_verified out_lacks 'those from'
+check stats_says_how_far_it_was_verified test "$(verified)" = '6 records at'
+check the_first_time_all_is_verified out_lacks 'verified before'
 check how_far_is_kept_beside_the_log test -s "$log.verified"
 decisions 6 9 | as sbx-audit append -q
 run as sbx-audit verify -q
 check cron_hears_nothing_of_a_log_that_is_right out_is ''
 decisions 10 12 | as sbx-audit append -q
 run as sbx-audit verify
-check from_then_on_only_what_is_new out_has 'those from 10 on'
+check from_then_on_only_what_is_new out_has '(10 verified before)'
 check the_key_need_not_be_given_again out_lacks '--key'
 
 # What was verified is not looked at again, but by --full; whoever cuts it off is found in any case.
@@ -62,7 +65,7 @@ check a_segment_that_was_closed_there_is_gone_on_from has_status 0
 as sbx-audit rotate -q
 decisions 13 14 | as sbx-audit append -q
 run as sbx-audit verify
-check and_what_is_new_behind_it_is_verified out_has 'those from 13 on'
+check and_what_is_new_behind_it_is_verified out_has '(13 verified before)'
 
 # What was verified is no file any more.
 rm "$log.verified"

@@ -160,7 +160,7 @@ stops_when_told_to_and_signs_everything()
 	systemctl stop sbx-audit.socket sbx-audit.service
 	[ "$(property Result)" = success ]
 	[ ! -e "$socket" ]
-	sbx-audit verify --full | grep '^intact'
+	sbx-audit verify --full | grep '^OK: '
 	! sbx-audit verify --full | grep 'wait for the next'
 }
 

@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# What a record says of a command: in a line of query, in show, and counted by stats.
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/audit.sh"
+
+setup
+sbx-audit append -q -l "$log" <"$SBX_SOURCE/tests/golden/records.jsonl"
+line_of() { sbx-audit query -l "$log" -u 2026-02-01 | sed -n "$1s/^[^ ]* *[0-9]* //p"; }
+line_is() { [ "$(line_of "$1")" = "$2" ]; }
+
+check a_start_is_shown_with_its_command line_is 1 "sandbox_created sandbox=j1 command=make -j4 'a b' 'it'\\''s'"
+check an_end_is_shown_with_its_status_and_duration line_is 2 'sandbox_destroyed sandbox=j1 status=3 reason=exit duration=2.4s'
+check a_limit_is_shown_as_the_reason line_is 3 'sandbox_failed sandbox=j2 status=137 reason=time duration=1m13s'
+check a_refused_start_has_no_duration line_is 4 'sandbox_failed sandbox=j3 reason=refused command=true'
+check a_command_cannot_paint_the_terminal line_is 5 "sandbox_created sandbox=j4 command='\\x1b[31m'"
+check other_records_are_shown_as_before line_is 6 'policy_decision op=fs.read decision=deny rule=no-secrets'
+
+run sbx-audit show 1 -l "$log"
+check show_finds_the_record has_status 0
+check its_number_comes_first test "${out%%$'\n'*}" = 'record         1'
+check its_command_is_one_line out_has "argv           make -j4 'a b' 'it'\\''s'"
+check what_is_inside_of_a_member_is_indented out_has $'\nwriter\n  uid  '
+check its_hash_is_there out_has $'\nhash           '
+run sbx-audit show 5 -l "$log"
+check show_cannot_paint_the_terminal_either out_has "'\\x1b[31m'"
+run sbx-audit show --json 1 -l "$log"
+check as_json_it_is_the_record_itself test "$(printf '%s' "$out" | python3 -c 'import json, sys
+print(json.load(sys.stdin)["argv"])')" = "['make', '-j4', 'a b', \"it's\"]"
+run sbx-audit show 99 -l "$log"
+check a_record_that_is_not_there_is_not_found has_status 1
+check how_many_there_are_is_said err_has 'why: the log has records 0 to 7'
+check then_nothing_is_shown out_is ''
+run sbx-audit show -- -1 -l "$log"
+check a_number_below_zero_is_wrong_usage has_status 2
+run sbx-audit show first -l "$log"
+check a_word_is_not_a_number has_status 2
+
+# A value that is deep, and one of every kind.
+printf '{"event":"kernel_start","time":"2026-03-01T00:00:00Z","deep":[[{"a":[1,{"b":null}]}],[],{}],"no":{},"none":[],"f":1.5e3,"t":true}\n' |
+	sbx-audit append -q -l "$log"
+run sbx-audit show 8 -l "$log"
+check every_value_is_shown test "$(printf '%s\n' "$out" | sed -n '/^deep/,/^t /p')" = 'deep
+  -
+    -
+      a
+        - 1
+        -
+          b  null
+  - []
+  - {}
+no      {}
+none    []
+f       1.5e3
+t       true'
+
+stats() { printf '%s\n' "$out" | sed -n "s/^$1  *//p"; }
+run sbx-audit stats -l "$log"
+check what_failed_is_counted test "$(stats failures)" = 3
+check for_each_reason test "$(stats time)-$(stats refused)-$(stats 'exit status not 0')" = 1-1-1
+check events_are_counted test "$(stats sandbox_failed)" = 2
+check the_size_is_said test "$(stats size | sed 's/^[0-9]*KiB//')" = ' in 1 segment'
+check a_log_in_another_place_has_no_state test "$(stats verified)" = 'not known (verify --log keeps no state)'
+run sbx-audit stats --json -l "$log"
+check as_json_there_is_the_same test "$(printf '%s' "$out" | python3 -c 'import json, sys
+stats = json.load(sys.stdin)
+print(stats["failures"], stats["verified"], stats["segments"], stats["bytes"] > 10000)')" = \
+	"{'exit status not 0': 1, 'time': 1, 'refused': 1} None 1 True"
+
+# More reasons than there is room for.
+for ((i = 0; i < 40; i++)); do
+	printf '{"event":"sandbox_failed","sandbox_id":"r%d","time":"2026-03-01T00:00:00Z","reason":"r%d"}\n' "$i" "$i"
+done | sbx-audit append -q -l "$log"
+run sbx-audit stats -l "$log"
+check no_failure_is_left_out test "$(stats failures)" = 43
+check what_has_no_line_of_its_own_is_with_others test "$(stats 'other reasons')" = 12
+finish

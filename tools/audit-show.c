@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * sbx-audit show: one record, all of it
+ *
+ * Members are printed a line each in the order in which they are stored, those of objects indented
+ * below their name. A list of plain values stays on one line, its texts quoted as for a shell.
+ */
+
+#include "audit.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "audit/base64.h"
+#include "base/json.h"
+#include "tool.h"
+
+#define INDENT 2
+#define GAP 2
+#define HASH "hash"
+#define RECORD "record"
+
+struct showing {
+	struct text *out;
+	struct json_scanner scanner;
+};
+
+static void add_spaces(struct text *out, size_t n)
+{
+	while (n-- > 0)
+		text_add_char(out, ' ');
+}
+
+static void add_string(struct text *out, const struct json_item *item, bool is_word)
+{
+	_cleanup_text_ struct text decoded = TEXT_INIT, word = TEXT_INIT;
+
+	details_decode(item, &decoded);
+	if (is_word)
+		details_add_word(&word, text_string(&decoded), decoded.len);
+	else
+		text_add_bytes(&word, text_string(&decoded), decoded.len);
+	text_add_visible(out, text_string(&word), word.len);
+}
+
+static void add_scalar(struct text *out, const struct json_item *item, bool is_word)
+{
+	if (item->kind == JSON_STRING)
+		add_string(out, item, is_word);
+	else
+		text_add_bytes(out, item->bytes, item->n_bytes);
+}
+
+/* Has the list that was just begun no objects and no lists? */
+static bool is_flat(const struct json_scanner *scanner)
+{
+	struct json_scanner ahead = *scanner;
+	struct json_item item;
+
+	while (json_next(&ahead, &item) > 0 && item.kind != JSON_ARRAY_END)
+		if (item.kind == JSON_OBJECT_BEGIN || item.kind == JSON_ARRAY_BEGIN)
+			return false;
+	return true;
+}
+
+static void show_value(struct showing *showing, const struct json_item *value, size_t depth);
+
+/* Has the object or list that was just begun nothing in it? */
+static bool is_empty(const struct json_scanner *scanner)
+{
+	struct json_scanner ahead = *scanner;
+	struct json_item item;
+
+	return json_next(&ahead, &item) > 0 &&
+	       (item.kind == JSON_OBJECT_END || item.kind == JSON_ARRAY_END);
+}
+
+/* Is the value shown on the line of its name? */
+static bool is_inline(const struct showing *showing, const struct json_item *value)
+{
+	if (value->kind == JSON_ARRAY_BEGIN)
+		return is_flat(&showing->scanner);
+	return value->kind != JSON_OBJECT_BEGIN || is_empty(&showing->scanner);
+}
+
+static void show_flat_list(struct showing *showing)
+{
+	struct json_item item;
+	bool is_first = true;
+
+	while (json_next(&showing->scanner, &item) > 0 && item.kind != JSON_ARRAY_END) {
+		add_spaces(showing->out, is_first ? 0 : 1);
+		add_scalar(showing->out, &item, true);
+		is_first = false;
+	}
+	text_add_char(showing->out, '\n');
+}
+
+static void show_list(struct showing *showing, size_t depth)
+{
+	struct json_item item;
+
+	if (is_flat(&showing->scanner)) {
+		show_flat_list(showing);
+		return;
+	}
+	text_add_char(showing->out, '\n');
+	while (json_next(&showing->scanner, &item) > 0 && item.kind != JSON_ARRAY_END) {
+		add_spaces(showing->out, depth * INDENT);
+		text_add(showing->out, is_inline(showing, &item) ? "- " : "-");
+		show_value(showing, &item, depth + 1);
+	}
+}
+
+/* Of the longest name of the object that was just begun, as it is shown. */
+static size_t width_of_names(struct json_scanner scanner)
+{
+	struct json_item name, value;
+	size_t width = 0;
+
+	while (json_next(&scanner, &name) > 0 && name.kind == JSON_NAME &&
+	       json_next(&scanner, &value) > 0 && json_skip(&scanner, &value) == 0) {
+		_cleanup_text_ struct text shown = TEXT_INIT;
+
+		add_string(&shown, &name, false);
+		width = shown.len > width ? shown.len : width;
+	}
+	return width;
+}
+
+/* @width: where the values of this object begin, behind their names. */
+static void show_members(struct showing *showing, size_t width, size_t depth)
+{
+	struct json_item name, value;
+
+	while (json_next(&showing->scanner, &name) > 0 && name.kind == JSON_NAME &&
+	       json_next(&showing->scanner, &value) > 0) {
+		size_t begin;
+
+		add_spaces(showing->out, depth * INDENT);
+		begin = showing->out->len;
+		add_string(showing->out, &name, false);
+		if (is_inline(showing, &value))
+			add_spaces(showing->out, width - (showing->out->len - begin) + GAP);
+		show_value(showing, &value, depth + 1);
+	}
+}
+
+static void show_value(struct showing *showing, const struct json_item *value, size_t depth)
+{
+	bool is_list = value->kind == JSON_ARRAY_BEGIN;
+
+	if (!is_list && value->kind != JSON_OBJECT_BEGIN) {
+		add_scalar(showing->out, value, false);
+		text_add_char(showing->out, '\n');
+	} else if (is_empty(&showing->scanner)) {
+		(void)json_skip(&showing->scanner, value);
+		text_add(showing->out, is_list ? "[]\n" : "{}\n");
+	} else if (is_list) {
+		show_list(showing, depth);
+	} else {
+		text_add_char(showing->out, '\n');
+		show_members(showing, width_of_names(showing->scanner), depth);
+	}
+}
+
+static void add_head(struct text *out, const char *name, size_t width)
+{
+	text_add(out, name);
+	add_spaces(out, width - strlen(name) + GAP);
+}
+
+static void show_text(struct text *out, const struct store_row *row)
+{
+	struct showing showing = { .out = out };
+	struct json_item begin;
+	size_t width;
+
+	json_scan(&showing.scanner, row->body, row->n_body);
+	(void)json_next(&showing.scanner, &begin);
+	width = width_of_names(showing.scanner);
+	if (width < strlen(RECORD))
+		width = strlen(RECORD);
+	add_head(out, RECORD, width);
+	text_addf(out, "%" PRIu64 "\n", row->seq);
+	show_members(&showing, width, 0);
+	add_head(out, HASH, width);
+	base64_add(out, row->hash.bytes, sizeof(row->hash.bytes));
+	text_add_char(out, '\n');
+}
+
+/* ---- the verb ---- */
+
+struct wanted {
+	struct tool_run *run;
+	struct entry_reader *reader;
+	uint64_t seq;
+	bool is_found;
+};
+
+static int look(void *userdata, const struct store_row *row, struct sbx_error *err)
+{
+	struct wanted *wanted = userdata;
+	struct text *out = &wanted->run->out;
+	struct entry_said said;
+	int r;
+
+	if (row->seq != wanted->seq)
+		return 1;
+	if (row->problem)
+		return rows_refuse(row, err);
+	r = entry_reader_read(wanted->reader, row->body, row->n_body, &said);
+	if (r < 0)
+		return rows_refuse(row, err);
+	wanted->is_found = true;
+	if (wanted->run->json)
+		text_add_bytes(out, row->body, row->n_body);
+	else
+		show_text(out, row);
+	if (wanted->run->json)
+		text_add_char(out, '\n');
+	return 1;
+}
+
+static int fail_missing(const struct rows *rows, uint64_t seq, struct sbx_error *err)
+{
+	struct segment_about about;
+	uint64_t n = 0;
+	int r = rows_read_begin(rows, &about, err);
+
+	if (r == 0)
+		r = rows_count(rows, &n, err);
+	if (r < 0)
+		return r;
+	(void)sbx_error_what(err, -ERANGE, "there is no record %" PRIu64, seq);
+	if (seq < about.first)
+		sbx_error_why(err, "the records before %" PRIu64 " were deleted", about.first);
+	else if (seq < n)
+		sbx_error_why(err, "it is missing, although the log goes up to %" PRIu64, n - 1);
+	else
+		sbx_error_why(err, "the log has records %" PRIu64 " to %" PRIu64, about.first,
+			      n - 1);
+	sbx_error_fix(err, seq >= about.first && seq < n
+				   ? "see what else is wrong: sbx-audit verify --full"
+				   : "see the last ones: sbx-audit tail");
+	return -ERANGE;
+}
+
+int audit_verb_show(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+	_cleanup_entry_reader_free_ struct entry_reader *reader = calloc(1, sizeof(*reader));
+	_cleanup_rows_ struct rows rows = ROWS_INIT;
+	struct wanted wanted = { .run = run, .reader = reader };
+	int r = reader ? audit_read_number(operands[0], &wanted.seq, err)
+		       : sbx_error_what(err, -ENOMEM, "cannot read the log");
+
+	if (r == 0)
+		r = rows_open_to_show(run, NULL, &rows, err);
+	if (r == 0)
+		r = rows_each(&rows, wanted.seq, look, &wanted, err);
+	if (r >= 0 && !wanted.is_found)
+		r = fail_missing(&rows, wanted.seq, err);
+	return r < 0 ? places_status_of(r) : TOOL_YES;
+}
