@@ -73,7 +73,7 @@ static int commit(struct appending *appending, struct sbx_error *err)
 	return r;
 }
 
-/* The disk is full: who has the lines has to give some of them again. */
+/* The disk is full: the caller has to append the lines after the last commit again. */
 static int tell_where(const struct appending *appending, int r, struct sbx_error *err)
 {
 	if (r == -ENOSPC)
@@ -103,7 +103,7 @@ static int take(struct appending *appending, struct line_reader *reader, int sta
 		(void)sbx_error_what(err, -EINVAL, "line %llu is no record",
 				     (unsigned long long)reader->number);
 		sbx_error_why(err, "%s", why.what);
-		sbx_error_fix(err, "correct it, or leave out --strict to go on without it");
+		sbx_error_fix(err, "correct it, or leave out --strict to skip it");
 		return -EINVAL;
 	}
 	if (r < 0) {
@@ -116,7 +116,7 @@ static int take(struct appending *appending, struct line_reader *reader, int sta
 	return ++appending->n_open < GROUP && lines_at_hand(reader) ? 0 : commit(appending, err);
 }
 
-/* What is committed must not stay unsigned as long as nobody says anything. */
+/* Committed records must not stay unsigned while the pipe is silent. */
 static int wait_for_lines(struct appending *appending, const struct line_reader *reader,
 			  struct sbx_error *err)
 {

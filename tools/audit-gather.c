@@ -31,7 +31,7 @@ const struct option_spec audit_gather_options[] = {
 	  .kind = OPTION_PATH,
 	  .offset = offsetof(struct audit_values, spool),
 	  .metavar = "DIR",
-	  .help = "where the log's service takes it in (" INBOX ")" },
+	  .help = "the spool of the log's service (" INBOX ")" },
 	OPTION_END,
 };
 
@@ -94,7 +94,7 @@ int audit_verb_gather(void *context, int n_operands, char *operands[], struct sb
 	inbox = open(to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (inbox < 0) {
 		r = sbx_error_what(err, -errno, "cannot open '%s'", to);
-		sbx_error_fix(err, "make it with mode 0700, and give it to the user who keeps the "
+		sbx_error_fix(err, "create it with mode 0700, owned by the user of the "
 				   "log");
 		return r;
 	}

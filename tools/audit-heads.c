@@ -3,8 +3,8 @@
 /*
  * Where the heads of a log go that a verb has open
  *
- * They belong to the log: whoever frees it has sent the last one. A head that did not arrive is
- * told, and fails nothing: the record is in the log, and the next head says more.
+ * The watch belongs to the log: freeing the log sends the last head. A head that could not be sent
+ * is reported and is not an error: the record is in the log, and the next head covers it.
  */
 
 #include "audit.h"

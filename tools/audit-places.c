@@ -30,7 +30,7 @@ static int add_state(struct text *out, const char *folder, struct sbx_error *err
 	int r = environment_add_state_folder(out, environ, geteuid());
 
 	if (r == -ENOENT) {
-		(void)sbx_error_what(err, -ENOENT, "cannot tell where the log is");
+		(void)sbx_error_what(err, -ENOENT, "cannot find out where the log is");
 		sbx_error_why(err, "neither XDG_STATE_HOME nor HOME is an absolute path");
 		sbx_error_fix(err, "set HOME, or give --log DIR");
 	}
@@ -201,7 +201,7 @@ void places_take_in(struct tool_run *run, bool *has_said)
 		return;
 	if (!has_said || !*has_said)
 		log_write(&run->log, LOG_LEVEL_NOTICE, NULL,
-			  "what waits in the spool is not in the log yet: %s%s%s", why.what,
+			  "the spool was not imported into the log: %s%s%s", why.what,
 			  why.why[0] != '\0' ? ": " : "", why.why);
 	if (has_said)
 		*has_said = true;

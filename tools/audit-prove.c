@@ -51,7 +51,7 @@ static int add_leaf(void *userdata, const struct store_row *row, struct sbx_erro
 	if (row->seq != next) {
 		(void)sbx_error_what(err, -EBADMSG, "record %" PRIu64 " is missing", next);
 		sbx_error_why(err, "the one after it is %" PRIu64, row->seq);
-		sbx_error_fix(err, "see what else is wrong: sbx-audit verify --full");
+		sbx_error_fix(err, "check the log: sbx-audit verify --full");
 		return -EBADMSG;
 	}
 	if (leaves->n == leaves->n_max) {
@@ -60,7 +60,8 @@ static int add_leaf(void *userdata, const struct store_row *row, struct sbx_erro
 			reallocarray(leaves->hashes, n_max, sizeof(*leaves->hashes));
 
 		if (!grown)
-			return sbx_error_what(err, -ENOMEM, "cannot hold the hashes of the log");
+			return sbx_error_what(err, -ENOMEM,
+					      "not enough memory for the hashes of the log");
 		leaves->hashes = grown;
 		leaves->n_max = n_max;
 	}
@@ -85,7 +86,7 @@ static int fail_deleted(const struct leaves *leaves, struct sbx_error *err)
 	(void)sbx_error_what(err, -ERANGE, "the records before %llu were deleted",
 			     (unsigned long long)leaves->begin.first);
 	sbx_error_why(err, "they were kept for as long, or as much, as the policy says");
-	sbx_error_fix(err, "take the archives that held them from a copy");
+	sbx_error_fix(err, "restore the archives with them from a copy");
 	return -ERANGE;
 }
 
@@ -147,7 +148,7 @@ static int pick_note(void *userdata, uint64_t size, const char *note, size_t n_b
 	} else {
 		r = keep_epoch(notes, copy);
 	}
-	return r < 0 ? sbx_error_what(err, r, "cannot hold the checkpoints") : 0;
+	return r < 0 ? sbx_error_what(err, r, "not enough memory for the checkpoints") : 0;
 }
 
 static int find_note(const struct rows *rows, uint64_t least_size, struct notes *ret,

@@ -348,7 +348,7 @@ static int write_file(const char *path, const struct archive_source *source, str
 	fd = open(name.data, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0) {
 		r = sbx_error_what(err, -errno, "cannot write the archive '%s'", path);
-		sbx_error_fix(err, "check the folder, and who may write in it");
+		sbx_error_fix(err, "check the directory and its permissions");
 		return r;
 	}
 	r = audit_archive_write(fd, path, source, err);

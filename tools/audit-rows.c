@@ -244,7 +244,7 @@ void filter_free_ptr(struct row_filter **filter)
 	*filter = NULL;
 }
 
-/* What no record can be about is a mistake, and not something that is not found. */
+/* An unknown event name is a usage error (2), not an empty result (1). */
 static int check_events(const struct option_list *events, struct sbx_error *err)
 {
 	for (size_t i = 0; i < events->n_items; i++) {
@@ -348,7 +348,7 @@ int rows_refuse(const struct store_row *row, struct sbx_error *err)
 	(void)sbx_error_what(err, -EBADMSG, "record %llu cannot be read",
 			     (unsigned long long)row->seq);
 	sbx_error_why(err, "%s", row->problem ? row->problem : "it is not a record");
-	sbx_error_fix(err, "see what else is wrong: sbx-audit verify --full");
+	sbx_error_fix(err, "check the log: sbx-audit verify --full");
 	return -EBADMSG;
 }
 

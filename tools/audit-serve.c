@@ -39,27 +39,27 @@ static const char *const on_full_names[] = { "block", SHED, NULL };
 	  .offset = offsetof(struct audit_values, member), .metavar = meta, .help = text }
 
 const struct option_spec audit_serve_options[] = {
-	ROW("log", 'l', OPTION_PATH, folder, "DIR", "the log in DIR"),
-	ROW("policy", 'p', OPTION_PATH, policy, "FILE", "the section audit of this policy"),
+	ROW("log", 'l', OPTION_PATH, folder, "DIR", "use the log in DIR"),
+	ROW("policy", 'p', OPTION_PATH, policy, "FILE", "use the section audit of this policy"),
 	ROW("socket", 0, OPTION_PATH, socket, "PATH", "where to listen"),
-	ROW("spool", 0, OPTION_PATH, spool, "DIR", "take in what waits there"),
-	ROW("witness", 0, OPTION_STRING, witness_command, "CMD", "give each new head to CMD"),
+	ROW("spool", 0, OPTION_PATH, spool, "DIR", "import this spool"),
+	ROW("witness", 0, OPTION_STRING, witness_command, "CMD", "pass each new head to CMD"),
 	ROW("epoch", 0, OPTION_TIME, epoch_usec, "TIME", "how long a key is used (1h)"),
 	ROW("group-records", 0, OPTION_NUMBER, group_records, "N",
 	    "commit when N records wait (100)"),
 	ROW("group-time", 0, OPTION_TIME, group_usec, "TIME",
-	    "or when one has waited so long (5ms)"),
-	ROW("queue", 0, OPTION_SIZE, queue_bytes, "SIZE", "memory for what waits (16MiB)"),
+	    "commit when a record has waited for TIME (5ms)"),
+	ROW("queue", 0, OPTION_SIZE, queue_bytes, "SIZE", "memory for waiting records (16MiB)"),
 	{ .name = "on-full",
 	  .kind = OPTION_CHOICE,
 	  .offset = offsetof(struct audit_values, on_full),
 	  .metavar = "WHAT",
 	  .choices = on_full_names,
-	  .help = "clients wait, or records are lost (block)" },
+	  .help = "block clients, or discard records (block)" },
 	ROW("max-clients", 0, OPTION_NUMBER, max_clients, "N", "clients at the same time (1024)"),
-	ROW("segment-size", 0, OPTION_SIZE, segment_size, "SIZE", "what is large (256MiB)"),
-	ROW("max-size", 0, OPTION_SIZE, max_size, "SIZE", "room for the log (1GiB)"),
-	ROW("retention-days", 0, OPTION_NUMBER, retention_days, "DAYS", "keep archives (90)"),
+	ROW("segment-size", 0, OPTION_SIZE, segment_size, "SIZE", "size of a large segment (256MiB)"),
+	ROW("max-size", 0, OPTION_SIZE, max_size, "SIZE", "maximum size of the log (1GiB)"),
+	ROW("retention-days", 0, OPTION_NUMBER, retention_days, "DAYS", "days to keep archives (90)"),
 	OPTION_END,
 };
 /* clang-format on */
@@ -237,13 +237,13 @@ static int add_usual_place(struct text *out, struct sbx_error *err)
 		/* A service that is started by its socket unit needs no place. */
 		if (getenv("LISTEN_FDS"))
 			return 0;
-		(void)sbx_error_what(err, -ENOENT, "cannot tell where the socket is to be");
+		(void)sbx_error_what(err, -ENOENT, "cannot find out where the socket belongs");
 		sbx_error_why(err, "XDG_RUNTIME_DIR is not set to an absolute path");
 		sbx_error_fix(err, "name it with --socket");
 		return -ENOENT;
 	}
 	if (mkdir(folder, mode) < 0 && errno != EEXIST && !getenv("LISTEN_FDS"))
-		return sbx_error_what(err, -errno, "cannot make the folder '%s'", folder);
+		return sbx_error_what(err, -errno, "cannot make the directory '%s'", folder);
 	text_add(out, geteuid() == 0 ? SYSTEM_SOCKET : "/audit.sock");
 	return 0;
 }

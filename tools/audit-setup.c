@@ -65,7 +65,8 @@ int audit_make_log(const struct audit_values *values, struct sbx_error *err)
 		return r;
 	r = make_parents(folder.data);
 	if (r < 0)
-		return sbx_error_what(err, r, "cannot make the folders above '%s'", folder.data);
+		return sbx_error_what(err, r, "cannot make the parent directories of '%s'",
+				      folder.data);
 	return audit_log_create(&options, err);
 }
 

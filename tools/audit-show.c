@@ -245,9 +245,8 @@ static int fail_missing(const struct rows *rows, uint64_t seq, struct sbx_error 
 	else
 		sbx_error_why(err, "the log has records %" PRIu64 " to %" PRIu64, about.first,
 			      n - 1);
-	sbx_error_fix(err, seq >= about.first && seq < n
-				   ? "see what else is wrong: sbx-audit verify --full"
-				   : "see the last ones: sbx-audit tail");
+	sbx_error_fix(err, seq >= about.first && seq < n ? "check the log: sbx-audit verify --full"
+							 : "see the last ones: sbx-audit tail");
 	return -ERANGE;
 }
 

@@ -134,7 +134,7 @@ static int read_origin(int folder, char ret[NOTE_NAME_SIZE], struct sbx_error *e
 		r = -ENOENT;
 	if (r < 0) {
 		(void)sbx_error_what(err, r, "cannot tell which log this is");
-		sbx_error_fix(err, "give the folder of a log, and its key with --key");
+		sbx_error_fix(err, "name the directory of a log, and its key with --key");
 		return r;
 	}
 	r = segment_open(folder, &list.files[0], &segment, err);

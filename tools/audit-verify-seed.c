@@ -50,7 +50,7 @@ int audit_verify_seed(struct tool_run *run, const char *path, struct sbx_error *
 
 	if (fd < 0) {
 		(void)sbx_error_what(err, -errno, "cannot read the log '%s'", path);
-		sbx_error_fix(err, "check that it is there, and who may read it");
+		sbx_error_fix(err, "check that it exists and can be read");
 		return TOOL_UNREADABLE;
 	}
 	r = seed_verify(fd, &report, err);

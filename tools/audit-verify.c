@@ -142,9 +142,9 @@ static int open_folder(const struct audit_values *values, struct sbx_error *err)
 		return fd;
 	r = sbx_error_what(err, -errno, "cannot read the log '%s'", text_string(&folder));
 	sbx_error_fix(err, "%s",
-		      r == -ENOENT ? "give the log's folder with --log, or make a log with "
+		      r == -ENOENT ? "name the log's directory with --log, or make a log with "
 				     "'sbx-audit setup'"
-				   : "check who may read the folder");
+				   : "check the permissions of the directory");
 	return r;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What a supervisor does on its way out, done for one that cannot: a table of steps
+ * The cleanup of a supervisor, done for one that was killed: a table of steps
  *
- * Each step can be done at any time and again, and does what it can whatever became of the others.
- * Only the folder waits for all of them: as long as something is left, it says what and where.
+ * Each step can be repeated, and does not depend on the success of the others. Only the directory
+ * is removed last: as long as something is left, its state says what and where.
  */
 
 #include "ctl.h"
@@ -44,7 +44,7 @@ static int end_init(struct cleanup *cleanup)
 	_cleanup_close_ int pidfd = process_open(entry->init, entry->init_start);
 	int r;
 
-	/* One that has ended may still wait for somebody to take its status. */
+	/* A zombie has ended, but its parent may not have reaped it yet. */
 	if (pidfd == -ESRCH || (pidfd >= 0 && wait_for_pidfd(pidfd, 0) == 1))
 		return 0;
 	if (pidfd < 0)
@@ -87,7 +87,7 @@ static int remove_cgroup(struct cleanup *cleanup)
 	return cleanup->dry_run ? 0 : cgroup_remove(cleanup->entry.cgroup);
 }
 
-/* Beside the place that --out names, where others have files, too: only what is named as ours. */
+/* The parent of --out may have files of other users: remove only a name that sbx has made. */
 static int discard_work(struct cleanup *cleanup, const char *path)
 {
 	_cleanup_close_ int parent = -EBADF;
@@ -102,7 +102,7 @@ static int discard_work(struct cleanup *cleanup, const char *path)
 		return errno == ENOENT ? 0 : -errno;
 	if (st.st_uid != geteuid())
 		return -EPERM;
-	say(cleanup, "removed its work folder", "would remove its work folder");
+	say(cleanup, "removed its work directory", "would remove its work directory");
 	return cleanup->dry_run ? 0 : folder_discard(parent, path_last(path));
 }
 
@@ -139,14 +139,14 @@ static int end_states(struct cleanup *cleanup)
 static int finish_folder(struct cleanup *cleanup)
 {
 	if (!cleanup->keeps_folder) {
-		say(cleanup, "removed its folder", "would remove its folder");
+		say(cleanup, "removed its directory", "would remove its directory");
 		return cleanup->dry_run
 			       ? 0
 			       : registration_remove(cleanup->ctl->registry, cleanup->registration);
 	}
 	if (cleanup->entry.state == SANDBOX_DESTROYED)
 		return 0;
-	say(cleanup, "wrote down that it was killed", "would write down that it was killed");
+	say(cleanup, "recorded that it was killed", "would record that it was killed");
 	return cleanup->dry_run ? 0 : end_states(cleanup);
 }
 
@@ -158,8 +158,8 @@ static const struct {
 	{ "kill the processes of", end_init, false },
 	{ "empty the cgroup of", empty_cgroup, false },
 	{ "remove the cgroup of", remove_cgroup, false },
-	{ "remove the work folder of", remove_work, false },
-	{ "remove the folder of", finish_folder, true },
+	{ "remove the work directory of", remove_work, false },
+	{ "remove the directory of", finish_folder, true },
 };
 
 int cleanup_run(struct cleanup *cleanup, struct sbx_error *err)
@@ -188,16 +188,16 @@ int cleanup_claim(struct cleanup *cleanup, struct ctl *ctl, const char *id,
 	if (r < 0)
 		return r;
 	*cleanup = (struct cleanup){ .ctl = ctl, .registration = registration };
-	/* What sbx-ctl has made, sbx-ctl remove takes away. */
+	/* A sandbox made by sbx-ctl create is kept until sbx-ctl remove. */
 	cleanup->keeps_folder =
 		faccessat(registration->folder, SANDBOX_CONFIGURATION_NAME, F_OK, 0) == 0;
-	/* Under the lock nobody changes it any more. */
+	/* No other process changes it while it is locked. */
 	r = registry_read(ctl->registry, id, &ctl->arena, &cleanup->entry, &is_alive, NULL);
-	/* Where nothing can be known, nothing can be done but to forget it. */
+	/* An unreadable state names no processes or cgroup: only the directory can be removed. */
 	if (r == -EBADMSG || r == -EFBIG)
 		cleanup->entry =
 			(struct sandbox_entry){ .id = registration->id, .state = SANDBOX_RUNNING };
 	else if (r < 0)
-		return ctl_fail(err, r, "look at", id, NULL, "check the runtime folder");
+		return ctl_fail(err, r, "look at", id, NULL, "check the runtime directory");
 	return 0;
 }

@@ -74,7 +74,7 @@ int ctl_read_running(struct ctl *ctl, const char *id, struct target *ret, struct
 	if (ret->is_alive)
 		return ctl_fail(err, -ESRCH, "find a running sandbox", id,
 				ret->entry.state == SANDBOX_CREATING ? "it is being built"
-								     : "it is on its way out",
+								     : "it is ending",
 				"wait a moment; 'sbx-ctl list' shows its state");
 	if (ctl_has_ended(&ret->entry))
 		return ctl_fail(err, -ESRCH, "find a running sandbox", id, "it has ended",
@@ -84,7 +84,7 @@ int ctl_read_running(struct ctl *ctl, const char *id, struct target *ret, struct
 				"it was created and not started", "start it: 'sbx-ctl start'");
 	return ctl_fail(err, -ESRCH, "find a running sandbox", id,
 			"its supervisor was killed, and all its processes with it",
-			"take away what is left: 'sbx-ctl gc'");
+			"clean up with 'sbx-ctl gc'");
 }
 
 int ctl_status(int r)
@@ -114,7 +114,7 @@ int ctl_each(void *context, int n_operands, char *operands[], ctl_each_fn *one,
 			first = r;
 	}
 	if (n_failed > 1)
-		sbx_error_context(err, "%d more could not be done either", n_failed - 1);
+		sbx_error_context(err, "%d others failed too", n_failed - 1);
 	return ctl_status(first);
 }
 

@@ -137,7 +137,7 @@ static int split(struct creation *creation, struct sbx_error *err)
 		creation->n_options++;
 	if (creation->n_options + 1 >= creation->n_words) {
 		(void)sbx_error_what(err, -EINVAL, "no command given");
-		sbx_error_why(err, "what stands before '--' are options of sbx-spawn");
+		sbx_error_why(err, "the words before '--' are options of sbx-spawn");
 		sbx_error_fix(err, "write 'sbx-ctl create [OPTION...] -- COMMAND'");
 		return -EINVAL;
 	}
@@ -205,13 +205,13 @@ static int fill(const struct creation *creation, struct registration *made, stru
 	int r;
 
 	if (!cwd)
-		return sbx_error_what(err, -errno, "cannot tell the working folder");
+		return sbx_error_what(err, -errno, "cannot find out the working directory");
 	r = registration_write(made, &entry, err);
 	if (r < 0)
 		return r;
 	r = write_configuration(creation, made->folder, cwd);
 	return r < 0 ? ctl_fail(err, r, "keep the configuration of", creation->id, NULL,
-				"make room in the runtime folder, or use fewer words")
+				"make room in the runtime directory, or use fewer words")
 		     : 0;
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-ctl gc: what supervisors that were killed have left behind
+ * sbx-ctl gc: remove what killed supervisors left behind
  *
- * A folder whose lock is free is nobody's, unless sbx-ctl create has made it. A cgroup of ours
- * without a folder is only removed while it is empty, which the kernel checks in the same step, and
- * when it is older than any start takes: it might belong to a registry that cannot be seen here.
+ * A directory whose lock is free is an orphan, unless sbx-ctl create has made it. A cgroup of sbx
+ * without a directory may belong to a registry that is not visible here: it is removed only if it
+ * is older than any start takes, and by rmdir, which fails if it is not empty.
  */
 
 #include "ctl.h"

@@ -3,9 +3,9 @@
 /*
  * sbx-ctl pause, resume: by the sandbox's own cgroup, else by stopping each of its processes
  *
- * A frozen cgroup holds everything in it at once and cannot be left. SIGSTOP is the fallback that
- * is said: every process of the sandbox is found and stopped, again and again until none is new,
- * and since all are stopped, none can continue another.
+ * Freezing a cgroup stops all processes in it at once, and none can leave it. The fallback, which
+ * is reported, is SIGSTOP to every process of the sandbox, repeated until no new one is found;
+ * since all are stopped, none can continue another.
  */
 
 #include "ctl.h"

@@ -33,7 +33,7 @@ int spawn_find(char ret[4096], struct sbx_error *err)
 			return 0;
 	}
 	(void)sbx_error_what(err, -ENOPKG, "cannot find " SPAWN_NAME);
-	sbx_error_why(err, "it is not in the folder of " CTL_TOOL);
+	sbx_error_why(err, "it is not in the directory of " CTL_TOOL);
 	sbx_error_fix(err, "install both from the same package");
 	return -ENOPKG;
 }
@@ -81,7 +81,7 @@ pid_t spawn_start(const struct spawn_start *start, struct sbx_error *err)
 	if (r == 0)
 		return pid;
 	return ctl_fail(err, -r, "start", start->argv[0], NULL,
-			"check that its file and the working folder are still there");
+			"check that its file and the working directory still exist");
 }
 
 int spawn_wait(pid_t pid)

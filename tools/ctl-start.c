@@ -62,7 +62,7 @@ static int prepare(struct starting *starting, struct sbx_error *err)
 	    inotify_add_watch(starting->watch, path, IN_MOVED_TO | IN_ONLYDIR) < 0)
 		r = -errno;
 	return r < 0 ? ctl_fail(err, r, "watch", starting->id, NULL,
-				"check the runtime folder and the limit of inotify watches")
+				"check the runtime directory and the limit of inotify watches")
 		     : 0;
 }
 
@@ -168,7 +168,7 @@ static int show_failure(struct starting *starting, struct sbx_error *err)
 	(void)fd_write_all(STDERR_FILENO, text_string(&shown), shown.len);
 	(void)sbx_error_what(err, -ECANCELED, "cannot start '%s'", starting->id);
 	sbx_error_why(err, "sbx-spawn ended with %d before the command ran%s", status,
-		      n > 0 ? "; what it said stands above" : "");
+		      n > 0 ? "; its message is above" : "");
 	sbx_error_fix(err, "remove what is in its way, or create the sandbox with other options");
 	return -ECANCELED;
 }
@@ -197,8 +197,10 @@ static int check_folder(const char *id, const char *folder, struct sbx_error *er
 	if (stat(folder, &st) < 0 ? errno != ENOENT && errno != ENOTDIR : S_ISDIR(st.st_mode))
 		return 0;
 	(void)sbx_error_what(err, -ECANCELED, "cannot start '%s'", id);
-	sbx_error_why(err, "the folder that it was created in, '%.300s', is gone", folder);
-	sbx_error_fix(err, "make that folder again, or create the sandbox in another");
+	sbx_error_why(err,
+		      "the directory that it was created in, '%.300s', does not exist any more",
+		      folder);
+	sbx_error_fix(err, "make that directory again, or create the sandbox in another one");
 	return -ECANCELED;
 }
 

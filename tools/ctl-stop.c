@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-ctl stop, kill: through the supervisor as long as it answers, past it where it does not
+ * sbx-ctl stop, kill: through the supervisor if it reacts, without it otherwise
  *
- * The supervisor hands a signal on to the command and tidies up behind it. Killing PID 1 of the
- * sandbox ends everything inside at once, and the supervisor still tidies up; only where it is
- * stuck itself it is killed, too, and we tidy up.
+ * The supervisor forwards a signal to the command and cleans up after it. Killing PID 1 of the
+ * sandbox ends all processes inside at once, and the supervisor still cleans up; only if the
+ * supervisor does not react either, it is killed, too, and sbx-ctl cleans up.
  */
 
 #include "ctl.h"
@@ -54,14 +54,14 @@ static int kill_inside(const struct sandbox_entry *entry)
 	return r;
 }
 
-/* Its supervisor is gone: what it should have done is done here. */
+/* The supervisor has exited without cleaning up: do it here. */
 static int tidy_up(struct ctl *ctl, const char *id, struct sbx_error *err)
 {
 	_cleanup_registration_ struct registration registration = REGISTRATION_INIT;
 	struct cleanup cleanup;
 	int r = cleanup_claim(&cleanup, ctl, id, &registration, NULL);
 
-	/* It has tidied up itself, or somebody is just doing it. */
+	/* It has cleaned up itself, or another process is doing it. */
 	if (r == -ENOENT || r == -EBUSY)
 		return 0;
 	if (r < 0)
@@ -89,12 +89,13 @@ static int end_by_force(struct ctl *ctl, const char *id, struct target *target, 
 	}
 	if (r > 0)
 		return 0;
-	return ctl_fail(err, r == 0 ? -ETIMEDOUT : r, "end", id,
-			"its supervisor does not go, although it was killed",
-			"it waits for a device or a network file system; see 'sbx-ctl inspect'");
+	return ctl_fail(
+		err, r == 0 ? -ETIMEDOUT : r, "end", id,
+		"its supervisor does not exit, although it was killed",
+		"it probably waits for a device or a network file system; see 'sbx-ctl inspect'");
 }
 
-/* A signal for somebody who is held would only be seen when he goes on. */
+/* A stopped or frozen process receives the signal only when it is resumed. */
 static int let_go(struct ctl *ctl, struct target *target)
 {
 	_cleanup_close_ int cgroup = cgroup_open(&target->entry);
@@ -113,7 +114,7 @@ static int open_supervisor(struct ctl *ctl, const char *id, struct target *targe
 		return r;
 	if (!target->is_alive && target->entry.state == SANDBOX_CREATING)
 		return ctl_fail(err, -ECHILD, "stop", id, "it was not started",
-				"take it away with 'sbx-ctl remove'");
+				"remove it with 'sbx-ctl remove'");
 	if (target->is_alive && target->entry.supervisor == 0)
 		return ctl_fail(err, -EBUSY, "stop", id, "it is just being built",
 				"repeat it in a moment");
@@ -122,7 +123,7 @@ static int open_supervisor(struct ctl *ctl, const char *id, struct target *targe
 	return process_open(target->entry.supervisor, target->entry.supervisor_start);
 }
 
-/* What has ended already is as it should be. */
+/* A sandbox that has already ended needs no more than a cleanup. */
 static int already_gone(struct ctl *ctl, const char *id, int r, struct sbx_error *err)
 {
 	if (r == -ESRCH)

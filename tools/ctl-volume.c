@@ -100,9 +100,9 @@ int volumes_open(struct text *ret_path, struct sbx_error *err)
 		r = open_below(text_string(ret_path));
 	text_add(ret_path, "/" VOLUMES);
 	if (r < 0)
-		return ctl_fail(err, r, "open the folder of all volumes,", text_string(ret_path),
-				r == -EPERM ? "it does not belong to us alone" : NULL,
-				"give it to the user who runs this, with mode 0700");
+		return ctl_fail(err, r, "open the directory of all volumes,", text_string(ret_path),
+				r == -EPERM ? "it is not owned by the calling user alone" : NULL,
+				"change its owner to the calling user, and its mode to 0700");
 	return r;
 }
 
@@ -178,7 +178,7 @@ static int create(struct volumes *volumes, const char *name, struct sbx_error *e
 	if (mkdirat(volumes->folder, name, 0700) < 0)
 		return ctl_fail(err, -errno, "create the volume", name,
 				errno == EEXIST
-					? "there is one of that name, and none is used twice"
+					? "a sandbox of this name exists, and none is used twice"
 					: NULL,
 				"choose another name, or 'sbx-ctl volume remove' that one");
 	text_addf(&path, "%s/%s", text_string(&volumes->path), name);
@@ -281,7 +281,7 @@ static int remove_one(struct volumes *volumes, const char *name, struct sbx_erro
 	if (r == 0)
 		r = put_aside(volumes->folder, name, gone);
 	if (r == -ENOENT)
-		return ctl_fail(err, r, "find the volume", name, "there is none of that name",
+		return ctl_fail(err, r, "find the volume", name, "no volume of this name exists",
 				"see 'sbx-ctl volume list'");
 	if (r == 0)
 		r = folder_discard(volumes->folder, gone);
@@ -354,7 +354,7 @@ static int misunderstood(const char *word, bool is_known, struct sbx_error *err)
 	const char *meant = suggest_from(word, names);
 
 	(void)sbx_error_what(err, -EINVAL, "cannot understand 'volume %s'", word);
-	sbx_error_why(err, is_known ? "it has too many words behind it, or too few"
+	sbx_error_why(err, is_known ? "it was given too many words, or too few"
 				    : "there is no such thing to do with volumes");
 	if (meant && !is_known)
 		sbx_error_fix(err, "did you mean 'sbx-ctl volume %s'?", meant);

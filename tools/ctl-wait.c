@@ -3,9 +3,9 @@
 /*
  * sbx-ctl wait: the end of a supervisor, seen through its pidfd
  *
- * What sbx-ctl has started leaves its end in its folder. Another sandbox takes its folder with it,
- * and its status belongs to whoever started it; but since Linux 6.15 the kernel tells it to
- * everybody who holds a pidfd.
+ * A sandbox started by sbx-ctl keeps its status in its directory. Any other sandbox removes its
+ * directory, and its status is returned to the parent of sbx-spawn; but since Linux 6.15 any
+ * process can read it from a pidfd.
  */
 
 #include "ctl.h"
@@ -76,7 +76,7 @@ static int status_of_pidfd(int pidfd)
 	struct pollfd reaped = { .fd = pidfd, .events = 0 };
 	int r = ask_kernel(pidfd);
 
-	/* It is kept when its parent has taken it. */
+	/* The kernel keeps it after the parent has reaped the process. */
 	if (r == -EAGAIN && poll(&reaped, 1, 10 * 1000) == 1)
 		r = ask_kernel(pidfd);
 	return r;
@@ -86,7 +86,7 @@ static int no_status(const char *id, struct sbx_error *err)
 {
 	return ctl_fail(
 		err, -ENODATA, "tell how the sandbox ended:", id,
-		"its status went to whoever started it",
+		"its status was returned to the process that started it",
 		"start it with 'sbx-ctl create' and 'sbx-ctl start', which keep the status");
 }
 
@@ -125,5 +125,5 @@ int ctl_verb_wait(void *context, int n_operands, char *operands[], struct sbx_er
 		return ctl_fail(err, -ESRCH, "wait for", id, "it was not started",
 				"start it: 'sbx-ctl start'");
 	return ctl_fail(err, -ESRCH, "wait for", id, "its supervisor was killed",
-			"take away what is left: 'sbx-ctl gc'");
+			"clean up with 'sbx-ctl gc'");
 }

@@ -323,7 +323,8 @@ static int open_record(const char *path, struct sbx_error *err)
 	if (fd >= 0)
 		return fd;
 	r = sbx_error_what(err, -errno, "cannot open '%s'", path);
-	sbx_error_fix(err, "name a file of recorded decisions, the folder of a log, 'log' or '-'");
+	sbx_error_fix(err,
+		      "name a file of recorded decisions, the directory of a log, 'log' or '-'");
 	return r;
 }
 

@@ -53,7 +53,7 @@ const struct option_spec policy_serve_options[] = {
 	  .kind = OPTION_LIST,
 	  .offset = offsetof(struct policy_values, facts),
 	  .metavar = "ID:NAME=VALUE",
-	  .help = "what is known of a sandbox" },
+	  .help = "an attribute of a sandbox" },
 	{ .name = "record",
 	  .kind = OPTION_CHOICE,
 	  .offset = offsetof(struct policy_values, record),
@@ -64,12 +64,12 @@ const struct option_spec policy_serve_options[] = {
 	  .kind = OPTION_FD,
 	  .offset = offsetof(struct policy_values, audit_fd),
 	  .metavar = "FD",
-	  .help = "where records go, not the spool" },
+	  .help = "send records to this file descriptor" },
 	{ .name = "max-clients",
 	  .kind = OPTION_NUMBER,
 	  .offset = offsetof(struct policy_values, max_clients),
 	  .metavar = "N",
-	  .help = "clients at the same time (1024)" },
+	  .help = "maximum number of clients (1024)" },
 	OPTION_END,
 };
 
@@ -178,7 +178,7 @@ static int find_socket(const struct daemon *daemon, struct text *out, struct sbx
 	folder = strndup(out->data, (size_t)(strrchr(out->data, '/') - out->data));
 	if (folder && mkdir(folder, strcmp(folder, SYSTEM_FOLDER) == 0 ? 0755 : 0700) < 0 &&
 	    errno != EEXIST && !getenv("LISTEN_FDS"))
-		return sbx_error_what(err, -errno, "cannot make the folder '%s'", folder);
+		return sbx_error_what(err, -errno, "cannot make the directory '%s'", folder);
 	return folder ? 0 : sbx_error_what(err, -ENOMEM, "cannot listen");
 }
 

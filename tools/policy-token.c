@@ -42,11 +42,11 @@ const struct option_spec policy_token_options[] = {
 	  .kind = OPTION_STRING,
 	  .offset = offsetof(struct policy_values, glob),
 	  .metavar = "GLOB",
-	  .help = "which paths, or HOST[:PORT]" },
+	  .help = "the paths, or HOST[:PORT]" },
 	{ .name = "project",
 	  .kind = OPTION_PATH,
 	  .offset = offsetof(struct policy_values, project),
-	  .metavar = "FOLDER",
+	  .metavar = "DIR",
 	  .help = "where a relative glob begins" },
 	{ .name = "uses",
 	  .kind = OPTION_STRING,
@@ -62,7 +62,7 @@ const struct option_spec policy_token_options[] = {
 	  .kind = OPTION_STRING,
 	  .offset = offsetof(struct policy_values, from),
 	  .metavar = "TOKEN",
-	  .help = "make a narrower one from this" },
+	  .help = "derive a narrower token from this one" },
 	OPTION_END,
 };
 
@@ -265,7 +265,7 @@ static int do_it(struct asking *asking, int n_operands, char *operands[], struct
 		which++;
 	if (!names[which] || n_operands - 1 < n_least[which] || n_operands - 1 > n_most[which]) {
 		(void)sbx_error_what(err, -EINVAL, "cannot understand 'token %s'", operands[0]);
-		sbx_error_why(err, names[which] ? "it has too many words behind it, or too few"
+		sbx_error_why(err, names[which] ? "it was given too many words, or too few"
 						: "there is no such thing to do with tokens");
 		if (meant && !names[which])
 			sbx_error_fix(err, "did you mean '%s'?", meant);

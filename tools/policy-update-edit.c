@@ -58,7 +58,7 @@ static int draft_open(const char *policy, struct draft *ret, struct sbx_error *e
 		*err = (struct sbx_error){ .code = 0 };
 	text_addf(&ret->folder, "%s/sbx-edit-XXXXXX", temporary && *temporary ? temporary : "/tmp");
 	if (text_status(&ret->folder) < 0 || !mkdtemp(ret->folder.data))
-		return sbx_error_what(err, -errno, "cannot make a folder for the draft");
+		return sbx_error_what(err, -errno, "cannot make a directory for the draft");
 	text_addf(&ret->path, "%s/%s", text_string(&ret->folder), path_last(policy));
 	r = text_status(&ret->path);
 	return r < 0 ? r

@@ -53,7 +53,7 @@ static int lock_folder(const char *path, struct sbx_error *err)
 		return fail(err, -ENOMEM, path, NULL, "free some memory");
 	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return fail(err, -errno, path, NULL, "make its folder, or correct the path");
+		return fail(err, -errno, path, NULL, "make its directory, or correct the path");
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return fail(err, -errno, path, "another update is going on",
 			    "wait until it has ended, then look at the changes again");

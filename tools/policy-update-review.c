@@ -96,6 +96,7 @@ int update_review(const struct update *update, struct sbx_error *err)
 		return review_by_script(update, phrase, err);
 	if (isatty(STDIN_FILENO))
 		return review_by_person(update, phrase, err);
-	return refuse(err, TOOL_REVIEW, update->path, "it needs a review, and nobody can be asked",
+	return refuse(err, TOOL_REVIEW, update->path,
+		      "it needs a review, and there is no terminal to ask on",
 		      "run it on a terminal, or add --yes and --expect-digest=HEX");
 }

@@ -29,16 +29,16 @@
 	  .kind = OPTION_PATH,                                                                     \
 	  .offset = offsetof(struct policy_values, replay),                                        \
 	  .metavar = "FILE",                                                                       \
-	  .help = "try these recorded requests (log)" },                                           \
+	  .help = "evaluate these recorded requests (log)" },                                      \
 		{ .name = "last",                                                                  \
 		  .kind = OPTION_STRING,                                                           \
 		  .offset = offsetof(struct policy_values, last),                                  \
 		  .metavar = "N",                                                                  \
-		  .help = "only the last N of them (100), or all" },                               \
+		  .help = "only the last N requests (100), or all" },                              \
 	{                                                                                          \
 		.name = "audit-fd", .kind = OPTION_FD,                                             \
 		.offset = offsetof(struct policy_values, audit_fd), .metavar = "FD",               \
-		.help = "where records go, not the spool"                                          \
+		.help = "send records to this file descriptor"                                     \
 	}
 
 const struct option_spec policy_update_options[] = {
@@ -124,7 +124,7 @@ static int open_new(struct update *update, struct sbx_error *err)
 	if (!update->after.policy || update->after.policy->n_sources != 1) {
 		(void)sbx_error_what(err, -EINVAL, "cannot install the compiled policy '%s'",
 				     update->from);
-		sbx_error_why(err, "nobody can review what is not readable");
+		sbx_error_why(err, "a compiled policy cannot be reviewed");
 		sbx_error_fix(err, "name the file that it was compiled from");
 		return -EINVAL;
 	}

@@ -151,9 +151,9 @@ static void add_anchor(struct text *out, struct anchors anchors,
 		return;
 	}
 	if (anchors.at_project && anchors.anywhere)
-		text_add(out, ": what has no '/' means any folder of the project ");
+		text_add(out, ": a glob without '/' means any directory of the project ");
 	else if (anchors.anywhere)
-		text_add(out, ": it means any folder of the project ");
+		text_add(out, ": it means any directory of the project ");
 	else
 		text_add(out, ": it is anchored at the project ");
 	add_text(out, request->project_root);
@@ -264,7 +264,7 @@ static void add_operations(struct text *out, const struct rule *rule,
 
 static void add_exception(struct text *out, const struct rule *rule, uint32_t exception)
 {
-	text_addf(out, "its match holds, but its exception %u", exception + 1);
+	text_addf(out, "its match applies, but its exception %u", exception + 1);
 	if (rule && exception < rule->n_exceptions)
 		text_addf(out, " (line %u)", rule->exceptions[exception].place.at.line);
 	text_add(out, " takes that back");
@@ -288,7 +288,7 @@ void why_add(struct text *out, const struct judge *judge, const struct policy_re
 
 	switch (explanation->near) {
 	case NEAR_APPLIES:
-		text_add(out, "its match holds");
+		text_add(out, "its match applies");
 		return;
 	case NEAR_EXCEPTED:
 		add_exception(out, rule, explanation->exception);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-audit: a log that can be proved
+ * sbx-audit: a tamper-evident log
  *
- * This file is the table of its verbs. Every verb that may write takes in first what waits in the
- * spool, where the tools put their records when no service runs.
+ * This file is the table of its verbs. Every verb that reads or writes the log first imports the
+ * spool, to which the tools write their records while no service runs.
  */
 
 #include "audit.h"
@@ -16,12 +16,12 @@
 	{ .name = long_name, .letter = key, .kind = type,                                          \
 	  .offset = offsetof(struct audit_values, member), .metavar = meta, .help = text }
 
-#define LOG ROW("log", 'l', OPTION_PATH, folder, "DIR", "the log in DIR")
-#define POLICY ROW("policy", 'p', OPTION_PATH, policy, "FILE", "the section audit of this policy")
+#define LOG ROW("log", 'l', OPTION_PATH, folder, "DIR", "use the log in DIR")
+#define POLICY ROW("policy", 'p', OPTION_PATH, policy, "FILE", "use the section audit of this policy")
 #define CHOICE                                                                                     \
 	ROW("since", 's', OPTION_STRING, since, "TIME", "not before TIME (2026-01-02, today, 2h)"),      \
 	ROW("until", 'u', OPTION_STRING, until, "TIME", "before TIME"),                            \
-	ROW("event", 'e', OPTION_LIST, events, "EVENT", "of this type, or of that"),               \
+	ROW("event", 'e', OPTION_LIST, events, "EVENT", "of this event; may be repeated"),               \
 	ROW("op", 'o', OPTION_STRING, columns[ENTRY_OP], "OP", "about this operation"),            \
 	{ .name = "decision",                                                                      \
 	  .letter = 'd',                                                                           \
@@ -46,8 +46,8 @@ static const struct option_spec setup_options[] = {
 static const struct option_spec append_options[] = {
 	LOG,
 	POLICY,
-	ROW("strict", 0, OPTION_FLAG, strict, NULL, "stop at a line that is no record"),
-	ROW("witness", 0, OPTION_STRING, witness_command, "CMD", "give each new head to CMD"),
+	ROW("strict", 0, OPTION_FLAG, strict, NULL, "stop at an invalid line"),
+	ROW("witness", 0, OPTION_STRING, witness_command, "CMD", "pass each new head to CMD"),
 	OPTION_END,
 };
 
@@ -63,8 +63,8 @@ static const struct option_spec tail_options[] = {
 	LOG,
 	POLICY,
 	CHOICE,
-	ROW("last", 'n', OPTION_STRING, last, "N", "begin with the last N (10)"),
-	ROW("follow", 'f', OPTION_FLAG, follow, NULL, "go on with what comes"),
+	ROW("last", 'n', OPTION_STRING, last, "N", "print the last N first (10)"),
+	ROW("follow", 'f', OPTION_FLAG, follow, NULL, "keep printing new records"),
 	OPTION_END,
 };
 
@@ -77,13 +77,13 @@ static const struct option_spec proof_options[] = {
 
 static const struct option_spec verify_options[] = {
 	LOG,
-	ROW("full", 0, OPTION_FLAG, full, NULL, "from the first record, whatever was verified"),
+	ROW("full", 0, OPTION_FLAG, full, NULL, "start with the first record"),
 	ROW("key", 'k', OPTION_STRING, key, "KEY", "the first public key, as setup printed it"),
-	ROW("witness-file", 'w', OPTION_PATH, witness, "FILE", "heads that must be reproduced"),
-	ROW("journal", 0, OPTION_FLAG, journal, NULL, "heads in the journal must be reproduced"),
+	ROW("witness-file", 'w', OPTION_PATH, witness, "FILE", "the log must contain these heads"),
+	ROW("journal", 0, OPTION_FLAG, journal, NULL, "the log must contain its heads in the journal"),
 	ROW("journal-directory", 0, OPTION_PATH, journal_directory, "DIR",
-	    "the same from the journal files in DIR"),
-	ROW("state", 0, OPTION_PATH, state, "FILE", "go on from there, and keep how far it got"),
+	    "the same, with the journal files in DIR"),
+	ROW("state", 0, OPTION_PATH, state, "FILE", "continue from this state, and update it"),
 	ROW("jobs", 'j', OPTION_NUMBER, n_jobs, "N", "read with N threads (1)"),
 	ROW("seed-format", 0, OPTION_FLAG, seed_format, NULL,
 	    "a file of JSON lines with the seed's chain"),
@@ -93,25 +93,25 @@ static const struct option_spec verify_options[] = {
 static const struct option_spec rotate_options[] = {
 	LOG,
 	POLICY,
-	ROW("if-due", 0, OPTION_FLAG, if_due, NULL, "only when its time is over or it is large"),
-	ROW("segment-size", 0, OPTION_SIZE, segment_size, "SIZE", "what is large (256MiB)"),
+	ROW("if-due", 0, OPTION_FLAG, if_due, NULL, "only if a new day has begun or it is large"),
+	ROW("segment-size", 0, OPTION_SIZE, segment_size, "SIZE", "size of a large segment (256MiB)"),
 	OPTION_END,
 };
 
 static const struct option_spec retain_options[] = {
 	LOG,
 	POLICY,
-	ROW("dry-run", 'n', OPTION_FLAG, dry_run, NULL, "say what would be done, and do nothing"),
-	ROW("max-size", 0, OPTION_SIZE, max_size, "SIZE", "room for the log (1GiB)"),
-	ROW("retention-days", 0, OPTION_NUMBER, retention_days, "DAYS", "keep archives (90)"),
+	ROW("dry-run", 'n', OPTION_FLAG, dry_run, NULL, "print what would be done, change nothing"),
+	ROW("max-size", 0, OPTION_SIZE, max_size, "SIZE", "maximum size of the log (1GiB)"),
+	ROW("retention-days", 0, OPTION_NUMBER, retention_days, "DAYS", "days to keep archives (90)"),
 	OPTION_END,
 };
 
 static const struct option_spec export_options[] = {
 	LOG,
 	POLICY,
-	ROW("archive", 0, OPTION_PATH, archive, "FILE", "as an archive, which is written to FILE"),
-	ROW("segment", 0, OPTION_STRING, segment, "N", "only the one that begins with record N"),
+	ROW("archive", 0, OPTION_PATH, archive, "FILE", "write an archive to FILE"),
+	ROW("segment", 0, OPTION_STRING, segment, "N", "only the segment that starts with record N"),
 	OPTION_END,
 };
 /* clang-format on */
@@ -120,39 +120,39 @@ static const struct verb_spec verbs[] = {
 	{ .name = "setup",
 	  .operand_kind = OPERAND_NONE,
 	  .options = setup_options,
-	  .help = "make a log and print its public key",
+	  .help = "create a log and print its public key",
 	  .run = audit_verb_setup },
 	{ .name = "key",
 	  .operands = "[change]",
 	  .operand_kind = OPERAND_WORD,
 	  .max_operands = 1,
 	  .options = plain_options,
-	  .help = "print the public key of now, or begin an epoch",
+	  .help = "print the current public key, or start a new epoch",
 	  .run = audit_verb_key },
 	{ .name = "append",
 	  .operand_kind = OPERAND_NONE,
 	  .options = append_options,
-	  .help = "JSON lines from standard input become records",
+	  .help = "add JSON lines from standard input as records",
 	  .run = audit_verb_append },
 	{ .name = "serve",
 	  .operand_kind = OPERAND_NONE,
 	  .options = audit_serve_options,
-	  .help = "records over a socket, for all tools",
+	  .help = "accept records over a socket",
 	  .run = audit_verb_serve },
 	{ .name = "gather",
 	  .operand_kind = OPERAND_NONE,
 	  .options = audit_gather_options,
-	  .help = "hand the spools of root and services over to the log",
+	  .help = "pass the spools of root and services to the log",
 	  .run = audit_verb_gather },
 	{ .name = "tail",
 	  .operand_kind = OPERAND_NONE,
 	  .options = tail_options,
-	  .help = "the last records",
+	  .help = "print the last records",
 	  .run = audit_verb_tail },
 	{ .name = "query",
 	  .operand_kind = OPERAND_NONE,
 	  .options = query_options,
-	  .help = "the records that options choose",
+	  .help = "print the records that match the options",
 	  .run = audit_verb_query },
 	{ .name = "show",
 	  .operands = "NUMBER",
@@ -160,27 +160,27 @@ static const struct verb_spec verbs[] = {
 	  .min_operands = 1,
 	  .max_operands = 1,
 	  .options = plain_options,
-	  .help = "print one record, all of it",
+	  .help = "print one record in full",
 	  .run = audit_verb_show },
 	{ .name = "stats",
 	  .operand_kind = OPERAND_NONE,
 	  .options = stats_options,
-	  .help = "how many of what",
+	  .help = "count records, verdicts and failures",
 	  .run = audit_verb_stats },
 	{ .name = "rotate",
 	  .operand_kind = OPERAND_NONE,
 	  .options = rotate_options,
-	  .help = "close the segment and begin the next one",
+	  .help = "close the segment and start the next one",
 	  .run = audit_verb_rotate },
 	{ .name = "retain",
 	  .operand_kind = OPERAND_NONE,
 	  .options = retain_options,
-	  .help = "make archives of closed segments, delete old ones",
+	  .help = "archive closed segments, delete old archives",
 	  .run = audit_verb_retain },
 	{ .name = "export",
 	  .operand_kind = OPERAND_NONE,
 	  .options = export_options,
-	  .help = "all of it, as lines that can be verified again",
+	  .help = "print all records with their hashes",
 	  .run = audit_verb_export },
 	{ .name = "prove",
 	  .operands = "NUMBER",
@@ -188,21 +188,21 @@ static const struct verb_spec verbs[] = {
 	  .min_operands = 1,
 	  .max_operands = 1,
 	  .options = plain_options,
-	  .help = "a proof that this record is in the log",
+	  .help = "print a proof that a record is in the log",
 	  .run = audit_verb_prove },
 	{ .name = "verify",
 	  .operands = "[FILE]",
 	  .operand_kind = OPERAND_PATH,
 	  .max_operands = 1,
 	  .options = verify_options,
-	  .help = "is the log what was written, and all of it",
+	  .help = "check that the log is complete and unchanged",
 	  .run = audit_verb_verify },
 	{ .name = "verify-proof",
 	  .operands = "[FILE]",
 	  .operand_kind = OPERAND_PATH,
 	  .max_operands = 1,
 	  .options = proof_options,
-	  .help = "does the proof hold",
+	  .help = "check a proof",
 	  .run = audit_verb_verify_proof },
 	{ .name = "consistency",
 	  .operands = "SIZE SIZE",
@@ -210,7 +210,7 @@ static const struct verb_spec verbs[] = {
 	  .min_operands = 2,
 	  .max_operands = 2,
 	  .options = plain_options,
-	  .help = "a proof that the log only grew",
+	  .help = "print a proof that the log only grew",
 	  .run = audit_verb_consistency },
 	{ .name = NULL },
 };
@@ -218,7 +218,7 @@ static const struct verb_spec verbs[] = {
 static const struct tool tool = {
 	.command = {
 		.name = "sbx-audit",
-		.summary = "Keeps a log that can be proved.",
+		.summary = "Keeps a tamper-evident log.",
 		.verbs = verbs,
 	},
 	.values_size = sizeof(struct audit_values),

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-ctl: the sandboxes that there are, from their making to what they leave behind
+ * sbx-ctl: create, start, list, stop and clean up sandboxes
  *
- * This file is the table of its verbs. There is no daemon: what is known of a sandbox stands in its
- * folder of the registry, and a sandbox is running as long as its supervisor holds that folder's
- * lock.
+ * This file is the table of its verbs. There is no daemon: the state of a sandbox is a file in its
+ * directory of the registry, and a sandbox is running as long as its supervisor holds the lock of
+ * that directory.
  */
 
 #include "ctl.h"
@@ -21,7 +21,7 @@ static const struct option_spec create_options[] = {
 	  .kind = OPTION_STRING,
 	  .offset = offsetof(struct ctl_values, id),
 	  .metavar = "ID",
-	  .help = "its name; without this, one is made up" },
+	  .help = "name of the sandbox (default: a random one)" },
 	OPTION_END,
 };
 
@@ -51,7 +51,7 @@ static const struct option_spec logs_options[] = {
 	  .letter = 'f',
 	  .kind = OPTION_FLAG,
 	  .offset = offsetof(struct ctl_values, follow),
-	  .help = "go on until the sandbox ends" },
+	  .help = "keep printing until the sandbox ends" },
 	OPTION_END,
 };
 
@@ -75,7 +75,7 @@ static const struct option_spec gc_options[] = {
 	  .letter = 'n',
 	  .kind = OPTION_FLAG,
 	  .offset = offsetof(struct ctl_values, dry_run),
-	  .help = "only say what would be done" },
+	  .help = "print what would be done, change nothing" },
 	{ .name = "ended",
 	  .kind = OPTION_FLAG,
 	  .offset = offsetof(struct ctl_values, ended),
@@ -90,28 +90,28 @@ static const struct option_spec gc_options[] = {
 
 static const struct verb_spec verbs[] = {
 	VERB(create, "[SPAWN OPTION...] -- COMMAND [ARGUMENT...]", OPERAND_COMMAND, 0, OPERANDS_ANY,
-	     create_options, "check a configuration and keep it, to be started later"),
-	VERB(start, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, NULL, "start what was created"),
-	VERB(list, NULL, OPERAND_NONE, 0, 0, NULL, "the sandboxes that there are"),
-	VERB(inspect, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, NULL, "all that is known, as JSON"),
+	     create_options, "check a configuration and store it for start"),
+	VERB(start, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, NULL, "start created sandboxes"),
+	VERB(list, NULL, OPERAND_NONE, 0, 0, NULL, "list sandboxes, and how ended ones ended"),
+	VERB(inspect, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, NULL, "print the state of sandboxes as JSON"),
 	VERB(stop, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, stop_options,
 	     "ask a sandbox to end, and kill it if it does not"),
 	VERB(kill, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, kill_options,
 	     "kill a sandbox at once, or send a signal"),
-	VERB(pause, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, NULL, "hold all its processes"),
-	VERB(resume, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, NULL, "let them go on"),
+	VERB(pause, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, NULL, "pause all processes of a sandbox"),
+	VERB(resume, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, NULL, "resume a paused sandbox"),
 	VERB(exec, "ID -- COMMAND [ARGUMENT...]", OPERAND_COMMAND, 2, OPERANDS_ANY, NULL,
 	     "run another command in a sandbox that allows it"),
-	VERB(logs, "ID", OPERAND_WORD, 1, 1, logs_options, "what it has written"),
-	VERB(wait, "ID", OPERAND_WORD, 1, 1, NULL, "wait for its end; the status is the command's"),
+	VERB(logs, "ID", OPERAND_WORD, 1, 1, logs_options, "print what a sandbox has written"),
+	VERB(wait, "ID", OPERAND_WORD, 1, 1, NULL, "wait for its end and exit with its status"),
 	VERB(remove, "ID...", OPERAND_WORD, 1, OPERANDS_ANY, remove_options,
-	     "forget a sandbox that has ended"),
+	     "remove a sandbox with its log and status"),
 	VERB(gc, NULL, OPERAND_NONE, 0, 0, gc_options,
-	     "take away what killed supervisors have left behind"),
+	     "remove what crashed sandboxes left behind"),
 	VERB(volume, "create NAME|list|remove NAME...", OPERAND_WORD, 1, OPERANDS_ANY, NULL,
-	     "folders for output, each for one sandbox"),
+	     "manage directories for output"),
 	VERB(ping, "[ID...]", OPERAND_WORD, 0, OPERANDS_ANY, NULL,
-	     "can this host build sandboxes? is this running?"),
+	     "check that sandboxes can be built, or are running"),
 	{ .name = NULL },
 };
 /* clang-format on */

@@ -105,6 +105,6 @@ int archive_check_frame(int fd, uint64_t n_bytes, const char *name, struct sbx_e
 	if (r == 0 || end > n_bytes)
 		return archive_fail_format(err, name, "it ends too early");
 	if (end < n_bytes)
-		return archive_fail_format(err, name, "there is something behind its end");
+		return archive_fail_format(err, name, "there are bytes after its end");
 	return 0;
 }

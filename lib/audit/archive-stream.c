@@ -131,7 +131,7 @@ static const char *why_not(struct stream *stream, struct archive_entry *entry, u
 		return "it is not packed with zstd, once";
 	if (!path ||
 	    strcmp(path, archive_member_name((enum archive_member)stream->next_member)) != 0)
-		return "another member stands where one of a log's has to";
+		return "a member is not one of a log, or not in its place";
 	if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) ||
 	    archive_entry_symlink(entry) || archive_entry_perm(entry) != ARCHIVE_MODE ||
 	    archive_entry_uid(entry) != 0 || archive_entry_gid(entry) != 0 ||

@@ -99,7 +99,7 @@ static int read_about(struct audit_archive *archive, struct sbx_error *err)
 					   "it does not say of which records it is");
 	if ((archive->about.size - archive->about.first) > archive->n_bytes / AUDIT_HASH_SIZE)
 		return archive_fail_format(err, archive->name,
-					   "it says that it holds more than it can");
+					   "it claims more than its size allows");
 	return 0;
 }
 
@@ -116,7 +116,7 @@ int audit_archive_open(int folder, const char *name, struct audit_archive **ret,
 	archive->fd = path_open_beneath(folder, name, O_RDONLY | O_NONBLOCK, 0);
 	if (archive->fd < 0)
 		return archive_fail(err, archive->fd, name, NULL,
-				    "check that it is there, and who may read it");
+				    "check that it exists and can be read");
 	if (fstat(archive->fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return archive_fail_format(err, name, "it is no regular file");
 	archive->n_bytes = (uint64_t)st.st_size;
@@ -192,7 +192,7 @@ static int next_note(struct audit_archive *archive, struct sbx_error *err)
 	size = n > 0 ? size_of(stream->bytes + stream->begin, n) : 0;
 	if (size <= archive->note_size || n > STORE_NOTE_MAX)
 		return archive_fail_format(err, archive->name,
-					   "its checkpoints are not notes one behind the other");
+					   "its checkpoints are not a sequence of notes");
 	archive->n_note = n;
 	archive->passed_size = archive->note_size;
 	archive->note_size = size;
@@ -310,7 +310,7 @@ static int each_row(struct rows *rows, struct sbx_error *err)
 		return r;
 	if (!stream_is_at_end(rows->stream))
 		return archive_fail_format(err, rows->archive->name,
-					   "it holds more lines than records");
+					   "it has more lines than records");
 	return stream_expect_end(rows->stream, err);
 }
 

@@ -95,7 +95,7 @@ int entry_decode(const struct json_item *item, struct text *scratch, struct entr
 	r = json_decode(item, scratch);
 	if (r < 0)
 		return entry_fail(err, -EINVAL,
-				  "a text holds half of a surrogate pair, which is no character",
+				  "a text has half of a surrogate pair, which is not a character",
 				  "write the other half, too");
 	if (text_status(scratch) < 0)
 		return entry_fail_memory(err);

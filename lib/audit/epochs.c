@@ -78,7 +78,7 @@ static int read_file(int folder, char **ret_bytes, size_t *ret_n, struct sbx_err
 	if (fd == -ENOENT)
 		return 0;
 	if (fd < 0)
-		return fail(err, fd, NULL, "check that it is a file, and who may read it");
+		return fail(err, fd, NULL, "check that it is a file and can be read");
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return fail(err, -EBADMSG, "it is no regular file",
 			    "put a copy of it in its place");

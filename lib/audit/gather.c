@@ -102,7 +102,7 @@ static void finish(struct gather *gather, const char *name, uid_t owner)
 	gather->n_files += r == 0;
 	if (r < 0)
 		fail(gather, r, name, NULL,
-		     "check the file system, and who may write to the directories");
+		     "check the file system and the permissions of the directories");
 }
 
 /* ---- from a spool into the staging directory ---- */
@@ -133,7 +133,8 @@ static void take_spool(struct gather *gather, int spool, const char *name, uid_t
 		finish(gather, to, owner);
 	else if (r != -ENOENT)
 		fail(gather, r, name,
-		     r == -EXDEV ? "it is on another file system than our own spool" : NULL,
+		     r == -EXDEV ? "it is on another file system than the spool of the calling user"
+				 : NULL,
 		     "check the file system of /var/lib/sbx");
 }
 
@@ -214,7 +215,7 @@ int audit_gather(const struct gather_options *options, uint64_t *ret_n_files, st
 	    (gather.inbox.st_mode & 077) != 0) {
 		(void)sbx_error_what(err, -EPERM, "cannot hand over spools");
 		sbx_error_why(err, "others could change the records on their way");
-		sbx_error_fix(err, "give our spool and the log's directory mode 0700");
+		sbx_error_fix(err, "set the mode of the spool and of the log's directory to 0700");
 		return -EPERM;
 	}
 	finish_all(&gather);

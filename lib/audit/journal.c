@@ -141,9 +141,8 @@ static int is_from_owner(const struct reading *reading)
 
 static int take_entry(struct reading *reading, struct sbx_error *err)
 {
-	static const char fix[] =
-		"look at the entries of this MESSAGE_ID with journalctl: somebody "
-		"who may write the log has written one that is no head";
+	static const char fix[] = "look at the entries of this MESSAGE_ID with journalctl: a user "
+				  "with access to the log has written one that is not a head";
 	struct witness_head head;
 	int r = is_from_owner(reading);
 
@@ -182,7 +181,7 @@ static int open_journal(const struct journal_options *options, sd_journal **ret,
 	else
 		r = sd_journal_open(ret, SD_JOURNAL_LOCAL_ONLY);
 	if (r < 0)
-		return fail(err, r, NULL, "check that the journal is there, and who may read it");
+		return fail(err, r, NULL, "check that the journal exists and can be read");
 	return 0;
 }
 

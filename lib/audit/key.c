@@ -335,10 +335,10 @@ static const struct {
 } reasons[] = {
 	{ -ENOENT, "there is none", "run 'sbx-audit setup'" },
 	{ KEY_ERASED, "it was erased", "run 'sbx-audit setup' for a new log" },
-	{ -EPERM, "the file does not belong to us alone",
-	  "give it to the user who runs this, with mode 0600 and one name" },
+	{ -EPERM, "the file is not owned by the calling user alone",
+	  "change its owner to the calling user, its mode to 0600, and remove its other names" },
 	{ -ELOOP, "it is a link", "put the file itself in its place" },
-	{ -EBADMSG, "the file holds no key", "put a copy of the key in its place" },
+	{ -EBADMSG, "the file has no key", "put a copy of the key in its place" },
 	{ -ENOKEY, "the place that it names has none",
 	  "put the key there again; sbx-audit(1) says how, under KEYS" },
 };

@@ -22,7 +22,7 @@
 static int fail_key(struct audit_log *log, const char *why, struct sbx_error *err)
 {
 	return log_fail(err, -EBADMSG, log->log_id, why,
-			"put the folder back as it was, its key and its segments together");
+			"restore the directory, its key and its segments together");
 }
 
 static int make_verifier(struct audit_log *log, const uint8_t public_key[SIGNATURE_KEY_SIZE],

@@ -97,8 +97,8 @@ int log_open_folder(const struct audit_log_options *options, struct sbx_error *e
 	if (folder < 0)
 		return log_fail(err, -errno, path, NULL, "make it with 'sbx-audit setup'");
 	if (fstat(folder, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 022) != 0)
-		return log_fail(err, -EPERM, path, "others could write in the folder",
-				"give it to the user who keeps the log, with mode 0700");
+		return log_fail(err, -EPERM, path, "other users could write to the directory",
+				"change its owner to the user of the log, and its mode to 0700");
 	r = lock_folder(folder, options->wait_usec);
 	if (r == -EBUSY)
 		return log_fail(err, r, path, "another process is writing to it",
@@ -246,7 +246,7 @@ static int first_key(int folder, const struct audit_log_options *options, struct
 	if (r == 0 && ret->epoch != 0)
 		return log_fail(err, -EEXIST, options->folder,
 				"there is the key of a log that was used before",
-				"put that log back, or give another folder");
+				"restore that log, or name another directory");
 	return r;
 }
 
@@ -259,14 +259,14 @@ int audit_log_create(const struct audit_log_options *options, struct sbx_error *
 	int r;
 
 	if (mkdir(options->folder, 0700) < 0 && errno != EEXIST)
-		return log_fail(err, -errno, options->folder, NULL, "make the folder above it");
+		return log_fail(err, -errno, options->folder, NULL, "make its parent directory");
 	folder = log_open_folder(options, err);
 	if (folder < 0)
 		return folder;
 	r = log_find_segment(folder, name);
 	if (r > 0)
 		return log_fail(err, -EEXIST, options->folder, "there is one already",
-				"use it, or give another folder");
+				"use it, or name another directory");
 	if (r == 0)
 		r = first_key(folder, options, &key, err);
 	if (r == 0)

@@ -18,7 +18,7 @@
 
 int import_fail(struct sbx_error *err, int code, const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot take in the spool of records");
+	(void)sbx_error_what(err, code, "cannot import the spool");
 	if (why)
 		sbx_error_why(err, "%s", why);
 	sbx_error_fix(err, "%s", fix);

@@ -92,7 +92,7 @@ static int take_open_file(struct import *import, struct sbx_error *err)
 	import->until = 0;
 	if (!is_ours_alone(import->fd, &size))
 		return import_fail(err, -EPERM,
-				   "a file in it is not a file that belongs to us alone",
+				   "a file in it is not owned by the calling user alone",
 				   "move the file away");
 	r = import_read_offset(import, err);
 	if (r == 0 && import->offset > size)

@@ -77,7 +77,7 @@ static int open_segment(struct audit_log *log, const char *path, struct sbx_erro
 	if (r < 0)
 		return log_fail(err, r, path, NULL, "check the file system");
 	if (r == 0)
-		return log_fail(err, -ENOENT, path, "there is no segment in the folder",
+		return log_fail(err, -ENOENT, path, "there is no segment in the directory",
 				"make the log with 'sbx-audit setup'");
 	return store_open(log->folder, name, &log->store, err);
 }

@@ -76,7 +76,7 @@ static int write_new(int folder, const struct segment_file *file, const char *na
 		return r;
 	if (source.about.next != 0 && source.about.next != source.about.size)
 		return retain_fail(err, -EBADMSG, "archive", file->name,
-				   "another segment had begun where it goes on",
+				   "another segment begins where it continues",
 				   "see what is missing: sbx-audit verify --full");
 	(void)unlinkat(folder, name, 0);
 	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

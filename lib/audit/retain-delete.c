@@ -22,7 +22,7 @@
 #include "audit/archive.h"
 #include "base/text.h"
 
-#define FIX_VERIFY "see what is wrong, and keep the folder: sbx-audit verify --full"
+#define FIX_VERIFY "find the fault, and keep the directory as it is: sbx-audit verify --full"
 #define DELETED_SIZE (8 + AUDIT_HASH_SIZE)
 
 int retain_read_deleted(struct audit_log *log, struct retain_work *work, struct sbx_error *err)

@@ -36,8 +36,9 @@ struct walk {
 
 static int fail_walk(struct walk *walk, const char *why, struct sbx_error *err)
 {
-	return retain_fail(err, -EBADMSG, "close", walk->name, why,
-			   "see what is wrong, and keep the folder: sbx-audit verify --full");
+	return retain_fail(
+		err, -EBADMSG, "close", walk->name, why,
+		"find the fault, and keep the directory as it is: sbx-audit verify --full");
 }
 
 static int walk_row(void *userdata, const struct store_row *row, struct sbx_error *err)
@@ -141,7 +142,8 @@ int retain_check_joint(int folder, const struct segment_file *behind, const char
 	if (about.first == end->frontier.size && audit_hash_equal(&about.previous, &end->head) &&
 	    is_frontier(&about.frontier, &end->frontier))
 		return 0;
-	return retain_fail(err, -EBADMSG, "close", name,
-			   "the segment behind it does not go on where it ends",
-			   "see what is wrong, and keep the folder: sbx-audit verify --full");
+	return retain_fail(
+		err, -EBADMSG, "close", name,
+		"the segment after it does not continue where it ends",
+		"find the fault, and keep the directory as it is: sbx-audit verify --full");
 }

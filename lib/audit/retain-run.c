@@ -20,7 +20,7 @@
 
 static int fail(struct sbx_error *err, int code)
 {
-	(void)sbx_error_what(err, code, "cannot look through the folder of the log");
+	(void)sbx_error_what(err, code, "cannot read the directory of the log");
 	sbx_error_fix(err, code == -ENOMEM ? "free some memory" : "check who may read it");
 	return code;
 }

@@ -189,7 +189,7 @@ static int read_entry(struct seed *seed, const char *line, size_t n_bytes)
 		r = take_member(seed, &scanner, &item);
 	}
 	if (r == 0 && json_next(&scanner, &item) != 0)
-		return fail_line(seed, "something stands behind the object");
+		return fail_line(seed, "there is text after the object");
 	text_add_char(&entry->data, '}');
 	if (r == 0)
 		r = text_status(&entry->data);

@@ -68,7 +68,7 @@ static int read_next(struct store *store, uint64_t *ret, struct sbx_error *err)
 	if (n < 0)
 		return n;
 	*ret = n == (int)sizeof(next) ? log_get_u64(next) : 0;
-	return *ret == 0 ? fail_about(store, "where the one behind it begins", err) : 0;
+	return *ret == 0 ? fail_about(store, "where the one after it begins", err) : 0;
 }
 
 int segment_read_store(struct store *store, struct segment_about *ret, struct sbx_error *err)

@@ -73,10 +73,10 @@ static const struct {
 	{ SQLITE_MISMATCH, -EBADMSG, "look at it with 'sbx-audit verify --full'" },
 	{ SQLITE_CONSTRAINT, -EEXIST, "look at it with 'sbx-audit verify --full'" },
 	{ SQLITE_NOMEM, -ENOMEM, "free some memory" },
-	{ SQLITE_READONLY, -EROFS, "check the file system, and who may write the file" },
-	{ SQLITE_PERM, -EACCES, "check who may read and write the file" },
-	{ SQLITE_AUTH, -EACCES, "check who may read and write the file" },
-	{ SQLITE_CANTOPEN, -EACCES, "check who may read and write the folder" },
+	{ SQLITE_READONLY, -EROFS, "check the file system and the permissions of the file" },
+	{ SQLITE_PERM, -EACCES, "check the permissions of the file" },
+	{ SQLITE_AUTH, -EACCES, "check the permissions of the file" },
+	{ SQLITE_CANTOPEN, -EACCES, "check the permissions of the directory" },
 	{ SQLITE_TOOBIG, -EMSGSIZE, "split what is too long" },
 };
 
@@ -105,7 +105,7 @@ int store_fail_format(const char *name, const char *why, struct sbx_error *err)
 {
 	(void)sbx_error_what(err, -EBADMSG, "cannot use the segment '%s'", name);
 	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "move it out of the log's folder, and keep it: somebody has changed it");
+	sbx_error_fix(err, "move it out of the log's directory, and keep it: it was changed");
 	return -EBADMSG;
 }
 
@@ -211,10 +211,11 @@ static int check_file(int folder, const char *name, bool to_write, struct sbx_er
 		return fail_file(name, fd, NULL, "check that it is there, and no link", err);
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return fail_file(name, -EBADMSG, "it is no regular file",
-				 "move it out of the log's folder", err);
+				 "move it out of the log's directory", err);
 	if (to_write && (st.st_uid != geteuid() || (st.st_mode & 022) != 0))
 		return fail_file(name, -EPERM, "others could write it",
-				 "give it to the user who keeps the log, with mode 0600", err);
+				 "change its owner to the user of the log, and its mode to 0600",
+				 err);
 	return 0;
 }
 
@@ -373,8 +374,8 @@ int store_create(int folder, const char *name, store_fill fill, void *userdata,
 	remove_new(folder, new_name);
 	fd = openat(folder, new_name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return fail_file(name, -errno, NULL, "check who may write the folder, and its room",
-				 err);
+		return fail_file(name, -errno, NULL,
+				 "check the permissions of the directory, and its room", err);
 	(void)close(fd);
 	r = fill_new(folder, new_name, fill, userdata, err);
 	if (r == 0 && renameat2(folder, new_name, folder, name, RENAME_NOREPLACE) < 0)

@@ -121,7 +121,7 @@ static void miss_between(struct verification *v, uint64_t after)
 			     "a checkpoint is missing between records %" PRIu64 " and %" PRIu64,
 			     after, v->note_size - 1);
 	sbx_error_why(finding, "the next one does not cover the times of all the records since");
-	sbx_error_fix(finding, "compare the log with a copy, and keep the folder as it is");
+	sbx_error_fix(finding, "compare the log with a copy, and keep the directory as it is");
 }
 
 /* Is what was read what the last checkpoint of the trail says? */
@@ -196,7 +196,7 @@ static void miss_note(struct verification *v, const char *why)
 	(void)sbx_error_what(finding, -EBADMSG, "the checkpoint of %" PRIu64 " records is missing",
 			     v->now.frontier.size);
 	sbx_error_why(finding, "%s", why);
-	sbx_error_fix(finding, "compare the log with a copy, and keep the folder as it is");
+	sbx_error_fix(finding, "compare the log with a copy, and keep the directory as it is");
 }
 
 /* A state keeps the key that signs next: where the epoch ended there, it knows nothing of the one
@@ -252,13 +252,14 @@ static int verify_copy(struct verification *v)
 	int r;
 
 	if (!v->trail.has_last || v->note_size != v->trail.last.size)
-		return fail_checkpoint(v, v->now.frontier.size, "it stands where there is none");
+		return fail_checkpoint(v, v->now.frontier.size,
+				       "there can be no checkpoint at this place");
 	if (!v->has_last_note)
 		return follow_state(v);
 	r = digest(v, &hash);
 	if (r < 0 || audit_hash_equal(&hash, &v->last_note))
 		return r;
-	return fail_checkpoint(v, v->now.frontier.size, "it stands where there is none");
+	return fail_checkpoint(v, v->now.frontier.size, "there can be no checkpoint at this place");
 }
 
 int verify_first_note(struct verification *v, struct sbx_error *err)
@@ -324,9 +325,10 @@ int verify_note_behind_gap(struct verification *v, struct sbx_error *err)
 		return r;
 	if (!v->has_note || v->note_size > v->now.frontier.size)
 		return miss_behind_gap(v, "the checkpoint at the begin of a segment is missing",
-				       "without it nobody has signed what was before");
+				       "without it, the records before it are not signed");
 	if (v->note_size < v->now.frontier.size)
-		return fail_checkpoint(v, v->now.frontier.size, "it stands where there is none");
+		return fail_checkpoint(v, v->now.frontier.size,
+				       "there can be no checkpoint at this place");
 	r = follow_behind_gap(v);
 	if (r == 0)
 		r = note_last(v);
@@ -357,7 +359,7 @@ int verify_left_note(struct verification *v, bool is_last)
 	if (!v->has_note)
 		return 0;
 	if (!is_last)
-		return fail_checkpoint(v, v->now.frontier.size, "it stands in another segment");
+		return fail_checkpoint(v, v->now.frontier.size, "it is in another segment");
 	/* Without a record there is nobody who could have signed it. */
 	if (v->now.frontier.size == 0)
 		return cut_below_checkpoint(v);

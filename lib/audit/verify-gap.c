@@ -30,8 +30,8 @@ static void miss(struct verification *v, uint64_t first, uint64_t end, const cha
 	(void)sbx_error_what(finding, -EBADMSG, "records %" PRIu64 " to %" PRIu64 " are missing",
 			     first, end - 1);
 	sbx_error_why(finding, "%s", why);
-	sbx_error_fix(finding, "take the segments or archives that held them from a copy, and keep "
-			       "the folder as it is");
+	sbx_error_fix(finding, "restore the segments or archives with them from a copy, and keep "
+			       "the directory as it is");
 }
 
 /* Record 0 would say the key. */
@@ -49,7 +49,7 @@ static int find_first_key(struct verification *v)
 	if (v->first.name[0] != '\0')
 		return 0;
 	finding = verify_finding(v, VERIFY_UNREADABLE);
-	(void)sbx_error_what(finding, -ENOKEY, "nobody says which key has signed first");
+	(void)sbx_error_what(finding, -ENOKEY, "the first key is not known");
 	sbx_error_why(finding, "record 0, which says it, was deleted");
 	sbx_error_fix(finding, "give the key that 'sbx-audit setup' printed with --key, or what "
 			       "was verified before with --state");
@@ -126,7 +126,7 @@ int verify_gap(struct verification *v, struct sbx_error *err)
 	if (r != 0)
 		return r;
 	if (first != v->begin.size)
-		miss(v, size, first, "there are records behind, and no segment has them");
+		miss(v, size, first, "there are later records, and no segment has these");
 	v->now.frontier = v->about.frontier;
 	v->now.head = v->about.previous;
 	log_forget_times(&v->now);

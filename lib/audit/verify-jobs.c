@@ -64,7 +64,8 @@ static int see_before(void *userdata, const struct store_row *row, struct sbx_er
 	return 0;
 }
 
-/* Whatever is not right for certain is left to who asked. */
+/* Workers only confirm rows; a doubtful row is left to the sequential verifier, which reports it.
+ */
 static int see_row(void *userdata, const struct store_row *row, struct sbx_error *err)
 {
 	struct job *job = userdata;

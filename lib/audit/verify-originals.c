@@ -34,8 +34,9 @@ static int fail_original(struct verification *v, uint64_t seq, const char *why)
 			     "an original of record %" PRId64 " is not what was written there",
 			     (int64_t)seq);
 	sbx_error_why(finding, "%s", why);
-	sbx_error_fix(finding, "keep the folder as it is; the record itself is right, take what it "
-			       "has in the table 'originals' from a copy");
+	sbx_error_fix(finding,
+		      "keep the directory as it is; the record itself is right, take what it "
+		      "has in the table 'originals' from a copy");
 	return VERIFY_STOP;
 }
 

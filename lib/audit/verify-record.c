@@ -39,7 +39,7 @@ static int fail_missing(struct verification *v, uint64_t first, uint64_t last)
 	else
 		(void)sbx_error_what(finding, -EBADMSG,
 				     "records %" PRIu64 " to %" PRIu64 " are missing", first, last);
-	sbx_error_why(finding, "there are records behind");
+	sbx_error_why(finding, "there are later records");
 	verify_fix(v, finding);
 	return VERIFY_STOP;
 }
@@ -52,7 +52,7 @@ static int fail_other(struct verification *v, const char *why)
 
 	(void)sbx_error_what(finding, -EBADMSG, "this is another log");
 	sbx_error_why(finding, "%s", why);
-	sbx_error_fix(finding, "find out who has put it there; if it was you, give the key that "
+	sbx_error_fix(finding, "find out how it got there; if it is expected, give the key that "
 			       "'sbx-audit setup' printed for it");
 	return VERIFY_STOP;
 }
@@ -160,10 +160,10 @@ static void miss_checkpoint(struct verification *v)
 	struct sbx_error *finding = verify_finding(v, VERIFY_INCOMPLETE);
 
 	(void)sbx_error_what(finding, -EBADMSG,
-			     "a checkpoint is missing behind the one of %" PRIu64 " records",
+			     "a checkpoint is missing after the one of %" PRIu64 " records",
 			     v->trail.last.size);
 	sbx_error_why(finding, "there has to be one for every %d records", CHECKPOINT_RECORDS_MAX);
-	sbx_error_fix(finding, "look whether sbx-audit could sign then, and keep the folder as "
+	sbx_error_fix(finding, "check whether sbx-audit could sign then, and keep the directory as "
 			       "it is");
 }
 

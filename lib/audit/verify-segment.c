@@ -136,7 +136,7 @@ static int verify_signed(struct verification *v, struct sbx_error *err)
 		return 0;
 	}
 	if (n != (int)n_frontier || memcmp(there, frontier, n_frontier) != 0)
-		return verify_fail_segment(v, "the tree that the writer goes on with is not that "
+		return verify_fail_segment(v, "the tree that the writer continues is not that "
 					      "of the last checkpoint");
 	return v->signer.name[0] != '\0' ? verify_signer(v, err) : 0;
 }
@@ -188,7 +188,7 @@ static int verify_bounds(struct verification *v, struct sbx_error *err)
 		return r < 0 ? r : 0;
 	finding = verify_finding_at(v, VERIFY_TAMPERED, least, least);
 	(void)sbx_error_what(finding, -EBADMSG, "record %" PRIu64 " is there twice", least);
-	sbx_error_why(finding, "it stands in the segment that begins with record %" PRIu64,
+	sbx_error_why(finding, "it is in the segment that begins with record %" PRIu64,
 		      v->about.first);
 	verify_fix(v, finding);
 	return VERIFY_STOP;
@@ -269,7 +269,7 @@ static void miss_next(struct verification *v, uint64_t next)
 		finding = verify_finding_at(v, VERIFY_INCOMPLETE, size, next - 1);
 		(void)sbx_error_what(finding, -EBADMSG,
 				     "records %" PRIu64 " to %" PRIu64
-				     " and the segment behind them are missing",
+				     " and the segment after them are missing",
 				     size, next - 1);
 	} else {
 		finding = verify_finding(v, VERIFY_INCOMPLETE);
@@ -309,8 +309,7 @@ static void miss_last(struct verification *v)
 {
 	struct sbx_error *finding = verify_finding(v, VERIFY_INCOMPLETE);
 
-	(void)sbx_error_what(finding, -EBADMSG, "the segment behind '%s' is missing",
-			     v->file->name);
+	(void)sbx_error_what(finding, -EBADMSG, "the segment after '%s' is missing", v->file->name);
 	sbx_error_why(finding, "a segment is archived when there is another one to write to");
 	verify_fix(v, finding);
 }

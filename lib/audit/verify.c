@@ -75,12 +75,13 @@ struct sbx_error *verify_finding_at(struct verification *v, enum verify_verdict 
 void verify_fix(const struct verification *v, struct sbx_error *finding)
 {
 	if (v->report->good_size > 0)
-		sbx_error_fix(finding,
-			      "keep the folder as it is; the log is good up to the checkpoint of "
-			      "%" PRIu64 " records, take the rest from a copy",
-			      v->report->good_size);
+		sbx_error_fix(
+			finding,
+			"keep the directory as it is; the log is good up to the checkpoint of "
+			"%" PRIu64 " records, take the rest from a copy",
+			v->report->good_size);
 	else
-		sbx_error_fix(finding, "keep the folder as it is, and take the log from a copy");
+		sbx_error_fix(finding, "keep the directory as it is, and take the log from a copy");
 }
 
 /* ---- segments ---- */
@@ -113,10 +114,13 @@ static int verify_segments(struct verification *v)
 	int r = segment_list(v->options->folder, &list);
 
 	if (r < 0)
-		return r == -ENOMEM ? r : unreadable(v, r, NULL, "check who may read the folder");
+		return r == -ENOMEM
+			       ? r
+			       : unreadable(v, r, NULL, "check the permissions of the directory");
 	if (list.n == 0)
-		return unreadable(v, -ENOENT, "there is no segment in the folder",
-				  "give the folder of a log, or make one with 'sbx-audit setup'");
+		return unreadable(
+			v, -ENOENT, "there is no segment in the directory",
+			"name the directory of a log, or make one with 'sbx-audit setup'");
 	v->begin.size = list.files[0].first;
 	for (size_t i = find_begin(v, &list); r == 0 && i < list.n; i++)
 		r = verify_segment(v, &list.files[i], i + 1 == list.n);
@@ -173,7 +177,7 @@ static int verify_end(struct verification *v)
 	if (v->now.frontier.size == 0)
 		tell_unsigned(v, "the log has no records", "not even the first one is there");
 	else if (!v->trail.has_last)
-		tell_unsigned(v, "the log has no checkpoints", "nobody has signed what it says");
+		tell_unsigned(v, "the log has no checkpoints", "its records are not signed");
 	else if (v->now.frontier.size > v->trail.last.size && options->now_usec > 0)
 		verify_age(v);
 	return v->report->verdict == VERIFY_TAMPERED ? 0 : verify_epochs_behind(v);

@@ -31,8 +31,7 @@ static void check_characters(struct checker *checker, const struct match_value *
 	if (value->literal && strpbrk(value->text, "*?[")) {
 		check_warn(checker, CHECK_LITERAL, value->place,
 			   "the wildcards of '%s' are not wildcards here", value->text);
-		sbx_error_why(&checker->warning.error,
-			      "under 'path' every character stands for itself");
+		sbx_error_why(&checker->warning.error, "under 'path' every character is literal");
 		sbx_error_fix(&checker->warning.error,
 			      "write it under 'path_glob' of a rule in 'capabilities'");
 	}
@@ -41,8 +40,8 @@ static void check_characters(struct checker *checker, const struct match_value *
 	check_warn(checker, CHECK_GLUED_FLOAT, value->place, "'**' in '%s' is only '*'",
 		   value->text);
 	sbx_error_why(&checker->warning.error,
-		      "it crosses slashes only where it stands between them alone");
-	sbx_error_fix(&checker->warning.error, "write '/**/' for folders in between, or '*'");
+		      "it matches several directories only as a whole component");
+	sbx_error_fix(&checker->warning.error, "write '/**/' for directories in between, or '*'");
 }
 
 /* "~/" is refused when the policy is loaded; "~name/" is a path like any other. */
@@ -54,13 +53,14 @@ static void check_home(struct checker *checker, const struct match_value *value)
 	if (text[0] != '~' || (!isalpha((unsigned char)text[1]) && text[1] != '_') ||
 	    text[len] == '\0')
 		return;
-	check_warn(checker, CHECK_HOME, value->place, "'%s' is not in anybody's home folder",
+	check_warn(checker, CHECK_HOME, value->place, "'%s' is not in a home directory",
 		   value->text);
-	sbx_error_why(&checker->warning.error,
-		      "'~' is not replaced in a policy; this is the folder '%.*s' of the project",
-		      (int)len, text);
+	sbx_error_why(
+		&checker->warning.error,
+		"'~' is not replaced in a policy; this is the directory '%.*s' of the project",
+		(int)len, text);
 	sbx_error_fix(&checker->warning.error,
-		      "write the absolute path; a folder that is really called so begins with "
+		      "write the absolute path; a directory of that name begins with "
 		      "'./'");
 }
 
@@ -206,12 +206,13 @@ static void check_taken(struct checker *checker, const struct rule *rule,
 			continue;
 		check_warn(checker, CHECK_NOT_BELOW, value->place,
 			   "'%s' leaves what is below it as it is", value->text);
-		sbx_error_why(&checker->warning.error,
-			      "a glob takes away what it names: if '%s' is a folder, what is in it "
-			      "can still be allowed",
-			      value->text + excludes(value));
+		sbx_error_why(
+			&checker->warning.error,
+			"a glob denies the path that it names: if '%s' is a directory, its contents "
+			"can still be allowed",
+			value->text + excludes(value));
 		sbx_error_fix(&checker->warning.error,
-			      "write '%s/': the folder, or file, and all that is below it",
+			      "write '%s/': the directory or file, and everything below it",
 			      value->text);
 	}
 }

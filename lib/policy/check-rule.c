@@ -117,7 +117,7 @@ static void check_taken_out(struct checker *checker, const struct match_list *li
 		return;
 	check_warn(checker, CHECK_NEVER, list->place,
 		   "every glob of 'path_glob' is taken out by one with '!'");
-	sbx_error_why(&checker->warning.error, "nothing is left that it could hold for");
+	sbx_error_why(&checker->warning.error, "there is no request left to which it could apply");
 	sbx_error_fix(&checker->warning.error,
 		      "narrow the globs that begin with '!', or remove the rule");
 }
@@ -132,7 +132,7 @@ static void check_lists(struct checker *checker, const struct condition *conditi
 		check_warn(checker, CHECK_EMPTY_LIST, list->place, "the list of '%s' is empty",
 			   match_key_name((enum match_key)key));
 		sbx_error_why(&checker->warning.error,
-			      "a list holds if one of its values does; this one never does");
+			      "a list matches if one of its values does; this one never does");
 		sbx_error_fix(&checker->warning.error, "add a value, or remove the key if "
 						       "anything is meant");
 	}
@@ -159,17 +159,17 @@ static void check_exceptions(struct checker *checker, const struct rule *rule)
 		check_lists(checker, exception);
 		if (fit_of(exception, rule->match.operations & operations).n_fitting == 0) {
 			check_warn(checker, CHECK_PARTLY_NEVER, exception->place,
-				   "exception %zu of rule '%s' can never hold", i + 1, rule->name);
+				   "exception %zu of rule '%s' can never apply", i + 1, rule->name);
 			sbx_error_why(&checker->warning.error,
 				      "it is about operations or arguments that the rule's match "
 				      "has not");
 			sbx_error_fix(&checker->warning.error, "remove it, or widen the match");
 		} else if (all && check_covers(exception, &rule->match)) {
 			check_warn(checker, CHECK_ALWAYS_EXCEPTED, exception->place,
-				   "rule '%s' never applies: exception %zu always holds",
-				   rule->name, i + 1);
+				   "rule '%s' never applies: exception %zu always does", rule->name,
+				   i + 1);
 			sbx_error_why(&checker->warning.error,
-				      "wherever the match holds, the exception holds as well");
+				      "if the match applies, the exception does, too");
 			sbx_error_fix(&checker->warning.error, "narrow the exception");
 		}
 	}

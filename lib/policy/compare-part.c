@@ -48,7 +48,7 @@ static char *value_text(const struct match_value *value)
 	json_write(&json, &text);
 	json_add_string(&json, value->text);
 	if (value->literal)
-		text_add(&text, " as it is");
+		text_add(&text, " (literal)");
 	return text_take(&text);
 }
 

@@ -36,7 +36,7 @@ static const struct {
 	[PROBLEM_UNSEEN] = { " asks for the ", " of a request",
 			     "only a tool that asks the policy service knows it",
 			     "keep it for tools that ask 'sbx-policy serve'; in a sandbox an allow "
-			     "grants nothing and a deny always holds" },
+			     "grants nothing and a deny always applies" },
 	[PROBLEM_NO_NETWORK] = { " grants nothing", NULL,
 				 "net.mode is none, and a command without a network reaches no host",
 				 "remove it, or 'net.mode'" },

@@ -218,7 +218,7 @@ int glob_parse(const char *text, bool literal, struct glob *ret, struct sbx_erro
 
 	if (r < 0)
 		return r;
-	/* Two stars at the end are not a place to be in but everything below the one before. */
+	/* A trailing "**" matches everything below its parent, not the parent itself. */
 	bool ends_in_float =
 		ret->n_components > 0 && ret->components[ret->n_components - 1].kind == GLOB_FLOAT;
 

@@ -3,8 +3,8 @@
 /*
  * An entry as JSON, and back: one table of its members serves both ways
  *
- * The file is ours, but whoever reads it may be an older or a newer sbx: a member that is missing
- * or null is not known, one that nobody knows is passed over, one of the wrong type is an error.
+ * The file may have been written by an older or newer version of sbx: a member that is missing or
+ * null is not known, an unknown one is ignored, one of the wrong type is an error.
  */
 
 #include "registry/registry-internal.h"
@@ -262,7 +262,7 @@ static int fail_to_read(const char *id, int code, const char *member, struct sbx
 {
 	(void)sbx_error_what(err, code, "cannot read the state of the sandbox '%s'", id);
 	if (member)
-		sbx_error_why(err, "'%s' in its " STATE_NAME " is not what belongs there", member);
+		sbx_error_why(err, "'%s' in its " STATE_NAME " is not valid", member);
 	sbx_error_fix(err, "if it is not running, 'sbx-ctl remove --force %s'", id);
 	return code;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A sandbox's own folder, from the first moment to the last
+ * A sandbox's own directory, from mkdir to rmdir
  *
- * The lock is all that says whether a folder belongs to somebody. Between mkdir and flock a folder
- * belongs to nobody, and gc may take it away: whoever has got the lock therefore looks whether the
- * folder is still there, and a creator begins again if it is not. Those who only look take a shared
- * lock for a moment, which must not be mistaken for an owner's.
+ * Only the lock says whether a directory has an owner. Between mkdir and flock it has none, and gc
+ * may remove it: a process that has got the lock therefore checks that the directory still exists,
+ * and a creator begins again if it does not. Readers take a shared lock for a moment, which must
+ * not be mistaken for an owner's.
  */
 
 #include "registry/registry-internal.h"
@@ -41,7 +41,7 @@ static int fail(struct sbx_error *err, int code, const char *doing, const char *
 	return code;
 }
 
-/* Is it still what its name leads to? Folders that are removed have no links left. */
+/* A removed directory has no links left. */
 static bool is_removed(int folder)
 {
 	struct stat st;
@@ -49,8 +49,8 @@ static bool is_removed(int folder)
 	return fstat(folder, &st) < 0 || st.st_nlink == 0;
 }
 
-/* An owner's lock keeps a shared one out, too; somebody who only looks does not, and has soon seen
- * it. He gets the processor meanwhile, which a busy host may keep from him for seconds. */
+/* An owner's exclusive lock excludes a shared one, too; a reader's shared lock does not, and is
+ * released soon. Sleep meanwhile: on a busy host the reader may not be scheduled for seconds. */
 static int lock_if_free(int folder)
 {
 	const struct timespec moment = { .tv_nsec = 50000 };
@@ -60,14 +60,14 @@ static int lock_if_free(int folder)
 			return is_removed(folder) ? -ENOENT : 0;
 		if (flock(folder, LOCK_SH | LOCK_NB) < 0)
 			return errno == EWOULDBLOCK ? -EBUSY : -errno;
-		/* Or we would be one who looks to the others who wait here. */
+		/* Or other processes in this loop would take this one for a reader. */
 		(void)flock(folder, LOCK_UN);
 		(void)nanosleep(&moment, NULL);
 	}
 	return -EBUSY;
 }
 
-/* Waits for whoever is just taking away what looked like a folder of nobody's. */
+/* Waits for a gc that is removing the directory because it had no owner yet. */
 static int lock_new(int folder)
 {
 	while (flock(folder, LOCK_EX) < 0)
@@ -83,8 +83,8 @@ static void take(struct registration *ret, const char *id, int *folder)
 	(void)snprintf(ret->id, sizeof(ret->id), "%s", id);
 }
 
-/* Somebody who takes away what is nobody's, and does nothing else, is nearly always between us: he
- * has only to be held up once for a moment, as by a tick of the clock. */
+/* A gc that runs in a loop can remove each new directory before it is locked, until it is preempted
+ * once, such as by a timer tick: so the number of tries is large. */
 static int create(int registry, const char *id, struct registration *ret)
 {
 	for (int i = 0; i < N_CREATE_TRIES; i++) {
@@ -114,11 +114,11 @@ int registration_create(int registry, const char *id, struct registration *ret,
 			    "begins with a letter or digit",
 			    "choose another --id");
 	if (r == -EEXIST)
-		return fail(err, r, "make", id, "there is one of that name",
-			    "choose another --id, or take that one away with 'sbx-ctl remove'");
+		return fail(err, r, "make", id, "a sandbox of this name exists",
+			    "choose another --id, or remove that one with 'sbx-ctl remove'");
 	if (r < 0)
 		return fail(err, r, "make", id, NULL,
-			    "check the runtime folder: its owner, and room in its file system");
+			    "check the runtime directory: its owner, and room in its file system");
 	return 0;
 }
 
@@ -129,17 +129,17 @@ int registration_claim(int registry, const char *id, struct registration *ret,
 	int r = folder < 0 ? folder : lock_if_free(folder);
 
 	if (r == -ENOENT || r == -EINVAL)
-		return fail(err, -ENOENT, "find", id, "there is none of that name",
-			    "see 'sbx-ctl list' for those that are there");
+		return fail(err, -ENOENT, "find", id, "no sandbox of this name exists",
+			    "see 'sbx-ctl list' for the existing ones");
 	if (r == -EBUSY)
-		return fail(err, r, "take", id, "it has a supervisor",
+		return fail(err, r, "take", id, "it is running",
 			    "stop it first with 'sbx-ctl stop'");
 	if (r == -EACCES)
-		return fail(err, r, "take", id, "its folder is closed, even to us",
-			    "open it where all sandboxes are: chmod 700");
+		return fail(err, r, "take", id, "the calling user may not open its directory",
+			    "change the mode of its directory to 700");
 	if (r < 0)
 		return fail(err, r, "take", id, NULL,
-			    "check the runtime folder: its owner and its file system");
+			    "check the runtime directory: its owner and its file system");
 	take(ret, id, &folder);
 	return 0;
 }
@@ -168,8 +168,8 @@ int registration_adopt(int registry, const char *id, struct registration *ret,
 	if (r < 0)
 		return r;
 	if (!waits_for_start(registry, &claimed))
-		return fail(err, -EEXIST, "start", id, "one of that name has run already",
-			    "make another, or take that one away with 'sbx-ctl remove'");
+		return fail(err, -EEXIST, "start", id, "a sandbox of this name has already run",
+			    "create another, or remove that one with 'sbx-ctl remove'");
 	take(ret, id, &claimed.folder);
 	return 0;
 }
@@ -205,7 +205,7 @@ int registration_write(const struct registration *registration, const struct san
 		r = put(registration->folder, STATE_NAME, NEW_STATE_NAME, &state);
 	if (r < 0)
 		return fail(err, r, "write the state of", registration->id, NULL,
-			    "make room in the runtime folder");
+			    "make room in the runtime directory");
 	return 0;
 }
 
@@ -218,11 +218,11 @@ int registration_write_policy(const struct registration *registration, const str
 		r = put(registration->folder, SANDBOX_POLICY_NAME, NEW_POLICY_NAME, policy);
 	if (r < 0)
 		return fail(err, r, "write the policy of", registration->id, NULL,
-			    "make room in the runtime folder");
+			    "make room in the runtime directory");
 	return 0;
 }
 
-/* Everything that we may have put there; a start of sbx-spawn has put the first. */
+/* All files that sbx may have created there; a start of sbx-spawn creates the first. */
 static int remove_contents(int folder)
 {
 	static const char *const names[] = {

@@ -33,7 +33,7 @@
 static int fail(struct sbx_error *err, int code, const char *base, const char *name,
 		const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot open the folder of all sandboxes, '%s/%s'", base,
+	(void)sbx_error_what(err, code, "cannot open the directory of all sandboxes, '%s/%s'", base,
 			     name);
 	if (why)
 		sbx_error_why(err, "%s", why);
@@ -74,16 +74,17 @@ static int open_below(const char *base, const char *name, mode_t mode, struct sb
 
 	if (r < 0)
 		return fail(err, r, base, name, NULL,
-			    "make the folder, or correct XDG_RUNTIME_DIR");
+			    "make the directory, or correct XDG_RUNTIME_DIR");
 	ours = open_ours(runtime, name, mode, WRITABLE_BY_OTHERS);
 	r = ours < 0 ? ours : open_ours(ours, REGISTRY_FOLDER, 0700, OPEN_TO_OTHERS);
 	if (r == -EPERM || r == -ELOOP || r == -ENOTDIR)
-		return fail(err, -EPERM, base, name,
-			    is_of_others(runtime, name)
-				    ? "it belongs to another user, who may have taken the name"
-				    : "it is not a folder that is ours alone",
-			    "remove what is there, or give it to us with mode 0700; or set "
-			    "XDG_RUNTIME_DIR to a folder of your own");
+		return fail(
+			err, -EPERM, base, name,
+			is_of_others(runtime, name)
+				? "it belongs to another user, which may have taken the name"
+				: "it is not a directory of the calling user alone",
+			"remove it, or change its owner to the calling user and its mode to 0700; or set "
+			"XDG_RUNTIME_DIR to a directory of your own");
 	if (r < 0)
 		return fail(err, r, base, name, NULL, "check the file system that it is on");
 	return r;
@@ -148,11 +149,11 @@ static int fail_to_find(const char *id, int code, struct sbx_error *err)
 		(void)sbx_error_what(err, code, "cannot look at the sandbox '%s'", id);
 	}
 	if (code == -EACCES) {
-		sbx_error_why(err, "its folder is closed, even to us");
-		sbx_error_fix(err, "open it where all sandboxes are: chmod 700 '%s'", id);
+		sbx_error_why(err, "the calling user may not open its directory");
+		sbx_error_fix(err, "change the mode of its directory to 700 '%s'", id);
 		return code;
 	}
-	sbx_error_fix(err, "see 'sbx-ctl list' for those that are there");
+	sbx_error_fix(err, "see 'sbx-ctl list' for the existing ones");
 	return code;
 }
 
@@ -246,7 +247,7 @@ int registry_list(int registry, struct arena *arena, const char *const **ret, st
 
 	if (r < 0) {
 		(void)sbx_error_what(err, r, "cannot list the sandboxes");
-		sbx_error_fix(err, "check the runtime folder and its file system");
+		sbx_error_fix(err, "check the runtime directory and its file system");
 		return r;
 	}
 	copy = arena_alloc(arena, (ids.n + 1) * sizeof(*copy));

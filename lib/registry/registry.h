@@ -2,20 +2,20 @@
 #pragma once
 
 /*
- * Which sandboxes there are: a folder each, below the runtime directory
+ * The registry of sandboxes: a directory each, below the runtime directory
  *
  *   RUNTIME/sbx/sandboxes/ID/              flock()ed by the supervisor for as long as it lives
  *                            state.json    replaced by rename: always one whole state
  *                            policy.json   the policy that it runs under, where it has one
  *                            control.sock  of the supervisor
- *                            configuration what sbx-ctl create was told; never changes
+ *                            configuration the words given to sbx-ctl create; never changes
  *                            log           stdout and stderr of a sandbox that sbx-ctl started
- *                            paused        is there while sbx-ctl holds it
+ *                            paused        exists while sbx-ctl has paused it
  *
- * The lock is the folder's own, so that a start makes no file for it. A folder whose lock is free
- * belongs to nobody: its supervisor is gone, however it went, and sbx-ctl gc may clean up after it;
- * but where there is a configuration it may also wait to be started, or to be removed. Nothing here
- * is trusted from inside a sandbox: the folder is never visible there.
+ * The directory itself is locked, so that a start creates no lock file. If the lock is free, the
+ * supervisor has exited or was killed, and sbx-ctl gc may clean up after it; a directory with a
+ * configuration may also wait to be started, or to be removed. The registry is never visible inside
+ * a sandbox.
  */
 
 #include <errno.h>
@@ -50,7 +50,7 @@ const char *sandbox_state_name(enum sandbox_state state); /* "RUNNING" */
 /* Is the step from one to the other one of the life cycle? */
 bool sandbox_state_may_follow(enum sandbox_state from, enum sandbox_state to);
 
-/* What stands in state.json. Texts are NULL and numbers 0 where they are not known. */
+/* The contents of state.json. Unknown texts are NULL, unknown numbers 0. */
 struct sandbox_entry {
 	const char *id;
 	enum sandbox_state state;
@@ -88,15 +88,15 @@ bool sandbox_id_is_valid(const char *id);
 int sandbox_id_make(char ret[SANDBOX_ID_MAX + 1]);
 
 /*
- * The folder of all: /run/sbx/sandboxes for root, $XDG_RUNTIME_DIR/sbx/sandboxes else, or
- * /tmp/sbx-UID/sandboxes where that is not set: 0700 and ours, or refused. Made if it is not there.
- * Returns a folder fd.
+ * The directory of all sandboxes: /run/sbx/sandboxes for root, $XDG_RUNTIME_DIR/sbx/sandboxes for
+ * other users, or /tmp/sbx-UID/sandboxes if that is not set. It must have mode 0700 and belong to
+ * the calling user; it is created if it does not exist. Returns a directory fd.
  */
 int registry_open(char *const *environment, struct sbx_error *err);
-/* The same in a runtime folder of the caller's choice, which must exist: FOLDER/sbx/sandboxes. */
+/* The same in a given runtime directory, which must exist: DIR/sbx/sandboxes. */
 int registry_open_in(const char *runtime_folder, struct sbx_error *err);
 
-/* A sandbox's own folder, with its lock held. */
+/* A sandbox's own directory, locked. */
 struct registration {
 	int folder;
 	char id[SANDBOX_ID_MAX + 1];
@@ -106,16 +106,16 @@ struct registration {
 		.folder = -EBADF                                                                   \
 	}
 #define _cleanup_registration_ _cleanup_(registration_deinit)
-/* -EEXIST: a sandbox of that id is there. */
+/* -EEXIST: a sandbox of that id exists. */
 int registration_create(int registry, const char *id, struct registration *ret,
 			struct sbx_error *err);
 /*
- * Takes over the folder that sbx-ctl create has made. -ENOENT: there is none of that id; -EBUSY: it
- * has a supervisor; -EEXIST: it has run already, or was not made by sbx-ctl create.
+ * Takes over the directory that sbx-ctl create has made. -ENOENT: no sandbox has that id; -EBUSY:
+ * it has a supervisor; -EEXIST: it has run already, or was not made by sbx-ctl create.
  */
 int registration_adopt(int registry, const char *id, struct registration *ret,
 		       struct sbx_error *err);
-/* Takes any folder whose supervisor is gone, to clean up after it. -ENOENT, -EBUSY. */
+/* Takes any directory whose supervisor has exited, to clean up after it. -ENOENT, -EBUSY. */
 int registration_claim(int registry, const char *id, struct registration *ret,
 		       struct sbx_error *err);
 int registration_write(const struct registration *registration, const struct sandbox_entry *entry,
@@ -123,14 +123,14 @@ int registration_write(const struct registration *registration, const struct san
 /* Writes policy.json, which @policy is: canonical JSON. */
 int registration_write_policy(const struct registration *registration, const struct text *policy,
 			      struct sbx_error *err);
-/* Removes the folder with what we put into it. 0 also where it is gone already. */
+/* Removes the directory with the files of sbx in it. 0 also if it does not exist. */
 int registration_remove(int registry, struct registration *registration);
-/* Gives the lock back; whoever holds nothing gives back nothing. */
+/* Releases the lock, if there is one. */
 void registration_deinit(struct registration *registration);
 
 /*
- * Reads one; texts live in @arena. *@ret_is_alive: a supervisor holds its lock. One that has not
- * written its state yet is CREATING, and nothing else is known of it. -ENOENT: there is none.
+ * Reads one entry; texts live in @arena. *@ret_is_alive: a supervisor holds its lock. An entry
+ * without a state yet is CREATING, and its other members are unknown. -ENOENT: it does not exist.
  */
 int registry_read(int registry, const char *id, struct arena *arena, struct sandbox_entry *ret,
 		  bool *ret_is_alive, struct sbx_error *err);

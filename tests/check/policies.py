@@ -7,7 +7,7 @@ import tap
 LISTS = {
     "policies/meson.build": r"^  '([\w-]+\.yaml)',$",
     "policies/README.md": r"^\| `([\w-]+\.yaml)` \|",
-    "man/sbx-policy.5.scd": r"^\t\*([\w-]+\.yaml)\*:",
+    "man/sbx-policy.5.scd": r"^\t- \*([\w-]+\.yaml)\*:",
 }
 OPENING = ["{name}: ", "For: ", "Who: ", "It does not: "]
 TEMPLATES = {  # the numbers that whoever uses a template relies on

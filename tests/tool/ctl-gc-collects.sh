@@ -20,17 +20,17 @@ check an_orphan_is_shown_as_one out_has orphaned
 
 run sbx-ctl gc --dry-run
 check a_dry_run_says_what_would_be_done out_is 'made: would kill its processes
-made: would write down that it was killed
+made: would record that it was killed
 own: would kill its processes
-own: would remove its folder'
+own: would remove its directory'
 check a_dry_run_kills_nothing test "$(process_state "$first")" = S
 check a_dry_run_removes_nothing test -e "$sandboxes/own"
 
 run sbx-ctl gc
 check what_is_done_is_said out_is 'made: killed its processes
-made: wrote down that it was killed
+made: recorded that it was killed
 own: killed its processes
-own: removed its folder'
+own: removed its directory'
 check its_first_process_is_gone is_dead "$first"
 check so_is_the_other is_dead "$second"
 check its_folder_is_gone is_gone own
@@ -43,8 +43,8 @@ run sbx-ctl gc
 check a_second_time_there_is_nothing_to_do ends_with 0
 
 run sbx-ctl --json gc --ended
-check what_has_ended_goes_when_asked_for out_is '{"id":"made","done":"removed its folder"}
-{"id":"over","done":"removed its folder"}'
+check what_has_ended_goes_when_asked_for out_is '{"id":"made","done":"removed its directory"}
+{"id":"over","done":"removed its directory"}'
 check what_lives_still_lives state_is lives RUNNING
 
 # A pid that is used again is somebody else's.
@@ -54,7 +54,7 @@ mkdir -m 700 "$sandboxes/reused"
 printf '{"id":"reused","state":"RUNNING","init":%d,"init_start":1,"supervisor":%d,"supervisor_start":1}' "$other" "$other" \
 	>"$sandboxes/reused/state.json"
 run sbx-ctl gc
-check only_the_folder_of_a_reused_pid_goes out_is 'reused: removed its folder'
+check only_the_folder_of_a_reused_pid_goes out_is 'reused: removed its directory'
 check whoever_has_the_pid_now_lives test -e "/proc/$other"
 kill "$other"
 
@@ -71,7 +71,7 @@ check all_of_it_is_no_failure has_status 0
 # One that cannot be cleaned up does not keep others.
 mkdir -m 700 "$sandboxes/a1" "$sandboxes/a1/strange" "$sandboxes/a2"
 run sbx-ctl gc
-check what_cannot_be_removed_is_told err_has "cannot remove the folder of 'a1'"
+check what_cannot_be_removed_is_told err_has "cannot remove the directory of 'a1'"
 check the_next_one_is_removed_all_the_same is_gone a2
 rmdir "$sandboxes/a1/strange" "$sandboxes/a1"
 

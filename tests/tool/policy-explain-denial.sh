@@ -29,7 +29,7 @@ check yaml_to_paste_is_shown out_has 'match: { syscall: fs.write, path: "./doc/a
 run sbx-policy explain p.yaml fs.write src/gen/a project=/srv/p
 check an_exclusion_is_named out_has "its path is taken out by '!src/gen/**'"
 run sbx-policy explain p.yaml fs.write top/a project=/srv/p state=idle
-check an_exception_is_named_with_its_line out_has 'its match holds, but its exception 2 (line 12) takes that back'
+check an_exception_is_named_with_its_line out_has 'its match applies, but its exception 2 (line 12) takes that back'
 run sbx-policy explain p.yaml fs.write /etc/x project=/srv/p
 check a_path_outside_the_project_is_said_to_be out_has 'and the path is not in there'
 run sbx-policy explain p.yaml fs.write .ci/a project=/srv/p

@@ -284,10 +284,10 @@ static void refuses_a_spool_that_somebody_else_could_have_written(void)
 	(void)snprintf(second, sizeof(second), "%s/second", f.place.spool);
 	expect_eq(rename(path, other), 0);
 	expect_eq(chmod(other, 0620), 0);
-	expect_refusal(&f, -EPERM, "us alone");
+	expect_refusal(&f, -EPERM, "calling user alone");
 	expect_eq(chmod(other, 0600), 0);
 	expect_eq(link(other, second), 0);
-	expect_refusal(&f, -EPERM, "us alone");
+	expect_refusal(&f, -EPERM, "calling user alone");
 	expect_eq(unlink(second), 0);
 	expect_eq(unlink(other), 0);
 	expect_eq(symlink("/etc/passwd", other), 0);

@@ -346,7 +346,7 @@ static void records_missing_before_a_segment_are_named_and_not_the_segment(void)
 	report = verified_alone(&place);
 	expect_found(report, VERIFY_INCOMPLETE, 16);
 	expect_eq(report.last_bad, 19);
-	expect_str(report.finding.what, "records 16 to 19 and the segment behind them are missing");
+	expect_str(report.finding.what, "records 16 to 19 and the segment after them are missing");
 	report = verified(&place, (struct verify_options){ .witness = &witness }, NULL);
 	expect_found(report, VERIFY_INCOMPLETE, 16);
 	expect_eq(report.last_bad, 24);

@@ -140,7 +140,7 @@ static void refuses_to_run_again_what_has_run(void)
 	expect_eq(registration_write(&adopted, &entry, &rig.err), 0);
 	registration_deinit(&adopted);
 	expect_eq(registration_adopt(rig.registry, "a", &adopted, &rig.err), -EEXIST);
-	expect(strstr(rig.err.why, "has run"));
+	expect(strstr(rig.err.why, "has already run"));
 	expect_eq(adopted.folder, -EBADF);
 }
 
