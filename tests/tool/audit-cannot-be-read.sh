@@ -30,7 +30,7 @@ check a_segment_that_is_no_database_cannot_be_read all_end_with 5 "$work/junk"
 check a_log_that_is_there_can_be_read all_end_with 0 "$log"
 mv "$log/key" "$work/key"
 check a_log_is_read_without_its_key all_end_with 0 "$log"
-check but_nothing_is_taken_in err_has 'not in the log yet'
+check but_nothing_is_taken_in err_has 'the spool was not imported into the log'
 mv "$work/key" "$log/key"
 
 run sbx-audit verify-proof --key "$key" "$work/nowhere"
