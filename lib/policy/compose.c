@@ -254,17 +254,31 @@ static void add_directories(struct composer *composer, const struct rule *rule)
 
 /* Paths that are added */
 
-static struct match_list list_path(struct composer *composer, const struct composed_path *path)
+static struct match_list list_path(struct composer *composer, const char *path,
+				   struct policy_place place)
 {
 	struct match_value *value = take(composer, sizeof(*value));
 
 	if (value)
-		*value = (struct match_value){ .text = path->path,
-					       .place = path->place,
-					       .literal = true };
+		*value = (struct match_value){ .text = path, .place = place, .literal = true };
 	return (struct match_list){
-		.present = true, .values = value, .n_values = value ? 1 : 0, .place = path->place
+		.present = true, .values = value, .n_values = value ? 1 : 0, .place = place
 	};
+}
+
+static void add_excepts(struct composer *composer, const struct composed_path *path,
+			struct rule *rule)
+{
+	struct condition *exceptions = take(composer, path->n_excepts * sizeof(*exceptions));
+
+	for (size_t i = 0; exceptions && i < path->n_excepts; i++) {
+		exceptions[i] = (struct condition){ .operations = path->excepts[i].operations,
+						    .place = path->place };
+		exceptions[i].lists[MATCH_PATH] =
+			list_path(composer, path->excepts[i].path, path->place);
+	}
+	rule->exceptions = exceptions;
+	rule->n_exceptions = exceptions ? path->n_excepts : 0;
 }
 
 static size_t add_path(struct composer *composer, const struct composed_path *path,
@@ -278,7 +292,8 @@ static size_t add_path(struct composer *composer, const struct composed_path *pa
 		.place = path->place,
 	};
 
-	rule.match.lists[MATCH_PATH] = list_path(composer, path);
+	rule.match.lists[MATCH_PATH] = list_path(composer, path->path, path->place);
+	add_excepts(composer, path, &rule);
 	resolve_rule(composer, &rule);
 	(void)add_rule(composer, &rule);
 	return composer->policy.n_rules - 1;
@@ -378,31 +393,90 @@ static uint64_t granted_at(const struct composer *composer, const struct cover *
 	return operations;
 }
 
-/* What stands there is the grants' alone, but for those further down. */
-static void deny_around(struct composer *composer, const struct cover *cover)
+static bool is_in(const char *path, const struct rule *rule, bool itself)
+{
+	const struct match_list *list = &rule->match.lists[MATCH_PATH];
+
+	for (size_t i = 0; i < list->n_values; i++)
+		if (is_below(path, list->values[i].text) ||
+		    (itself && strcmp(path, list->values[i].text) == 0))
+			return true;
+	return false;
+}
+
+/* @rule denies what it matches, but for the grants further down, which speak for themselves; with
+ * @itself also for those of its paths. */
+static void deny_but_grants(struct composer *composer, struct rule *rule, bool itself)
 {
 	const struct policy *policy = &composer->policy;
 	size_t n_rules = policy->n_rules, n = 0;
-	struct rule rule = policy->rules[cover->number];
 	struct condition *exceptions = take(composer, n_rules * sizeof(*exceptions));
 
-	rule.action = POLICY_DENY;
-	rule.match.operations = files() & ~granted_at(composer, cover);
+	rule->action = POLICY_DENY;
 	for (size_t i = composer->n_original; exceptions && i < n_rules; i++) {
 		const struct rule *other = &policy->rules[i];
 
 		if (other->action == POLICY_ALLOW && other->match.lists[MATCH_PATH].n_values > 0 &&
-		    is_below(path_of(other), path_of(&rule)))
+		    is_in(path_of(other), rule, itself))
 			exceptions[n++] =
 				(struct condition){ .operations = other->match.operations,
 						    .lists[MATCH_PATH] =
 							    other->match.lists[MATCH_PATH],
 						    .place = other->place };
 	}
-	rule.exceptions = exceptions;
-	rule.n_exceptions = n;
+	rule->exceptions = exceptions;
+	rule->n_exceptions = n;
+	(void)add_rule(composer, rule);
+}
+
+/* All paths that the grant excepts from these operations; 0: from all of them. */
+static struct match_list list_excepted(struct composer *composer, const struct rule *grant,
+				       uint64_t operations)
+{
+	struct match_list list = { .present = true, .place = grant->place };
+	struct match_value *values;
+
+	for (size_t i = 0; i < grant->n_exceptions; i++)
+		list.n_values += grant->exceptions[i].lists[MATCH_PATH].n_values;
+	values = take(composer, list.n_values * sizeof(*values));
+	list.values = values;
+	list.n_values = 0;
+	for (size_t i = 0; values && i < grant->n_exceptions; i++) {
+		const struct match_list *one = &grant->exceptions[i].lists[MATCH_PATH];
+
+		if (grant->exceptions[i].operations != operations || one->n_values == 0)
+			continue;
+		memcpy(values + list.n_values, one->values, one->n_values * sizeof(*values));
+		list.n_values += one->n_values;
+	}
+	return list;
+}
+
+/* What the grant does not include, where rules around it speak of other files. */
+static void deny_excepted(struct composer *composer, size_t number)
+{
+	const struct rule grant = composer->policy.rules[number];
+	struct rule rule = grant;
+
+	for (int i = 0; i < 2 && grant.n_exceptions > 0; i++) {
+		uint64_t operations = i == 0 ? 0 : operation_set("fs.write");
+
+		rule.match.lists[MATCH_PATH] = list_excepted(composer, &grant, operations);
+		rule.match.operations = operations ? operations : compose_file_operations();
+		if (rule.match.lists[MATCH_PATH].n_values > 0)
+			deny_but_grants(composer, &rule, true);
+	}
+}
+
+/* What stands there is the grants' alone, but for those further down. */
+static void deny_around(struct composer *composer, const struct cover *cover)
+{
+	struct rule rule = composer->policy.rules[cover->number];
+
+	rule.match.operations = files() & ~granted_at(composer, cover);
 	if (rule.match.operations)
-		(void)add_rule(composer, &rule);
+		deny_but_grants(composer, &rule, false);
+	deny_excepted(composer, cover->number);
 }
 
 /* The implicit view */
@@ -470,8 +544,13 @@ static void add_view(struct composer *composer, const struct policy *policy)
 			.path = rows[i].path,
 			.operations = rows[i].operations & ~without,
 		};
+		bool is_project = strcmp(path.path, ".") == 0;
 
-		if (project && strcmp(path.path, ".") == 0) {
+		if (is_project || strcmp(path.path, "/") == 0) {
+			path.excepts = composer->with.excepts;
+			path.n_excepts = composer->with.n_excepts;
+		}
+		if (project && is_project) {
 			path.path = project;
 			(void)compose_show(composer, &path);
 		} else {

@@ -39,6 +39,9 @@ struct composition {
 	 */
 	const char *(*resolve)(void *context, const char *path);
 	void *context;
+	/* What the implicit view of the project does not include. */
+	const struct composed_except *excepts;
+	size_t n_excepts;
 };
 
 struct cover;
@@ -54,12 +57,20 @@ struct composer {
 	bool no_memory;
 };
 
+/* What a grant does not include, though it lies in what is granted. */
+struct composed_except {
+	const char *path;
+	uint64_t operations; /* 0: all; or fs.write alone */
+};
+
 /* One path that something other than a rule of a file speaks of. Strings are borrowed. */
 struct composed_path {
 	const char *name; /* of the rule: "--read", "mounts" */
 	const char *path; /* as it is seen inside; absolute, or "." for the project */
 	uint64_t operations;
 	struct policy_place place; /* of the setting; line 0: in no file */
+	const struct composed_except *excepts;
+	size_t n_excepts;
 };
 
 /* @policy may be NULL: there are no rules, and only what is added counts. It must outlive the
