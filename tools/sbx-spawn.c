@@ -146,6 +146,13 @@ static void add_notice(struct text *out, const struct plan_notice *notice, bool 
 	text_add_char(out, '\n');
 }
 
+static bool is_said(const struct plan_notice *notice, bool is_verbose)
+{
+	if (notice->is_hint)
+		return is_verbose || isatty(STDERR_FILENO);
+	return notice->fix || (is_verbose && notice->is_weaker);
+}
+
 /* A run with nothing to say is silent, on a terminal, too. */
 static void say_notices(const struct spawn_run *run)
 {
@@ -156,7 +163,7 @@ static void say_notices(const struct spawn_run *run)
 	if (run->tool->verbosity < 0)
 		return;
 	for (size_t i = 0; i < plan->n_notices; i++)
-		if (plan->notices[i].fix || (is_verbose && plan->notices[i].is_weaker))
+		if (is_said(&plan->notices[i], is_verbose))
 			add_notice(&line, &plan->notices[i], is_verbose);
 	if (is_verbose) {
 		text_add(&line, SPAWN_TOOL ": ");

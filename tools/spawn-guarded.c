@@ -56,6 +56,14 @@ int spawn_find_guarded(struct spawn_run *run, struct sbx_error *err)
 	return 0;
 }
 
+int spawn_find_credentials(struct spawn_run *run, struct sbx_error *err)
+{
+	int r = credentials_find(environ, geteuid(), &run->arena, &run->credentials, err);
+
+	run->request.credentials = &run->credentials;
+	return r;
+}
+
 /* Root's links are followed, as they are inside. A new directory belongs to whom its parent does,
  * also where root makes it in the home of another user. */
 static int enter(int parent, const char *name)

@@ -88,6 +88,13 @@ int spawn_read_path(struct spawn_run *run, const char *option, const char *value
 	return 0;
 }
 
+const char *spawn_real_path(struct spawn_run *run, const char *path)
+{
+	const char *real = path_follow(&run->arena, path);
+
+	return strcmp(real, path) == 0 ? NULL : real;
+}
+
 /* The lists of paths, in the order of their options. */
 struct path_option {
 	const char *option;
@@ -167,12 +174,14 @@ int spawn_read_paths(struct spawn_run *run, struct sbx_error *err)
 			r = spawn_read_path(run, row->option, list->items[k], &paths[at].path, err);
 			if (r < 0)
 				return r;
+			paths[at].real = spawn_real_path(run, paths[at].path);
 		}
 	}
 	for (size_t k = 0; k < run->values->bind.n_items; k++, at++) {
 		r = read_bind(run, run->values->bind.items[k], &paths[at], err);
 		if (r < 0)
 			return r;
+		paths[at].real = spawn_real_path(run, paths[at].path);
 	}
 	run->request.paths = paths;
 	run->request.n_paths = n;

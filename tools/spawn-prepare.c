@@ -70,6 +70,8 @@ static int make_plan(struct spawn_run *run, struct sbx_error *err)
 	int r = spawn_find_guarded(run, err);
 
 	if (r == 0)
+		r = spawn_find_credentials(run, err);
+	if (r == 0)
 		r = plan_list_paths(run->policy, &run->request, &run->arena, &paths, &made, err);
 	if (r == 0)
 		r = spawn_make_guarded(run, made, err);

@@ -304,6 +304,7 @@ static int read_project(struct spawn_run *run, struct sbx_error *err)
 	if (stat(run->request.project, &st) < 0)
 		return spawn_bad_value("--project", value, strerror(errno),
 				       "name a folder that is there", err);
+	run->request.project_real = spawn_real_path(run, run->request.project);
 	return S_ISDIR(st.st_mode) ? 0
 				   : spawn_bad_value("--project", value, "it is no folder",
 						     "name the folder that it lies in", err);

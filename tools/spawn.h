@@ -10,7 +10,7 @@
  *   spawn-request.c    values → struct spawn_request
  *   spawn-paths.c      the options that name paths
  *   spawn-limits.c     those that are limits
- *   spawn-guarded.c    what no sandbox writes or sees
+ *   spawn-guarded.c    what no sandbox writes or sees, and what it sees only by name
  *   spawn-prepare.c    policy, host, plan, filter
  *   spawn-record.c     audit records and the registry: what others see of the run
  *   spawn-bare.c       --no-sandbox
@@ -33,6 +33,7 @@
 #include "plan/host.h"
 #include "plan/plan.h"
 #include "plan/request.h"
+#include "policy/credentials.h"
 #include "policy/guarded.h"
 #include "record/record.h"
 #include "registry/registry.h"
@@ -92,6 +93,7 @@ struct spawn_run {
 	struct spawn_request request;
 	struct policy *policy; /* or NULL */
 	struct guarded_list guarded;
+	struct credential_list credentials;
 	struct host host;
 	struct plan *plan;
 	struct sock_fprog made_filter; /* where the policy has system calls of its own */
@@ -127,6 +129,8 @@ int spawn_read_paths(struct spawn_run *run, struct sbx_error *err);
 /* Joined with the working folder, normal; in the run's arena. */
 int spawn_read_path(struct spawn_run *run, const char *option, const char *value, const char **ret,
 		    struct sbx_error *err);
+/* NULL where no link is on its way. */
+const char *spawn_real_path(struct spawn_run *run, const char *path);
 int spawn_bad_value(const char *option, const char *value, const char *why, const char *fix,
 		    struct sbx_error *err);
 int spawn_no_memory(struct sbx_error *err);
@@ -138,6 +142,7 @@ const char *spawn_limit_option(enum limit limit); /* "--memory" */
 
 /* spawn-guarded.c: before the plan, for the request; and what the plan wants to be there. */
 int spawn_find_guarded(struct spawn_run *run, struct sbx_error *err);
+int spawn_find_credentials(struct spawn_run *run, struct sbx_error *err);
 int spawn_make_guarded(const struct spawn_run *run, const char *const *paths,
 		       struct sbx_error *err);
 

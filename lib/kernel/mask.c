@@ -54,6 +54,8 @@ int mask_attach(struct kernel *kernel, const struct step *step, size_t number)
 
 	if (r == 0)
 		r = tree_attach(kernel, number, fd, step->mask.is_folder);
+	if (r == -EACCES && step->mask.may_be_closed && tree_is_closed(kernel, number))
+		return 0;
 	/* In what is not ours: there is nothing of that name. */
 	return r == -EXDEV && step->mask.optional ? 0 : r;
 }

@@ -372,29 +372,56 @@ static int compare_place(const void *a, const void *b)
 	return strcmp(((const struct host_path *)a)->path, ((const struct host_path *)b)->path);
 }
 
+/* Where a refused link leads all the same; *@ret is a place of its own then, which is reached
+ * without links. 1, 0 where nothing is there, or negative errno. */
+static int follow_refused(struct place_search *search, struct host_path *place,
+			  struct host_path *ret, struct sbx_error *err)
+{
+	struct place_search all = { .arena = search->arena,
+				    .follows_all = true,
+				    .has_root = search->has_root };
+	struct host_path found;
+	int r;
+
+	if (place->kind != HOST_LINK_REFUSED)
+		return 0;
+	r = probe_place(&all, place->path, &found, err);
+	if (r < 0 || found.kind == HOST_MISSING || found.kind == HOST_UNREACHABLE)
+		return r;
+	place->leads_to = found.real;
+	*ret = found;
+	ret->path = found.real;
+	return 1;
+}
+
 int probe_places(struct place_search *search, const char *const *paths, struct host *ret,
 		 struct sbx_error *err)
 {
 	bool is_sorted = true;
 	struct host_path *places;
-	size_t n = 0;
+	size_t n = 0, n_places;
 
 	while (paths && paths[n])
 		n++;
-	places = arena_alloc(search->arena, (n + 1) * sizeof(*places));
+	n_places = n;
+	places = arena_alloc(search->arena, (2 * n + 1) * sizeof(*places));
 	if (!places)
 		return sbx_error_what(err, -ENOMEM, "cannot look at %zu paths", n);
 	for (size_t i = 0; i < n; i++) {
 		int r = probe_place(search, paths[i], &places[i], err);
 
+		if (r >= 0)
+			r = follow_refused(search, &places[i], &places[n_places], err);
 		if (r < 0)
 			return r;
-		is_sorted = is_sorted && (i == 0 || compare_place(&places[i - 1], &places[i]) < 0);
+		is_sorted = is_sorted && r == 0 &&
+			    (i == 0 || compare_place(&places[i - 1], &places[i]) < 0);
+		n_places += (size_t)r;
 	}
 	if (!is_sorted)
-		qsort(places, n, sizeof(*places), compare_place);
+		qsort(places, n_places, sizeof(*places), compare_place);
 	ret->paths = places;
-	ret->n_paths = n;
+	ret->n_paths = n_places;
 	ret->links = search->links;
 	ret->n_links = search->n_links;
 	return 0;

@@ -161,6 +161,14 @@ int tree_attach(const struct kernel *kernel, size_t number, int mount_fd, bool i
 	return r < 0 && r != -EEXIST ? r : mount_attach(mount_fd, AT_FDCWD, target);
 }
 
+bool tree_is_closed(const struct kernel *kernel, size_t number)
+{
+	const char *target = step_target(&kernel->plan->steps[number]);
+	_cleanup_close_ int place = mount_open(AT_FDCWD, target, O_PATH);
+
+	return place == -EACCES;
+}
+
 int tree_folder(struct kernel *kernel, const struct step *step, size_t number)
 {
 	return tree_is_ours(kernel, number) ? make(step, make_folder) : -EXDEV;

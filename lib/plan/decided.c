@@ -91,6 +91,8 @@ static void add_mark(struct composer *composer, const struct mark *mark)
 		.name = mark->origin.text ? mark->origin.text : "the built-in view",
 		.path = mark->path,
 		.operations = operations_of(mark->rights),
+		.excepts = mark->excepts.rows,
+		.n_excepts = mark->excepts.n_rows,
 	};
 
 	if (mark->kind == MARK_DENY)
@@ -165,8 +167,25 @@ static const char *find_fresh(struct planner *planner, const struct policy *poli
 	return name;
 }
 
+/* What the view's rule about the project does not include: one rule, of which several marks may be.
+ */
+static struct list project_excepts(struct planner *planner)
+{
+	struct list all = { .rows = NULL };
+
+	for (size_t i = 0; i < planner->marks.n_rows; i++) {
+		const struct mark *mark = ((struct mark **)planner->marks.rows)[i];
+		const struct composed_except *rows = mark->excepts.rows;
+
+		for (size_t k = 0; (mark->flags & MARK_PROJECT) && k < mark->excepts.n_rows; k++)
+			*(struct composed_except *)list_add(planner, &all, sizeof(*rows)) = rows[k];
+	}
+	return all;
+}
+
 static int compose(struct planner *planner, struct decided *decided)
 {
+	const struct list excepts = project_excepts(planner);
 	const struct composition with = {
 		.project = planner->request->project,
 		.is_worst_case = true,
@@ -175,6 +194,8 @@ static int compose(struct planner *planner, struct decided *decided)
 		.is_limiting_exec = is_limiting_exec(planner),
 		.resolve = resolve,
 		.context = planner,
+		.excepts = excepts.rows,
+		.n_excepts = excepts.n_rows,
 	};
 	struct composer composer;
 

@@ -122,6 +122,7 @@ void entry_show_host(struct planner *planner, struct place *place)
 		.source = planner_keep(planner, place->source),
 		.is_folder = is_folder,
 		.attributes = attributes_of(place),
+		.may_be_closed = place_is_of_credentials(place),
 		.owner = find_owner(planner, place, carrier),
 	};
 	place->is_mapped = step->bind.owner.is_set;
@@ -245,6 +246,24 @@ void entry_show(struct planner *planner, struct place *place)
 	show[place->winner->content](planner, place);
 }
 
+void entry_veil(struct planner *planner, struct place *place)
+{
+	static const struct mark veil = {
+		.kind = MARK_ALLOW,
+		.content = CONTENT_TMPFS,
+		.flags = MARK_OURS,
+		.value = VEIL_SIZE,
+		.second = 0755,
+	};
+	struct step_origin origin = origin_built_in;
+
+	(void)place_find_denial(planner, place, RIGHTS_SEEN, &origin);
+	place->winner = &veil;
+	place->source = NULL;
+	show_tmpfs(planner, place);
+	((struct step *)planner->steps.rows)[planner->steps.n_rows - 1].origin = origin;
+}
+
 void entry_hide(struct planner *planner, struct place *place)
 {
 	struct step *step = add_step(planner, place, STEP_MASK);
@@ -255,6 +274,7 @@ void entry_hide(struct planner *planner, struct place *place)
 		/* The host was not asked, and a kernel may be built without. */
 		.optional =
 			place->marks[0]->kind == MARK_DENY && (place->marks[0]->flags & MARK_OURS),
+		.may_be_closed = place_is_of_credentials(place),
 	};
 	(void)place_find_denial(planner, place, RIGHTS_SEEN, &step->origin);
 	place->is_hidden = true;

@@ -87,6 +87,7 @@ static int mark_output(struct planner *planner)
 				origin_of_option(planner, "--out"));
 	mark->content = CONTENT_OVERLAY;
 	mark->flags = MARK_ASKED;
+	mark->real = request->project_real;
 	mark->text = planner_keep(planner, request->out_folder);
 	mark->extra = request->out_work ? planner_keep(planner, request->out_work) : NULL;
 	return 0;
@@ -115,6 +116,7 @@ static int mark_request(struct planner *planner, const struct request_path *path
 	mark->flags = MARK_ASKED | (path->optional ? MARK_OPTIONAL : 0);
 	if (path->grant == GRANT_READ && !path->target)
 		mark->flags |= MARK_MAPPED;
+	mark->real = path->real ? planner_keep(planner, path->real) : NULL;
 	if (path->target && strcmp(path->target, path->path) != 0)
 		mark->source = planner_keep(planner, path->path);
 	fill_tmpfs(planner, mark, 0);

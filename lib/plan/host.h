@@ -29,8 +29,10 @@ enum host_path_kind {
 struct host_path {
 	const char *path;
 	enum host_path_kind kind;
-	const char *real; /* without links; where the path is missing: of what there is, and the
-			     rest. The refused link for HOST_LINK_REFUSED */
+	const char *real;     /* without links; where the path is missing: of what there is, and the
+				 rest. The refused link for HOST_LINK_REFUSED */
+	const char *leads_to; /* HOST_LINK_REFUSED: what the path is without links, which is among
+				 the paths, too; NULL where nothing is there */
 	uid_t uid;
 	gid_t gid;
 	mode_t mode;

@@ -50,6 +50,9 @@ int mark_all(struct planner *planner)
 		return r;
 	mark_system(planner);
 	mark_home(planner);
+	r = mark_credentials(planner);
+	if (r < 0)
+		return r;
 	deny_where_shown(planner);
 	r = mark_git(planner);
 	if (r < 0)

@@ -14,6 +14,7 @@
  *   system.c       the built-in view → marks
  *   grants.c       what options and mounts name → marks
  *   home.c         the command's home → marks
+ *   credentials.c  what grants of options and of the working directory lose
  *   guard.c        built-in denials; git.c  a repository's hooks and configuration
  *   devices.c      /dev → marks             program.c      what is executed, and where
  *   view.c         marks → places           rights.c       what each place may do
@@ -49,6 +50,8 @@
 #define DEFAULT_TMP_SIZE (UINT64_C(512) << 20)
 #define SHM_SIZE (UINT64_C(64) << 20)
 #define ROOT_SIZE (UINT64_C(16) << 20)
+/* Of a directory that holds nothing but what other mounts are put on. */
+#define VEIL_SIZE (UINT64_C(1) << 20)
 /* No other user has it, and no two living processes the same pid. */
 #define OWN_UID_BASE 2000000000u
 /* Listeners that one sandbox can have. */
@@ -116,11 +119,19 @@ enum mark_flag {
 	MARK_SHARED = 1 << 12,	/* a tmpfs that has one size with all others that are shared */
 	MARK_WIDE = 1 << 14,	/* shown because the working directory is the root */
 	MARK_MAPPED = 1 << 13,	/* named by root: what root owns there may be read */
+	MARK_PROJECT = 1 << 9,	/* of the working directory, by the built-in view */
+};
+
+struct list {
+	void *rows;
+	size_t n_rows;
+	size_t n_free;
 };
 
 struct mark {
 	const char *path;   /* inside, as it was named */
 	const char *source; /* outside, where that is another path; or NULL */
+	const char *real;   /* either without links, as the caller says; NULL: the same */
 	enum mark_kind kind;
 	enum content content;
 	unsigned rights;
@@ -130,6 +141,7 @@ struct mark {
 	uint64_t value;	   /* size */
 	uint64_t second;   /* mode */
 	struct step_origin origin;
+	struct list excepts; /* struct composed_except: what the grant does not include */
 
 	/* What the view finds out. */
 	const struct host_path *facts; /* of what stands outside, or NULL */
@@ -157,12 +169,6 @@ struct place {
 	bool is_mapped;
 	bool is_executable;
 	bool is_hidden;
-};
-
-struct list {
-	void *rows;
-	size_t n_rows;
-	size_t n_free;
 };
 
 struct landlock_path {
@@ -216,7 +222,8 @@ struct planner {
 	struct list tops;    /* struct plan_top */
 	struct list notices; /* struct plan_notice */
 	struct list landlock_paths;
-	struct list ports; /* struct request_port */
+	struct list ports;     /* struct request_port */
+	struct list creatable; /* const char *: missing startup files in what may be written */
 	const char *last_target;
 };
 
@@ -299,6 +306,11 @@ bool mapped_needs_mount(struct planner *planner, const struct place *place,
 
 /* accounts.c: after the tree, into which it puts files. */
 void add_accounts(struct planner *planner);
+/* credentials.c: after all grants are marked; and once rights are known, what is said about it. */
+int mark_credentials(struct planner *planner);
+void note_credentials(struct planner *planner);
+/* Is nothing about the place but what grants lose? */
+bool place_is_of_credentials(const struct place *place);
 
 /* system.c, grants.c, guard.c, git.c, devices.c */
 void mark_system(struct planner *planner);
@@ -391,6 +403,8 @@ bool place_wants_execution(const struct place *place);
 void entry_show(struct planner *planner, struct place *place);
 void entry_show_host(struct planner *planner, struct place *place);
 void entry_hide(struct planner *planner, struct place *place);
+/* An empty directory, in which what follows is put. */
+void entry_veil(struct planner *planner, struct place *place);
 
 /* show.c */
 int show_places(struct planner *planner);

@@ -124,9 +124,11 @@ static int choose(struct planner *planner)
 		r = decide_ports(planner);
 	if (r == 0)
 		r = view_build(planner);
-	if (r == 0)
-		note_other_names(planner);
-	return r;
+	if (r < 0)
+		return r;
+	note_other_names(planner);
+	note_credentials(planner);
+	return 0;
 }
 
 static int add_tree(struct planner *planner)

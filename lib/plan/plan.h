@@ -55,6 +55,7 @@ struct plan_notice {
 	const char *fix;  /* or NULL */
 	bool is_weaker;	  /* less is enforced than was asked for */
 	bool is_of_limit; /* the plan's limits say it, too */
+	bool is_hint;	  /* less is there than somebody may expect: worth a line on a terminal */
 };
 
 struct plan {

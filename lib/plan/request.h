@@ -17,6 +17,7 @@
 
 #include "plan/layers.h"
 
+struct credential_list;
 struct guarded_list;
 
 /* A path that an option names. */
@@ -34,6 +35,7 @@ struct request_path {
 	enum request_grant grant;
 	const char *path;   /* outside; inside too, unless there is a target */
 	const char *target; /* of --bind; or NULL */
+	const char *real;   /* what the path is without links, where that is another one; or NULL */
 	bool optional;
 	const char *option; /* "--read", for messages and --print-plan */
 };
@@ -91,6 +93,9 @@ struct spawn_request {
 	const char *out_work;	/* an empty folder beside it, for the kernel's own use */
 	/* What no policy opens; NULL: nothing, in tests of something else. */
 	const struct guarded_list *guarded;
+	/* What options and the working directory do not show unless they name it; NULL: nothing. */
+	const struct credential_list *credentials;
+	const char *project_real; /* the project without links, where that is another path */
 
 	const struct request_path *paths;
 	size_t n_paths;

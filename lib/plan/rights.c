@@ -122,6 +122,15 @@ static bool is_of_ours(const struct mark *winner)
 	return winner && of_ours[winner->content];
 }
 
+/* Of the place's source; those that a mark has found behind a link are of it, too. */
+static void find_facts_at(struct planner *planner, struct place *place)
+{
+	const struct host_path *facts = planner_facts(planner, place->source);
+
+	if (facts || !place->facts || strcmp(place->facts->real, place->source) != 0)
+		place->facts = facts;
+}
+
 static void find_source(struct planner *planner, struct place *place)
 {
 	const struct place *base = place->base, *above = place->parent;
@@ -139,7 +148,7 @@ static void find_source(struct planner *planner, struct place *place)
 	}
 	if (base->source) {
 		place->source = source_below(planner, base, place);
-		place->facts = planner_facts(planner, place->source);
+		find_facts_at(planner, place);
 		return;
 	}
 	/* A fresh folder is empty; a fresh /proc has what the host's has. */
@@ -180,12 +189,14 @@ static const struct mark *find_own_denial(const struct place *place, unsigned ri
 	return NULL;
 }
 
-/* No rule denies it; an exception of an allow takes it out. */
-static bool find_exception(const struct place *place, unsigned rights, struct step_origin *ret)
+/* No rule denies it; an exception of an allow takes it out. @flags: of a mark that counts. */
+static bool find_exception(const struct place *place, unsigned rights, unsigned flags,
+			   struct step_origin *ret)
 {
 	for (const struct place *at = place; at; at = at->parent)
 		for (size_t i = 0; i < at->n_marks; i++)
-			if (at->marks[i]->kind == MARK_EXCEPT && (at->marks[i]->rights & rights)) {
+			if (at->marks[i]->kind == MARK_EXCEPT && (at->marks[i]->rights & rights) &&
+			    (at->marks[i]->flags & flags) == flags) {
 				*ret = at->marks[i]->origin;
 				return true;
 			}
@@ -200,8 +211,9 @@ bool place_find_denial(struct planner *planner, const struct place *place, unsig
 
 	if (own)
 		*ret = own->origin;
-	return own || decided_denial(planner, &asked, rights, ret) ||
-	       find_exception(place, rights, ret);
+	return own || find_exception(place, rights, MARK_OURS, ret) ||
+	       decided_denial(planner, &asked, rights, ret) ||
+	       find_exception(place, rights, 0, ret);
 }
 
 /* Mapping libraries, starting the command and its loader, and ioctl on devices: no operations of a

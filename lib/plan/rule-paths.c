@@ -37,7 +37,7 @@ static void mark_project(struct planner *planner, unsigned rights, unsigned flag
 	    is_below(project, "/sys"))
 		return;
 	planner_add_mark(planner, MARK_ALLOW, planner_keep(planner, project), rights, origin)
-		->flags = flags & MARK_RULED;
+		->flags = flags & (MARK_RULED | MARK_PROJECT);
 }
 
 void mark_everything(struct planner *planner, unsigned rights, unsigned flags,
@@ -46,7 +46,7 @@ void mark_everything(struct planner *planner, unsigned rights, unsigned flags,
 	if (rights & RIGHT_EXEC) {
 		struct mark *mark = planner_add_mark(planner, MARK_ALLOW, "/", RIGHT_EXEC, origin);
 
-		mark->flags = MARK_OURS | (flags & MARK_RULED);
+		mark->flags = MARK_OURS | (flags & (MARK_RULED | MARK_PROJECT));
 		planner->exec_everywhere = true;
 	}
 	if (!(rights & RIGHTS_FILES))

@@ -132,6 +132,19 @@ static bool is_link_refused(const struct place *place)
 	return false;
 }
 
+/* Is something that is put there by itself shown below a place that shows nothing? */
+static bool shows_below(const struct planner *planner, const struct place *place)
+{
+	const struct place *end = planner->places + planner->n_places;
+
+	if (place->rights & RIGHTS_SEEN)
+		return false;
+	for (const struct place *at = place + 1; at < end && is_below(at->path, place->path); at++)
+		if (at->winner && (at->rights & RIGHTS_SEEN))
+			return true;
+	return false;
+}
+
 /* What can be seen at the place is a part of what its carrier shows. */
 static int narrow(struct planner *planner, struct place *place, const struct place *carrier)
 {
@@ -148,7 +161,7 @@ static int narrow(struct planner *planner, struct place *place, const struct pla
 		return hold_unreachable(planner, place, carrier);
 	excess = find_excess(planner, place, carrier);
 	if (is_to_be_hidden(place, excess)) {
-		entry_hide(planner, place);
+		(shows_below(planner, place) ? entry_veil : entry_hide)(planner, place);
 		return 0;
 	}
 	/* Landlock permits executing here; then a mount must not permit mapping either. */

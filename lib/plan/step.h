@@ -155,7 +155,8 @@ struct step_bind {
 	const char *source;
 	bool is_folder;
 	struct mount_attributes attributes;
-	bool is_socket; /* shown to be connected to */
+	bool is_socket;	    /* shown to be connected to */
+	bool may_be_closed; /* as for a mask */
 	struct step_owner owner;
 };
 
@@ -181,7 +182,9 @@ struct step_overlay {
 struct step_mask {
 	const char *target;
 	bool is_folder;
-	bool optional; /* the host was not asked whether the target is there */
+	bool optional;	    /* the host was not asked whether the target is there */
+	bool may_be_closed; /* where a directory on the way is closed to the command's user, the
+			       command cannot get there, and it is left out */
 };
 
 struct step_link {

@@ -48,6 +48,15 @@ static void mark_seen(struct planner *planner, const char *path, unsigned rights
 		MARK_RULED | MARK_OPTIONAL;
 }
 
+static void mark_project(struct planner *planner, unsigned rights)
+{
+	struct mark *mark = planner_add_mark(planner, MARK_ALLOW, planner->request->project, rights,
+					     origin_built_in);
+
+	mark->flags = MARK_RULED | MARK_MAPPED | MARK_PROJECT;
+	mark->real = planner->request->project_real;
+}
+
 static void mark_view(struct planner *planner)
 {
 	struct view_row rows[VIEW_ROWS_MAX];
@@ -60,11 +69,10 @@ static void mark_view(struct planner *planner)
 		if (is_limiting_exec(planner))
 			rights &= ~(unsigned)RIGHT_EXEC;
 		if (strcmp(rows[i].path, "/") == 0)
-			mark_everything(planner, rights, MARK_RULED | MARK_WIDE, origin_built_in);
+			mark_everything(planner, rights, MARK_RULED | MARK_WIDE | MARK_PROJECT,
+					origin_built_in);
 		else if (strcmp(rows[i].path, ".") == 0)
-			planner_add_mark(planner, MARK_ALLOW, planner->request->project, rights,
-					 origin_built_in)
-				->flags = MARK_RULED | MARK_MAPPED;
+			mark_project(planner, rights);
 		else if (strcmp(rows[i].path, "/tmp") == 0)
 			mark_tmp(planner, rights);
 		else

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +74,8 @@ int watch_read_plan(struct watch *watch, const struct plan *plan)
 	watch->mounts = calloc(plan->n_steps + 1, sizeof(*watch->mounts));
 	if (!watch->mounts)
 		return -ENOMEM;
+	watch->uid = plan->uid;
+	watch->gid = plan->gid;
 	for (size_t i = 0; i < plan->n_steps; i++) {
 		const struct step *step = &plan->steps[i];
 		const struct step *carrier = carries(step->kind) ? find_carrier(plan, i) : NULL;
@@ -110,6 +113,38 @@ struct watch_loss watch_check(const struct watch *watch)
 	return (struct watch_loss){ .path = NULL };
 }
 
+static bool may_be_closed(const struct step *step)
+{
+	return (step->kind == STEP_MASK && step->mask.may_be_closed) ||
+	       (step->kind == STEP_BIND && step->bind.may_be_closed);
+}
+
+/* Such a step is left out where the command cannot get to its name: a directory on the way, as the
+ * sandbox's mounts show it, does not let the command's user search it. */
+static bool is_closed(const struct watch *watch, const struct step *step)
+{
+	const char *path = step_target(step) + 1;
+	char folder[PATH_MAX];
+
+	for (const char *at = strchr(path, '/'); at; at = strchr(at + 1, '/')) {
+		_cleanup_close_ int fd = -EBADF;
+		struct stat st;
+		mode_t bit;
+
+		memcpy(folder, path, (size_t)(at - path));
+		folder[at - path] = '\0';
+		fd = path_open_beneath(watch->root, folder, O_PATH | O_NOFOLLOW, 0);
+		if (fd < 0 || fstat(fd, &st) < 0)
+			return fd == -EACCES;
+		bit = st.st_uid == watch->uid	? S_IXUSR
+		      : st.st_gid == watch->gid ? S_IXGRP
+						: S_IXOTH;
+		if (!(st.st_mode & bit))
+			return true;
+	}
+	return false;
+}
+
 static int refuse(const struct step *step, int code, struct sbx_error *err)
 {
 	(void)sbx_error_what(err, code, "cannot protect '%.300s'", step_target(step));
@@ -136,6 +171,8 @@ int watch_begin(struct watch *watch, int root, int mountinfo, struct sbx_error *
 
 		if (r == 0 && !(status.stx_attributes & STATX_ATTR_MOUNT_ROOT))
 			r = -ESTALE;
+		if (r < 0 && may_be_closed(mount.step) && is_closed(watch, mount.step))
+			continue;
 		if (r < 0)
 			return refuse(mount.step, r, err);
 		mount.mount = status.stx_mnt_id;

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "spawn/loop.h"
 
@@ -35,7 +36,9 @@ struct watched {
 struct watch {
 	struct watched *mounts;
 	size_t n;
-	int root; /* the sandbox's "/" */
+	int root;  /* the sandbox's "/" */
+	uid_t uid; /* of the command, outside */
+	gid_t gid;
 	bool is_begun;
 	/* Has something to say when mounts have changed; its function is the caller's. */
 	struct source changes;

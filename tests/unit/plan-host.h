@@ -20,6 +20,7 @@
 #include "plan/host.h"
 #include "plan/plan.h"
 #include "plan/request.h"
+#include "policy/credentials.h"
 #include "policy/guarded.h"
 #include "policy/load.h"
 #include "policy/layers.h"
@@ -48,6 +49,8 @@ struct planning {
 	struct spawn_request request;
 	struct guarded_places places;
 	struct guarded_list guarded;
+	struct credential_place homes[4];
+	struct credential_list credentials;
 	const char *const *made;
 	struct request_path paths[8];
 	const char *argv[4];
@@ -137,7 +140,11 @@ static inline void planning_open(struct planning *planning)
 		.project = "/home/user/p",
 		.supervisor = 4711,
 		.paths = planning->paths,
+		.credentials = &planning->credentials,
 	};
+	planning->homes[0] = (struct credential_place){ "/home/user", CREDENTIALS_OF_HOME, "", 0 };
+	planning->homes[1] = (struct credential_place){ "/", CREDENTIALS_OF_ROOT, "", 0 };
+	planning->credentials = (struct credential_list){ planning->homes, 2, "/home/user" };
 	know_system(planning);
 	know(planning, "/home/user/p", HOST_FOLDER);
 }
@@ -211,6 +218,34 @@ static inline void remember_link(struct planning *planning, const struct known *
 	qsort(planning->links, host->n_links, sizeof(planning->links[0]), compare_links);
 }
 
+static inline void follow_link(const struct known *link, char path[1024])
+{
+	char next[1024] = "", *slash;
+
+	(void)snprintf(next, sizeof(next), "%s", link->target[0] == '/' ? "" : link->path);
+	slash = strrchr(next, '/');
+	if (slash)
+		slash[1] = '\0';
+	(void)snprintf(next + strlen(next), sizeof(next) - strlen(next), "%s%s", link->target,
+		       path + strlen(link->path));
+	(void)snprintf(path, 1024, "%s", next);
+}
+
+/* Whoever owns the links; NULL where nothing is there. */
+static inline const char *follow_all(struct planning *planning, const char *path)
+{
+	const struct known *link;
+	char real[1024];
+	uid_t uid;
+
+	(void)snprintf(real, sizeof(real), "%s", path);
+	while ((link = link_on_the_way(planning, real)))
+		follow_link(link, real);
+	return kind_on_host(planning, real, &uid) == HOST_MISSING
+		       ? NULL
+		       : arena_copy(&planning->arena, real, strlen(real));
+}
+
 static inline struct host_path look_at_host(struct planning *planning, const char *path)
 {
 	struct host_path facts = { .path = path };
@@ -219,22 +254,15 @@ static inline struct host_path look_at_host(struct planning *planning, const cha
 
 	(void)snprintf(real, sizeof(real), "%s", path);
 	while ((link = link_on_the_way(planning, real))) {
-		char next[1024] = "", *slash;
-
 		if (link->uid != 0) {
 			facts.kind = HOST_LINK_REFUSED;
 			facts.real = link->path;
 			facts.uid = link->uid;
+			facts.leads_to = follow_all(planning, path);
 			return facts;
 		}
 		remember_link(planning, link);
-		(void)snprintf(next, sizeof(next), "%s", link->target[0] == '/' ? "" : link->path);
-		slash = strrchr(next, '/');
-		if (slash)
-			slash[1] = '\0';
-		(void)snprintf(next + strlen(next), sizeof(next) - strlen(next), "%s%s",
-			       link->target, real + strlen(link->path));
-		(void)snprintf(real, sizeof(real), "%s", next);
+		follow_link(link, real);
 	}
 	facts.real = arena_copy(&planning->arena, real, strlen(real));
 	facts.kind = kind_on_host(planning, real, &facts.uid);
@@ -244,13 +272,30 @@ static inline struct host_path look_at_host(struct planning *planning, const cha
 	return facts;
 }
 
-/* As kernel/probe does: exactly what the plan has asked about is answered. */
+static inline int compare_facts(const void *a, const void *b)
+{
+	return strcmp(((const struct host_path *)a)->path, ((const struct host_path *)b)->path);
+}
+
+/* As the tool finds it before a plan is made. */
+static inline void find_real_paths(struct planning *planning)
+{
+	for (size_t i = 0; i < planning->request.n_paths; i++) {
+		struct request_path *path = &planning->paths[i];
+
+		path->real = follow_all(planning, path->path);
+	}
+	planning->request.project_real = follow_all(planning, planning->request.project);
+}
+
+/* As kernel/probe does: what the plan has asked about is answered, and where refused links lead. */
 static inline int ask_host(struct planning *planning)
 {
 	const char *const *paths = NULL;
 	int r = guarded_list(&planning->places, &planning->arena, &planning->guarded);
 
 	planning->request.guarded = &planning->guarded;
+	find_real_paths(planning);
 	if (r == 0)
 		r = plan_list_paths(planning->policy, &planning->request, &planning->arena, &paths,
 				    &planning->made, &planning->err);
@@ -258,8 +303,15 @@ static inline int ask_host(struct planning *planning)
 	if (r < 0)
 		return r;
 	planning->host.n_paths = planning->host.n_links = 0;
-	for (; paths && *paths; paths++)
-		planning->facts[planning->host.n_paths++] = look_at_host(planning, *paths);
+	for (; paths && *paths; paths++) {
+		struct host_path facts = look_at_host(planning, *paths);
+
+		planning->facts[planning->host.n_paths++] = facts;
+		if (facts.leads_to)
+			planning->facts[planning->host.n_paths++] =
+				look_at_host(planning, facts.leads_to);
+	}
+	qsort(planning->facts, planning->host.n_paths, sizeof(planning->facts[0]), compare_facts);
 	planning->host.paths = planning->facts;
 	planning->host.links = planning->links;
 	return 0;

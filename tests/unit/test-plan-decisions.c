@@ -311,6 +311,53 @@ static void make_options(struct planning *planning, bool has_policy)
 	}
 }
 
+static const char *follow(void *context, const char *path)
+{
+	struct host_path facts = look_at_host(context, path);
+
+	return facts.kind == HOST_LINK_REFUSED ? path : facts.real;
+}
+
+/* A name in what an option grants: outside, or as it is seen. Any path where there is no option. */
+static const char *any_granted_path(struct planning *planning, bool inside)
+{
+	static const char *const names[] = { "/a", "/b", "/c", "/a/b", "" };
+	const struct request_path *option;
+	char path[96];
+	int len;
+
+	if (planning->request.n_paths == 0)
+		return any_path(&planning->arena);
+	option = &planning->paths[any((unsigned)planning->request.n_paths)];
+	len = snprintf(path, sizeof(path), "%s%s",
+		       inside && option->target ? option->target : option->path,
+		       names[any(N_ELEMENTS(names))]);
+	return arena_copy(&planning->arena, path, (size_t)len);
+}
+
+/* Homes and single entries anywhere in the trees: paths below them are names that a table has. */
+static void make_credentials(struct planning *planning)
+{
+	static const unsigned kinds[] = { CREDENTIAL_SECRET, CREDENTIAL_SECRET, CREDENTIAL_SOCKET,
+					  CREDENTIAL_STARTUP,
+					  CREDENTIAL_SECRET | CREDENTIAL_STARTUP };
+	size_t n = chance(40) ? 0 : 1 + any(N_ELEMENTS(planning->homes) - 1);
+
+	for (size_t i = 0; i < n; i++) {
+		const char *path =
+			chance(70) ? any_granted_path(planning, false) : any_path(&planning->arena);
+
+		if (chance(70) && !is_known(planning, path))
+			know(planning, path, chance(50) ? HOST_FOLDER : HOST_FILE);
+		planning->homes[i] = (struct credential_place){
+			.path = i == 0 ? follow(planning, path) : path,
+			.prefix = "",
+			.kinds = i == 0 ? 0 : kinds[any(N_ELEMENTS(kinds))],
+		};
+	}
+	planning->credentials.n_places = n;
+}
+
 /* The judge: what eval would say, options added */
 
 struct judge {
@@ -321,15 +368,46 @@ struct judge {
 	size_t n_named; /* rules behind these are what mounts deny around them */
 };
 
-static const char *follow(void *context, const char *path)
+/* What is there and lies in @outside, without links; the manual calls it CREDENTIALS. */
+static void add_excepts(struct planning *planning, const struct request_path *option,
+			struct composed_path *path)
 {
-	struct host_path facts = look_at_host(context, path);
+	const char *outside = follow(planning, option->path);
+	const struct credential *entries = NULL;
+	struct composed_except *excepts;
+	bool writes_home = false;
+	size_t n = 0;
 
-	return facts.kind == HOST_LINK_REFUSED ? path : facts.real;
+	expect_eq(credentials_below(&planning->credentials, outside, &planning->arena, &entries,
+				    &n),
+		  0);
+	for (size_t i = 0; i < planning->credentials.n_places; i++)
+		writes_home |= option->grant == GRANT_WRITE && !planning->homes[i].kinds &&
+			       is_below(planning->homes[i].path, outside);
+	excepts = arena_alloc(&planning->arena, (n + 1) * sizeof(*excepts));
+	path->excepts = excepts;
+	for (size_t i = 0; i < n; i++) {
+		const char *real = follow(planning, entries[i].path), *rest;
+		bool is_startup = entries[i].kinds == CREDENTIAL_STARTUP;
+
+		if (look_at_host(planning, real).kind == HOST_MISSING || !is_below(real, outside) ||
+		    strcmp(real, outside) == 0 || (is_startup && !writes_home))
+			continue;
+		rest = real + strlen(outside) + 1;
+		excepts[path->n_excepts++] = (struct composed_except){
+			.path = option->target
+					? planner_join(
+						  &(struct planner){ .arena = &planning->arena },
+						  option->target, rest)
+					: real,
+			.operations = is_startup ? operation_set("fs.write") : 0,
+		};
+	}
 }
 
 /* As the manual describes the options, not as the planner reads them. */
-static void add_option(struct composer *composer, const struct request_path *option)
+static void add_option(struct composer *composer, struct planning *planning,
+		       const struct request_path *option)
 {
 	static const char *const operations[] = {
 		[GRANT_READ] = "fs.read fs.list fs.exists exec",
@@ -346,6 +424,8 @@ static void add_option(struct composer *composer, const struct request_path *opt
 	(void)snprintf(words, sizeof(words), "%s", operations[option->grant]);
 	while ((word = strsep(&next, " ")))
 		path.operations |= operation_set(word);
+	if (option->grant <= GRANT_EXEC)
+		add_excepts(planning, option, &path);
 	if (option->grant == GRANT_DENY || option->grant == GRANT_DENY_WRITE)
 		(void)compose_deny(composer, &path);
 	else if (option->target && strcmp(option->target, option->path) != 0)
@@ -392,7 +472,7 @@ static void judge_open(struct judge *judge, struct planning *planning)
 	*judge = (struct judge){ .arena = ARENA_INIT };
 	compose_begin(&composer, planning->policy, &with, &judge->arena);
 	for (size_t i = 0; i < planning->request.n_paths; i++)
-		add_option(&composer, &planning->paths[i]);
+		add_option(&composer, planning, &planning->paths[i]);
 	judge->n_named = composer.policy.n_rules;
 	expect_eq(compose_finish(&composer, &composed), 0);
 	expect_eq(policy_compile(composed, &judge->block, &n_bytes, NULL), 0);
@@ -511,6 +591,9 @@ static void tell(struct planning *planning, const struct text *policy, const cha
 			printf("# tree %s %d %s\n", planning->known[i].path,
 			       planning->known[i].kind,
 			       planning->known[i].target ? planning->known[i].target : "");
+	for (size_t i = 0; i < planning->credentials.n_places; i++)
+		printf("# %s %s %u\n", planning->homes[i].kinds ? "entry" : "home",
+		       planning->homes[i].path, planning->homes[i].kinds);
 	if (planning->plan)
 		printf("%s", plan_text(planning));
 }
@@ -582,7 +665,9 @@ static const char *source_of(struct planning *planning, const char *path)
 static void compare(struct planning *planning, struct judge *judge, const struct text *policy,
 		    struct tally *tally)
 {
-	const char *path = follow(planning, any_path(&planning->arena));
+	const char *named =
+		chance(20) ? any_granted_path(planning, true) : any_path(&planning->arena);
+	const char *path = follow(planning, named);
 	const char *source = source_of(planning, path);
 	bool is_fresh = chance(60);
 	const char *parent;
@@ -713,6 +798,7 @@ static void try_policy(struct tally *tally)
 		       chance(50) ? "/home/user" : any_path(&planning.arena));
 	planning.environment[1] = home;
 	make_options(&planning, has_policy);
+	make_credentials(&planning);
 	if (has_policy) {
 		make_policy(&policy, &planning.arena);
 		planning_load(&planning, text_string(&policy));

@@ -102,6 +102,26 @@ static void the_plan_without_a_policy(void)
 	check(&planning, "default");
 }
 
+/* A startup file, a key of which one file is named, a token, and a socket. */
+static void the_plan_of_a_writable_home(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, "/home/user", HOST_FOLDER);
+	know(&planning, "/home/user/.bashrc", HOST_FILE);
+	know(&planning, "/home/user/.config/gh", HOST_FOLDER);
+	know(&planning, "/home/user/.config/sbx", HOST_FOLDER);
+	know(&planning, "/home/user/.local/state/sbx", HOST_FOLDER);
+	know(&planning, "/home/user/.ssh/known_hosts", HOST_FILE);
+	know(&planning, "/run", HOST_FOLDER);
+	know(&planning, "/run/docker.sock", HOST_SOCKET);
+	grant(&planning, GRANT_WRITE, "/home/user", "--write");
+	grant(&planning, GRANT_READ, "/home/user/.ssh/known_hosts", "--read");
+	grant(&planning, GRANT_READ, "/run", "--read");
+	check(&planning, "home");
+}
+
 static void the_plan_of_python(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -224,6 +244,7 @@ static void the_plan_of_the_reduced_tier(void)
 
 static const struct test tests[] = {
 	TEST(the_plan_without_a_policy),
+	TEST(the_plan_of_a_writable_home),
 	TEST(the_plan_of_python),
 	TEST(the_plan_of_code_executor_in_a_cgroup),
 	TEST(the_plan_of_strict),
