@@ -11,10 +11,13 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <sbx/error.h>
 
 #include "base/json.h"
+#include "base/path.h"
+#include "policy/credentials.h"
 #include "policy/enforcement.h"
 
 #include "tool.h"
@@ -33,6 +36,7 @@ struct explaining {
 	const struct policy_decision *decision;
 	const struct policy_explanation *rows;
 	size_t n_rows;
+	struct credential credential; /* no path: it is in none */
 };
 
 static bool decides(const struct policy_decision *decision, uint32_t rule)
@@ -105,6 +109,26 @@ static void add_row(const struct explaining *explaining, const struct policy_exp
 	}
 }
 
+/* What sbx-spawn's options do with it, which no rule says. */
+static void add_credential(const struct explaining *explaining)
+{
+	const struct credential *credential = &explaining->credential;
+	struct text *out = &explaining->run->out;
+
+	if (!credential->path)
+		return;
+	text_add(out, "\n'");
+	add_visible(out, credential->path);
+	if (credential->kinds == CREDENTIAL_STARTUP)
+		text_add(out, "' is a startup file: where an option of sbx-spawn makes the home "
+			      "writable, it stays read-only unless an option names it; rules "
+			      "write what they allow\n");
+	else
+		text_add(out, "' is in the list of credentials: options and the working directory "
+			      "of sbx-spawn do not show it unless they name it; rules show what "
+			      "they allow\n");
+}
+
 static void add_text(const struct explaining *explaining)
 {
 	struct tool_run *run = explaining->run;
@@ -129,6 +153,7 @@ static void add_text(const struct explaining *explaining)
 	if (n_far > FAR_SHOWN_MAX && run->verbosity <= 0)
 		text_addf(&run->out, "\n%zu more rules do not apply; -v shows them\n",
 			  n_far - FAR_SHOWN_MAX);
+	add_credential(explaining);
 }
 
 static void add_row_json(const struct explaining *explaining, struct json_writer *json,
@@ -175,8 +200,24 @@ static void add_json(const struct explaining *explaining)
 	for (size_t i = 0; i < explaining->n_rows; i++)
 		add_row_json(explaining, &json, &explaining->rows[i]);
 	json_end_array(&json);
+	if (explaining->credential.path)
+		json_member_string(&json, "credential", explaining->credential.path);
 	json_end_object(&json);
 	text_add_char(out, '\n');
+}
+
+static int find_credential(const struct policy_request *request, struct arena *arena,
+			   struct credential *ret, struct sbx_error *err)
+{
+	struct credential_list list;
+	int r;
+
+	if (!request->path || !path_is_normal(request->path))
+		return 0;
+	r = credentials_find(environ, geteuid(), arena, &list, err);
+	if (r == 0)
+		(void)credentials_match(&list, path_follow(arena, request->path), arena, ret);
+	return r;
 }
 
 int policy_verb_explain(void *context, int n_operands, char *operands[], struct sbx_error *err)
@@ -200,7 +241,10 @@ int policy_verb_explain(void *context, int n_operands, char *operands[], struct 
 	/* Last, because it is valid until the engine works again. */
 	judge_decide(&judge, &buffer, &decision);
 
-	struct explaining explaining = { run, &judge, &buffer, &decision, rows, n };
+	struct explaining explaining = { run, &judge, &buffer, &decision, rows, n, { NULL, 0 } };
+	r = find_credential(&buffer.request, &judge.arena, &explaining.credential, err);
+	if (r < 0)
+		return r;
 	if (run->json)
 		add_json(&explaining);
 	else

@@ -236,7 +236,9 @@ static int show_place(struct planner *planner, struct place *place)
 	if (strcmp(place->path, "/") == 0)
 		return 0;
 	if (place->carrier && place->carrier->is_hidden) {
-		if (place->rights & RIGHTS_SEEN)
+		/* What is missing in it can neither be seen nor made. */
+		if ((place->rights & RIGHTS_SEEN) && place->facts &&
+		    place->facts->kind != HOST_MISSING)
 			return refuse_unheld(planner, place,
 					     "it is excepted from what is hidden around it",
 					     "name what is to be hidden beside it, one by one");
