@@ -80,7 +80,7 @@ static void every_grant_that_contains_them_loses_them(void)
 
 static void the_working_directory_loses_them(void)
 {
-	static const char *const projects[] = { HOME, "/home", "/" };
+	static const char *const projects[] = { HOME, "/home" };
 
 	for (size_t i = 0; i < N_ELEMENTS(projects); i++) {
 		_cleanup_planning_ struct planning planning;
@@ -124,7 +124,7 @@ static void what_is_named_is_shown(void)
 			expect_eq(reads(&planning, HOME "/.ssh/id"), cases[i].shows_key);
 			expect_eq(reads(&planning, HOME "/.ssh/known_hosts"), cases[i].shows_hosts);
 			expect_eq(reads(&planning, HOME "/.netrc"), cases[i].shows_netrc);
-			expect(!writes(&planning, HOME "/.ssh/x"));
+			expect(!with_home || !writes(&planning, HOME "/.ssh/x"));
 		}
 }
 

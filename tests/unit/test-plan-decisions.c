@@ -460,16 +460,21 @@ static bool has_exec_option(const struct planning *planning)
 
 static void judge_open(struct judge *judge, struct planning *planning)
 {
-	const struct composition with = { .project = PROJECT,
-					  .home = private_home(planning),
-					  .is_limiting_exec = has_exec_option(planning),
-					  .resolve = follow,
-					  .context = planning };
+	const struct request_path view = { .grant = GRANT_READ, .path = PROJECT };
+	struct composition with = { .project = PROJECT,
+				    .home = private_home(planning),
+				    .is_limiting_exec = has_exec_option(planning),
+				    .resolve = follow,
+				    .context = planning };
+	struct composed_path project = { .path = PROJECT };
 	struct composer composer;
 	const struct policy *composed;
 	size_t n_bytes;
 
 	*judge = (struct judge){ .arena = ARENA_INIT };
+	add_excepts(planning, &view, &project);
+	with.excepts = project.excepts;
+	with.n_excepts = project.n_excepts;
 	compose_begin(&composer, planning->policy, &with, &judge->arena);
 	for (size_t i = 0; i < planning->request.n_paths; i++)
 		add_option(&composer, planning, &planning->paths[i]);
