@@ -116,11 +116,8 @@ static int may_enter(const char *id, const struct sandbox_entry *entry, struct s
 	if (!entry->may_exec)
 		return ctl_fail(
 			err, -EACCES, "run a command in", id,
-			"it was not started with --debug, or its policy does not allow "
-			"container.run in the mode debug: by default that needs a review, "
-			"and no user is asked while a sandbox runs",
-			"start it with --debug, and add to its policy: {name: enter, match: "
-			"{op: container.run, mode: debug}, action: allow}");
+			"it was not started with --debug, or its policy does not allow container.run in the mode debug",
+			"start it with --debug; with a policy, add the rule {name: enter, match: {op: container.run, mode: debug}, action: allow}");
 	if (entry->is_paused)
 		return ctl_fail(err, -EBUSY, "run a command in", id, "it is paused",
 				"resume it: 'sbx-ctl resume'");

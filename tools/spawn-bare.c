@@ -89,8 +89,8 @@ static int refuse(struct spawn_run *run, int code, struct sbx_error *err)
 
 static int begin(struct spawn_run *run, struct sbx_error *err)
 {
-	static const char warning[] = SPAWN_TOOL ": running without any protection, as "
-						 "--no-sandbox says\n";
+	static const char warning[] =
+		SPAWN_TOOL ": running without any protection (--no-sandbox)\n";
 	int r = spawn_take_fds(run->tool->values, err);
 
 	if (r == 0)
@@ -98,7 +98,7 @@ static int begin(struct spawn_run *run, struct sbx_error *err)
 	if (r == 0)
 		r = spawn_record_created(run, err);
 	if (r == 0 && fd_write_all(STDERR_FILENO, warning, sizeof(warning) - 1) < 0)
-		r = sbx_error_what(err, -EIO, "cannot warn that there is no sandbox");
+		r = sbx_error_what(err, -EIO, "cannot write the warning about --no-sandbox");
 	return r;
 }
 

@@ -31,7 +31,7 @@
 static int fail(struct sbx_error *err, int code, const char *value, const char *why,
 		const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot let changes land in '%s'", value);
+	(void)sbx_error_what(err, code, "cannot write the changes to '%s'", value);
 	if (why)
 		sbx_error_why(err, "%s", why);
 	sbx_error_fix(err, "%s", fix);
@@ -96,13 +96,14 @@ static int use_folder(struct changes *changes, const char *parent, const char *n
 	if (text_status(&path) < 0)
 		return spawn_no_memory(err);
 	if (mkdir(path.data, 0755) < 0 && errno != EEXIST)
-		return fail(err, -errno, value, NULL, "name a folder where you may make one");
+		return fail(err, -errno, value, NULL, "choose a directory that you may create");
 	if (lstat(path.data, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
-		return fail(err, -ENOTDIR, value, "it is no folder of yours",
-			    "name another, or one that does not exist");
+		return fail(err, -ENOTDIR, value, "it is not a directory of yours",
+			    "choose another one, or one that does not exist");
 	if (!is_empty(path.data))
-		return fail(err, -ENOTEMPTY, value, "it is not empty, and results are never mixed",
-			    "name a new folder, or empty this one");
+		return fail(err, -ENOTEMPTY, value,
+			    "it is not empty, and changes are not mixed with other files",
+			    "choose a new directory, or empty this one");
 	changes->folder = text_take(&path);
 	changes->kind = CHANGES_FOLDER;
 	return 0;
@@ -126,9 +127,8 @@ static int check_ending(const char *value, struct sbx_error *err)
 	for (size_t i = 0; i < N_ELEMENTS(others); i++)
 		if (ends_in(value, others[i]))
 			return spawn_bad_value(
-				"--out", value, "the only archive that is written is FILE.tar",
-				"use FILE.tar, or add a '/' where a folder of this name is meant",
-				err);
+				"--out", value, "FILE.tar is the only archive format",
+				"use FILE.tar, or append '/' for a directory of this name", err);
 	return 0;
 }
 
@@ -146,7 +146,7 @@ int changes_prepare(struct changes *changes, const char *value, struct sbx_error
 		r = changes->parent < 0 ? -errno : 0;
 	}
 	if (r < 0)
-		return fail(err, r, value, NULL, "make the folder that it lies in");
+		return fail(err, r, value, NULL, "create its parent directory");
 	if (ends_in(value, ".tar")) {
 		r = make_beside(parent, name, "sbx-layer", &changes->folder);
 		changes->kind = CHANGES_TAR;
@@ -176,7 +176,7 @@ static int write_archive(struct changes *changes, int folder, int target, uint64
 	archive = module ? (output_archive_fn *)module_symbol(module, OUTPUT_MODULE_SYMBOL) : NULL;
 	if (!archive)
 		return fail(err, -ENOENT, changes->tar, "the module 'archive.so' cannot be opened",
-			    "install sbx completely, or let the changes land in a folder");
+			    "install all of sbx, or use a directory with --out");
 	r = archive(folder, target, deadline_usec, &changes->archived);
 	if (r < 0) {
 		(void)fail(err, r, changes->tar, changes->archived.why, "");

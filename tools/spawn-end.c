@@ -45,8 +45,9 @@ void spawn_say_repositories(const struct spawn_run *run)
 
 		text_add(&text, SPAWN_TOOL ": warning: '");
 		text_add_visible(&text, path, strlen(path));
-		text_add(&text, "' has become a repository: git outside takes programs from it, "
-				"so look at it first\n");
+		text_add(
+			&text,
+			"' has become a repository: git outside may run hooks from it; check it before you use git there\n");
 	}
 	if (text_status(&text) == 0)
 		(void)fd_write_all(STDERR_FILENO, text_string(&text), text.len);
@@ -63,7 +64,7 @@ void spawn_say_git(const struct spawn_run *run)
 		return;
 	text_add(&text, SPAWN_TOOL ": note: '");
 	text_add_visible(&text, run->plan->git, strlen(run->plan->git));
-	text_add(&text, "' is read-only inside; to add and commit: --write .git\n");
+	text_add(&text, "' is read-only in the sandbox; to add and commit, use --write .git\n");
 	if (text_status(&text) == 0)
 		(void)fd_write_all(STDERR_FILENO, text_string(&text), text.len);
 }
@@ -80,26 +81,22 @@ void spawn_say_left_out(const struct spawn_run *run)
 	text_add_visible(&text, archived->first_left_out, strlen(archived->first_left_out));
 	text_addf(&text, "'%s %s not in '%s'\n", archived->n_left_out > 1 ? " and others" : "",
 		  archived->n_left_out > 1 ? "are" : "is", run->changes.tar);
-	text_add(&text,
-		 "  why: a name that begins with '.wh.' says in an archive that something was "
-		 "removed\n"
-		 "  fix: let the changes land in a folder, or let the command choose another "
-		 "name\n");
+	text_add(&text, "  why: in an archive a name that begins with '.wh.' marks a removed file\n"
+			"  fix: use a directory with --out, or let the command use other names\n");
 	if (text_status(&text) == 0)
 		(void)fd_write_all(STDERR_FILENO, text_string(&text), text.len);
 }
 
 static void explain_loss(const struct spawn_result *result, struct sbx_error *err)
 {
-	(void)sbx_error_what(err, -ESTALE, "killed: '%.300s' was not protected any more",
+	(void)sbx_error_what(err, -ESTALE, "killed: '%.300s' was no longer protected",
 			     result->lost);
 	sbx_error_why(
 		err,
-		"a process outside renamed or removed it, or put another file there, and what "
-		"%s takes away is held by that name",
+		"a process outside renamed, removed or replaced it, and %s is enforced by a mount on that name",
 		result->lost_origin->text ? result->lost_origin->text : "the built-in view");
-	sbx_error_fix(err, "look at what stands there now; change it when nothing runs there, or "
-			   "use --out");
+	sbx_error_fix(err,
+		      "check what is there now; change it while no sandbox uses it, or use --out");
 }
 
 /* One line, the last one. An error with nothing but a "what", so that --json has it too. */

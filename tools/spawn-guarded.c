@@ -51,7 +51,8 @@ int spawn_find_guarded(struct spawn_run *run, struct sbx_error *err)
 			     &run->guarded);
 
 	if (r < 0)
-		return sbx_error_what(err, r, "cannot tell which files sbx has to guard");
+		return sbx_error_what(err, r,
+				      "cannot find the files of sbx that are to be protected");
 	run->request.guarded = &run->guarded;
 	return 0;
 }
@@ -123,10 +124,11 @@ int spawn_make_guarded(const struct spawn_run *run, const char *const *paths, st
 		if (r == 0)
 			continue;
 		(void)sbx_error_what(err, r, "cannot make '%s'", *paths);
-		sbx_error_why(err, "%s, and the command, which may write around it, could make it",
-			      strerror(-r));
-		sbx_error_fix(err, "make it, let 'sbx-spawn' make it, or allow writing to a "
-				   "narrower directory");
+		sbx_error_why(
+			err,
+			"%s, and the command could create it in a directory that it may write to",
+			strerror(-r));
+		sbx_error_fix(err, "create it, or allow writing to a narrower directory");
 		return r;
 	}
 	return 0;

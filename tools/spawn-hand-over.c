@@ -92,7 +92,7 @@ int spawn_hand_over(const struct spawn_run *run, struct sbx_error *err)
 	(void)execv(path, words);
 	r = -errno;
 	(void)sbx_error_what(err, r, "cannot execute '%.300s'", path);
-	sbx_error_why(err, "it is sbx-spawn with a loader, for what needs a module");
-	sbx_error_fix(err, "install sbx completely");
+	sbx_error_why(err, "sbx-spawn executes this program when it needs a module");
+	sbx_error_fix(err, "install all of sbx");
 	return r;
 }

@@ -35,7 +35,7 @@ static int parse_processors(const char *text, uint64_t *ret, struct sbx_error *e
 	}
 	if (at > text && *at == '\0')
 		return 0;
-	sbx_error_why(err, "'%s' is no number of processors", text);
+	sbx_error_why(err, "'%s' is not a number of processors", text);
 	sbx_error_fix(err, "write 2, 0.5 or 50%%");
 	return -EINVAL;
 }
@@ -84,8 +84,8 @@ int spawn_read_limits(const struct spawn_values *values, struct request_limit li
 		if (rows[i].parse(text, &value, &reason) < 0)
 			return bad_limit(rows[i].option, text, &reason, err);
 		if (value == 0) {
-			sbx_error_why(&reason, "a limit of nothing lets nothing run");
-			sbx_error_fix(&reason, "give more, or leave the option out");
+			sbx_error_why(&reason, "a limit of 0 would let nothing run");
+			sbx_error_fix(&reason, "give a larger value, or leave out the option");
 			return bad_limit(rows[i].option, text, &reason, err);
 		}
 		limits[i] = (struct request_limit){ .is_set = true,

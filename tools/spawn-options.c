@@ -45,11 +45,11 @@ static int check_without_sandbox(const struct spawn_values *values,
 	for (const struct option_spec *spec = options; spec->name; spec++) {
 		if (is_kept_without_sandbox(spec) || !option_is_given(spec, values))
 			continue;
-		r = sbx_error_what(err, -EINVAL, "option '--%s' cannot hold without a sandbox",
-				   spec->name);
-		sbx_error_why(err, "--no-sandbox runs the command without any protection, and "
-				   "nothing would carry it out");
-		sbx_error_fix(err, "leave out '--%s', or '--no-sandbox'", spec->name);
+		r = sbx_error_what(err, -EINVAL, "option '--%s' needs a sandbox", spec->name);
+		sbx_error_why(
+			err,
+			"--no-sandbox runs the command without any protection, so nothing would enforce the option");
+		sbx_error_fix(err, "leave out '--%s' or '--no-sandbox'", spec->name);
 		return r;
 	}
 	return 0;
@@ -67,10 +67,9 @@ int spawn_check_options(const struct spawn_values *values, const struct option_s
 			struct sbx_error *err)
 {
 	if (values->policy && values->policy_fd >= 0)
-		return refuse_pair("options '--policy' and '--policy-fd' do not go together",
-				   "there can be one policy, and the other would not count",
-				   "leave one of them out, or make one policy of both with "
-				   "'sbx-policy merge'",
+		return refuse_pair("options '--policy' and '--policy-fd' exclude each other",
+				   "only one policy can be given",
+				   "leave one of them out, or merge both with 'sbx-policy merge'",
 				   err);
 	if (values->tier && values->exact_tier)
 		return refuse_pair("options '--min-tier' and '--tier-exactly' do not go together",
@@ -81,7 +80,7 @@ int spawn_check_options(const struct spawn_values *values, const struct option_s
 
 static int fail_to_take(int fd, int code, struct sbx_error *err)
 {
-	(void)sbx_error_what(err, code, "cannot take the open file %d", fd);
+	(void)sbx_error_what(err, code, "cannot duplicate file descriptor %d", fd);
 	sbx_error_fix(err, "raise the limit of open files (ulimit -n)");
 	return code;
 }

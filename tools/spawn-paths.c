@@ -76,8 +76,8 @@ int spawn_read_path(struct spawn_run *run, const char *option, const char *value
 	const char *path;
 
 	if (value[0] == '\0')
-		return spawn_bad_value(option, value, "the path is empty", "name a file or folder",
-				       err);
+		return spawn_bad_value(option, value, "the path is empty",
+				       "name a file or directory", err);
 	path = join(run, run->host.cwd, value);
 	if (!path)
 		return spawn_no_memory(err);
@@ -142,10 +142,11 @@ static int read_bind(struct spawn_run *run, const char *value, struct request_pa
 			ret->grant = GRANT_WRITE;
 		else if (strcmp(mode, "ro") != 0)
 			return spawn_bad_value("--bind", value,
-					       "behind the second ':' it says neither", form, err);
+					       "after the second ':' it must say ro or rw", form,
+					       err);
 	}
 	if (target[0] != '/')
-		return spawn_bad_value("--bind", value, "DST is no absolute path", form, err);
+		return spawn_bad_value("--bind", value, "DST is not an absolute path", form, err);
 	r = spawn_read_path(run, "--bind", source, &ret->path, err);
 	return r < 0 ? r : spawn_read_path(run, "--bind", target, &ret->target, err);
 }

@@ -193,11 +193,11 @@ static const struct {
 	int code;
 	const char *why, *fix;
 } refused[] = {
-	{ S_IFDIR, -EISDIR, "it is a folder", "name a file in it" },
-	{ S_IFLNK, -ELOOP, "it is a link, which would be replaced",
-	  "name what it leads to; for what is open already use --report-fd" },
+	{ S_IFDIR, -EISDIR, "it is a directory", "name a file in it" },
+	{ S_IFLNK, -ELOOP, "it is a symbolic link, which would be replaced",
+	  "name its target; for an open file use --report-fd" },
 	{ S_IFSOCK, -ENXIO, "it is a socket", "connect to it, and use --report-fd" },
-	{ S_IFBLK, -EINVAL, "it is a disk", "name a file" },
+	{ S_IFBLK, -EINVAL, "it is a block device", "name a file" },
 };
 
 /* A pipe or a device, through the fd that was looked at. A pipe without a reader would hold us up,
@@ -211,8 +211,8 @@ static int open_as_it_is(struct spawn_run *run, int found, const char *path, str
 	if (run->report >= 0 && fcntl(run->report, F_SETFL, 0) == 0)
 		return 0;
 	return errno == ENXIO
-		       ? fail_to_open(-ENXIO, path, "nobody reads from it",
-				      "start its reader first", err)
+		       ? fail_to_open(-ENXIO, path, "the FIFO has no reader",
+				      "start the reader first", err)
 		       : fail_to_open(-errno, path, NULL, "name a file, or use --report-fd", err);
 }
 
@@ -221,13 +221,11 @@ static int check_file(const struct spawn_run *run, const char *path, const struc
 		      struct sbx_error *err)
 {
 	if (before && before->st_uid != geteuid() && geteuid() != 0)
-		return fail_to_open(-EPERM, path, "it belongs to somebody else",
+		return fail_to_open(-EPERM, path, "it is owned by another user",
 				    "name another file, or use --report-fd", err);
 	if (faccessat(run->report_folder, ".", W_OK | X_OK, AT_EACCESS) < 0)
 		return fail_to_open(-errno, path, NULL,
-				    "name a file in a folder that you can write, or use "
-				    "--report-fd",
-				    err);
+				    "name a file in a writable directory, or use --report-fd", err);
 	return 0;
 }
 
@@ -242,7 +240,7 @@ static int look_at_place(struct spawn_run *run, const char *path, struct sbx_err
 	if (found < 0 && errno == ENOENT)
 		return check_file(run, path, NULL, err);
 	if (found < 0 || fstat(found, &st) < 0)
-		return fail_to_open(-errno, path, NULL, "name another by --report", err);
+		return fail_to_open(-errno, path, NULL, "use another with --report", err);
 	for (size_t i = 0; i < N_ELEMENTS(refused); i++)
 		if ((st.st_mode & S_IFMT) == refused[i].kind)
 			return fail_to_open(refused[i].code, path, refused[i].why, refused[i].fix,
@@ -257,7 +255,7 @@ static int check_fd(int fd, struct sbx_error *err)
 
 	if (flags >= 0 && !(flags & O_PATH) && (flags & O_ACCMODE) != O_RDONLY)
 		return 0;
-	(void)sbx_error_what(err, -EBADF, "cannot write the report to the open file %d", fd);
+	(void)sbx_error_what(err, -EBADF, "cannot write the report to file descriptor %d", fd);
 	sbx_error_why(err, "it is not open for writing");
 	sbx_error_fix(err, "open it in the shell: --report-fd=3 3>FILE");
 	return -EBADF;
@@ -276,8 +274,8 @@ int spawn_open_report(struct spawn_run *run, struct sbx_error *err)
 	run->report_folder = open(*folder ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (run->report_folder >= 0)
 		return look_at_place(run, path, err);
-	r = sbx_error_what(err, -errno, "cannot open the folder of the report '%s'", path);
-	sbx_error_fix(err, "make it, or name another by --report");
+	r = sbx_error_what(err, -errno, "cannot open the directory of the report '%s'", path);
+	sbx_error_fix(err, "create it, or use another with --report");
 	return r;
 }
 

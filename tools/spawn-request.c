@@ -39,8 +39,9 @@ static int split_name(struct spawn_run *run, const char *option, const char *wor
 		*equals++ = '\0';
 	if (name[0] == '\0' || isdigit((unsigned char)name[0]) ||
 	    name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")])
-		return spawn_bad_value(option, word, "its name is not one of a variable",
-				       "use letters, digits and '_', no digit first", err);
+		return spawn_bad_value(option, word, "the part before '=' is not a variable name",
+				       "use letters, digits and '_', not beginning with a digit",
+				       err);
 	*ret_name = name;
 	*ret_value = equals;
 	return 0;
@@ -169,7 +170,7 @@ static int read_ports(struct spawn_run *run, struct sbx_error *err)
 static int check_fd(const char *word, int fd, struct sbx_error *err)
 {
 	if (fcntl(fd, F_GETFD) < 0)
-		return spawn_bad_value("--pass-fd", word, "no file is open under this number",
+		return spawn_bad_value("--pass-fd", word, "this file descriptor is not open",
 				       "open it in the shell: 3<FILE", err);
 	/* With it come what is typed and the modes, which are the user's. */
 	if (fd > STDERR_FILENO && isatty(fd))
@@ -259,7 +260,7 @@ static int read_id(struct spawn_run *run, struct sbx_error *err)
 	int r;
 
 	if (id && !sandbox_id_is_valid(id))
-		return spawn_bad_value("--id", id, "it is no name for a sandbox",
+		return spawn_bad_value("--id", id, "it is not a valid ID",
 				       "use letters, digits, '-', '_' and '.', at most 64", err);
 	if (id) {
 		run->request.id = id;
@@ -269,7 +270,7 @@ static int read_id(struct spawn_run *run, struct sbx_error *err)
 	made = arena_alloc(&run->arena, SANDBOX_ID_MAX + 1);
 	r = made ? sandbox_id_make(made) : -ENOMEM;
 	if (r < 0)
-		return sbx_error_what(err, r, "cannot make a name for the sandbox");
+		return sbx_error_what(err, r, "cannot create an ID for the sandbox");
 	run->request.id = made;
 	return 0;
 }
@@ -303,11 +304,11 @@ static int read_project(struct spawn_run *run, struct sbx_error *err)
 		return r;
 	if (stat(run->request.project, &st) < 0)
 		return spawn_bad_value("--project", value, strerror(errno),
-				       "name a folder that is there", err);
+				       "name an existing directory", err);
 	run->request.project_real = spawn_real_path(run, run->request.project);
 	return S_ISDIR(st.st_mode) ? 0
-				   : spawn_bad_value("--project", value, "it is no folder",
-						     "name the folder that it lies in", err);
+				   : spawn_bad_value("--project", value, "it is not a directory",
+						     "name its parent directory", err);
 }
 
 static int read_places(struct spawn_run *run, struct sbx_error *err)
@@ -317,8 +318,9 @@ static int read_places(struct spawn_run *run, struct sbx_error *err)
 	int r;
 
 	if (!getcwd(cwd, sizeof(cwd)) || cwd[0] != '/') {
-		r = sbx_error_what(err, errno ? -errno : -ENOENT, "cannot find the working folder");
-		sbx_error_fix(err, "change to a folder that is there");
+		r = sbx_error_what(err, errno ? -errno : -ENOENT,
+				   "cannot find the working directory");
+		sbx_error_fix(err, "change to an existing directory");
 		return r;
 	}
 	run->host.cwd = arena_copy(&run->arena, cwd, strlen(cwd));

@@ -85,12 +85,11 @@ static int unknown(const struct option_group *groups, const struct cursor *curso
 	int r = sbx_error_what(err, -EINVAL, "unknown option '%.*s'", as.len, as.word);
 
 	if (verb) {
-		sbx_error_why(err, "it is an option of the verb '%s', which is written first",
-			      verb);
+		sbx_error_why(err, "it is an option of '%s', and must follow that verb", verb);
 		sbx_error_fix(err, "write it after '%s'", verb);
 		return r;
 	}
-	sbx_error_why(err, "no option of this name exists here");
+	sbx_error_why(err, "there is no such option");
 	if (near)
 		sbx_error_fix(err, "did you mean '--%s'?", near);
 	else
@@ -117,7 +116,7 @@ static int store(struct found found, const char *glued, struct cursor *cursor, s
 
 	if (!kind->takes_value && glued) {
 		r = sbx_error_what(err, -EINVAL, "option '%.*s' takes no value", as.len, as.word);
-		sbx_error_why(err, "it is a switch; '%s' was given", glued);
+		sbx_error_why(err, "it is a switch, but '%s' was given", glued);
 		sbx_error_fix(err, "write only '%.*s'", as.len, as.word);
 		return r;
 	}

@@ -95,10 +95,10 @@ static int use(struct arena *arena, const char *path, int folder, struct host *r
 	ret->cgroup = arena_copy(arena, path, strlen(path));
 	ret->controllers = controllers;
 	ret->has_cgroup_kill = has_kill(folder, first);
-	ret->cgroup_why = controllers == ALL ? NULL
-			  : first	     ? "the controllers are not in the tree of cgroup v2"
-				  : "the kernel hands limits down only from a cgroup without "
-				    "processes, and the one that we are in has us";
+	ret->cgroup_why =
+		controllers == ALL ? NULL
+		: first		   ? "the controllers are not in the tree of cgroup v2"
+			: "controllers can be enabled only in a cgroup without processes, and sbx runs in this one";
 	return ret->cgroup ? 0 : -ENOMEM;
 }
 
@@ -142,13 +142,13 @@ int probe_cgroup_at(struct arena *arena, const char *mount, const char *own, str
 	int n = snprintf(path, sizeof(path), "%s%s", mount, strcmp(own, "/") == 0 ? "" : own);
 	int r = 0;
 
-	ret->cgroup_why = "our own cgroup cannot be seen here";
+	ret->cgroup_why = "the current cgroup is not visible here";
 	if (n < 0 || (size_t)n >= sizeof(path) || !path_is_normal(path))
 		return 0;
 	folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (folder < 0)
 		return 0;
-	ret->cgroup_why = "our own cgroup belongs to somebody else";
+	ret->cgroup_why = "sbx may not use its current cgroup (owned by another user)";
 	if (may_use(folder))
 		r = use(arena, path, folder, ret);
 	if (r == 0 && ret->controllers != ALL && strcmp(own, "/") != 0)
@@ -212,6 +212,6 @@ int probe_cgroup(struct arena *arena, struct host *ret)
 		find_memory(ret);
 		return r;
 	}
-	ret->cgroup_why = "/proc/self/cgroup does not say which cgroup we are in";
+	ret->cgroup_why = "/proc/self/cgroup does not name the current cgroup";
 	return 0;
 }

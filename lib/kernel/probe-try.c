@@ -247,7 +247,7 @@ static int try_and_take(struct arena *arena, bool all, struct host *ret, struct 
 		r = (all ? take_all : take_userns)(arena, findings, ret);
 	if (findings != MAP_FAILED)
 		(void)munmap(findings, sizeof(*findings));
-	return r < 0 ? sbx_error_what(err, r, "cannot try what this host can do") : 0;
+	return r < 0 ? sbx_error_what(err, r, "cannot probe what this host supports") : 0;
 }
 
 int probe_try(struct arena *arena, struct host *ret, struct sbx_error *err)

@@ -28,11 +28,10 @@ static const struct reason reasons[] = {
 	  "the limit of user namespaces is 0 (user.max_user_namespaces)",
 	  "sudo sysctl -w user.max_user_namespaces=10000" },
 	{ "kernel/unprivileged_userns_clone", true,
-	  "this kernel lets only root make user namespaces (kernel.unprivileged_userns_clone is 0)",
+	  "only root may create user namespaces (kernel.unprivileged_userns_clone is 0)",
 	  "sudo sysctl -w kernel.unprivileged_userns_clone=1" },
 	{ "kernel/apparmor_restrict_unprivileged_userns", false,
-	  "AppArmor takes the rights in user namespaces from programs without a profile "
-	  "(kernel.apparmor_restrict_unprivileged_userns is 1, as in Ubuntu)",
+	  "AppArmor restricts user namespaces of programs without a profile (kernel.apparmor_restrict_unprivileged_userns is 1, as in Ubuntu)",
 	  "sudo cp /usr/share/sbx/apparmor/sbx-spawn /etc/apparmor.d/ && sudo apparmor_parser -r "
 	  "/etc/apparmor.d/sbx-spawn" },
 };
@@ -56,21 +55,25 @@ void probe_explain_userns(int sysctl_fd, bool is_filtered, int code, struct sbx_
 		}
 	}
 	if (code == -ENOSPC || code == -EUSERS) {
-		sbx_error_why(err, "there are as many user namespaces as may be, or they are "
-				   "nested too deep (at most 32)");
+		sbx_error_why(
+			err,
+			"the limit of user namespaces is reached, or they are nested too deep (at most 32)");
 		sbx_error_fix(err, "sudo sysctl -w user.max_user_namespaces=100000");
 	} else if (code == -EINVAL || code == -ENOSYS) {
-		sbx_error_why(err, "this kernel has no user namespaces, or not all others");
-		sbx_error_fix(err, "use a kernel with CONFIG_USER_NS, as every distribution's");
+		sbx_error_why(
+			err,
+			"this kernel has no user namespaces, or lacks another kind of namespace");
+		sbx_error_fix(err, "use a kernel with CONFIG_USER_NS, as distributions have");
 	} else if (is_filtered) {
-		sbx_error_why(err,
-			      "a filter of system calls around us refuses it, as Docker's does "
-			      "and a sandbox that is not nested");
+		sbx_error_why(
+			err,
+			"a seccomp filter of the caller refuses it, such as Docker's or a sandbox without 'nested'");
 		sbx_error_fix(err, "docker run --security-opt seccomp=unconfined; in sbx, write "
 				   "'isolation: {nested: true}' in the outer policy");
 	} else {
-		sbx_error_why(err, "the kernel refuses user namespaces to us: in a chroot, or by a "
-				   "security module");
+		sbx_error_why(
+			err,
+			"the kernel refuses user namespaces: in a chroot, or by a security module");
 		sbx_error_fix(err, "start it outside of the chroot; 'sudo dmesg' names a module "
 				   "that refused");
 	}

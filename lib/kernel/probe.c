@@ -165,8 +165,8 @@ static int find_cwd(struct arena *arena, const char **ret, struct sbx_error *err
 	if (r == 0 && !*ret)
 		r = -ENOMEM;
 	if (r < 0) {
-		(void)sbx_error_what(err, r, "cannot tell the working folder");
-		sbx_error_fix(err, "cd to a folder that exists");
+		(void)sbx_error_what(err, r, "cannot find the working directory");
+		sbx_error_fix(err, "change to a directory that exists");
 	}
 	return r;
 }
@@ -196,7 +196,7 @@ static int probe_texts(struct place_search *search, const char *project, struct 
 		r = probe_repositories(search, ret);
 	if (r == 0)
 		r = probe_cgroup(search->arena, ret);
-	return r < 0 ? sbx_error_what(err, r, "cannot look at the host") : 0;
+	return r < 0 ? sbx_error_what(err, r, "cannot probe the host") : 0;
 }
 
 int host_probe(const char *const *paths, const char *project, struct arena *arena, struct host *ret,

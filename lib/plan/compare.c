@@ -119,11 +119,12 @@ static void note_less(struct planner *planner, const struct place *place, unsign
 			  : is_of_host_in_tmpfs(place)
 				  ? "what is allowed in a fresh /tmp does not count for the host's "
 				    "files that are shown in it"
-				  : "what is enforced around it is narrower";
+				  : "a narrower mount or Landlock rule is enforced around it";
 
 	if (place->facts && place->facts->kind != HOST_MISSING && !has_flag(place, MARK_TOLD, 0))
 		planner_note(planner, false,
-			     planner_format(planner, "'%s' is allowed, but not possible here: %s",
+			     planner_format(planner,
+					    "'%s' is allowed, but cannot be permitted here: %s",
 					    place->path, name_rights(planner, less)),
 			     why);
 }

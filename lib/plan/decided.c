@@ -420,9 +420,9 @@ static int refuse_port(struct planner *planner, const struct request_port *port,
 
 	(void)sbx_error_what(planner->err, -EACCES, "cannot %s port %u of the host's loopback",
 			     port->bind ? "listen on" : "connect to", port->port);
-	sbx_error_why(planner->err, "%s denies it, and a denial goes before everything",
+	sbx_error_why(planner->err, "%s denies it, and a denial takes precedence",
 		      origin_text(&origin));
-	sbx_error_fix(planner->err, "leave the port out, or take it out of what denies it");
+	sbx_error_fix(planner->err, "leave out the port, or change the rule that denies it");
 	return -EACCES;
 }
 

@@ -94,11 +94,10 @@ static void mark_path(struct planner *planner, const struct device *device, cons
 static int refuse_driver(struct planner *planner, const struct device *device,
 			 const struct step_origin *origin)
 {
-	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "cannot give the device '%s' in this tier",
-			     device->name);
+	(void)sbx_error_what(planner->err, -EOPNOTSUPP,
+			     "cannot provide the device '%s' in the reduced tier", device->name);
 	sbx_error_why(planner->err,
-		      "%s names it, and in the tier reduced requests to drivers are "
-		      "refused",
+		      "%s names it, and the reduced tier refuses ioctl requests to drivers",
 		      origin_text(origin));
 	sbx_error_fix(planner->err, "leave it out, or use a host with user namespaces");
 	return -EOPNOTSUPP;
@@ -124,7 +123,7 @@ static int mark_device(struct planner *planner, const struct device *device,
 	(void)sbx_error_what(planner->err, -ENODEV, "there is no device '%s' here", device->name);
 	sbx_error_why(planner->err, "%s names it, and '%s' does not exist", origin_text(&origin),
 		      device->paths[0]);
-	sbx_error_fix(planner->err, "load its driver, or leave it out");
+	sbx_error_fix(planner->err, "load its driver (modprobe), or leave it out");
 	return -ENODEV;
 }
 

@@ -44,11 +44,9 @@ bool may_enter(struct planner *planner)
 	if (verdict == POLICY_ALLOW || verdict == POLICY_WARN)
 		return true;
 	planner_note(
-		planner, false, "'sbx-ctl exec' may not enter, although --debug asks for it",
+		planner, false, "'sbx-ctl exec' is refused in spite of --debug",
 		verdict == POLICY_REVIEW
-			? "the policy wants a review of container.run in the mode debug, and "
-			  "nobody is asked when the sandbox runs; a rule with 'op: container.run', "
-			  "'mode: debug' and 'action: allow' lets it enter"
+			? "the policy requires a review of container.run in the mode debug, which is a refusal while a sandbox runs; to allow it: {match: {op: container.run, mode: debug}, action: allow}"
 			: "the policy denies container.run in the mode debug");
 	return false;
 }

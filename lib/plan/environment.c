@@ -205,7 +205,7 @@ static void set_typed(struct variables *variables, const struct request_variable
 		planner_note(planner, false,
 			     planner_format(planner, "%s %s passes nothing", typed->option,
 					    typed->name),
-			     "our own environment has no such variable");
+			     "sbx-spawn's own environment has no such variable");
 }
 
 static size_t count_at_most(const struct planner *planner)

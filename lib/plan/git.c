@@ -129,8 +129,9 @@ static int refuse_file(struct planner *planner, const struct mark *grant)
 	const char *common = planner->host->git_common;
 
 	(void)sbx_error_what(planner->err, -EISDIR, "cannot make '%.300s' writable", grant->path);
-	sbx_error_why(planner->err, "it is a file that names the repository, and git outside "
-				    "would follow it anywhere");
+	sbx_error_why(
+		planner->err,
+		"it is a file that names the repository, and git outside would follow any path that the command writes there");
 	sbx_error_fix(planner->err, "name the repository: --write %.300s",
 		      common ? common : "\"$(git rev-parse --git-common-dir)\"");
 	return -EISDIR;
@@ -205,7 +206,7 @@ static int refuse_unclear(struct planner *planner)
 
 	(void)sbx_error_what(planner->err, -EBADMSG, "cannot protect the repositories of '%.300s'",
 			     host->git_unclear);
-	sbx_error_why(planner->err, "%s, so what git would execute from it is not known",
+	sbx_error_why(planner->err, "%s, so it is not known what git would execute from it",
 		      host->git_unclear_why);
 	sbx_error_fix(planner->err, "%s", host->git_unclear_fix);
 	return -EBADMSG;

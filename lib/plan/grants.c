@@ -61,10 +61,10 @@ static int check_target(struct planner *planner, const char *target, struct step
 {
 	if (path_is_normal(target) && strcmp(target, "/") != 0)
 		return 0;
-	(void)sbx_error_what(planner->err, -EINVAL, "%s cannot put anything at '%.200s'",
+	(void)sbx_error_what(planner->err, -EINVAL, "%s cannot mount anything at '%.200s'",
 			     origin_text(&origin), target);
-	sbx_error_why(planner->err, "it is the root of the sandbox, or no normal path");
-	sbx_error_fix(planner->err, "name a folder below it");
+	sbx_error_why(planner->err, "it is '/', or not a normalised path");
+	sbx_error_fix(planner->err, "name a path below '/'");
 	return -EINVAL;
 }
 
@@ -79,8 +79,9 @@ static int mark_output(struct planner *planner)
 		(void)sbx_error_what(planner->err, -EINVAL,
 				     "cannot collect the changes of '%.200s' in '%.200s'",
 				     request->project, request->out_folder);
-		sbx_error_why(planner->err, "it lies inside what it is the changes of");
-		sbx_error_fix(planner->err, "name a folder outside of it");
+		sbx_error_why(planner->err,
+			      "it lies inside the directory whose changes it would collect");
+		sbx_error_fix(planner->err, "name a directory outside of it");
 		return -EINVAL;
 	}
 	mark = planner_add_mark(planner, MARK_ALLOW, request->project, RIGHTS_FILES,
@@ -161,7 +162,7 @@ int mark_requested(struct planner *planner)
 static int refuse_mount(struct planner *planner, struct step_origin origin, const char *why,
 			const char *fix)
 {
-	(void)sbx_error_what(planner->err, -EINVAL, "cannot mount what %s says",
+	(void)sbx_error_what(planner->err, -EINVAL, "cannot mount as %s says",
 			     origin_text(&origin));
 	sbx_error_why(planner->err, "%s", why);
 	sbx_error_fix(planner->err, "%s", fix);

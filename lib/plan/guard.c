@@ -139,8 +139,9 @@ static void guard_folder(struct planner *planner, const struct mark *grant, cons
 	planner_add_mark(planner, MARK_DENY, inside, RIGHT_WRITE,
 			 (struct step_origin){ ORIGIN_BUILT_IN, row->rule });
 	planner_note(planner, false, planner_format(planner, "'%s' is read-only", inside),
-		     planner_format(planner, "%s guards '%s', which could be made there", row->rule,
-				    row->path));
+		     planner_format(planner,
+				    "%s protects '%s', which the command could create there",
+				    row->rule, row->path));
 }
 
 static bool lies_in_guarded(struct planner *planner, const char *path)

@@ -150,9 +150,9 @@ static int refuse_limit(struct planner *planner, enum limit limit)
 	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "cannot enforce %s here",
 			     origin_text(&held->origin));
 	sbx_error_why(planner->err, "%s", why_no_cgroup(planner->host));
-	sbx_error_fix(planner->err, "run it where a cgroup is delegated (systemd-run --user -p "
-				    "Delegate=yes), or accept less by --best-effort-limits or "
-				    "'limits: {mode: best-effort}'");
+	sbx_error_fix(
+		planner->err,
+		"run it in a unit with Delegate=yes (systemd-run --user -p Delegate=yes), or accept less with --best-effort-limits or 'limits: {mode: best-effort}'");
 	return -EOPNOTSUPP;
 }
 

@@ -20,9 +20,10 @@ bool is_real_root(const struct host *host)
 
 static int refuse_root(struct planner *planner)
 {
-	return planner_refuse(planner, -EPERM, "the command cannot run as root",
-			      "--uid 0 would give it whatever of the host's is not hidden",
-			      "name another user, or leave it out: it gets a uid of its own");
+	return planner_refuse(
+		planner, -EPERM, "the command cannot run as root",
+		"uid 0 may read and change every file of the host that the sandbox shows",
+		"name another uid, or leave out --uid: the command gets an unused one");
 }
 
 static int use_own_user(struct planner *planner)
@@ -32,15 +33,16 @@ static int use_own_user(struct planner *planner)
 
 	if (host->uid == 0)
 		return planner_refuse(planner, -EPERM, "cannot give the command a user of its own",
-				      "we are started by uid 0, but without root's capabilities",
+				      "sbx-spawn was started by uid 0 without root's capabilities",
 				      "start it as an ordinary user, or as root with all "
 				      "capabilities");
 	if (request->has_uid && request->uid != host->uid) {
 		(void)sbx_error_what(planner->err, -EPERM, "cannot run the command as uid %u",
 				     request->uid);
-		sbx_error_why(planner->err, "we are started by uid %u, and only root can choose",
+		sbx_error_why(planner->err,
+			      "sbx-spawn was started by uid %u, and only root can choose another",
 			      host->uid);
-		sbx_error_fix(planner->err, "leave --uid out, or start it as root");
+		sbx_error_fix(planner->err, "leave out --uid, or start sbx-spawn as root");
 		return -EPERM;
 	}
 	planner->plan->uid = host->uid;
@@ -65,7 +67,7 @@ int choose_identity(struct planner *planner)
 	if (request->supervisor <= 0)
 		return planner_refuse(planner, -EINVAL, "cannot give the command a user of its own",
 				      "the request does not say which process supervises it",
-				      "name a user by --uid");
+				      "give one with --uid");
 	plan->uid = OWN_UID_BASE + (uid_t)request->supervisor;
 	plan->gid = (gid_t)plan->uid;
 	return 0;

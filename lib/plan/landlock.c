@@ -163,19 +163,21 @@ static int refuse_narrower(struct planner *planner, const struct place *place, u
 	struct step_origin origin = { .kind = ORIGIN_BUILT_IN, .text = "a rule" };
 
 	(void)place_find_denial(planner, place, more, &origin);
-	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "cannot hold what %s denies at '%.300s'",
+	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "cannot enforce what %s denies at '%.300s'",
 			     origin_text(&origin), place->path);
-	sbx_error_why(planner->err, "what lies around it is allowed, and the tier reduced has no "
-				    "mount view that could hide it");
-	sbx_error_fix(planner->err, "allow narrower folders, or use a host with user namespaces");
+	sbx_error_why(
+		planner->err,
+		"the directory around it is allowed, and the reduced tier cannot hide parts of a directory");
+	sbx_error_fix(planner->err,
+		      "allow narrower directories, or use a host with user namespaces");
 	return -EOPNOTSUPP;
 }
 
 static int refuse_content(struct planner *planner, const struct mark *mark)
 {
-	(void)sbx_error_what(planner->err, -EOPNOTSUPP,
-			     "cannot put anything of its own at '%.300s'", mark->path);
-	sbx_error_why(planner->err, "%s asks for it, and the tier reduced has no mount view",
+	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "cannot mount anything at '%.300s'",
+			     mark->path);
+	sbx_error_why(planner->err, "%s asks for it, and the reduced tier has no mount namespace",
 		      origin_text(&mark->origin));
 	sbx_error_fix(planner->err, "leave it out, or use a host with user namespaces");
 	return -EOPNOTSUPP;

@@ -62,8 +62,7 @@ static void read_ports(struct planner *planner)
 
 static int refuse_ports(struct planner *planner, const char *why, const char *fix)
 {
-	return planner_refuse(planner, -EINVAL, "cannot hand these ports of the loopback through",
-			      why, fix);
+	return planner_refuse(planner, -EINVAL, "cannot forward these loopback ports", why, fix);
 }
 
 /* One port inside has one listener: ours for what goes out, or the command's for what comes in. */
@@ -77,13 +76,12 @@ static int check_ports(struct planner *planner)
 		n_listeners += !ports[i].bind;
 		if (ports[i].bind && is_known(planner, ports[i].port, false))
 			return refuse_ports(planner,
-					    "one of them is to be connected to and "
-					    "listened on at once",
+					    "one port is named by both --connect and --listen",
 					    "name it once");
 		if (is_mode(planner, "proxy") && ports[i].port == proxy_port)
 			return refuse_ports(planner,
 					    planner_format(planner,
-							   "the proxy listens on %u inside",
+							   "the proxy listens on port %u inside",
 							   proxy_port),
 					    "use another port, or --proxy-port for the proxy");
 	}
@@ -152,9 +150,9 @@ static int check_proxy_mode(struct planner *planner)
 	r = refuse_choice(planner);
 	if (r < 0)
 		return r;
-	return planner_refuse(planner, -EOPNOTSUPP, "nobody takes the proxy's listeners",
-			      "the network mode is proxy, and no --proxy-fd was given",
-			      "pass a socket by --proxy-fd N, or use --net none");
+	return planner_refuse(planner, -EOPNOTSUPP, "no proxy is connected",
+			      "the network mode is proxy, and --proxy-fd is missing",
+			      "pass a Unix socket with --proxy-fd N, or use --net none");
 }
 
 static int refuse_mode(struct planner *planner)
@@ -209,9 +207,8 @@ static int check_reduced(struct planner *planner)
 	    (!is_mode(planner, "proxy") && !is_mode(planner, "loopback") &&
 	     planner->ports.n_rows == 0))
 		return 0;
-	return planner_refuse(planner, -EOPNOTSUPP, "the tier reduced has no network of its own",
-			      "a loopback of its own, a proxy's listeners and ports of the "
-			      "loopback need a network namespace",
+	return planner_refuse(planner, -EOPNOTSUPP, "the reduced tier has no network namespace",
+			      "a private loopback, a proxy and forwarded ports need one",
 			      "use --net none or --net host, or a host with user namespaces");
 }
 

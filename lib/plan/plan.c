@@ -54,8 +54,8 @@ static int check_hostname(struct planner *planner)
 	if (enforcement.state == ENFORCEMENT_REFUSED)
 		return enforcement_refuse(planner->policy, &enforcement, planner->err);
 	if (strlen(hostname_of(planner)) > HOST_NAME_MAX)
-		return planner_refuse(planner, -EINVAL, "the machine inside cannot be called that",
-				      "the name of a machine has at most 64 bytes",
+		return planner_refuse(planner, -EINVAL, "not a valid host name",
+				      "a host name has at most 64 bytes",
 				      "shorten it: --hostname, or 'hostname' in the policy");
 	return 0;
 }
@@ -65,12 +65,12 @@ static int check_request(struct planner *planner)
 	const struct spawn_request *request = planner->request;
 
 	if (!request->argv || !request->argv[0] || !request->project || !request->id)
-		return planner_refuse(planner, -EINVAL, "cannot plan for nothing",
-				      "a command, a project and a name are needed",
+		return planner_refuse(planner, -EINVAL, "cannot plan without a command",
+				      "a command, a project and an ID are needed",
 				      "name the command");
 	if (strchr(request->id, '/'))
-		return planner_refuse(planner, -EINVAL, "this is no name for a sandbox",
-				      "it becomes the name of a folder, and has a '/' in it",
+		return planner_refuse(planner, -EINVAL, "not a valid name for a sandbox",
+				      "it contains '/', and becomes the name of a directory",
 				      "use letters, digits, '-', '_' and '.'");
 	return check_hostname(planner);
 }

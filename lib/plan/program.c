@@ -137,11 +137,12 @@ static int refuse_program(struct planner *planner, const char *path, const struc
 			     path);
 	if (place_find_denial(planner, place, RIGHT_EXEC, &origin)) {
 		sbx_error_why(planner->err, "%s denies it", origin_text(&origin));
-		sbx_error_fix(planner->err, "take it out of that rule, or run another program");
+		sbx_error_fix(planner->err, "change that rule, or run another program");
 	} else {
-		sbx_error_why(planner->err, "the policy names the programs that may be executed, "
-					    "and this is none of them");
-		sbx_error_fix(planner->err, "add it to an exec rule, or type --exec %.300s", path);
+		sbx_error_why(
+			planner->err,
+			"the policy lists the programs that may be executed, and this is not one of them");
+		sbx_error_fix(planner->err, "add it to an exec rule, or use --exec %.300s", path);
 	}
 	return -ENOEXEC;
 }
@@ -230,8 +231,9 @@ int add_folder(struct planner *planner)
 	if (asked && !is_there) {
 		(void)sbx_error_what(planner->err, -ENOENT, "cannot start the command in '%.300s'",
 				     asked);
-		sbx_error_why(planner->err, "that folder is not visible in the sandbox");
-		sbx_error_fix(planner->err, "add --read %.300s, or name another by --cwd", asked);
+		sbx_error_why(planner->err, "that directory is not shown in the sandbox");
+		sbx_error_fix(planner->err, "add --read %.300s, or name another one with --cwd",
+			      asked);
 		return -ENOENT;
 	}
 	if (!is_there && check_hidden_folder(planner, folder) < 0)

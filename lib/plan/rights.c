@@ -40,7 +40,7 @@ static bool counts(const struct mark *mark)
 
 static int refuse_both(struct planner *planner, const struct mark *one, const struct mark *other)
 {
-	(void)sbx_error_what(planner->err, -EINVAL, "cannot put two things at '%.300s'",
+	(void)sbx_error_what(planner->err, -EINVAL, "cannot mount two things at '%.300s'",
 			     one->place);
 	sbx_error_why(planner->err, "%s and %s both name it", origin_text(&one->origin),
 		      origin_text(&other->origin));
@@ -308,12 +308,12 @@ static int refuse_denied(struct planner *planner, const struct mark *mark,
 	const char *verb = missing & RIGHTS_READ ? "show" : "make writable";
 	struct step_origin origin;
 
-	(void)sbx_error_what(planner->err, -EACCES, "cannot %s '%.300s' as %s says", verb,
-			     mark->path, origin_text(&mark->origin));
+	(void)sbx_error_what(planner->err, -EACCES, "cannot %s '%.300s' for %s", verb, mark->path,
+			     origin_text(&mark->origin));
 	if (place_find_denial(planner, place, missing, &origin))
-		sbx_error_why(planner->err, "%s denies it, and a denial goes before everything",
+		sbx_error_why(planner->err, "%s denies it, and a denial takes precedence",
 			      origin_text(&origin));
-	sbx_error_fix(planner->err, "leave it out, or take it out of what denies it");
+	sbx_error_fix(planner->err, "leave it out, or change the rule that denies it");
 	return -EACCES;
 }
 

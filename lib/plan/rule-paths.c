@@ -59,11 +59,11 @@ void mark_everything(struct planner *planner, unsigned rights, unsigned flags,
 	}
 	mark_project(planner, rights, flags, origin);
 	if (planner->plan)
-		planner_note(planner, false,
-			     planner_format(planner, "'/' of %s is shown as its usual folders",
-					    origin_text(&origin)),
-			     "/proc, /dev, /tmp and /run are the sandbox's own; other folders are "
-			     "named one by one");
+		planner_note(
+			planner, false,
+			planner_format(planner, "'/' of %s is shown as its usual directories",
+				       origin_text(&origin)),
+			"the sandbox has its own /proc, /dev, /tmp and /run; name other directories one by one");
 }
 
 static const char *path_of(struct planner *planner, const struct glob *glob)

@@ -48,7 +48,7 @@ static void note_unseen(struct planner *planner, const struct step_origin *origi
 					    unseen));
 	else
 		planner_note(planner, false,
-			     planner_format(planner, "%s always holds here", origin_text(origin)),
+			     planner_format(planner, "%s always applies here", origin_text(origin)),
 			     planner_format(planner, "the kernel does not know a request's %s",
 					    unseen));
 }
@@ -84,9 +84,10 @@ static void bound_files(struct planner *planner, const struct rule *rule, unsign
 	}
 	if (planner->plan)
 		planner_note(planner, false,
-			     planner_format(planner, "the file size of %s bounds all files",
+			     planner_format(planner,
+					    "the file size limit of %s applies to all files",
 					    origin_text(origin)),
-			     "the kernel bounds what a process writes, wherever it writes");
+			     "the kernel limits the file size per process, not per directory");
 }
 
 static int mark_rule(struct planner *planner, const struct rule *rule)

@@ -30,7 +30,7 @@ static int refuse_unheld(struct planner *planner, const struct place *place, con
 	struct step_origin origin = { .kind = ORIGIN_BUILT_IN, .text = "a rule" };
 
 	(void)place_find_denial(planner, place, RIGHTS_SEEN, &origin);
-	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "cannot hold what %s denies at '%.300s'",
+	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "cannot enforce what %s denies at '%.300s'",
 			     origin_text(&origin), place->path);
 	sbx_error_why(planner->err, "%s", why);
 	sbx_error_fix(planner->err, "%s", fix);
@@ -87,9 +87,12 @@ static int hold_missing(struct planner *planner, const struct place *place,
 	if (carrier->is_writable && (find_excess(planner, place, carrier) & ~RIGHT_EXISTS))
 		return refuse_unheld(
 			planner, place,
-			"it does not exist, and what may write around it could make it",
-			"create it (an empty one is enough), allow writing to a "
-			"narrower folder, or leave it out of the rule");
+			"it does not exist, and the command could create it in a "
+			"directory that it may write to",
+			planner_format(planner,
+				       "create it ('mkdir -p %.300s', or 'touch' for a "
+				       "file), or allow writing to a narrower directory",
+				       place->path));
 	return 0;
 }
 
@@ -101,11 +104,10 @@ static int hold_unreachable(struct planner *planner, const struct place *place,
 	/* Another user's directory the command cannot open. */
 	if (!carrier->is_writable || place->facts->uid != planner->host->uid)
 		return 0;
-	return refuse_unheld(planner, place,
-			     "a folder on the way is closed to us, and could be opened by what may "
-			     "write around it",
-			     "open it to yourself (chmod u+x), or allow writing to a narrower "
-			     "folder");
+	return refuse_unheld(
+		planner, place,
+		"sbx-spawn may not search a directory on the way, and the command could open it with chmod",
+		"open it first (chmod u+x), or make a narrower directory writable");
 }
 
 /* A mount takes away writing and executing, but not reading, and nothing of special files. */
@@ -151,10 +153,10 @@ static int narrow(struct planner *planner, struct place *place, const struct pla
 	unsigned excess;
 
 	if (is_link_refused(place))
-		return refuse_unheld(planner, place,
-				     "it is a link that does not belong to root, which may lead "
-				     "anywhere",
-				     "name what it leads to, or replace it by what it leads to");
+		return refuse_unheld(
+			planner, place,
+			"it is a symbolic link that is not owned by root, and its owner could change where it leads",
+			"name its target, or replace the link by its target");
 	if (!place->facts || place->facts->kind == HOST_MISSING)
 		return hold_missing(planner, place, carrier);
 	if (place->facts->kind == HOST_UNREACHABLE)
@@ -191,12 +193,13 @@ static int refuse_target(struct planner *planner, const struct place *place)
 {
 	const struct place *carrier = place->carrier;
 
-	(void)sbx_error_what(planner->err, -ENOENT, "cannot put %s at '%.200s'",
+	(void)sbx_error_what(planner->err, -ENOENT, "cannot mount %s at '%.200s'",
 			     origin_text(&place->winner->origin), place->path);
-	sbx_error_why(planner->err,
-		      "'%.200s' is shown as it is outside, and there is nothing of that name in it",
-		      carrier->path);
-	sbx_error_fix(planner->err, "create it outside, or choose a target elsewhere");
+	sbx_error_why(
+		planner->err,
+		"'%.200s' is a bind mount of the host's directory, which contains nothing of that name",
+		carrier->path);
+	sbx_error_fix(planner->err, "create it outside, or choose another target");
 	return -ENOENT;
 }
 
@@ -239,9 +242,10 @@ static int show_place(struct planner *planner, struct place *place)
 		/* What is missing in it can neither be seen nor made. */
 		if ((place->rights & RIGHTS_SEEN) && place->facts &&
 		    place->facts->kind != HOST_MISSING)
-			return refuse_unheld(planner, place,
-					     "it is excepted from what is hidden around it",
-					     "name what is to be hidden beside it, one by one");
+			return refuse_unheld(
+				planner, place,
+				"it lies in a hidden directory, and a mask cannot have exceptions",
+				"deny the other entries of that directory one by one");
 		return 0;
 	}
 	/* What is shown from outside brings its links with it. */
@@ -284,16 +288,16 @@ static int check_mount(struct planner *planner, const struct place *place)
 		return 0;
 	excess = find_excess(planner, place, place) & (RIGHT_READ | RIGHT_LIST | RIGHT_WRITE);
 	if (has_landlock && (excess & RIGHT_WRITE) && is_special(place))
-		return refuse_unheld(planner, place,
-				     "it is a FIFO in what may be written, and a read-only mount "
-				     "does not keep a FIFO from being written",
-				     "allow writing to it, or leave it out");
+		return refuse_unheld(
+			planner, place,
+			"it is a FIFO in a writable directory, and a read-only mount does not prevent writes to a FIFO",
+			"allow writing to it, or deny it completely");
 	if (has_landlock || !excess)
 		return 0;
-	return refuse_unheld(planner, place,
-			     "Landlock is left out for 'isolation.nested', and a mount alone shows "
-			     "names and contents together and lets FIFOs be written",
-			     "allow what a mount cannot tell apart, or take 'nested' out");
+	return refuse_unheld(
+		planner, place,
+		"'isolation.nested' excludes Landlock, and a mount alone cannot separate listing from reading nor protect FIFOs",
+		"allow both, or remove 'nested'");
 }
 
 int show_places(struct planner *planner)

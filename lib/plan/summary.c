@@ -199,6 +199,7 @@ static const struct {
 	const char *text;
 } networks[] = {
 	{ "none", "none" },
+	{ "loopback", "its own loopback only" },
 	{ "host", "the host's, nothing is filtered" },
 	{ "proxy", "only through the proxy at 127.0.0.1:3128" },
 };

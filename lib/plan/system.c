@@ -109,8 +109,9 @@ static void mark_proc(struct planner *planner)
 	struct mark *proc;
 
 	if (planner->plan && !planner->host->has_proc) {
-		planner_note(planner, false, "there is no /proc",
-			     "this host lets nobody mount a new one, and its own shows too much");
+		planner_note(
+			planner, false, "there is no /proc",
+			"the host does not allow a new one to be mounted, and its own shows all processes");
 		return;
 	}
 	proc = planner_add_mark(planner, MARK_ALLOW, "/proc", RIGHTS_READ, origin_built_in);
@@ -132,7 +133,7 @@ void mark_system(struct planner *planner)
 		planner_add_mark(planner, MARK_ALLOW, planner->host->loader, RIGHT_START,
 				 origin_built_in);
 	else if (planner->host)
-		planner_note(planner, false, "the program loader is not among what may be executed",
+		planner_note(planner, false, "the program loader may not be executed",
 			     "none is found where programs of this machine look for it, or a link "
 			     "that does not belong to root leads there; a program that needs it "
 			     "starts only where a rule lets it be executed");

@@ -88,17 +88,18 @@ static int refuse_full(struct planner *planner, bool is_accepted)
 	const struct host *host = planner->host;
 	const char *why = host->userns_why ? host->userns_why : "user namespaces cannot be made";
 	int r = sbx_error_what(planner->err, -EOPNOTSUPP,
-			       "cannot build a sandbox of the tier full");
+			       "cannot build a sandbox of the full tier");
 
 	sbx_error_why(planner->err, "%s", why);
 	if (is_accepted)
-		sbx_error_context(planner->err, "the tier reduced is accepted, and needs Landlock "
-						"and a cgroup of ours that can be killed as a "
-						"whole");
+		sbx_error_context(
+			planner->err,
+			"the reduced tier is accepted, but needs Landlock and a delegated cgroup with cgroup.kill");
 	if (host->userns_fix)
 		sbx_error_fix(planner->err, "%s", host->userns_fix);
 	else
-		sbx_error_fix(planner->err, "allow user namespaces (sbx-spawn --check says how)%s",
+		sbx_error_fix(planner->err,
+			      "allow user namespaces ('sbx-spawn --check' says how)%s",
 			      is_accepted ? "" : ", or accept less by --min-tier reduced");
 	return r;
 }
@@ -172,18 +173,18 @@ int choose_tier(struct planner *planner)
 static int refuse_layers(struct planner *planner, unsigned missing, const char *who)
 {
 	const char *name = layer_name(missing & -missing);
-	int r = sbx_error_what(planner->err, -EOPNOTSUPP, "the layer '%s' will not be there", name);
+	int r = sbx_error_what(planner->err, -EOPNOTSUPP, "the layer '%s' is not available", name);
 
-	sbx_error_why(planner->err, "%s requires it, and this plan is: tier %s, network %s%s", who,
+	sbx_error_why(planner->err, "%s requires it, and this run has: tier %s, network %s%s", who,
 		      tier_name(planner->plan->tier), planner->net_mode,
 		      planner->is_nested ? ", nested" : "");
 	if (missing & LAYER_CGROUP)
-		sbx_error_fix(planner->err,
-			      "run it where a cgroup is delegated to you (systemd-run "
-			      "--user -p Delegate=yes), or do not require it");
+		sbx_error_fix(
+			planner->err,
+			"run it in a unit with Delegate=yes (systemd-run --user -p Delegate=yes), or do not require it");
 	else
 		sbx_error_fix(planner->err,
-			      "'sbx-spawn --check' says what this host has; do not require it");
+			      "'sbx-spawn --check' says what this host has; or do not require it");
 	return r;
 }
 

@@ -47,10 +47,9 @@ static int refuse_link(struct planner *planner, const struct mark *mark)
 	(void)sbx_error_what(planner->err, -ELOOP, "cannot follow the link '%.300s'",
 			     mark->facts->real);
 	sbx_error_why(planner->err,
-		      "%s leads through it, and it belongs to user %u, who could let it lead "
-		      "anywhere",
+		      "%s leads through it, and its owner (uid %u) could change where it leads",
 		      origin_text(&mark->origin), mark->facts->uid);
-	sbx_error_fix(planner->err, "name the file or folder that it leads to");
+	sbx_error_fix(planner->err, "name the file or directory that it leads to");
 	return -ELOOP;
 }
 
@@ -73,11 +72,17 @@ static int drop(struct planner *planner, struct mark *mark, int code, const char
 	return 0;
 }
 
-static const char *fix_of_missing(const struct mark *mark)
+static const char *fix_of_missing(struct planner *planner, const struct mark *mark)
 {
-	if (mark->origin.kind == ORIGIN_ARGUMENT)
-		return "create it, or leave it out; to read what may be missing: --optional-read";
-	return "create it, or write 'optional: true' beside the path of a mount";
+	const char *path = mark->source ? mark->source : mark->path;
+	bool is_read = strcmp(origin_text(&mark->origin), "--read") == 0;
+
+	if (mark->origin.kind != ORIGIN_ARGUMENT)
+		return "create it, or write 'optional: true' beside the path of a mount";
+	if (mark->rights & RIGHT_WRITE && mark->content == CONTENT_HOST)
+		return planner_format(planner, "create it: mkdir -p '%.300s'", path);
+	return is_read ? "check the path, or use --optional-read to show it where it exists"
+		       : "check the path, or create it";
 }
 
 static int check_kind(struct planner *planner, struct mark *mark)
@@ -86,27 +91,27 @@ static int check_kind(struct planner *planner, struct mark *mark)
 	bool wants_socket = mark->content == CONTENT_SOCKET;
 
 	if (kind == HOST_MISSING)
-		return drop(planner, mark, -ENOENT, "it does not exist", fix_of_missing(mark));
+		return drop(planner, mark, -ENOENT, "it does not exist",
+			    fix_of_missing(planner, mark));
 	if (kind == HOST_UNREACHABLE)
-		return drop(planner, mark, -EACCES, "a folder on the way is closed to us",
-			    "run it as a user who may search that folder");
+		return drop(planner, mark, -EACCES,
+			    "sbx-spawn may not search a directory on the way",
+			    "run it as a user that may search that directory");
 	if (wants_socket != (kind == HOST_SOCKET))
 		return drop(planner, mark, -EINVAL,
-			    wants_socket ? "it is no socket"
-					 : "it is a socket, which reading does not mean",
+			    wants_socket ? "it is not a socket"
+					 : "it is a socket, which cannot be read",
 			    wants_socket ? "name the socket itself"
 					 : "open it by --unix or 'net: {unix: [PATH]}'");
 	if (kind == HOST_DEVICE && mark->content == CONTENT_HOST)
-		return drop(planner, mark, -EINVAL, "it is a device",
-			    "name it by --device or 'devices:'");
+		return drop(planner, mark, -EINVAL, "it is a device", "use --device or 'devices:'");
 	if (mark->content == CONTENT_COPY && kind != HOST_FILE)
-		return drop(planner, mark, -EINVAL, "it is no file", "name a file");
+		return drop(planner, mark, -EINVAL, "it is not a file", "name a file");
 	if (mark->content == CONTENT_OVERLAY && kind != HOST_FOLDER)
-		return drop(planner, mark, -ENOTDIR, "it is no folder", "name a folder");
+		return drop(planner, mark, -ENOTDIR, "it is not a directory", "name a directory");
 	if ((mark->flags & MARK_ALONE) && kind == HOST_FOLDER)
 		return drop(planner, mark, -EISDIR,
-			    "it names the folder and not what is below it: write it with a '/' at "
-			    "its end",
+			    "the pattern matches the directory but nothing below it",
 			    "write it with a '/' at its end");
 	return 0;
 }
@@ -160,7 +165,7 @@ static int find_facts(struct planner *planner, struct mark *mark, const struct m
 	mark->facts = planner_facts(planner, outside);
 	if (!mark->facts) {
 		(void)sbx_error_what(planner->err, -EINVAL, "cannot plan for '%.300s'", outside);
-		sbx_error_why(planner->err, "%s names it, and the host was not asked about it",
+		sbx_error_why(planner->err, "%s names it, but the host was not probed for it",
 			      origin_text(&mark->origin));
 		return -EINVAL;
 	}
@@ -199,14 +204,12 @@ static int refuse_never(struct planner *planner, const struct mark *mark)
 {
 	if (strncmp(mark->place, MASK_NAMES, strlen(MASK_NAMES)) == 0)
 		return refuse_mark(planner, mark, -EINVAL,
-				   "names that begin with '" MASK_NAMES "' are the sandbox's own, "
-				   "for what it hides",
-				   "choose another place inside, as in --bind " MASK_NAMES "x:/x");
+				   "names that begin with '" MASK_NAMES "' are reserved for masks",
+				   "choose another target, as in --bind " MASK_NAMES "x:/x");
 	if (mark->source && strcmp(mark->source, "/") == 0)
-		return refuse_mark(planner, mark, -EINVAL,
-				   "the processes and devices of the host would come with it",
-				   "name the folders that are needed, one by one; '--read /' shows "
-				   "all of them at their own places");
+		return refuse_mark(
+			planner, mark, -EINVAL, "it would include the host's /proc and /dev",
+			"name the directories that are needed; '--read /' shows all of them under their own paths");
 	return 0;
 }
 
@@ -222,12 +225,12 @@ static int prepare_allow(struct planner *planner, struct mark *mark)
 		return mark->rights & RIGHTS_SEEN ? refuse_link(planner, mark) : 0;
 	}
 	if (is_pointless(mark))
-		return drop(planner, mark, -EINVAL, "/proc and /dev are the sandbox's own",
-			    "name devices by --device or 'devices:'");
+		return drop(planner, mark, -EINVAL, "the sandbox has its own /proc and /dev",
+			    "use --device or 'devices:' for devices");
 	if (mark->source && mark->content == CONTENT_HOST && mark->facts->real &&
 	    is_below(mark->facts->real, "/proc"))
 		return drop(planner, mark, -EINVAL, "it shows the processes of the host",
-			    "leave it out: the sandbox has a /proc of its own");
+			    "leave it out: the sandbox has its own /proc");
 	return mark->content == CONTENT_TMPFS ? 0 : check_kind(planner, mark);
 }
 

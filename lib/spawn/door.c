@@ -195,7 +195,7 @@ static const char *start_request(struct visitor *visitor, const char *bytes, siz
 		return "the request comes without stdin, stdout and stderr";
 	if (tell_entering(visitor) < 0)
 		return "the audit record of it cannot be written";
-	return start(visitor, fds) < 0 ? "cannot make a process for it" : NULL;
+	return start(visitor, fds) < 0 ? "cannot create a process for it" : NULL;
 }
 
 static int from_client(struct source *source, short events)

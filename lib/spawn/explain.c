@@ -22,9 +22,9 @@
 static const char *const doings[N_DOINGS] = {
 	[DOING_STEP] = "cannot build the sandbox",
 	[DOING_EXEC] = "cannot execute the command",
-	[DOING_START] = "cannot make a process of the sandbox",
+	[DOING_START] = "cannot create a process in the sandbox",
 	[DOING_FDS] = "cannot give the command its file descriptors",
-	[DOING_CLOSE] = "cannot close our file descriptors in the sandbox",
+	[DOING_CLOSE] = "cannot close the supervisor's file descriptors in the sandbox",
 	[DOING_SPEAK] = "lost the connection to the sandbox",
 	[DOING_REAPER] = "cannot confine PID 1 of the sandbox",
 	[DOING_JOIN] = "cannot enter the sandbox",
@@ -116,20 +116,21 @@ int explain_failure(const struct plan *plan, const char *command, const struct m
 	else
 		(void)sbx_error_what(err, message->code, "%s", doings[message->doing]);
 	if (message->doing == DOING_FDS && message->code == -EISDIR) {
-		sbx_error_why(err, "its standard input, output or error is a folder, from which "
-				   "everything outside can be reached");
-		sbx_error_fix(err, "give it a file, a pipe or /dev/null; a folder is shown by "
-				   "--read or --write");
+		sbx_error_why(
+			err,
+			"its stdin, stdout or stderr is a directory, through which it could reach files outside the sandbox");
+		sbx_error_fix(
+			err,
+			"redirect it to a file, a pipe or /dev/null; use --read or --write for a directory");
 	}
 	if (message->doing == DOING_FDS && message->code == -ESOCKTNOSUPPORT) {
-		sbx_error_why(err,
-			      "it would inherit a Unix socket that is not connected, or one for "
-			      "datagrams, and in the tier reduced could reach any socket of "
-			      "its user through it");
-		sbx_error_fix(err, "give it a pipe, or a socket of a connected stream");
+		sbx_error_why(
+			err,
+			"it would inherit an unconnected or datagram Unix socket, and in the reduced tier could reach any socket of its user through it");
+		sbx_error_fix(err, "give it a pipe or a connected stream socket");
 	}
 	if (message->doing == DOING_FDS && message->code == -EBADF) {
-		sbx_error_why(err, "one of those that it shall inherit is not open");
+		sbx_error_why(err, "one of the descriptors to be inherited is not open");
 		sbx_error_fix(err, "open it, as in '--pass-fd 5 5<file', or leave it out");
 	}
 	return message->code;

@@ -63,7 +63,7 @@ int inside_maybe_go(struct spawn *spawn)
 		return 0;
 	r = services_open(&spawn->services, &spawn->place);
 	if (r < 0)
-		return fail(spawn, r, "cannot carry connections into the sandbox");
+		return fail(spawn, r, "cannot forward connections into the sandbox");
 	if (spawn->options->control_socket >= 0)
 		r = door_open(&spawn->door, &spawn->loop, spawn->options->control_socket,
 			      &spawn->kernel, &spawn->place, &spawn->scope, spawn->options->hooks);
@@ -75,7 +75,7 @@ int inside_maybe_go(struct spawn *spawn)
 	if (r == -EPIPE || r == -ECONNRESET)
 		return 0;
 	if (r < 0)
-		return fail(spawn, r, "cannot speak to the sandbox");
+		return fail(spawn, r, "cannot send a message to the sandbox");
 	spawn->has_gone = true;
 	if (!inside_tells_execution(spawn))
 		await_end(spawn);
@@ -98,7 +98,7 @@ static int pass_to_proxy(struct spawn *spawn, const int *fds, size_t n_fds)
 	if (n_fds == 0)
 		return 0;
 	if (!hooks || !hooks->listening)
-		return fail(spawn, -ENOTCONN, "nobody takes the sandbox's connections");
+		return fail(spawn, -ENOTCONN, "no proxy is connected");
 	return hooks->listening(hooks->userdata, fds, n_fds, spawn->err);
 }
 
@@ -124,7 +124,7 @@ static int take_listeners(struct spawn *spawn, int *fds, size_t n_fds)
 		n++;
 	}
 	if (r < 0)
-		return fail(spawn, r, "cannot carry connections out of the sandbox");
+		return fail(spawn, r, "cannot forward connections out of the sandbox");
 	return n == n_fds ? pass_to_proxy(spawn, proxied, n_proxied) : -EBADMSG;
 }
 
@@ -252,8 +252,8 @@ static int take_one(struct spawn *spawn)
 static int refuse(struct spawn *spawn)
 {
 	if (!spawn->has_gone) {
-		(void)fail(spawn, -EBADMSG, "the sandbox said something that it should not");
-		sbx_error_why(spawn->err, "PID 1 of the sandbox is not doing its work");
+		(void)fail(spawn, -EBADMSG, "the sandbox sent an unexpected message");
+		sbx_error_why(spawn->err, "PID 1 of the sandbox may have been taken over");
 		return -EBADMSG;
 	}
 	spawn->cause = SPAWN_REASON_KILLED;

@@ -166,10 +166,10 @@ static int lost(const struct spawn *spawn)
 {
 	(void)sbx_error_what(spawn->err, -ECHILD, "cannot build the sandbox");
 	if (spawn->n_oom_kills > 0) {
-		sbx_error_why(spawn->err, "it needed more memory than it may have");
+		sbx_error_why(spawn->err, "it exceeded its memory limit while it was built");
 		sbx_error_fix(spawn->err, "raise limits.memory or --memory");
 	} else {
-		sbx_error_why(spawn->err, "its PID 1 was killed by signal %d while it was built",
+		sbx_error_why(spawn->err, "its PID 1 was killed by signal %d",
 			      WIFSIGNALED(spawn->init_status) ? WTERMSIG(spawn->init_status) : 0);
 		sbx_error_fix(spawn->err, "start again");
 	}

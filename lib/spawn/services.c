@@ -127,10 +127,10 @@ static int fail(int code, unsigned port, struct sbx_error *err)
 	(void)sbx_error_what(err, code, "cannot listen on port %u of 127.0.0.1", port);
 	if (code == -EADDRINUSE) {
 		sbx_error_why(err, "another program listens there");
-		sbx_error_fix(err, "stop it, or name another port in net.loopback or --listen");
+		sbx_error_fix(err, "stop it, or use another port in net.loopback or --listen");
 	} else if (code == -EACCES) {
-		sbx_error_why(err, "ports below 1024 are for the administrator");
-		sbx_error_fix(err, "name a port from 1024 on in net.loopback or --listen");
+		sbx_error_why(err, "ports below 1024 need privileges");
+		sbx_error_fix(err, "use a port from 1024 on in net.loopback or --listen");
 	}
 	return code;
 }
@@ -154,7 +154,7 @@ int services_begin(struct services *services, struct loop *loop, const struct pl
 	services->size = n;
 	services->all = n > 0 ? calloc(n, sizeof(*services->all)) : NULL;
 	if (n > 0 && !services->all)
-		return sbx_error_what(err, -ENOMEM, "cannot prepare net.loopback");
+		return sbx_error_what(err, -ENOMEM, "cannot prepare the forwarded ports");
 	for (size_t i = 0; i < plan->n_inward; i++) {
 		int fd = listen_outside(plan->inward[i]);
 		int r = fd < 0 ? fd : add(services, fd, plan->inward[i], false);

@@ -100,7 +100,7 @@ static int prepare_terminal(struct spawn *spawn)
 		return 0;
 	(void)fail(spawn, r, "cannot make a terminal for the command");
 	if (r == -ENOTUNIQ)
-		sbx_error_why(spawn->err, "its stdin, stdout and stderr are different terminals");
+		sbx_error_why(spawn->err, "stdin, stdout and stderr are different terminals");
 	sbx_error_fix(spawn->err, "redirect them: '</dev/null 2>&1 | cat'");
 	return r;
 }

@@ -50,11 +50,13 @@ static int read_limit(const struct step *step, struct scope_limits *limits)
 
 static int fail(struct spawn *spawn, int code, const char *unit, const char *why)
 {
-	(void)sbx_error_what(spawn->err, code, "cannot make the scope '%s' for the sandbox", unit);
+	(void)sbx_error_what(spawn->err, code, "cannot create the scope '%s' for the sandbox",
+			     unit);
 	if (why)
 		sbx_error_why(spawn->err, "%s", why);
-	sbx_error_fix(spawn->err, "see 'sbx-spawn --check', or accept limits that are not held: "
-				  "--best-effort-limits");
+	sbx_error_fix(
+		spawn->err,
+		"see 'sbx-spawn --check', or accept limits that are not enforced with --best-effort-limits");
 	return code;
 }
 
@@ -141,7 +143,7 @@ static int start(struct spawn *spawn, const char *unit, const struct scope_limit
 	if (r == 0)
 		keep(supervisor);
 	if (r < 0)
-		return fail(spawn, r, unit, "no process can be made that keeps it");
+		return fail(spawn, r, unit, "no process can be created to keep it");
 	pids[1] = spawn->keeper.pid;
 	spawn->scope.unit = unit;
 	text_addf(&description, "Sandbox %s", id_of(spawn));
@@ -170,13 +172,13 @@ int unit_begin(struct spawn *spawn)
 	if (!unit)
 		return 0;
 	if (r < 0)
-		return fail(spawn, r, unit, "a limit that we do not know is asked of it");
+		return fail(spawn, r, unit, "the plan has a limit that scopes do not support");
 	r = start(spawn, unit, &limits);
 	if (r < 0)
 		return r;
 	r = message_send(spawn->inside.fd, &placed, NULL, 0);
 	/* PID 1 has gone: what it said before that is read when its end is seen. */
 	if (r < 0 && r != -EPIPE && r != -ECONNRESET)
-		return fail(spawn, r, unit, "PID 1 of the sandbox cannot be spoken to");
+		return fail(spawn, r, unit, "PID 1 of the sandbox cannot be reached");
 	return 0;
 }

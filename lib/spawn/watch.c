@@ -148,7 +148,7 @@ static bool is_closed(const struct watch *watch, const struct step *step)
 static int refuse(const struct step *step, int code, struct sbx_error *err)
 {
 	(void)sbx_error_what(err, code, "cannot protect '%.300s'", step_target(step));
-	sbx_error_why(err, "a process outside has changed it while the sandbox was built");
+	sbx_error_why(err, "a process outside changed it while the sandbox was built");
 	sbx_error_fix(err, "start again");
 	return code;
 }

@@ -62,7 +62,7 @@ while read -r -a words; do
 	run spawn --no-sandbox "${words[@]}" -- "${leave[@]}" </dev/null
 	option=$(echo "${words[0]}" | tr -cs 'a-z\n' _)
 	check "does_not_forget$option" test "$status" -eq 125 -a ! -e "$trace"
-	check "says_that_it_cannot_hold$option" err_has "option '${words[0]}' cannot hold without a sandbox"
+	check "says_that_it_cannot_hold$option" err_has "option '${words[0]}' needs a sandbox"
 	rm -f "$trace"
 done <<<"$dropped"
 run spawn --no-sandbox --read /usr --write . --ptrace --id bare --audit-fd 2 -- echo ran

@@ -42,7 +42,7 @@ end() {
 	exec 6>&- 7<&-
 }
 is_lost() { # PATH
-	has_status 137 && err_has "'$project/$1' was not protected any more" && out_is '' &&
+	has_status 137 && err_has "'$project/$1' was no longer protected" && out_is '' &&
 		report_has "report['reason'] == 'protection-lost' and report['protection_lost'] == '$project/$1'"
 }
 
@@ -52,7 +52,7 @@ for who in $starters; do
 	cp "$project/.git/config" "$work/config"
 	end
 	check "git_config_outside_ends_it_by_$who" is_lost .git/config
-	check "it_says_why_and_what_to_do_by_$who" eval 'err_has "why: a process outside" && err_has "fix: look at what"'
+	check "it_says_why_and_what_to_do_by_$who" eval 'err_has "why: a process outside" && err_has "fix: check what is there"'
 	check "it_is_a_record_by_$who" grep -q \
 		'"event":"sandbox_failed".*"reason":"protection-lost","protection_lost":"'"$project/.git/config" "$work/$who/audit"
 	check "the_new_configuration_was_not_written_by_$who" cmp -s "$work/config" "$project/.git/config"
@@ -79,7 +79,7 @@ for who in $starters; do
 	echo renamed >&6
 	end
 	check "a_hidden_file_that_is_renamed_is_found_at_the_end_by_$who" \
-		eval 'has_status 137 && err_has "not protected any more"'
+		eval 'has_status 137 && err_has "no longer protected"'
 
 	begin true --write . --deny secret --deny-write kept
 	outside sh -c 'echo a >a; mv a b; rm b; mkdir c; mv c d; rmdir d; chmod 600 secret; echo more >>secret; echo x >kept/new;

@@ -50,5 +50,5 @@ run sbx-ctl exec reviewed -- true
 check without_a_rule_it_wants_a_review test "$status" -ne 0
 check how_to_grant_it_is_said err_has '{op: container.run, mode: debug}, action: allow}'
 run sbx-spawn --debug --print-plan -v --policy "$work/review.yaml" -- true
-check the_plan_says_that_nobody_may_enter out_has "'sbx-ctl exec' may not enter"
+check the_plan_says_that_nobody_may_enter out_has "'sbx-ctl exec' is refused"
 finish

@@ -53,7 +53,7 @@ for who in $starters; do
 
 	run spawn -q --report "$place/pipe" -- "${command[@]}"
 	check "a_pipe_without_a_reader_is_refused_by_$who" refused
-	check "that_nobody_reads_is_said_by_$who" err_has 'nobody reads'
+	check "that_nobody_reads_is_said_by_$who" err_has 'the FIFO has no reader'
 	# The reader is there before: one that is just being started would be nobody.
 	exec 5<>"$place/pipe" 4<"$place/pipe" 5>&-
 	run spawn -q --report "$place/pipe" -- "${command[@]}"

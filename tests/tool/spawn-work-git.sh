@@ -34,9 +34,9 @@ for who in $starters; do
 	check "git_reads_the_repository_by_$who" eval 'has_status 0 && out_is "$(printf " M main.c\n main.c | 1 +\n 1 file changed, 1 insertion(+)\nfirst")"'
 	run spawn --write . "${someone[@]}" -- git commit -q -a -m second
 	check "git_cannot_commit_and_is_told_how_by_$who" \
-		eval 'test "$status" -ne 0 && err_has "is read-only inside; to add and commit: --write .git"'
+		eval 'test "$status" -ne 0 && err_has "is read-only in the sandbox; to add and commit, use --write .git"'
 	run spawn --write . "${someone[@]}" -- git status
-	check "what_works_needs_no_telling_by_$who" eval 'has_status 0 && ! err_has "read-only inside"'
+	check "what_works_needs_no_telling_by_$who" eval 'has_status 0 && ! err_has "read-only in the sandbox"'
 	run spawn --write . --print-plan -v -- true
 	check "the_plan_tells_it_by_$who" eval '[[ $out == *"add and commit need"* ]]'
 

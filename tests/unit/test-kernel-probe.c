@@ -107,7 +107,7 @@ static int probe_in_a_removed_folder(void)
 	make_folder("gone");
 	check(chdir(in_place("gone")) == 0 && rmdir(in_place("gone")) == 0);
 	r = host_probe(NULL, NULL, &rig.arena, &rig.host, &rig.err);
-	check(strcmp(rig.err.what, "cannot tell the working folder") == 0 && rig.err.fix[0]);
+	check(strcmp(rig.err.what, "cannot find the working directory") == 0 && rig.err.fix[0]);
 	check(!rig.host.cwd);
 	return r;
 }
@@ -290,7 +290,7 @@ static void explains_each_switch_with_what_to_type(void)
 	make_file("sysctl/user/max_user_namespaces", "100\n");
 	expect_reason(-EPERM, true, "filter", "seccomp=unconfined");
 	expect_reason(-EPERM, false, "chroot", "dmesg");
-	expect_reason(-ENOSPC, false, "as many", "max_user_namespaces=");
+	expect_reason(-ENOSPC, false, "limit of user namespaces", "max_user_namespaces=");
 	expect_reason(-ENOSYS, false, "no user namespaces", "CONFIG_USER_NS");
 
 	make_file("sysctl/kernel/apparmor_restrict_unprivileged_userns", "0\n");
@@ -355,7 +355,7 @@ static void our_own_cgroup_has_us_and_so_no_limits(void)
 	expect_str(rig.host.cgroup, in_place("cgroup/unit/us"));
 	expect_eq(rig.host.controllers, 0);
 	expect(rig.host.has_cgroup_kill);
-	expect(strstr(rig.host.cgroup_why, "has us"));
+	expect(strstr(rig.host.cgroup_why, "without processes"));
 }
 
 static void an_empty_one_can_hand_down_what_it_has(void)
@@ -395,7 +395,7 @@ static int look_at_somebody_elses(void)
 	check(chdir("/") == 0);
 	check(probe_cgroups(&rig, "/unit/us") == 0);
 	check(!rig.host.cgroup && rig.host.controllers == 0 && !rig.host.has_cgroup_kill);
-	check(strstr(rig.host.cgroup_why, "somebody else"));
+	check(strstr(rig.host.cgroup_why, "owned by another user"));
 	return 0;
 }
 
@@ -416,7 +416,7 @@ static void takes_no_cgroup_that_is_out_of_sight(void)
 	expect(!rig.host.cgroup);
 	expect_eq(probe_cgroups(&rig, "/nothing"), 0);
 	expect(!rig.host.cgroup);
-	expect(strstr(rig.host.cgroup_why, "cannot be seen"));
+	expect(strstr(rig.host.cgroup_why, "not visible"));
 }
 
 /* ---- as it is shown ---- */
@@ -435,7 +435,8 @@ static void every_no_has_a_why(void)
 		n_why++;
 	expect(!strstr(text_string(&text), " yes"));
 	expect(n_no > 10);
-	/* What the row above has said is not said again: overlays, as /proc; three limits, as the cgroup. */
+	/* What the row above has said is not said again: overlays, as /proc; three limits, as the
+	 * cgroup. */
 	expect_eq(n_why, n_no - 4);
 }
 

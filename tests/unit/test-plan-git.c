@@ -273,7 +273,7 @@ static void refuses_a_repository_behind_a_link(void)
 	know_link(&planning, PROJECT "/.git", "/srv/elsewhere", 1000);
 	grant(&planning, GRANT_WRITE, PROJECT, "--write");
 	expect_refusal(&planning, -EOPNOTSUPP);
-	expect(says(&planning, PROJECT "/.git", "it is a link", "name what it leads to"));
+	expect(says(&planning, PROJECT "/.git", "it is a symbolic link", "name its target"));
 }
 
 static void refuses_what_probing_could_not_tell(void)

@@ -40,10 +40,10 @@ static void a_denial_goes_before_what_is_typed(void)
 		const char *path;
 		const char *what;
 	} cases[] = {
-		{ GRANT_READ, "/srv/keys", "cannot show '/srv/keys' as --it says" },
+		{ GRANT_READ, "/srv/keys", "cannot show '/srv/keys' for --it" },
 		{ GRANT_READ, "/srv/keys/deeper", "cannot show '/srv/keys/deeper'" },
 		{ GRANT_WRITE, "/srv/fixed", "cannot make writable '/srv/fixed'" },
-		{ GRANT_EXEC, "/usr/bin/sudo", "'/usr/bin/sudo' as --it says" },
+		{ GRANT_EXEC, "/usr/bin/sudo", "'/usr/bin/sudo' for --it" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
@@ -62,9 +62,8 @@ static void a_denial_goes_before_what_is_typed(void)
 		know(&planning, "/srv/fixed", HOST_FOLDER);
 		grant(&planning, cases[i].grant, cases[i].path, "--it");
 		expect_refusal(&planning, -EACCES);
-		expect(says(&planning, cases[i].what,
-			    "denies it, and a denial goes before everything",
-			    "take it out of what denies it"));
+		expect(says(&planning, cases[i].what, "denies it, and a denial takes precedence",
+			    "change the rule that denies it"));
 	}
 }
 
@@ -77,16 +76,14 @@ static void refuses_what_is_typed_and_cannot_be_had(void)
 		const char *why;
 		const char *fix;
 	} cases[] = {
-		{ GRANT_READ, HOST_MISSING, -ENOENT, "does not exist",
-		  "create it, or leave it out" },
-		{ GRANT_WRITE, HOST_MISSING, -ENOENT, "does not exist",
-		  "create it, or leave it out" },
-		{ GRANT_READ, HOST_UNREACHABLE, -EACCES, "closed to us", "who may search" },
+		{ GRANT_READ, HOST_MISSING, -ENOENT, "does not exist", "check the path" },
+		{ GRANT_WRITE, HOST_MISSING, -ENOENT, "does not exist", "mkdir -p '/srv/x'" },
+		{ GRANT_READ, HOST_UNREACHABLE, -EACCES, "may not search",
+		  "a user that may search" },
 		{ GRANT_READ, HOST_SOCKET, -EINVAL, "it is a socket", "--unix" },
 		{ GRANT_READ, HOST_DEVICE, -EINVAL, "it is a device", "--device" },
-		{ GRANT_UNIX, HOST_FILE, -EINVAL, "it is no socket", "name the socket" },
-		{ GRANT_UNIX, HOST_MISSING, -ENOENT, "does not exist",
-		  "create it, or leave it out" },
+		{ GRANT_UNIX, HOST_FILE, -EINVAL, "it is not a socket", "name the socket" },
+		{ GRANT_UNIX, HOST_MISSING, -ENOENT, "does not exist", "check the path" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
@@ -149,7 +146,7 @@ static void a_typed_denial_of_nothing_that_could_be_made_is_refused(void)
 	grant(&planning, GRANT_WRITE, PROJECT, "--write");
 	grant(&planning, GRANT_DENY, PROJECT "/later", "--deny");
 	expect_refusal(&planning, -EOPNOTSUPP);
-	expect(says(&planning, "--deny", "could make it", "create it"));
+	expect(says(&planning, "--deny", "the command could create it", "create it"));
 }
 
 static void a_bind_shows_one_place_at_another(void)
@@ -202,8 +199,8 @@ static void a_target_in_what_is_shown_from_outside_must_be_there(void)
 	grant(&planning, GRANT_READ, "/srv/data", "--bind");
 	planning.paths[0].target = "/usr/mnt";
 	expect_refusal(&planning, -ENOENT);
-	expect(says(&planning, "cannot put --bind at '/usr/mnt'",
-		    "'/usr' is shown as it is outside", "choose a target elsewhere"));
+	expect(says(&planning, "cannot mount --bind at '/usr/mnt'",
+		    "'/usr' is a bind mount of the host's directory", "choose another target"));
 	planning.paths[0].target = "/usr/local/lib";
 	expect_plan(&planning);
 	expect_str(the_step(&planning, STEP_BIND, "/usr/local/lib")->bind.source, "/srv/data");
@@ -228,7 +225,7 @@ static void refuses_to_put_something_at_the_root(void)
 	planning_open(&planning);
 	grant(&planning, GRANT_TMPFS, "/", "--tmpfs");
 	expect_refusal(&planning, -EINVAL);
-	expect(says(&planning, "--tmpfs cannot put anything at '/'", "root of the sandbox", ""));
+	expect(says(&planning, "--tmpfs cannot mount anything at '/'", "it is '/'", ""));
 }
 
 /* With it would come /proc and /dev, which the sandbox has of its own. */
@@ -241,11 +238,13 @@ static void refuses_to_show_the_root_elsewhere(void)
 	planning.paths[0].target = "/x";
 	expect_refusal(&planning, -EINVAL);
 	expect(says(&planning, "cannot show '/' to the sandbox",
-		    "--bind names it, and the processes", "one by one"));
+		    "--bind names it, and it would include the host's /proc",
+		    "name the directories"));
 	planning.request.n_paths = 0;
 	planning_load(&planning, "version: 1\nmounts: [{source: /, target: /x, mode: ro}]\n");
 	expect_refusal(&planning, -EINVAL);
-	expect(says(&planning, "p.yaml:2", "the processes and devices of the host", "one by one"));
+	expect(says(&planning, "p.yaml:2", "the processes and devices of the host",
+		    "name the directories"));
 }
 
 static void refuses_the_names_that_masks_are_made_of(void)
@@ -259,13 +258,13 @@ static void refuses_the_names_that_masks_are_made_of(void)
 		grant(&planning, GRANT_READ, "/usr", "--bind");
 		planning.paths[0].target = places[i];
 		expect_refusal(&planning, -EINVAL);
-		expect(says(&planning, "cannot show '/usr'", "'/.masked-' are the sandbox's own",
-			    "choose another place"));
+		expect(says(&planning, "cannot show '/usr'", "'/.masked-' are reserved",
+			    "choose another target"));
 		planning.paths[0] = (struct request_path){ .grant = GRANT_TMPFS,
 							   .path = places[i],
 							   .option = "--tmpfs" };
 		expect_refusal(&planning, -EINVAL);
-		expect(says(&planning, places[i], "--tmpfs names it", "choose another place"));
+		expect(says(&planning, places[i], "--tmpfs names it", "choose another target"));
 	}
 }
 
@@ -432,7 +431,7 @@ static void refuses_changes_that_land_in_what_they_are_changes_of(void)
 	planning.request.out_folder = PROJECT "/out";
 	planning.request.out_work = PROJECT "/.work";
 	expect_refusal(&planning, -EINVAL);
-	expect(says(&planning, "collect the changes", "inside what it is the changes of",
+	expect(says(&planning, "collect the changes", "inside the directory whose changes",
 		    "outside of it"));
 }
 
@@ -468,7 +467,7 @@ static void refuses_a_secret_that_is_no_file(void)
 	expect_refusal(&planning, -ENOENT);
 	know(&planning, "/srv/keys", HOST_FOLDER);
 	expect_refusal(&planning, -EINVAL);
-	expect(says(&planning, "'/srv/keys'", "--secret names it, and it is no file",
+	expect(says(&planning, "'/srv/keys'", "--secret names it, and it is not a file",
 		    "name a file"));
 }
 

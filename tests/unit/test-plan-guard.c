@@ -80,8 +80,8 @@ static void refuses_a_policy_behind_a_link_that_the_command_could_replace(void)
 	planning.places.n_policies = N_ELEMENTS(policies);
 	grant(&planning, GRANT_WRITE, PROJECT, "--write");
 	expect_refusal(&planning, -EOPNOTSUPP);
-	expect(says(&planning, "builtin:policy-files denies at '" PROJECT "/p.yaml'", "a link",
-		    "name what it leads to"));
+	expect(says(&planning, "builtin:policy-files denies at '" PROJECT "/p.yaml'",
+		    "a symbolic link", "name its target"));
 }
 
 /* The directory is the user's, so the user may rename a link in it that root has made. */
@@ -98,8 +98,8 @@ static void refuses_a_policy_behind_a_link_of_roots_in_a_writable_directory(void
 	expect_plan(&planning);
 	grant(&planning, GRANT_WRITE, PROJECT, "--write");
 	expect_refusal(&planning, -EOPNOTSUPP);
-	expect(says(&planning, "denies at '" PROJECT "/p.yaml'", "a link",
-		    "name what it leads to"));
+	expect(says(&planning, "denies at '" PROJECT "/p.yaml'", "a symbolic link",
+		    "name its target"));
 }
 
 static void refuses_to_write_what_the_built_in_rules_protect(void)
@@ -183,8 +183,8 @@ static void what_is_missing_elsewhere_is_refused_where_the_command_could_make_it
 	grant(&planning, GRANT_WRITE, "/srv/cfg", "--write");
 	expect_refusal(&planning, -EOPNOTSUPP);
 	expect(!planning.made[0]);
-	expect(says(&planning, "builtin:policy-files denies at '/srv/cfg/sbx'", "could make it",
-		    "create it"));
+	expect(says(&planning, "builtin:policy-files denies at '/srv/cfg/sbx'",
+		    "the command could create it", "create it"));
 	know(&planning, "/srv/cfg/sbx", HOST_FOLDER);
 	expect_plan(&planning);
 	expect(flags_of(&planning, STEP_BIND, "/srv/cfg/sbx") & STEP_READ_ONLY);
@@ -203,8 +203,8 @@ static void what_only_root_could_make_may_be_missing(void)
 	planning.known[planning.n_known++] =
 		(struct known){ .path = "/etc/systemd", .kind = HOST_FOLDER, .uid = 1000 };
 	expect_refusal(&planning, -EOPNOTSUPP);
-	expect(says(&planning, "builtin:units denies at '/etc/systemd/system/", "could make it",
-		    ""));
+	expect(says(&planning, "builtin:units denies at '/etc/systemd/system/",
+		    "the command could create it", ""));
 }
 
 /* Its sandbox writes as the owner of what is granted. */
@@ -217,7 +217,8 @@ static void a_sandbox_of_roots_could_make_what_only_root_can(void)
 	planning.host.is_root = true;
 	grant(&planning, GRANT_WRITE, "/etc", "--write");
 	expect_refusal(&planning, -EOPNOTSUPP);
-	expect(says(&planning, "builtin:policy-files denies at '/etc/sbx'", "could make it", ""));
+	expect(says(&planning, "builtin:policy-files denies at '/etc/sbx'",
+		    "the command could create it", ""));
 }
 
 static void what_a_bind_shows_is_protected_too(void)

@@ -185,9 +185,9 @@ static void alone_it_refuses_what_only_a_mount_could_hold(void)
 		const char *what;
 	} cases[] = {
 		{ GRANT_DENY, "/etc/shadow", NULL,
-		  "cannot hold what --it denies at '/etc/shadow'" },
-		{ GRANT_TMPFS, "/srv", NULL, "cannot put anything of its own at '/srv'" },
-		{ GRANT_READ, "/etc", "/mnt", "cannot put anything of its own at '/mnt'" },
+		  "cannot enforce what --it denies at '/etc/shadow'" },
+		{ GRANT_TMPFS, "/srv", NULL, "cannot mount anything at '/srv'" },
+		{ GRANT_READ, "/etc", "/mnt", "cannot mount anything at '/mnt'" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
@@ -197,7 +197,7 @@ static void alone_it_refuses_what_only_a_mount_could_hold(void)
 		grant(&planning, cases[i].grant, cases[i].path, "--it");
 		planning.paths[0].target = cases[i].target;
 		expect_refusal(&planning, -EOPNOTSUPP);
-		expect(says(&planning, cases[i].what, "the tier reduced has no mount view",
+		expect(says(&planning, cases[i].what, "the reduced tier",
 			    "a host with user namespaces"));
 	}
 }
@@ -212,7 +212,7 @@ static void alone_it_refuses_a_denial_of_writing_in_a_writable_folder(void)
 	expect_plan(&planning);
 	grant(&planning, GRANT_WRITE, PROJECT, "--write");
 	expect_refusal(&planning, -EOPNOTSUPP);
-	expect(says(&planning, "the protection of repositories", "no mount view", ""));
+	expect(says(&planning, "the protection of repositories", "cannot hide parts", ""));
 }
 
 static const struct test tests[] = {

@@ -136,7 +136,7 @@ static void without_a_namespace_there_is_no_loopback_of_its_own(void)
 	expect(!(the_step(&planning, STEP_SECCOMP, NULL)->seccomp.variants & FILTER_INET));
 	planning.request.net_mode = "loopback";
 	expect_refusal(&planning, -EOPNOTSUPP);
-	expect(says(&planning, "no network of its own", "need a network namespace", "--net none"));
+	expect(says(&planning, "no network namespace", "need one", "--net none"));
 	planning.request.net_mode = NULL;
 	planning_load(&planning, "version: 1\nnet: {mode: loopback}\n");
 	expect_refusal(&planning, -EOPNOTSUPP);
@@ -181,8 +181,7 @@ static void a_proxy_listens_on_the_port_that_is_asked_for(void)
 	planning.request.ports = &taken;
 	planning.request.n_ports = 1;
 	expect_refusal(&planning, -EINVAL);
-	expect(says(&planning, "ports of the loopback", "the proxy listens on 3128",
-		    "--proxy-port"));
+	expect(says(&planning, "loopback ports", "the proxy listens on 3128", "--proxy-port"));
 }
 
 static void a_proxy_gets_a_listener_and_the_command_its_address(void)
@@ -218,8 +217,7 @@ static void refuses_a_proxy_to_which_nobody_listens(void)
 	planning.policy = policy_free(planning.policy);
 	planning.request.net_mode = "proxy";
 	expect_refusal(&planning, -EOPNOTSUPP);
-	expect(says(&planning, "nobody takes the proxy's listeners", "no --proxy-fd was given",
-		    "--proxy-fd N"));
+	expect(says(&planning, "no proxy is connected", "--proxy-fd is missing", "--proxy-fd N"));
 }
 
 static void refuses_modes_of_a_later_release(void)
@@ -383,14 +381,13 @@ static void refuses_ports_that_are_in_each_others_way(void)
 	planning.request.ports = both;
 	planning.request.n_ports = 2;
 	expect_refusal(&planning, -EINVAL);
-	expect(says(&planning, "ports of the loopback", "at once", "name it once"));
+	expect(says(&planning, "loopback ports", "both --connect and --listen", "name it once"));
 	planning.request.ports = proxys;
 	planning.request.n_ports = 1;
 	planning.request.net_mode = "proxy";
 	planning.request.has_listener_socket = true;
 	expect_refusal(&planning, -EINVAL);
-	expect(says(&planning, "ports of the loopback", "the proxy listens on 8080",
-		    "another port"));
+	expect(says(&planning, "loopback ports", "the proxy listens on port 8080", "another port"));
 	planning.request.net_mode = NULL;
 	for (size_t i = 0; i < N_ELEMENTS(many); i++)
 		many[i] = (struct request_port){ .port = (uint16_t)(1000 + i) };
@@ -426,7 +423,7 @@ static void refuses_listeners_in_the_reduced_tier(void)
 	planning.request.net_mode = "proxy";
 	planning.request.has_listener_socket = true;
 	expect_refusal(&planning, -EOPNOTSUPP);
-	expect(says(&planning, "no network of its own", "need a network namespace", "--net none"));
+	expect(says(&planning, "no network namespace", "need one", "--net none"));
 	planning.request.net_mode = "none";
 	expect_plan(&planning);
 	planning.request.net_mode = "host";

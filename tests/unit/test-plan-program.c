@@ -72,7 +72,7 @@ static void where_rules_name_programs_the_command_is_one_of_them(void)
 	planning.argv[0] = "true";
 	expect_refusal(&planning, -ENOEXEC);
 	expect(says(&planning, "cannot execute '/usr/bin/true' in the sandbox",
-		    "this is none of them", "--exec /usr/bin/true"));
+		    "this is not one of them", "--exec /usr/bin/true"));
 	grant(&planning, GRANT_EXEC, "/usr/bin/true", "--exec");
 	expect_plan(&planning);
 	expect(may_start(&planning, "/usr/bin/true"));
@@ -157,8 +157,8 @@ static void refuses_to_start_in_a_folder_that_is_not_visible(void)
 		know(&planning, "/tmp/outside", HOST_FOLDER);
 		planning.request.cwd = folders[i];
 		expect_refusal(&planning, -ENOENT);
-		expect(says(&planning, "cannot start the command in", "not visible in the sandbox",
-			    "or name another by --cwd"));
+		expect(says(&planning, "cannot start the command in", "not shown in the sandbox",
+			    "or name another one with --cwd"));
 	}
 }
 
@@ -220,8 +220,9 @@ static void a_denied_program_with_other_names_is_said(void)
 		know(&planning, "/usr/bin/cat", HOST_FILE);
 		planning.known[planning.n_known - 1].n_links = cases[i].n_links;
 		expect_plan(&planning);
-		expect_eq(has_notice(&planning, "'/usr/bin/cat' has 2 hard links, and p.yaml:4 'held' "
-						"denies one"),
+		expect_eq(has_notice(&planning,
+				     "'/usr/bin/cat' has 2 hard links, and p.yaml:4 'held' "
+				     "denies one"),
 			  cases[i].is_said);
 	}
 }

@@ -205,7 +205,7 @@ static void what_the_kernel_cannot_see_is_always_denied(void)
 	know(&planning, "/etc/sbx", HOST_FOLDER);
 	expect_plan(&planning);
 	expect(find_step(&planning, STEP_MASK, "/etc/shadow"));
-	expect(has_notice(&planning, "'keys' always holds here"));
+	expect(has_notice(&planning, "'keys' always applies here"));
 }
 
 static void an_exception_that_cannot_be_seen_is_there_for_an_allow(void)
@@ -287,7 +287,7 @@ static void the_smallest_file_size_of_a_rule_bounds_all_files(void)
 	expect(find_step(&planning, STEP_TMPFS, "/tmp"));
 	expect_eq(planning.plan->limits[LIMIT_FILE_SIZE].value, 16 << 20);
 	expect_str(planning.plan->limits[LIMIT_FILE_SIZE].origin.text, "p.yaml:4 'small'");
-	expect(has_notice(&planning, "file size of p.yaml:4 'small' bounds all files"));
+	expect(has_notice(&planning, "file size limit of p.yaml:4 'small' applies to all files"));
 }
 
 static void a_projects_own_file_only_narrows(void)
@@ -400,7 +400,7 @@ static void the_policies_that_come_with_sbx(void)
 		{ "exec-policy", "sudo", "'no-new-rights' denies it" },
 		{ "fs-allowlist", "true", NULL },
 		{ "mcp-server", "node", NULL },
-		{ "mcp-server", "cat", "this is none of them" },
+		{ "mcp-server", "cat", "this is not one of them" },
 		{ "net-egress", "true", NULL },
 		{ "networked", "true", NULL },
 		{ "no-network", "true", NULL },

@@ -30,7 +30,7 @@ static void says_what_a_command_may_do_without_a_policy(void)
 	expect_str(line_of(&planning, "writes"),
 		   "/dev/shm (private, 64MiB), /tmp (private, 512MiB)");
 	expect_str(line_of(&planning, "executes"), "/etc, " PROJECT ", /tmp, /usr");
-	expect_str(line_of(&planning, "network"), "loopback");
+	expect_str(line_of(&planning, "network"), "its own loopback only");
 	expect_str(line_of(&planning, "devices"), "full, null, random, tty, urandom, zero");
 	expect_str(line_of(&planning, "not enforced"), "cpu 1");
 }
@@ -111,9 +111,10 @@ static void says_how_the_host_is_reached(void)
 	planning.request.ports = ports;
 	planning.request.n_ports = N_ELEMENTS(ports);
 	expect_plan(&planning);
-	expect_str(line_of(&planning, "network"),
-		   "loopback; to the socket /srv/db.sock; to port 5432 of the host's loopback; from "
-		   "port 8080 of the host's loopback");
+	expect_str(
+		line_of(&planning, "network"),
+		"its own loopback only; to the socket /srv/db.sock; to port 5432 of the host's loopback; from "
+		"port 8080 of the host's loopback");
 	expect(!strstr(line_of(&planning, "reads"), "db.sock"));
 	planning.request.n_ports = 0;
 	planning.request.net_mode = "host";

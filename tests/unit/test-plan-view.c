@@ -117,7 +117,7 @@ static void a_missing_name_that_could_be_made_is_refused(void)
 	open_with(&planning, RULE("fixed", "fs.write", "./ci.yml", "deny"));
 	expect_refusal(&planning, -EOPNOTSUPP);
 	expect(says(&planning, "p.yaml:4 'fixed' denies at '" PROJECT "/ci.yml'",
-		    "does not exist, and what may write around it could make it", "create it"));
+		    "does not exist, and the command could create it", "create it"));
 }
 
 static void a_missing_name_where_nobody_writes_needs_nothing(void)
@@ -210,7 +210,7 @@ static void what_is_allowed_inside_something_hidden_by_exception_is_refused(void
 			     "  except: [{path: ./keys/public}]\n");
 	know(&planning, PROJECT "/keys/public", HOST_FOLDER);
 	expect_refusal(&planning, -EOPNOTSUPP);
-	expect(says(&planning, "'keys'", "excepted from what is hidden around it", "one by one"));
+	expect(says(&planning, "'keys'", "lies in a hidden directory", "one by one"));
 }
 
 static void a_link_of_root_is_followed_and_made_again(void)
@@ -278,8 +278,8 @@ static void a_link_of_somebody_else_is_refused(void)
 	planning_load(&planning, "capabilities:\n" RULE("data", "fs.read", "./data/x", "allow"));
 	expect_refusal(&planning, -ELOOP);
 	expect(says(&planning, "the link '" PROJECT "/data'", "p.yaml:2 'data'",
-		    "name the file or folder that it leads to"));
-	expect(strstr(planning.err.why, "user 1000"));
+		    "name the file or directory that it leads to"));
+	expect(strstr(planning.err.why, "uid 1000"));
 }
 
 /* The target could be read by its own name, and is not hidden. */
@@ -290,7 +290,7 @@ static void a_denied_link_of_somebody_else_is_refused_where_it_is_visible(void)
 	open_with(&planning, RULE("keys", ALL_FILES, "./.env", "deny"));
 	know_link(&planning, PROJECT "/.env", "src/env", 1000);
 	expect_refusal(&planning, -EOPNOTSUPP);
-	expect(says(&planning, "'keys'", "a link that does not belong to root", ""));
+	expect(says(&planning, "'keys'", "a symbolic link that is not owned by root", ""));
 }
 
 static void a_denied_link_of_somebody_else_outside_of_the_view_is_nothing(void)
@@ -537,7 +537,7 @@ static void what_could_be_opened_to_reach_it_is_refused(void)
 	open_with(&planning, RULE("keys", ALL_FILES, "./closed/key", "deny"));
 	know(&planning, PROJECT "/closed/key", HOST_UNREACHABLE);
 	expect_refusal(&planning, -EOPNOTSUPP);
-	expect(says(&planning, "'keys'", "closed to us, and could be opened", "chmod u+x"));
+	expect(says(&planning, "'keys'", "the command could open it", "chmod u+x"));
 }
 
 static void everything_means_the_usual_folders(void)

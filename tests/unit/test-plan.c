@@ -182,7 +182,7 @@ static void refuses_a_request_without_a_command_or_a_name(void)
 	planning.argv[0] = "true";
 	planning.request.id = "../other";
 	expect_refusal(&planning, -EINVAL);
-	expect(says(&planning, "no name for a sandbox", "has a '/' in it", ""));
+	expect(says(&planning, "not a valid name for a sandbox", "contains '/'", ""));
 }
 
 static void refuses_a_name_of_the_machine_that_no_kernel_takes(void)
@@ -218,7 +218,7 @@ static void refuses_a_path_that_the_host_was_not_asked_about(void)
 	expect_eq(plan_build(NULL, &planning.request, &planning.host, &planning.plan,
 			     &planning.err),
 		  -EINVAL);
-	expect(says(&planning, "/srv/late", "the host was not asked", ""));
+	expect(says(&planning, "/srv/late", "the host was not probed", ""));
 }
 
 static void exec_later_is_for_those_who_ask_and_may(void)
