@@ -111,10 +111,9 @@ static void says_how_the_host_is_reached(void)
 	planning.request.ports = ports;
 	planning.request.n_ports = N_ELEMENTS(ports);
 	expect_plan(&planning);
-	expect_str(
-		line_of(&planning, "network"),
-		"its own loopback only; to the socket /srv/db.sock; to port 5432 of the host's loopback; from "
-		"port 8080 of the host's loopback");
+	expect_str(line_of(&planning, "network"),
+		   "its own loopback only; to the socket /srv/db.sock; to port 5432 of the host's "
+		   "loopback; from port 8080 of the host's loopback");
 	expect(!strstr(line_of(&planning, "reads"), "db.sock"));
 	planning.request.n_ports = 0;
 	planning.request.net_mode = "host";
