@@ -28,7 +28,7 @@ has_not_run() { [ "$status" -eq 125 ] && [ ! -e "$work/trace/ran" ]; }
 for stream in stdin stdout stderr; do
 	run "as_$stream"
 	check "a_folder_is_not_its_$stream" has_not_run
-	[ "$stream" = stderr ] || check "why_a_folder_is_not_its_$stream" err_has 'is a folder, from which'
+	[ "$stream" = stderr ] || check "why_a_folder_is_not_its_$stream" err_has 'is a directory, through which'
 done
 for fd in 0 1 2; do
 	for what in folder file; do

@@ -67,7 +67,7 @@ chmod -R a+rX "$work/alone"
 alone() { rm -rf "$work/$who/run/sbx/filters" && places && (cd "$project" && as "$who" "$work/alone/tools/sbx-spawn" "$@"); }
 run alone -q --policy "$policy" -- /bin/true
 check without_its_other_half_nothing_starts has_status 125
-check and_what_is_missing_is_said err_has 'install sbx completely'
+check and_what_is_missing_is_said err_has 'install all of sbx'
 run alone -q -- /bin/true
 check what_needs_no_module_starts_alone has_status 0
 finish

@@ -49,7 +49,8 @@ static void the_same_errno_means_what_the_step_makes_of_it(void)
 	expect(strstr(explain(bind, -ELOOP).why, "symbolic link") != NULL);
 	expect(strstr(explain(bind, -EXDEV).why, "'/t' does not exist") != NULL);
 	expect(strstr(explain(mask, -EACCES).why, "may not search") != NULL);
-	expect(strstr(explain(mask, -EACCES).fix, "the directory that may not be searched") != NULL);
+	expect(strstr(explain(mask, -EACCES).fix, "the directory that may not be searched") !=
+	       NULL);
 }
 
 static void flags_of_the_step_may_matter(void)
