@@ -156,9 +156,9 @@ int choose_tier(struct planner *planner)
 		return refuse_full(planner, accepted == TIER_REDUCED);
 	}
 	if (plan->tier == TIER_REDUCED && planner->request->pty)
-		return planner_refuse(planner, -EOPNOTSUPP, "cannot make a terminal here",
-				      "without namespaces there is no place for one of its own",
-				      "leave --pty out, or use a host with user namespaces");
+		return planner_refuse(planner, -EOPNOTSUPP, "cannot make a pseudoterminal here",
+				      "without namespaces there is no private /dev/pts",
+				      "leave out --pty, or use a host with user namespaces");
 	if (plan->tier == TIER_REDUCED)
 		note_reduced(planner);
 	if (planner->is_nested)

@@ -181,7 +181,7 @@ static void a_proxy_listens_on_the_port_that_is_asked_for(void)
 	planning.request.ports = &taken;
 	planning.request.n_ports = 1;
 	expect_refusal(&planning, -EINVAL);
-	expect(says(&planning, "loopback ports", "the proxy listens on 3128", "--proxy-port"));
+	expect(says(&planning, "loopback ports", "the proxy listens on port 3128", "--proxy-port"));
 }
 
 static void a_proxy_gets_a_listener_and_the_command_its_address(void)

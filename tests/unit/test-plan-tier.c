@@ -73,7 +73,7 @@ static void the_reduced_tier_is_taken_where_it_was_asked_for_exactly(void)
 	expect(!find_step(&planning, STEP_NAMESPACES, NULL));
 	planning.request.pty = true;
 	expect_refusal(&planning, -EOPNOTSUPP);
-	expect(says(&planning, "cannot make a terminal here", "without namespaces", "--pty"));
+	expect(says(&planning, "cannot make a pseudoterminal here", "without namespaces", "--pty"));
 	planning.request.pty = false;
 	planning.host.has_cgroup_kill = false;
 	expect_refusal(&planning, -EOPNOTSUPP);
