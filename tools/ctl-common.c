@@ -114,7 +114,7 @@ int ctl_each(void *context, int n_operands, char *operands[], ctl_each_fn *one,
 			first = r;
 	}
 	if (n_failed > 1)
-		sbx_error_context(err, "%d others failed too", n_failed - 1);
+		sbx_error_context(err, "%d more failed", n_failed - 1);
 	return ctl_status(first);
 }
 

@@ -150,7 +150,7 @@ static int fail_to_find(const char *id, int code, struct sbx_error *err)
 	}
 	if (code == -EACCES) {
 		sbx_error_why(err, "the calling user may not open its directory");
-		sbx_error_fix(err, "change the mode of its directory to 700 '%s'", id);
+		sbx_error_fix(err, "open it: chmod 700 '%s' in the directory of sandboxes", id);
 		return code;
 	}
 	sbx_error_fix(err, "see 'sbx-ctl list' for the existing ones");

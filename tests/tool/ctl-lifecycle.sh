@@ -69,7 +69,7 @@ begin d -- sleep 1000
 run sbx-ctl stop nobody d ghost
 check a_wrong_name_does_not_keep_others_from_being_stopped state_is d DESTROYED
 check the_first_wrong_name_is_told err_has "'nobody'"
-check others_that_failed_are_counted err_has '1 more could not be done'
+check others_that_failed_are_counted err_has '1 more failed'
 check several_end_as_the_worst_of_them has_status 1
 
 run sbx-ctl ping

@@ -20,7 +20,7 @@ begin a -- sleep 1000
 echo "$(member a init)" >"$cgroup/cgroup.procs"
 named a "$cgroup"
 run sbx-ctl pause a
-check says_that_it_used_the_cgroup out_is 'a: paused by its cgroup'
+check says_that_it_used_the_cgroup out_is 'a: paused (cgroup frozen)'
 check the_cgroup_is_frozen frozen 1
 check no_signal_was_sent test "$(process_state "$(member a init)")" != T
 run sbx-ctl resume a

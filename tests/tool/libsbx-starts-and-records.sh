@@ -14,8 +14,8 @@ run in_project spawn "$spawn" 1 cat a
 check the_command_runs_in_the_working_directory out_is text
 run in_project spawn "$spawn" 1 sh -c 'exit 7'
 check its_status_arrives has_status 7
-run in_project spawn "$spawn" 1 sh -c "echo x >'$work/$who/home/x'"
-check it_runs_in_a_sandbox test "$status" -eq 2 -a ! -e "$work/$who/home/x"
+run in_project spawn "$spawn" 1 sh -c "echo x >/usr/sbx-x"
+check it_runs_in_a_sandbox test "$status" -eq 2 -a ! -e /usr/sbx-x
 run in_project spawn "$spawn" 20 true
 check many_starts_among_busy_threads_all_end has_status 0
 

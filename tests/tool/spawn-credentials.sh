@@ -102,7 +102,7 @@ for who in $starters; do
 	check "nothing_is_said_without_a_terminal_to_$who" err_is ''
 	run start_in "$home" -v -- true
 	check "one_line_says_what_is_not_shown_to_$who" test "$(grep -c 'not shown: ~/.aws' "$work/err")" -eq 1
-	run start_in "$home" --print-plan -- true
+	run start_in "$home" --print-plan -v -- true
 	check "the_plan_has_a_mask_for_$who" out_has "mask $home/.ssh folder  # credentials"
 	run as "$who" sbx-policy explain "$work/p.yaml" fs.read "$home/.ssh/id"
 	check "explain_says_it_to_$who" out_has "'$home/.ssh' is in the list of credentials"

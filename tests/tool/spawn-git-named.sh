@@ -78,7 +78,7 @@ for who in $starters; do
 	fresh 'ln -s other link; git config core.hooksPath link'
 	run spawn -q --project "$project/main" --cwd "$project/main" --write main -- true
 	check "hooks_behind_a_link_that_can_be_replaced_are_refused_by_$who" \
-		eval 'has_status 125 && err_has "$project/main/link" && err_has "it is a link"'
+		eval 'has_status 125 && err_has "$project/main/link" && err_has "it is a symbolic link"'
 	fresh 'printf "[core\n" >other/c; git config include.path ../other/c'
 	run spawn -q --project "$project/main" --cwd "$project/main" --write main -- true
 	check "a_configuration_that_cannot_be_read_is_refused_by_$who" \

@@ -36,7 +36,7 @@ capabilities:
  - {name: tmp, match: {op: fs.*, path: /tmp}, action: allow}
 END
 chmod 644 "$work/p.yaml"
-run spawn --policy "$work/p.yaml" --print-plan -- true
+run spawn --policy "$work/p.yaml" --print-plan -v -- true
 check a_plan_says_why_it_permits_less out_has "what is allowed in a fresh /tmp does not count for the host's files"
 run spawn --policy "$work/p.yaml" -- touch g
 check it_does_permit_less test "$status" -ne 0 -a ! -e "$project/g"

@@ -70,7 +70,7 @@ static void without_a_policy_few_are_asked(void)
 
 	planning_open(&planning);
 	expect_eq(ask_host(&planning), 0);
-	expect(planning.host.n_paths <= 15);
+	expect(planning.host.n_paths <= 22);
 }
 
 static void what_no_host_could_do_is_refused_before_one_is_asked(void)
