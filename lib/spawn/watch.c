@@ -18,6 +18,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 
 #include <sbx/error.h>
@@ -86,13 +87,30 @@ int watch_read_plan(struct watch *watch, const struct plan *plan)
 	return 0;
 }
 
+/*
+ * In a mount that is id-mapped for reading, directories of root's belong to the command's user and
+ * to no group at all, so that even CAP_DAC_OVERRIDE does not open a closed one: the supervisor
+ * looks as the command's user then.
+ */
+static int open_inside(const struct watch *watch, const char *path)
+{
+	int fd = path_open_beneath(watch->root, path, O_PATH | O_NOFOLLOW, 0);
+
+	if (fd == -EACCES) {
+		int former = setfsuid(watch->uid);
+
+		fd = path_open_beneath(watch->root, path, O_PATH | O_NOFOLLOW, 0);
+		(void)setfsuid((uid_t)former);
+	}
+	return fd;
+}
+
 /* The mount over the name that @step is about. */
 static int look(const struct watch *watch, const struct step *step, struct statx *ret)
 {
 	/* A file system over a network is not asked: what we want to know is known here. */
 	const int flags = AT_EMPTY_PATH | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
-	_cleanup_close_ int fd =
-		path_open_beneath(watch->root, step_target(step) + 1, O_PATH | O_NOFOLLOW, 0);
+	_cleanup_close_ int fd = open_inside(watch, step_target(step) + 1);
 
 	if (fd < 0)
 		return fd;
@@ -133,7 +151,7 @@ static bool is_closed(const struct watch *watch, const struct step *step)
 
 		memcpy(folder, path, (size_t)(at - path));
 		folder[at - path] = '\0';
-		fd = path_open_beneath(watch->root, folder, O_PATH | O_NOFOLLOW, 0);
+		fd = open_inside(watch, folder);
 		if (fd < 0 || fstat(fd, &st) < 0)
 			return fd == -EACCES;
 		bit = st.st_uid == watch->uid	? S_IXUSR
