@@ -71,7 +71,7 @@ static const struct option_spec options[] = {
 	LIST("secret", secret, "NAME=PATH", "a private copy of a file; NAME holds its path"),
 	ROW("hostname", 0, OPTION_STRING, hostname, "NAME", "host name inside"),
 	LIST("device", device, "NAME", "a device, or a bundle: dri, kvm, nvidia, ..."),
-	LIMIT("memory", LIMIT_MEMORY, "SIZE", "memory of all its processes together together"),
+	LIMIT("memory", LIMIT_MEMORY, "SIZE", "memory of all its processes together"),
 	LIMIT("cpu", LIMIT_CPU, "N", "processors: 0.5 or 50%"),
 	LIMIT("pids", LIMIT_PIDS, "N", "processes and threads"),
 	LIMIT("time", LIMIT_TIME, "TIME", "stop it after TIME (30s, 5m)"),

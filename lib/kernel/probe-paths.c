@@ -74,9 +74,26 @@ static bool is_in_root(const char *path)
 	return strrchr(path, '/') == path;
 }
 
-/* Is it as good as root's? In a user namespace without root whatever was root's is nobody's. */
+/* Where the system and its administrator make links, and no command is given a place to write. */
+static bool is_of_system(const char *path)
+{
+	static const char *const trees[] = { "/usr/", "/etc/" };
+
+	for (size_t i = 0; i < N_ELEMENTS(trees); i++)
+		if (strncmp(path, trees[i], strlen(trees[i])) == 0)
+			return true;
+	return is_in_root(path) || (strncmp(path, "/var/", 5) == 0 && !strchr(path + 5, '/'));
+}
+
+/*
+ * Is it as good as root's? In a user namespace without root whatever was root's is nobody's. Root's
+ * sandboxes write as root: a command that was given DIR could make DIR/out a link to any directory,
+ * for the next one that is given DIR/out. So root's own follow only what the system has.
+ */
 static bool is_trusted(struct place_search *search, const char *path, uid_t owner)
 {
+	if (owner == 0 && geteuid() == 0)
+		return is_of_system(path);
 	return owner == 0 || is_in_root(path) || (owner == UID_UNMAPPED && !has_root(search));
 }
 

@@ -101,6 +101,8 @@ static void add_mark(struct composer *composer, const struct mark *mark)
 		(void)compose_cover(composer, &path);
 	else if (mark->content == CONTENT_COPY)
 		(void)compose_grant(composer, &path);
+	else if (mark->content == CONTENT_TMPFS)
+		(void)compose_tmpfs(composer, &path);
 	else
 		(void)compose_show(composer, &path);
 }

@@ -84,11 +84,17 @@ static int mark_output(struct planner *planner)
 		sbx_error_fix(planner->err, "name a directory outside of it");
 		return -EINVAL;
 	}
+	if (request->project_real && strcmp(request->project_real, request->project) != 0) {
+		(void)sbx_error_what(planner->err, -ELOOP, "cannot collect the changes of '%.200s'",
+				     request->project);
+		sbx_error_why(planner->err, "it is, or passes, a symbolic link");
+		sbx_error_fix(planner->err, "name '%.200s'", request->project_real);
+		return -ELOOP;
+	}
 	mark = planner_add_mark(planner, MARK_ALLOW, request->project, RIGHTS_FILES,
 				origin_of_option(planner, "--out"));
 	mark->content = CONTENT_OVERLAY;
 	mark->flags = MARK_ASKED;
-	mark->real = request->project_real;
 	mark->text = planner_keep(planner, request->out_folder);
 	mark->extra = request->out_work ? planner_keep(planner, request->out_work) : NULL;
 	return 0;

@@ -41,6 +41,40 @@ static unsigned rights_taken(const struct mark *mark, const struct guarded *row)
 	return mark->content == CONTENT_HOST ? mark->rights & RIGHT_WRITE : 0;
 }
 
+/* @path, which lies in what the link of a grant leads to, has a row by the grant's own name too. */
+static bool has_row_before_link(const struct guarded_list *list, const char *outside,
+				const char *rest)
+{
+	size_t len = strlen(outside);
+
+	for (size_t i = 0; i < list->n_rows; i++)
+		if (strncmp(list->rows[i].path, outside, len) == 0 &&
+		    strcmp(list->rows[i].path + len, rest) == 0)
+			return true;
+	return false;
+}
+
+const struct guarded *guard_find_behind_link(const struct planner *planner, const struct mark *mark)
+{
+	const struct guarded_list *list = planner->request->guarded;
+	const char *outside = mark->facts ? mark->facts->path : NULL;
+	const char *real = mark->facts ? mark->facts->real : NULL;
+
+	if (!list || !real || mark->facts->kind == HOST_LINK_REFUSED || strcmp(real, outside) == 0)
+		return NULL;
+	for (size_t i = 0; i < list->n_rows; i++) {
+		const struct guarded *row = &list->rows[i];
+
+		if (!rights_taken(mark, row))
+			continue;
+		/* What is itself guarded the evaluator denies. */
+		if (is_below(row->path, real) && strcmp(row->path, real) != 0 &&
+		    !has_row_before_link(list, outside, row->path + strlen(real)))
+			return row;
+	}
+	return NULL;
+}
+
 /* Inside, @path of the outside is where the grant shows it. */
 static const char *seen_at(struct planner *planner, const struct mark *grant, const char *path)
 {

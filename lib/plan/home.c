@@ -166,6 +166,13 @@ static bool is_alone(struct planner *planner, const struct mark *file)
 }
 
 /* Editors and 'git config' replace a file by renaming another over it, which a mount refuses. */
+/* Root copies for a command of another user: what that user could not read stays as it is. */
+static bool is_closed_to_command(const struct planner *planner, const struct host_path *facts)
+{
+	return planner->plan && is_real_root(planner->host) && facts->uid != 0 &&
+	       facts->uid != planner->plan->uid && !(facts->mode & S_IROTH);
+}
+
 static void copy_files(struct planner *planner)
 {
 	for (size_t i = 0; i < planner->marks.n_rows; i++) {
@@ -175,7 +182,8 @@ static void copy_files(struct planner *planner)
 		if (mark->kind != MARK_ALLOW || mark->content != CONTENT_HOST || mark->source ||
 		    !(mark->flags & MARK_ASKED) || !(mark->rights & RIGHT_READ) || !facts ||
 		    facts->kind != HOST_FILE || facts->size_bytes > COPIED_BYTES_MAX ||
-		    !is_below(facts->real, planner->home) || !is_alone(planner, mark))
+		    !is_below(facts->real, planner->home) || !is_alone(planner, mark) ||
+		    is_closed_to_command(planner, facts))
 			continue;
 		mark->content = CONTENT_COPY;
 		mark->second = facts->mode & S_IXUSR ? 0700 : 0600;

@@ -324,6 +324,9 @@ void mark_shown(struct planner *planner, const char *path, const char *name);
 /* The directories on the way to a path. */
 void ask_about_way(struct planner *planner, const char *path);
 void mark_guarded(struct planner *planner);
+/* A row that what @mark shows through a link of root's contains or lies in; or NULL. */
+const struct guarded *guard_find_behind_link(const struct planner *planner,
+					     const struct mark *mark);
 int mark_git(struct planner *planner);
 int mark_devices(struct planner *planner);
 /* Is @path @folder or below it? Both are normal. */

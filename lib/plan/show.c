@@ -155,7 +155,7 @@ static int narrow(struct planner *planner, struct place *place, const struct pla
 	if (is_link_refused(place))
 		return refuse_unheld(
 			planner, place,
-			"it is a symbolic link that is not owned by root, and its owner could change where it leads",
+			"it is a symbolic link that its owner, or a command in a sandbox, could change",
 			"name its target, or replace the link by its target");
 	if (!place->facts || place->facts->kind == HOST_MISSING)
 		return hold_missing(planner, place, carrier);

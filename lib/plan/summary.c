@@ -201,7 +201,7 @@ static const struct {
 	{ "none", "none" },
 	{ "loopback", "its own loopback only" },
 	{ "host", "the host's, nothing is filtered" },
-	{ "proxy", "only through the proxy at 127.0.0.1:3128" },
+	{ "proxy", "only through the proxy" },
 };
 
 static const char *describe_network(const char *mode)

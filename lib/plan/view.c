@@ -19,6 +19,8 @@
 
 #include <sbx/error.h>
 
+#include "policy/guarded.h"
+
 #include "policy/unseen.h"
 
 int compare_by_component(const char *a, const char *b)
@@ -196,7 +198,16 @@ static void find_place(struct planner *planner, struct mark *mark, const struct 
 /* What stands in our own folders is not the host's; a mount of something else may. */
 static bool is_pointless(const struct mark *mark)
 {
-	return mark->content == CONTENT_HOST && !mark->source && is_ours(mark->path);
+	const char *real = mark->facts ? mark->facts->real : NULL;
+
+	return mark->content == CONTENT_HOST && !mark->source &&
+	       (is_ours(mark->path) || (real && is_ours(real)));
+}
+
+static bool is_root_behind_link(const struct mark *mark)
+{
+	return mark->facts && mark->facts->real && strcmp(mark->facts->real, "/") == 0 &&
+	       strcmp(mark->path, "/") != 0;
 }
 
 /* What can be had at no place, whatever stands there. */
@@ -206,17 +217,72 @@ static int refuse_never(struct planner *planner, const struct mark *mark)
 		return refuse_mark(planner, mark, -EINVAL,
 				   "names that begin with '" MASK_NAMES "' are reserved for masks",
 				   "choose another target, as in --bind " MASK_NAMES "x:/x");
-	if (mark->source && strcmp(mark->source, "/") == 0)
+	if ((mark->source && strcmp(mark->source, "/") == 0) || is_root_behind_link(mark))
 		return refuse_mark(
 			planner, mark, -EINVAL, "it would include the host's /proc and /dev",
 			"name the directories that are needed; '--read /' shows all of them under their own paths");
 	return 0;
 }
 
+/* Whether a denial is about what a mount shows is found by the names outside. */
+static int refuse_source(struct planner *planner, const struct mark *mark)
+{
+	const struct host_path *facts = mark->facts;
+
+	if (!is_mount(mark) || !facts || !facts->real || facts->kind == HOST_MISSING ||
+	    facts->kind == HOST_LINK_REFUSED || strcmp(facts->real, facts->path) == 0)
+		return 0;
+	return refuse_mark(planner, mark, -ELOOP,
+			   "it is, or passes, a symbolic link, so that rules about the real name "
+			   "would not be found",
+			   planner_format(planner, "name '%.300s'", facts->real));
+}
+
+static int refuse_linked_denial(struct planner *planner, const struct mark *mark)
+{
+	const struct host_path *facts = mark->facts;
+
+	if (mark->source || mark->origin.kind == ORIGIN_BUILT_IN || !facts || !facts->real ||
+	    facts->kind == HOST_LINK_REFUSED || strcmp(facts->real, facts->path) == 0)
+		return 0;
+	for (size_t i = 0; i < planner->marks.n_rows; i++) {
+		const struct mark *mount = ((struct mark **)planner->marks.rows)[i];
+
+		if (!is_mount(mount) || (!is_below(facts->real, mount->source) &&
+					 !is_below(mount->source, facts->real)))
+			continue;
+		(void)sbx_error_what(planner->err, -ELOOP, "cannot hide '%.300s' in '%.300s'",
+				     mark->path, mount->path);
+		sbx_error_why(planner->err,
+			      "%s names it through a symbolic link, and '%.300s' shows what it "
+			      "leads to under another name",
+			      origin_text(&mark->origin), mount->path);
+		sbx_error_fix(planner->err, "name '%.300s'", facts->real);
+		return -ELOOP;
+	}
+	return 0;
+}
+
+/* Guards are put at the names of sbx's own files below what is granted, not below a link to it. */
+static int refuse_guarded(struct planner *planner, const struct mark *mark)
+{
+	const struct guarded *row = guard_find_behind_link(planner, mark);
+
+	return row ? refuse_mark(planner, mark, -EACCES,
+				 planner_format(planner, "it is a link to '%s', where sbx has '%s'",
+						mark->facts->real, row->path),
+				 "name the directory that the link leads to")
+		   : 0;
+}
+
 static int prepare_allow(struct planner *planner, struct mark *mark)
 {
 	int r = refuse_never(planner, mark);
 
+	if (r == 0)
+		r = refuse_guarded(planner, mark);
+	if (r == 0)
+		r = refuse_source(planner, mark);
 	if (r < 0 || !mark->facts)
 		return r;
 	if (mark->facts->kind == HOST_LINK_REFUSED) {
@@ -274,6 +340,8 @@ static int prepare_marks(struct planner *planner)
 			r = prepare_allow(planner, marks[i]);
 		else if ((marks[i]->flags & MARK_ALONE) && !is_file(marks[i]))
 			marks[i]->flags |= MARK_DROPPED;
+		else if (has_mounts && marks[i]->kind == MARK_DENY)
+			r = refuse_linked_denial(planner, marks[i]);
 		if (r < 0)
 			return r;
 	}

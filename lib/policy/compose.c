@@ -310,28 +310,33 @@ size_t compose_deny(struct composer *composer, const struct composed_path *path)
 }
 
 struct cover {
-	size_t number;	 /* of its rule */
-	bool is_of_host; /* the host's own files, which others may show besides */
+	size_t number;	  /* of its rule */
+	const char *path; /* as it was named */
+	bool is_of_host;  /* the host's own files, which others may show besides: only where the
+			   * rules  around it are about a tmpfs */
+	bool is_tmpfs;
 };
 
 static size_t add_cover(struct composer *composer, const struct composed_path *path,
-			bool is_of_host)
+			struct cover cover)
 {
 	size_t number = compose_grant(composer, path);
 	struct cover *covers = take(composer, (composer->n_covers + 1) * sizeof(*covers));
 
 	if (!covers)
 		return number;
-	for (size_t i = 0; i < composer->n_covers; i++)
-		covers[i] = composer->covers[i];
-	covers[composer->n_covers++] = (struct cover){ number, is_of_host };
+	if (composer->covers)
+		memcpy(covers, composer->covers, composer->n_covers * sizeof(*covers));
+	cover.number = number;
+	cover.path = path->path;
+	covers[composer->n_covers++] = cover;
 	composer->covers = covers;
 	return number;
 }
 
 size_t compose_cover(struct composer *composer, const struct composed_path *path)
 {
-	return add_cover(composer, path, false);
+	return add_cover(composer, path, (struct cover){ .is_of_host = false });
 }
 
 static bool is_below(const char *path, const char *directory)
@@ -339,6 +344,11 @@ static bool is_below(const char *path, const char *directory)
 	size_t len = strlen(directory);
 
 	return strncmp(path, directory, len) == 0 && path[len] == '/';
+}
+
+static bool is_at_or_below(const char *path, const char *directory)
+{
+	return strcmp(path, directory) == 0 || is_below(path, directory);
 }
 
 static const char *const private_directories[] = { "/tmp", "/var/tmp" };
@@ -356,21 +366,32 @@ static bool is_in_private(const struct composer *composer, const char *path)
 {
 	const char *home = composer->with.home, *real = path;
 
-	if (home && composer->with.resolve)
+	if (composer->with.resolve)
 		real = composer->with.resolve(composer->with.context, path);
-	if (home && (is_below(real, home) || strcmp(real, home) == 0))
+	if (home && is_at_or_below(real, home))
 		return true;
-	for (size_t i = 0; i < N_ELEMENTS(private_directories); i++)
-		if (is_below(path, private_directories[i]))
+	for (size_t i = 0; i < composer->n_covers; i++) {
+		const struct cover *cover = &composer->covers[i];
+
+		if (cover->is_tmpfs && (is_below(path, cover->path) || is_below(real, cover->path)))
 			return true;
-	return compose_is_private(path);
+	}
+	for (size_t i = 0; i < N_ELEMENTS(private_directories); i++)
+		if (is_at_or_below(path, private_directories[i]))
+			return true;
+	return false;
 }
 
 size_t compose_show(struct composer *composer, const struct composed_path *path)
 {
-	return (path->operations & reads()) && is_in_private(composer, path->path)
-		       ? add_cover(composer, path, true)
+	return path->operations & reads()
+		       ? add_cover(composer, path, (struct cover){ .is_of_host = true })
 		       : compose_grant(composer, path);
+}
+
+size_t compose_tmpfs(struct composer *composer, const struct composed_path *path)
+{
+	return add_cover(composer, path, (struct cover){ .is_of_host = true, .is_tmpfs = true });
 }
 
 static const char *path_of(const struct rule *rule)
@@ -561,83 +582,11 @@ static void add_view(struct composer *composer, const struct policy *policy)
 
 /* Mounts, sockets and secrets */
 
-static const struct {
-	const char *name;
-	bool has_source;
-} mount_modes[] = {
-	[MOUNT_READ_ONLY] = { "ro", true }, [MOUNT_READ_WRITE] = { "rw", true },
-	[MOUNT_TMPFS] = { "tmpfs", false }, [MOUNT_OVERLAY] = { "overlay", true },
-	[MOUNT_MASK] = { "mask", false },
-};
-
 uint64_t mount_operations(enum mount_mode mode)
 {
 	return mode == MOUNT_READ_ONLY ? reads()
 	       : mode == MOUNT_MASK    ? compose_file_operations()
 				       : files();
-}
-
-static const struct setting *item(const struct policy *policy, size_t i, const char *key)
-{
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "mounts[%zu].%s", i, key);
-	return policy_get_setting(policy, path);
-}
-
-bool policy_get_mount(const struct policy *policy, size_t i, struct policy_mount *ret)
-{
-	const struct setting *source = item(policy, i, "source"), *mode = item(policy, i, "mode");
-	const struct setting *size = item(policy, i, "size"),
-			     *optional = item(policy, i, "optional");
-
-	*ret = (struct policy_mount){
-		.target = item(policy, i, "target"),
-		.source = source ? source->text : NULL,
-		.size_bytes = size ? size->number : 0,
-		.is_optional = optional && optional->number,
-	};
-	for (unsigned k = 0; mode && k < N_ELEMENTS(mount_modes); k++)
-		if (strcmp(mount_modes[k].name, mode->text) == 0)
-			ret->mode = (enum mount_mode)k;
-	return ret->target != NULL;
-}
-
-/* Which of two mounts at one target would be seen depends on an order that a policy does not have.
- */
-static bool is_repeated(const struct policy *policy, size_t i, const char *target)
-{
-	struct policy_mount other;
-
-	for (size_t k = 0; k < i && policy_get_mount(policy, k, &other); k++)
-		if (strcmp(other.target->text, target) == 0)
-			return true;
-	return false;
-}
-
-const char *mount_refusal(const struct policy *policy, size_t i, const char **ret_fix)
-{
-	struct policy_mount mount;
-
-	if (!policy_get_mount(policy, i, &mount))
-		return NULL;
-	*ret_fix = "name a directory below it";
-	if (strcmp(mount.target->text, "/") == 0)
-		return "its target is the root of the sandbox";
-	*ret_fix = "remove 'source'";
-	if (mount.source && !mount_modes[mount.mode].has_source)
-		return "its mode has no source";
-	*ret_fix = "name the directories that are needed, one by one";
-	if (mount.source && strcmp(mount.source, "/") == 0)
-		return "the processes and devices of the host would come with its source";
-	*ret_fix = "mount at '/proc', or elsewhere";
-	if (path_is_of_reader(mount.target->text))
-		return "'/proc/self' means the process that reads it: here sbx-spawn, inside the "
-		       "command";
-	*ret_fix = "leave one of them out";
-	return is_repeated(policy, i, mount.target->text)
-		       ? "an earlier entry of 'mounts' has the same target"
-		       : NULL;
 }
 
 /* A path of a setting: what is relative is below the project. */
@@ -674,6 +623,8 @@ static void add_mount(struct composer *composer, const struct policy_mount *moun
 		(void)compose_deny(composer, &path);
 	else if (is_other)
 		(void)compose_cover(composer, &path);
+	else if (mount->mode == MOUNT_TMPFS)
+		(void)compose_tmpfs(composer, &path);
 	else
 		(void)compose_show(composer, &path);
 }
@@ -755,8 +706,12 @@ int compose_finish(struct composer *composer, const struct policy **ret)
 {
 	struct policy *policy;
 
-	for (size_t i = 0; i < composer->n_covers; i++)
-		deny_around(composer, &composer->covers[i]);
+	for (size_t i = 0; i < composer->n_covers; i++) {
+		const struct cover *cover = &composer->covers[i];
+
+		if (!cover->is_of_host || is_in_private(composer, cover->path))
+			deny_around(composer, cover);
+	}
 	policy = take(composer, sizeof(*policy));
 	if (composer->no_memory)
 		return -ENOMEM;

@@ -85,6 +85,8 @@ size_t compose_cover(struct composer *composer, const struct composed_path *path
 /* A grant of files of the host; below /tmp and the home, where the rules around it mean a tmpfs, a
  * cover. */
 size_t compose_show(struct composer *composer, const struct composed_path *path);
+/* A tmpfs: the rules around what is granted below it are about the tmpfs's files. */
+size_t compose_tmpfs(struct composer *composer, const struct composed_path *path);
 /* -ENOMEM, or 0: @ret is valid as long as arena and original policy. */
 int compose_finish(struct composer *composer, const struct policy **ret);
 

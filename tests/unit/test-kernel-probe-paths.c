@@ -83,17 +83,40 @@ static void a_missing_path_keeps_its_rest(void)
 	expect_place(&rig, "folder/file/below", HOST_MISSING, "folder/file/below");
 }
 
+/* Root trusts only the system's links: its sandboxes make others that root owns. */
+static void become(uid_t uid)
+{
+	if (seteuid(uid) < 0)
+		abort();
+}
+
+static void root_follows_only_the_links_of_the_system(void)
+{
+	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
+
+	NEEDS_ROOT();
+	expect_place(&rig, "to-folder", HOST_LINK_REFUSED, "to-folder");
+	expect_place(&rig, "to-folder/file", HOST_LINK_REFUSED, "to-folder");
+	expect_place(&rig, "absolute/file", HOST_LINK_REFUSED, "absolute");
+	expect_eq(probe_at(&rig, "/proc/self"), 0);
+	expect_eq(rig.found.kind, HOST_LINK_REFUSED);
+	expect_eq(probe_at(&rig, "/usr/bin/awk"), 0);
+	expect(rig.found.kind != HOST_LINK_REFUSED);
+}
+
 static void follows_links_of_root(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
 	NEEDS_ROOT();
+	become(STRANGER + 1);
 	expect_place(&rig, "to-folder", HOST_FOLDER, "folder");
 	expect_place(&rig, "to-folder/file", HOST_FILE, "folder/file");
 	expect_place(&rig, "to-folder/nothing/below", HOST_MISSING, "folder/nothing/below");
 	expect_place(&rig, "absolute/file", HOST_FILE, "folder/file");
 	expect_place(&rig, "chain/file", HOST_FILE, "folder/file");
 	expect_place(&rig, "dangling", HOST_MISSING, "gone");
+	become(0);
 }
 
 static void two_dots_in_a_link_leave_what_it_leads_to(void)
@@ -101,11 +124,13 @@ static void two_dots_in_a_link_leave_what_it_leads_to(void)
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
 	NEEDS_ROOT();
+	become(STRANGER + 1);
 	/* folder/up is "../folder/./file": leading dots leave the folder of the link. */
 	expect_place(&rig, "folder/up", HOST_FILE, "folder/file");
 	/* "deep/../file" is beside what deep leads to, not beside deep. */
 	expect_place(&rig, "around", HOST_FILE, "folder/file");
 	expect_place(&rig, "above-the-root", HOST_FOLDER, "folder");
+	become(0);
 }
 
 static void remembers_each_link_once_and_sorted(void)
@@ -259,6 +284,7 @@ static void a_place_that_cannot_be_looked_at_is_named(void)
 static const struct test tests[] = {
 	TEST(tells_kinds_and_owners),
 	TEST(a_missing_path_keeps_its_rest),
+	TEST(root_follows_only_the_links_of_the_system),
 	TEST(follows_links_of_root),
 	TEST(two_dots_in_a_link_leave_what_it_leads_to),
 	TEST(remembers_each_link_once_and_sorted),

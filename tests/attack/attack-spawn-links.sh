@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# A grant or a denial that passes a symbolic link means what the link leads to: it must not show what is hidden under
+# the real name, and a link that a command of root's has made must not lead the next command out.
+. "${SBX_SOURCE:?}/tests/tool/tap.sh"
+. "${SBX_SOURCE:?}/tests/tool/spawn.sh"
+
+if [ "$(id -u)" -ne 0 ]; then
+	skip links_of_root 'only root can make them'
+	finish
+	exit
+fi
+links=$work/links # root's, where a user may pass
+mkdir -m 755 "$links"
+refused() { test "$status" -eq 125 && test "$out" = ''; }
+
+# An ordinary user, with links that root has made.
+who=user
+places
+ln -s "$work/user" "$links/rundir"
+mkdir -p "$work/user/run/sbx" "$project/real/secret"
+echo secret | tee "$project/real/secret/file" >"$work/user/run/sbx/state"
+chown -R "$user:$user" "$work/user" "$project"
+ln -s "$project/real" "$links/real"
+ln -s /proc "$links/proc"
+ln -s / "$links/root"
+run spawn --read "$work/user/run" -- cat "$work/user/run/sbx/state"
+check sbxs_own_files_are_hidden test "$status" -ne 0 -a "$status" -ne 125 -a "$out" = ''
+for option in read write bind; do
+	path=$links/rundir
+	[ "$option" = bind ] && path=$path:/x
+	run spawn "--$option" "$path" -- sh -c "cat '$links/rundir/run/sbx/state' /x/run/sbx/state"
+	check "they_are_not_shown_through_a_link_by_--$option" refused
+done
+run spawn --read "$links/proc" -- true
+check the_hosts_proc_is_not_shown_through_a_link refused
+run spawn --bind "$links/root:/x" -- ls /x
+check nor_is_its_root refused
+run spawn --bind "$project/real:/x" --deny "$project/real/secret" -- cat /x/secret/file
+check what_is_denied_outside_is_denied_inside test "$status" -ne 0 -a "$status" -ne 125 -a "$out" = ''
+run spawn --bind "$links/real:/x" --deny "$project/real/secret" -- cat /x/secret/file
+check nor_is_it_shown_by_a_bind_through_a_link refused
+run spawn --bind "$project/real:/x" --deny "$links/real/secret" -- cat /x/secret/file
+check nor_where_the_denial_passes_a_link refused
+cat >"$work/p.yaml" <<END
+version: 1
+capabilities:
+  - {name: system, match: {op: [fs.read, fs.list, fs.exists, exec], path: [/usr, /bin, /lib, /lib64]}, action: allow}
+  - {name: secret, match: {op: fs.*, path: $project/real/secret}, action: deny}
+mounts: [{source: $links/real, target: /x, mode: rw}]
+END
+run spawn --policy "$work/p.yaml" --cwd / -- sh -c 'cat /x/secret/file; echo over >/x/secret/file'
+check nor_by_a_mount_of_the_policy refused
+check its_file_is_as_before test "$(cat "$project/real/secret/file")" = secret
+mkdir -p "$work/user/home/.ssh"
+echo key >"$work/user/home/.ssh/id"
+chown -R "$user:$user" "$work/user"
+run spawn --tmpfs "$work/user" --read "$work/user/home" -- cat "$work/user/home/.ssh/id"
+check a_tmpfs_around_the_home_shows_no_credentials test "$status" -ne 0 -a "$status" -ne 125 -a "$out" = ''
+
+# Root's command makes a link, which is root's outside.
+who=root
+places
+mkdir "$project/out" "$work/victim"
+run spawn --write . -- sh -c "rmdir out && ln -s '$work/victim' out && echo made"
+check a_command_of_root_makes_links out_is made
+for option in write read home exec; do
+	run spawn "--$option" ./out -- sh -c 'echo planted >out/file; ls out'
+	check "the_next_one_does_not_follow_them_by_--$option" refused
+done
+run spawn --bind "$project/out:/x:rw" -- sh -c 'echo planted >/x/file'
+check nor_by_--bind refused
+run spawn --project ./out --out "$work/changes" -- ls
+check nor_by_--project refused
+check nothing_is_planted test ! -e "$work/victim/file"
+own=$(mktemp -d /root/sbx-test-XXXXXX)
+trap 'rm -rf "$work" "$own"' EXIT
+echo seen >"$own/seen"
+echo hidden >"$own/hidden"
+run spawn --read "$own" --deny "$own/hidden" -- sh -c "cat '$own/seen' '$own/hidden'"
+check a_mask_in_roots_closed_directory_holds test "$status" -ne 125 -a "$out" = seen
+finish
