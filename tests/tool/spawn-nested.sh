@@ -30,7 +30,7 @@ for who in $starters; do
 	check "the_inner_one_has_a_tmp_of_its_own_by_$who" test "$(printf '%s\n' "$out" | grep -cx s)" -eq 0
 	run spawn $room -q -p "$work/p.yaml" -- sh -c "$inside -q -- sh -c 'grep -h ^Seccomp_filters /proc/self/status'"
 	check "the_inner_one_has_both_filters_by_$who" test "$(printf '%s' "$out" | tr -dc 0-9)" -ge 2
-	run spawn -p "$work/p.yaml" -- true
+	run spawn -v -p "$work/p.yaml" -- true
 	check "what_nesting_leaves_out_is_said_by_$who" err_has Landlock
 	policy false
 	run spawn $room -q -p "$work/p.yaml" -- sh -c "$inside -q -- true"
