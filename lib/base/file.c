@@ -42,7 +42,7 @@ static const struct {
 } remedies[] = {
 	{ -ENOENT, "create what is missing, or correct the path" },
 	{ -ENOTDIR, "correct the path: something in its middle is not a folder" },
-	{ -EISDIR, "name a file, not a folder" },
+	{ -EISDIR, "name a file, not a directory" },
 	{ -EACCES, "change the permissions, or run as a user who has them" },
 	{ -EPERM, "change the permissions, or run as a user who has them" },
 	{ -ELOOP, "name the file itself, not a link to it" },

@@ -137,7 +137,7 @@ static int refuse_unit(const struct family *family, const char *string, size_t n
 		sbx_error_why(err, "'%s' follows the digits, and it takes no unit", written);
 		sbx_error_fix(err, "write '%.*s'", n, string);
 	} else if (*written == '\0') {
-		sbx_error_why(err, "it has no unit, and nobody can tell which one was meant");
+		sbx_error_why(err, "it has no unit, and several are possible");
 		sbx_error_fix(err, "write %.*ss, %.*sms or another of the units: %s", n, string, n,
 			      string, family->list);
 	} else if (guess) {

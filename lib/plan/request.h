@@ -78,7 +78,6 @@ struct spawn_request {
 	const char *net_mode; /* or NULL */
 	const char *hostname; /* or NULL */
 	const char *policy;   /* as its file was named, or NULL */
-	bool has_policy;      /* a policy was given; without one the built-in view holds */
 	bool best_effort;     /* limits that cannot be held are skipped with a notice */
 	bool has_uid;
 	uid_t uid;

@@ -152,6 +152,12 @@ int choose_tier(struct planner *planner)
 		plan->layers |= NAMESPACE_LAYERS | LAYER_CGROUP_NAMESPACE;
 		if (strcmp(planner->net_mode, "host") != 0)
 			plan->layers |= LAYER_NET;
+	} else if (wants_reduced(planner, accepted) && !can_reduce(host)) {
+		return planner_refuse(planner, -EOPNOTSUPP,
+				      "cannot build a sandbox of the reduced tier",
+				      "it needs Landlock and a delegated cgroup with cgroup.kill",
+				      "run it in a unit with Delegate=yes, or leave out "
+				      "--tier-exactly");
 	} else if (accepted == TIER_FULL || planner->is_nested || !can_reduce(host)) {
 		return refuse_full(planner, accepted == TIER_REDUCED);
 	}

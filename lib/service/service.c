@@ -171,7 +171,7 @@ static void greet(struct listener *listener, int fd)
 
 	if (r < 0 || !service->handlers.accept) {
 		rate_warn(&service->refusals, service->log, "refused a client of '%s': %s",
-			  listener->name, r < 0 ? strerror(-r) : "nobody serves it");
+			  listener->name, r < 0 ? strerror(-r) : "no service takes it");
 		return;
 	}
 	/* Counted before: the handler may already say that the client is gone. */

@@ -312,7 +312,7 @@ static void refuses_a_target_that_is_a_folder(void)
 	struct sbx_error err = expect_unwritable(place.fd, "folder", -EISDIR);
 
 	expect_str(err.what, "cannot write 'folder'");
-	expect_str(err.fix, "name a file, not a folder");
+	expect_str(err.fix, "name a file, not a directory");
 	expect_unwritable(place.fd, "folder/", -EISDIR);
 	expect_unwritable(place.fd, ".", -EISDIR);
 	expect_unwritable(place.fd, "folder/..", -EISDIR);

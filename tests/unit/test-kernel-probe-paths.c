@@ -138,6 +138,7 @@ static void remembers_each_link_once_and_sorted(void)
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
 	NEEDS_ROOT();
+	become(STRANGER + 1);
 	expect_eq(probe_at(&rig, in_place("to-folder/file")), 0);
 	expect_eq(probe_at(&rig, in_place("to-folder")), 0);
 	expect_eq(probe_at(&rig, in_place("chain/file")), 0);
@@ -146,6 +147,7 @@ static void remembers_each_link_once_and_sorted(void)
 	expect_str(rig.search.links[0].target, "to-folder");
 	expect_str(rig.search.links[1].path, in_place("to-folder"));
 	expect_str(rig.search.links[1].target, "folder");
+	become(0);
 }
 
 static void refuses_a_link_of_somebody_else(void)
@@ -153,6 +155,7 @@ static void refuses_a_link_of_somebody_else(void)
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
 	NEEDS_ROOT();
+	become(STRANGER + 1);
 	expect_place(&rig, "foreign", HOST_LINK_REFUSED, "foreign");
 	expect_eq(rig.found.uid, STRANGER);
 	/* Wherever on the way it is. */
@@ -164,6 +167,7 @@ static void refuses_a_link_of_somebody_else(void)
 	for (size_t i = 0; i < rig.search.n_links; i++)
 		expect(!strstr(rig.search.links[i].path, "foreign") ||
 		       strstr(rig.search.links[i].path, "to-foreign"));
+	become(0);
 }
 
 static int look_as_ordinary_user(void)
@@ -192,6 +196,7 @@ static void a_loop_of_links_is_nothing(void)
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
 	NEEDS_ROOT();
+	become(STRANGER + 1);
 	expect_eq(probe_at(&rig, in_place("loop-a/file")), 0);
 	expect_eq(rig.found.kind, HOST_MISSING);
 	expect_eq(probe_at(&rig, in_place("itself")), 0);
@@ -199,6 +204,7 @@ static void a_loop_of_links_is_nothing(void)
 	/* Each round makes the path longer. */
 	expect_eq(probe_at(&rig, in_place("growing")), 0);
 	expect_eq(rig.found.kind, HOST_MISSING);
+	become(0);
 }
 
 static void knows_the_links_in_the_root_folder(void)
@@ -258,6 +264,7 @@ static void sorts_the_places_and_leaves_no_link_out(void)
 	const char *const paths[] = { in_place("to-folder"), in_place("folder"), NULL };
 
 	NEEDS_ROOT();
+	become(STRANGER + 1);
 	rig.search.arena = &rig.arena;
 	rig.search.has_root = -1;
 	expect_eq(probe_places(&rig.search, paths, &host, NULL), 0);
@@ -266,6 +273,7 @@ static void sorts_the_places_and_leaves_no_link_out(void)
 	expect_str(host.paths[1].path, in_place("to-folder"));
 	expect_str(host.paths[1].real, in_place("folder"));
 	expect_eq(host.n_links, 1);
+	become(0);
 }
 
 static void a_place_that_cannot_be_looked_at_is_named(void)

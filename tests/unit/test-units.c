@@ -103,7 +103,7 @@ static void refuses_a_time_without_a_unit(void)
 	struct sbx_error err = refusal_of(units_parse_time, "10", -EINVAL);
 
 	expect_str(err.what, "not a time: '10'");
-	expect_str(err.why, "it has no unit, and nobody can tell which one was meant");
+	expect_str(err.why, "it has no unit, and several are possible");
 	expect_str(err.fix, "write 10s, 10ms or another of the units: us ms s m h d");
 	refusal_of(units_parse_time, "0", -EINVAL);
 }
