@@ -608,6 +608,48 @@ static const char *setting_path(struct composer *composer, const char *text)
 	return path;
 }
 
+/* Where the mount shows @path of the host, or NULL. What contains the source is shown whole. */
+static const char *shown_at(struct composer *composer, const char *path, const char *source,
+			    const char *target)
+{
+	char *shown;
+
+	if (is_at_or_below(source, path))
+		return target;
+	if (!is_below(path, source))
+		return NULL;
+	shown = take(composer, strlen(target) + strlen(path) - strlen(source) + 1);
+	if (shown)
+		(void)stpcpy(stpcpy(shown, target), path + strlen(source));
+	return shown;
+}
+
+/* What is denied outside is denied wherever a mount shows it. */
+static void deny_where_shown(struct composer *composer, const char *source, const char *target)
+{
+	for (size_t i = 0; composer->policy.rules && i < composer->n_original; i++) {
+		struct rule rule = composer->policy.rules[i];
+		const struct match_list list = rule.match.lists[MATCH_PATH];
+
+		if (rule.action != POLICY_DENY || !(rule.match.operations & files()) ||
+		    rule.n_exceptions > 0)
+			continue;
+		for (size_t k = 0; k < list.n_values; k++) {
+			const char *shown =
+				list.values[k].literal
+					? shown_at(composer,
+						   setting_path(composer, list.values[k].text),
+						   source, target)
+					: NULL;
+
+			if (!shown)
+				continue;
+			rule.match.lists[MATCH_PATH] = list_path(composer, shown, rule.place);
+			(void)add_rule(composer, &rule);
+		}
+	}
+}
+
 static void add_mount(struct composer *composer, const struct policy_mount *mount)
 {
 	struct composed_path path = {
@@ -627,6 +669,8 @@ static void add_mount(struct composer *composer, const struct policy_mount *moun
 		(void)compose_tmpfs(composer, &path);
 	else
 		(void)compose_show(composer, &path);
+	if (is_other)
+		deny_where_shown(composer, setting_path(composer, mount->source), path.path);
 }
 
 static void add_settings(struct composer *composer, const struct policy *policy)

@@ -52,6 +52,11 @@ END
 run spawn --policy "$work/p.yaml" --cwd / -- sh -c 'cat /x/secret/file; echo over >/x/secret/file'
 check nor_by_a_mount_of_the_policy refused
 check its_file_is_as_before test "$(cat "$project/real/secret/file")" = secret
+sed -i "s|$links/real|$project/real|" "$work/p.yaml"
+run sbx-policy eval "$work/p.yaml" fs.read /x/secret/file
+check eval_denies_what_a_mount_shows_under_another_name has_status 1
+run spawn --policy "$work/p.yaml" --cwd / -- sh -c 'cat /x/secret/file; echo over >/x/secret/file'
+check and_the_sandbox_does test "$status" -ne 0 -a "$status" -ne 125 -a "$out" = ''
 mkdir -p "$work/user/home/.ssh"
 echo key >"$work/user/home/.ssh/id"
 chown -R "$user:$user" "$work/user"

@@ -430,6 +430,8 @@ static void add_option(struct composer *composer, struct planning *planning,
 		(void)compose_deny(composer, &path);
 	else if (option->target && strcmp(option->target, option->path) != 0)
 		(void)compose_cover(composer, &path);
+	else if (option->grant == GRANT_TMPFS)
+		(void)compose_tmpfs(composer, &path);
 	else
 		(void)compose_show(composer, &path);
 }
@@ -567,7 +569,7 @@ static bool is_noticed(const struct planning *planning, const char *path)
 
 	/* Rules about callers are said by their own names. */
 	if (has_notice(planning, "grants nothing here") ||
-	    has_notice(planning, "always holds here"))
+	    has_notice(planning, "always applies here"))
 		return true;
 	/* A path behind a link is said by the name of the link. */
 	if (has_links && has_notice(planning, "is left out"))
