@@ -148,7 +148,7 @@ def as_user(wanted):
 
 
 def run(arena, argv, user, name):
-    environment = dict(os.environ, **arena.environment(), HOME=str(arena.top), XDG_STATE_HOME=str(arena.top / "state"),
+    environment = dict(os.environ, **arena.environment(), HOME=str(arena.top / "home"), XDG_STATE_HOME=str(arena.top / "state"),
                        XDG_RUNTIME_DIR=str(arena.top / "state"))
     os.dup2(arena.fd, 9, inheritable=True)
     try:
