@@ -87,8 +87,7 @@ static int open_file(int folder, const char *name, struct sbx_error *err)
 	} while (st.st_uid != geteuid() && has_moved(folder, &st) && ++tries < MOVED_TRIES_MAX);
 	if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || !is_ours_alone(&st))
 		return spool_fail(
-			err, -EPERM, name,
-			RECORD_SPOOL_NAME " is not a file of its owner alone",
+			err, -EPERM, name, RECORD_SPOOL_NAME " is not a file of its owner alone",
 			"move it away; it is made again with the right owner and mode 0600");
 	r = end_torn_line(fd);
 	if (r < 0)
@@ -108,7 +107,8 @@ int spool_open_in(const char *state_folder, struct sbx_error *err)
 	if (r == 0)
 		r = path_make_parents_beneath(state, RECORD_SPOOL_FOLDER "/", 0700);
 	if (r < 0)
-		return spool_fail(err, r, state_folder, NULL, "make the directory, or name another");
+		return spool_fail(err, r, state_folder, NULL,
+				  "make the directory, or name another");
 	folder = path_open_beneath(state, RECORD_SPOOL_FOLDER, O_RDONLY | O_DIRECTORY, 0);
 	if (folder < 0)
 		return spool_fail(err, folder, state_folder,
@@ -137,6 +137,7 @@ int spool_open(char *state_folder, struct sbx_error *err)
 {
 	int r = geteuid() == 0 ? 0 : make_folders(state_folder);
 
-	return r < 0 ? spool_fail(err, r, state_folder, NULL, "make the directory, or set HOME or XDG_STATE_HOME")
+	return r < 0 ? spool_fail(err, r, state_folder, NULL,
+				  "make the directory, or set HOME or XDG_STATE_HOME")
 		     : spool_open_in(state_folder, err);
 }

@@ -38,13 +38,13 @@ static int record(const char *event, const char *members)
 {
 	struct sbx_error err = { 0 };
 	struct sbx_recorder *recorder;
+	int r;
 
 	if (sbx_recorder_open(&recorder, &err) < 0)
 		return fail(&err);
-	if (sbx_record(recorder, event, "client", members, &err) < 0)
-		return fail(&err);
+	r = sbx_record(recorder, event, "client", members, &err);
 	sbx_recorder_close(recorder);
-	return 0;
+	return r < 0 ? fail(&err) : 0;
 }
 
 static int spawn(const char *program, int n, const char *const *command)

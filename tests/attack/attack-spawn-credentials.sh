@@ -127,7 +127,10 @@ time.sleep(600)'
 run_folder=$XDG_RUNTIME_DIR
 as user mkdir -p "$run_folder/gnupg" "$project/agent"
 sockets=("$run_folder/bus" "$run_folder/docker.sock" "$run_folder/gnupg/S.gpg-agent" "$project/agent/a.1")
-as user /usr/bin/python3 -c "$listen" "$work/$who/ready" "${sockets[@]}" &
+become=()
+[ "$(id -u)" -ne 0 ] || become=(setpriv --reuid="$user" --regid="$user" --clear-groups)
+# By exec, so that it is this process that is killed: a listener that is left would keep the output open.
+(exec "${become[@]}" /usr/bin/python3 -c "$listen" "$work/$who/ready" "${sockets[@]}") &
 listener=$!
 trap 'kill "$listener"; rm -rf "$work"' EXIT
 until [ -e "$work/$who/ready" ]; do kill -0 "$listener" || break; done
