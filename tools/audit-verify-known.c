@@ -66,7 +66,7 @@ int known_read_state(const struct audit_values *values, struct verified_state *r
 int known_read_last(const struct audit_values *values, uint64_t *ret_size, uint64_t *ret_usec)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
-	struct verified_state state;
+	struct verified_state state = { .origin = "" };
 	struct stat st;
 	int r = known_read_state(values, &state, NULL);
 

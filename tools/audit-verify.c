@@ -158,14 +158,16 @@ static int verify(struct tool_run *run, struct verify_options *options, struct s
 {
 	struct verified_state state = { .origin = "" };
 	_cleanup_progress_ struct progress progress = PROGRESS_INIT;
+	struct verify_options with;
 	struct verify_report report;
 	int r;
 
 	tool_begin_progress(run, &progress, "verifying");
 	options->now_usec = now_usec();
-	options->progress = show_progress;
-	options->userdata = &progress;
-	r = verify_folder(options, &report, &state, err);
+	with = *options;
+	with.progress = show_progress;
+	with.userdata = &progress;
+	r = verify_folder(&with, &report, &state, err);
 	progress_clear(&progress);
 	if (r < 0)
 		return r == -EINVAL ? TOOL_USAGE : r;

@@ -27,7 +27,7 @@
 #include "base/text.h"
 
 #define NEW_STATE_NAME "state.json.new"
-#define NEW_POLICY_NAME SANDBOX_POLICY_NAME ".new"
+#define NEW_POLICY_NAME (SANDBOX_POLICY_NAME ".new")
 #define N_CREATE_TRIES 100000
 #define N_LOCK_TRIES 50000
 

@@ -86,7 +86,7 @@ static void read_pids(const struct spawn *spawn, char *text, size_t size)
 
 void result_look(struct spawn *spawn)
 {
-	char text[512];
+	char text[512] = "";
 
 	read_cgroup(spawn, "memory.events", text, sizeof(text));
 	spawn->n_oom = find_count(text, "oom");

@@ -53,10 +53,11 @@ static void parse(const uint8_t *bytes, size_t n_bytes, size_t n_fds, enum messa
 	r = message_parse(bytes, n_bytes, n_fds, side, &message);
 	check(r == 0 || r == -EBADMSG);
 	if (r == 0) {
-		check(n_bytes == sizeof(message) && memcmp(&message, bytes, n_bytes) == 0);
+		check(n_bytes == sizeof(message) &&
+		      memcmp((const char *)&message, bytes, n_bytes) == 0);
 		check_taken(&message, n_fds, side);
 	} else {
-		check(memcmp(&message, &before, sizeof(message)) == 0);
+		check(memcmp((const char *)&message, (const char *)&before, sizeof(message)) == 0);
 	}
 }
 

@@ -114,7 +114,7 @@ static void a_key_is_overwritten_when_it_is_given_back(void)
 	struct audit_key key = new_key(3);
 
 	key_deinit(&key);
-	expect(memcmp(&key, &nothing, sizeof(key)) == 0);
+	expect(memcmp((const char *)&key, (const char *)&nothing, sizeof(key)) == 0);
 }
 
 static void a_stored_key_comes_back_and_is_nobody_elses(void)
@@ -488,7 +488,7 @@ static void refuses_a_key_of_the_keyring_that_others_can_read(void)
 
 static void refuses_what_of_the_keyring_is_no_key(void)
 {
-	static const char *const wrong[] = { "x", LINE LINE, " " LINE, REFERENCE };
+	static const char *const wrong[] = { "x", (LINE LINE), (" " LINE), REFERENCE };
 	_cleanup_place_ struct place place = make_place();
 
 	if (add_key("sbx-test-key", LINE_FIRST) < 0)
@@ -542,8 +542,7 @@ static void refuses_places_that_are_none(void)
 		"credential:.",
 		"credential:a/b",
 		"file:key",
-		"keyring:"
-		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+		"keyring:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 	};
 	_cleanup_place_ struct place place = make_place();
 	struct audit_key key = AUDIT_KEY_INIT;

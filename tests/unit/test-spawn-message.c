@@ -32,7 +32,7 @@ static void a_result_comes_through(void)
 	sent.usage.ru_utime.tv_usec = 999999;
 	sent.usage.ru_maxrss = 4321;
 	expect_eq(message_parse(&sent, sizeof(sent), 0, FROM_INSIDE, &got), 0);
-	expect_eq(memcmp(&sent, &got, sizeof(sent)), 0);
+	expect_eq(memcmp((const char *)&sent, (const char *)&got, sizeof(sent)), 0);
 }
 
 static void refuses_another_size(void)
