@@ -252,7 +252,7 @@ holds_it_still() # WHO
 	begin "$1" "still-$1" --memory 64MiB -- sh -c 'while :; do :; done'
 	# The process of ours beside it has memory of its own.
 	[ "$(cat "$cgroup/memory.max") $(cat "$scope/memory.max")" = "$((64 << 20)) $((68 << 20))" ]
-	"as_$1" sbx-ctl pause "still-$1" | grep 'paused by its cgroup'
+	"as_$1" sbx-ctl pause "still-$1" | grep 'paused (cgroup frozen)'
 	[ "$(value "$cgroup/cgroup.events" frozen)" = 1 ]
 	[ "$(cat "$cgroup/cgroup.freeze")" = 1 ]
 	cat "$cgroup/cgroup.procs" >"$work/processes"
@@ -262,7 +262,7 @@ holds_it_still() # WHO
 	used=$(value "$cgroup/cpu.stat" usage_usec)
 	"as_$1" sbx-ctl list | grep -i paused
 	[ "$(value "$cgroup/cpu.stat" usage_usec)" = "$used" ]
-	"as_$1" sbx-ctl resume "still-$1" | grep 'goes on, by its cgroup'
+	"as_$1" sbx-ctl resume "still-$1" | grep 'resumed (cgroup thawed)'
 	[ "$(value "$cgroup/cgroup.events" frozen)" = 0 ]
 	runs_again() { [ "$(value "$cgroup/cpu.stat" usage_usec)" -gt "$used" ]; }
 	within 120 runs_again
