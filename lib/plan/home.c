@@ -165,14 +165,15 @@ static bool is_alone(struct planner *planner, const struct mark *file)
 	return true;
 }
 
-/* Editors and 'git config' replace a file by renaming another over it, which a mount refuses. */
-/* Root copies for a command of another user: what that user could not read stays as it is. */
+/* Root's supervisor reads any file: a file that the command's user could not read is mounted
+ * instead, so that the kernel checks its mode. */
 static bool is_closed_to_command(const struct planner *planner, const struct host_path *facts)
 {
 	return planner->plan && is_real_root(planner->host) && facts->uid != 0 &&
 	       facts->uid != planner->plan->uid && !(facts->mode & S_IROTH);
 }
 
+/* Editors and 'git config' replace a file by renaming another over it, which a mount refuses. */
 static void copy_files(struct planner *planner)
 {
 	for (size_t i = 0; i < planner->marks.n_rows; i++) {
