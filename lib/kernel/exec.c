@@ -45,7 +45,7 @@ static bool is_absence(int code)
 	return code == -ENOENT || code == -ENOTDIR || code == -EACCES || code == -ENAMETOOLONG;
 }
 
-/* What is wrong with a file that execve() has refused with @code. */
+/* Reads why execve() refused the file with @code: a directory, no execute permission, ... */
 static void look(const char *path, int code, struct exec_failure *ret)
 {
 	struct stat st;

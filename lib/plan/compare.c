@@ -104,7 +104,7 @@ static unsigned own_rights(const struct planner *planner, const struct place *pl
 	return rights ? RIGHT_EXEC : 0;
 }
 
-/* What is allowed below /tmp is about the sandbox's own tmpfs. */
+/* Rules that allow something below /tmp are about the sandbox's own tmpfs. */
 static bool is_of_host_in_tmpfs(const struct place *place)
 {
 	for (const struct place *at = place->parent; at; at = at->parent)

@@ -80,7 +80,8 @@ static int refuse_unasked(struct planner *planner, const struct mark *grant, con
 	return -EAGAIN;
 }
 
-/* What is made before the start is made where a grant may write. */
+/* planner_facts() counts the guarded directories that sbx-spawn makes before the start as present;
+ * it makes them only where a grant may write. */
 static const struct host_path *find_named(struct planner *planner, const struct mark *grant,
 					  const char *path)
 {
@@ -145,7 +146,7 @@ static unsigned rights_lost(const struct planner *planner, const struct mark *gr
 	return writes_home(planner, grant, real) ? RIGHT_WRITE : 0;
 }
 
-/* Whoever may write the directory of a link makes another one. */
+/* A command that may write the directory of a link can replace the link. */
 static bool is_link(const struct host_path *facts)
 {
 	return facts->kind == HOST_LINK_REFUSED || strcmp(facts->real, facts->path) != 0;

@@ -67,7 +67,7 @@ const struct guarded *guard_find_behind_link(const struct planner *planner, cons
 
 		if (!rights_taken(mark, row))
 			continue;
-		/* What is itself guarded the evaluator denies. */
+		/* A link to a guarded path itself is refused by the evaluator's denial. */
 		if (is_below(row->path, real) && strcmp(row->path, real) != 0 &&
 		    !has_row_before_link(list, outside, row->path + strlen(real)))
 			return row;
