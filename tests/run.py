@@ -5,9 +5,9 @@
 meson runs the tests; the numbers come from the TAP itself, because meson shows a test of which half was skipped as
 passed. A test that died before it could say "not ok" counts as one failure.
 
-    tests/run.py BUILD [--suite=SUITE]... [--slow] [--sanitize] [NAME...]
+    tests/run.py BUILD [--suite=SUITE]... [--slow] [--sanitize] [--targets] [NAME...]
 
-A NAME selects the tests whose name contains it; if there is none, the single cases whose name contains it. A NAME
+With --targets it runs nothing and prints the files that the selected tests need, one a line, for ninja. A NAME selects the tests whose name contains it; if there is none, the single cases whose name contains it. A NAME
 that selects nothing is an error, status 2. Where CI is set, every suite must run and only what tests/skips accepts may
 be skipped.
 """
@@ -18,17 +18,26 @@ import re
 import signal
 import subprocess
 import sys
+import typing
 
 SUITES = ["unit", "tool", "golden", "attack", "fuzz", "abi", "check", "bench"]
+ALONE_SUITES = ["unit", "fuzz"]  # their tests need what meson.build names for them; others may start any tool
 SANITIZED_SUITES = ["unit", "tool", "golden", "attack", "fuzz", "abi"]
 REMARKS_MAX = 20
+SLOWEST = 10
 TAP_LINE = re.compile(r"^(not )?ok\b *\d* *-? *(.*?)(?: *# *(SKIP|TODO)\b *(.*))?$", re.I)
 TAP_EMPTY = re.compile(r"^1\.\.0 *# *SKIP\b *(.*)$", re.I)
 
 
+class Test(typing.NamedTuple):
+    suite: str
+    name: str
+    depends: tuple
+
+
 class Tally:
     def __init__(self):
-        self.passed, self.failed, self.skipped, self.suites = 0, [], [], {}
+        self.passed, self.failed, self.skipped, self.suites, self.seconds = 0, [], [], {}, []
 
     def add_case(self, suite, test, name, kind, reason="", remarks=()):
         ran = self.suites.setdefault(suite, [0, 0])
@@ -42,6 +51,7 @@ class Tally:
 
     def add_test(self, entry):
         suite, test = entry["suite"], entry["name"]
+        self.seconds.append((entry["duration"], f"{suite}/{test}"))
         failed_before = len(self.failed)
         n = 0
         lines = entry.get("stdout", "").splitlines()
@@ -72,23 +82,40 @@ def remarks_at(lines, at):
     return (lines[first:at] + lines[at + 1:end])[:REMARKS_MAX]
 
 
+def introspect(build, what):
+    return json.loads(subprocess.check_output(["meson", "introspect", f"--{what}", build]))
+
+
 def all_tests(build):
-    listed = json.loads(subprocess.check_output(["meson", "introspect", "--tests", build]))
-    return [(test["suite"][0].split(":")[-1], test["name"]) for test in listed]
+    return [Test(test["suite"][0].split(":")[-1], test["name"], tuple(test["depends"]))
+            for test in introspect(build, "tests")]
+
+
+def targets(build, tests, chosen):
+    """The files, below the build directory, that the chosen tests need."""
+    alone = {target for test in tests if test.suite in ALONE_SUITES for target in test.depends}
+    if any(test.suite == "check" for test in chosen):
+        alone = set()  # checks read every object
+    with_all = any(test.suite not in ALONE_SUITES for test in chosen)
+    needed = {target for test in chosen for target in test.depends}
+    return sorted(os.path.relpath(path, os.path.abspath(build)) for target in introspect(build, "targets")
+                  if target["id"] in needed
+                  or with_all and target["build_by_default"] and target["id"] not in alone
+                  for path in target["filename"])
 
 
 def select(tests, suites, names):
     """Returns the tests to run, the text for TEST_ONLY where a name means single cases, and the names of nothing."""
-    tests = [test for test in tests if test[0] in suites]
+    tests = [test for test in tests if test.suite in suites]
     if not names:
         return tests, None, []
-    chosen = [test for test in tests if any(name in test[1] for name in names)]
+    chosen = [test for test in tests if any(name in test.name for name in names)]
     if chosen or len(names) > 1:
-        return chosen, None, [name for name in names if not any(name in test[1] for test in tests)]
+        return chosen, None, [name for name in names if not any(name in test.name for test in tests)]
     source = pathlib.Path(__file__).parent
     holders = {path.stem.removeprefix("test-") for path in source.rglob("*")
                if path.suffix in (".c", ".sh", ".py") and names[0] in path.read_text(errors="replace")}
-    return [test for test in tests if test[1] in holders], names[0], []
+    return [test for test in tests if test.name in holders], names[0], []
 
 
 def accepted_skips():
@@ -128,6 +155,9 @@ def report(tally, build, expected_suites):
             if not any(test == row_test and part in reason for row_test, part in accepted):
                 print(f"failed: {test}: {name}: was skipped, and tests/skips does not accept '{reason}'")
                 wrong = True
+    if len(tally.seconds) > SLOWEST:
+        print(f"dev: the slowest {SLOWEST}: "
+              + ", ".join(f"{name} {seconds:.0f} s" for seconds, name in sorted(tally.seconds)[:-SLOWEST - 1:-1]))
     counts = {"passed": tally.passed, "failed": len(tally.failed), "skipped": len(tally.skipped)}
     logs(build, "counts.json").write_text(json.dumps(counts))
     print(f"{tally.passed} passed, {len(tally.failed)} failed, {len(tally.skipped)} skipped")
@@ -149,15 +179,19 @@ def main(argv):
     suites = [word.partition("=")[2] for word in words if word.startswith("--suite=")]
     names = [word for word in words if not word.startswith("--")]
     unknown = [word for word in words if word.startswith("--")
-               and word not in ("--slow", "--sanitize") and not word.startswith("--suite=")]
+               and word not in ("--slow", "--sanitize", "--targets") and not word.startswith("--suite=")]
     unknown += [suite for suite in suites if suite not in SUITES]
     if unknown:
         print(f"dev: unknown word '{unknown[0]}'\n  fix: see ./dev help", file=sys.stderr)
         return 2
     wanted = suites or (SANITIZED_SUITES if "--sanitize" in words else SUITES)
-    chosen, only, lost = select(all_tests(build), wanted, names)
+    tests = all_tests(build)
+    chosen, only, lost = select(tests, wanted, names)
     if lost or not chosen:
         return refuse_names(build, lost or names or wanted)
+    if "--targets" in words:
+        print(*targets(build, tests, chosen), sep="\n")
+        return 0
     if slow:
         os.environ["TEST_SLOW"] = "1"
     if only:
@@ -167,7 +201,7 @@ def main(argv):
     for name in ("testlog.json", "counts.json"):  # what a former run has said is not ours
         logs(build, name).unlink(missing_ok=True)
     print(f"dev: running {len(chosen)} tests", file=sys.stderr)
-    status = subprocess.run(command + [f"sbx:{name}" for _, name in chosen]).returncode
+    status = subprocess.run(command + [f"sbx:{test.name}" for test in chosen]).returncode
     if not logs(build, "testlog.json").exists():
         print("dev: meson has run no test\n  fix: see above for what it says", file=sys.stderr)
         return 125

@@ -78,7 +78,7 @@ static int tell_where(const struct appending *appending, int r, struct sbx_error
 {
 	if (r == -ENOSPC)
 		sbx_error_fix(err,
-			      "make room on the file system, then append again from line %llu on",
+			      "free space on the file system, then append again from line %llu on",
 			      (unsigned long long)appending->committed_number + 1);
 	return r;
 }
@@ -100,7 +100,7 @@ static int take(struct appending *appending, struct line_reader *reader, int sta
 		tell_refused(appending, reader->number, &why);
 		if (!values->strict)
 			return 0;
-		(void)sbx_error_what(err, -EINVAL, "line %llu is no record",
+		(void)sbx_error_what(err, -EINVAL, "line %llu is not a valid record",
 				     (unsigned long long)reader->number);
 		sbx_error_why(err, "%s", why.what);
 		sbx_error_fix(err, "correct it, or leave out --strict to skip it");
@@ -161,7 +161,7 @@ int audit_verb_append(void *context, int n_operands, char *operands[], struct sb
 	appending.log = log;
 	tool_begin_progress(run, &appending.progress, "appending");
 	r = tell_where(&appending, take_all(&appending, err), err);
-	/* What was taken before a failure stays taken. */
+	/* Lines that were taken before a failure stay taken. */
 	if (r < 0)
 		rest = NULL;
 	progress_clear(&appending.progress);

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,26 +17,124 @@
 
 #include <sbx/error.h>
 
-#include "base/environment.h"
 #include "base/fd.h"
 #include "base/progress.h"
+#include "base/state.h"
+#include "policy/load.h"
+#include "policy/model.h"
 #include "record/record.h"
 #include "tool.h"
 
-#define WAIT_USEC UINT64_C(5000000)
+/* ---- settings ---- */
 
-/* @folder in the state folder. */
-static int add_state(struct text *out, const char *folder, struct sbx_error *err)
+#define POLICY_PATH "/etc/sbx/policy.yaml"
+
+void settings_deinit(struct audit_settings *settings)
 {
-	int r = environment_add_state_folder(out, environ, geteuid());
+	free(settings->patterns);
+	settings->policy = policy_free(settings->policy);
+}
 
-	if (r == -ENOENT) {
-		(void)sbx_error_what(err, -ENOENT, "cannot find out where the log is");
-		sbx_error_why(err, "neither XDG_STATE_HOME nor HOME is an absolute path");
-		sbx_error_fix(err, "set HOME, or give --log DIR");
+/* The list's length stands in itself, its items behind it. */
+static int read_patterns(struct audit_settings *settings, struct sbx_error *err)
+{
+	const struct setting *list = policy_get_setting(settings->policy, "audit.redact");
+	char path[sizeof("audit.redact[]") + 20];
+
+	if (!list || list->number == 0)
+		return 0;
+	settings->patterns = calloc(list->number, sizeof(*settings->patterns));
+	if (!settings->patterns)
+		return sbx_error_what(err, -ENOMEM, "cannot read the policy's section audit");
+	for (uint64_t i = 0; i < list->number; i++) {
+		const struct setting *item;
+
+		(void)snprintf(path, sizeof(path), "audit.redact[%llu]", (unsigned long long)i);
+		item = policy_get_setting(settings->policy, path);
+		if (item)
+			settings->patterns[settings->n_patterns++] = item->text;
 	}
+	return 0;
+}
+
+static uint64_t number_of(const struct audit_settings *settings, const char *path)
+{
+	const struct setting *setting = policy_get_setting(settings->policy, path);
+
+	return setting ? setting->number : 0;
+}
+
+int settings_read(const struct audit_values *values, struct audit_settings *ret,
+		  struct sbx_error *err)
+{
+	const char *path = values->policy ? values->policy : POLICY_PATH;
+	const struct setting *rotation;
+	int r;
+
+	*ret = (struct audit_settings){ .policy = NULL };
+	if (!values->policy && access(path, F_OK) < 0 && errno == ENOENT)
+		return 0;
+	r = policy_load_file(AT_FDCWD, path, &ret->policy, err);
 	if (r < 0)
 		return r;
+	ret->keep_originals = number_of(ret, "audit.keep_originals") != 0;
+	ret->retention_days = number_of(ret, "audit.retention_days");
+	ret->max_size = number_of(ret, "audit.max_size");
+	rotation = policy_get_setting(ret->policy, "audit.rotation");
+	ret->rotation = rotation ? rotation->text : NULL;
+	return read_patterns(ret, err);
+}
+
+/* ---- what is kept ---- */
+
+#define DAYS_MAX UINT64_C(36500)
+
+static enum rotation rotation_of(const char *name)
+{
+	for (size_t i = 0; name && rotation_names[i]; i++)
+		if (strcmp(rotation_names[i], name) == 0)
+			return (enum rotation)i;
+	return ROTATION_DAILY;
+}
+
+static uint64_t first_not_zero(uint64_t a, uint64_t b, uint64_t c)
+{
+	return a ? a : b ? b : c;
+}
+
+int keeping_read(const struct audit_values *values, struct keeping *ret, struct sbx_error *err)
+{
+	_cleanup_settings_ struct audit_settings settings = { .policy = NULL };
+	int r = settings_read(values, &settings, err);
+	uint64_t days =
+		first_not_zero(values->retention_days, settings.retention_days, RETAIN_DAYS);
+
+	if (r < 0)
+		return r;
+	*ret = (struct keeping){
+		.rotation = rotation_of(settings.rotation),
+		.segment_bytes = first_not_zero(values->segment_size, 0, RETAIN_SEGMENT_BYTES),
+		.policy = {
+			.archive_usec = (days < DAYS_MAX ? days : DAYS_MAX) * RETAIN_USEC_PER_DAY,
+			.store_usec = RETAIN_STORE_DAYS * RETAIN_USEC_PER_DAY,
+			.max_bytes = first_not_zero(values->max_size, settings.max_size,
+						    RETAIN_MAX_BYTES),
+		},
+	};
+	return 0;
+}
+
+/* ---- places ---- */
+
+#define WAIT_USEC UINT64_C(5000000)
+
+/* @folder in the state directory. */
+static int add_state(struct text *out, const char *folder, struct sbx_error *err)
+{
+	int r = state_find(out, environ, geteuid());
+
+	if (r < 0)
+		return sbx_error_what(err, r, "no memory for the place of the log");
 	text_addf(out, "/%s", folder);
 	return text_status(out);
 }
@@ -46,6 +145,17 @@ int places_folder(const struct audit_values *values, struct text *out, struct sb
 		return add_state(out, RECORD_LOG_FOLDER, err);
 	text_add(out, values->folder);
 	return text_status(out);
+}
+
+void places_explain_missing(const struct audit_values *values, struct sbx_error *err)
+{
+	sbx_error_why(err, "there is no log");
+	if (values->folder)
+		sbx_error_fix(err, "create it: sbx-audit setup --log %s", values->folder);
+	else
+		sbx_error_fix(err,
+			      "create it: sbx-audit setup; or name the directory of another with "
+			      "--log");
 }
 
 int places_spool(struct text *out, struct sbx_error *err)
@@ -64,7 +174,7 @@ static int import_spool(struct tool_run *run, struct audit_log *log, int spool,
 	_cleanup_progress_ struct progress progress = PROGRESS_INIT;
 	int r;
 
-	tool_begin_progress(run, &progress, "taking in the spool");
+	tool_begin_progress(run, &progress, "importing the spool");
 	audit_log_watch_import(log, show_imported, &progress);
 	r = audit_log_import(log, spool, ret, err);
 	audit_log_watch_import(log, NULL, NULL);
@@ -100,7 +210,7 @@ static int take_in(struct tool_run *run, struct audit_log *log, struct sbx_error
 	r = import_spool(run, log, fd, &taken, err);
 	if (r == 0 && run->verbosity > 0)
 		log_write(&run->log, LOG_LEVEL_INFO, NULL,
-			  "took in %llu records, refused %llu lines",
+			  "imported %llu records, refused %llu lines",
 			  (unsigned long long)taken.n_records,
 			  (unsigned long long)taken.n_refused + taken.n_torn);
 	return r;
@@ -145,8 +255,7 @@ static int open_and_take_in(struct tool_run *run, uint64_t wait_usec, struct aud
 		return r;
 	if (audit_log_is_broken(log, &seq))
 		log_write(&run->log, LOG_LEVEL_WARNING, NULL,
-			  "record %llu is not what was written there; 'sbx-audit verify --full' "
-			  "says more",
+			  "record %llu was changed; 'sbx-audit verify --full' reports details",
 			  (unsigned long long)seq);
 	r = take_in(run, log, err);
 	if (r == 0)

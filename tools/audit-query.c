@@ -37,7 +37,7 @@ static void querying_deinit(struct querying *querying)
 static int look(void *userdata, const struct store_row *row, struct sbx_error *err)
 {
 	struct querying *querying = userdata;
-	struct entry_said said;
+	const struct audit_entry *said;
 	int r = filter_take(querying->filter, row, &said, err);
 
 	querying->next = row->seq + 1;
@@ -45,7 +45,7 @@ static int look(void *userdata, const struct store_row *row, struct sbx_error *e
 		return r;
 	if (querying->n_found++ < querying->n_skip || querying->is_counting)
 		return 0;
-	rows_show(querying->run, row, &said);
+	rows_show(querying->run, row, said);
 	return rows_flush(querying->run, err);
 }
 

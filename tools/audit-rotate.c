@@ -222,7 +222,7 @@ int audit_verb_retain(void *context, int n_operands, char *operands[], struct sb
 
 /* ---- export --archive ---- */
 
-/* What is exported: some files of the log, read from one moment each. */
+/* The export: some files of the log, read from one moment each. */
 struct copying {
 	struct segment **segments;
 	size_t n;
@@ -334,7 +334,7 @@ static int open_all(const struct rows *rows, const char *segment, struct copying
 	return -ERANGE;
 }
 
-/* What is there under this name stays until the new one is whole. */
+/* An older file of this name stays until the new one is whole. */
 static int write_file(const char *path, const struct archive_source *source, struct sbx_error *err)
 {
 	_cleanup_text_ struct text name = TEXT_INIT;

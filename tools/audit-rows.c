@@ -15,8 +15,9 @@
 
 #include <sbx/error.h>
 
-#include "audit/epochs.h"
-#include "audit/event.h"
+#include "audit/key.h"
+#include "audit/entry.h"
+#include "base/moment.h"
 #include "base/fd.h"
 #include "base/units.h"
 #include "tool.h"
@@ -44,9 +45,7 @@ int rows_open(const struct audit_values *values, struct rows *ret, struct sbx_er
 	if (r < 0) {
 		(void)sbx_error_what(err, r, "cannot read the log '%s'", text_string(&folder));
 		if (r == -ENOENT)
-			sbx_error_why(err, "there is no log");
-		if (r == -ENOENT)
-			sbx_error_fix(err, "make it: sbx-audit setup");
+			places_explain_missing(values, err);
 		return r;
 	}
 	*ret = rows;
@@ -70,7 +69,7 @@ int rows_open_to_show(struct tool_run *run, bool *has_said, struct rows *ret, st
 	return r;
 }
 
-/* It may have become an archive since the folder was read. */
+/* It may have become an archive since the directory was read. */
 int rows_open_segment(const struct rows *rows, size_t i, struct segment **ret,
 		      struct sbx_error *err)
 {
@@ -218,8 +217,7 @@ static int read_moment(const char *option, const char *text, uint64_t *ret, stru
 	if (read_day(text, ret) || read_ago(text, ret))
 		return 0;
 	text_addf(&moment, strlen(text) == 10 && !strchr(text, 'T') ? "%sT00:00:00Z" : "%s", text);
-	if (text_status(&moment) == 0 &&
-	    entry_parse_time(text_string(&moment), moment.len, ret) == 0)
+	if (text_status(&moment) == 0 && moment_parse(text_string(&moment), moment.len, ret) == 0)
 		return 0;
 	(void)sbx_error_what(err, -EINVAL, "option '%s' cannot take '%.100s'", option, text);
 	sbx_error_why(err, "it is neither a date nor a time before now");
@@ -233,13 +231,13 @@ struct row_filter {
 	uint64_t since_usec, until_usec;
 	const char *columns[N_ENTRY_COLUMNS]; /* NULL: any */
 	bool has_passed_over;		      /* a record that cannot be read */
-	struct entry_reader reader;
+	struct audit_entry entry;
 };
 
 void filter_free_ptr(struct row_filter **filter)
 {
 	if (*filter)
-		entry_reader_deinit(&(*filter)->reader);
+		entry_deinit(&(*filter)->entry);
 	free(*filter);
 	*filter = NULL;
 }
@@ -313,7 +311,7 @@ static int pass_over(struct row_filter *filter, const struct store_row *row)
 	return 0;
 }
 
-static bool is_wanted(const struct row_filter *filter, const struct entry_said *said)
+static bool is_wanted(const struct row_filter *filter, const struct audit_entry *said)
 {
 	const struct audit_values *values = filter->run->values;
 
@@ -326,16 +324,20 @@ static bool is_wanted(const struct row_filter *filter, const struct entry_said *
 	return true;
 }
 
-int filter_take(struct row_filter *filter, const struct store_row *row, struct entry_said *ret,
-		struct sbx_error *err)
+int filter_take(struct row_filter *filter, const struct store_row *row,
+		const struct audit_entry **ret, struct sbx_error *err)
 {
 	int r = row->problem ? -EBADMSG
-			     : entry_reader_read(&filter->reader, row->body, row->n_body, ret);
+			     : entry_read_stored(&filter->entry, row->body, row->n_body, NULL);
 
+	*ret = NULL;
 	if (r == -ENOMEM)
 		return sbx_error_what(err, r, "cannot read record %llu",
 				      (unsigned long long)row->seq);
-	return r < 0 ? pass_over(filter, row) : is_wanted(filter, ret);
+	if (r < 0)
+		return pass_over(filter, row);
+	*ret = &filter->entry;
+	return is_wanted(filter, *ret);
 }
 
 int filter_status(const struct row_filter *filter, int status)
@@ -352,7 +354,7 @@ int rows_refuse(const struct store_row *row, struct sbx_error *err)
 	return -EBADMSG;
 }
 
-void rows_show(struct tool_run *run, const struct store_row *row, const struct entry_said *said)
+void rows_show(struct tool_run *run, const struct store_row *row, const struct audit_entry *said)
 {
 	_cleanup_details_ struct details details = { .size = 0 };
 
@@ -362,7 +364,7 @@ void rows_show(struct tool_run *run, const struct store_row *row, const struct e
 		return;
 	}
 	details_read(row->body, row->n_body, &details);
-	entry_add_time(&run->out, said->time_usec);
+	moment_add(&run->out, said->time_usec);
 	text_addf(&run->out, " %8llu %s", (unsigned long long)row->seq, said->event->name);
 	for (size_t i = 0; i < N_ENTRY_COLUMNS; i++) {
 		const struct entry_text *text = &said->columns[i];

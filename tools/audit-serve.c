@@ -3,8 +3,7 @@
 /*
  * sbx-audit serve: records over a socket
  *
- * Here is only what a process needs around lib/collect: its log, its socket, its loop, and where
- * heads go.
+ * The process around lib/collect: its log, its socket, its loop, and where heads go.
  */
 
 #include "audit.h"
@@ -14,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
@@ -21,14 +21,64 @@
 #include "audit/heads.h"
 #include "base/fd.h"
 #include "collect/collect.h"
+#include "service/clients.h"
 #include "service/service.h"
-
 #include "tool.h"
 
-#define SOCKET_NAME "audit"
+/* ---- heads, where they are kept elsewhere ---- */
+
+struct watching {
+	struct tool_run *run;
+	struct heads *heads;
+};
+
+static void on_head(void *userdata, const struct audit_head *head)
+{
+	struct watching *watching = userdata;
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	heads_take(watching->heads, head);
+	(void)heads_turn(watching->heads,
+			 (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000);
+}
+
+static void on_end(void *userdata)
+{
+	struct watching *watching = userdata;
+	struct heads_state state;
+
+	heads_finish(watching->heads);
+	heads_get_state(watching->heads, &state);
+	if (state.problem[0] != '\0')
+		log_write(&watching->run->log, LOG_LEVEL_WARNING, NULL, "%s", state.problem);
+	(void)heads_free(watching->heads);
+	free(watching);
+}
+
+int heads_watch(struct tool_run *run, struct audit_log *log, struct sbx_error *err)
+{
+	const struct audit_values *values = run->values;
+	const struct heads_options options = { .tool = run->tool->command.name,
+					       .witness = values->witness_command };
+	_cleanup_free_ struct watching *watching = calloc(1, sizeof(*watching));
+	int r;
+
+	if (!watching)
+		return sbx_error_what(err, -ENOMEM, "cannot prepare to send the log's heads");
+	watching->run = run;
+	r = heads_new(&options, &watching->heads, err);
+	if (r < 0)
+		return r;
+	const struct audit_watch watch = { on_head, on_end, take_ptr(watching) };
+
+	audit_log_watch(log, &watch);
+	return 0;
+}
+
+/* ---- the service ---- */
+
 #define SOCKET_MODE 0660
-#define SYSTEM_FOLDER "/run/sbx"
-#define SYSTEM_SOCKET SYSTEM_FOLDER "/audit.sock"
 #define SHED "shed"
 
 static const char *const on_full_names[] = { "block", SHED, NULL };
@@ -64,7 +114,7 @@ const struct option_spec audit_serve_options[] = {
 };
 /* clang-format on */
 
-/* Everything that has to end in a certain order. */
+/* What daemon_deinit() ends, in its order. */
 struct daemon {
 	struct tool_run *run;
 	const struct audit_values *values;
@@ -85,14 +135,6 @@ static void daemon_deinit(struct daemon *daemon)
 	close_fd(&daemon->spool);
 }
 
-static int on_accept(struct service *service, const char *listener_name, int fd,
-		     const struct peer *peer, void *userdata)
-{
-	const struct daemon *daemon = userdata;
-
-	return collector_accept(daemon->collector, fd, peer);
-}
-
 static int read_keeping(const struct audit_values *values, struct collector_keeping *ret,
 			struct sbx_error *err)
 {
@@ -111,11 +153,13 @@ static int on_reload(struct service *service, void *userdata)
 	struct collector_keeping keeping;
 	int r = collector_checkpoint(daemon->collector);
 
-	if (r == 0)
-		r = read_keeping(daemon->values, &keeping, NULL);
-	if (r == 0)
-		collector_set_keeping(daemon->collector, &keeping);
-	return r;
+	if (r < 0)
+		return r;
+	r = read_keeping(daemon->values, &keeping, NULL);
+	if (r < 0)
+		return r;
+	collector_set_keeping(daemon->collector, &keeping);
+	return 0;
 }
 
 /* Only root may, and only for the log of the system. */
@@ -129,8 +173,6 @@ static int gather(void *userdata, struct sbx_error *err)
 		       : 0;
 }
 
-static const struct service_handlers handlers = { .accept = on_accept, .reload = on_reload };
-
 /* ---- the log ---- */
 
 static int make_log(struct daemon *daemon, struct sbx_error *err)
@@ -138,8 +180,9 @@ static int make_log(struct daemon *daemon, struct sbx_error *err)
 	_cleanup_text_ struct text key = TEXT_INIT;
 	int r = audit_make_log(daemon->values, err);
 
-	if (r == 0)
-		r = places_open_only(daemon->run, &daemon->audit, err);
+	if (r < 0)
+		return r;
+	r = places_open_only(daemon->run, &daemon->audit, err);
 	if (r < 0)
 		return r;
 	audit_log_add_verifier(daemon->audit, &key);
@@ -177,28 +220,28 @@ static int open_log(struct daemon *daemon, struct sbx_error *err)
 	if (r < 0)
 		return r;
 	r = heads_new(&options, &daemon->heads, err);
+	if (r < 0)
+		return r;
 	watch.userdata = daemon->heads;
-	if (r == 0)
-		r = open_folder(daemon, err);
+	r = open_folder(daemon, err);
 	if (r < 0)
 		return r;
 	audit_log_watch(daemon->audit, &watch);
-	/* Whoever was here before may have been killed before it left. */
+	/* The last service may have been killed before its last head had left the machine. */
 	return audit_log_tell_head(daemon->audit, err);
 }
 
-/* What cannot be verified now can be later, by whoever wants to know. */
+/* A log that cannot be verified now is served all the same: sbx-audit verify can do it later. */
 static void verify(const struct daemon *daemon)
 {
 	struct sbx_error why = { .code = 0 };
 
 	if (collect_verify(daemon->audit, daemon->folder, &daemon->run->log, &why) < 0)
-		log_write(&daemon->run->log, LOG_LEVEL_ERROR, NULL,
-			  "how the log is could not be found out: %s: %s", why.what,
-			  why.why[0] != '\0' ? why.why : strerror(-why.code));
+		log_write(&daemon->run->log, LOG_LEVEL_ERROR, NULL, "cannot verify the log: %s: %s",
+			  why.what, why.why[0] != '\0' ? why.why : strerror(-why.code));
 }
 
-/* Its place is the user's, unless one is named; and a log that is elsewhere has none. */
+/* The user's spool, unless one is named; a log that is elsewhere has none. */
 static int open_spool(struct daemon *daemon, struct sbx_error *err)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
@@ -210,12 +253,12 @@ static int open_spool(struct daemon *daemon, struct sbx_error *err)
 		return 0;
 	else
 		r = places_spool(&path, err);
-	if (r == 0)
-		r = text_status(&path);
-	if (r == 0 && mkdir(path.data, 0700) < 0 && errno != EEXIST)
-		r = -errno;
 	if (r < 0)
-		return sbx_error_what(err, r, "cannot make the spool '%s'", text_string(&path));
+		return r;
+	r = text_status(&path);
+	if (r < 0 || (mkdir(path.data, 0700) < 0 && errno != EEXIST))
+		return sbx_error_what(err, r < 0 ? r : -errno, "cannot create the spool '%s'",
+				      text_string(&path));
 	daemon->spool = open(path.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return daemon->spool < 0
 		       ? sbx_error_what(err, -errno, "cannot open the spool '%s'", path.data)
@@ -224,44 +267,15 @@ static int open_spool(struct daemon *daemon, struct sbx_error *err)
 
 /* ---- the socket ---- */
 
-static int add_usual_place(struct text *out, struct sbx_error *err)
-{
-	const char *runtime = getenv("XDG_RUNTIME_DIR"), *folder = SYSTEM_FOLDER;
-	mode_t mode = 0755;
-
-	if (geteuid() != 0 && runtime && runtime[0] == '/') {
-		text_addf(out, "%s/sbx", runtime);
-		folder = text_string(out);
-		mode = 0700;
-	} else if (geteuid() != 0) {
-		/* A service that is started by its socket unit needs no place. */
-		if (getenv("LISTEN_FDS"))
-			return 0;
-		(void)sbx_error_what(err, -ENOENT, "cannot find out where the socket belongs");
-		sbx_error_why(err, "XDG_RUNTIME_DIR is not set to an absolute path");
-		sbx_error_fix(err, "name it with --socket");
-		return -ENOENT;
-	}
-	if (mkdir(folder, mode) < 0 && errno != EEXIST && !getenv("LISTEN_FDS"))
-		return sbx_error_what(err, -errno, "cannot make the directory '%s'", folder);
-	text_add(out, geteuid() == 0 ? SYSTEM_SOCKET : "/audit.sock");
-	return 0;
-}
-
 static int listen_there(struct daemon *daemon, struct sbx_error *err)
 {
-	_cleanup_text_ struct text path = TEXT_INIT;
-	int r = 0;
+	const char *path = daemon->values->socket;
+	struct clients *clients = collector_clients(daemon->collector);
 
-	if (daemon->values->socket)
-		text_add(&path, daemon->values->socket);
-	else
-		r = add_usual_place(&path, err);
-	if (r == 0)
-		r = text_status(&path);
-	return r < 0 ? r
-		     : service_listen(daemon->service, SOCKET_NAME, path.len > 0 ? path.data : NULL,
-				      SOCKET_MODE, err);
+	return path ? service_listen(daemon->service, COLLECT_SOCKET, path, SOCKET_MODE, clients,
+				     err)
+		    : service_listen_usual(daemon->service, COLLECT_SOCKET, SOCKET_MODE, clients,
+					   err);
 }
 
 /* ---- start ---- */
@@ -273,7 +287,7 @@ static int check(const struct audit_values *values, struct sbx_error *err)
 	if (values->group_usec <= COLLECT_GROUP_USEC_MAX)
 		return 0;
 	r = sbx_error_what(err, -EINVAL, "records cannot wait longer than 500ms");
-	sbx_error_why(err, "what waits is lost in a crash");
+	sbx_error_why(err, "waiting records are lost in a crash");
 	sbx_error_fix(err, "write --group-time=500ms, or less");
 	return r;
 }
@@ -288,7 +302,7 @@ static int start(struct daemon *daemon, struct sbx_error *err)
 	const struct audit_values *values = daemon->values;
 	struct collector_options options = {
 		.log = &daemon->run->log,
-		.n_clients_max = or_default(values->max_clients, COLLECT_CLIENTS_DEFAULT),
+		.n_clients_max = or_default(values->max_clients, CLIENTS_DEFAULT),
 		.group_records = or_default(values->group_records, COLLECT_GROUP_RECORDS_DEFAULT),
 		.group_usec = or_default(values->group_usec, COLLECT_GROUP_USEC_DEFAULT),
 		.queue_bytes_max = or_default(values->queue_bytes, COLLECT_QUEUE_BYTES_DEFAULT),
@@ -297,14 +311,18 @@ static int start(struct daemon *daemon, struct sbx_error *err)
 	};
 	int r = check(values, err);
 
-	if (r == 0)
-		r = read_keeping(values, &options.keeping, err);
-	if (r == 0)
-		r = service_new(&daemon->run->log, &handlers, daemon, &daemon->service, err);
-	if (r == 0)
-		r = open_log(daemon, err);
-	if (r == 0)
-		r = open_spool(daemon, err);
+	if (r < 0)
+		return r;
+	r = read_keeping(values, &options.keeping, err);
+	if (r < 0)
+		return r;
+	r = service_new(&daemon->run->log, on_reload, daemon, &daemon->service, err);
+	if (r < 0)
+		return r;
+	r = open_log(daemon, err);
+	if (r < 0)
+		return r;
+	r = open_spool(daemon, err);
 	if (r < 0)
 		return r;
 	verify(daemon);
@@ -317,7 +335,6 @@ static int start(struct daemon *daemon, struct sbx_error *err)
 	options.spool = daemon->spool;
 	options.gather = gather;
 	options.userdata = daemon;
-	service_limit_clients(daemon->service, options.n_clients_max);
 	r = collector_new(&options, &daemon->collector, err);
 	return r < 0 ? r : listen_there(daemon, err);
 }
@@ -330,7 +347,8 @@ int audit_verb_serve(void *context, int n_operands, char *operands[], struct sbx
 	};
 	int r, last;
 
-	/* A disk that is full is waited for. */
+	/* A write beyond RLIMIT_FSIZE must fail with EFBIG and be tried again, as on a full disk.
+	 */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
 	r = start(&daemon, err);

@@ -16,9 +16,188 @@
 
 #include <sbx/error.h>
 
-#include "audit/base64.h"
+#include "base/base64.h"
 #include "base/json.h"
 #include "tool.h"
+
+/* ---- details for people ---- */
+
+#define COMMAND_BYTES_MAX 200
+#define USEC_PER_MSEC 1000
+#define USEC_PER_SEC UINT64_C(1000000)
+
+void details_deinit(struct details *details)
+{
+	text_deinit(&details->command);
+	text_deinit(&details->reason);
+}
+
+/* A word is quoted where a shell would split it or read something else in it. */
+void details_add_word(struct text *out, const char *bytes, size_t n_bytes)
+{
+	static const char plain[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:=@%+,-";
+	size_t n_plain = 0;
+
+	while (n_plain < n_bytes && bytes[n_plain] != '\0' && strchr(plain, bytes[n_plain]))
+		n_plain++;
+	if (n_bytes > 0 && n_plain == n_bytes) {
+		text_add_bytes(out, bytes, n_bytes);
+		return;
+	}
+	text_add_char(out, '\'');
+	for (size_t i = 0; i < n_bytes; i++)
+		if (bytes[i] == '\'')
+			text_add(out, "'\\''");
+		else
+			text_add_char(out, bytes[i]);
+	text_add_char(out, '\'');
+}
+
+/* What has no characters (an unpaired surrogate) is taken as it is written. */
+void details_decode(const struct json_item *item, struct text *out)
+{
+	size_t begin = out->len;
+
+	if (json_decode(item, out) == 0)
+		return;
+	text_truncate(out, begin);
+	text_add_bytes(out, item->bytes, item->n_bytes);
+}
+
+/* ---- members ---- */
+
+static void read_words(struct json_scanner *scanner, const struct json_item *first,
+		       struct details *details)
+{
+	_cleanup_text_ struct text word = TEXT_INIT;
+	struct json_item item;
+
+	text_reset(&details->command);
+	while (json_next(scanner, &item) > 0 && item.kind != JSON_ARRAY_END) {
+		if (item.kind != JSON_STRING) {
+			(void)json_skip(scanner, &item);
+			continue;
+		}
+		text_reset(&word);
+		details_decode(&item, &word);
+		if (details->command.len > 0)
+			text_add_char(&details->command, ' ');
+		details_add_word(&details->command, text_string(&word), word.len);
+	}
+}
+
+static void read_status(struct json_scanner *scanner, const struct json_item *item,
+			struct details *details)
+{
+	details->has_status = json_i64(item, &details->status) == 0;
+}
+
+static void read_usec(struct json_scanner *scanner, const struct json_item *item,
+		      struct details *details)
+{
+	details->has_usec = json_u64(item, &details->usec) == 0;
+}
+
+static void read_reason(struct json_scanner *scanner, const struct json_item *item,
+			struct details *details)
+{
+	text_reset(&details->reason);
+	details_decode(item, &details->reason);
+}
+
+static void read_size(struct json_scanner *scanner, const struct json_item *item,
+		      struct details *details)
+{
+	if (json_u64(item, &details->size) < 0)
+		details->size = 0;
+}
+
+static const struct {
+	const char *name;
+	enum json_kind kind;
+	void (*read)(struct json_scanner *scanner, const struct json_item *item,
+		     struct details *details);
+} members[] = {
+	{ "argv", JSON_ARRAY_BEGIN, read_words }, { "status", JSON_NUMBER, read_status },
+	{ "usec", JSON_NUMBER, read_usec },	  { "reason", JSON_STRING, read_reason },
+	{ "size", JSON_NUMBER, read_size },
+};
+
+static void read_member(struct json_scanner *scanner, const struct json_item *name,
+			const struct json_item *value, struct details *details)
+{
+	for (size_t i = 0; i < N_ELEMENTS(members); i++)
+		if (members[i].kind == value->kind && json_equals(name, members[i].name)) {
+			members[i].read(scanner, value, details);
+			return;
+		}
+	(void)json_skip(scanner, value);
+}
+
+void details_read(const char *body, size_t n_body, struct details *ret)
+{
+	struct json_item name, value;
+	struct json_scanner scanner;
+
+	text_reset(&ret->command);
+	text_reset(&ret->reason);
+	ret->has_status = ret->has_usec = false;
+	ret->size = 0;
+	json_scan(&scanner, body, n_body);
+	if (json_next(&scanner, &value) <= 0 || value.kind != JSON_OBJECT_BEGIN)
+		return;
+	while (json_next(&scanner, &name) > 0 && name.kind == JSON_NAME &&
+	       json_next(&scanner, &value) > 0)
+		read_member(&scanner, &name, &value, ret);
+}
+
+/* ---- as text ---- */
+
+/* Not exactly: what is short is said in milliseconds, what is long in minutes or hours. */
+static void add_duration(struct text *out, uint64_t usec)
+{
+	uint64_t seconds = usec / USEC_PER_SEC;
+
+	if (seconds == 0)
+		text_addf(out, "%" PRIu64 "ms", usec / USEC_PER_MSEC);
+	else if (seconds < 60)
+		text_addf(out, "%" PRIu64 ".%" PRIu64 "s", seconds,
+			  usec % USEC_PER_SEC * 10 / USEC_PER_SEC);
+	else if (seconds < 3600)
+		text_addf(out, "%" PRIu64 "m%02" PRIu64 "s", seconds / 60, seconds % 60);
+	else
+		text_addf(out, "%" PRIu64 "h%02" PRIu64 "m", seconds / 3600, seconds / 60 % 60);
+}
+
+/* The command comes last, because its words are separated by spaces. */
+void details_add_text(struct text *out, const struct details *details)
+{
+	size_t len = details->command.len;
+
+	if (details->has_status)
+		text_addf(out, " status=%" PRId64, details->status);
+	if (details->reason.len > 0) {
+		text_add(out, " reason=");
+		text_add_visible(out, details->reason.data, details->reason.len);
+	}
+	if (details->has_usec) {
+		text_add(out, " duration=");
+		add_duration(out, details->usec);
+	}
+	if (len == 0)
+		return;
+	if (len > COMMAND_BYTES_MAX)
+		for (len = COMMAND_BYTES_MAX;
+		     len > 0 && ((unsigned char)details->command.data[len] & 0xc0) == 0x80;)
+			len--;
+	text_add(out, " command=");
+	text_add_visible(out, details->command.data, len);
+	if (len < details->command.len)
+		text_add(out, "...");
+}
+
+/* ---- a record, whole ---- */
 
 #define INDENT 2
 #define GAP 2
@@ -198,7 +377,7 @@ static void show_text(struct text *out, const struct store_row *row)
 
 struct wanted {
 	struct tool_run *run;
-	struct entry_reader *reader;
+	struct audit_entry *entry;
 	uint64_t seq;
 	bool is_found;
 };
@@ -207,14 +386,13 @@ static int look(void *userdata, const struct store_row *row, struct sbx_error *e
 {
 	struct wanted *wanted = userdata;
 	struct text *out = &wanted->run->out;
-	struct entry_said said;
 	int r;
 
 	if (row->seq != wanted->seq)
 		return 1;
 	if (row->problem)
 		return rows_refuse(row, err);
-	r = entry_reader_read(wanted->reader, row->body, row->n_body, &said);
+	r = entry_read_stored(wanted->entry, row->body, row->n_body, NULL);
 	if (r < 0)
 		return rows_refuse(row, err);
 	wanted->is_found = true;
@@ -253,11 +431,11 @@ static int fail_missing(const struct rows *rows, uint64_t seq, struct sbx_error 
 int audit_verb_show(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
-	_cleanup_entry_reader_free_ struct entry_reader *reader = calloc(1, sizeof(*reader));
+	_cleanup_entry_free_ struct audit_entry *entry = calloc(1, sizeof(*entry));
 	_cleanup_rows_ struct rows rows = ROWS_INIT;
-	struct wanted wanted = { .run = run, .reader = reader };
-	int r = reader ? audit_read_number(operands[0], &wanted.seq, err)
-		       : sbx_error_what(err, -ENOMEM, "cannot read the log");
+	struct wanted wanted = { .run = run, .entry = entry };
+	int r = entry ? audit_read_number(operands[0], &wanted.seq, err)
+		      : sbx_error_what(err, -ENOMEM, "cannot read the log");
 
 	if (r == 0)
 		r = rows_open_to_show(run, NULL, &rows, err);

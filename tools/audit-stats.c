@@ -13,8 +13,9 @@
 
 #include <sbx/error.h>
 
-#include "audit/base64.h"
-#include "audit/event.h"
+#include "base/base64.h"
+#include "audit/entry.h"
+#include "base/moment.h"
 #include "base/json.h"
 #include "base/progress.h"
 #include "base/table.h"
@@ -80,13 +81,13 @@ static void add_failure(struct counting *counting, const char *reason)
 	counting->n_failures++;
 }
 
-static bool is_event(const struct entry_said *said, const char *name)
+static bool is_event(const struct audit_entry *said, const char *name)
 {
 	return strcmp(said->event->name, name) == 0;
 }
 
 /* A sandbox that failed says why; a command that ended by itself says how. */
-static void count_failure(struct counting *counting, const struct entry_said *said,
+static void count_failure(struct counting *counting, const struct audit_entry *said,
 			  const struct store_row *row)
 {
 	const struct details *details = &counting->details;
@@ -103,10 +104,10 @@ static void count_failure(struct counting *counting, const struct entry_said *sa
 }
 
 /* The service verifies the log when it starts, and records that. */
-static void take_verification(struct counting *counting, const struct entry_said *said,
+static void take_verification(struct counting *counting, const struct audit_entry *said,
 			      const struct store_row *row)
 {
-	if (!said->event || !is_event(said, "log_verified"))
+	if (!is_event(said, "log_verified"))
 		return;
 	details_read(row->body, row->n_body, &counting->details);
 	counting->verified_size = counting->details.size;
@@ -117,22 +118,24 @@ static int count(void *userdata, const struct store_row *row, struct sbx_error *
 {
 	struct counting *counting = userdata;
 	const struct audit_event *event;
-	struct entry_said said = { .event = NULL };
+	const struct audit_entry *said = NULL;
 	int r = filter_take(counting->filter, row, &said, err);
 
 	progress_show(&counting->progress, ++counting->n_rows, 0);
-	take_verification(counting, &said, row);
-	if (r <= 0)
-		return r;
-	if (counting->n++ == 0 || said.time_usec < counting->first_usec)
-		counting->first_usec = said.time_usec;
-	if (said.time_usec > counting->last_usec)
-		counting->last_usec = said.time_usec;
+	if (said)
+		take_verification(counting, said, row);
+	if (r <= 0 || !said)
+		return r < 0 ? r : 0;
+	if (counting->n++ == 0 || said->time_usec < counting->first_usec)
+		counting->first_usec = said->time_usec;
+	if (said->time_usec > counting->last_usec)
+		counting->last_usec = said->time_usec;
 	for (size_t i = 0; i < EVENTS_MAX && (event = event_at(i)); i++)
-		counting->events[i] += event == said.event;
+		counting->events[i] += event == said->event;
 	for (size_t i = 0; i < N_DECISIONS; i++)
-		counting->decisions[i] += rows_text_is(&said.columns[ENTRY_DECISION], decisions[i]);
-	count_failure(counting, &said, row);
+		counting->decisions[i] +=
+			rows_text_is(&said->columns[ENTRY_DECISION], decisions[i]);
+	count_failure(counting, said, row);
 	return 0;
 }
 
@@ -160,7 +163,7 @@ static void add_json_time(struct json_writer *json, const char *name, bool is_kn
 {
 	_cleanup_text_ struct text time = TEXT_INIT;
 
-	entry_add_time(&time, usec);
+	moment_add(&time, usec);
 	json_member_string(json, name, is_known ? text_string(&time) : NULL);
 }
 
@@ -222,7 +225,7 @@ static void add_time(struct table *table, const char *name, uint64_t usec)
 {
 	_cleanup_text_ struct text time = TEXT_INIT;
 
-	entry_add_time(&time, usec);
+	moment_add(&time, usec);
 	table_add(table, name);
 	table_add(table, text_string(&time));
 }
@@ -239,7 +242,7 @@ static void add_verified(struct table *table, const struct counting *counting,
 		return;
 	}
 	text_addf(&text, "%" PRIu64 " records at ", counting->verified_size);
-	entry_add_time(&text, counting->verified_usec);
+	moment_add(&text, counting->verified_usec);
 	table_add(table, text_string(&text));
 }
 

@@ -3,26 +3,199 @@
 /*
  * sbx-audit verify: is the log what was written there, and all of it?
  *
- * Unlike the other verbs it takes in nothing first and writes nothing into the log's folder: what
- * it would sign on the way could not be doubted any more.
+ * Unlike the other verbs it takes in nothing first and writes nothing into the log's directory:
+ * what it would sign on the way could not be doubted any more.
  */
 
-#include "audit-verify.h"
+#include "audit.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include <sbx/error.h>
 
+#include "audit/checkpoint.h"
+#include "audit/known.h"
+#include "audit/seed.h"
+#include "audit/segment.h"
+#include "audit/verify.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/progress.h"
 #include "tool.h"
 
-#define JOBS_MAX 64
-#define USEC_PER_SEC UINT64_C(1000000)
-#define NSEC_PER_USEC 1000
+/* ---- how far it was verified, and heads from elsewhere ---- */
+
+#define STATE_BYTES_MAX 16384
+#define WITNESS_BYTES_MAX (64 * 1024 * 1024)
+#define STATE_SUFFIX ".verified"
+
+/* ---- how far it was verified ---- */
+
+static bool known_state_path(const struct audit_values *values, struct text *out)
+{
+	if (values->state) {
+		text_add(out, values->state);
+		return true;
+	}
+	/* Beside the log of this user's place, and beside no other: that may be a copy. */
+	if (values->folder || places_folder(values, out, NULL) < 0)
+		return false;
+	text_add(out, STATE_SUFFIX);
+	return true;
+}
+
+/* Where there is no state yet everything is verified. */
+static int known_read_state(const struct audit_values *values, struct verified_state *ret,
+			    struct sbx_error *err)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+	_cleanup_free_ char *bytes = NULL;
+	struct sbx_error why = { .code = 0 };
+	size_t n_bytes = 0;
+	int r;
+
+	if (!known_state_path(values, &path))
+		return 0;
+	r = file_read_regular(AT_FDCWD, text_string(&path), STATE_BYTES_MAX, &bytes, &n_bytes,
+			      &why);
+	if (r == -ENOENT || (r == -EACCES && !values->state))
+		return 0;
+	if (r == 0)
+		r = verified_state_parse(bytes, n_bytes, ret, &why);
+	if (r < 0 && err)
+		*err = why;
+	return r < 0 ? r : 1;
+}
+
+int known_read_last(const struct audit_values *values, uint64_t *ret_size, uint64_t *ret_usec)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+	struct verified_state state = { .origin = "" };
+	struct stat st;
+	int r = known_read_state(values, &state, NULL);
+
+	if (r <= 0 || !known_state_path(values, &path) || stat(text_string(&path), &st) < 0)
+		return r < 0 ? r : 0;
+	*ret_size = state.frontier.size;
+	*ret_usec = (uint64_t)st.st_mtim.tv_sec * 1000000 + (uint64_t)st.st_mtim.tv_nsec / 1000;
+	return 1;
+}
+
+static int known_write_state(struct tool_run *run, const struct verified_state *state,
+			     struct sbx_error *err)
+{
+	const struct audit_values *values = run->values;
+	_cleanup_text_ struct text path = TEXT_INIT;
+	_cleanup_text_ struct text text = TEXT_INIT;
+	struct sbx_error why = { .code = 0 };
+	int r;
+
+	if (!known_state_path(values, &path))
+		return 0;
+	r = verified_state_add_text(&text, state);
+	if (r < 0)
+		return sbx_error_what(err, r, "cannot keep what was verified");
+	r = file_replace(AT_FDCWD, text_string(&path), text.data, text.len, 0600, &why);
+	/* A user who may only read the log verifies all of it again the next time. */
+	if (r < 0 && !values->state) {
+		if (run->verbosity > 0)
+			log_write(&run->log, LOG_LEVEL_INFO, NULL, "%s: %s", why.what, why.why);
+		return 0;
+	}
+	if (r < 0 && err)
+		*err = why;
+	return r;
+}
+
+/* ---- what others have seen ---- */
+
+static int known_read_witness(const struct audit_values *values, struct witness *ret,
+			      struct sbx_error *err)
+{
+	_cleanup_free_ char *bytes = NULL;
+	size_t n_bytes = 0;
+	int r = file_read(AT_FDCWD, values->witness, WITNESS_BYTES_MAX, &bytes, &n_bytes, err);
+
+	if (r == 0)
+		r = witness_parse(ret, bytes, n_bytes, err);
+	if (r < 0 || ret->n_heads > 0)
+		return r;
+	(void)sbx_error_what(err, -EINVAL, "there is no head in '%s'", values->witness);
+	sbx_error_why(err, "nothing would be compared");
+	sbx_error_fix(err, "write checkpoints of the log into it, or leave out --witness-file");
+	return -EINVAL;
+}
+
+/* As it says itself. Whether that is true is seen when it is verified. */
+static int read_origin(int folder, char ret[NOTE_NAME_SIZE], struct sbx_error *err)
+{
+	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
+	_cleanup_segment_ struct segment *segment = NULL;
+	struct segment_about about;
+	int r = segment_list(folder, &list);
+
+	if (r == 0 && list.n == 0)
+		r = -ENOENT;
+	if (r < 0) {
+		(void)sbx_error_what(err, r, "cannot determine which log this is");
+		sbx_error_fix(err, "name the directory of a log, and its key with --key");
+		return r;
+	}
+	r = segment_open(folder, &list.files[0], &segment, err);
+	if (r == 0)
+		r = segment_read_about(segment, &about, err);
+	if (r < 0)
+		return r;
+	(void)snprintf(ret, NOTE_NAME_SIZE, CHECKPOINT_ORIGIN_PREFIX "%s", about.log_id);
+	return 0;
+}
+
+/* Another log in its place must have the heads of this one. */
+static int find_origin(const struct audit_values *values, const struct verified_state *since,
+		       int folder, char ret[NOTE_NAME_SIZE], struct sbx_error *err)
+{
+	const char *plus = values->key ? strchr(values->key, '+') : NULL;
+
+	if (plus && (size_t)(plus - values->key) < NOTE_NAME_SIZE) {
+		memcpy(ret, values->key, (size_t)(plus - values->key));
+		ret[plus - values->key] = '\0';
+		return 0;
+	}
+	if (since) {
+		memcpy(ret, since->origin, NOTE_NAME_SIZE);
+		return 0;
+	}
+	return read_origin(folder, ret, err);
+}
+
+static int known_read_journal(const struct audit_values *values, const struct verified_state *since,
+			      int folder, struct witness *ret, struct sbx_error *err)
+{
+	char origin[NOTE_NAME_SIZE];
+	struct journal_options options = { .directory = values->journal_directory,
+					   .origin = origin };
+	struct stat st;
+	int r = find_origin(values, since, folder, origin, err);
+
+	if (r < 0)
+		return r;
+	if (fstat(folder, &st) < 0)
+		return sbx_error_what(err, -errno, "cannot determine the owner of the log");
+	options.owner = st.st_uid;
+	r = witness_read_journal(ret, &options, err);
+	/* The part that was verified before was compared with the journal then. */
+	if (r == 0 && since && !values->full)
+		witness_drop(ret, since->frontier.size);
+	return r;
+}
+
+/* ---- verdicts ---- */
 
 static const enum tool_status statuses[] = {
 	[VERIFY_INTACT] = TOOL_YES,
@@ -31,24 +204,81 @@ static const enum tool_status statuses[] = {
 	[VERIFY_UNREADABLE] = TOOL_UNREADABLE,
 };
 
-int audit_verdict_status(enum verify_verdict verdict)
+static int verdict_status(enum verify_verdict verdict)
 {
 	return (int)statuses[verdict];
 }
 
-const char *audit_verdict_text(enum verify_verdict verdict)
+static const char *verdict_text(enum verify_verdict verdict)
 {
 	return verdict == VERIFY_INTACT ? "OK" : verify_verdict_name(verdict);
 }
 
 /* ---- what is said ---- */
 
-void audit_add_finding(struct json_writer *json, const struct sbx_error *finding)
+static void add_finding(struct json_writer *json, const struct sbx_error *finding)
 {
 	json_member_string(json, "what", finding->what);
 	json_member_string(json, "why", finding->why);
 	json_member_string(json, "fix", finding->fix);
 }
+
+/* ---- the seed's form ---- */
+
+static void say_seed_json(struct tool_run *run, const struct seed_report *report)
+{
+	struct json_writer json;
+
+	json_write(&json, &run->out);
+	json_add_object(&json);
+	json_member_string(&json, "verdict", verify_verdict_name(report->verdict));
+	json_member_u64(&json, "size", report->n_good);
+	if (report->has_bad)
+		json_member_u64(&json, "bad_line", report->bad_line);
+	if (report->verdict != VERIFY_INTACT)
+		add_finding(&json, &report->finding);
+	json_end_object(&json);
+	text_add_char(&run->out, '\n');
+}
+
+static void say_seed_text(struct tool_run *run, const struct seed_report *report)
+{
+	text_addf(&run->out, "%s: %" PRIu64 " entries\n", verdict_text(report->verdict),
+		  report->n_good);
+	if (report->verdict == VERIFY_INTACT)
+		text_add(&run->out,
+			 "not checked: whether entries are missing at its end, or all of "
+			 "it was replaced, because nothing in it is signed\n");
+}
+
+static int verify_seed(struct tool_run *run, const char *path, struct sbx_error *err)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct seed_report report;
+	int r;
+
+	if (fd < 0) {
+		(void)sbx_error_what(err, -errno, "cannot read the log '%s'", path);
+		sbx_error_fix(err, "check that it exists and can be read");
+		return TOOL_UNREADABLE;
+	}
+	r = seed_verify(fd, &report, err);
+	if (r < 0)
+		return r == -ENOMEM ? r : TOOL_UNREADABLE;
+	if (run->json)
+		say_seed_json(run, &report);
+	else if (run->verbosity >= 0)
+		say_seed_text(run, &report);
+	if (report.verdict != VERIFY_INTACT && err)
+		*err = report.finding;
+	return verdict_status(report.verdict);
+}
+
+/* ---- the verb ---- */
+
+#define JOBS_MAX 64
+#define USEC_PER_SEC UINT64_C(1000000)
+#define NSEC_PER_USEC 1000
 
 static void say_json(struct tool_run *run, const struct verify_report *report)
 {
@@ -72,7 +302,7 @@ static void say_json(struct tool_run *run, const struct verify_report *report)
 		json_member_u64(&json, "last_bad", report->last_bad);
 	}
 	if (report->verdict != VERIFY_INTACT)
-		audit_add_finding(&json, &report->finding);
+		add_finding(&json, &report->finding);
 	json_end_object(&json);
 	text_add_char(&run->out, '\n');
 }
@@ -83,8 +313,7 @@ static void say_text(struct tool_run *run, const struct verify_report *report)
 	bool is_intact = report->verdict == VERIFY_INTACT;
 	struct text *out = &run->out;
 
-	text_addf(out, "%s: %" PRIu64 " records", audit_verdict_text(report->verdict),
-		  report->size);
+	text_addf(out, "%s: %" PRIu64 " records", verdict_text(report->verdict), report->size);
 	if (report->begin > 0)
 		text_addf(out, " (%" PRIu64 " verified before)", report->begin);
 	if (report->good_size == 0)
@@ -100,8 +329,8 @@ static void say_text(struct tool_run *run, const struct verify_report *report)
 	text_add_char(out, '\n');
 	if (report->n_deleted > 0)
 		text_addf(out,
-			  "records 0 to %" PRIu64 " were deleted with their archives, as signed "
-			  "records say\n",
+			  "records 0 to %" PRIu64
+			  " were deleted with their archives, according to signed records\n",
 			  report->n_deleted - 1);
 	if (report->n_heads > 0)
 		text_addf(out, "%" PRIu64 " heads seen elsewhere match the log\n", report->n_heads);
@@ -141,10 +370,10 @@ static int open_folder(const struct audit_values *values, struct sbx_error *err)
 	if (fd >= 0)
 		return fd;
 	r = sbx_error_what(err, -errno, "cannot read the log '%s'", text_string(&folder));
-	sbx_error_fix(err, "%s",
-		      r == -ENOENT ? "name the log's directory with --log, or make a log with "
-				     "'sbx-audit setup'"
-				   : "check the permissions of the directory");
+	if (r == -ENOENT)
+		places_explain_missing(values, err);
+	else
+		sbx_error_fix(err, "check the permissions of the directory");
 	return r;
 }
 
@@ -177,7 +406,7 @@ static int verify(struct tool_run *run, struct verify_options *options, struct s
 	/* What was found once is found again, until somebody has looked at it. */
 	if (report.verdict == VERIFY_INTACT)
 		r = known_write_state(run, &state, err);
-	return r < 0 ? r : audit_verdict_status(report.verdict);
+	return r < 0 ? r : verdict_status(report.verdict);
 }
 
 /* What was given from elsewhere, which has to be right before the log is looked at. */
@@ -210,7 +439,7 @@ static int check_usage(const struct audit_values *values, int n_operands, struct
 	if (values->seed_format != (n_operands == 1))
 		why = "a file is given with --seed-format, and only then";
 	else if (values->witness && (values->journal || values->journal_directory))
-		why = "--witness-file and --journal are two ways to say what was seen elsewhere";
+		why = "--witness-file and --journal exclude each other";
 	else if (values->n_jobs > JOBS_MAX)
 		why = "--jobs is a number up to 64";
 	if (!why)
@@ -236,7 +465,7 @@ int audit_verb_verify(void *context, int n_operands, char *operands[], struct sb
 	if (check_usage(values, n_operands, err) < 0)
 		return TOOL_USAGE;
 	if (values->seed_format)
-		return audit_verify_seed(run, operands[0], err);
+		return verify_seed(run, operands[0], err);
 	folder = open_folder(values, err);
 	if (folder < 0)
 		return folder == -ENOMEM ? folder : TOOL_UNREADABLE;

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "audit/entry-reader.h"
+#include "audit/entry.h"
 #include "audit/log.h"
 #include "audit/merkle.h"
 #include "audit/retain.h"
@@ -72,13 +72,13 @@ verb_fn audit_verb_rotate;
 verb_fn audit_verb_retain;
 extern const struct option_spec audit_serve_options[], audit_gather_options[];
 
-/* Hands the spools of the system's services over, for root: see audit/gather.h. */
+/* Hands the spools of the system's services over, for root: audit_gather() in audit/log.h. */
 int gather_into(int staging, int inbox, uint64_t *ret_n_files, struct sbx_error *err);
 
 /* The log that setup makes, at the place of @values. */
 int audit_make_log(const struct audit_values *values, struct sbx_error *err);
 
-/* ---- audit-settings.c ---- */
+/* ---- audit-places.c: settings ---- */
 
 struct policy;
 
@@ -102,11 +102,13 @@ void settings_deinit(struct audit_settings *settings);
 
 /* /var/lib/sbx/audit for root, the state folder's sbx/audit else; what --log says before both. */
 int places_folder(const struct audit_values *values, struct text *out, struct sbx_error *err);
+/* Why and fix of a log that is not there. */
+void places_explain_missing(const struct audit_values *values, struct sbx_error *err);
 /*
  * Opens the log to write and takes in what waits in the spool. What is wrong with its end is said.
  */
 int places_open(struct tool_run *run, struct audit_log **ret, struct sbx_error *err);
-/* ---- audit-keeping.c ---- */
+/* ---- audit-places.c: what is kept ---- */
 
 struct keeping {
 	enum rotation rotation;
@@ -126,7 +128,7 @@ void places_take_in(struct tool_run *run, bool *has_said);
  * -EBADMSG a log that cannot be read. */
 int places_status_of(int r);
 
-/* ---- audit-heads.c ---- */
+/* ---- audit-serve.c ---- */
 
 /* From now on new heads go where they should; the last one when the log is freed, which may wait
  * for the command of --witness. */
@@ -171,11 +173,12 @@ int filter_new(struct tool_run *run, struct row_filter **ret, struct sbx_error *
 void filter_free_ptr(struct row_filter **filter);
 #define _cleanup_filter_ _cleanup_(filter_free_ptr)
 /*
- * What the record says, until the next one is taken: 1 where it is one of these, 0 where not. One
- * that cannot be read is none of them, which is said.
+ * 1 for a record that is one of these, 0 for another, with what it says until the next one is
+ * taken. A record that cannot be read is none of them: *@ret is NULL, and a warning tells of the
+ * first.
  */
-int filter_take(struct row_filter *filter, const struct store_row *row, struct entry_said *ret,
-		struct sbx_error *err);
+int filter_take(struct row_filter *filter, const struct store_row *row,
+		const struct audit_entry **ret, struct sbx_error *err);
 /* @status, or that of a log with records which could not be read. */
 int filter_status(const struct row_filter *filter, int status);
 bool rows_text_is(const struct entry_text *text, const char *wanted);
@@ -184,17 +187,17 @@ int rows_refuse(const struct store_row *row, struct sbx_error *err);
 /* The number of a record, as it is typed. */
 int audit_read_number(const char *text, uint64_t *ret, struct sbx_error *err);
 /* A line for people, or the record itself with --json. */
-void rows_show(struct tool_run *run, const struct store_row *row, const struct entry_said *said);
+void rows_show(struct tool_run *run, const struct store_row *row, const struct audit_entry *said);
 /* Writes what there is to write when it is much. */
 int rows_flush(struct tool_run *run, struct sbx_error *err);
 
-/* ---- audit-verify-known.c ---- */
+/* ---- audit-verify.c ---- */
 
 /* How far this user's log was verified the last time, and when that was: 1, or 0 where it is not
  * known. */
 int known_read_last(const struct audit_values *values, uint64_t *ret_size, uint64_t *ret_usec);
 
-/* ---- audit-details.c ---- */
+/* ---- audit-show.c ---- */
 
 struct json_item;
 
@@ -216,22 +219,3 @@ void details_add_text(struct text *out, const struct details *details);
 void details_decode(const struct json_item *item, struct text *out);
 /* In single quotes where a shell would read something else in it. */
 void details_add_word(struct text *out, const char *bytes, size_t n_bytes);
-
-/* ---- audit-proof.c ---- */
-
-struct proof {
-	uint64_t seq, size;
-	struct audit_hash
-		previous; /* the chain hash of the record before it; zeros before the first */
-	struct audit_hash path[MERKLE_PATH_MAX];
-	size_t n_path;
-	const char *record;	   /* as it is stored */
-	const char *checkpoint;	   /* the note whose root the path leads to */
-	const char *const *epochs; /* the last checkpoints of the epochs before that one */
-	size_t n_epochs;
-};
-
-void proof_add(struct text *out, const struct proof *proof);
-void consistency_add(struct text *out, uint64_t old_size, uint64_t new_size,
-		     const struct audit_hash *old_root, const struct audit_hash *new_root,
-		     const struct audit_hash *path, size_t n_path);

@@ -14,6 +14,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "base/process.h"
 
@@ -48,7 +49,7 @@ int ctl_fail(struct sbx_error *err, int code, const char *doing, const char *id,
 	if (why)
 		sbx_error_why(err, "%s", why);
 	if (fix)
-		sbx_error_fix(err, "%s", fix);
+		error_fix_for(err, fix, id);
 	return code;
 }
 
@@ -78,10 +79,10 @@ int ctl_read_running(struct ctl *ctl, const char *id, struct target *ret, struct
 				"wait a moment; 'sbx-ctl list' shows its state");
 	if (ctl_has_ended(&ret->entry))
 		return ctl_fail(err, -ESRCH, "find a running sandbox", id, "it has ended",
-				"'sbx-ctl create' makes another");
+				"'sbx-ctl create' creates another");
 	if (ret->entry.state == SANDBOX_CREATING)
 		return ctl_fail(err, -ESRCH, "find a running sandbox", id,
-				"it was created and not started", "start it: 'sbx-ctl start'");
+				"it was created, but not started", "start it: sbx-ctl start ID");
 	return ctl_fail(err, -ESRCH, "find a running sandbox", id,
 			"its supervisor was killed, and all its processes with it",
 			"clean up with 'sbx-ctl gc'");

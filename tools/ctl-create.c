@@ -137,7 +137,7 @@ static int split(struct creation *creation, struct sbx_error *err)
 		creation->n_options++;
 	if (creation->n_options + 1 >= creation->n_words) {
 		(void)sbx_error_what(err, -EINVAL, "no command given");
-		sbx_error_why(err, "the words before '--' are options of sbx-spawn");
+		sbx_error_why(err, "the arguments before '--' are options of sbx-spawn");
 		sbx_error_fix(err, "write 'sbx-ctl create [OPTION...] -- COMMAND'");
 		return -EINVAL;
 	}
@@ -153,7 +153,7 @@ static int choose_id(struct creation *creation, struct sbx_error *err)
 
 	if (!id) {
 		r = sandbox_id_make(creation->id);
-		return r < 0 ? sbx_error_what(err, r, "cannot make up a name") : 0;
+		return r < 0 ? sbx_error_what(err, r, "cannot generate a name") : 0;
 	}
 	if (!sandbox_id_is_valid(id))
 		return ctl_fail(err, -EINVAL, "name a sandbox", id,
@@ -205,13 +205,13 @@ static int fill(const struct creation *creation, struct registration *made, stru
 	int r;
 
 	if (!cwd)
-		return sbx_error_what(err, -errno, "cannot find out the working directory");
+		return sbx_error_what(err, -errno, "cannot determine the working directory");
 	r = registration_write(made, &entry, err);
 	if (r < 0)
 		return r;
 	r = write_configuration(creation, made->folder, cwd);
 	return r < 0 ? ctl_fail(err, r, "keep the configuration of", creation->id, NULL,
-				"make room in the runtime directory, or use fewer words")
+				"free space in the runtime directory, or use fewer arguments")
 		     : 0;
 }
 
@@ -315,10 +315,10 @@ int configuration_read(struct ctl *ctl, const char *id, const char *const **ret,
 		r = split_words(&ctl->arena, bytes, n_bytes, ret);
 	if (r == -ENOENT)
 		return ctl_fail(err, r, "find the configuration of", id,
-				"it was started by sbx-spawn, not made by 'sbx-ctl create'",
-				"make one: 'sbx-ctl create [OPTION...] -- COMMAND'");
+				"it was started by sbx-spawn, not created by 'sbx-ctl create'",
+				"create one: 'sbx-ctl create [OPTION...] -- COMMAND'");
 	if (r < 0)
 		return ctl_fail(err, r, "read the configuration of", id, NULL,
-				"remove it with 'sbx-ctl remove', and create it again");
+				"remove it with 'sbx-ctl remove ID', and create it again");
 	return 0;
 }

@@ -101,7 +101,7 @@ static int understand(const char *id, const char *answer, size_t n_bytes, struct
 	error = tree_get(tree, tree_root(tree), "error");
 	if (error)
 		(void)ctl_fail(err, -EREMOTEIO, "run a command in", id, error->text,
-			       "change what its supervisor complains about");
+			       "correct what its supervisor reports");
 	/* With both it is why nothing ran, as it was said by what looked for it. */
 	if (error && !status)
 		return -EREMOTEIO;
@@ -120,7 +120,7 @@ static int may_enter(const char *id, const struct sandbox_entry *entry, struct s
 			"start it with --debug; with a policy, add the rule {name: enter, match: {op: container.run, mode: debug}, action: allow}");
 	if (entry->is_paused)
 		return ctl_fail(err, -EBUSY, "run a command in", id, "it is paused",
-				"resume it: 'sbx-ctl resume'");
+				"resume it: sbx-ctl resume ID");
 	return 0;
 }
 

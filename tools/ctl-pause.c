@@ -85,7 +85,7 @@ static int pause_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 	if (r < 0)
 		return ctl_fail(
 			err, r, "pause", id, NULL,
-			"some of its processes may be stopped: 'sbx-ctl resume' continues them");
+			"some of its processes may be stopped: 'sbx-ctl resume ID' continues them");
 	return 0;
 }
 

@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/tree.h"
 #include "base/units.h"
+#include "spawn/spawn.h"
 
 #define ANSWER_MAX TREE_BYTES_MAX
 /* See --uid in sbx-spawn(1): this plus the number of its process. */
@@ -51,7 +52,8 @@ static int tell_refusal(int errors, struct sbx_error *err)
 	const char *what = read_back(errors, &tree) == 0 ? member(tree, "what") : NULL;
 
 	if (!what) {
-		(void)sbx_error_what(err, -EPROTO, "sbx-spawn does not say whether it can do this");
+		(void)sbx_error_what(err, -EPROTO,
+				     "sbx-spawn did not report whether it supports these options");
 		sbx_error_fix(err, "try it with 'sbx-spawn --dry-run'");
 		return -EPROTO;
 	}
@@ -83,6 +85,12 @@ static uid_t lasting_uid(const struct tree *tree)
 	return (uid_t)uid;
 }
 
+/* It has a plan, and its command may be there when it is started. */
+static bool is_missing_command(int status)
+{
+	return status == SPAWN_CANNOT_EXECUTE || status == SPAWN_NOT_FOUND;
+}
+
 int spawn_ask(struct ctl *ctl, const char *cwd, const char *const *words, struct tree **ret,
 	      struct sbx_error *err)
 {
@@ -94,7 +102,7 @@ int spawn_ask(struct ctl *ctl, const char *cwd, const char *const *words, struct
 	const char **argv;
 	char path[4096];
 	size_t n = 0;
-	int r = spawn_find(path, err);
+	int r = spawn_find(path, err), status;
 	pid_t pid;
 
 	if (r < 0)
@@ -110,10 +118,11 @@ int spawn_ask(struct ctl *ctl, const char *cwd, const char *const *words, struct
 	pid = spawn_start(&start, err);
 	if (pid < 0)
 		return pid;
-	if (spawn_wait(pid) != 0)
+	status = spawn_wait(pid);
+	r = status == 0 || is_missing_command(status) ? read_back(answer, ret) : -EPROTO;
+	if (status != 0 && r < 0)
 		return tell_refusal(errors, err);
-	r = read_back(answer, ret);
-	return r < 0 ? sbx_error_what(err, r, "cannot understand what sbx-spawn says") : 0;
+	return r < 0 ? sbx_error_what(err, r, "cannot parse the output of sbx-spawn") : 0;
 }
 
 int plan_ask(struct ctl *ctl, const char *id, const char *cwd, const char *const *words,

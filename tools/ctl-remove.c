@@ -40,8 +40,9 @@ static int remove_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 		return r;
 	r = cleanup_claim(&cleanup, ctl, id, &registration, &why);
 	if (r == -EBUSY && !ctl->values->force)
-		return ctl_fail(err, r, "remove", id, "it is running",
-				"stop it first: 'sbx-ctl stop', or 'sbx-ctl remove --force'");
+		return ctl_fail(
+			err, r, "remove", id, "it is running",
+			"stop it first: 'sbx-ctl stop ID', or use 'sbx-ctl remove --force ID'");
 	if (r == -EBUSY) {
 		r = stop_and_claim(&cleanup, ctl, id, &registration, grace_usec, &why);
 		if (r == -ENOENT)

@@ -169,7 +169,8 @@ static int show_failure(struct starting *starting, struct sbx_error *err)
 	(void)sbx_error_what(err, -ECANCELED, "cannot start '%s'", starting->id);
 	sbx_error_why(err, "sbx-spawn ended with %d before the command ran%s", status,
 		      n > 0 ? "; its message is above" : "");
-	sbx_error_fix(err, "remove what is in its way, or create the sandbox with other options");
+	sbx_error_fix(err,
+		      "correct what the message names, or create the sandbox with other options");
 	return -ECANCELED;
 }
 
@@ -200,7 +201,7 @@ static int check_folder(const char *id, const char *folder, struct sbx_error *er
 	sbx_error_why(err,
 		      "the directory that it was created in, '%.300s', does not exist any more",
 		      folder);
-	sbx_error_fix(err, "make that directory again, or create the sandbox in another one");
+	sbx_error_fix(err, "create that directory again, or create the sandbox in another one");
 	return -ECANCELED;
 }
 
@@ -224,7 +225,7 @@ static int start_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 	if (target.is_alive || target.entry.state != SANDBOX_CREATING)
 		return ctl_fail(err, -EEXIST, "start", id,
 				target.is_alive ? "it is running" : "it has run already",
-				"each is started once: 'sbx-ctl create' makes another");
+				"each can be started once: 'sbx-ctl create' creates another");
 	r = check_folder(id, words[0], err);
 	if (r == 0)
 		r = check_unchanged(ctl, &target.entry, words, err);

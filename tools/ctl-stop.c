@@ -65,7 +65,7 @@ static int tidy_up(struct ctl *ctl, const char *id, struct sbx_error *err)
 	if (r == -ENOENT || r == -EBUSY)
 		return 0;
 	if (r < 0)
-		return ctl_fail(err, r, "tidy up after", id, NULL, "repeat with 'sbx-ctl gc'");
+		return ctl_fail(err, r, "clean up after", id, NULL, "repeat with 'sbx-ctl gc'");
 	cleanup.is_quiet = true;
 	return ctl_has_ended(&cleanup.entry) ? 0 : cleanup_run(&cleanup, err);
 }
@@ -92,7 +92,7 @@ static int end_by_force(struct ctl *ctl, const char *id, struct target *target, 
 	return ctl_fail(
 		err, r == 0 ? -ETIMEDOUT : r, "end", id,
 		"its supervisor does not exit, although it was killed",
-		"it probably waits for a device or a network file system; see 'sbx-ctl inspect'");
+		"it probably waits for a device or a network file system; see 'sbx-ctl inspect ID'");
 }
 
 /* A stopped or frozen process receives the signal only when it is resumed. */
@@ -114,7 +114,7 @@ static int open_supervisor(struct ctl *ctl, const char *id, struct target *targe
 		return r;
 	if (!target->is_alive && target->entry.state == SANDBOX_CREATING)
 		return ctl_fail(err, -ECHILD, "stop", id, "it was not started",
-				"remove it with 'sbx-ctl remove'");
+				"remove it: sbx-ctl remove ID");
 	if (target->is_alive && target->entry.supervisor == 0)
 		return ctl_fail(err, -EBUSY, "stop", id, "it is just being built",
 				"repeat it in a moment");

@@ -21,9 +21,9 @@
 
 #include <sbx/error.h>
 
-#include "base/environment.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "base/state.h"
 #include "base/suggest.h"
 
 #include "tool.h"
@@ -46,14 +46,15 @@ static void volumes_deinit(struct volumes *volumes)
 
 static int add_state_folder(struct text *out, struct sbx_error *err)
 {
-	int r = environment_add_state_folder(out, environ, geteuid());
+	int r = state_find(out, environ, geteuid());
 
-	if (r == -ENOENT) {
-		(void)sbx_error_what(err, -ENOENT, "cannot tell where volumes are");
-		sbx_error_why(err, "neither XDG_STATE_HOME nor HOME is set to an absolute path");
-		sbx_error_fix(err, "set HOME");
-	}
-	return r;
+	if (r != STATE_FALLBACK)
+		return r < 0 ? r : 0;
+	(void)sbx_error_what(err, -ENOENT, "cannot determine the directory of volumes");
+	sbx_error_why(err, "neither XDG_STATE_HOME nor HOME names a directory that this user may "
+			   "write, and the account has no such home");
+	sbx_error_fix(err, "set XDG_STATE_HOME to a directory of your own");
+	return -ENOENT;
 }
 
 /* The user's own folders above may be links, as the user likes them. */
@@ -132,11 +133,11 @@ static bool means(const struct sandbox_entry *entry, const char *path)
 	_cleanup_free_ char *out = NULL, *volume = NULL;
 	size_t len;
 
-	if (!entry->out_folder)
+	if (!entry->out_directory)
 		return false;
-	if (entry->out_folder[0] != '/')
+	if (entry->out_directory[0] != '/')
 		text_addf(&typed, "%s/", entry->cwd ? entry->cwd : "");
-	text_add(&typed, entry->out_folder);
+	text_add(&typed, entry->out_directory);
 	out = resolve(text_string(&typed));
 	volume = resolve(path);
 	if (!out || !volume)
@@ -178,7 +179,7 @@ static int create(struct volumes *volumes, const char *name, struct sbx_error *e
 	if (mkdirat(volumes->folder, name, 0700) < 0)
 		return ctl_fail(err, -errno, "create the volume", name,
 				errno == EEXIST
-					? "a sandbox of this name exists, and none is used twice"
+					? "a volume of this name exists, and each can be used once"
 					: NULL,
 				"choose another name, or 'sbx-ctl volume remove' that one");
 	text_addf(&path, "%s/%s", text_string(&volumes->path), name);
@@ -287,7 +288,7 @@ static int remove_one(struct volumes *volumes, const char *name, struct sbx_erro
 		r = folder_discard(volumes->folder, gone);
 	if (r < 0)
 		return ctl_fail(err, r, "remove the volume", name, NULL,
-				"repeat it as root; 'sbx-ctl gc' takes away what is left");
+				"repeat it as root; 'sbx-ctl gc' removes the rest");
 	return 0;
 }
 
@@ -354,8 +355,8 @@ static int misunderstood(const char *word, bool is_known, struct sbx_error *err)
 	const char *meant = suggest_from(word, names);
 
 	(void)sbx_error_what(err, -EINVAL, "cannot understand 'volume %s'", word);
-	sbx_error_why(err, is_known ? "it was given too many words, or too few"
-				    : "there is no such thing to do with volumes");
+	sbx_error_why(err, is_known ? "it has too many arguments, or too few"
+				    : "there is no such verb for volumes");
 	if (meant && !is_known)
 		sbx_error_fix(err, "did you mean 'sbx-ctl volume %s'?", meant);
 	else

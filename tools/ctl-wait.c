@@ -85,7 +85,7 @@ static int status_of_pidfd(int pidfd)
 static int no_status(const char *id, struct sbx_error *err)
 {
 	return ctl_fail(
-		err, -ENODATA, "tell how the sandbox ended:", id,
+		err, -ENODATA, "determine how the sandbox ended:", id,
 		"its status was returned to the process that started it",
 		"start it with 'sbx-ctl create' and 'sbx-ctl start', which keep the status");
 }
@@ -117,13 +117,14 @@ int ctl_verb_wait(void *context, int n_operands, char *operands[], struct sbx_er
 	r = ctl_read(&ctl, id, &target, err);
 	if (r < 0)
 		return r;
-	if (target.entry.has_status)
-		return target.entry.status;
+	/* A supervisor writes the status before it ends; "list" shows it as alive until then. */
 	if (target.is_alive)
 		return wait_alive(&ctl, id, &target, err);
+	if (target.entry.has_status)
+		return target.entry.status;
 	if (target.entry.state == SANDBOX_CREATING)
 		return ctl_fail(err, -ESRCH, "wait for", id, "it was not started",
-				"start it: 'sbx-ctl start'");
+				"start it: sbx-ctl start ID");
 	return ctl_fail(err, -ESRCH, "wait for", id, "its supervisor was killed",
 			"clean up with 'sbx-ctl gc'");
 }

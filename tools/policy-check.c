@@ -115,6 +115,8 @@ static void add_json(struct text *out, const struct finding *finding)
 	json_member_string(&json, "level", levels[finding->level].json);
 	json_member_string(&json, "what", finding->what);
 	json_member_string(&json, "why", why_of(finding));
+	if (finding->err->context[0])
+		json_member_string(&json, "context", finding->err->context);
 	json_member_string(&json, "fix", finding->err->fix);
 	json_end_object(&json);
 	text_add_char(out, '\n');
@@ -137,6 +139,7 @@ static void add_text(struct text *out, const struct finding *finding)
 	text_addf(out, ": %s %s", levels[finding->level].name, finding->code);
 	add_line(out, ": ", finding->what);
 	add_line(out, "  why: ", why_of(finding));
+	add_line(out, "  context: ", finding->err->context);
 	add_line(out, "  fix: ", finding->err->fix);
 }
 

@@ -161,7 +161,7 @@ bool coverage_report(const struct coverage *list, uint64_t min_percent, bool as_
 		is_enough = is_enough && is_one_enough;
 	}
 	if (!is_enough && !as_json)
-		text_addf(out, "# too few: --coverage wants %llu percent\n",
+		text_addf(out, "# too few: --coverage requires %llu percent\n",
 			  (unsigned long long)min_percent);
 	return is_enough;
 }

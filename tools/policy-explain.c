@@ -137,8 +137,8 @@ static void add_text(const struct explaining *explaining)
 	decision_add_text(&run->out, &explaining->judge->artefact, explaining->buffer,
 			  explaining->decision);
 	if (explaining->n_rows == 0)
-		text_add(&run->out, "\nno rule is near: none is about this operation or this "
-				    "argument\n");
+		text_add(&run->out,
+			 "\nno rule is similar: none is about this operation or this argument\n");
 	for (size_t i = 0; i < N_ELEMENTS(reading_order); i++) {
 		for (size_t j = 0; j < explaining->n_rows; j++) {
 			const struct policy_explanation *row = &explaining->rows[j];

@@ -19,9 +19,9 @@
 
 #include <sbx/error.h>
 
-#include "base/environment.h"
 #include "base/fd.h"
 #include "base/start.h"
+#include "base/state.h"
 #include "record/record.h"
 
 #define OWN_LOG DECISION_LOG_OWN
@@ -41,7 +41,7 @@ bool decision_log_is_kept(void)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
 
-	if (environment_add_state_folder(&path, environ, geteuid()) < 0)
+	if (state_find(&path, environ, geteuid()) < 0)
 		return false;
 	text_add(&path, "/" RECORD_LOG_FOLDER);
 	return text_status(&path) == 0 && access(text_string(&path), R_OK | X_OK) == 0;
@@ -64,8 +64,8 @@ static int find_reader(struct text *ret, struct sbx_error *err)
 	char *end = n < 0 ? NULL : memrchr(own, '/', (size_t)n);
 
 	if (!end)
-		return fail(err, n < 0 ? -errno : -ENOENT, "this program cannot tell where it is",
-			    "mount /proc");
+		return fail(err, n < 0 ? -errno : -ENOENT,
+			    "the path of this program cannot be determined", "mount /proc");
 	text_add_bytes(ret, own, (size_t)(end - own) + 1);
 	text_add(ret, READER);
 	if (text_status(ret) < 0)
@@ -130,8 +130,8 @@ int decision_log_close(struct decision_log *log, struct sbx_error *err)
 	log->pid = -1;
 	if (WIFEXITED(status) && WEXITSTATUS(status) <= FOUND_NOTHING)
 		return 0;
-	return fail(err, -EIO, "sbx-audit could not read it to its end",
-		    "see what 'sbx-audit query' and 'sbx-audit verify' say of it");
+	return fail(err, -EIO, "sbx-audit could not read it completely",
+		    "'sbx-audit query' and 'sbx-audit verify' show the reason");
 }
 
 void decision_log_end(struct decision_log *log)

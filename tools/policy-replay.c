@@ -333,7 +333,7 @@ static int unreadable(const char *path, int r, struct sbx_error *err)
 	(void)sbx_error_what(err, r, "cannot read '%s'", path);
 	if (r != -EMSGSIZE)
 		return r;
-	sbx_error_why(err, "a line of it is longer than 1MiB, which no request is");
+	sbx_error_why(err, "a line of it is longer than 1MiB, the limit of a request");
 	sbx_error_fix(err, "name a file of recorded decisions, one a line");
 	return r;
 }

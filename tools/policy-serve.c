@@ -3,16 +3,14 @@
 /*
  * sbx-policy serve: decisions on a socket
  *
- * Here is only what a process needs around lib/server: its sockets, its loop, where its records go.
+ * The process around lib/server: its sockets, its loop, where its records go.
  */
 
 #include "policy.h"
 
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
@@ -21,14 +19,14 @@
 #include "record/record.h"
 #include "server/facts.h"
 #include "server/server.h"
+#include "service/clients.h"
 #include "service/service.h"
 
 #include "tool.h"
 
-#define SYSTEM_FOLDER "/run/sbx"
 #define MAIN_MODE 0660
-/* Whoever can reach the file may speak as the sandbox: its folder decides who that is, because a
- * sandboxed process has whatever user its namespace gives it. */
+/* Every process that can reach the file speaks as the sandbox: its directory decides which these
+ * are, because a sandboxed process has the user that its namespace gives it. */
 #define SANDBOX_MODE 0666
 
 static const char *const record_names[] = {
@@ -64,6 +62,7 @@ const struct option_spec policy_serve_options[] = {
 	  .kind = OPTION_FD,
 	  .offset = offsetof(struct policy_values, audit_fd),
 	  .metavar = "FD",
+	  .redirection = ">>FILE",
 	  .help = "send records to this file descriptor" },
 	{ .name = "max-clients",
 	  .kind = OPTION_NUMBER,
@@ -73,7 +72,7 @@ const struct option_spec policy_serve_options[] = {
 	OPTION_END,
 };
 
-/* Everything that has to end in a certain order. */
+/* What daemon_deinit() ends, in its order. */
 struct daemon {
 	struct tool_run *run;
 	const struct policy_values *values;
@@ -91,14 +90,6 @@ static void daemon_deinit(struct daemon *daemon)
 	facts_free_all(&daemon->sandboxes);
 }
 
-static int on_accept(struct service *service, const char *listener_name, int fd,
-		     const struct peer *peer, void *userdata)
-{
-	const struct daemon *daemon = userdata;
-
-	return server_accept(daemon->server, listener_name, fd, peer);
-}
-
 static int on_reload(struct service *service, void *userdata)
 {
 	const struct daemon *daemon = userdata;
@@ -106,8 +97,6 @@ static int on_reload(struct service *service, void *userdata)
 
 	return r < 0 ? r : 0;
 }
-
-static const struct service_handlers handlers = { .accept = on_accept, .reload = on_reload };
 
 /* ---- sandboxes ---- */
 
@@ -128,7 +117,7 @@ static int add_fact(struct daemon *daemon, const char *word, struct sbx_error *e
 
 	if (facts && word[len] == ':')
 		return facts_set(facts, word + len + 1, err);
-	r = sbx_error_what(err, -EINVAL, "cannot take the fact '%s'", word);
+	r = sbx_error_what(err, -EINVAL, "cannot use the fact '%s'", word);
 	sbx_error_why(err, "it does not begin with the id of a sandbox that has a socket here");
 	sbx_error_fix(err, "write --sandbox=ID=PATH and --fact=ID:NAME=VALUE");
 	return r;
@@ -137,13 +126,19 @@ static int add_fact(struct daemon *daemon, const char *word, struct sbx_error *e
 static int read_sandboxes(struct daemon *daemon, struct sbx_error *err)
 {
 	const struct policy_values *values = daemon->values;
-	int r = 0;
+	int r;
 
-	for (size_t i = 0; i < values->sandboxes.n_items && r >= 0; i++)
+	for (size_t i = 0; i < values->sandboxes.n_items; i++) {
 		r = add_sandbox(daemon, values->sandboxes.items[i], err);
-	for (size_t i = 0; i < values->facts.n_items && r >= 0; i++)
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = 0; i < values->facts.n_items; i++) {
 		r = add_fact(daemon, values->facts.items[i], err);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static int listen_for_sandbox(struct daemon *daemon, const char *word, struct sbx_error *err)
@@ -156,43 +151,29 @@ static int listen_for_sandbox(struct daemon *daemon, const char *word, struct sb
 	if (text_status(&name) < 0)
 		return sbx_error_what(err, -ENOMEM, "cannot listen for '%s'", word);
 	return service_listen(daemon->service, text_string(&name),
-			      word[len] == '=' ? word + len + 1 : NULL, SANDBOX_MODE, err);
+			      word[len] == '=' ? word + len + 1 : NULL, SANDBOX_MODE,
+			      server_clients(daemon->server), err);
 }
 
 /* ---- start ---- */
 
-/* The usual place may not be there yet; one that somebody names is theirs to make. */
-static int find_socket(const struct daemon *daemon, struct text *out, struct sbx_error *err)
-{
-	_cleanup_free_ char *folder = NULL;
-	int r;
-
-	if (daemon->values->socket) {
-		text_add(out, daemon->values->socket);
-		return text_status(out);
-	}
-	/* A service that is started by its socket unit needs no place. */
-	r = policy_add_socket_path(out, NULL);
-	if (r < 0)
-		return getenv("LISTEN_FDS") ? 0 : policy_add_socket_path(out, err);
-	folder = strndup(out->data, (size_t)(strrchr(out->data, '/') - out->data));
-	if (folder && mkdir(folder, strcmp(folder, SYSTEM_FOLDER) == 0 ? 0755 : 0700) < 0 &&
-	    errno != EEXIST && !getenv("LISTEN_FDS"))
-		return sbx_error_what(err, -errno, "cannot make the directory '%s'", folder);
-	return folder ? 0 : sbx_error_what(err, -ENOMEM, "cannot listen");
-}
-
 static int listen_all(struct daemon *daemon, struct sbx_error *err)
 {
-	_cleanup_text_ struct text path = TEXT_INIT;
-	int r = find_socket(daemon, &path, err);
+	const char *path = daemon->values->socket;
+	struct clients *clients = server_clients(daemon->server);
+	int r = path ? service_listen(daemon->service, SERVER_MAIN_SOCKET, path, MAIN_MODE, clients,
+				      err)
+		     : service_listen_usual(daemon->service, SERVER_MAIN_SOCKET, MAIN_MODE, clients,
+					    err);
 
-	if (r >= 0)
-		r = service_listen(daemon->service, SERVER_MAIN_SOCKET,
-				   path.len > 0 ? text_string(&path) : NULL, MAIN_MODE, err);
-	for (size_t i = 0; i < daemon->values->sandboxes.n_items && r >= 0; i++)
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < daemon->values->sandboxes.n_items; i++) {
 		r = listen_for_sandbox(daemon, daemon->values->sandboxes.items[i], err);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static enum server_records which_records(const char *name)
@@ -214,14 +195,16 @@ static int start(struct daemon *daemon, const char *const *paths, size_t n_paths
 		.n_policy_paths = n_paths,
 		.recorder = &daemon->recorder,
 		.records = which_records(values->record),
-		.n_clients_max = values->max_clients ? values->max_clients : SERVER_CLIENTS_DEFAULT,
+		.n_clients_max = values->max_clients ? values->max_clients : CLIENTS_DEFAULT,
 	};
 	int r = policy_open_recorder(&daemon->recorder, values, err);
 
-	if (r >= 0)
-		r = read_sandboxes(daemon, err);
-	if (r >= 0)
-		r = service_new(&daemon->run->log, &handlers, daemon, &daemon->service, err);
+	if (r < 0)
+		return r;
+	r = read_sandboxes(daemon, err);
+	if (r < 0)
+		return r;
+	r = service_new(&daemon->run->log, on_reload, daemon, &daemon->service, err);
 	if (r < 0)
 		return r;
 	options.event = service_event(daemon->service);
@@ -229,7 +212,6 @@ static int start(struct daemon *daemon, const char *const *paths, size_t n_paths
 	options.service = daemon->service;
 	options.sandboxes = daemon->sandboxes;
 	options.environment = environ;
-	service_limit_clients(daemon->service, options.n_clients_max);
 	r = server_new(&options, &daemon->server, err);
 	return r < 0 ? r : listen_all(daemon, err);
 }
@@ -244,7 +226,7 @@ int policy_verb_serve(void *context, int n_operands, char *operands[], struct sb
 
 	if (r < 0)
 		return TOOL_USAGE;
-	/* A record that cannot be written is an error to be answered with "deny", not the end. */
+	/* A record that cannot be written makes the answer "deny"; the service goes on. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
 	r = start(&daemon, (const char *const *)operands, (size_t)n_operands, err);

@@ -292,7 +292,7 @@ static int run_file(struct testing *testing, const char *path, struct sbx_error 
 		return run_policy(testing, path, err);
 	/* It has been read, and what is left would be a policy that says nothing. */
 	(void)sbx_error_what(err, -EINVAL, "cannot test what is on standard input");
-	sbx_error_why(err, "it is no file of tests, and a policy is read from a file");
+	sbx_error_why(err, "it is not a file of tests, and a policy must be a file");
 	sbx_error_fix(err, "name the policy's file");
 	return -EINVAL;
 }
@@ -301,9 +301,9 @@ static int check_percent(uint64_t percent, struct sbx_error *err)
 {
 	if (percent <= 100)
 		return 0;
-	(void)sbx_error_what(err, -EINVAL, "cannot want a coverage of %llu percent",
+	(void)sbx_error_what(err, -EINVAL, "a coverage of %llu percent is impossible",
 			     (unsigned long long)percent);
-	sbx_error_why(err, "there are no more than 100");
+	sbx_error_why(err, "the maximum is 100");
 	sbx_error_fix(err, "write --coverage=100 for every rule");
 	return -EINVAL;
 }

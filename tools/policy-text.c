@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "policy/compose.h"
+#include "policy/keys.h"
 #include "policy/layers.h"
 
 #include "tool.h"

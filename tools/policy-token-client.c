@@ -17,6 +17,8 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "server/server.h"
+#include "service/service.h"
 #include "policy.h"
 
 #define ANSWER_MAX (256 * 1024)
@@ -108,7 +110,7 @@ int client_ask(const char *path, const struct text *packet, struct text *ret_ans
 	_cleanup_text_ struct text usual = TEXT_INIT;
 	_cleanup_tree_ struct tree *tree = NULL;
 	const struct tree_node *ok;
-	int r = path ? 0 : policy_add_socket_path(&usual, err);
+	int r = path ? 0 : service_add_path(&usual, SERVER_MAIN_SOCKET, err);
 
 	if (r >= 0)
 		r = exchange(path ? path : text_string(&usual), packet, ret_answer, err);

@@ -167,7 +167,7 @@ int policy_verb_edit(void *context, int n_operands, char *operands[], struct sbx
 	}
 	if (r != TOOL_YES && !is_same(operands[0], text_string(&draft.path))) {
 		draft.is_kept = true;
-		sbx_error_context(err, "what you wrote is in '%s'", text_string(&draft.path));
+		sbx_error_context(err, "the draft is kept in '%s'", text_string(&draft.path));
 	}
 	return r;
 }

@@ -55,7 +55,7 @@ static int lock_folder(const char *path, struct sbx_error *err)
 	if (fd < 0)
 		return fail(err, -errno, path, NULL, "make its directory, or correct the path");
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return fail(err, -errno, path, "another update is going on",
+		return fail(err, -errno, path, "another update is in progress",
 			    "wait until it has ended, then look at the changes again");
 	return take_fd(&fd);
 }
@@ -114,9 +114,9 @@ static void add_counts(struct json_writer *json, const struct policy *policy)
 
 	json_add_name(json, "defaults");
 	json_add_object(json);
-	for (int class = 0; class < N_CLASSES; class ++)
-		json_member_string(json, operation_class_name((enum operation_class) class),
-				   policy_action_name(policy->defaults[class]));
+	for (int i = 0; i < N_CLASSES; i++)
+		json_member_string(json, operation_class_name((enum operation_class)i),
+				   policy_action_name(policy->defaults[i]));
 	json_end_object(json);
 	for (size_t i = 0; i < policy->n_rules; i++)
 		n_rules[policy->rules[i].action]++;

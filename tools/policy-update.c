@@ -20,7 +20,7 @@
 #include "base/file.h"
 #include "base/tree.h"
 #include "policy/check.h"
-#include "policy/digest.h"
+#include "policy/model.h"
 
 #include "tool.h"
 
@@ -36,7 +36,7 @@
 		  .metavar = "N",                                                                  \
 		  .help = "only the last N requests (100), or all" },                              \
 	{                                                                                          \
-		.name = "audit-fd", .kind = OPTION_FD,                                             \
+		.name = "audit-fd", .kind = OPTION_FD, .redirection = ">>FILE",                    \
 		.offset = offsetof(struct policy_values, audit_fd), .metavar = "FD",               \
 		.help = "send records to this file descriptor"                                     \
 	}

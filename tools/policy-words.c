@@ -88,7 +88,7 @@ static int resolve_project(const char *project, struct text *ret, struct sbx_err
 		return 0;
 	}
 	if (!here || here[0] != '/') {
-		int r = sbx_error_what(err, -ENOENT, "cannot tell the project's root");
+		int r = sbx_error_what(err, -ENOENT, "cannot determine the project's root");
 
 		sbx_error_why(err, "the current directory has no path");
 		sbx_error_fix(err, "write " PROJECT "/absolute/path");

@@ -85,11 +85,9 @@ int policy_bad_input(int r);
 int policy_check_stdin(const struct policy_values *values, size_t n_files, char *const files[],
 		       bool reads_requests, struct sbx_error *err);
 
-/* policy-places.c: where records go, and where the service's socket is. */
+/* policy-places.c: where records go. */
 int policy_open_recorder(struct recorder *ret, const struct policy_values *values,
 			 struct sbx_error *err);
-/* /run/sbx/policy.sock for root, $XDG_RUNTIME_DIR/sbx/policy.sock else; -ENOENT without it. */
-int policy_add_socket_path(struct text *out, struct sbx_error *err);
 
 /*
  * policy-judge.c: a policy that is ready to judge, whatever form it came in. It decides exactly

@@ -79,7 +79,7 @@ static int check_usage(const struct tool_run *run, const struct values *values,
 {
 	if (values->list + values->allocations + (values->compare != NULL) > 1)
 		return bad_usage(err, "--list, --allocations and --compare exclude each other",
-				 "each of them is a job of its own", "run them one by one");
+				 "they exclude each other", "run them one by one");
 	if (values->threshold && !values->compare)
 		return bad_usage(err, "--threshold needs --compare",
 				 "without a former run there is nothing to judge",

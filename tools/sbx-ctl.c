@@ -121,6 +121,7 @@ static const struct tool tool = {
 		.name = CTL_TOOL,
 		.summary = "Starts, shows, stops and cleans up sandboxes.",
 		.verbs = verbs,
+		.first_verb = "list",
 	},
 	.values_size = sizeof(struct ctl_values),
 	.usage_status = TOOL_USAGE,

@@ -24,10 +24,10 @@
 #include "kernel/probe.h"
 #include "policy/model.h"
 #include "spawn.h"
+#include "spawn/foresee.h"
 #include "tool.h"
 
 static const char *const net_modes[] = { "none", "loopback", "host", "proxy", NULL };
-static const char *const templates[] = { "ai-provider", "code-executor", "policy-sandbox", NULL };
 static const char *const tiers[] = { "full", "reduced", NULL };
 
 /* clang-format off */
@@ -37,18 +37,21 @@ static const char *const tiers[] = { "full", "reduced", NULL };
 #define ONCE(long_name, key, type, member, meta, text)                                             \
 	{ .name = long_name, .letter = key, .kind = type, .is_once = true,                         \
 	  .offset = offsetof(struct spawn_values, member), .metavar = meta, .help = text }
+#define OPEN(long_name, once, member, how, text)                                                   \
+	{ .name = long_name, .kind = OPTION_FD, .is_once = once, .redirection = how,               \
+	  .offset = offsetof(struct spawn_values, member), .metavar = "N", .help = text }
 #define PICK(long_name, member, meta, list, text)                                                  \
 	{ .name = long_name, .kind = OPTION_CHOICE, .choices = list,                               \
 	  .offset = offsetof(struct spawn_values, member), .metavar = meta, .help = text }
 #define LIST(long_name, member, meta, text) ROW(long_name, 0, OPTION_LIST, member, meta, text)
 #define FLAG(long_name, member, text) ROW(long_name, 0, OPTION_FLAG, member, NULL, text)
-#define LIMIT(long_name, limit, meta, text)                                                        \
-	ROW(long_name, 0, OPTION_STRING, limits[limit], meta, text)
+#define LIMIT(id, key, long_name, type, meta, called, a, b, c, d, help)                            \
+	ROW(long_name, 0, OPTION_STRING, limits[LIMIT_##id], meta, help),
 
 static const struct option_spec options[] = {
 	ONCE("policy", 'p', OPTION_PATH, policy, "FILE", "read the policy from FILE"),
-	ONCE("policy-fd", 0, OPTION_FD, policy_fd, "N", "read the policy from this file descriptor"),
-	PICK("template", template, "NAME", templates, "take limits and profile from this template"),
+	OPEN("policy-fd", true, policy_fd, "<FILE", "read the policy from this file descriptor"),
+	PICK("template", template, "NAME", policy_template_names, "take limits and profile from this template"),
 	ROW("project", 0, OPTION_PATH, project, "DIR", "the directory that './' means in a policy"),
 	ROW("cwd", 0, OPTION_PATH, cwd, "DIR", "start the command in DIR"),
 	ROW("id", 0, OPTION_STRING, id, "ID", "ID of the sandbox, for sbx-ctl"),
@@ -65,21 +68,14 @@ static const struct option_spec options[] = {
 	PICK("net", net, "MODE", net_modes, "its network; by default loopback, or the policy's"),
 	LIST("connect", connect, "PORT", "let it connect to this port of the host's loopback"),
 	LIST("listen", listen, "PORT", "forward this port of the host's loopback to it"),
-	ROW("proxy-fd", 0, OPTION_FD, proxy_fd, "N", "send the listeners of '--net proxy' to this socket"),
+	OPEN("proxy-fd", false, proxy_fd, NULL, "send the listeners of '--net proxy' to this socket"),
 	ROW("proxy-port", 0, OPTION_STRING, proxy_port, "PORT", "where the proxy listens inside: 8080"),
 	LIST("env", env, "NAME[=VALUE]", "pass a variable, or set it"),
-	LIST("secret", secret, "NAME=PATH", "a private copy of a file; NAME holds its path"),
+	LIST("secret", secret, "NAME=PATH", "a private copy of a file; NAME contains its path"),
 	ROW("hostname", 0, OPTION_STRING, hostname, "NAME", "host name inside"),
 	LIST("device", device, "NAME", "a device, or a bundle: dri, kvm, nvidia, ..."),
-	LIMIT("memory", LIMIT_MEMORY, "SIZE", "memory of all its processes together"),
-	LIMIT("cpu", LIMIT_CPU, "N", "processors: 0.5 or 50%"),
-	LIMIT("pids", LIMIT_PIDS, "N", "processes and threads"),
-	LIMIT("time", LIMIT_TIME, "TIME", "stop it after TIME (30s, 5m)"),
+	POLICY_LIMITS_WITH_OPTION(LIMIT)
 	ROW("grace", 0, OPTION_STRING, grace, "TIME", "time between SIGTERM and SIGKILL"),
-	LIMIT("files", LIMIT_FILES, "N", "open files per process"),
-	LIMIT("file-size", LIMIT_FILE_SIZE, "SIZE", "largest file that it can write"),
-	LIMIT("output", LIMIT_OUTPUT, "SIZE", "bytes of stdout and stderr"),
-	LIMIT("tmp-size", LIMIT_TMP_SIZE, "SIZE", "size of its /tmp and its private home"),
 	FLAG("best-effort-limits", best_effort, "run even if a limit cannot be enforced"),
 	PICK("min-tier", tier, "TIER", tiers, "the weakest tier to accept"),
 	PICK("tier-exactly", exact_tier, "TIER", tiers, "this tier, also where more could be had"),
@@ -91,8 +87,8 @@ static const struct option_spec options[] = {
 	LIST("pass-fd", pass_fd, "N", "let it inherit this file descriptor"),
 	ROW("out", 'o', OPTION_PATH, out, "DIR|FILE.tar", "write its changes to this directory or archive"),
 	ROW("report", 0, OPTION_PATH, report, "FILE", "write a JSON report when it ends"),
-	ROW("report-fd", 0, OPTION_FD, report_fd, "N", "the same, to a file descriptor"),
-	ROW("audit-fd", 0, OPTION_FD, audit_fd, "N", "send audit records to this file descriptor"),
+	OPEN("report-fd", false, report_fd, ">FILE", "the same, to a file descriptor"),
+	OPEN("audit-fd", false, audit_fd, ">>FILE", "send audit records to this file descriptor"),
 	FLAG("print-plan", print_plan, "show what it could do; with -v each step and its rule"),
 	FLAG("dry-run", dry_run, "check everything, run nothing"),
 	FLAG("check", check, "show what this host can enforce"),
@@ -117,6 +113,15 @@ static int say_check(struct spawn_run *run, struct sbx_error *err)
 		return r;
 	(run->tool->json ? host_add_json : host_add_text)(&run->tool->out, &run->host);
 	return TOOL_YES;
+}
+
+static int check_with_command(struct sbx_error *err)
+{
+	int r = sbx_error_what(err, -EINVAL, "option '--check' runs no command");
+
+	sbx_error_why(err, "it shows what this host can enforce, and ends");
+	sbx_error_fix(err, "leave out the command; '--dry-run' checks one without running it");
+	return r;
 }
 
 static int no_command(struct sbx_error *err)
@@ -212,10 +217,11 @@ static void on_unmapped(void *userdata, const char *path)
 
 	if (run->tool->verbosity < 0)
 		return;
-	text_addf(&line,
-		  SPAWN_TOOL ": note: of '%s' the command reads only what others may: its "
-			     "file system cannot be id-mapped; --uid names a user who may\n",
-		  path);
+	text_addf(
+		&line,
+		SPAWN_TOOL
+		": note: in '%s' the command can read only what other users may: its file system does not support id-mapped mounts; --uid chooses a user that may read more\n",
+		path);
 	if (text_status(&line) == 0)
 		(void)fd_write_all(STDERR_FILENO, text_string(&line), line.len);
 }
@@ -305,7 +311,7 @@ static int run_in_sandbox(struct spawn_run *run, struct sbx_error *err)
 		return run->result.reason == SPAWN_REASON_EXEC ? run->result.status : r;
 	if (last < 0)
 		return last == -ETIME ? SPAWN_TIME_LIMIT : last;
-	spawn_say_git(run);
+	spawn_say_hint(run);
 	spawn_explain_end(run, err);
 	return run->result.status;
 }
@@ -326,6 +332,14 @@ static int print_plan(struct spawn_run *run, struct sbx_error *err)
 	return tool_flush(run->tool, err);
 }
 
+/* The status is that of the run, as far as it is certain. */
+static int show_plan(struct spawn_run *run, struct sbx_error *err)
+{
+	int r = print_plan(run, err);
+
+	return r < 0 ? r : spawn_foresee(run->plan, err);
+}
+
 /* Nothing has been made yet; who reads the records sees that it was tried, and why it was not. */
 static int refuse(struct spawn_run *run, int r, struct sbx_error *err)
 {
@@ -336,8 +350,10 @@ static int refuse(struct spawn_run *run, int r, struct sbx_error *err)
 
 static int register_run(struct spawn_run *run, struct sbx_error *err)
 {
-	int r = spawn_take_fds(run->tool->values, err);
+	int r = spawn_check_report(run->values, err);
 
+	if (r == 0)
+		r = spawn_take_fds(run->tool->values, err);
 	if (r == 0)
 		r = spawn_open_records(run, err);
 	if (r == 0)
@@ -356,11 +372,21 @@ static int run_command(struct spawn_run *run, struct sbx_error *err)
 	if (r < 0)
 		return refuse(run, r, err);
 	if (run->values->dry_run || run->values->print_plan)
-		return print_plan(run, err);
+		return show_plan(run, err);
 	log_plan(run);
 	say_notices(run);
 	r = register_run(run, err);
 	return r < 0 ? refuse(run, r, err) : run_in_sandbox(run, err);
+}
+
+/* What is wrong with the words, whatever the host and the policy are. */
+static int check_line(const struct spawn_run *run, int n_operands, struct sbx_error *err)
+{
+	if (run->values->check)
+		return check_with_command(err);
+	return n_operands == 0
+		       ? no_command(err)
+		       : spawn_check_options(run->values, run->tool->tool->command.options, err);
 }
 
 static void run_deinit(struct spawn_run *run)
@@ -396,18 +422,15 @@ static int spawn(void *context, int n_operands, char *operands[], struct sbx_err
 	};
 	int r;
 
-	if (run.values->check)
+	if (run.values->check && n_operands == 0)
 		return say_check(&run, err);
-	if (n_operands == 0)
-		return no_command(err);
-	r = spawn_check_options(run.values, tool->tool->command.options, err);
+	r = check_line(&run, n_operands, err);
 	if (r < 0)
-		return r;
+		return SPAWN_FAILED;
 	if (spawn_begins_with_modules(run.values))
 		return spawn_hand_over(&run, err);
-	r = spawn_read_request(&run, n_operands, operands, err);
-	if (r < 0)
-		return r;
+	if (spawn_read_request(&run, n_operands, operands, err) < 0)
+		return SPAWN_FAILED;
 	return run.values->no_sandbox ? spawn_run_bare(&run, err) : run_command(&run, err);
 }
 
@@ -425,8 +448,7 @@ static const struct tool tool = {
 	},
 	.values_size = sizeof(struct spawn_values),
 	.usage_status = TOOL_FAILED,
-	.usage_context = "exit status 125, where other tools of sbx end with 2: the others are the "
-			 "command's",
+	.usage_context = "exit status 125, where other tools of sbx end with 2",
 };
 
 int main(int argc, char *argv[])

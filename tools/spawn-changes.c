@@ -152,14 +152,17 @@ int changes_prepare(struct changes *changes, const char *value, struct sbx_error
 		changes->kind = CHANGES_TAR;
 		changes->tar = value;
 		if (r < 0)
-			return fail(err, r, value, NULL, "name a place where you may make folders");
+			return fail(err, r, value, NULL,
+				    "choose a directory in which you may create directories");
 	} else {
 		r = use_folder(changes, parent, name, value, err);
 		if (r < 0)
 			return r;
 	}
 	r = make_beside(parent, name, "sbx-work", &changes->work);
-	return r < 0 ? fail(err, r, value, NULL, "name a place where you may make folders") : 0;
+	return r < 0 ? fail(err, r, value, NULL,
+			    "choose a directory in which you may create directories")
+		     : 0;
 }
 
 static int write_archive(struct changes *changes, int folder, int target, uint64_t deadline_usec,
@@ -198,11 +201,12 @@ static int archive_layer(struct changes *changes, int folder, uint64_t deadline_
 	target = openat(changes->parent, temporary,
 			O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (target < 0)
-		return fail(err, -errno, changes->tar, NULL, "check the folder that it lies in");
+		return fail(err, -errno, changes->tar, NULL,
+			    "check the directory that contains it");
 	r = write_archive(changes, folder, target, deadline_usec, err);
 	if (r == 0 &&
 	    renameat(changes->parent, temporary, changes->parent, path_last(changes->tar)) < 0)
-		r = fail(err, -errno, changes->tar, NULL, "check the folder that it lies in");
+		r = fail(err, -errno, changes->tar, NULL, "check the directory that contains it");
 	if (r < 0)
 		(void)unlinkat(changes->parent, temporary, 0);
 	return r;
@@ -215,10 +219,11 @@ static int hand_over(struct changes *changes, uint64_t deadline_usec, struct sbx
 		path_open_own(changes->parent, path_last(changes->folder), &st);
 
 	if (folder < 0)
-		return fail(err, folder, changes->tar, NULL, "check the folder that it lies in");
+		return fail(err, folder, changes->tar, NULL,
+			    "check the directory that contains it");
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid())
 		return fail(err, -ENOTDIR, changes->tar, "it was exchanged while the command ran",
-			    "find out who changes the folder that it lies in");
+			    "find out which program changes the directory that contains it");
 	return archive_layer(changes, folder, deadline_usec, err);
 }
 
@@ -234,7 +239,7 @@ int changes_finish(struct changes *changes, uint64_t deadline_usec, struct sbx_e
 		last = folder_discard(changes->parent, path_last(changes->folder));
 	changes->kind = CHANGES_NONE;
 	if (r == 0 && last < 0)
-		return fail(err, last, changes->work, "its work folder cannot be removed",
+		return fail(err, last, changes->work, "its work directory cannot be removed",
 			    "remove it by hand");
 	return r;
 }

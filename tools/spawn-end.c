@@ -8,8 +8,10 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
@@ -20,7 +22,10 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "kernel/probe.h"
+#include "plan/plan.h"
 #include "tool.h"
+
+#define GIT_FATAL 128
 
 /* Each writable directory is looked at once more; a link in its place is none. */
 void spawn_find_repositories(struct spawn_run *run)
@@ -54,17 +59,123 @@ void spawn_say_repositories(const struct spawn_run *run)
 }
 
 /* Git itself only says that a file system is read-only. */
-void spawn_say_git(const struct spawn_run *run)
+static void add_read_only(struct text *text, const struct plan *plan)
+{
+	if (!plan->git)
+		return;
+	text_add(text, SPAWN_TOOL ": note: '");
+	text_add_visible(text, plan->git, strlen(plan->git));
+	text_add(text, "' is read-only in the sandbox; to add and commit, use --write .git\n");
+}
+
+/* The host's directory that the command sees at @path with the host's owner; false: none. */
+static bool find_source(const struct plan *plan, const char *path, struct text *ret)
+{
+	const struct step *carrier = plan_find_carrier(plan, path);
+	bool is_bind = carrier && carrier->kind == STEP_BIND;
+
+	text_reset(ret);
+	if (plan->tier != TIER_FULL)
+		text_add(ret, path);
+	else if (!carrier || (!is_bind && carrier->kind != STEP_OVERLAY) ||
+		 (is_bind ? carrier->bind.owner.is_set : carrier->overlay.owner.is_set))
+		return false;
+	else
+		text_addf(ret, "%s%s", is_bind ? carrier->bind.source : carrier->overlay.source,
+			  path + strlen(step_target(carrier)));
+	return text_status(ret) == 0;
+}
+
+/* The owner of the repository that contains @path: (uid_t)-1 where there is none. Leaves the path
+ * of its worktree in @path. */
+static uid_t find_owner(const struct plan *plan, char *path)
+{
+	_cleanup_text_ struct text source = TEXT_INIT;
+	struct stat worktree, directory;
+
+	for (char *slash; *path; *slash = '\0') {
+		if (find_source(plan, path, &source) &&
+		    stat(text_string(&source), &worktree) == 0) {
+			text_add(&source, "/.git");
+			if (text_status(&source) == 0 &&
+			    lstat(text_string(&source), &directory) == 0)
+				return worktree.st_uid == plan->uid ? directory.st_uid
+								    : worktree.st_uid;
+		}
+		slash = strrchr(path, '/');
+	}
+	return (uid_t)-1;
+}
+
+static bool is_told_safe(const struct plan *plan)
+{
+	for (char *const *at = plan->environment; at && *at; at++)
+		if (strstr(*at, "=safe.directory"))
+			return true;
+	return false;
+}
+
+/* Git ends with 128 and suggests a global setting, which the private home does not keep. */
+static void add_owner(struct text *text, const struct spawn_run *run)
+{
+	const struct plan *plan = run->plan;
+	_cleanup_free_ char *path = strdup(plan_working_directory(plan));
+	uid_t owner = path && run->result.exit_code == GIT_FATAL && !is_told_safe(plan)
+			      ? find_owner(plan, path)
+			      : (uid_t)-1;
+
+	if (owner == (uid_t)-1 || owner == plan->uid)
+		return;
+	text_add(text, SPAWN_TOOL ": note: git trusts no repository of another user, and '");
+	text_add_visible(text, path, strlen(path));
+	text_addf(text,
+		  "' belongs to uid %u; to use it, add --env GIT_CONFIG_COUNT=1 "
+		  "--env GIT_CONFIG_KEY_0=safe.directory --env 'GIT_CONFIG_VALUE_0=",
+		  (unsigned)owner);
+	text_add_visible(text, path, strlen(path));
+	text_add(text, "'\n");
+}
+
+static void add_git(struct text *text, const struct spawn_run *run)
+{
+	add_owner(text, run);
+	if (text->len == 0)
+		add_read_only(text, run->plan);
+}
+
+/* The filter answers EPERM, which a tracer reports as a setting of the host. */
+static void add_ptrace(struct text *text, const struct spawn_run *run)
+{
+	if (!run->request.ptrace)
+		text_addf(text,
+			  SPAWN_TOOL ": note: without --ptrace no process of the sandbox can "
+				     "trace another; add it for %s\n",
+			  path_last(run->request.argv[0]));
+}
+
+/* Programs that fail inside for a reason that they cannot know, by their names. */
+static const struct {
+	const char *name;
+	void (*add)(struct text *text, const struct spawn_run *run);
+} hints[] = {
+	{ "git", add_git },
+	{ "gdb", add_ptrace },
+	{ "ltrace", add_ptrace },
+	{ "strace", add_ptrace },
+};
+
+void spawn_say_hint(const struct spawn_run *run)
 {
 	const struct spawn_result *result = &run->result;
+	const char *name = path_last(run->request.argv[0]);
 	_cleanup_text_ struct text text = TEXT_INIT;
 
-	if (!run->plan->git || run->tool->verbosity < 0 || result->reason != SPAWN_REASON_EXIT ||
-	    result->exit_code == 0 || strcmp(path_last(run->request.argv[0]), "git") != 0)
+	if (run->tool->verbosity < 0 || result->reason != SPAWN_REASON_EXIT ||
+	    result->exit_code == 0)
 		return;
-	text_add(&text, SPAWN_TOOL ": note: '");
-	text_add_visible(&text, run->plan->git, strlen(run->plan->git));
-	text_add(&text, "' is read-only in the sandbox; to add and commit, use --write .git\n");
+	for (size_t i = 0; i < N_ELEMENTS(hints); i++)
+		if (strcmp(hints[i].name, name) == 0)
+			hints[i].add(&text, run);
 	if (text_status(&text) == 0)
 		(void)fd_write_all(STDERR_FILENO, text_string(&text), text.len);
 }
@@ -119,7 +230,7 @@ static void say_reached(const struct spawn_run *run, enum sbx_level level, enum 
 	if (run->plan->limits[limit].is_constraint)
 		text_add(&line, "; raise it there");
 	else
-		text_addf(&line, "; raise it with %s", spawn_limit_option(limit));
+		text_addf(&line, "; raise it with %s", limit_option(limit));
 	say_line(run, level, &line);
 }
 

@@ -142,8 +142,8 @@ static int read_bind(struct spawn_run *run, const char *value, struct request_pa
 			ret->grant = GRANT_WRITE;
 		else if (strcmp(mode, "ro") != 0)
 			return spawn_bad_value("--bind", value,
-					       "after the second ':' it must say ro or rw", form,
-					       err);
+					       "the part after the second ':' must be ro or rw",
+					       form, err);
 	}
 	if (target[0] != '/')
 		return spawn_bad_value("--bind", value, "DST is not an absolute path", form, err);

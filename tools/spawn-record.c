@@ -20,9 +20,9 @@
 
 #include <sbx/error.h>
 
+#include "base/fd.h"
 #include "base/json.h"
 #include "base/process.h"
-#include "policy/digest.h"
 #include "policy/layers.h"
 #include "policy/model.h"
 #include "policy/request.h"
@@ -31,13 +31,32 @@
 /* Each byte takes six in JSON at most. */
 #define ARGV_BYTES_MAX (RECORD_BYTES_MAX / 8)
 
+/* Also with -q: the records are lost with the directory. */
+static void say_fallback(const struct spawn_run *run)
+{
+	const char *place = run->recorder.state_folder;
+	_cleanup_text_ struct text line = TEXT_INIT;
+
+	text_add(&line, SPAWN_TOOL ": note: audit records go to '");
+	text_add_visible(&line, place, strlen(place));
+	text_add(&line, "/" RECORD_SPOOL_FOLDER "', which the next boot may remove; set HOME or "
+			"XDG_STATE_HOME to a directory that you can write\n");
+	if (text_status(&line) == 0)
+		(void)fd_write_all(STDERR_FILENO, text_string(&line), line.len);
+}
+
 int spawn_open_records(struct spawn_run *run, struct sbx_error *err)
 {
+	int r;
+
 	if (run->values->audit_fd >= 0) {
 		recorder_use_fd(&run->recorder, run->values->audit_fd);
 		return 0;
 	}
-	return recorder_open_spool(&run->recorder, environ, err);
+	r = recorder_open_spool(&run->recorder, environ, err);
+	if (r == 0 && run->recorder.is_fallback && !run->recorder.is_with_service)
+		say_fallback(run);
+	return r;
 }
 
 static void add_hex(struct json_writer *json, const uint8_t digest[DIGEST_SIZE])
@@ -276,7 +295,7 @@ static void describe(struct spawn_run *run)
 		.template = run->plan->template,
 		.tier = tier_name(run->plan->tier),
 		.unit = name_of_unit(run->plan),
-		.out_folder = run->values->out,
+		.out_directory = run->values->out,
 		.out_work = run->changes.work,
 		.out_layer = run->changes.kind == CHANGES_TAR ? run->changes.folder : NULL,
 		.uid = run->plan->uid,

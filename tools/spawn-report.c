@@ -249,15 +249,16 @@ static int look_at_place(struct spawn_run *run, const char *path, struct sbx_err
 				   : open_as_it_is(run, found, path, err);
 }
 
-static int check_fd(int fd, struct sbx_error *err)
+int spawn_check_report(const struct spawn_values *values, struct sbx_error *err)
 {
-	int flags = fd < 0 ? O_WRONLY : fcntl(fd, F_GETFL);
+	int fd = values->report_fd, flags = fd < 0 ? O_WRONLY : fcntl(fd, F_GETFL);
 
 	if (flags >= 0 && !(flags & O_PATH) && (flags & O_ACCMODE) != O_RDONLY)
 		return 0;
 	(void)sbx_error_what(err, -EBADF, "cannot write the report to file descriptor %d", fd);
 	sbx_error_why(err, "it is not open for writing");
-	sbx_error_fix(err, "open it in the shell: --report-fd=3 3>FILE");
+	sbx_error_fix(err, "open it in the shell: --report-fd=%d %d>FILE",
+		      fd > STDERR_FILENO ? fd : 3, fd > STDERR_FILENO ? fd : 3);
 	return -EBADF;
 }
 
@@ -265,10 +266,10 @@ int spawn_open_report(struct spawn_run *run, struct sbx_error *err)
 {
 	const char *path = run->values->report;
 	_cleanup_free_ char *folder = path ? strndup(path, (size_t)(path_last(path) - path)) : NULL;
-	int r = check_fd(run->values->report_fd, err);
+	int r;
 
-	if (r < 0 || !path)
-		return r;
+	if (!path)
+		return 0;
 	if (!folder)
 		return spawn_no_memory(err);
 	run->report_folder = open(*folder ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -169,9 +169,13 @@ static int read_ports(struct spawn_run *run, struct sbx_error *err)
 
 static int check_fd(const char *word, int fd, struct sbx_error *err)
 {
-	if (fcntl(fd, F_GETFD) < 0)
-		return spawn_bad_value("--pass-fd", word, "this file descriptor is not open",
-				       "open it in the shell: 3<FILE", err);
+	if (fcntl(fd, F_GETFD) < 0) {
+		int r = spawn_bad_value("--pass-fd", word, "this file descriptor is not open", "",
+					err);
+
+		sbx_error_fix(err, "open it in the shell: --pass-fd=%d %d<FILE", fd, fd);
+		return r;
+	}
 	/* With it come what is typed and the modes, which are the user's. */
 	if (fd > STDERR_FILENO && isatty(fd))
 		return spawn_bad_value("--pass-fd", word, "it is a terminal",
@@ -217,7 +221,7 @@ static int no_such_layer(const char *name, struct sbx_error *err)
 	int r = sbx_error_what(err, -EINVAL, "option '--require' cannot take '%s'", name);
 
 	suggest_add_all(&list, all);
-	sbx_error_why(err, "it takes one of: %s", text_string(&list));
+	sbx_error_why(err, "it must be one of: %s", text_string(&list));
 	sbx_error_fix(err, near ? "did you mean '%s'?" : "write one of them, such as '%s'",
 		      near ? near : nth_layer(NULL, 0));
 	return r;
@@ -289,7 +293,7 @@ static int read_home(struct spawn_run *run, struct sbx_error *err)
 
 	if (r < 0 || !run->values->home || stat(run->request.home, &st) < 0 || S_ISDIR(st.st_mode))
 		return r;
-	return spawn_bad_value("--home", run->values->home, "it is no directory",
+	return spawn_bad_value("--home", run->values->home, "it is not a directory",
 			       "name a directory, which the command may write", err);
 }
 

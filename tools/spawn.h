@@ -138,7 +138,6 @@ int spawn_no_memory(struct sbx_error *err);
 /* spawn-limits.c */
 int spawn_read_limits(const struct spawn_values *values, struct request_limit limits[N_LIMITS],
 		      struct sbx_error *err);
-const char *spawn_limit_option(enum limit limit); /* "--memory" */
 
 /* spawn-guarded.c: before the plan, for the request; and what the plan wants to be there. */
 int spawn_find_guarded(struct spawn_run *run, struct sbx_error *err);
@@ -187,8 +186,8 @@ void spawn_unregister(struct spawn_run *run);
 /* spawn-end.c: which writable directories have become a repository. */
 void spawn_find_repositories(struct spawn_run *run);
 void spawn_say_repositories(const struct spawn_run *run);
-/* Why git may have failed inside. */
-void spawn_say_git(const struct spawn_run *run);
+/* Why a program that is known to fail inside may have failed. */
+void spawn_say_hint(const struct spawn_run *run);
 /* What an archive does not take. */
 void spawn_say_left_out(const struct spawn_run *run);
 /* A status alone does not say why. */
@@ -197,6 +196,8 @@ void spawn_explain_end(const struct spawn_run *run, struct sbx_error *err);
 /* spawn-report.c: the folder of --report is opened before the command could exchange it. A report
  * that cannot be written in the end is a warning. */
 int spawn_open_report(struct spawn_run *run, struct sbx_error *err);
+/* Before spawn_take_fds(), which gives the file descriptor another number. */
+int spawn_check_report(const struct spawn_values *values, struct sbx_error *err);
 void spawn_write_report(const struct spawn_run *run);
 /* The members that records and reports have in common. */
 struct json_writer;

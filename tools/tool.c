@@ -50,12 +50,12 @@ static const struct option_spec common_options[] = {
 	  .letter = 'q',
 	  .kind = OPTION_FLAG,
 	  .offset = offsetof(struct common_values, quiet),
-	  .help = "say nothing but errors" },
+	  .help = "print nothing but errors" },
 	{ .name = "verbose",
 	  .letter = 'v',
 	  .kind = OPTION_COUNT,
 	  .offset = offsetof(struct common_values, verbose),
-	  .help = "say more; twice: everything" },
+	  .help = "print more; twice: everything" },
 	{ .name = "completion",
 	  .kind = OPTION_CHOICE,
 	  .offset = offsetof(struct common_values, completion),
@@ -224,9 +224,10 @@ static int no_verb(const struct command *command, struct sbx_error *err)
 {
 	int r = sbx_error_what(err, -EINVAL, "no verb given");
 
-	sbx_error_why(err, "%s needs a verb, which says what to do", command->name);
+	sbx_error_why(err, "%s needs a verb", command->name);
 	sbx_error_fix(err, "write '%s %s', or see '%s --help' for all verbs", command->name,
-		      command->verbs[0].name, command->name);
+		      command->first_verb ? command->first_verb : command->verbs[0].name,
+		      command->name);
 	return r;
 }
 
@@ -350,7 +351,8 @@ int tool_main(const struct tool *tool, int argc, char *argv[])
 
 	if (r == 0)
 		r = run_line(&run, argc, argv, &err);
-	if (err.code == -EINVAL && tool->usage_context && !err.context[0])
+	if (r == tool->usage_status && err.code == -EINVAL && tool->usage_context &&
+	    !err.context[0])
 		sbx_error_context(&err, "%s", tool->usage_context);
 	if (err.code < 0) {
 		load_what_can_be_read(&run);

@@ -8,24 +8,74 @@
  * what they are.
  */
 
+#define OPENSSL_SUPPRESS_DEPRECATED
+
 #include "audit/chain.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <openssl/sha.h>
 #include <stdbool.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <sbx/error.h>
 
-#include "audit/base64.h"
+#include "audit/merkle.h"
+#include "base/base64.h"
+#include "base/cleanup.h"
 #include "base/json.h"
+#include "base/moment.h"
 #include "base/text.h"
+
+/* ---- hashes ---- */
+
+struct hasher {
+	SHA256_CTX context;
+};
+
+int hasher_new(struct hasher **ret)
+{
+	struct hasher *hasher = calloc(1, sizeof(*hasher));
+
+	if (!hasher)
+		return -ENOMEM;
+	*ret = hasher;
+	return 0;
+}
+
+struct hasher *hasher_free(struct hasher *hasher)
+{
+	free(hasher);
+	return NULL;
+}
+
+void hasher_free_ptr(struct hasher **hasher)
+{
+	*hasher = hasher_free(*hasher);
+}
+
+int hasher_digest(struct hasher *hasher, const struct iovec *parts, size_t n_parts,
+		  struct audit_hash *ret)
+{
+	if (SHA256_Init(&hasher->context) != 1)
+		return -EIO;
+	for (size_t i = 0; i < n_parts; i++)
+		if (SHA256_Update(&hasher->context, parts[i].iov_base, parts[i].iov_len) != 1)
+			return -EIO;
+	return SHA256_Final(ret->bytes, &hasher->context) == 1 ? 0 : -EIO;
+}
+
+bool audit_hash_equal(const struct audit_hash *a, const struct audit_hash *b)
+{
+	return memcmp(a->bytes, b->bytes, AUDIT_HASH_SIZE) == 0;
+}
+
+/* ---- the chain, and the record that it starts with ---- */
 
 #define TAG_SIZE (sizeof(AUDIT_CHAIN_TAG) - 1)
 #define HEADER_SIZE (TAG_SIZE + 8 + AUDIT_HASH_SIZE + 4)
 #define GENESIS_MAX 1024
-#define TIME_SIZE 28			  /* "2026-01-02T03:04:05.678901Z" and a NUL */
 #define TIME_USEC_MAX 253402300799999999u /* the end of the year 9999 */
 
 static void put_be(uint8_t *at, uint64_t value, unsigned n_bytes)
@@ -79,31 +129,19 @@ static bool is_genesis(const struct chain_genesis *genesis)
 	       genesis->time_usec <= TIME_USEC_MAX;
 }
 
-static void print_time(uint64_t usec, char ret[TIME_SIZE])
-{
-	time_t seconds = (time_t)(usec / 1000000);
-	struct tm parts;
-	char day[20];
-
-	(void)gmtime_r(&seconds, &parts);
-	(void)strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &parts);
-	(void)snprintf(ret, TIME_SIZE, "%s.%06uZ", day, (unsigned)(usec % 1000000));
-}
-
 int chain_add_genesis(struct text *out, const struct chain_genesis *genesis)
 {
-	_cleanup_text_ struct text key = TEXT_INIT;
+	_cleanup_text_ struct text key = TEXT_INIT, time = TEXT_INIT;
 	struct json_writer json;
-	char time[TIME_SIZE];
 
 	if (!is_genesis(genesis))
 		return -EINVAL;
 	base64_add(&key, genesis->public_key, sizeof(genesis->public_key));
-	print_time(genesis->time_usec, time);
+	moment_add(&time, genesis->time_usec);
 	json_write(&json, out);
 	json_add_object(&json);
 	json_member_u64(&json, "version", 1);
-	json_member_string(&json, "time", time);
+	json_member_string(&json, "time", text_string(&time));
 	json_member_string(&json, "boot", genesis->boot_id);
 	json_member_string(&json, "event", "log_created");
 	json_member_string(&json, "tool", "sbx-audit");
@@ -111,7 +149,7 @@ int chain_add_genesis(struct text *out, const struct chain_genesis *genesis)
 	json_member_string(&json, "log", genesis->log_id);
 	json_member_string(&json, "key", text_string(&key));
 	json_end_object(&json);
-	return text_status(&key) < 0 ? -ENOMEM : text_status(out);
+	return text_status(&key) < 0 || text_status(&time) < 0 ? -ENOMEM : text_status(out);
 }
 
 static bool take_id(const struct json_item *item, char *ret, size_t size)
@@ -141,18 +179,7 @@ static bool take_key(const struct json_item *item, struct chain_genesis *genesis
 
 static bool take_time(const struct json_item *item, struct chain_genesis *genesis)
 {
-	struct tm parts = { .tm_isdst = 0 };
-	char time[TIME_SIZE];
-	unsigned usec;
-
-	if (!take_id(item, time, sizeof(time)) ||
-	    sscanf(time, "%4d-%2d-%2dT%2d:%2d:%2d.%6uZ", &parts.tm_year, &parts.tm_mon,
-		   &parts.tm_mday, &parts.tm_hour, &parts.tm_min, &parts.tm_sec, &usec) != 7)
-		return false;
-	parts.tm_year -= 1900;
-	parts.tm_mon--;
-	genesis->time_usec = (uint64_t)timegm(&parts) * 1000000 + usec;
-	return true;
+	return moment_parse(item->bytes, item->n_bytes, &genesis->time_usec) == 0;
 }
 
 static const struct {
@@ -214,4 +241,147 @@ int chain_parse_genesis(const void *bytes, size_t n_bytes, struct chain_genesis 
 					: "it is not the record that every log begins with");
 	sbx_error_fix(err, "take this part of the log from a copy of it");
 	return r;
+}
+
+/* ---- what stays of a deleted archive ---- */
+
+/*
+ * A stub is read by writing it again: its values are taken out where they are, and what they give
+ * must be what was read
+ */
+
+#define HEAD "{\"version\":1,\"event\":\"" STUB_EVENT "\",\"tool\":\"sbx-audit\","
+#define TIME ",\"time\":\""
+#define TAIL "\"}"
+
+static const char *const reasons[] = { [STUB_AGE] = "age", [STUB_SIZE] = "size" };
+
+static void add_hash(struct text *out, const char *name, const struct audit_hash *hash)
+{
+	text_addf(out, ",\"%s\":\"", name);
+	base64_add(out, hash->bytes, sizeof(hash->bytes));
+	text_add_char(out, '"');
+}
+
+int stub_add_members(struct text *out, const struct audit_stub *stub)
+{
+	if (stub->first > stub->last || stub->last >= MERKLE_SIZE_MAX ||
+	    (unsigned)stub->reason >= N_STUB_REASONS)
+		return -EINVAL;
+	text_addf(out, "\"first\":%" PRIu64 ",\"last\":%" PRIu64, stub->first, stub->last);
+	add_hash(out, "previous", &stub->previous);
+	add_hash(out, "head", &stub->head);
+	add_hash(out, "root", &stub->root);
+	text_add(out, ",\"archive_sha256\":\"");
+	for (size_t i = 0; i < sizeof(stub->archive.bytes); i++)
+		text_addf(out, "%02x", stub->archive.bytes[i]);
+	text_addf(out, "\",\"reason\":\"%s\"", reasons[stub->reason]);
+	return text_status(out);
+}
+
+bool stub_is(const void *body, size_t n_body)
+{
+	return n_body > sizeof(HEAD) && memcmp(body, HEAD, sizeof(HEAD) - 1) == 0;
+}
+
+/* ---- read ---- */
+
+static bool take_number(const struct json_item *item, uint64_t *ret)
+{
+	return item->kind == JSON_NUMBER && json_u64(item, ret) == 0;
+}
+
+static bool take_hash(const struct json_item *item, struct audit_hash *ret)
+{
+	return item->kind == JSON_STRING &&
+	       base64_decode_exactly(item->bytes, item->n_bytes, ret->bytes, sizeof(ret->bytes)) ==
+		       0;
+}
+
+static int digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 0;
+}
+
+/* A character that is no digit gives another text when the value is written again. */
+static bool take_hex(const struct json_item *item, struct audit_hash *ret)
+{
+	if (item->n_bytes != 2 * sizeof(ret->bytes))
+		return false;
+	for (size_t i = 0; i < sizeof(ret->bytes); i++)
+		ret->bytes[i] =
+			(uint8_t)(digit(item->bytes[2 * i]) << 4 | digit(item->bytes[2 * i + 1]));
+	return true;
+}
+
+static bool take_reason(const struct json_item *item, enum stub_reason *ret)
+{
+	for (size_t i = 0; i < N_ELEMENTS(reasons); i++)
+		if (json_equals(item, reasons[i])) {
+			*ret = (enum stub_reason)i;
+			return true;
+		}
+	return false;
+}
+
+static bool take_member(size_t i, const struct json_item *item, struct audit_stub *stub)
+{
+	struct audit_hash *const hashes[] = { &stub->previous, &stub->head, &stub->root };
+
+	if (i < 2)
+		return take_number(item, i == 0 ? &stub->first : &stub->last);
+	if (i < 5)
+		return take_hash(item, hashes[i - 2]);
+	return i == 5 ? take_hex(item, &stub->archive) : take_reason(item, &stub->reason);
+}
+
+/* The values in the order of their members; version, event and tool come before them. */
+static bool take_members(const void *body, size_t n_body, struct audit_stub *ret)
+{
+	struct json_scanner scanner;
+	struct json_item item;
+
+	json_scan(&scanner, body, n_body);
+	for (size_t i = 0; i < 1 + 3 * 2; i++)
+		if (json_next(&scanner, &item) <= 0)
+			return false;
+	for (size_t i = 0; i < 7; i++) {
+		bool has_name = json_next(&scanner, &item) > 0;
+
+		if (!has_name || json_next(&scanner, &item) <= 0 || !take_member(i, &item, ret))
+			return false;
+	}
+	return true;
+}
+
+static bool is_time(const char *bytes, size_t n_bytes)
+{
+	uint64_t usec;
+
+	return n_bytes > strlen(TIME TAIL) && memcmp(bytes, TIME, strlen(TIME)) == 0 &&
+	       memcmp(bytes + n_bytes - strlen(TAIL), TAIL, strlen(TAIL)) == 0 &&
+	       moment_parse(bytes + strlen(TIME), n_bytes - strlen(TIME TAIL), &usec) == 0;
+}
+
+int stub_read(const void *body, size_t n_body, struct audit_stub *ret, struct sbx_error *err)
+{
+	_cleanup_text_ struct text again = TEXT_INIT;
+	struct audit_stub stub = { .first = 0 };
+	const char *bytes = body;
+	int r = -EINVAL;
+
+	text_add(&again, HEAD);
+	if (stub_is(body, n_body) && take_members(body, n_body, &stub))
+		r = stub_add_members(&again, &stub);
+	if (r == -ENOMEM)
+		return sbx_error_what(err, r, "cannot read what is said about a deleted archive");
+	if (r == 0 && n_body > again.len && memcmp(bytes, again.data, again.len) == 0 &&
+	    is_time(bytes + again.len, n_body - again.len)) {
+		*ret = stub;
+		return 0;
+	}
+	(void)sbx_error_what(err, -EBADMSG, "cannot read what is said about a deleted archive");
+	sbx_error_why(err, "the record is not of the form that the log writes");
+	sbx_error_fix(err, "look at the log with 'sbx-audit verify --full'");
+	return -EBADMSG;
 }

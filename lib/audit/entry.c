@@ -3,24 +3,136 @@
 /*
  * From a line to what is stored
  *
- * The object is written again, member by member: a value is copied as it stands unless a secret is
- * in it, or it is a summary that is too long. Everything else about the record, its event, its time
- * and what queries ask for, is then read from what was written. So it is what readers find, and no
- * message about it can show a secret. Nearly every line is already as it would be written, and is
- * copied in one go.
+ * A line is written again member by member: a value is copied as it is unless it contains a
+ * secret, or is a summary that is too long. Event, time and columns are then read from what was
+ * written. So they are what readers will find, and no message about them can show a secret. Nearly
+ * every line is already as it would be written, and is copied whole.
  */
 
 #include "audit/entry.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include <sbx/error.h>
 
-#include "audit/entry-internal.h"
-#include "audit/event.h"
 #include "audit/redact.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/moment.h"
+#include "base/suggest.h"
+#include "base/text.h"
+
+/* ---- events ---- */
+
+#define NAME_SHOWN_MAX 64
+
+static const struct audit_event events[] = {
+	{ .name = "syscall" },
+	{ .name = "tool_execute" },
+	{ .name = "tool_result" },
+	{ .name = "state_transition", .is_sync = true },
+	{ .name = "policy_update", .is_sync = true },
+	{ .name = "session_mode_change", .is_sync = true },
+	{ .name = "sandbox_created", .required = { "sandbox_id" } },
+	{ .name = "sandbox_destroyed", .required = { "sandbox_id" } },
+	{ .name = "sandbox_failed", .required = { "sandbox_id" } },
+	{ .name = "capability_issued", .is_sync = true },
+	{ .name = "capability_expired" },
+	{ .name = "merge_approved", .is_sync = true },
+	{ .name = "merge_rejected", .is_sync = true },
+	{ .name = "kernel_start", .is_sync = true },
+	{ .name = "kernel_shutdown", .is_sync = true },
+	{ .name = "audit_storage_warning", .is_sync = true, .is_own = true },
+	{ .name = "audit_storage_critical", .is_sync = true, .is_own = true },
+	{ .name = "audit_archive_deleted", .is_sync = true, .is_own = true },
+
+	{ .name = "policy_decision", .required = { "verdict", "input", "policy" } },
+	{ .name = "policy_error" },
+
+	{ .name = "log_created", .is_sync = true, .is_own = true },
+	{ .name = "log_verified", .is_sync = true, .is_own = true },
+	{ .name = "key_changed", .is_sync = true, .is_own = true },
+	{ .name = "chain_broken", .is_sync = true, .is_own = true },
+	{ .name = "records_lost", .is_sync = true, .is_own = true },
+	{ .name = "record_refused", .is_own = true },
+	{ .name = "record_torn", .is_own = true },
+};
+
+const struct audit_event *event_at(size_t i)
+{
+	return i < N_ELEMENTS(events) ? &events[i] : NULL;
+}
+
+const struct audit_event *event_of(const char *name, size_t n_bytes)
+{
+	for (size_t i = 0; n_bytes > 0 && i < N_ELEMENTS(events); i++)
+		if (events[i].name[0] == name[0] && strlen(events[i].name) == n_bytes &&
+		    memcmp(events[i].name, name, n_bytes) == 0)
+			return &events[i];
+	return NULL;
+}
+
+/* A line cannot be of one of the log's own events, so these are not suggested. */
+static const char *name_at(const void *list, size_t i)
+{
+	size_t n = 0;
+
+	for (size_t at = 0; at < N_ELEMENTS(events); at++)
+		if (!events[at].is_own && n++ == i)
+			return events[at].name;
+	return NULL;
+}
+
+static const char *any_name_at(const void *list, size_t i)
+{
+	return i < N_ELEMENTS(events) ? events[i].name : NULL;
+}
+
+/* The one that was meant, or NULL. */
+static const char *tell_unknown(const char *name, size_t n_bytes, struct suggest_words words,
+				struct sbx_error *err)
+{
+	char shown[NAME_SHOWN_MAX + 1];
+	const char *near;
+
+	/* As it is: what prints the error makes it visible, and would escape an escape again. */
+	(void)snprintf(shown, sizeof(shown), "%.*s",
+		       (int)(n_bytes < NAME_SHOWN_MAX ? n_bytes : NAME_SHOWN_MAX), name);
+	near = suggest(shown, words);
+	(void)sbx_error_what(err, -EINVAL, "'%s' is not an event", shown);
+	sbx_error_why(err,
+		      near ? "no event has this name" : "no event has this name, nor one near it");
+	if (near)
+		sbx_error_fix(err, "did you mean '%s'?", near);
+	return near;
+}
+
+int event_unknown(const char *name, size_t n_bytes, struct sbx_error *err)
+{
+	const struct suggest_words words = { .word = name_at };
+	_cleanup_text_ struct text all = TEXT_INIT;
+
+	if (tell_unknown(name, n_bytes, words, err))
+		return -EINVAL;
+	suggest_add_all(&all, words);
+	sbx_error_fix(err, "use one of: %s", text_string(&all));
+	return -EINVAL;
+}
+
+/* All of them are too many for an error. */
+int event_unknown_in_log(const char *name, size_t n_bytes, struct sbx_error *err)
+{
+	if (!tell_unknown(name, n_bytes, (struct suggest_words){ .word = any_name_at }, err))
+		sbx_error_fix(err, "use one of those that sbx-audit-layout(7) lists, such as '%s'",
+			      events[0].name);
+	return -EINVAL;
+}
+
+/* ---- what the line must not have ---- */
 
 #define COMMITMENT "commitment"
 #define WRITER "writer"
@@ -29,14 +141,14 @@
 
 static bool has_twice(const struct audit_entry *entry)
 {
-	if (!entry_may_repeat(entry))
+	if (!entry->may_repeat)
 		return false;
 	for (size_t i = 0; i < entry->n_members; i++)
 		for (size_t j = 0; j < i; j++) {
-			const struct entry_text *a = &entry->members[i].name;
-			const struct entry_text *b = &entry->members[j].name;
+			struct entry_text a = entry_member_name(entry, &entry->members[i]);
+			struct entry_text b = entry_member_name(entry, &entry->members[j]);
 
-			if (a->n_bytes == b->n_bytes && memcmp(a->bytes, b->bytes, a->n_bytes) == 0)
+			if (a.n_bytes == b.n_bytes && memcmp(a.bytes, b.bytes, a.n_bytes) == 0)
 				return true;
 		}
 	return false;
@@ -47,20 +159,20 @@ static int check_names(struct audit_entry *entry, struct sbx_error *err)
 	if (has_twice(entry))
 		return entry_fail(err, -EINVAL, "a member is there twice",
 				  "write it once; readers do not agree on which of them counts");
-	if (entry_known(entry, KNOWN_COMMITMENT) || entry_known(entry, KNOWN_WRITER))
+	if (entry_has_known(entry, KNOWN_COMMITMENT) || entry_has_known(entry, KNOWN_WRITER))
 		return entry_fail(err, -EINVAL,
 				  "its '" COMMITMENT "' and '" WRITER "' are the log's to say",
 				  "leave these members out");
 	return 0;
 }
 
-/* A commitment stands under the member's name, so that cannot be changed. */
+/* A commitment is written under the member's name, so the name cannot be changed. */
 static int check_clean_names(struct audit_entry *entry, const struct redactor *redactor,
 			     struct sbx_error *err)
 {
 	for (size_t i = 0; i < entry->n_members; i++) {
-		const struct entry_text *name = &entry->members[i].name;
-		int r = redactor_clean(redactor, name->bytes, name->n_bytes, &entry->decoded);
+		struct entry_text name = entry_member_name(entry, &entry->members[i]);
+		int r = redactor_clean(redactor, name.bytes, name.n_bytes, &entry->decoded);
 
 		if (r < 0)
 			return entry_fail_memory(err);
@@ -73,10 +185,57 @@ static int check_clean_names(struct audit_entry *entry, const struct redactor *r
 
 /* ---- the object, again ---- */
 
-static bool is_summary(const struct audit_entry *entry, const struct entry_member *member)
+static struct entry_text raw_name(const struct audit_entry *entry,
+				  const struct entry_member *member)
 {
-	return member == entry_known(entry, KNOWN_INPUT_SUMMARY) ||
-	       member == entry_known(entry, KNOWN_OUTPUT_SUMMARY);
+	return (struct entry_text){ entry->base + member->name.at, member->name.n_bytes };
+}
+
+static bool is_summary(const struct entry_member *member)
+{
+	return member->known == KNOWN_INPUT_SUMMARY || member->known == KNOWN_OUTPUT_SUMMARY;
+}
+
+/* The bytes of the first @n_max characters. */
+static size_t first_characters(const struct entry_text *text, size_t n_max)
+{
+	size_t at = 0, n;
+
+	for (size_t i = 0; i < n_max && at < text->n_bytes; i++, at += n) {
+		n = utf8_sequence(text->bytes + at, text->n_bytes - at);
+		if (n == 0)
+			break;
+	}
+	return at;
+}
+
+/* Cuts the text in *@value, which may be in entry->piece; what is left is in entry->piece then. */
+static int cut_summary(struct audit_entry *entry, struct entry_text *value, struct sbx_error *err)
+{
+	struct json_scanner scanner;
+	struct json_writer json;
+	struct json_item item;
+	struct entry_text text;
+
+	if (value->n_bytes <= ENTRY_SUMMARY_MAX)
+		return 0;
+	json_scan(&scanner, value->bytes, value->n_bytes);
+	if (json_next(&scanner, &item) <= 0 || item.kind != JSON_STRING)
+		return 0;
+	text_reset(&entry->decoded);
+	if (json_decode(&item, &entry->decoded) < 0)
+		return entry_fail_pair(err);
+	if (text_status(&entry->decoded) < 0)
+		return entry_fail_memory(err);
+	text = (struct entry_text){ entry->decoded.data, entry->decoded.len };
+	text.n_bytes = first_characters(&text, ENTRY_SUMMARY_MAX);
+	if (text.n_bytes == entry->decoded.len)
+		return 0;
+	text_reset(&entry->piece);
+	json_write(&json, &entry->piece);
+	json_add_string_bytes(&json, text.bytes, text.n_bytes);
+	*value = (struct entry_text){ text_string(&entry->piece), entry->piece.len };
+	return text_status(&entry->piece) < 0 ? entry_fail_memory(err) : 0;
 }
 
 static int keep_original(struct audit_entry *entry, const struct entry_member *member,
@@ -84,8 +243,8 @@ static int keep_original(struct audit_entry *entry, const struct entry_member *m
 {
 	struct entry_original *original = &entry->originals[entry->n_originals];
 
-	original->name = member->raw;
-	original->value = member->value;
+	original->name = raw_name(entry, member);
+	original->value = entry_member_value(entry, member);
 	if (getrandom(original->salt, sizeof(original->salt), 0) != (ssize_t)sizeof(original->salt))
 		return entry_fail(err, -EIO, "the kernel gives no random bytes", NULL);
 	entry->n_originals++;
@@ -107,30 +266,39 @@ static void add_on_one_line(struct text *out, const char *bytes, size_t n_bytes)
 			out->data[at] = ' ';
 }
 
+/* Takes the secrets out of *@value; what is left is in entry->piece then. */
+static int clean_value(struct audit_entry *entry, const struct redactor *redactor,
+		       const struct entry_member *member, struct entry_text *value,
+		       struct sbx_error *err)
+{
+	int r = redactor_clean_json(redactor, value->bytes, value->n_bytes, &entry->piece);
+
+	if (r == -EILSEQ)
+		return entry_fail_pair(err);
+	if (r < 0)
+		return entry_fail_memory(err);
+	if (r == 0)
+		return 0;
+	*value = (struct entry_text){ entry->piece.data, entry->piece.len };
+	return keep_original(entry, member, err);
+}
+
 static int add_member(struct audit_entry *entry, const struct entry_options *options,
 		      const struct entry_member *member, bool is_suspect, struct sbx_error *err)
 {
-	struct entry_text value = member->value;
+	struct entry_text value = entry_member_value(entry, member);
+	struct entry_text name = raw_name(entry, member);
 	int r = 0;
 
 	text_reset(&entry->piece);
 	if (is_suspect)
-		r = entry_clean_value(entry, options->redactor, &value, err);
-	if (r > 0) {
-		if (text_status(&entry->piece) < 0)
-			return entry_fail_memory(err);
-		value = (struct entry_text){ entry->piece.data, entry->piece.len };
-		r = keep_original(entry, member, err);
-	}
-	if (r == 0 && is_summary(entry, member)) {
-		r = entry_cut_summary(entry, &value, err);
-		if (r > 0)
-			value = (struct entry_text){ text_string(&entry->piece), entry->piece.len };
-	}
+		r = clean_value(entry, options->redactor, member, &value, err);
+	if (r == 0 && is_summary(member))
+		r = cut_summary(entry, &value, err);
 	if (r < 0)
 		return r;
 	text_add(&entry->body, entry->body.len > 1 ? ",\"" : "\"");
-	text_add_bytes(&entry->body, member->raw.bytes, member->raw.n_bytes);
+	text_add_bytes(&entry->body, name.bytes, name.n_bytes);
 	text_add(&entry->body, "\":");
 	add_on_one_line(&entry->body, value.bytes, value.n_bytes);
 	return 0;
@@ -190,8 +358,8 @@ static const struct text *writer_of(struct audit_entry *entry, const struct entr
 
 static bool lacks_time(const struct audit_entry *entry, const struct entry_options *options)
 {
-	return options->now_usec > 0 && !entry_known(entry, KNOWN_TIME) &&
-	       !entry_known(entry, KNOWN_TIMESTAMP);
+	return options->now_usec > 0 && !entry_has_known(entry, KNOWN_TIME) &&
+	       !entry_has_known(entry, KNOWN_TIMESTAMP);
 }
 
 static void add_what_we_know(struct audit_entry *entry, const struct entry_options *options)
@@ -200,7 +368,7 @@ static void add_what_we_know(struct audit_entry *entry, const struct entry_optio
 
 	if (lacks_time(entry, options)) {
 		text_add(body, body->len > 1 ? ",\"time\":\"" : "\"time\":\"");
-		entry_add_time(body, options->now_usec);
+		moment_add(body, options->now_usec);
 		text_add_char(body, '"');
 	}
 	if (options->has_writer) {
@@ -235,11 +403,12 @@ static int write_body(struct audit_entry *entry, const struct entry_options *opt
 	return 0;
 }
 
-/* ---- as it stands ---- */
+/* ---- lines that are copied whole ---- */
 
-static bool is_short(const struct entry_member *member)
+static bool is_short(const struct audit_entry *entry, enum entry_known known)
 {
-	return !member || member->value.n_bytes <= ENTRY_SUMMARY_MAX;
+	return !entry_has_known(entry, known) ||
+	       entry->known[known].n_bytes + 2 <= ENTRY_SUMMARY_MAX;
 }
 
 /* Is the object already what would be written? Then it is copied, and its members lie where they
@@ -248,9 +417,9 @@ static bool can_stand(const struct audit_entry *entry, const struct entry_option
 		      const char *line)
 {
 	return entry->n_members > 0 && entry->n_compact == entry->end && line[0] == '{' &&
-	       !lacks_time(entry, options) && is_short(entry_known(entry, KNOWN_INPUT_SUMMARY)) &&
-	       is_short(entry_known(entry, KNOWN_OUTPUT_SUMMARY)) &&
-	       !memchr(line, '\n', entry->end) && !memchr(line, '\r', entry->end);
+	       !lacks_time(entry, options) && is_short(entry, KNOWN_INPUT_SUMMARY) &&
+	       is_short(entry, KNOWN_OUTPUT_SUMMARY) && !memchr(line, '\n', entry->end) &&
+	       !memchr(line, '\r', entry->end);
 }
 
 static int copy_body(struct audit_entry *entry, const struct entry_options *options,
@@ -265,14 +434,8 @@ static int copy_body(struct audit_entry *entry, const struct entry_options *opti
 	text_add_char(body, '}');
 	if (text_status(body) < 0)
 		return entry_fail_memory(err);
-	for (size_t i = 0; i < entry->n_members; i++) {
-		struct entry_member *member = &entry->members[i];
-
-		member->raw.bytes = body->data + (member->raw.bytes - line);
-		member->name.bytes = member->raw.bytes;
-		member->value.bytes = body->data + (member->value.bytes - line);
-	}
-	return entry_read_members(entry, body->len, err);
+	entry->base = body->data;
+	return entry_read_members(entry, err);
 }
 
 /* The members anew, from what was written. */
@@ -299,7 +462,7 @@ static int check_event(const struct audit_entry *entry, const struct entry_optio
 		return r;
 	}
 	for (size_t i = 0; i < EVENT_REQUIRED_MAX && event->required[i]; i++)
-		if (!entry_member(entry, event->required[i])) {
+		if (!entry_has_member(entry, event->required[i])) {
 			r = entry_fail(err, -EINVAL, "", "add the member");
 			sbx_error_why(err, "a record of '%s' needs '%s'", event->name,
 				      event->required[i]);
@@ -324,7 +487,7 @@ int entry_read(struct audit_entry *entry, const struct entry_options *options, c
 		r = check_names(entry, err);
 	if (r < 0)
 		return r;
-	/* An escape can stand for any character of a secret. */
+	/* An escape can spell any character of a secret. */
 	is_suspect = memchr(line, '\\', n_bytes) != NULL ||
 		     redactor_suspects(options->redactor, line, n_bytes);
 	if (is_suspect)

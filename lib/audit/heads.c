@@ -5,20 +5,24 @@
  *
  * There is one head, the newest, and two places that it may still be due at. A place that cannot
  * take it now (a second is not over, the journal's queue is full, the command still runs) gets
- * whatever is the newest when it can. The command reads the note from a memfd, so it cannot make us
- * wait by not reading, and is killed with all its process group when it takes too long.
+ * whatever is the newest when it can. The command reads the note from a memfd, so it cannot make
+ * the log wait by not reading, and is killed with all its process group when it takes too long.
  */
 
 #include "audit/heads.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -26,10 +30,97 @@
 
 #include <sbx/error.h>
 
-#include "audit/base64.h"
-#include "audit/heads-command.h"
+#include "base/base64.h"
+#include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/log.h"
+#include "base/start.h"
 #include "base/text.h"
+
+/* ---- the command ---- */
+
+struct head_command {
+	pid_t pid; /* not waited for yet, so no other process has this number */
+	int pidfd; /* readable when it has ended; -EBADF: none runs */
+};
+
+#define HEAD_COMMAND_INIT                                                                          \
+	{                                                                                          \
+		.pidfd = -EBADF                                                                    \
+	}
+
+static int fd_of(const void *bytes, size_t n_bytes)
+{
+	_cleanup_close_ int fd = memfd_create("sbx-head", MFD_CLOEXEC);
+	int r = fd < 0 ? -errno : fd_write_all(fd, bytes, n_bytes);
+
+	if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
+		r = -errno;
+	return r < 0 ? r : take_fd(&fd);
+}
+
+static int spawn(const char *command, int stdin_fd, pid_t *ret)
+{
+	const char *const argv[] = { "/bin/sh", "-c", command, NULL };
+	/* Its output is for people; the tool's own stdout is data. */
+	const struct start start = { .argv = argv,
+				     .environment = (const char *const *)environ,
+				     .stdin_fd = stdin_fd,
+				     .stdout_fd = STDERR_FILENO };
+
+	return start_program(&start, ret);
+}
+
+/* All that it has started and that stayed in its group. */
+static void head_command_kill(const struct head_command *command)
+{
+	(void)kill(-command->pid, SIGKILL);
+}
+
+/* /bin/sh -c @command, in a process group of its own; its stdout is the tool's stderr. */
+static int head_command_start(struct head_command *ret, const char *command, const void *bytes,
+			      size_t n_bytes)
+{
+	_cleanup_close_ int fd = fd_of(bytes, n_bytes);
+	struct head_command started = HEAD_COMMAND_INIT;
+	int r = fd < 0 ? fd : spawn(command, fd, &started.pid);
+
+	if (r < 0)
+		return r;
+	started.pidfd = pidfd_of(started.pid);
+	if (started.pidfd < 0) {
+		head_command_kill(&started);
+		(void)waitpid(started.pid, NULL, 0);
+		return started.pidfd;
+	}
+	*ret = started;
+	return 0;
+}
+
+static int head_command_has_ended(struct head_command *command, int *ret_status)
+{
+	pid_t pid = waitpid(command->pid, ret_status, WNOHANG);
+
+	if (pid == 0)
+		return 0;
+	/* SIGCHLD is ignored (inherited): the kernel has reaped the child, and its status is lost.
+	 */
+	if (pid < 0)
+		*ret_status = W_EXITCODE(127, 0);
+	(void)close(take_fd(&command->pidfd));
+	return 1;
+}
+
+static void head_command_deinit(struct head_command *command)
+{
+	if (command->pidfd < 0)
+		return;
+	head_command_kill(command);
+	(void)waitpid(command->pid, NULL, 0);
+	(void)close(take_fd(&command->pidfd));
+}
+
+/* ---- heads ---- */
 
 #define INTERVAL_USEC UINT64_C(1000000)
 #define JOURNAL_WAIT_USEC 250000

@@ -4,14 +4,15 @@
 /*
  * Heads that leave the machine: each new checkpoint goes to the journal and to a command
  *
- * Whoever can rewrite the log can rewrite it whole; what it was before, then only others know. The
+ * A process that can rewrite the log can rewrite it whole; what it was before is then known
+ * elsewhere only. The
  * journal has another owner and goes to other machines by its own ways, and a command can do
  * anything (a mail, a line on another host). Both get at most one head a second, always the newest,
  * and the last one at the end. 'sbx-audit verify --journal' and '--witness-file' look whether the
  * log still has them.
  *
- * Nobody waits: the journal is asked whether it takes the head now, the command runs beside us.
- * Where there is no journal, nothing is sent there.
+ * The log never waits: the journal is asked whether it takes the head now, the command runs beside
+ * us. Where there is no journal, nothing is sent there.
  */
 
 #include <stdint.h>

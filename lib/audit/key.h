@@ -5,7 +5,7 @@
  * The private key that signs checkpoints, one an epoch
  *
  * The last checkpoint of an epoch names, and so signs, the public key of the next one; then the old
- * private key is erased. Who takes the machine over later cannot sign for an epoch that is past,
+ * private key is erased. A later intruder cannot sign for an epoch that is past,
  * and a verifier needs the first public key only.
  *
  *   1. key_prepare_next()   the next key is on the disk, beside the current one
@@ -14,7 +14,7 @@
  *
  * After a crash between 1 and 2 the prepared key waits for the next try. After one between 2 and 3
  * the log's last checkpoint is the last of its epoch and the current key is still of that epoch:
- * the caller goes on with 3. One process at a time does this: the log's lock is held.
+ * the caller goes on with 3. One process at a time does this, under the log's lock.
  *
  * Instead of a key the file may name the place that has it: the kernel's keyring, or a systemd
  * credential. Then nothing of it is ever on the log's disk, and there is one epoch: what only an
@@ -22,13 +22,15 @@
  * never a reason to take or make another one.
  *
  * An overwritten file is gone from the file system, not from a disk that keeps old blocks; where
- * that matters the folder is on an encrypted disk, or the first key is a systemd credential.
+ * that matters the directory is on an encrypted disk, or the first key is a systemd credential.
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "audit/signature.h"
+#include "audit/checkpoint.h"
+#include "audit/store.h"
 #include "base/cleanup.h"
 
 struct sbx_error;
@@ -42,7 +44,7 @@ struct sbx_error;
 
 struct audit_key {
 	uint64_t epoch;
-	bool is_elsewhere; /* the folder only names the place that has it */
+	bool is_elsewhere; /* the directory only names the place that has it */
 	uint8_t private_key[SIGNATURE_KEY_SIZE];
 	uint8_t public_key[SIGNATURE_KEY_SIZE];
 };
@@ -59,11 +61,11 @@ void key_deinit(struct audit_key *key);
 /* A new key of this epoch, from the kernel's random numbers. */
 int key_make(uint64_t epoch, struct audit_key *ret, struct sbx_error *err);
 
-/* @folder is the log's: ours, and nobody else may write to it. */
+/* @folder is the log's directory: it belongs to this user, and no other user may write to it. */
 
 /*
- * The key that @place has, which the folder names from now on. -EINVAL where @place is none,
- * -EEXIST where the folder has a key already; and the errors of key_load().
+ * The key that @place has, which the directory names from now on. -EINVAL where @place is none,
+ * -EEXIST where the directory has a key already; and the errors of key_load().
  */
 int key_store_elsewhere(int folder, const char *place, const char *credentials,
 			struct audit_key *ret, struct sbx_error *err);
@@ -71,14 +73,14 @@ int key_store_elsewhere(int folder, const char *place, const char *credentials,
 int key_store_at(int folder, const struct audit_key *key, struct sbx_error *err);
 /*
  * The current key; an advance that was cut short is completed first. -ENOENT where there is none,
- * -EPERM where the file is not ours alone, -EBADMSG where it is no key, -ENOKEY where it names a
- * place that has none.
+ * -EPERM where another user has a right to the file, -EBADMSG where it is no key, -ENOKEY where it
+ * names a place that has none.
  */
 int key_load_at(int folder, struct audit_key *ret, struct sbx_error *err);
 /* The key that systemd gave: @credentials is the value of $CREDENTIALS_DIRECTORY, or NULL. */
 int key_load_credential(const char *credentials, struct audit_key *ret, struct sbx_error *err);
 /* Of these two the one of the later epoch: a log that began with a credential goes on in its
- * folder. */
+ * directory. */
 int key_load(int folder, const char *credentials, struct audit_key *ret, struct sbx_error *err);
 
 /* -EOPNOTSUPP where the current one is elsewhere. */
@@ -88,3 +90,39 @@ int key_prepare_next(int folder, const struct audit_key *current, struct audit_k
 int key_advance(int folder, struct sbx_error *err);
 /* Erases what is there of both. */
 int key_erase(int folder, struct sbx_error *err);
+
+/* ---- the file of epochs ---- */
+
+/*
+ * The file of epochs: the last checkpoint of each epoch, one note behind the other
+ *
+ * It leads from the first public key to the present one where the segments in which these notes
+ * stood are no longer there. Every note in it is signed, so it is checked like any other, and the
+ * file is worth no more than that.
+ */
+
+#define EPOCHS_NAME "epochs"
+#define EPOCHS_BYTES_MAX (16 * 1024 * 1024)
+
+/*
+ * Puts the note behind those of the epochs before, unless one of its epoch is there: the file is
+ * replaced, whole, and on the disk. -EINVAL for a note that is not the last of its epoch, -EBADMSG
+ * for a file that holds something else. Under the log's lock.
+ */
+int epochs_add(int folder, const char *note, size_t n_bytes, struct sbx_error *err);
+/* Is exactly this note there? 1, 0, or an error as above. */
+int epochs_has(int folder, const char *note, size_t n_bytes, struct sbx_error *err);
+/*
+ * In their order: epochs and sizes ascend. Ends where @visit does not return 0, and returns that; 0
+ * where there is no file. -EBADMSG for anything in it that is no such note.
+ */
+int epochs_each(int folder, store_visit_note visit, void *userdata, struct sbx_error *err);
+
+/* ---- notes one behind the other ---- */
+
+/*
+ * The length of the note that @bytes begin with: up to the last line of its signatures. 0 where
+ * none begins there, or where it may go on behind @n_bytes and @is_end does not say that nothing
+ * comes.
+ */
+size_t notes_next(const char *bytes, size_t n_bytes, bool is_end);

@@ -3,8 +3,9 @@
 /*
  * Signing what there is, and the keys for it
  *
- * A checkpoint and what it was made from (the tree, and who signed) are committed together, and
- * with the records it is about: whoever opens the log finds all of it or nothing.
+ * A checkpoint and what it was made from (the tree, and the key that signed) are committed
+ * together, and with the records it is about: a process that opens the log finds all of it or
+ * nothing.
  */
 
 #include <errno.h>
@@ -47,7 +48,7 @@ static int copy_note(void *userdata, uint64_t size, const char *note, size_t n_b
 	return text_status(copy) < 0 ? sbx_error_what(err, -ENOMEM, "cannot read a checkpoint") : 0;
 }
 
-/* Who signed it, as the segment says: 1, or 0 where it does not. */
+/* The key that signed it, as the segment says: 1, or 0 where it does not. */
 static int read_signer(struct audit_log *log, struct note_verifier *ret, struct sbx_error *err)
 {
 	uint8_t signer[SIGNER_SIZE];
@@ -67,7 +68,7 @@ struct last {
 	bool is_of_key; /* signed with the key that signs next */
 };
 
-/* 1, or 0 where there is none, or none of ours: then the log is broken. */
+/* 1, or 0 where there is none, or none that this key has signed: then the log is broken. */
 static int read_last(struct audit_log *log, struct last *ret, struct sbx_error *err)
 {
 	_cleanup_text_ struct text note = TEXT_INIT;
@@ -100,7 +101,7 @@ static int reload(struct audit_log *log, struct sbx_error *err)
 }
 
 /* The key must be the one that the checkpoint was signed with, or that it names: what another one
- * signs nobody will believe. */
+ * signs no verifier will believe. */
 static int check_key(struct audit_log *log, const struct last *found, struct sbx_error *err)
 {
 	const struct audit_checkpoint *last = &found->checkpoint;
@@ -166,7 +167,7 @@ int log_load_checkpoint(struct audit_log *log, struct sbx_error *err)
 		r = read_last(log, &last, err);
 	if (r < 0)
 		return r;
-	/* Where there is one that is none of ours the log is broken already. */
+	/* With a note of another key the log is broken already. */
 	if (r == 0)
 		return log->is_broken ? 0 : check_first_key(log, err);
 	log->now.last = (struct log_signed){ last.checkpoint.size, last.checkpoint.head,

@@ -4,31 +4,520 @@
  * Taking in the spool, every line once
  *
  * The spool's file is claimed: it gets a name that was never used and will never be used again.
- * How much of the file of that name has been taken stands in the segment, and is committed with the
- * records, so whoever is killed leaves both or none.
+ * The segment says how much of the file of that name has been taken, and that is committed with the
+ * records: a process that is killed leaves both or none.
  *
- * Who had the file open before it was claimed still writes to it, perhaps for hours. So it stays,
- * and is read on, until nobody has it open: the kernel gives a lease for writing only then. An open
+ * A writer that had the file open before it was claimed goes on writing, perhaps for hours. So it
+ * stays, and is read on, until no process has it open: F_SETLEASE gives F_WRLCK only then. An open
  * that is on its way at that moment fails (lib/record opens with O_NONBLOCK) and is tried again,
  * and by then the name leads to the next file. Only now can a last line without an end be called
  * torn.
  */
 
+#include "audit/log.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
 
-#include "audit/log-import.h"
+#include "audit/log-internal.h"
+#include "base/json.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "record/record.h"
+
+/* ---- spools ---- */
+
+/* ---- names of claimed files ---- */
+
+int claim_make_name(const char *prefix, uid_t uid, char ret[CLAIM_NAME_SIZE])
+{
+	uint8_t bytes[CLAIM_RANDOM_SIZE];
+	size_t at = strlen(prefix);
+
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		return -EIO;
+	(void)snprintf(ret, CLAIM_NAME_SIZE, "%s", prefix);
+	for (size_t i = 0; i < sizeof(bytes); i++, at += 2)
+		(void)snprintf(ret + at, 3, "%02x", bytes[i]);
+	if (uid != CLAIM_NOBODY)
+		(void)snprintf(ret + at, CLAIM_NAME_SIZE - at, ".%u", (unsigned)uid);
+	return 0;
+}
+
+/* Ten digits at most, none of them too many. */
+static bool parse_uid(const char *digits, uid_t *ret)
+{
+	size_t n = strspn(digits, "0123456789");
+	unsigned long long uid;
+
+	if (n == 0 || n > 10 || digits[n] != '\0' || (digits[0] == '0' && n > 1))
+		return false;
+	uid = strtoull(digits, NULL, 10);
+	if (uid >= CLAIM_NOBODY)
+		return false;
+	*ret = (uid_t)uid;
+	return true;
+}
+
+bool claim_parse_name(const char *prefix, const char *name, uid_t *ret_uid)
+{
+	size_t n = strlen(prefix);
+
+	*ret_uid = CLAIM_NOBODY;
+	if (strncmp(name, prefix, n) != 0 ||
+	    strspn(name + n, "0123456789abcdef") != 2 * CLAIM_RANDOM_SIZE)
+		return false;
+	name += n + 2 * CLAIM_RANDOM_SIZE;
+	return *name == '\0' || (*name == '.' && parse_uid(name + 1, ret_uid));
+}
+
+/* ---- hand over ---- */
+
+/* As long as CLAIM_PREFIX. */
+#define MOVED_PREFIX "handing-"
+
+struct gather {
+	const struct gather_options *options;
+	struct stat staging, inbox;
+	uint64_t n_files;
+	int first; /* failure */
+	struct sbx_error *err;
+};
+
+static void fail(struct gather *gather, int code, const char *name, const char *why,
+		 const char *fix)
+{
+	if (gather->first < 0)
+		return;
+	gather->first = sbx_error_what(gather->err, code, "cannot hand over the spool '%s'", name);
+	if (why)
+		sbx_error_why(gather->err, "%s", why);
+	sbx_error_fix(gather->err, "%s", fix);
+}
+
+static bool is_the_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* ---- from the staging directory into the inbox ---- */
+
+static bool is_of_owner_alone(const struct stat *st, uid_t owner)
+{
+	return S_ISREG(st->st_mode) && st->st_nlink == 1 && (st->st_mode & 077) == 0 &&
+	       st->st_uid == owner;
+}
+
+/* A crash may have left it with its new owner. */
+static int give(const struct gather *gather, const char *name, uid_t owner)
+{
+	_cleanup_close_ int fd =
+		path_open_beneath(gather->options->staging, name, O_PATH | O_NOFOLLOW, 0);
+	const struct stat *inbox = &gather->inbox;
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!is_of_owner_alone(&st, owner) && !is_of_owner_alone(&st, inbox->st_uid))
+		return -EPERM;
+	if (st.st_uid == inbox->st_uid)
+		return 0;
+	return fchownat(fd, "", inbox->st_uid, inbox->st_gid, AT_EMPTY_PATH) < 0 ? -errno : 0;
+}
+
+static void finish(struct gather *gather, const char *name, uid_t owner)
+{
+	const struct gather_options *options = gather->options;
+	char to[CLAIM_NAME_SIZE];
+	int r = give(gather, name, owner);
+
+	if (r == -EPERM) {
+		/* Its owner has put it there in the moment in which it was moved. */
+		if (unlinkat(options->staging, name, 0) < 0)
+			(void)unlinkat(options->staging, name, AT_REMOVEDIR);
+		fail(gather, r, name, "it was not a file of its owner alone, and is removed",
+		     "look what that user's service does");
+		return;
+	}
+	if (r == 0)
+		r = claim_make_name(CLAIM_PREFIX, owner, to);
+	if (r == 0 && renameat2(options->staging, name, options->inbox, to, RENAME_NOREPLACE) < 0)
+		r = -errno;
+	gather->n_files += r == 0;
+	if (r < 0)
+		fail(gather, r, name, NULL,
+		     "check the file system and the permissions of the directories");
+}
+
+/* ---- from a spool into the staging directory ---- */
+
+static void take_spool(struct gather *gather, int spool, const char *name, uid_t owner)
+{
+	char to[CLAIM_NAME_SIZE];
+	struct stat st;
+	int r;
+
+	if (fstatat(spool, RECORD_SPOOL_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (errno != ENOENT)
+			fail(gather, -errno, name, NULL, "check the file system");
+		return;
+	}
+	if (!is_of_owner_alone(&st, owner)) {
+		fail(gather, -EPERM, name, "'" RECORD_SPOOL_NAME "' is no file of its owner alone",
+		     "move the file away; it is made again with the right owner and mode 0600");
+		return;
+	}
+	if (st.st_size == 0)
+		return;
+	r = claim_make_name(MOVED_PREFIX, owner, to);
+	if (r == 0 &&
+	    renameat2(spool, RECORD_SPOOL_NAME, gather->options->staging, to, RENAME_NOREPLACE) < 0)
+		r = -errno;
+	if (r == 0)
+		finish(gather, to, owner);
+	else if (r != -ENOENT)
+		fail(gather, r, name,
+		     r == -EXDEV ? "it is on another file system than the spool of the calling user"
+				 : NULL,
+		     "check the file system of /var/lib/sbx");
+}
+
+static void take_service(struct gather *gather, const char *name)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+	_cleanup_close_ int spool = -EBADF;
+	struct stat st;
+
+	text_addf(&path, "%s/" RECORD_SPOOL_FOLDER, name);
+	if (text_status(&path) < 0) {
+		fail(gather, -ENOMEM, name, NULL, "free some memory");
+		return;
+	}
+	spool = path_open_beneath(gather->options->state, path.data, O_RDONLY | O_DIRECTORY, 0);
+	if (spool == -ENOENT || spool == -ENOTDIR)
+		return;
+	if (spool < 0 || fstat(spool, &st) < 0)
+		fail(gather, spool < 0 ? spool : -errno, name, NULL,
+		     "remove the link in its place, or what keeps root out");
+	else if ((st.st_mode & 077) != 0)
+		fail(gather, -EPERM, name, "others than its owner could change its records",
+		     "give the directory mode 0700");
+	else
+		take_spool(gather, spool, name, st.st_uid);
+}
+
+/* ---- all of them ---- */
+
+static DIR *open_again(int fd)
+{
+	int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = again < 0 ? NULL : fdopendir(again);
+
+	if (!dir)
+		close_fd(&again);
+	return dir;
+}
+
+/* What a tool that was killed has left. */
+static void finish_all(struct gather *gather)
+{
+	_cleanup_closedir_ DIR *dir = open_again(gather->options->staging);
+	const struct dirent *entry;
+	uid_t owner;
+
+	if (!dir)
+		fail(gather, -errno, "sbx/spool", NULL, "check the file system");
+	while (dir && (entry = readdir(dir)))
+		if (claim_parse_name(MOVED_PREFIX, entry->d_name, &owner) && owner != CLAIM_NOBODY)
+			finish(gather, entry->d_name, owner);
+}
+
+static void take_services(struct gather *gather)
+{
+	_cleanup_closedir_ DIR *dir = open_again(gather->options->state);
+	const struct dirent *entry;
+	struct stat st;
+
+	if (!dir)
+		fail(gather, -errno, ".", NULL, "check the file system");
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.' &&
+		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISDIR(st.st_mode))
+			take_service(gather, entry->d_name);
+}
+
+int audit_gather(const struct gather_options *options, uint64_t *ret_n_files, struct sbx_error *err)
+{
+	struct gather gather = { .options = options, .err = err };
+
+	*ret_n_files = 0;
+	if (fstat(options->staging, &gather.staging) < 0 ||
+	    fstat(options->inbox, &gather.inbox) < 0)
+		return sbx_error_what(err, -errno, "cannot hand over spools");
+	if (gather.staging.st_uid != geteuid() || (gather.staging.st_mode & 077) != 0 ||
+	    (gather.inbox.st_mode & 077) != 0) {
+		(void)sbx_error_what(err, -EPERM, "cannot hand over spools");
+		sbx_error_why(err, "others could change the records on their way");
+		sbx_error_fix(err, "set the mode of the spool and of the log's directory to 0700");
+		return -EPERM;
+	}
+	finish_all(&gather);
+	if (!is_the_same(&gather.staging, &gather.inbox))
+		take_spool(&gather, options->staging, "sbx/spool", geteuid());
+	take_services(&gather);
+	*ret_n_files = gather.n_files;
+	return gather.first;
+}
+
+/* ---- take in ---- */
+
+/* A line and its end fit into it. */
+#define IMPORT_CHUNK_SIZE (4 * RECORD_BYTES_MAX)
+#define CLAIM_KEY_SIZE (sizeof(META_SPOOL) + CLAIM_NAME_SIZE)
+
+struct import {
+	struct audit_log *log;
+	int spool;
+	char name[CLAIM_NAME_SIZE];
+	int fd;
+	struct audit_writer owner; /* of the file, for its records */
+	uint64_t offset;	   /* what is before it has been taken */
+	uint64_t until;		   /* lines that begin behind it wait for the next time */
+	char *chunk;		   /* IMPORT_CHUNK_SIZE bytes */
+	struct audit_import taken; /* since the last commit */
+	struct audit_import *total;
+};
+
+/* ---- lines ---- */
+
+static int import_fail(struct sbx_error *err, int code, const char *why, const char *fix)
+{
+	(void)sbx_error_what(err, code, "cannot import the spool");
+	if (why)
+		sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "%s", fix);
+	return code;
+}
+
+static int import_fail_file(struct sbx_error *err, int code)
+{
+	return import_fail(err, code, NULL, "check the file system of the spool");
+}
+
+/* ---- how much is taken ---- */
+
+static void import_add_key(const char *name, char ret[CLAIM_KEY_SIZE])
+{
+	(void)snprintf(ret, CLAIM_KEY_SIZE, META_SPOOL "%s", name);
+}
+
+static int import_read_offset(struct import *import, struct sbx_error *err)
+{
+	char key[CLAIM_KEY_SIZE];
+	uint8_t offset[8];
+	int n;
+
+	import_add_key(import->name, key);
+	n = store_get_meta(import->log->store, key, offset, sizeof(offset), err);
+	if (n < 0 && n != -ENOENT)
+		return n;
+	import->offset = n == sizeof(offset) ? log_get_u64(offset) : 0;
+	return 0;
+}
+
+/* With everything that was taken since the last time. */
+static int commit(struct import *import, struct sbx_error *err)
+{
+	struct audit_import *taken = &import->taken, *total = import->total;
+	char key[CLAIM_KEY_SIZE];
+	uint8_t offset[8];
+	int r = log_begin(import->log, err);
+
+	import_add_key(import->name, key);
+	log_put_u64(offset, import->offset);
+	if (r == 0)
+		r = store_set_meta(import->log->store, key, offset, sizeof(offset), err);
+	if (r == 0)
+		r = audit_log_commit(import->log, err);
+	if (r < 0)
+		return r;
+	total->n_records += taken->n_records;
+	total->n_refused += taken->n_refused;
+	total->n_torn += taken->n_torn;
+	*taken = (struct audit_import){ .n_records = 0 };
+	if (import->log->imported)
+		import->log->imported(import->log->imported_userdata, total->n_records);
+	return 0;
+}
+
+/* ---- lines ---- */
+
+/* A record in the place of one that there is not: how long it was, and its hash where it is known.
+ */
+static int say_instead(struct import *import, const char *event, const char *line, size_t n_bytes,
+		       const char *why, struct sbx_error *err)
+{
+	_cleanup_text_ struct text members = TEXT_INIT, hex = TEXT_INIT;
+	const struct iovec part = { (void *)line, n_bytes };
+	struct json_writer json;
+	struct audit_hash hash;
+
+	if (line && hasher_digest(import->log->hasher, &part, 1, &hash) < 0)
+		return import_fail(err, -EIO, "libcrypto cannot hash",
+				   "check how it is configured");
+	for (size_t i = 0; line && i < sizeof(hash.bytes); i++)
+		text_addf(&hex, "%02x", hash.bytes[i]);
+	json_write(&json, &members);
+	json_member_string(&json, "source", "spool");
+	json_member_u64(&json, "uid", import->owner.uid);
+	json_member_u64(&json, "bytes", n_bytes);
+	if (line)
+		json_member_string(&json, "sha256", text_string(&hex));
+	json_member_string(&json, "why", why);
+	if (text_status(&members) < 0 || text_status(&hex) < 0)
+		return import_fail(err, -ENOMEM, NULL, "free some memory");
+	return audit_log_say(import->log, event, members.data, err);
+}
+
+/* Does it end where something has to follow? */
+static bool is_torn(const char *line, size_t n_bytes)
+{
+	size_t at;
+
+	return json_validate(line, n_bytes, &at, NULL) < 0 && at >= n_bytes;
+}
+
+static int refuse(struct import *import, const char *line, size_t n_bytes, const char *why,
+		  struct sbx_error *err)
+{
+	bool torn = line && is_torn(line, n_bytes);
+
+	import->taken.n_torn += torn;
+	import->taken.n_refused += !torn;
+	return say_instead(import, torn ? "record_torn" : "record_refused", line, n_bytes, why,
+			   err);
+}
+
+static int take_line(struct import *import, const char *line, size_t n_bytes, struct sbx_error *err)
+{
+	struct sbx_error refusal = { .code = 0 };
+	int r;
+
+	/* The end of a torn line, which the next writer has made. */
+	if (n_bytes == 0)
+		return 0;
+	r = audit_log_add(import->log, line, n_bytes, &import->owner, NULL, &refusal);
+	if (r == AUDIT_REFUSED)
+		return refuse(import, line, n_bytes,
+			      refusal.why[0] != '\0' ? refusal.why : refusal.what, err);
+	if (r < 0 && err)
+		*err = refusal;
+	import->taken.n_records += r == 0;
+	return r;
+}
+
+/* The bytes up to and with the next newline from @at on; 0 where there is none. */
+static int64_t line_length(struct import *import, uint64_t at)
+{
+	uint64_t began = at;
+	ssize_t n;
+
+	while ((n = pread(import->fd, import->chunk, IMPORT_CHUNK_SIZE, (off_t)at)) > 0) {
+		const char *end = memchr(import->chunk, '\n', (size_t)n);
+
+		if (end)
+			return (int64_t)(at - began) + (end - import->chunk) + 1;
+		at += (uint64_t)n;
+	}
+	return n < 0 ? -errno : 0;
+}
+
+/* 1 if a line was taken that does not fit into a chunk, 0 where its end is not there yet. */
+static int take_giant(struct import *import, struct sbx_error *err)
+{
+	int64_t n = line_length(import, import->offset);
+	int r;
+
+	if (n <= 0)
+		return n < 0 ? import_fail_file(err, (int)n) : 0;
+	r = refuse(import, NULL, (size_t)n - 1, "it is longer than 128KiB", err);
+	import->offset += (uint64_t)n;
+	if (r == 0)
+		r = commit(import, err);
+	return r < 0 ? r : 1;
+}
+
+/* The whole lines of the next chunk: 1, or 0 where there is none. */
+static int take_chunk(struct import *import, struct sbx_error *err)
+{
+	const char *at = import->chunk, *end;
+	ssize_t n;
+	int r = 0;
+
+	if (import->offset >= import->until)
+		return 0;
+	n = pread(import->fd, import->chunk, IMPORT_CHUNK_SIZE, (off_t)import->offset);
+	if (n <= 0)
+		return n < 0 ? import_fail_file(err, -errno) : 0;
+	while (r == 0 && (end = memchr(at, '\n', (size_t)(import->chunk + n - at)))) {
+		r = take_line(import, at, (size_t)(end - at), err);
+		at = end + 1;
+	}
+	if (r < 0)
+		return r;
+	if (at == import->chunk)
+		return n == IMPORT_CHUNK_SIZE ? take_giant(import, err) : 0;
+	import->offset += (uint64_t)(at - import->chunk);
+	r = commit(import, err);
+	return r < 0 ? r : 1;
+}
+
+static int import_take_lines(struct import *import, struct sbx_error *err)
+{
+	int r;
+
+	do
+		r = take_chunk(import, err);
+	while (r > 0);
+	return r;
+}
+
+static int import_take_torn_end(struct import *import, struct sbx_error *err)
+{
+	struct stat st;
+	ssize_t n;
+	int r;
+
+	if (fstat(import->fd, &st) < 0)
+		return import_fail_file(err, -errno);
+	if ((uint64_t)st.st_size <= import->offset)
+		return 0;
+	n = pread(import->fd, import->chunk, IMPORT_CHUNK_SIZE, (off_t)import->offset);
+	if (n < 0)
+		return import_fail_file(err, -errno);
+	import->taken.n_torn++;
+	r = say_instead(import, "record_torn",
+			(uint64_t)n == (uint64_t)st.st_size - import->offset ? import->chunk : NULL,
+			(size_t)((uint64_t)st.st_size - import->offset), "it has no end", err);
+	import->offset = (uint64_t)st.st_size;
+	return r < 0 ? r : commit(import, err);
+}
+
+/* ---- files ---- */
 
 /* ---- claim ---- */
 
@@ -51,10 +540,10 @@ static int claim(int spool, struct sbx_error *err)
 
 /* ---- files ---- */
 
-/* Has nobody got it open but us? Then nobody will any more. */
+/* Has no other process got it open? Then none will open it any more. */
 static bool is_left_alone(int fd)
 {
-	/* Whoever wants to open it would be told of by SIGIO, which kills. */
+	/* An open() by another process breaks the lease with SIGIO, whose default is to kill. */
 	return fcntl(fd, F_SETSIG, SIGURG) == 0 && fcntl(fd, F_SETLEASE, F_WRLCK) == 0;
 }
 
@@ -104,7 +593,7 @@ static int take_open_file(struct import *import, struct sbx_error *err)
 		r = import_take_lines(import, err);
 	if (r < 0 || !is_left_alone(import->fd))
 		return r;
-	/* Perhaps somebody has written between the last line and the lease. */
+	/* A writer may have written between the last line and the lease. */
 	import->until = UINT64_MAX;
 	r = import_take_lines(import, err);
 	if (r == 0)
@@ -131,7 +620,7 @@ static int take_file(struct import *import, const char *name, uid_t owner, struc
 }
 
 /* A writer whose file has been handed over may still have it open, and can cut it off: the files
- * of the others are taken all the same, and the first failure is told. */
+ * of the others are taken all the same, and the first failure is returned. */
 static int take_files(struct import *import, struct sbx_error *err)
 {
 	int fd = openat(import->spool, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), first = 0;

@@ -9,7 +9,7 @@
 #include "audit/key.h"
 #include "audit/log.h"
 #include "audit/merkle.h"
-#include "audit/note.h"
+#include "audit/checkpoint.h"
 #include "audit/store.h"
 
 #define SEGMENT_DIGITS 20
@@ -22,12 +22,12 @@
 #define META_PREVIOUS "previous"	 /* hash of the record before it */
 #define META_FIRST_FRONTIER "frontier.0" /* of the tree before it */
 #define META_FRONTIER "frontier"	 /* of the tree of the last checkpoint */
-#define META_SIGNER "signer"		 /* who signed that: epoch and public key */
+#define META_SIGNER "signer"		 /* of the key that signed it: epoch and public key */
 #define META_BEGUN "begun"		 /* when the segment was made, in microseconds */
 #define META_NEXT "next"		 /* where the segment behind it begins */
-#define META_DELETED "deleted"		 /* how much deleted archives held, and the last hash */
-#define META_STORAGE "storage"		 /* how full the folder was when that was last said */
-#define META_SPOOL "spool:"		 /* and a claimed file: how much of it is taken */
+#define META_DELETED "deleted" /* how many records were in deleted archives, and the last hash */
+#define META_STORAGE "storage" /* how full the directory was when a record said so last */
+#define META_SPOOL "spool:"    /* and a claimed file: how much of it is taken */
 
 /* What the last checkpoint says. */
 struct log_signed {
@@ -69,7 +69,7 @@ struct audit_log {
 	struct text line;
 	struct text note; /* of the checkpoint that was signed last, committed or not */
 	struct audit_watch watch;
-	audit_imported *imported; /* NULL: nobody watches the import */
+	audit_imported *imported; /* called for each line that is taken in, or NULL */
 	void *imported_userdata;
 };
 
@@ -79,7 +79,7 @@ uint64_t log_get_u64(const uint8_t *at);
 
 /* "cannot open the log 'FOLDER'": returns @code. */
 int log_fail(struct sbx_error *err, int code, const char *folder, const char *why, const char *fix);
-/* Opens and locks the folder. */
+/* Opens and locks the directory. */
 int log_open_folder(const struct audit_log_options *options, struct sbx_error *err);
 /* The last segment: 1, or 0 where there is none. */
 int log_find_segment(int folder, char ret[SEGMENT_NAME_SIZE]);
@@ -102,11 +102,6 @@ int log_begin(struct audit_log *log, struct sbx_error *err);
 int log_go_on(struct audit_log *log, struct sbx_error *err);
 /* Rolls back; where the disk is full the reserve says so. Returns @code. */
 int log_failed(struct audit_log *log, int code);
-/* Where there is room, and none yet. */
-void log_make_reserve(struct audit_log *log);
-/* Gives the reserve up and commits a record of the full disk; nothing where there is no reserve.
- * What was not committed must have been rolled back. */
-void log_use_reserve(struct audit_log *log);
 /* Tells the watch of log->note, which is the checkpoint that was committed last. */
 void log_tell_head(struct audit_log *log);
 /* Adds a checkpoint of all there is to the transaction; with @next, the last one of the epoch. */

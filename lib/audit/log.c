@@ -11,14 +11,19 @@
 #include "audit/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
 
 #include "audit/checkpoint.h"
-#include "audit/event.h"
+#include "audit/key.h"
+#include "audit/entry.h"
 #include "audit/log-internal.h"
 #include "audit/redact.h"
 #include "base/json.h"
@@ -82,6 +87,73 @@ static int open_segment(struct audit_log *log, const char *path, struct sbx_erro
 	return store_open(log->folder, name, &log->store, err);
 }
 
+/* ---- room for the last word ---- */
+
+/*
+ * Room for the last word
+ *
+ * A log on a full disk cannot say that the disk is full. So a file without content holds a little
+ * room. It is given up when a commit has failed for want of room; the record that says so, and a
+ * checkpoint, take its place. When there is room again, the file is made again.
+ */
+
+#define RESERVE_NAME "reserve"
+/* Where there is less than this, the reserve itself would fill the disk. */
+#define ROOM_MIN (4 * AUDIT_RESERVE_BYTES)
+
+static bool has_room(int folder)
+{
+	struct statvfs room;
+
+	return fstatvfs(folder, &room) == 0 && (uint64_t)room.f_bavail * room.f_frsize >= ROOM_MIN;
+}
+
+static bool is_allocated(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= AUDIT_RESERVE_BYTES &&
+	       (uint64_t)st.st_blocks * 512 >= AUDIT_RESERVE_BYTES;
+}
+
+/* Where there is room, and none yet. */
+static void make_reserve(struct audit_log *log)
+{
+	_cleanup_close_ int fd =
+		openat(log->folder, RESERVE_NAME, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	log->has_reserve = fd >= 0 && is_allocated(fd);
+	if (log->has_reserve || !has_room(log->folder))
+		return;
+	/* Half of one is none, and it takes what others need. */
+	(void)unlinkat(log->folder, RESERVE_NAME, 0);
+	close_fd(&fd);
+	fd = openat(log->folder, RESERVE_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return;
+	log->has_reserve = posix_fallocate(fd, 0, AUDIT_RESERVE_BYTES) == 0;
+	if (!log->has_reserve)
+		(void)unlinkat(log->folder, RESERVE_NAME, 0);
+}
+
+/* Gives the reserve up and commits a record of the full disk; nothing where there is no reserve.
+ * Records that were not committed must have been rolled back. */
+static void use_reserve(struct audit_log *log)
+{
+	if (!log->has_reserve || log->is_in_transaction)
+		return;
+	log->has_reserve = false;
+	if (unlinkat(log->folder, RESERVE_NAME, 0) < 0)
+		return;
+	/* What fails now fails for good: the caller hears of the full disk in any case. */
+	if (audit_log_say(log, "audit_storage_critical", "\"cause\":\"disk full\"", NULL) == 0 &&
+	    log_sign(log, NULL, NULL) == 0)
+		(void)audit_log_commit(log, NULL);
+	audit_log_rollback(log);
+}
+
+/* ---- the log ---- */
+
 int audit_log_open(const struct audit_log_options *options, struct audit_log **ret,
 		   struct sbx_error *err)
 {
@@ -102,7 +174,7 @@ int audit_log_open(const struct audit_log_options *options, struct audit_log **r
 		r = log_read_tail(log, err);
 	if (r < 0)
 		return r;
-	log_make_reserve(log);
+	make_reserve(log);
 	*ret = take_ptr(log);
 	return 0;
 }
@@ -141,7 +213,7 @@ int log_failed(struct audit_log *log, int code)
 {
 	audit_log_rollback(log);
 	if (code == -ENOSPC)
-		log_use_reserve(log);
+		use_reserve(log);
 	return code;
 }
 
@@ -158,7 +230,7 @@ int audit_log_commit(struct audit_log *log, struct sbx_error *err)
 	log->committed = log->now;
 	log->is_in_transaction = false;
 	if (!log->has_reserve)
-		log_make_reserve(log);
+		make_reserve(log);
 	if (has_new_head)
 		log_tell_head(log);
 	return 0;
@@ -306,4 +378,197 @@ bool audit_log_is_broken(const struct audit_log *log, uint64_t *ret_seq)
 	if (log->is_broken)
 		*ret_seq = log->broken_seq;
 	return log->is_broken;
+}
+
+/* ---- the next segment ---- */
+
+/*
+ * A new segment
+ *
+ * The old one is signed to its end first, and what the new one has to know is in it when it gets
+ * its name: the log goes on in the last segment that has one, so that moment decides. How much is
+ * taken of each file of the spool moves with it, because a record of that file may be in the new
+ * segment next.
+ */
+
+/* ---- epochs ---- */
+
+static bool ends_epoch(const char *note, size_t n_bytes)
+{
+	const char *end = memmem(note, n_bytes, "\n\n", 2);
+	struct audit_checkpoint checkpoint;
+
+	return end && checkpoint_parse(note, (size_t)(end - note) + 1, &checkpoint, NULL) == 0 &&
+	       checkpoint.is_last_of_epoch;
+}
+
+static int keep_epoch(void *userdata, uint64_t size, const char *note, size_t n_bytes,
+		      struct sbx_error *err)
+{
+	struct audit_log *log = userdata;
+
+	return ends_epoch(note, n_bytes) ? epochs_add(log->folder, note, n_bytes, err) : 0;
+}
+
+/* ---- the new segment ---- */
+
+struct next {
+	struct audit_log *log;
+	struct store *store;
+};
+
+static int copy_meta(void *userdata, const char *key, struct sbx_error *err)
+{
+	struct next *next = userdata;
+	uint8_t bytes[STORE_META_MAX];
+	int n = store_get_meta(next->log->store, key, bytes, sizeof(bytes), err);
+
+	if (n < 0)
+		return n == -ENOENT ? 0 : n;
+	return store_set_meta(next->store, key, bytes, (size_t)n, err);
+}
+
+static int copy_all_meta(struct next *next, struct sbx_error *err)
+{
+	static const char *const keys[] = { META_LOG, META_SIGNER, META_DELETED, META_STORAGE };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < N_ELEMENTS(keys); i++)
+		r = copy_meta(next, keys[i], err);
+	return r == 0 ? store_each_meta(next->log->store, META_SPOOL, copy_meta, next, err) : r;
+}
+
+static int write_joint(struct next *next, struct sbx_error *err)
+{
+	const struct log_state *now = &next->log->now;
+	uint8_t first[8], begun[8], frontier[FRONTIER_BYTES_MAX];
+	size_t n_frontier = log_save_frontier(&now->frontier, frontier);
+	const struct {
+		const char *key;
+		const void *bytes;
+		size_t n_bytes;
+	} values[] = {
+		{ META_FIRST, first, sizeof(first) },
+		{ META_BEGUN, begun, sizeof(begun) },
+		{ META_PREVIOUS, now->head.bytes, sizeof(now->head.bytes) },
+		{ META_FIRST_FRONTIER, frontier, n_frontier },
+		{ META_FRONTIER, frontier, n_frontier },
+	};
+	int r = 0;
+
+	log_put_u64(first, now->frontier.size);
+	log_put_u64(begun, log_now_usec());
+	for (size_t i = 0; r == 0 && i < N_ELEMENTS(values); i++)
+		r = store_set_meta(next->store, values[i].key, values[i].bytes, values[i].n_bytes,
+				   err);
+	return r;
+}
+
+/* The checkpoint that the old one ends with; notes that were added behind it are not. */
+static int copy_note(void *userdata, uint64_t size, const char *note, size_t n_bytes,
+		     struct sbx_error *err)
+{
+	struct next *next = userdata;
+	int r = 0;
+
+	if (size == next->log->now.frontier.size)
+		r = store_add_checkpoint(next->store, size, note, n_bytes, err);
+	return r == 0 ? 1 : r;
+}
+
+static int fill(struct store *store, void *userdata, struct sbx_error *err)
+{
+	struct next *next = userdata;
+	int r;
+
+	next->store = store;
+	r = copy_all_meta(next, err);
+	if (r == 0)
+		r = write_joint(next, err);
+	if (r == 0)
+		r = store_each_checkpoint(next->log->store, next->log->now.frontier.size, copy_note,
+					  next, err);
+	return r < 0 ? r : 0;
+}
+
+/* So that the segment behind it is missed. What cannot be written is not: the log goes on. Once is
+ * enough: where a lost one is begun again, the first one stays to be missed. */
+static void note_next(struct audit_log *log)
+{
+	uint8_t next[8];
+	int r;
+
+	if (store_get_meta(log->store, META_NEXT, next, sizeof(next), NULL) != -ENOENT)
+		return;
+	log_put_u64(next, log->now.frontier.size);
+	r = store_begin(log->store, NULL);
+	if (r == 0)
+		r = store_set_meta(log->store, META_NEXT, next, sizeof(next), NULL);
+	if (r == 0)
+		r = store_commit(log->store, NULL);
+	if (r < 0)
+		store_rollback(log->store);
+}
+
+/* It has its name, so a process that opens the log goes on in it: nothing may be added to the old
+ * one. */
+static int switch_to(struct audit_log *log, const char *name, struct sbx_error *err)
+{
+	struct store *store = NULL;
+	int r = store_open(log->folder, name, &store, err);
+
+	log->is_closed = r < 0 && ((unlinkat(log->folder, name, 0) < 0 && errno != ENOENT) ||
+				   fsync(log->folder) < 0);
+	if (r < 0)
+		return r;
+	note_next(log);
+	(void)store_free(log->store);
+	log->store = store;
+	store_set_patience(store, log->patience_msec);
+	return 0;
+}
+
+int log_go_on(struct audit_log *log, struct sbx_error *err)
+{
+	char name[SEGMENT_NAME_SIZE];
+	int r;
+
+	log_segment_name(log->now.frontier.size, name);
+	r = switch_to(log, name, err);
+	return log->is_closed ? r : 0;
+}
+
+static int first_of(struct audit_log *log, uint64_t *ret, struct sbx_error *err)
+{
+	uint8_t first[8];
+	int n = store_get_meta(log->store, META_FIRST, first, sizeof(first), err);
+
+	if (n != (int)sizeof(first))
+		return log_fail(err, n < 0 && n != -ENOENT ? n : -EBADMSG, log->log_id,
+				"its segment does not say where it begins",
+				"look at it with 'sbx-audit verify --full'");
+	*ret = log_get_u64(first);
+	return 0;
+}
+
+int audit_log_rotate(struct audit_log *log, struct sbx_error *err)
+{
+	struct next next = { .log = log };
+	char name[SEGMENT_NAME_SIZE];
+	uint64_t first = 0;
+	int r = first_of(log, &first, err);
+
+	if (r == 0)
+		r = audit_log_checkpoint(log, err);
+	if (r < 0 || log->now.frontier.size <= first)
+		return r;
+	if (log->is_closed)
+		return log_go_on(log, err);
+	r = store_each_checkpoint(log->store, 0, keep_epoch, log, err);
+	log_segment_name(log->now.frontier.size, name);
+	if (r == 0)
+		r = store_create(log->folder, name, fill, &next, err);
+	if (r == 0)
+		r = switch_to(log, name, err);
+	return r < 0 ? r : 1;
 }

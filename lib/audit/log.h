@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * The log as one object: a folder with its segments and its key
+ * The log as one object: a directory with its segments and its key
  *
  *   00000000000000000000.db   a segment, named after the number of its first record
  *   00000000000000000000.tar.zst   a closed one that was packed (audit/retain.h)
- *   epochs                    the last checkpoint of each epoch (audit/epochs.h)
+ *   epochs                    the last checkpoint of each epoch (audit/key.h)
  *   key                       the private key of the present epoch
  *   reserve                   room for the record that the disk is full
  *
@@ -20,9 +20,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "audit/chain.h"
-#include "audit/hash.h"
 #include "base/cleanup.h"
 
 struct audit_log;
@@ -37,7 +37,7 @@ struct text;
 
 struct audit_log_options {
 	const char *folder;
-	const char *key_place;	 /* create: where the key is instead of in the folder, or NULL */
+	const char *key_place;	 /* create: where the key is instead of in the directory, or NULL */
 	const char *credentials; /* the value of $CREDENTIALS_DIRECTORY, or NULL */
 	const struct redactor *redactor; /* NULL: known prefixes only */
 	const char *const *patterns;	 /* without a redactor: further secrets, by PCRE2 */
@@ -46,7 +46,7 @@ struct audit_log_options {
 	uint64_t wait_usec;  /* for another process that has the log */
 };
 
-/* Whose line it is, where the kernel has told; the owner of a file has no pid: 0. */
+/* The writer of a line, as the kernel says; the owner of a file has no pid: 0. */
 struct audit_writer {
 	unsigned uid;
 	int pid;
@@ -73,12 +73,12 @@ struct audit_watch {
 
 struct audit_receipt {
 	uint64_t seq;
-	bool is_sync; /* somebody waits until it is on the disk */
+	bool is_sync; /* the caller waits until it is on the disk */
 };
 
 /*
- * Makes a log: the folder (its parents must be there), the first key, unless systemd gives one, a
- * segment with record 0, and a first checkpoint. -EEXIST where there is a log; one that was half
+ * Makes a log: the directory (its parents must be there), the first key, unless systemd gives one,
+ * a segment with record 0, and a first checkpoint. -EEXIST where there is a log; one that was half
  * made is completed.
  */
 int audit_log_create(const struct audit_log_options *options, struct sbx_error *err);
@@ -89,18 +89,18 @@ int audit_log_create(const struct audit_log_options *options, struct sbx_error *
  */
 int audit_log_open(const struct audit_log_options *options, struct audit_log **ret,
 		   struct sbx_error *err);
-/* What was not committed is gone. */
+/* Records that were not committed are gone. */
 struct audit_log *audit_log_free(struct audit_log *log);
 void audit_log_free_ptr(struct audit_log **log);
 #define _cleanup_audit_log_ _cleanup_(audit_log_free_ptr)
 
-/* How long each write waits for a lock that somebody else has on the segment, instead of some
+/* How long each write waits for a lock that another process has on the segment, instead of some
  * seconds; then it fails with -EBUSY, as any write may fail. */
 void audit_log_set_patience(struct audit_log *log, unsigned msec);
 
-/* Whoever asked last is told, until audit_log_free(). */
+/* The watch that was set last is called, until audit_log_free(). */
 void audit_log_watch(struct audit_log *log, const struct audit_watch *watch);
-/* Tells the watch of the last checkpoint that there is, whoever has made it. */
+/* Tells the watch of the last checkpoint that there is, also of another process. */
 int audit_log_tell_head(struct audit_log *log, struct sbx_error *err);
 
 /* 0, AUDIT_REFUSED with @err, or a negative errno. @writer and @ret may be NULL. */
@@ -124,7 +124,7 @@ bool audit_log_can_change_key(const struct audit_log *log);
 
 /*
  * Closes the segment with a checkpoint and begins the next one: 1, or 0 where it has no records
- * yet. Whoever is killed on the way leaves a log that goes on in the one or in the other.
+ * yet. A process that is killed on the way leaves a log that goes on in the one or in the other.
  */
 int audit_log_rotate(struct audit_log *log, struct sbx_error *err);
 
@@ -135,9 +135,10 @@ struct audit_import {
 };
 
 /*
- * Takes what waits in the spool of lib/record: every line once, however often anybody is killed on
- * the way, with the owner of its file as the writer. Commits as it goes. @spool is the directory,
- * which is ours alone; files that root has handed over (audit/gather.h) are taken in with it.
+ * Takes what waits in the spool of lib/record: every line once, however often a process is killed
+ * on the way, with the owner of its file as the writer. Commits as it goes. @spool is the
+ * directory, to which only this user has a right; files that root has handed over are taken in with
+ * it.
  */
 int audit_log_import(struct audit_log *log, int spool, struct audit_import *ret,
 		     struct sbx_error *err);
@@ -158,3 +159,49 @@ const char *audit_log_id(const struct audit_log *log);
 void audit_log_add_verifier(const struct audit_log *log, struct text *out);
 /* Was the end of the log not what was written there? Then with the first record in doubt. */
 bool audit_log_is_broken(const struct audit_log *log, uint64_t *ret_seq);
+
+/* ---- spools of root and of services ---- */
+
+/*
+ * Handing the spools of root and of services over to the user who keeps the log
+ *
+ * That user may read none of them, and needs no capability to: root moves each file into a
+ * directory of that user, and gives it to it. The name has the uid of the file's owner, so a
+ * service that has been taken over can lie about itself only.
+ */
+
+struct gather_options {
+	int state;   /* spools are below it, in NAME/sbx/spool: /var/lib/sbx */
+	int staging; /* a spool of this user alone; on the same file system */
+	int inbox;   /* of the user who keeps the log; may be the same directory as staging */
+};
+
+/*
+ * Where the inbox is the caller's own spool, that one stays as it is: the log takes it in itself. A
+ * spool that others could have written to is left alone and reported; the others are moved all the
+ * same. 0 or the first negative errno; *@ret_n_files is set in any case.
+ */
+int audit_gather(const struct gather_options *options, uint64_t *ret_n_files,
+		 struct sbx_error *err);
+
+/* ---- names of claimed files of a spool ---- */
+
+/*
+ * Names of claimed files of a spool
+ *
+ *   claimed-HEX       claimed in the spool of the log's own user
+ *   claimed-HEX.UID   of the spool of UID, handed over by root
+ *
+ * HEX is 32 random digits, so a name is never used twice.
+ */
+
+#define CLAIM_PREFIX "claimed-"
+#define CLAIM_RANDOM_SIZE 16
+/* The largest one: a point, and ten digits. */
+#define CLAIM_NAME_SIZE (sizeof(CLAIM_PREFIX) + 2 * CLAIM_RANDOM_SIZE + 11)
+#define CLAIM_NOBODY ((uid_t)-1)
+
+/* @prefix is as long as CLAIM_PREFIX at most. Without a @uid: CLAIM_NOBODY. 0 or negative errno. */
+int claim_make_name(const char *prefix, uid_t uid, char ret[CLAIM_NAME_SIZE]);
+/* Is it such a name? *@ret_uid is CLAIM_NOBODY where the name has none. */
+bool claim_parse_name(const char *prefix, const char *name, uid_t *ret_uid);

@@ -15,9 +15,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "audit/merkle-internal.h"
-
-/* RFC 9162, 2.1.1: what stands before a leaf and before a node, so that neither passes for the
+/* RFC 9162, 2.1.1: the byte before a leaf and before a node, so that neither passes for the
  * other. */
 #define LEAF_PREFIX 0
 #define NODE_PREFIX 1
@@ -44,7 +42,7 @@ int merkle_node(struct hasher *hasher, const struct audit_hash *left,
 
 static bool has_bit(uint64_t size, unsigned bit)
 {
-	return size >> bit & 1;
+	return bit < MERKLE_PATH_MAX && (size >> bit & 1);
 }
 
 int merkle_add_node(struct hasher *hasher, struct merkle_frontier *frontier, struct audit_hash node)
@@ -70,6 +68,77 @@ int merkle_add(struct hasher *hasher, struct merkle_frontier *frontier,
 	int r = merkle_leaf(hasher, leaf, &node);
 
 	return r < 0 ? r : merkle_add_node(hasher, frontier, node);
+}
+
+/* ---- runs of leaves ---- */
+
+void merkle_run_begin(struct merkle_run *run, uint64_t first)
+{
+	run->first = run->end = first;
+	run->has_right = 0;
+}
+
+/* As in merkle_add_node(), but a tree whose left half is not among these leaves is done. */
+int merkle_run_add(struct hasher *hasher, struct merkle_run *run, const struct audit_hash *leaf)
+{
+	uint64_t at = run->end;
+	struct audit_hash node;
+	unsigned level = 0;
+	int r;
+
+	if (at >= MERKLE_SIZE_MAX)
+		return -EOVERFLOW;
+	r = merkle_leaf(hasher, leaf, &node);
+	for (; r == 0 && has_bit(at, level); level++) {
+		if (((at >> level) - 1) << level < run->first) {
+			run->right[level] = node;
+			run->has_right |= UINT64_C(1) << level;
+			run->end++;
+			return 0;
+		}
+		r = merkle_node(hasher, &run->left[level], &node, &node);
+	}
+	if (r < 0)
+		return r;
+	run->left[level] = node;
+	run->end++;
+	return 0;
+}
+
+/* @node is the root of 2^@level leaves, which begin where the tree ends. */
+static int add_tree(struct hasher *hasher, struct merkle_frontier *frontier, unsigned level,
+		    struct audit_hash node)
+{
+	uint64_t size = UINT64_C(1) << level;
+	int r = 0;
+
+	for (; r == 0 && has_bit(frontier->size, level); level++)
+		r = merkle_node(hasher, &frontier->peaks[level], &node, &node);
+	if (r < 0)
+		return r;
+	frontier->peaks[level] = node;
+	frontier->size += size;
+	return 0;
+}
+
+int merkle_add_run(struct hasher *hasher, struct merkle_frontier *frontier,
+		   const struct merkle_run *run)
+{
+	int r = 0;
+
+	if (frontier->size != run->first)
+		return -EINVAL;
+	for (unsigned level = 0; r == 0 && level < MERKLE_PATH_MAX; level++)
+		if (has_bit(run->has_right, level))
+			r = add_tree(hasher, frontier, level, run->right[level]);
+	for (unsigned n = MERKLE_PATH_MAX; r == 0 && n > 0; n--) {
+		unsigned level = n - 1;
+		uint64_t begin = run->end >> level << level;
+
+		if (has_bit(run->end, level) && begin - (UINT64_C(1) << level) >= frontier->size)
+			r = add_tree(hasher, frontier, level, run->left[level]);
+	}
+	return r;
 }
 
 int merkle_root(struct hasher *hasher, const struct merkle_frontier *frontier,
@@ -237,7 +306,7 @@ int merkle_source_consistency(const struct merkle_source *source, uint64_t old_s
 			    : add_subtree(source, &path, begin, middle);
 		*(is_left ? &end : &begin) = middle;
 	}
-	/* The old tree's own root is known to who verifies; any other subtree is not. */
+	/* The verifier knows the old tree's own root; any other subtree it does not. */
 	if (r == 0 && begin != 0)
 		r = add_subtree(source, &path, begin, end);
 	return r < 0 ? r : turn_over(&path);
@@ -258,36 +327,6 @@ static int read_leaf(void *userdata, uint64_t index, struct audit_hash *ret)
 
 	return r < 0 ? r : merkle_leaf(leaves->hasher, &data, ret);
 }
-
-int merkle_root_of(struct hasher *hasher, uint64_t size, merkle_read read, void *userdata,
-		   struct audit_hash *ret)
-{
-	struct leaves leaves = { .hasher = hasher, .read = read, .userdata = userdata };
-	const struct merkle_source source = { hasher, read_leaf, &leaves, NULL };
-
-	return size > MERKLE_SIZE_MAX ? -EINVAL : subtree(&source, 0, size, ret);
-}
-
-int merkle_prove_inclusion(struct hasher *hasher, uint64_t index, uint64_t size, merkle_read read,
-			   void *userdata, struct audit_hash ret[MERKLE_PATH_MAX])
-{
-	struct leaves leaves = { .hasher = hasher, .read = read, .userdata = userdata };
-	const struct merkle_source source = { hasher, read_leaf, &leaves, NULL };
-
-	return merkle_source_inclusion(&source, index, size, ret);
-}
-
-int merkle_prove_consistency(struct hasher *hasher, uint64_t old_size, uint64_t new_size,
-			     merkle_read read, void *userdata,
-			     struct audit_hash ret[MERKLE_PATH_MAX])
-{
-	struct leaves leaves = { .hasher = hasher, .read = read, .userdata = userdata };
-	const struct merkle_source source = { hasher, read_leaf, &leaves, NULL };
-
-	return merkle_source_consistency(&source, old_size, new_size, ret);
-}
-
-/* ---- the first leaves are known by their tree alone ---- */
 
 int merkle_root_behind(struct hasher *hasher, uint64_t size, const struct merkle_leaves *behind,
 		       struct audit_hash *ret)
@@ -319,4 +358,118 @@ int merkle_prove_consistency_behind(struct hasher *hasher, uint64_t old_size, ui
 	return old_size < behind->known->size
 		       ? -ENODATA
 		       : merkle_source_consistency(&source, old_size, new_size, ret);
+}
+
+/* ---- does a proof hold? ---- */
+
+/*
+ * Proofs, verified
+ *
+ * All of it may be a lie, so the path decides nothing: the sizes alone say how
+ * many hashes there are and on which side each one is (RFC 9162, 2.1.3.2 and 2.1.4.2), and a
+ * hash too few or too many is a refusal like a wrong one.
+ */
+
+/* A walk from a leaf to the root: the leaf's number and the last leaf's, halved at each level. */
+struct walk {
+	uint64_t at;
+	uint64_t last;
+};
+
+/* Is the next hash of the path a left neighbour? Then levels where there is none are skipped. */
+static bool is_on_the_left(struct walk *walk)
+{
+	if (!(walk->at & 1) && walk->at != walk->last)
+		return false;
+	while (!(walk->at & 1) && walk->at != 0) {
+		walk->at >>= 1;
+		walk->last >>= 1;
+	}
+	return true;
+}
+
+static void go_up(struct walk *walk)
+{
+	walk->at >>= 1;
+	walk->last >>= 1;
+}
+
+static int verify_node(struct hasher *hasher, uint64_t index, uint64_t size, struct audit_hash node,
+		       const struct audit_hash *path, size_t n, const struct audit_hash *root)
+{
+	struct walk walk = { .at = index, .last = size - 1 };
+	int r = 0;
+
+	if (size > MERKLE_SIZE_MAX || index >= size || n > MERKLE_PATH_MAX)
+		return -EBADMSG;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		if (walk.last == 0)
+			return -EBADMSG;
+		r = is_on_the_left(&walk) ? merkle_node(hasher, &path[i], &node, &node)
+					  : merkle_node(hasher, &node, &path[i], &node);
+		go_up(&walk);
+	}
+	if (r < 0)
+		return r;
+	return walk.last == 0 && audit_hash_equal(&node, root) ? 0 : -EBADMSG;
+}
+
+int merkle_verify_inclusion(struct hasher *hasher, uint64_t index, uint64_t size,
+			    const struct audit_hash *leaf, const struct audit_hash *path, size_t n,
+			    const struct audit_hash *root)
+{
+	struct audit_hash node;
+	int r = merkle_leaf(hasher, leaf, &node);
+
+	return r < 0 ? r : verify_node(hasher, index, size, node, path, n, root);
+}
+
+/* The first hash is a subtree of both; from there on both roots grow side by side. */
+static int verify_growth(struct hasher *hasher, struct walk walk, const struct audit_hash *first,
+			 const struct audit_hash *path, size_t n, const struct audit_hash *old_root,
+			 const struct audit_hash *new_root)
+{
+	struct audit_hash old_hash = *first, new_hash = *first;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		if (walk.last == 0)
+			return -EBADMSG;
+		if (is_on_the_left(&walk)) {
+			r = merkle_node(hasher, &path[i], &old_hash, &old_hash);
+			if (r == 0)
+				r = merkle_node(hasher, &path[i], &new_hash, &new_hash);
+		} else {
+			r = merkle_node(hasher, &new_hash, &path[i], &new_hash);
+		}
+		go_up(&walk);
+	}
+	if (r < 0)
+		return r;
+	return walk.last == 0 && audit_hash_equal(&old_hash, old_root) &&
+			       audit_hash_equal(&new_hash, new_root)
+		       ? 0
+		       : -EBADMSG;
+}
+
+int merkle_verify_consistency(struct hasher *hasher, uint64_t old_size, uint64_t new_size,
+			      const struct audit_hash *old_root, const struct audit_hash *new_root,
+			      const struct audit_hash *path, size_t n)
+{
+	struct walk walk = { .at = old_size - 1, .last = new_size - 1 };
+	bool is_perfect = (old_size & (old_size - 1)) == 0;
+
+	if (new_size > MERKLE_SIZE_MAX || old_size == 0 || old_size > new_size ||
+	    n > MERKLE_PATH_MAX)
+		return -EBADMSG;
+	if (old_size == new_size)
+		return n == 0 && audit_hash_equal(old_root, new_root) ? 0 : -EBADMSG;
+	if (n == 0)
+		return -EBADMSG;
+	while (walk.at & 1)
+		go_up(&walk);
+	/* A perfect old tree is itself the first hash, and the path leaves it out. */
+	if (is_perfect)
+		return verify_growth(hasher, walk, old_root, path, n, old_root, new_root);
+	return verify_growth(hasher, walk, &path[0], path + 1, n - 1, old_root, new_root);
 }

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "audit/hash.h"
+#include "audit/chain.h"
 
 /* Sequence numbers are SQLite's integers. */
 #define MERKLE_SIZE_MAX INT64_MAX
@@ -30,6 +30,25 @@ int merkle_add(struct hasher *hasher, struct merkle_frontier *frontier,
 int merkle_root(struct hasher *hasher, const struct merkle_frontier *frontier,
 		struct audit_hash *ret);
 
+/*
+ * The leaves from @first to @end, which begin anywhere: what becomes of them without those before.
+ * Start it with merkle_run_begin(). Roots of perfect trees are in right[n] where their left half is
+ * before @first, and in left[n] where their right half is behind @end.
+ */
+struct merkle_run {
+	uint64_t first;
+	uint64_t end;
+	uint64_t has_right; /* a bit for each n */
+	struct audit_hash right[MERKLE_PATH_MAX];
+	struct audit_hash left[MERKLE_PATH_MAX];
+};
+
+void merkle_run_begin(struct merkle_run *run, uint64_t first);
+int merkle_run_add(struct hasher *hasher, struct merkle_run *run, const struct audit_hash *leaf);
+/* merkle_add() for all of its leaves; the tree's size must be where the run begins. */
+int merkle_add_run(struct hasher *hasher, struct merkle_frontier *frontier,
+		   const struct merkle_run *run);
+
 /* The peaks that there are, the largest first, to be kept beside the size: how many. */
 size_t merkle_save(const struct merkle_frontier *frontier, struct audit_hash ret[MERKLE_PATH_MAX]);
 /* The other way round; -EBADMSG where @n is not the number of peaks of a tree of this size. Whether
@@ -41,33 +60,23 @@ int merkle_load(uint64_t size, const struct audit_hash *peaks, size_t n,
  * come in ascending order; every leaf is asked for at most once a proof. */
 typedef int (*merkle_read)(void *userdata, uint64_t index, struct audit_hash *ret);
 
-/* The root of the first @size leaves, from the leaves. */
-int merkle_root_of(struct hasher *hasher, uint64_t size, merkle_read read, void *userdata,
-		   struct audit_hash *ret);
+/* The first leaves may be no longer there, if the tree of them is known: then -ENODATA where they
+ * would be needed themselves. */
+struct merkle_leaves {
+	const struct merkle_frontier *known; /* of the leaves that are missing; may be empty */
+	merkle_read read;		     /* the others */
+	void *userdata;
+};
 
+/* The root of the first @size leaves, from the leaves. */
+int merkle_root_behind(struct hasher *hasher, uint64_t size, const struct merkle_leaves *leaves,
+		       struct audit_hash *ret);
 /*
  * The proof that leaf @index is in the tree of the first @size leaves, and the proof that the tree
  * of the first @old_size leaves is a prefix of the one of @new_size. Return the number of hashes in
  * @ret, -EINVAL where there is no such leaf or tree (an empty tree is a prefix of every tree, which
- * proves nothing), or the error of @read.
+ * proves nothing), or the error of the reader.
  */
-int merkle_prove_inclusion(struct hasher *hasher, uint64_t index, uint64_t size, merkle_read read,
-			   void *userdata, struct audit_hash ret[MERKLE_PATH_MAX]);
-int merkle_prove_consistency(struct hasher *hasher, uint64_t old_size, uint64_t new_size,
-			     merkle_read read, void *userdata,
-			     struct audit_hash ret[MERKLE_PATH_MAX]);
-
-/*
- * The same where the first leaves are no longer there, but the tree of them is known: -ENODATA
- * where they would be needed themselves.
- */
-struct merkle_leaves {
-	const struct merkle_frontier *known; /* of the leaves that are missing */
-	merkle_read read;		     /* the others */
-	void *userdata;
-};
-int merkle_root_behind(struct hasher *hasher, uint64_t size, const struct merkle_leaves *leaves,
-		       struct audit_hash *ret);
 int merkle_prove_inclusion_behind(struct hasher *hasher, uint64_t index, uint64_t size,
 				  const struct merkle_leaves *leaves,
 				  struct audit_hash ret[MERKLE_PATH_MAX]);
@@ -82,3 +91,30 @@ int merkle_verify_inclusion(struct hasher *hasher, uint64_t index, uint64_t size
 int merkle_verify_consistency(struct hasher *hasher, uint64_t old_size, uint64_t new_size,
 			      const struct audit_hash *old_root, const struct audit_hash *new_root,
 			      const struct audit_hash *path, size_t n);
+
+/* ---- leaves that are hashed already ---- */
+
+/*
+ * The tree over leaves that are hashed already (RFC 9162, 2.1.1: SHA-256 of a zero byte and the
+ * data), whatever their data was. The public functions hash 32 bytes and call these.
+ */
+
+int merkle_leaf(struct hasher *hasher, const struct audit_hash *data, struct audit_hash *ret);
+int merkle_node(struct hasher *hasher, const struct audit_hash *left,
+		const struct audit_hash *right, struct audit_hash *ret);
+
+int merkle_add_node(struct hasher *hasher, struct merkle_frontier *frontier,
+		    struct audit_hash node);
+
+/* Where hashed leaves come from. */
+struct merkle_source {
+	struct hasher *hasher;
+	merkle_read read;
+	void *userdata;
+	const struct merkle_frontier *known; /* of leaves that cannot be read; NULL: all can */
+};
+
+int merkle_source_inclusion(const struct merkle_source *source, uint64_t index, uint64_t size,
+			    struct audit_hash ret[MERKLE_PATH_MAX]);
+int merkle_source_consistency(const struct merkle_source *source, uint64_t old_size,
+			      uint64_t new_size, struct audit_hash ret[MERKLE_PATH_MAX]);

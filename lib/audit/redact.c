@@ -5,7 +5,7 @@
  *
  * A prefix alone is no secret: "sk-SK" is a locale and npm_config_cache a variable. What follows it
  * has to look like a token: so many characters of its alphabet, and fewer where one is a digit. Two
- * prefixes are also the ends of words ("task-", "disk-"), so no letter may stand before them.
+ * prefixes are also the ends of words ("task-", "disk-"), so no letter may come before them.
  *
  * Patterns are interpreted and not compiled to machine code: a log's service does without memory
  * that it can write and execute.
@@ -24,6 +24,7 @@
 #include <sbx/error.h>
 
 #include "base/automaton.h"
+#include "base/json.h"
 #include "base/text.h"
 
 #define MATCH_LIMIT 100000
@@ -140,7 +141,7 @@ static int add_pattern(struct redactor *redactor, const char *pattern, struct sb
 static int set_limits(struct redactor *redactor)
 {
 	redactor->limits = pcre2_match_context_create(NULL);
-	/* One pair: nobody asks for groups. */
+	/* One pair: groups are not asked for. */
 	redactor->match = pcre2_match_data_create(1, NULL);
 	if (!redactor->limits || !redactor->match)
 		return -ENOMEM;
@@ -189,7 +190,7 @@ static block load(const uint8_t *bytes)
 	return loaded;
 }
 
-/* Do the first three characters of a prefix stand at one of the first 16 places? */
+/* Are the first three characters of a prefix at one of the first 16 places? */
 static inline bool has_beginning(const uint8_t bytes[WINDOW])
 {
 	const block first = load(bytes), second = load(bytes + 1), third = load(bytes + 2);
@@ -379,4 +380,42 @@ int redactor_clean(const struct redactor *redactor, const char *bytes, size_t n_
 	if (r < 0 || text_status(out) < 0)
 		return -ENOMEM;
 	return r > 0 || has_token;
+}
+
+int redactor_clean_json(const struct redactor *redactor, const char *value, size_t n_bytes,
+			struct text *out)
+{
+	_cleanup_text_ struct text decoded = TEXT_INIT, clean = TEXT_INIT;
+	struct json_scanner scanner;
+	struct json_writer json;
+	struct json_item item;
+	size_t at = 0;
+
+	json_scan(&scanner, value, n_bytes);
+	json_write(&json, out);
+	while (json_next(&scanner, &item) > 0) {
+		int r;
+
+		if (item.kind != JSON_STRING && item.kind != JSON_NAME)
+			continue;
+		text_reset(&decoded);
+		text_reset(&clean);
+		if (item.escaped && json_decode(&item, &decoded) < 0)
+			return -EILSEQ;
+		if (text_status(&decoded) < 0)
+			return -ENOMEM;
+		r = redactor_clean(redactor, item.escaped ? text_string(&decoded) : item.bytes,
+				   item.escaped ? decoded.len : item.n_bytes, &clean);
+		if (r < 0)
+			return r;
+		if (r == 0)
+			continue;
+		text_add_bytes(out, value + at, item.offset - at);
+		json.needs_comma = false;
+		json_add_string_bytes(&json, text_string(&clean), clean.len);
+		at = item.offset + item.n_bytes + 2;
+	}
+	if (at > 0)
+		text_add_bytes(out, value + at, n_bytes - at);
+	return text_status(out) < 0 ? -ENOMEM : at > 0;
 }

@@ -29,7 +29,7 @@ void redactor_free_ptr(struct redactor **redactor);
 #define _cleanup_redactor_ _cleanup_(redactor_free_ptr)
 
 /*
- * Can these bytes hold a secret? False is certain, for the bytes as they stand (escapes are not
+ * Can these bytes hold a secret? False is certain, for the bytes as they are (escapes are not
  * decoded). Always true where there are patterns.
  */
 bool redactor_suspects(const struct redactor *redactor, const void *bytes, size_t n_bytes);
@@ -39,3 +39,9 @@ bool redactor_suspects(const struct redactor *redactor, const void *bytes, size_
  */
 int redactor_clean(const struct redactor *redactor, const char *bytes, size_t n_bytes,
 		   struct text *out);
+/*
+ * The same for each text in a JSON value, names among them: 1 with the value without its secrets
+ * added to @out, 0, -EILSEQ for half of a surrogate pair, or -ENOMEM.
+ */
+int redactor_clean_json(const struct redactor *redactor, const char *value, size_t n_bytes,
+			struct text *out);

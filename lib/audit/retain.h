@@ -5,10 +5,10 @@
  * How long the log is kept, and in which form
  *
  * A segment is closed when its time is over or when it is large. A closed one becomes an archive,
- * which is read again and held against it before it goes. The oldest archive is deleted when it is
+ * which is read again and compared with it before it goes. The oldest archive is deleted when it is
  * too old or when there is no room; a record of the log itself, signed before, says what was
- * deleted (audit/stub.h). Whoever is killed on the way leaves a log that verifies, and the next one
- * goes on.
+ * deleted (audit/chain.h). A process that is killed on the way leaves a log that verifies, and the
+ * next goes on.
  */
 
 #include <stdbool.h>
@@ -54,7 +54,7 @@ int audit_log_rotate_if_due(struct audit_log *log, enum rotation rotation, uint6
 struct retain_policy {
 	uint64_t archive_usec; /* an archive that is older is deleted */
 	uint64_t store_usec;   /* a closed segment that is older becomes one */
-	uint64_t max_bytes;    /* of the folder; from half of it on each closed segment does */
+	uint64_t max_bytes;    /* of the directory; from half of it on each closed segment does */
 };
 
 enum retain_action {
@@ -68,7 +68,7 @@ struct retain_facts {
 	const struct segment_file *files; /* as in a segment_list: the last one is being written */
 	const bool *is_held;		  /* those that cannot be dealt with; NULL: none */
 	size_t n;
-	uint64_t n_bytes; /* of the folder, with everything in it */
+	uint64_t n_bytes; /* of the directory, with everything in it */
 	uint64_t now_usec;
 };
 
@@ -100,23 +100,24 @@ struct retain_report {
 	size_t n_archived;
 	size_t n_deleted;
 	size_t n_problems; /* files that were left as they are */
-	uint64_t n_bytes;  /* of the folder, afterwards */
+	uint64_t n_bytes;  /* of the directory, afterwards */
 	enum retain_level level;
 };
 
 /*
- * Commits what is open. 0 also where a file could not be dealt with: that is told, and the others
- * go on. When the folder has become fuller than a level, a record of the log says so, once.
+ * Commits what is open. 0 also where a file could not be dealt with: that is reported, and the
+ * others go on. When the directory has become fuller than a level, a record of the log says so,
+ * once.
  */
 int audit_log_retain(struct audit_log *log, const struct retain_options *options,
 		     struct retain_report *ret, struct sbx_error *err);
 /*
- * The same in steps, for who has others to serve meanwhile:
+ * The same in steps, for a service with clients:
  *
  *   begin, then while next returns 1: work, end; free
  *
  * Only work() takes long: it reads one file to its end, and packs it. It needs nothing of the log
- * but its folder, so another thread may do it; everything else belongs to the log's. Between the
+ * but its directory, so another thread may do it; everything else belongs to the log's. Between the
  * steps the log may be written to, and more of its segments may be closed.
  */
 struct retention;

@@ -31,7 +31,7 @@ enum member {
 	N_MEMBERS,
 };
 
-/* Those up to hash stand for themselves, the rest is data. */
+/* Those up to hash are columns of their own, the rest is data. */
 static const struct {
 	const char *name;
 	enum json_kind kind;
@@ -261,7 +261,7 @@ static int check_begin(struct seed *seed)
 		    "timestamp");
 }
 
-/* Numbers ascend; what other ids mean nobody knows. */
+/* Numbers ascend; other ids have no meaning. */
 static bool is_id_next(const struct text *last, const struct json_item *id)
 {
 	if (is_digits(last->data, last->len) && is_digits(id->bytes, id->n_bytes) &&

@@ -12,7 +12,8 @@
  * that stand there, event_type the decoded text, and data the object of all other members as they
  * are spelt, in their order, without white space between them.
  *
- * Who can write the file can compute all of it again, and nothing says where the log ends.
+ * A process that can write the file can compute all of it again, and nothing says where the log
+ * ends.
  */
 
 #include <stdbool.h>

@@ -8,7 +8,7 @@
  *   00000000000000000000.db        records are added to the last one
  *   00000000000000000000.tar.zst   a closed one
  *
- * Both are read with the same visitors. What either says about itself is what somebody has written
+ * Both are read with the same visitors. What either says about itself is only what was written
  * there, and no more.
  */
 
@@ -16,13 +16,13 @@
 #include <stdint.h>
 
 #include "audit/chain.h"
-#include "audit/hash.h"
 #include "audit/merkle.h"
 #include "audit/store.h"
 #include "base/cleanup.h"
 
 struct audit_archive;
 struct sbx_error;
+struct text;
 
 #define SEGMENT_ARCHIVE_SUFFIX ".tar.zst"
 #define SEGMENT_FILE_SIZE 40 /* a name of either kind, with its NUL */
@@ -32,7 +32,7 @@ enum segment_kind {
 	SEGMENT_ARCHIVE,
 };
 
-/* A file of the folder. */
+/* A file of the directory. */
 struct segment_file {
 	enum segment_kind kind;
 	uint64_t first; /* what its name says: the number of its first record */
@@ -83,8 +83,8 @@ struct segment {
  */
 int segment_open(int folder, const struct segment_file *file, struct segment **ret,
 		 struct sbx_error *err);
-/* Whoever reads beside others wants this: it waits some seconds for these moments to pass, in which
- * somebody closes the segment, or has just opened it. */
+/* For readers beside other processes: waits some seconds while one of them closes the segment, or
+ * has just opened it. */
 int segment_open_patiently(int folder, const struct segment_file *file, struct segment **ret,
 			   struct sbx_error *err);
 struct segment *segment_free(struct segment *segment);
@@ -102,3 +102,11 @@ int segment_each(struct segment *segment, uint64_t from, uint64_t to, store_visi
 		 void *userdata, struct sbx_error *err);
 int segment_each_checkpoint(struct segment *segment, uint64_t from_size, store_visit_note visit,
 			    void *userdata, struct sbx_error *err);
+
+/* ---- for archives: the line in which one says what it is ---- */
+
+#define SEGMENT_ABOUT_MAX 4096
+
+void segment_add_about(struct text *out, const struct segment_about *about);
+/* Exactly that line: 0, -EBADMSG, -ENOTSUP or -ENOMEM. */
+int segment_parse_about(const char *bytes, size_t n_bytes, struct segment_about *ret);

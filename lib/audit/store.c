@@ -1,36 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The connection to one segment
+ * What goes into a segment and comes out of it
  *
- * The file is reached through the folder's fd, so that it is the one in the folder that was opened
- * and locked, whatever its path has become. There is no second writer, but SQLite has locks of its
- * own that shut out everybody for a moment: the last connection that closes a database puts its WAL
- * into it, and whoever finds the WAL's index torn, a reader too, makes it again. So everybody waits
- * for a lock, and only one that stays is an error.
- *
- * The files beside the segment (-wal, -shm) stay when the writer closes it: a reader who may not
- * write in the folder needs them.
+ * What comes out may have been written with another program: a type, a length or a number that the
+ * log never writes is the row's problem, and the caller's to judge.
  */
 
 #include "audit/store.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <sbx/error.h>
 
-#include "audit/store-internal.h"
-#include "base/path.h"
+#include "audit/store-file.h"
 
-#define LENGTH_MAX (1024 * 1024)
-#define WAL_PAGES 1000
-#define NEW_SUFFIX ".new"
+/* The columns of a row, in the order in which they are bound and read. */
+enum row_column {
+	ROW_SEQ,
+	ROW_HASH,
+	ROW_BODY,
+	N_ROW_COLUMNS,
+};
 
 static const char *const sqls[] = {
 	[STATEMENT_BEGIN] = "BEGIN",
@@ -57,72 +49,11 @@ static const char *const sqls[] = {
 				     "AND original IS NOT NULL ORDER BY seq"),
 };
 
-/* ---- errors ---- */
-
-static const struct {
-	int sqlite;
-	int code;
-	const char *fix;
-} causes[] = {
-	{ SQLITE_FULL, -ENOSPC, "make room on the file system" },
-	{ SQLITE_BUSY, -EBUSY, "let nothing but sbx-audit write to the log's files" },
-	{ SQLITE_LOCKED, -EBUSY, "let nothing but sbx-audit write to the log's files" },
-	{ SQLITE_CORRUPT, -EBADMSG, "look at it with 'sbx-audit verify --full'" },
-	{ SQLITE_NOTADB, -EBADMSG, "look at it with 'sbx-audit verify --full'" },
-	{ SQLITE_ERROR, -EBADMSG, "look at it with 'sbx-audit verify --full'" },
-	{ SQLITE_MISMATCH, -EBADMSG, "look at it with 'sbx-audit verify --full'" },
-	{ SQLITE_CONSTRAINT, -EEXIST, "look at it with 'sbx-audit verify --full'" },
-	{ SQLITE_NOMEM, -ENOMEM, "free some memory" },
-	{ SQLITE_READONLY, -EROFS, "check the file system and the permissions of the file" },
-	{ SQLITE_PERM, -EACCES, "check the permissions of the file" },
-	{ SQLITE_AUTH, -EACCES, "check the permissions of the file" },
-	{ SQLITE_CANTOPEN, -EACCES, "check the permissions of the directory" },
-	{ SQLITE_TOOBIG, -EMSGSIZE, "split what is too long" },
-};
-
-int store_fail(struct store *store, const char *doing, struct sbx_error *err)
-{
-	int sqlite = sqlite3_errcode(store->db), code = -EIO;
-	const char *fix = "check the file system";
-
-	for (size_t i = 0; i < N_ELEMENTS(causes); i++)
-		if (causes[i].sqlite == sqlite) {
-			code = causes[i].code;
-			fix = causes[i].fix;
-		}
-	if (sqlite == SQLITE_IOERR && (sqlite3_system_errno(store->db) == ENOSPC ||
-				       sqlite3_system_errno(store->db) == EDQUOT)) {
-		code = -ENOSPC;
-		fix = "make room on the file system";
-	}
-	(void)sbx_error_what(err, code, "cannot %s the segment '%s'", doing, store->name);
-	sbx_error_why(err, "%s", sqlite3_errmsg(store->db));
-	sbx_error_fix(err, "%s", fix);
-	return code;
-}
-
-int store_fail_format(const char *name, const char *why, struct sbx_error *err)
-{
-	(void)sbx_error_what(err, -EBADMSG, "cannot use the segment '%s'", name);
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "move it out of the log's directory, and keep it: it was changed");
-	return -EBADMSG;
-}
-
-static int fail_file(const char *name, int code, const char *why, const char *fix,
-		     struct sbx_error *err)
-{
-	(void)sbx_error_what(err, code, "cannot open the segment '%s'", name);
-	if (why)
-		sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
-	return code;
-}
-
 /* ---- statements ---- */
 
-sqlite3_stmt *store_statement(struct store *store, enum store_statement which, int *ret_code,
-			      struct sbx_error *err)
+/* Prepared when it is first asked for, and ready to be bound. NULL with @err and *@ret_code. */
+static sqlite3_stmt *store_statement(struct store *store, enum store_statement which, int *ret_code,
+				     struct sbx_error *err)
 {
 	sqlite3_stmt **statement = &store->statements[which];
 
@@ -134,7 +65,7 @@ sqlite3_stmt *store_statement(struct store *store, enum store_statement which, i
 	return *statement;
 }
 
-int store_run(struct store *store, enum store_statement which, struct sbx_error *err)
+static int store_run(struct store *store, enum store_statement which, struct sbx_error *err)
 {
 	int r = 0;
 	sqlite3_stmt *statement = store_statement(store, which, &r, err);
@@ -182,207 +113,386 @@ void store_end_reading(struct store *store)
 	store_rollback(store);
 }
 
-/* ---- open ---- */
+/* ---- rows in ---- */
 
-struct store *store_free(struct store *store)
+/* Bound values live longer than the step that reads them, so SQLite copies nothing. */
+
+static int bind_text(sqlite3_stmt *statement, int at, const struct entry_text *text)
 {
-	if (!store)
-		return NULL;
-	for (size_t i = 0; i < N_STATEMENTS; i++)
-		(void)sqlite3_finalize(store->statements[i]);
-	(void)sqlite3_close(store->db);
-	free(store);
+	if (!text->bytes)
+		return sqlite3_bind_null(statement, at);
+	return sqlite3_bind_text(statement, at, text->bytes, (int)text->n_bytes, SQLITE_STATIC);
+}
+
+/* A statement without rows that has been bound, with success or without. */
+static int finish(struct store *store, sqlite3_stmt *statement, bool is_bound,
+		  struct sbx_error *err)
+{
+	int r = 0;
+
+	if (!is_bound || sqlite3_step(statement) != SQLITE_DONE)
+		r = store_fail(store, "write to", err);
+	(void)sqlite3_reset(statement);
+	return r;
+}
+
+int store_add(struct store *store, const struct store_row *row, struct sbx_error *err)
+{
+	int r = 0;
+	sqlite3_stmt *add = store_statement(store, STATEMENT_ADD, &r, err);
+	bool is_bound;
+
+	if (!add)
+		return r;
+	is_bound = sqlite3_bind_int64(add, ROW_SEQ + 1, (sqlite3_int64)row->seq) == SQLITE_OK &&
+		   sqlite3_bind_blob(add, ROW_HASH + 1, row->hash.bytes, AUDIT_HASH_SIZE,
+				     SQLITE_STATIC) == SQLITE_OK &&
+		   sqlite3_bind_blob(add, ROW_BODY + 1, row->body, (int)row->n_body,
+				     SQLITE_STATIC) == SQLITE_OK;
+	return finish(store, add, is_bound, err);
+}
+
+int store_add_original(struct store *store, uint64_t seq, const struct entry_original *original,
+		       bool with_value, struct sbx_error *err)
+{
+	const struct entry_text *value = &original->value;
+	int r = 0;
+	sqlite3_stmt *add = store_statement(store, STATEMENT_ADD_ORIGINAL, &r, err);
+	bool is_bound;
+
+	if (!add)
+		return r;
+	is_bound = sqlite3_bind_int64(add, 1, (sqlite3_int64)seq) == SQLITE_OK &&
+		   bind_text(add, 2, &original->name) == SQLITE_OK &&
+		   sqlite3_bind_blob(add, 3, original->salt, ENTRY_SALT_SIZE, SQLITE_STATIC) ==
+			   SQLITE_OK &&
+		   (with_value ? sqlite3_bind_blob(add, 4, value->bytes, (int)value->n_bytes,
+						   SQLITE_STATIC)
+			       : sqlite3_bind_null(add, 4)) == SQLITE_OK;
+	return finish(store, add, is_bound, err);
+}
+
+int store_add_checkpoint(struct store *store, uint64_t size, const char *note, size_t n_bytes,
+			 struct sbx_error *err)
+{
+	const struct entry_text text = { note, n_bytes };
+	int r = 0;
+	sqlite3_stmt *add = store_statement(store, STATEMENT_ADD_CHECKPOINT, &r, err);
+
+	if (!add)
+		return r;
+	return finish(store, add,
+		      sqlite3_bind_int64(add, 1, (sqlite3_int64)size) == SQLITE_OK &&
+			      bind_text(add, 2, &text) == SQLITE_OK,
+		      err);
+}
+
+int store_set_meta(struct store *store, const char *key, const void *bytes, size_t n_bytes,
+		   struct sbx_error *err)
+{
+	const struct entry_text name = { key, strlen(key) };
+	int r = 0;
+	sqlite3_stmt *set =
+		store_statement(store, bytes ? STATEMENT_SET_META : STATEMENT_DELETE_META, &r, err);
+
+	if (!set)
+		return r;
+	return finish(store, set,
+		      bind_text(set, 1, &name) == SQLITE_OK &&
+			      (!bytes || sqlite3_bind_blob(set, 2, bytes, (int)n_bytes,
+							   SQLITE_STATIC) == SQLITE_OK),
+		      err);
+}
+
+/* ---- what is read beside the rows ---- */
+
+static int store_end_statement(struct store *store, sqlite3_stmt *statement, int step, int r,
+			       struct sbx_error *err)
+{
+	if (r == 0 && step != SQLITE_DONE && step != SQLITE_ROW)
+		r = store_fail(store, "read", err);
+	(void)sqlite3_reset(statement);
+	return r;
+}
+
+int store_bounds(struct store *store, uint64_t *ret_first, uint64_t *ret_last,
+		 struct sbx_error *err)
+{
+	int r = 0, step;
+	sqlite3_stmt *bounds = store_statement(store, STATEMENT_BOUNDS, &r, err);
+	sqlite3_int64 first = -1, last = -1;
+	bool is_empty = true;
+
+	if (!bounds)
+		return r;
+	step = sqlite3_step(bounds);
+	if (step == SQLITE_ROW) {
+		is_empty = sqlite3_column_type(bounds, 0) == SQLITE_NULL;
+		first = sqlite3_column_int64(bounds, 0);
+		last = sqlite3_column_int64(bounds, 1);
+	}
+	r = store_end_statement(store, bounds, step, 0, err);
+	if (r < 0 || is_empty)
+		return r;
+	if (first < 0)
+		return store_fail_format(store->name, "a record has a negative number", err);
+	*ret_first = (uint64_t)first;
+	*ret_last = (uint64_t)last;
+	return 1;
+}
+
+int store_get_meta(struct store *store, const char *key, void *bytes, size_t max,
+		   struct sbx_error *err)
+{
+	const struct entry_text name = { key, strlen(key) };
+	int r = 0, step;
+	sqlite3_stmt *get = store_statement(store, STATEMENT_GET_META, &r, err);
+
+	if (!get)
+		return r;
+	step = bind_text(get, 1, &name) == SQLITE_OK ? sqlite3_step(get) : SQLITE_ERROR;
+	if (step == SQLITE_ROW) {
+		size_t n = (size_t)sqlite3_column_bytes(get, 0);
+
+		if (sqlite3_column_type(get, 0) != SQLITE_BLOB || n > max)
+			r = store_fail_format(store->name, "a value of its table 'meta' is none",
+					      err);
+		else if (n > 0)
+			memcpy(bytes, sqlite3_column_blob(get, 0), n);
+		if (r == 0)
+			r = (int)n;
+	} else if (step == SQLITE_DONE) {
+		r = -ENOENT;
+	}
+	return store_end_statement(store, get, step, r, err);
+}
+
+static bool take_number(sqlite3_stmt *each, int at, uint64_t *ret)
+{
+	sqlite3_int64 value = sqlite3_column_int64(each, at);
+
+	*ret = (uint64_t)value;
+	return sqlite3_column_type(each, at) == SQLITE_INTEGER && value >= 0;
+}
+
+static int visit_note(struct store *store, sqlite3_stmt *each, store_visit_note visit,
+		      void *userdata, struct sbx_error *err)
+{
+	const char *note;
+	uint64_t size;
+	size_t n;
+
+	if (!take_number(each, 0, &size) || sqlite3_column_type(each, 1) != SQLITE_TEXT)
+		return store_fail_format(store->name, "a checkpoint is no text", err);
+	note = (const char *)sqlite3_column_text(each, 1);
+	n = (size_t)sqlite3_column_bytes(each, 1);
+	if (!note || n > STORE_NOTE_MAX)
+		return store_fail_format(store->name, "a checkpoint is too long", err);
+	return visit(userdata, size, note, n, err);
+}
+
+int store_each_checkpoint(struct store *store, uint64_t from_size, store_visit_note visit,
+			  void *userdata, struct sbx_error *err)
+{
+	int r = 0, step = SQLITE_DONE;
+	sqlite3_stmt *each = store_statement(store, STATEMENT_EACH_CHECKPOINT, &r, err);
+
+	if (!each)
+		return r;
+	if (from_size > INT64_MAX)
+		return 0;
+	(void)sqlite3_bind_int64(each, 1, (sqlite3_int64)from_size);
+	while (r == 0 && (step = sqlite3_step(each)) == SQLITE_ROW)
+		r = visit_note(store, each, visit, userdata, err);
+	return store_end_statement(store, each, step, r, err);
+}
+
+int store_last_checkpoint(struct store *store, store_visit_note visit, void *userdata,
+			  struct sbx_error *err)
+{
+	int r = 0, step;
+	sqlite3_stmt *last = store_statement(store, STATEMENT_LAST_CHECKPOINT, &r, err);
+
+	if (!last)
+		return r;
+	step = sqlite3_step(last);
+	if (step == SQLITE_ROW)
+		r = visit_note(store, last, visit, userdata, err);
+	r = store_end_statement(store, last, step, r, err);
+	return r == 0 ? step == SQLITE_ROW : r;
+}
+
+static struct entry_text take_bytes(sqlite3_stmt *each, int at)
+{
+	const char *bytes = sqlite3_column_blob(each, at);
+	size_t n = (size_t)sqlite3_column_bytes(each, at);
+
+	/* Nothing at all has no bytes. */
+	return (struct entry_text){ n > 0 ? bytes : "", n };
+}
+
+static const char *take_original(sqlite3_stmt *each, struct store_original *original)
+{
+	struct entry_text salt = take_bytes(each, 2);
+
+	if (!take_number(each, 0, &original->seq))
+		return "it is of a record with a negative number";
+	if (sqlite3_column_type(each, 1) != SQLITE_TEXT ||
+	    sqlite3_column_type(each, 3) != SQLITE_BLOB)
+		return "its member is no text, or its value no bytes";
+	if (sqlite3_column_type(each, 2) != SQLITE_BLOB || salt.n_bytes != ENTRY_SALT_SIZE)
+		return "its salt has another length than 32 bytes";
+	original->member = take_bytes(each, 1);
+	original->value = take_bytes(each, 3);
+	if (!original->member.bytes || !original->value.bytes || !salt.bytes)
+		return "it cannot be read";
+	memcpy(original->salt, salt.bytes, ENTRY_SALT_SIZE);
 	return NULL;
 }
 
-void store_free_ptr(struct store **store)
+int store_each_original(struct store *store, uint64_t from, store_visit_original visit,
+			void *userdata, struct sbx_error *err)
 {
-	*store = store_free(*store);
-}
+	int r = 0, step = SQLITE_DONE;
+	sqlite3_stmt *each = store_statement(store, STATEMENT_EACH_ORIGINAL, &r, err);
 
-/* A file of somebody else's could be changed below us. Readers have nothing to lose by that: they
- * check what they read. */
-static int check_file(int folder, const char *name, bool to_write, struct sbx_error *err)
-{
-	_cleanup_close_ int fd = path_open_beneath(folder, name, O_PATH, 0);
-	struct stat st;
-
-	if (fd < 0)
-		return fail_file(name, fd, NULL, "check that it is there, and no link", err);
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return fail_file(name, -EBADMSG, "it is no regular file",
-				 "move it out of the log's directory", err);
-	if (to_write && (st.st_uid != geteuid() || (st.st_mode & 022) != 0))
-		return fail_file(name, -EPERM, "others could write it",
-				 "change its owner to the user of the log, and its mode to 0600",
-				 err);
-	return 0;
-}
-
-static int run_pragmas(struct store *store, const char *pragmas, struct sbx_error *err)
-{
-	if (sqlite3_exec(store->db, pragmas, NULL, NULL, NULL) != SQLITE_OK)
-		return store_fail(store, "open", err);
-	return 0;
-}
-
-void store_set_patience(struct store *store, unsigned msec)
-{
-	(void)sqlite3_busy_timeout(store->db, (int)msec);
-}
-
-static void harden(struct store *store)
-{
-	int persistent = 1;
-
-	(void)sqlite3_extended_result_codes(store->db, 0);
-	store_set_patience(store, STORE_PATIENCE_MSEC);
-	(void)sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, LENGTH_MAX);
-	(void)sqlite3_limit(store->db, SQLITE_LIMIT_ATTACHED, 0);
-	(void)sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	(void)sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-	(void)sqlite3_db_config(store->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-	(void)sqlite3_db_config(store->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
-	(void)sqlite3_file_control(store->db, "main", SQLITE_FCNTL_PERSIST_WAL, &persistent);
-}
-
-/* NULL with @err and *@ret_code. */
-static struct store *connect(int folder, const char *name, int flags, int *ret_code,
-			     struct sbx_error *err)
-{
-	_cleanup_store_ struct store *store = calloc(1, sizeof(*store));
-	char path[STORE_NAME_SIZE + 32];
-
-	if (!store || strlen(name) >= sizeof(store->name) || strchr(name, '/')) {
-		*ret_code =
-			fail_file(name, store ? -EINVAL : -ENOMEM, NULL, "use another name", err);
-		return NULL;
-	}
-	(void)snprintf(store->name, sizeof(store->name), "%s", name);
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", folder, name);
-	if (sqlite3_open_v2(path, &store->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
-		*ret_code = store->db ? store_fail(store, "open", err)
-				      : fail_file(name, -ENOMEM, NULL, "free some memory", err);
-		return NULL;
-	}
-	harden(store);
-	/* A file under mmap that somebody cuts short would kill who reads it. */
-	*ret_code = run_pragmas(store, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0", err);
-	if (*ret_code == 0)
-		*ret_code = store_prepare_scan(store, err);
-	return *ret_code < 0 ? NULL : take_ptr(store);
-}
-
-static int keep_mode(void *userdata, int n, char **values, char **names)
-{
-	bool *is_wal = userdata;
-
-	*is_wal = n == 1 && values[0] && strcmp(values[0], "wal") == 0;
-	return 0;
-}
-
-static int prepare_writing(struct store *store, struct sbx_error *err)
-{
-	bool is_wal = false;
-
-	if (sqlite3_exec(store->db, "PRAGMA journal_mode=WAL", keep_mode, &is_wal, NULL) !=
-	    SQLITE_OK)
-		return store_fail(store, "open", err);
-	if (!is_wal)
-		return fail_file(store->name, -ENOTSUP, "its file system has no shared memory",
-				 "keep the log on a local file system", err);
-	/* A commit waits for the disk; without a checkpoint now and then the WAL would only grow.
-	 */
-	(void)sqlite3_wal_autocheckpoint(store->db, WAL_PAGES);
-	return run_pragmas(store, "PRAGMA synchronous=FULL; PRAGMA journal_size_limit=0", err);
-}
-
-static int open_checked(int folder, const char *name, bool to_write, struct store **ret,
-			struct sbx_error *err)
-{
-	_cleanup_store_ struct store *store = NULL;
-	int r = check_file(folder, name, to_write, err);
-
-	if (r < 0)
+	if (!each)
 		return r;
-	store = connect(folder, name, to_write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY, &r,
-			err);
-	if (!store)
-		return r;
-	r = store_check_schema(store, err);
-	if (r == 0 && to_write)
-		r = prepare_writing(store, err);
-	if (r < 0)
-		return r;
-	*ret = take_ptr(store);
-	return 0;
-}
+	if (from > INT64_MAX)
+		return 0;
+	(void)sqlite3_bind_int64(each, 1, from == 0 ? INT64_MIN : (sqlite3_int64)from);
+	while (r == 0 && (step = sqlite3_step(each)) == SQLITE_ROW) {
+		struct store_original original = { .seq = 0 };
 
-int store_open(int folder, const char *name, struct store **ret, struct sbx_error *err)
-{
-	return open_checked(folder, name, true, ret, err);
-}
-
-int store_open_to_read(int folder, const char *name, struct store **ret, struct sbx_error *err)
-{
-	return open_checked(folder, name, false, ret, err);
-}
-
-/* ---- create ---- */
-
-static void remove_new(int folder, const char *name)
-{
-	static const char *const suffixes[] = { "", "-wal", "-shm", "-journal" };
-	char path[STORE_NAME_SIZE + 16];
-
-	for (size_t i = 0; i < N_ELEMENTS(suffixes); i++) {
-		(void)snprintf(path, sizeof(path), "%s%s", name, suffixes[i]);
-		(void)unlinkat(folder, path, 0);
+		original.problem = take_original(each, &original);
+		r = visit(userdata, &original, err);
 	}
+	return store_end_statement(store, each, step, r, err);
 }
 
-/* Without a WAL yet: what is renamed must be one file, and complete. */
-static int fill_new(int folder, const char *name, store_fill fill, void *userdata,
+int store_each_meta(struct store *store, const char *prefix, store_visit_meta visit, void *userdata,
 		    struct sbx_error *err)
 {
-	_cleanup_store_ struct store *store = NULL;
-	int r;
+	const struct entry_text from = { prefix, strlen(prefix) };
+	int r = 0, step = SQLITE_DONE;
+	sqlite3_stmt *each = store_statement(store, STATEMENT_EACH_META, &r, err);
 
-	store = connect(folder, name, SQLITE_OPEN_READWRITE, &r, err);
-	if (!store)
+	if (!each)
 		return r;
-	r = run_pragmas(store, "PRAGMA page_size=4096; PRAGMA synchronous=EXTRA", err);
-	if (r == 0)
-		r = store_begin(store, err);
-	if (r == 0)
-		r = store_make_schema(store, err);
-	if (r == 0 && fill)
-		r = fill(store, userdata, err);
-	if (r == 0)
-		r = store_commit(store, err);
-	return r;
+	(void)bind_text(each, 1, &from);
+	while (r == 0 && (step = sqlite3_step(each)) == SQLITE_ROW) {
+		const char *key = (const char *)sqlite3_column_text(each, 0);
+
+		if (!key || strncmp(key, prefix, from.n_bytes) != 0)
+			break;
+		r = visit(userdata, key, err);
+	}
+	return store_end_statement(store, each, step, r, err);
 }
 
-int store_create(int folder, const char *name, store_fill fill, void *userdata,
-		 struct sbx_error *err)
-{
-	char new_name[STORE_NAME_SIZE];
-	int fd, r;
+/* ---- rows out ---- */
 
-	if ((size_t)snprintf(new_name, sizeof(new_name), "%s" NEW_SUFFIX, name) >= sizeof(new_name))
-		return fail_file(name, -ENAMETOOLONG, NULL, "use another name", err);
-	remove_new(folder, new_name);
-	fd = openat(folder, new_name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return fail_file(name, -errno, NULL,
-				 "check the permissions of the directory, and its room", err);
-	(void)close(fd);
-	r = fill_new(folder, new_name, fill, userdata, err);
-	if (r == 0 && renameat2(folder, new_name, folder, name, RENAME_NOREPLACE) < 0)
-		r = fail_file(name, -errno, NULL, "look at what is there", err);
-	if (r == 0 && fsync(folder) < 0)
-		r = fail_file(name, -errno, NULL, "check the file system", err);
-	if (r < 0)
-		remove_new(folder, new_name);
-	return r;
+/*
+ * The visitor is called by a function in the statement's condition, which is never true. So the
+ * values of a row are SQLite's own, without the calls that a result costs for each column, and
+ * nothing is copied.
+ */
+
+struct store_scan {
+	store_visit visit;
+	void *userdata;
+	struct sbx_error *err;
+	int r; /* what the visitor has returned */
+};
+
+/* The length first: it is asked for in UTF-8, and the bytes are then there in that, too. */
+static const char *bytes_of(sqlite3_value *value, size_t *ret_n)
+{
+	const char *bytes;
+	int n = sqlite3_value_bytes(value);
+
+	bytes = sqlite3_value_blob(value);
+	*ret_n = n > 0 ? (size_t)n : 0;
+	/* Nothing at all has no bytes; neither have those that could not be had. */
+	return n == 0 ? "" : bytes;
+}
+
+static bool take_body(sqlite3_value *value, struct store_row *row)
+{
+	size_t n;
+
+	if (sqlite3_value_type(value) != SQLITE_BLOB)
+		return false;
+	row->body = bytes_of(value, &n);
+	row->n_body = (uint32_t)n;
+	return row->body != NULL && n <= ENTRY_BYTES_MAX;
+}
+
+static bool take_hash(sqlite3_value *value, struct store_row *row)
+{
+	const char *hash;
+	size_t n;
+
+	if (sqlite3_value_type(value) != SQLITE_BLOB)
+		return false;
+	hash = bytes_of(value, &n);
+	if (!hash || n != AUDIT_HASH_SIZE)
+		return false;
+	memcpy(row->hash.bytes, hash, AUDIT_HASH_SIZE);
+	return true;
+}
+
+static const char *take_row(sqlite3_value *values[], struct store_row *row)
+{
+	row->seq = (uint64_t)sqlite3_value_int64(values[ROW_SEQ]);
+	if (row->seq > INT64_MAX)
+		return "its number is negative";
+	if (!take_hash(values[ROW_HASH], row))
+		return "its hash has another length than 32 bytes";
+	if (!take_body(values[ROW_BODY], row))
+		return "its body is no bytes, or too many";
+	return NULL;
+}
+
+/* True ends the scan. */
+static void visit(sqlite3_context *context, int n_values, sqlite3_value *values[])
+{
+	const struct store *store = sqlite3_user_data(context);
+	struct store_scan *scan = store->scan;
+	struct store_row row;
+
+	row.problem = take_row(values, &row);
+	scan->r = scan->visit(scan->userdata, &row, scan->err);
+	sqlite3_result_int(context, scan->r != 0);
+}
+
+int store_prepare_scan(struct store *store, struct sbx_error *err)
+{
+	if (sqlite3_create_function(store->db, "visit", N_ROW_COLUMNS,
+				    SQLITE_UTF8 | SQLITE_DIRECTONLY, store, visit, NULL,
+				    NULL) != SQLITE_OK)
+		return store_fail(store, "open", err);
+	return 0;
+}
+
+int store_each(struct store *store, uint64_t from, uint64_t to, store_visit visit_row,
+	       void *userdata, struct sbx_error *err)
+{
+	struct store_scan scan = { .visit = visit_row, .userdata = userdata, .err = err };
+	struct store_scan *outer = store->scan;
+	int r = 0, step;
+	sqlite3_stmt *each = store_statement(store, STATEMENT_EACH, &r, err);
+
+	if (!each)
+		return r;
+	if (from > INT64_MAX)
+		return 0;
+	if (to > INT64_MAX)
+		to = INT64_MAX;
+	(void)sqlite3_bind_int64(each, 1, (sqlite3_int64)from);
+	(void)sqlite3_bind_int64(each, 2, (sqlite3_int64)to);
+	store->scan = &scan;
+	step = sqlite3_step(each);
+	store->scan = outer;
+	return store_end_statement(store, each, step, scan.r, err);
 }

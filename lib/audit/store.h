@@ -9,11 +9,11 @@
  *   originals(seq, member, salt, original)   what commitments are about; may be deleted
  *   meta(key, value)
  *
- * One process writes, under the lock of whoever owns the folder; any number read, each from one
- * snapshot. Opening and closing a database locks it for moments, so whoever meets a lock waits for
- * it, and has -EBUSY when it stays. A committed transaction is on the disk. A file is opened only
- * if its tables are these and nothing else (a trigger would be somebody's code), and what a row
- * holds is checked when it is read.
+ * One process writes, under the lock of the directory; any number read, each from one
+ * snapshot. Opening and closing a database locks it for moments, so a process that meets a lock
+ * waits for it, and has -EBUSY when it stays. A committed transaction is on the disk. A file is
+ * opened only if its tables are these and nothing else (a trigger would be foreign code), and what
+ * a row holds is checked when it is read.
  */
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #include "audit/entry.h"
-#include "audit/hash.h"
+#include "audit/chain.h"
 #include "base/cleanup.h"
 
 struct sbx_error;
@@ -57,7 +57,7 @@ typedef int (*store_fill)(struct store *store, void *userdata, struct sbx_error 
  */
 int store_create(int folder, const char *name, store_fill fill, void *userdata,
 		 struct sbx_error *err);
-/* To write: the file must belong to this user, and nobody else may write it. -EBADMSG for a file
+/* To write: the file must belong to this user, and no other user may write it. -EBADMSG for a file
  * that is no segment, -ENOTSUP for one of a later format. */
 int store_open(int folder, const char *name, struct store **ret, struct sbx_error *err);
 int store_open_to_read(int folder, const char *name, struct store **ret, struct sbx_error *err);
@@ -86,7 +86,7 @@ int store_add_checkpoint(struct store *store, uint64_t size, const char *note, s
 int store_set_meta(struct store *store, const char *key, const void *bytes, size_t n_bytes,
 		   struct sbx_error *err);
 
-/* What is read between these two is from one moment. */
+/* Between these two every read is of one snapshot. */
 int store_begin_reading(struct store *store, struct sbx_error *err);
 void store_end_reading(struct store *store);
 
@@ -112,7 +112,7 @@ int store_each(struct store *store, uint64_t from, uint64_t to, store_visit visi
 	       struct sbx_error *err);
 int store_each_checkpoint(struct store *store, uint64_t from_size, store_visit_note visit,
 			  void *userdata, struct sbx_error *err);
-/* The one of the largest size: 1, or 0 where there is none (and nobody is called). */
+/* The one of the largest size: 1, or 0 where there is none (and @visit is not called). */
 int store_last_checkpoint(struct store *store, store_visit_note visit, void *userdata,
 			  struct sbx_error *err);
 /* Those of the records from @from on that are there; from 0 on also what has a negative number. */

@@ -1,90 +1,589 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The whole log: its segments in their order, and what is to be said at its end
+ * The whole log: its segments in their order, the events in each, and what is to be said at its end
  *
- * What is wrong ends the work, since nothing behind it could be proved. What is missing does not:
- * there may be worse behind.
+ * Every event goes through one table: what it means depends on what the verifier is waiting for. A
+ * segment is read from one moment. The ends of the table's functions are in verify-notes.c and
+ * verify-deleted.c; this file has the iterator, and what a segment says about itself.
  */
 
 #include "audit/verify-internal.h"
 
+#include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#include <sbx/error.h>
 
 #include "audit/checkpoint.h"
 
 #define TRIES_MAX 5
+#define PROGRESS_RECORDS 8192
+/* How far the clock of the file system may be before the system's. */
+#define SKEW_USEC UINT64_C(10000000)
+#define SIGNER_SIZE (8 + SIGNATURE_KEY_SIZE)
+#define USEC_PER_SEC UINT64_C(1000000)
+#define NSEC_PER_USEC 1000
 
-const char *verify_verdict_name(enum verify_verdict verdict)
+/* ---- a segment begins ---- */
+
+int verify_refuse_segment(struct verification *v, const char *why)
 {
-	static const char *const names[] = {
-		[VERIFY_INTACT] = "intact",
-		[VERIFY_TAMPERED] = "tampered",
-		[VERIFY_INCOMPLETE] = "incomplete",
-		[VERIFY_UNREADABLE] = "unreadable",
-	};
+	uint64_t size = v->now.frontier.size;
 
-	return names[verdict];
+	return verify_find(v, FOUND_SEGMENT,
+			   (struct found_at){ .first = size, .last = size, .why = why });
 }
 
-/* ---- findings ---- */
-
-static struct sbx_error *replace_finding(struct verification *v, enum verify_verdict verdict)
+static int read_about(struct verification *v, struct sbx_error *err)
 {
-	v->report->verdict = verdict;
-	v->report->has_bad = false;
-	v->missed_next = 0;
-	return &v->report->finding;
-}
+	struct sbx_error why = { .code = 0 };
+	struct verify_part *part = v->part;
+	int r = segment_read_about(part->segment, &part->about, &why);
 
-struct sbx_error *verify_finding(struct verification *v, enum verify_verdict verdict)
-{
-	if (v->report->verdict != VERIFY_INTACT && verdict == VERIFY_INCOMPLETE)
-		return NULL;
-	return replace_finding(v, verdict);
-}
-
-/* META_NEXT says where a missing segment began and not where it ended. Where the first of its
- * records is among those of a finding, that is the same loss, and says more about it. */
-static bool is_missed_next(const struct verification *v, enum verify_verdict verdict,
-			   uint64_t first, uint64_t last)
-{
-	return verdict == VERIFY_INCOMPLETE && v->missed_next != 0 && first <= v->missed_next &&
-	       last >= v->missed_next;
-}
-
-struct sbx_error *verify_finding_at(struct verification *v, enum verify_verdict verdict,
-				    uint64_t first, uint64_t last)
-{
-	struct sbx_error *finding = is_missed_next(v, verdict, first, last)
-					    ? replace_finding(v, verdict)
-					    : verify_finding(v, verdict);
-
-	if (finding) {
-		v->report->has_bad = true;
-		v->report->first_bad = first;
-		v->report->last_bad = last;
+	if (r == -EBADMSG)
+		return verify_refuse_segment(v, why.why);
+	if (r < 0) {
+		if (err)
+			*err = why;
+		return r;
 	}
-	return finding;
+	if (v->seen.log_id[0] == '\0')
+		memcpy(v->seen.log_id, part->about.log_id, sizeof(v->seen.log_id));
+	if (strcmp(v->seen.log_id, part->about.log_id) != 0)
+		return verify_refuse_segment(v, "it is of another log");
+	if (part->about.first != part->file->first ||
+	    part->about.frontier.size != part->file->first)
+		return verify_refuse_segment(v, "it begins with another record");
+	v->seen.end = part->about.size;
+	return 0;
 }
 
-void verify_fix(const struct verification *v, struct sbx_error *finding)
+/* No row may come before the first one: a reader of all rows would see it. */
+static int verify_bounds(struct verification *v, struct sbx_error *err)
 {
-	if (v->report->good_size > 0)
-		sbx_error_fix(
-			finding,
-			"keep the directory as it is; the log is good up to the checkpoint of "
-			"%" PRIu64 " records, take the rest from a copy",
-			v->report->good_size);
-	else
-		sbx_error_fix(finding, "keep the directory as it is, and take the log from a copy");
+	const struct verify_part *part = v->part;
+	uint64_t least, last;
+	int r;
+
+	if (part->file->kind == SEGMENT_ARCHIVE)
+		return 0;
+	r = store_bounds(part->segment->store, &least, &last, err);
+	if (r <= 0 || least >= part->about.first)
+		return r < 0 ? r : 0;
+	return verify_find(v, FOUND_RECORD_TWICE,
+			   (struct found_at){
+				   .first = least, .last = least, .number = part->about.first });
 }
 
-/* ---- segments ---- */
+static bool is_frontier(const struct merkle_frontier *a, const struct merkle_frontier *b)
+{
+	uint8_t x[FRONTIER_BYTES_MAX], y[FRONTIER_BYTES_MAX];
+	size_t n_x = log_save_frontier(a, x), n_y = log_save_frontier(b, y);
+
+	return n_x == n_y && memcmp(x, y, n_x) == 0;
+}
+
+/* It begins where the one before has ended. */
+static int join_segment(struct verification *v, struct sbx_error *err)
+{
+	const struct segment_about *about = &v->part->about;
+
+	if (!audit_hash_equal(&about->previous, &v->now.head))
+		return verify_refuse_segment(v, "it does not follow from the record before it");
+	if (!is_frontier(&about->frontier, &v->now.frontier))
+		return verify_refuse_segment(v, "it was begun with another tree than that of the "
+						"records before it");
+	v->state = WANTS_COPY;
+	return verify_note_joint(v);
+}
+
+static int refuse_earlier(struct verification *v, struct sbx_error *err)
+{
+	return verify_refuse_segment(v, "it begins with another record");
+}
+
+static int pass_gap(struct verification *v, struct sbx_error *err)
+{
+	return verify_gap(v);
+}
+
+/* The record that was the last one when it was verified must be the same. */
+static int see_last(void *userdata, const struct store_row *row, struct sbx_error *err)
+{
+	struct verification *v = userdata;
+
+	if (!row->problem && audit_hash_equal(&row->hash, &v->now.head))
+		v->state = WANTS_NOTE;
+	return 0;
+}
+
+static int resume(struct verification *v, struct sbx_error *err)
+{
+	uint64_t last = v->now.frontier.size - 1;
+	int r;
+
+	if (v->seen.end <= last)
+		return 0;
+	r = segment_each(v->part->segment, last, last, see_last, v, err);
+	if (r < 0)
+		return r;
+	if (v->state == WANTS_NOTE)
+		return verify_epoch_before_state(v, err);
+	return verify_find(v, FOUND_RECORD_AFTER_STATE,
+			   (struct found_at){ .first = last, .last = last });
+}
+
+/* ---- the table ---- */
+
+enum event {
+	SEGMENT_NEXT,	 /* a segment begins with the next record */
+	SEGMENT_LATER,	 /* records before it are missing */
+	SEGMENT_EARLIER, /* it begins with a record that was read */
+	NOTE_HERE,	 /* a checkpoint of the present size */
+	NOTE_EARLIER,	 /* of a smaller one */
+	NOTE_NONE,	 /* none of them */
+	NOTE_LEFT,	 /* behind the last row: of a larger one */
+	N_EVENTS,
+};
+
+typedef int (*event_handler)(struct verification *v, struct sbx_error *err);
+
+static const event_handler handlers[N_EVENTS][N_VERIFY_STATES] = {
+	[SEGMENT_NEXT] = { [WANTS_STATE] = join_segment, [WANTS_SEGMENT] = join_segment },
+	[SEGMENT_LATER] = { [WANTS_STATE] = pass_gap, [WANTS_SEGMENT] = pass_gap },
+	[SEGMENT_EARLIER] = { [WANTS_STATE] = resume, [WANTS_SEGMENT] = refuse_earlier },
+	[NOTE_HERE] = { [WANTS_COPY] = verify_note_copy,
+			[WANTS_CONFIRM] = verify_note_confirm,
+			[WANTS_NOTE] = verify_note_of_state,
+			[WANTS_ROWS] = verify_note_next },
+	[NOTE_EARLIER] = { [WANTS_COPY] = verify_note_copy,
+			   [WANTS_CONFIRM] = verify_note_misplaced },
+	[NOTE_NONE] = { [WANTS_COPY] = verify_no_copy,
+			[WANTS_CONFIRM] = verify_no_confirm,
+			[WANTS_NOTE] = verify_no_note_of_state },
+	[NOTE_LEFT] = { [WANTS_ROWS] = verify_note_left },
+};
+
+static int handle(struct verification *v, enum event event, struct sbx_error *err)
+{
+	event_handler handler = handlers[event][v->state];
+
+	assert(handler);
+	return handler(v, err);
+}
+
+/* ---- rows ---- */
+
+static int take_genesis(struct verification *v, const struct chain_genesis *genesis)
+{
+	struct verify_keys *keys = &v->keys;
+	char origin[NOTE_NAME_SIZE];
+	int r = 0;
+
+	if (strcmp(genesis->log_id, v->seen.log_id) != 0)
+		return verify_find(v, FOUND_RECORD,
+				   (struct found_at){ .why = "it is of another log than the file "
+							     "says" });
+	(void)snprintf(origin, sizeof(origin), CHECKPOINT_ORIGIN_PREFIX "%s", genesis->log_id);
+	if (keys->first.name[0] == '\0')
+		r = note_verifier_make(v->hasher, origin, genesis->public_key, &keys->first);
+	if (r < 0)
+		return r;
+	if (strcmp(keys->first.name, origin) != 0)
+		return verify_other_log(
+			v, "its first record has another id than the key that was given");
+	if (memcmp(keys->first.public_key, genesis->public_key, sizeof(genesis->public_key)) != 0)
+		return verify_other_log(v,
+					"its first record names another key than the one that was "
+					"given");
+	trail_begin(&keys->trail, &keys->first, 0);
+	return verify_origin(v);
+}
+
+/* Genesis and stubs come before the records are believed: what they say may end the work there. */
+static int take_special_records(struct verification *v, const struct verify_run *run)
+{
+	int r = run->has_genesis ? take_genesis(v, &run->genesis) : 0;
+
+	for (size_t i = 0; r == 0 && i < run->n_stubs; i++) {
+		r = verify_stub(v, &run->stubs[i]);
+		/* The records before it were right. */
+		if (r > 0)
+			v->now.frontier.size = run->stubs[i].seq;
+	}
+	return r;
+}
+
+static int find_fault(struct verification *v, const struct verify_run *run)
+{
+	uint64_t size = v->now.frontier.size;
+	const struct found_at row = { .first = run->fault_seq,
+				      .last = run->fault_seq,
+				      .why = run->why };
+
+	switch (run->fault) {
+	case RUN_RECORD:
+		return verify_find(v, FOUND_RECORD, row);
+	case RUN_MISSING:
+		return verify_find(v,
+				   run->fault_seq == size + 1 ? FOUND_RECORD_MISSING
+							      : FOUND_RECORDS_MISSING,
+				   (struct found_at){ .first = size, .last = run->fault_seq - 1 });
+	case RUN_STUB:
+		return verify_find(v, FOUND_STUB,
+				   (struct found_at){ .first = run->fault_seq,
+						      .last = run->fault_seq,
+						      .why = "it is not of the form that the log "
+							     "writes" });
+	case RUN_GOOD:
+		break;
+	}
+	return 0;
+}
+
+/* Once is enough: what is missing may be any one of them. */
+static void miss_overdue(struct verification *v)
+{
+	(void)verify_find(v, FOUND_NOTE_OVERDUE,
+			  (struct found_at){ .number = v->keys.trail.last.size });
+}
+
+static void show_progress(const struct verification *v, uint64_t before)
+{
+	uint64_t size = v->now.frontier.size / PROGRESS_RECORDS * PROGRESS_RECORDS;
+
+	if (v->options->progress && size > before)
+		v->options->progress(v->options->userdata, size, v->seen.end);
+}
+
+static int add_run(struct verification *v, const struct verify_run *run)
+{
+	int r = take_special_records(v, run);
+
+	if (r != 0)
+		return r;
+	if (run->has_time) {
+		log_note_time(&v->now, run->first_usec);
+		log_note_time(&v->now, run->last_usec);
+	}
+	v->now.head = run->last;
+	return merkle_add_run(v->hasher, &v->now.frontier, &run->tree);
+}
+
+/* A checkpoint is due from the record behind @due on, unless that one has it. */
+static int take_run(void *userdata, const struct verify_run *run, struct sbx_error *err)
+{
+	struct verification *v = userdata;
+	uint64_t before = v->now.frontier.size;
+	uint64_t due = v->keys.trail.last.size + CHECKPOINT_RECORDS_MAX;
+	int r = add_run(v, run);
+
+	if (r != 0)
+		return r;
+	if (before <= due && v->now.frontier.size > due + 1)
+		miss_overdue(v);
+	if (run->tree.end > run->tree.first) {
+		if (v->part->has_note && v->part->note_size == v->now.frontier.size)
+			r = handle(v, NOTE_HERE, err);
+		if (r == 0)
+			r = verify_heads(v);
+		if (r != 0)
+			return r;
+	}
+	if (v->now.frontier.size == v->keys.trail.last.size + CHECKPOINT_RECORDS_MAX + 1)
+		miss_overdue(v);
+	show_progress(v, before);
+	return find_fault(v, run);
+}
+
+static uint64_t next_cut(void *userdata, uint64_t size)
+{
+	const struct verification *v = userdata;
+	const struct witness *witness = v->options->witness;
+	uint64_t cut = UINT64_MAX;
+
+	if (v->part->has_note && v->part->note_size > size)
+		cut = v->part->note_size;
+	if (witness && v->seen.n_heads < witness->n_heads &&
+	    witness->heads[v->seen.n_heads].size < cut &&
+	    witness->heads[v->seen.n_heads].size > size)
+		cut = witness->heads[v->seen.n_heads].size;
+	if (v->seen.is_since_due && v->options->since->frontier.size > size &&
+	    v->options->since->frontier.size < cut)
+		cut = v->options->since->frontier.size;
+	return cut;
+}
+
+/* ---- cuts, for several threads ---- */
+
+struct cuts {
+	uint64_t *sizes;
+	size_t n, n_max;
+};
+
+static int add_cut(void *userdata, uint64_t size, const char *note, size_t n_bytes,
+		   struct sbx_error *err)
+{
+	struct cuts *cuts = userdata;
+
+	if (cuts->n == cuts->n_max) {
+		size_t n_max = cuts->n_max ? 2 * cuts->n_max : 64;
+		void *grown = reallocarray(cuts->sizes, n_max, sizeof(*cuts->sizes));
+
+		if (!grown)
+			return -ENOMEM;
+		cuts->sizes = grown;
+		cuts->n_max = n_max;
+	}
+	cuts->sizes[cuts->n++] = size;
+	return 0;
+}
+
+static int compare_cuts(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static int find_cuts(struct verification *v, struct cuts *cuts, struct sbx_error *err)
+{
+	const struct witness *witness = v->options->witness;
+	int r = segment_each_checkpoint(v->part->segment, v->now.frontier.size, add_cut, cuts, err);
+
+	for (size_t i = v->seen.n_heads; r == 0 && witness && i < witness->n_heads; i++)
+		r = add_cut(cuts, witness->heads[i].size, NULL, 0, NULL);
+	if (r == 0 && v->options->since)
+		r = add_cut(cuts, v->options->since->frontier.size, NULL, 0, NULL);
+	if (cuts->n > 1)
+		qsort(cuts->sizes, cuts->n, sizeof(*cuts->sizes), compare_cuts);
+	return r;
+}
+
+static int read_rows(struct verification *v, struct sbx_error *err)
+{
+	struct cuts cuts = { .n = 0 };
+	struct verify_rows rows = {
+		.folder = v->options->folder,
+		.file = v->part->file,
+		.segment = v->part->segment,
+		.from = v->now.frontier.size,
+		.before = v->now.head,
+		.end = v->seen.end,
+		.n_jobs = v->part->file->kind == SEGMENT_STORE ? v->options->n_jobs : 1,
+		.next_cut = next_cut,
+		.take = take_run,
+		.userdata = v,
+	};
+	int r = rows.n_jobs > 1 ? find_cuts(v, &cuts, err) : 0;
+
+	rows.cuts = cuts.sizes;
+	rows.n_cuts = cuts.n;
+	if (r == 0)
+		r = verify_rows(&rows, err);
+	free(cuts.sizes);
+	return r;
+}
+
+/* ---- a segment ends ---- */
+
+/* It may have been begun while the others were read. */
+static int verify_next(struct verification *v)
+{
+	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
+	uint64_t next = v->part->about.next, size = v->now.frontier.size;
+	int r;
+
+	/* verify_gap() names what is missing before the next one that is there. */
+	if (next == 0 || (!v->part->is_last && next >= size && v->part->next_first >= next))
+		return 0;
+	r = v->part->is_last ? segment_list(v->options->folder, &list) : 0;
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < list.n; i++)
+		if (list.files[i].first == next && next == size)
+			return -ESTALE;
+	return next > size
+		       ? verify_find(v, FOUND_SEGMENT_AND_RECORDS_MISSING,
+				     (struct found_at){
+					     .first = size, .last = next - 1, .number = next })
+		       : verify_find(v, FOUND_SEGMENT_MISSING, (struct found_at){ .number = next });
+}
+
+static int verify_signer(struct verification *v, struct sbx_error *err)
+{
+	uint8_t signer[SIGNER_SIZE], there[FRONTIER_BYTES_MAX];
+	int n = store_get_meta(v->part->segment->store, META_SIGNER, there, sizeof(there), err);
+
+	if (n < 0 && n != -ENOENT)
+		return n;
+	log_put_u64(signer, v->keys.trail.last.epoch);
+	memcpy(signer + 8, v->part->signer.public_key, SIGNATURE_KEY_SIZE);
+	if (n == (int)sizeof(signer) && memcmp(there, signer, sizeof(signer)) == 0)
+		return 0;
+	return verify_refuse_segment(v, "the key that it names is not that of its last "
+					"checkpoint");
+}
+
+/* What the writer goes on with. It checks that, too, but only when it opens the log. */
+static int verify_signed(struct verification *v, struct sbx_error *err)
+{
+	uint8_t frontier[FRONTIER_BYTES_MAX], there[FRONTIER_BYTES_MAX];
+	size_t n_frontier = log_save_frontier(&v->good.frontier, frontier);
+	int n = store_get_meta(v->part->segment->store, META_FRONTIER, there, sizeof(there), err);
+
+	if (n < 0 && n != -ENOENT)
+		return n;
+	if (n >= 8 && log_get_u64(there) > v->good.frontier.size &&
+	    log_get_u64(there) <= MERKLE_SIZE_MAX)
+		return verify_miss_signed(v, log_get_u64(there), "the writer has kept the tree");
+	if (n != (int)n_frontier || memcmp(there, frontier, n_frontier) != 0)
+		return verify_refuse_segment(v, "the tree that the writer continues is not that "
+						"of the last checkpoint");
+	return v->part->signer.name[0] != '\0' ? verify_signer(v, err) : 0;
+}
+
+/* ---- a segment ---- */
+
+static int begin_segment(struct verification *v, struct sbx_error *err)
+{
+	uint64_t size = v->now.frontier.size, first;
+	int r = read_about(v, err);
+
+	if (r == 0)
+		r = verify_bounds(v, err);
+	if (r != 0)
+		return r;
+	first = v->part->about.first;
+	return handle(v,
+		      first == size  ? SEGMENT_NEXT
+		      : first > size ? SEGMENT_LATER
+				     : SEGMENT_EARLIER,
+		      err);
+}
+
+static int read_first_note(struct verification *v, struct sbx_error *err)
+{
+	const struct verify_part *part = v->part;
+	uint64_t size = v->now.frontier.size;
+	int r = verify_next_note(v, v->state == WANTS_NOTE ? size : 0, err);
+
+	if (r < 0)
+		return r;
+	r = handle(v,
+		   !part->has_note || part->note_size > size ? NOTE_NONE
+		   : part->note_size == size		     ? NOTE_HERE
+							     : NOTE_EARLIER,
+		   err);
+	v->state = WANTS_ROWS;
+	return r;
+}
+
+static int end_segment(struct verification *v, struct sbx_error *err)
+{
+	int r = verify_next(v);
+
+	v->state = WANTS_SEGMENT;
+	if (r != 0 || !v->part->is_last)
+		return r;
+	if (v->part->file->kind == SEGMENT_STORE)
+		return verify_signed(v, err);
+	return verify_find(v, FOUND_LAST_SEGMENT_MISSING, (struct found_at){ .number = 0 });
+}
+
+static int read_segment(struct verification *v, struct sbx_error *err)
+{
+	uint64_t from;
+	int r = begin_segment(v, err);
+
+	if (r != 0)
+		return r;
+	from = v->part->about.first < v->now.frontier.size ? v->now.frontier.size : 0;
+	/* The state before ends in a later one. */
+	if (v->state == WANTS_STATE)
+		return verify_originals(v, from, err);
+	r = read_first_note(v, err);
+	if (r == 0)
+		r = read_rows(v, err);
+	if (r == 0 && v->part->has_note)
+		r = handle(v, NOTE_LEFT, err);
+	if (r == 0)
+		r = verify_originals(v, from, err);
+	return r == 0 ? end_segment(v, err) : r;
+}
+
+static uint64_t usec_of(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * USEC_PER_SEC + (uint64_t)time->tv_nsec / NSEC_PER_USEC;
+}
+
+/* After the snapshot was taken: nothing in it was written later. A WAL without a byte is not
+ * counted: SQLite makes one when it opens the segment, and would make any segment a new one. */
+static void read_mtime(struct verification *v)
+{
+	static const char *const suffixes[] = { "", "-wal" };
+	char path[SEGMENT_FILE_SIZE + 8];
+	struct stat st;
+
+	v->seen.mtime_usec = 0;
+	for (size_t i = 0; i < N_ELEMENTS(suffixes); i++) {
+		(void)snprintf(path, sizeof(path), "%s%s", v->part->file->name, suffixes[i]);
+		if (fstatat(v->options->folder, path, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    st.st_mtim.tv_sec < 0 || st.st_size == 0)
+			continue;
+		if (usec_of(&st.st_mtim) > v->seen.mtime_usec)
+			v->seen.mtime_usec = usec_of(&st.st_mtim);
+	}
+	v->seen.is_from_future = v->seen.mtime_usec > log_now_usec() + SKEW_USEC;
+}
+
+static int fail_reading(struct verification *v, int r, struct sbx_error *err)
+{
+	bool is_archive = v->part->file->kind == SEGMENT_ARCHIVE;
+
+	/* These say nothing about the log. */
+	if (r == -ENOMEM || r == -EBUSY || r == -ENOENT || r == -ESTALE)
+		return r;
+	if (err->code == 0)
+		(void)sbx_error_what(err, r, "cannot verify the log");
+	/* An archive got its name when it had been read completely. */
+	return verify_find_error(v,
+				 r == -EBADMSG && is_archive ? VERIFY_TAMPERED : VERIFY_UNREADABLE,
+				 err);
+}
+
+/* -ENOENT where it is not there any more: it was archived or deleted meanwhile. */
+static int verify_segment(struct verification *v, const struct segment_list *list, size_t i)
+{
+	struct verify_part part = {
+		.file = &list->files[i],
+		.is_last = i + 1 == list->n,
+		.next_first = i + 1 < list->n ? list->files[i + 1].first : UINT64_MAX,
+		.note = TEXT_INIT,
+	};
+	struct sbx_error err = { .code = 0 };
+	int r = segment_open_patiently(v->options->folder, part.file, &part.segment, &err);
+
+	v->part = &part;
+	if (r == 0) {
+		read_mtime(v);
+		r = read_segment(v, &err);
+	}
+	if (r < 0)
+		r = fail_reading(v, r, &err);
+	(void)segment_free(part.segment);
+	text_deinit(&part.note);
+	v->part = NULL;
+	return r;
+}
+
+/* ---- the log ---- */
 
 /* Of those that begin before the next record the last. */
 static size_t find_begin(const struct verification *v, const struct segment_list *list)
@@ -97,88 +596,61 @@ static size_t find_begin(const struct verification *v, const struct segment_list
 	return begin;
 }
 
-static int unreadable(struct verification *v, int code, const char *why, const char *fix)
-{
-	struct sbx_error *finding = verify_finding(v, VERIFY_UNREADABLE);
-
-	(void)sbx_error_what(finding, code, "cannot read the log");
-	if (why)
-		sbx_error_why(finding, "%s", why);
-	sbx_error_fix(finding, "%s", fix);
-	return VERIFY_STOP;
-}
-
 static int verify_segments(struct verification *v)
 {
 	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
 	int r = segment_list(v->options->folder, &list);
 
+	if (r == -ENOMEM)
+		return r;
 	if (r < 0)
-		return r == -ENOMEM
-			       ? r
-			       : unreadable(v, r, NULL, "check the permissions of the directory");
+		return verify_find(v, FOUND_UNREADABLE, (struct found_at){ .code = r });
 	if (list.n == 0)
-		return unreadable(
-			v, -ENOENT, "there is no segment in the directory",
-			"name the directory of a log, or make one with 'sbx-audit setup'");
-	v->begin.size = list.files[0].first;
+		return verify_find(v, FOUND_NO_SEGMENT, (struct found_at){ .code = -ENOENT });
+	v->seen.begin = list.files[0].first;
 	for (size_t i = find_begin(v, &list); r == 0 && i < list.n; i++)
-		r = verify_segment(v, &list.files[i], i + 1 == list.n);
+		r = verify_segment(v, &list, i);
 	return r;
 }
 
-/* ---- the end ---- */
-
-static void tell_cut(struct verification *v, uint64_t size, uint64_t had, const char *who)
+static void miss_end(struct verification *v, uint64_t size, uint64_t had, const char *why)
 {
-	struct sbx_error *finding = verify_finding_at(v, VERIFY_INCOMPLETE, size, had - 1);
-
-	(void)sbx_error_what(finding, -EBADMSG,
-			     "records %" PRIu64 " to %" PRIu64 " are missing at the end", size,
-			     had - 1);
-	sbx_error_why(finding, "%s has seen a log of %" PRIu64 " records", who, had);
-	verify_fix(v, finding);
+	(void)verify_find(v, FOUND_CUT,
+			  (struct found_at){
+				  .first = size, .last = had - 1, .number = had, .why = why });
 }
 
-static void tell_unsigned(struct verification *v, const char *what, const char *why)
-{
-	struct sbx_error *finding = verify_finding(v, VERIFY_INCOMPLETE);
-
-	(void)sbx_error_what(finding, -EBADMSG, "%s", what);
-	sbx_error_why(finding, "%s", why);
-	sbx_error_fix(finding, "look why sbx-audit does not sign any more; what has no checkpoint "
-			       "can have been changed");
-}
-
-/* Of the last records, which nobody has signed: as old as the file that they are in. */
+/* Of the last records, which no checkpoint has: as old as the file that they are in. */
 static void verify_age(struct verification *v)
 {
-	const char *what = "the last records have no checkpoint";
+	const char *why = NULL;
 
-	if (v->mtime_usec + 2 * CHECKPOINT_INTERVAL_USEC < v->options->now_usec)
-		tell_unsigned(v, what,
-			      "they are older than twice the time in which one has to be made");
-	else if (v->is_from_future)
-		tell_unsigned(v, what, "their file says that it was written later than now");
+	if (v->seen.mtime_usec + 2 * CHECKPOINT_INTERVAL_USEC < v->options->now_usec)
+		why = "they are older than twice the time in which one has to be made";
+	else if (v->seen.is_from_future)
+		why = "their file says that it was written later than now";
+	if (why)
+		(void)verify_find(v, FOUND_TAIL_NOT_SIGNED, (struct found_at){ .why = why });
 }
 
 static int verify_end(struct verification *v)
 {
 	const struct verify_options *options = v->options;
 	const struct witness *witness = options->witness;
+	uint64_t size = v->now.frontier.size;
 
-	verify_deleted(v);
-	if (v->is_resuming || v->is_since_due)
-		tell_cut(v, v->is_resuming ? v->end : v->now.frontier.size,
-			 options->since->frontier.size, "who verified it before");
-	if (witness && v->n_heads < witness->n_heads)
-		tell_cut(v, v->now.frontier.size, witness->heads[witness->n_heads - 1].size,
-			 "the witness");
-	if (v->now.frontier.size == 0)
-		tell_unsigned(v, "the log has no records", "not even the first one is there");
-	else if (!v->trail.has_last)
-		tell_unsigned(v, "the log has no checkpoints", "its records are not signed");
-	else if (v->now.frontier.size > v->trail.last.size && options->now_usec > 0)
+	(void)verify_deleted(v);
+	if (v->state == WANTS_STATE || v->seen.is_since_due)
+		miss_end(v, v->state == WANTS_STATE ? v->seen.end : size,
+			 options->since->frontier.size, "who verified it before has seen a log");
+	if (witness && v->seen.n_heads < witness->n_heads)
+		miss_end(v, size, witness->heads[witness->n_heads - 1].size,
+			 "the witness has seen a log");
+	if (size == 0)
+		(void)verify_find(v, FOUND_NO_RECORDS, (struct found_at){ .number = 0 });
+	else if (!v->keys.trail.has_last)
+		(void)verify_find(v, FOUND_NO_NOTES, (struct found_at){ .number = 0 });
+	else if (size > v->keys.trail.last.size && options->now_usec > 0)
 		verify_age(v);
 	return v->report->verdict == VERIFY_TAMPERED ? 0 : verify_epochs_behind(v);
 }
@@ -198,22 +670,24 @@ static int take_key(struct verification *v, struct sbx_error *err)
 	const char *text = v->options->verifier;
 	int r;
 
-	v->is_key_given = text != NULL;
+	v->keys.is_given = text != NULL;
 	if (!text)
 		return 0;
-	r = note_verifier_parse(v->hasher, text, strlen(text), &v->first, err);
+	r = note_verifier_parse(v->hasher, text, strlen(text), &v->keys.first, err);
 	return r < 0 && r != -ENOMEM ? -EINVAL : r;
 }
 
+/* Goes on from the state before. */
 static int take_since(struct verification *v)
 {
 	const struct verified_state *since = v->options->since;
+	struct audit_trail *trail = &v->keys.trail;
 	struct note_verifier next;
 	struct audit_hash root;
 	int r = 0;
 
-	if (v->first.name[0] == '\0')
-		r = note_verifier_make(v->hasher, since->origin, since->first_key, &v->first);
+	if (v->keys.first.name[0] == '\0')
+		r = note_verifier_make(v->hasher, since->origin, since->first_key, &v->keys.first);
 	if (r == 0)
 		r = verify_origin(v);
 	if (r == 0)
@@ -222,25 +696,24 @@ static int take_since(struct verification *v)
 		r = merkle_root(v->hasher, &since->frontier, &root);
 	if (r != 0)
 		return r;
-	v->is_key_given |= !since->is_key_own;
-	v->is_since_due = false;
-	v->is_resuming = true;
-	trail_begin(&v->trail, &next, since->epoch);
-	v->trail.last.size = since->frontier.size;
-	v->trail.last.head = since->head;
-	v->trail.last.root = root;
-	v->trail.has_last = true;
+	v->state = WANTS_STATE;
+	v->keys.is_given |= !since->is_key_own;
+	v->seen.is_since_due = false;
+	trail_begin(trail, &next, since->epoch);
+	trail->last = (struct audit_checkpoint){ .size = since->frontier.size,
+						 .head = since->head,
+						 .root = root };
+	trail->has_last = true;
 	v->now.frontier = since->frontier;
 	v->now.head = since->head;
-	v->deleted = since->deleted;
+	v->seen.deleted = since->deleted;
 	v->good = *since;
 	v->report->good_size = v->report->begin = since->frontier.size;
-	(void)snprintf(v->log_id, sizeof(v->log_id), "%s",
+	(void)snprintf(v->seen.log_id, sizeof(v->seen.log_id), "%s",
 		       since->origin + strlen(CHECKPOINT_ORIGIN_PREFIX));
 	return 0;
 }
 
-/* 0, VERIFY_STOP or negative errno. */
 static int verify(struct verification *v, struct sbx_error *err)
 {
 	const struct verify_options *options = v->options;
@@ -248,7 +721,8 @@ static int verify(struct verification *v, struct sbx_error *err)
 
 	if (r < 0)
 		return r;
-	v->is_since_due = options->since != NULL;
+	v->state = WANTS_SEGMENT;
+	v->seen.is_since_due = options->since != NULL;
 	if (options->since && !options->is_full && !has_earlier_head(options))
 		r = take_since(v);
 	if (r == 0)
@@ -260,33 +734,26 @@ static int verify(struct verification *v, struct sbx_error *err)
 	return r == 0 ? verify_end(v) : r;
 }
 
-static void finish(struct verification *v)
+static void finish(const struct verification *v)
 {
 	struct verify_report *report = v->report;
 
 	report->size = v->now.frontier.size;
 	report->n_unsigned = report->size - report->good_size;
-	report->epoch = v->trail.epoch;
-	report->n_heads = v->n_heads - v->n_passed;
-	report->is_key_own = !v->is_key_given;
-	memcpy(report->origin, v->first.name, sizeof(report->origin));
-}
-
-static void verification_deinit(struct verification *v)
-{
-	entry_reader_deinit(&v->reader);
-	free(v->joints);
-	free(v->epochs);
-	text_deinit(&v->note);
-	v->segment = segment_free(v->segment);
-	v->hasher = hasher_free(v->hasher);
-	free(v);
+	report->epoch = v->keys.trail.epoch;
+	report->n_heads = v->seen.n_heads - v->seen.n_passed;
+	report->is_key_own = !v->keys.is_given;
+	memcpy(report->origin, v->keys.first.name, sizeof(report->origin));
 }
 
 static void verification_free(struct verification **v)
 {
-	if (*v)
-		verification_deinit(*v);
+	if (!*v)
+		return;
+	free((*v)->seen.joints);
+	free((*v)->seen.epochs);
+	(void)hasher_free((*v)->hasher);
+	free(*v);
 }
 
 static int verify_once(const struct verify_options *options, struct verify_report *ret,
@@ -315,15 +782,12 @@ static int verify_once(const struct verify_options *options, struct verify_repor
 int verify_folder(const struct verify_options *options, struct verify_report *ret,
 		  struct verified_state *ret_state, struct sbx_error *err)
 {
-	struct verify_options again = *options;
 	int r, tries = 0;
 
 	/* A segment is archived, or an archive deleted, while the others are read. */
-	do {
-		r = verify_once(&again, ret, ret_state, err);
-		if (r == -ESTALE)
-			again.n_jobs = 1;
-	} while ((r == -ENOENT || r == -ESTALE) && ++tries < TRIES_MAX);
+	do
+		r = verify_once(options, ret, ret_state, err);
+	while ((r == -ENOENT || r == -ESTALE) && ++tries < TRIES_MAX);
 	if (r < 0 && r != -EINVAL)
 		(void)sbx_error_what(err, r, "cannot verify the log");
 	return r;

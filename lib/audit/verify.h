@@ -9,8 +9,8 @@
  * Nothing of this needs the writer's lock: a segment is read from one moment, and a log that is
  * being written to is not accused.
  *
- * What was witnessed elsewhere must be reproduced. Without that a log can be cut at a checkpoint,
- * and nobody can tell.
+ * Heads that were witnessed elsewhere must be reproduced. Without them a log can be cut at a
+ * checkpoint unnoticed.
  *
  * Archives that were deleted for their age are missed, unless signed records of the log say of all
  * of them, from record 0 on, what they were.
@@ -22,12 +22,7 @@
 
 #include <sbx/error.h>
 
-#include "audit/hash.h"
-#include "audit/merkle.h"
-#include "audit/note.h"
-#include "base/cleanup.h"
-
-struct text;
+#include "audit/known.h"
 
 enum verify_verdict {
 	VERIFY_INTACT,
@@ -37,69 +32,6 @@ enum verify_verdict {
 };
 
 const char *verify_verdict_name(enum verify_verdict verdict);
-
-/* ---- what was verified before ---- */
-
-/* How the log was at one size. */
-struct verified_place {
-	uint64_t size;
-	struct audit_hash head; /* of the last record before; zeros before the first one */
-	struct audit_hash root; /* of the tree; zeros where it is empty */
-};
-
-/*
- * A log up to one of its checkpoints, all of it verified. Whoever keeps it elsewhere goes on from
- * there, and notices when that part of the log is cut off.
- */
-struct verified_state {
-	char origin[NOTE_NAME_SIZE]; /* "" means that there is no state */
-	uint8_t first_key[SIGNATURE_KEY_SIZE];
-	bool is_key_own; /* the first key was the log's own word */
-	uint64_t epoch;	 /* of the checkpoint that has to come next, with its key */
-	uint8_t key[SIGNATURE_KEY_SIZE];
-	struct audit_hash head;
-	struct merkle_frontier frontier; /* its size is the log's */
-	struct verified_place deleted;	 /* the log itself says that the records before are gone */
-};
-
-/* A text with a digest of itself behind it, which finds accidents and no intruders. 0 or -ENOMEM,
- * or -EINVAL for no state. */
-int verified_state_add_text(struct text *out, const struct verified_state *state);
-/* Reads exactly what verified_state_add_text() writes; everything else is -EBADMSG. */
-int verified_state_parse(const char *bytes, size_t n_bytes, struct verified_state *ret,
-			 struct sbx_error *err);
-
-/* ---- what was witnessed elsewhere ---- */
-
-struct witness_head {
-	uint64_t size;
-	struct audit_hash root;
-};
-
-struct witness {
-	char origin[NOTE_NAME_SIZE]; /* "": only sizes and roots */
-	struct witness_head *heads;  /* in the order of their sizes */
-	size_t n_heads;
-};
-
-#define WITNESS_INIT                                                                               \
-	{                                                                                          \
-		.heads = NULL                                                                      \
-	}
-#define WITNESS_HEADS_MAX 100000
-#define _cleanup_witness_ _cleanup_(witness_deinit)
-
-void witness_deinit(struct witness *witness);
-/*
- * Reads signed checkpoints, one behind the other, and lines "SIZE BASE64", in any order. Their
- * signatures are not looked at: a witness is believed, and a head that the log has not had is found
- * in any case. -EBADMSG for anything else, or for heads of several logs.
- */
-int witness_parse(struct witness *ret, const char *bytes, size_t n_bytes, struct sbx_error *err);
-
-void witness_sort(struct witness *witness);
-/* Forgets the heads of less than @size records. */
-void witness_drop(struct witness *witness, uint64_t size);
 
 /* ---- verify ---- */
 
@@ -134,7 +66,7 @@ struct verify_report {
 	uint64_t n_checkpoints;
 	uint64_t n_heads; /* of the witness, all reproduced where the log is intact */
 	uint64_t epoch;
-	bool is_key_own; /* nobody has said what the first key is but the log itself */
+	bool is_key_own; /* the first key is the log's own word */
 	char origin[NOTE_NAME_SIZE];
 };
 

@@ -2,8 +2,8 @@
 
 /*
  * An arena: a list of chunks, each twice as big as the one before it up to a bound. The newest
- * comes first; bytes are only ever taken from its free end. Only what is handed out is set to zero:
- * calloc() would also touch the rest of a chunk, and a page fault costs more than using the page.
+ * comes first; bytes are only taken from its free end. Only allocated bytes are zeroed: calloc()
+ * would also touch the rest of a chunk, and a page fault costs more than using the page.
  */
 
 #include "base/arena.h"
@@ -14,6 +14,7 @@
 
 #define CHUNK_FIRST 4096
 #define CHUNK_MAX (256 * 1024)
+#define ROWS_FIRST 16
 #define ALIGNMENT _Alignof(max_align_t)
 
 struct arena_chunk {
@@ -34,7 +35,7 @@ static size_t next_size(const struct arena *arena, size_t wanted)
 	return size > wanted ? size : wanted;
 }
 
-/* Makes the newest chunk one with at least @wanted free bytes, which start at any alignment. */
+/* Adds a chunk unless the newest one has @wanted free bytes, after any alignment of their start. */
 static struct arena_chunk *grow(struct arena *arena, size_t wanted)
 {
 	size_t size = next_size(arena, wanted);
@@ -95,4 +96,30 @@ void arena_deinit(struct arena *arena)
 		arena->chunk = chunk->older;
 		free(chunk);
 	}
+}
+
+bool arena_reserve_rows(struct arena *arena, struct arena_rows *rows, size_t row_size, size_t n)
+{
+	size_t n_room = rows->n_rows + n;
+	void *grown;
+
+	if (n_room <= rows->n_room)
+		return true;
+	grown = n_room <= SIZE_MAX / row_size ? arena_alloc(arena, n_room * row_size) : NULL;
+	if (!grown)
+		return false;
+	if (rows->n_rows > 0)
+		memcpy(grown, rows->rows, rows->n_rows * row_size);
+	rows->rows = grown;
+	rows->n_room = n_room;
+	return true;
+}
+
+void *arena_add_row(struct arena *arena, struct arena_rows *rows, size_t row_size)
+{
+	size_t n = rows->n_room > 0 ? rows->n_room : ROWS_FIRST;
+
+	if (rows->n_rows == rows->n_room && !arena_reserve_rows(arena, rows, row_size, n))
+		return NULL;
+	return (char *)rows->rows + rows->n_rows++ * row_size;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Words → automaton: the tree of all prefixes, then breadth first the edges that the textbook finds
- * through fallback links at run time
+ * Words → automaton: the tree of all prefixes, then, breadth first, the edges that the textbook
+ * algorithm finds through fallback links at run time
  */
 
 #include "base/automaton-internal.h"
@@ -18,7 +18,7 @@ _Static_assert(AUTOMATON_STATES_MAX < AUTOMATON_MARK, "a state and its mark shar
 
 static int check_words(const char *const *words, size_t n_words, struct sbx_error *err)
 {
-	/* One less than fits: AUTOMATON_NONE is no word. */
+	/* AUTOMATON_NONE is not a valid index of a word. */
 	if (n_words >= AUTOMATON_NONE) {
 		(void)sbx_error_what(err, -E2BIG, "cannot search for %zu words", n_words);
 		sbx_error_fix(err, "use fewer words");
@@ -37,7 +37,7 @@ static int check_words(const char *const *words, size_t n_words, struct sbx_erro
 }
 
 /* Every byte that a word contains gets a class of its own, from 1; 255 of them at most, because
- * words hold no NUL. */
+ * words contain no NUL. */
 static void make_classes(struct automaton *head, const char *const *words)
 {
 	bool folded = head->flags & AUTOMATON_FOLD_CASE;
@@ -73,8 +73,8 @@ static int compare_words(const void *a, const void *b, void *userdata)
 	return class_of[(uint8_t)left[n]] - class_of[(uint8_t)right[n]];
 }
 
-/* How many states there will be, before any is made: in sorted order each word adds what it does
- * not share with the one before it. */
+/* Counts the states before the tables are allocated: in sorted order each word adds the bytes after
+ * its common prefix with the previous word. */
 static int count_states(struct automaton *head, const char *const *words, uint64_t *ret)
 {
 	_cleanup_free_ const char **sorted = reallocarray(NULL, head->n_words + 1, sizeof(*sorted));
@@ -115,7 +115,7 @@ static int count(struct automaton *head, const char *const *words, struct sbx_er
 	return -E2BIG;
 }
 
-/* The tree of all prefixes. 0 is "no edge yet": nothing leads down to the root. */
+/* The tree of all prefixes. 0 means "no edge yet", because no edge of the tree ends in the root. */
 static void add_words(struct automaton *automaton, const char *const *words)
 {
 	uint32_t *next = table_at(automaton, automaton->next_offset);
@@ -143,8 +143,8 @@ static void add_words(struct automaton *automaton, const char *const *words)
 
 /*
  * Fills the rows breadth first. @fallback is the state of the longest proper suffix; it is nearer
- * to the root, so its row is complete, and what it reports is shorter than what @state reports of
- * its own.
+ * to the root, so its row is complete, and its words are shorter than the word that ends in @state
+ * itself.
  */
 static int link_states(struct automaton *automaton)
 {
@@ -215,7 +215,7 @@ int automaton_build(const char *const *words, size_t n_words, uint32_t flags,
 	if (!automaton)
 		return sbx_error_what(err, -ENOMEM, "cannot search for %zu words", n_words);
 	memcpy(automaton, &head, sizeof(head));
-	/* AUTOMATON_NONE everywhere; the two tables stand side by side. */
+	/* Sets both tables, which are adjacent, to AUTOMATON_NONE. */
 	memset(table_at(automaton, head.word_offset), 0xff, head.length_offset - head.word_offset);
 	add_words(automaton, words);
 	r = link_states(automaton);

@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * What building and checking an automaton share: its one layout
+ * The layout of an automaton, for building and checking
  */
 
 #include <stdbool.h>
 
 #include "base/automaton.h"
 
-/* On an entry of the next table: a word ends in this state. */
+/* Flag of an entry of the next table: a word ends in that state. */
 #define AUTOMATON_MARK 0x80000000u
 #define AUTOMATON_CLASSES_MAX 256u
 
@@ -23,8 +23,8 @@ static inline const uint32_t *table_of(const struct automaton *automaton, uint32
 	return (const uint32_t *)(const void *)((const char *)automaton + offset);
 }
 
-/* Sets the offsets and the size from the counts, which are in range; false where 32 bits are too
- * few. */
+/* Sets the offsets and the size from the counts, which the caller has checked. False if the size
+ * exceeds 32 bits. */
 static inline bool automaton_lay_out(struct automaton *head)
 {
 	uint64_t states_size = head->n_states * sizeof(uint32_t);

@@ -5,11 +5,11 @@
  *
  * A state is a prefix of some word: the longest one that the bytes read so far end with. Bytes that
  * no word contains share class 0, so a row is short and the table stays in the cache. The fallback
- * links of the textbook are followed while the table is built (automaton-build.c) and never again:
- * a scan loads one entry per byte and looks at its top bit, which says that a word ends here.
+ * links of the textbook are resolved while the table is built (automaton-build.c): a scan loads one
+ * entry per byte and checks its top bit, which is set if a word ends here.
  *
  * The block has exactly one layout for its three counts. automaton_open() computes that layout
- * itself and compares, so that no offset of a foreign block is ever used.
+ * itself and compares, so that no offset of an untrusted block is ever used.
  */
 
 #include "base/automaton-internal.h"
@@ -39,7 +39,7 @@ static bool head_is_sound(const struct automaton *automaton, size_t n_bytes)
 	       memcmp(&head, automaton, sizeof(head)) == 0;
 }
 
-/* Does @state report a word that exists, and after it only shorter ones? So every chain ends. */
+/* Does @state report a word that exists, and after it only shorter ones? Then every chain ends. */
 static bool state_is_sound(const struct automaton *automaton, uint32_t state)
 {
 	const uint32_t *word = table_of(automaton, automaton->word_offset);
@@ -48,7 +48,8 @@ static bool state_is_sound(const struct automaton *automaton, uint32_t state)
 
 	if (word[state] == AUTOMATON_NONE)
 		return shorter[state] == AUTOMATON_NONE;
-	/* The root reports nothing: no word is empty, and a scan keeps "nothing pending" as 0. */
+	/* The root must report no word: words are not empty, and in a scan 0 means "nothing
+	 * pending". */
 	if (state == 0 || word[state] >= automaton->n_words)
 		return false;
 	if (shorter[state] == AUTOMATON_NONE)
@@ -87,7 +88,7 @@ int automaton_open(const void *block, size_t n_bytes, const struct automaton **r
 
 	const uint32_t *length = table_of(automaton, automaton->length_offset);
 
-	/* A word of n bytes makes n states beside the root. */
+	/* A word of n bytes needs n states besides the root. */
 	for (uint32_t i = 0; i < automaton->n_words; i++)
 		if (length[i] == 0 || length[i] >= automaton->n_states)
 			return -EBADMSG;
@@ -110,7 +111,9 @@ static int report(const struct automaton *automaton, struct automaton_scan *scan
 	scan->pending = shorter == AUTOMATON_NONE ? 0 : shorter;
 	*ret = (struct automaton_match){
 		.word = word,
-		/* A block from elsewhere may report a word before all of it can have been read. */
+		/*
+		 * An untrusted block may report a word that is longer than the bytes read so far.
+		 */
 		.start = length < scan->at ? scan->at - length : 0,
 		.end = scan->at,
 	};

@@ -4,10 +4,9 @@
 /*
  * A word automaton: many words found in one pass over the bytes, whatever their number
  *
- * The built form is one flat block without pointers (byte classes, then a dense table of states,
- * then what each state reports), so it can be stored, mapped and read by a program in the kernel.
- * automaton_open() checks a block that comes from elsewhere completely before use: a hostile one is
- * refused, never followed.
+ * The built form is one flat block without pointers (byte classes, a dense table of states, the
+ * words that each state reports), so it can be stored, mapped and read by a BPF program.
+ * automaton_open() checks an untrusted block completely before use.
  */
 
 #include <stdbool.h>
@@ -44,9 +43,9 @@ struct automaton {
 };
 
 struct automaton_match {
-	uint32_t word; /* index into the words that were given */
+	uint32_t word; /* index into the words of automaton_build() */
 	size_t start;
-	size_t end; /* behind the last byte */
+	size_t end; /* after the last byte */
 };
 
 /* Position of a scan; start with { 0 }. May be kept between buffers of one stream: places count
@@ -54,7 +53,7 @@ struct automaton_match {
 struct automaton_scan {
 	uint32_t state;
 	uint32_t pending; /* private */
-	size_t offset;	  /* private: in the present buffer; 0 again when that is used up */
+	size_t offset;	  /* private: in the current buffer; 0 again at its end */
 	size_t at;
 };
 
@@ -62,15 +61,15 @@ struct automaton_scan {
  * with free(). */
 int automaton_build(const char *const *words, size_t n_words, uint32_t flags,
 		    struct automaton **ret, struct sbx_error *err);
-/* Checks a block of @n_bytes from elsewhere; it must be aligned to 4 and must not change
- * afterwards. 0 or -EBADMSG. */
+/* Checks an untrusted block of @n_bytes; it must be aligned to 4 and must not change afterwards. 0
+ * or -EBADMSG. */
 int automaton_open(const void *block, size_t n_bytes, const struct automaton **ret);
 
 /*
- * 1 with the next match (all of them, also overlapping ones; longer before shorter at the same
- * end), 0 when @bytes are used up.
+ * Returns 1 with the next match (overlapping ones too; longer before shorter at the same end), 0 at
+ * the end of @bytes.
  */
 int automaton_next(const struct automaton *automaton, struct automaton_scan *scan,
 		   const void *bytes, size_t n_bytes, struct automaton_match *ret);
-/* Does any word occur? The fast path. */
+/* Does any word occur? Faster than automaton_next(). */
 bool automaton_any(const struct automaton *automaton, const void *bytes, size_t n_bytes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What the cleanup attributes call. Each is reached on every way out of a scope, also behind a
- * failed call whose errno somebody is about to read, so each leaves errno as it was.
+ * Functions of the cleanup attributes. They also run after a failed call whose errno the caller
+ * still reads, so each restores errno.
  */
 
 #include "base/cleanup.h"

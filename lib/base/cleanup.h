@@ -18,7 +18,7 @@
 #define _cleanup_fclose_ _cleanup_(close_stream)
 #define _cleanup_closedir_ _cleanup_(close_dir)
 
-/* Moves the value out of @p and leaves NULL behind. */
+/* Moves the value out of @p and sets @p to NULL. */
 #define take_ptr(p)                                                                                \
 	({                                                                                         \
 		__typeof__(p) *_owner = &(p);                                                      \
@@ -29,10 +29,10 @@
 
 #define N_ELEMENTS(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Moves the fd out of *@fd and leaves -EBADF behind. */
+/* Moves the fd out of *@fd and sets *@fd to -EBADF. */
 int take_fd(int *fd);
 
-/* The four cleanup functions leave errno alone and accept "nothing there". */
+/* The four cleanup functions keep errno, and accept NULL and -EBADF. */
 void free_ptr(void *pointer_to_pointer);
 void close_fd(int *fd);
 void close_stream(FILE **stream);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * bash: one function with questions in order. Which word is the first that is no option? If it is a
- * command, what follows belongs to it. Is the word before this one an option that takes a value?
- * Which verb was given? Then: options if the word starts with a dash, else operands.
+ * bash: one function that determines, in this order: the first word that is not an option (after a
+ * command, completion is left to the command); whether the previous word is an option that takes a
+ * value; the verb. Then it offers options if the word starts with a dash, else operands.
  */
 
 #include "base/completion-internal.h"
@@ -32,7 +32,7 @@ static void add_value(struct text *out, const struct option_spec *spec)
 	text_add(out, " return ;;\n");
 }
 
-/* What follows an option of the tool, whichever verb is given. */
+/* Values of the tool's own options, for any verb. */
 static void add_value_cases(struct text *out, const struct option_spec *options)
 {
 	for (const struct option_spec *spec = options; spec && spec->name; spec++) {
@@ -70,7 +70,7 @@ static void add_steps(struct text *out, const struct option_spec *options)
 	}
 }
 
-/* $word becomes the index of the first operand, be it the one that is being typed. */
+/* $word becomes the index of the first operand, which may be the one that is being typed. */
 static void add_walk(struct text *out, const struct command *command,
 		     const struct option_spec *common)
 {
@@ -88,7 +88,7 @@ static void add_walk(struct text *out, const struct command *command,
 		      "\tdone\n");
 }
 
-/* Without bash-completion there is nobody who knows the command's own words. */
+/* _command_offset is a function of bash-completion; without that package complete file names. */
 static void add_command(struct text *out)
 {
 	text_add(out, "\tif ((word < COMP_CWORD)); then\n"

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What the languages of base/completion share
+ * Shared by the languages of base/completion
  */
 
 #include "base/completion.h"

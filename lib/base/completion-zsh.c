@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * zsh: specifications for _arguments; a tool with verbs asks for the verb first and then for what
- * belongs to it.
+ * zsh: specifications for _arguments; a tool with verbs completes the verb first, and then its
+ * options and operands.
  */
 
 #include "base/completion-internal.h"

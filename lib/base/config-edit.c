@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Changing one value in somebody's file
+ * Changing one value in a configuration file
  *
- * The file is theirs: comments, order and layout stay, so the text is edited and never written anew
- * from the tree. The edit itself is simple, and may be wrong where a file is unusual. Therefore the
- * result is read back: only a text whose tree is the old one with exactly this value changed is
- * given out.
+ * The user's comments, order and layout must stay, so the text is edited instead of being printed
+ * from the tree. The edit is simple and may be wrong for an unusual layout. Therefore the result is
+ * parsed again, and returned only if its tree is the old one with exactly this value changed.
  */
 
 #include "base/config.h"
@@ -70,7 +69,8 @@ static size_t quoted_length(const char *bytes, size_t n_bytes)
 	return 0;
 }
 
-/* How many bytes of the text are the value of @node, or -ENOTSUP where that is not one word. */
+/* The length of the value of @node in the text, or -ENOTSUP unless it is a plain or quoted scalar
+ * on one line. */
 static ssize_t value_length(const struct tree_node *node, const char *bytes, size_t n_bytes)
 {
 	size_t quoted;
@@ -103,7 +103,7 @@ static int replace_value(const struct edit *edit, const struct tree_node *node, 
 	return 0;
 }
 
-/* In front of the first member, laid out like it. */
+/* Inserts before the first member, with the same layout. */
 static void add_member(const struct edit *edit, size_t brace, struct text *out)
 {
 	const char *rest = edit->bytes + brace + 1;
@@ -123,7 +123,7 @@ static void add_member(const struct edit *edit, size_t brace, struct text *out)
 	text_add_bytes(out, rest, n_rest);
 }
 
-/* At the end, where it disturbs no comment. */
+/* Appends, so that every comment stays at its line. */
 static void add_line(const struct edit *edit, struct text *out)
 {
 	const struct tree_node *first = tree_root(edit->tree)->first;
@@ -232,13 +232,12 @@ int config_edit(const char *file_name, const char *text, size_t text_len, const 
 	edit.tree = old;
 
 	if (apply(&edit, &edited) < 0)
-		return refuse(&edit, "its value is not one word on one line", err);
+		return refuse(&edit, "its value is not a plain scalar on one line", err);
 	if (text_status(&edited) < 0)
 		return sbx_error_what(err, -ENOMEM, "no memory to change '%s'", file_name);
 	r = tree_read(file_name, text_string(&edited), edited.len, &new, NULL);
 	if (r < 0 || !is_what_was_meant(&edit, new))
-		return refuse(&edit,
-			      "the file is laid out so that one line cannot be changed alone", err);
+		return refuse(&edit, "its layout does not allow one line to be changed alone", err);
 	text_add_bytes(out, edited.data, edited.len);
 	if (text_status(out) < 0)
 		return sbx_error_what(err, -ENOMEM, "no memory to change '%s'", file_name);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The files of the configuration: reading one, and writing one anew
+ * Reading and replacing configuration files
  *
- * A project's last two components, ".sbx/config.yaml", may be anything that a hostile project
- * likes: links out of it, pipes that nobody writes to. They are opened beneath the folder that the
- * user chose to be in, and a change is read and written through one fd of ".sbx", so that the file
- * that was looked at is the one that is replaced. The user's and the system's own files are
- * followed where they lead.
+ * In a hostile project ".sbx/config.yaml" may be a symbolic link that leads outside, or a FIFO
+ * without a writer. Both components are opened beneath the project's directory without links, and a
+ * change is read and written through one fd of ".sbx", so that the file that was read is the one
+ * that is replaced. In the paths of the user's and the system's files links are followed.
  */
 
 #include "base/config-internal.h"
@@ -29,7 +28,7 @@
 #include "base/text.h"
 #include "base/tree.h"
 
-/* O_NONBLOCK: a named pipe in the place of the file must not stop the tool. */
+/* O_NONBLOCK: open() of a FIFO instead of the file must not block. */
 #define READ_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 #define FOLDER_MODE 0755
 #define FILE_MODE 0644
@@ -46,7 +45,7 @@ static const char *project_part(const char *path)
 	return folder;
 }
 
-/* The folder of what begins at @part of @path; the fd or negative errno. */
+/* Opens the directory that @part of @path is relative to; the fd or negative errno. */
 static int open_folder_of(const char *path, const char *part, int flags)
 {
 	_cleanup_free_ char *folder =
@@ -64,12 +63,13 @@ static int cannot_open(const char *path, int code, struct sbx_error *err)
 	sbx_error_what(err, code, "cannot open '%s'", path);
 	if (code == -ELOOP || code == -EXDEV) {
 		sbx_error_why(err,
-			      "it is, or passes, a symbolic link, which leads nowhere or could "
-			      "lead out of the project");
+			      "the path contains a symbolic link that is dangling or could lead "
+			      "out of the project");
 		sbx_error_fix(err, "put a plain file there, or remove it");
 	} else if (code == -ENOSYS) {
-		sbx_error_why(err,
-			      "openat2 is missing, and nothing in a project is opened without it");
+		sbx_error_why(
+			err,
+			"openat2() is not available, and sbx opens files of a project only with it");
 		sbx_error_fix(err,
 			      "use Linux 5.6 or newer; in a unit, leave RestrictSUIDSGID= out");
 	} else {
@@ -78,7 +78,7 @@ static int cannot_open(const char *path, int code, struct sbx_error *err)
 	return code;
 }
 
-/* Reads what was opened, which may be anything. */
+/* Reads @fd, which may be a directory, a FIFO or a device. */
 static int read_plain(int fd, const char *path, char **ret_bytes, size_t *ret_n_bytes,
 		      struct sbx_error *err)
 {
@@ -90,7 +90,7 @@ static int read_plain(int fd, const char *path, char **ret_bytes, size_t *ret_n_
 		(void)sbx_error_what(err, S_ISDIR(st.st_mode) ? -EISDIR : -ENXIO,
 				     "cannot read '%s'", path);
 		sbx_error_why(err, "it is %s, not a file",
-			      S_ISDIR(st.st_mode)    ? "a folder"
+			      S_ISDIR(st.st_mode)    ? "a directory"
 			      : S_ISFIFO(st.st_mode) ? "a named pipe"
 						     : "a device");
 		sbx_error_fix(err, "put a plain file there, or remove it");
@@ -99,8 +99,8 @@ static int read_plain(int fd, const char *path, char **ret_bytes, size_t *ret_n_
 	return file_read_fd(fd, path, TREE_BYTES_MAX, ret_bytes, ret_n_bytes, err);
 }
 
-/* The fd, or negative errno: -ENOENT also where a folder on the way cannot be searched, which is no
- * mistake of whoever runs a tool below it. */
+/* The fd, or negative errno: -ENOENT also if a directory of the path may not be searched, because a
+ * user who runs a tool below it cannot change that. */
 static int open_layer(const char *path, enum config_origin origin)
 {
 	bool is_project = origin == CONFIG_FROM_PROJECT;
@@ -114,7 +114,7 @@ static int open_layer(const char *path, enum config_origin origin)
 	fd = is_project ? path_open_beneath(folder, part, READ_FLAGS, 0) : open(path, READ_FLAGS);
 	if (fd < 0 && !is_project)
 		fd = -errno;
-	/* What can be looked at but not opened is there, and was meant to be read. */
+	/* A file that can be stat()ed but not opened is an error: its settings would be missing. */
 	if (fd == -EACCES &&
 	    fstatat(is_project ? folder : AT_FDCWD, part, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -ENOENT;
@@ -133,7 +133,7 @@ int config_read(const char *path, enum config_origin origin, char **ret_bytes, s
 	return read_plain(fd, path, ret_bytes, ret_n_bytes, err);
 }
 
-/* The folder of a project's file, made if it is not there. */
+/* Opens the directory of a project's file, and creates it if necessary. */
 static int make_project_folder(const char *path)
 {
 	const char *part = project_part(path);
@@ -167,7 +167,7 @@ static int make_folder(const char *path)
 	return open_folder_of(path, path_last(path), O_RDONLY);
 }
 
-/* Changes the file @name of @folder; @path is for messages. */
+/* Changes the file of @path in the directory @folder. */
 static int save_in(int folder, const char *path, const char *key, const char *value,
 		   struct sbx_error *err)
 {
@@ -192,7 +192,7 @@ static int save_in(int folder, const char *path, const char *key, const char *va
 	return r < 0 ? error_retell(err, r, "cannot write '%s'", path) : 0;
 }
 
-/* The directory of @file, made if it is not there; @path is for messages. */
+/* Opens the directory of @file, and creates it if necessary; @path is for messages. */
 static int prepare_folder(const char *file, const char *path, enum config_origin origin,
 			  struct sbx_error *err)
 {
@@ -201,8 +201,8 @@ static int prepare_folder(const char *file, const char *path, enum config_origin
 	if (folder == -ELOOP || folder == -EXDEV)
 		return cannot_open(path, folder, err);
 	if (folder < 0) {
-		(void)sbx_error_what(err, folder, "cannot make the folder of '%s'", path);
-		sbx_error_fix(err, "make it yourself, or choose another file with --where");
+		(void)sbx_error_what(err, folder, "cannot create the directory of '%s'", path);
+		sbx_error_fix(err, "create it with mkdir -p, or choose another file with --where");
 	}
 	return folder;
 }
@@ -220,9 +220,9 @@ int config_save(const char *path, enum config_origin origin, const char *name, c
 
 static int refuse_existing(const char *path, struct sbx_error *err)
 {
-	int r = sbx_error_what(err, -EEXIST, "cannot make '%s'", path);
+	int r = sbx_error_what(err, -EEXIST, "cannot create '%s'", path);
 
-	sbx_error_why(err, "it exists");
+	sbx_error_why(err, "it exists already");
 	sbx_error_fix(err, "change it with 'sbx-config set KEY VALUE'");
 	return r;
 }
@@ -238,14 +238,14 @@ int config_create(const char *path, enum config_origin origin, struct sbx_error 
 		return folder;
 	config_add_template(&content);
 	if (text_status(&content) < 0)
-		return sbx_error_what(err, -ENOMEM, "no memory to make '%s'", path);
-	/* O_EXCL follows no link in the place of the file, and overwrites nothing. */
+		return sbx_error_what(err, -ENOMEM, "no memory to create '%s'", path);
+	/* O_EXCL: do not follow a link at @path, and do not overwrite a file. */
 	fd = path_open_beneath(folder, path_last(path), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
 			       FILE_MODE);
 	if (fd == -EEXIST)
 		return refuse_existing(path, err);
 	if (fd < 0)
-		return sbx_error_what(err, fd, "cannot make '%s'", path);
+		return sbx_error_what(err, fd, "cannot create '%s'", path);
 	r = fd_write_all(fd, content.data, content.len);
 	if (r < 0)
 		(void)unlinkat(folder, path_last(path), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The table of keys, what their values may be, and the names that will never be keys
+ * The table of keys with their values, and the names that can never be keys
  */
 
 #include "base/config-internal.h"
@@ -22,14 +22,13 @@ static const char *const level_choices[] = { "error", "warning", "notice", "info
 static const struct config_key keys[] = {
 	{ "color", CONFIG_CHOICE, when_choices, "auto", "colour output on a terminal" },
 	{ "progress", CONFIG_CHOICE, when_choices, "auto", "show progress of long work on stderr" },
-	{ "log_level", CONFIG_CHOICE, level_choices, "notice", "what is worth a line in the log" },
+	{ "log_level", CONFIG_CHOICE, level_choices, "notice", "least severe messages to log" },
 	{ .name = NULL },
 };
 
 /*
- * What decides how a sandbox holds. None of it can ever be configured: a project's own file would
- * widen the sandbox it is meant to run in. Whoever tries shall read where it belongs, not
- * "unknown".
+ * Settings that decide what a sandbox may do cannot be configured: a project's own file could widen
+ * the sandbox that confines it. The message about such a key names the policy instead of "unknown".
  */
 /* clang-format off */
 static const char *const security_names[] = {
@@ -41,8 +40,8 @@ static const char *const security_names[] = {
 };
 /* clang-format on */
 
-/* Those of them that a variable can only mean for us. Others (SBX_TOKEN, SBX_MODE) belong to
- * programs of the same prefix, which must not stop every tool. */
+/* Those that are refused as variables. Others (SBX_TOKEN, SBX_MODE) may belong to other programs
+ * with the same prefix, which must not make every tool fail. */
 /* clang-format off */
 static const char *const security_variables[] = {
 	"isolation", "landlock", "limits", "no_sandbox", "policy", "seccomp", "session_mode",
@@ -133,8 +132,8 @@ static int refuse_name(const char *name, struct sbx_error *err)
 	}
 	if (config_is_security(name)) {
 		sbx_error_what(err, -EINVAL, "'%s' cannot be configured", name);
-		sbx_error_why(err, "it decides what a sandbox may do, which no project's own file "
-				   "and no inherited variable may change");
+		sbx_error_why(err, "it decides what a sandbox may do, which neither a project's "
+				   "file nor an inherited variable may change");
 		sbx_error_fix(err, "remove it here; it belongs in the policy file");
 		return -EINVAL;
 	}
@@ -168,7 +167,7 @@ static int check_bool(const struct config_key *key, const char *value, struct sb
 {
 	if (strcmp(value, "true") == 0 || strcmp(value, "false") == 0)
 		return 0;
-	sbx_error_why(err, "it is true or false");
+	sbx_error_why(err, "it must be true or false");
 	sbx_error_fix(err, "write true or false");
 	return -EINVAL;
 }
@@ -182,7 +181,7 @@ static int check_choice(const struct config_key *key, const char *value, struct 
 		if (strcmp(*choice, value) == 0)
 			return 0;
 	suggest_add_all_from(&list, key->choices);
-	sbx_error_why(err, "it is one of: %s", text_string(&list));
+	sbx_error_why(err, "it must be one of: %s", text_string(&list));
 	if (meant)
 		sbx_error_fix(err, "did you mean '%s'?", meant);
 	else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Where configuration files are. Pure: the environment comes as an argument and nothing is opened,
- * so tests can ask for any home.
+ * Paths of configuration files. Pure: the environment is an argument and no file is opened, so
+ * tests can use any home.
  */
 
 #include "base/config.h"
@@ -16,7 +16,7 @@
 
 #define SYSTEM_PATH "/etc/sbx/config.yaml"
 
-/* *ret is NULL without a @folder; the present one needs no name. */
+/* *ret is NULL without a @folder; "" is the working directory. */
 static int join(const char *folder, const char *rest, char **ret)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;

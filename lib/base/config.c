@@ -3,9 +3,9 @@
 /*
  * Configuration: one table of keys, and layers that are read from the weakest to the strongest
  *
- * Each layer overwrites what the one before it said, so the order of the calls in config_load() is
- * the order of precedence. A value is judged when it is read, whether or not a stronger layer hides
- * it later: a mistake must not wait for the day when the other file is removed.
+ * Each layer overwrites the values of the previous one, so the order of the calls in config_load()
+ * is the order of precedence. A value is checked when it is read, even if a stronger layer
+ * overrides it: otherwise a mistake would appear only when the other file is removed.
  */
 
 #include "base/config-internal.h"
@@ -31,7 +31,7 @@ struct config {
 	struct config_value values[]; /* in the order of the table */
 };
 
-/* Puts where it happened before what happened. */
+/* Prepends the place to the message. */
 static int at_place(const char *place, int code, struct sbx_error *err)
 {
 	return error_retell(err, code, "%s: %s", place, err ? err->what : "");
@@ -104,7 +104,7 @@ static int load_file(struct config *config, const char *path, enum config_origin
 	return 0;
 }
 
-/* "log_level" and "debug" from "SBX_LOG_LEVEL=debug"; NULL where that is no variable of ours. */
+/* "log_level" and "debug" from "SBX_LOG_LEVEL=debug"; NULL unless it begins with SBX_. */
 static const char *split_variable(const char *entry, char ret_name[NAME_SIZE])
 {
 	const char *equals = strchr(entry, '=');
@@ -136,7 +136,7 @@ static int load_variable(struct config *config, const char *entry, struct sbx_er
 	if (!value)
 		return 0;
 	key = config_find_key(name);
-	/* Other programs use our prefix too, so an unknown variable is nobody's mistake. */
+	/* Other programs use the prefix SBX_, too, so unknown variables are ignored. */
 	if (*value == '\0' || (!key && !config_is_security_variable(name)))
 		return 0;
 	(void)snprintf(place, sizeof(place), "%.*s", (int)(value - entry - 1), entry);

@@ -4,9 +4,9 @@
 /*
  * Configuration that is not security: arguments > SBX_* > project > user > system > default
  *
- * Keys stand in one const table. Nothing that widens or narrows a sandbox is a key here: such names
- * are refused with the place where they belong, so that a project's own file or an inherited
- * variable can never change what is enforced.
+ * Keys are rows of one const table. No key widens or narrows a sandbox: such names are refused, and
+ * the message names the policy, so that a project's own file or an inherited variable can never
+ * change what is enforced.
  */
 
 #include <stddef.h>
@@ -43,8 +43,8 @@ enum config_origin {
 	CONFIG_FROM_ARGUMENT,
 };
 
-/* Where to look; NULL leaves a layer out. A file that does not exist is an empty one, one that is
- * no file (a named pipe) an error. */
+/* Paths of the layers; NULL skips one. A missing file is an empty layer; a path that is not a
+ * regular file (a FIFO) is an error. */
 struct config_sources {
 	const char *system_path;
 	const char *user_path;
@@ -64,49 +64,48 @@ const struct config_key *config_keys(void);
 const struct config_key *config_find_key(const char *name);
 
 /*
- * Every value of every layer is checked, also the hidden ones: a wrong one is -EINVAL with its
- * place. Any other code: a file is there and cannot be read. One in a folder that we may not search
- * counts as not there.
+ * Every value of every layer is checked, including overridden ones: -EINVAL with the place of a
+ * wrong one. Other codes: a file exists and cannot be read. A file in a directory that the caller
+ * may not search counts as missing.
  */
 int config_load(const struct config_sources *sources, struct config **ret, struct sbx_error *err);
-/* An argument of the command line, as @place shows it; beats everything. */
+/* Sets a value from the command line (@place), which overrides all layers. */
 int config_set(struct config *config, const char *name, const char *value, const char *place,
 	       struct sbx_error *err);
 struct config *config_free(struct config *config);
 void config_free_ptr(struct config **config);
 #define _cleanup_config_ _cleanup_(config_free_ptr)
 
-/* @name must be a key of the table (asserted). The answer lives as long as @config. */
+/* @name must be a key of the table (asserted). The result is valid as long as @config. */
 struct config_value config_get(const struct config *config, const char *name);
 const char *config_origin_name(enum config_origin origin);
 
 /* Is @value right for the key? Unknown and security names are refused with a suggestion. */
 int config_check(const char *name, const char *value, struct sbx_error *err);
-/* The same for one key, which need not stand in the table. */
+/* The same for one key, which need not be in the table. */
 int config_check_value(const struct config_key *key, const char *value, struct sbx_error *err);
 /*
- * Changes one line of a config file's text, or adds it; comments and everything else stay as they
- * are.
- * @text is the whole file (may be empty); the result is read back before it counts.
+ * Changes one line of a config file's text, or adds it; comments and all other lines stay
+ * unchanged. @text is the whole file (may be empty); the result is parsed again and compared.
  */
 int config_edit(const char *file_name, const char *text, size_t text_len, const char *name,
 		const char *value, struct text *out, struct sbx_error *err);
 
 /*
- * Writes such a change into the file of a layer (system, user or project), which is made with its
- * folders if it is not there, and keeps its mode and owner if it is. A link in the place of the
- * user's or system's file is followed; in a project, whose content may be an attacker's, every link
- * on the way is refused. -EINVAL and -ENOTSUP: what is asked for, or what is in the file, is wrong.
+ * Writes such a change to the file of a layer (system, user or project). A missing file is created
+ * with its directories; an existing one keeps its mode and owner. If the user's or system's file is
+ * a link, it is followed; in a project, whose content may be an attacker's, every link in the path
+ * is refused. -EINVAL and -ENOTSUP: the value, or the content of the file, is wrong.
  */
 int config_save(const char *path, enum config_origin origin, const char *name, const char *value,
 		struct sbx_error *err);
 
 /*
- * Makes the file of a layer, where there is none, with every key and its default as comments.
- * -EEXIST where there is one. Links are treated as by config_save().
+ * Creates the file of a layer with every key and its default as comments. -EEXIST if it exists.
+ * Links are treated as by config_save().
  */
 int config_create(const char *path, enum config_origin origin, struct sbx_error *err);
-/* What config_create() writes. */
+/* Adds the text that config_create() writes. */
 void config_add_template(struct text *out);
 
 /*

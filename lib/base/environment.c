@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Variables that hold folders: one that is not absolute is none, as the XDG specification wants it
+ * Variables that name directories; the XDG specification requires that relative paths are ignored
  */
 
 #include "base/environment.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * An error as the three lines that a person reads, or as the one object that a program reads. Both
- * come from the same four parts, so that neither can say more than the other.
+ * An error as three lines of text, or as one JSON object. Both contain the same four parts.
  */
 
 #include "base/error.h"
@@ -12,7 +11,7 @@
 #include "base/json.h"
 #include "base/text.h"
 
-/* Without a reason of its own an error has the reason of its errno. */
+/* An error without a why is explained by its errno. */
 static const char *why_of(const struct sbx_error *err)
 {
 	if (err->why[0] != '\0')

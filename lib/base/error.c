@@ -3,9 +3,9 @@
 /*
  * Filling and showing struct sbx_error
  *
- * The texts have a fixed size, so that an error can be reported when there is no memory left. What
- * they quote (paths, keys, words of a command line) may come from an attacker: it is kept as it is
- * and made harmless where it is shown.
+ * The texts have a fixed size, so that an error can be reported when no memory is left. Quoted
+ * paths, keys and arguments may come from an attacker: they are stored unchanged and escaped when
+ * they are printed.
  */
 
 #include "base/error.h"
@@ -15,9 +15,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/text.h"
 
-/* Cuts a text that filled its room at a character's border and marks the cut. */
+/* Cuts a text that filled its buffer after its last complete character, and marks the cut. */
 static void mark_cut(char text[SBX_ERROR_TEXT_SIZE])
 {
 	static const char mark[] = "...";
@@ -96,4 +97,21 @@ int error_retell(struct sbx_error *err, int code, const char *format, ...)
 	memcpy(err->what, what, sizeof(what));
 	err->code = code;
 	return code;
+}
+
+void error_fix_for(struct sbx_error *err, const char *fix, const char *id)
+{
+	_cleanup_text_ struct text text = TEXT_INIT;
+	const char *at;
+
+	while ((at = strstr(fix, " ID"))) {
+		text_add_bytes(&text, fix, (size_t)(at - fix) + 1);
+		fix = at + strlen(" ID");
+		text_add(&text, strspn(fix, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+					? "ID"
+					: id);
+	}
+	text_add(&text, fix);
+	if (text_status(&text) == 0)
+		sbx_error_fix(err, "%s", text_string(&text));
 }

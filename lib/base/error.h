@@ -9,22 +9,25 @@
 
 struct text;
 
-/* Replaces what we were doing; the reason and the remedy stay. Returns @code, which becomes err's.
- * The arguments may lie in @err. */
+/* Replaces err->what and sets err->code to @code; why and fix stay. Returns @code. The arguments
+ * may point into @err. */
 int error_retell(struct sbx_error *err, int code, const char *format, ...) SBX_PRINTF(3, 4);
 
+/* sbx_error_fix() with @id in place of each word "ID" of @fix. */
+void error_fix_for(struct sbx_error *err, const char *fix, const char *id);
+
 /*
- * Three lines, those that are known:
+ * At most three lines, those that are set:
  *
  *   sbx-spawn: cannot bind '/srv/data' into the sandbox
  *     why: p.yaml:14 names a path that does not exist
  *     fix: create it, or write 'optional: true' beside the path
  *
- * and a fourth, "context:", where there is one, before the fix: that is the closing line. Untrusted
- * bytes are made visible (text_add_visible()).
+ * and, if set, a fourth one, "context:", before the fix, which is the last line. Untrusted bytes
+ * are escaped (text_add_visible()).
  */
 void error_add_text(struct text *out, const char *tool, const struct sbx_error *err);
 
-/* {"level":"error","what":...,"why":...,"fix":...,"context":...} and a newline; absent parts are
- * left out. */
+/* {"level":"error","what":...,"why":...,"fix":...,"context":...} and a newline; parts that are not
+ * set are omitted. */
 void error_add_json(struct text *out, const struct sbx_error *err);

@@ -3,9 +3,9 @@
 /*
  * File descriptors
  *
- * Fds that arrive in a message are already open in our table when recvmsg() returns, whether we
- * want them or not. So all of them are collected first, and then either all go to the caller or all
- * are closed: a peer cannot fill our table with fds that nobody knows of.
+ * When recvmsg() returns, all fds of the message are already open in this process, wanted or not.
+ * Therefore they are collected first, and then either all go to the caller or all are closed:
+ * otherwise a peer could exhaust RLIMIT_NOFILE with leaked fds.
  */
 
 #include "base/fd.h"
@@ -28,7 +28,7 @@ union control {
 	char bytes[CONTROL_SIZE];
 };
 
-/* As many as the control data can hold at all. */
+/* As many as the control data can contain. */
 struct received {
 	int fds[CONTROL_SIZE / sizeof(int)];
 	size_t n;
@@ -69,8 +69,7 @@ ssize_t fd_read_full(int fd, void *bytes, size_t n_bytes)
 	return (ssize_t)n_read;
 }
 
-/* What a stream socket left over of a message when a signal came; the fds went with the first part.
- */
+/* Sends the rest after a short write to a stream socket; the fds were sent with the first part. */
 static int send_rest(int socket, const char *bytes, size_t n_bytes)
 {
 	while (n_bytes > 0) {
@@ -99,7 +98,7 @@ int fd_send(int socket, const void *bytes, size_t n_bytes, const int *fds, size_
 		message.msg_control = control.bytes;
 		message.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
 
-		/* The first part stands at the start of the room for it. */
+		/* The first header is at the start of the control buffer. */
 		struct cmsghdr *part = (struct cmsghdr *)control.bytes;
 
 		part->cmsg_level = SOL_SOCKET;
@@ -151,13 +150,14 @@ ssize_t fd_receive(int socket, void *bytes, size_t max_bytes, int *fds, size_t m
 		return -errno;
 
 	collect_fds(&message, &received);
-	/* MSG_CTRUNC also where our own limit of open files kept some of them out. */
+	/*
+	 * The kernel sets MSG_CTRUNC also if RLIMIT_NOFILE kept it from installing some of the fds.
+	 */
 	if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || received.n > max_fds) {
 		fd_close_many(received.fds, received.n);
 		return -EMSGSIZE;
 	}
-	/* Fds in an empty packet would reach a caller who takes it for the end and looks no
-	 * further. */
+	/* A caller takes an empty packet for the end of the stream and would leak its fds. */
 	if (n == 0) {
 		fd_close_many(received.fds, received.n);
 		received.n = 0;

@@ -4,16 +4,16 @@
 /*
  * File descriptors: whole transfers, passing over unix sockets, pidfds
  *
- * Every fd that these functions make is close-on-exec at birth.
+ * Every fd that these functions create is close-on-exec from the start.
  */
 
 #include <stddef.h>
 #include <sys/types.h>
 
-/* The kernel takes at most this many fds in one message (SCM_MAX_FD). */
+/* The kernel's limit of fds in one message (SCM_MAX_FD). */
 #define FD_PASS_MAX 253
 
-/* Writes all bytes, going on after short writes and EINTR. 0 or negative errno. */
+/* Writes all bytes, and continues after short writes and EINTR. 0 or negative errno. */
 int fd_write_all(int fd, const void *bytes, size_t n_bytes);
 /* Reads until @n_bytes or the end; returns how many, or negative errno. */
 ssize_t fd_read_full(int fd, void *bytes, size_t n_bytes);
@@ -24,10 +24,9 @@ ssize_t fd_read_full(int fd, void *bytes, size_t n_bytes);
  */
 int fd_send(int socket, const void *bytes, size_t n_bytes, const int *fds, size_t n_fds);
 /*
- * Receives one message. *@ret_n_fds fds land in @fds; the caller owns them. A message that carries
- * more fds than
- * @max_fds, or whose bytes or control data were cut, is refused as -EMSGSIZE and every fd in it is
- * closed. Returns the number of bytes, 0 at the end of the stream, or negative errno.
+ * Receives one message. Stores *@ret_n_fds fds in @fds; the caller owns them. A message with more
+ * fds than @max_fds, or whose bytes or control data were cut, is refused as -EMSGSIZE and every fd
+ * in it is closed. Returns the number of bytes, 0 at the end of the stream, or negative errno.
  */
 ssize_t fd_receive(int socket, void *bytes, size_t max_bytes, int *fds, size_t max_fds,
 		   size_t *ret_n_fds);

@@ -3,10 +3,10 @@
 /*
  * Whole files
  *
- * A replacement is a new file with a name that nobody can guess, in the same folder, synced before
- * it is renamed over the old one: whoever opens the path at any moment, also after a crash, sees
- * one of the two, whole. The folder is opened once and everything happens through its fd, so the
- * path cannot lead to two places.
+ * A replacement is a new file with an unpredictable name in the same directory, synced before it is
+ * renamed over the old one: open() of the path, even after a crash, gets the complete old or the
+ * complete new file. The directory is opened once and all system calls use its fd, so that they
+ * cannot resolve the path to different directories.
  */
 
 #include "base/file.h"
@@ -35,21 +35,21 @@
 #define TEMPORARY_NAME ".sbx-%016" PRIx64
 #define TEMPORARY_SIZE sizeof(".sbx-0123456789abcdef")
 
-/* What helps against a failure, whichever call gave it. */
+/* The fix for each errno. */
 static const struct {
 	int code;
 	const char *fix;
 } remedies[] = {
 	{ -ENOENT, "create what is missing, or correct the path" },
-	{ -ENOTDIR, "correct the path: something in its middle is not a folder" },
+	{ -ENOTDIR, "correct the path: a component before the last is not a directory" },
 	{ -EISDIR, "name a file, not a directory" },
 	{ -EACCES, "change the permissions, or run as a user who has them" },
 	{ -EPERM, "change the permissions, or run as a user who has them" },
 	{ -ELOOP, "name the file itself, not a link to it" },
 	{ -ENAMETOOLONG, "use a shorter name" },
-	{ -ENOSPC, "make room on the file system" },
-	{ -EDQUOT, "make room in the quota" },
-	{ -EROFS, "choose a place that can be written" },
+	{ -ENOSPC, "free space on the file system" },
+	{ -EDQUOT, "free space within the quota" },
+	{ -EROFS, "choose a path on a writable file system" },
 };
 
 static int fail(struct sbx_error *err, int code, const char *doing, const char *path)
@@ -70,8 +70,8 @@ static int fail_too_long(struct sbx_error *err, const char *name, size_t max_byt
 	return -EFBIG;
 }
 
-/* One byte more than the file is said to have, so that its end is seen in one go. A guess: files in
- * /proc have no size. */
+/* One byte more than st_size, so that the first read() usually sees the end of the file. Only a
+ * guess, because st_size is 0 for files in /proc. */
 static size_t first_size(int fd, size_t max_bytes)
 {
 	struct stat status;
@@ -88,7 +88,7 @@ int file_read_fd(int fd, const char *name, size_t max_bytes, char **ret_bytes, s
 	_cleanup_free_ char *bytes = NULL;
 	size_t n_bytes = 0;
 
-	/* So that size + 1 and 2 * size cannot overflow; nothing is that long. */
+	/* size + 1 and 2 * size must not overflow. */
 	if (max_bytes > SIZE_MAX / 4)
 		max_bytes = SIZE_MAX / 4;
 	for (size_t size = first_size(fd, max_bytes); n_bytes <= max_bytes; size *= 2) {
@@ -132,15 +132,15 @@ static int fail_kind(struct sbx_error *err, const char *path, mode_t mode)
 	int code = S_ISDIR(mode) ? -EISDIR : -EINVAL;
 
 	(void)fail(err, code, "read", path);
-	sbx_error_why(err, "it is no regular file");
-	sbx_error_fix(err, "move it away, and find out who has put it there");
+	sbx_error_why(err, "it is not a regular file");
+	sbx_error_fix(err, "find out which program created it, and move it away");
 	return code;
 }
 
 int file_read_regular(int dirfd, const char *path, size_t max_bytes, char **ret_bytes,
 		      size_t *ret_n_bytes, struct sbx_error *err)
 {
-	/* A FIFO would wait for somebody who opens its other end. */
+	/* O_NONBLOCK: open() of a FIFO must not block until it has a writer. */
 	_cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	struct stat status;
 
@@ -162,7 +162,7 @@ int file_read_operand(int dirfd, const char *path, size_t max_bytes, const char 
 			: file_read(dirfd, path, max_bytes, ret_bytes, ret_n_bytes, err);
 }
 
-/* The folder that holds @path's last component. */
+/* Opens the directory of @path's last component. */
 static int open_folder(int dirfd, const char *path)
 {
 	_cleanup_free_ char *folder = strndup(path, (size_t)(path_last(path) - path));
@@ -174,7 +174,8 @@ static int open_folder(int dirfd, const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A new file in @folder under a name that cannot be waited for; the fd or negative errno. */
+/* Creates a file with an unpredictable name in @folder, so that no other process can create it
+ * first; the fd or negative errno. */
 static int create_temporary(int folder, mode_t mode, char name[TEMPORARY_SIZE])
 {
 	for (int i = 0; i < N_NAME_TRIES; i++) {
@@ -195,22 +196,22 @@ static int create_temporary(int folder, mode_t mode, char name[TEMPORARY_SIZE])
 	return -EEXIST;
 }
 
-/* Mode and owner of the new file come from @like; NULL: it stays as it was made. */
+/* Mode and owner of the new file come from @like; NULL: they stay those of open(). */
 static int fill(int fd, const void *bytes, size_t n_bytes, const struct stat *like)
 {
 	int r = fd_write_all(fd, bytes, n_bytes);
 
 	if (r < 0)
 		return r;
-	/* Only now readable for others, and before the sync, so that it is on the disk too. The
-	 * owner first, since that takes the set-user-ID bit away. */
+	/* Set the mode after the content is complete, and before fsync(), which includes it.
+	 * chown() first, because it clears the set-user-ID bit. */
 	if (like && (fchown(fd, like->st_uid, like->st_gid) < 0 ||
 		     fchmod(fd, like->st_mode & MODE_BITS) < 0))
 		return -errno;
 	return fsync(fd) < 0 ? -errno : 0;
 }
 
-/* Writes the new file and puts it in the place of @name. */
+/* Writes the new file and renames it to @name. */
 static int put(int folder, const char *name, const void *bytes, size_t n_bytes,
 	       const struct stat *like)
 {
@@ -230,8 +231,8 @@ static int put(int folder, const char *name, const void *bytes, size_t n_bytes,
 }
 
 /*
- * A device, a pipe or a socket is not ours to take away, nor is a link that leads to one:
- * "/dev/stdout" is never meant to become a file. @ret_before: what is there; no type: nothing.
+ * Refuses to replace a device, a FIFO or a socket, or a link to one: otherwise root could replace
+ * "/dev/stdout" by a file. @ret_before: the status of @name; st_mode is 0 if it does not exist.
  */
 static int look(int folder, const char *name, struct stat *ret_before)
 {
@@ -244,7 +245,7 @@ static int look(int folder, const char *name, struct stat *ret_before)
 		return errno == ENOENT ? 0 : -errno;
 	behind = *ret_before;
 	if (S_ISLNK(behind.st_mode)) {
-		/* That of an open file leads to whatever is open. */
+		/* A link to /proc/self/fd/N, as /dev/stdout is, refers to an open file. */
 		if (readlinkat(folder, name, target, sizeof(fds) - 1) > 0 &&
 		    strcmp(target, fds) == 0)
 			return -ENOTSUP;
@@ -264,7 +265,7 @@ static int fail_device(struct sbx_error *err, int r, const char *path)
 	return r;
 }
 
-/* With @wanted NULL: like the file that is there, if there is one. */
+/* Without @wanted, mode and owner are those of the existing file, if any. */
 static int replace(int dirfd, const char *path, const void *bytes, size_t n_bytes,
 		   const struct stat *wanted, struct sbx_error *err)
 {
@@ -292,10 +293,11 @@ static int replace(int dirfd, const char *path, const void *bytes, size_t n_byte
 
 	if (r < 0)
 		return fail(err, r, "write", path);
-	/* EINVAL: a file system that cannot sync folders; there is nothing more to wait for. */
+	/* EINVAL: the file system does not support fsync() of directories. */
 	if (fsync(folder) < 0 && errno != EINVAL) {
 		(void)fail(err, -EIO, "write", path);
-		sbx_error_why(err, "the new content is in place, but its folder cannot be synced");
+		sbx_error_why(err,
+			      "the new content is in place, but fsync() of its directory failed");
 		return -EIO;
 	}
 	return 0;
@@ -304,7 +306,7 @@ static int replace(int dirfd, const char *path, const void *bytes, size_t n_byte
 int file_replace(int dirfd, const char *path, const void *bytes, size_t n_bytes, mode_t mode,
 		 struct sbx_error *err)
 {
-	/* -1: the owner stays whoever makes the file. */
+	/* -1: do not change the owner. */
 	const struct stat wanted = { .st_mode = mode, .st_uid = (uid_t)-1, .st_gid = (gid_t)-1 };
 
 	return replace(dirfd, path, bytes, n_bytes, &wanted, err);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What a JSON item means: its characters, its number, its place
+ * The meaning of a JSON item: its characters, its number, its place
  *
- * Items come from the scanner and are therefore well formed: nothing here looks for mistakes of
- * syntax again. What the grammar allows but no character or integer answers to is refused.
+ * Items come from the scanner and are therefore well formed: their syntax is not checked again.
+ * Escapes that are no character and numbers that are no integer, which the grammar allows, are
+ * refused.
  */
 
 #include "base/json.h"
@@ -21,7 +22,7 @@ struct piece {
 	char decoded[4];
 };
 
-/* The scanner has seen that they are hexadecimal. */
+/* The scanner has checked that they are hexadecimal. */
 static unsigned four_digits(const char *digits)
 {
 	unsigned value = 0;
@@ -34,7 +35,7 @@ static unsigned four_digits(const char *digits)
 	return value;
 }
 
-/* Moves *@at behind the escape that it is at. Returns the character, or -EILSEQ. */
+/* Decodes the escape at *@at and moves *@at after it. Returns the character, or -EILSEQ. */
 static int decode_escape(const char **at, const char *end)
 {
 	static const char letters[] = "\"\\/bfnrt", characters[] = "\"\\/\b\f\n\r\t";
@@ -135,7 +136,8 @@ bool json_equals_bytes(const struct json_item *item, const char *bytes, size_t n
 	return r == 0 && n_bytes == 0;
 }
 
-/* Splits an integer into sign and magnitude; what is none is refused before what does not fit. */
+/* Splits an integer into sign and magnitude. -EINVAL for a fraction or exponent takes precedence
+ * over -ERANGE. */
 static int split_integer(const struct json_item *item, bool *ret_negative, uint64_t *ret_magnitude)
 {
 	bool negative = item->n_bytes > 0 && item->bytes[0] == '-';

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Shared by the two halves of base/json: the bytes that stand for themselves inside a string
+ * Shared by scanner and writer of base/json: the bytes that need no escape inside a string
  *
- * That is ASCII without quotes, backslashes and control characters (delete among them, which the
- * scanner takes and the writer escapes): nearly every byte of real
- * texts. Eight of them are judged at once, or sixteen where the processor certainly can.
+ * These are ASCII without quotes, backslashes and control characters (including DEL, which the
+ * scanner accepts and the writer escapes), which are nearly all bytes of real texts. Eight bytes
+ * are checked at once, or sixteen with SSE2.
  */
 
 #include <endian.h>
@@ -17,12 +17,12 @@
 #include <emmintrin.h>
 #endif
 
-/* @byte in every place of a word. */
+/* @byte in every byte of a word. */
 #define JSON_EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 /*
- * Sets the top bit of each byte that is not plain. A subtraction borrows only from a byte below
- * that is marked itself, so marks above the lowest one may be wrong, the lowest one never is.
+ * Sets the top bit of each byte that is not plain. A subtraction borrows only from a lower byte
+ * that is marked itself, so marks above the lowest one may be wrong, but the lowest one is exact.
  */
 static inline uint64_t json_mark_special(uint64_t word)
 {
@@ -41,7 +41,7 @@ static inline size_t json_plain_few(const uint8_t *bytes, size_t n_bytes)
 	uint32_t first, last;
 
 	if (n_bytes >= sizeof(first)) {
-		/* Where the two overlap they agree. */
+		/* The two loads overlap; the common bytes are equal. */
 		memcpy(&first, bytes, sizeof(first));
 		memcpy(&last, bytes + n_bytes - sizeof(last), sizeof(last));
 		word |= le32toh(first) | (uint64_t)le32toh(last) << (8 * (n_bytes - sizeof(last)));
@@ -69,7 +69,7 @@ static inline size_t json_plain_by_words(const char *bytes, size_t n_bytes)
 		at += sizeof(word);
 		if (at == n_bytes)
 			return at;
-		/* The last word begins inside the one before. */
+		/* The last word overlaps the previous one. */
 		if (n_bytes - at < sizeof(word))
 			at = n_bytes - sizeof(word);
 	}
@@ -83,7 +83,7 @@ static inline unsigned json_special_of(const char *bytes)
 	__m128i quote = _mm_cmpeq_epi8(sixteen, _mm_set1_epi8('"'));
 	__m128i backslash = _mm_cmpeq_epi8(sixteen, _mm_set1_epi8('\\'));
 	__m128i delete = _mm_cmpeq_epi8(sixteen, _mm_set1_epi8(0x7f));
-	/* Those from 0x80 on are negative. */
+	/* Bytes from 0x80 on are negative in this signed comparison. */
 	__m128i control = _mm_cmplt_epi8(sixteen, _mm_set1_epi8(' '));
 
 	return (unsigned)_mm_movemask_epi8(
@@ -103,7 +103,7 @@ static inline size_t json_plain(const char *bytes, size_t n_bytes)
 		at += 16;
 		if (at == n_bytes)
 			return at;
-		/* The last sixteen begin among those before. */
+		/* The last sixteen bytes overlap the previous ones. */
 		if (n_bytes - at < 16)
 			at = n_bytes - 16;
 	}

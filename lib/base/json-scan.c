@@ -4,9 +4,9 @@
  * The JSON scanner: two tables and no recursion
  *
  * The first byte of a token decides which token it is, and the state decides which tokens may come.
- * json_next() looks up both: either the token is refused right there, with the state's own
- * "expected ...", or it is taken whole. What is open needs one bit a level, because a bracket only
- * has to know whether an object or an array goes on behind it.
+ * json_next() looks up both: the token is either refused, with the state's own "expected ...", or
+ * consumed completely. Each open level needs one bit: after a closing bracket the scanner must only
+ * know whether it is in an object or in an array.
  */
 
 #include "base/json.h"
@@ -77,7 +77,7 @@ static int fail(struct json_scanner *scanner, size_t at, const char *problem)
 	return scanner->state = -EBADMSG;
 }
 
-/* The byte at @at, or -1 behind the last one. */
+/* The byte at @at, or -1 after the last one. */
 static int byte_at(const struct json_scanner *scanner, size_t at)
 {
 	return at < scanner->n_bytes ? (uint8_t)scanner->bytes[at] : -1;
@@ -97,7 +97,7 @@ static enum state state_after_value(const struct json_scanner *scanner)
 	return in_object(scanner) ? WANTS_MORE_MEMBERS : WANTS_MORE_VALUES;
 }
 
-/* The bytes from the scanner's place to @end are one item. */
+/* Returns the bytes from the scanner's position to @end as one item. */
 static int finish(struct json_scanner *scanner, enum json_kind kind, size_t end, enum state state,
 		  struct json_item *ret)
 {
@@ -129,7 +129,7 @@ static int take_open(struct json_scanner *scanner, struct json_item *ret)
 		      object ? WANTS_FIRST_NAME : WANTS_FIRST_VALUE, ret);
 }
 
-/* Only a state inside an object lets '}' come, only one inside an array ']'. */
+/* The state allows '}' only inside an object and ']' only inside an array. */
 static int take_close(struct json_scanner *scanner, struct json_item *ret)
 {
 	bool object = scanner->bytes[scanner->at] == '}';
@@ -149,21 +149,21 @@ static bool is_hex_digit(int c)
 	return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/* Moves *@at behind the escape whose backslash it is at. */
+/* Moves *@at from a backslash to the end of the escape. */
 static int pass_escape(struct json_scanner *scanner, size_t *at)
 {
 	int c = byte_at(scanner, *at + 1);
 
 	if (c <= 0 || !strchr("\"\\/bfnrtu", c))
-		return fail(scanner, *at + 1, "expected one of \"\\/bfnrtu behind '\\'");
+		return fail(scanner, *at + 1, "expected one of \"\\/bfnrtu after '\\'");
 	*at += 2;
 	for (int i = 0; c == 'u' && i < 4; i++, ++*at)
 		if (!is_hex_digit(byte_at(scanner, *at)))
-			return fail(scanner, *at, "expected four hexadecimal digits behind '\\u'");
+			return fail(scanner, *at, "expected four hexadecimal digits after '\\u'");
 	return 0;
 }
 
-/* Moves *@at behind what is not plain: an escape, or all characters up to the next ASCII one. */
+/* Moves *@at after an escape, or after all characters up to the next ASCII one. */
 static int pass_special(struct json_scanner *scanner, size_t *at)
 {
 	if (scanner->bytes[*at] == '\\')
@@ -197,7 +197,7 @@ static int finish_quote(struct json_scanner *scanner, size_t end, bool escaped,
 	return 1;
 }
 
-/* Kept out of the way of strings that are plain from end to end, as nearly all are. */
+/* Not inlined: nearly all strings are plain and need only the caller. */
 __attribute__((__noinline__)) static int take_special(struct json_scanner *scanner, size_t at,
 						      struct json_item *ret)
 {
@@ -225,7 +225,7 @@ static int take_quote(struct json_scanner *scanner, struct json_item *ret)
 	return finish_quote(scanner, end, false, ret);
 }
 
-/* Moves *@at behind one or more digits. */
+/* Moves *@at after one or more digits. */
 static int pass_digits(struct json_scanner *scanner, size_t *at)
 {
 	if (!is_digit(byte_at(scanner, *at)))
@@ -244,7 +244,7 @@ static int take_number(struct json_scanner *scanner, struct json_item *ret)
 	if (pass_digits(scanner, &at) < 0)
 		return scanner->state;
 	if (zero && at - whole > 1)
-		return fail(scanner, whole + 1, "expected no digit behind a leading 0");
+		return fail(scanner, whole + 1, "expected no digit after a leading 0");
 	if (byte_at(scanner, at) == '.') {
 		at++;
 		if (pass_digits(scanner, &at) < 0)
@@ -304,7 +304,7 @@ static enum token next_token(struct json_scanner *scanner)
 	return at < scanner->n_bytes ? token : TOKEN_END;
 }
 
-/* The one mistake that nobody can see in an editor is named. */
+/* Names a byte order mark, which is invisible in an editor. */
 static const char *unexpected(const struct json_scanner *scanner)
 {
 	static const char mark[] = { '\xef', '\xbb', '\xbf' };
@@ -317,8 +317,13 @@ static const char *unexpected(const struct json_scanner *scanner)
 
 void json_scan(struct json_scanner *scanner, const void *bytes, size_t n_bytes)
 {
-	*scanner =
-		(struct json_scanner){ .bytes = bytes, .n_bytes = n_bytes, .state = WANTS_VALUE };
+	/* The bits are set when a level is opened; a level that is not open has no kind. */
+	scanner->bytes = bytes;
+	scanner->n_bytes = n_bytes;
+	scanner->at = 0;
+	scanner->problem = NULL;
+	scanner->depth = 0;
+	scanner->state = WANTS_VALUE;
 }
 
 int json_next(struct json_scanner *scanner, struct json_item *ret)
@@ -338,11 +343,206 @@ int json_next(struct json_scanner *scanner, struct json_item *ret)
 	return scanner->state;
 }
 
+/*
+ * Compact JSON, as programs write it: no space between tokens, strings without escapes, whole
+ * numbers. It is nearly all that is ever read, and json_next()'s tables cost several times what
+ * these comparisons do. Text of any other form is left to json_next() from where it began, so both
+ * ways accept and refuse the same.
+ */
+
+/* Behind the closing quote of the plain string whose first byte is @at, or NULL. */
+static inline const char *pass_plain_string(const char *at, const char *end)
+{
+	at += json_plain(at, (size_t)(end - at));
+	return at < end && *at == '"' ? at + 1 : NULL;
+}
+
+/* Behind the whole number at @at, or NULL; what follows is compared by the caller. */
+static inline const char *pass_whole_number(const char *at, const char *end)
+{
+	const char *begin = at;
+
+	while (at < end && *at >= '0' && *at <= '9')
+		at++;
+	return at == begin || (*begin == '0' && at > begin + 1) ? NULL : at;
+}
+
+/* Behind the name whose quote is at @at and its colon, or NULL. */
+static inline const char *pass_plain_name(const char *at, const char *end)
+{
+	if (at == end || *at != '"')
+		return NULL;
+	at = pass_plain_string(at + 1, end);
+	return at && at < end && *at == ':' ? at + 1 : NULL;
+}
+
+static inline const char *pass_word(const char *at, const char *end)
+{
+	if (end - at >= 4 && (memcmp(at, "true", 4) == 0 || memcmp(at, "null", 4) == 0))
+		return at + 4;
+	return end - at >= 5 && memcmp(at, "false", 5) == 0 ? at + 5 : NULL;
+}
+
+/* One bit a level, as in the scanner. */
+struct compact {
+	const char *at;
+	const char *end;
+	uint64_t objects;
+	unsigned depth;
+};
+
+static inline bool pass_compact_value(struct compact *compact)
+{
+	const char *at = compact->at, *end = compact->end;
+
+	if (at < end && *at == '"') {
+		at = pass_plain_string(at + 1, end);
+	} else if (at < end && (*at == '{' || *at == '[')) {
+		if (compact->depth == 64)
+			return false;
+		compact->objects = compact->objects << 1 | (*at == '{');
+		compact->depth++;
+		at++;
+	} else {
+		at = at < end && *at >= 'a' ? pass_word(at, end) : pass_whole_number(at, end);
+	}
+	compact->at = at;
+	return at != NULL;
+}
+
+/* Behind the bracket that closes the object or array which was opened in front of @at, or NULL. */
+static const char *pass_compact(const char *at, const char *end, bool is_object)
+{
+	struct compact compact = { at, end, is_object, 1 };
+	bool is_first = true;
+
+	while (compact.depth > 0) {
+		char close = compact.objects & 1 ? '}' : ']';
+		unsigned depth = compact.depth;
+
+		if (compact.at == end)
+			return NULL;
+		if (*compact.at == close) {
+			compact.at++;
+			compact.objects >>= 1;
+			compact.depth--;
+			is_first = false;
+			continue;
+		}
+		if (!is_first && *compact.at++ != ',')
+			return NULL;
+		if (compact.objects & 1)
+			compact.at = pass_plain_name(compact.at, end);
+		if (!compact.at || !pass_compact_value(&compact))
+			return NULL;
+		is_first = compact.depth > depth;
+	}
+	return compact.at;
+}
+
+/* The string at @at, or the whole number or the bracket: false for anything else. */
+static inline bool take_compact_value(struct json_scanner *scanner, const char *at,
+				      struct json_item *ret)
+{
+	const char *begin = scanner->bytes, *end = begin + scanner->n_bytes, *behind;
+
+	if (at == end)
+		return false;
+	if (*at == '"') {
+		behind = pass_plain_string(at + 1, end);
+		if (!behind)
+			return false;
+		*ret = (struct json_item){ .kind = JSON_STRING,
+					   .bytes = at + 1,
+					   .n_bytes = (size_t)(behind - at) - 2,
+					   .offset = (size_t)(at - begin) };
+		scanner->at = (size_t)(behind - begin);
+		scanner->state = WANTS_MORE_MEMBERS;
+		return true;
+	}
+	if (*at == '{' || *at == '[') {
+		scanner->at = (size_t)(at - begin);
+		return take_open(scanner, ret) > 0;
+	}
+	behind = pass_whole_number(at, end);
+	if (!behind || behind == end || (*behind != ',' && *behind != '}'))
+		return false;
+	scanner->at = (size_t)(at - begin);
+	return finish(scanner, JSON_NUMBER, (size_t)(behind - begin), WANTS_MORE_MEMBERS, ret) > 0;
+}
+
+static bool take_compact_member(struct json_scanner *scanner, struct json_item *ret_name,
+				struct json_item *ret_value)
+{
+	const char *at = scanner->bytes + scanner->at, *end = scanner->bytes + scanner->n_bytes;
+	const char *behind;
+
+	if (scanner->depth == JSON_DEPTH_MAX || at == end)
+		return false;
+	if (scanner->state == WANTS_MORE_MEMBERS ? *at++ != ','
+						 : scanner->state != WANTS_FIRST_NAME)
+		return false;
+	behind = pass_plain_name(at, end);
+	if (!behind || !take_compact_value(scanner, behind, ret_value))
+		return false;
+	*ret_name = (struct json_item){ .kind = JSON_NAME,
+					.bytes = at + 1,
+					.n_bytes = (size_t)(behind - at) - 3,
+					.offset = (size_t)(at - scanner->bytes) };
+	return true;
+}
+
+static bool take_compact_end(struct json_scanner *scanner)
+{
+	if ((scanner->state != WANTS_MORE_MEMBERS && scanner->state != WANTS_FIRST_NAME) ||
+	    byte_at(scanner, scanner->at) != '}')
+		return false;
+	scanner->at++;
+	scanner->depth--;
+	scanner->state = (int)state_after_value(scanner);
+	return true;
+}
+
+int json_next_member(struct json_scanner *scanner, struct json_item *ret_name,
+		     struct json_item *ret_value)
+{
+	int r;
+
+	if (take_compact_member(scanner, ret_name, ret_value))
+		return 1;
+	if (take_compact_end(scanner))
+		return 0;
+	r = json_next(scanner, ret_name);
+	if (r <= 0 || ret_name->kind != JSON_NAME)
+		return r < 0 ? r : 0;
+	return json_next(scanner, ret_value);
+}
+
+/* Behind the bracket that was taken last. */
+static bool skip_compact(struct json_scanner *scanner)
+{
+	const char *behind;
+
+	if (scanner->depth + 64 > JSON_DEPTH_MAX)
+		return false;
+	behind = pass_compact(scanner->bytes + scanner->at, scanner->bytes + scanner->n_bytes,
+			      in_object(scanner));
+	if (!behind)
+		return false;
+	scanner->at = (size_t)(behind - scanner->bytes);
+	scanner->depth--;
+	scanner->state = (int)state_after_value(scanner);
+	return true;
+}
+
 int json_skip(struct json_scanner *scanner, const struct json_item *item)
 {
 	unsigned depth = scanner->depth;
 
 	if (item->kind != JSON_OBJECT_BEGIN && item->kind != JSON_ARRAY_BEGIN)
+		return 0;
+	if ((scanner->state == WANTS_FIRST_NAME || scanner->state == WANTS_FIRST_VALUE) &&
+	    skip_compact(scanner))
 		return 0;
 	while (scanner->depth >= depth) {
 		struct json_item inner;

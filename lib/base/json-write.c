@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The JSON writer: whatever bytes come in, valid JSON goes out
+ * The JSON writer: valid JSON from any bytes
  *
- * One bit of state: is there something on this level that the next item must be parted from by a
- * comma? Brackets and names clear it, values set it. Strings are copied in runs of bytes that stand
- * for themselves; only what stops a run is looked at.
+ * One bit of state: does the next item need a comma before it? Brackets and names clear it, values
+ * set it. Strings are copied in runs of plain bytes; only the byte that ends a run is examined.
  */
 
 #include "base/json.h"
@@ -20,7 +19,7 @@
 #define DECIMALS_MAX 9
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-/* Where the next @n_bytes go, behind a comma if they need one. NULL after any failed addition. */
+/* Space for the next @n_bytes, after a comma if they need one. NULL after any failed addition. */
 static char *extend(struct json_writer *writer, size_t n_bytes)
 {
 	size_t n_comma = writer->needs_comma;
@@ -40,7 +39,7 @@ static void add_value(struct json_writer *writer, const char *bytes, size_t n_by
 	writer->needs_comma = true;
 }
 
-/* ASCII that cannot stand in a string as it is. */
+/* ASCII that must be escaped in a string. */
 static void add_escape(struct text *out, char c)
 {
 	static const char hex[] = "0123456789abcdef";
@@ -58,7 +57,7 @@ static void add_escape(struct text *out, char c)
 		text_add_bytes(out, number, sizeof(number));
 }
 
-/* Beyond ASCII, and not for a terminal. */
+/* A character beyond ASCII that is not safe on a terminal, as \u escapes. */
 static void add_hidden(struct text *out, uint32_t character)
 {
 	if (character < 0x10000)
@@ -90,7 +89,7 @@ static size_t add_special(struct text *out, const char *bytes, size_t n_bytes)
 	return n;
 }
 
-/* Kept out of the way of strings that are plain from end to end, as nearly all are. */
+/* Not inlined: nearly all strings are plain and need only the caller. */
 __attribute__((__noinline__)) static void add_pieces(struct json_writer *writer, const char *bytes,
 						     size_t n_bytes)
 {
@@ -180,7 +179,7 @@ void json_add_string_bytes(struct json_writer *writer, const void *bytes, size_t
 	writer->needs_comma = true;
 }
 
-/* By hand, because printf would be most of the cost of a short record. */
+/* Without printf(), which would be most of the cost of a short record. */
 static void add_integer(struct json_writer *writer, bool negative, uint64_t magnitude)
 {
 	char digits[sizeof("-18446744073709551615")];
@@ -205,8 +204,8 @@ void json_add_i64(struct json_writer *writer, int64_t value)
 }
 
 /*
- * printf rounds exactly, but what it puts between the digits is the locale's and may be several
- * bytes: only the digits on both sides of it are taken. A value that rounds to zero has no sign.
+ * printf() rounds exactly, but its decimal point depends on the locale and may have several bytes:
+ * only the digits on both sides are copied. A value that rounds to zero has no sign.
  */
 void json_add_decimal(struct json_writer *writer, double value, unsigned decimals)
 {

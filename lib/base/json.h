@@ -6,8 +6,8 @@
  *
  * The scanner accepts every text of RFC 8259 up to JSON_DEPTH_MAX levels and refuses everything
  * else with its place. It allocates nothing and copies nothing: items point into the caller's
- * bytes. Duplicate names are valid JSON and pass here; whoever builds meaning from an object
- * (base/tree) refuses them.
+ * bytes. Duplicate names are valid JSON and accepted; base/tree, which interprets objects, refuses
+ * them.
  */
 
 #include <stdbool.h>
@@ -34,7 +34,7 @@ enum json_kind {
 
 struct json_item {
 	enum json_kind kind;
-	const char *bytes; /* names and strings: between the quotes, still escaped; the rest: as
+	const char *bytes; /* names and strings: between the quotes, still escaped; others: as
 			      written */
 	size_t n_bytes;
 	size_t offset; /* of the item's first byte, a quote for names and strings */
@@ -53,19 +53,25 @@ struct json_scanner {
 
 void json_scan(struct json_scanner *scanner, const void *bytes, size_t n_bytes);
 /*
- * 1 with the next item, 0 once after the complete text (white space may follow it), -EBADMSG where
- * it is not JSON (problem and at say what and where), -E2BIG where it is nested too deep. After a
- * failure every further call fails.
+ * 1 with the next item, 0 once after the complete text (white space may follow it), -EBADMSG if it
+ * is not JSON (see problem and at), -E2BIG if it is nested too deep. After a failure every further
+ * call fails.
  */
 int json_next(struct json_scanner *scanner, struct json_item *ret);
+/*
+ * The next member of the object that was entered last: 1 with its name and the first item of its
+ * value, 0 behind the closing brace, or json_next()'s error. The caller enters an object or an
+ * array, or skips it.
+ */
+int json_next_member(struct json_scanner *scanner, struct json_item *ret_name,
+		     struct json_item *ret_value);
 /* Skips the value whose first item was @item; 0 or json_next()'s error. Scalars: nothing to do. */
 int json_skip(struct json_scanner *scanner, const struct json_item *item);
 /* 0 or json_next()'s error; @ret_offset and @ret_problem may be NULL and are written on failure
  * only. */
 int json_validate(const void *bytes, size_t n_bytes, size_t *ret_offset, const char **ret_problem);
 
-/* Adds the decoded characters of a name or string. -EILSEQ for an unpaired surrogate escape, which
- * has none. */
+/* Adds the decoded characters of a name or string. -EILSEQ for an unpaired surrogate escape. */
 int json_decode(const struct json_item *item, struct text *out);
 /* Is the decoded name or string equal to @string? Allocates nothing. */
 bool json_equals_bytes(const struct json_item *item, const char *bytes, size_t n_bytes);
@@ -73,7 +79,7 @@ static inline bool json_equals(const struct json_item *item, const char *string)
 {
 	return json_equals_bytes(item, string, strlen(string));
 }
-/* The number as an integer: -EINVAL for a fraction or exponent, -ERANGE where it does not fit. */
+/* The number as an integer: -EINVAL for a fraction or exponent, -ERANGE if it does not fit. */
 int json_u64(const struct json_item *item, uint64_t *ret);
 int json_i64(const struct json_item *item, int64_t *ret);
 
@@ -82,9 +88,9 @@ void json_place(const void *bytes, size_t n_bytes, size_t offset, unsigned *ret_
 		unsigned *ret_column);
 
 /*
- * The writer adds to @out and sets the commas itself. It always makes valid JSON: bytes that are
- * not UTF-8 become U+FFFD. Characters that text_is_hidden() are escaped, so that the text can be
- * shown on a terminal. Inside an object every value is preceded by json_add_name() or uses a
+ * The writer appends to @out and adds the commas itself. It always writes valid JSON: bytes that
+ * are not UTF-8 become U+FFFD. Characters that text_is_hidden() are escaped, so that the text is
+ * safe on a terminal. Inside an object every value is preceded by json_add_name() or uses a
  * json_member_* shorthand.
  */
 struct json_writer {
@@ -101,20 +107,20 @@ void json_add_name_bytes(struct json_writer *writer, const char *name, size_t n_
 void json_add_string_bytes(struct json_writer *writer, const void *bytes, size_t n_bytes);
 void json_add_u64(struct json_writer *writer, uint64_t value);
 void json_add_i64(struct json_writer *writer, int64_t value);
-/* Fixed point with @decimals digits (at most 9) behind the point; not finite: null. */
+/* Fixed point with @decimals digits (at most 9) after the point; not finite: null. */
 void json_add_decimal(struct json_writer *writer, double value, unsigned decimals);
 void json_add_bool(struct json_writer *writer, bool value);
 void json_add_null(struct json_writer *writer);
 /* Bytes that are already one valid JSON value. */
 void json_add_raw(struct json_writer *writer, const void *bytes, size_t n_bytes);
 
-/* In the header because nearly every name is a literal, whose length the compiler knows here. */
+/* Inline, because nearly every name is a literal, whose length the compiler knows then. */
 static inline void json_add_name(struct json_writer *writer, const char *name)
 {
 	json_add_name_bytes(writer, name, strlen(name));
 }
 
-/* @name is "\"name\":" and nobody looks at its characters. */
+/* @name is "\"name\":", which is copied unchecked. */
 static inline void json_add_raw_name(struct json_writer *writer, const char *name, size_t n_bytes)
 {
 	size_t n_comma = writer->needs_comma;
@@ -126,7 +132,7 @@ static inline void json_add_raw_name(struct json_writer *writer, const char *nam
 	*at = ',';
 	memcpy(at + n_comma, name, n_bytes);
 }
-/* For what is written often: a literal without quotes, backslashes and the like, copied at once. */
+/* For frequent names: a literal without characters that need escapes, copied at once. */
 #define json_add_plain_name(writer, name)                                                          \
 	json_add_raw_name((writer), "\"" name "\":", sizeof("\"" name "\":") - 1)
 

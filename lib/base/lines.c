@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Lines of a pipe, one at a time
+ * Lines of an fd, one at a time
  *
- * A line that is too long is passed over and told, so that the next one is read at its own
- * beginning. Memory is taken once.
+ * A line that is too long is skipped and reported, and the next call returns the next line. The
+ * buffer is allocated once.
  */
 
 #include "base/lines.h"
@@ -32,7 +32,7 @@ bool lines_ready(const struct line_reader *reader)
 	return reader->is_at_end || find_end(reader);
 }
 
-/* Makes room and reads once: what a pipe has now is what is wanted now. */
+/* Makes room and calls read() once: a pipe may have no more bytes for now. */
 static int fill(struct line_reader *reader)
 {
 	ssize_t n;
@@ -62,7 +62,7 @@ static int fill(struct line_reader *reader)
 	return 0;
 }
 
-/* A failure is left to lines_next(), which meets it, too. */
+/* An error of read() is reported by lines_next(), which gets it again. */
 bool lines_at_hand(struct line_reader *reader)
 {
 	struct pollfd input = { .fd = reader->fd, .events = POLLIN };
@@ -73,7 +73,7 @@ bool lines_at_hand(struct line_reader *reader)
 	return true;
 }
 
-/* Gives out the bytes up to @end, which is the newline or the end of the input. */
+/* Returns the bytes up to @end, which is the newline or the end of the input. */
 static int take(struct line_reader *reader, char *end, char **ret_line, size_t *ret_len)
 {
 	bool was_skipping = reader->is_skipping;

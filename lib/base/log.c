@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Two ways out for a message
+ * Messages to the journal or to stderr
  *
- * Under a service manager stderr is a stream into the journal. A line written there loses its
- * fields, so when JOURNAL_STREAM proves that stderr really is that stream, messages go to the
- * journal's datagram socket instead: one datagram a message, NAME=value lines, and a length before
- * a value that has a newline in it. What is too large for a datagram travels as a sealed memfd. If
- * the socket fails, the line goes to stderr after all: a message is late or plain, but a stuck
- * journal never stops the process that logs.
+ * Under a service manager stderr is a stream into the journal. A line written there has no fields,
+ * so if JOURNAL_STREAM identifies stderr as that stream, messages go to the journal's datagram
+ * socket instead: one datagram per message, NAME=value lines, and a length before a value that
+ * contains a newline. A message that is too large for a datagram is sent as a sealed memfd. If the
+ * socket fails, the line is written to stderr: a journal that does not read must not block the
+ * process that logs.
  */
 
 #include "base/log.h"
@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -51,8 +52,9 @@ static enum log_level level_for(int verbosity, bool debug)
 	return verbosity < 0 ? LOG_LEVEL_ERROR : LOG_LEVEL_NOTICE;
 }
 
-/* Does "DEV:INODE" name what @fd is? Whoever redirects stderr inherits the variable, hence the
- * check. */
+/*
+ * Is @fd the file "DEV:INODE"? A process inherits the variable even if its stderr was redirected.
+ */
 static bool is_stream(const char *journal_stream, int fd)
 {
 	const char *colon = journal_stream ? strchr(journal_stream, ':') : NULL;
@@ -149,8 +151,8 @@ void log_add_journal(struct text *out, const char *tool, enum log_level level,
 			add_field(out, fields->name, fields->value, strlen(fields->value));
 }
 
-/* The journal maps the memfd, and takes it only with exactly these seals: its size and bytes can
- * then no longer change. */
+/* The journal maps the memfd, and accepts it only with exactly these seals, which make its size and
+ * content immutable. */
 static int sealed_memfd(const struct text *datagram)
 {
 	_cleanup_close_ int fd = memfd_create("sbx-log", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -166,7 +168,7 @@ static int sealed_memfd(const struct text *datagram)
 	return take_fd(&fd);
 }
 
-/* fd_send() does not fit: the journal wants a datagram without any bytes around the fd. */
+/* fd_send() cannot be used: the journal requires a datagram without any bytes besides the fd. */
 static int send_large(int journal_fd, const struct text *datagram)
 {
 	union {
@@ -214,8 +216,8 @@ static void write_stderr(const struct log *log, enum log_level level, const char
 	if (text_status(&line) < 0)
 		return;
 
-	/* The stream is a socket whose reader may be the one that is stuck. Elsewhere stderr is the
-	 * user's own and may well make us wait. */
+	/* The journal's stream is a socket whose reader may be stuck, so do not block. Any other
+	 * stderr belongs to the user, and blocking is allowed. */
 	if (log->is_stream)
 		(void)send(log->stderr_fd, line.data, line.len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	else
@@ -248,4 +250,42 @@ void log_write(const struct log *log, enum log_level level, const struct log_fie
 	va_end(args);
 	write_message(log, level, fields, &raw);
 	errno = saved;
+}
+
+/* ---- a bounded rate ---- */
+
+bool log_rate_allows(struct log_rate *rate, uint64_t now_usec, uint64_t *ret_left_out)
+{
+	if (rate->since_usec == 0 || now_usec - rate->since_usec >= LOG_RATE_USEC) {
+		rate->since_usec = now_usec;
+		rate->n = 0;
+	}
+	if (rate->n == LOG_RATE_MESSAGES) {
+		rate->n_left_out++;
+		return false;
+	}
+	rate->n++;
+	*ret_left_out = rate->n_left_out;
+	rate->n_left_out = 0;
+	return true;
+}
+
+void log_warn_rated(const struct log *log, struct log_rate *rate, const char *format, ...)
+{
+	_cleanup_text_ struct text raw = TEXT_INIT;
+	struct timespec now;
+	uint64_t left_out;
+	va_list args;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	if (!log_rate_allows(rate, (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000,
+			     &left_out))
+		return;
+	va_start(args, format);
+	text_addv(&raw, format, args);
+	va_end(args);
+	if (left_out > 0)
+		text_addf(&raw, " (%llu messages like this were left out)",
+			  (unsigned long long)left_out);
+	log_write(log, LOG_LEVEL_WARNING, NULL, "%s", text_string(&raw));
 }

@@ -5,12 +5,13 @@
  * Logging: to the journal's native socket with fields where stderr is connected to it, else lines
  * on stderr
  *
- * A log is an object that a tool owns and hands down. lib/ writes at debug level only; what a user
- * must know goes into a struct sbx_error.
+ * A log is an object that a tool owns and passes to functions. lib/ writes at debug level only;
+ * messages for the user go into a struct sbx_error.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* The numbers of syslog, which the journal's PRIORITY= uses. */
 enum log_level {
@@ -26,12 +27,12 @@ struct log {
 	enum log_level most; /* less important messages are not written */
 	int journal_fd;	     /* connected datagram socket, or -EBADF: then stderr */
 	int stderr_fd;
-	bool is_stream; /* stderr is the journal's stream: lines there carry their level as <N> */
+	bool is_stream; /* stderr is the journal's stream: lines begin with their level as <N> */
 };
 
 /*
  * A field of the journal: the name is A-Z, 0-9 and _, begins with a letter and has at most 64
- * bytes; the value may hold any bytes but NUL.
+ * bytes; the value may contain any bytes except NUL.
  */
 struct log_field {
 	const char *name;
@@ -43,9 +44,8 @@ struct log_field {
 
 /*
  * The level: notice; -v gives info, -vv debug, -q errors only (@verbosity 1, 2, -1); @debug
- * (SBX_DEBUG is set) gives debug. Goes to the journal only if @journal_stream ("DEV:INODE",
- * JOURNAL_STREAM) names what stderr really is; where the socket cannot be reached it stays with
- * stderr.
+ * (SBX_DEBUG is set) gives debug. Uses the journal only if @journal_stream ("DEV:INODE",
+ * JOURNAL_STREAM) identifies stderr; if the socket cannot be connected, stderr.
  */
 void log_init(struct log *log, const char *tool, int verbosity, bool debug,
 	      const char *journal_stream);
@@ -54,17 +54,37 @@ void log_deinit(struct log *log);
 bool log_wants(const struct log *log, enum log_level level);
 /*
  * @fields ends with a NULL name and may be NULL; they go to the journal only. The message is one
- * line; control characters are made visible. A journal that does not answer delays the caller by
- * a quarter of a second at most. errno stays as it was.
+ * line; control characters are escaped. A journal that does not read delays the caller by at most a
+ * quarter of a second. errno is kept.
  */
 void log_write(const struct log *log, enum log_level level, const struct log_field *fields,
 	       const char *format, ...) __attribute__((__format__(__printf__, 4, 5)));
+
+/*
+ * A log in which an attacker can cause messages hides what else the attacker does, and fills the
+ * disk: ten such warnings a minute, and a count of the others with the next one. Zeroes are a rate
+ * that has allowed nothing yet.
+ */
+struct log_rate {
+	uint64_t since_usec; /* when its minute began */
+	unsigned n;
+	uint64_t n_left_out;
+};
+
+#define LOG_RATE_USEC UINT64_C(60000000)
+#define LOG_RATE_MESSAGES 10
+
+/* May one more be written at @now_usec (CLOCK_MONOTONIC, not 0)? Then *@ret_left_out is how many
+ * were refused since the last one. */
+bool log_rate_allows(struct log_rate *rate, uint64_t now_usec, uint64_t *ret_left_out);
+void log_warn_rated(const struct log *log, struct log_rate *rate, const char *format, ...)
+	__attribute__((__format__(__printf__, 3, 4)));
 
 /* "error" "warning" "notice" "info" "debug", or NULL. */
 const char *log_level_name(enum log_level level);
 
 struct text;
-/* The datagram of one message, for tests and for other senders. A field with a bad name is left
- * out. */
+/* Adds the datagram of one message; for tests and other senders. Fields with invalid names are
+ * omitted. */
 void log_add_journal(struct text *out, const char *tool, enum log_level level,
 		     const struct log_field *fields, const char *message, size_t message_len);

@@ -3,11 +3,10 @@
 /*
  * The service manager's side of two protocols
  *
- * Readiness is one datagram to a socket whose name is in the environment. Handed-over sockets are
- * the fds from 3 on, and three variables that say for which process they are, how many, and what
- * each is called. The variables are inherited by children for whom they are not meant, so the pid
- * decides first; after that anything wrong is an error, because taking the wrong fd for a listening
- * socket would be worse than not starting.
+ * Readiness is one datagram to a socket whose name is in the environment. Sockets are passed as the
+ * fds from 3 on, with three variables for the PID, the number and the names. Children inherit these
+ * variables, so they are ignored unless the PID matches; then any mistake is an error, because
+ * using a wrong fd as a listening socket would be worse than not starting.
  */
 
 #include "base/notify.h"
@@ -40,7 +39,9 @@ static int parse_address(const char *notify_socket, struct sockaddr_un *ret)
 		return -EPROTONOSUPPORT;
 	if (len < 2)
 		return -EINVAL;
-	/* A path needs its NUL; an abstract name has none, and every byte of it counts. */
+	/*
+	 * A path is followed by a NUL; an abstract name is not, and all its bytes are significant.
+	 */
 	if (len + (abstract ? 0 : 1) > sizeof(ret->sun_path))
 		return -ENAMETOOLONG;
 
@@ -115,7 +116,7 @@ static int parse_names(const char *names, struct listen_fds *fds, struct sbx_err
 {
 	size_t n_names = 0;
 
-	/* No fds, no names: the empty string is the list of none, although it splits into one. */
+	/* Without fds, the empty string is the list of no names, not of one empty name. */
 	if (fds->n_fds == 0 && names[0] == '\0')
 		return 0;
 	for (const char *at = names;; at++) {
@@ -144,7 +145,7 @@ static int parse_names(const char *names, struct listen_fds *fds, struct sbx_err
 	return -EINVAL;
 }
 
-/* All are looked at before the first is changed. */
+/* All fds are checked before the flags of the first one are changed. */
 static int claim(size_t n_fds, struct sbx_error *err)
 {
 	int end = LISTEN_FDS_START + (int)n_fds;

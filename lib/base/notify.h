@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The two small protocols of a service manager, without its library: readiness (NOTIFY_SOCKET) and
- * handed-over sockets (LISTEN_FDS)
+ * Two protocols of a service manager, without libsystemd: readiness (NOTIFY_SOCKET) and passed
+ * sockets (LISTEN_FDS)
  *
  * The values of the environment variables are parameters: the tool reads its environment once, at
  * the start.
@@ -15,8 +15,8 @@
 struct sbx_error;
 
 /*
- * Sends @state ("READY=1\nSTATUS=...") to @notify_socket ("/path" or "@abstract").
- * 0 where @notify_socket is NULL or empty, 1 when sent, or negative errno.
+ * Sends @state ("READY=1\nSTATUS=...") to @notify_socket ("/path" or "@abstract"). 0 if
+ * @notify_socket is NULL or empty, 1 when sent, or negative errno.
  */
 int notify_send(const char *notify_socket, const char *state);
 
@@ -26,13 +26,13 @@ int notify_send(const char *notify_socket, const char *state);
 
 struct listen_fds {
 	size_t n_fds; /* they are LISTEN_FDS_START + 0 ... n_fds - 1, now close-on-exec */
-	char names[LISTEN_FDS_MAX][LISTEN_NAME_SIZE]; /* "" where none was given */
+	char names[LISTEN_FDS_MAX][LISTEN_NAME_SIZE]; /* "" for an fd without a name */
 };
 
 /*
- * Checks what the service manager handed over: @listen_pid must be @self, otherwise it was meant
- * for somebody else and there are none; every fd must be open. Malformed values are an error, not a
- * guess: -EINVAL, -EBADF.
+ * Checks the sockets that the service manager has passed: unless @listen_pid is @self, they are for
+ * another process, and there are none; every fd must be open. Malformed values are -EINVAL, an fd
+ * that is not open is -EBADF.
  */
 int listen_fds_check(const char *listen_pid, const char *listen_fds, const char *listen_names,
 		     pid_t self, struct listen_fds *ret, struct sbx_error *err);

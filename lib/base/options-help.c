@@ -2,7 +2,7 @@
 
 /*
  * The text of --help, from the table that parses. At most 80 columns: a terminal of that width
- * shows every line whole, and a check holds it.
+ * shows every line completely. tests/check/documents.py checks it.
  */
 
 #include "base/options.h"

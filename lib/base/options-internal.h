@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What reading a command line and storing its values share
+ * Shared by the parser of command lines and the kinds of values
  */
 
 #include "base/options.h"

@@ -77,7 +77,7 @@ static int store_choice(const struct option_spec *spec, void *slot, const char *
 			return 0;
 		}
 	suggest_add_all_from(&list, spec->choices);
-	sbx_error_why(err, "it takes one of: %s", text_string(&list));
+	sbx_error_why(err, "it must be one of: %s", text_string(&list));
 	sbx_error_fix(err, near ? "did you mean '%s'?" : "write one of them, such as '%s'",
 		      near ? near : spec->choices[0]);
 	return bad_value(as, value, err);
@@ -116,8 +116,12 @@ static int store_fd(const struct option_spec *spec, void *slot, const char *valu
 		return bad_value(as, value, err);
 	if (number > INT_MAX || fcntl((int)number, F_GETFD) < 0) {
 		sbx_error_why(err, "no file is open under this number");
-		sbx_error_fix(err, "open it in the shell: %.*s=%s %s<FILE", as.len, as.word, value,
-			      value);
+		if (spec->redirection)
+			sbx_error_fix(err, "open it in the shell: %.*s=%s %s%s", as.len, as.word,
+				      value, value, spec->redirection);
+		else
+			sbx_error_fix(err, "it must be a socket that the program which starts this "
+					   "one has opened under this number");
 		return bad_value(as, value, err);
 	}
 	*(int *)slot = (int)number;

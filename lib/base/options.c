@@ -3,9 +3,9 @@
 /*
  * Parsing of command lines
  *
- * One walk over argv; operands are moved to the front as they are met, which is safe because there
- * are never more operands than words already read. A mistake does not end the walk: the first one
- * is told, but whoever wrote --json behind it gets it as JSON.
+ * One walk over argv moves the operands to the front, which is safe because there are never more
+ * operands than arguments already read. A mistake does not end the walk: the first one is reported,
+ * but a --json after it still selects the format of the message.
  */
 
 #include "base/options-internal.h"
@@ -19,7 +19,7 @@
 #include "base/suggest.h"
 #include "base/text.h"
 
-/* A row and the struct that its value lands in. */
+/* A row and the struct that contains its value. */
 struct found {
 	const struct option_spec *spec;
 	void *values;
@@ -52,17 +52,17 @@ static const char *nth_name(const void *list, size_t i)
 	return NULL;
 }
 
-/* The words of the command line and how far they are read. */
+/* The arguments and how many of them were read. */
 struct cursor {
 	char **argv;
 	int argc;
 	int at;
 	int n_operands;
 	bool only_operands;
-	const struct command *verbs_of; /* as long as its verb has not been met, else NULL */
+	const struct command *verbs_of; /* until the verb was read, then NULL */
 };
 
-/* Is it an option of a verb that was not met yet? Then that verb's name. */
+/* The name of the verb that has this option, if no verb was read yet. */
 static const char *verb_with(const struct command *command, const char *name, size_t len)
 {
 	for (const struct verb_spec *verb = command ? command->verbs : NULL; verb && verb->name;
@@ -150,7 +150,7 @@ static int parse_long(const struct option_group *groups, const char *word, struc
 	return store(found, word[len] == '=' ? word + len + 1 : NULL, cursor, as, err);
 }
 
-/* One word may hold several letters; the first that takes a value takes the rest of the word. */
+/* One argument may contain several letters; the first one that takes a value takes the rest. */
 static int parse_short(const struct option_group *groups, const char *word, struct cursor *cursor,
 		       struct sbx_error *err)
 {
@@ -176,7 +176,7 @@ static int parse_short(const struct option_group *groups, const char *word, stru
 	return 0;
 }
 
-/* Where the reading of words ends. */
+/* Where reading ends. */
 enum until {
 	UNTIL_THE_END,
 	UNTIL_AN_OPERAND,

@@ -4,11 +4,10 @@
 /*
  * Command lines as tables
  *
- * A tool is described by one const struct command: its options, its verbs and their options. From
- * it come parsing,
- * --help, suggestions, the completions of three shells (base/completion) and the check that the man
- * page names everything. Parsed values live in structs of the tool; a table row holds the offset of
- * its value.
+ * A tool is described by one const struct command: its options, its verbs and their options.
+ * Parsing, --help, suggestions, the completions of three shells (base/completion) and the check of
+ * the man page use it. Parsed values are stored in structs of the tool, at the offset in the
+ * table's row.
  */
 
 #include <stdbool.h>
@@ -17,7 +16,7 @@
 struct sbx_error;
 struct text;
 
-/* What a value is: how it is checked, where it is stored, how a shell completes it. */
+/* The kind of a value: how it is checked, stored and completed. */
 enum option_kind {
 	OPTION_FLAG,   /* bool: true when given */
 	OPTION_COUNT,  /* int: how many times it was given */
@@ -46,6 +45,8 @@ struct option_spec {
 	const char *const *choices; /* OPTION_CHOICE: NULL-terminated */
 	const char *help;	    /* one line, no full stop */
 	bool is_once;		    /* a second one is refused: the first would not count */
+	const char
+		*redirection; /* OPTION_FD: how a shell opens it, ">FILE"; NULL: it is a socket */
 };
 
 #define OPTION_END                                                                                 \
@@ -53,7 +54,7 @@ struct option_spec {
 		.name = NULL                                                                       \
 	}
 
-/* What the words behind a verb or tool are, for shells. */
+/* The kind of operands, for completions. */
 enum operand_kind {
 	OPERAND_NONE,
 	OPERAND_PATH,
@@ -63,8 +64,7 @@ enum operand_kind {
 
 #define OPERANDS_ANY ((unsigned)-1)
 
-/* @context is what the tool gave to the parser; the return value is an exit status or negative
- * errno with @err. */
+/* @context is passed through by the parser; returns an exit status, or negative errno with @err. */
 typedef int verb_fn(void *context, int n_operands, char *operands[], struct sbx_error *err);
 
 struct verb_spec {
@@ -75,7 +75,7 @@ struct verb_spec {
 	unsigned max_operands; /* OPERANDS_ANY */
 	const struct option_spec
 		*options;    /* may be NULL; offsets into the same struct as the tool's options */
-	bool ignores_config; /* runs also with a broken configuration, and then with the defaults */
+	bool ignores_config; /* runs even if the configuration is invalid, with the defaults */
 	const char *help;
 	verb_fn *run;
 };
@@ -87,12 +87,13 @@ struct command {
 	enum operand_kind operand_kind;
 	unsigned min_operands;
 	unsigned max_operands;
-	bool stops_at_operand; /* what follows the first operand is not ours, even if it looks like
-				  an option */
-	bool ignores_config;   /* as a verb's, where there are no verbs */
+	bool stops_at_operand; /* arguments after the first operand are operands, even if they look
+				  like options */
+	bool ignores_config;   /* for a tool without verbs */
 	const struct option_spec *options;
-	const struct verb_spec *verbs; /* NULL: a tool with one job */
-	verb_fn *run;		       /* the one job */
+	const struct verb_spec *verbs; /* NULL: a tool without verbs */
+	const char *first_verb;	       /* suggested where no verb is given; NULL: the first one */
+	verb_fn *run;		       /* of a tool without verbs */
 };
 
 /* One table and the struct that its offsets point into. A group array ends with a NULL table. */
@@ -106,29 +107,29 @@ struct option_group {
  * the first one).
  *
  * "--" ends the options. With @stops_at_operand so does the first operand; without it options may
- * stand anywhere. Values: --name=VALUE, --name VALUE, -nVALUE, -n VALUE; letters of flags may share
- * a dash (-qv).
+ * follow operands. Values: --name=VALUE, --name VALUE, -nVALUE, -n VALUE; letters of flags may
+ * share a dash (-qv).
  *
  * Returns the number of operands, or -EINVAL with @err filled (unknown option with "did you mean",
- * missing or unwanted value, a value of the wrong kind). The first mistake is told; what is behind
- * it is read all the same, so that the values of good options are there.
+ * missing or unwanted value, a value of the wrong kind). The first mistake is reported; the
+ * arguments after it are still parsed, so that the values of valid options are set.
  */
 int options_parse(const struct option_group *groups, bool stops_at_operand, int argc, char *argv[],
 		  struct sbx_error *err);
 /*
- * The same for a tool with verbs: the first operand is the verb and is not among the operands.
- * Behind it its own options may stand too; "--" ends all options also before it. @groups ends with
- * two groups without a table, of which the first names the values of the verb's options. *@ret_verb
- * is NULL without a verb.
+ * The same for a tool with verbs: the first operand is the verb and is not counted as an operand.
+ * The verb's own options may follow it; "--" ends all options, even before the verb. @groups ends
+ * with two groups without a table, of which the first names the values of the verb's options.
+ * *@ret_verb is NULL without a verb.
  */
 int options_parse_verb(struct option_group *groups, const struct command *command, int argc,
 		       char *argv[], const struct verb_spec **ret_verb, struct sbx_error *err);
-/* Marks as not given what zeros would not: 0 is an fd. Before parsing, on values that are zero. */
+/* Initialises values whose "not given" is not 0: fds. Call it before parsing, on zeroed values. */
 void options_init(const struct option_group *groups);
-/* Was there one? A number that is 0 counts as none. @values is what the row's offset points into.
- */
+/* Was the option given? A number that is 0 counts as not given. The row's offset is relative to
+ * @values. */
 bool option_is_given(const struct option_spec *spec, const void *values);
-/* Frees what rows with lists have allocated. */
+/* Frees the values of lists. */
 void options_release(const struct option_group *groups);
 
 /* The verb of that name, or NULL with "did you mean" in @err. */

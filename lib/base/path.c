@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Paths below a folder that somebody else may change at any time
+ * Paths below a directory that another process may change at any time
  *
- * The kernel resolves and opens in one step (openat2, Linux 5.6), so there is nothing to check
- * first and nothing to race with. Where folders are made on the way, each is opened through the fd
- * of the one above it, one component at a time: no component can be a link, and ".." cannot leave.
+ * The kernel resolves and opens in one step (openat2, Linux 5.6), so there is no race between a
+ * check and its use. Missing directories are created one component at a time, each through the fd
+ * of its parent: no component can be a link, and ".." cannot leave.
  */
 
 #include "base/path.h"
@@ -24,8 +24,8 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 
-/* The kernel gives -EAGAIN when a rename or mount anywhere on the host ran beside the resolution of
- * a "..". One that loses this often is being attacked. */
+/* The kernel returns -EAGAIN if a rename or mount anywhere on the host ran during the resolution of
+ * "..". So many failures indicate an attack. */
 #define N_TRIES 64
 
 static bool creates(int flags)
@@ -37,7 +37,7 @@ int path_open_beneath(int dirfd, const char *path, int flags, mode_t mode)
 {
 	struct open_how how = {
 		.flags = (unsigned)(flags | O_CLOEXEC),
-		/* Unlike openat(), openat2() refuses a mode that means nothing. */
+		/* Unlike openat(), openat2() refuses a mode without O_CREAT or O_TMPFILE. */
 		.mode = creates(flags) ? mode : 0,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
 	};
@@ -67,7 +67,7 @@ int path_open_own(int dirfd, const char *name, struct stat *ret_status)
 		return -EBADMSG;
 	needed = S_ISDIR(st.st_mode) ? S_IRUSR | S_IXUSR : S_IRUSR;
 	mode = st.st_mode & 07777;
-	/* All through the fd: the mode and the content are those of what was looked at. */
+	/* Use only the fd: mode and content are then those of the file that was checked. */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
 	if (st.st_uid == geteuid() && (mode & needed) != needed && chmod(path, mode | needed) < 0)
 		return -errno;
@@ -80,12 +80,12 @@ int path_open_own(int dirfd, const char *name, struct stat *ret_status)
 	return fd;
 }
 
-/* The folder @name in @dirfd, made if it is not there. */
+/* Opens the directory @name in @dirfd, and creates it if necessary. */
 static int open_or_make_folder(int dirfd, const char *name, mode_t mode)
 {
 	if (mkdirat(dirfd, name, mode) < 0 && errno != EEXIST)
 		return -errno;
-	/* Whatever the name is by now: a link is refused here. */
+	/* If the name has become a link meanwhile, it is refused here. */
 	return path_open_beneath(dirfd, name, O_PATH | O_DIRECTORY, 0);
 }
 
@@ -140,15 +140,18 @@ bool path_is_normal(const char *path)
 	return at != path && at - path < PATH_MAX;
 }
 
+bool path_is_at_or_below(const char *path, const char *directory)
+{
+	size_t n = strlen(directory);
+
+	return strncmp(path, directory, n) == 0 && (path[n] == '\0' || path[n] == '/');
+}
+
 bool path_is_beneath(const char *path, const char *folder)
 {
-	size_t n = strlen(folder);
-
 	if (!path_is_normal(path) || !path_is_normal(folder))
 		return false;
-	if (n == 1)
-		return true;
-	return strncmp(path, folder, n) == 0 && (path[n] == '\0' || path[n] == '/');
+	return folder[1] == '\0' || path_is_at_or_below(path, folder);
 }
 
 const char *path_follow(void *arena, const char *path)

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Paths: resolution that cannot leave a folder, and the lexical form that policies require
+ * Paths: resolution that cannot leave a directory, and the lexical form that policies require
  */
 
 #include <stdbool.h>
@@ -11,36 +11,40 @@
 struct stat;
 
 /*
- * Opens @path below @dirfd. The kernel refuses whatever would leave the folder or pass a symbolic
- * or magic link (openat2: RESOLVE_BENEATH, NO_SYMLINKS, NO_MAGICLINKS): -EXDEV, -ELOOP.
+ * Opens @path below @dirfd. The kernel refuses paths that would leave the directory or contain a
+ * symbolic or magic link (openat2: RESOLVE_BENEATH, NO_SYMLINKS, NO_MAGICLINKS): -EXDEV, -ELOOP.
  * Close-on-exec is added to @flags. A race with a rename (-EAGAIN) is retried a bounded number of
  * times. Returns the fd or negative errno; there is no fallback to a plain open.
  */
 int path_open_beneath(int dirfd, const char *path, int flags, mode_t mode);
 
 /*
- * Opens for reading the file or folder @name in @dirfd, which is ours whatever mode its maker gave
- * it: never through a link, and nothing else (-EBADMSG). Rights that its owner lacks are added, and
- * *@ret_status has the mode that it had; a file has it again, a folder can be entered from here on.
- * The fd or negative errno.
+ * Opens the regular file or directory @name in @dirfd for reading, never through a link; -EBADMSG
+ * for other types. If it is owned by the caller, missing permissions of the owner are added;
+ * *@ret_status has the original mode, which is restored for a file but not for a directory. The fd
+ * or negative errno.
  */
 int path_open_own(int dirfd, const char *name, struct stat *ret_status);
 
-/* Makes the folders of @path (not its last component) below @dirfd, never through a link and never
- * through "..". 0 or negative errno. */
+/* Creates the parent directories of @path below @dirfd, never through a link and never through
+ * "..". 0 or negative errno. */
 int path_make_parents_beneath(int dirfd, const char *path, mode_t mode);
 
 /* Absolute, no empty, "." or ".." component, no slash at the end except in "/" itself, at most
  * PATH_MAX - 1 bytes. */
 bool path_is_normal(const char *path);
 
-/* Is @path the same as @folder or below it, by whole components? /tmp/foobar is not in /tmp/foo,
- * and nothing is where one of the two is not normal. */
+/* Is @path the same as @folder or below it, by whole components? /tmp/foobar is not in /tmp/foo.
+ * False if one of the two is not normal. */
 bool path_is_beneath(const char *path, const char *folder);
 
-/* Where the path leads when its symbolic links are followed, in the struct arena @arena; the path
- * itself where it does not exist. */
+/* The same for texts that need not be normal ("./src", the text of a glob); "/" contains only
+ * itself. */
+bool path_is_at_or_below(const char *path, const char *directory);
+
+/* The path with symbolic links resolved, allocated from the struct arena @arena; @path itself if it
+ * does not exist. */
 const char *path_follow(void *arena, const char *path);
 
-/* Points into @path, behind its last slash. */
+/* Points into @path, after its last slash. */
 const char *path_last(const char *path);

@@ -7,11 +7,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/vfs.h>
 
 #include "base/cleanup.h"
 #include "base/fd.h"
 
+#ifndef PID_FS_MAGIC
+#define PID_FS_MAGIC 0x50494446
+#endif
+
 #define FIELDS_BEFORE_START 19
+#define PID_BITS 22 /* the kernel's largest pid_max */
 
 int64_t process_start_ticks(pid_t pid)
 {
@@ -29,11 +35,38 @@ int64_t process_start_ticks(pid_t pid)
 	if (n < 0)
 		return n;
 	bytes[n] = '\0';
-	/* The name stands in parentheses and may hold anything, also ") S 1". */
+	/* The name is in parentheses and may contain anything, such as ") S 1". */
 	at = strrchr(bytes, ')');
 	for (int i = 0; at && i <= FIELDS_BEFORE_START; i++)
 		at = strchr(at + 1, ' ');
 	return at && sscanf(at, " %" SCNd64, &start) == 1 && start >= 0 ? start : -EBADMSG;
+}
+
+/*
+ * Since Linux 6.9 every process has an inode of its own in pidfs, counted up in 64 bits and never
+ * used again. Before, all pidfds share one inode; there the pid together with the start time, in
+ * ticks of 10 ms since the boot, serves: within one tick a pid would have to go once around.
+ */
+int process_identify(pid_t pid, int pidfd, uint64_t *ret)
+{
+	_cleanup_close_ int own = pidfd < 0 ? pidfd_of(pid) : -EBADF;
+	int fd = pidfd < 0 ? own : pidfd;
+	struct statfs fs;
+	struct stat st;
+	int64_t start;
+
+	if (fd < 0)
+		return fd;
+	if (fstatfs(fd, &fs) == 0 && fs.f_type == PID_FS_MAGIC && fstat(fd, &st) == 0 &&
+	    st.st_ino != 0) {
+		*ret = st.st_ino;
+		return 0;
+	}
+	start = process_start_ticks(pid);
+	if (start < 0)
+		return (int)start;
+	*ret = ((uint64_t)start + 1) << PID_BITS | (uint64_t)pid;
+	return 0;
 }
 
 mode_t process_open_umask(void)

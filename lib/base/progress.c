@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A carriage return and "erase to the end of the line" make one line of many. Whether that goes to
- * a terminal is decided by the caller, which knows about --quiet, --json and the configuration.
+ * A carriage return and "erase to the end of the line" overwrite the line. The caller decides
+ * whether to show it, from --quiet, --json and the configuration.
  */
 
 #include "base/progress.h"

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * How far long work has got: one line, which is written over and cleared at the end
+ * Progress of long work: one line, which is overwritten and finally cleared
  *
- * Work that takes less than a second shows nothing, and the line changes at most every 200 ms, so a
- * loop may report each of its steps.
+ * Nothing is shown during the first second, and the line changes at most every 200 ms, so a loop
+ * may report each of its steps.
  */
 
 #include <errno.h>
@@ -29,9 +29,9 @@ struct progress {
 #define _cleanup_progress_ _cleanup_(progress_clear)
 
 void progress_begin(struct progress *progress, int fd, const char *what, const char *unit);
-/* @total is 0 where it is not known. */
+/* @total is 0 if it is not known. */
 void progress_show(struct progress *progress, uint64_t done, uint64_t total);
 /* The same at the time @now_usec of CLOCK_MONOTONIC. */
 void progress_show_at(struct progress *progress, uint64_t now_usec, uint64_t done, uint64_t total);
-/* Takes the line away, before something else is printed and at the end. */
+/* Clears the line; call it before other output and at the end. */
 void progress_clear(struct progress *progress);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * posix_spawn() with all that a program must not inherit taken away
+ * posix_spawn() without inherited signals and fds
  */
 
 #include "base/start.h"

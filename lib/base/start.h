@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * A program of somebody else's beside us: in a process group of its own, with no signal blocked or
- * ignored, and with three fds
+ * Starts a helper program: in its own process group, with no signal blocked or ignored, and with
+ * three fds
  *
- * Its standard error is ours. posix_spawn() does not copy our memory, however much there is.
+ * It inherits stderr. posix_spawn() does not copy the memory of the caller.
  */
 
 #include <sys/types.h>
@@ -13,7 +13,7 @@
 struct start {
 	const char *const *argv;	/* ends with NULL; argv[0] is a path */
 	const char *const *environment; /* ends with NULL */
-	const char *folder;		/* NULL: ours */
+	const char *folder;		/* working directory; NULL: the caller's */
 	int stdin_fd;
 	int stdout_fd;
 };

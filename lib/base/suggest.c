@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The nearest word, by optimal string alignment: the fewest insertions, deletions, replacements and
- * swaps of neighbours that turn one word into the other. Costs are doubled so that a letter in the
- * wrong case can cost half an edit.
+ * The nearest word, by optimal string alignment distance: the fewest insertions, deletions,
+ * replacements and swaps of neighbours. Costs are doubled so that a letter in the wrong case can
+ * cost half an edit.
  */
 
 #include "base/suggest.h"
@@ -55,7 +55,7 @@ static unsigned distance(const char *a, size_t a_len, const char *b, size_t b_le
 	return last[b_len];
 }
 
-/* A third of the word may be wrong, but one edit always and never more than three. */
+/* A third of the word's length, but at least one and at most three edits. */
 static unsigned tolerance(size_t len)
 {
 	size_t edits = len / 3;
@@ -80,7 +80,7 @@ const char *suggest(const char *word, struct suggest_words candidates)
 			continue;
 		d = strcasecmp(word, candidate) == 0 ? CASE_EDIT
 						     : distance(word, word_len, candidate, len);
-		/* Replacing every letter is not a suggestion: 'x' does not mean 'q'. */
+		/* Not if every letter would be replaced: 'q' is no suggestion for 'x'. */
 		if (d >= best_distance || d >= EDIT * min_of((unsigned)word_len, (unsigned)len))
 			continue;
 		best_distance = d;

@@ -9,7 +9,7 @@
 
 struct text;
 
-/* Names of one list, however the caller stores them: returns the i-th or NULL behind the last. */
+/* A list of names, in any representation: @word returns the i-th, or NULL after the last. */
 struct suggest_words {
 	const char *(*word)(const void *list, size_t i);
 	const void *list;
@@ -17,8 +17,8 @@ struct suggest_words {
 
 /*
  * The candidate nearest to @word by edits (insert, delete, replace, swap of neighbours; case counts
- * less), or NULL where none is near enough to be what was meant (a third of the length, at least
- * one edit, at most three). Words over 64 bytes have no neighbours.
+ * less), or NULL if none is near enough (a third of the length, at least one edit, at most three).
+ * NULL for words over 64 bytes.
  */
 const char *suggest(const char *word, struct suggest_words candidates);
 /* The same over a NULL-terminated array. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The cells are kept as one text, because the width of a column is known only after its last cell.
+ * Cells are stored until the end, because the width of a column is known only after its last cell.
  * The last column is not padded, so that no line ends with spaces.
  */
 
@@ -16,8 +16,8 @@ void table_deinit(struct table *table)
 	text_deinit(&table->cells);
 }
 
-/* Each character is taken for one column of the terminal: a wide or combining one shifts the rest
- * of its row. */
+/* Each character counts as one column of the terminal; wide and combining characters shift the rest
+ * of their row. */
 static size_t width_of(const char *cell)
 {
 	size_t width = 0;

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Tables for people: each column is as wide as its widest cell
+ * Tables for terminals: each column is as wide as its widest cell
  *
  *   _cleanup_table_ struct table table = { .n_columns = 2, .numbers = 1 << 1 };
  *   table_add(&table, "EVENT");
@@ -19,7 +19,7 @@
 
 struct table {
 	size_t n_columns;
-	unsigned numbers;  /* a bit for each column that is aligned at its right end */
+	unsigned numbers;  /* a bit for each right-aligned column */
 	struct text cells; /* each followed by a NUL, row by row */
 	size_t n_cells;
 	size_t widths[TABLE_COLUMNS_MAX];
@@ -29,5 +29,5 @@ struct table {
 void table_deinit(struct table *table);
 void table_add(struct table *table, const char *cell);
 void table_add_number(struct table *table, unsigned long long number);
-/* Nothing where there was no memory for the cells. */
+/* Adds nothing if there was no memory for the cells. */
 void table_print(const struct table *table, struct text *out);

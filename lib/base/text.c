@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Growing text, and the two things that every text from outside needs: knowing where a UTF-8
- * sequence is valid, and showing bytes so that a terminal cannot be made to act on them.
+ * Growing text, validation of UTF-8, and escaping of untrusted bytes for a terminal
  */
 
 #include "base/text.h"
@@ -34,7 +33,7 @@ void text_truncate(struct text *text, size_t len)
 	text->data[len] = '\0';
 }
 
-/* Makes room for @n_bytes more and the NUL. False once anything has failed. */
+/* Makes room for @n_bytes more and the NUL. False after any failed addition. */
 static bool reserve(struct text *text, size_t n_bytes)
 {
 	size_t needed, size = text->size ? text->size : SIZE_FIRST;
@@ -120,7 +119,7 @@ char *text_take(struct text *text)
 {
 	char *taken;
 
-	/* An empty text has no memory yet, but its string is not NULL. */
+	/* An empty text has no buffer yet, but text_take() returns NULL only on failure. */
 	if (!reserve(text, 0))
 		return NULL;
 	text->data[text->len] = '\0';
@@ -129,10 +128,12 @@ char *text_take(struct text *text)
 	return taken;
 }
 
-/* What stands for bytes that are no character. */
+/* U+FFFD replaces bytes that are no character. */
 #define REPLACEMENT 0xfffd
 
-/* The lowest character that may be written with so many bytes: anything below is overlong. */
+/*
+ * By length of a sequence: the lowest character that needs so many bytes. A lower one is overlong.
+ */
 static const uint32_t utf8_lowest[] = { 0, 0, 0x80, 0x800, 0x10000 };
 
 static size_t utf8_length(uint8_t first)
@@ -178,9 +179,9 @@ size_t utf8_sequence(const void *bytes, size_t n_bytes)
 }
 
 /*
- * Sorted. What moves the cursor, ends a line, reorders what a person reads, cannot be seen, or
- * looks like the space that it is not: the categories Cc, Zl, Zp and Zs (but U+0020), Bidi_Control
- * and Default_Ignorable_Code_Point of Unicode 15.1, and the one pattern of Braille without a dot.
+ * Sorted. Characters that move the cursor, end a line, reorder text, are invisible, or look like a
+ * space: the categories Cc, Zl, Zp and Zs (but U+0020), Bidi_Control and
+ * Default_Ignorable_Code_Point of Unicode 15.1, and the one pattern of Braille without a dot.
  */
 static const struct {
 	uint32_t first, last;
@@ -236,7 +237,12 @@ void text_add_visible(struct text *text, const void *bytes, size_t n_bytes)
 	}
 }
 
-/* Neither character is one, and YAML lets it stand nowhere. */
+void text_add_visible_string(struct text *text, const char *string)
+{
+	text_add_visible(text, string, strlen(string));
+}
+
+/* U+FFFE and U+FFFF are noncharacters, which YAML allows nowhere. */
 static bool is_none(uint32_t character)
 {
 	return (character & 0xfffe) == 0xfffe;

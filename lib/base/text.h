@@ -4,10 +4,9 @@
 /*
  * Growing text
  *
- * Additions cannot fail one by one: the first failed allocation is remembered, later additions do
- * nothing, and the end of the work asks text_status() once. The bytes are always followed by a NUL
- * that is not counted. text_reset() keeps the memory, so a text that is reused soon allocates
- * nothing.
+ * Additions return no error: after the first failed allocation later additions do nothing, and the
+ * caller checks text_status() once at the end. The bytes are always followed by a NUL that is not
+ * counted. text_reset() keeps the buffer, so a reused text needs no further allocations.
  */
 
 #include <stdarg.h>
@@ -37,11 +36,11 @@ void text_truncate(struct text *text, size_t len);
 
 void text_add(struct text *text, const char *string);
 void text_add_bytes(struct text *text, const void *bytes, size_t n_bytes);
-/* text_extend() where the memory has to grow, or has failed to. */
+/* The part of text_extend() that allocates, or fails. */
 char *text_extend_slowly(struct text *text, size_t n_bytes);
 /*
- * Adds @n_bytes that the caller is going to write, all of them: where, or NULL after any failed
- * addition. In the header because whoever writes JSON calls it for every quote, name and number.
+ * Adds @n_bytes, all of which the caller must write, and returns their address, or NULL after any
+ * failed addition. Inline, because the JSON writer calls it for every quote, name and number.
  */
 static inline char *text_extend(struct text *text, size_t n_bytes)
 {
@@ -72,10 +71,11 @@ void text_addv(struct text *text, const char *format, va_list args)
  * 'x': every "\x" of the result is one of these.
  */
 void text_add_visible(struct text *text, const void *bytes, size_t n_bytes);
+void text_add_visible_string(struct text *text, const char *string);
 
 /*
- * Adds @string between double quotes, with escapes for quotes, backslashes and what
- * text_is_hidden(): safe on a terminal, and YAML reads the same text from it. Bytes that are not
+ * Adds @string in double quotes, with escapes for quotes, backslashes and characters that are
+ * text_is_hidden(): safe on a terminal, and a YAML parser gets the same text. Bytes that are not
  * UTF-8 become U+FFFD.
  */
 void text_add_quoted(struct text *text, const char *string);
@@ -88,13 +88,13 @@ const char *text_string(const struct text *text);
 char *text_take(struct text *text);
 
 /* Is this a control character, a line separator, a mark that reorders text, a space other than
- * U+0020, or what is not seen at all? The one list for everything that a terminal gets. */
+ * U+0020, or invisible? The only such list, for all output to terminals. */
 bool text_is_hidden(uint32_t character);
 
 /*
- * Length of the valid UTF-8 sequence at @bytes (1 to 4), or 0 where there is none (overlong,
+ * Length of the valid UTF-8 sequence at @bytes (1 to 4), or 0 if there is none (overlong,
  * surrogate, above U+10FFFF, cut off).
  */
 size_t utf8_sequence(const void *bytes, size_t n_bytes);
-/* The same, with the character; *@ret_character is written only where there is one. */
+/* The same, with the character; *@ret_character is written only on success. */
 size_t utf8_decode(const void *bytes, size_t n_bytes, uint32_t *ret_character);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Building a tree: both readers call the functions here in the order of the file, so that what a
- * tree may be (no key twice, no NUL, at most so deep) is decided in one place.
+ * Building a tree: both readers call these functions in the order of the file, so that the rules
+ * for trees (no duplicate keys, no NUL, maximum depth) are in one place.
  *
- * The keys of small maps are compared one by one, which no table is faster than; those of all
- * others stand in one hash table, under (map, key). The keys come from files that nobody has
- * reviewed, and a million crafted collisions would make reading quadratic; so the hash is
- * SipHash-1-3 with a seed from the kernel, drawn for every tree. It is preferred to sorting the
- * keys of every map because the same table then answers tree_get() in constant time.
+ * The keys of small maps are compared one by one, which is faster than any table; those of all
+ * larger maps are in one hash table, under (map, key). The keys come from untrusted files, and
+ * crafted collisions would make parsing quadratic; so the hash is SipHash-1-3 with a seed from
+ * getrandom() for every tree. Sorting the keys of every map would avoid collisions too, but with
+ * the table tree_get() takes constant time.
  */
 
 #include "base/tree-internal.h"
@@ -21,7 +21,7 @@
 #include <sbx/error.h>
 
 #define SLOTS_FIRST 64
-/* A map with more keys is in the table. */
+/* The table contains only maps with more keys. */
 #define SMALL_MAP_KEYS 8
 
 struct sip {
@@ -95,7 +95,7 @@ int tree_index_init(struct tree_index *index)
 	return n == sizeof(index->seed) ? 0 : -EIO;
 }
 
-/* The slot that holds the key, or the free one where it belongs. There is always a free one. */
+/* The slot of the key, or the free slot for it. There is always a free one. */
 static struct tree_slot *slot_of(const struct tree_index *index, uint64_t hash,
 				 const struct tree_node *map, const char *key)
 {
@@ -161,7 +161,8 @@ static int index_add(struct tree_index *index, struct tree_node *node)
 	return 0;
 }
 
-/* @node is already the last of its map. The first that makes it too many brings all the others. */
+/* @node is already the last of its map. If it exceeds SMALL_MAP_KEYS, all keys of the map are added
+ * to the table. */
 static int index_last(struct tree_index *index, struct tree_node *node)
 {
 	struct tree_node *map = node->parent;
@@ -196,22 +197,22 @@ static int check_nul(const struct tree *tree, struct tree_place place, const cha
 static int refuse_empty_key(const struct tree *tree, struct tree_place place, struct sbx_error *err)
 {
 	tree_error(tree, place, err, "an empty key");
-	sbx_error_why(err, "no key here has an empty name, and one is easily written by mistake");
+	sbx_error_why(err, "no key has an empty name");
 	sbx_error_fix(err, "write the key before the ':'");
 	return -EINVAL;
 }
 
-static int refuse_second_key(const struct tree *tree, const struct tree_node *first,
+static int refuse_second_key(struct tree *tree, const struct tree_node *first,
 			     struct tree_place place, struct sbx_error *err)
 {
-	tree_error(tree, place, err, "the key '%s' stands twice in the same map",
+	tree_error(tree, place, err, "the key '%s' occurs twice in the same map",
 		   tree_show(first->key).text);
 	sbx_error_why(err,
 		      "the first is at line %u, column %u; which of them counts would depend "
 		      "on the reader",
 		      first->key_place.line, first->key_place.column);
 	sbx_error_fix(err, "keep one of them");
-	return -EINVAL;
+	return tree_go_on(tree, err);
 }
 
 bool tree_build_wants_key(const struct tree_builder *builder)
@@ -236,8 +237,9 @@ int tree_build_key(struct tree_builder *builder, struct tree_place place, const 
 	if (!key)
 		return tree_no_memory(tree, err);
 	first = tree_index_find(&tree->index, builder->open, key);
-	if (first)
-		return refuse_second_key(tree, first, place, err);
+	r = first ? refuse_second_key(tree, first, place, err) : 0;
+	if (r < 0)
+		return r;
 	builder->key = key;
 	builder->key_place = place;
 	return 0;
@@ -246,8 +248,7 @@ int tree_build_key(struct tree_builder *builder, struct tree_place place, const 
 static int refuse_depth(const struct tree *tree, struct tree_place place, struct sbx_error *err)
 {
 	tree_error(tree, place, err, "nested more than %d levels deep", TREE_DEPTH_MAX);
-	sbx_error_why(err, "nothing that is written by hand is, and deeper texts are used to "
-			   "exhaust readers");
+	sbx_error_why(err, "deeper nesting could exhaust the stack of a parser");
 	sbx_error_fix(err, "remove levels of lists and maps around this one");
 	return -EINVAL;
 }
@@ -255,13 +256,12 @@ static int refuse_depth(const struct tree *tree, struct tree_place place, struct
 static int refuse_number(const struct tree *tree, struct tree_place place, struct sbx_error *err)
 {
 	tree_error(tree, place, err, "more than %d values", TREE_NODES_MAX);
-	sbx_error_why(err, "no policy has so many, and reading them would cost everybody who "
-			   "shares the machine");
+	sbx_error_why(err, "no policy needs so many, and reading more could exhaust the memory");
 	sbx_error_fix(err, "split the file, or check that it is the right one");
 	return -EINVAL;
 }
 
-/* Hangs the node into the tree, under the key that came before it if the parent is a map. */
+/* Adds the node to its parent, under the preceding key if the parent is a map. */
 static int attach(struct tree_builder *builder, struct tree_node *node)
 {
 	struct tree_node *parent = builder->open;

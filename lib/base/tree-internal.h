@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What the files of the tree share: the tree itself, the builder that both readers feed, and places
+ * Shared by the files of the tree: the tree itself, the builder that both readers call, and places
  */
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #include "base/arena.h"
 #include "base/tree.h"
 
-/* Finds a node by its map and its key. */
+/* A slot of the table from (map, key) to node. */
 struct tree_slot {
 	uint64_t hash;
 	struct tree_node *node; /* NULL: free */
@@ -28,6 +28,10 @@ struct tree_index {
 
 struct tree {
 	struct arena arena; /* nodes and all their strings */
+	/* Takes mistakes after which reading goes on; or NULL. */
+	void (*report)(const struct sbx_error *err, void *userdata);
+	void *userdata;
+	unsigned n_reported;
 	const char *name;
 	struct tree_node *root;
 	struct tree_index index;
@@ -36,18 +40,18 @@ struct tree {
 struct tree_builder {
 	struct tree *tree;
 	struct tree_node *open;			/* the innermost list or map that has not ended */
-	struct tree_node *last[TREE_DEPTH_MAX]; /* its newest child, and that of all around it */
+	struct tree_node *last[TREE_DEPTH_MAX]; /* the newest child of each open list or map */
 	unsigned depth;
 	size_t n_nodes;
-	const char *key; /* of the value that comes next */
+	const char *key; /* of the next value */
 	struct tree_place key_place;
 };
 
-/* Both take the bytes after encoding_check() and leave tree->root NULL where there is no value. */
+/* Both take the bytes after encoding_check() and leave tree->root NULL if there is no value. */
 int tree_read_json(struct tree *tree, const char *bytes, size_t n_bytes, struct sbx_error *err);
 int tree_read_yaml(struct tree *tree, const char *bytes, size_t n_bytes, struct sbx_error *err);
 
-/* Draws the seed of the index. 0 or negative errno. */
+/* Generates the seed of the index. 0 or negative errno. */
 int tree_index_init(struct tree_index *index);
 struct tree_node *tree_index_find(const struct tree_index *index, const struct tree_node *map,
 				  const char *key);
@@ -57,13 +61,16 @@ bool tree_build_wants_key(const struct tree_builder *builder);
 /* Refuses an empty key, a NUL and a key that the map has already. */
 int tree_build_key(struct tree_builder *builder, struct tree_place place, const char *bytes,
 		   size_t n_bytes, struct sbx_error *err);
-/* A list or map stays open until tree_build_end(). Refuses a NUL, too many levels and too many
- * nodes. */
+/*
+ * A list or map is open until tree_build_end(). Refuses a NUL, too many levels and too many nodes.
+ */
 int tree_build_node(struct tree_builder *builder, enum tree_type type, struct tree_place place,
 		    const char *bytes, size_t n_bytes, struct sbx_error *err);
 void tree_build_end(struct tree_builder *builder);
 
-/* How many bytes there begin with printable ASCII, or a few less: what no check has to look at. */
+/*
+ * The number of leading bytes that are printable ASCII, or a few less. They need no further check.
+ */
 static inline size_t tree_plain_bytes(const char *bytes, size_t n_bytes)
 {
 	const uint64_t each = 0x0101010101010101u, high = 0x80 * each;
@@ -71,14 +78,16 @@ static inline size_t tree_plain_bytes(const char *bytes, size_t n_bytes)
 
 	for (uint64_t word; n_bytes - at >= sizeof(word); at += sizeof(word)) {
 		memcpy(&word, bytes + at, sizeof(word));
-		/* A byte's high bit comes out set if it is below ' ', above '~' or not ASCII. */
+		/*
+		 * The high bit of a byte is set if the byte is below ' ', above '~' or not ASCII.
+		 */
 		if (((word - ' ' * each) | (word + each) | word) & high)
 			break;
 	}
 	return at;
 }
 
-/* Goes once through valid UTF-8 and knows line and column on the way. */
+/* Walks once through valid UTF-8 and counts lines and columns. */
 struct tree_cursor {
 	const char *bytes;
 	size_t n_bytes;
@@ -88,7 +97,7 @@ struct tree_cursor {
 };
 
 void tree_cursor_init(struct tree_cursor *cursor, const char *bytes, size_t n_bytes);
-/* Forward to byte @offset, or to character @n_chars; never backward, never behind the end. */
+/* Moves forward to byte @offset, or to character @n_chars; never backward, never beyond the end. */
 struct tree_place tree_cursor_to(struct tree_cursor *cursor, size_t offset);
 struct tree_place tree_cursor_to_char(struct tree_cursor *cursor, size_t n_chars);
 
@@ -101,17 +110,20 @@ struct tree_shown {
 };
 struct tree_shown tree_show(const char *text);
 
+/* After a mistake that leaves the rest of the text readable: 0 with @err reported, or -EINVAL where
+ * the first mistake ends the reading, or where there are too many. */
+int tree_go_on(struct tree *tree, const struct sbx_error *err);
 int tree_no_memory(const struct tree *tree, struct sbx_error *err);
 
 /*
- * What a plain YAML scalar is. NULL and the type; or, for one that readers of YAML understand
- * differently, why, and in *ret_instead what to write when it was not meant as text (NULL:
- * nothing).
+ * The type of a plain YAML scalar. Returns NULL and the type; or, if YAML readers interpret it
+ * differently, the reason, and in *ret_instead the replacement unless it is meant as text (NULL:
+ * there is none).
  */
 const char *tree_plain_type(const char *text, size_t n_bytes, enum tree_type *ret_type,
 			    const char **ret_instead);
 
 struct yaml_parser_s;
-/* Turns what libyaml complains about into an error that says what to change. */
+/* Translates libyaml's error into one that says what to change. */
 int tree_yaml_mistake(const struct tree_builder *builder, const struct yaml_parser_s *parser,
 		      const char *bytes, size_t n_bytes, struct sbx_error *err);

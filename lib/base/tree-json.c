@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The JSON reader of the tree: items of base/json become nodes. The scanner has decided that a text
- * is valid up to the current item, so what is left to do here is decoding, places, and finding
- * words for the mistakes that people make when they write JSON by hand.
+ * The JSON reader of the tree: items of base/json become nodes. The scanner has validated the text
+ * up to the current item, so this file only decodes, determines places, and explains common
+ * mistakes in hand-written JSON.
  */
 
 #include "base/tree-internal.h"
@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "base/text.h"
 
-/* What stands where the scanner stopped, and what its writer probably wanted. */
+/* The bytes at which the scanner stopped, and the fix. */
 static const struct {
 	const char *bytes;
 	const char *fix;
@@ -77,7 +77,7 @@ static int half_surrogate(const struct tree *tree, struct tree_place place, stru
 struct json_reader {
 	struct tree_builder builder;
 	struct tree_cursor cursor;
-	struct text decoded; /* of the item at hand */
+	struct text decoded; /* of the current item */
 };
 
 static void reader_deinit(struct json_reader *reader)

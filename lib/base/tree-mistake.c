@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * libyaml says "mapping values are not allowed in this context"; whoever wrote the file needs to
- * know which character to change. This is the dictionary between the two. libyaml gives two places,
- * where the problem showed and where the construct began; for a quote that is never closed only the
- * second one helps.
+ * libyaml's messages, such as "mapping values are not allowed in this context", do not say which
+ * character to change. This table translates them. libyaml reports two places, where the problem
+ * was detected and where the construct began; for a quote that is never closed only the second one
+ * is useful.
  */
 
 #include "base/tree-internal.h"
@@ -28,16 +28,16 @@ static const char flow_fix[] =
 enum {
 	AT_START = 1,	  /* the place is where the construct began */
 	AT_OPEN = 2,	  /* the place is the innermost list or map */
-	TELL_START = 4,	  /* why ends with where the construct began */
-	ONLY_AT_END = 8,  /* applies where the text ended */
-	ONLY_BEHIND = 16, /* applies where something stands before it on its line */
+	TELL_START = 4,	  /* append to why where the construct began */
+	ONLY_AT_END = 8,  /* applies at the end of the text */
+	ONLY_BEHIND = 16, /* applies if other text precedes it on its line */
 };
 
-/* The first row counts of which everything that is not NULL or 0 fits. */
+/* The first row applies whose members that are not NULL or 0 all match. */
 static const struct mistake {
-	const char *context; /* begins libyaml's context */
-	const char *problem; /* begins libyaml's problem */
-	const char *letters; /* holds the character at the problem */
+	const char *context; /* prefix of libyaml's context */
+	const char *problem; /* prefix of libyaml's problem */
+	const char *letters; /* contains the character at the problem */
 	unsigned flags;
 	const char *what;
 	const char *why;
@@ -75,8 +75,8 @@ static const struct mistake {
 	  "write the character itself, or \\U and its eight digits" },
 	{ "while scanning a block scalar", "found a tab", NULL, 0, "a tab in the indentation",
 	  "how wide a tab is depends on the editor", "indent with spaces" },
-	{ "while scanning a block scalar", NULL, NULL, 0, "a text behind '|' or '>'",
-	  "the text that '|' or '>' begins stands on the lines below it",
+	{ "while scanning a block scalar", NULL, NULL, 0, "text after '|' or '>'",
+	  "the text that '|' or '>' begins must be on the lines below it",
 	  "put it there, indented; or in quotes on this line" },
 
 	{ NULL, "found a tab", NULL, 0, "a tab in the indentation",
@@ -84,34 +84,33 @@ static const struct mistake {
 	{ NULL, "found character that cannot start any token", "\t", 0, "a tab in the indentation",
 	  "how wide a tab is depends on the editor", "indent with spaces" },
 	{ NULL, "found character that cannot start any token", "@`", 0,
-	  "a character that cannot begin a value", "YAML keeps '@' and '`' for itself",
+	  "a character that cannot begin a value", "YAML reserves '@' and '`'",
 	  "put the whole text in quotes" },
 	{ NULL, "found character that cannot start any token", "%", 0,
-	  "a character that cannot begin a value", "YAML keeps '%' for itself",
+	  "a character that cannot begin a value", "YAML reserves '%'",
 	  "put the whole text in quotes" },
 
-	{ NULL, "mapping values are not allowed", NULL, 0, "a ':' that cannot stand here",
+	{ NULL, "mapping values are not allowed", NULL, 0, "a ':' that is not allowed here",
 	  "this is inside the value of a key already, or the line is indented differently from its "
 	  "neighbours",
 	  "put a text with ': ' in it in quotes; begin all keys of one map in the same column" },
-	{ NULL, "block sequence entries are not allowed", NULL, 0, "a '-' that cannot stand here",
-	  "the items of a list stand on lines of their own",
+	{ NULL, "block sequence entries are not allowed", NULL, 0, "a '-' that is not allowed here",
+	  "each item of a list begins on a line of its own",
 	  "put '- ' on the next line, or write [one, two]; a text that begins with '- ' goes in "
 	  "quotes" },
-	{ NULL, "mapping keys are not allowed", NULL, 0, "a '?' that cannot stand here",
+	{ NULL, "mapping keys are not allowed", NULL, 0, "a '?' that is not allowed here",
 	  "a plain '? ' is YAML's mark for a complex key", quote_it },
 	{ NULL, "could not find expected ':'", NULL, AT_START, "a key without ':'",
 	  "the lines around it are 'key: value', and a key ends on its own line within 1,024 "
 	  "characters",
 	  "write 'key: value'; or indent the line if it goes on with the text above it" },
 	{ "while parsing a block mapping", NULL, ":", 0, "a ':' without a key",
-	  "every ':' stands "
-	  "behind the key of its line",
+	  "every ':' follows the key of its line",
 	  "write the key before it, or put the text in quotes" },
-	{ "while parsing a block mapping", NULL, NULL, ONLY_BEHIND, "text behind a complete value",
+	{ "while parsing a block mapping", NULL, NULL, ONLY_BEHIND, "text after a complete value",
 	  "the quote or bracket before it closed the value", "put the whole value in quotes" },
 	{ "while parsing a block collection", NULL, NULL, ONLY_BEHIND,
-	  "text behind a complete value", "the quote or bracket before it closed the value",
+	  "text after a complete value", "the quote or bracket before it closed the value",
 	  "put the whole value in quotes" },
 	{ "while parsing a block mapping", NULL, NULL, TELL_START, "expected a key here",
 	  "it does not fit the map around it",
@@ -130,12 +129,12 @@ static const struct mistake {
 	{ "while parsing a flow mapping", NULL, NULL, TELL_START, "expected ',' or '}' here",
 	  "this is inside a map in braces", flow_fix },
 	{ "while parsing a flow node", NULL, NULL, AT_OPEN | ONLY_AT_END,
-	  "a '[' or '{' that is never closed", "what it begins runs to the end of the file",
-	  "write the ']' or '}'" },
+	  "a '[' or '{' that is never closed",
+	  "the list or map that it begins runs to the end of the file", "write the ']' or '}'" },
 	{ NULL, "did not find expected node content", NULL, 0, "expected a value here",
-	  "there is nothing, or a ',', ']' or '}' too many",
+	  "the value is missing, or there is a ',', ']' or '}' too many",
 	  "write the value, or remove the sign" },
-	{ NULL, "found unexpected ':'", NULL, 0, "a ':' that cannot stand here",
+	{ NULL, "found unexpected ':'", NULL, 0, "a ':' that is not allowed here",
 	  "inside brackets and braces a plain text has no ':' at its end",
 	  "put the whole text in quotes" },
 	{ NULL, NULL, NULL, 0, "not valid YAML", NULL,
@@ -195,7 +194,7 @@ int tree_yaml_mistake(const struct tree_builder *builder, const yaml_parser_t *p
 	tree_cursor_to_char(&start, context->index);
 	tree_cursor_to_char(&problem, parser->problem_mark.index);
 	while (!fits(mistake, parser, &problem))
-		mistake++; /* the last row fits everything */
+		mistake++; /* the last row matches everything */
 
 	tree_error(builder->tree, place_of(mistake, builder, &start, &problem), err, "%s",
 		   mistake->what);

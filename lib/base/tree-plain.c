@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What a plain YAML scalar means. YAML 1.1, YAML 1.2 and the readers that people use answer that
- * differently for "no", "012" or "12:30"; a policy must not depend on the answer. So the forms of
- * JSON have their types, what some reader takes for more than text is refused, and the rest is
- * text. Both lists of traps are data.
+ * The type of a plain YAML scalar. YAML 1.1, YAML 1.2 and common parsers disagree about "no", "012"
+ * or "12:30"; a policy must not depend on the parser. So JSON literals have their types, scalars
+ * that some parser does not take for text are refused, and all others are text. Both lists of
+ * ambiguous forms are tables.
  */
 
 #include "base/tree-internal.h"
@@ -25,7 +25,7 @@ static const char base_8[] =
 static const char base_60[] =
 	"some YAML readers take digits with ':' for a number in base 60, others for text";
 
-/* Compared without regard to case. */
+/* Compared ignoring case. */
 static const struct {
 	const char *word;
 	const char *why;
@@ -46,8 +46,7 @@ enum tail {
 	EXPONENT = 2,
 };
 
-/* A sign, the prefix, then nothing but these digits and the optional tail. The first match counts.
- */
+/* A sign, the prefix, then only these digits and the optional tail. The first match applies. */
 static const struct {
 	const char *prefix;
 	const char *digits;
@@ -63,7 +62,9 @@ static const struct {
 	{ "", "0123456789_:", FRACTION, base_60 },
 };
 
-/* What the words and the numbers above begin with, and null, true, false and numbers of JSON. */
+/*
+ * The first characters of the words and numbers above, and of JSON's null, true, false and numbers.
+ */
 static const char beginnings[] = "yYnNoOtTfF~.=<+-0123456789";
 
 static const char *skip_tail(const char *s, unsigned tail)
@@ -100,7 +101,7 @@ static const char *number_trap(const char *text)
 
 static bool is_json_number(const char *text, size_t n_bytes)
 {
-	/* What begins like a number and is a whole JSON text cannot be anything else. */
+	/* A complete JSON text that begins like a number is a number. */
 	return strchr("-0123456789", text[0]) && json_validate(text, n_bytes, NULL, NULL) == 0;
 }
 

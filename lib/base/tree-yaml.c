@@ -3,10 +3,11 @@
 /*
  * The YAML reader of the tree, over libyaml's events
  *
- * Events and not libyaml's documents, because every event can be refused before the next one costs
- * anything: 100,000 nested '[' take libyaml 15 seconds, the first 33 take none. What libyaml would
- * spend quadratic time on (directives), read differently from other readers (U+2028 ends a line) or
- * report without a useful place (control characters) is refused before it sees the text.
+ * Events instead of libyaml's documents, because an event can be refused before the next one is
+ * parsed: 100,000 nested '[' take libyaml 15 seconds, the first 33 no measurable time. Directives,
+ * on which libyaml spends quadratic time, U+2028, which ends a line only for some parsers, and
+ * control characters, for which libyaml reports no useful place, are refused before libyaml gets
+ * the text.
  */
 
 #include "base/tree-internal.h"
@@ -27,12 +28,12 @@ struct refusal {
 
 static const struct refusal anchor = {
 	"anchors are not allowed",
-	"a value stands where it is used, so that it can be reviewed there",
+	"a value must be written where it is used, so that it can be reviewed there",
 	"remove the '&' and its name; if it belongs to the text, put the text in quotes"
 };
 static const struct refusal alias = {
 	"aliases are not allowed",
-	"a value stands where it is used, so that it can be reviewed there",
+	"a value must be written where it is used, so that it can be reviewed there",
 	"write the value out; if the '*' belongs to the text, put it in quotes: \"*.txt\""
 };
 static const struct refusal tag = {
@@ -41,7 +42,7 @@ static const struct refusal tag = {
 };
 static const struct refusal merge_key = {
 	"merge keys are not allowed", "YAML readers disagree about what '<<' does",
-	"write the keys out; a key that is really called so goes in quotes: \"<<\""
+	"write the keys out; a key that has this name goes in quotes: \"<<\""
 };
 static const struct refusal complex_key = {
 	"a list or map as a key", "every key is a text",
@@ -58,7 +59,7 @@ static const struct refusal second_document = {
 	"remove it, or put it into a file of its own"
 };
 static const struct refusal after_the_end = {
-	"text behind the end of the document", "the value before it is complete",
+	"text after the end of the document", "the value before it is complete",
 	"remove it, or put the whole value in quotes if both belong together"
 };
 static const struct refusal lone_return = { "a carriage return without a line feed",
@@ -82,7 +83,7 @@ static int refuse(const struct tree *tree, struct tree_place place, const struct
 	return -EINVAL;
 }
 
-/* Sorted; between them stands what YAML allows. */
+/* Sorted ranges that YAML does not allow. */
 static const struct {
 	unsigned first, last;
 	const struct refusal *refusal;
@@ -121,7 +122,7 @@ static int check_characters(const struct tree *tree, const char *bytes, size_t n
 	return 0;
 }
 
-/* Behind spaces, empty lines and comments. */
+/* The offset after spaces, empty lines and comments. */
 static size_t skip_blank(const char *bytes, size_t n_bytes, size_t at)
 {
 	while (at < n_bytes) {
@@ -143,7 +144,8 @@ static bool starts_line(const char *bytes, size_t at)
 	return at == 0 || bytes[at - 1] == '\n';
 }
 
-/* Is there a line of @mark ("---" or "...") at @at, perhaps with something behind a space? */
+/* Is there a line at @at that begins with @mark ("---" or "..."), followed by white space or its
+ * end? */
 static bool is_mark(const char *bytes, size_t n_bytes, size_t at, const char *mark)
 {
 	if (!starts_line(bytes, at) || n_bytes - at < 3 || memcmp(bytes + at, mark, 3) != 0)
@@ -156,7 +158,7 @@ struct yaml_reader {
 	struct tree_builder builder;
 	const char *bytes;
 	size_t n_bytes;
-	size_t at; /* bytes so far, and the characters that they are */
+	size_t at; /* bytes so far, and the number of their characters */
 	size_t n_chars;
 };
 
@@ -165,7 +167,7 @@ static void reader_deinit(struct yaml_reader *reader)
 	yaml_parser_delete(&reader->parser);
 }
 
-/* Goes on to a mark, of which libyaml says how many characters are before it. */
+/* Moves forward to a mark, for which libyaml gives the number of characters before it. */
 static void go_to(struct yaml_reader *reader, const yaml_mark_t *mark)
 {
 	const char *bytes = reader->bytes;
@@ -182,7 +184,7 @@ static void go_to(struct yaml_reader *reader, const yaml_mark_t *mark)
 	}
 }
 
-/* It goes through the text from its beginning. */
+/* Counts from the beginning of the text. */
 static struct tree_place place_at(const struct yaml_reader *reader, size_t at)
 {
 	struct tree_cursor cursor;
@@ -192,9 +194,9 @@ static struct tree_place place_at(const struct yaml_reader *reader, size_t at)
 }
 
 /*
- * Of the mark that the reader has gone to. Both count from 0; whatever else would be a line to
- * libyaml has been refused. It ends the last line itself where nobody has: a value that is left out
- * there would stand on a line that is not there.
+ * The place of the mark to which the reader has moved. libyaml counts from 0; characters that only
+ * libyaml takes for line breaks were refused before. libyaml adds a line break to the last line if
+ * it has none: an empty value at the end would otherwise be on a line that does not exist.
  */
 static struct tree_place place_of(const struct yaml_reader *reader, const yaml_mark_t *mark)
 {
@@ -205,8 +207,8 @@ static struct tree_place place_of(const struct yaml_reader *reader, const yaml_m
 }
 
 /*
- * libyaml is not asked what follows the document: it would first collect every directive of the
- * next one and compare each with all before it.
+ * Checks the text after the document without libyaml, which would collect every directive of a next
+ * document and compare each with all previous ones.
  */
 static int check_rest(struct yaml_reader *reader, const yaml_event_t *end, struct sbx_error *err)
 {
@@ -227,7 +229,7 @@ static int check_rest(struct yaml_reader *reader, const yaml_event_t *end, struc
 	return refuse(reader->builder.tree, place_at(reader, at), refusal, err);
 }
 
-static int refuse_plain(const struct tree *tree, struct tree_place place, const char *text,
+static int refuse_plain(struct tree *tree, struct tree_place place, const char *text,
 			const char *why, const char *instead, struct sbx_error *err)
 {
 	struct tree_shown shown = tree_show(text);
@@ -242,7 +244,7 @@ static int refuse_plain(const struct tree *tree, struct tree_place place, const 
 			      "for the text write \"%s\" in quotes, for a number its decimal "
 			      "form",
 			      shown.text);
-	return -EINVAL;
+	return tree_go_on(tree, err);
 }
 
 static int on_value(struct yaml_reader *reader, const yaml_event_t *event, struct tree_place place,
@@ -251,12 +253,14 @@ static int on_value(struct yaml_reader *reader, const yaml_event_t *event, struc
 	const char *text = (const char *)event->data.scalar.value, *why, *instead;
 	size_t len = event->data.scalar.length;
 	enum tree_type type = TREE_STRING;
+	int r;
 
 	if (event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
 		return tree_build_node(&reader->builder, type, place, text, len, err);
 	why = tree_plain_type(text, len, &type, &instead);
-	if (why)
-		return refuse_plain(reader->builder.tree, place, text, why, instead, err);
+	r = why ? refuse_plain(reader->builder.tree, place, text, why, instead, err) : 0;
+	if (r < 0)
+		return r;
 	return tree_build_node(&reader->builder, type, place, text, type == TREE_NULL ? 0 : len,
 			       err);
 }
@@ -325,10 +329,10 @@ static int on_event(struct yaml_reader *reader, const yaml_event_t *event, struc
 	struct tree_place place;
 
 	if ((size_t)event->type >= N_ELEMENTS(handlers) || !handlers[event->type])
-		return 0; /* the beginnings of the stream and of the document */
+		return 0; /* start of the stream or of the document */
 	go_to(reader, &event->start_mark);
 	place = place_of(reader, &event->start_mark);
-	/* libyaml drops the tag "!" of a scalar, but the event begins where it stands. */
+	/* libyaml drops the tag "!" of a scalar, but the event still begins at it. */
 	if (event->type == YAML_SCALAR_EVENT && reader->at < reader->n_bytes &&
 	    reader->bytes[reader->at] == '!')
 		return refuse(reader->builder.tree, place, &tag, err);

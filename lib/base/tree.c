@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Reading a text into a tree, finding things in it, and saying what is wrong with it
+ * Parsing a text into a tree, looking up nodes, and errors with places
  *
- * A text is checked in two steps: first its bytes, because neither libyaml nor the JSON scanner
- * says where an encoding goes wrong in the words of somebody who only sees an editor; then its
- * syntax, by one of the two readers.
+ * A text is checked in two steps: first its encoding, because neither libyaml nor the JSON scanner
+ * reports line and column of invalid UTF-8; then its syntax, by one of the two readers.
  */
 
 #include "base/tree-internal.h"
@@ -147,15 +146,35 @@ static bool is_json(const char *bytes, size_t n_bytes)
 	return i < n_bytes && bytes[i] == '{';
 }
 
+int tree_go_on(struct tree *tree, const struct sbx_error *err)
+{
+	if (!tree->report || tree->n_reported == TREE_MISTAKES_MAX)
+		return -EINVAL;
+	tree->report(err, tree->userdata);
+	tree->n_reported++;
+	return 0;
+}
+
 int tree_read(const char *name, const void *bytes, size_t n_bytes, struct tree **ret,
 	      struct sbx_error *err)
+{
+	return tree_read_all(name, bytes, n_bytes, NULL, NULL, ret, err);
+}
+
+int tree_read_all(const char *name, const void *bytes, size_t n_bytes,
+		  void (*report)(const struct sbx_error *err, void *userdata), void *userdata,
+		  struct tree **ret, struct sbx_error *err)
 {
 	_cleanup_tree_ struct tree *tree = tree_new(name);
 	struct tree_builder builder = { .tree = tree };
 	int r;
 
+	if (tree) {
+		tree->report = report;
+		tree->userdata = userdata;
+	}
 	if (n_bytes == 0)
-		bytes = ""; /* libyaml asserts that there is an address */
+		bytes = ""; /* libyaml asserts that the pointer is not NULL */
 	if (n_bytes > TREE_BYTES_MAX) {
 		sbx_error_what(err, -EFBIG, "%s: larger than 1 MiB", name);
 		sbx_error_why(err, "it has %zu bytes", n_bytes);
@@ -178,8 +197,9 @@ int tree_read(const char *name, const void *bytes, size_t n_bytes, struct tree *
 		r = tree_build_node(&builder, TREE_NULL, (struct tree_place){ 1, 1 }, NULL, 0, err);
 	if (r < 0)
 		return r;
+	r = (int)tree->n_reported;
 	*ret = take_ptr(tree);
-	return 0;
+	return r;
 }
 
 int tree_read_file(int dirfd, const char *path, struct tree **ret, struct sbx_error *err)

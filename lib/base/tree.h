@@ -11,9 +11,9 @@
  * bytes.
  *
  * A plain YAML scalar that is a JSON literal (true, false, null, a JSON number) has that type; an
- * empty one is null; every other one is a string. Plain scalars that other YAML readers take for
- * something else (yes, no, on, off, ~, True, 0x1F, 012, .inf ...) are refused as values: quote them
- * or write the JSON form. Keys are always strings.
+ * empty one is null; every other one is a string. Plain scalars that other YAML readers interpret
+ * differently (yes, no, on, off, ~, True, 0x1F, 012, .inf ...) are refused as values: quote them or
+ * write the JSON form. Keys are always strings.
  */
 
 #include <stddef.h>
@@ -26,6 +26,7 @@ struct tree;
 #define TREE_DEPTH_MAX 32
 #define TREE_NODES_MAX (128 * 1024)
 #define TREE_BYTES_MAX (1024 * 1024)
+#define TREE_MISTAKES_MAX 100
 
 enum tree_type {
 	TREE_NULL,
@@ -56,11 +57,21 @@ struct tree_node {
 };
 
 /*
- * Reads @n_bytes; @name (a path or "<stdin>") stands before every place. The tree owns copies of
- * everything. An empty text gives a null root.
+ * Reads @n_bytes; @name (a path or "<stdin>") precedes every place in messages. The tree copies all
+ * strings. An empty text gives a null root.
  */
 int tree_read(const char *name, const void *bytes, size_t n_bytes, struct tree **ret,
 	      struct sbx_error *err);
+/*
+ * The same for a check: what leaves the rest of the text readable (a key twice, a value that
+ * readers of YAML understand differently) is handed to @report, and reading goes on until the first
+ * mistake of another kind, which is in @err, or until TREE_MISTAKES_MAX of them. The number of
+ * reported ones, or negative errno; @err is not NULL. A tree with mistakes is only good for finding
+ * more.
+ */
+int tree_read_all(const char *name, const void *bytes, size_t n_bytes,
+		  void (*report)(const struct sbx_error *err, void *userdata), void *userdata,
+		  struct tree **ret, struct sbx_error *err);
 /* The same from a file; "-" is standard input. */
 int tree_read_file(int dirfd, const char *path, struct tree **ret, struct sbx_error *err);
 struct tree *tree_free(struct tree *tree);
@@ -83,7 +94,7 @@ int tree_error(const struct tree *tree, struct tree_place place, struct sbx_erro
 /* "...: 'fs' must be a map", why: "it is a string" */
 int tree_wrong_type(const struct tree *tree, const struct tree_node *node, enum tree_type wanted,
 		    struct sbx_error *err);
-/* Refuses the first key of @map that @known (NULL-terminated) does not hold, with "did you mean". 0
- * if all are known. */
+/* Refuses the first key of @map that is not in @known (NULL-terminated), with "did you mean". 0 if
+ * all are known. */
 int tree_check_keys(const struct tree *tree, const struct tree_node *map, const char *const *known,
 		    struct sbx_error *err);

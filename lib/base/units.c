@@ -3,9 +3,10 @@
 /*
  * Numbers with units
  *
- * A family is a table of units, a table of what people write instead, and the factor of a number
- * without a unit. The digits are read here and not by strtoull(), which takes signs, white space
- * and what the locale adds. Parsing allocates nothing; words are looked for only after a failure.
+ * A family is a table of units, a table of common mistakes, and the factor of a number without a
+ * unit. The digits are not parsed by strtoull(), which accepts signs, white space and
+ * locale-specific forms. Parsing allocates nothing; suggestions are searched for only after a
+ * failure.
  */
 
 #include "base/units.h"
@@ -26,7 +27,7 @@ struct unit {
 	uint64_t factor;
 };
 
-/* What is written elsewhere for one of our units, in any case. */
+/* Another spelling of a unit, in any case, for suggestions. */
 struct habit {
 	const char *written;
 	const char *meant;
@@ -34,7 +35,7 @@ struct habit {
 
 struct family {
 	const char *noun;
-	const char *smallest; /* what a factor of 1 counts; NULL: nothing, units make no sense */
+	const char *smallest; /* unit of factor 1; NULL: a number without units */
 	const char *list;     /* the units, as a message names them */
 	uint64_t bare;	      /* the factor of a number without a unit; 0: it needs one */
 	const struct unit *units;
@@ -45,8 +46,7 @@ struct family {
 #define MSEC UINT64_C(1000)
 #define SEC (1000 * MSEC)
 
-/* Largest first; printing stops at the first one that divides, so it never comes to the SI units.
- */
+/* Largest first; printing uses the first one that divides, so it never reaches the SI units. */
 static const struct unit size_units[] = {
 	{ "TiB", KIB *KIB *KIB *KIB },
 	{ "GiB", KIB *KIB *KIB },
@@ -251,4 +251,60 @@ void units_add_time(struct text *out, uint64_t usec)
 		text_add(out, "0s");
 	else
 		text_addf(out, "%" PRIu64 "%s", usec / unit->factor, unit->name);
+}
+
+/* ---- processors ---- */
+
+/* At most six digits before the point and three after it: thousandths that always fit. The
+ * characters after them, or NULL. */
+static const char *parse_thousandths(const char *string, uint64_t *ret)
+{
+	size_t whole = strspn(string, "0123456789"), places = 0;
+	const char *at = string + whole;
+	uint64_t value = 0;
+
+	if (whole == 0 || whole > 6)
+		return NULL;
+	for (const char *digit = string; digit < at; digit++)
+		value = value * 10 + (uint64_t)(*digit - '0');
+	if (*at == '.') {
+		places = strspn(++at, "0123456789");
+		if (places == 0 || places > 3)
+			return NULL;
+	}
+	for (size_t i = 0; i < 3; i++)
+		value = value * 10 + (i < places ? (uint64_t)(at[i] - '0') : 0);
+	*ret = value;
+	return at + places;
+}
+
+int units_parse_processors(const char *string, uint64_t *ret_thousandths, struct sbx_error *err)
+{
+	uint64_t value = 0;
+	const char *rest = parse_thousandths(string, &value);
+	bool is_percent = rest && strcmp(rest, "%") == 0;
+
+	if (rest && (*rest == '\0' || (is_percent && value % 100 == 0))) {
+		*ret_thousandths = is_percent ? value / 100 : value;
+		return 0;
+	}
+	(void)sbx_error_what(err, -EINVAL, "not a number of processors: '%s'", string);
+	sbx_error_why(err,
+		      "it must be digits, with at most three after a '.', or a percentage of one "
+		      "processor with at most one");
+	sbx_error_fix(err, "write 2, 0.5 or 50%%");
+	return -EINVAL;
+}
+
+void units_add_processors(struct text *out, uint64_t thousandths)
+{
+	unsigned part = (unsigned)(thousandths % 1000);
+	int places = 3;
+
+	text_addf(out, "%" PRIu64, thousandths / 1000);
+	if (part == 0)
+		return;
+	for (; part % 10 == 0; part /= 10)
+		places--;
+	text_addf(out, ".%0*u", places, part);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx_record: records of a program that is not ours
+ * sbx_record: audit records of other programs
  *
- * Its members stand beside those that the library writes. A second "event" or "time" would make
- * two readers see two records, so such names are refused.
+ * The caller's members are added to those that the library writes. With a second "event" or "time"
+ * two parsers could read different records, so such names are refused.
  */
 
 #include <sbx/record.h>
@@ -61,7 +61,7 @@ static bool is_own(const struct json_item *name)
 	return false;
 }
 
-/* 0 for an object, the whole of it, without one of our names. */
+/* 0 if @members is exactly one object without one of own_names. */
 static int check_members(const char *members)
 {
 	struct json_scanner scanner;
@@ -97,7 +97,7 @@ int sbx_record(struct sbx_recorder *recorder, const char *event, const char *too
 	if (r < 0)
 		return refuse(err, r);
 	record_begin(&recorder->recorder, &record, &json, event, tool);
-	/* Up to the brace that begins it; white space before it is JSON, too. */
+	/* JSON allows white space before the brace. */
 	if (members) {
 		const char *begin = strchr(members, '{');
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx_spawn: sbx-spawn as a child of a program that is not ours
+ * sbx_spawn: starts sbx-spawn from other programs
  *
- * The program may have threads that hold any lock, so nothing may run in the child before execve:
- * no fork(). posix_spawn() blocks all signals, shares the memory until execve and only dup2()s. Fds
- * are copied above all wanted numbers first, because one wanted number may be another one's source.
+ * The caller may have threads that hold locks, so after fork() the child could deadlock.
+ * posix_spawn() blocks all signals, shares the memory until execve() and only calls dup2(). Fds are
+ * first copied above all wanted numbers, because one wanted number may be another one's source.
  */
 
 #include <sbx/spawn.h>
@@ -55,15 +55,15 @@ static size_t count(const char *const *words)
 	return n;
 }
 
-/* "--" would make the options behind it the command. */
+/* "--" would make the options after it the command. */
 static int check(const struct sbx_spawn_config *config, struct sbx_error *err)
 {
 	if (config->size < SIZE_OLDEST || config->size > sizeof(*config))
 		return refuse(
-			err, "'size' is of no version that this library knows",
+			err, "'size' matches no version of the struct that this library supports",
 			"set it to sizeof(struct sbx_spawn_config), or install a newer libsbx");
 	if (count(config->command) == 0)
-		return refuse(err, "it names no command", "set 'command'");
+		return refuse(err, "'command' is empty", "set 'command'");
 	for (const char *const *word = config->options; word && *word; word++)
 		if (strcmp(*word, "--") == 0)
 			return refuse(err, "'--' among the options would begin the command",
@@ -72,12 +72,12 @@ static int check(const struct sbx_spawn_config *config, struct sbx_error *err)
 		for (size_t j = 0; j <= i; j++)
 			if (config->fds[i].as < 0 ||
 			    (j < i && config->fds[i].as == config->fds[j].as))
-				return refuse(err, "a number in 'fds' is negative, or there twice",
-					      "name each number once");
+				return refuse(err, "a number in 'fds' is negative or occurs twice",
+					      "give each descriptor a different number");
 	return 0;
 }
 
-/* The words of sbx-spawn; the array is the caller's. */
+/* The arguments of sbx-spawn; the caller frees the array. */
 static const char **make_words(const struct sbx_spawn_config *config)
 {
 	size_t n_options = count(config->options), n_command = count(config->command), n = 0;
@@ -121,7 +121,7 @@ static int copy_fds(const struct sbx_spawn_config *config, struct copies *ret,
 	return 0;
 }
 
-/* 0 or a positive errno, as posix_spawn() itself. */
+/* 0 or a positive errno, like posix_spawn(). */
 static int start(const struct sbx_spawn_config *config, const struct copies *copies,
 		 const char *const *words, pid_t *ret_pid)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The collector: what it does whether or not somebody writes
+ * The collector: its clients, and what is due whether or not they write
  *
  * Once a second it looks what is due: a try to write a log that could not be written, a checkpoint
- * for what nobody has signed yet, the spool, another key, another segment, a head that still has to
- * leave the machine, the status. Everything happens in one thread between two packets, but for
- * reading and packing closed segments.
+ * for records that none covers yet, the spool, another key, another segment, a head that still has
+ * to leave the machine, the status. Everything happens in one thread between two packets, except
+ * that closed segments are read and packed in another.
  */
 
 #include <errno.h>
@@ -21,13 +21,21 @@
 #include "audit/checkpoint.h"
 #include "audit/heads.h"
 #include "audit/key.h"
+#include "base/json.h"
 #include "base/log.h"
+#include "base/text.h"
+#include "base/units.h"
 #include "collect/collect-internal.h"
 #include "record/record.h"
+#include "service/peer.h"
+#include "service/service.h"
 
 #define TICK_USEC USEC_PER_SEC
+/* Asking for a packet that is not there costs less than another turn of the loop for each that is.
+ */
+#define PACKETS_PER_TURN 16
 #define IMPORT_USEC (5 * USEC_PER_SEC)
-/* Nobody is served while a lock is waited for. What could not be written is tried again. */
+/* No client is served while a lock is waited for. What could not be written is tried again. */
 #define PATIENCE_MSEC 100
 
 static uint64_t clock_usec(clockid_t clock)
@@ -56,11 +64,142 @@ void collect_trouble(struct collector *collector, const struct sbx_error *err)
 	log_write(collector->options.log, LOG_LEVEL_ERROR, NULL, "%s", text);
 }
 
+/* ---- clients ---- */
+
+static void refuse(void *data, const struct sbx_error *err)
+{
+	struct sender *sender = data;
+	_cleanup_text_ struct text why = TEXT_INIT, answer = TEXT_INIT;
+	struct json_writer json;
+
+	sender->collector->counts.n_refused++;
+	text_addf(&why, "%s%s%s", err->what, err->why[0] != '\0' ? ": " : "", err->why);
+	json_write(&json, &answer);
+	json_add_object(&json);
+	json_member_string(&json, "refused", text_string(&why));
+	json_end_object(&json);
+	group_refuse(sender, text_status(&answer) == 0 ? answer.data : "{\"refused\":\"\"}");
+}
+
+static void take(void *data, const struct client_message *message)
+{
+	struct sender *sender = data;
+	struct sbx_error err = { .code = 0 };
+
+	sender->collector->is_status_due = true;
+	if (group_take(sender, message->bytes, message->n_bytes, &err) == AUDIT_REFUSED)
+		refuse(sender, &err);
+}
+
+/* While the log cannot be written, clients wait; or, where records are discarded then, only those
+ * that are promised an answer and have not got it yet. */
+static bool may_read(const void *data)
+{
+	const struct sender *sender = data;
+	const struct collector *collector = sender->collector;
+
+	return !collector->group.is_stuck ||
+	       (collector->options.is_shedding && sender->n_expected == 0);
+}
+
+static int open_sender(void *service, struct client *client, const struct client_origin *origin,
+		       void **ret_data)
+{
+	struct collector *collector = service;
+	struct sender *sender = malloc(sizeof(*sender));
+
+	if (!sender)
+		return -ENOMEM;
+	*sender = (struct sender){ .collector = collector,
+				   .client = client,
+				   .writer = { .uid = origin->peer->uid,
+					       .pid = origin->peer->pid,
+					       .confined = place_name(origin->peer->place) } };
+	collector->is_status_due = true;
+	*ret_data = sender;
+	return 0;
+}
+
+static void close_sender(void *data)
+{
+	struct sender *sender = data;
+
+	group_forget(sender->collector, sender);
+	sender->collector->is_status_due = true;
+	free(sender);
+}
+
+static const struct client_protocol protocol = {
+	.trusted_listener = COLLECT_SOCKET,
+	.is_one_way = true,
+	.opened = open_sender,
+	.message = take,
+	.refuse = refuse,
+	.may_read = may_read,
+	.closed = close_sender,
+};
+
+struct clients *collector_clients(const struct collector *collector)
+{
+	return collector->clients;
+}
+
+/* ---- its status ---- */
+
+static void add_commit(struct text *out, const struct collector *collector)
+{
+	uint64_t ago = collect_clock_usec() - collector->group.committed_usec;
+
+	if (collector->group.committed_usec == 0)
+		return;
+	text_add(out, ", last commit ");
+	units_add_time(out, ago - ago % 1000);
+	text_add(out, " ago");
+}
+
+static void add_heads(struct text *out, const struct collector *collector)
+{
+	struct heads_state state;
+
+	if (!collector->options.heads)
+		return;
+	heads_get_state(collector->options.heads, &state);
+	if (state.n_witnessed > 0)
+		text_addf(out, "; witnessed up to %llu", (unsigned long long)state.witnessed_size);
+	if (state.problem[0] != '\0')
+		text_addf(out, "; %s", state.problem);
+}
+
+static void tell_status(struct collector *collector)
+{
+	const struct audit_log *audit = collector->options.audit;
+	const struct counts *counts = &collector->counts;
+	_cleanup_text_ struct text line = TEXT_INIT;
+
+	if (!collector->options.service)
+		return;
+	text_addf(&line, "log of %llu records, %llu unsigned",
+		  (unsigned long long)audit_log_size(audit),
+		  (unsigned long long)(audit_log_size(audit) - audit_log_checkpoint_size(audit)));
+	text_addf(&line, "; %zu waiting", collector->group.queue.n);
+	add_commit(&line, collector);
+	text_addf(&line, "; %zu clients, %llu taken, %llu refused, %llu lost",
+		  clients_count(collector->clients), (unsigned long long)counts->n_records,
+		  (unsigned long long)counts->n_refused, (unsigned long long)counts->n_lost);
+	add_heads(&line, collector);
+	if (collector->group.problem[0] != '\0')
+		text_addf(&line, "; %s", collector->group.problem);
+	if (collector->other[0] != '\0')
+		text_addf(&line, "; %s", collector->other);
+	if (text_status(&line) == 0)
+		service_status(collector->options.service, "%s", text_string(&line));
+}
+
 /* ---- what is due every second ---- */
 
 static void sign(struct collector *collector)
 {
-	uint64_t since = collector->unsigned_usec;
+	uint64_t since = collector->group.unsigned_usec;
 
 	/* Before it is older than it may be, which the next tick would be too late for. */
 	if (since != 0 && collect_clock_usec() + TICK_USEC >= since + CHECKPOINT_INTERVAL_USEC)
@@ -76,7 +215,7 @@ static void import(struct collector *collector)
 	    collect_clock_usec() < collector->imported_usec + IMPORT_USEC)
 		return;
 	collector->imported_usec = collect_clock_usec();
-	/* It commits, and nobody else may commit what is waited for here. */
+	/* audit_log_import() commits, and only group_commit() may commit what is in the queue. */
 	if (group_commit(collector, false) < 0)
 		return;
 	if (collector->options.gather &&
@@ -99,7 +238,7 @@ static void change_key(struct collector *collector)
 	    now < collector->epoch_began_usec + options->epoch_usec)
 		return;
 	collector->epoch_began_usec = now;
-	/* A key that has signed nothing may stay. */
+	/* A key that has signed nothing stays. */
 	if (audit_log_size(options->audit) == collector->epoch_began_size ||
 	    group_commit(collector, false) < 0)
 		return;
@@ -126,19 +265,19 @@ static void turn_heads(struct collector *collector)
 
 static void look_around(struct collector *collector)
 {
-	if (collector->is_stuck)
+	if (collector->group.is_stuck)
 		(void)group_commit(collector, false);
-	if (!collector->is_stuck) {
+	if (!collector->group.is_stuck) {
 		sign(collector);
 		import(collector);
 		change_key(collector);
-		collect_keep(collector);
+		keeping_turn(collector);
 	}
 	turn_heads(collector);
-	if (collector->is_status_due || collector->is_stuck)
-		collect_status(collector);
-	/* Once more when nothing happens any longer, so that the last one is no old one. */
-	collector->is_status_due = collector->unsigned_usec != 0;
+	if (collector->is_status_due || collector->group.is_stuck)
+		tell_status(collector);
+	/* Once more after the last record, so that the status does not stay behind. */
+	collector->is_status_due = collector->group.unsigned_usec != 0;
 }
 
 static int on_tick(sd_event_source *source, uint64_t usec, void *userdata)
@@ -161,13 +300,11 @@ struct collector *collector_free(struct collector *collector)
 {
 	if (!collector)
 		return NULL;
-	collect_keep_no_more(collector);
-	clients_free_all(collector);
+	keeping_deinit(collector);
+	(void)clients_free(collector->clients);
 	group_deinit(collector);
 	(void)sd_event_source_disable_unref(collector->tick);
 	(void)sd_event_source_disable_unref(collector->heads_source);
-	queue_clear(&collector->queue);
-	free(collector->packet);
 	free(collector);
 	return NULL;
 }
@@ -177,7 +314,8 @@ void collector_free_ptr(struct collector **collector)
 	*collector = collector_free(*collector);
 }
 
-/* When this key's time began: the file is as old as its key. A credential begins with us. */
+/* When this key's time began: the file is as old as its key. A key that is a credential of the unit
+ * has no file, and begins with the service. */
 static uint64_t find_epoch(const struct collector *collector)
 {
 	uint64_t now = clock_usec(CLOCK_REALTIME), then;
@@ -195,7 +333,9 @@ static int add_sources(struct collector *collector)
 	int r = sd_event_add_time_relative(options->event, &collector->tick, CLOCK_MONOTONIC, 0, 0,
 					   on_tick, collector);
 
-	if (r >= 0 && options->heads)
+	if (r < 0)
+		return r;
+	if (options->heads)
 		r = sd_event_add_io(options->event, &collector->heads_source,
 				    heads_fd(options->heads), EPOLLIN, on_heads, collector);
 	return r < 0 ? r : group_init(collector);
@@ -205,19 +345,23 @@ int collector_new(const struct collector_options *options, struct collector **re
 		  struct sbx_error *err)
 {
 	_cleanup_collector_ struct collector *collector = calloc(1, sizeof(*collector));
+	const struct client_limits limits = { .n_clients = options->n_clients_max,
+					      .idle_usec = CLIENTS_IDLE_USEC,
+					      .n_bytes = RECORD_BYTES_MAX,
+					      .n_in_work = SIZE_MAX,
+					      .n_per_turn = PACKETS_PER_TURN };
 	int r;
 
 	if (!collector)
 		return sbx_error_what(err, -ENOMEM, "cannot start the service");
 	collector->options = *options;
-	collector->soon.fd = -EBADF;
-	queue_init(&collector->queue);
-	clients_init(&collector->limits, options->n_clients_max, options->log, client_drop);
-	collector->packet = malloc(RECORD_BYTES_MAX + 1);
-	if (!collector->packet)
-		return sbx_error_what(err, -ENOMEM, "cannot start the service");
+	collector->group.soon.fd = -EBADF;
+	r = clients_new(options->ready, options->log, &protocol, &limits, collector,
+			&collector->clients);
+	if (r < 0)
+		return sbx_error_what(err, r, "cannot start the service");
 	collector->epoch_began_usec = find_epoch(collector);
-	collector->signed_size = audit_log_checkpoint_size(options->audit);
+	collector->group.signed_size = audit_log_checkpoint_size(options->audit);
 	audit_log_set_patience(options->audit, PATIENCE_MSEC);
 	group_note_signed(collector);
 	r = add_sources(collector);
@@ -236,14 +380,14 @@ int collector_finish(struct collector *collector, struct sbx_error *err)
 {
 	int r;
 
-	clients_drain(collector);
+	clients_read_all(collector->clients);
 	r = group_commit(collector, true);
-	collect_status(collector);
+	tell_status(collector);
 	if (r == 0)
 		return 0;
 	(void)sbx_error_what(err, r, "%zu records that were taken are not in the log",
-			     collector->queue.n);
-	sbx_error_why(err, "%s", collector->problem);
+			     collector->group.queue.n);
+	sbx_error_why(err, "%s", collector->group.problem);
 	sbx_error_fix(err, "make room for the log, and start the service again");
 	return r;
 }

@@ -3,13 +3,13 @@
 /*
  * Group commit
  *
- * A packet goes into the open transaction as soon as it has come, which tells whether it is a
- * record; a copy waits in the queue for the commit. A sync event wants one at once, but behind all
- * who have said something already: an eventfd in the set of the clients' sockets gets its turn when
- * they have had theirs, so many sync events of many clients cost one commit.
+ * A packet goes into the open transaction as soon as it has come, which shows whether it is a
+ * record. A copy stays in the queue until the commit has succeeded: a transaction that fails takes
+ * all of its records with it, and each further try adds the queue again, from its beginning.
  *
- * When the log cannot be written, the transaction is gone and the queue is not. It is added again,
- * from its beginning, by each further try.
+ * A sync event wants a commit at once, but after the packets that other clients have sent already:
+ * an eventfd in the set of the clients' sockets gets its turn when those have had theirs, so many
+ * sync events of many clients cost one commit.
  */
 
 #include <errno.h>
@@ -21,11 +21,77 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "audit/event.h"
+#include "audit/entry.h"
 #include "audit/heads.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "collect/collect-internal.h"
+
+/* A packet between its coming and its commit. */
+struct waiting {
+	struct waiting *next;
+	struct sender *sender; /* NULL: its client has gone */
+	uint64_t seq;
+	bool is_added; /* to the open transaction */
+	bool is_sync;
+	bool is_expected;    /* it will be answered, as the sender knows */
+	const char *refusal; /* an answer; then it is no record */
+	struct audit_writer writer;
+	size_t n_bytes;
+	char bytes[];
+};
+
+/* ---- the queue ---- */
+
+static struct waiting *waiting_new(struct sender *sender, const void *bytes, size_t n_bytes)
+{
+	struct waiting *waiting = malloc(sizeof(*waiting) + n_bytes);
+
+	if (!waiting)
+		return NULL;
+	*waiting =
+		(struct waiting){ .sender = sender, .writer = sender->writer, .n_bytes = n_bytes };
+	memcpy(waiting->bytes, bytes, n_bytes);
+	return waiting;
+}
+
+static void waiting_free_ptr(struct waiting **waiting)
+{
+	free(*waiting);
+}
+
+static void queue_add(struct queue *queue, struct waiting *waiting)
+{
+	waiting->next = NULL;
+	*queue->end = waiting;
+	queue->end = &waiting->next;
+	queue->n++;
+	queue->n_bytes += sizeof(*waiting) + waiting->n_bytes;
+	waiting->is_expected = waiting->is_sync || waiting->refusal;
+	waiting->sender->n_waiting++;
+	waiting->sender->n_expected += waiting->is_expected;
+	client_hold(waiting->sender->client);
+}
+
+static struct waiting *queue_take(struct queue *queue)
+{
+	struct waiting *waiting = queue->first;
+
+	if (!waiting)
+		return NULL;
+	queue->first = waiting->next;
+	if (!queue->first)
+		queue->end = &queue->first;
+	queue->n--;
+	queue->n_bytes -= sizeof(*waiting) + waiting->n_bytes;
+	return waiting;
+}
+
+static void queue_not_added(struct queue *queue)
+{
+	for (struct waiting *waiting = queue->first; waiting; waiting = waiting->next)
+		waiting->is_added = false;
+}
 
 /* ---- when ---- */
 
@@ -33,18 +99,19 @@ static void commit_soon(struct collector *collector)
 {
 	const uint64_t one = 1;
 
-	if (!collector->is_soon)
-		collector->is_soon = write(collector->soon.fd, &one, sizeof(one)) == sizeof(one);
+	if (!collector->group.is_soon)
+		collector->group.is_soon =
+			write(collector->group.soon.fd, &one, sizeof(one)) == sizeof(one);
 }
 
 static void on_soon(struct ready_socket *socket, uint32_t events)
 {
 	struct collector *collector =
-		(struct collector *)((char *)socket - offsetof(struct collector, soon));
+		(struct collector *)((char *)socket - offsetof(struct collector, group.soon));
 	uint64_t n;
 
 	(void)!read(socket->fd, &n, sizeof(n));
-	collector->is_soon = false;
+	collector->group.is_soon = false;
 	(void)group_commit(collector, false);
 }
 
@@ -52,86 +119,93 @@ static int on_group_timer(sd_event_source *source, uint64_t usec, void *userdata
 {
 	struct collector *collector = userdata;
 
-	collector->is_group_open = false;
+	collector->group.is_open = false;
 	(void)group_commit(collector, false);
 	return 0;
 }
 
 static void commit_later(struct collector *collector)
 {
-	if (collector->is_group_open)
+	if (collector->group.is_open)
 		return;
-	collector->is_group_open = true;
-	(void)sd_event_source_set_time_relative(collector->group_timer,
+	collector->group.is_open = true;
+	(void)sd_event_source_set_time_relative(collector->group.timer,
 						collector->options.group_usec);
-	(void)sd_event_source_set_enabled(collector->group_timer, SD_EVENT_ONESHOT);
+	(void)sd_event_source_set_enabled(collector->group.timer, SD_EVENT_ONESHOT);
 	ready_wake_loop(collector->options.ready);
 }
 
 static void close_group(struct collector *collector)
 {
-	if (!collector->is_group_open)
+	if (!collector->group.is_open)
 		return;
-	collector->is_group_open = false;
-	(void)sd_event_source_set_enabled(collector->group_timer, SD_EVENT_OFF);
+	collector->group.is_open = false;
+	(void)sd_event_source_set_enabled(collector->group.timer, SD_EVENT_OFF);
 }
 
 int group_init(struct collector *collector)
 {
-	int r = sd_event_add_time(collector->options.event, &collector->group_timer,
-				  CLOCK_MONOTONIC, 0, 1, on_group_timer, collector);
+	int r;
 
-	if (r >= 0)
-		r = sd_event_source_set_enabled(collector->group_timer, SD_EVENT_OFF);
+	collector->group.queue.end = &collector->group.queue.first;
+	r = sd_event_add_time(collector->options.event, &collector->group.timer, CLOCK_MONOTONIC, 0,
+			      1, on_group_timer, collector);
+
 	if (r < 0)
 		return r;
-	collector->soon.serve = on_soon;
-	collector->soon.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (collector->soon.fd < 0)
+	r = sd_event_source_set_enabled(collector->group.timer, SD_EVENT_OFF);
+	if (r < 0)
+		return r;
+	collector->group.soon.serve = on_soon;
+	collector->group.soon.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (collector->group.soon.fd < 0)
 		return -errno;
-	return ready_add(collector->options.ready, &collector->soon, EPOLLIN);
+	return ready_wait(collector->options.ready, &collector->group.soon, EPOLLIN);
 }
 
 void group_deinit(struct collector *collector)
 {
-	(void)sd_event_source_disable_unref(collector->group_timer);
-	if (collector->soon.fd < 0)
+	for (struct waiting *waiting; (waiting = queue_take(&collector->group.queue));)
+		free(waiting);
+	(void)sd_event_source_disable_unref(collector->group.timer);
+	if (collector->group.soon.fd < 0)
 		return;
-	ready_remove(collector->options.ready, &collector->soon);
-	close_fd(&collector->soon.fd);
+	(void)ready_wait(collector->options.ready, &collector->group.soon, 0);
+	close_fd(&collector->group.soon.fd);
 }
 
 /* ---- a log that cannot be written ---- */
 
 static int get_stuck(struct collector *collector, const struct sbx_error *why)
 {
-	bool is_new = !collector->is_stuck;
+	bool is_new = !collector->group.is_stuck;
 
-	queue_not_added(&collector->queue);
-	collector->is_stuck = collector->is_status_due = true;
-	(void)snprintf(collector->problem, sizeof(collector->problem), "%.250s: %.250s", why->what,
-		       why->why[0] != '\0' ? why->why : strerror(-why->code));
+	queue_not_added(&collector->group.queue);
+	collector->group.is_stuck = collector->is_status_due = true;
+	(void)snprintf(collector->group.problem, sizeof(collector->group.problem), "%.250s: %.250s",
+		       why->what, why->why[0] != '\0' ? why->why : strerror(-why->code));
 	if (is_new) {
 		log_write(collector->options.log, LOG_LEVEL_ERROR, NULL,
-			  "%s; tried again every second, %s", collector->problem,
+			  "%s; tried again every second, %s", collector->group.problem,
 			  collector->options.is_shedding ? "what does not fit into memory is lost"
 							 : "clients wait");
-		clients_update(collector);
+		clients_update(collector->clients);
 	}
 	return why->code;
 }
 
 static void get_going(struct collector *collector)
 {
-	if (!collector->is_stuck)
+	if (!collector->group.is_stuck)
 		return;
-	collector->is_stuck = false;
+	collector->group.is_stuck = false;
 	collector->is_status_due = true;
-	collector->problem[0] = '\0';
+	collector->group.problem[0] = '\0';
 	log_write(collector->options.log, LOG_LEVEL_NOTICE, NULL, "the log is written again");
 }
 
-/* The event of a line that nobody has time to read. What is no record has none. */
+/* By the first member "event" alone: the log, which would parse the whole line, is not there. A
+ * packet that is no record has none. */
 static bool is_sync_event(const void *bytes, size_t n_bytes)
 {
 	struct json_scanner scanner;
@@ -158,27 +232,26 @@ static bool is_sync_event(const void *bytes, size_t n_bytes)
 static int lose(struct collector *collector, bool is_sync, struct sbx_error *err)
 {
 	collector->counts.n_lost++;
-	collector->n_to_confess++;
+	collector->group.n_to_confess++;
 	if (!is_sync)
 		return 0;
 	(void)sbx_error_what(err, -ENOSPC, "the log cannot be written, and the queue is full");
 	return AUDIT_REFUSED;
 }
 
-static int take_when_stuck(struct client *client, const void *bytes, size_t n_bytes,
+static int take_when_stuck(struct sender *sender, const void *bytes, size_t n_bytes,
 			   struct sbx_error *err)
 {
-	struct collector *collector = client->collector;
+	struct collector *collector = sender->collector;
 	bool is_sync = is_sync_event(bytes, n_bytes);
 	struct waiting *waiting = NULL;
 
-	if (collector->queue.n_bytes + n_bytes <= collector->options.queue_bytes_max)
-		waiting = waiting_new(client, bytes, n_bytes);
+	if (collector->group.queue.n_bytes + n_bytes <= collector->options.queue_bytes_max)
+		waiting = waiting_new(sender, bytes, n_bytes);
 	if (!waiting)
 		return lose(collector, is_sync, err);
 	waiting->is_sync = is_sync;
-	queue_add(&collector->queue, waiting);
-	client_update(client);
+	queue_add(&collector->group.queue, waiting);
 	return 0;
 }
 
@@ -202,8 +275,8 @@ static void commit_in_time(struct collector *collector, bool is_sync)
 {
 	const struct collector_options *options = &collector->options;
 
-	if (collector->queue.n >= options->group_records ||
-	    collector->queue.n_bytes >= options->queue_bytes_max)
+	if (collector->group.queue.n >= options->group_records ||
+	    collector->group.queue.n_bytes >= options->queue_bytes_max)
 		(void)group_commit(collector, false);
 	else if (is_sync || options->group_usec == 0)
 		commit_soon(collector);
@@ -211,16 +284,17 @@ static void commit_in_time(struct collector *collector, bool is_sync)
 		commit_later(collector);
 }
 
-int group_take(struct client *client, const void *bytes, size_t n_bytes, struct sbx_error *err)
+int group_take(struct sender *sender, const void *bytes, size_t n_bytes, struct sbx_error *err)
 {
-	struct collector *collector = client->collector;
-	_cleanup_waiting_ struct waiting *waiting = NULL;
+	struct collector *collector = sender->collector;
+	_cleanup_(waiting_free_ptr) struct waiting *waiting = NULL;
 	struct sbx_error why = { .code = 0 };
+	bool is_sync;
 	int r;
 
-	if (collector->is_stuck)
-		return take_when_stuck(client, bytes, n_bytes, err);
-	waiting = waiting_new(client, bytes, n_bytes);
+	if (collector->group.is_stuck)
+		return take_when_stuck(sender, bytes, n_bytes, err);
+	waiting = waiting_new(sender, bytes, n_bytes);
 	if (!waiting) {
 		(void)sbx_error_what(err, -ENOMEM, "there is no memory for it");
 		return AUDIT_REFUSED;
@@ -231,12 +305,11 @@ int group_take(struct client *client, const void *bytes, size_t n_bytes, struct 
 			*err = why;
 		return r;
 	}
-	/* It has not been looked at whether it is one, but it is not lost. */
+	/* The log could not look at it: it waits, and may turn out to be no record. */
 	if (r < 0)
 		waiting->is_sync = is_sync_event(bytes, n_bytes);
-	bool is_sync = waiting->is_sync;
-
-	queue_add(&collector->queue, take_ptr(waiting));
+	is_sync = waiting->is_sync;
+	queue_add(&collector->group.queue, take_ptr(waiting));
 	if (r < 0)
 		(void)get_stuck(collector, &why);
 	else
@@ -244,26 +317,33 @@ int group_take(struct client *client, const void *bytes, size_t n_bytes, struct 
 	return 0;
 }
 
-void group_answer(struct client *client, const char *text)
+void group_refuse(struct sender *sender, const char *text)
 {
 	struct waiting *waiting;
 
-	if (client->n_waiting == 0) {
-		client_answer(client, text);
+	if (sender->n_waiting == 0) {
+		(void)client_reply(sender->client, text, strlen(text), NULL, 0);
 		return;
 	}
-	waiting = waiting_new(client, text, strlen(text) + 1);
-	/* Without memory the client hears nothing, which is no acknowledgement. */
+	waiting = waiting_new(sender, text, strlen(text) + 1);
+	/* Without memory the client gets no answer, which is no acknowledgement. */
 	if (!waiting)
 		return;
 	waiting->refusal = waiting->bytes;
-	queue_add(&client->collector->queue, waiting);
-	client_update(client);
+	queue_add(&sender->collector->group.queue, waiting);
+}
+
+void group_forget(struct collector *collector, const struct sender *sender)
+{
+	for (struct waiting *waiting = collector->group.queue.first; waiting;
+	     waiting = waiting->next)
+		if (waiting->sender == sender)
+			waiting->sender = NULL;
 }
 
 /* ---- commit ---- */
 
-/* What was refused now would have been before, had there been a log to ask. */
+/* A packet that came while the log could not be written may turn out to be no record. */
 static int add_again(struct collector *collector, struct waiting *waiting, struct sbx_error *err)
 {
 	struct sbx_error why = { .code = 0 };
@@ -283,7 +363,7 @@ static int add_all(struct collector *collector, bool *ret_has_sync, struct sbx_e
 	int r = 0;
 
 	*ret_has_sync = false;
-	for (struct waiting *w = collector->queue.first; w && r == 0; w = w->next) {
+	for (struct waiting *w = collector->group.queue.first; w && r == 0; w = w->next) {
 		if (!w->is_added && !w->refusal)
 			r = add_again(collector, w, err);
 		*ret_has_sync |= w->is_sync;
@@ -295,34 +375,38 @@ static int confess(struct collector *collector, struct sbx_error *err)
 {
 	char members[64];
 
-	if (collector->n_to_confess == 0)
+	if (collector->group.n_to_confess == 0)
 		return 0;
 	(void)snprintf(members, sizeof(members), "\"count\":%llu",
-		       (unsigned long long)collector->n_to_confess);
+		       (unsigned long long)collector->group.n_to_confess);
 	return audit_log_say(collector->options.audit, "records_lost", members, err);
 }
 
+/* May end the connection of a client that has hung up. */
 static void answer(struct collector *collector, const struct waiting *waiting)
 {
-	struct client *client = waiting->client;
+	struct sender *sender = waiting->sender;
 	char text[40];
 
 	collector->counts.n_records += !waiting->refusal;
-	if (!client)
+	if (!sender)
 		return;
-	client->n_waiting--;
-	client->n_expected -= waiting->is_expected;
+	sender->n_waiting--;
+	sender->n_expected -= waiting->is_expected;
 	(void)snprintf(text, sizeof(text), "{\"seq\":%llu}", (unsigned long long)waiting->seq);
-	if (waiting->is_sync || waiting->refusal)
-		client_answer(client, waiting->refusal ? waiting->refusal : text);
-	client_end(client);
+	if (waiting->is_sync || waiting->refusal) {
+		const char *answer = waiting->refusal ? waiting->refusal : text;
+
+		(void)client_reply(sender->client, answer, strlen(answer), NULL, 0);
+	}
+	client_release(sender->client);
 }
 
 static void answer_all(struct collector *collector)
 {
-	for (struct waiting *waiting; (waiting = queue_take(&collector->queue));) {
+	for (struct waiting *waiting; (waiting = queue_take(&collector->group.queue));) {
 		answer(collector, waiting);
-		waiting_free(waiting);
+		free(waiting);
 	}
 }
 
@@ -331,46 +415,58 @@ void group_note_signed(struct collector *collector)
 	uint64_t signed_size = audit_log_checkpoint_size(collector->options.audit);
 	uint64_t now = collect_clock_usec();
 
-	if (signed_size != collector->signed_size) {
-		collector->signed_size = signed_size;
-		collector->signed_usec = now;
-		collector->unsigned_usec = 0;
+	if (signed_size != collector->group.signed_size) {
+		collector->group.signed_size = signed_size;
+		collector->group.signed_usec = now;
+		collector->group.unsigned_usec = 0;
 	}
 	if (signed_size == audit_log_size(collector->options.audit))
-		collector->unsigned_usec = 0;
-	else if (collector->unsigned_usec == 0)
-		collector->unsigned_usec = now;
+		collector->group.unsigned_usec = 0;
+	else if (collector->group.unsigned_usec == 0)
+		collector->group.unsigned_usec = now;
 }
 
 static void after_commit(struct collector *collector)
 {
+	bool was_stuck = collector->group.is_stuck;
+
 	collector->counts.n_commits++;
-	collector->committed_usec = collect_clock_usec();
-	collector->n_to_confess = 0;
+	collector->group.committed_usec = collect_clock_usec();
+	collector->group.n_to_confess = 0;
 	get_going(collector);
 	answer_all(collector);
-	clients_update(collector);
+	if (was_stuck)
+		clients_update(collector->clients);
 	group_note_signed(collector);
 	if (collector->options.heads)
-		(void)heads_turn(collector->options.heads, collector->committed_usec);
+		(void)heads_turn(collector->options.heads, collector->group.committed_usec);
+}
+
+static int write_all(struct collector *collector, bool is_signed, struct sbx_error *err)
+{
+	struct audit_log *audit = collector->options.audit;
+	bool has_sync;
+	int r = add_all(collector, &has_sync, err);
+
+	if (r < 0)
+		return r;
+	r = confess(collector, err);
+	if (r < 0)
+		return r;
+	is_signed |=
+		has_sync && collect_clock_usec() >= collector->group.signed_usec + USEC_PER_SEC;
+	return is_signed ? audit_log_checkpoint(audit, err) : audit_log_commit(audit, err);
 }
 
 int group_commit(struct collector *collector, bool is_signed)
 {
-	struct audit_log *audit = collector->options.audit;
 	struct sbx_error why = { .code = 0 };
-	bool has_sync;
 	int r;
 
 	close_group(collector);
-	if (collector->queue.n == 0 && !collector->is_stuck && !is_signed)
+	if (collector->group.queue.n == 0 && !collector->group.is_stuck && !is_signed)
 		return 0;
-	r = add_all(collector, &has_sync, &why);
-	if (r == 0)
-		r = confess(collector, &why);
-	is_signed |= has_sync && collect_clock_usec() >= collector->signed_usec + USEC_PER_SEC;
-	if (r == 0)
-		r = is_signed ? audit_log_checkpoint(audit, &why) : audit_log_commit(audit, &why);
+	r = write_all(collector, is_signed, &why);
 	if (r < 0) {
 		why.code = r;
 		return get_stuck(collector, &why);

@@ -3,8 +3,8 @@
 /*
  * Segments under a service that has the log open
  *
- * Nobody else can close them, because nobody else gets the lock. Packing one takes seconds, so a
- * thread of its own does that, and the loop goes on with the next one when it has ended.
+ * Only this process can close them, because it holds the log's lock. Packing one takes seconds, so
+ * a thread of its own does that, and the loop goes on with the next one when the thread has ended.
  */
 
 #include <pthread.h>
@@ -20,8 +20,8 @@
 void collector_set_keeping(struct collector *collector, const struct collector_keeping *keeping)
 {
 	collector->options.keeping = *keeping;
-	collector->rotated_usec = collector->retained_usec = 0;
-	collector->is_retention_old = collector->retention != NULL;
+	collector->keeping.rotated_usec = collector->keeping.retained_usec = 0;
+	collector->keeping.is_old = collector->keeping.retention != NULL;
 }
 
 static void tell(void *userdata, enum retain_action action, const struct segment_file *file,
@@ -42,25 +42,26 @@ static void *work(void *userdata)
 {
 	struct collector *collector = userdata;
 
-	retention_work(collector->retention);
-	atomic_store(&collector->is_worked, true);
+	retention_work(collector->keeping.retention);
+	atomic_store(&collector->keeping.is_worked, true);
 	return NULL;
 }
 
-/* Whoever cannot have a thread waits. */
+/* Without a thread the loop waits. */
 static void begin_work(struct collector *collector)
 {
-	atomic_store(&collector->is_worked, false);
-	collector->has_worker = pthread_create(&collector->worker, NULL, work, collector) == 0;
-	if (!collector->has_worker)
+	atomic_store(&collector->keeping.is_worked, false);
+	collector->keeping.has_worker =
+		pthread_create(&collector->keeping.worker, NULL, work, collector) == 0;
+	if (!collector->keeping.has_worker)
 		(void)work(collector);
 }
 
 static void end_worker(struct collector *collector)
 {
-	if (collector->has_worker)
-		(void)pthread_join(collector->worker, NULL);
-	collector->has_worker = false;
+	if (collector->keeping.has_worker)
+		(void)pthread_join(collector->keeping.worker, NULL);
+	collector->keeping.has_worker = false;
 }
 
 /* ---- retention ---- */
@@ -68,8 +69,8 @@ static void end_worker(struct collector *collector)
 static void end_retention(struct collector *collector)
 {
 	end_worker(collector);
-	collector->retention = retention_free(collector->retention);
-	collector->is_retention_old = false;
+	collector->keeping.retention = retention_free(collector->keeping.retention);
+	collector->keeping.is_old = false;
 }
 
 /* The log is committed. */
@@ -77,7 +78,7 @@ static void take_next(struct collector *collector)
 {
 	struct sbx_error err = { .code = 0 };
 	struct retain_report report;
-	int r = retention_next(collector->retention, &report, &err);
+	int r = retention_next(collector->keeping.retention, &report, &err);
 
 	if (r > 0) {
 		begin_work(collector);
@@ -100,7 +101,8 @@ static void begin_retention(struct collector *collector)
 
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	options.now_usec = (uint64_t)now.tv_sec * USEC_PER_SEC;
-	if (retention_begin(collector->options.audit, &options, &collector->retention, &err) == 0)
+	if (retention_begin(collector->options.audit, &options, &collector->keeping.retention,
+			    &err) == 0)
 		take_next(collector);
 	else
 		collect_trouble(collector, &err);
@@ -110,15 +112,15 @@ static void continue_retention(struct collector *collector)
 {
 	struct sbx_error err = { .code = 0 };
 
-	if (!atomic_load(&collector->is_worked) || group_commit(collector, false) < 0)
+	if (!atomic_load(&collector->keeping.is_worked) || group_commit(collector, false) < 0)
 		return;
-	/* It may be about to delete what is to be kept now. */
-	if (collector->is_retention_old) {
+	/* It may be about to delete a segment that the new policy keeps. */
+	if (collector->keeping.is_old) {
 		end_retention(collector);
 		return;
 	}
 	end_worker(collector);
-	if (retention_end(collector->retention, &err) == 0) {
+	if (retention_end(collector->keeping.retention, &err) == 0) {
 		take_next(collector);
 	} else {
 		collect_trouble(collector, &err);
@@ -127,36 +129,37 @@ static void continue_retention(struct collector *collector)
 	group_note_signed(collector);
 }
 
-void collect_keep_no_more(struct collector *collector)
+void keeping_deinit(struct collector *collector)
 {
 	end_retention(collector);
 }
 
 /* ---- when ---- */
 
-void collect_keep(struct collector *collector)
+void keeping_turn(struct collector *collector)
 {
 	const struct collector_keeping *keeping = &collector->options.keeping;
 	uint64_t now = collect_clock_usec();
 	struct sbx_error err = { .code = 0 };
 	int r;
 
-	if (collector->retention)
+	if (collector->keeping.retention)
 		continue_retention(collector);
 	/* Without a policy nothing is deleted. */
-	if (keeping->policy.max_bytes == 0 ||
-	    (collector->rotated_usec != 0 && now < collector->rotated_usec + ROTATE_USEC))
+	if (keeping->policy.max_bytes == 0 || (collector->keeping.rotated_usec != 0 &&
+					       now < collector->keeping.rotated_usec + ROTATE_USEC))
 		return;
-	collector->rotated_usec = now;
+	collector->keeping.rotated_usec = now;
 	if (group_commit(collector, false) < 0)
 		return;
 	r = audit_log_rotate_if_due(collector->options.audit, keeping->rotation,
 				    keeping->segment_bytes, &err);
 	if (r < 0)
 		collect_trouble(collector, &err);
-	if (!collector->retention && (r > 0 || collector->retained_usec == 0 ||
-				      now >= collector->retained_usec + RETAIN_USEC)) {
-		collector->retained_usec = now;
+	if (!collector->keeping.retention &&
+	    (r > 0 || collector->keeping.retained_usec == 0 ||
+	     now >= collector->keeping.retained_usec + RETAIN_USEC)) {
+		collector->keeping.retained_usec = now;
 		begin_retention(collector);
 	}
 	group_note_signed(collector);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Is the log that we are going to write to what was written there?
+ * The log is verified before the service writes to it
  *
- * A break is recorded in the log itself and told, and records are taken all the same: a service
- * that stopped here could be stopped by whoever changes one byte. How far the log was verified
- * stands in its folder, beside it; whoever can write there can change both, so that is for speed,
- * and a proof is what was kept elsewhere.
+ * A service that refused a broken log could be stopped by an attacker that changes one byte. So a
+ * break is recorded in the log itself and logged, and records are taken all the same. How far the
+ * log was verified is kept in its directory, for speed only: an attacker that can write there can
+ * change both. A proof needs a copy that was kept elsewhere.
  */
 
 #include <errno.h>
@@ -78,7 +78,8 @@ static void tell(const struct verify_report *report, const struct log *log)
 int collect_verify(struct audit_log *audit, int folder, const struct log *log,
 		   struct sbx_error *err)
 {
-	/* Without a time: who was killed leaves records that nobody has signed, however old. */
+	/* Without a time, by which old unsigned records would count as a break: a service that was
+	 * killed leaves some. */
 	struct verify_options options = { .folder = folder, .now_usec = 0 };
 	struct verified_state since, state;
 	struct verify_report report;

@@ -108,7 +108,7 @@ int extension_new(const char *name, const char *const *argv, struct extension **
 		return 0;
 	(void)sbx_error_what(err, r, "cannot start the extension '%s'", name);
 	if (r == -EINVAL) {
-		sbx_error_why(err, "its program is not named by an absolute path");
+		sbx_error_why(err, "the path of its program is not absolute");
 		sbx_error_fix(err, "write the path from '/' on, as in /usr/lib/sbx/rule");
 		return r;
 	}

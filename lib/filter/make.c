@@ -39,7 +39,7 @@ static int refuse_profile(const char *profile, struct sbx_error *err)
 	suggest_add_all(&all,
 			(struct suggest_words){ .word = profile_word, .list = filter_profiles });
 	(void)sbx_error_what(err, -EINVAL, "cannot make a filter of the profile '%s'", profile);
-	sbx_error_why(err, "there is none of this name");
+	sbx_error_why(err, "no profile has this name");
 	sbx_error_fix(err, "write one of: %s", text_string(&all));
 	return -EINVAL;
 }

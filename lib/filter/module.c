@@ -35,7 +35,7 @@ static int refuse_module(const char *path, const char *why, struct sbx_error *er
 static int refuse_name(const struct filter_bad_name *bad, struct sbx_error *err)
 {
 	(void)sbx_error_what(err, -EINVAL, "cannot deny the system call '%s'", bad->name);
-	sbx_error_why(err, "there is none of this name");
+	sbx_error_why(err, "no system call has this name");
 	if (bad->suggestion[0] != '\0')
 		sbx_error_fix(err, "did you mean '%s'?", bad->suggestion);
 	else
@@ -54,7 +54,7 @@ int module_compile_denied(const char *folder, const char *const *names, struct s
 		void *symbol;
 		filter_compile_denied_fn *compile;
 	} found = { .symbol = NULL };
-	const char *why = "it is no module of ours";
+	const char *why = "it is not a module of sbx";
 	int r;
 
 	text_addf(&path, "%s/filter.so", folder[0] == '/' ? folder : ".");

@@ -3,9 +3,9 @@
 /*
  * The loop over a plan's steps
  *
- * What a kind of step does, and when, is a row of KERNEL_STEPS() in kernel-internal.h.
+ * The functions of a step kind, and their order, are a row of KERNEL_STEPS() in kernel-internal.h.
  *
- * A step without a row is not skipped: it fails.
+ * A step without a row fails.
  */
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static int fail(struct kernel_failure *ret, size_t number, int code)
 	return code;
 }
 
-/* One part of all steps from @first to @last. */
+/* Calls one function (reach, make or run) of all steps from @first to @last. */
 static int walk(struct kernel *kernel, enum part part, enum step_kind first, enum step_kind last,
 		struct kernel_failure *ret)
 {
@@ -66,7 +66,7 @@ uint32_t kernel_find_step(const struct plan *plan, enum step_kind kind)
 	return KERNEL_NO_STEP;
 }
 
-/* Those that put something into the tree go by their targets, so they count as one kind. */
+/* Steps that add to the file tree are ordered by their targets, so they count as one kind. */
 static enum step_kind rank(enum step_kind kind)
 {
 	return kind > STEP_BIND && kind <= STEP_PTS ? STEP_BIND : kind;
@@ -78,8 +78,8 @@ static bool is_of_tree(enum step_kind kind)
 }
 
 /*
- * Before the root has been exchanged every target would mean the host's, and a filter that comes
- * too early or a right that is given up too late is a hole: so the order is not taken on trust.
+ * Before pivot_root() targets would be paths of the host, and a filter that is loaded too early or
+ * a privilege that is dropped too late is a vulnerability: so the order of the plan is checked.
  */
 static int check_order(const struct plan *plan, struct kernel_failure *ret)
 {
@@ -124,7 +124,9 @@ int kernel_prepare(struct kernel *kernel, const struct plan *plan, const struct 
 	return r;
 }
 
-/* PID 1 is in its cgroup now, so what it sees of cgroups begins there. */
+/*
+ * Call it when PID 1 is in its cgroup, which then is the root of what it sees in the cgroup tree.
+ */
 static int enter_cgroup_namespace(const struct kernel *kernel, struct kernel_failure *ret)
 {
 	uint32_t number = kernel_find_step(kernel->plan, STEP_NAMESPACES);
@@ -135,7 +137,7 @@ static int enter_cgroup_namespace(const struct kernel *kernel, struct kernel_fai
 	return unshare(CLONE_NEWCGROUP) < 0 ? fail(ret, number, -errno) : 0;
 }
 
-/* What only the supervisor needs. */
+/* Closes the fds that only the supervisor needs. */
 static void leave_to_supervisor(struct kernel *kernel)
 {
 	fd_close_many(&kernel->cgroup_fd, 1);
@@ -158,7 +160,7 @@ static int build(struct kernel *kernel, struct kernel_failure *ret)
 
 int kernel_build(struct kernel *kernel, struct kernel_failure *ret)
 {
-	/* A mode in the plan is what it says; for the command it is our caller's again. */
+	/* The modes of the plan are exact. The command gets the caller's umask. */
 	mode_t mask = umask(0);
 	int r = build(kernel, ret);
 

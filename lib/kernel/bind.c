@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Files and folders of the host in the sandbox
+ * Files and directories of the host in the sandbox
  *
- * A source is opened once, without following any link, and what was opened is copied as a detached
- * mount, with all that is mounted below it. The copy has its flags before anybody can see it. An
- * ordinary user may copy mounts only in a namespace of his own, so PID 1 does it; root does it
- * before, since afterwards he is somebody who cannot reach what only root can.
+ * A source is opened once, without following any link, and copied as a detached mount with all
+ * mounts below it. The copy gets its flags before it is attached. An ordinary user may copy mounts
+ * only in a mount namespace of the user's own user namespace, so PID 1 does it. If root started
+ * sbx-spawn, the supervisor does it before clone3(), because PID 1 has the command's uid and cannot
+ * open paths that only root can.
  */
 
 #include <errno.h>
@@ -26,13 +27,13 @@ static int open_source(const struct step *step)
 			  O_PATH | (step->bind.is_folder ? O_DIRECTORY : 0));
 }
 
-/* Only of the mount itself: what is mounted below it root has not named. */
+/* Without AT_RECURSIVE: root has not named the mounts below it. */
 static int map_owner(struct kernel *kernel, const struct step *step, size_t number, int copy)
 {
 	int owner = idmap_open(kernel, step->bind.owner.uid, step->bind.owner.gid);
 	int r = owner < 0 ? owner : mount_set(copy, 0, 0, owner);
 
-	/* The file system cannot, or the mount has a map already. */
+	/* EINVAL: the file system does not support it. EPERM: the mount is idmapped already. */
 	if (r != -EINVAL && r != -EPERM)
 		return r;
 	kernel->unmapped = step->bind.source;
@@ -60,7 +61,8 @@ int bind_reach(struct kernel *kernel, const struct step *step, size_t number)
 
 	int r = mount_set(copy, AT_RECURSIVE, mount_attributes(&step->bind.attributes), owner);
 
-	if (r == 0 && step->bind.owner.optional)
+	if (r == 0 && step->bind.owner.is_set && step->bind.owner.optional &&
+	    !idmap_is_of_system(source, step->bind.source))
 		r = map_owner(kernel, step, number, copy);
 	if (r == 0)
 		*fd = take_fd(&copy);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * No capability, in no set, never again
+ * Drops all capabilities from all sets for good
  *
- * PID 1 has all capabilities of its own namespace until here: it needed them to mount. Afterwards
- * every set is empty, the bounding set too, so that no file can bring one back; uid 0 means nothing
- * (securebits, locked); and execve() gives nothing that was not there before it (no_new_privs).
+ * Until here PID 1 has all capabilities in its user namespace, which it needs to mount. Afterwards
+ * every set is empty, including the bounding set, so that no file capability can restore one; uid 0
+ * has no privileges (SECBIT_NOROOT, locked); and execve() grants no privileges (no_new_privs).
  */
 
 #include <errno.h>
@@ -30,8 +30,11 @@ static void free_set(cap_t *set)
 }
 #define _cleanup_set_ _cleanup_(free_set)
 
-/* Until the kernel knows no further one: also those that are younger than libcap. What it has said
- * yes to is dropped; asking for each again would cost as much as dropping it. */
+/*
+ * Up to the first number that the kernel refuses, so that capabilities newer than libcap are
+ * dropped, too. Successful prctl() calls are not verified again, which would double the number of
+ * calls.
+ */
 static int empty_bounding_set(void)
 {
 	for (cap_value_t value = 0;; value++)
@@ -39,7 +42,7 @@ static int empty_bounding_set(void)
 			return errno == EINVAL && value > 0 ? 0 : -errno;
 }
 
-/* These three need CAP_SETPCAP, so they come before the sets that hold it. */
+/* These three calls need CAP_SETPCAP, so they precede the call that drops it. */
 static int close_ways_back(void)
 {
 	int r = empty_bounding_set();
@@ -59,14 +62,14 @@ static int verify(void)
 
 	if (!none || !left)
 		return -errno;
-	/* The ambient set is never more than the inheritable one. */
+	/* The kernel keeps the ambient set within the inheritable one, so it is empty, too. */
 	if (cap_compare(none, left) != 0)
 		return -EPERM;
 	return 0;
 }
 
-/* An ordinary user without a namespace of his own: he has none to give up, and may not touch the
- * bounding set. Whatever stands in it, no_new_privs keeps files from giving it. */
+/* In the tier reduced an ordinary user has no capabilities to drop, and may not change the bounding
+ * set. no_new_privs prevents file capabilities from granting what it contains. */
 static bool has_nothing_to_drop(const struct kernel *kernel, int code)
 {
 	return code == -EPERM && kernel->plan && kernel->plan->tier == TIER_REDUCED &&

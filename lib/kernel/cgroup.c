@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The sandbox's own cgroup: a folder that is made before the sandbox, limits as files in it, and an
- * end that nothing inside can get away from
+ * The sandbox's cgroup: a directory that is created before the sandbox, limits as files in it, and
+ * cgroup.kill, which no process inside can escape
  *
- * PID 1 is cloned into it, so there is no moment at which something of the sandbox runs outside.
- * The folder belongs to the supervisor's user and is 0700: what runs in it cannot change it.
+ * PID 1 is created in it by clone3(), so no process of the sandbox ever runs outside. The directory
+ * belongs to the supervisor's user and has mode 0700: processes of the sandbox cannot change it.
  *
- * A scope is its manager's, who removes it as soon as nobody is in it, and with it the numbers that
- * tell why all were killed. So it is divided: memory that runs out ends the sandbox as a whole, and
- * the keeper beside it stays until the numbers have been read.
+ * The service manager removes a scope as soon as it is empty, together with the counters
+ * (memory.events) that show why its processes were killed. So the scope is divided: one child
+ * contains the sandbox, which an out-of-memory kill ends as a whole, and another child contains the
+ * keeper, a process that stays until the counters were read.
  */
 
 #include <errno.h>
@@ -31,7 +32,8 @@
 
 #include "kernel/fault.h"
 
-/* Killed processes leave at once, but for those that wait for a device or a network file system. */
+/* Killed processes exit at once, except in uninterruptible sleep (a device or a network file
+ * system). */
 #define EMPTY_WAIT_MSEC 10000
 #define FREEZE_WAIT_MSEC 1000
 
@@ -56,7 +58,7 @@ static int open_parent(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The new folder's fd. */
+/* Creates a child cgroup and returns its fd. */
 static int make_folder(int parent_fd, const char *name)
 {
 	int folder;
@@ -84,7 +86,8 @@ int cgroup_make(struct kernel *kernel, const struct step *step, size_t number)
 	return 0;
 }
 
-/* "+memory" for "memory.max": children get what their parent hands down. */
+/* Writes "+memory" for "memory.max": a controller must be enabled in the parent's
+ * cgroup.subtree_control. */
 static int enable_controller(int parent_fd, const char *name)
 {
 	char word[32];
@@ -100,11 +103,11 @@ int cgroup_limit(struct kernel *kernel, const struct step *step, size_t number)
 
 	if (r == -ENOENT && enable_controller(kernel->cgroup_parent_fd, limit->file) == 0)
 		r = write_file(kernel->cgroup_fd, limit->file, limit->value);
-	/* memory.swap.max is not there where the kernel does not account for swap. */
+	/* memory.swap.max does not exist if the kernel does not account for swap. */
 	return r == -ENOENT && limit->optional ? 0 : r;
 }
 
-/* A folder below @parent with @pid in it. */
+/* Creates a child of @parent_fd and moves @pid into it. */
 static int make_with(int parent_fd, const char *name, pid_t pid)
 {
 	_cleanup_close_ int folder = make_folder(parent_fd, name);
@@ -118,8 +121,11 @@ static int make_with(int parent_fd, const char *name, pid_t pid)
 	return r < 0 ? r : take_fd(&folder);
 }
 
-/* The keeper is no part of what has too much, or the kernel might end it first. A cgroup hands
- * controllers down only when no process is in itself. */
+/*
+ * The memory limit applies to the sandbox's child only: in one cgroup with the sandbox, the kernel
+ * might kill the keeper first. Controllers can be enabled for children only if the scope itself
+ * contains no process.
+ */
 static int end_as_one(int scope_fd, int folder_fd, const struct plan_limit *memory)
 {
 	char number[24];
@@ -163,7 +169,7 @@ static int64_t now_msec(void)
 	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Does a line of cgroup.events say so? Reading arms the poll() for the next change. */
+/* Does cgroup.events contain @line? Reading it re-arms poll() for the next change. */
 static int says(int events_fd, const char *line)
 {
 	char text[256];
@@ -175,7 +181,8 @@ static int says(int events_fd, const char *line)
 	return strstr(text, line) != NULL;
 }
 
-/* 0, also where the folder has been removed meanwhile; -EBUSY after @msec. */
+/* Waits for @line in cgroup.events. 0, also if the cgroup was removed meanwhile; -EBUSY after
+ * @msec. */
 static int wait_for(int cgroup_fd, const char *line, int msec)
 {
 	_cleanup_close_ int fd = path_open_beneath(cgroup_fd, "cgroup.events", O_RDONLY, 0);
@@ -209,14 +216,15 @@ static int kill_listed(int cgroup_fd)
 	while (fgets(line, sizeof(line), list)) {
 		long pid = strtol(line, NULL, 10);
 
-		/* 0 is one that our pid namespace has no number for; for kill() it is ourselves. */
+		/* cgroup.procs shows 0 for a process outside of the PID namespace; kill(0) would
+		 * signal the supervisor's own process group. */
 		if (pid > 0 && kill((pid_t)pid, SIGKILL) < 0 && errno != ESRCH)
 			return -errno;
 	}
 	return 0;
 }
 
-/* Every cgroup has this file, as long as it is one. */
+/* The directory of a removed cgroup has no files. */
 static bool is_removed(int cgroup_fd)
 {
 	return faccessat(cgroup_fd, "cgroup.procs", F_OK, 0) < 0;
@@ -226,8 +234,8 @@ int cgroup_kill_each(int cgroup_fd)
 {
 	int r = write_file(cgroup_fd, "cgroup.freeze", "1");
 
-	/* Once all are frozen nobody can fork while the list is read; SIGKILL ends them all the
-	 * same. One that cannot be frozen in time is killed with the others. */
+	/* Frozen processes cannot fork while the list is read, and SIGKILL ends them nevertheless.
+	 * If freezing takes too long, kill the processes that are listed. */
 	if (r == 0)
 		r = wait_for(cgroup_fd, "frozen 1", FREEZE_WAIT_MSEC);
 	if (r == 0 || r == -EBUSY)
@@ -239,7 +247,7 @@ int cgroup_kill(int cgroup_fd)
 {
 	int r = write_file(cgroup_fd, "cgroup.kill", "1");
 
-	/* From Linux 5.14 on. */
+	/* cgroup.kill exists since Linux 5.14. */
 	return r < 0 ? cgroup_kill_each(cgroup_fd) : 0;
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One system call makes PID 1: in all its namespaces, in its cgroup, with a pidfd and with no
- * signal handler of ours
+ * One clone3() creates PID 1: in all its namespaces, in its cgroup, with a pidfd and without the
+ * supervisor's signal handlers
  *
- * It is like fork(): memory of its own, because it lives on beside untrusted code. The C library
- * does not know of it, so PID 1 stays away from what the library keeps a process number for
+ * Like fork() it copies the memory, because PID 1 keeps running beside untrusted code. The C
+ * library does not notice it, so PID 1 must not call functions for which the library caches the PID
  * (raise(), abort(), threads).
  */
 
@@ -31,8 +31,8 @@ static uint64_t namespaces(const struct kernel *kernel)
 
 	uint64_t flags = kernel->plan->steps[number].namespaces.clone_flags;
 
-	/* A cgroup namespace begins at the cgroup of who makes it; PID 1 makes it once it is in its
-	 * own (kernel_build()). */
+	/* The root of a cgroup namespace is the cgroup of the process that creates it, so PID 1
+	 * creates it in its own cgroup (kernel_build()). */
 	return kernel_joins_cgroup(kernel) ? flags & ~(uint64_t)CLONE_NEWCGROUP : flags;
 }
 
@@ -81,7 +81,7 @@ pid_t kernel_clone(struct kernel *kernel)
 		kill_and_reap(pidfd);
 		return r;
 	}
-	/* They are PID 1's now; a mount that nobody holds any longer is gone. */
+	/* PID 1 has inherited them; a detached mount is dissolved when its last fd is closed. */
 	fd_close_many(kernel->fds, kernel->plan->n_steps * KERNEL_STEP_FDS);
 	kernel->pid = pid;
 	kernel->pidfd = take_fd(&pidfd);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Where the command starts. Its path is looked up inside, by the command's own user, so a working
- * folder that came with us from outside is left here.
+ * The working directory of the command. Its path is resolved inside the sandbox with the command's
+ * uid; afterwards the supervisor's working directory outside cannot be reached.
  */
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Becomes the command, found through the PATH that the command itself gets
+ * Executes the command, which is searched for in the command's own PATH
  *
- * Runs in a process that shares its memory with PID 1, so nothing is allocated.
+ * Runs after vfork() in the memory of PID 1, so it must not allocate.
  */
 
 #include <errno.h>
@@ -14,18 +14,18 @@
 
 #include "kernel/kernel.h"
 
-/* Where the environment has no PATH: what a login would give. */
+/* Used if the environment has no PATH. */
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
-static const char *find_path(char *const *environment)
+const char *kernel_search_path(char *const *environment)
 {
-	for (; *environment; environment++)
+	for (; environment && *environment; environment++)
 		if (strncmp(*environment, "PATH=", 5) == 0)
 			return *environment + 5;
 	return DEFAULT_PATH;
 }
 
-/* "FOLDER/NAME"; an empty folder is the working folder, as in every shell. */
+/* "DIRECTORY/NAME"; an empty entry is the working directory, as in shells. */
 static int join(char path[static PATH_MAX], const char *folder, size_t n, const char *name)
 {
 	size_t n_name = strlen(name);
@@ -39,13 +39,13 @@ static int join(char path[static PATH_MAX], const char *folder, size_t n, const 
 	return 0;
 }
 
-/* Says nothing about the folders that come after. */
+/* The search continues in the next directory of PATH. */
 static bool is_absence(int code)
 {
 	return code == -ENOENT || code == -ENOTDIR || code == -EACCES || code == -ENAMETOOLONG;
 }
 
-/* Reads why execve() refused the file with @code: a directory, no execute permission, ... */
+/* Determines why execve() failed with @code: a directory, no execute permission, ... */
 static void look(const char *path, int code, struct exec_failure *ret)
 {
 	struct stat st;
@@ -77,7 +77,7 @@ static int execute(const struct plan *plan, const char *path, struct exec_failur
 int kernel_exec(const struct plan *plan, struct exec_failure *ret)
 {
 	const char *name = plan->argv[0];
-	const char *at = find_path(plan->environment);
+	const char *at = kernel_search_path(plan->environment);
 	int result = -ENOENT;
 
 	*ret = (struct exec_failure){ .fault = EXEC_FAULT_NONE };
@@ -94,7 +94,7 @@ int kernel_exec(const struct plan *plan, struct exec_failure *ret)
 			r = execute(plan, path, ret);
 		if (!is_absence(r))
 			return r;
-		/* One that is there and may not be executed is the better answer. */
+		/* A file that may not be executed is a better answer than a missing one. */
 		if (r == -EACCES)
 			result = r;
 		at += n;

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A failed step in words: what it was for, what its errno means just there, what to change
+ * The message about a failed step: what it was for, what its errno means there, what to change
  *
- * The same errno means one thing for a bind and another for /proc, so the table is by both; the
- * first row that fits is taken. What stands in braces is a field of the step.
+ * An errno means one thing for a bind and another for /proc, so rows have both; the first matching
+ * row is used. A name in braces is replaced by that field of the step.
  */
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <sbx/error.h>
 
@@ -30,7 +32,7 @@ struct meaning {
 
 #define CHECK "'sbx-spawn --check' says what this host allows and what to change"
 
-/* Without user namespaces the first steps fail in one way or another. */
+/* Failures of the first steps if user namespaces are not available. */
 static const struct {
 	enum step_kind kind;
 	int code;
@@ -52,9 +54,9 @@ static const struct meaning meanings[] = {
 	{ STEP_CGROUP_LIMIT, ENOENT, false,
 	  "cgroups here have no '{file}': its controller is not enabled in cgroup.subtree_control",
 	  "delegate the controller (Delegate=yes), or accept limits that are not enforced with --best-effort-limits" },
-	{ STEP_CGROUP_LIMIT, EINVAL, false, "the kernel does not take '{value}' for '{file}'",
+	{ STEP_CGROUP_LIMIT, EINVAL, false, "the kernel does not accept '{value}' for '{file}'",
 	  "change the limit" },
-	{ STEP_CGROUP_LIMIT, ERANGE, false, "the kernel does not take '{value}' for '{file}'",
+	{ STEP_CGROUP_LIMIT, ERANGE, false, "the kernel does not accept '{value}' for '{file}'",
 	  "change the limit" },
 	{ STEP_CGROUP_LIMIT, EBUSY, false,
 	  "the parent cgroup contains processes, so its controllers cannot be enabled for children",
@@ -64,11 +66,11 @@ static const struct meaning meanings[] = {
 	  "'/' is not a mount point that pivot_root can exchange, as in an initramfs or a chroot",
 	  "start sbx-spawn where '/' is a mount point" },
 
-	{ STEP_BIND, ENOENT, false, "'{source}' is gone since the plan was made",
+	{ STEP_BIND, ENOENT, false, "'{source}' was removed after the plan was made",
 	  "start again; if it may be missing, write 'optional: true' beside the path, or use --optional-read" },
 	{ STEP_BIND, ELOOP, false,
 	  "a symbolic link appeared on the way to '{source}' or '{target}' after the plan was made, and could lead anywhere",
-	  "find out who changes that folder, and start again" },
+	  "find out which program changes that directory, and start again" },
 	{ STEP_BIND, EACCES, false, "sbx-spawn may not search a directory on the way to '{source}'",
 	  "change its permissions, or leave the path out" },
 	{ STEP_BIND, ENOTDIR, false,
@@ -76,17 +78,15 @@ static const struct meaning meanings[] = {
 	{ STEP_BIND, EINVAL, true, "the file system of '{source}' does not support idmapped mounts",
 	  "use --uid with the uid that owns it, or only --read" },
 	{ STEP_BIND, EINVAL, false,
-	  "'{source}' was replaced since the plan was made, or cannot be bind-mounted",
+	  "'{source}' was replaced after the plan was made, or cannot be bind-mounted",
 	  "start again, or name a directory in it or above it" },
 	{ STEP_OVERLAY, ENOENT, false,
-	  "'{source}', '{upper}' or '{work}' is gone since the plan was "
-	  "made",
-	  "start again" },
+	  "'{source}', '{upper}' or '{work}' was removed after the plan was made", "start again" },
 	{ STEP_OVERLAY, ELOOP, false,
 	  "there is a symbolic link on the way to '{source}', '{upper}' or '{work}'",
 	  "name the directory that it leads to" },
 	{ STEP_OVERLAY, EXDEV, false,
-	  "'{upper}' and '{work}' must lie in one directory and not be mount points, and '{target}' must exist",
+	  "'{upper}' and '{work}' must be in one directory and not be mount points, and '{target}' must exist",
 	  "choose another directory with --out" },
 	{ STEP_OVERLAY, EINVAL, false,
 	  "the file systems of '{source}' and '{upper}' cannot be layers of an overlay",
@@ -100,16 +100,16 @@ static const struct meaning meanings[] = {
 	  "load it, as root: modprobe overlay" },
 	{ STEP_MASK, ELOOP, false,
 	  "a symbolic link appeared on the way to '{target}' after the plan was made, so the mask would cover another path",
-	  "find out who changes that folder, and start again" },
+	  "find out which program changes that directory, and start again" },
 	{ STEP_MASK, EXDEV, false,
-	  "'{target}' was removed since the plan was made, and could be created again without a mask",
+	  "'{target}' was removed after the plan was made, and could be created again without a mask",
 	  "start again" },
-	{ STEP_MASK, ENOTDIR, false, "'{target}' was replaced since the plan was made",
+	{ STEP_MASK, ENOTDIR, false, "'{target}' was replaced after the plan was made",
 	  "start again" },
 	{ STEP_MASK, EACCES, false,
-	  "the command's user may not search the directory that it lies in",
+	  "the command's user may not search the directory that contains '{target}'",
 	  "show narrower directories, or deny the directory that may not be searched" },
-	{ STEP_FILE, ENOENT, false, "'{source}' is gone since the plan was made",
+	{ STEP_FILE, ENOENT, false, "'{source}' was removed after the plan was made",
 	  "put it back, or leave it out" },
 	{ STEP_FILE, ELOOP, false, "there is a symbolic link on the way to '{source}'",
 	  "name the file that it leads to" },
@@ -122,24 +122,25 @@ static const struct meaning meanings[] = {
 	  "parts of this /proc are covered, as in an unprivileged container, and then the kernel refuses to mount a new one",
 	  "start the container with an uncovered /proc (docker: --security-opt "
 	  "systempaths=unconfined)" },
-	{ STEP_LISTEN, EADDRINUSE, false, "the port is named twice", "name it once" },
+	{ STEP_LISTEN, EADDRINUSE, false, "the port is already in use in the sandbox",
+	  "name each port once" },
 
 	{ STEP_LANDLOCK, EOPNOTSUPP, false, "Landlock is disabled on this host",
 	  "start the kernel with 'landlock' in its parameter lsm=" },
-	{ STEP_LANDLOCK_PATH, ENOENT, false, "'{target}' is not there in the sandbox",
+	{ STEP_LANDLOCK_PATH, ENOENT, false, "'{target}' does not exist in the sandbox",
 	  "start again" },
 	{ STEP_LANDLOCK_ENFORCE, E2BIG, false, "sixteen Landlock domains are nested already",
 	  "nest fewer of them" },
-	{ STEP_FOLDER_OF_COMMAND, ENOENT, false, "'{target}' is not there in the sandbox",
+	{ STEP_FOLDER_OF_COMMAND, ENOENT, false, "'{target}' does not exist in the sandbox",
 	  "show it with --read, or start the command elsewhere with --cwd" },
 	{ STEP_FOLDER_OF_COMMAND, ENOTDIR, false, "'{target}' is not a directory",
 	  "start the command elsewhere with --cwd" },
 	{ STEP_FOLDER_OF_COMMAND, EACCES, false, "the command's user may not enter '{target}'",
 	  "start the command elsewhere with --cwd, or choose its user with --uid" },
 	{ STEP_SECCOMP, EINVAL, false,
-	  "this kernel has no seccomp filters, or lacks a feature that this one needs", CHECK },
+	  "this kernel has no seccomp filters, or lacks a feature that this filter needs", CHECK },
 
-	/* Steps that put something into the tree. */
+	/* Steps that add to the file tree. */
 	{ ANY_STEP, EXDEV, false,
 	  "'{target}' does not exist in a directory of the host, and sbx-spawn creates nothing there",
 	  "create it outside first, or choose another path" },
@@ -151,13 +152,14 @@ static const struct meaning meanings[] = {
 	{ ANY_STEP, ENOMEM, false, "there is no memory left", "free memory, or raise a limit" },
 	{ ANY_STEP, EMFILE, false, "sbx-spawn has too many open files",
 	  "raise the limit: ulimit -n" },
-	{ ANY_STEP, ENFILE, false, "the host has too many open files", "end something" },
+	{ ANY_STEP, ENFILE, false, "the host has too many open files",
+	  "stop other programs, or raise the sysctl fs.file-max" },
 	{ ANY_STEP, ENOSPC, false,
 	  "there is no space left, or a limit of the kernel is reached (/proc/sys/user, fs.mount-max)",
 	  CHECK },
 };
 
-/* The fields of the step in place of their names in braces. */
+/* Replaces names in braces by the fields of the step. */
 static void add(struct text *out, const char *format, const struct step *step)
 {
 	while (*format) {
@@ -174,7 +176,7 @@ static void add(struct text *out, const char *format, const struct step *step)
 	}
 }
 
-/* "p.yaml:14 'runtime': "; what is built in goes without saying. */
+/* "p.yaml:14 'runtime': "; nothing for built-in steps. */
 static void add_origin(struct text *out, const struct step_origin *origin)
 {
 	if (origin->kind == ORIGIN_BUILT_IN || !origin->text)
@@ -208,8 +210,32 @@ static const char *text_of(const struct text *text)
 	return text->failed || !text->data ? "" : text->data;
 }
 
-static void explain_step(const struct step *step, int code, struct sbx_error *err)
+/* The limit of the command's open files counts from its step on, so PID 1 may reach it before the
+ * command runs. */
+static const struct step *find_files_limit(const struct plan *plan, const struct step *before)
 {
+	const struct step *found = NULL;
+
+	for (const struct step *step = plan->steps; step < before; step++)
+		if (step->kind == STEP_RLIMIT && step->rlimit.resource == RLIMIT_NOFILE)
+			found = step;
+	return found;
+}
+
+static void explain_files(const struct step *limit, struct sbx_error *err)
+{
+	const char *from = limit->origin.kind == ORIGIN_ARGUMENT ? "--files" : "limits.files";
+
+	sbx_error_why(err,
+		      "the limit of %" PRIu64 " open files (%s) is reached before the command runs",
+		      limit->rlimit.limit, limit->origin.text ? limit->origin.text : from);
+	sbx_error_fix(err, "raise it with %s: sbx itself needs about 10", from);
+}
+
+static void explain_step(const struct plan *plan, const struct step *step, int code,
+			 struct sbx_error *err)
+{
+	const struct step *files = code == -EMFILE ? find_files_limit(plan, step) : NULL;
 	const struct meaning *meaning = find_meaning(step, -code);
 	_cleanup_text_ struct text what = TEXT_INIT;
 	_cleanup_text_ struct text why = TEXT_INIT;
@@ -219,6 +245,10 @@ static void explain_step(const struct step *step, int code, struct sbx_error *er
 	(void)sbx_error_what(err, code, "%s", text_of(&what));
 	if (is_of_userns(step, -code)) {
 		host_explain_userns(code, err);
+		return;
+	}
+	if (files) {
+		explain_files(files, err);
 		return;
 	}
 	add_origin(&why, &step->origin);
@@ -233,11 +263,11 @@ static void explain_step(const struct step *step, int code, struct sbx_error *er
 void kernel_explain(const struct plan *plan, const struct kernel_failure *failure,
 		    struct sbx_error *err)
 {
-	/* It may have come from inside, so both numbers are only said to be what they should. */
+	/* The sandbox may have sent both numbers, so check their ranges. */
 	int code = failure->code < 0 && failure->code > -4096 ? failure->code : -EIO;
 
 	if (failure->step < plan->n_steps)
-		explain_step(&plan->steps[failure->step], code, err);
+		explain_step(plan, &plan->steps[failure->step], code, err);
 	else
 		(void)sbx_error_what(err, code, "cannot build the sandbox");
 }

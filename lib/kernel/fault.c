@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Decides whether a call of the set-up is to fail (see fault.h); part of test builds only
+ * Decides whether a system call fails (see fault.h); part of test builds only
  */
 
 #include <errno.h>
@@ -22,10 +22,10 @@ static int code_of(const char *name, size_t n)
 	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
 		if (strlen(codes[i].name) == n && memcmp(codes[i].name, name, n) == 0)
 			return codes[i].code;
-	return EPROTO; /* a test that asks for what is not in the table sees another one */
+	return EPROTO; /* an errno that is not in the table: the test sees EPROTO instead */
 }
 
-/* The text behind "NAME:" where SBX_FAULT is about @name, else NULL. */
+/* The text after "NAME:" if SBX_FAULT names @name, else NULL. */
 static const char *asked_about(const char *name)
 {
 	const char *fault = getenv("SBX_FAULT");
@@ -36,7 +36,7 @@ static const char *asked_about(const char *name)
 
 bool fault_hits(const char *name)
 {
-	/* A copy of its own in every process, so that calls are counted for each. */
+	/* Not shared between processes, so that calls are counted per process. */
 	static unsigned n_calls;
 	const char *code = asked_about(strncmp(name, "SYS_", 4) == 0 ? name + 4 : name);
 

@@ -2,18 +2,18 @@
 #pragma once
 
 /*
- * For tests: makes a system call of the set-up fail. Nothing of it is in any other build.
+ * For tests: makes a system call of the set-up fail. Not in other builds.
  *
  * SBX_FAULT=NAME:ERRNO[:N] in the environment, as in move_mount:EPERM:3: the Nth call in a process,
- * or without N every call, does nothing and fails. A file of this folder includes this header last;
- * from there on the calls below are asked about first.
+ * or without N every call, fails without effect. A file of this directory includes this header
+ * last; from there on macros replace the calls below.
  */
 
 #ifdef SBX_FAULT_INJECTION
 
 #include <stdbool.h>
 
-/* Sets errno where it is true. */
+/* Sets errno if it returns true. */
 bool fault_hits(const char *name);
 
 #define FAULT(name, ...) (fault_hits(#name) ? -1 : name(__VA_ARGS__))

@@ -3,9 +3,9 @@
 /*
  * Git's configuration, character by character
  *
- * The grammar is that of git's own reader, which has no other description: a section goes on until
- * the next one, also on the same line; quotes may begin and end anywhere in a value; a backslash at
- * the end of a line joins it with the next. The end of the file is the end of a line.
+ * The grammar is defined only by git's own parser: a section ends where the next one begins, even
+ * on the same line; quotes may begin and end anywhere in a value; a backslash at the end of a line
+ * joins it with the next. The end of the file ends a line.
  */
 
 #include "kernel/git-config.h"
@@ -20,7 +20,7 @@ struct reader {
 	const char *at;
 	const char *end;
 	bool is_over;
-	struct text name; /* of the section, and while a variable is read its own behind it */
+	struct text name; /* of the section, followed by the variable's while that is read */
 	size_t n_section;
 	struct text value;
 	git_config_fn *fn;
@@ -38,7 +38,7 @@ static int next(struct reader *reader)
 	return (unsigned char)*reader->at++;
 }
 
-/* Not those of ctype.h: what a letter is must not depend on the locale. */
+/* Not those of ctype.h, which depend on the locale. */
 static bool is_space(int c)
 {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -59,7 +59,7 @@ static void add_small(struct text *out, int c)
 	text_add_char(out, (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c));
 }
 
-/* What stands in quotes; the first has been read. */
+/* Reads a quoted subsection, after its first quote. */
 static int read_subsection(struct reader *reader)
 {
 	int c;
@@ -75,7 +75,7 @@ static int read_subsection(struct reader *reader)
 	return next(reader) == ']' ? 0 : -EBADMSG;
 }
 
-/* Behind its '['. */
+/* Reads a section, after its '['. */
 static int read_section(struct reader *reader)
 {
 	int c, r = 0;
@@ -93,7 +93,7 @@ static int read_section(struct reader *reader)
 	return r;
 }
 
-/* Behind a backslash. */
+/* Reads an escape, after its backslash. */
 static int read_escape(struct reader *reader)
 {
 	static const char escapes[] = "tbn\\\"", meant[] = "\t\b\n\\\"";
@@ -111,7 +111,7 @@ static void skip_line(struct reader *reader)
 		;
 }
 
-/* Behind its '='. White space counts only between what is there. */
+/* Reads a value, after its '='. White space at its ends is dropped. */
 static int read_value(struct reader *reader)
 {
 	bool is_quoted = false;
@@ -196,7 +196,7 @@ int git_config_read(const char *bytes, size_t n_bytes, git_config_fn *fn, void *
 	};
 	int r;
 
-	/* For git a name ends there, for others it goes on. */
+	/* git takes a NUL for the end of a name; other parsers may not. */
 	if (n_bytes > 0 && memchr(bytes, '\0', n_bytes))
 		return -EBADMSG;
 	if (n_bytes >= strlen(mark) && memcmp(bytes, mark, strlen(mark)) == 0)

@@ -2,23 +2,23 @@
 #pragma once
 
 /*
- * Git's configuration as git reads it: one call for each variable of a file
+ * A parser of git's configuration: one call for each variable of a file
  *
- * Pure: it opens nothing. The file may have been written by anybody, so what git would not take is
- * an error and never passed over.
+ * Pure: it opens no file. The file may be an attacker's, so syntax that git would refuse is an
+ * error and never skipped.
  */
 
 #include <stddef.h>
 
-/* More than any configuration has; longer ones are not read. */
+/* Larger files are refused. */
 #define GIT_CONFIG_MAX ((size_t)1 << 20)
 
 /*
- * @name is as git prints it: "core.hookspath", section and last part in small letters, what stands
- * in quotes between them as it is. @value is NULL where no '=' follows. Whatever is not 0 ends
- * reading. Both texts last as long as the call.
+ * @name is as git prints it: "core.hookspath", section and last part in lower case, a quoted part
+ * between them unchanged. @value is NULL without '='. A result other than 0 ends parsing. Both
+ * texts are valid during the call.
  */
 typedef int git_config_fn(void *context, const char *name, const char *value);
 
-/* 0; -EBADMSG where this is no configuration; -ENOMEM; or what @fn has returned. */
+/* 0; -EBADMSG for a syntax error; -ENOMEM; or the result of @fn. */
 int git_config_read(const char *bytes, size_t n_bytes, git_config_fn *fn, void *context);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Who the sandbox is, inside and outside
+ * The uid and gid of the sandbox, inside and outside
  *
- * The user namespace maps one uid and one gid to themselves and nothing else, so nobody inside can
- * even name another user. It belongs to whoever has the effective ids while it is made: an ordinary
- * user himself, or the command's user, whose ids root borrows for that moment. Either way PID 1
- * writes its map as its owner, which needs no privilege outside.
+ * The user namespace maps one uid and one gid to themselves and nothing else, so no process inside
+ * can use another id. It is owned by the effective uid of the process that creates it: the ordinary
+ * user, or the command's user, whose ids root's supervisor takes during clone3(). In both cases PID
+ * 1 writes the map as the owner, which needs no privilege outside.
  *
- * After identity_set() root's ids are in no slot (real, effective, saved); they cannot be got back
- * because the namespace has no number for them.
+ * After identity_set() none of the real, effective and saved ids is root's; they cannot be restored
+ * because they are not mapped in the namespace.
  */
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static int write_own(const struct kernel *kernel, const char *name, const char *
 	fd = openat(kernel->proc_fd < 0 ? AT_FDCWD : kernel->proc_fd, path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	/* The kernel takes a map in one write, or not at all. */
+	/* The kernel accepts a map only in one write(). */
 	return write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
@@ -52,12 +52,12 @@ int identity_map(struct kernel *kernel, const struct step *step, size_t number)
 {
 	int r;
 
-	/* Below /proc/self everything belongs to root while we are not dumpable, as after a change
-	 * of ids. */
+	/* After a change of ids the process is not dumpable, and files in /proc/self belong to
+	 * root. */
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return -errno;
-	/* First: without it an ordinary user may not write a gid_map. It also stops setgroups()
-	 * inside, which could drop a group that is there to deny something. */
+	/* Before gid_map, which an unprivileged process may write only then. It also denies
+	 * setgroups() inside, which could drop a group that is used to deny access. */
 	r = write_own(kernel, "setgroups", "deny");
 	if (r == 0)
 		r = write_map(kernel, "uid_map", step->id_map.uid);
@@ -79,8 +79,8 @@ static int verify(const struct kernel *kernel, uid_t uid, gid_t gid)
 	for (int i = 0; i < 3; i++)
 		if (uids[i] != uid || gids[i] != gid)
 			return -EPERM;
-	/* Who stays who he was keeps his groups, since an ordinary user's namespace may not change
-	 * them; inside they have no name. Root's own must be gone. */
+	/* An unprivileged user keeps supplementary groups: setgroups() is denied, and they are
+	 * unmapped inside. After switching ids as root none may remain. */
 	if ((uid != kernel->uid || gid != kernel->gid) && getgroups(0, NULL) != 0)
 		return -EPERM;
 	return 0;
@@ -91,10 +91,10 @@ int identity_set(struct kernel *kernel, const struct step *step, size_t number)
 	uid_t uid = step->identity.uid;
 	gid_t gid = step->identity.gid;
 
-	/* -1 would mean "as it is". */
+	/* -1 means "do not change" for setresuid(). */
 	if (uid == (uid_t)-1 || gid == (gid_t)-1)
 		return -EINVAL;
-	/* EPERM: the namespace denies it. What is left over is looked at below. */
+	/* EPERM: setgroups() is denied in the namespace. The remaining groups are checked below. */
 	if (setgroups(0, NULL) < 0 && errno != EPERM)
 		return -errno;
 	if (setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
@@ -108,7 +108,7 @@ static void free_set(cap_t *set)
 		(void)cap_free(*set);
 }
 
-/* The effective set, which went with uid 0, is made of the permitted one again. */
+/* Restores the effective set, which setresuid() cleared, from the permitted one. */
 static int keep_capabilities(void)
 {
 	_cleanup_(free_set) cap_t set = cap_get_proc();
@@ -126,7 +126,8 @@ int identity_borrow(uid_t uid, gid_t gid)
 
 	if (uid == 0 || gid == 0 || uid == (uid_t)-1 || gid == (gid_t)-1)
 		return -EINVAL;
-	/* The uid last: it takes the right to change the others with it, for a moment. */
+	/* The uid last: without effective uid 0 the process lacks CAP_SETGID until
+	 * keep_capabilities(). */
 	if (setgroups(0, NULL) < 0)
 		return -errno;
 	if (setresgid((gid_t)-1, gid, (gid_t)-1) < 0 || setresuid((uid_t)-1, uid, (uid_t)-1) < 0)
@@ -142,7 +143,7 @@ int identity_borrow(uid_t uid, gid_t gid)
 
 int identity_return(uid_t uid, gid_t gid)
 {
-	/* The uid first: it brings back the right to change the gid. */
+	/* The uid first: with effective uid 0 the process has CAP_SETGID again. */
 	if (setresuid((uid_t)-1, uid, (uid_t)-1) < 0 || setresgid((gid_t)-1, gid, (gid_t)-1) < 0)
 		return -errno;
 	return geteuid() == uid && getegid() == gid ? 0 : -EPERM;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The map of an idmapped mount is that of a user namespace, which the kernel only makes for a
- * process. So one is made that waits until its map is written and its namespace is opened. It waits
- * at a pipe: it ends when we close our side, or when we die.
+ * The map of an idmapped mount is that of a user namespace, which the kernel creates only for a
+ * process. So a child is created that waits until its map is written and its namespace is opened.
+ * It reads from a pipe and exits when the supervisor closes the other end or dies.
  */
 
 #include "kernel/idmap.h"
@@ -11,23 +11,26 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "kernel/kernel-internal.h"
+#include "plan/plan.h"
 
 #include "kernel/fault.h"
 
 static pid_t start_waiting(const int ends[2])
 {
-	/* No signal at its end: SIGCHLD is about the sandbox. */
+	/* No exit signal: SIGCHLD is used for the sandbox only. */
 	const struct clone_args args = { .flags = CLONE_NEWUSER | CLONE_CLEAR_SIGHAND };
 	long pid = syscall(SYS_clone3, &args, sizeof(args));
 	char end;
@@ -41,7 +44,9 @@ static pid_t start_waiting(const int ends[2])
 		(void)syscall(SYS_exit_group, 0);
 }
 
-/* The numbers that clone3() gives are those of /proc only where it shows our own pid namespace. */
+/*
+ * The PIDs that clone3() returns are names in /proc only if /proc shows the caller's PID namespace.
+ */
 static int check_proc(void)
 {
 	char self[16];
@@ -103,7 +108,7 @@ static int make_namespace(const struct kernel *kernel)
 
 int idmap_open(struct kernel *kernel, uid_t uid, gid_t gid)
 {
-	/* Only a step that was made for root asks for it. */
+	/* Only root's plans contain such a step. */
 	if (!kernel_borrows(kernel))
 		return -EPERM;
 	if (kernel->owner_fd >= 0 && kernel->owner_uid == uid && kernel->owner_gid == gid)
@@ -113,4 +118,82 @@ int idmap_open(struct kernel *kernel, uid_t uid, gid_t gid)
 	kernel->owner_gid = gid;
 	kernel->owner_fd = make_namespace(kernel);
 	return kernel->owner_fd;
+}
+
+static bool is_same_device(const struct statx *a, const struct statx *b)
+{
+	return a->stx_dev_major == b->stx_dev_major && a->stx_dev_minor == b->stx_dev_minor;
+}
+
+/* True where it is there. *@ret_unclear: what stands there cannot be told. */
+static bool look_at(int dirfd, const char *path, struct statx *ret, bool *ret_unclear)
+{
+	const unsigned wanted = STATX_INO | STATX_MNT_ID;
+	int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | (*path ? 0 : AT_EMPTY_PATH);
+
+	if (statx(dirfd, path, flags, wanted, ret) < 0) {
+		*ret_unclear |= errno != ENOENT && errno != ENOTDIR;
+		return false;
+	}
+	*ret_unclear |= (ret->stx_mask & wanted) != wanted;
+	return true;
+}
+
+static bool is_system_directory(const struct statx *found, bool *ret_unclear)
+{
+	struct statx known;
+
+	for (size_t i = 0; plan_system_directories[i]; i++)
+		if (look_at(AT_FDCWD, plan_system_directories[i], &known, ret_unclear) &&
+		    known.stx_ino == found->stx_ino && is_same_device(&known, found))
+			return true;
+	return false;
+}
+
+/* Is one of the directories on the way to @path, or itself, a system directory by another name? */
+static bool passes_system_directory(const char *path, bool *ret_unclear)
+{
+	char prefix[PATH_MAX];
+	struct statx found;
+
+	for (const char *at = path; *at;) {
+		at = strchrnul(at + 1, '/');
+		if ((size_t)(at - path) >= sizeof(prefix))
+			return true;
+		memcpy(prefix, path, (size_t)(at - path));
+		prefix[at - path] = '\0';
+		if (look_at(AT_FDCWD, prefix, &found, ret_unclear) &&
+		    is_system_directory(&found, ret_unclear))
+			return true;
+	}
+	return false;
+}
+
+/* In the mount of the root names are what they seem. Another mount of a file system that has files
+ * of the system may show any of them. */
+static bool is_other_mount_of(const struct statx *own, const char *const *directories,
+			      bool *ret_unclear)
+{
+	struct statx known;
+
+	for (size_t i = 0; directories[i]; i++)
+		if (look_at(AT_FDCWD, directories[i], &known, ret_unclear) &&
+		    is_same_device(&known, own) && known.stx_mnt_id != own->stx_mnt_id)
+			return true;
+	return false;
+}
+
+bool idmap_is_of_system(int fd, const char *path)
+{
+	struct statx own, root;
+	bool is_unclear = false;
+
+	if (!look_at(fd, "", &own, &is_unclear) || !look_at(AT_FDCWD, "/", &root, &is_unclear) ||
+	    passes_system_directory(path, &is_unclear))
+		return true;
+	if (own.stx_mnt_id != root.stx_mnt_id &&
+	    (is_other_mount_of(&own, plan_system_directories, &is_unclear) ||
+	     is_other_mount_of(&own, plan_shared_directories, &is_unclear)))
+		return true;
+	return is_unclear;
 }

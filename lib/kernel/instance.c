@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * New instances of tmpfs, proc and devpts: nothing in them is the host's
+ * New instances of tmpfs, proc and devpts, which contain nothing of the host
  */
 
 #include "kernel/instance.h"
@@ -19,7 +19,7 @@
 
 #include "kernel/fault.h"
 
-/* A name costs the kernel memory that the size of a tmpfs does not count. */
+/* A name uses kernel memory that the size limit of a tmpfs does not count. */
 #define BYTES_A_NAME 4096
 #define N_NAMES_MIN 1024
 
@@ -32,7 +32,7 @@ int instance_make_tmpfs(uint64_t size, mode_t mode, unsigned attributes)
 						{ "mode", mode_text },
 						{ NULL, NULL } };
 
-	/* To the kernel 0 means without a limit. */
+	/* For the kernel 0 means no limit. */
 	if (size == 0)
 		return -EINVAL;
 	(void)snprintf(size_text, sizeof(size_text), "%" PRIu64, size);
@@ -42,7 +42,7 @@ int instance_make_tmpfs(uint64_t size, mode_t mode, unsigned attributes)
 	return mount_make("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | attributes);
 }
 
-/* A directory of @tmpfs, which is attached, as a mount of its own. */
+/* Creates a directory in @tmpfs, which is attached, and returns it as a separate detached mount. */
 static int open_part(const struct step *step, int tmpfs, size_t number)
 {
 	char name[24];
@@ -62,9 +62,10 @@ static int open_part(const struct step *step, int tmpfs, size_t number)
 }
 
 /*
- * One tmpfs for all shared steps, a directory of it for each. The kernel copies mounts only of the
- * caller's own tree, so the whole is attached where the first of them goes, which covers it: nobody
- * inside may take a mount off.
+ * One tmpfs for all shared steps, with a directory for each. The kernel copies only mounts that are
+ * attached in the caller's mount namespace, so the whole tmpfs is attached at the first target,
+ * whose own mount then covers it. No process inside can unmount that, because none has
+ * CAP_SYS_ADMIN.
  */
 static int make_shared(struct kernel *kernel, const struct step *step, size_t number)
 {
@@ -95,7 +96,8 @@ static int attach_shared(struct kernel *kernel, const struct step *step, size_t 
 
 int instance_tmpfs(struct kernel *kernel, const struct step *step, size_t number)
 {
-	/* Names may have to be made in it; tree_seal() makes it read-only, so there must be one. */
+	/* Later steps may create names in it, and STEP_SEAL makes it read-only, so the plan must
+	 * have that step. */
 	unsigned attributes =
 		mount_attributes(&step->tmpfs.attributes) & ~(unsigned)MOUNT_ATTR_RDONLY;
 	_cleanup_close_ int fd = -EBADF;
@@ -111,11 +113,11 @@ int instance_tmpfs(struct kernel *kernel, const struct step *step, size_t number
 	return tree_attach(kernel, number, fd, true);
 }
 
-/* While the old tree is there: the kernel gives a new /proc only to who sees a whole one already.
- */
+/* Before pivot_root(): the kernel allows a new /proc in a user namespace only if a fully visible
+ * one is mounted already. */
 int instance_make_proc(struct kernel *kernel, const struct step *step, size_t number)
 {
-	/* Nobody inside sees the processes that he may not trace: ours. */
+	/* hidepid: processes that the reader may not trace, such as PID 1, are hidden. */
 	static const struct mount_option options[] = { { "hidepid", "invisible" }, { NULL, NULL } };
 	int fd = mount_make("proc", options,
 			    mount_attributes(&step->proc.attributes) | MOUNT_ATTR_NOEXEC);

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * File systems of the sandbox's own: tmpfs, /proc, /dev/pts
+ * Private file systems of the sandbox: tmpfs, /proc, /dev/pts
  */
 
 #include <stdint.h>

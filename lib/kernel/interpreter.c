@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * execve() answers ENOENT for a missing loader as for a missing program: the file itself says which
+ * execve() fails with ENOENT for a missing program and for a missing loader: the file shows which
+ * it is
  *
- * Runs in the process that was to become the command, which shares its memory with PID 1: nothing
- * is allocated. The file may be anybody's, so every offset and length in it is checked by pread().
+ * Runs after vfork() in the memory of PID 1, so it must not allocate. The file is untrusted:
+ * offsets and lengths from it are only used in bounded pread() calls.
  */
 
 #include "kernel/interpreter.h"
@@ -21,7 +22,7 @@
 #include "base/cleanup.h"
 
 #define PROGRAM_HEADERS_MAX 64
-#define NESTED_MAX 5 /* the kernel follows scripts as deep */
+#define NESTED_MAX 5 /* the kernel's limit of nested scripts */
 
 /* An offset and a size in a file. */
 struct extent {
@@ -36,7 +37,7 @@ static int read_at(int fd, uint64_t offset, void *ret, size_t size)
 	return n == (ssize_t)size ? 0 : -ENOEXEC;
 }
 
-/* "#! /usr/bin/env python": the word after "#!" */
+/* "#! /usr/bin/env python": the path after "#!" */
 static int find_in_script(int fd, char ret[INTERPRETER_MAX])
 {
 	char line[INTERPRETER_MAX + 16];
@@ -75,7 +76,7 @@ static int read_header_32(int fd, uint64_t offset, struct extent *ret)
 	return 0;
 }
 
-/* Where the file keeps the name of its loader. */
+/* Finds the program header PT_INTERP, with the path of the loader. */
 static int find_loader(int fd, struct extent *ret)
 {
 	Elf64_Ehdr wide;

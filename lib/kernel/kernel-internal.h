@@ -2,23 +2,25 @@
 #pragma once
 
 /*
- * The rows of lib/kernel: what a step kind does, by functions in the file of its facility
+ * The table of step kinds, with functions in the files of their facilities
  *
- * @number is the step's place in the plan, and in kernel->fds. 0 or negative errno; the loop in
- * apply.c makes the failure of it.
+ * @number is the index of the step in the plan and in kernel->fds. 0 or negative errno, from which
+ * the loop in apply.c makes the struct kernel_failure.
  */
 
 #include "kernel/kernel.h"
 
 typedef int step_fn(struct kernel *kernel, const struct step *step, size_t number);
 
-/* Started by root, the command is somebody else, who cannot reach what only root can. */
+/*
+ * If root started sbx-spawn, the command has another uid and cannot open paths that only root can.
+ */
 static inline bool kernel_borrows(const struct kernel *kernel)
 {
 	return kernel->plan->uid != kernel->uid || kernel->plan->gid != kernel->gid;
 }
 
-/* PID 1 goes into a cgroup of its own, at birth or moved by a service manager. */
+/* PID 1 is in its own cgroup, by clone3() or moved there by the service manager. */
 static inline bool kernel_joins_cgroup(const struct kernel *kernel)
 {
 	return kernel->cgroup_fd >= 0 ||
@@ -32,7 +34,7 @@ static inline int *kernel_fds(const struct kernel *kernel, size_t number)
 }
 
 /*
- * A row a kind of step: what it does, and when. The functions are in the file of their facility.
+ * One row per kind of step, with its functions:
  *
  *   reach   opens what lies outside: in PID 1, or where root borrows an identity in the supervisor
  *   make    in PID 1, while the old tree is still there

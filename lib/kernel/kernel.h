@@ -2,18 +2,18 @@
 #pragma once
 
 /*
- * The only folder that changes a process: it walks the steps of a plan
+ * Carries out the steps of a plan; no other directory changes the state of a process
  *
  *   supervisor   kernel_prepare()   makes the cgroup; as root, opens every path once
  *                kernel_clone()     one clone3() with all namespaces, into the cgroup
  *                kernel_divide_scope()  where a service manager has moved PID 1 into a scope
  *   PID 1        kernel_build()     id map, paths, file tree, network: the host's tree is gone
  *                kernel_confine()   rlimits, identity, capabilities, Landlock: for good
- *   command      kernel_become()    folder, terminal, seccomp; kernel_exec()
+ *   command      kernel_become()    directory, terminal, seccomp; kernel_exec()
  *   supervisor   kernel_finish()    kills and removes what is left of it
  *
- * Nothing here knows a policy or an option. A step that fails is reported as its number and an
- * errno (struct kernel_failure); the supervisor, which has the plan, tells it.
+ * Policies and options are unknown here. A failed step is reported as its number and an errno
+ * (struct kernel_failure); the supervisor, which has the plan, writes the message.
  */
 
 #include <errno.h>
@@ -35,11 +35,11 @@ struct sock_fprog;
 /* In struct kernel_failure: before any step, or between two. */
 #define KERNEL_NO_STEP UINT32_MAX
 
-/* What a plan becomes while it is carried out. */
+/* The state while a plan is carried out. */
 struct kernel {
 	const struct plan *plan;
-	int *fds;      /* KERNEL_STEP_FDS a step: what was opened for it, -EBADF */
-	int cgroup_fd; /* folder of the sandbox's cgroup, or -EBADF */
+	int *fds;      /* KERNEL_STEP_FDS per step: opened for it, or -EBADF */
+	int cgroup_fd; /* directory of the sandbox's cgroup, or -EBADF */
 	int cgroup_parent_fd;
 	int proc_fd; /* /proc, while the file tree changes */
 	int ruleset_fd;
@@ -47,16 +47,17 @@ struct kernel {
 	size_t n_listeners;
 	const struct sock_fprog *filter; /* for STEP_SECCOMP */
 	bool filter_notifies;
-	const mode_t *umask; /* of the command, or NULL: ours */
-	int notify_fd;	     /* of the command's filter, to be handed to the supervisor */
-	int pty_master;	     /* made by STEP_TERMINAL in PID 1, to be handed to the supervisor */
-	uid_t uid;	     /* who we were */
+	const mode_t *umask; /* of the command; NULL: the caller's */
+	int notify_fd;	     /* of the command's filter, to be sent to the supervisor */
+	int pty_master;	     /* made by STEP_TERMINAL in PID 1, to be sent to the supervisor */
+	uid_t uid;	     /* ids before identity_borrow() */
 	gid_t gid;
 	int owner_fd; /* of a user namespace that maps owner to the command's user: idmap.h */
 	uid_t owner_uid;
 	gid_t owner_gid;
-	const char *unmapped; /* the source of a bind whose optional owner could not be; or NULL */
-	pid_t pid;	      /* of PID 1, as we see it */
+	const char *unmapped; /* the source of a bind whose optional owner could not be mapped; or
+				 NULL */
+	pid_t pid;	      /* of PID 1 in the supervisor's PID namespace */
 	int pidfd;
 };
 
@@ -65,18 +66,18 @@ struct kernel_failure {
 	int32_t code;  /* negative errno */
 };
 
-/* Why the command could not be executed, where its errno alone does not say it. */
+/* Why the command could not be executed, if the errno alone is ambiguous. */
 enum exec_fault {
 	EXEC_FAULT_NONE,
 	EXEC_FAULT_DIRECTORY,
 	EXEC_FAULT_MODE,	/* no execute permission */
-	EXEC_FAULT_INTERPRETER, /* the file is there, what starts it is not */
+	EXEC_FAULT_INTERPRETER, /* the file exists, but not its interpreter or loader */
 	N_EXEC_FAULTS,
 };
 
 struct exec_failure {
 	enum exec_fault fault;
-	char interpreter[INTERPRETER_MAX]; /* "" where the file does not say it */
+	char interpreter[INTERPRETER_MAX]; /* "" if the file does not name one */
 };
 
 #define KERNEL_INIT                                                                                \
@@ -95,26 +96,29 @@ int kernel_prepare(struct kernel *kernel, const struct plan *plan, const struct 
  */
 pid_t kernel_clone(struct kernel *kernel);
 /*
- * Both PID 1 and @keeper are in the folder of a scope. PID 1 goes into @folder, made right below
- * it, where all end together when memory runs out, and without the keeper. 0 or negative errno.
+ * Both PID 1 and @keeper are in the cgroup of a scope. Moves PID 1 into @folder, a new child of it
+ * with memory.oom.group, and @keeper into another child. 0 or negative errno.
  */
 int kernel_divide_scope(struct kernel *kernel, const char *folder, pid_t keeper);
 
-/* These four run in the sandbox. 0, or negative errno with the step in @ret. */
+/* These functions run in the sandbox. 0, or negative errno with the step in @ret. */
 int kernel_build(struct kernel *kernel, struct kernel_failure *ret);
 int kernel_confine(struct kernel *kernel, struct kernel_failure *ret);
-/* Up to and with the filter; for a filter that notifies, notify_fd is then to be sent and closed.
- */
+/* Loads the filter as its last step; if that notifies, the caller must then send and close
+ * notify_fd. */
 int kernel_become(struct kernel *kernel, struct kernel_failure *ret);
+/* The directories in which kernel_exec() looks for a name. */
+const char *kernel_search_path(char *const *environment);
 /* Returns only on failure: -ENOENT is 127, everything else 126. PATH is the command's own. */
 int kernel_exec(const struct plan *plan, struct exec_failure *ret);
-/* The filter of PID 1 itself, once it has nothing left to do but to reap and to forward signals:
+/*
+ * Loads the filter of PID 1 itself, when it only reaps processes and forwards signals:
  * rt_sigtimedwait, rt_sigprocmask, wait4, waitid, kill, write, sendto, sendmsg, close, getpid,
  * exit.
  */
 int kernel_confine_reaper(void);
 
-/* Kills whatever is left in the cgroup and removes it. 0 or negative errno; may be called again. */
+/* Kills all processes in the cgroup and removes it. 0 or negative errno; may be called again. */
 int kernel_finish(struct kernel *kernel);
 void kernel_deinit(struct kernel *kernel);
 #define _cleanup_kernel_ _cleanup_(kernel_deinit)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Landlock: what may be done with which files, enforced a second time
+ * Landlock: access to files, enforced a second time
  *
- * The rules name inodes, found through the final tree; a mount that appears later changes nothing
- * about them. What the ruleset handles and no rule allows is refused for good: for us, and for all
- * that we start. The headers may be older than the kernel, so the layouts stand here.
+ * Rules refer to inodes, which are looked up in the final file tree; later mounts do not change
+ * them. Rights that the ruleset handles and no rule allows are denied for good, for PID 1 and all
+ * its descendants. The kernel's headers may be older than the kernel, so this file defines the
+ * layouts.
  */
 
 #include <errno.h>
@@ -19,8 +20,8 @@
 
 #include "kernel/fault.h"
 
-/* struct landlock_ruleset_attr since ABI 6. Older kernels take it as long as what they do not know
- * is zero. */
+/* struct landlock_ruleset_attr since ABI 6. Older kernels accept it if the members that they do not
+ * know are zero. */
 struct ruleset {
 	uint64_t file_rights;
 	uint64_t port_rights; /* ABI 4 */
@@ -33,7 +34,7 @@ struct port_rule {
 };
 #define RULE_PORT 2
 
-/* What may be allowed for something that is no folder; the kernel refuses a rule with more. */
+/* Rights for files other than directories; the kernel refuses a rule with more. */
 #define FILE_RIGHTS                                                                                \
 	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE |                              \
 	 LANDLOCK_ACCESS_FS_READ_FILE | 1ull << 14 /* truncate */ | 1ull << 15 /* ioctl */)
@@ -69,14 +70,17 @@ static int add_path(int ruleset, int fd, uint64_t rights)
 int landlock_allow_path(struct kernel *kernel, const struct step *step, size_t number)
 {
 	uint64_t rights = step->landlock_path.rights;
-	/* A link in a writable tree must not lead a rule elsewhere. */
+	/*
+	 * Without links: a link in a writable directory could make the rule refer to another file.
+	 */
 	_cleanup_close_ int fd = mount_open(AT_FDCWD, step->landlock_path.target, O_PATH);
 	int r;
 
 	if (fd < 0)
 		return fd;
 	r = add_path(kernel->ruleset_fd, fd, rights);
-	/* A file, where the plan speaks of what may be done in a folder: less, never more. */
+	/* EINVAL: the target is a file and the rights are those of a directory. Add only the rights
+	 * for files. */
 	if (r == -EINVAL && (rights & ~FILE_RIGHTS) && (rights & FILE_RIGHTS))
 		r = add_path(kernel->ruleset_fd, fd, rights & FILE_RIGHTS);
 	return r;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Masks: an empty folder or file without any permission, read-only, over what must not be seen
+ * Masks: an empty directory or file without any permission, mounted read-only over hidden paths
  *
- * One of each kind lies in the root tmpfs, made when the first mask needs it; a mask is a mount of
- * it. Its owner is the sandbox's own user, but read-only is read-only: its mode cannot be changed.
+ * The root tmpfs contains one of each kind, created for the first mask; a mask is a bind mount of
+ * it. Its owner is the command's user, but the mount is read-only, so its mode cannot be changed.
  */
 
 #include "kernel/mask.h"
@@ -56,6 +56,6 @@ int mask_attach(struct kernel *kernel, const struct step *step, size_t number)
 		r = tree_attach(kernel, number, fd, step->mask.is_folder);
 	if (r == -EACCES && step->mask.may_be_closed && tree_is_closed(kernel, number))
 		return 0;
-	/* In what is not ours: there is nothing of that name. */
+	/* EXDEV: the target does not exist in a bind mount of the host. */
 	return r == -EXDEV && step->mask.optional ? 0 : r;
 }

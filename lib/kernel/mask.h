@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * What lies over a file or folder that must not be seen
+ * Mounts that hide a file or directory
  */
 
 #include <stdbool.h>
 
-/* Is it where masks are made from? Nothing else may stand there. */
+/* Is @path reserved for the sources of masks? */
 bool mask_has_name(const char *path);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Thin: one function a system call, and one for the five calls that make a file system
+ * Thin wrappers: one function per system call, and one for the five calls that create a file system
  *
- * All of it is in Linux 5.12. What came later (mounts on detached trees, mounts beneath others) is
- * not used, so there is one way through and not one a kernel.
+ * Linux 5.12 has all of them. Later features (mounts on detached trees, MOVE_MOUNT_BENEATH) are not
+ * used, so that all kernels run the same code.
  */
 
 #include "kernel/mount-api.h"
@@ -44,7 +44,8 @@ int mount_set(int fd, unsigned flags, uint64_t attributes, int userns_fd)
 {
 	struct mount_attr attr = {
 		.attr_set = attributes,
-		/* Otherwise what the host mounts later, below what was bound, would come in. */
+		/* Otherwise later mounts of the host below the source would propagate into the
+		 * sandbox. */
 		.propagation = MS_PRIVATE,
 	};
 

@@ -3,9 +3,9 @@
 /*
  * The network namespace of the sandbox: a loopback device, and listening sockets on it
  *
- * A socket belongs to the namespace it was made in, wherever its fd goes. So the listeners made
- * here are handed to the supervisor, who accepts outside what is connected inside, and the
- * namespace needs no other way out.
+ * A socket belongs to the network namespace in which it was created, whichever process has its fd.
+ * So the listeners that PID 1 creates are sent to the supervisor, which accepts connections from
+ * inside, and the namespace needs no other connection to the host.
  */
 
 #include <errno.h>
@@ -25,11 +25,11 @@ int network_hostname(struct kernel *kernel, const struct step *step, size_t numb
 	return sethostname(step->hostname.name, strlen(step->hostname.name)) < 0 ? -errno : 0;
 }
 
-/* With the device come 127.0.0.1 and, where the kernel has IPv6, ::1, and nothing else. */
+/* Setting lo up adds only 127.0.0.1 and, if the kernel has IPv6, ::1. */
 int network_loopback(struct kernel *kernel, const struct step *step, size_t number)
 {
 	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
-	/* Any family will do; in a sandbox whose filter has no AF_INET this works, too. */
+	/* Any family works for SIOCSIFFLAGS; an outer sandbox's filter may refuse AF_INET. */
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
@@ -46,13 +46,13 @@ int network_listen(struct kernel *kernel, const struct step *step, size_t number
 	};
 	_cleanup_close_ int fd = -EBADF;
 
-	/* Port 0 would be one that the kernel chooses. */
+	/* For port 0 the kernel would choose a port. */
 	if (step->listen.port == 0)
 		return -EINVAL;
 	if (kernel->n_listeners == KERNEL_LISTENERS_MAX)
 		return -ENOBUFS;
-	/* Non-blocking: a client that goes away between poll() and accept() must not stop whoever
-	 * accepts. */
+	/* Non-blocking: if a client disconnects between poll() and accept(), the supervisor must
+	 * not block. */
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * An overlay: what is written lands in a folder of the host, and the folder below stays as it was
+ * An overlay: writes go to a directory of the host, and the lower directory stays unchanged
  *
- * The layers are opened like the sources of binds, and PID 1 makes the overlay of them with its own
- * few rights, naming them by their fds, so that no path is looked up again (and none can hold a
- * comma or a colon, which the kernel would take for its own).
+ * The layers are opened like the sources of binds, and PID 1 creates the overlay with its own
+ * limited privileges. It names the layers by their fds, so that no path is resolved again (and no
+ * path can contain a comma or a colon, which overlayfs would interpret).
  *
- * The kernel takes for a layer only what is mounted in the caller's own tree, and both folders that
- * are written to must lie on one mount. So where root has opened them as detached mounts, PID 1
- * puts these onto the old tree for a moment; they go with it.
+ * Layers must be mounted in the caller's mount namespace, and upper and work must be on one mount.
+ * So if root's supervisor has opened them as detached mounts, PID 1 attaches these to the old tree,
+ * which pivot_root() and umount2() remove later.
  */
 
 #include <errno.h>
@@ -33,15 +33,15 @@
 
 #include "kernel/fault.h"
 
-/* Of the step's fds. The first becomes the overlay itself. */
+/* Indexes of the step's fds. The first is replaced by the overlay itself. */
 enum { LOWER, UPPER, WORK, WRITABLE_MOUNT };
 
-/* The folder that @path lies in. */
+/* The parent directory of @path. */
 static int name_parent(const char *path, char ret[static PATH_MAX])
 {
 	size_t n = (size_t)(path_last(path) - path);
 
-	/* "/x" lies in "/". */
+	/* The parent of "/x" is "/". */
 	n -= n > 1;
 	if (n == 0 || n >= PATH_MAX)
 		return -EINVAL;
@@ -55,7 +55,7 @@ static int open_folder(int dirfd, const char *path)
 	return mount_open(dirfd, path, O_PATH | O_DIRECTORY);
 }
 
-/* A detached copy of the mount that the folder @path is on, with nothing that is mounted below. */
+/* A detached copy of the mount at the directory @path, without mounts below it. */
 static int copy_mount(const char *path)
 {
 	_cleanup_close_ int folder = open_folder(AT_FDCWD, path);
@@ -68,7 +68,8 @@ static int set_mount(int copy, unsigned attributes, int owner)
 	return mount_set(copy, 0, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | attributes, owner);
 }
 
-/* In a copy without what is mounted below, a folder that is a mount itself would be another one. */
+/* The copy is made without AT_RECURSIVE: if upper or work is itself a mount point, the copy shows
+ * the directory under it. */
 static int check_not_mounted(const char *path)
 {
 	struct statx st;
@@ -78,7 +79,8 @@ static int check_not_mounted(const char *path)
 	return st.stx_attributes & STATX_ATTR_MOUNT_ROOT ? -EXDEV : 0;
 }
 
-/* Before the mount has its map: root could not pass what that has no number for. */
+/* Open upper and work before the mount is idmapped: afterwards root's own uid is not mapped, and
+ * root could not search them. */
 static int open_writable(const struct step *step, int *fds)
 {
 	char parent[PATH_MAX], parent_of_work[PATH_MAX];
@@ -102,7 +104,8 @@ static int open_writable(const struct step *step, int *fds)
 	return fds[WORK] < 0 ? fds[WORK] : 0;
 }
 
-/* Whoever has the folder below, what lands in the upper one belongs to whom that belongs to. */
+/* Files that the command writes must belong to the owner of the upper directory, so the mount is
+ * idmapped for that owner. */
 static int copy_writable(struct kernel *kernel, const struct step *step, int *fds)
 {
 	int owner = -EBADF, r = open_writable(step, fds);
@@ -161,12 +164,12 @@ static int enter_proc(struct kernel *kernel)
 {
 	if (kernel->proc_fd < 0)
 		kernel->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	/* From here on it does not matter what is put onto it. */
+	/* proc_fd and the working directory keep /proc reachable: attach_layers() mounts over it.
+	 */
 	return kernel->proc_fd < 0 || fchdir(kernel->proc_fd) < 0 ? -errno : 0;
 }
 
-/* Where the kernel cannot write to the work folder it makes a read-only overlay and says nothing.
- */
+/* If overlayfs cannot write to the work directory, it mounts read-only without an error. */
 static int check_writable(int overlay)
 {
 	struct statvfs st;
@@ -179,7 +182,7 @@ static int check_writable(int overlay)
 static int mount_layers(const struct step *step, const int *fds)
 {
 	char lower[32], upper[32], work[32];
-	/* No extended attribute that a layer brings along may lead to another place. */
+	/* Ignore extended attributes of the layers that redirect to other directories. */
 	const struct mount_option options[] = {
 		{ "lowerdir", lower }, { "upperdir", upper }, { "workdir", work },
 		{ "userxattr", NULL }, { "metacopy", "off" }, { "redirect_dir", "nofollow" },
@@ -204,7 +207,8 @@ static int make_folder(int dirfd, const char *name, mode_t mode)
 	return mkdirat(dirfd, name, mode) < 0 ? -errno : open_folder(dirfd, name);
 }
 
-/* For changes that are thrown away. The upper folder's mode is what one sees of the whole. */
+/* For changes that are discarded. The mode of the upper directory is the mode of the overlay's
+ * root. */
 static int make_writable(const struct step *step, int *fds)
 {
 	struct stat lower;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Has the command's user a line in /etc/passwd?
+ * Does the command's user have a line in /etc/passwd?
  *
- * The C library would ask every directory service of the host; inside of a sandbox only the files
- * count.
+ * getpwuid() would query all NSS services of the host; in a sandbox only the files are available.
  */
 
 #include <fcntl.h>
@@ -18,7 +17,7 @@
 
 #define FILE_BYTES_MAX (64 * 1024)
 
-/* The number is the third field. */
+/* The uid or gid is the third field. */
 static bool is_of(const char *line, uint64_t number)
 {
 	const char *name_end = strchr(line, ':'),
@@ -29,7 +28,9 @@ static bool is_of(const char *line, uint64_t number)
 	       strtoull(third + 1, &end, 10) == number && *end == ':';
 }
 
-/* Is the file there and without a line for the number? One that is too long is taken to have it. */
+/*
+ * Does the file exist without a line for the number? A file that is too long counts as having one.
+ */
 static bool lacks(const char *path, uint64_t number)
 {
 	char text[FILE_BYTES_MAX], *next = text, *line;
@@ -47,7 +48,7 @@ void host_find_accounts(bool has_number, uid_t uid, gid_t gid, struct host *host
 	bool is_nobodys = !has_number && host->uid == 0;
 
 	if (is_nobodys)
-		/* (uid_t)-1 is no user. */
+		/* (uid_t)-1 is not a valid uid. */
 		uid = (uid_t)-1, gid = (gid_t)-1;
 	else if (!has_number)
 		uid = host->uid, gid = host->gid;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A cgroup below which we may make others, and what limits they could hold
+ * A cgroup in which sbx may create children, and the controllers that these can use
  *
- * That is the one that we are in, or the one above it where a service manager has handed it over
- * ("Delegate=yes" with a subgroup for us). Nobody else's is touched: every folder has one manager.
- * The kernel hands controllers down only from a folder without processes of its own, but for the
- * very first one; so below the folder that we are in there are usually none.
+ * It is the current cgroup, or its parent if the service manager has delegated that ("Delegate=yes"
+ * with DelegateSubgroup=). Other cgroups are not changed: every cgroup has a single manager. Except
+ * for the root cgroup, controllers can be enabled for children only if the cgroup contains no
+ * process; so children of the current cgroup usually have none.
  */
 
 #include <errno.h>
@@ -28,7 +28,7 @@
 
 #define ALL (CONTROLLER_MEMORY | CONTROLLER_CPU | CONTROLLER_PIDS)
 
-/* The v2 tree alone, or beside the v1 trees. */
+/* The v2 tree alone, or in the hybrid layout. */
 static const char *const mounts[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
 
 static unsigned controllers_of(int folder, const char *file)
@@ -56,7 +56,7 @@ static bool is_writable(int folder, const char *name)
 	return faccessat(folder, name, W_OK, AT_EACCESS) == 0;
 }
 
-/* The very first cgroup has no type; no other has none. */
+/* Only the root cgroup has no cgroup.type. */
 static bool is_first(int folder)
 {
 	return faccessat(folder, "cgroup.type", F_OK, 0) < 0;
@@ -69,8 +69,8 @@ static bool has_no_processes(int folder)
 	return probe_read(folder, "cgroup.procs", first, sizeof(first)) == 0;
 }
 
-/* cgroup.kill is everywhere but in the very first folder. There a call of the release after it
- * tells. */
+/* The root cgroup has no cgroup.kill. There process_mrelease(), which is one release younger (Linux
+ * 5.15), is tested instead. */
 static bool has_kill(int folder, bool first)
 {
 	if (!first)
@@ -78,8 +78,8 @@ static bool has_kill(int folder, bool first)
 	return syscall(SYS_process_mrelease, -1, 0) < 0 && errno == EBADF;
 }
 
-/* May we make folders in it and put processes of ours there? To move one takes the right to write
- * to the folder that is above both places. */
+/* May the caller create children in it and move processes there? Moving a process needs write
+ * access to cgroup.procs of the common ancestor. */
 static bool may_use(int folder)
 {
 	return is_writable(folder, ".") && is_writable(folder, "cgroup.procs");
@@ -102,7 +102,7 @@ static int use(struct arena *arena, const char *path, int folder, struct host *r
 	return ret->cgroup ? 0 : -ENOMEM;
 }
 
-/* The mark that systemd leaves on a cgroup whose inside is somebody else's business. */
+/* The xattr that systemd sets on delegated cgroups. */
 static bool is_delegated(const char *path)
 {
 	char mark;
@@ -111,7 +111,7 @@ static bool is_delegated(const char *path)
 	       (getxattr(path, "trusted.delegate", &mark, 1) == 1 && mark == '1');
 }
 
-/* Only if that is better: @ret has what can be had below our own one. */
+/* Uses the parent only if it has more controllers than the current cgroup, which is in @ret. */
 static int look_above(struct arena *arena, char *path, const char *mount, struct host *ret)
 {
 	_cleanup_close_ int folder = -EBADF;
@@ -166,7 +166,7 @@ static const char *find_mount(void)
 	return NULL;
 }
 
-/* "0::/user.slice/x.scope" is the line of the v2 tree; the others have other numbers. */
+/* "0::/user.slice/x.scope" is the line of the v2 tree; v1 hierarchies have other numbers. */
 static char *own_of(char *lines)
 {
 	for (char *line; (line = strsep(&lines, "\n"));)
@@ -175,7 +175,7 @@ static char *own_of(char *lines)
 	return NULL;
 }
 
-/* The service manager's own socket: root talks to the system's, everybody else to his. */
+/* The service manager's private socket: the system's for root, the user's for others. */
 static bool has_manager(uid_t uid)
 {
 	char path[64] = "/run/systemd/private";
@@ -185,7 +185,7 @@ static bool has_manager(uid_t uid)
 	return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0;
 }
 
-/* For a limit that is a part of it: asked only where a cgroup can hold one. */
+/* The machine's memory, for the default limit; only needed if a cgroup can enforce one. */
 static void find_memory(struct host *ret)
 {
 	struct sysinfo info;

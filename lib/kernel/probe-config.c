@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What the configuration of a repository names: hooks, programs, more configuration
+ * Paths that the configuration of a repository names: hooks, programs, included files
  *
- * All that a file says counts, also what a later line takes back or what an includeIf may not mean.
- * A file that is included is read behind the others, once.
+ * Every line counts, even if a later one overrides it or an includeIf does not apply. An included
+ * file is read after the others, once.
  */
 
 #include <errno.h>
@@ -18,22 +18,22 @@
 #include "base/path.h"
 #include "kernel/probe-scan.h"
 
-/* Configuration of one repository, with what it includes. */
+/* Configuration files of one repository, including included ones. */
 #define FILES_MAX 16
-/* What separates words for the shell that starts such a program. */
+/* Characters that may end a word in the shell that starts such a program. */
 #define BETWEEN_WORDS " \t\n|&;<>()$`\\\"'*?[#~=%!"
 
 /* The files of one repository's configuration, while they are read. */
 struct reader {
 	struct scan *scan;
-	const char *top;    /* where relative paths of programs begin */
-	const char *folder; /* the repository's */
+	const char *top;    /* base of relative paths of programs */
+	const char *folder; /* the repository's directory */
 	const char *files[FILES_MAX];
 	size_t n_files;
-	size_t at; /* the file that is read */
+	size_t at; /* index of the current file */
 };
 
-/* A path as git's options have it, in @ret. 0; 1 where only git knows which. */
+/* Expands a path as git does, into @ret. 0; 1 if only git can expand it. */
 static int expand(struct reader *reader, const char *value, const char **ret)
 {
 	struct arena *arena = reader->scan->search->arena;
@@ -42,7 +42,7 @@ static int expand(struct reader *reader, const char *value, const char **ret)
 
 	if (!is_of_home && (value[0] == '~' || strncmp(value, "%(", 2) == 0)) {
 		(void)scan_give_up(reader->scan, reader->folder,
-				   "its configuration names a path in a way that only git knows",
+				   "its configuration contains a path that only git can expand",
 				   SCAN_FIX_CONFIG);
 		return 1;
 	}
@@ -51,7 +51,7 @@ static int expand(struct reader *reader, const char *value, const char **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* Husky's, which it makes itself, start those in the directory around it. */
+/* husky generates the hooks in .husky/_, which execute those in .husky. */
 static bool is_of_husky(const char *path)
 {
 	return strcmp(path_last(path), "_") == 0;
@@ -69,12 +69,12 @@ static int take_hooks(struct reader *reader, const char *value)
 		r = scan_look(reader->scan, scan_around(reader->scan, place.real), ".", &place);
 	if (r != 0)
 		return r < 0 ? r : 0;
-	/* All of it cannot be read-only, and new names in it would be hooks. */
+	/* The whole directory cannot be read-only, and the command could create hooks in it. */
 	if (path_is_beneath(reader->folder, place.real) ||
 	    path_is_beneath(reader->top, place.real) || strcmp(reader->top, place.real) == 0)
 		return scan_give_up(reader->scan, reader->folder,
-				    "core.hooksPath names a directory around the repository",
-				    "let core.hooksPath name a directory of its own, or use --out "
+				    "core.hooksPath names a directory that contains the repository",
+				    "set core.hooksPath to a separate directory, or use --out "
 				    "instead of --write");
 	return scan_add_name(reader->scan, &place);
 }
@@ -99,13 +99,15 @@ static int take_include(struct reader *reader, const char *value)
 	return 0;
 }
 
-/* A word of a line for a shell. The first one is the program; any other may be a file for it. */
+/*
+ * One word of a shell command. The first is the program; any other may be a file that it executes.
+ */
 static int take_word(struct reader *reader, const char *word, bool is_first)
 {
 	struct host_path place;
 	int r;
 
-	/* It is looked for in PATH. */
+	/* A name without a slash is searched for in PATH. */
 	if (is_first && !strchr(word, '/'))
 		return 0;
 	r = scan_look(reader->scan, reader->top, word, &place);
@@ -132,7 +134,7 @@ static int take_program(struct reader *reader, const char *value)
 	return r;
 }
 
-/* An alias that begins with '!' is a shell's line; any other is git's own. */
+/* An alias that begins with '!' is a shell command; others are git commands. */
 static int take_alias(struct reader *reader, const char *value)
 {
 	return value[0] == '!' ? take_program(reader, value) : 0;
@@ -146,7 +148,7 @@ static int take_extension(struct reader *reader, const char *value)
 }
 
 static const struct {
-	const char *first; /* of the name, or all of it */
+	const char *first; /* first part of the name, or the whole name */
 	const char *last;  /* or NULL */
 	int (*take)(struct reader *reader, const char *value);
 } keys[] = {
@@ -197,7 +199,7 @@ static int take(void *context, const char *name, const char *value)
 	return 0;
 }
 
-/* A file that is not read may name anything. */
+/* A file that cannot be read could name anything, so the probe fails closed. */
 int scan_read_file(struct scan *scan, const char *path, git_config_fn *fn, void *context)
 {
 	_cleanup_close_ int fd =
@@ -214,7 +216,7 @@ int scan_read_file(struct scan *scan, const char *path, git_config_fn *fn, void 
 	if (r == 0)
 		r = git_config_read(bytes, n_bytes, fn, context);
 	return r < 0 && r != -ENOMEM
-		       ? scan_give_up(scan, path, "it cannot be read to its end", SCAN_FIX_CONFIG)
+		       ? scan_give_up(scan, path, "it cannot be read completely", SCAN_FIX_CONFIG)
 		       : r;
 }
 

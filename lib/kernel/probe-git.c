@@ -3,10 +3,10 @@
 /*
  * The repository of a project that is a linked worktree
  *
- * In a worktree ".git" is a file that names a folder elsewhere. Whoever can write into the project
- * can write any name there, so the name alone opens nothing: the folder must be of git's shape, of
- * the same owner, and name this project in turn. Only git, run where that folder may be written,
- * has done that.
+ * In a worktree ".git" is a file that names a directory elsewhere. A process that can write to the
+ * project could put any path there, so it is not trusted alone: the directory must have the
+ * structure of a git directory, the same owner, and refer back to this project, which only a
+ * process with write access to that directory can have written.
  */
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 #define POINTER "gitdir: "
 
-/* The ".git" in @project or above it; NULL where there is none. -ENOMEM. */
+/* The ".git" in @project or in a parent; NULL if there is none. -ENOMEM. */
 static int find_entry(struct arena *arena, const char *project, const char **ret,
 		      struct stat *ret_status)
 {
@@ -47,8 +47,7 @@ static int find_entry(struct arena *arena, const char *project, const char **ret
 	return 0;
 }
 
-/* Does the file @name in @folder hold a path, behind @prefix, and where does that lead? 0, or
- * -ENOENT. */
+/* Resolves the path after @prefix in the file @name in @folder. 0, or -ENOENT. */
 static int read_pointer(struct place_search *search, const char *folder, const char *name,
 			const char *prefix, struct host_path *ret)
 {
@@ -74,8 +73,8 @@ static bool has_shape(struct arena *arena, const char *common)
 }
 
 /*
- * COMMON/worktrees/NAME is what the ".git" of a worktree names; commondir in it says "../..", and
- * gitdir in it names the ".git" again.
+ * The ".git" of a worktree names COMMON/worktrees/NAME; commondir there contains "../..", and
+ * gitdir there refers back to the ".git".
  */
 static int find_common(struct place_search *search, const char *folder, const char *entry,
 		       uid_t owner, const char **ret)

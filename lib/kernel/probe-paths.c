@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What stands at a path, and which links lead there
+ * The type of the file at a path, and the links in the path
  *
- * The kernel resolves a path without following any link; so where there is none, which is nearly
- * always, one openat2() and one fstat() say everything, and both speak of the same thing. A link is
- * followed by hand, and only if root owns it: whoever owns a link decides where it leads, and
- * somebody else's could lead a sandbox to what was never meant. What is found here is a fact, not a
- * permission: it is opened again, without links, when the sandbox is built.
+ * The kernel resolves a path without following links; so if there is none, which is the normal
+ * case, one openat2() and one fstat() of the same file are sufficient. Links are followed here, and
+ * only if root owns them: the owner of a link decides where it leads, and another user's link could
+ * redirect a grant to any file. The result is only information: the path is opened again, without
+ * links, when the sandbox is built.
  */
 
 #include <errno.h>
@@ -25,13 +25,13 @@
 #include "kernel/mount-api.h"
 #include "kernel/probe-internal.h"
 
-#define FOLLOWED_MAX 40	   /* on one way, as for the kernel */
-#define UID_UNMAPPED 65534 /* what a uid without a number in our user namespace looks like */
+#define FOLLOWED_MAX 40	   /* per path, as in the kernel */
+#define UID_UNMAPPED 65534 /* overflow uid, shown for unmapped owners */
 
-/* The functions below return this where there is nothing more to find out: @ret says it. */
+/* Returned by the functions below if @ret is complete. */
 #define ENDED 1
 
-/* One way. What stands in @path loses its links one by one. */
+/* The resolution of one path: links in @path are replaced by their targets one by one. */
 struct walk {
 	struct place_search *search;
 	char path[PATH_MAX];
@@ -50,7 +50,7 @@ static int end(const struct walk *walk, enum host_path_kind kind, const char *re
 	return ret->real ? ENDED : -ENOMEM;
 }
 
-/* A line of the map is: first number inside, first number outside, how many. */
+/* A line of uid_map: first uid inside, first uid outside, count. */
 static bool has_root(struct place_search *search)
 {
 	char map[4096];
@@ -68,13 +68,14 @@ static bool has_root(struct place_search *search)
 	return search->has_root;
 }
 
-/* In "/" only its owner can put a link, so whose it is does not matter. */
+/* Only the owner of "/" can create a link in it, so the owner of the link is not checked. */
 static bool is_in_root(const char *path)
 {
 	return strrchr(path, '/') == path;
 }
 
-/* Where the system and its administrator make links, and no command is given a place to write. */
+/* Directories in which only the system and its administrator create links, because no command can
+ * write there. */
 static bool is_of_system(const char *path)
 {
 	static const char *const trees[] = { "/usr/", "/etc/" };
@@ -86,9 +87,10 @@ static bool is_of_system(const char *path)
 }
 
 /*
- * Is it as good as root's? In a user namespace without root whatever was root's is nobody's. Root's
- * sandboxes write as root: a command that was given DIR could make DIR/out a link to any directory,
- * for the next one that is given DIR/out. So root's own follow only what the system has.
+ * Is a link trusted like one of root's? In a user namespace without uid 0 root's files show the
+ * overflow uid. Files that a sandbox of root creates belong to root: a command with write access to
+ * DIR could make DIR/out a link to any directory, for the next run with --write DIR/out. So root's
+ * sandboxes follow only links in the system's directories.
  */
 static bool is_trusted(struct place_search *search, const char *path, uid_t owner)
 {
@@ -97,7 +99,7 @@ static bool is_trusted(struct place_search *search, const char *path, uid_t owne
 	return owner == 0 || is_in_root(path) || (owner == UID_UNMAPPED && !has_root(search));
 }
 
-/* The link that @path is or passes, of those that we know; or NULL. */
+/* The cached link that is @path or a part of it; or NULL. */
 static const struct host_link *find_known(const struct place_search *search, const char *path)
 {
 	for (size_t i = 0; i < search->n_links; i++) {
@@ -138,7 +140,8 @@ static int remember(struct place_search *search, const char *path, const char *t
 	return 0;
 }
 
-/* Reads the link at @path, which is @name in @dirfd, or with "" @dirfd itself. 0: it is known now.
+/*
+ * Reads the link at @path, which is @name in @dirfd, or with "" @dirfd itself. 0: it is cached now.
  */
 static int read_target(struct walk *walk, int dirfd, const char *name, const char *path)
 {
@@ -151,7 +154,7 @@ static int read_target(struct walk *walk, int dirfd, const char *name, const cha
 	return remember(walk->search, path, target);
 }
 
-/* @fd is the link at @path. 0: it is known now. */
+/* @fd is the link at @path. 0: it is cached now. */
 static int learn(struct walk *walk, int fd, const struct stat *status, const char *path,
 		 struct host_path *ret)
 {
@@ -164,7 +167,7 @@ static int learn(struct walk *walk, int fd, const struct stat *status, const cha
 	return read_target(walk, fd, "", path);
 }
 
-/* Somewhere before its last component the path passes a link: learns the first. */
+/* A component before the last is a link: reads the first one. */
 static int learn_on_the_way(struct walk *walk, struct host_path *ret)
 {
 	for (char *slash = walk->path; (slash = strchr(slash + 1, '/'));) {
@@ -183,7 +186,8 @@ static int learn_on_the_way(struct walk *walk, struct host_path *ret)
 		if (r != -EAGAIN)
 			return r;
 	}
-	/* Gone again; whoever plays with it will be refused when it is opened. */
+	/* The link was removed meanwhile; if it comes back, opening the path fails when the sandbox
+	 * is built. */
 	return end(walk, HOST_MISSING, walk->path, ret);
 }
 
@@ -207,7 +211,7 @@ static void pop(char *path)
 	slash[slash == path] = '\0';
 }
 
-/* Appends what a link says to the folder that it stands in. */
+/* Appends the target of a link to the directory that contains it. */
 static int push_target(struct walk *walk, const char *target, struct host_path *ret)
 {
 	bool is_settled = true;
@@ -223,7 +227,7 @@ static int push_target(struct walk *walk, const char *target, struct host_path *
 			is_settled = false;
 			continue;
 		}
-		/* What is above a folder, not above the link to it. */
+		/* ".." is the parent of the link's target, not of the link. */
 		r = is_settled ? 0 : settle(walk, ret);
 		if (r < 0 || (r == ENDED && ret->kind != HOST_FOLDER))
 			return r;
@@ -271,8 +275,8 @@ static enum host_path_kind kind_of(mode_t mode)
 	}
 }
 
-/* Whose the first directory on the way is that the caller may not search; the caller's own where
- * that cannot be told. */
+/* The owner of the first directory of the path that the caller may not search; the caller's uid if
+ * that cannot be determined. */
 static uid_t find_owner_of_closed(const char *path)
 {
 	char prefix[PATH_MAX];
@@ -298,7 +302,7 @@ static int look(struct walk *walk, struct host_path *ret)
 	_cleanup_close_ int fd = -EBADF;
 	struct stat status;
 
-	/* Most of what is there and is asked about are links: /bin, /lib64. */
+	/* Most paths in "/" that plans ask for are links, such as /bin and /lib64. */
 	if (is_in_root(walk->path) && read_target(walk, AT_FDCWD, walk->path, walk->path) == 0)
 		return 0;
 	fd = mount_open(AT_FDCWD, walk->path, O_PATH | O_NOFOLLOW);
@@ -327,7 +331,7 @@ static int look(struct walk *walk, struct host_path *ret)
 	return end(walk, kind_of(status.st_mode), walk->path, ret);
 }
 
-/* Goes on until nothing on the way is a link any more, or something is in the way. */
+/* Continues until the path contains no more links, or cannot be resolved. */
 static int settle(struct walk *walk, struct host_path *ret)
 {
 	int r = 0;
@@ -389,8 +393,8 @@ static int compare_place(const void *a, const void *b)
 	return strcmp(((const struct host_path *)a)->path, ((const struct host_path *)b)->path);
 }
 
-/* Where a refused link leads all the same; *@ret is a place of its own then, which is reached
- * without links. 1, 0 where nothing is there, or negative errno. */
+/* The target of a refused link, as an additional path without links in *@ret. 1, 0 if it does not
+ * exist, or negative errno. */
 static int follow_refused(struct place_search *search, struct host_path *place,
 			  struct host_path *ret, struct sbx_error *err)
 {

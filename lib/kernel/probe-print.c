@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * --check: what this host can enforce, on one screen: isolation, limits, what to do, and one
- * sentence about all of it
+ * --check: which protection this host can enforce, on one screen: isolation, limits, what to do,
+ * and one sentence as a summary
  *
- * A fact is a row: its name in both forms, and why and how to change it where it is missing and
- * the probe knows nothing better.
+ * A row per fact: its name in both forms, and the default why and fix if it is missing.
  */
 
 #include <stddef.h>
@@ -17,7 +16,7 @@
 #include "kernel/probe.h"
 #include "plan/layers.h"
 
-/* In the order in which they are shown; a group goes on until the next begins. */
+/* In the order of the output; a group ends where the next begins. */
 enum fact {
 	FACT_FULL,
 	FACT_REDUCED,
@@ -50,7 +49,7 @@ static const struct {
 	const char *name;
 	const char *why;
 	const char *fix;
-	const char *group; /* that begins with this row, or NULL */
+	const char *group; /* of which this row is the first, or NULL */
 } rows[N_FACTS] = {
 	[FACT_FULL] = { "tier full", "full", "see below", NULL, "isolation" },
 	[FACT_REDUCED] = { "tier reduced", "reduced",
@@ -100,7 +99,7 @@ static void hold(struct answer *answers, enum fact fact, bool holds)
 	};
 }
 
-/* Without delegated controllers a scope enforces the limits all the same. */
+/* Without delegated controllers a scope can enforce the limits. */
 static void hold_limit(struct answer *answers, enum fact fact, const struct host *host,
 		       enum host_controller controller)
 {
@@ -139,7 +138,7 @@ static void answer(const struct host *host, struct answer ret[N_FACTS])
 	if (!host->has_userns && host->userns_why) {
 		ret[FACT_USERNS].why = host->userns_why;
 		ret[FACT_USERNS].fix = host->userns_fix;
-		/* The child that tries came to neither of them. */
+		/* The child of probe-try.c tries these only in a user namespace. */
 		ret[FACT_PROC].why = ret[FACT_OVERLAY].why = "it needs a user namespace";
 		ret[FACT_PROC].fix = ret[FACT_OVERLAY].fix = NULL;
 	}
@@ -150,7 +149,7 @@ static void answer(const struct host *host, struct answer ret[N_FACTS])
 	}
 }
 
-/* What the ABI has beyond the one before it. */
+/* Adds the features that each ABI added. */
 static void add_landlock(struct text *out, int abi)
 {
 	static const char *const added[] = {
@@ -163,13 +162,13 @@ static void add_landlock(struct text *out, int abi)
 	text_add(out, ")");
 }
 
-/* An rlimit inside a user namespace counts the processes of one sandbox, as a cgroup does. */
+/* In a user namespace RLIMIT_NPROC counts only the processes of one sandbox, as a cgroup does. */
 static bool is_held_by_rlimit(enum fact fact, const struct answer answers[N_FACTS])
 {
 	return fact == FACT_PIDS && !answers[FACT_PIDS].holds && answers[FACT_USERNS].holds;
 }
 
-/* Texts come from tables and from the probe: the same one has the same address. */
+/* Texts are literals or members of struct host, so equal texts have the same address. */
 static bool is_said(enum fact fact, const struct answer answers[N_FACTS], size_t offset)
 {
 	const char *const *text = (const void *)((const char *)&answers[fact] + offset);
@@ -203,7 +202,7 @@ static void add_row(struct text *out, const struct host *host, enum fact fact,
 		text_addf(out, "    why: %s\n", found->why);
 }
 
-/* Each thing to do once, with what it is needed for. */
+/* Adds each fix once, with the facts that need it. */
 static void add_to_do(struct text *out, const struct answer answers[N_FACTS])
 {
 	bool is_first = true;
@@ -253,7 +252,7 @@ static void add_object(struct json_writer *writer, const struct host *host, enum
 	if (fact == FACT_LANDLOCK)
 		json_member_u64(writer, "abi", (uint64_t)host->landlock_abi);
 	if (fact == FACT_CGROUP)
-		json_member_string(writer, "folder", host->cgroup);
+		json_member_string(writer, "path", host->cgroup);
 	if (fact == FACT_MEMORY && !found->holds)
 		json_member_string(writer, "of", limit_part_held(LIMIT_MEMORY, HELD_BY_RLIMIT));
 	if (found->why)

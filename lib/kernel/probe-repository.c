@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What git takes programs from, where a sandbox may write
+ * The paths in writable directories from which git takes programs
  *
- * A command that can change a repository decides what git executes outside: by hooks and
- * configuration, by "commondir", or by breaking ".git", after which git takes the directory around
- * it for a repository. So a repository is one name as a whole. What its configuration names in the
- * worktree, its submodules' directories and its worktrees' ".git" are names, too; one that is
- * missing could be made by the command, and the plan refuses it.
+ * A command that can change a repository controls what git executes outside: by hooks and
+ * configuration, by "commondir", or by breaking ".git", after which git tries the parent directory
+ * as a repository. So a repository is protected as a whole, and so are the paths in the worktree
+ * that its configuration names, the directories of its submodules and the ".git" of its worktrees.
+ * The command could create a path that is missing, so the plan refuses it.
  *
- * The entries (".git", a directory or a file) are a queue: each one adds its own names, and the
- * entries of its submodules and worktrees behind it.
+ * The entries (".git", a directory or a file) are a queue: each one adds its own names, and appends
+ * the entries of its submodules and worktrees.
  */
 
 #include <dirent.h>
@@ -25,7 +25,7 @@
 #include "base/path.h"
 #include "kernel/probe-scan.h"
 
-/* Directories in one that may be written; and repositories of all of them. */
+/* Limit of subdirectories of one writable directory, and of all repositories. */
 #define ENTRIES_MAX 4096
 int scan_give_up(struct scan *scan, const char *path, const char *why, const char *fix)
 {
@@ -74,7 +74,7 @@ int scan_add_entry(struct scan *scan, const char *path)
 	return 0;
 }
 
-/* The directory of @path, which is canonical. */
+/* The parent directory of @path, which is canonical. */
 const char *scan_around(struct scan *scan, const char *path)
 {
 	size_t n = (size_t)(path_last(path) - path);
@@ -83,8 +83,9 @@ const char *scan_around(struct scan *scan, const char *path)
 }
 
 /*
- * What stands at @text, seen from @folder. Git outside follows any link, so it is followed here;
- * but whoever may replace a link decides, so each link on the way is a name.
+ * Resolves @text relative to @folder. Git outside follows any link, so links are followed here; but
+ * a process that can replace a link controls the result, so each link in the path is added as a
+ * name.
  */
 int scan_look(struct scan *scan, const char *folder, const char *text, struct host_path *ret)
 {
@@ -99,7 +100,7 @@ int scan_look(struct scan *scan, const char *folder, const char *text, struct ho
 		return r;
 	if (r < 0) {
 		*ret = (struct host_path){ .kind = HOST_MISSING, .path = folder, .real = folder };
-		return scan_give_up(scan, folder, "it names a path that leads nowhere",
+		return scan_give_up(scan, folder, "it names a path that does not exist",
 				    SCAN_FIX_CONFIG);
 	}
 	for (size_t i = 0; i < way.n_links && r == 0; i++) {
@@ -121,7 +122,7 @@ int scan_look_and_add(struct scan *scan, const char *folder, const char *text,
 	return r < 0 ? r : scan_add_name(scan, ret);
 }
 
-/* Where @folder/@name says that something is, behind @prefix. 1; 0 where it says nothing. */
+/* Resolves the path after @prefix in the file @folder/@name. 1; 0 if there is none. */
 static int read_pointer(struct scan *scan, const char *folder, const char *name, const char *prefix,
 			struct host_path *ret)
 {
@@ -159,10 +160,9 @@ int scan_each_folder(struct scan *scan, const char *folder, scan_name_fn *fn)
 		close_fd(&fd);
 		if (scan_is_closed(folder))
 			return 0;
-		return scan_give_up(
-			scan, folder, "it cannot be read",
-			"give yourself the right to (chmod u+rx), or use --out instead of "
-			"--write");
+		return scan_give_up(scan, folder, "it cannot be read",
+				    "make it readable (chmod u+rx), or use --out instead of "
+				    "--write");
 	}
 	while (r == 0 && (entry = readdir(dir))) {
 		const char *name = entry->d_name;
@@ -227,7 +227,8 @@ static int scan_submodules(struct scan *scan, const char *top)
 	return r < 0 ? r : scan_read_file(scan, place.real, take_submodule, &submodules);
 }
 
-/* A symbolic link in a repository leads out of the directory that is mounted read-only. */
+/* The target of a symbolic link in a repository may be outside the directory that is mounted
+ * read-only. */
 static int scan_links(struct scan *scan, const char *folder)
 {
 	static const char *const essential[] = { "HEAD",	"commondir", "config",
@@ -257,7 +258,8 @@ int scan_repository(struct scan *scan, const char *top, const char *folder)
 
 	if (r > 0)
 		r = scan_add_name(scan, &common);
-	/* A worktree's part lies in what it is a part of, and is granted with it. */
+	/* The directory of a linked worktree is inside the common directory, which is added
+	 * already. */
 	if (r == 0 && (common.real == folder || !path_is_beneath(folder, common.real)))
 		r = scan_look_and_add(scan, folder, ".", &own);
 	if (r == 0)
@@ -270,7 +272,7 @@ int scan_repository(struct scan *scan, const char *top, const char *folder)
 	return r < 0 || top == folder ? r : scan_submodules(scan, top);
 }
 
-/* @path is a ".git", or will never be one. */
+/* Scans the ".git" at @path, if it exists. */
 int scan_entry(struct scan *scan, const char *path)
 {
 	const char *top = scan_around(scan, path);

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * One look at the repositories in and around what a sandbox may write
+ * One scan of the repositories in writable directories and in their parents
  *
  *   probe-tops.c         where they are
- *   probe-repository.c   what one of them consists of
- *   probe-config.c       what its configuration names
+ *   probe-repository.c   the parts of one repository
+ *   probe-config.c       the paths that its configuration names
  */
 
 #include "kernel/git-config.h"
@@ -19,7 +19,7 @@ struct entry {
 
 struct scan {
 	struct place_search *search;
-	struct host *host; /* what cannot be told is told there */
+	struct host *host; /* receives the reason of scan_give_up() */
 	struct host_path *names;
 	size_t n;
 	size_t n_room;
@@ -31,29 +31,32 @@ struct scan {
 #define SCAN_FIX_CONFIG                                                                            \
 	"correct it (git config --list shows what git reads), or use --out instead of --write"
 
-/* Tells that nobody knows what git would execute from @path. 0. */
+/* Records that it cannot be determined what git would execute from @path. 0. */
 int scan_give_up(struct scan *scan, const char *path, const char *why, const char *fix);
 int scan_add_name(struct scan *scan, const struct host_path *name);
-/* The directory of @path, which is canonical; or NULL. */
+/* The parent directory of @path, which is canonical; or NULL. */
 const char *scan_around(struct scan *scan, const char *path);
-/* What stands at @text, seen from the canonical @folder. */
+/* Resolves @text relative to the canonical @folder. */
 int scan_look(struct scan *scan, const char *folder, const char *text, struct host_path *ret);
 int scan_look_and_add(struct scan *scan, const char *folder, const char *text,
 		      struct host_path *ret);
 
-/* The ".git" at @path is looked at later, once. */
+/* Queues the ".git" at @path, unless it was queued before. */
 int scan_add_entry(struct scan *scan, const char *path);
 int scan_entry(struct scan *scan, const char *path);
-/* @folder is the repository's own, and @top its worktree, or for a bare one the same. */
+/*
+ * @folder is the git directory, and @top the worktree, or for a bare repository the same directory.
+ */
 int scan_repository(struct scan *scan, const char *top, const char *folder);
-/* Calls @fn for each directory in @folder; 0 where there is none. */
+/* Calls @fn for each directory in @folder; 0 if @folder does not exist. */
 typedef int scan_name_fn(struct scan *scan, const char *folder, const char *name);
 /* The directory belongs to another user and the caller may not search it: the command, with the
  * caller's uid, can neither enter it nor chmod it. */
 bool scan_is_closed(const char *folder);
 int scan_each_folder(struct scan *scan, const char *folder, scan_name_fn *fn);
 
-/* probe-config.c: each variable of the file; 0, also where there is none. */
+/* probe-config.c: each variable of the file; 0 also if the file does not exist. */
 int scan_read_file(struct scan *scan, const char *path, git_config_fn *fn, void *context);
-/* What the configuration of the repository @folder names. Relative paths begin at @top. */
+/* Adds the paths that the configuration of the repository @folder names. Relative paths begin at
+ * @top. */
 int scan_configuration(struct scan *scan, const char *top, const char *folder, const char *common);

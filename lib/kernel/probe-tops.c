@@ -3,9 +3,10 @@
 /*
  * The repositories in and around the directories that a sandbox may write
  *
- * Such a directory's own, one above it, whose configuration may name something here, and one in
- * each directory directly in it. Deeper ones are content. Where there are more directories than are
- * looked at nothing starts: a command could have made them to hide a repository from the next run.
+ * The repository of such a directory, one in a parent, whose configuration may name paths in the
+ * directory, and one in each direct subdirectory. Deeper ones are not protected. If there are more
+ * subdirectories than the limit, the start is refused: a command could have created them to hide a
+ * repository from the next run.
  */
 
 #include <errno.h>
@@ -42,7 +43,7 @@ unsigned host_find_signs(const char *folder)
 	return fd < 0 ? 0 : signs_in(fd);
 }
 
-/* What a granted repository keeps: the rest of it is the command's. */
+/* The parts of a writable repository that stay read-only. */
 static int add_kept(struct scan *scan, const char *folder, const char *const *names, size_t n,
 		    size_t n_needed)
 {
@@ -80,7 +81,7 @@ static int scan_granted_repository(struct scan *scan, const char *folder)
 
 	if (r == 0)
 		r = worktrees ? scan_each_folder(scan, worktrees, keep_of_worktree) : -ENOMEM;
-	/* One with a worktree is an entry besides. */
+	/* A repository with a worktree is found by its ".git" as well. */
 	return r < 0 || !is_bare(folder) ? r : scan_repository(scan, folder, folder);
 }
 
@@ -98,7 +99,7 @@ static int scan_child(struct scan *scan, const char *folder, const char *name)
 	if (errno == EACCES && scan_is_closed(path))
 		return 0;
 	if (errno == EACCES) {
-		/* The command, which is the same user, could open it. */
+		/* The command has the same uid and could chmod the directory. */
 		child.real = entry;
 		return scan_add_name(scan, &child);
 	}
@@ -108,7 +109,7 @@ static int scan_child(struct scan *scan, const char *folder, const char *name)
 	return scan_repository(scan, path, path);
 }
 
-/* Also what lies above it: its configuration may name something here. */
+/* Includes repositories in parent directories, whose configuration may name paths below @folder. */
 static int add_entries_around(struct scan *scan, const char *folder)
 {
 	const char *at = folder;
@@ -127,14 +128,14 @@ static int add_entries_around(struct scan *scan, const char *folder)
 	}
 }
 
-/* Also where it is broken: git outside may be made to take it again. */
+/* Includes a broken repository, which a command could repair so that git uses it. */
 static bool is_repository(const struct host_top *top)
 {
 	return (top->signs & (HOST_IS_REPOSITORY | HOST_HAS_COMMONDIR)) ||
 	       strcmp(path_last(top->path), ".git") == 0;
 }
 
-/* Where the plan has asked about "@asked/.git". */
+/* Scans the directory @asked, for which the plan has asked for "@asked/.git". */
 static int scan_top(struct scan *scan, const char *asked)
 {
 	struct host_top *top = &scan->host->tops[scan->host->n_tops];

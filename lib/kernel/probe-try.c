@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What can only be known by doing it: a child does it, and is gone
+ * Facts that can only be determined by trying, in a child process
  *
- * The child goes the way that a sandbox goes (the ids, the namespaces, a file system, a fresh
- * /proc, Landlock, a filter), with the very functions that build one, and writes what came of each
- * into memory that it shares with us. What it did not come to has failed.
+ * The child takes the same steps as a sandbox (ids, namespaces, a file system, a new /proc,
+ * Landlock, a filter), with the functions that build one, and writes each result into shared
+ * memory. Steps that it did not reach count as failed.
  */
 
 #include <errno.h>
@@ -48,7 +48,7 @@ struct findings {
 	bool has_notify;
 };
 
-/* A tmpfs where /proc was, in a mount namespace that nobody else sees. */
+/* Mounts in the child's own mount namespace, with /proc as the target. */
 static int try_mounts(struct findings *findings)
 {
 	static const struct mount_option none[] = { { NULL, NULL } };
@@ -75,7 +75,7 @@ static int try_mounts(struct findings *findings)
 	return 0;
 }
 
-/* Nothing in here is closed again: the child ends. */
+/* Fds are not closed, because the child exits. */
 static bool try_landlock(void)
 {
 	const struct step ruleset = { .kind = STEP_LANDLOCK,
@@ -120,7 +120,7 @@ static int wait_for(pid_t child)
 	return r < 0 ? -errno : 0;
 }
 
-/* A pid namespace is entered by a child only. */
+/* Only a child of the process that calls unshare() is in the new PID namespace. */
 static int try_in_child(struct findings *findings)
 {
 	pid_t child = fork();
@@ -134,7 +134,7 @@ static int try_in_child(struct findings *findings)
 	return wait_for(child);
 }
 
-/* Where AppArmor has its rule the namespace is made, and nothing can be done in it. */
+/* With AppArmor's restriction the namespace can be created, but mounting in it fails. */
 static int try_tmpfs(void)
 {
 	static const struct mount_option none[] = { { NULL, NULL } };
@@ -173,7 +173,7 @@ static int explain(struct arena *arena, int code, struct host *ret)
 	return ret->userns_why && ret->userns_fix ? 0 : -ENOMEM;
 }
 
-/* A folder there tells what those of sandboxes will have. */
+/* Creates a child cgroup to see which files those of sandboxes will have. */
 static void try_cgroup(struct host *ret)
 {
 	_cleanup_close_ int parent = -EBADF;
@@ -188,7 +188,7 @@ static void try_cgroup(struct host *ret)
 		ret->cgroup = NULL;
 		ret->controllers = 0;
 		ret->has_cgroup_kill = false;
-		ret->cgroup_why = "no folder can be made in our own cgroup";
+		ret->cgroup_why = "sbx cannot create a child of its current cgroup";
 		return;
 	}
 	ret->has_cgroup_kill = faccessat(parent, path, F_OK, 0) == 0;
@@ -223,7 +223,8 @@ static int take_all(struct arena *arena, const struct findings *findings, struct
 
 	ret->has_proc = findings->has_proc;
 	ret->has_overlay = findings->has_overlay;
-	/* Without namespaces the child came to nothing of this; then the cheap answers stand. */
+	/* Without a user namespace the child does not reach these steps; keep the results of
+	 * host_probe(). */
 	if (ret->has_userns) {
 		ret->landlock_abi = findings->has_landlock ? ret->landlock_abi : 0;
 		ret->has_seccomp = findings->has_seccomp;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Why a user namespace, or what we do in one, was refused, and what to type
+ * Why creating or using a user namespace was refused, and the fix
  *
- * The kernel says EPERM for all of it, so the switches are read one by one, in the order of how
- * sure they are. Nothing here decides anything: it is read after a refusal, for the message.
+ * The kernel returns EPERM for all causes, so the sysctls are read one by one, the most certain
+ * cause first. The result is only used for the message after a refusal.
  */
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 struct reason {
 	const char *sysctl; /* below /proc/sys */
-	bool is_zero;	    /* forbidden where it is zero; else where it is not */
+	bool is_zero;	    /* forbidden if the value is 0; else if it is not */
 	const char *why;
 	const char *fix;
 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What every start has to know, with as few system calls as it takes
+ * Facts that every start needs, with few system calls
  *
- * A question that can be asked with a call that must fail is asked so: how it fails tells, and
- * nothing is made. What could only be known by making it (a namespace, an overlay) is taken for
- * granted here: the start fails closed where it is not there, and probe-try.c tries.
+ * Where possible a feature is tested by a call that must fail: its errno shows whether the feature
+ * exists, and nothing is created. Features that could only be tested by creating something (a
+ * namespace, an overlay) are assumed to exist: without them the start fails closed, and probe-try.c
+ * tests them.
  */
 
 #include "kernel/probe.h"
@@ -42,7 +43,7 @@ int probe_read(int dirfd, const char *path, char *ret, size_t size)
 {
 	_cleanup_close_ int fd =
 		openat(dirfd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	/* Once: what the kernel has to say, and what is in a small file, comes in one piece. */
+	/* One read() is sufficient: these files are small. */
 	ssize_t n = fd < 0 ? -1 : read(fd, ret, size);
 
 	if (n < 0)
@@ -52,7 +53,7 @@ int probe_read(int dirfd, const char *path, char *ret, size_t size)
 	while (n > 0 && strchr(" \t\r\n", ret[n - 1]))
 		n--;
 	ret[n] = '\0';
-	/* A NUL within would end it early for whoever reads on. */
+	/* A NUL inside would truncate the string for the caller. */
 	return strlen(ret) == (size_t)n ? (int)n : -EBADMSG;
 }
 
@@ -72,7 +73,7 @@ static void free_set(cap_t *set)
 		(void)cap_free(*set);
 }
 
-/* Enough of root to make somebody else of us, and mounts beforehand. */
+/* The capabilities to change the uid and to create mounts before that. */
 static bool is_root(uid_t uid)
 {
 	static const cap_value_t needed[] = { CAP_SETUID, CAP_SETGID, CAP_SYS_ADMIN };
@@ -100,13 +101,13 @@ static void probe_filters(struct host *ret)
 	ret->has_notify = syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) == 0;
 	ret->has_seccomp =
 		ret->has_notify || syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
-	/* The flags are looked at before the name, which nobody can read. */
+	/* The kernel checks the flags before it reads the name, whose address is invalid. */
 	ret->has_memfd_seal =
 		syscall(SYS_memfd_create, NULL, MFD_NOEXEC_SEAL) < 0 && errno == EFAULT;
 }
 
-/* A container's mask over a part of /proc stops fresh instances, unless there is another whole one.
- * Nearly all of them cover /proc/sys. */
+/* The kernel refuses a new /proc in a user namespace if a mount covers a part of every visible one,
+ * as container engines do. Nearly all of them cover /proc/sys. */
 static bool is_proc_covered(void)
 {
 	struct statx status;
@@ -116,8 +117,7 @@ static bool is_proc_covered(void)
 	return status.stx_attributes & STATX_ATTR_MOUNT_ROOT;
 }
 
-/* What the kernel has started us with: it stands in our own program headers. NULL where we are
- * linked without a loader. */
+/* The loader of this process, from its own program headers. NULL if it is linked statically. */
 static const char *own_loader(void)
 {
 	const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
@@ -133,7 +133,7 @@ static const char *own_loader(void)
 	return NULL;
 }
 
-/* Of the programs of a host; what is linked without one cannot tell. */
+/* The usual loader of the host's programs, for a statically linked sbx-spawn. */
 static const char usual_loader[] =
 #if defined(__x86_64__)
 	"/lib64/ld-linux-x86-64.so.2";
@@ -158,7 +158,7 @@ static int find_cwd(struct arena *arena, const char **ret, struct sbx_error *err
 	char path[PATH_MAX];
 	int r = getcwd(path, sizeof(path)) ? 0 : -errno;
 
-	/* Outside of our root it has no name. */
+	/* A path outside of the root directory is not absolute. */
 	if (r == 0 && !path_is_normal(path))
 		r = -ENOENT;
 	*ret = r == 0 ? arena_copy(arena, path, strlen(path)) : NULL;
@@ -171,7 +171,7 @@ static int find_cwd(struct arena *arena, const char **ret, struct sbx_error *err
 	return r;
 }
 
-/* @project may be named through links, or not be there at all. */
+/* @project may contain links, or not exist. */
 static int probe_project(struct place_search *search, const char *project, struct host *ret)
 {
 	struct host_path place;
@@ -218,7 +218,8 @@ int host_probe(const char *const *paths, const char *project, struct arena *aren
 	probe_filters(&host);
 	if (r == 0)
 		r = probe_places(&search, paths, &host, err);
-	/* What is found from here on is not on the ways of @paths: it goes into a list of its own.
+	/*
+	 * Links that are found from here on are not part of @paths: they are stored in a new list.
 	 */
 	search.n_room = search.n_links;
 	if (r == 0)

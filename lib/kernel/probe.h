@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What can this kernel, this user and this place do? Found by trying, never from version numbers
+ * The features of this kernel for this user, determined by trying, never by version numbers
  */
 
 #include <stddef.h>
@@ -14,27 +14,27 @@ struct sbx_error;
 struct text;
 
 /*
- * Fills @ret with the cheap facts, which every start needs, and with what stands at @paths
- * (NULL-terminated). That user namespaces work is known for certain only when one is made:
- * has_userns is true here unless something is known to forbid it; the start itself fails closed,
- * and host_probe_deeply() tries. Texts live in @arena.
+ * Fills @ret with the facts that every start needs, and with the files at @paths (NULL-terminated).
+ * Only creating a user namespace shows that it works: has_userns is true here unless it is known to
+ * be forbidden; the start itself fails closed, and host_probe_deeply() tries it. Texts are
+ * allocated from @arena.
  */
 int host_probe(const char *const *paths, const char *project, struct arena *arena, struct host *ret,
 	       struct sbx_error *err);
-/* Are @uid and @gid in /etc/passwd and /etc/group? Without a number: those of an ordinary user are
- * its own, and root's sandbox has some that no file names. */
+/* Are @uid and @gid in /etc/passwd and /etc/group? Without @has_number: the caller's own ids, or
+ * for root unused ones, which are in no file. */
 void host_find_accounts(bool has_number, uid_t uid, gid_t gid, struct host *host);
-/* Makes has_userns certain, in a child; else userns_why and userns_fix say what is in the way. For
- * whoever would do with less (tier reduced), and only then: it costs as much as a small program. */
+/* Determines has_userns by a child process; if it is false, userns_why and userns_fix explain it.
+ * Only for callers that accept the tier reduced, because it costs as much as a small program. */
 int host_try_userns(struct arena *arena, struct host *host, struct sbx_error *err);
-/* Everything, by trying: namespaces, a /proc of its own, overlays, Landlock, filters, a cgroup.
+/* Determines all facts by trying: namespaces, a new /proc, overlays, Landlock, filters, a cgroup.
  * Takes a few milliseconds. */
 int host_probe_deeply(struct arena *arena, struct host *ret, struct sbx_error *err);
 
-/* Which enum host_sign @folder has now: a plan's tops, looked at again when all is over. */
+/* The enum host_sign flags of @folder, to compare a plan's tops after the end of the command. */
 unsigned host_find_signs(const char *folder);
 
-/* A namespace, or what it needs, was refused: what a user must change here, for @err. */
+/* Fills @err with the reason and the fix after a namespace was refused. */
 void host_explain_userns(int code, struct sbx_error *err);
 
 /* --check: one screen, or one object. */

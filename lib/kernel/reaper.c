@@ -3,8 +3,8 @@
 /*
  * The filter of PID 1, for the time when it only reaps, forwards signals and reports
  *
- * It has no capability left and nothing to open. Should the command find a way to make it do
- * something, that something is in this table, or PID 1 is killed and the sandbox with it.
+ * It has no capabilities and needs to open no files. If the command takes over PID 1, it can only
+ * use the calls of this table; any other call kills PID 1, and the sandbox with it.
  */
 
 #include <errno.h>
@@ -22,21 +22,21 @@
 
 #include "kernel/fault.h"
 
-/* Built for a third machine, PID 1 would be killed at its first call. */
+/* On an unknown architecture PID 1 would be killed at its first call. */
 #ifdef __aarch64__
 #define ARCHITECTURE AUDIT_ARCH_AARCH64
 #else
 #define ARCHITECTURE AUDIT_ARCH_X86_64
 #endif
 
-/* The loop, in the order of how often; then what ends it. */
+/* The calls of the loop, the most frequent first; then those of its end. */
 static const int allowed[] = {
 	SYS_rt_sigtimedwait, SYS_wait4,		  SYS_waitid,	    SYS_kill,		SYS_write,
 	SYS_sendto,	     SYS_sendmsg,	  SYS_close,	    SYS_rt_sigprocmask, SYS_getpid,
 	SYS_pread64,	     SYS_restart_syscall, SYS_rt_sigreturn, SYS_exit_group,	SYS_exit,
 };
 
-/* The one request of ioctl(): tcsetpgrp(). */
+/* The only allowed ioctl() request: tcsetpgrp(). */
 #define IOCTL_CHECK 4
 #define HEAD (4 + IOCTL_CHECK)
 #define N_INSTRUCTIONS (HEAD + N_ELEMENTS(allowed) + 2)
@@ -48,8 +48,8 @@ static const int allowed[] = {
 #define JUMP_EQUAL(value, then, otherwise)                                                         \
 	(struct sock_filter) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (then), (otherwise))
 
-/* An entry of another architecture has other numbers: killed. So has x32, whose numbers are none of
- * these. */
+/* Calls of another architecture have other numbers: killed. x32 numbers have an extra bit and match
+ * none of these. */
 static void lay_out(struct sock_filter *ret)
 {
 	size_t n = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Limits of a process, hard and soft, which all that it starts inherits. Nobody inside can raise
- * them: that takes a capability of the first user namespace.
+ * Hard and soft rlimits, which all descendants inherit. No process inside can raise them: that
+ * needs CAP_SYS_RESOURCE in the initial user namespace.
  */
 
 #include <errno.h>
@@ -24,7 +24,7 @@ int rlimit_set(struct kernel *kernel, const struct step *step, size_t number)
 		return 0;
 	if (errno != EPERM)
 		return -errno;
-	/* The one that we are under is lower already, and cannot be raised: it stays. */
+	/* A lower hard limit of the caller cannot be raised and stays. */
 	if (getrlimit(resource, &old) < 0)
 		return -errno;
 	if (old.rlim_max >= limit.rlim_max)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Loads the filter of the command: the last thing before execve(), because it refuses most of what
- * the other steps need. It stays on all that the command starts, and can only be added to.
+ * Loads the filter of the command as the last step before execve(), because it refuses most calls
+ * of the other steps. All descendants inherit it; filters can be added but not removed.
  */
 
 #include <errno.h>
@@ -14,8 +14,8 @@
 
 #include "kernel/fault.h"
 
-/* Linux 5.19. Once the supervisor has a notified call in hand, no signal makes it start again: one
- * execve() is one notification. */
+/* Linux 5.19. After the supervisor has received a notification, only fatal signals interrupt the
+ * call, so it is not restarted: one execve() is one notification. */
 #ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 #define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1ul << 5)
 #endif

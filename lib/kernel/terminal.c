@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A terminal of the sandbox's own
+ * The private pseudoterminal of the sandbox
  *
  * PID 1 opens both ends in the sandbox's devpts, makes one its controlling terminal and its stdin,
- * stdout and stderr, which the command inherits, and leaves the other in kernel->pty_master, to be
- * handed to the supervisor. Nothing that is typed or pushed into it can reach the terminal that we
- * were started from. The end is found by ioctl, not by name: no path inside has to be trusted.
+ * stdout and stderr, which the command inherits, and stores the other in kernel->pty_master, for
+ * the supervisor. Input that the command pushes into it (TIOCSTI) cannot reach the caller's
+ * terminal. The slave is opened by ioctl (TIOCGPTPEER), so no path inside has to be trusted.
  *
- * Landlock holds already: /dev/pts must be allowed for reading, writing and ioctl.
+ * Landlock is enforced already: the ruleset must allow reading, writing and ioctl for /dev/pts.
  */
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 
 static int lead_session(void)
 {
-	/* EPERM: we lead one already. */
+	/* EPERM: the process is a session leader already. */
 	return setsid() < 0 && getsid(0) != getpid() ? -errno : 0;
 }
 
@@ -42,7 +42,9 @@ int terminal_take(struct kernel *kernel, const struct step *step, size_t number)
 	terminal = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (terminal < 0)
 		return -errno;
-	/* Somebody has started us with one of the three closed: what we opened took its place. */
+	/*
+	 * If sbx-spawn was started with stdin, stdout or stderr closed, open() reused that number.
+	 */
 	if (master <= STDERR_FILENO || terminal <= STDERR_FILENO)
 		return -EBADF;
 	r = lead_session();

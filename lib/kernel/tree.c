@@ -3,9 +3,9 @@
 /*
  * The sandbox's file tree: an empty tmpfs that becomes "/", and names in it
  *
- * The root is exchanged before anything is put into it. From tree_pivot() on the host's files can
- * be reached only through the fds that were opened for steps; whatever path is used, also one that
- * an attacker prepared, ends inside of the sandbox.
+ * pivot_root() is called before anything is added to the tree. From tree_pivot() on the host's
+ * files can be reached only through the fds that were opened for steps; every path, even one that
+ * an attacker has prepared, is resolved inside the sandbox.
  */
 
 #include "kernel/tree.h"
@@ -27,7 +27,7 @@
 
 #include "kernel/fault.h"
 
-/* Is certainly there: the id map was written through it. */
+/* /proc must exist: the id map was written through it. */
 #define ATTACHED_AT "/proc"
 
 int tree_make_root(struct kernel *kernel, const struct step *step, size_t number)
@@ -39,7 +39,7 @@ int tree_make_root(struct kernel *kernel, const struct step *step, size_t number
 
 	if (root < 0)
 		return root;
-	/* Before the first change: what we do must not reach the host. */
+	/* Before the first mount: private propagation, so that no mount appears on the host. */
 	if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &private, sizeof(private)) < 0)
 		return -errno;
 	r = mount_attach(root, AT_FDCWD, ATTACHED_AT);
@@ -50,14 +50,15 @@ int tree_make_root(struct kernel *kernel, const struct step *step, size_t number
 
 int tree_pivot(struct kernel *kernel, const struct step *step, size_t number)
 {
-	/* The old root comes to lie over the new one, in the same place, and is taken off there. */
+	/* pivot_root(".", ".") stacks the old root on the new one, at the same mount point, where
+	 * it is unmounted. */
 	if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0)
 		return -errno;
 	fd_close_many(&kernel->proc_fd, 1);
 	return 0;
 }
 
-/* Is @path below @folder, or the same? Both are normal. */
+/* Is @path equal to @folder or below it? Both are normal. */
 static bool is_below(const char *path, const char *folder)
 {
 	size_t n = strlen(folder);
@@ -65,8 +66,8 @@ static bool is_below(const char *path, const char *folder)
 	return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0');
 }
 
-/* What else than the tmpfs of the root one may find below a target. A link counts too: what is
- * named through it lies somewhere else. */
+/* Step kinds below whose target there may be another file system than the root tmpfs. Links count,
+ * too, because paths through them lead elsewhere. */
 static const bool carries[N_STEP_KINDS] = {
 	[STEP_BIND] = true, [STEP_TMPFS] = true, [STEP_OVERLAY] = true, [STEP_MASK] = true,
 	[STEP_LINK] = true, [STEP_PROC] = true,	 [STEP_PTS] = true,
@@ -77,14 +78,14 @@ bool tree_is_ours(const struct kernel *kernel, size_t number)
 	const struct step *steps = kernel->plan->steps;
 	const char *target = step_target(&steps[number]);
 
-	/* The latest one that carries the target is what one sees there. */
+	/* The last step whose target contains the path determines the file system there. */
 	for (size_t i = number; i-- > 0;)
 		if (carries[steps[i].kind] && is_below(target, step_target(&steps[i])))
 			return steps[i].kind == STEP_TMPFS;
 	return true;
 }
 
-/* Makes the target of a step; negative errno, or an fd, or 0. */
+/* Creates the target of a step; negative errno, an fd, or 0. */
 typedef int maker_fn(const struct step *step);
 
 static int make_place_for_folder(const struct step *step)
@@ -132,7 +133,7 @@ static int make_parents(const char *path)
 	return 0;
 }
 
-/* Most targets lie in a folder that is there already. */
+/* The parent directory usually exists, so try without creating it first. */
 static int make(const struct step *step, maker_fn *maker)
 {
 	int r = maker(step);
@@ -181,7 +182,7 @@ int tree_link(struct kernel *kernel, const struct step *step, size_t number)
 
 int tree_reach_file(struct kernel *kernel, const struct step *step, size_t number)
 {
-	/* What is no file may block, or do something, when it is opened. */
+	/* O_NONBLOCK: opening a FIFO could block; the type is checked afterwards. */
 	_cleanup_close_ int fd =
 		mount_open(AT_FDCWD, step->file.source, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
@@ -206,7 +207,7 @@ static int copy(int from, int to)
 	return n < 0 ? -errno : 0;
 }
 
-/* On a line of its own, whether or not the last one is ended. */
+/* Adds @line, after a newline if the last line has none. */
 static int add_line(int fd, const char *line)
 {
 	off_t end = lseek(fd, -1, SEEK_END);
@@ -221,8 +222,8 @@ static int add_line(int fd, const char *line)
 	return r < 0 ? r : fd_write_all(fd, "\n", 1);
 }
 
-/* The kernel mounts no file without a name; this one has its name in the root only while it is
- * mounted over the target. */
+/* An unlinked file cannot be mounted, so the file has a name in the root until it is mounted over
+ * the target. */
 static int cover_file(struct kernel *kernel, const struct step *step, size_t number, int from)
 {
 	static const char name[] = MASK_NAMES "copy";

@@ -4,9 +4,9 @@
 /*
  * Places in the sandbox's file tree
  *
- * A name is made only in what belongs to the sandbox alone, its tmpfs. Below a folder that was
- * bound from outside nothing is ever made, so nothing is left behind there, and no link is
- * followed, since somebody outside may put one there at any moment.
+ * Names are created only in the sandbox's own tmpfs. Nothing is created in a directory of the host,
+ * so nothing remains there, and no link in it is followed, because a process outside may create one
+ * at any time.
  */
 
 #include <stdbool.h>
@@ -15,9 +15,10 @@
 struct kernel;
 struct step;
 
-/* Does the target of step @number lie in what belongs to the sandbox alone? */
+/* Is the target of step @number in a tmpfs of the sandbox? */
 bool tree_is_ours(const struct kernel *kernel, size_t number);
-/* May the command's user not search a directory on the way to the target? */
+/* Is there a directory in the path of the target that the command's user may not search? */
 bool tree_is_closed(const struct kernel *kernel, size_t number);
-/* Puts a detached mount on the step's target, which is made where it may be. */
+/* Attaches a detached mount at the step's target, which is created if it is in a tmpfs of the
+ * sandbox. */
 int tree_attach(const struct kernel *kernel, size_t number, int mount_fd, bool is_folder);

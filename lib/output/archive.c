@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A folder into a pax archive
+ * Writes a directory to a pax archive
  *
- * Nobody writes to the folder any more, but who did was hostile: every name is opened below its own
- * folder without following links, and the depth is bounded. The archive is not much larger than
- * what was written: holes stay holes, and a file with many names is there once. Neither is the
- * work: a hole is passed over without reading it, and between two blocks and two names the clock is
- * looked at. A name that begins as those of removed files do is left out, because every reader
- * would remove something.
+ * The command, which is hostile, has filled the directory but does not run any more: every name is
+ * opened relative to its directory without following links, and the depth is bounded. Size and time
+ * are bounded by what the command has written: holes are stored without reading them, a file with
+ * several hard links is stored once, and the deadline is checked between two blocks and two names.
+ * A name that begins with ".wh." is left out, because every reader would take it for a removal.
  */
 
 #include "output/output.h"
@@ -38,10 +37,10 @@
 
 struct writer {
 	struct archive *archive;
-	struct text path; /* of what is being written, relative */
+	struct text path; /* of the current file, relative */
 	unsigned depth;
 	struct content content;
-	struct archive_entry_linkresolver *names; /* of files that have several */
+	struct archive_entry_linkresolver *names; /* hard links */
 	struct output_result result;
 };
 
@@ -98,7 +97,7 @@ static struct archive_entry *new_entry(const char *path, const struct stat *st, 
 	return entry;
 }
 
-/* Names that are no UTF-8 are written as they are, which is told as a warning. */
+/* Names that are not UTF-8 are written unchanged, for which libarchive returns a warning. */
 static int put_header(struct writer *writer, struct archive_entry *entry)
 {
 	return archive_write_header(writer->archive, entry) >= ARCHIVE_WARN
@@ -118,7 +117,7 @@ static int write_header(struct writer *writer, const char *path, const struct st
 	return put_header(writer, entry);
 }
 
-/* Of what content.c has done. */
+/* Fills the reason of a failure in content.c. */
 static int judge(struct writer *writer, int r)
 {
 	return r < 0 ? fail(writer, r, writer->content.why) : 0;
@@ -135,7 +134,7 @@ static int write_file(struct writer *writer, int folder, const char *name)
 	if (fd < 0)
 		return fail(writer, fd, "cannot be opened");
 	if (!S_ISREG(st.st_mode))
-		return fail(writer, -EBADMSG, "was exchanged while it was being read");
+		return fail(writer, -EBADMSG, "was replaced while it was being read");
 	entry = new_entry(text_string(&writer->path), &st, AE_IFREG);
 	if (!entry)
 		return -ENOMEM;
@@ -162,7 +161,7 @@ static int write_link(struct writer *writer, int folder, const char *name, const
 	return write_header(writer, text_string(&writer->path), st, AE_IFLNK, target);
 }
 
-/* What was removed: an empty file whose name says so, as image layers have it. */
+/* A removed file: an empty file ".wh.NAME", as in OCI image layers. */
 static int write_whiteout(struct writer *writer, const char *name)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
@@ -210,14 +209,14 @@ static int write_subfolder(struct writer *writer, int folder, const char *name)
 	if (fd < 0)
 		return fail(writer, fd, "cannot be opened");
 	if (!S_ISDIR(st.st_mode))
-		return fail(writer, -EBADMSG, "was exchanged while it was being read");
+		return fail(writer, -EBADMSG, "was replaced while it was being read");
 	r = write_header(writer, text_string(&writer->path), &st, AE_IFDIR, NULL);
 	text_add_char(&writer->path, '/');
 	if (r == 0 && is_opaque(fd))
 		r = write_opaque(writer);
 	if (r == 0)
 		r = write_folder(writer, fd);
-	/* Where the archive fails the layer is all that there is, and as the command left it. */
+	/* Restore the mode: if the archive fails, the layer is the only copy of the changes. */
 	(void)fchmod(fd, st.st_mode & 07777);
 	return r;
 }
@@ -239,11 +238,13 @@ static int write_name(struct writer *writer, int folder, const char *name)
 
 	if (r < 0)
 		return r;
-	/* Also the removal of such a file: of ".wh..opq" it would be that of a whole folder. */
+	/*
+	 * Including the removal of such a file: that of ".wh..opq" would replace a whole directory.
+	 */
 	if (strncmp(name, WHITEOUT, strlen(WHITEOUT)) == 0)
 		return leave_out(writer);
 	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return fail(writer, -errno, "cannot be looked at");
+		return fail(writer, -errno, "cannot be examined");
 	if (S_ISDIR(st.st_mode))
 		return write_subfolder(writer, folder, name);
 	if (S_ISREG(st.st_mode))
@@ -252,7 +253,7 @@ static int write_name(struct writer *writer, int folder, const char *name)
 		return write_link(writer, folder, name, &st);
 	if (S_ISCHR(st.st_mode) && st.st_rdev == 0)
 		return write_whiteout(writer, name);
-	return fail(writer, -EPERM, "is no file, folder or link");
+	return fail(writer, -EPERM, "is not a regular file, directory or symbolic link");
 }
 
 static int compare_names(const struct dirent **a, const struct dirent **b)
@@ -260,7 +261,7 @@ static int compare_names(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* In the order of names, so that the same changes give the same archive. */
+/* Sorted by name, so that the same changes give the same archive. */
 static int write_folder(struct writer *writer, int folder)
 {
 	struct dirent **names = NULL;
@@ -317,7 +318,7 @@ __attribute__((__visibility__("default"))) int sbx_output_archive(int folder, in
 		r = write_folder(&writer, folder);
 	if (r == 0 && archive_write_close(archive) != ARCHIVE_OK)
 		r = fail_in_archive(&writer);
-	/* Else the end of what was begun would be filled with zeros, up to its size. */
+	/* Otherwise libarchive would fill the unfinished file with zeros up to its size. */
 	if (r < 0)
 		(void)archive_write_fail(archive);
 	content_deinit(&writer.content);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The size of a file is chosen by whoever made it, and costs him nothing: 64 GiB of holes are one
- * system call. So a hole is never read. The archive wants as many bytes as the file has, and counts
- * those of a hole without looking at them: they are handed over from a mapping of which no page is
- * ever touched. Between two blocks the clock is looked at.
+ * The command can create a file of any size with one system call: 64 GiB of holes. So holes are
+ * never read. libarchive expects as many bytes as the file has, but does not access those of a
+ * hole: they are passed from a mapping of which no page is touched. The deadline is checked between
+ * two blocks.
  */
 
 #include "output/content.h"
@@ -59,11 +59,11 @@ int content_check_clock(struct content *content)
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	if ((uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000 < content->deadline_usec)
 		return 0;
-	return fail(content, -ETIME, "the time limit ended while it was being archived");
+	return fail(content, -ETIME, "the time limit was reached while it was being archived");
 }
 
-/* The next bytes that are no hole, from @at on; a file system that knows no holes says that there
- * are none. */
+/* The next data range from @at on (SEEK_DATA, SEEK_HOLE); a file system without support for holes
+ * reports the whole file as data. */
 static int find_next(struct content *content, int fd, off_t at, off_t size, off_t *ret_from,
 		     off_t *ret_to)
 {
@@ -125,7 +125,7 @@ static int write_bytes(struct content *content, int fd, off_t from, off_t to)
 			return r;
 		n = pread(fd, block, wanted, from);
 		if (n <= 0)
-			return fail(content, -EIO, "cannot be read to its end");
+			return fail(content, -EIO, "cannot be read completely");
 		if (archive_write_data(content->archive, block, (size_t)n) != n)
 			return fail_in_archive(content);
 		from += n;

@@ -15,15 +15,15 @@ struct content {
 	struct archive *archive;
 	const char *zeros;
 	uint64_t deadline_usec; /* of CLOCK_MONOTONIC, or OUTPUT_NO_DEADLINE */
-	const char *why;	/* the last call failed */
+	const char *why;	/* reason if the last call failed */
 };
 
 /* 0 or -ENOMEM. */
 int content_init(struct content *content);
 void content_deinit(struct content *content);
-/* -ETIME behind the deadline. */
+/* -ETIME after the deadline. */
 int content_check_clock(struct content *content);
-/* Tells @entry what of the file is content and what are holes. */
+/* Adds the data ranges and holes of the file to @entry. */
 int content_find(struct content *content, struct archive_entry *entry, int fd, off_t size);
-/* Behind the header of that entry. */
+/* Writes the content, after the header of that entry. */
 int content_write(struct content *content, int fd, off_t size);

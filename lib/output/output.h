@@ -9,19 +9,19 @@
 #include <stdint.h>
 
 struct output_result {
-	char *why;	      /* it failed */
-	uint64_t n_left_out;  /* names that begin with ".wh.", each with all that is below it */
-	char *first_left_out; /* relative to the folder */
+	char *why;	      /* reason of a failure */
+	uint64_t n_left_out;  /* names that begin with ".wh.", each with everything below it */
+	char *first_left_out; /* relative to the archived directory */
 };
 
 /*
- * Writes what is below the folder @folder to @target, as a pax archive with paths relative to it: a
+ * Writes the contents of the directory @folder to @target, as a pax archive with relative paths: a
  * removed file (a character device 0/0 in the layer) becomes an empty file ".wh.NAME", a replaced
- * folder gets ".wh..wh..opq". Whoever filled the folder is a stranger: links are not followed,
- * devices are refused, setuid bits and attributes are left out, and so is what is named as only a
- * removal may be. What cannot be read is opened all the same, as it is ours. Stops with -ETIME at
- * @deadline_usec of CLOCK_MONOTONIC. 0 or negative errno; the caller frees the texts in *@ret,
- * which may be NULL.
+ * directory gets ".wh..wh..opq". The command has filled the directory, so it is untrusted: links
+ * are not followed, devices are refused, set-user-ID bits and extended attributes are left out, and
+ * so are names that begin with ".wh.". Files without read permission are archived, too: the caller
+ * owns them and adds it. Stops with -ETIME at @deadline_usec of CLOCK_MONOTONIC. 0 or negative
+ * errno; the caller frees the texts in *@ret, which may be NULL.
  */
 typedef int output_archive_fn(int folder, int target, uint64_t deadline_usec,
 			      struct output_result *ret);

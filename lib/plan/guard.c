@@ -1,26 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The guarded paths, where something shows them
+ * Built-in denials: the guarded paths, and what git would execute
  *
  * Only what is granted needs a guard, so each grant is compared with each row of the table: what
  * must not be written is read-only where the grant writes, and what must not be seen is hidden.
+ *
+ * Hooks and configuration name programs that the user's next git outside executes without a
+ * sandbox; and a command that can change ".git" at all can make that git take another repository
+ * for this one. So a directory that probing has found to be a repository, or to be named by one, is
+ * read-only as a whole, unless a grant names it. A repository that is granted itself keeps its
+ * hooks and configuration.
  */
 
 #include "plan/plan-internal.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "base/path.h"
 #include "policy/guarded.h"
 
-bool is_below(const char *path, const char *folder)
-{
-	size_t len = strlen(folder);
-
-	return strncmp(path, folder, len) == 0 &&
-	       (path[len] == '\0' || path[len] == '/' || len == 1);
-}
+/* ---- guarded paths ---- */
 
 /* The rights that a row takes from what @mark grants of the host: a copy or an overlay can show,
  * but writing to it changes no file outside. */
@@ -131,8 +136,9 @@ static bool can_be_made(struct planner *planner, const struct mark *grant, const
 	return false;
 }
 
-/* A link of root's is followed, so what is guarded lies behind it; but whoever may write to its
- * directory can rename it away. Such a one is refused like a link of somebody else's. */
+/* A symbolic link that root owns is followed, and the guarded path is behind it. But a user that
+ * may write to the link's directory can rename the link away; such a link is refused, as one that
+ * root does not own. */
 static const struct host_path *find_loose_link(struct planner *planner, const struct mark *grant,
 					       const char *path, const char *inside)
 {
@@ -207,29 +213,59 @@ static bool guard_missing(struct planner *planner, const struct mark *grant, con
 	return true;
 }
 
+/*
+ * A mount shows a link in its source as it is: inside, its target is looked up there. The name that
+ * it leads to has a row of its own, wherever that is shown; and no mask can be put behind the link.
+ * A command that may replace the link is refused.
+ */
+static bool is_behind_link(const struct planner *planner, const struct mark *grant,
+			   const struct guarded *row)
+{
+	const struct host_path *facts =
+		grant->source && planner->host ? host_find_path(planner->host, row->path) : NULL;
+
+	return row->what == GUARDED_HIDDEN && facts && facts->real &&
+	       facts->kind != HOST_LINK_REFUSED && strcmp(facts->real, row->path) != 0 &&
+	       guarded_match(planner->request->guarded, facts->real, GUARDED_HIDDEN);
+}
+
 static void guard(struct planner *planner, const struct mark *grant, const struct guarded *row)
 {
 	const char *outside = grant->source ? grant->source : grant->path, *path = row->path;
+	const struct host_path *loose = NULL;
 	unsigned rights = rights_taken(grant, row);
+	bool is_linked;
 	struct mark *mark;
 
 	if (!rights || (!is_below(path, outside) && !is_below(outside, path)))
 		return;
 	if (is_below(outside, path))
 		path = outside;
-	if (!planner->host)
+	is_linked = path == row->path && is_behind_link(planner, grant, row);
+	/* Without a mount sbx reaches a hidden directory by /run, never through a link such as
+	 * /var/run. */
+	if (!planner->is_listing &&
+	    (row->what == GUARDED_WRITE || (is_linked && (grant->rights & RIGHT_WRITE))))
+		loose = find_loose_link(planner, grant, path,
+					planner_keep(planner, seen_at(planner, grant, path)));
+	if (is_linked && !loose)
+		return;
+	if (planner->is_listing)
 		ask_about_way(planner, path);
-	if (!planner->host && row->may_be_made && (grant->rights & RIGHT_WRITE))
+	/* A process outside may make what must not be seen at any time, and a mount cannot cover it
+	 * before; what must not be written matters only to a grant that writes. */
+	if (planner->is_listing && row->may_be_made &&
+	    ((grant->rights & RIGHT_WRITE) || row->what == GUARDED_HIDDEN))
 		*(const char **)list_add(planner, &planner->made, sizeof(path)) = row->path;
 	mark = planner_add_mark(planner, MARK_DENY,
 				planner_keep(planner, seen_at(planner, grant, path)), rights,
 				(struct step_origin){ ORIGIN_BUILT_IN, row->rule });
-	if (planner->host && !guard_missing(planner, grant, path, row))
+	if (planner->is_listing)
+		return;
+	if (!guard_missing(planner, grant, path, row))
 		mark->flags = MARK_GUARD;
-	/* sbx reaches a hidden directory by /run, never through a link such as /var/run. */
-	if (planner->host && row->what == GUARDED_WRITE)
-		mark->facts = find_loose_link(planner, grant, path, mark->path);
-	if (mark->facts)
+	mark->facts = loose;
+	if (loose)
 		mark->flags = MARK_OURS;
 }
 
@@ -241,4 +277,227 @@ void mark_guarded(struct planner *planner)
 	for (size_t i = 0; list && i < n; i++)
 		for (size_t k = 0; k < list->n_rows; k++)
 			guard(planner, ((struct mark **)planner->marks.rows)[i], &list->rows[k]);
+}
+
+/* ---- repositories ---- */
+
+static const struct step_origin protects = { ORIGIN_BUILT_IN, "the protection of repositories" };
+
+static struct mark *mark_at(const struct planner *planner, size_t i)
+{
+	return ((struct mark **)planner->marks.rows)[i];
+}
+
+static bool is_writable(const struct mark *mark)
+{
+	return mark->kind == MARK_ALLOW && (mark->rights & RIGHT_WRITE) &&
+	       mark->content == CONTENT_HOST;
+}
+
+/* The facts about @grant's path outside, without links; NULL where nothing exists there. */
+static const struct host_path *facts_of(struct planner *planner, const struct mark *grant)
+{
+	const struct host_path *facts =
+		planner_facts(planner, grant->source ? grant->source : grant->path);
+
+	return facts && facts->real && facts->kind != HOST_LINK_REFUSED ? facts : NULL;
+}
+
+/* The path inside of @path, which is in @real, the directory outside that @grant shows. */
+static const char *repository_seen_at(struct planner *planner, const struct mark *grant,
+				      const char *real, const char *path)
+{
+	const char *rest = path + strlen(real);
+
+	if (!grant->source)
+		return path;
+	return planner_keep(planner, planner_join(planner, grant->path, rest + (*rest == '/')));
+}
+
+/* A grant of @path itself, or with @is_below of something in it. */
+static bool is_granted(struct planner *planner, const char *path, bool below)
+{
+	for (size_t i = 0; i < planner->marks.n_rows; i++) {
+		const struct mark *mark = mark_at(planner, i);
+		const struct host_path *facts;
+		const char *at = mark->path;
+
+		if (mark->kind != MARK_ALLOW || !(mark->rights & RIGHT_WRITE))
+			continue;
+		facts = mark->source ? NULL : planner_facts(planner, at);
+		at = facts && facts->real ? facts->real : at;
+		if (below ? is_below(at, path) : strcmp(at, path) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A submodule with a repository: its ".git" is a name, too. */
+static bool is_worktree(const struct planner *planner, const char *path)
+{
+	size_t n = strlen(path);
+
+	for (size_t i = 0; i < planner->host->n_repository; i++) {
+		const char *name = planner->host->repository[i].path;
+
+		if (strncmp(name, path, n) == 0 && strcmp(name + n, "/.git") == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Is @path, or a directory that contains it, protected already? */
+static bool is_protected(const struct planner *planner, const char *path)
+{
+	for (size_t i = planner->marks.n_rows; i-- > 0;)
+		if (mark_at(planner, i)->origin.text == protects.text &&
+		    mark_at(planner, i)->kind == MARK_DENY &&
+		    is_below(path, mark_at(planner, i)->path))
+			return true;
+	return false;
+}
+
+/* @path is where @outside is shown. */
+static void protect(struct planner *planner, const char *path, const char *outside)
+{
+	if (is_granted(planner, path, is_worktree(planner, outside)) || is_protected(planner, path))
+		return;
+	planner_add_mark(planner, MARK_DENY, path, RIGHT_WRITE, protects);
+	if (planner->plan->git || strcmp(path_last(path), ".git") != 0)
+		return;
+	planner->plan->git = path;
+	planner_note(planner, false, planner_format(planner, "'%s' is read-only", path),
+		     "git's status, diff, log and blame work inside; add and commit need '--write "
+		     ".git', which keeps hooks and configuration read-only");
+}
+
+static void protect_all(struct planner *planner, const struct mark *grant, const char *real)
+{
+	const struct host *host = planner->host;
+	const char *git = planner_join(planner, real, ".git");
+	const struct host_path *facts = planner_facts(planner, git);
+
+	if (facts && facts->kind != HOST_MISSING)
+		protect(planner, repository_seen_at(planner, grant, real, git), git);
+	for (size_t i = 0; i < host->n_repository; i++)
+		if (is_below(host->repository[i].path, real))
+			protect(planner,
+				repository_seen_at(planner, grant, real, host->repository[i].path),
+				host->repository[i].path);
+}
+
+/* A file that says where the repository is: with it in its hands the command could name another. */
+static int refuse_file(struct planner *planner, const struct mark *grant)
+{
+	const char *common = planner->host->git_common;
+
+	(void)sbx_error_what(planner->err, -EISDIR, "cannot make '%.300s' writable", grant->path);
+	sbx_error_why(
+		planner->err,
+		"it is a file that names the repository, and git outside would follow any path that the command writes there");
+	sbx_error_fix(planner->err, "name the repository: --write %.300s",
+		      common ? common : "\"$(git rev-parse --git-common-dir)\"");
+	return -EISDIR;
+}
+
+static void add_top(struct planner *planner, const struct mark *grant, const struct host_top *top)
+{
+	struct plan_top *row = list_add(planner, &planner->tops, sizeof(*row));
+
+	*row = (struct plan_top){
+		.path = planner_keep(planner, grant->path),
+		.source = planner_keep(planner, top->path),
+		.signs = top->signs,
+	};
+	if (top->signs & (HOST_IS_REPOSITORY | HOST_HAS_COMMONDIR))
+		planner_note(
+			planner, true,
+			planner_format(planner, "protection of all of '%s'", grant->path),
+			"its hooks and configuration are read-only, but the command can write the rest, which can break the repository or redirect it through 'commondir'");
+}
+
+static int protect_grant(struct planner *planner, const struct mark *grant)
+{
+	const struct host *host = planner->host;
+	const struct host_path *facts = facts_of(planner, grant);
+
+	if (!facts)
+		return 0;
+	if (facts->kind == HOST_FILE && strcmp(path_last(facts->real), ".git") == 0)
+		return refuse_file(planner, grant);
+	protect_all(planner, grant, facts->real);
+	for (size_t i = 0; i < host->n_tops; i++)
+		if (strcmp(host->tops[i].path, facts->real) == 0) {
+			add_top(planner, grant, &host->tops[i]);
+			break;
+		}
+	return 0;
+}
+
+/* The project's rights, by the marks at and above it. */
+static unsigned project_rights(const struct planner *planner)
+{
+	unsigned rights = 0;
+
+	for (size_t i = 0; i < planner->marks.n_rows; i++) {
+		const struct mark *mark = mark_at(planner, i);
+
+		if (mark->kind == MARK_ALLOW && mark->content != CONTENT_TMPFS && !mark->source &&
+		    strcmp(mark->path, "/") != 0 && is_below(planner->request->project, mark->path))
+			rights |= mark->rights & RIGHTS_SEEN;
+	}
+	return rights;
+}
+
+/* A worktree's git inside needs the common directory, and refuses a repository that another uid
+ * owns. */
+static void show_common_folder(struct planner *planner)
+{
+	const char *common = planner->host->git_common;
+	unsigned rights = common ? project_rights(planner) & ~(unsigned)RIGHT_WRITE : 0;
+
+	if ((rights & RIGHTS_FILES) && !is_granted(planner, common, false))
+		planner_add_mark(planner, MARK_ALLOW, planner_keep(planner, common), rights,
+				 protects)
+			->flags = MARK_OWNED;
+}
+
+static int refuse_unclear(struct planner *planner)
+{
+	const struct host *host = planner->host;
+
+	(void)sbx_error_what(planner->err, -EBADMSG, "cannot protect the repositories of '%.300s'",
+			     host->git_unclear);
+	sbx_error_why(planner->err, "%s, so it is not known what git would execute from it",
+		      host->git_unclear_why);
+	sbx_error_fix(planner->err, "%s", host->git_unclear_fix);
+	return -EBADMSG;
+}
+
+int mark_git(struct planner *planner)
+{
+	size_t n = planner->marks.n_rows;
+	int r = 0;
+
+	show_common_folder(planner);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		const struct mark *grant = mark_at(planner, i);
+
+		if (!is_writable(grant))
+			continue;
+		if (planner->is_listing)
+			/* Probing takes it for a question about all repositories there. */
+			planner_add_mark(planner, MARK_DENY,
+					 planner_join(planner,
+						      grant->source ? grant->source : grant->path,
+						      ".git"),
+					 RIGHT_WRITE, protects);
+		else if (planner->host->git_unclear)
+			r = refuse_unclear(planner);
+		else
+			r = protect_grant(planner, grant);
+	}
+	planner->plan->tops = planner->tops.rows;
+	planner->plan->n_tops = planner->tops.n_rows;
+	return r;
 }

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Facts about the host: looking one up
+ * Facts about the host: the paths that a plan asks about, and finding the answer for one
+ *
+ * A plan asks about the paths of all marks and about the program's candidates.
  */
 
 #include "plan/host.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "plan/plan-internal.h"
 
 const struct host_path *host_find_path(const struct host *host, const char *path)
 {
@@ -24,4 +29,149 @@ const struct host_path *host_find_path(const struct host *host, const char *path
 			low = middle + 1;
 	}
 	return NULL;
+}
+
+static void add(struct planner *planner, struct list *paths, const char *path)
+{
+	const char **row;
+
+	if (strcmp(path, "/") == 0)
+		return;
+	row = list_add(planner, paths, sizeof(*row));
+	*row = path;
+}
+
+/* For a path below a mount, the path below the mount's source. */
+static void add_below_mounts(struct planner *planner, struct list *paths, const char *path)
+{
+	for (size_t i = 0; i < planner->marks.n_rows; i++) {
+		const struct mark *mount = ((struct mark **)planner->marks.rows)[i];
+		const char *rest;
+
+		if (mount->kind != MARK_ALLOW || !mount->source || !is_below(path, mount->path))
+			continue;
+		rest = path + strlen(mount->path);
+		add(planner, paths, planner_join(planner, mount->source, rest + (*rest == '/')));
+	}
+}
+
+static bool has_mounts(const struct planner *planner)
+{
+	for (size_t i = 0; i < planner->marks.n_rows; i++)
+		if (((struct mark **)planner->marks.rows)[i]->source)
+			return true;
+	return false;
+}
+
+static void add_marks(struct planner *planner, struct list *paths)
+{
+	bool below_mounts = has_mounts(planner);
+
+	for (size_t i = 0; i < planner->marks.n_rows; i++) {
+		const struct mark *mark = ((struct mark **)planner->marks.rows)[i];
+
+		if (below_mounts)
+			add_below_mounts(planner, paths, mark->path);
+		if (mark->flags & MARK_OURS)
+			continue;
+		add(planner, paths, mark->path);
+		if (mark->source)
+			add(planner, paths, mark->source);
+		ask_about_mapped(planner, mark);
+	}
+}
+
+static void add_program(struct planner *planner, struct list *paths)
+{
+	const char *at = NULL, *path;
+
+	while (is_limiting_exec(planner) && (path = next_candidate(planner, &at)))
+		add(planner, paths, path);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const char *const *one = a, *const *other = b;
+
+	return strcmp(*one, *other);
+}
+
+/* Sorts, leaves out what is there twice, ends with NULL. */
+static const char *const *finish(struct planner *planner, struct list *paths)
+{
+	const char **rows;
+	size_t n = 0;
+
+	*(const char **)list_add(planner, paths, sizeof(*rows)) = NULL;
+	if (planner->no_memory)
+		return NULL;
+	rows = paths->rows;
+	qsort(rows, paths->n_rows - 1, sizeof(*rows), compare);
+	for (size_t i = 0; i + 1 < paths->n_rows; i++)
+		if (n == 0 || strcmp(rows[n - 1], rows[i]) != 0)
+			rows[n++] = rows[i];
+	rows[n] = NULL;
+	return rows;
+}
+
+static int list_paths(struct planner *planner, const char *const **ret,
+		      const char *const **ret_made)
+{
+	struct list paths = { .rows = NULL };
+	const char *folder;
+	int r = choose_template(planner);
+
+	if (r < 0)
+		return r;
+	r = make_environment(planner);
+	if (r < 0)
+		return r;
+	r = mark_all(planner);
+	if (r < 0)
+		return r;
+	add_marks(planner, &paths);
+	for (size_t i = 0; i < planner->asked.n_rows; i++) {
+		const char *path = ((const char **)planner->asked.rows)[i];
+
+		add(planner, &paths, path);
+		if (has_mounts(planner))
+			add_below_mounts(planner, &paths, path);
+	}
+	add_program(planner, &paths);
+	add(planner, &paths, planner->request->project);
+	folder = asked_directory(planner);
+	if (folder)
+		add(planner, &paths, folder);
+	*ret = finish(planner, &paths);
+	*ret_made = finish(planner, &planner->made);
+	return planner_status(planner);
+}
+
+int plan_list_paths(const struct policy *policy, const struct spawn_request *request,
+		    struct arena *arena, const char *const **ret, const char *const **ret_made,
+		    struct sbx_error *err)
+{
+	/* No path has been asked about, and every layer may turn out to be possible. */
+	static const struct host not_asked = { .has_proc = true };
+	struct plan plan = { .tier = TIER_FULL };
+	struct arena scratch = ARENA_INIT;
+	struct planner planner = {
+		.is_listing = true,
+		.policy = policy,
+		.request = request,
+		.host = &not_asked,
+		.plan = &plan,
+		.arena = arena,
+		.scratch = &scratch,
+		.err = err,
+		.file_size_max = UINT64_MAX,
+	};
+	const char *const *paths = NULL, *const *made = NULL;
+	int r = list_paths(&planner, &paths, &made);
+
+	if (r == 0)
+		*ret = paths, *ret_made = made;
+	text_deinit(&planner.text);
+	arena_deinit(&scratch);
+	return r;
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What the host can do, and what stands at the paths that a plan asks about: facts, nothing else
+ * Facts about the host: which facilities it has, and the files at the paths that a plan asks about
  *
  * kernel/probe finds them by trying; a test writes them down. A plan is made from these facts
  * alone, so the same facts give the same plan.
@@ -20,9 +20,9 @@ enum host_path_kind {
 	HOST_SOCKET,
 	HOST_DEVICE,
 	HOST_OTHER,
-	HOST_LINK_REFUSED, /* a symbolic link on the way that root does not own: whoever owns it
-			      could lead us anywhere */
-	HOST_UNREACHABLE,  /* a folder on the way that we may not search; uid: whose it is */
+	HOST_LINK_REFUSED, /* a symbolic link on the way that root does not own: its owner could
+			      make it lead anywhere */
+	HOST_UNREACHABLE, /* a directory on the way that sbx-spawn may not search; uid: its owner */
 };
 
 /* One path that the plan has asked about. Links that root owns are followed, as /lib64 is. */
@@ -46,7 +46,7 @@ struct host_link {
 	const char *target; /* "usr/lib64", as it is written */
 };
 
-/* What makes git take a directory for a repository, or for a part of one. */
+/* Entries by which git takes a directory for a repository, or for a part of one. */
 enum host_sign {
 	HOST_HAS_GIT = 1,	/* ".git", whatever it is */
 	HOST_IS_REPOSITORY = 2, /* HEAD, objects and refs */
@@ -67,7 +67,7 @@ enum host_controller {
 struct host {
 	uid_t uid;
 	gid_t gid;
-	bool is_root; /* with all capabilities of the first user namespace, or of ours */
+	bool is_root; /* with all capabilities of its user namespace */
 
 	bool has_userns;	/* tried, not read from a sysctl */
 	const char *userns_why; /* where it has not: why, and what to change */
@@ -79,10 +79,10 @@ struct host {
 	bool has_notify;     /* seccomp user notification with an fd to wait on */
 	bool has_memfd_seal; /* MFD_NOEXEC_SEAL, from 6.3 on */
 
-	const char *cgroup;   /* folder of a cgroup below which we may make others, or NULL */
+	const char *cgroup;   /* directory of a cgroup below which sbx may make others, or NULL */
 	unsigned controllers; /* enum host_controller that its children can have */
 	bool has_cgroup_kill;
-	bool has_scope;		/* a service manager is there that can make a scope for us */
+	bool has_scope;		/* a service manager can make a scope for the sandbox */
 	const char *cgroup_why; /* where cgroup is NULL or a controller is missing, for messages */
 	uint64_t memory_bytes; /* of the machine; asked only where controllers has memory, else 0 */
 
@@ -92,15 +92,15 @@ struct host {
 
 	const char *cwd;    /* canonical */
 	const char *loader; /* the program loader of the host's own programs, canonical; or NULL */
-	const char *git_common; /* canonical common folder of the repository around the project,
-				   where it lies outside of the project (worktrees); or NULL */
-	/* What git takes programs from, in and around the directories whose ".git" a plan has asked
-	 * about; each by its own name, and also what is missing and would be taken. */
+	const char *git_common; /* canonical common directory of the repository around the project,
+				   where it is outside of the project (worktrees); or NULL */
+	/* Paths from which git takes programs, in and around the directories whose ".git" a plan
+	 * has asked about; each by its own name, also where it is missing. */
 	const struct host_path *repository;
 	size_t n_repository;
 	struct host_top *tops; /* these directories */
 	size_t n_tops;
-	/* Where this cannot be told, why, and what to do; or NULL. */
+	/* The directory for which this is unknown, why, and what to do; or NULL. */
 	const char *git_unclear;
 	const char *git_unclear_why;
 	const char *git_unclear_fix;

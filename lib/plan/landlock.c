@@ -3,11 +3,12 @@
 /*
  * The view once more, as Landlock rules
  *
- * Landlock adds up rights from the root down and takes none away. So a rule stands where a place
- * may do more than what is above it; where it may do less, the mount holds that. Without a mount
+ * Landlock adds up rights from the root down and takes none away. So a rule is added where a place
+ * may do more than what is above it; where it may do less, the mount enforces that. Without a mount
  * view nothing does, and a policy that needs it is refused.
  *
- * The numbers are the kernel's own. Bits that an ABI does not know are left off and told.
+ * The numbers are the kernel's own. Bits that an ABI does not know are left off, and a notice names
+ * them.
  */
 
 #include "plan/plan-internal.h"
@@ -25,12 +26,12 @@
 #define ABI_IOCTL 5
 #define ABI_SCOPES 6
 
-/* 0 in rights: handled, so that nobody has it, and never given. */
+/* 0 in rights: handled, so that it is denied, and never given. */
 static const struct access {
 	unsigned bit;
 	unsigned rights;
 	int abi;
-	bool is_of_files; /* may be given for something that is no folder */
+	bool is_of_files; /* may be given for a file */
 } accesses[] = {
 	{ 0, RIGHT_EXEC, 1, true },		 /* execute */
 	{ 1, RIGHT_WRITE, 1, true },		 /* write_file */
@@ -119,11 +120,12 @@ static bool is_folder(const struct place *place)
 	return place->facts && place->facts->kind == HOST_FOLDER;
 }
 
-/* The rule that is told is the one for which a Landlock rule is needed here. */
-static void add_path(struct planner *planner, struct place *place, unsigned rights)
+/* The printed origin is the rule that needs a Landlock rule here. */
+static void add_path(struct planner *planner, struct shown *shown, unsigned rights)
 {
+	const struct place *place = shown->place;
 	struct landlock_path *row = list_add(planner, &planner->landlock_paths, sizeof(*row));
-	unsigned new = rights & ~place->landlocked;
+	unsigned new = rights & ~shown->landlocked;
 
 	*row = (struct landlock_path){
 		.path = planner_keep(planner, place->path),
@@ -131,31 +133,33 @@ static void add_path(struct planner *planner, struct place *place, unsigned righ
 		.is_folder = is_folder(place),
 		.origin = place_find_origin(place, new &RIGHT_EXEC ? new | RIGHT_START : new),
 	};
-	place->landlocked |= rights;
+	shown->landlocked |= rights;
 }
 
-static bool needs_rule(const struct place *place)
+static bool needs_rule(const struct shown *shown)
 {
-	const struct mark *winner = place->winner;
+	const struct mark *winner = shown->place->winner;
 
-	if (!place_is_shown(place) || strcmp(place->path, "/") == 0)
+	if (!shown_is_visible(shown) || strcmp(shown->place->path, "/") == 0)
 		return false;
 	/* A link is nothing itself, and a socket is connected to, not opened. */
 	return !winner || (winner->content != CONTENT_LINK && winner->content != CONTENT_SOCKET);
 }
 
-void landlock_place(struct planner *planner, struct place *place)
+void landlock_place(struct planner *planner, struct shown *shown)
 {
+	const struct place *place = shown->place;
 	unsigned rights = rights_for(place);
 
-	place->landlocked = place->parent ? place->parent->landlocked : rights_of_root(planner);
-	if (!needs_rule(place))
+	shown->landlocked = place->parent ? shown_of(planner, place->parent)->landlocked
+					  : rights_of_root(planner);
+	if (!needs_rule(shown))
 		return;
 	if (!is_folder(place))
 		rights &= ~(unsigned)RIGHT_LIST;
-	if (!(rights & ~place->landlocked))
+	if (!(rights & ~shown->landlocked))
 		return;
-	add_path(planner, place, rights);
+	add_path(planner, shown, rights);
 }
 
 static int refuse_narrower(struct planner *planner, const struct place *place, unsigned more)
@@ -191,28 +195,34 @@ static bool is_plain(const struct mark *winner)
 
 int landlock_alone(struct planner *planner)
 {
+	int r = shown_begin(planner);
+
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < planner->n_places; i++) {
-		struct place *place = &planner->places[i];
+		struct shown *shown = &planner->shown[i];
+		const struct place *place = shown->place;
+		const struct shown *above = place->parent ? shown_of(planner, place->parent) : NULL;
 		const struct mark *winner = place->winner;
 		unsigned rights = rights_for(place), more;
 		bool is_there = place->facts && place->facts->kind != HOST_MISSING;
 
-		place->landlocked = place->parent ? place->parent->landlocked : 0;
-		place->carrier = place->parent ? place->parent->carrier : NULL;
+		shown->landlocked = above ? above->landlocked : 0;
+		shown->carrier = above ? above->carrier : NULL;
 		if (winner && (!is_plain(winner) || winner->source)) {
 			if (winner->content == CONTENT_SOCKET || !(winner->flags & MARK_ASKED))
 				continue;
 			return refuse_content(planner, winner);
 		}
-		more = place->landlocked & ~rights;
+		more = shown->landlocked & ~rights;
 		if (more && (is_there || ((more & RIGHT_WRITE) && !place_is_only_guarded(place))))
 			return refuse_narrower(planner, place, more);
-		if (!(rights & ~place->landlocked) || strcmp(place->path, "/") == 0)
+		if (!(rights & ~shown->landlocked) || strcmp(place->path, "/") == 0)
 			continue;
 		if (!is_there && !(winner && winner->content == CONTENT_DEVICE))
 			continue;
-		place->carrier = place;
-		add_path(planner, place, rights);
+		shown->carrier = shown;
+		add_path(planner, shown, rights);
 	}
 	return planner_status(planner);
 }

@@ -2,9 +2,12 @@
 #pragma once
 
 /*
- * Names of what protects: layers, tiers, limits; const tables, so that options, plans, reports and
+ * Names of what protects: layers, tiers, holders of limits; const tables, so that options, plans,
+ * reports and
  * --check use the same words
  */
+
+#include "policy/limit.h"
 
 /* Bits of a set. */
 enum layer {
@@ -18,10 +21,10 @@ enum layer {
 	LAYER_LANDLOCK = 1 << 7,
 	LAYER_SECCOMP = 1 << 8,
 	LAYER_CAPABILITIES = 1 << 9,
-	LAYER_CGROUP = 1 << 10, /* limits held by a cgroup */
+	LAYER_CGROUP = 1 << 10, /* limits that a cgroup enforces */
 };
 #define LAYERS_ALL ((1u << 11) - 1)
-/* What the tier "full" consists of. */
+/* The layers of the tier "full". */
 #define LAYERS_FULL                                                                                \
 	(LAYER_USER | LAYER_MOUNT | LAYER_PID | LAYER_IPC | LAYER_UTS | LAYER_NET |                \
 	 LAYER_LANDLOCK | LAYER_SECCOMP | LAYER_CAPABILITIES)
@@ -31,20 +34,7 @@ enum tier {
 	TIER_FULL,
 };
 
-enum limit {
-	LIMIT_MEMORY,
-	LIMIT_CPU, /* thousandths of a processor */
-	LIMIT_PIDS,
-	LIMIT_TIME,
-	LIMIT_FILES,
-	LIMIT_PROCESSES,
-	LIMIT_FILE_SIZE,
-	LIMIT_OUTPUT,
-	LIMIT_TMP_SIZE,
-	N_LIMITS,
-};
-
-/* Who holds a limit. */
+/* The mechanism that enforces a limit. */
 enum holder {
 	HELD_BY_NOBODY,
 	HELD_BY_CGROUP,
@@ -59,7 +49,7 @@ enum layer layer_find(const char *name);  /* 0 where there is none */
 const char *tier_name(enum tier tier);	  /* "full" */
 /* "reduced" and its older names "no-userns" and "landlock-only"; -ENOENT where there is none. */
 int tier_find(const char *name);
-const char *limit_name(enum limit limit);    /* "memory", as below "limits." in a policy */
 const char *holder_name(enum holder holder); /* "cgroup" */
-/* What of the limit the holder holds, where that is less than its name says; else NULL. */
+/* The part of the limit that the holder enforces, where that is less than its name says; else NULL.
+ */
 const char *limit_part_held(enum limit limit, enum holder holder);

@@ -1,14 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Which limits there are: what was typed, else what the policy says, else the template's or a
- * default
+ * Limits: their values, and what enforces each
+ *
+ * A value is the option's, else the policy's, else the template's or a default.
+ *
+ * A cgroup of the sandbox enforces memory, processors and processes of all together. Where none is
+ * delegated, the service manager can make one, which takes longer: that is done for limits of an
+ * option or a policy, not for a template's and not for a default. Without either, rlimits enforce
+ * what they can. A limit of an option or a policy that then nothing enforces is an error, unless
+ * less was accepted; any other one is a notice.
  */
 
 #include "plan/plan-internal.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "base/units.h"
+
+/* ---- values ---- */
 
 uint64_t tmp_size(const struct planner *planner)
 {
@@ -41,8 +58,8 @@ static uint64_t default_memory(const struct planner *planner)
 
 static void choose_default(struct planner *planner, enum limit limit, struct plan_limit *ret)
 {
-	const struct template *template = planner->template;
-	bool is_default = template == &template_default;
+	const struct policy_template *template = planner->template;
+	bool is_default = template == policy_template_default(false);
 
 	ret->value = is_default && limit == LIMIT_MEMORY ? default_memory(planner)
 							 : template->limits[limit];
@@ -77,4 +94,320 @@ int choose_limits(struct planner *planner)
 		choose_limit(planner, (enum limit)limit);
 	planner->plan->grace_usec = DEFAULT_GRACE_USEC;
 	return 0;
+}
+
+/* ---- holders ---- */
+
+/* PID 1 of the sandbox is one more process of the same user. */
+#define INIT_PROCESSES 1
+#define KEEPER_PROCESSES 1 /* of a scope */
+#define KEEPER_BYTES (UINT64_C(4) << 20)
+/* The kernel takes no larger number of processes. */
+#define PIDS_MAX UINT64_C(4194304)
+
+static const struct row {
+	enum holder holder;   /* where no cgroup is asked, or there is none */
+	unsigned controller;  /* 0: no cgroup enforces it */
+	bool needs_namespace; /* the holder counts all processes of the user without one */
+	const char *rlimit;   /* its name, for HELD_BY_RLIMIT */
+	int resource;
+	const char *instead; /* what is enforced in its place where the holder enforces less */
+	const char *instead_why;
+} rows[N_LIMITS] = {
+	[LIMIT_MEMORY] = { HELD_BY_RLIMIT, CONTROLLER_MEMORY, false, "data", RLIMIT_DATA,
+			   "applies to the private memory of each process, not to the total",
+			   "; shared memory (memfds, shared mappings, System V segments) is not "
+			   "counted" },
+	[LIMIT_CPU] = { HELD_BY_NOBODY, CONTROLLER_CPU, false, NULL, 0, "is not enforced", "" },
+	[LIMIT_PIDS] = { HELD_BY_RLIMIT, CONTROLLER_PIDS, true, "nproc", RLIMIT_NPROC, NULL, NULL },
+	[LIMIT_TIME] = { HELD_BY_SUPERVISOR, 0, false, NULL, 0, NULL, NULL },
+	[LIMIT_FILES] = { HELD_BY_RLIMIT, 0, false, "nofile", RLIMIT_NOFILE, NULL, NULL },
+	[LIMIT_PROCESSES] = { HELD_BY_RLIMIT, 0, true, "nproc", RLIMIT_NPROC, NULL, NULL },
+	[LIMIT_FILE_SIZE] = { HELD_BY_RLIMIT, 0, false, "fsize", RLIMIT_FSIZE, NULL, NULL },
+	[LIMIT_OUTPUT] = { HELD_BY_SUPERVISOR, 0, false, NULL, 0, NULL, NULL },
+	[LIMIT_TMP_SIZE] = { HELD_BY_SIZE, 0, false, NULL, 0, NULL, NULL },
+};
+
+static bool is_written(const struct plan_limit *limit)
+{
+	return limit->is_set && limit->origin.kind != ORIGIN_TEMPLATE &&
+	       limit->origin.kind != ORIGIN_BUILT_IN;
+}
+
+static bool accepts_less(const struct planner *planner)
+{
+	const struct setting *mode = planner_setting(planner, "limits.mode");
+
+	return planner->request->best_effort || (mode && mode->text[0] == 'b');
+}
+
+static bool has_controller(const struct host *host, unsigned controller)
+{
+	return host->cgroup && (host->controllers & controller) == controller;
+}
+
+/* Is there a limit of an option or policy that only the service manager can enforce? */
+static bool wants_scope(const struct planner *planner)
+{
+	if (!planner->host->has_scope)
+		return false;
+	if ((planner->request->required & LAYER_CGROUP) && !planner->host->cgroup)
+		return true;
+	for (int i = 0; i < N_LIMITS; i++)
+		if (rows[i].controller && (rows[i].instead || planner->plan->tier != TIER_FULL) &&
+		    is_written(&planner->plan->limits[i]) &&
+		    !has_controller(planner->host, rows[i].controller))
+			return true;
+	return false;
+}
+
+static enum holder find_holder(const struct planner *planner, enum limit limit, bool in_scope)
+{
+	const struct row *row = &rows[limit];
+
+	if (row->controller && in_scope)
+		return HELD_BY_SCOPE;
+	if (row->controller && has_controller(planner->host, row->controller))
+		return HELD_BY_CGROUP;
+	if (row->needs_namespace && planner->plan->tier != TIER_FULL)
+		return HELD_BY_NOBODY;
+	/* Without a mount view there is no private /tmp whose size could be limited. */
+	if (row->holder == HELD_BY_SIZE && planner->plan->tier != TIER_FULL)
+		return HELD_BY_NOBODY;
+	return row->holder;
+}
+
+static const char *why_no_cgroup(const struct host *host)
+{
+	return host->cgroup_why ? host->cgroup_why
+				: "no cgroup with this controller is delegated to sbx";
+}
+
+static int refuse_limit(struct planner *planner, enum limit limit)
+{
+	const struct plan_limit *held = &planner->plan->limits[limit];
+
+	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "cannot enforce %s here",
+			     origin_text(&held->origin));
+	sbx_error_why(planner->err, "%s", why_no_cgroup(planner->host));
+	sbx_error_fix(
+		planner->err,
+		"run it in a unit with Delegate=yes (systemd-run --user -p Delegate=yes), or accept less with --best-effort-limits or 'limits: {mode: best-effort}'");
+	return -EOPNOTSUPP;
+}
+
+/* A limit of a template is nothing that the user counts on; sbx-spawn(1) promises the number of
+ * processes without one, since it is what stops a fork bomb. */
+static bool is_promised(const struct planner *planner, enum limit limit)
+{
+	return is_written(&planner->plan->limits[limit]) ||
+	       (limit == LIMIT_PIDS && !planner->policy && !planner->request->template);
+}
+
+static void note_limit(struct planner *planner, enum limit limit, const struct row *row)
+{
+	const struct plan_limit *held = &planner->plan->limits[limit];
+	bool is_enforced = held->holder != HELD_BY_NOBODY;
+	bool is_said = is_promised(planner, limit);
+	_cleanup_text_ struct text value = TEXT_INIT;
+	struct plan_notice notice = {
+		.fix = is_said ? "'sbx-spawn --check' shows what to change" : NULL,
+		.is_weaker = is_said,
+		.is_of_limit = true,
+	};
+
+	limit_add_value(&value, limit, held->value);
+	notice.what = planner_format(planner, "%s %s (%s) %s", limit_name(limit),
+				     text_string(&value), origin_text(&held->origin),
+				     is_enforced ? row->instead : "is not enforced");
+	notice.why = planner_format(planner, "%s%s", why_no_cgroup(planner->host),
+				    is_enforced ? row->instead_why : "");
+	planner->no_memory |= text_status(&value) < 0;
+	planner_add_notice(planner, notice);
+}
+
+static int hold_limit(struct planner *planner, enum limit limit, bool in_scope)
+{
+	struct plan_limit *held = &planner->plan->limits[limit];
+	const struct row *row = &rows[limit];
+	bool is_less;
+
+	if (!held->is_set)
+		return 0;
+	held->holder = find_holder(planner, limit, in_scope);
+	is_less = held->holder == HELD_BY_NOBODY || (held->holder == row->holder && row->instead);
+	if (!is_less)
+		return 0;
+	if (is_written(held) && !accepts_less(planner))
+		return refuse_limit(planner, limit);
+	note_limit(planner, limit, row);
+	return 0;
+}
+
+/* Every rule's bound applies to all files, so the smallest counts. */
+static void hold_file_size(struct planner *planner)
+{
+	struct plan_limit *limit = &planner->plan->limits[LIMIT_FILE_SIZE];
+
+	if (limit->is_set && limit->value <= planner->file_size_max)
+		return;
+	if (planner->file_size_max == UINT64_MAX)
+		return;
+	*limit = (struct plan_limit){ .is_set = true,
+				      .value = planner->file_size_max,
+				      .origin = planner->file_size_origin,
+				      .is_constraint = true };
+}
+
+int hold_limits(struct planner *planner)
+{
+	const struct host *host = planner->host;
+	struct plan *plan = planner->plan;
+	bool in_scope = wants_scope(planner);
+	bool in_cgroup = host->cgroup && (planner->request->is_registered ||
+					  (planner->request->required & LAYER_CGROUP) ||
+					  plan->tier == TIER_REDUCED);
+
+	hold_file_size(planner);
+	for (int i = 0; i < N_LIMITS; i++) {
+		int r = hold_limit(planner, (enum limit)i, in_scope);
+
+		if (r < 0)
+			return r;
+		in_cgroup |= plan->limits[i].is_set && plan->limits[i].holder == HELD_BY_CGROUP;
+	}
+	if (in_scope || in_cgroup)
+		plan->layers |= LAYER_CGROUP;
+	planner->in_scope = in_scope;
+	planner->in_cgroup = in_cgroup && !in_scope;
+	return 0;
+}
+
+static struct step *add_cgroup_limit(struct planner *planner, const char *file, const char *value,
+				     struct step_origin origin)
+{
+	struct step *step = planner_add_step(planner, STEP_CGROUP_LIMIT, origin);
+
+	step->cgroup_limit = (struct step_cgroup_limit){ .file = file, .value = value };
+	return step;
+}
+
+static void add_cgroup_memory(struct planner *planner, const struct plan_limit *limit)
+{
+	add_cgroup_limit(planner, "memory.max", planner_format(planner, "%" PRIu64, limit->value),
+			 limit->origin);
+	/* Without swap in the kernel there is no such file, and no swap to use. */
+	add_cgroup_limit(planner, "memory.swap.max", "0", limit->origin)->cgroup_limit.optional =
+		true;
+	add_cgroup_limit(planner, "memory.oom.group", "1", limit->origin);
+}
+
+/* The kernel takes no quota below a millisecond; a longer period gives the same share. */
+static void add_cgroup_cpu(struct planner *planner, const struct plan_limit *limit)
+{
+	uint64_t period_usec = limit->value < 10 ? 1000000 : 100000;
+	uint64_t quota_usec = limit->value * (period_usec / 1000);
+
+	add_cgroup_limit(planner, "cpu.max",
+			 planner_format(planner, "%" PRIu64 " %" PRIu64, quota_usec, period_usec),
+			 limit->origin);
+}
+
+static uint64_t with_ours(uint64_t n_processes, unsigned ours)
+{
+	return n_processes < PIDS_MAX - ours ? n_processes + ours : PIDS_MAX;
+}
+
+static void add_cgroup_pids(struct planner *planner, const struct plan_limit *limit)
+{
+	uint64_t n = with_ours(limit->value, INIT_PROCESSES);
+
+	add_cgroup_limit(planner, "pids.max", planner_format(planner, "%" PRIu64, n),
+			 limit->origin);
+}
+
+static const struct {
+	enum limit limit;
+	void (*add)(struct planner *planner, const struct plan_limit *limit);
+	const char *property; /* of a scope */
+} cgroup_limits[] = {
+	{ LIMIT_MEMORY, add_cgroup_memory, "MemoryMax" },
+	{ LIMIT_CPU, add_cgroup_cpu, "CPUQuotaPerSecUSec" },
+	{ LIMIT_PIDS, add_cgroup_pids, "TasksMax" },
+};
+
+static uint64_t scope_value(enum limit limit, uint64_t value)
+{
+	if (limit == LIMIT_CPU)
+		return value * 1000; /* thousandths of a second are microseconds of each second */
+	if (limit == LIMIT_PIDS)
+		return with_ours(value, INIT_PROCESSES + KEEPER_PROCESSES);
+	return value <= UINT64_MAX - KEEPER_BYTES ? value + KEEPER_BYTES : value;
+}
+
+void add_cgroup(struct planner *planner)
+{
+	const char *id = planner->request->id;
+
+	if (planner->in_cgroup)
+		planner_add_step(planner, STEP_CGROUP, origin_built_in)->cgroup.path =
+			planner_format(planner, "%s/sbx-%s", planner->host->cgroup, id);
+	if (planner->in_scope)
+		planner_add_step(planner, STEP_SCOPE, origin_built_in)->scope.unit =
+			planner_format(planner, "sbx-%s.scope", id);
+	for (size_t i = 0; i < N_ELEMENTS(cgroup_limits); i++) {
+		const struct plan_limit *limit = &planner->plan->limits[cgroup_limits[i].limit];
+		struct step *step;
+
+		if (limit->is_set && limit->holder == HELD_BY_CGROUP)
+			cgroup_limits[i].add(planner, limit);
+		if (!limit->is_set || limit->holder != HELD_BY_SCOPE)
+			continue;
+		step = planner_add_step(planner, STEP_SCOPE_LIMIT, limit->origin);
+		step->scope_limit = (struct step_scope_limit){
+			.property = cgroup_limits[i].property,
+			.value = scope_value(cgroup_limits[i].limit, limit->value),
+		};
+	}
+}
+
+static void add_rlimit(struct planner *planner, const char *name, int resource, uint64_t value,
+		       struct step_origin origin)
+{
+	struct step *step = planner_add_step(planner, STEP_RLIMIT, origin);
+
+	step->rlimit = (struct step_rlimit){ .name = name, .resource = resource, .limit = value };
+}
+
+/* Two limits may end in one rlimit: the smaller one is set. */
+static bool is_superseded(const struct planner *planner, enum limit limit)
+{
+	enum limit other = limit == LIMIT_PIDS ? LIMIT_PROCESSES : LIMIT_PIDS;
+	const struct plan_limit *mine = &planner->plan->limits[limit];
+	const struct plan_limit *its = &planner->plan->limits[other];
+
+	if (limit != LIMIT_PIDS && limit != LIMIT_PROCESSES)
+		return false;
+	if (!its->is_set || its->holder != HELD_BY_RLIMIT)
+		return false;
+	return its->value < mine->value || (its->value == mine->value && limit == LIMIT_PROCESSES);
+}
+
+void add_rlimits(struct planner *planner)
+{
+	/* A core is a copy of memory. Where core_pattern is a pipe the host's handler gets it also
+	 * at 0, which is about files only; at 1 the kernel starts no handler, and a file is larger
+	 * than that. */
+	add_rlimit(planner, "core", RLIMIT_CORE, 1, origin_built_in);
+	for (int i = 0; i < N_LIMITS; i++) {
+		const struct plan_limit *limit = &planner->plan->limits[i];
+		bool is_nproc = i == LIMIT_PIDS || i == LIMIT_PROCESSES;
+
+		if (!limit->is_set || limit->holder != HELD_BY_RLIMIT ||
+		    is_superseded(planner, (enum limit)i))
+			continue;
+		add_rlimit(planner, rows[i].rlimit, rows[i].resource,
+			   is_nproc ? with_ours(limit->value, INIT_PROCESSES) : limit->value,
+			   limit->origin);
+	}
 }

@@ -1,16 +1,370 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Everything that says something about a path, in the order in which the parts need each other
+ * Marks of policy rules, and the order in which every other kind of mark is made
+ *
+ * A rule is not interpreted here; its paths become places, about which the evaluator is asked. The
+ * kernel cannot tell callers, states and tokens apart: an allow that wants one grants nothing and a
+ * deny that wants one always holds, which notices say. Warnings and reviews need the broker, which
+ * opens files on behalf of the command; they are refused.
+ *
+ * Only a path, or a directory with all that is below it, can be mounted and named in a Landlock
+ * rule. A glob is one of these if its only wildcard is a "**" at its end; every other glob is
+ * refused by name.
  */
 
 #include "plan/plan-internal.h"
 
+#include <errno.h>
 #include <string.h>
 
-#include "base/cleanup.h"
+#include <sbx/error.h>
 
-/* What is denied outside is denied wherever a mount shows it. */
+#include "base/cleanup.h"
+#include "policy/compose.h"
+#include "policy/enforcement.h"
+#include "policy/glob.h"
+#include "policy/model.h"
+
+/* ---- the paths of one condition ---- */
+
+/* "/" means the usual directories, without those that are the sandbox's own. */
+static const char *const top_folders[] = {
+	"/bin", "/etc", "/home", "/lib",  "/lib32", "/lib64", "/libx32", "/media",
+	"/mnt", "/opt", "/root", "/sbin", "/srv",   "/usr",   "/var",
+};
+
+/* Everything is also what the command works in, wherever that lies. */
+static void mark_project(struct planner *planner, unsigned rights, unsigned flags,
+			 struct step_origin origin)
+{
+	const char *project = planner->request->project;
+
+	for (size_t i = 0; i < N_ELEMENTS(top_folders); i++)
+		if (is_below(project, top_folders[i]))
+			return;
+	if (strcmp(project, "/") == 0 || is_below(project, "/proc") || is_below(project, "/dev") ||
+	    is_below(project, "/sys"))
+		return;
+	planner_add_mark(planner, MARK_ALLOW, planner_keep(planner, project), rights, origin)
+		->flags = flags & (MARK_RULED | MARK_PROJECT);
+}
+
+void mark_everything(struct planner *planner, unsigned rights, unsigned flags,
+		     struct step_origin origin)
+{
+	if (rights & RIGHT_EXEC) {
+		struct mark *mark = planner_add_mark(planner, MARK_ALLOW, "/", RIGHT_EXEC, origin);
+
+		mark->flags = MARK_OURS | (flags & (MARK_RULED | MARK_PROJECT));
+		planner->exec_everywhere = true;
+	}
+	if (!(rights & RIGHTS_FILES))
+		return;
+	for (size_t i = 0; i < N_ELEMENTS(top_folders); i++) {
+		struct mark *mark =
+			planner_add_mark(planner, MARK_ALLOW, top_folders[i], rights, origin);
+
+		mark->flags = flags | MARK_OPTIONAL;
+	}
+	mark_project(planner, rights, flags, origin);
+	planner_note(
+		planner, false,
+		planner_format(planner, "'/' of %s is shown as its usual directories",
+			       origin_text(&origin)),
+		"the sandbox has its own /proc, /dev, /tmp and /run; name other directories one by one");
+}
+
+static const char *path_of(struct planner *planner, const struct glob *glob)
+{
+	const char *root = glob->absolute ? "/" : planner->request->project;
+
+	text_reset(&planner->text);
+	if (strcmp(root, "/") != 0 || glob->n_components == 0)
+		text_add(&planner->text, root);
+	for (size_t i = 0; i < glob->n_components; i++) {
+		text_add_char(&planner->text, '/');
+		text_add_bytes(&planner->text, glob->components[i].text, glob->components[i].len);
+	}
+	planner->no_memory |= text_status(&planner->text) < 0;
+	return planner_keep(planner, text_string(&planner->text));
+}
+
+static void mark_path(struct planner *planner, const char *path, enum mark_kind kind,
+		      unsigned rights, unsigned flags, struct step_origin origin)
+{
+	struct mark *mark;
+
+	if (kind == MARK_ALLOW && strcmp(path, "/") == 0) {
+		mark_everything(planner, rights, MARK_RULED, origin);
+		return;
+	}
+	mark = planner_add_mark(planner, kind, path, rights, origin);
+	mark->flags = flags | MARK_RULED;
+	if (kind != MARK_ALLOW || !compose_is_private(path))
+		return;
+	mark->content = CONTENT_TMPFS;
+	mark->value = tmp_size(planner);
+	mark->second = 01777;
+}
+
+static int mark_values(struct planner *planner, const struct condition *condition,
+		       enum mark_kind kind, unsigned rights, struct step_origin origin)
+{
+	const struct match_list *list = &condition->lists[MATCH_PATH];
+	struct glob glob;
+
+	if (!list->present) {
+		mark_path(planner, "/", kind, rights, 0, origin);
+		return 0;
+	}
+	for (size_t i = 0; i < list->n_values; i++) {
+		const struct match_value *value = &list->values[i];
+		int r = glob_parse(value->text, value->literal, &glob, planner->err);
+
+		if (r < 0)
+			return r;
+
+		enum mark_kind own = glob.excludes ? MARK_EXCEPT : kind;
+		bool is_alone = !glob.subtree && !value->literal;
+
+		/* A glob that names a directory alone cannot be enforced: it is left out. */
+		mark_path(planner, path_of(planner, &glob), own, rights,
+			  is_alone && own == MARK_ALLOW ? MARK_ALONE : 0, origin);
+	}
+	return 0;
+}
+
+/* ---- the rules ---- */
+
+/* A key of the condition that the kernel does not know, or NULL. */
+static const char *find_unseen(const struct condition *condition)
+{
+	enum match_key key = condition_unseen_key(condition);
+
+	return key == N_MATCH_KEYS ? NULL : match_key_name(key);
+}
+
+static const char *find_unmet(const struct planner *planner, const struct rule *rule)
+{
+	const char *level = policy_sandbox_level(planner->policy);
+
+	return unmet_constraint_name(constraints_unmet(&rule->constraints, level));
+}
+
+static void note_unseen(struct planner *planner, const struct step_origin *origin,
+			enum policy_action action, const char *unseen)
+{
+	if (action == POLICY_ALLOW)
+		planner_note(planner, false,
+			     planner_format(planner, "%s grants nothing here", origin_text(origin)),
+			     planner_format(planner, "the kernel does not know a request's %s",
+					    unseen));
+	else
+		planner_note(planner, false,
+			     planner_format(planner, "%s always applies here", origin_text(origin)),
+			     planner_format(planner, "the kernel does not know a request's %s",
+					    unseen));
+}
+
+static int mark_exception(struct planner *planner, const struct rule *rule,
+			  const struct condition *exception, unsigned rights,
+			  struct step_origin origin)
+{
+	const char *unseen = find_unseen(exception);
+
+	if (exception->operations)
+		rights &= rights_of(exception->operations);
+	if (rights == 0 || !condition_can_hold_for_files(exception))
+		return 0;
+	if (unseen)
+		note_unseen(planner, &origin, rule->action, unseen);
+	if (!exception->lists[MATCH_PATH].present)
+		return 0;
+	return mark_values(planner, exception, MARK_EXCEPT, rights, origin);
+}
+
+/* RLIMIT_FSIZE is per process, not per directory; so the smallest bound applies to all files. */
+static void bound_files(struct planner *planner, const struct rule *rule, unsigned rights,
+			const struct step_origin *origin)
+{
+	uint64_t size = rule->constraints.max_file_size_bytes;
+
+	if (!(rights & RIGHT_WRITE) || size == UINT64_MAX)
+		return;
+	if (size < planner->file_size_max) {
+		planner->file_size_max = size;
+		planner->file_size_origin = *origin;
+	}
+	planner_note(planner, false,
+		     planner_format(planner, "the file size limit of %s applies to all files",
+				    origin_text(origin)),
+		     "the kernel limits the file size per process, not per directory");
+}
+
+static int mark_rule(struct planner *planner, const struct rule *rule)
+{
+	unsigned rights = rights_of(rule->match.operations);
+	enum mark_kind kind = rule->action == POLICY_DENY ? MARK_DENY : MARK_ALLOW;
+	struct step_origin origin = origin_of_rule(planner, rule);
+	const char *unseen = find_unseen(&rule->match);
+
+	if (!unseen && kind == MARK_ALLOW)
+		unseen = find_unmet(planner, rule);
+	if (unseen)
+		note_unseen(planner, &origin, rule->action, unseen);
+	if (kind == MARK_ALLOW && (rights & RIGHT_EXEC))
+		planner->has_exec_rules = true;
+	for (size_t i = 0; i < rule->n_exceptions; i++) {
+		int r = mark_exception(planner, rule, &rule->exceptions[i], rights, origin);
+
+		if (r < 0)
+			return r;
+	}
+	/* A place all the same: what is denied there is said of it by name. */
+	if (unseen && kind == MARK_ALLOW)
+		return mark_values(planner, &rule->match, MARK_EXCEPT, 0, origin);
+	if (kind == MARK_ALLOW)
+		bound_files(planner, rule, rights, &origin);
+	return mark_values(planner, &rule->match, kind, rights, origin);
+}
+
+/* The answers where no rule has one: the same as a rule about everything. */
+static int mark_defaults(struct planner *planner)
+{
+	static const struct {
+		enum operation_class kind;
+		unsigned rights;
+	} defaults[] = {
+		{ CLASS_FS, RIGHTS_FILES },
+		{ CLASS_EXEC, RIGHT_EXEC },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(defaults); i++) {
+		enum policy_action action = planner->policy->defaults[defaults[i].kind];
+		const char *name = operation_class_name(defaults[i].kind);
+		struct step_origin origin = { .kind = ORIGIN_RULE };
+		const struct rule_enforcement enforcement =
+			default_enforcement(planner->policy, defaults[i].kind);
+
+		if (enforcement.state == ENFORCEMENT_REFUSED)
+			return enforcement_refuse(planner->policy, &enforcement, planner->err);
+		if (action != POLICY_ALLOW)
+			continue;
+		origin.text = planner_format(planner, "%s 'defaults.%s'",
+					     planner->policy->sources[0].name, name);
+		mark_everything(planner, defaults[i].rights, MARK_RULED, origin);
+	}
+	return 0;
+}
+
+/* A policy replaces the built-in view, which its author may not expect. */
+static void warn_of_no_rules(struct planner *planner)
+{
+	const struct policy *policy = planner->policy;
+
+	if (!policy_shows_no_files(policy) || planner->request->n_paths > 0)
+		return;
+	planner_add_notice(
+		planner,
+		(struct plan_notice){
+			.what = planner_format(planner,
+					       "the policy '%s' grants no files: it has no rules",
+					       policy->sources[0].name),
+			.why = "with a policy the command sees only what its rules allow",
+			.fix = "add rules, see sbx-policy(5), or leave it out",
+		});
+}
+
+static int mark_rules(struct planner *planner)
+{
+	const struct policy *policy = planner->policy;
+	int r;
+
+	if (!policy)
+		return 0;
+	warn_of_no_rules(planner);
+	r = mark_defaults(planner);
+	for (size_t i = 0; i < policy->n_rules && r == 0; i++) {
+		const struct rule *rule = &policy->rules[i];
+		struct rule_enforcement enforcement;
+
+		if (rule->action == POLICY_PASS || rights_of(rule->match.operations) == 0 ||
+		    !condition_can_hold_for_files(&rule->match))
+			continue;
+		enforcement = rule_file_enforcement(policy, rule);
+		if (enforcement.state == ENFORCEMENT_REFUSED)
+			return enforcement_refuse(policy, &enforcement, planner->err);
+		/* A right that a narrowing file allows counts only where other files allow it, too.
+		 */
+		if (rule->action == POLICY_ALLOW && policy->sources[rule->place.source].narrows)
+			continue;
+		r = mark_rule(planner, rule);
+	}
+	return r;
+}
+
+/* ---- symbolic links of the host, made again inside where a marked path lies behind them ---- */
+
+/* The link of another link that leads through this one. */
+static bool leads_to(const struct host_link *link, const char *path)
+{
+	const char *slash = strrchr(link->path, '/');
+	size_t len = (size_t)(slash - link->path) + 1;
+
+	if (link->target[0] == '/')
+		return is_below(link->target, path);
+	return strncmp(path, link->path, len) == 0 && is_below(link->target, path + len);
+}
+
+static bool is_on_the_way(const struct planner *planner, const struct host_link *link,
+			  size_t n_marks)
+{
+	const struct host *host = planner->host;
+
+	for (size_t i = 0; i < n_marks; i++) {
+		const struct mark *mark = ((struct mark **)planner->marks.rows)[i];
+
+		if (mark->kind == MARK_ALLOW && !(mark->flags & MARK_OURS) && !mark->source &&
+		    (mark->rights & RIGHTS_SEEN) && is_below(mark->path, link->path))
+			return true;
+	}
+	for (size_t i = 0; i < host->n_links; i++)
+		if (&host->links[i] != link && leads_to(&host->links[i], link->path))
+			return true;
+	return false;
+}
+
+void mark_links(struct planner *planner)
+{
+	size_t n = planner->marks.n_rows;
+
+	for (size_t i = 0; i < planner->host->n_links; i++) {
+		const struct host_link *link = &planner->host->links[i];
+		struct mark *mark;
+
+		if (!is_on_the_way(planner, link, n))
+			continue;
+		mark = planner_add_mark(planner, MARK_ALLOW, link->path, RIGHT_READ,
+					origin_built_in);
+		mark->content = CONTENT_LINK;
+		mark->flags = MARK_OURS;
+		mark->text = link->target;
+	}
+}
+
+/* ---- the order in which the parts that mark need each other ---- */
+
+/* Is it a rule's denial or exception for a path outside? Exceptions of credentials belong to their
+ * grant. */
+static bool is_about_host(const struct mark *mark)
+{
+	return (mark->kind == MARK_DENY ||
+		(mark->kind == MARK_EXCEPT && !(mark->flags & MARK_OURS))) &&
+	       strcmp(mark->path, "/") != 0;
+}
+
+/* A path that is denied outside is denied wherever a mount shows it, but for its exceptions. */
 static void deny_where_shown(struct planner *planner)
 {
 	size_t n = planner->marks.n_rows;
@@ -24,14 +378,15 @@ static void deny_where_shown(struct planner *planner)
 			const struct mark *denied = ((struct mark **)planner->marks.rows)[k];
 			const char *path = shown->path, *rest;
 
-			if (denied->kind != MARK_DENY || strcmp(denied->path, "/") == 0)
+			if (!is_about_host(denied))
 				continue;
 			rest = denied->path + strlen(shown->source);
 			if (is_below(denied->path, shown->source))
 				path = planner_join(planner, path, rest + (*rest == '/'));
 			else if (!is_below(shown->source, denied->path))
 				continue;
-			planner_add_mark(planner, MARK_DENY, path, denied->rights, denied->origin)
+			planner_add_mark(planner, denied->kind, path, denied->rights,
+					 denied->origin)
 				->flags = MARK_RULED | (denied->flags & MARK_GUARD);
 		}
 	}

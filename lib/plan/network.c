@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The network: none, a loopback, the host's own, or a proxy's listeners inside
+ * The network and the system call filter
  *
- * A network namespace of its own holds everything; what is let through are single ports, each a
- * listener that is made inside and handed out. On the loopback inside everything is open, and
- * sharing the host's network holds nothing, so a policy that denies any of that is refused.
+ * A network namespace of its own denies everything; what is let through are single ports, each a
+ * listener that is made inside and handed to the supervisor. On the loopback inside everything is
+ * open, and sharing the host's network denies nothing, so a policy that denies any of that is
+ * refused.
+ *
+ * The filter is a profile, its variant, and the policy's own denials.
  */
 
 #include "plan/plan-internal.h"
@@ -17,10 +20,7 @@
 
 #include "policy/enforcement.h"
 
-static bool is_mode(const struct planner *planner, const char *mode)
-{
-	return strcmp(planner->net_mode, mode) == 0;
-}
+/* ---- none, a loopback, the host's own, or a proxy's listeners inside ---- */
 
 uint16_t planner_proxy_port(const struct planner *planner)
 {
@@ -65,12 +65,13 @@ static int refuse_ports(struct planner *planner, const char *why, const char *fi
 	return planner_refuse(planner, -EINVAL, "cannot forward these loopback ports", why, fix);
 }
 
-/* One port inside has one listener: ours for what goes out, or the command's for what comes in. */
+/* One port inside has one listener: the supervisor's for connections out, or the command's for
+ * connections in. */
 static int check_ports(struct planner *planner)
 {
 	const struct request_port *ports = planner->ports.rows;
 	uint16_t proxy_port = planner_proxy_port(planner);
-	size_t n_listeners = is_mode(planner, "proxy");
+	size_t n_listeners = planner->net_mode == NET_PROXY;
 
 	for (size_t i = 0; i < planner->ports.n_rows; i++) {
 		n_listeners += !ports[i].bind;
@@ -78,7 +79,7 @@ static int check_ports(struct planner *planner)
 			return refuse_ports(planner,
 					    "one port is named by both --connect and --listen",
 					    "name it once");
-		if (is_mode(planner, "proxy") && ports[i].port == proxy_port)
+		if (planner->net_mode == NET_PROXY && ports[i].port == proxy_port)
 			return refuse_ports(planner,
 					    planner_format(planner,
 							   "the proxy listens on port %u inside",
@@ -90,7 +91,7 @@ static int check_ports(struct planner *planner)
 	return 0;
 }
 
-/* What an option cannot take back is refused by its line. */
+/* A setting that no option can undo is refused with its line in the policy. */
 static int check_policys_ports(struct planner *planner)
 {
 	struct rule_enforcement enforcement;
@@ -162,7 +163,7 @@ static int refuse_mode(struct planner *planner)
 	if (r < 0)
 		return r;
 	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "there is no network mode '%s' yet",
-			     planner->net_mode);
+			     net_mode_name(planner->net_mode));
 	sbx_error_why(planner->err, "this release has none, loopback, proxy and host");
 	sbx_error_fix(planner->err, "use the mode none");
 	return -EOPNOTSUPP;
@@ -193,18 +194,18 @@ static void note_unused_rules(struct planner *planner, enum net_mode mode)
  * becomes none, which gives less; where it was asked for, check_reduced() refuses. */
 static void narrow_default(struct planner *planner)
 {
-	if (planner->plan->tier == TIER_FULL || !is_mode(planner, "loopback") || planner->policy ||
-	    planner->request->net_mode || planner->request->template)
+	if (planner->plan->tier == TIER_FULL || planner->net_mode != NET_LOOPBACK ||
+	    planner->policy || planner->request->net_mode || planner->request->template)
 		return;
-	planner->net_mode = net_mode_name(NET_NONE);
+	planner->net_mode = NET_NONE;
 	planner_note(planner, false, "the network mode is none, not loopback",
-		     "in the tier reduced the only loopback is the host's");
+		     "in the reduced tier the only loopback is the host's");
 }
 
 static int check_reduced(struct planner *planner)
 {
 	if (planner->plan->tier == TIER_FULL ||
-	    (!is_mode(planner, "proxy") && !is_mode(planner, "loopback") &&
+	    (planner->net_mode != NET_PROXY && planner->net_mode != NET_LOOPBACK &&
 	     planner->ports.n_rows == 0))
 		return 0;
 	return planner_refuse(planner, -EOPNOTSUPP, "the reduced tier has no network namespace",
@@ -217,28 +218,28 @@ int choose_network(struct planner *planner)
 	int r = 0;
 
 	narrow_default(planner);
-	if (is_mode(planner, "veth") || is_mode(planner, "transparent"))
+	if (planner->net_mode == NET_VETH || planner->net_mode == NET_TRANSPARENT)
 		return refuse_mode(planner);
-	if (is_mode(planner, "host"))
+	if (planner->net_mode == NET_HOST)
 		r = check_host_mode(planner);
 	else
 		read_ports(planner);
-	if (is_mode(planner, "proxy"))
+	if (planner->net_mode == NET_PROXY)
 		r = check_proxy_mode(planner);
-	if (r == 0 && !is_mode(planner, "host"))
+	if (r == 0 && planner->net_mode != NET_HOST)
 		r = check_policys_ports(planner);
-	if (r == 0 && is_mode(planner, "loopback"))
+	if (r == 0 && planner->net_mode == NET_LOOPBACK)
 		r = check_rules(planner, NET_LOOPBACK);
-	if (is_mode(planner, "none") || is_mode(planner, "loopback"))
-		note_unused_rules(planner, is_mode(planner, "none") ? NET_NONE : NET_LOOPBACK);
+	if (planner->net_mode == NET_NONE || planner->net_mode == NET_LOOPBACK)
+		note_unused_rules(planner, planner->net_mode);
 	if (r == 0)
 		r = check_ports(planner);
 	if (r == 0)
 		r = check_reduced(planner);
-	planner->is_using_inet = !is_mode(planner, "none") || planner->ports.n_rows > 0;
-	planner->is_limiting_ports = !is_mode(planner, "host") && !is_mode(planner, "loopback") &&
-				     (planner->plan->layers & LAYER_LANDLOCK) &&
-				     planner->host->landlock_abi >= 4;
+	planner->is_using_inet = planner->net_mode != NET_NONE || planner->ports.n_rows > 0;
+	planner->is_limiting_ports =
+		planner->net_mode != NET_HOST && planner->net_mode != NET_LOOPBACK &&
+		(planner->plan->layers & LAYER_LANDLOCK) && planner->host->landlock_abi >= 4;
 	return r;
 }
 
@@ -283,10 +284,10 @@ void add_network(struct planner *planner)
 {
 	const struct request_port *ports = planner->ports.rows;
 
-	if (!planner->is_using_inet || is_mode(planner, "host"))
+	if (!planner->is_using_inet || planner->net_mode == NET_HOST)
 		return;
 	planner_add_step(planner, STEP_LOOPBACK, origin_built_in);
-	if (is_mode(planner, "proxy"))
+	if (planner->net_mode == NET_PROXY)
 		add_listener(planner, planner_proxy_port(planner), "proxy");
 	for (size_t i = 0; i < planner->ports.n_rows; i++) {
 		if (ports[i].bind)
@@ -294,4 +295,92 @@ void add_network(struct planner *planner)
 		else
 			add_listener(planner, ports[i].port, "connect");
 	}
+}
+
+/* ---- the filter ---- */
+
+/* NULL-terminated; the policy dies before the plan does. */
+static void copy_denied(struct planner *planner)
+{
+	const struct setting *list = planner_setting(planner, "denySyscalls"), *item;
+	const char **names;
+
+	if (!list || list->number == 0)
+		return;
+	names = planner_alloc(planner, (list->number + 1) * sizeof(*names));
+	for (size_t i = 0; names && (item = planner_item(planner, "denySyscalls", i, "")); i++)
+		names[i] = planner_keep(planner, item->text);
+	planner->plan->deny_syscalls = names;
+}
+
+/* An rlimit does not count shared memory. Does only an rlimit bound the memory of a strict
+ * template? */
+static bool is_memory_private(const struct planner *planner)
+{
+	const struct plan_limit *memory = &planner->plan->limits[LIMIT_MEMORY];
+
+	return strcmp(planner->template->profile, "strict") == 0 && memory->is_set &&
+	       memory->holder == HELD_BY_RLIMIT;
+}
+
+static int refuse_ptrace(struct planner *planner, const char *why, const char *fix)
+{
+	return planner_refuse(planner, -EOPNOTSUPP, "cannot let the command trace its children",
+			      why, fix);
+}
+
+/*
+ * Landlock keeps a tracer from every process that is not of its own domain: those of the host and
+ * of sbx-ctl exec. PID 1, which is of that domain, is not dumpable. Without Landlock a visit would
+ * be open to the command, and without a pid namespace all of the host would have numbers inside.
+ */
+int check_ptrace(struct planner *planner)
+{
+	const struct setting *denied = planner_setting(planner, "denySyscalls"), *item;
+
+	if (!planner->request->ptrace)
+		return 0;
+	if (strcmp(planner->profile, "strict") == 0)
+		return refuse_ptrace(planner, "the profile 'strict' has no processes to trace",
+				     "use the profile 'standard', or leave --ptrace out");
+	if (planner->plan->tier == TIER_REDUCED)
+		return refuse_ptrace(
+			planner, "in the reduced tier the command shares the host's PID namespace",
+			"use a host with user namespaces, or leave --ptrace out");
+	if (planner->is_nested)
+		return refuse_ptrace(
+			planner,
+			"'isolation.nested' excludes Landlock, which prevents the command from tracing what 'sbx-ctl exec' runs",
+			"leave --ptrace or 'isolation.nested' out");
+	for (size_t i = 0; denied && (item = planner_item(planner, "denySyscalls", i, "")); i++)
+		if (strcmp(item->text, "ptrace") == 0)
+			return refuse_ptrace(planner, "the policy denies it: 'denySyscalls'",
+					     "leave --ptrace out, or 'ptrace' in the policy");
+	planner_note(planner, false, "ptrace of its own children: allowed",
+		     "--ptrace; strace and gdb work inside");
+	return 0;
+}
+
+void add_filter(struct planner *planner)
+{
+	struct step *step = planner_add_step(planner, STEP_SECCOMP, origin_built_in);
+
+	step->seccomp.profile = planner->profile;
+	if (planner->is_using_inet)
+		step->seccomp.variants |= VARIANT_INET;
+	if (planner->is_using_inet && (planner->plan->layers & LAYER_NET))
+		step->seccomp.variants |= VARIANT_LOOPBACK;
+	if (planner->is_nested)
+		step->seccomp.variants |= VARIANT_NESTED;
+	if (is_limiting_exec(planner) && !planner->exec_everywhere)
+		step->seccomp.variants |= VARIANT_NO_MEMFD_EXEC;
+	if (planner->is_using_inet && planner->is_limiting_ports)
+		step->seccomp.variants |= VARIANT_PORTS;
+	if (planner->plan->tier == TIER_REDUCED)
+		step->seccomp.variants |= VARIANT_NO_NAMESPACES;
+	if (is_memory_private(planner))
+		step->seccomp.variants |= VARIANT_NO_SHM;
+	if (planner->request->ptrace)
+		step->seccomp.variants |= VARIANT_PTRACE;
+	copy_denied(planner);
 }

@@ -4,15 +4,31 @@
 /*
  * Policy + request + host → an ordered list of small steps
  *
- * plan_build() is pure: it opens nothing, forks nothing and reads no environment. What the policy
- * asks for and the host cannot enforce is an error here, with what, why and what to type; nothing
- * is left for later to warn about. lib/kernel carries the steps out, in this order, and never sees
- * a policy.
+ * plan_build() is pure: it opens nothing, forks nothing and reads no environment. A right or limit
+ * that the policy asks for and the host cannot enforce is an error here, with what, why and fix; no
+ * later part warns about it. lib/kernel carries the steps out, in this order, and never sees a
+ * policy. A plan does not change after plan_build().
  *
- * The mount view is the first layer: what is absent cannot be named. Landlock repeats it as the
- * second, since it leaves stat, chmod and sockets open. Rules that the kernel cannot see (a caller,
- * a tag, a state, a token) are taken the narrow way: such an allow grants nothing here, such a deny
- * always holds; --print-plan lists them.
+ * The nouns, in the order in which one is made from the other:
+ *
+ *   request   the command line (request.h); facts: the host's answers about paths (host.h)
+ *   mark      a path matters: a rule, an option or the built-in view names it, and may say which
+ *             content is put there
+ *   decision  the evaluator's answer about a path: which rights it has. No mark decides that
+ *   place     a path with all its marks, in a tree; it has one content, and its rights. A path
+ *             without marks has the rights of the place above it
+ *   shown     how a place ends up in the tree: which mount carries it, and what this mount and the
+ *             Landlock rules permit
+ *   step      one call that lib/kernel makes (step.h)
+ *
+ * request.h and host.h go in, steps come out; mark, place and shown are in plan-internal.h and last
+ * as long as plan_build(). At the end plan_permits() reads the steps alone, and a plan that permits
+ * more than was decided is refused.
+ *
+ * The mount view is the first layer: a missing path cannot be opened. Landlock repeats it as the
+ * second, since it does not cover stat, chmod and sockets. Rules that the kernel cannot see (a
+ * caller, a tag, a state, a token) are taken the narrow way: such an allow grants nothing here,
+ * such a deny always holds; --print-plan lists them.
  */
 
 #include <stdbool.h>
@@ -22,10 +38,10 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "plan/host.h"
 #include "plan/layers.h"
 #include "plan/step.h"
 
-struct host;
 struct policy;
 struct sbx_error;
 struct spawn_request;
@@ -47,15 +63,16 @@ struct plan_top {
 	unsigned signs;	    /* enum host_sign, beforehand */
 };
 
-/* A rule or limit that is not carried out as it stands, and why; shown by --print-plan -v. Where
- * something can be done about it, what to type: that is said on stderr in one line, too. */
+/* A rule or limit that is not carried out as written, and why; shown by --print-plan -v. One with a
+ * fix is printed on stderr in one line, too. */
 struct plan_notice {
 	const char *what;
 	const char *why;
 	const char *fix;  /* or NULL */
 	bool is_weaker;	  /* less is enforced than was asked for */
 	bool is_of_limit; /* the plan's limits say it, too */
-	bool is_hint;	  /* less is there than somebody may expect: worth a line on a terminal */
+	bool is_hint; /* the command has less than the user may expect: worth a line on a terminal
+		       */
 };
 
 struct plan {
@@ -69,7 +86,7 @@ struct plan {
 	const char *id;
 	uid_t uid; /* of the command, outside */
 	gid_t gid;
-	const char *net_mode;
+	const char *net_mode; /* its name */
 	const char *template; /* "default" where neither it nor a policy was named */
 	const char *policy;   /* as its file was named, or NULL */
 	struct plan_limit limits[N_LIMITS];
@@ -113,6 +130,11 @@ struct plan *plan_free(struct plan *plan);
 void plan_free_ptr(struct plan **plan);
 #define _cleanup_plan_ _cleanup_(plan_free_ptr)
 
+/* Directories that consist of the system, and those that hold some of it or of all users: never is
+ * their owner mapped to the command's user. NULL-terminated. */
+extern const char *const plan_system_directories[];
+extern const char *const plan_shared_directories[];
+
 /* At most eight lines: what the steps permit, per kind, and what is not enforced. */
 void plan_add_summary(struct text *out, const struct plan *plan);
 /* One line a step; then limits, then notices. */
@@ -123,3 +145,20 @@ void plan_add_json(struct text *out, const struct plan *plan);
 void plan_add_tier_line(struct text *out, const struct plan *plan);
 /* "time limit of 5m reached (template code-executor)" */
 void plan_add_reached(struct text *out, const struct plan *plan, enum limit limit);
+
+/*
+ * The rights that the kernel will permit at a path when the steps of a plan have been carried out
+ *
+ * These read the steps only: which mount carries the path and how, which Landlock rules there are
+ * at and above it, what is masked. They know neither rules nor marks nor places, so that they can
+ * contradict the planner.
+ */
+
+/* Bits of enum right: read, list, write, exec. */
+unsigned plan_permits(const struct plan *plan, const char *path, enum host_path_kind kind);
+/* Of a file. */
+bool plan_permits_exec(const struct plan *plan, const char *path);
+/* Where the command starts. */
+const char *plan_working_directory(const struct plan *plan);
+/* The step whose mount is what can be seen at the path; NULL: the sandbox's own root. */
+const struct step *plan_find_carrier(const struct plan *plan, const char *path);

@@ -1,18 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A plan as text: one line a step, then limits and notices
+ * A plan as text, as JSON and as a summary
  *
- * A step is told by the fields of its kind, one function a type of field.
+ * As text: one line a step, then limits and notices. As JSON: one object; of the environment only
+ * names are printed, since a value may be a secret. Both print a step by the fields of its kind,
+ * one function a type of field.
+ *
+ * The summary has one line a question: reads, writes, executes, network, devices, limits.
+ * Everything in it is read from the finished steps, by plan_permits(), never from the request: a
+ * grant that the plan does not carry out must not be in a summary. A path is listed where it
+ * permits more than the path around it, and follows "not" where it permits less.
  */
 
-#include "plan/print-internal.h"
+#include "plan/plan-internal.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/units.h"
+
+/* ---- as text ---- */
 
 static void add_visible(struct text *out, const char *string)
 {
@@ -82,7 +95,7 @@ static void (*const add_field[])(struct text *out, const struct step *step,
 	[FIELD_MODE] = add_mode,     [FIELD_NAMES] = add_bits,	  [FIELD_OWNER] = add_owner,
 };
 
-void origin_add_text(struct text *out, const struct step_origin *origin)
+static void origin_add_text(struct text *out, const struct step_origin *origin)
 {
 	if (origin->kind == ORIGIN_TEMPLATE)
 		text_addf(out, "template '%s'", origin->text);
@@ -152,16 +165,9 @@ static void add_notices(struct text *out, const struct plan *plan)
 
 void plan_add_reached(struct text *out, const struct plan *plan, enum limit limit)
 {
-	static const char *const words[N_LIMITS] = {
-		[LIMIT_MEMORY] = "memory",	 [LIMIT_CPU] = "processor",
-		[LIMIT_PIDS] = "process",	 [LIMIT_TIME] = "time",
-		[LIMIT_FILES] = "open files",	 [LIMIT_PROCESSES] = "process",
-		[LIMIT_FILE_SIZE] = "file size", [LIMIT_OUTPUT] = "output",
-		[LIMIT_TMP_SIZE] = "/tmp",
-	};
 	const struct plan_limit *reached = &plan->limits[limit];
 
-	text_addf(out, "%s limit of ", words[limit]);
+	text_addf(out, "%s limit of ", limit_called(limit));
 	limit_add_value(out, limit, reached->value);
 	text_addf(out, " reached (%s", reached->origin.kind == ORIGIN_TEMPLATE ? "template " : "");
 	add_visible(out, origin_text(&reached->origin));
@@ -178,7 +184,7 @@ void plan_add_text(struct text *out, const struct plan *plan)
 	add_notices(out, plan);
 }
 
-void plan_add_layers(struct text *out, const struct plan *plan)
+static void plan_add_layers(struct text *out, const struct plan *plan)
 {
 	text_addf(out, "%s:", tier_name(plan->tier));
 	for (unsigned bit = 1; bit <= LAYERS_ALL; bit <<= 1)
@@ -204,4 +210,576 @@ void plan_add_tier_line(struct text *out, const struct plan *plan)
 		add_holder(out, (enum limit)i, limit);
 		between = ", ";
 	}
+}
+
+/* ---- as JSON ---- */
+
+static const char *const origin_kinds[] = {
+	[ORIGIN_BUILT_IN] = "built-in",
+	[ORIGIN_RULE] = "rule",
+	[ORIGIN_ARGUMENT] = "argument",
+	[ORIGIN_TEMPLATE] = "template",
+};
+
+static const char *const stages[N_STAGES] = {
+	[STAGE_SUPERVISOR] = "supervisor",
+	[STAGE_BUILD] = "build",
+	[STAGE_CONFINE] = "confine",
+	[STAGE_COMMAND] = "command",
+};
+
+static void write_origin(struct json_writer *json, const struct step_origin *origin)
+{
+	json_add_name(json, "origin");
+	json_add_object(json);
+	json_member_string(json, "kind", origin_kinds[origin->kind]);
+	if (origin->text)
+		json_member_string(json, "text", origin->text);
+	json_end_object(json);
+}
+
+static void write_names(struct json_writer *json, const char *member,
+			const struct flag_names *names, uint64_t flags)
+{
+	json_add_name(json, member);
+	json_add_array(json);
+	for (size_t i = 0; i < names->n; i++)
+		if (flags & names->rows[i].flag)
+			json_add_string(json, names->rows[i].name);
+	json_end_array(json);
+}
+
+static void write_text(struct json_writer *json, const char *name, const char *text)
+{
+	if (text)
+		json_member_string(json, name, text);
+}
+
+static void write_string(struct json_writer *json, const struct step *step,
+			 const struct step_field *field)
+{
+	write_text(json, field->name, step_field_string(step, field));
+}
+
+static void write_bool(struct json_writer *json, const struct step *step,
+		       const struct step_field *field)
+{
+	json_member_bool(json, field->name, step_field_number(step, field));
+}
+
+static void write_number(struct json_writer *json, const struct step *step,
+			 const struct step_field *field)
+{
+	json_member_u64(json, field->name, step_field_number(step, field));
+}
+
+static void write_bytes(struct json_writer *json, const struct step *step,
+			const struct step_field *field)
+{
+	if (step_field_number(step, field) > 0)
+		write_number(json, step, field);
+}
+
+/* JSON has no octal numbers: "0755" */
+static void write_mode(struct json_writer *json, const struct step *step,
+		       const struct step_field *field)
+{
+	char mode[16];
+
+	(void)snprintf(mode, sizeof(mode), "0%o", (unsigned)step_field_number(step, field));
+	json_member_string(json, field->name, mode);
+}
+
+static void write_bits(struct json_writer *json, const struct step *step,
+		       const struct step_field *field)
+{
+	write_names(json, field->name, field->names, step_field_number(step, field));
+}
+
+static void write_owner(struct json_writer *json, const struct step *step,
+			const struct step_field *field)
+{
+	const struct step_owner *owner = step_field_owner(step, field);
+
+	if (!owner->is_set)
+		return;
+	json_add_name(json, field->name);
+	json_add_object(json);
+	json_member_u64(json, "uid", owner->uid);
+	if (owner->gid != STEP_NO_GID)
+		json_member_u64(json, "gid", owner->gid);
+	json_end_object(json);
+}
+
+static void (*const write_field[])(struct json_writer *json, const struct step *step,
+				   const struct step_field *field) = {
+	[FIELD_TARGET] = write_string, [FIELD_SOURCE] = write_string, [FIELD_STRING] = write_string,
+	[FIELD_BOOL] = write_bool,     [FIELD_NUMBER] = write_number, [FIELD_BYTES] = write_bytes,
+	[FIELD_MODE] = write_mode,     [FIELD_NAMES] = write_bits,    [FIELD_OWNER] = write_owner,
+};
+
+static void write_step(struct json_writer *json, const struct step *step)
+{
+	const struct step_row *row = step_row(step->kind);
+
+	json_add_object(json);
+	json_member_string(json, "kind", row->name);
+	json_member_string(json, "stage", stages[row->stage]);
+	for (const struct step_field *field = row->fields; field && field->name; field++)
+		write_field[field->type](json, step, field);
+	write_origin(json, &step->origin);
+	json_end_object(json);
+}
+
+static void write_steps(struct json_writer *json, const struct plan *plan)
+{
+	json_add_name(json, "steps");
+	json_add_array(json);
+	for (size_t i = 0; i < plan->n_steps; i++)
+		write_step(json, &plan->steps[i]);
+	json_end_array(json);
+}
+
+static void write_limits(struct json_writer *json, const struct plan *plan)
+{
+	json_add_name(json, "limits");
+	json_add_object(json);
+	for (int i = 0; i < N_LIMITS; i++) {
+		const struct plan_limit *limit = &plan->limits[i];
+
+		if (!limit->is_set)
+			continue;
+		json_add_name(json, limit_name((enum limit)i));
+		json_add_object(json);
+		json_member_u64(json, "value", limit->value);
+		json_member_string(json, "holder", holder_name(limit->holder));
+		if (limit_part_held((enum limit)i, limit->holder))
+			json_member_string(json, "of",
+					   limit_part_held((enum limit)i, limit->holder));
+		write_origin(json, &limit->origin);
+		json_end_object(json);
+	}
+	json_end_object(json);
+}
+
+static void write_notices(struct json_writer *json, const struct plan *plan)
+{
+	json_add_name(json, "notices");
+	json_add_array(json);
+	for (size_t i = 0; i < plan->n_notices; i++) {
+		json_add_object(json);
+		json_member_string(json, "what", plan->notices[i].what);
+		json_member_string(json, "why", plan->notices[i].why);
+		write_text(json, "fix", plan->notices[i].fix);
+		json_member_bool(json, "weaker", plan->notices[i].is_weaker);
+		json_end_object(json);
+	}
+	json_end_array(json);
+}
+
+static void write_words(struct json_writer *json, const char *name, const char *const *words)
+{
+	json_add_name(json, name);
+	json_add_array(json);
+	for (; words && *words; words++)
+		json_add_string(json, *words);
+	json_end_array(json);
+}
+
+static void write_variables(struct json_writer *json, const struct plan *plan)
+{
+	json_add_name(json, "environment");
+	json_add_array(json);
+	for (char *const *at = plan->environment; *at; at++)
+		json_add_string_bytes(json, *at, strcspn(*at, "="));
+	json_end_array(json);
+}
+
+static void write_layers(struct json_writer *json, const struct plan *plan)
+{
+	json_add_name(json, "layers");
+	json_add_array(json);
+	for (unsigned bit = 1; bit <= LAYERS_ALL; bit <<= 1)
+		if (plan->layers & bit)
+			json_add_string(json, layer_name(bit));
+	json_end_array(json);
+}
+
+static void write_digest(struct json_writer *json, const struct plan *plan)
+{
+	char hex[2 * sizeof(plan->digest) + 1];
+
+	if (!plan->has_digest)
+		return;
+	for (size_t i = 0; i < sizeof(plan->digest); i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", plan->digest[i]);
+	json_member_string(json, "policy_digest", hex);
+}
+
+static void write_inward(struct json_writer *json, const struct plan *plan)
+{
+	if (plan->n_inward == 0)
+		return;
+	json_add_name(json, "inward");
+	json_add_array(json);
+	for (size_t i = 0; i < plan->n_inward; i++)
+		json_add_u64(json, plan->inward[i]);
+	json_end_array(json);
+}
+
+static void write_fds(struct json_writer *json, const struct plan *plan)
+{
+	json_add_name(json, "fds");
+	json_add_array(json);
+	for (size_t i = 0; i < plan->n_fds; i++)
+		json_add_i64(json, plan->fds[i]);
+	json_end_array(json);
+}
+
+void plan_add_json(struct text *out, const struct plan *plan)
+{
+	struct json_writer json;
+
+	json_write(&json, out);
+	json_add_object(&json);
+	json_member_string(&json, "id", plan->id);
+	json_member_string(&json, "tier", tier_name(plan->tier));
+	write_layers(&json, plan);
+	json_member_string(&json, "network", plan->net_mode);
+	json_member_string(&json, "template", plan->template);
+	write_text(&json, "policy", plan->policy);
+	json_member_u64(&json, "uid", plan->uid);
+	json_member_u64(&json, "gid", plan->gid);
+	write_digest(&json, plan);
+	write_words(&json, "argv", (const char *const *)plan->argv);
+	write_variables(&json, plan);
+	write_fds(&json, plan);
+	write_steps(&json, plan);
+	write_inward(&json, plan);
+	write_limits(&json, plan);
+	json_member_u64(&json, "grace_usec", plan->grace_usec);
+	if (plan->deny_syscalls)
+		write_words(&json, "deny_syscalls", plan->deny_syscalls);
+	json_member_bool(&json, "may_exec", plan->may_exec);
+	if (plan->unenforced_landlock)
+		write_names(&json, "unenforced_landlock", &names_of_accesses,
+			    plan->unenforced_landlock);
+	write_notices(&json, plan);
+	json_end_object(&json);
+	text_add_char(out, '\n');
+}
+
+/* ---- as a summary ---- */
+
+#define LABEL "%-14s"
+#define PATHS_SHOWN 8
+
+/* A path that some step is about, and the innermost of the others that it lies in. */
+struct entry {
+	const char *path;
+	const struct step *step;
+	const struct entry *around;
+	unsigned rights;
+};
+
+struct entries {
+	struct entry *rows;
+	size_t n_rows;
+};
+
+static void entries_deinit(struct entries *entries)
+{
+	free(entries->rows);
+}
+
+static bool is_device(const struct step *step)
+{
+	return (step->kind == STEP_BIND && step->bind.attributes.devices) ||
+	       (step->kind == STEP_LANDLOCK_PATH && is_below(step_target(step), "/dev") &&
+		strcmp(step_target(step), "/dev") != 0);
+}
+
+static bool is_fresh(const struct entry *entry)
+{
+	return entry->step->kind == STEP_TMPFS;
+}
+
+/* Device nodes and /proc are the same for all commands, and sockets are no files. */
+static bool is_entry(const struct step *step)
+{
+	static const bool kinds[N_STEP_KINDS] = {
+		[STEP_BIND] = true, [STEP_TMPFS] = true, [STEP_OVERLAY] = true,
+		[STEP_MASK] = true, [STEP_FILE] = true,	 [STEP_LANDLOCK_PATH] = true,
+	};
+
+	if (!kinds[step->kind] || is_device(step) || is_below(step_target(step), "/proc"))
+		return false;
+	return step->kind != STEP_BIND || !step->bind.is_socket;
+}
+
+static bool is_known(const struct entries *entries, const char *path)
+{
+	for (size_t i = 0; i < entries->n_rows; i++)
+		if (strcmp(entries->rows[i].path, path) == 0)
+			return true;
+	return false;
+}
+
+static bool is_file(const struct step *step)
+{
+	return step->kind == STEP_FILE || (step->kind == STEP_BIND && !step->bind.is_folder);
+}
+
+static const struct entry *find_around(const struct entries *entries, const char *path)
+{
+	const struct entry *around = NULL;
+
+	for (size_t i = 0; i < entries->n_rows; i++) {
+		const struct entry *other = &entries->rows[i];
+
+		if (is_below(path, other->path) && strcmp(path, other->path) != 0 &&
+		    (!around || is_below(other->path, around->path)))
+			around = other;
+	}
+	return around;
+}
+
+static int find_entries(const struct plan *plan, struct entries *ret)
+{
+	ret->rows = calloc(plan->n_steps + 1, sizeof(*ret->rows));
+	if (!ret->rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < plan->n_steps; i++) {
+		const struct step *step = &plan->steps[i];
+		const char *path = step_target(step);
+
+		if (!is_entry(step) || is_known(ret, path))
+			continue;
+		ret->rows[ret->n_rows++] = (struct entry){
+			.path = path,
+			.step = step,
+			.rights = plan_permits(plan, path, is_file(step) ? HOST_FILE : HOST_FOLDER),
+		};
+	}
+	for (size_t i = 0; i < ret->n_rows; i++)
+		ret->rows[i].around = find_around(ret, ret->rows[i].path);
+	return 0;
+}
+
+/* Reading a fresh directory reads no file of the host; reading a place that is put into it does. */
+static bool permits_more(const struct entry *entry, unsigned right)
+{
+	const struct entry *around = entry->around;
+
+	if (!(entry->rights & right) || (right == RIGHT_READ && is_fresh(entry)))
+		return false;
+	return !around || !(around->rights & right) || (is_fresh(around) && !is_fresh(entry));
+}
+
+static bool permits_less(const struct entry *entry, unsigned right)
+{
+	const struct entry *around = entry->around;
+
+	if (!around || is_fresh(around) || !(around->rights & right))
+		return false;
+	return !(entry->rights & right) || (right == RIGHT_READ && is_fresh(entry));
+}
+
+/* Where what is written goes. */
+static void add_entry(struct text *out, const struct entry *entry, unsigned right)
+{
+	const struct step *step = entry->step;
+
+	add_visible(out, entry->path);
+	if (right != RIGHT_WRITE)
+		return;
+	if (step->kind == STEP_TMPFS) {
+		text_add(out, " (private, ");
+		units_add_size(out, step->tmpfs.size_bytes);
+		text_add(out, ")");
+	}
+	if (step->kind == STEP_OVERLAY && step->overlay.upper) {
+		text_add(out, " (changes go to ");
+		add_visible(out, step->overlay.upper);
+		text_add(out, ")");
+	}
+	if (step->kind == STEP_OVERLAY && !step->overlay.upper)
+		text_add(out, " (changes are discarded)");
+}
+
+/* Granted paths come before the built-in ones, which hardly differ between plans. */
+static size_t add_some(struct text *out, const struct entries *entries, unsigned right,
+		       bool (*is_meant)(const struct entry *entry, unsigned right))
+{
+	size_t n = 0;
+
+	for (int built_in = 0; built_in < 2; built_in++)
+		for (size_t i = 0; i < entries->n_rows; i++) {
+			const struct entry *entry = &entries->rows[i];
+
+			if ((entry->step->origin.kind == ORIGIN_BUILT_IN) != built_in ||
+			    !is_meant(entry, right) || n++ >= PATHS_SHOWN)
+				continue;
+			text_add(out, n > 1 ? ", " : "");
+			add_entry(out, entry, right);
+		}
+	if (n > PATHS_SHOWN)
+		text_addf(out, " and %zu more", n - PATHS_SHOWN);
+	return n;
+}
+
+static void add_paths(struct text *out, const struct entries *entries, const char *label,
+		      unsigned right)
+{
+	_cleanup_text_ struct text without = TEXT_INIT;
+
+	text_addf(out, LABEL, label);
+	if (add_some(out, entries, right, permits_more) == 0)
+		text_add(out, "nothing");
+	else if (add_some(&without, entries, right, permits_less) > 0)
+		text_addf(out, "; not %s", text_string(&without));
+	text_add_char(out, '\n');
+	out->failed |= without.failed;
+}
+
+static const struct {
+	const char *mode;
+	const char *text;
+} networks[] = {
+	{ "none", "none" },
+	{ "loopback", "its own loopback only" },
+	{ "host", "the host's, nothing is filtered" },
+	{ "proxy", "only through the proxy" },
+};
+
+static const char *describe_network(const char *mode)
+{
+	for (size_t i = 0; i < N_ELEMENTS(networks); i++)
+		if (strcmp(networks[i].mode, mode) == 0)
+			return networks[i].text;
+	return mode;
+}
+
+static void add_reach(struct text *out, const struct plan *plan)
+{
+	text_addf(out, LABEL "%s", "network", describe_network(plan->net_mode));
+	for (size_t i = 0; i < plan->n_steps; i++) {
+		const struct step *step = &plan->steps[i];
+
+		if (step->kind == STEP_LISTEN && strcmp(step->listen.purpose, "connect") == 0)
+			text_addf(out, "; to port %u of the host's loopback", step->listen.port);
+		if (step->kind == STEP_BIND && step->bind.is_socket) {
+			text_add(out, "; to the socket ");
+			add_visible(out, step->bind.target);
+		}
+	}
+	for (size_t i = 0; i < plan->n_inward; i++)
+		text_addf(out, "; from port %u of the host's loopback", plan->inward[i]);
+	text_add_char(out, '\n');
+}
+
+static void add_devices(struct text *out, const struct plan *plan)
+{
+	const char *between = "";
+
+	text_addf(out, LABEL, "devices");
+	for (size_t i = 0; i < plan->n_steps; i++) {
+		const char *path = step_target(&plan->steps[i]);
+
+		if (!is_device(&plan->steps[i]) ||
+		    (plan->steps[i].kind == STEP_LANDLOCK_PATH && plan->tier == TIER_FULL))
+			continue;
+		text_add(out, between);
+		add_visible(out, is_below(path, "/dev") ? path + strlen("/dev/") : path);
+		between = ", ";
+	}
+	text_add(out, between[0] ? "\n" : "none\n");
+}
+
+static void add_limit(struct text *out, const struct plan *plan, enum limit limit)
+{
+	const struct plan_limit *held = &plan->limits[limit];
+	const char *part = limit_part_held(limit, held->holder);
+
+	text_addf(out, "%s ", limit_name(limit));
+	limit_add_value(out, limit, held->value);
+	if (part)
+		text_addf(out, " (%s)", part);
+}
+
+static void add_limits_held(struct text *out, const struct plan *plan)
+{
+	const char *between = "";
+
+	text_addf(out, LABEL, "limits");
+	for (int i = 0; i < N_LIMITS; i++) {
+		if (!plan->limits[i].is_set || plan->limits[i].holder == HELD_BY_NOBODY)
+			continue;
+		text_add(out, between);
+		add_limit(out, plan, (enum limit)i);
+		between = ", ";
+	}
+	text_add(out, between[0] ? "\n" : "none\n");
+}
+
+static void add_unenforced(struct text *out, const struct plan *plan)
+{
+	const char *between = "";
+	_cleanup_text_ struct text line = TEXT_INIT;
+
+	for (int i = 0; i < N_LIMITS; i++) {
+		const struct plan_limit *limit = &plan->limits[i];
+
+		if (!limit->is_set || limit->holder != HELD_BY_NOBODY)
+			continue;
+		text_add(&line, between);
+		add_limit(&line, plan, (enum limit)i);
+		between = ", ";
+	}
+	for (size_t i = 0; i < plan->n_notices; i++) {
+		if (!plan->notices[i].is_weaker || plan->notices[i].is_of_limit)
+			continue;
+		text_add(&line, between[0] ? "; " : "");
+		add_visible(&line, plan->notices[i].what);
+		between = "; ";
+	}
+	if (line.len > 0)
+		text_addf(out, LABEL "%s\n", "not enforced", text_string(&line));
+	out->failed |= line.failed;
+}
+
+static bool may_trace(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->n_steps; i++)
+		if (plan->steps[i].kind == STEP_SECCOMP &&
+		    (plan->steps[i].seccomp.variants & VARIANT_PTRACE))
+			return true;
+	return false;
+}
+
+static void add_isolation(struct text *out, const struct plan *plan)
+{
+	text_addf(out, LABEL, "isolation");
+	plan_add_layers(out, plan);
+	if (may_trace(plan))
+		text_add(out, "; ptrace of its own children: allowed");
+	text_add_char(out, '\n');
+}
+
+void plan_add_summary(struct text *out, const struct plan *plan)
+{
+	_cleanup_(entries_deinit) struct entries entries = { .rows = NULL };
+
+	if (find_entries(plan, &entries) < 0) {
+		out->failed = true;
+		return;
+	}
+	add_isolation(out, plan);
+	add_paths(out, &entries, "reads", RIGHT_READ);
+	add_paths(out, &entries, "writes", RIGHT_WRITE);
+	add_paths(out, &entries, "executes", RIGHT_EXEC);
+	add_reach(out, plan);
+	add_devices(out, plan);
+	add_limits_held(out, plan);
+	add_unenforced(out, plan);
 }

@@ -1,26 +1,413 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Places → steps of the file tree
+ * Places become steps of the file tree
  *
- * A folder of the host comes with all that is below it. So going down the tree, something is put
- * into it only where a place differs from what carries it: where nothing carried it, where it may
- * be written or executed and that may not (or the other way), and where it is to be hidden. The
- * folders on the way are made only in what is ours; into the host's own files nothing is ever put.
+ * A directory of the host comes with all that is below it. So going down the tree, a step is added
+ * only where a place differs from the mount that carries it: where nothing carries it, where it may
+ * be written or executed and the mount may not (or the other way), and where it is to be hidden.
+ *
+ * In the root and in a tmpfs of the sandbox every step makes its own target, and the directories on
+ * the way to it have steps of their own. A bind mount of the host contains its targets already:
+ * nothing is ever made in the host's own files.
  */
 
 #include "plan/plan-internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <sbx/error.h>
 
-bool place_is_shown(const struct place *place)
+#include "base/cleanup.h"
+
+/* Is @carrier made by sbx, so that targets in it are made too? NULL is the root. */
+static bool place_is_fresh(const struct shown *carrier)
 {
-	if (place->carrier == place)
-		return !place->is_hidden;
-	return place->carrier && !place->carrier->is_hidden && (place->rights & RIGHTS_SEEN) &&
+	return !carrier || (!carrier->place->source && carrier->place->winner &&
+			    carrier->place->winner->content != CONTENT_PROC);
+}
+
+static bool place_wants_write(const struct place *place)
+{
+	return place->rights & RIGHT_WRITE;
+}
+
+static bool place_wants_execution(const struct place *place)
+{
+	return place->rights & RIGHTS_RUN;
+}
+
+/*
+ * Idmapped mounts of what root names and other users may not enter
+ *
+ * Root's sandbox runs as a user that may not search /root. Where root starts it in a directory of
+ * its own, or names one by --read, the mount maps the owner root to the command's user, so that the
+ * command reads what root would. Only a uid is mapped: the kernel refuses every write to an inode
+ * whose gid has no number in a mount, so that root's FIFOs and sockets stay closed, as do files of
+ * other users that root's group may read.
+ *
+ * System directories are never mapped: /etc/shadow would be readable.
+ */
+
+const char *const plan_system_directories[] = {
+	"/etc",	   "/usr",  "/bin", "/sbin", "/lib",  "/lib32", "/lib64",
+	"/libx32", "/boot", "/run", "/dev",  "/proc", "/sys",	NULL,
+};
+
+/* A directory further down can be root's own. */
+const char *const plan_shared_directories[] = { "/", "/var", "/home", NULL };
+
+/* By its name; kernel/idmap.c compares the opened directory. */
+static bool is_of_system(const char *path)
+{
+	for (size_t i = 0; plan_system_directories[i]; i++)
+		if (is_below(path, plan_system_directories[i]))
+			return true;
+	for (size_t i = 0; plan_shared_directories[i]; i++)
+		if (is_below(plan_shared_directories[i], path))
+			return true;
+	return false;
+}
+
+void ask_about_mapped(struct planner *planner, const struct mark *mark)
+{
+	if (planner->request->is_root && (mark->flags & MARK_MAPPED))
+		ask_about_way(planner, mark->path);
+}
+
+static bool is_closed(const struct host_path *facts)
+{
+	mode_t needed = facts->kind == HOST_FOLDER ? S_IROTH | S_IXOTH : S_IROTH;
+
+	return (facts->mode & needed) != needed;
+}
+
+/* By a directory on the way to @path. */
+static bool is_way_closed(struct planner *planner, const char *path)
+{
+	for (const char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
+		const char *folder = arena_copy(planner->scratch, path, (size_t)(at - path));
+		const struct host_path *facts =
+			folder ? host_find_path(planner->host, folder) : NULL;
+
+		if (facts && facts->kind == HOST_FOLDER && !(facts->mode & S_IXOTH))
+			return true;
+	}
+	return false;
+}
+
+/* Of the place and those above it that show the same, the one that was named. */
+static const struct place *find_named(const struct place *place)
+{
+	for (const struct place *at = place; at && at->base == place->base; at = at->parent)
+		for (size_t i = 0; i < at->n_marks; i++)
+			if ((at->marks[i]->flags & (MARK_MAPPED | MARK_DROPPED)) == MARK_MAPPED)
+				return at;
+	return NULL;
+}
+
+static struct step_owner mapped_owner(struct planner *planner, const struct place *place)
+{
+	const struct place *named = is_real_root(planner->host) ? find_named(place) : NULL;
+	const struct host_path *facts = named ? named->facts : NULL;
+
+	if (!facts || !facts->real || (facts->kind != HOST_FOLDER && facts->kind != HOST_FILE) ||
+	    facts->uid != 0 || is_of_system(facts->real) || place_wants_write(place) ||
+	    !(is_closed(facts) || is_way_closed(planner, facts->real)))
+		return (struct step_owner){ .is_set = false };
+	return (struct step_owner){ .is_set = true, .gid = STEP_NO_GID, .optional = true };
+}
+
+static bool mapped_needs_mount(struct planner *planner, const struct place *place,
+			       const struct shown *carrier)
+{
+	/* The command's user has to reach the target. */
+	return !carrier->is_mapped && mapped_owner(planner, place).is_set &&
+	       !is_way_closed(planner, place->path);
+}
+
+/* ---- the steps of one place: one function for each kind of content ---- */
+
+static void make_folders(struct planner *planner, const struct shown *shown)
+{
+	struct place *place = shown->place;
+	const char *above = shown->carrier ? shown->carrier->place->path : "/";
+	const char *at = strchr(place->path + (above[1] ? strlen(above) + 1 : 1), '/');
+	const char *last = planner->last_target;
+
+	for (; at; at = strchr(at + 1, '/')) {
+		size_t len = (size_t)(at - place->path);
+		struct step *step;
+
+		/* Places below a directory follow each other, so the last target tells whether the
+		 * directory was made. */
+		if (last && strncmp(last, place->path, len) == 0 &&
+		    (last[len] == '/' || last[len] == '\0'))
+			continue;
+		step = planner_add_step(planner, STEP_FOLDER, origin_built_in);
+		step->folder = (struct step_folder){
+			.target = arena_copy(planner->arena, place->path, len),
+			.mode = 0755,
+		};
+		planner->no_memory |= !step->folder.target;
+	}
+}
+
+/* Its target is planner->last_target. */
+static struct step *add_step(struct planner *planner, struct shown *shown, enum step_kind kind)
+{
+	struct place *place = shown->place;
+	struct step_origin origin = place->winner ? place->winner->origin : place->marks[0]->origin;
+	struct step *step;
+
+	if (place_is_fresh(shown->carrier))
+		make_folders(planner, shown);
+	step = planner_add_step(planner, kind, origin);
+	planner->last_target = planner_keep(planner, place->path);
+	shown->carrier = shown;
+	return step;
+}
+
+/* A file that root's sandbox writes belongs outside to the owner of its directory. A read-only
+ * mount in such a directory is mapped the same way: git refuses a repository that another uid owns.
+ */
+static struct step_owner find_owner(struct planner *planner, const struct place *place,
+				    const struct place *carrier)
+{
+	bool is_marked = place->winner && (place->winner->flags & MARK_OWNED);
+	const struct place *owned = place_wants_write(place) || is_marked ? place : carrier;
+	struct step_owner mapped = mapped_owner(planner, place);
+
+	/* A directory of the sandbox's own has no owner outside. */
+	if (!is_real_root(planner->host) || !owned || !owned->facts || !owned->source ||
+	    !(place_wants_write(owned) || is_marked) || owned->facts->uid == planner->plan->uid)
+		return mapped;
+	return (struct step_owner){ .is_set = true,
+				    .uid = owned->facts->uid,
+				    .gid = owned->facts->gid };
+}
+
+static struct mount_attributes attributes_of(const struct place *place)
+{
+	return (struct mount_attributes){
+		.is_read_only = !place_wants_write(place),
+		.no_exec = !place_wants_execution(place),
+	};
+}
+
+/* The origin is the rule by which the place differs from its carrier. */
+static struct step_origin why_shown(struct planner *planner, const struct place *place,
+				    const struct shown *carrier)
+{
+	struct step_origin origin;
+	unsigned more = 0, less = 0;
+
+	if (!carrier)
+		return place_find_origin(place, RIGHTS_FILES);
+	if (place_wants_write(place) != carrier->is_writable)
+		*(place_wants_write(place) ? &more : &less) |= RIGHT_WRITE;
+	if (place_wants_execution(place) != carrier->is_executable)
+		*(place_wants_execution(place) ? &more : &less) |= RIGHTS_RUN;
+	if (!more && place_find_denial(planner, place, less, &origin))
+		return origin;
+	return place_find_origin(place, more);
+}
+
+static void entry_show_host(struct planner *planner, struct shown *shown)
+{
+	struct place *place = shown->place;
+	bool is_folder = place->facts && place->facts->kind == HOST_FOLDER;
+	const struct shown *carrier = shown->carrier;
+	struct step_origin why = why_shown(planner, place, carrier);
+	struct step *step = add_step(planner, shown, STEP_BIND);
+
+	step->origin = why;
+	step->bind = (struct step_bind){
+		.target = planner->last_target,
+		.source = planner_keep(planner, place->source),
+		.is_folder = is_folder,
+		.attributes = attributes_of(place),
+		.may_be_closed = place_is_of_credentials(place),
+		.owner = find_owner(planner, place, carrier ? carrier->place : NULL),
+	};
+	shown->is_mapped = step->bind.owner.is_set;
+	shown->is_writable = place_wants_write(place);
+	shown->is_executable = place_wants_execution(place);
+}
+
+static void show_tmpfs(struct planner *planner, struct shown *shown)
+{
+	struct place *place = shown->place;
+	struct step *step = add_step(planner, shown, STEP_TMPFS);
+
+	step->tmpfs = (struct step_tmpfs){
+		.target = planner->last_target,
+		.size_bytes = place->winner->value,
+		.mode = (mode_t)place->winner->second,
+		.attributes = attributes_of(place),
+		.shared = place->winner->flags & MARK_SHARED,
+	};
+	shown->is_writable = place_wants_write(place);
+	shown->is_executable = place_wants_execution(place);
+}
+
+static void show_overlay(struct planner *planner, struct shown *shown)
+{
+	struct place *place = shown->place;
+	const struct mark *winner = place->winner;
+	struct step *step = add_step(planner, shown, STEP_OVERLAY);
+
+	step->overlay = (struct step_overlay){
+		.target = planner->last_target,
+		.source = planner_keep(planner, place->source),
+		.upper = winner->text,
+		.work = winner->extra,
+		.size_bytes = winner->text ? 0 : winner->value,
+		.attributes.no_exec = !place_wants_execution(place),
+		.owner = find_owner(planner, place, NULL),
+	};
+	shown->is_writable = true;
+	shown->is_executable = place_wants_execution(place);
+}
+
+static void show_socket(struct planner *planner, struct shown *shown)
+{
+	const struct place *place = shown->place;
+	struct step *step = add_step(planner, shown, STEP_BIND);
+
+	step->bind = (struct step_bind){
+		.target = planner->last_target,
+		.source = planner_keep(planner, place->source),
+		.is_socket = true,
+		.attributes = { .is_read_only = true, .no_exec = true },
+	};
+}
+
+static void show_device(struct planner *planner, struct shown *shown)
+{
+	const struct place *place = shown->place;
+	struct step *step = add_step(planner, shown, STEP_BIND);
+
+	step->bind = (struct step_bind){
+		.target = planner->last_target,
+		.source =
+			place->source ? planner_keep(planner, place->source) : planner->last_target,
+		.is_folder = place->facts && place->facts->kind == HOST_FOLDER,
+		.attributes = { .is_read_only = true, .no_exec = true, .devices = true },
+	};
+}
+
+static void show_folder(struct planner *planner, struct shown *shown)
+{
+	struct step *step = add_step(planner, shown, STEP_FOLDER);
+
+	step->folder = (struct step_folder){ .target = planner->last_target, .mode = 0755 };
+}
+
+static void show_link(struct planner *planner, struct shown *shown)
+{
+	const struct place *place = shown->place;
+	struct step *step = add_step(planner, shown, STEP_LINK);
+
+	step->link = (struct step_link){
+		.target = planner->last_target,
+		.points_to = planner_keep(planner, place->winner->text),
+	};
+}
+
+static void show_copy(struct planner *planner, struct shown *shown)
+{
+	const struct place *place = shown->place;
+	struct step *step = add_step(planner, shown, STEP_FILE);
+
+	step->file = (struct step_file){
+		.target = planner->last_target,
+		.source = planner_keep(planner, place->source),
+		.mode = (mode_t)place->winner->second,
+	};
+}
+
+static void show_proc(struct planner *planner, struct shown *shown)
+{
+	const struct place *place = shown->place;
+	struct step *step = add_step(planner, shown, STEP_PROC);
+
+	step->proc = (struct step_proc){
+		.target = planner->last_target,
+		.attributes = { .is_read_only = !place_wants_write(place), .no_exec = true },
+	};
+}
+
+static void show_pts(struct planner *planner, struct shown *shown)
+{
+	struct step *step = add_step(planner, shown, STEP_PTS);
+
+	step->pts.target = planner->last_target;
+}
+
+static void (*const show[])(struct planner *planner, struct shown *shown) = {
+	[CONTENT_HOST] = entry_show_host, [CONTENT_TMPFS] = show_tmpfs,
+	[CONTENT_OVERLAY] = show_overlay, [CONTENT_SOCKET] = show_socket,
+	[CONTENT_DEVICE] = show_device,	  [CONTENT_FOLDER] = show_folder,
+	[CONTENT_LINK] = show_link,	  [CONTENT_COPY] = show_copy,
+	[CONTENT_PROC] = show_proc,	  [CONTENT_PTS] = show_pts,
+};
+
+static void entry_show(struct planner *planner, struct shown *shown)
+{
+	const struct mark *winner = shown->place->winner;
+
+	assert(winner); /* a place that begins anew has one */
+	show[winner->content](planner, shown);
+}
+
+static void entry_veil(struct planner *planner, struct shown *shown)
+{
+	static const struct mark veil = {
+		.kind = MARK_ALLOW,
+		.content = CONTENT_TMPFS,
+		.flags = MARK_OURS,
+		.value = VEIL_SIZE,
+		.second = 0755,
+	};
+	struct step_origin origin = origin_built_in;
+	struct place *place = shown->place;
+
+	(void)place_find_denial(planner, place, RIGHTS_SEEN, &origin);
+	place->winner = &veil;
+	place->source = NULL;
+	show_tmpfs(planner, shown);
+	((struct step *)planner->steps.rows)[planner->steps.n_rows - 1].origin = origin;
+}
+
+static void entry_hide(struct planner *planner, struct shown *shown)
+{
+	struct place *place = shown->place;
+	struct step *step = add_step(planner, shown, STEP_MASK);
+
+	step->mask = (struct step_mask){
+		.target = planner->last_target,
+		.is_folder = !place->facts || place->facts->kind == HOST_FOLDER,
+		/* The host was not asked, and a kernel may be built without. */
+		.optional =
+			place->marks[0]->kind == MARK_DENY && (place->marks[0]->flags & MARK_OURS),
+		.may_be_closed = place_is_of_credentials(place),
+	};
+	(void)place_find_denial(planner, place, RIGHTS_SEEN, &step->origin);
+	shown->is_hidden = true;
+}
+
+/* ---- the walk down the tree ---- */
+
+bool shown_is_visible(const struct shown *shown)
+{
+	const struct place *place = shown->place;
+	if (shown->carrier == shown)
+		return !shown->is_hidden;
+	return shown->carrier && !shown->carrier->is_hidden && (place->rights & RIGHTS_SEEN) &&
 	       place->facts && place->facts->kind != HOST_MISSING;
 }
 
@@ -42,7 +429,7 @@ static unsigned landlocked(const struct planner *planner, const struct place *pl
 {
 	if (!(planner->plan->layers & LAYER_LANDLOCK))
 		return RIGHTS_SEEN;
-	return (place->parent ? place->parent->landlocked : 0) | RIGHT_EXISTS;
+	return (place->parent ? shown_of(planner, place->parent)->landlocked : 0) | RIGHT_EXISTS;
 }
 
 static bool is_socket(const struct place *place)
@@ -57,9 +444,9 @@ static bool is_special(const struct place *place)
 	return is_socket(place) || (place->facts && place->facts->kind == HOST_OTHER);
 }
 
-/* What could be done at the place beyond its rights if no step were about it. */
+/* The rights that the place would have beyond its own without a step of its own. */
 static unsigned find_excess(const struct planner *planner, const struct place *place,
-			    const struct place *carrier)
+			    const struct shown *carrier)
 {
 	unsigned permitted = RIGHTS_READ;
 
@@ -67,7 +454,7 @@ static unsigned find_excess(const struct planner *planner, const struct place *p
 		permitted |= RIGHT_WRITE;
 	if (carrier->is_executable)
 		permitted |= RIGHT_EXEC;
-	if (!(carrier->rights & RIGHT_EXISTS))
+	if (!(carrier->place->rights & RIGHT_EXISTS))
 		permitted &= ~(unsigned)RIGHT_EXISTS;
 	permitted &= landlocked(planner, place);
 	if (is_socket(place))
@@ -78,9 +465,10 @@ static unsigned find_excess(const struct planner *planner, const struct place *p
 	return permitted;
 }
 
-/* A name that is not there needs no hiding; but one that may be made there cannot be held. */
+/* A missing name needs no mask; but a denial of a name that the command could create cannot be
+ * enforced. */
 static int hold_missing(struct planner *planner, const struct place *place,
-			const struct place *carrier)
+			const struct shown *carrier)
 {
 	if (carrier->is_hidden || place_is_only_guarded(place))
 		return 0;
@@ -96,10 +484,10 @@ static int hold_missing(struct planner *planner, const struct place *place,
 	return 0;
 }
 
-/* The command has our uid and cannot reach it either, unless it can chmod a directory on the way.
- */
+/* The command has sbx-spawn's uid and cannot reach the path either, unless it can chmod a directory
+ * on the way. */
 static int hold_unreachable(struct planner *planner, const struct place *place,
-			    const struct place *carrier)
+			    const struct shown *carrier)
 {
 	/* Another user's directory the command cannot open. */
 	if (!carrier->is_writable || place->facts->uid != planner->host->uid)
@@ -120,21 +508,22 @@ static bool is_to_be_hidden(const struct place *place, unsigned excess)
 	return excess && !(place->rights & RIGHTS_SEEN);
 }
 
-static bool differs(const struct place *place, const struct place *carrier)
+static bool differs(const struct place *place, const struct shown *carrier)
 {
 	return place_wants_write(place) != carrier->is_writable ||
 	       place_wants_execution(place) != carrier->is_executable;
 }
 
-static bool is_link_refused(const struct place *place)
+/* Its facts; NULL where no mark of the place passes such a link. */
+static const struct host_path *find_refused_link(const struct place *place)
 {
 	for (size_t i = 0; i < place->n_marks; i++)
 		if (place->marks[i]->facts && place->marks[i]->facts->kind == HOST_LINK_REFUSED)
-			return true;
-	return false;
+			return place->marks[i]->facts;
+	return NULL;
 }
 
-/* Is something that is put there by itself shown below a place that shows nothing? */
+/* Does a place that shows nothing contain one that another mark shows? */
 static bool shows_below(const struct planner *planner, const struct place *place)
 {
 	const struct place *end = planner->places + planner->n_places;
@@ -147,83 +536,94 @@ static bool shows_below(const struct planner *planner, const struct place *place
 	return false;
 }
 
-/* What can be seen at the place is a part of what its carrier shows. */
-static int narrow(struct planner *planner, struct place *place, const struct place *carrier)
+/* The place's content is a part of its carrier's mount. */
+static int narrow(struct planner *planner, struct shown *shown, const struct shown *carrier)
 {
+	struct place *place = shown->place;
+	const struct host_path *link = find_refused_link(place);
 	unsigned excess;
 
-	if (is_link_refused(place))
+	if (link)
 		return refuse_unheld(
 			planner, place,
 			"it is a symbolic link that its owner, or a command in a sandbox, could change",
-			"name its target, or replace the link by its target");
+			link->leads_to
+				? planner_format(planner,
+						 "name its target, '%.300s', or replace the link "
+						 "by its target",
+						 link->leads_to)
+				: "name its target, or replace the link by its target");
 	if (!place->facts || place->facts->kind == HOST_MISSING)
 		return hold_missing(planner, place, carrier);
 	if (place->facts->kind == HOST_UNREACHABLE)
 		return hold_unreachable(planner, place, carrier);
 	excess = find_excess(planner, place, carrier);
 	if (is_to_be_hidden(place, excess)) {
-		(shows_below(planner, place) ? entry_veil : entry_hide)(planner, place);
+		(shows_below(planner, place) ? entry_veil : entry_hide)(planner, shown);
 		return 0;
 	}
 	/* Landlock permits executing here; then a mount must not permit mapping either. */
 	if ((excess & RIGHT_EXEC) && !(place->rights & RIGHT_START))
 		place->rights &= ~(unsigned)RIGHT_MAP;
-	if (!(place->rights & RIGHTS_SEEN) || !carrier->source)
+	if (!(place->rights & RIGHTS_SEEN) || !carrier->place->source)
 		return 0;
 	/* On an overlay nothing is opened up again: that would write past it. */
-	if (carrier->winner && carrier->winner->content == CONTENT_OVERLAY &&
+	if (carrier->place->winner && carrier->place->winner->content == CONTENT_OVERLAY &&
 	    place_wants_write(place))
 		return 0;
 	if (differs(place, carrier) || place_is_pinned(place) ||
 	    mapped_needs_mount(planner, place, carrier))
-		entry_show_host(planner, place);
+		entry_show_host(planner, shown);
 	return 0;
 }
 
-/* In a fresh folder that the command may write, what it may not write is made beforehand. */
-static void narrow_fresh(struct planner *planner, struct place *place)
+/* In a fresh directory that the command may write, a path that it may not write is made beforehand.
+ */
+static void narrow_fresh(struct planner *planner, struct shown *shown)
 {
-	if (place->carrier && place->carrier->is_writable && !place_wants_write(place) &&
+	struct place *place = shown->place;
+	if (shown->carrier && shown->carrier->is_writable && !place_wants_write(place) &&
 	    !place_is_only_guarded(place))
-		entry_hide(planner, place);
+		entry_hide(planner, shown);
 }
 
-static int refuse_target(struct planner *planner, const struct place *place)
+static int refuse_target(struct planner *planner, const struct shown *shown)
 {
-	const struct place *carrier = place->carrier;
+	struct place *place = shown->place;
+	const struct shown *carrier = shown->carrier;
 
 	(void)sbx_error_what(planner->err, -ENOENT, "cannot mount %s at '%.200s'",
 			     origin_text(&place->winner->origin), place->path);
 	sbx_error_why(
 		planner->err,
 		"'%.200s' is a bind mount of the host's directory, which contains nothing of that name",
-		carrier->path);
+		carrier->place->path);
 	sbx_error_fix(planner->err, "create it outside, or choose another target");
 	return -ENOENT;
 }
 
-/* The carrier's own file or folder of that name, which a mount covers. */
-static int check_target(struct planner *planner, const struct place *place)
+/* The target has to exist in the carrier's mount: a file or directory that the mount covers. */
+static int check_target(struct planner *planner, const struct shown *shown)
 {
-	const struct place *carrier = place->carrier;
+	struct place *place = shown->place;
+	const struct shown *carrier = shown->carrier;
 	const struct host_path *facts;
 	const char *rest, *covered;
 
-	if (!carrier || place_is_fresh(carrier) || !carrier->source)
+	if (!carrier || place_is_fresh(carrier) || !carrier->place->source)
 		return 0;
-	rest = place->path + strlen(carrier->path);
-	covered = planner_join(planner, carrier->source, rest + (*rest == '/'));
+	rest = place->path + strlen(carrier->place->path);
+	covered = planner_join(planner, carrier->place->source, rest + (*rest == '/'));
 	facts = planner_facts(planner, covered);
 	if (facts && facts->kind != HOST_MISSING && facts->kind != HOST_LINK_REFUSED)
 		return 0;
-	return refuse_target(planner, place);
+	return refuse_target(planner, shown);
 }
 
-/* What Landlock permits above the place a mount of its own cannot forbid. */
-static bool must_be_hidden(const struct planner *planner, const struct place *place)
+/* A mount cannot take away reading that a Landlock rule above the place permits. */
+static bool must_be_hidden(const struct planner *planner, struct place *place)
 {
-	struct place carrier = *place;
+	struct shown carrier = { .place = place };
 
 	carrier.is_writable = place_wants_write(place);
 	carrier.is_executable = place_wants_execution(place);
@@ -231,62 +631,64 @@ static bool must_be_hidden(const struct planner *planner, const struct place *pl
 	       (find_excess(planner, place, &carrier) & (RIGHT_READ | RIGHT_LIST));
 }
 
-static int show_place(struct planner *planner, struct place *place)
+static int show_place(struct planner *planner, struct shown *shown)
 {
+	struct place *place = shown->place;
 	const struct mark *winner = place->winner;
 	int r;
 
 	if (strcmp(place->path, "/") == 0)
 		return 0;
-	if (place->carrier && place->carrier->is_hidden) {
-		/* What is missing in it can neither be seen nor made. */
+	if (shown->carrier && shown->carrier->is_hidden) {
+		/* A missing path in it can neither be seen nor made. */
 		if ((place->rights & RIGHTS_SEEN) && place->facts &&
 		    place->facts->kind != HOST_MISSING)
 			return refuse_unheld(
 				planner, place,
-				"it lies in a hidden directory, and a mask cannot have exceptions",
+				"it is in a hidden directory, and a mask cannot have exceptions",
 				"deny the other entries of that directory one by one");
 		return 0;
 	}
-	/* What is shown from outside brings its links with it. */
-	if (winner && winner->content == CONTENT_LINK && !place_is_fresh(place->carrier))
+	/* A bind mount of a host directory contains its symbolic links. */
+	if (winner && winner->content == CONTENT_LINK && !place_is_fresh(shown->carrier))
 		return 0;
 	if (place->base == place || (winner && winner->content == CONTENT_OVERLAY)) {
 		if (!(place->rights & RIGHTS_SEEN))
 			return 0;
-		r = check_target(planner, place);
+		r = check_target(planner, shown);
 		if (r < 0)
 			return r;
 		if (must_be_hidden(planner, place))
-			entry_hide(planner, place);
+			entry_hide(planner, shown);
 		else
-			entry_show(planner, place);
+			entry_show(planner, shown);
 		return 0;
 	}
-	if (place->carrier && !place_is_fresh(place->carrier))
-		return narrow(planner, place, place->carrier);
-	if (place->carrier && !winner) {
-		narrow_fresh(planner, place);
+	if (shown->carrier && !place_is_fresh(shown->carrier))
+		return narrow(planner, shown, shown->carrier);
+	if (shown->carrier && !winner) {
+		narrow_fresh(planner, shown);
 		return 0;
 	}
 	if (!winner || !(place->rights & RIGHTS_SEEN) || !place->source)
 		return 0;
 	if (must_be_hidden(planner, place))
-		entry_hide(planner, place);
+		entry_hide(planner, shown);
 	else
-		entry_show_host(planner, place);
+		entry_show_host(planner, shown);
 	return 0;
 }
 
 /* A mount shows contents and names, and lets what it carries be executed, or not. */
-static int check_mount(struct planner *planner, const struct place *place)
+static int check_mount(struct planner *planner, const struct shown *shown)
 {
+	struct place *place = shown->place;
 	bool has_landlock = planner->plan->layers & LAYER_LANDLOCK;
 	unsigned excess;
 
-	if (place->carrier != place || place->is_hidden || place_is_made(place))
+	if (shown->carrier != shown || shown->is_hidden || place_is_made(place))
 		return 0;
-	excess = find_excess(planner, place, place) & (RIGHT_READ | RIGHT_LIST | RIGHT_WRITE);
+	excess = find_excess(planner, place, shown) & (RIGHT_READ | RIGHT_LIST | RIGHT_WRITE);
 	if (has_landlock && (excess & RIGHT_WRITE) && is_special(place))
 		return refuse_unheld(
 			planner, place,
@@ -300,20 +702,39 @@ static int check_mount(struct planner *planner, const struct place *place)
 		"allow both, or remove 'nested'");
 }
 
+int shown_begin(struct planner *planner)
+{
+	planner->shown = arena_alloc(planner->scratch, planner->n_places * sizeof(*planner->shown));
+	planner->no_memory |= !planner->shown;
+	for (size_t i = 0; planner->shown && i < planner->n_places; i++)
+		planner->shown[i] = (struct shown){ .place = &planner->places[i] };
+	return planner_status(planner);
+}
+
+struct shown *shown_of(const struct planner *planner, const struct place *place)
+{
+	return &planner->shown[place - planner->places];
+}
+
 int show_places(struct planner *planner)
 {
-	for (size_t i = 0; i < planner->n_places; i++) {
-		struct place *place = &planner->places[i];
-		int r;
+	int r = shown_begin(planner);
 
-		if (place->parent)
-			place->carrier = place->parent->carrier;
-		r = show_place(planner, place);
-		if (r == 0)
-			r = check_mount(planner, place);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < planner->n_places; i++) {
+		struct shown *shown = &planner->shown[i];
+		const struct place *parent = shown->place->parent;
+
+		if (parent)
+			shown->carrier = shown_of(planner, parent)->carrier;
+		r = show_place(planner, shown);
 		if (r < 0)
 			return r;
-		landlock_place(planner, place);
+		r = check_mount(planner, shown);
+		if (r < 0)
+			return r;
+		landlock_place(planner, shown);
 	}
 	return planner_status(planner);
 }

@@ -3,7 +3,7 @@
 /*
  * The table of step kinds
  *
- * The fields of a kind stand in the order in which a printed plan tells them.
+ * The fields of a kind are in the order in which a printed plan has them.
  */
 
 #include "plan/step.h"
@@ -14,8 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "plan/plan.h"
-#include "plan/print-internal.h"
+#include "plan/plan-internal.h"
 
 #define NAMES(...)                                                                                 \
 	{                                                                                          \
@@ -64,7 +63,7 @@ const struct flag_names names_of_accesses = NAMES({
 	{ 1 << 15, "ioctl-dev" },
 });
 
-/* Of a Landlock rule, told by one of each group. */
+/* Of a Landlock rule, printed by one of each group. */
 static const struct flag_names short_accesses = NAMES({
 	{ 1 << 2, "read" },
 	{ 1 << 3, "list" },
@@ -159,7 +158,8 @@ static const struct step_row rows[N_STEP_KINDS] = {
 			 .failing = "cannot leave the host's file tree" },
 	[STEP_BIND] = { "bind", STAGE_BUILD, LAYER_MOUNT,
 			.failing = "cannot bind '{target}' into the sandbox",
-			.fields = FIELDS(TARGET(bind), SOURCE(bind), BOOL(bind, is_folder, NULL),
+			.fields = FIELDS(TARGET(bind), SOURCE(bind),
+					 MEMBER(bind.is_folder, "is_directory", FIELD_BOOL),
 					 BOOL(bind, is_socket, " socket"), ATTRIBUTES(bind),
 					 OWNER(bind)) },
 	[STEP_TMPFS] = { "tmpfs", STAGE_BUILD, LAYER_MOUNT,
@@ -173,12 +173,14 @@ static const struct step_row rows[N_STEP_KINDS] = {
 					    STRING(overlay, work, NULL), SILENT_BYTES(overlay)),
 			   .tell = tell_changes },
 	[STEP_MASK] = { "mask", STAGE_BUILD, LAYER_MOUNT, .failing = "cannot hide '{target}'",
-			.fields = FIELDS(TARGET(mask), BOOL(mask, is_folder, " folder"),
+			.fields = FIELDS(TARGET(mask),
+					 MEMBER(mask.is_folder, "is_directory", FIELD_BOOL,
+						.before = " directory"),
 					 OPTIONAL(mask)) },
 	[STEP_LINK] = { "link", STAGE_BUILD, LAYER_MOUNT,
 			.failing = "cannot create the link '{target}'",
 			.fields = FIELDS(TARGET(link), STRING(link, points_to, " to ")) },
-	[STEP_FOLDER] = { "folder", STAGE_BUILD, LAYER_MOUNT,
+	[STEP_FOLDER] = { "directory", STAGE_BUILD, LAYER_MOUNT,
 			  .failing = "cannot create the directory '{target}'",
 			  .fields = FIELDS(TARGET(folder), MODE(folder)) },
 	[STEP_FILE] = { "file", STAGE_BUILD, LAYER_MOUNT,
@@ -233,7 +235,7 @@ static const struct step_row rows[N_STEP_KINDS] = {
 				    .failing = "cannot enforce the Landlock ruleset" },
 	[STEP_TERMINAL] = { "terminal", STAGE_CONFINE, 0,
 			    .failing = "cannot create a pseudoterminal" },
-	[STEP_FOLDER_OF_COMMAND] = { "working-folder", STAGE_COMMAND, 0,
+	[STEP_FOLDER_OF_COMMAND] = { "working-directory", STAGE_COMMAND, 0,
 				     .failing = "cannot start the command in '{target}'",
 				     .fields = FIELDS(TARGET(working_folder)) },
 	[STEP_SECCOMP] = { "seccomp", STAGE_COMMAND, LAYER_SECCOMP,

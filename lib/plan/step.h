@@ -20,15 +20,15 @@ struct plan;
 struct text;
 
 /*
- * In the order in which they are carried out: the steps of a plan are sorted by kind, but for those
- * that put something into the file tree (bind to pts), which are sorted by target, component by
- * component, so that what carries others comes first. All sources are opened before the first of
- * them. A target in a tmpfs of ours (the root, too) is made by its own step, folder or file; the
- * folders on the way to it have steps of their own. A target in what is shown from outside is
- * there.
+ * In the order in which steps are carried out. A plan is sorted by kind, but for the kinds that put
+ * something into the file tree (bind to pts): these are sorted by target, component by component,
+ * so that a mount comes before the mounts in it. All sources are opened before the first of them.
+ * A step whose target is in a tmpfs of the sandbox (the root, too) makes its target, a directory or
+ * a file; the directories on the way to it have steps of their own. A target in a bind mount of the
+ * host exists already.
  */
 enum step_kind {
-	/* In the supervisor, before anything is made. */
+	/* In the supervisor, before clone(). */
 	STEP_CGROUP,
 	STEP_CGROUP_LIMIT,
 	STEP_SCOPE,
@@ -106,8 +106,8 @@ struct mount_attributes {
 	bool devices; /* device nodes work */
 };
 
-/* What uid and gid own outside belongs to the command's user inside: an idmapped mount, made by
- * root before it gives up being root. */
+/* Files that uid and gid own outside belong to the command's user inside: an idmapped mount, made
+ * by root before it gives up being root. */
 #define STEP_NO_GID ((gid_t)-2) /* no file's: what only groups may do stays closed */
 struct step_owner {
 	bool is_set;
@@ -211,7 +211,7 @@ struct step_proc {
 	struct mount_attributes attributes;
 };
 
-/* pts, seal and working-folder */
+/* pts, seal and working-directory */
 struct step_place {
 	const char *target;
 };
@@ -289,7 +289,7 @@ struct step {
 
 enum field_type {
 	FIELD_TARGET, /* strings; NULL: the step has none */
-	FIELD_SOURCE, /* told as text only where it differs from the target */
+	FIELD_SOURCE, /* printed as text only where it differs from the target */
 	FIELD_STRING,
 	FIELD_BOOL,
 	FIELD_NUMBER,
@@ -320,14 +320,14 @@ struct step_field {
 	const struct flag_names *spoken; /* in a printed plan; NULL: names */
 };
 
-/* One row a kind: its name, where it runs, the layer that it is part of, and how it is told. */
+/* One row a kind: its name, where it runs, the layer that it is part of, and how it is printed. */
 struct step_row {
 	const char *name; /* "bind" */
 	enum step_stage stage;
 	enum layer layer;		 /* 0: none */
 	const char *failing;		 /* "cannot bind '{target}' into the sandbox", for errors */
 	const struct step_field *fields; /* ended by one without a name; NULL: none */
-	/* What a printed plan says of it after its fields, or NULL. */
+	/* Adds to a printed plan after the fields; or NULL. */
 	void (*tell)(struct text *out, const struct plan *plan, const struct step *step);
 };
 const struct step_row *step_row(enum step_kind kind);
@@ -337,7 +337,7 @@ const char *step_target(const struct step *step);
 /* The string in the field that the first @n bytes of @name name; NULL where there is none. */
 const char *step_string(const struct step *step, const char *name, size_t n);
 
-/* What is in @field, by its type. */
+/* The value of @field, by its type. */
 const char *step_field_string(const struct step *step, const struct step_field *field);
 uint64_t step_field_number(const struct step *step, const struct step_field *field);
 const struct step_owner *step_field_owner(const struct step *step, const struct step_field *field);

@@ -1,22 +1,448 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What is there without being asked for
+ * The built-in view: system directories, the working directory, /tmp, /dev and a private home
  *
- * Without a policy: the system's folders and the working folder to read and execute, and a /tmp of
- * its own. A policy says itself what is visible; only the dialects that know nothing of a system's
- * folders get them: in one of these the working folder is writable, as it always was there, unless
- * it is the root, or a rule says what may be done in it.
+ * Without a policy: the system's directories and the working directory to read and execute, and a
+ * private /tmp. A policy says itself what is visible; only the dialects that have no rule for
+ * system directories get them: in one of these the working directory is writable, unless it is the
+ * root or a rule says what may be done in it.
  *
  * Libraries stay executable wherever they are visible, because the program loader maps them.
+ *
+ * Of the host's /dev only the devices of the table are shown, under a name that an
+ * option or the policy gives.
+ *
+ * Programs keep caches, settings and sockets in HOME and fail without it. The private home is an
+ * empty tmpfs. It is made only without a policy, because a policy says itself what can be written,
+ * and only where no grant shows the host's home: such a grant is the home then. Grants below it
+ * appear in it.
  */
 
 #include "plan/plan-internal.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/path.h"
+#include "policy/credentials.h"
 #include "policy/compose.h"
+
+/* ---- /dev: a tmpfs with the few devices that programs need, and those that are named ---- */
+
+enum device_flag {
+	DEVICE_BASIC = 1 << 0, /* there by default */
+	DEVICE_HARDWARE =
+		1 << 1, /* the host is asked; at least one path of its name must be there */
+};
+
+static const struct device {
+	const char *name;
+	unsigned flags;
+	enum content content;
+	const char *paths[12];
+} devices[] = {
+	{ "null", DEVICE_BASIC, CONTENT_DEVICE, { "/dev/null" } },
+	{ "zero", DEVICE_BASIC, CONTENT_DEVICE, { "/dev/zero" } },
+	{ "full", DEVICE_BASIC, CONTENT_DEVICE, { "/dev/full" } },
+	{ "random", DEVICE_BASIC, CONTENT_DEVICE, { "/dev/random" } },
+	{ "urandom", DEVICE_BASIC, CONTENT_DEVICE, { "/dev/urandom" } },
+	{ "tty", DEVICE_BASIC, CONTENT_DEVICE, { "/dev/tty" } },
+	{ "pts", DEVICE_BASIC, CONTENT_PTS, { "/dev/pts" } },
+	{ "shm", DEVICE_BASIC, CONTENT_TMPFS, { "/dev/shm" } },
+	{ "dri", DEVICE_HARDWARE, CONTENT_DEVICE, { "/dev/dri" } },
+	{ "nvidia",
+	  DEVICE_HARDWARE,
+	  CONTENT_DEVICE,
+	  { "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset",
+	    "/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia2", "/dev/nvidia3", "/dev/nvidia4",
+	    "/dev/nvidia5", "/dev/nvidia6", "/dev/nvidia7" } },
+	{ "kvm", DEVICE_HARDWARE, CONTENT_DEVICE, { "/dev/kvm" } },
+	{ "fuse", DEVICE_HARDWARE, CONTENT_DEVICE, { "/dev/fuse" } },
+	{ "tun", DEVICE_HARDWARE, CONTENT_DEVICE, { "/dev/net/tun" } },
+	{ "snd", DEVICE_HARDWARE, CONTENT_DEVICE, { "/dev/snd" } },
+	{ "video",
+	  DEVICE_HARDWARE,
+	  CONTENT_DEVICE,
+	  { "/dev/video0", "/dev/video1", "/dev/video2", "/dev/video3", "/dev/media0",
+	    "/dev/media1" } },
+};
+
+static const struct {
+	const char *path;
+	const char *target;
+} links[] = {
+	{ "/dev/fd", "/proc/self/fd" },
+	{ "/dev/stdin", "/proc/self/fd/0" },
+	{ "/dev/stdout", "/proc/self/fd/1" },
+	{ "/dev/stderr", "/proc/self/fd/2" },
+};
+
+static void mark_link(struct planner *planner, const char *path, const char *target)
+{
+	struct mark *mark =
+		planner_add_mark(planner, MARK_ALLOW, path, RIGHT_READ, origin_built_in);
+
+	mark->content = CONTENT_LINK;
+	mark->flags = MARK_OURS;
+	mark->text = target;
+}
+
+static void mark_path(struct planner *planner, const struct device *device, const char *path,
+		      struct step_origin origin)
+{
+	unsigned rights = RIGHTS_FILES | RIGHT_DEVICE;
+	struct mark *mark;
+
+	if (device->content == CONTENT_TMPFS)
+		rights &= ~(unsigned)RIGHT_DEVICE;
+	mark = planner_add_mark(planner, MARK_ALLOW, path, rights, origin);
+	mark->content = device->content;
+	mark->flags = device->flags & DEVICE_HARDWARE ? MARK_OPTIONAL : MARK_OURS;
+	mark->value = device->content == CONTENT_TMPFS ? SHM_SIZE : 0;
+	mark->second = 01777;
+	if (device->content == CONTENT_PTS)
+		mark_link(planner, "/dev/ptmx", "pts/ptmx");
+}
+
+/* Its driver is reached by ioctl(), which the filter of this tier does not let through. */
+static int refuse_driver(struct planner *planner, const struct device *device,
+			 const struct step_origin *origin)
+{
+	(void)sbx_error_what(planner->err, -EOPNOTSUPP,
+			     "cannot provide the device '%s' in the reduced tier", device->name);
+	sbx_error_why(planner->err,
+		      "%s names it, and the reduced tier refuses ioctl requests to drivers",
+		      origin_text(origin));
+	sbx_error_fix(planner->err, "leave it out, or use a host with user namespaces");
+	return -EOPNOTSUPP;
+}
+
+static int mark_device(struct planner *planner, const struct device *device,
+		       struct step_origin origin)
+{
+	bool is_there = planner->is_listing || (device->flags & DEVICE_BASIC);
+
+	if (planner->plan->tier == TIER_REDUCED && (device->flags & DEVICE_HARDWARE))
+		return refuse_driver(planner, device, &origin);
+	for (size_t i = 0; i < N_ELEMENTS(device->paths) && device->paths[i]; i++) {
+		const struct host_path *facts =
+			is_there ? NULL : host_find_path(planner->host, device->paths[i]);
+
+		mark_path(planner, device, device->paths[i], origin);
+		is_there |= facts && (facts->kind == HOST_DEVICE || facts->kind == HOST_FOLDER);
+	}
+	if (is_there)
+		return 0;
+	(void)sbx_error_what(planner->err, -ENODEV, "there is no device '%s' here", device->name);
+	sbx_error_why(planner->err, "%s names it, and '%s' does not exist", origin_text(&origin),
+		      device->paths[0]);
+	sbx_error_fix(planner->err, "load its driver (modprobe), or leave it out");
+	return -ENODEV;
+}
+
+static int mark_name(struct planner *planner, const char *name, struct step_origin origin)
+{
+	for (size_t i = 0; i < N_ELEMENTS(devices); i++)
+		if (strcmp(devices[i].name, name) == 0)
+			return mark_device(planner, &devices[i], origin);
+	(void)sbx_error_what(planner->err, -EINVAL, "there is no device named '%.100s'", name);
+	sbx_error_why(planner->err, "the names are null, zero, full, random, urandom, tty, pts, "
+				    "shm, dri, nvidia, kvm, fuse, tun, snd, video");
+	sbx_error_fix(planner->err, "write one of them");
+	return -EINVAL;
+}
+
+static int mark_listed(struct planner *planner)
+{
+	const struct setting *item;
+	int r = 0;
+
+	for (size_t i = 0; (item = planner_item(planner, "devices", i, "")) && r == 0; i++)
+		r = mark_name(planner, item->text, origin_of_setting(planner, item));
+	return r;
+}
+
+static int mark_basic(struct planner *planner)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < N_ELEMENTS(devices) && r == 0; i++)
+		if (devices[i].flags & DEVICE_BASIC)
+			r = mark_device(planner, &devices[i], origin_built_in);
+	return r;
+}
+
+int mark_devices(struct planner *planner)
+{
+	const struct spawn_request *request = planner->request;
+	struct mark *folder = planner_add_mark(planner, MARK_ALLOW, "/dev",
+					       RIGHTS_FILES | RIGHT_DEVICE, origin_built_in);
+	int r;
+
+	folder->content = CONTENT_FOLDER;
+	folder->flags = MARK_OURS;
+	for (size_t i = 0; i < N_ELEMENTS(links); i++)
+		mark_link(planner, links[i].path, links[i].target);
+	if (planner_setting(planner, "devices"))
+		r = mark_listed(planner);
+	else
+		r = mark_basic(planner);
+	for (size_t i = 0; i < request->n_devices && r == 0; i++)
+		r = mark_name(planner, request->devices[i], origin_of_option(planner, "--device"));
+	if (r == 0 && request->pty)
+		r = mark_name(planner, "pts", origin_of_option(planner, "--pty"));
+	return r;
+}
+
+/* ---- the private home, at the path that HOME names ---- */
+
+/* Larger files are mounted: a copy takes memory of the sandbox. */
+#define COPIED_BYTES_MAX (UINT64_C(1) << 20)
+
+/* Programs that a user has installed for herself. */
+static const char *const toolchains[] = { ".cargo", ".rustup", ".pyenv", ".nvm", "go" };
+
+/* Nothing of a user's can be there. */
+static const char *const unusable[] = { "/proc", "/dev", "/sys" };
+
+bool home_is_usable(const char *path)
+{
+	if (!path_is_normal(path) || strcmp(path, "/") == 0)
+		return false;
+	for (size_t i = 0; i < N_ELEMENTS(unusable); i++)
+		if (is_below(path, unusable[i]))
+			return false;
+	return true;
+}
+
+static struct mark *mark_at(const struct planner *planner, size_t i)
+{
+	return ((struct mark **)planner->marks.rows)[i];
+}
+
+/* Without links, as far as the host has been asked. */
+static const char *real_path(struct planner *planner, const char *path)
+{
+	const struct host_path *facts = planner_facts(planner, path);
+
+	return facts && facts->real ? facts->real : path;
+}
+
+static bool is_missing(struct planner *planner, const struct mark *mark)
+{
+	const struct host_path *facts =
+		planner_facts(planner, mark->source ? mark->source : mark->path);
+
+	return facts && facts->kind == HOST_MISSING;
+}
+
+/*
+ * With "/" as its working directory a command does not work in the home, so the private one is put
+ * over the host's. Its user has to reach the target: root's cannot be sure of more than one
+ * directory.
+ */
+static bool is_covered(struct planner *planner, const struct mark *mark, const char *home)
+{
+	const struct host_path *facts = planner_facts(planner, home);
+
+	return (mark->flags & MARK_WIDE) &&
+	       (planner->is_listing || (facts && facts->kind == HOST_FOLDER)) &&
+	       (!planner->request->is_root || strrchr(home, '/') == home);
+}
+
+/* Does the mark put files at @home? A fresh directory above it is as good a place as the root. */
+static bool is_home(struct planner *planner, const struct mark *mark, const char *home)
+{
+	const char *path = real_path(planner, mark->path);
+	bool is_of_host = mark->content == CONTENT_HOST || mark->content == CONTENT_OVERLAY;
+
+	if (mark->kind != MARK_ALLOW || !is_below(home, path) || strcmp(path, "/") == 0 ||
+	    (is_of_host && (is_missing(planner, mark) || is_covered(planner, mark, home))))
+		return false;
+	/* Whatever it is, also a directory to execute from: two things cannot be there. */
+	if (strcmp(home, path) == 0)
+		return true;
+	return is_of_host && (mark->rights & RIGHTS_FILES);
+}
+
+/* A link of the user's on the way could lead anywhere. */
+static bool is_link_refused(struct planner *planner, const char *path)
+{
+	const struct host_path *facts = planner_facts(planner, path);
+
+	return facts && facts->kind == HOST_LINK_REFUSED;
+}
+
+/* With --home HOME names another directory; the private one stays for what asks for the home of the
+ * user. NULL where there is none, because it is shown, or nothing can be put there. */
+static const char *find_home(struct planner *planner)
+{
+	char *const *from =
+		planner->request->home ? planner->request->environment : planner->environment;
+	const char *home = environment_find(from, "HOME"), *real;
+
+	if (planner->policy || planner->plan->tier != TIER_FULL || !home || !home_is_usable(home) ||
+	    is_link_refused(planner, home))
+		return NULL;
+	real = real_path(planner, home);
+	for (size_t i = 0; i < planner->marks.n_rows; i++)
+		if (is_home(planner, mark_at(planner, i), real))
+			return NULL;
+	planner->home = planner_keep(planner, real);
+	return home;
+}
+
+/* Nothing else is marked: the command may make what is missing. */
+static bool is_directory(struct planner *planner, const char *path)
+{
+	const struct host_path *facts = planner_facts(planner, path);
+
+	return planner->is_listing || (facts && facts->kind == HOST_FOLDER);
+}
+
+static void mark_toolchains(struct planner *planner, const char *home)
+{
+	for (size_t i = 0; i < N_ELEMENTS(toolchains); i++) {
+		const char *path = planner_join(planner, home, toolchains[i]);
+
+		if (is_directory(planner, path))
+			mark_shown(planner, path, "HOME");
+	}
+}
+
+/* Is the path a credential, or in one? Each place has rows of its own, and one of them may say less
+ * than another. */
+static bool is_credential(struct planner *planner, const char *path)
+{
+	const struct credential_list *list = planner->request->credentials;
+	struct credential found;
+
+	for (size_t i = 0; list && i < list->n_places; i++) {
+		const struct credential_list one = { .places = &list->places[i], .n_places = 1 };
+
+		if (credentials_match(&one, path, planner->scratch, &found) &&
+		    (found.kinds & (CREDENTIAL_SECRET | CREDENTIAL_SOCKET)))
+			return true;
+	}
+	return false;
+}
+
+/* A variable that names a directory does not name the keys in it; an option does. */
+static void mark_directory(struct planner *planner, const char *path)
+{
+	if (!is_credential(planner, path) && !is_credential(planner, real_path(planner, path))) {
+		mark_shown(planner, path, "PATH");
+		return;
+	}
+	planner_add_notice(planner,
+			   (struct plan_notice){
+				   .what = planner_format(planner, "'%s' of PATH is not shown",
+							  path),
+				   .why = "it contains credentials",
+				   .fix = "name it with --read, to show it",
+				   .is_hint = true,
+			   });
+}
+
+static void mark_search_path(struct planner *planner, const char *home)
+{
+	const char *at = environment_find(planner->environment, "PATH");
+
+	for (size_t n; at && *at; at += n + (at[n] == ':')) {
+		const char *path;
+
+		n = strcspn(at, ":");
+		text_reset(&planner->text);
+		text_add_bytes(&planner->text, at, n);
+		planner->no_memory |= text_status(&planner->text) < 0;
+		path = planner_keep(planner, text_string(&planner->text));
+		if (path_is_normal(path) && is_below(path, home) && strcmp(path, home) != 0 &&
+		    is_directory(planner, path))
+			mark_directory(planner, path);
+	}
+}
+
+/* Is the file named itself, and not also in a directory that is shown from outside? */
+static bool is_alone(struct planner *planner, const struct mark *file)
+{
+	for (size_t i = 0; i < planner->marks.n_rows; i++) {
+		const struct mark *other = mark_at(planner, i);
+		const char *path = real_path(planner, other->path);
+
+		if (other->kind == MARK_ALLOW && is_below(path, planner->home) &&
+		    strcmp(path, planner->home) != 0 &&
+		    is_below(real_path(planner, file->path), path) &&
+		    (strcmp(other->path, file->path) != 0 || (other->rights & RIGHT_WRITE)))
+			return false;
+	}
+	return true;
+}
+
+/* Root's supervisor reads any file: a file that the command's user could not read is mounted
+ * instead, so that the kernel checks its mode. */
+static bool is_closed_to_command(const struct planner *planner, const struct host_path *facts)
+{
+	return is_real_root(planner->host) && facts->uid != 0 && facts->uid != planner->plan->uid &&
+	       !(facts->mode & S_IROTH);
+}
+
+/* Editors and 'git config' replace a file by renaming another over it, which a mount refuses. A
+ * program that is named to be executed could be overwritten, and the home executes nothing then. */
+static void copy_files(struct planner *planner)
+{
+	for (size_t i = 0; i < planner->marks.n_rows; i++) {
+		struct mark *mark = mark_at(planner, i);
+		const struct host_path *facts = planner_facts(planner, mark->path);
+
+		if (mark->kind != MARK_ALLOW || mark->content != CONTENT_HOST || mark->source ||
+		    !(mark->flags & MARK_ASKED) || !(mark->rights & RIGHT_READ) || !facts ||
+		    facts->kind != HOST_FILE || facts->size_bytes > COPIED_BYTES_MAX ||
+		    !is_below(facts->real, planner->home) || !is_alone(planner, mark) ||
+		    is_closed_to_command(planner, facts) || (mark->flags & MARK_RUN))
+			continue;
+		mark->content = CONTENT_COPY;
+		mark->second = facts->mode & S_IXUSR ? 0700 : 0600;
+	}
+}
+
+/* /tmp and the home have one size together. */
+static void share_size(struct planner *planner)
+{
+	for (size_t i = 0; i < planner->marks.n_rows; i++) {
+		struct mark *mark = mark_at(planner, i);
+
+		if (mark->content == CONTENT_TMPFS && mark->origin.kind == ORIGIN_BUILT_IN &&
+		    strcmp(mark->path, "/tmp") == 0)
+			mark->flags |= MARK_SHARED;
+	}
+}
+
+void mark_home(struct planner *planner)
+{
+	const char *home = find_home(planner);
+	struct mark *mark;
+
+	if (!home)
+		return;
+	mark_toolchains(planner, home);
+	mark_search_path(planner, home);
+	mark = planner_add_mark(planner, MARK_ALLOW, planner_keep(planner, home),
+				RIGHTS_FILES | (is_limiting_exec(planner) ? 0 : RIGHT_EXEC),
+				origin_built_in);
+	mark->content = CONTENT_TMPFS;
+	mark->flags = MARK_SHARED;
+	mark->value = tmp_size(planner);
+	mark->second = 0700;
+	share_size(planner);
+	copy_files(planner);
+}
+
+/* ---- the view itself ---- */
 
 static const char *const library_folders[] = {
 	"/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/usr/local/lib",
@@ -37,7 +463,7 @@ static void mark_tmp(struct planner *planner, unsigned rights)
 
 	tmp->content = CONTENT_TMPFS;
 	tmp->flags = MARK_OURS | MARK_RULED;
-	tmp->value = planner->plan ? tmp_size(planner) : 0;
+	tmp->value = tmp_size(planner);
 	tmp->second = 01777;
 }
 
@@ -57,11 +483,58 @@ static void mark_project(struct planner *planner, unsigned rights)
 	mark->real = planner->request->project_real;
 }
 
+static const char *inside_of(const struct request_path *path)
+{
+	return path->target ? path->target : path->path;
+}
+
+/* An option about /tmp itself means the host's. A tier without mounts has no other. The paths to be
+ * shown must be known before the host is asked, and the tier comes from what the host can do; so
+ * this is about what the caller accepts. */
+bool has_own_tmp(const struct planner *planner)
+{
+	const struct spawn_request *request = planner->request;
+
+	if (request->out_folder || (request->tier && tier_find(request->tier) == TIER_REDUCED))
+		return false;
+	for (size_t i = 0; i < request->n_paths; i++)
+		if (is_below("/tmp", inside_of(&request->paths[i])))
+			return false;
+	return true;
+}
+
+static bool names_file_in_tmp(const struct spawn_request *request)
+{
+	for (size_t i = 0; i < request->n_paths; i++)
+		if (request->paths[i].grant != GRANT_DENY &&
+		    request->paths[i].grant != GRANT_DENY_WRITE &&
+		    is_below(inside_of(&request->paths[i]), "/tmp"))
+			return true;
+	return false;
+}
+
+/* The caller's files are in the directory that it has started from, and the command sees none. */
+static void note_tmp(struct planner *planner)
+{
+	const struct spawn_request *request = planner->request;
+
+	if (planner->policy || !has_own_tmp(planner) || request->cwd ||
+	    strcmp(request->project, "/tmp") != 0 || names_file_in_tmp(request))
+		return;
+	planner_add_notice(
+		planner,
+		(struct plan_notice){
+			.what = "the command starts in a private /tmp, without the host's files",
+			.why = "the working directory is /tmp, where the files of all users are",
+			.fix = "--read /tmp/FILE shows one",
+		});
+}
+
 static void mark_view(struct planner *planner)
 {
 	struct view_row rows[VIEW_ROWS_MAX];
 
-	policy_view(planner->policy, planner->request->project, rows);
+	policy_view(planner->policy, planner->request->project, has_own_tmp(planner), rows);
 	for (size_t i = 0; rows[i].path; i++) {
 		unsigned rights = rights_of(rows[i].operations);
 
@@ -86,10 +559,11 @@ static const struct host_path keys[] = {
 	{ .path = "/proc/key-users", .real = "/proc/key-users", .kind = HOST_FILE },
 };
 
-/* A uid that is the sandbox's alone has none. Below a masked /proc nobody can mount another. */
+/* A uid of the sandbox's own has no keys. Below a masked /proc the kernel refuses to mount another.
+ */
 static bool has_keys_to_hide(const struct planner *planner)
 {
-	return planner->plan && !planner->is_nested &&
+	return !planner->is_listing && !planner->is_nested &&
 	       (!is_real_root(planner->host) || planner->request->has_uid);
 }
 
@@ -108,7 +582,7 @@ static void mark_proc(struct planner *planner)
 {
 	struct mark *proc;
 
-	if (planner->plan && !planner->host->has_proc) {
+	if (!planner->host->has_proc) {
 		planner_note(
 			planner, false, "there is no /proc",
 			"the host does not allow a new one to be mounted, and its own shows all processes");
@@ -126,15 +600,16 @@ void mark_system(struct planner *planner)
 {
 	mark_proc(planner);
 	mark_view(planner);
+	note_tmp(planner);
 	if (!is_limiting_exec(planner))
 		return;
 	mark_folders(planner, library_folders, N_ELEMENTS(library_folders), RIGHT_MAP);
-	if (planner->host && planner->host->loader)
+	if (planner->host->loader)
 		planner_add_mark(planner, MARK_ALLOW, planner->host->loader, RIGHT_START,
 				 origin_built_in);
-	else if (planner->host)
+	else
 		planner_note(planner, false, "the program loader may not be executed",
-			     "none is found where programs of this machine look for it, or a link "
-			     "that does not belong to root leads there; a program that needs it "
-			     "starts only where a rule lets it be executed");
+			     "no loader was found at the path that programs of this machine name, "
+			     "or a symbolic link in that path is not owned by root; a dynamically "
+			     "linked program starts only if a rule allows its loader");
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Which layers there will be, or why not
+ * Tiers: which layers there will be, or why not; and the template
  *
  * The tier "full" is tried first. The reduced one is taken only where it was accepted by name, and
  * only where a cgroup lets the kernel kill the whole tree: nothing else there would.
+ *
+ * A template gives the limits, the profile and the network mode that the policy and the options
+ * leave out.
  */
 
 #include "plan/plan-internal.h"
@@ -16,10 +19,146 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "plan/layers.h"
+#include "policy/network.h"
+
+/* ---- names ---- */
+
+static const struct {
+	enum layer layer;
+	const char *name;
+} layers[] = {
+	{ LAYER_USER, "user" },
+	{ LAYER_MOUNT, "mount" },
+	{ LAYER_PID, "pid" },
+	{ LAYER_IPC, "ipc" },
+	{ LAYER_UTS, "uts" },
+	{ LAYER_NET, "net" },
+	{ LAYER_CGROUP_NAMESPACE, "cgroup-namespace" },
+	{ LAYER_LANDLOCK, "landlock" },
+	{ LAYER_SECCOMP, "seccomp" },
+	{ LAYER_CAPABILITIES, "capabilities" },
+	{ LAYER_CGROUP, "cgroup" },
+};
+
+static const struct {
+	const char *name;
+	enum tier tier;
+} tiers[] = {
+	{ "full", TIER_FULL },
+	{ "reduced", TIER_REDUCED },
+	{ "no-userns", TIER_REDUCED },
+	{ "landlock-only", TIER_REDUCED },
+};
+
+static const char *const holders[] = {
+	[HELD_BY_NOBODY] = "none", [HELD_BY_CGROUP] = "cgroup",
+	[HELD_BY_SCOPE] = "scope", [HELD_BY_RLIMIT] = "rlimit",
+	[HELD_BY_SIZE] = "size",   [HELD_BY_SUPERVISOR] = "supervisor",
+};
+
+const char *layer_name(enum layer layer)
+{
+	for (size_t i = 0; i < N_ELEMENTS(layers); i++)
+		if (layers[i].layer == layer)
+			return layers[i].name;
+	return "unknown";
+}
+
+enum layer layer_find(const char *name)
+{
+	for (size_t i = 0; i < N_ELEMENTS(layers); i++)
+		if (strcmp(layers[i].name, name) == 0)
+			return layers[i].layer;
+	return 0;
+}
+
+const char *tier_name(enum tier tier)
+{
+	return tier == TIER_FULL ? "full" : "reduced";
+}
+
+int tier_find(const char *name)
+{
+	for (size_t i = 0; i < N_ELEMENTS(tiers); i++)
+		if (strcmp(tiers[i].name, name) == 0)
+			return (int)tiers[i].tier;
+	return -ENOENT;
+}
+
+const char *holder_name(enum holder holder)
+{
+	return holders[holder];
+}
+
+/* RLIMIT_DATA counts the private writable pages of a process: no memfd, no segment of System V, no
+ * mapping that is shared. */
+const char *limit_part_held(enum limit limit, enum holder holder)
+{
+	return limit == LIMIT_MEMORY && holder == HELD_BY_RLIMIT ? "private memory of each process"
+								 : NULL;
+}
+
+/* ---- the template ---- */
+
+static int refuse_name(struct planner *planner, const char *name)
+{
+	int r = sbx_error_what(planner->err, -EINVAL, "there is no template '%s'", name);
+
+	sbx_error_why(planner->err, "the templates are code-executor, ai-provider, policy-sandbox");
+	sbx_error_fix(planner->err, "name one of them");
+	return r;
+}
+
+/* An option goes before the policy file, but never makes a strict profile a wider one. */
+static void choose_profile(struct planner *planner)
+{
+	const struct setting *seccomp = planner_setting(planner, "isolation.seccomp");
+	bool is_typed = planner->request->template != NULL;
+
+	planner->profile = planner->template->profile;
+	if (seccomp && !(is_typed && strcmp(planner->profile, "strict") == 0))
+		planner->profile = strcmp(seccomp->text, "strict") == 0 ? "strict" : "standard";
+}
+
+/* Constant strings, so that the plan points to no memory of the policy. */
+static int choose_net_mode(struct planner *planner)
+{
+	struct net_choice choice = policy_net_choice(planner->policy, planner->request->template);
+	const char *name = planner->request->net_mode;
+
+	if (!name || net_mode_find(name, &choice.mode)) {
+		planner->net_mode = choice.mode;
+		return 0;
+	}
+	(void)sbx_error_what(planner->err, -EINVAL, "there is no network mode '%s'", name);
+	sbx_error_why(planner->err, "the modes are none, loopback, proxy, host");
+	sbx_error_fix(planner->err, "name one of them");
+	return -EINVAL;
+}
+
+int choose_template(struct planner *planner)
+{
+	const struct setting *setting = planner_setting(planner, "isolation.template");
+	const struct setting *nested = planner_setting(planner, "isolation.nested");
+	const char *name = planner->request->template;
+
+	if (!name && setting)
+		name = setting->text;
+	planner->template = name ? policy_template_find(name)
+				 : policy_template_default(planner->policy != NULL);
+	if (!planner->template)
+		return refuse_name(planner, name);
+	planner->is_nested = nested && nested->number;
+	choose_profile(planner);
+	return choose_net_mode(planner);
+}
+
+/* ---- the tier ---- */
 
 #define NAMESPACE_LAYERS (LAYER_USER | LAYER_MOUNT | LAYER_PID | LAYER_IPC | LAYER_UTS)
 
-/* What a policy can ask for by name. */
+/* Layers that a policy can ask for by name. */
 static const struct demand {
 	const char *setting;
 	unsigned layers;
@@ -61,8 +200,8 @@ static int check_common(struct planner *planner)
 	if (strcmp(planner->profile, "strict") == 0 && !host->has_notify)
 		return planner_refuse(
 			planner, -EOPNOTSUPP, "cannot use the profile 'strict' here",
-			"it lets the program itself through by user notification, "
-			"which this kernel lacks",
+			"it needs seccomp user notification to allow the exec of the command, "
+			"and this kernel lacks it",
 			"use Linux 5.0 or newer, or 'isolation: {seccomp: standard}'");
 	return 0;
 }
@@ -150,7 +289,7 @@ int choose_tier(struct planner *planner)
 		host->has_userns && !wants_reduced(planner, accepted) ? TIER_FULL : TIER_REDUCED;
 	if (plan->tier == TIER_FULL) {
 		plan->layers |= NAMESPACE_LAYERS | LAYER_CGROUP_NAMESPACE;
-		if (strcmp(planner->net_mode, "host") != 0)
+		if (planner->net_mode != NET_HOST)
 			plan->layers |= LAYER_NET;
 	} else if (wants_reduced(planner, accepted) && !can_reduce(host)) {
 		return planner_refuse(planner, -EOPNOTSUPP,
@@ -169,10 +308,10 @@ int choose_tier(struct planner *planner)
 		note_reduced(planner);
 	if (planner->is_nested)
 		planner_note(planner, true, "Landlock is left out",
-			     "what it confines cannot mount, and 'isolation.nested' lets it build "
-			     "sandboxes; files that are its standard input and output can be "
-			     "opened again, to read and to write, and every FIFO that is shown "
-			     "can be written");
+			     "a process under Landlock cannot mount, and 'isolation.nested' lets "
+			     "the command build sandboxes; it can therefore reopen the files that "
+			     "are its stdin, stdout and stderr for reading and writing, and write "
+			     "to every FIFO that is shown");
 	return 0;
 }
 
@@ -182,19 +321,17 @@ static int refuse_layers(struct planner *planner, unsigned missing, const char *
 	int r = sbx_error_what(planner->err, -EOPNOTSUPP, "the layer '%s' is not available", name);
 
 	sbx_error_why(planner->err, "%s requires it, and this run has: tier %s, network %s%s", who,
-		      tier_name(planner->plan->tier), planner->net_mode,
+		      tier_name(planner->plan->tier), net_mode_name(planner->net_mode),
 		      planner->is_nested ? ", nested" : "");
-	if (missing & LAYER_CGROUP)
-		sbx_error_fix(
-			planner->err,
-			"run it in a unit with Delegate=yes (systemd-run --user -p Delegate=yes), or do not require it");
-	else
-		sbx_error_fix(planner->err,
-			      "'sbx-spawn --check' says what this host has; or do not require it");
+	if ((missing & -missing) == LAYER_CGROUP && planner->host->cgroup_why)
+		sbx_error_why(planner->err, "%s requires it, and %s", who,
+			      planner->host->cgroup_why);
+	sbx_error_fix(planner->err,
+		      "'sbx-spawn --check' shows what to change; or do not require it");
 	return r;
 }
 
-/* After everything has been chosen: are the layers that somebody requires among what there is? */
+/* After everything has been chosen: are all required layers there? */
 int check_layers(struct planner *planner)
 {
 	unsigned missing = planner->request->required & ~planner->plan->layers;

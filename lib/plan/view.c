@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Marks → places: the tree of the paths that something is said about
+ * Marks become places: the tree of the paths that have marks
  *
- * Each mark is brought to where it really is: links that root owns are followed, as they will be
- * made again inside. Sorted by component, so that a folder comes before all that is below it and
- * nothing else between, the marks of one path are a place, and its parent is found on a stack.
+ * Each mark is brought to the path that it resolves to: links that root owns are followed, as they
+ * will be made again inside. Marks are sorted by component, so that a directory comes before all
+ * that is below it and nothing else between; the marks of one path are a place, and its parent is
+ * found on a stack.
  *
- * What must not be renamed away is found once the rights are known; its folders become places too,
- * and the tree is built a second time.
+ * Which directories must not be renamed is known only with the rights; they become places too, and
+ * the tree is built a second time.
  */
 
 #include "plan/plan-internal.h"
@@ -19,11 +20,10 @@
 
 #include <sbx/error.h>
 
+#include "policy/enforcement.h"
 #include "policy/guarded.h"
 
-#include "policy/unseen.h"
-
-int compare_by_component(const char *a, const char *b)
+static int compare_by_component(const char *a, const char *b)
 {
 	while (*a == *b && *a != '\0')
 		a++, b++;
@@ -51,11 +51,15 @@ static int refuse_link(struct planner *planner, const struct mark *mark)
 	sbx_error_why(planner->err,
 		      "%s leads through it, and its owner (uid %u) could change where it leads",
 		      origin_text(&mark->origin), mark->facts->uid);
-	sbx_error_fix(planner->err, "name the file or directory that it leads to");
+	if (mark->facts->leads_to)
+		sbx_error_fix(planner->err, "name '%.300s', where it leads now",
+			      mark->facts->leads_to);
+	else
+		sbx_error_fix(planner->err, "name the file or directory that it leads to");
 	return -ELOOP;
 }
 
-/* What somebody asked for by name is there, or they hear why not; a rule's is left out. */
+/* A path that an option or mount names and that cannot be had is an error; a rule's is left out. */
 static int drop(struct planner *planner, struct mark *mark, int code, const char *why,
 		const char *fix)
 {
@@ -118,7 +122,7 @@ static int check_kind(struct planner *planner, struct mark *mark)
 	return 0;
 }
 
-/* A place of its own tree: /proc and /dev are ours, whatever the host has there. */
+/* Below /proc and /dev the sandbox has its own content, whatever the host has there. */
 static bool is_ours(const char *path)
 {
 	return is_below(path, "/proc") || is_below(path, "/dev");
@@ -159,7 +163,7 @@ static int find_facts(struct planner *planner, struct mark *mark, const struct m
 	mark->place = mark->path;
 	if ((mark->flags & MARK_OURS) || strcmp(mark->path, "/") == 0)
 		return 0;
-	/* The root is nobody's question; who wants all of it elsewhere is refused. */
+	/* The host is not asked about the root; a mount of it elsewhere is refused. */
 	if (strcmp(outside, "/") == 0)
 		return 0;
 	if (mount)
@@ -195,7 +199,8 @@ static void find_place(struct planner *planner, struct mark *mark, const struct 
 		mark->place = planner_keep(planner, facts->real);
 }
 
-/* What stands in our own folders is not the host's; a mount of something else may. */
+/* A path below the sandbox's own /proc or /dev is not the host's; a mount of another source may be
+ * put there. */
 static bool is_pointless(const struct mark *mark)
 {
 	const char *real = mark->facts ? mark->facts->real : NULL;
@@ -210,7 +215,7 @@ static bool is_root_behind_link(const struct mark *mark)
 	       strcmp(mark->path, "/") != 0;
 }
 
-/* What can be had at no place, whatever stands there. */
+/* Refuses marks that no host could satisfy. */
 static int refuse_never(struct planner *planner, const struct mark *mark)
 {
 	if (strncmp(mark->place, MASK_NAMES, strlen(MASK_NAMES)) == 0)
@@ -232,10 +237,10 @@ static int refuse_source(struct planner *planner, const struct mark *mark)
 	if (!is_mount(mark) || !facts || !facts->real || facts->kind == HOST_MISSING ||
 	    facts->kind == HOST_LINK_REFUSED || strcmp(facts->real, facts->path) == 0)
 		return 0;
-	return refuse_mark(planner, mark, -ELOOP,
-			   "it is, or passes, a symbolic link, so that rules about the real name "
-			   "would not be found",
-			   planner_format(planner, "name '%.300s'", facts->real));
+	return refuse_mark(
+		planner, mark, -ELOOP,
+		"the path contains a symbolic link, so rules for the real path would not apply",
+		planner_format(planner, "name '%.300s'", facts->real));
 }
 
 static int refuse_linked_denial(struct planner *planner, const struct mark *mark)
@@ -253,10 +258,10 @@ static int refuse_linked_denial(struct planner *planner, const struct mark *mark
 			continue;
 		(void)sbx_error_what(planner->err, -ELOOP, "cannot hide '%.300s' in '%.300s'",
 				     mark->path, mount->path);
-		sbx_error_why(planner->err,
-			      "%s names it through a symbolic link, and '%.300s' shows what it "
-			      "leads to under another name",
-			      origin_text(&mark->origin), mount->path);
+		sbx_error_why(
+			planner->err,
+			"%s names it through a symbolic link, and '%.300s' shows its target under another name",
+			origin_text(&mark->origin), mount->path);
 		sbx_error_fix(planner->err, "name '%.300s'", facts->real);
 		return -ELOOP;
 	}
@@ -269,9 +274,10 @@ static int refuse_guarded(struct planner *planner, const struct mark *mark)
 	const struct guarded *row = guard_find_behind_link(planner, mark);
 
 	return row ? refuse_mark(planner, mark, -EACCES,
-				 planner_format(planner, "it is a link to '%s', where sbx has '%s'",
+				 planner_format(planner,
+						"it is a link to '%s', which contains '%s' of sbx",
 						mark->facts->real, row->path),
-				 "name the directory that the link leads to")
+				 planner_format(planner, "name '%s'", mark->facts->real))
 		   : 0;
 }
 
@@ -457,7 +463,7 @@ static size_t pin_folders(struct planner *planner)
 
 		for (; at; at = strchr(at + 1, '/'), n++)
 			add_pin(planner, place, (size_t)(at - place->path));
-		/* What has less is a mount already. */
+		/* A place with fewer rights is a mount already. */
 		if (above && (place->rights & find_difference(place)) && !place_is_made(place)) {
 			add_pin(planner, place, strlen(place->path));
 			n++;
@@ -470,11 +476,12 @@ int view_build(struct planner *planner)
 {
 	int r = prepare_marks(planner);
 
-	if (r == 0)
-		r = build_tree(planner);
-	if (r == 0 && planner->plan->tier == TIER_FULL && pin_folders(planner) > 0)
-		r = build_tree(planner);
-	return r;
+	if (r < 0)
+		return r;
+	r = build_tree(planner);
+	if (r < 0 || planner->plan->tier != TIER_FULL || pin_folders(planner) == 0)
+		return r;
+	return build_tree(planner);
 }
 
 const struct place *view_find(const struct planner *planner, const char *path)
@@ -502,7 +509,7 @@ bool view_has_below(const struct planner *planner, const char *path)
 	for (size_t i = 0; i < planner->n_places; i++)
 		if (is_below(planner->places[i].path, path) &&
 		    strcmp(planner->places[i].path, path) != 0 &&
-		    place_is_shown(&planner->places[i]))
+		    shown_is_visible(&planner->shown[i]))
 			return true;
 	return false;
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What the artefact's writer, its check and its evaluator share: the layout and the look-ups
+ * Hashes and keys of the artefact's tables, for its writer, its check and its evaluator
  */
 
 #include <endian.h>
@@ -42,9 +42,9 @@ static inline uint64_t hash_head(const void *bytes, size_t n_bytes)
 #define HASH_SEED 0xa0761d6478bd642fu
 
 /*
- * The hash of a text is made of its last 16 bytes or fewer, of which missing ones are 0, and of
- * what the bytes before them gave. The seed changes both factors, so that words that were chosen to
- * collide with one seed do not with another.
+ * The hash of a text folds its bytes in words of 8, then its last 16 bytes or fewer, filled up with
+ * 0. The seed changes both factors, so that words that were chosen to collide with one seed do not
+ * collide with another.
  */
 static inline uint64_t hash_begin(uint64_t seed)
 {
@@ -78,8 +78,8 @@ static inline uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t n_byt
 }
 
 /*
- * What a component is recognised by: the text itself, or for one longer than 8 bytes, whose text
- * must be compared, its hash behind a byte that no text begins with. Never 0.
+ * The key of a component: its text, or for one longer than 8 bytes, whose text must be compared as
+ * well, its hash behind a byte that no text begins with. Never 0.
  */
 static inline uint64_t node_key(uint64_t hash, uint64_t head, size_t n_bytes)
 {
@@ -123,14 +123,14 @@ static inline uint64_t hash_value(uint64_t seed, const struct artefact_value *ke
 			 hash_fold(key->bits[1] ^ seed, 0x8ebc6af09c88c6e3u) | 1);
 }
 
-/* Has it a constraint? */
+/* Has the rule a constraint? */
 static inline bool artefact_rule_is_bound(const struct artefact_rule *rule)
 {
 	return rule->require_sandbox != ARTEFACT_NONE || rule->require_token != 0 ||
 	       rule->sha256 != ARTEFACT_NONE || rule->max_file_size_bytes != UINT64_MAX;
 }
 
-/* Those keys of a condition that are judged by its row of SECTION_LISTS. */
+/* The keys of a condition whose values are in its row of SECTION_LISTS. */
 static inline uint32_t keys_of_lists(const struct artefact_condition *condition)
 {
 	uint32_t network = 1u << MATCH_HOST | 1u << MATCH_CIDR | 1u << MATCH_PORT;

@@ -11,6 +11,7 @@
  * own.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,15 +34,15 @@ enum artefact_section {
 	SECTION_RULES,	 /* struct artefact_rule, in the order of the files */
 	SECTION_CONDITIONS, /* struct artefact_condition: of each rule its match, then its
 			       exceptions */
-	SECTION_LISTS,	    /* struct artefact_lists: what some conditions have besides */
+	SECTION_LISTS,	    /* struct artefact_lists: the other keys of some conditions */
 	SECTION_TEXTS,	    /* u32 rows of SECTION_WORDS: the values of caller, tag, state and mode
 			       lists, ascending in each list */
 	SECTION_VALUES,	    /* struct artefact_value: hosts, prefixes and ports that are compared
 			       one by one, because another key finds their condition */
-	SECTION_POSTINGS, /* u32: condition << 2 and POSTING_ bits; what an index entry leads to */
+	SECTION_POSTINGS,   /* u32: condition << 2 and POSTING_ bits; index entries lead here */
 	SECTION_NODES,	  /* struct artefact_node: the trie over path components; 0 absolute root, 1
-			     project root; the others stand in the tables of their parents */
-	SECTION_FORKS,	  /* struct artefact_fork: what few nodes have besides */
+			     project root; the others are in the tables of their parents */
+	SECTION_FORKS,	  /* struct artefact_fork: wildcards and several postings of a node */
 	SECTION_PATTERNS, /* struct artefact_pattern: components with wildcards, chained from their
 			     node's fork */
 	SECTION_WORDS,	  /* struct artefact_word: open-addressed interned texts, a power of two */
@@ -51,10 +52,11 @@ enum artefact_section {
 	N_SECTIONS,
 };
 
-#define POSTING_EXCLUDES 1u  /* takes out what the list's other globs take in */
-#define POSTING_ONLY_EXEC 2u /* a bare name, which counts in every folder where it is executed */
+#define POSTING_EXCLUDES 1u  /* a '!' glob: outweighs the list's other globs */
+#define POSTING_ONLY_EXEC 2u /* a bare name, which matches in every directory, for exec alone */
 
-/* Seeds that keep the probes of hash tables short: TABLE_NODES that of all nodes' tables. */
+/* Hash tables with a seed of their own, which keeps probes short. TABLE_NODES: those of all nodes.
+ */
 enum artefact_table {
 	TABLE_WORDS,
 	TABLE_NODES,
@@ -74,7 +76,7 @@ struct artefact_header {
 	uint32_t version;
 	uint32_t n_bytes;	   /* of the whole block */
 	uint8_t checksum[32];	   /* SHA-256 of everything behind this field */
-	uint8_t policy_digest[32]; /* of the sources: what decisions and tokens are bound to */
+	uint8_t policy_digest[32]; /* of the sources: decisions and tokens are bound to it */
 	uint64_t seeds[N_TABLES];
 	uint64_t needs_project;		    /* operations with a glob below the project's root */
 	uint64_t needs_port;		    /* operations with a rule about ports */
@@ -117,7 +119,7 @@ struct artefact_condition {
 	uint8_t primary;  /* the key whose index finds this condition; PRIMARY_NONE: SECTION_PLAIN
 			     does, or it is an exception */
 	uint8_t protos;	  /* bit 0 tcp, bit 1 udp */
-	uint8_t action;	  /* its rule's; this and the next, so that few decisions need the rule */
+	uint8_t action;	  /* its rule's: with the flags, few decisions read the rule */
 	uint8_t flags;	  /* CONDITION_ bits */
 	uint8_t reserved[6]; /* 0 */
 };
@@ -135,7 +137,7 @@ struct artefact_lists {
 
 /*
  * Two rows are as long as a cache line, and a walk down the trie reads one row a component: a node
- * stands in its parent's table, with what it is found by and, mostly, all that holds there.
+ * is in its parent's table, with the key by which it is found and, mostly, all of its postings.
  */
 struct artefact_node {
 	uint64_t key;	/* node_key() of its component; 0: an empty slot, or no node of a table */
@@ -195,6 +197,11 @@ struct artefact_value {
 	uint64_t bits[2]; /* as in the index; ENTRY_PORT: the first and the last port */
 };
 
+/* The bits of an address of 4 or 16 bytes, as in the index. */
+void artefact_address_bits(const uint8_t *bytes, size_t n_bytes, uint64_t ret[2]);
+/* Does the address begin with the prefix, which is of its kind? */
+bool artefact_prefix_holds(const struct artefact_value *prefix, const uint64_t bits[2]);
+
 struct artefact_entry {
 	struct artefact_value key; /* kind ENTRY_EMPTY: an empty slot */
 	struct artefact_span postings;
@@ -207,7 +214,7 @@ struct artefact {
 
 /*
  * Checks @n_bytes that start at an address aligned to 8, completely. The artefact borrows them.
- * -EBADMSG with what is wrong where, or -ENOMEM; cost linear in the size.
+ * -EBADMSG with the first problem, or -ENOMEM; the cost is linear in the size.
  */
 int artefact_open(const void *block, size_t n_bytes, struct artefact *ret, struct sbx_error *err);
 
@@ -216,6 +223,3 @@ const void *artefact_rows(const struct artefact *artefact, enum artefact_section
 size_t artefact_n_rows(const struct artefact *artefact, enum artefact_section section);
 size_t artefact_row_size(enum artefact_section section);
 const char *artefact_text(const struct artefact *artefact, uint32_t text);
-
-/* The hash of the block's tables. */
-uint64_t artefact_hash(uint64_t seed, const void *bytes, size_t n_bytes);

@@ -1,36 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What shows in one path: characters that mean less than they seem to, and folders whose content
- * was forgotten
+ * Warnings about paths: those of one rule, programs that cannot be read, mounts
  *
- * A glob matches what it names, and a folder's name is not what is in the folder. Where a rule
- * gives rights, too little is given and somebody notices; where it takes them away, nobody does. So
- * that is looked for in what denies, in '!' globs and in exceptions of what allows.
+ * A glob that denies "keys" leaves "keys/id" allowed: a directory's name is not its contents. An
+ * allow with the same mistake makes a command fail, and the author of the policy sees it; a denial
+ * fails silently. So directories without their contents are looked for in denials, in '!' globs and
+ * in the exceptions of allows.
  */
 
-#include "policy/check-internal.h"
-
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/path.h"
+#include "base/text.h"
+#include "policy/check-internal.h"
+#include "policy/compile.h"
+#include "policy/compose.h"
+#include "policy/decide.h"
+#include "policy/enforcement.h"
 #include "policy/glob.h"
+#include "policy/model.h"
 
-/* A value's text and what makes it mean what is below. */
+/* Room for a value's text with a part of belows[] on both ends. */
 #define VALUE_SIZE (GLOB_BYTES_MAX + 8)
-
-static bool excludes(const struct match_value *value)
-{
-	return !value->literal && value->text[0] == '!';
-}
 
 static void check_characters(struct checker *checker, const struct match_value *value)
 {
 	if (value->literal && strpbrk(value->text, "*?[")) {
 		check_warn(checker, CHECK_LITERAL, value->place,
-			   "the wildcards of '%s' are not wildcards here", value->text);
+			   "the wildcards in '%s' are taken literally", value->text);
 		sbx_error_why(&checker->warning.error, "under 'path' every character is literal");
 		sbx_error_fix(&checker->warning.error,
 			      "write it under 'path_glob' of a rule in 'capabilities'");
@@ -40,14 +43,14 @@ static void check_characters(struct checker *checker, const struct match_value *
 	check_warn(checker, CHECK_GLUED_FLOAT, value->place, "'**' in '%s' is only '*'",
 		   value->text);
 	sbx_error_why(&checker->warning.error,
-		      "it matches several directories only as a whole component");
+		      "'**' matches several directories only as a whole component");
 	sbx_error_fix(&checker->warning.error, "write '/**/' for directories in between, or '*'");
 }
 
 /* "~/" is refused when the policy is loaded; "~name/" is a path like any other. */
 static void check_home(struct checker *checker, const struct match_value *value)
 {
-	const char *text = value->text + excludes(value);
+	const char *text = value->text + match_value_excludes(value);
 	size_t len = strcspn(text, "/");
 
 	if (text[0] != '~' || (!isalpha((unsigned char)text[1]) && text[1] != '_') ||
@@ -64,7 +67,7 @@ static void check_home(struct checker *checker, const struct match_value *value)
 		      "'./'");
 }
 
-/* Names that are files wherever they occur, besides those with an ending. */
+/* Names of files, besides those that end in an extension. */
 static const char *const file_names[] = {
 	".env",	       ".gitattributes", ".gitconfig", ".git-credentials", ".gitignore",
 	".gitmodules", ".pgpass",	 ".profile",   "authorized_keys",  "gshadow",
@@ -92,8 +95,8 @@ static bool looks_like_file(const struct glob_component *name)
 	return (ending && ends_in(name, "rc")) || ends_in(name, "file");
 }
 
-/* Is it a name that may be a folder's, and nothing below it? */
-static bool is_folder_alone(const struct match_value *value, struct glob *glob)
+/* Does it match a name that a directory may have, and nothing below it? */
+static bool is_directory_alone(const struct match_value *value, struct glob *glob)
 {
 	const struct glob_component *last;
 
@@ -104,7 +107,7 @@ static bool is_folder_alone(const struct match_value *value, struct glob *glob)
 	return last->kind == GLOB_LITERAL && !looks_like_file(last);
 }
 
-/* Can one of the list's globs match something in the folder @inner, which is longer than it? */
+/* Can one of the list's globs match something in the directory @inner, which is longer than it? */
 static bool may_reach_below(const struct match_list *list, const struct glob *inner)
 {
 	struct glob glob;
@@ -114,7 +117,7 @@ static bool may_reach_below(const struct match_list *list, const struct glob *in
 	for (size_t i = 0; i < list->n_values; i++) {
 		bool floats = false;
 
-		if (excludes(&list->values[i]) ||
+		if (match_value_excludes(&list->values[i]) ||
 		    glob_parse(list->values[i].text, list->values[i].literal, &glob, NULL) < 0)
 			continue;
 		for (size_t k = 0; k < glob.n_components; k++)
@@ -126,8 +129,9 @@ static bool may_reach_below(const struct match_list *list, const struct glob *in
 }
 
 /*
- * The globs that mean everything below a path, as people write it: "a/b/" and "a/b" with two stars.
- * A bare name is one in any folder, and "name" with two stars behind it would not be.
+ * The globs for everything below a path: "a/b/", or "a/b" and two stars. A bare name matches in
+ * every directory, but "name" with a slash and two stars only below the project's root: that one
+ * needs two stars before it as well.
  */
 static const struct below {
 	bool bare;
@@ -141,11 +145,11 @@ static const struct below {
 /* @text has room for VALUE_SIZE. */
 static void write_below(const struct below *below, const struct match_value *value, char *text)
 {
-	(void)snprintf(text, VALUE_SIZE, "%s%s%s", below->before, value->text + excludes(value),
-		       below->behind);
+	(void)snprintf(text, VALUE_SIZE, "%s%s%s", below->before,
+		       value->text + match_value_excludes(value), below->behind);
 }
 
-/* Does another value of the list mean @text, too? */
+/* Does a value of the list cover @text? */
 static bool has_value(const struct match_list *list, bool excluding, const char *text)
 {
 	const struct match_value wanted = { .text = text };
@@ -153,7 +157,7 @@ static bool has_value(const struct match_list *list, bool excluding, const char 
 	for (size_t i = 0; i < list->n_values; i++) {
 		struct match_value other = list->values[i];
 
-		if (excludes(&other) != excluding)
+		if (match_value_excludes(&other) != excluding)
 			continue;
 		other.text += excluding;
 		if (check_path_covers(&other, &wanted))
@@ -162,7 +166,7 @@ static bool has_value(const struct match_list *list, bool excluding, const char 
 	return false;
 }
 
-/* Does another rule deny what @text means? */
+/* Does another rule deny all that @text matches? */
 static bool is_denied(const struct checker *checker, const struct rule *rule, const char *text)
 {
 	struct match_value below = { .text = text };
@@ -170,10 +174,10 @@ static bool is_denied(const struct checker *checker, const struct rule *rule, co
 
 	inner.match.lists[MATCH_PATH].values = &below;
 	inner.match.lists[MATCH_PATH].n_values = 1;
-	return check_index_find(&checker->index, &inner, check_is_denied) != NULL;
+	return check_find_denial(&checker->index, &inner) != NULL;
 }
 
-/* Is what is below @value taken away by something else? */
+/* Does another value or rule take away the paths below @value? */
 static bool is_completed(const struct checker *checker, const struct rule *rule,
 			 const struct match_list *list, const struct match_value *value, bool bare)
 {
@@ -183,14 +187,15 @@ static bool is_completed(const struct checker *checker, const struct rule *rule,
 		if (belows[i].bare != bare)
 			continue;
 		write_below(&belows[i], value, text);
-		if (has_value(list, excludes(value), text) || is_denied(checker, rule, text))
+		if (has_value(list, match_value_excludes(value), text) ||
+		    is_denied(checker, rule, text))
 			return true;
 	}
 	return false;
 }
 
-/* The values of a list that take rights away: all of a deny or an exception, or those with a '!'.
- * @given: what they are taken from. */
+/* Warns about values of @list that take rights away: all of a denial or an exception, or
+ * (@excluding) those with '!'. @given: the paths from which they take. */
 static void check_taken(struct checker *checker, const struct rule *rule,
 			const struct match_list *list, bool excluding,
 			const struct match_list *given)
@@ -200,17 +205,17 @@ static void check_taken(struct checker *checker, const struct rule *rule,
 	for (size_t i = 0; i < list->n_values; i++) {
 		const struct match_value *value = &list->values[i];
 
-		if (excludes(value) != excluding || !is_folder_alone(value, &glob) ||
+		if (match_value_excludes(value) != excluding || !is_directory_alone(value, &glob) ||
 		    !may_reach_below(given, &glob) ||
 		    is_completed(checker, rule, list, value, glob.bare))
 			continue;
 		check_warn(checker, CHECK_NOT_BELOW, value->place,
-			   "'%s' leaves what is below it as it is", value->text);
+			   "'%s' does not cover what is below it", value->text);
 		sbx_error_why(
 			&checker->warning.error,
 			"a glob denies the path that it names: if '%s' is a directory, its contents "
 			"can still be allowed",
-			value->text + excludes(value));
+			value->text + match_value_excludes(value));
 		sbx_error_fix(&checker->warning.error,
 			      "write '%s/': the directory or file, and everything below it",
 			      value->text);
@@ -222,7 +227,7 @@ static bool is_about_files(uint64_t operations)
 	return operations & operation_set("fs.*");
 }
 
-static void check_folders(struct checker *checker, const struct rule *rule)
+static void check_directories(struct checker *checker, const struct rule *rule)
 {
 	static const struct match_list everything;
 	const struct match_list *paths = &rule->match.lists[MATCH_PATH];
@@ -255,5 +260,353 @@ void check_paths(struct checker *checker, const struct rule *rule)
 	check_list(checker, &rule->match.lists[MATCH_PATH]);
 	for (size_t i = 0; i < rule->n_exceptions; i++)
 		check_list(checker, &rule->exceptions[i].lists[MATCH_PATH]);
-	check_folders(checker, rule);
+	check_directories(checker, rule);
+}
+
+/*
+ * Programs that may be executed and not be read
+ *
+ * execve() opens the program for reading and for execution, and Landlock checks both rights: where
+ * a policy allows only exec, execve() fails with EACCES. The warning is given only where no rule,
+ * mount or view of the dialect can make the path readable, wherever the project's root is and
+ * whichever of /bin, /lib and the like are links on the host.
+ *
+ * Readable paths are a sorted list, "/usr" or "./src"; the paths below a path follow it.
+ */
+
+/* Directories of / that on a host with a merged /usr are links to those in /usr. */
+static const char *const merged_directories[] = {
+	"bin", "sbin", "lib", "lib32", "lib64", "libx32"
+};
+
+/* The path that a value without patterns names; nothing where it cannot be parsed. */
+static void add_path(struct text *out, const struct match_value *value)
+{
+	struct glob glob;
+
+	if (glob_parse(value->text, value->literal, &glob, NULL) < 0)
+		return;
+	text_add(out, glob.absolute ? "" : ".");
+	for (size_t i = 0; glob.absolute && i < N_ELEMENTS(merged_directories); i++)
+		if (glob.n_components > 0 &&
+		    strcmp(merged_directories[i], glob.components[0].text) == 0)
+			text_add(out, "/usr");
+	for (size_t i = 0; i < glob.n_components; i++) {
+		text_add_char(out, '/');
+		text_add_bytes(out, glob.components[i].text, glob.components[i].len);
+	}
+}
+
+/* No project's root lies in /usr or /etc: a path there is none of the project's. */
+static bool is_of_system(const char *path)
+{
+	return path_is_at_or_below(path, "/usr") || path_is_at_or_below(path, "/etc");
+}
+
+static int add_reader(struct check_readers *readers, const struct match_value *value)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+
+	add_path(&path, value);
+	if (text_status(&path) < 0)
+		return -ENOMEM;
+	if (path.len == 0) {
+		readers->has_all = true;
+		return 0;
+	}
+	readers->has_relative |= text_string(&path)[0] == '.';
+	readers->has_outside |= text_string(&path)[0] == '/' && !is_of_system(text_string(&path));
+	readers->paths[readers->n_paths++] = text_take(&path);
+	return 0;
+}
+
+static bool is_reader(const struct rule *rule)
+{
+	return rule->action != POLICY_DENY && rule->action != POLICY_PASS &&
+	       (rule->match.operations & operation_set("fs.read"));
+}
+
+static int add_readers(struct check_readers *readers, const struct rule *rule)
+{
+	const struct match_list *list = &rule->match.lists[MATCH_PATH];
+
+	readers->has_all |= !list->present;
+	for (size_t i = 0; i < list->n_values; i++) {
+		const struct match_value *value = &list->values[i];
+
+		if (match_value_excludes(value))
+			continue;
+		if (!value_is_path(value, operation_set("fs.read")))
+			readers->has_all = true;
+		else if (add_reader(readers, value) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Orders by components, so that the paths below a path follow it. */
+static int compare_paths(const char *a, const char *b)
+{
+	while (*a == *b && *a != '\0') {
+		a++;
+		b++;
+	}
+	if (*a == '\0' || *b == '\0')
+		return (*a != '\0') - (*b != '\0');
+	if (*a == '/' || *b == '/')
+		return *a == '/' ? -1 : 1;
+	return (unsigned char)*a - (unsigned char)*b;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	return compare_paths(*(char *const *)a, *(char *const *)b);
+}
+
+/* Are there readable paths that no rule names, or is the command without Landlock? */
+static bool is_readable_anyway(const struct policy *policy)
+{
+	const struct setting *nested = policy_get_setting(policy, "isolation.nested");
+
+	return policy->dialect == DIALECT_BUNTIME || policy->defaults[CLASS_FS] != POLICY_DENY ||
+	       (nested && nested->number);
+}
+
+int check_readers_make(const struct policy *policy, struct check_readers *ret)
+{
+	struct policy_mount mount;
+	size_t n_max = 1;
+
+	*ret = (struct check_readers){ .has_all = is_readable_anyway(policy) };
+	for (size_t i = 0; i < policy->n_rules; i++)
+		if (is_reader(&policy->rules[i]))
+			n_max += policy->rules[i].match.lists[MATCH_PATH].n_values;
+	for (size_t i = 0; policy_get_mount(policy, i, &mount); i++)
+		n_max++;
+	ret->paths = calloc(n_max, sizeof(*ret->paths));
+	if (!ret->paths)
+		return -ENOMEM;
+	for (size_t i = 0; i < policy->n_rules && !ret->has_all; i++)
+		if (is_reader(&policy->rules[i]) && add_readers(ret, &policy->rules[i]) < 0)
+			return -ENOMEM;
+	for (size_t i = 0; policy_get_mount(policy, i, &mount); i++) {
+		struct match_value target = { .text = mount.target->text, .literal = true };
+
+		if (add_reader(ret, &target) < 0)
+			return -ENOMEM;
+	}
+	qsort(ret->paths, ret->n_paths, sizeof(*ret->paths), compare_rows);
+	return 0;
+}
+
+void check_readers_deinit(struct check_readers *readers)
+{
+	for (size_t i = 0; i < readers->n_paths; i++)
+		free(readers->paths[i]);
+	free(readers->paths);
+	*readers = (struct check_readers){ .n_paths = 0 };
+}
+
+/* The first path that does not come before @path. */
+static size_t find_reader(const struct check_readers *readers, const char *path)
+{
+	size_t low = 0, high = readers->n_paths;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (compare_paths(readers->paths[middle], path) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Is a directory above @path readable? Cuts @path. */
+static bool has_directory(const struct check_readers *readers, char *path)
+{
+	char *slash;
+
+	while ((slash = strrchr(path, '/'))) {
+		size_t at;
+
+		*slash = '\0';
+		at = find_reader(readers, path);
+		if (at < readers->n_paths && strcmp(readers->paths[at], path) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool may_be_read(const struct check_readers *readers, const struct match_value *program)
+{
+	_cleanup_text_ struct text text = TEXT_INIT;
+	_cleanup_free_ char *path = NULL;
+	size_t at;
+
+	add_path(&text, program);
+	path = text_status(&text) < 0 ? NULL : strdup(text_string(&text));
+	if (!path || path[0] == '\0')
+		return true;
+	if (path[0] == '.' ? readers->has_outside : !is_of_system(path) && readers->has_relative)
+		return true;
+	at = find_reader(readers, path);
+	return (at < readers->n_paths && path_is_at_or_below(readers->paths[at], path)) ||
+	       has_directory(readers, path);
+}
+
+void check_programs(struct checker *checker, const struct rule *rule)
+{
+	const struct match_list *paths = &rule->match.lists[MATCH_PATH];
+
+	if (rule->action != POLICY_ALLOW || !(rule->match.operations & operation_set("exec")) ||
+	    checker->readers.has_all ||
+	    rule_file_enforcement(checker->policy, rule).state != ENFORCEMENT_HELD)
+		return;
+	for (size_t i = 0; i < paths->n_values; i++) {
+		const struct match_value *program = &paths->values[i];
+
+		if (match_value_excludes(program) || may_be_read(&checker->readers, program))
+			continue;
+		check_warn(checker, CHECK_UNREADABLE, program->place,
+			   "'%s' may be executed but not read", program->text);
+		sbx_error_why(&checker->warning.error,
+			      "the kernel reads a program that it executes, and Landlock refuses "
+			      "that where no rule allows fs.read");
+		sbx_error_fix(&checker->warning.error,
+			      "allow fs.read of '%s', too: syscall: [exec, fs.read]",
+			      program->text);
+	}
+}
+
+/*
+ * Mounts that no sandbox can have: by their own entry, or because a rule denies their target
+ *
+ * A denial outweighs a mount, so the planner refuses a mount whose target a rule denies, on every
+ * host. The check asks the planner's evaluator about the same composition in the worst case. Its
+ * project has a name that no policy can contain, so that no rule about an absolute path matches in
+ * it.
+ */
+
+#define NO_PROJECT "/\x01"
+
+struct judge {
+	struct arena arena;
+	const struct policy *composed;
+	void *block;
+	struct artefact artefact;
+	struct policy_engine *engine;
+};
+
+static void judge_close(struct judge *judge)
+{
+	judge->engine = policy_engine_free(judge->engine);
+	free(judge->block);
+	arena_deinit(&judge->arena);
+}
+
+#define _cleanup_judge_ _cleanup_(judge_close)
+
+static int judge_open(const struct policy *policy, struct judge *judge)
+{
+	const struct composition with = {
+		.project = NO_PROJECT,
+		.is_worst_case = true,
+		.level = policy_sandbox_level(policy),
+	};
+	struct composer composer;
+	size_t n_bytes = 0;
+	int r;
+
+	compose_begin(&composer, policy, &with, &judge->arena);
+	r = compose_finish(&composer, &judge->composed);
+	if (r < 0)
+		return r;
+	r = policy_compile(judge->composed, &judge->block, &n_bytes, NULL);
+	if (r < 0)
+		return r;
+	r = artefact_open(judge->block, n_bytes, &judge->artefact, NULL);
+	if (r < 0)
+		return r;
+	return policy_engine_new(&judge->artefact, &judge->engine);
+}
+
+/* The rule of the policy that denies one of @operations at @path, or NULL. */
+static const struct rule *find_denial(const struct judge *judge, size_t n_rules, const char *path,
+				      uint64_t operations)
+{
+	for (uint64_t left = operations; left; left &= left - 1) {
+		const struct policy_request request = {
+			.operation = operation_at(__builtin_ctzll(left))->name,
+			.path = path,
+			.project_root = NO_PROJECT,
+			.sandbox = policy_sandbox_level(judge->composed),
+			.has_size = true,
+		};
+		struct policy_decision decision;
+
+		policy_decide(judge->engine, &request, &decision);
+		if (decision.verdict == POLICY_DENY && decision.cause == CAUSE_RULES &&
+		    decision.rules[0] < n_rules)
+			return &judge->composed->rules[decision.rules[0]];
+	}
+	return NULL;
+}
+
+static void warn_of_mount(struct checker *checker, const struct policy_mount *mount,
+			  const char *why, const char *fix)
+{
+	check_warn(checker, CHECK_MOUNT, mount->target->place, "no sandbox can mount at '%s'",
+		   mount->target->text);
+	sbx_error_why(&checker->warning.error, "%s", why);
+	sbx_error_fix(&checker->warning.error, "%s", fix);
+	checker->warning.is_refused = true;
+}
+
+static int check_denied(struct checker *checker, const struct policy_mount *mount,
+			struct judge *judge)
+{
+	const char *path = compose_setting_path(mount->target->text, NO_PROJECT, &judge->arena);
+	const struct rule *rule;
+
+	if (!path)
+		return -ENOMEM;
+	rule = find_denial(judge, checker->policy->n_rules, path, mount_operations(mount->mode));
+	if (!rule)
+		return 0;
+	warn_of_mount(checker, mount, "",
+		      "remove the mount, or except its path from the denying rule");
+	sbx_error_why(&checker->warning.error,
+		      "rule '%s' (%s:%u) denies it, and a denial takes precedence", rule->name,
+		      checker->policy->sources[rule->place.source].name, rule->place.at.line);
+	return 0;
+}
+
+int check_mounts(struct checker *checker)
+{
+	_cleanup_judge_ struct judge judge = { .arena = ARENA_INIT };
+	struct policy_mount mount;
+	int r = 0;
+
+	for (size_t i = 0; policy_get_mount(checker->policy, i, &mount); i++) {
+		const char *fix = "", *why = mount_refusal(checker->policy, i, &fix);
+		/* On a host without its source, an optional mount is left out. */
+		bool may_be_missing = mount.is_optional && mount.mode != MOUNT_TMPFS;
+
+		if (why) {
+			warn_of_mount(checker, &mount, why, fix);
+			continue;
+		}
+		if (mount.mode == MOUNT_MASK || may_be_missing)
+			continue;
+		if (!judge.engine)
+			r = judge_open(checker->policy, &judge);
+		if (r < 0)
+			return r;
+		r = check_denied(checker, &mount, &judge);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }

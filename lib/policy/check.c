@@ -1,53 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Warnings: the table of their kinds, and the order in which a policy is looked through
+ * Warnings: their codes, those of one rule alone, and the order in which a policy is
+ * looked through
  *
- * A warning is only given where it is certain: whoever is warned once without reason does not read
- * the next one. The order of the rows is the number in the code, so rows are only ever added at the
- * end.
+ * A warning is given only where it is certain: after one without reason, a reader skips the next.
  */
-
-#include "policy/check-internal.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
+#include "base/tree.h"
+#include "policy/check-internal.h"
+#include "policy/compose.h"
+#include "policy/enforcement.h"
 
-static const struct policy_warning_kind kinds[] = {
-	[CHECK_EMPTY_LIST] = { "W01", "an empty list, which never matches" },
-	[CHECK_ALWAYS_EXCEPTED] = { "W02", "an exception that cancels the whole rule" },
-	[CHECK_NEVER] = { "W03", "a rule that can never apply" },
-	[CHECK_PARTLY_NEVER] = { "W04", "a part of a rule that can never apply" },
-	[CHECK_DENIED] = { "W05", "an allow that lies wholly under a deny" },
-	[CHECK_SHADOWED] = { "W06", "a rule that another one makes superfluous" },
-	[CHECK_GLUED_FLOAT] = { "W07", "'**' beside other characters, where it is only '*'" },
-	[CHECK_BROKER] = { "W08",
-			   "a rule that the kernel alone cannot enforce: it needs the broker" },
-	[CHECK_SERVICE] = { "W09", "a rule that only a tool which asks can enforce" },
-	[CHECK_EVERYTHING] = { "W10", "a rule that allows to write everywhere" },
-	[CHECK_PASS] = { "W11", "a rule that changes no answer" },
-	[CHECK_LITERAL] = { "W12", "a path with wildcards in it, which are literal" },
-	[CHECK_CONSTRAINTS] = { "W13", "constraints of a rule that does not allow" },
-	[CHECK_DEFAULT] = { "W14", "a default that the kernel alone cannot enforce" },
-	[CHECK_NOT_BELOW] = { "W15", "a deny that covers the directory but not its contents" },
-	[CHECK_HOME] = { "W16", "a path that looks like a home directory and is not one" },
-	[CHECK_NETWORK] = { "W17", "a network that this release does not have" },
-	[CHECK_HOST_NETWORK] = { "W18",
-				 "a rule that the network mode host or loopback does not enforce" },
-	[CHECK_UNREADABLE] = { "W19", "a program that may be executed and not be read" },
-	[CHECK_MOUNT] = { "W20", "a mount that no sandbox can have" },
-	[CHECK_SETTING] = { "W21", "a setting that no sandbox can have" },
-	[CHECK_PATH] = { "W22", "a denial that neither a mount nor Landlock can enforce" },
-	{ NULL, NULL },
+static const char *const codes[] = {
+	[CHECK_EMPTY_LIST] = "W01",  [CHECK_ALWAYS_EXCEPTED] = "W02",
+	[CHECK_NEVER] = "W03",	     [CHECK_PARTLY_NEVER] = "W04",
+	[CHECK_DENIED] = "W05",	     [CHECK_SHADOWED] = "W06",
+	[CHECK_GLUED_FLOAT] = "W07", [CHECK_BROKER] = "W08",
+	[CHECK_SERVICE] = "W09",     [CHECK_EVERYTHING] = "W10",
+	[CHECK_PASS] = "W11",	     [CHECK_LITERAL] = "W12",
+	[CHECK_CONSTRAINTS] = "W13", [CHECK_DEFAULT] = "W14",
+	[CHECK_NOT_BELOW] = "W15",   [CHECK_HOME] = "W16",
+	[CHECK_NETWORK] = "W17",     [CHECK_HOST_NETWORK] = "W18",
+	[CHECK_UNREADABLE] = "W19",  [CHECK_MOUNT] = "W20",
+	[CHECK_SETTING] = "W21",     [CHECK_PATH] = "W22",
+	[CHECK_NO_FILES] = "W23",
 };
-
-const struct policy_warning_kind *policy_warning_kinds(void)
-{
-	return kinds;
-}
 
 static void report_warning(struct checker *checker)
 {
@@ -67,7 +51,7 @@ void check_warn(struct checker *checker, enum check_kind kind, struct policy_pla
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	checker->warning = (struct policy_warning){ .code = kinds[kind].code, .place = place };
+	checker->warning = (struct policy_warning){ .code = codes[kind], .place = place };
 	(void)sbx_error_what(&checker->warning.error, 0, "%s:%u:%u: %s", name, place.at.line,
 			     place.at.column, text);
 	checker->warning.error.level = SBX_LEVEL_WARN;
@@ -75,28 +59,385 @@ void check_warn(struct checker *checker, enum check_kind kind, struct policy_pla
 	checker->n_warnings++;
 }
 
+/* The argument that an operation must have for a key to hold. */
+static const struct {
+	enum match_key key;
+	enum operation_argument argument;
+} arguments[] = {
+	{ MATCH_PATH, ARGUMENT_PATH },	{ MATCH_HOST, ARGUMENT_HOST },
+	{ MATCH_CIDR, ARGUMENT_HOST },	{ MATCH_PORT, ARGUMENT_HOST },
+	{ MATCH_PROTO, ARGUMENT_HOST },
+};
+
+/* The first key of @condition that cannot hold for @operation, or N_MATCH_KEYS. */
+static enum match_key find_misfit(const struct condition *condition,
+				  const struct operation *operation)
+{
+	for (size_t i = 0; i < N_ELEMENTS(arguments); i++)
+		if (condition->lists[arguments[i].key].present &&
+		    operation->argument != arguments[i].argument)
+			return arguments[i].key;
+	return N_MATCH_KEYS;
+}
+
+struct fit {
+	unsigned n_fitting;
+	enum match_key misfit; /* of the first operation that does not fit */
+	const char *operation; /* its name, or NULL */
+};
+
+static struct fit fit_of(const struct condition *condition, uint64_t operations)
+{
+	struct fit fit = { .n_fitting = 0 };
+
+	for (int row = 0; row < OPERATIONS_MAX; row++) {
+		const struct operation *operation =
+			operations >> row & 1 ? operation_at(row) : NULL;
+		enum match_key misfit;
+
+		if (!operation)
+			continue;
+		misfit = find_misfit(condition, operation);
+		fit.n_fitting += misfit == N_MATCH_KEYS;
+		if (misfit == N_MATCH_KEYS || fit.operation)
+			continue;
+		fit.misfit = misfit;
+		fit.operation = operation->name;
+	}
+	return fit;
+}
+
+static void check_arguments(struct checker *checker, const struct rule *rule)
+{
+	struct fit fit = fit_of(&rule->match, rule->match.operations);
+
+	if (!fit.operation)
+		return;
+	check_warn(checker, fit.n_fitting > 0 ? CHECK_PARTLY_NEVER : CHECK_NEVER,
+		   rule->match.lists[fit.misfit].place, "rule '%s' can never apply to '%s'",
+		   rule->name, fit.operation);
+	sbx_error_why(&checker->warning.error, "'%s' has no argument for '%s'", fit.operation,
+		      match_key_name(fit.misfit));
+	sbx_error_fix(&checker->warning.error, "remove '%s', or the operation",
+		      match_key_name(fit.misfit));
+}
+
+static void check_only_excluding(struct checker *checker, const struct match_list *list)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->n_values; i++)
+		n += match_value_excludes(&list->values[i]);
+	if (n == 0 || n < list->n_values)
+		return;
+	check_warn(checker, CHECK_NEVER, list->place, "every glob of 'path_glob' begins with '!'");
+	sbx_error_why(&checker->warning.error,
+		      "such a glob only excludes paths that another one includes");
+	sbx_error_fix(&checker->warning.error,
+		      "add a glob for the paths to include, such as \"**\"");
+}
+
+/* Does a glob with '!' take @value out again? */
+static bool is_taken_out(const struct match_list *list, const struct match_value *value)
+{
+	for (size_t i = 0; i < list->n_values; i++) {
+		struct match_value other = list->values[i];
+
+		if (!match_value_excludes(&other))
+			continue;
+		other.text++;
+		if (check_path_covers(&other, value))
+			return true;
+	}
+	return false;
+}
+
+static void check_taken_out(struct checker *checker, const struct match_list *list)
+{
+	size_t n = 0, n_left = 0;
+
+	for (size_t i = 0; i < list->n_values; i++) {
+		if (match_value_excludes(&list->values[i]))
+			continue;
+		n++;
+		n_left += !is_taken_out(list, &list->values[i]);
+	}
+	if (n == 0 || n_left > 0)
+		return;
+	check_warn(checker, CHECK_NEVER, list->place,
+		   "every glob of 'path_glob' is excluded by one with '!'");
+	sbx_error_why(&checker->warning.error, "no request is left to which the rule could apply");
+	sbx_error_fix(&checker->warning.error,
+		      "narrow the globs that begin with '!', or remove the rule");
+}
+
+static void check_lists(struct checker *checker, const struct condition *condition)
+{
+	for (int key = 0; key < N_MATCH_KEYS; key++) {
+		const struct match_list *list = &condition->lists[key];
+
+		if (!list->present || list->n_values > 0)
+			continue;
+		check_warn(checker, CHECK_EMPTY_LIST, list->place, "the list of '%s' is empty",
+			   match_key_name((enum match_key)key));
+		sbx_error_why(&checker->warning.error,
+			      "a list matches if one of its values does; this one never does");
+		sbx_error_fix(&checker->warning.error, "add a value, or remove the key if "
+						       "anything is meant");
+	}
+	if (condition->lists[MATCH_HOST].present && condition->lists[MATCH_CIDR].present) {
+		check_warn(checker, CHECK_NEVER, condition->place,
+			   "'host' and 'cidr' in one condition");
+		sbx_error_why(
+			&checker->warning.error,
+			"a request names a host or an address, and both keys would have to match");
+		sbx_error_fix(&checker->warning.error, "split it into two rules");
+	}
+	check_only_excluding(checker, &condition->lists[MATCH_PATH]);
+	check_taken_out(checker, &condition->lists[MATCH_PATH]);
+}
+
+static void check_exceptions(struct checker *checker, const struct rule *rule)
+{
+	for (size_t i = 0; i < rule->n_exceptions; i++) {
+		const struct condition *exception = &rule->exceptions[i];
+		uint64_t operations =
+			exception->operations ? exception->operations : rule->match.operations;
+		bool all = (rule->match.operations & ~operations) == 0;
+
+		check_lists(checker, exception);
+		if (fit_of(exception, rule->match.operations & operations).n_fitting == 0) {
+			check_warn(checker, CHECK_PARTLY_NEVER, exception->place,
+				   "exception %zu of rule '%s' can never apply", i + 1, rule->name);
+			sbx_error_why(
+				&checker->warning.error,
+				"it is about operations or arguments that the rule's match does not have");
+			sbx_error_fix(&checker->warning.error, "remove it, or widen the match");
+		} else if (all && check_covers(exception, &rule->match)) {
+			check_warn(checker, CHECK_ALWAYS_EXCEPTED, exception->place,
+				   "rule '%s' never applies: exception %zu always does", rule->name,
+				   i + 1);
+			sbx_error_why(&checker->warning.error,
+				      "if the match applies, the exception does, too");
+			sbx_error_fix(&checker->warning.error, "narrow the exception");
+		}
+	}
+}
+
+static bool is_everywhere(const struct match_value *value)
+{
+	static const struct match_value everything = { .text = "/", .literal = true };
+
+	return check_path_covers(value, &everything);
+}
+
+static void check_everything(struct checker *checker, const struct rule *rule)
+{
+	const struct match_list *paths = &rule->match.lists[MATCH_PATH];
+	bool found = !paths->present;
+
+	if ((rule->action != POLICY_ALLOW && rule->action != POLICY_WARN) ||
+	    !(rule->match.operations & operation_set("fs.write")))
+		return;
+	for (int key = 0; key < N_MATCH_KEYS; key++)
+		if (key != MATCH_PATH && rule->match.lists[key].present)
+			return;
+	for (size_t i = 0; i < paths->n_values; i++) {
+		if (match_value_excludes(&paths->values[i]))
+			return;
+		found |= is_everywhere(&paths->values[i]);
+	}
+	if (!found)
+		return;
+	check_warn(checker, CHECK_EVERYTHING, rule->place, "rule '%s' allows writing everywhere",
+		   rule->name);
+	sbx_error_why(&checker->warning.error, "nothing in its match narrows 'fs.write'");
+	sbx_error_fix(&checker->warning.error, "name the directories that may be written");
+}
+
+static void check_action(struct checker *checker, const struct rule *rule)
+{
+	const struct constraints *constraints = &rule->constraints;
+	bool constrained = constraints->require_sandbox || constraints->require_token ||
+			   constraints->sha256 || constraints->max_file_size_bytes != UINT64_MAX;
+
+	if (rule->action == POLICY_PASS) {
+		check_warn(checker, CHECK_PASS, rule->place, "rule '%s' has no effect", rule->name);
+		sbx_error_why(&checker->warning.error, "'pass' means that a rule does not decide");
+		sbx_error_fix(&checker->warning.error, "remove it, or write another action");
+	}
+	if (!constrained || rule->action == POLICY_ALLOW || rule->action == POLICY_WARN)
+		return;
+	check_warn(checker, CHECK_CONSTRAINTS, rule->place,
+		   "the constraints of rule '%s' have no effect", rule->name);
+	sbx_error_why(&checker->warning.error,
+		      "they limit what a rule allows, and this one is "
+		      "'%s'",
+		      policy_action_name(rule->action));
+	sbx_error_fix(&checker->warning.error, "move them to the rule that allows");
+}
+
+static void check_rule(struct checker *checker, const struct rule *rule)
+{
+	check_lists(checker, &rule->match);
+	check_arguments(checker, rule);
+	check_exceptions(checker, rule);
+	check_action(checker, rule);
+	check_everything(checker, rule);
+}
+
+/* A group of network_whitelist without hosts makes no rule, so it is looked for in the text. */
+static void check_group(struct checker *checker, unsigned source, const struct tree_node *group)
+{
+	const struct policy_place place = { .source = source, .at = group->place };
+
+	if (group->type != TREE_LIST || group->first)
+		return;
+	check_warn(checker, CHECK_EMPTY_LIST, place, "the group '%s' is empty", group->key);
+	sbx_error_why(&checker->warning.error, "it allows no host");
+	sbx_error_fix(&checker->warning.error, "name a host in it, or remove it");
+}
+
+static void check_groups(struct checker *checker)
+{
+	const struct policy *policy = checker->policy;
+
+	for (unsigned i = 0; i < policy->n_sources; i++) {
+		const struct policy_source *source = &policy->sources[i];
+		_cleanup_tree_ struct tree *tree = NULL;
+		const struct tree_node *groups;
+
+		if (!source->bytes ||
+		    tree_read(source->name, source->bytes, source->n_bytes, &tree, NULL) < 0 ||
+		    tree_root(tree)->type != TREE_MAP)
+			continue;
+		groups = tree_get(tree, tree_root(tree), "network_whitelist");
+		if (!groups || groups->type != TREE_MAP)
+			continue;
+		for (const struct tree_node *group = groups->first; group; group = group->next)
+			check_group(checker, i, group);
+	}
+}
+
+/* Rules and settings that no layer enforces as written: the answers of enforcement.c. */
+static const enum check_kind kind_of_problem[N_PROBLEMS] = {
+	[PROBLEM_ACTION] = CHECK_BROKER,
+	[PROBLEM_PATTERN] = CHECK_BROKER,
+	[PROBLEM_DIGEST] = CHECK_BROKER,
+	[PROBLEM_UNSEEN] = CHECK_SERVICE,
+	[PROBLEM_NO_NETWORK] = CHECK_DENIED,
+	[PROBLEM_HOST_NETWORK] = CHECK_HOST_NETWORK,
+	[PROBLEM_IMPLIED_PROXY] = CHECK_NETWORK,
+	[PROBLEM_PROXY] = CHECK_NETWORK,
+	[PROBLEM_LOOPBACK] = CHECK_HOST_NETWORK,
+	[PROBLEM_BEYOND_LOOPBACK] = CHECK_DENIED,
+	[PROBLEM_NET_MODE] = CHECK_NETWORK,
+	[PROBLEM_READER] = CHECK_PATH,
+	[PROBLEM_NAME] = CHECK_PATH,
+	[PROBLEM_HOSTNAME] = CHECK_SETTING,
+	[PROBLEM_PORTS] = CHECK_SETTING,
+	[PROBLEM_PORT_TWICE] = CHECK_SETTING,
+};
+
+static void warn_of(struct checker *checker, enum check_kind kind,
+		    const struct rule_enforcement *enforcement)
+{
+	_cleanup_text_ struct text what = TEXT_INIT;
+
+	enforcement_add_what(&what, enforcement);
+	check_warn(checker, kind, enforcement->place, "%s", text_string(&what));
+	sbx_error_why(&checker->warning.error, "%s", enforcement_why(enforcement));
+	sbx_error_fix(&checker->warning.error, "%s", enforcement_fix(enforcement));
+	checker->warning.is_refused = enforcement->state == ENFORCEMENT_REFUSED;
+}
+
+static void check_enforcement(struct checker *checker, const struct rule *rule)
+{
+	struct rule_enforcement enforcement = rule_file_enforcement(checker->policy, rule);
+	struct rule_enforcement network =
+		rule_net_enforcement(checker->policy, rule, checker->net_mode);
+
+	/* The rule may be narrowed for files and refused for the network: report the refusal. */
+	if (network.state > enforcement.state && network.problem != PROBLEM_IMPLIED_PROXY)
+		enforcement = network;
+	/* check_network() reports the missing proxy, once for all rules. */
+	if (enforcement.state != ENFORCEMENT_HELD && enforcement.problem != PROBLEM_IMPLIED_PROXY)
+		warn_of(checker, kind_of_problem[enforcement.problem], &enforcement);
+}
+
+/* No program can be executed then. */
+static void check_files(struct checker *checker)
+{
+	const struct policy_place place = { .at = { 1, 1 } };
+
+	if (!policy_shows_no_files(checker->policy))
+		return;
+	check_warn(checker, CHECK_NO_FILES, place, "the policy grants no files: it has no rules");
+	sbx_error_why(&checker->warning.error,
+		      "with a policy the command sees only what its rules allow");
+	sbx_error_fix(&checker->warning.error, "add rules, see sbx-policy(5)");
+}
+
+static void check_defaults(struct checker *checker)
+{
+	for (int i = 0; i < N_CLASSES; i++) {
+		struct rule_enforcement enforcement =
+			default_enforcement(checker->policy, (enum operation_class)i);
+
+		if (enforcement.state != ENFORCEMENT_HELD)
+			warn_of(checker, CHECK_DEFAULT, &enforcement);
+	}
+}
+
+static void check_network(struct checker *checker)
+{
+	struct net_choice choice = policy_net_choice(checker->policy, NULL);
+	struct rule_enforcement enforcement = mode_enforcement(checker->policy, &choice);
+
+	if (enforcement.state != ENFORCEMENT_HELD)
+		warn_of(checker, kind_of_problem[enforcement.problem], &enforcement);
+}
+
+static void check_settings(struct checker *checker)
+{
+	struct rule_enforcement enforcement = hostname_enforcement(checker->policy);
+
+	if (enforcement.state != ENFORCEMENT_HELD)
+		warn_of(checker, kind_of_problem[enforcement.problem], &enforcement);
+	/* A command in the host's network namespace has no loopback of its own. */
+	enforcement = ports_enforcement(checker->policy);
+	if (checker->net_mode != NET_HOST && enforcement.state != ENFORCEMENT_HELD)
+		warn_of(checker, kind_of_problem[enforcement.problem], &enforcement);
+}
+
+static void checker_deinit(struct checker *checker)
+{
+	check_readers_deinit(&checker->readers);
+	check_index_deinit(&checker->index);
+}
+
 int policy_check(const struct policy *policy,
 		 void (*report)(const struct policy_warning *warning, void *userdata),
 		 void *userdata)
 {
-	struct checker checker = { .policy = policy,
-				   .net_mode = policy_net_mode(policy),
-				   .report = report,
-				   .userdata = userdata };
+	_cleanup_(checker_deinit) struct checker checker = { .policy = policy,
+							     .net_mode = policy_net_mode(policy),
+							     .report = report,
+							     .userdata = userdata };
 	int r;
 
-	if (check_index_make(policy, &checker.index) < 0)
+	if (check_index_make(policy, &checker.index) < 0 ||
+	    check_readers_make(policy, &checker.readers) < 0)
 		return -ENOMEM;
-	if (check_readers_make(policy, &checker.readers) < 0) {
-		check_index_deinit(&checker.index);
-		return -ENOMEM;
-	}
+	check_files(&checker);
 	check_defaults(&checker);
 	check_network(&checker);
 	check_settings(&checker);
 	r = check_mounts(&checker);
+	if (r < 0)
+		return r;
 	check_groups(&checker);
-	for (size_t i = 0; r == 0 && i < policy->n_rules; i++) {
+	for (size_t i = 0; i < policy->n_rules; i++) {
 		check_rule(&checker, &policy->rules[i]);
 		check_paths(&checker, &policy->rules[i]);
 		check_enforcement(&checker, &policy->rules[i]);
@@ -104,7 +445,5 @@ int policy_check(const struct policy *policy,
 		check_neighbours(&checker, &policy->rules[i]);
 	}
 	report_warning(&checker);
-	check_readers_deinit(&checker.readers);
-	check_index_deinit(&checker.index);
-	return r < 0 ? r : checker.n_warnings;
+	return checker.n_warnings;
 }

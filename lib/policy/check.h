@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What is probably wrong with a policy that loads: rules that cannot fire, mean less than they
- * look, or that the kernel cannot hold
+ * Probable mistakes of a policy that loads: rules that cannot apply, that mean less than they seem
+ * to, or that the kernel cannot enforce
  */
 
 #include <sbx/error.h>
@@ -12,8 +12,7 @@
 
 struct artefact;
 
-/* Every warning has a code that stays the same from release to release; the table is in check.c and
- * sbx-policy(5). */
+/* A warning's code stays the same from release to release; sbx-policy(5) lists them. */
 struct policy_warning {
 	const char *code; /* "W01" */
 	struct policy_place place;
@@ -25,10 +24,3 @@ struct policy_warning {
 int policy_check(const struct policy *policy,
 		 void (*report)(const struct policy_warning *warning, void *userdata),
 		 void *userdata);
-
-/* The code's one line; NULL behind the last. */
-struct policy_warning_kind {
-	const char *code;
-	const char *help;
-};
-const struct policy_warning_kind *policy_warning_kinds(void);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What differs between two policies, rule by rule
+ * The differences between two policies, rule by rule; and their answers to recorded requests
  *
- * Rules are joined by name: both lists are sorted and walked together. A rule that stands elsewhere
- * but means the same is named as moved and is no difference, because order has no meaning.
+ * Rules are joined by name: both lists are sorted and walked together. A rule at another place that
+ * means the same is named as moved and is no difference, because order has no meaning. Two parts of
+ * a rule mean the same exactly when their texts are equal: the values of a list, and the exceptions
+ * of a rule, are sorted for that.
  */
 
 #include "policy/compare.h"
@@ -13,9 +15,146 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "policy/compare-internal.h"
-#include "policy/decision-internal.h"
+#include "base/text.h"
 #include "policy/model.h"
+
+static int compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Takes over the @n texts. */
+static void add_sorted(struct text *out, char **texts, size_t n)
+{
+	bool is_whole = true;
+
+	for (size_t i = 0; i < n; i++)
+		is_whole = is_whole && texts[i];
+	if (is_whole && n > 0)
+		qsort(texts, n, sizeof(*texts), compare_texts);
+	for (size_t i = 0; i < n; i++) {
+		if (is_whole && (i == 0 || strcmp(texts[i], texts[i - 1]) != 0))
+			text_addf(out, "%s%s", i > 0 ? ", " : "", texts[i]);
+	}
+	for (size_t i = 0; i < n; i++)
+		free(texts[i]);
+	if (!is_whole)
+		out->failed = true;
+}
+
+static char *value_text(const struct match_value *value)
+{
+	struct text text = TEXT_INIT;
+	struct json_writer json;
+
+	json_write(&json, &text);
+	json_add_string(&json, value->text);
+	if (value->literal)
+		text_add(&text, " (literal)");
+	return text_take(&text);
+}
+
+static void add_values(struct text *out, const struct match_list *list)
+{
+	_cleanup_free_ char **texts = calloc(list->n_values + 1, sizeof(*texts));
+
+	if (!texts) {
+		out->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < list->n_values; i++)
+		texts[i] = value_text(&list->values[i]);
+	add_sorted(out, texts, list->n_values);
+}
+
+static void add_operations(struct text *out, uint64_t operations)
+{
+	const char *separator = "";
+
+	for (int row = 0; operation_at(row); row++) {
+		if (!(operations >> row & 1))
+			continue;
+		text_addf(out, "%s%s", separator, operation_at(row)->name);
+		separator = ", ";
+	}
+}
+
+static void add_condition(struct text *out, const struct condition *condition)
+{
+	text_add(out, "{ syscall: [");
+	add_operations(out, condition->operations);
+	text_add(out, "]");
+	for (int key = 0; key < N_MATCH_KEYS; key++) {
+		if (!condition->lists[key].present)
+			continue;
+		text_addf(out, ", %s: [", match_key_name((enum match_key)key));
+		add_values(out, &condition->lists[key]);
+		text_add(out, "]");
+	}
+	text_add(out, " }");
+}
+
+static void add_match(struct text *out, const struct rule *rule)
+{
+	add_condition(out, &rule->match);
+}
+
+static void add_except(struct text *out, const struct rule *rule)
+{
+	_cleanup_free_ char **texts = calloc(rule->n_exceptions + 1, sizeof(*texts));
+
+	if (!texts) {
+		out->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < rule->n_exceptions; i++) {
+		struct text text = TEXT_INIT;
+
+		add_condition(&text, &rule->exceptions[i]);
+		texts[i] = text_take(&text);
+	}
+	text_add(out, "[");
+	add_sorted(out, texts, rule->n_exceptions);
+	text_add(out, "]");
+}
+
+static void add_action(struct text *out, const struct rule *rule)
+{
+	text_add(out, policy_action_name(rule->action));
+}
+
+static void add_constraints(struct text *out, const struct rule *rule)
+{
+	const struct constraints *constraints = &rule->constraints;
+
+	text_add(out, "{");
+	if (constraints->require_sandbox)
+		text_addf(out, " require_sandbox: %s", constraints->require_sandbox);
+	if (constraints->require_token)
+		text_add(out, " require_capability_token: true");
+	if (constraints->max_file_size_bytes != UINT64_MAX)
+		text_addf(out, " max_file_size: %llu",
+			  (unsigned long long)constraints->max_file_size_bytes);
+	if (constraints->sha256)
+		text_addf(out, " sha256: %s", constraints->sha256);
+	text_add(out, " }");
+}
+
+static void add_reason(struct text *out, const struct rule *rule)
+{
+	struct json_writer json;
+
+	json_write(&json, out);
+	json_add_string(&json, rule->reason ? rule->reason : "");
+}
+
+static const struct rule_part {
+	const char *name; /* NULL ends the table */
+	void (*add)(struct text *out, const struct rule *rule);
+} parts[] = {
+	{ "action", add_action },	    { "match", add_match },   { "except", add_except },
+	{ "constraints", add_constraints }, { "reason", add_reason }, { .name = NULL },
+};
 
 struct comparison {
 	const struct policy *before;
@@ -27,7 +166,7 @@ struct comparison {
 	size_t *partners;
 };
 
-/* One line; texts that do not apply are NULL. */
+/* One line; a text that it does not have is NULL. */
 struct change {
 	const char *sign; /* "+", "-", "~", "=" */
 	const char *verb; /* "added" */
@@ -70,11 +209,11 @@ static void add_change_json(struct text *out, const struct change *change)
 static void add_change_text(struct text *out, const struct change *change)
 {
 	text_addf(out, "%s %s '", change->sign, change->kind);
-	decision_add_visible(out, change->name);
+	text_add_visible_string(out, change->name);
 	text_add_char(out, '\'');
 	if (change->file) {
 		text_add(out, " (");
-		decision_add_visible(out, change->file);
+		text_add_visible_string(out, change->file);
 		text_addf(out, ":%u)", change->line);
 	}
 	text_addf(out, " %s", change->verb);
@@ -82,11 +221,11 @@ static void add_change_text(struct text *out, const struct change *change)
 		text_addf(out, ": %s", change->part);
 	if (change->before) {
 		text_add(out, ": ");
-		decision_add_visible(out, change->before);
+		text_add_visible_string(out, change->before);
 	}
 	if (change->after) {
 		text_add(out, change->before ? " -> " : ": ");
-		decision_add_visible(out, change->after);
+		text_add_visible_string(out, change->after);
 	}
 	text_add_char(out, '\n');
 }
@@ -111,14 +250,14 @@ static struct change change_of(const struct policy *policy, const struct rule *r
 	};
 }
 
-static void add_rule(struct comparison *comparison, const struct rule *rule, bool is_added)
+static void report_rule(struct comparison *comparison, const struct rule *rule, bool is_added)
 {
 	const struct policy *policy = is_added ? comparison->after : comparison->before;
 	_cleanup_text_ struct text match = TEXT_INIT;
 	struct change change = change_of(policy, rule);
 
 	text_addf(&match, "%s ", policy_action_name(rule->action));
-	rule_parts()[1].add(&match, rule);
+	add_match(&match, rule);
 	change.sign = is_added ? "+" : "-";
 	change.verb = is_added ? "added" : "removed";
 	if (is_added)
@@ -133,7 +272,7 @@ static void compare_rules(struct comparison *comparison, const struct rule *befo
 {
 	_cleanup_text_ struct text was = TEXT_INIT, is = TEXT_INIT;
 
-	for (const struct rule_part *part = rule_parts(); part->name; part++) {
+	for (const struct rule_part *part = parts; part->name; part++) {
 		struct change change = change_of(comparison->after, after);
 
 		text_reset(&was);
@@ -153,7 +292,7 @@ static void compare_rules(struct comparison *comparison, const struct rule *befo
 	}
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
 	const struct rule *one = *(const struct rule *const *)a;
 	const struct rule *other = *(const struct rule *const *)b;
@@ -172,7 +311,7 @@ static const struct rule **sorted(const struct policy *policy)
 	for (size_t i = 0; i < policy->n_rules; i++)
 		rules[i] = &policy->rules[i];
 	if (policy->n_rules > 0)
-		qsort(rules, policy->n_rules, sizeof(const struct rule *), by_name);
+		qsort(rules, policy->n_rules, sizeof(const struct rule *), compare_names);
 	return rules;
 }
 
@@ -222,7 +361,7 @@ static void compare_all_rules(struct comparison *comparison)
 	}
 	for (size_t i = 0; i < before->n_rules; i++) {
 		if (partners[i] == SIZE_MAX) {
-			add_rule(comparison, &before->rules[i], false);
+			report_rule(comparison, &before->rules[i], false);
 			continue;
 		}
 		if (partners[i] < furthest)
@@ -233,12 +372,12 @@ static void compare_all_rules(struct comparison *comparison)
 	}
 	for (size_t i = 0; i < after->n_rules; i++)
 		if (is_new[i])
-			add_rule(comparison, &after->rules[i], true);
+			report_rule(comparison, &after->rules[i], true);
 }
 
-/* Something with a name and a text on each side; NULL: not there. */
-static void compare_texts(struct comparison *comparison, const char *kind, const char *name,
-			  const char *before, const char *after)
+/* A default, setting or extension with a text on each side; NULL: that side does not have it. */
+static void report_texts(struct comparison *comparison, const char *kind, const char *name,
+			 const char *before, const char *after)
 {
 	struct change change = {
 		.sign = !before	 ? "+"
@@ -263,9 +402,9 @@ static void compare_defaults(struct comparison *comparison)
 		enum policy_action is = comparison->after->defaults[i];
 
 		if (was != is)
-			compare_texts(comparison, "default",
-				      operation_class_name((enum operation_class)i),
-				      policy_action_name(was), policy_action_name(is));
+			report_texts(comparison, "default",
+				     operation_class_name((enum operation_class)i),
+				     policy_action_name(was), policy_action_name(is));
 	}
 }
 
@@ -288,8 +427,8 @@ static void compare_settings(struct comparison *comparison)
 					: policy_compare_paths(was->path, is->path);
 
 		if (order != 0 || !is_same_setting(was, is))
-			compare_texts(comparison, "setting", order <= 0 ? was->path : is->path,
-				      order <= 0 ? was->text : NULL, order >= 0 ? is->text : NULL);
+			report_texts(comparison, "setting", order <= 0 ? was->path : is->path,
+				     order <= 0 ? was->text : NULL, order >= 0 ? is->text : NULL);
 		was += order <= 0;
 		n_was -= order <= 0;
 		is += order >= 0;
@@ -319,9 +458,9 @@ static void compare_extensions(struct comparison *comparison, const struct polic
 		_cleanup_free_ char *is = words_of(comparison->after, name);
 
 		if (policy == comparison->after && was)
-			continue; /* seen from the other side */
+			continue; /* reported for the policy before */
 		if (!was || !is || strcmp(was, is) != 0)
-			compare_texts(comparison, "extension", name, was, is);
+			report_texts(comparison, "extension", name, was, is);
 	}
 }
 
@@ -338,4 +477,104 @@ size_t policy_compare(const struct policy *before, const struct policy *after, s
 	compare_extensions(&comparison, before);
 	compare_extensions(&comparison, after);
 	return comparison.n_differences;
+}
+
+/* ---- recorded requests ---- */
+
+/* Is the answer a yes, even with a warning? */
+static bool is_allowed(enum policy_action verdict)
+{
+	return decision_status(verdict) == 0;
+}
+
+static enum change_kind kind_of(enum policy_action before, enum policy_action after)
+{
+	if (is_allowed(before) == is_allowed(after))
+		return CHANGE_OTHER;
+	return is_allowed(before) ? CHANGE_BREAKING : CHANGE_WIDENS;
+}
+
+/* Has the log cut a secret out of the member @name? The scanner is at the value of "commitment". */
+static bool is_cut(struct json_scanner scanner, const char *name)
+{
+	struct json_item item;
+	bool is_there = false;
+
+	if (json_next(&scanner, &item) <= 0 || item.kind != JSON_OBJECT_BEGIN)
+		return false;
+	while (json_next(&scanner, &item) > 0 && item.kind == JSON_NAME) {
+		is_there |= json_equals(&item, name);
+		if (json_next(&scanner, &item) <= 0 || json_skip(&scanner, &item) < 0)
+			break;
+	}
+	return is_there;
+}
+
+/*
+ * The value of "input" in a recorded decision, else the whole line. A line with two of them does
+ * not tell which one was judged: it is no record of sbx-policy. A request from which the log cut a
+ * secret is another request.
+ */
+static int find_input(const char **bytes, size_t *n_bytes)
+{
+	struct json_scanner scanner;
+	struct json_item item;
+	const char *input = NULL;
+	size_t n_input = 0;
+	int r;
+
+	json_scan(&scanner, *bytes, *n_bytes);
+	r = json_next(&scanner, &item);
+	if (r <= 0 || item.kind != JSON_OBJECT_BEGIN)
+		return -1;
+	while ((r = json_next(&scanner, &item)) > 0 && item.kind == JSON_NAME) {
+		bool is_input = json_equals(&item, "input");
+
+		if (json_equals(&item, "commitment") && is_cut(scanner, "input"))
+			return -1;
+
+		if (json_next(&scanner, &item) <= 0 || json_skip(&scanner, &item) < 0)
+			return -1;
+		if (!is_input)
+			continue;
+		if (input)
+			return -1;
+		input = *bytes + item.offset;
+		n_input = scanner.at - item.offset;
+	}
+	if (r <= 0 || json_next(&scanner, &item) != 0)
+		return -1;
+	if (input) {
+		*bytes = input;
+		*n_bytes = n_input;
+	}
+	return 0;
+}
+
+static void count(struct replay *replay, enum change_kind kind)
+{
+	replay->n_changed++;
+	replay->n_breaking += kind == CHANGE_BREAKING;
+	replay->n_widening += kind == CHANGE_WIDENS;
+}
+
+void replay_line(struct replay *replay, const void *bytes, size_t n_bytes,
+		 struct request_buffer *buffer, replay_fn *changed, void *userdata)
+{
+	struct policy_decision before, after;
+	const char *input = bytes;
+	enum change_kind kind;
+
+	if (find_input(&input, &n_bytes) < 0 || request_parse(input, n_bytes, buffer, NULL) < 0) {
+		replay->n_unreadable++;
+		return;
+	}
+	policy_decide(replay->before, &buffer->request, &before);
+	policy_decide(replay->after, &buffer->request, &after);
+	replay->n_replayed++;
+	if (before.verdict == after.verdict)
+		return;
+	kind = kind_of(before.verdict, after.verdict);
+	count(replay, kind);
+	changed(buffer, &before, &after, kind, userdata);
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Two policies: what differs in meaning, and what recorded requests would have been answered
+ * Two policies: the differences in meaning, and the answers of each to recorded requests
  */
 
 #include <stddef.h>
@@ -31,7 +31,7 @@ struct replay {
 	size_t n_changed;
 	size_t n_breaking;
 	size_t n_widening;
-	size_t n_unreadable; /* lines that hold no complete decision input */
+	size_t n_unreadable; /* lines without a complete decision input */
 };
 
 /* One changed answer; @kind says how. Valid during the call only. */

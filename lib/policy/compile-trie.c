@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Globs → one trie over path components
+ * Globs → one trie over path components, and the bound of its cost
  *
- * Globs that begin alike share their nodes. A child behind a literal component or a pattern is
- * found through one hash table for the whole trie; the children behind "*" and "**" are fields of
- * the node. What a glob means is posted where it ends: for the node itself, for everything below,
- * or both.
+ * Globs with the same first components share their nodes. A child behind a literal component or a
+ * pattern is found through one hash table for the whole trie; the children behind "*" and "**" are
+ * fields of the node. A glob is posted in the node where it ends: for the node itself, for
+ * everything below, or both.
  */
 
 #include "policy/compile-internal.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <sbx/error.h>
 
+#include "base/cleanup.h"
 #include "policy/artefact-internal.h"
+#include "policy/compile.h"
 
 #define ROOT 0u
 #define PROJECT 1u
@@ -61,7 +64,7 @@ static bool is_suffix(const struct glob_component *component)
 	       strcspn(component->text + 1, "*?[\\") == component->len - 1;
 }
 
-/* Hangs a pattern on the end of its node's chain, so that every chain ascends. */
+/* Appends a pattern to its node's chain, so that every chain ascends. */
 static int add_pattern(struct builder *builder, uint32_t node,
 		       const struct glob_component *component, uint32_t text, uint32_t to)
 {
@@ -119,11 +122,11 @@ static int follow_text(struct builder *builder, uint32_t node,
 		return 0;
 	}
 	*row = (uint32_t)builder->links.n;
-	r = add_node(builder, node, is_pattern ? VIA_PATTERN : VIA_LITERAL, value, &key.to);
-	if (r == 0 && is_pattern)
-		r = add_pattern(builder, node, component, key.label & ~LINK_PATTERN, key.to);
-	if (r < 0)
-		return r;
+	if (add_node(builder, node, is_pattern ? VIA_PATTERN : VIA_LITERAL, value, &key.to) < 0)
+		return -ENOMEM;
+	if (is_pattern &&
+	    add_pattern(builder, node, component, key.label & ~LINK_PATTERN, key.to) < 0)
+		return -ENOMEM;
 
 	struct build_link *link = rows_add(&builder->links, sizeof(*link), 1);
 
@@ -171,25 +174,23 @@ static int follow(struct builder *builder, const struct glob_component *componen
 	return follow_text(builder, *node, component, value, node);
 }
 
-/* Inserts the glob in hand from @node on and posts it at its end. */
+/* Inserts builder->glob from @node on and posts it at its end. */
 static int insert(struct builder *builder, uint32_t node, const struct match_value *value,
 		  uint32_t posting)
 {
 	const struct glob *glob = &builder->glob;
-	int r = 0;
 
-	for (size_t i = 0; i < glob->n_components && r == 0; i++)
-		r = follow(builder, &glob->components[i], value, &node);
-	if (r == 0 && (!glob->subtree || glob->itself))
-		r = builder_add_pair(&builder->here, node, posting);
-	if (r == 0 && glob->subtree)
-		r = builder_add_pair(&builder->below, node, posting);
-	return r;
+	for (size_t i = 0; i < glob->n_components; i++)
+		if (follow(builder, &glob->components[i], value, &node) < 0)
+			return -ENOMEM;
+	if ((!glob->subtree || glob->itself) && builder_add_pair(&builder->here, node, posting) < 0)
+		return -ENOMEM;
+	return glob->subtree ? builder_add_pair(&builder->below, node, posting) : 0;
 }
 
 /*
- * Anybody can give a file any name, so a name may take a right to execute away but never give one.
- * What an exception or a '!' takes back turns the meaning around.
+ * The command can give a file any name, so a name may take the right to execute away but must not
+ * give it. An exception and a '!' each turn that around.
  */
 static bool gives_by_name(const struct build_condition *condition, const struct glob *glob)
 {
@@ -204,15 +205,16 @@ static int refuse_name(const struct builder *builder, const struct match_value *
 {
 	(void)sbx_error_what(err, -EINVAL, "'%.100s' does not say which program may be executed",
 			     value->text);
-	sbx_error_why(err, "a name without a slash is every file of that name in any folder, also "
-			   "one that the sandboxed program writes itself");
+	sbx_error_why(
+		err,
+		"a name without a slash matches every file of that name in any directory, also one that the sandboxed program writes itself");
 	sbx_error_fix(err, "write the full path, as /usr/bin/NAME (or ./**/NAME for files of the "
 			   "project), or name the operations without exec");
 	(void)builder_place(builder, value->place, err);
 	return -EINVAL;
 }
 
-/* A bare name in a condition about exec: in any folder of the system. */
+/* Inserts a bare name in a condition about exec: it matches in any directory of the system. */
 static int insert_program(struct builder *builder, const struct match_value *value,
 			  uint32_t posting)
 {
@@ -249,4 +251,198 @@ int trie_add(struct builder *builder, const struct build_condition *condition,
 	if (!glob->absolute)
 		builder->header.needs_project |= operations;
 	return insert(builder, glob->absolute ? ROOT : PROJECT, value, posting);
+}
+
+/*
+ * An upper bound of the work for any path, in time linear in the nodes
+ *
+ * A node that is entered once is live for one component. Then it hands over to its children: to one
+ * literal child at most, since a component is one text, but to "*" and to every pattern at once. So
+ * with the children's costs c, entering a node once costs at one time no more than
+ *
+ *	once(n) = max(own(n), max c(literals) + c(star) + sum c(patterns)) + within(float)
+ *
+ * Below "**" a node can be entered at every component, so all nodes there may be live together,
+ *with one exception: of the nodes that are connected by literal edges and lie equally deep below
+ *the same wildcard, only one can be live, because they are different texts of the same last
+ *components. within() therefore adds, for every wildcard node of the subtree, the dearest node of
+ *each level of the literal tree on it. A float stays live, so floats are counted all.
+ *
+ * Children have greater rows than their parents, so one pass backwards sees every child first.
+ */
+
+/* One of the two sums; all arrays are by node. */
+struct measure {
+	const uint64_t *own;  /* while the node is live */
+	const uint64_t *part; /* what it adds to within() */
+	uint64_t total;
+	uint32_t worst; /* a node with a large part of the total */
+};
+
+/* The running sums of one node. */
+struct sums {
+	uint64_t literal; /* max */
+	uint64_t wild;	  /* sum */
+	uint64_t floating;
+	uint64_t within;
+	uint64_t best;
+	uint32_t best_child;
+};
+
+static uint64_t max_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static void hand_up(struct sums *parent, enum build_via via, uint32_t child, uint64_t once,
+		    uint64_t within)
+{
+	uint64_t cost = via == VIA_FLOAT ? within : once;
+
+	parent->within += within;
+	if (via == VIA_LITERAL)
+		parent->literal = max_of(parent->literal, once);
+	else if (via == VIA_FLOAT)
+		parent->floating += within;
+	else
+		parent->wild += once;
+	if (cost > parent->best) {
+		parent->best = cost;
+		parent->best_child = child;
+	}
+}
+
+static int measure(const struct builder *builder, struct measure *measure)
+{
+	const struct build_node *nodes = builder->nodes.data;
+	_cleanup_free_ struct sums *sums = calloc(builder->nodes.n, sizeof(*sums));
+	uint64_t worst_root = 0;
+
+	if (!sums)
+		return -ENOMEM;
+	for (size_t i = builder->nodes.n; i-- > 0;) {
+		struct sums *sum = &sums[i];
+		uint64_t once = max_of(measure->own[i], sum->literal + sum->wild) + sum->floating;
+		uint64_t within = sum->within + measure->part[i];
+
+		if (nodes[i].via != VIA_ROOT) {
+			hand_up(&sums[nodes[i].parent], nodes[i].via, (uint32_t)i, once, within);
+			continue;
+		}
+		measure->total += once;
+		if (once >= worst_root)
+			measure->worst = (uint32_t)i;
+		worst_root = max_of(worst_root, once);
+	}
+	while (sums[measure->worst].best_child != 0)
+		measure->worst = sums[measure->worst].best_child;
+	return 0;
+}
+
+/*
+ * For every wildcard node, the sum over the levels of the literal tree on it of the dearest node
+ * there. The levels of all trees together are no more than the nodes.
+ */
+static int add_levels(const struct builder *builder, const uint64_t *own, uint64_t *part)
+{
+	const struct build_node *nodes = builder->nodes.data;
+	size_t n = builder->nodes.n, n_levels = 0;
+	_cleanup_free_ uint32_t *head = calloc(n, sizeof(*head));
+	_cleanup_free_ uint32_t *level = calloc(n, sizeof(*level));
+	_cleanup_free_ uint32_t *height = calloc(n, sizeof(*height));
+	_cleanup_free_ size_t *first = calloc(n, sizeof(*first));
+	_cleanup_free_ uint64_t *dearest = calloc(n, sizeof(*dearest));
+
+	if (!head || !level || !height || !first || !dearest)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		bool is_literal = nodes[i].via == VIA_LITERAL;
+
+		head[i] = is_literal ? head[nodes[i].parent] : i;
+		level[i] = is_literal ? level[nodes[i].parent] + 1 : 0;
+		if (level[i] >= height[head[i]])
+			height[head[i]] = level[i] + 1;
+	}
+	for (size_t i = 0; i < n; n_levels += height[i], i++)
+		first[i] = n_levels;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t *slot = &dearest[first[head[i]] + level[i]];
+
+		part[head[i]] += max_of(*slot, own[i]) - *slot;
+		*slot = max_of(*slot, own[i]);
+	}
+	return 0;
+}
+
+static int refuse(const struct builder *builder, const struct measure *measure, uint64_t max,
+		  const char *noun, const char *fix, struct sbx_error *err)
+{
+	const struct build_node *nodes = builder->nodes.data;
+	const struct match_value *value = nodes[measure->worst].value;
+
+	(void)sbx_error_what(err, -E2BIG, "'%.100s' makes the policy too expensive to evaluate",
+			     value ? value->text : "**");
+	sbx_error_why(
+		err,
+		"together with the other globs, one path could have %llu %s at the same time; the limit is %llu",
+		(unsigned long long)measure->total, noun, (unsigned long long)max);
+	sbx_error_fix(err, "%s", fix);
+	if (value)
+		(void)builder_place(builder, value->place, err);
+	return -E2BIG;
+}
+
+/* Both measures of the whole trie. */
+static int measure_both(const struct builder *builder, struct measure *floats,
+			struct measure *steps)
+{
+	const struct build_node *nodes = builder->nodes.data;
+	size_t n = builder->nodes.n;
+	_cleanup_free_ uint64_t *own = calloc(n, sizeof(*own));
+	_cleanup_free_ uint64_t *part = calloc(n, sizeof(*part));
+
+	if (!own || !part)
+		return -ENOMEM;
+	*floats = *steps = (struct measure){ .own = own, .part = part };
+	for (size_t i = 0; i < n; i++)
+		part[i] = nodes[i].via == VIA_FLOAT;
+
+	if (measure(builder, floats) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		part[i] = 0;
+		own[i] = 1 + (uint64_t)nodes[i].pattern_cost;
+	}
+	if (add_levels(builder, own, part) < 0 || measure(builder, steps) < 0)
+		return -ENOMEM;
+	floats->own = floats->part = steps->own = steps->part = NULL;
+	return 0;
+}
+
+int trie_measure(const struct builder *builder, struct compile_cost *ret)
+{
+	struct measure floats, steps;
+	int r = measure_both(builder, &floats, &steps);
+
+	if (r < 0)
+		return r;
+	*ret = (struct compile_cost){ .n_floats = floats.total, .n_steps = steps.total };
+	return 0;
+}
+
+int trie_check_bounds(const struct builder *builder, struct sbx_error *err)
+{
+	struct measure floats, steps;
+	int r = measure_both(builder, &floats, &steps);
+
+	if (r < 0)
+		return r;
+	if (floats.total > COMPILE_LIVE_FLOATS_MAX)
+		return refuse(builder, &floats, COMPILE_LIVE_FLOATS_MAX, "active '**'",
+			      "begin fewer globs with '**', or name more of the path before it",
+			      err);
+	if (steps.total > COMPILE_LIVE_STEPS_MAX)
+		return refuse(builder, &steps, COMPILE_LIVE_STEPS_MAX, "pending patterns",
+			      "use fewer patterns for the same directory", err);
+	return 0;
 }

@@ -5,8 +5,8 @@
  * Model → artefact
  *
  * Linear in the size of the policy. Globs are compiled together into one trie over path components;
- * hosts, address prefixes and port ranges into one hash index. A policy whose worst case exceeds
- * what a decision may cost is refused with the line of the glob that goes too far.
+ * hosts, address prefixes and port ranges into one hash index. A policy with which a decision could
+ * cost more than COMPILE_LIVE_* is refused, with the line of a glob that costs much.
  */
 
 #include <stddef.h>
@@ -29,7 +29,8 @@ struct sbx_error;
 int policy_compile(const struct policy *policy, void **ret_block, size_t *ret_n_bytes,
 		   struct sbx_error *err);
 
-/* What the two bounds are about: no path can keep more. Also for a policy that goes too far. */
+/* The greatest numbers that any path can have, also for a policy over the bounds. For the test that
+ * compares them with the work of real decisions. */
 struct compile_cost {
 	uint64_t n_floats;
 	uint64_t n_steps;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Rules of the file first, with their numbers; then what follows from them; then what others add.
- * Nothing is copied but what is changed: the composed policy borrows the strings of the original.
+ * Rules of the file come first, with their numbers; then rules that follow from them; then rules of
+ * settings and options. Only changed rules are copied: the composed policy borrows the strings of
+ * the original.
  *
- * A path that is put in place of another ("mounts" with a source, --bind) is a grant and, because
- * the rules around it speak of other files, a denial of everything that the grant does not name.
- * The denial excepts the grants further down, which speak for themselves.
+ * A path that is mounted over another ("mounts" with a source, --bind) is a grant and, because the
+ * rules around it are about the files that it hides, a denial of all operations that the grant does
+ * not name. The denial excepts the grants below it, which have rules of their own.
  */
 
 #include "policy/compose.h"
@@ -18,11 +19,96 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "policy/compile.h"
+#include "policy/enforcement.h"
 #include "policy/glob.h"
-#include "policy/net-mode.h"
-#include "policy/unseen.h"
+#include "policy/model.h"
+#include "policy/network.h"
 
-#define RULES_FIRST 8
+static const struct {
+	const char *name;
+	bool has_source;
+} mount_modes[] = {
+	[MOUNT_READ_ONLY] = { "ro", true }, [MOUNT_READ_WRITE] = { "rw", true },
+	[MOUNT_TMPFS] = { "tmpfs", false }, [MOUNT_OVERLAY] = { "overlay", true },
+	[MOUNT_MASK] = { "mask", false },
+};
+
+/* ---- mounts: the settings "mounts[N].KEY", read as one ---- */
+
+static const struct setting *mount_item(const struct policy *policy, size_t i, const char *key)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "mounts[%zu].%s", i, key);
+	return policy_get_setting(policy, path);
+}
+
+bool policy_get_mount(const struct policy *policy, size_t i, struct policy_mount *ret)
+{
+	const struct setting *source = mount_item(policy, i, "source"),
+			     *mode = mount_item(policy, i, "mode");
+	const struct setting *size = mount_item(policy, i, "size"),
+			     *optional = mount_item(policy, i, "optional");
+
+	*ret = (struct policy_mount){
+		.target = mount_item(policy, i, "target"),
+		.source = source ? source->text : NULL,
+		.size_bytes = size ? size->number : 0,
+		.is_optional = optional && optional->number,
+	};
+	for (unsigned k = 0; mode && k < N_ELEMENTS(mount_modes); k++)
+		if (strcmp(mount_modes[k].name, mode->text) == 0)
+			ret->mode = (enum mount_mode)k;
+	return ret->target != NULL;
+}
+
+/* Two mounts at one target: the last one hides the other, and a policy has no order. */
+static bool is_repeated(const struct policy *policy, size_t i, const char *target)
+{
+	struct policy_mount other;
+
+	for (size_t k = 0; k < i && policy_get_mount(policy, k, &other); k++)
+		if (strcmp(other.target->text, target) == 0)
+			return true;
+	return false;
+}
+
+const char *mount_refusal(const struct policy *policy, size_t i, const char **ret_fix)
+{
+	struct policy_mount mount;
+
+	if (!policy_get_mount(policy, i, &mount))
+		return NULL;
+	*ret_fix = "name a directory below it";
+	if (strcmp(mount.target->text, "/") == 0)
+		return "its target is the root of the sandbox";
+	*ret_fix = "remove 'source'";
+	if (mount.source && !mount_modes[mount.mode].has_source)
+		return "its mode has no source";
+	*ret_fix = "name the directories that are needed, one by one";
+	if (mount.source && strcmp(mount.source, "/") == 0)
+		return "its source includes the host's /proc and /dev";
+	*ret_fix = "mount at '/proc', or elsewhere";
+	if (path_is_of_reader(mount.target->text))
+		return "'/proc/self' means the process that reads it: here sbx-spawn, inside the "
+		       "command";
+	*ret_fix = "leave one of them out";
+	return is_repeated(policy, i, mount.target->text)
+		       ? "an earlier entry of 'mounts' has the same target"
+		       : NULL;
+}
+
+bool policy_shows_no_files(const struct policy *policy)
+{
+	struct view_row view[VIEW_ROWS_MAX];
+	struct policy_mount mount;
+
+	policy_view(policy, NULL, true, view);
+	return policy->n_rules == 0 && policy->defaults[CLASS_FS] != POLICY_ALLOW &&
+	       !view[0].path && !policy_get_mount(policy, 0, &mount);
+}
+
+/* ---- composition ---- */
 
 static const struct policy_source no_source = { .name = "the built-in view", .bytes = "" };
 
@@ -51,27 +137,20 @@ static void *take(struct composer *composer, size_t n_bytes)
 
 static struct rule *add_rule(struct composer *composer, const struct rule *rule)
 {
-	struct policy *policy = &composer->policy;
+	struct rule *row = arena_add_row(composer->arena, &composer->rules, sizeof(*row));
 
-	if (composer->n_free == 0) {
-		size_t n = policy->n_rules + RULES_FIRST;
-		struct rule *rules = take(composer, 2 * n * sizeof(*rules));
-
-		if (!rules)
-			return NULL;
-		if (policy->n_rules > 0)
-			memcpy(rules, policy->rules, policy->n_rules * sizeof(*rules));
-		policy->rules = rules;
-		composer->n_free = 2 * n - policy->n_rules;
-	}
-	composer->n_free--;
-	policy->rules[policy->n_rules] = *rule;
-	return &policy->rules[policy->n_rules++];
+	composer->no_memory |= !row;
+	if (!row)
+		return NULL;
+	*row = *rule;
+	composer->policy.rules = composer->rules.rows;
+	composer->policy.n_rules = composer->rules.n_rows;
+	return row;
 }
 
-/* The worst case */
+/* ---- the worst case ---- */
 
-/* True where the condition had a key that only a caller's tool can answer. */
+/* Drops the keys that the kernel cannot see. True where the condition had one. */
 static bool drop_unknown(struct condition *condition)
 {
 	bool is_dropped = false;
@@ -79,7 +158,7 @@ static bool drop_unknown(struct condition *condition)
 	for (int key = 0; key < N_MATCH_KEYS; key++) {
 		struct match_list *list = &condition->lists[key];
 
-		/* An empty list holds for nothing, whoever asks. */
+		/* An empty list never holds, for any caller. */
 		if (!match_key_is_unseen((enum match_key)key) || !list->present ||
 		    list->n_values == 0)
 			continue;
@@ -89,9 +168,9 @@ static bool drop_unknown(struct condition *condition)
 	return is_dropped;
 }
 
-/* In a denial what cannot be known holds in the match and not in the exceptions; elsewhere it is
- * the other way about. A permission that is out of reach gives nothing, but takes from a default
- * that allows: it is as a denial. */
+/* In a denial, an unseen key holds in the match and not in the exceptions; in a permission it holds
+ * in the exceptions and not in the match. A permission with a constraint that no command meets
+ * takes from a default that allows, so it is treated as a denial. */
 static void assume_worst(struct composer *composer, struct rule *rule)
 {
 	bool denies = rule->action == POLICY_DENY ||
@@ -111,20 +190,24 @@ static void assume_worst(struct composer *composer, struct rule *rule)
 	rule->constraints.max_file_size_bytes = UINT64_MAX;
 }
 
-/* Symbolic links */
+/* ---- symbolic links ---- */
 
-static bool is_plain(const struct glob *glob)
+/* Is it one path, or one and what is below it? */
+static bool parse_plain(const struct match_value *value, struct glob *ret)
 {
-	for (size_t i = 0; i < glob->n_components; i++)
-		if (glob->components[i].kind != GLOB_LITERAL)
+	if (glob_parse(value->text, value->literal, ret, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < ret->n_components; i++)
+		if (ret->components[i].kind != GLOB_LITERAL)
 			return false;
-	return !glob->bare;
+	return value->literal || !ret->bare;
 }
 
-/* The literal path of the glob; NULL where it is relative and the project is not known. */
-static const char *named_path(struct composer *composer, const struct glob *glob)
+/* The literal path of the glob; NULL where it is relative and @project is not known. */
+static const char *named_path(struct composer *composer, const struct glob *glob,
+			      const char *project)
 {
-	const char *root = glob->absolute ? "" : composer->with.project;
+	const char *root = glob->absolute ? "" : project;
 	size_t n = root ? strlen(root) : 0;
 	char *path, *end;
 
@@ -165,16 +248,16 @@ static const char *write_glob(struct composer *composer, const char *path, const
 	return text;
 }
 
-/* The same value for where its path really is; false where it is there. */
+/* The same value for the real path; false where the value already has it. */
 static bool resolve_value(struct composer *composer, const struct match_value *value,
 			  struct match_value *ret)
 {
 	const char *path, *real;
 	struct glob glob;
 
-	if (glob_parse(value->text, value->literal, &glob, NULL) < 0 || !is_plain(&glob))
+	if (!parse_plain(value, &glob))
 		return false;
-	path = named_path(composer, &glob);
+	path = named_path(composer, &glob, composer->with.project);
 	real = path ? composer->with.resolve(composer->with.context, path) : NULL;
 	if (!real || strcmp(real, path) == 0 || strcmp(real, "/") == 0)
 		return false;
@@ -197,7 +280,7 @@ static void resolve_list(struct composer *composer, struct match_list *list)
 	list->n_values = n;
 }
 
-/* A rule about a path is about the file there, under whatever name the kernel sees it. */
+/* The kernel sees the real path of a file: a rule about a link gets that path as well. */
 static void resolve_rule(struct composer *composer, struct rule *rule)
 {
 	struct condition *exceptions = take(composer, rule->n_exceptions * sizeof(*exceptions));
@@ -212,7 +295,8 @@ static void resolve_rule(struct composer *composer, struct rule *rule)
 	rule->exceptions = exceptions;
 }
 
-/* "dir" followed by two stars names what is below it: then its names can be listed, too. */
+/* A command that may list all below a directory may list the directory itself: adds a rule for
+ * "dir" where one is about "dir" and two stars. */
 static void add_directories(struct composer *composer, const struct rule *rule)
 {
 	const struct match_list *list = &rule->match.lists[MATCH_PATH];
@@ -252,7 +336,7 @@ static void add_directories(struct composer *composer, const struct rule *rule)
 		}
 }
 
-/* Paths that are added */
+/* ---- paths of settings and options ---- */
 
 static struct match_list list_path(struct composer *composer, const char *path,
 				   struct policy_place place)
@@ -311,27 +395,30 @@ size_t compose_deny(struct composer *composer, const struct composed_path *path)
 
 struct cover {
 	size_t number;	  /* of its rule */
-	const char *path; /* as it was named */
-	bool is_of_host;  /* the host's own files, which others may show besides: only where the
-			   * rules  around it are about a tmpfs */
+	const char *path; /* before links are followed */
+	bool is_of_host;  /* the host's own files, which other grants may show as well: a cover only
+			   * where the rules around it are about a tmpfs */
 	bool is_tmpfs;
 };
 
 static size_t add_cover(struct composer *composer, const struct composed_path *path,
 			struct cover cover)
 {
-	size_t number = compose_grant(composer, path);
-	struct cover *covers = take(composer, (composer->n_covers + 1) * sizeof(*covers));
+	struct cover *row = arena_add_row(composer->arena, &composer->covers, sizeof(*row));
 
-	if (!covers)
-		return number;
-	if (composer->covers)
-		memcpy(covers, composer->covers, composer->n_covers * sizeof(*covers));
-	cover.number = number;
+	composer->no_memory |= !row;
+	cover.number = compose_grant(composer, path);
 	cover.path = path->path;
-	covers[composer->n_covers++] = cover;
-	composer->covers = covers;
-	return number;
+	if (row)
+		*row = cover;
+	return cover.number;
+}
+
+static const struct cover *cover_at(const struct composer *composer, size_t i)
+{
+	const struct cover *covers = composer->covers.rows;
+
+	return i < composer->covers.n_rows ? &covers[i] : NULL;
 }
 
 size_t compose_cover(struct composer *composer, const struct composed_path *path)
@@ -341,14 +428,7 @@ size_t compose_cover(struct composer *composer, const struct composed_path *path
 
 static bool is_below(const char *path, const char *directory)
 {
-	size_t len = strlen(directory);
-
-	return strncmp(path, directory, len) == 0 && path[len] == '/';
-}
-
-static bool is_at_or_below(const char *path, const char *directory)
-{
-	return strcmp(path, directory) == 0 || is_below(path, directory);
+	return path_is_at_or_below(path, directory) && strcmp(path, directory) != 0;
 }
 
 static const char *const private_directories[] = { "/tmp", "/var/tmp" };
@@ -361,23 +441,21 @@ bool compose_is_private(const char *path)
 	return false;
 }
 
-/* The rules around it are about the files of a tmpfs. */
+/* Are the rules around the path about the files of a tmpfs? */
 static bool is_in_private(const struct composer *composer, const char *path)
 {
 	const char *home = composer->with.home, *real = path;
+	const struct cover *cover;
 
 	if (composer->with.resolve)
 		real = composer->with.resolve(composer->with.context, path);
-	if (home && is_at_or_below(real, home))
+	if (home && path_is_at_or_below(real, home))
 		return true;
-	for (size_t i = 0; i < composer->n_covers; i++) {
-		const struct cover *cover = &composer->covers[i];
-
+	for (size_t i = 0; (cover = cover_at(composer, i)); i++)
 		if (cover->is_tmpfs && (is_below(path, cover->path) || is_below(real, cover->path)))
 			return true;
-	}
 	for (size_t i = 0; i < N_ELEMENTS(private_directories); i++)
-		if (is_at_or_below(path, private_directories[i]))
+		if (path_is_at_or_below(path, private_directories[i]))
 			return true;
 	return false;
 }
@@ -399,18 +477,17 @@ static const char *path_of(const struct rule *rule)
 	return rule->match.lists[MATCH_PATH].values[0].text;
 }
 
-/* What the cover and, if it shows the host's own files, the others at its path grant. */
+/* The operations that the cover grants and, if it shows the host's own files, the other covers at
+ * its path. */
 static uint64_t granted_at(const struct composer *composer, const struct cover *cover)
 {
 	const struct rule *rules = composer->policy.rules;
 	uint64_t operations = rules[cover->number].match.operations;
+	const struct cover *other;
 
-	for (size_t i = 0; cover->is_of_host && i < composer->n_covers; i++) {
-		const struct rule *other = &rules[composer->covers[i].number];
-
-		if (strcmp(path_of(other), path_of(&rules[cover->number])) == 0)
-			operations |= other->match.operations;
-	}
+	for (size_t i = 0; cover->is_of_host && (other = cover_at(composer, i)); i++)
+		if (strcmp(path_of(&rules[other->number]), path_of(&rules[cover->number])) == 0)
+			operations |= rules[other->number].match.operations;
 	return operations;
 }
 
@@ -425,8 +502,8 @@ static bool is_in(const char *path, const struct rule *rule, bool itself)
 	return false;
 }
 
-/* @rule denies what it matches, but for the grants further down, which speak for themselves; with
- * @itself also for those of its paths. */
+/* Adds @rule as a denial that excepts the grants below its paths; with @itself also those of its
+ * paths. */
 static void deny_but_grants(struct composer *composer, struct rule *rule, bool itself)
 {
 	const struct policy *policy = &composer->policy;
@@ -450,7 +527,7 @@ static void deny_but_grants(struct composer *composer, struct rule *rule, bool i
 	(void)add_rule(composer, rule);
 }
 
-/* All paths that the grant excepts from these operations; 0: from all of them. */
+/* The paths that the grant excepts from these operations; 0: from all operations. */
 static struct match_list list_excepted(struct composer *composer, const struct rule *grant,
 				       uint64_t operations)
 {
@@ -473,7 +550,9 @@ static struct match_list list_excepted(struct composer *composer, const struct r
 	return list;
 }
 
-/* What the grant does not include, where rules around it speak of other files. */
+/* Denies the exceptions of a grant: the rules around it, which are about other files, may allow
+ * them.
+ */
 static void deny_excepted(struct composer *composer, size_t number)
 {
 	const struct rule grant = composer->policy.rules[number];
@@ -489,7 +568,7 @@ static void deny_excepted(struct composer *composer, size_t number)
 	}
 }
 
-/* What stands there is the grants' alone, but for those further down. */
+/* At the cover's path only its grants count, and the grants below it. */
 static void deny_around(struct composer *composer, const struct cover *cover)
 {
 	struct rule rule = composer->policy.rules[cover->number];
@@ -500,7 +579,7 @@ static void deny_around(struct composer *composer, const struct cover *cover)
 	deny_excepted(composer, cover->number);
 }
 
-/* The implicit view */
+/* ---- the implicit view ---- */
 
 static const char *const system_directories[] = {
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc",
@@ -514,7 +593,7 @@ static bool names_project(const struct match_value *value, const char *project)
 	       (project && strcmp(value->text, project) == 0);
 }
 
-/* A rule that names the project itself says what may be done in it. */
+/* Does a rule name the project itself? Then the view adds nothing for it. */
 static bool is_project_ruled(const struct policy *policy, const char *project)
 {
 	for (size_t i = 0; policy && i < policy->n_rules; i++) {
@@ -528,12 +607,14 @@ static bool is_project_ruled(const struct policy *policy, const char *project)
 	return false;
 }
 
-void policy_view(const struct policy *policy, const char *project,
+void policy_view(const struct policy *policy, const char *project, bool has_own_tmp,
 		 struct view_row ret[VIEW_ROWS_MAX])
 {
 	bool has_system = !policy || policy->dialect == DIALECT_BUNTIME ||
 			  policy->dialect == DIALECT_MANIFEST;
 	bool has_project = has_system && !(policy && policy->dialect == DIALECT_MANIFEST);
+	bool is_tmp = project && strcmp(project, "/tmp") == 0;
+	bool is_own = is_tmp && !policy && has_own_tmp;
 	uint64_t run = policy ? 0 : operation_set("exec");
 	size_t n = 0;
 
@@ -541,24 +622,23 @@ void policy_view(const struct policy *policy, const char *project,
 		ret[n++] = (struct view_row){ system_directories[i], reads() | run };
 	if (has_project && project && strcmp(project, "/") == 0)
 		ret[n++] = (struct view_row){ "/", reads() | run };
-	else if (has_project && !is_project_ruled(policy, project))
+	else if (has_project && !is_own && !is_project_ruled(policy, project))
 		ret[n++] = (struct view_row){ ".", (policy ? files() : reads()) | run };
-	/* Without a tmpfs there, since the working directory is shown, its rights would be the
-	 * host's /tmp's. */
-	if (has_project &&
-	    !(project && strcmp(project, "/tmp") == 0 && !is_project_ruled(policy, project)))
+	/* Where the host's /tmp is shown as the working directory there is no tmpfs, and rights for
+	 * one would let the command write to the host's files. */
+	if (has_project && (is_own || !is_tmp || is_project_ruled(policy, project)))
 		ret[n++] = (struct view_row){ "/tmp", files() | run };
 	ret[n] = (struct view_row){ .path = NULL };
 }
 
-/* A project below /tmp has the rights of a project: those of /tmp are about a tmpfs. */
+/* The project is a cover: below /tmp it would otherwise have the rights of a tmpfs. */
 static void add_view(struct composer *composer, const struct policy *policy)
 {
 	const char *project = composer->with.project;
 	uint64_t without = composer->with.is_limiting_exec ? operation_set("exec") : 0;
 	struct view_row rows[VIEW_ROWS_MAX];
 
-	policy_view(policy, project, rows);
+	policy_view(policy, project, composer->with.has_own_tmp, rows);
 	for (size_t i = 0; rows[i].path; i++) {
 		struct composed_path path = {
 			.name = "the implicit view",
@@ -580,7 +660,7 @@ static void add_view(struct composer *composer, const struct policy *policy)
 	}
 }
 
-/* Mounts, sockets and secrets */
+/* ---- mounts, sockets and secrets ---- */
 
 uint64_t mount_operations(enum mount_mode mode)
 {
@@ -589,10 +669,8 @@ uint64_t mount_operations(enum mount_mode mode)
 				       : files();
 }
 
-/* A path of a setting: what is relative is below the project. */
-static const char *setting_path(struct composer *composer, const char *text)
+const char *compose_setting_path(const char *text, const char *project, struct arena *arena)
 {
-	const char *root = composer->with.project ? composer->with.project : ".";
 	char *path;
 
 	if (text[0] == '/')
@@ -600,54 +678,114 @@ static const char *setting_path(struct composer *composer, const char *text)
 	while (strncmp(text, "./", 2) == 0)
 		text += 2;
 	if (text[0] == '\0' || strcmp(text, ".") == 0)
-		return root;
-	path = take(composer, strlen(root) + strlen(text) + 2);
-	if (!path)
-		return "/";
-	(void)stpcpy(stpcpy(stpcpy(path, strcmp(root, "/") == 0 ? "" : root), "/"), text);
+		return project;
+	path = arena_alloc(arena, strlen(project) + strlen(text) + 2);
+	if (path)
+		(void)stpcpy(stpcpy(stpcpy(path, strcmp(project, "/") == 0 ? "" : project), "/"),
+			     text);
 	return path;
 }
 
-/* Where the mount shows @path of the host, or NULL. What contains the source is shown whole. */
+static const char *setting_path(struct composer *composer, const char *text)
+{
+	const char *project = composer->with.project ? composer->with.project : ".";
+	const char *path = compose_setting_path(text, project, composer->arena);
+
+	composer->no_memory |= !path;
+	return path ? path : "/";
+}
+
+/* Where the mount at @target shows @path, which is @source or below it. */
 static const char *shown_at(struct composer *composer, const char *path, const char *source,
 			    const char *target)
 {
-	char *shown;
+	char *shown = take(composer, strlen(target) + strlen(path) - strlen(source) + 1);
 
-	if (is_at_or_below(source, path))
+	if (!shown)
 		return target;
-	if (!is_below(path, source))
-		return NULL;
-	shown = take(composer, strlen(target) + strlen(path) - strlen(source) + 1);
-	if (shown)
-		(void)stpcpy(stpcpy(shown, target), path + strlen(source));
+	(void)stpcpy(stpcpy(shown, target), path + strlen(source));
 	return shown;
 }
 
-/* What is denied outside is denied wherever a mount shows it. */
-static void deny_where_shown(struct composer *composer, const char *source, const char *target)
+/* The same value where the mount shows what it names; false where the mount shows none of it. */
+static bool move_value(struct composer *composer, const struct match_value *value,
+		       const char *source, const char *target, struct match_value *ret)
 {
-	for (size_t i = 0; composer->policy.rules && i < composer->n_original; i++) {
-		struct rule rule = composer->policy.rules[i];
-		const struct match_list list = rule.match.lists[MATCH_PATH];
+	const char *project = composer->with.project ? composer->with.project : ".", *path;
+	struct glob glob;
 
-		if (rule.action != POLICY_DENY || !(rule.match.operations & files()) ||
-		    rule.n_exceptions > 0)
+	if (!parse_plain(value, &glob))
+		return false;
+	path = named_path(composer, &glob, project);
+	if (!path)
+		return false;
+	*ret = *value;
+	if (path_is_at_or_below(path, source))
+		target = shown_at(composer, path, source, target);
+	else if (glob.subtree && (is_below(source, path) || strcmp(path, "/") == 0))
+		glob.itself = true;
+	else
+		return false;
+	ret->text = value->literal ? target : write_glob(composer, target, &glob);
+	return true;
+}
+
+/* False where no path of the list is shown by the mount. */
+static bool move_list(struct composer *composer, struct match_list *list, const char *source,
+		      const char *target)
+{
+	struct match_value *values = take(composer, list->n_values * sizeof(*values));
+	bool is_shown = false;
+	size_t n = 0;
+
+	for (size_t i = 0; values && i < list->n_values; i++) {
+		if (!move_value(composer, &list->values[i], source, target, &values[n]))
 			continue;
-		for (size_t k = 0; k < list.n_values; k++) {
-			const char *shown =
-				list.values[k].literal
-					? shown_at(composer,
-						   setting_path(composer, list.values[k].text),
-						   source, target)
-					: NULL;
-
-			if (!shown)
-				continue;
-			rule.match.lists[MATCH_PATH] = list_path(composer, shown, rule.place);
-			(void)add_rule(composer, &rule);
-		}
+		is_shown |= values[n].literal || values[n].text[0] != '!';
+		n++;
 	}
+	list->values = values;
+	list->n_values = n;
+	return is_shown;
+}
+
+/* What the rule excepts outside, it excepts where the mount shows that. */
+static void move_exceptions(struct composer *composer, struct rule *rule, const char *source,
+			    const char *target)
+{
+	struct condition *kept = take(composer, rule->n_exceptions * sizeof(*kept));
+	size_t n = 0;
+
+	for (size_t i = 0; kept && i < rule->n_exceptions; i++) {
+		struct match_list *list = &kept[n].lists[MATCH_PATH];
+
+		kept[n] = rule->exceptions[i];
+		n += !list->present || move_list(composer, list, source, target);
+	}
+	rule->exceptions = kept;
+	rule->n_exceptions = n;
+}
+
+static void move_denials(struct composer *composer, size_t n_rules, const char *source,
+			 const char *target)
+{
+	for (size_t i = 0; composer->policy.rules && i < n_rules; i++) {
+		struct rule rule = composer->policy.rules[i];
+
+		rule.match.operations &= compose_file_operations();
+		if (rule.action != POLICY_DENY || !rule.match.operations ||
+		    !move_list(composer, &rule.match.lists[MATCH_PATH], source, target))
+			continue;
+		move_exceptions(composer, &rule, source, target);
+		(void)add_rule(composer, &rule);
+	}
+}
+
+/* True where other files are put at the target. */
+static bool has_source(struct composer *composer, const struct policy_mount *mount)
+{
+	return mount->source && strcmp(setting_path(composer, mount->source),
+				       setting_path(composer, mount->target->text)) != 0;
 }
 
 static void add_mount(struct composer *composer, const struct policy_mount *mount)
@@ -658,19 +796,28 @@ static void add_mount(struct composer *composer, const struct policy_mount *moun
 		.operations = mount_operations(mount->mode),
 		.place = mount->target->place,
 	};
-	bool is_other =
-		mount->source && strcmp(setting_path(composer, mount->source), path.path) != 0;
 
 	if (mount->mode == MOUNT_MASK)
 		(void)compose_deny(composer, &path);
-	else if (is_other)
+	else if (has_source(composer, mount))
 		(void)compose_cover(composer, &path);
 	else if (mount->mode == MOUNT_TMPFS)
 		(void)compose_tmpfs(composer, &path);
 	else
 		(void)compose_show(composer, &path);
-	if (is_other)
-		deny_where_shown(composer, setting_path(composer, mount->source), path.path);
+}
+
+/* What is denied outside is denied where a mount shows it. Last of all: these rules are about names
+ * inside, and no other mount has such a source. */
+static void deny_where_shown(struct composer *composer)
+{
+	size_t n_rules = composer->policy.n_rules;
+	struct policy_mount mount;
+
+	for (size_t i = 0; policy_get_mount(&composer->policy, i, &mount); i++)
+		if (has_source(composer, &mount))
+			move_denials(composer, n_rules, setting_path(composer, mount.source),
+				     setting_path(composer, mount.target->text));
 }
 
 static void add_settings(struct composer *composer, const struct policy *policy)
@@ -734,7 +881,7 @@ void compose_begin(struct composer *composer, const struct policy *policy,
 			resolve_rule(composer, rule);
 	}
 	composer->n_original = composer->policy.n_rules;
-	/* Without memory there are fewer. */
+	/* Without memory there may be no rules. */
 	for (size_t i = 0; composer->policy.rules && i < composer->n_original; i++)
 		add_directories(composer, &composer->policy.rules[i]);
 	composer->n_original = composer->policy.n_rules;
@@ -748,14 +895,15 @@ void compose_begin(struct composer *composer, const struct policy *policy,
 
 int compose_finish(struct composer *composer, const struct policy **ret)
 {
+	const struct cover *cover;
 	struct policy *policy;
 
-	for (size_t i = 0; i < composer->n_covers; i++) {
-		const struct cover *cover = &composer->covers[i];
-
+	if (composer->no_memory)
+		return -ENOMEM;
+	deny_where_shown(composer);
+	for (size_t i = 0; (cover = cover_at(composer, i)); i++)
 		if (!cover->is_of_host || is_in_private(composer, cover->path))
 			deny_around(composer, cover);
-	}
 	policy = take(composer, sizeof(*policy));
 	if (composer->no_memory)
 		return -ENOMEM;

@@ -10,9 +10,9 @@
  * policy_decide() over the composed policy is the one reading of all of them, for eval, the service
  * and the planner.
  *
- * compose_begin() adds what the policy itself says; compose_grant(), compose_deny() and
+ * compose_begin() adds the rules and settings of the policy; compose_grant(), compose_deny() and
  * compose_cover() add the rest; compose_finish() gives a policy to compile. The rules of the policy
- * keep their numbers; what is added follows them.
+ * keep their numbers; added rules follow them.
  */
 
 #include <stdbool.h>
@@ -27,43 +27,41 @@ struct sbx_error;
 struct composition {
 	const char *project; /* absolute and normal; or NULL: not known */
 	/*
-	 * Whoever asks for the kernel cannot tell callers, tags, states and modes apart: with this
-	 * a condition on one of them holds in a denial, and does not in an allowance. A bound on
-	 * the size of files is left out, because a resource limit enforces it.
+	 * The kernel cannot tell callers, tags, states and modes apart: with this a condition on
+	 * one of them holds in a denial, and does not in a permission. A bound on the size of files
+	 * is left out, because a resource limit enforces it.
 	 */
 	bool is_worst_case;
 	const char *level;     /* with the worst case: the sandbox's, "L1" */
 	const char *home;      /* the command's, where it is a directory in memory; or NULL */
+	bool has_own_tmp;      /* the sandbox has a /tmp of its own, whatever the project is */
 	bool is_limiting_exec; /* the view lets nothing be executed: programs are named */
-	/* Where a path leads when its symbolic links are followed; or the path itself. May be NULL.
-	 */
+	/* Returns the real path of @path, or @path itself. May be NULL. */
 	const char *(*resolve)(void *context, const char *path);
 	void *context;
-	/* What the implicit view of the project does not include. */
+	/* Exceptions from the implicit view of the project. */
 	const struct composed_except *excepts;
 	size_t n_excepts;
 };
 
-struct cover;
 struct composer {
 	struct arena *arena;
-	struct policy policy; /* what will be compiled */
-	size_t n_original;    /* rules of the policy's own files */
-	size_t n_free;
+	struct policy policy; /* the result */
+	struct arena_rows rules;
+	size_t n_original; /* rules of the policy's own files */
 	struct composition with;
-	struct cover
-		*covers; /* rules that put other files at their path, or the host's in a tmpfs */
-	size_t n_covers;
+	struct arena_rows covers; /* rules that put other files at their path, or the host's in a
+				     tmpfs */
 	bool no_memory;
 };
 
-/* What a grant does not include, though it lies in what is granted. */
+/* A path that a grant of a directory above it does not include. */
 struct composed_except {
 	const char *path;
 	uint64_t operations; /* 0: all; or fs.write alone */
 };
 
-/* One path that something other than a rule of a file speaks of. Strings are borrowed. */
+/* A path of a setting or an option. Strings are borrowed. */
 struct composed_path {
 	const char *name; /* of the rule: "--read", "mounts" */
 	const char *path; /* as it is seen inside; absolute, or "." for the project */
@@ -73,19 +71,19 @@ struct composed_path {
 	size_t n_excepts;
 };
 
-/* @policy may be NULL: there are no rules, and only what is added counts. It must outlive the
- * composed policy, as @arena must. */
+/* @policy may be NULL: then only added rules count. It must outlive the composed policy, as @arena
+ * must. */
 void compose_begin(struct composer *composer, const struct policy *policy,
 		   const struct composition *with, struct arena *arena);
 /* Each returns the number of the new rule. */
 size_t compose_grant(struct composer *composer, const struct composed_path *path);
 size_t compose_deny(struct composer *composer, const struct composed_path *path);
-/* Other files stand at the path: what is allowed around it does not count for them. */
+/* Other files are mounted at the path: permissions around it do not count for them. */
 size_t compose_cover(struct composer *composer, const struct composed_path *path);
-/* A grant of files of the host; below /tmp and the home, where the rules around it mean a tmpfs, a
- * cover. */
+/* A grant of files of the host; a cover below /tmp and the home, where the rules around it are
+ * about a tmpfs. */
 size_t compose_show(struct composer *composer, const struct composed_path *path);
-/* A tmpfs: the rules around what is granted below it are about the tmpfs's files. */
+/* A tmpfs: rules around a grant below it are about the files of the tmpfs. */
 size_t compose_tmpfs(struct composer *composer, const struct composed_path *path);
 /* -ENOMEM, or 0: @ret is valid as long as arena and original policy. */
 int compose_finish(struct composer *composer, const struct policy **ret);
@@ -103,20 +101,24 @@ uint64_t compose_file_operations(void);
 
 /*
  * The implicit view of a dialect, and of running without a policy: directories of the system, and
- * what may be done in the project. Ended by a NULL path.
+ * what may be done in the project. Ended by a NULL path. Without a policy a project that is /tmp
+ * itself is the sandbox's own /tmp, if the tier has one (@has_own_tmp).
  */
 struct view_row {
 	const char *path; /* "." is the project */
 	uint64_t operations;
 };
 enum { VIEW_ROWS_MAX = 16 };
-void policy_view(const struct policy *policy, const char *project,
+void policy_view(const struct policy *policy, const char *project, bool has_own_tmp,
 		 struct view_row ret[VIEW_ROWS_MAX]);
 
 /* Is it /tmp or /var/tmp, which are a fresh tmpfs unless an option or a mount shows the host's? */
 bool compose_is_private(const char *path);
 
 #define COMPOSE_SECRETS "/run/secrets"
+
+/* The path of a setting: a relative one is below the project. NULL without memory. */
+const char *compose_setting_path(const char *text, const char *project, struct arena *arena);
 
 /* One entry of "mounts". */
 enum mount_mode {
@@ -136,5 +138,7 @@ struct policy_mount {
 /* False behind the last one. */
 bool policy_get_mount(const struct policy *policy, size_t i, struct policy_mount *ret);
 uint64_t mount_operations(enum mount_mode mode);
+/* Has it neither rules nor mounts, nor a default or a dialect that shows files without any? */
+bool policy_shows_no_files(const struct policy *policy);
 /* Why no sandbox can have the mount, on any host, and what to write instead; NULL: it can. */
 const char *mount_refusal(const struct policy *policy, size_t i, const char **ret_fix);

@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Three tables of paths → what they are
+ * Three tables of paths and their kinds, and where they apply for this process
  *
- * A row is worth its line where a program keeps a key, a token or a history there by default, or
- * where a program of the host executes what it finds there. Only what lies at a fixed path can have
- * a row. The man page lists the same rows; tests/check/credentials.py compares them.
+ * A path has a row where a program keeps a key, a token or a history there by default, or where a
+ * program of the host executes the file. Only fixed paths have rows. The man page lists the same
+ * rows; tests/check/credentials.py compares them.
  */
 
 #include "policy/credentials.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
+
+#include <sbx/error.h>
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/environment.h"
+#include "base/file.h"
+#include "base/path.h"
+#include "base/text.h"
+#include "base/units.h"
 
 #define SECRET CREDENTIAL_SECRET
 #define STARTUP CREDENTIAL_STARTUP
@@ -22,6 +31,11 @@
 #define SOCKET CREDENTIAL_SOCKET
 
 /* clang-format off */
+struct credential_row {
+	const char *path; /* below its place */
+	unsigned kinds;	  /* enum credential_kind */
+};
+
 static const struct credential_row of_home[] = {
 	/* Shells and sessions. */
 	{ ".profile", STARTUP }, { ".bash_profile", STARTUP }, { ".bash_login", STARTUP },
@@ -96,7 +110,7 @@ static const struct credential_row of_home[] = {
 	{ ".config/Slack", SECRET }, { ".config/discord", SECRET }, { ".config/Element", SECRET },
 	{ ".config/remmina", SECRET }, { ".local/share/remmina", SECRET },
 	{ ".var/app", SECRET }, { "snap/firefox", SECRET }, { "snap/chromium", SECRET },
-	/* What was typed. */
+	/* Histories of shells and other prompts. */
 	{ ".history", SECRET }, { ".sh_history", SECRET }, { ".bash_history", SECRET },
 	{ ".zsh_history", SECRET }, { ".zhistory", SECRET }, { ".ksh_history", SECRET },
 	{ ".local/share/fish/fish_history", SECRET }, { ".python_history", SECRET },
@@ -108,7 +122,7 @@ static const struct credential_row of_home[] = {
 	/* sbx's own. */
 	{ ".config/sbx", BOTH }, { ".local/state/sbx", BOTH },
 
-	/* What is found by PATH, and the version managers that put themselves there. */
+	/* Directories of PATH, and version managers that add themselves to it. */
 	{ ".local/bin", STARTUP }, { "bin", STARTUP }, { ".local/lib", STARTUP },
 	{ ".cargo/bin", STARTUP }, { ".cargo/env", STARTUP }, { ".rustup", STARTUP },
 	{ "go/bin", STARTUP }, { ".nvm", STARTUP }, { ".pyenv", STARTUP }, { ".rbenv", STARTUP },
@@ -177,14 +191,8 @@ static const struct {
 	[CREDENTIALS_OF_ROOT] = { of_root, N_ELEMENTS(of_root) },
 };
 
-const struct credential_row *credential_rows(enum credential_table table, size_t *ret_n)
-{
-	*ret_n = tables[table].n_rows;
-	return tables[table].rows;
-}
-
-/* Both normal: what of @path lies in @directory, "" where they are the same; NULL: @path does not
- * lie in it. */
+/* The part of @path below @directory, "" where they are the same; NULL: @path does not lie in it.
+ * Both are normal. */
 static const char *rest_of(const char *path, const char *directory)
 {
 	size_t len = strcmp(directory, "/") == 0 ? 0 : strlen(directory);
@@ -202,104 +210,74 @@ static const char *row_at(const struct credential_place *place, const struct cre
 	return strncmp(row->path, place->prefix, len) == 0 ? row->path + len : NULL;
 }
 
-struct gathering {
-	struct arena *arena;
-	struct credential *rows;
-	size_t n_rows;
-	size_t n_room;
-};
-
-static int make_room(struct gathering *gathering)
-{
-	size_t n = gathering->n_room > 0 ? 2 * gathering->n_room : 64;
-	struct credential *rows;
-
-	if (gathering->n_rows < gathering->n_room)
-		return 0;
-	rows = arena_alloc(gathering->arena, n * sizeof(*rows));
-	if (!rows)
-		return -ENOMEM;
-	if (gathering->n_rows > 0)
-		memcpy(rows, gathering->rows, gathering->n_rows * sizeof(*rows));
-	gathering->rows = rows;
-	gathering->n_room = n;
-	return 0;
-}
-
-/* The path is both parts together; with "" the first one alone. */
-static int add(struct gathering *gathering, const char *directory, const char *rest, unsigned kinds)
+/* Adds a struct credential. The path is both parts together; with "" the first one alone. */
+static int add(struct arena *arena, struct arena_rows *found, const char *directory,
+	       const char *rest, unsigned kinds)
 {
 	size_t len = strcmp(directory, "/") == 0 ? 0 : strlen(directory), n_rest = strlen(rest);
-	char *path = arena_alloc(gathering->arena, len + n_rest + 2);
+	char *path = arena_alloc(arena, len + n_rest + 2);
+	struct credential *row = arena_add_row(arena, found, sizeof(*row));
 
-	if (!path || make_room(gathering) < 0)
+	if (!path || !row)
 		return -ENOMEM;
 	memcpy(path, directory, len);
 	path[len] = n_rest > 0 ? '/' : '\0';
 	memcpy(path + len + (n_rest > 0), rest, n_rest + 1);
-	gathering->rows[gathering->n_rows++] = (struct credential){ path, kinds };
+	*row = (struct credential){ path, kinds };
 	return 0;
 }
 
-/* @inside: what the path lies in, below the place; NULL: all of the place lies in the path. */
-static int add_rows(struct gathering *gathering, const struct credential_place *place,
-		    const char *inside)
+/* @inside: the path's part below the place; NULL: all of the place lies in the path. */
+static int add_rows(struct arena *arena, struct arena_rows *found,
+		    const struct credential_place *place, const char *inside)
 {
-	size_t n;
-	const struct credential_row *rows = credential_rows(place->table, &n);
-	int r = 0;
-
-	for (size_t i = 0; i < n && r == 0; i++) {
-		const char *path = row_at(place, &rows[i]);
+	for (size_t i = 0; i < tables[place->table].n_rows; i++) {
+		const struct credential_row *row = &tables[place->table].rows[i];
+		const char *path = row_at(place, row);
 		const char *rest = path && inside ? rest_of(path, inside) : path;
 
-		if (rest && *rest)
-			r = add(gathering, place->path, path, rows[i].kinds);
+		if (rest && *rest && add(arena, found, place->path, path, row->kinds) < 0)
+			return -ENOMEM;
 	}
-	return r;
+	return 0;
 }
 
 int credentials_below(const struct credential_list *list, const char *path, struct arena *arena,
 		      const struct credential **ret, size_t *ret_n)
 {
-	struct gathering gathering = { .arena = arena };
-	int r = 0;
+	struct arena_rows found = { .rows = NULL };
 
-	for (size_t i = 0; i < list->n_places && r == 0; i++) {
+	for (size_t i = 0; i < list->n_places; i++) {
 		const struct credential_place *place = &list->places[i];
-		const char *rest = rest_of(place->path, path);
+		const char *rest = rest_of(place->path, path), *inside = rest_of(path, place->path);
+		int r = 0;
 
 		if (place->kinds && rest && *rest)
-			r = add(&gathering, place->path, "", place->kinds);
-		if (place->kinds)
-			continue;
-		if (rest)
-			r = add_rows(&gathering, place, NULL);
-		else if (rest_of(path, place->path))
-			r = add_rows(&gathering, place, rest_of(path, place->path));
+			r = add(arena, &found, place->path, "", place->kinds);
+		else if (!place->kinds && (rest || inside))
+			r = add_rows(arena, &found, place, rest ? NULL : inside);
+		if (r < 0)
+			return r;
 	}
-	if (r < 0)
-		return r;
-	*ret = gathering.rows;
-	*ret_n = gathering.n_rows;
+	*ret = found.rows;
+	*ret_n = found.n_rows;
 	return 0;
 }
 
-/* Of the rows that @rest, below the place, is or lies in; the narrowest row has the most to say. */
+/* The longest of the rows that @rest, below the place, is or lies in; or NULL. */
 static const char *match_rows(const struct credential_place *place, const char *rest,
 			      unsigned *ret_kinds)
 {
 	const char *found = NULL;
-	size_t n;
-	const struct credential_row *rows = credential_rows(place->table, &n);
 
-	for (size_t i = 0; i < n; i++) {
-		const char *path = row_at(place, &rows[i]);
+	for (size_t i = 0; i < tables[place->table].n_rows; i++) {
+		const struct credential_row *row = &tables[place->table].rows[i];
+		const char *path = row_at(place, row);
 
 		if (!path || !rest_of(rest, path) || (found && strlen(path) < strlen(found)))
 			continue;
 		found = path;
-		*ret_kinds = rows[i].kinds;
+		*ret_kinds = row->kinds;
 	}
 	return found;
 }
@@ -307,20 +285,20 @@ static const char *match_rows(const struct credential_place *place, const char *
 bool credentials_match(const struct credential_list *list, const char *path, struct arena *arena,
 		       struct credential *ret)
 {
-	struct gathering gathering = { .arena = arena };
+	struct arena_rows found = { .rows = NULL };
 
-	for (size_t i = 0; i < list->n_places && gathering.n_rows == 0; i++) {
+	for (size_t i = 0; i < list->n_places && found.n_rows == 0; i++) {
 		const struct credential_place *place = &list->places[i];
 		const char *rest = rest_of(path, place->path);
 		unsigned kinds = place->kinds;
 		const char *row = rest && !kinds ? match_rows(place, rest, &kinds) : rest;
 
 		if (row && kinds)
-			(void)add(&gathering, place->path, place->kinds ? "" : row, kinds);
+			(void)add(arena, &found, place->path, place->kinds ? "" : row, kinds);
 	}
-	if (gathering.n_rows == 0)
+	if (found.n_rows == 0)
 		return false;
-	*ret = gathering.rows[0];
+	*ret = *(const struct credential *)found.rows;
 	return true;
 }
 
@@ -335,4 +313,166 @@ size_t credentials_count_homes(const struct credential_list *list, const char *p
 		     rest_of(place->path, path);
 	}
 	return n;
+}
+
+/*
+ * The places of this process
+ *
+ * HOME may name another directory than the home in which the account keeps its keys, so the home of
+ * /etc/passwd counts as well. A grant by root may contain every account's home. Only the file is
+ * read: a name service would load a plug-in into a static program. Links are followed here, because
+ * grants are compared by their real paths.
+ */
+
+#define PASSWD "/etc/passwd"
+#define PASSWD_BYTES_MAX (4 * 1024 * 1024)
+
+/* Homes of system accounts; they contain the system's programs. */
+static const char *const no_homes[] = {
+	"/",	      "/bin",	      "/sbin", "/usr/bin", "/usr/sbin",
+	"/usr/games", "/nonexistent", "/dev",  "/proc",	   "",
+};
+
+struct finding {
+	struct arena *arena;
+	struct arena_rows places; /* struct credential_place */
+	bool no_memory;
+};
+
+static bool is_known(const struct finding *finding, const char *path, const char *prefix)
+{
+	const struct credential_place *places = finding->places.rows;
+
+	for (size_t i = 0; i < finding->places.n_rows; i++)
+		if (strcmp(places[i].path, path) == 0 && strcmp(places[i].prefix, prefix) == 0)
+			return true;
+	return false;
+}
+
+static void add_place(struct finding *finding, const char *path, enum credential_table table,
+		      const char *prefix, unsigned kinds)
+{
+	struct credential_place *place;
+	char *copy;
+
+	if (!path_is_normal(path) || is_known(finding, path, prefix))
+		return;
+	copy = arena_copy(finding->arena, path, strlen(path));
+	place = copy ? arena_add_row(finding->arena, &finding->places, sizeof(*place)) : NULL;
+	finding->no_memory |= !place;
+	if (place)
+		*place = (struct credential_place){ copy, table, prefix, kinds };
+}
+
+/* The real path of @path; @path itself where it does not exist. */
+static void add_followed(struct finding *finding, const char *path, enum credential_table table,
+			 const char *prefix, unsigned kinds)
+{
+	if (path)
+		add_place(finding, path_follow(finding->arena, path), table, prefix, kinds);
+}
+
+static void add_home(struct finding *finding, const char *path)
+{
+	for (size_t i = 0; i < N_ELEMENTS(no_homes); i++)
+		if (strcmp(path, no_homes[i]) == 0)
+			return;
+	if (path[0] == '/')
+		add_followed(finding, path, CREDENTIALS_OF_HOME, "", 0);
+}
+
+/* Directories that programs make for a user, with the number of the account in their path. */
+static void add_of_uid(struct finding *finding, const char *uid)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+
+	text_addf(&path, "/run/user/%s", uid);
+	if (text_status(&path) == 0)
+		add_place(finding, text_string(&path), CREDENTIALS_OF_RUNTIME, "", 0);
+	text_reset(&path);
+	text_addf(&path, "/tmp/tmux-%s", uid);
+	if (text_status(&path) == 0)
+		add_place(finding, text_string(&path), CREDENTIALS_OF_ROOT, "", CREDENTIAL_SOCKET);
+	finding->no_memory |= text_status(&path) < 0;
+}
+
+/* NAME:PASSWORD:UID:GID:COMMENT:HOME:SHELL; any other line is no account. */
+static void add_account(struct finding *finding, char *line, uid_t uid)
+{
+	enum { UID = 2, HOME = 5, N_FIELDS = 7 };
+	char *fields[N_FIELDS];
+	uint64_t number = 0;
+
+	for (int i = 0; i < N_FIELDS; i++)
+		fields[i] = strsep(&line, ":");
+	if (!fields[N_FIELDS - 1] || units_parse_count(fields[UID], &number, NULL) < 0)
+		return;
+	if (uid != 0 && number != uid)
+		return;
+	add_home(finding, fields[HOME]);
+	add_of_uid(finding, fields[UID]);
+}
+
+static void add_accounts(struct finding *finding, char *accounts, uid_t uid)
+{
+	char *line;
+
+	while ((line = strsep(&accounts, "\n")))
+		add_account(finding, line, uid);
+}
+
+static void add_own(struct finding *finding, char *const *environment)
+{
+	static const struct {
+		const char *variable;
+		enum credential_table table;
+		const char *prefix;
+		unsigned kinds;
+	} own[] = {
+		{ "XDG_CONFIG_HOME", CREDENTIALS_OF_HOME, ".config/", 0 },
+		{ "XDG_DATA_HOME", CREDENTIALS_OF_HOME, ".local/share/", 0 },
+		{ "XDG_STATE_HOME", CREDENTIALS_OF_HOME, ".local/state/", 0 },
+		{ "XDG_RUNTIME_DIR", CREDENTIALS_OF_RUNTIME, "", 0 },
+		{ "SSH_AUTH_SOCK", CREDENTIALS_OF_ROOT, "", CREDENTIAL_SOCKET },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(own); i++)
+		add_followed(finding, environment_find_folder(environment, own[i].variable),
+			     own[i].table, own[i].prefix, own[i].kinds);
+}
+
+int credentials_find_in(char *passwd, char *const *environment, uid_t uid, struct arena *arena,
+			struct credential_list *ret)
+{
+	const char *home = environment_find_folder(environment, "HOME");
+	struct finding finding = { .arena = arena };
+	const struct credential_place *places;
+
+	if (home)
+		add_home(&finding, home);
+	places = finding.places.rows;
+	home = places ? places[0].path : NULL;
+	add_accounts(&finding, passwd, uid);
+	add_own(&finding, environment);
+	add_place(&finding, "/", CREDENTIALS_OF_ROOT, "", 0);
+	if (finding.no_memory)
+		return -ENOMEM;
+	*ret = (struct credential_list){ finding.places.rows, finding.places.n_rows, home };
+	return 0;
+}
+
+int credentials_find(char *const *environment, uid_t uid, struct arena *arena,
+		     struct credential_list *ret, struct sbx_error *err)
+{
+	_cleanup_free_ char *accounts = NULL;
+	struct sbx_error unread = { .code = 0 };
+	size_t n_bytes;
+	int r = file_read(AT_FDCWD, PASSWD, PASSWD_BYTES_MAX, &accounts, &n_bytes, &unread);
+
+	if (r < 0 && r != -ENOENT) {
+		*err = unread;
+		return r;
+	}
+	r = credentials_find_in(accounts, environment, uid, arena, ret);
+	return r < 0 ? sbx_error_what(err, r, "cannot determine the paths of credentials") : 0;
 }

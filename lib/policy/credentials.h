@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Credentials: what a directory contains that nobody means when they grant the directory
+ * Credentials: files that a grant of their directory does not include
  *
- * Keys, tokens, histories and the sockets of services that act for the user lie among the files of
- * a home; what the host executes later (startup files) lies there, too. A grant from the command
- * line or of the working directory loses them, unless it names the entry or something in it. They
- * are no denials: a rule of a policy shows what it allows.
+ * A home contains keys, tokens, histories, sockets of services that act for the user, and startup
+ * files, which the host executes later. A grant from the command line or of the working directory
+ * does not include them, unless it names the entry or a path in it. They are no denials: a rule of
+ * a policy that allows one shows it.
  *
  * An entry is a path below a home, a runtime directory or the root, never a name: a project's own
  * ".npmrc" is no credential. It means its path and everything below it.
@@ -22,17 +22,11 @@ struct sbx_error;
 
 enum credential_kind {
 	CREDENTIAL_SECRET = 1 << 0,  /* not shown */
-	CREDENTIAL_STARTUP = 1 << 1, /* the host executes it or what it says: not written where the
-					home is writable */
+	CREDENTIAL_STARTUP = 1 << 1, /* the host executes it, or a program that it names: not
+					written where the home is writable */
 	CREDENTIAL_SOCKET = 1 << 2,  /* not shown: a service behind it acts outside */
 };
 
-struct credential_row {
-	const char *path; /* below its place */
-	unsigned kinds;	  /* enum credential_kind */
-};
-
-/* Which table a place has. */
 enum credential_table {
 	CREDENTIALS_OF_HOME,
 	CREDENTIALS_OF_RUNTIME, /* $XDG_RUNTIME_DIR */
@@ -40,14 +34,12 @@ enum credential_table {
 	N_CREDENTIAL_TABLES
 };
 
-const struct credential_row *credential_rows(enum credential_table table, size_t *ret_n);
-
 /* Where a table's entries are; or, with kinds, an entry itself. */
 struct credential_place {
 	const char *path; /* absolute, normal and without links */
 	enum credential_table table;
-	const char *prefix; /* of the rows that count, which is not in their path here: ".config/"
-			       at $XDG_CONFIG_HOME; "": all rows */
+	const char *prefix; /* only rows that begin with it count, and their path here is without
+			       it: ".config/" at $XDG_CONFIG_HOME; "": all rows */
 	unsigned kinds;	    /* not 0: the path is an entry, and has no table */
 };
 
@@ -72,11 +64,11 @@ bool credentials_match(const struct credential_list *list, const char *path, str
 size_t credentials_count_homes(const struct credential_list *list, const char *path);
 
 /*
- * credentials-find.c: the places of this process: $HOME and the home that /etc/passwd has for @uid,
+ * The places of this process: $HOME and the home that /etc/passwd has for @uid,
  * for root of every account; the XDG directories; $SSH_AUTH_SOCK. 0 or negative errno with @err.
  */
 int credentials_find(char *const *environment, uid_t uid, struct arena *arena,
 		     struct credential_list *ret, struct sbx_error *err);
-/* The same with the accounts of @passwd. */
-int credentials_find_in(const char *passwd, char *const *environment, uid_t uid,
-			struct arena *arena, struct credential_list *ret);
+/* The same with the accounts of @passwd, which it cuts into fields; NULL: none. 0 or -ENOMEM. */
+int credentials_find_in(char *passwd, char *const *environment, uid_t uid, struct arena *arena,
+			struct credential_list *ret);

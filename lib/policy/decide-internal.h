@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * What the parts of the evaluator share: the engine's scratch memory, the request made ready, the
- * look-ups
+ * The evaluator's scratch memory, the request made ready, and marks
  *
- * Nothing is cleared between decisions: each has a number, its generation, and a stamp counts only
- * if it is of this generation. Every array is as long as the section that it is about, and the
- * check of the artefact makes sure that a row comes up once at most; so none can overflow.
+ * No array is cleared between decisions: each decision has a number, its generation, and a stamp
+ * counts only if it is of this generation. Every array is as long as the section that it is about,
+ * and the check of the artefact makes sure that a row is entered at most once, so none can
+ * overflow.
  */
 
 #include <limits.h>
@@ -17,7 +17,7 @@
 #include "policy/artefact-internal.h"
 #include "policy/decide.h"
 #include "policy/guarded.h"
-#include "policy/operation.h"
+#include "policy/model.h"
 
 /* A condition's mark is the generation and, in its low bits, the state by its primary key. */
 #define MARK_INCLUDED 1u
@@ -27,7 +27,7 @@
 
 struct builtin_rule;
 
-/* A path of 4095 bytes has no more. */
+/* A path of 4095 bytes has at most so many. */
 #define COMPONENTS_MAX 2048
 
 struct component {
@@ -37,11 +37,11 @@ struct component {
 	uint16_t len;
 };
 
-/* A node of the trie from which the walk is still to go on. */
+/* A node of the trie on the stack of the walk. */
 struct waiting {
 	const struct artefact_node *node;
 	const struct component *next; /* the component below it */
-	bool floats;		      /* it is that of a "**" */
+	bool floats;		      /* the node of a "**" */
 };
 
 /* An exception of a rule that would hold if the request said certain facts. */
@@ -69,7 +69,7 @@ struct policy_engine {
 	const uint32_t *plain;
 	size_t words_mask;
 	size_t entries_mask;
-	struct guarded_list system; /* without a list of its caller's */
+	struct guarded_list system; /* where the caller sets no list */
 	const struct guarded_list *guarded;
 	const struct builtin_rule *builtins;
 	uint64_t builtin_operations; /* of all built-in rules */
@@ -122,31 +122,24 @@ struct query {
 	uint32_t unsaid; /* match keys of which the request says nothing, as bits */
 };
 
-/* Starts a new generation. */
+/* decide.c: starts a new generation. */
 void engine_begin(struct policy_engine *engine);
-
-/* decide-query.c: NULL, or why the request cannot be judged. */
+/* Checks the request and looks its texts up among the policy's words. NULL, or why it cannot be
+ * judged. */
 const char *query_read(struct policy_engine *engine, const struct policy_request *request,
 		       struct query *ret);
-/* decide-path.c: splits the path into engine->components; false where it is not normal. */
-bool path_split(struct policy_engine *engine, const char *path);
-/* decide-host.c: the same for its host, which is not NULL. */
-const char *query_read_host(struct policy_engine *engine, const char *host, struct query *query);
 
+/* decide-lookup.c: splits the path into engine->components; false where it is not normal. */
+bool path_split(struct policy_engine *engine, const char *path);
 /* Both mark the conditions whose primary key holds, or is excluded. */
 void lookup_path(struct policy_engine *engine, const struct query *query);
 void lookup_network(struct policy_engine *engine, const struct query *query);
 
-/* decide-condition.c: does one key of a marked condition hold? */
-bool condition_key_holds(const struct policy_engine *engine, const struct query *query,
-			 uint32_t condition, enum match_key key);
-bool condition_holds(const struct policy_engine *engine, const struct query *query,
-		     uint32_t condition);
-/* Would the condition hold if the request said what it leaves unsaid? Then @ret_facts is what that
- * is: 0 where it holds as it is. */
-bool condition_could_hold(const struct policy_engine *engine, const struct query *query,
-			  uint32_t condition, unsigned *ret_facts);
-/* Was it found by its index? Then its state. */
+/* decide-rules.c: the answer of the artefact's rules alone; all of @ret. */
+void rules_judge(struct policy_engine *engine, const struct query *query,
+		 struct policy_decision *ret);
+
+/* MARK_ bits of a condition that its look-up found; 0: it did not. */
 static inline uint32_t condition_state(const struct policy_engine *engine, uint32_t condition)
 {
 	uint32_t mark = engine->marks[condition];

@@ -1,24 +1,185 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The rules that apply, and what they say together
+ * The rules that apply, and their answer together
  *
- * Exceptions that have an index are found like matches, and stamp their rule; only those without
- * one are tried rule by rule. Then the most severe action wins, after two kinds of permission have
- * been taken out: those whose constraint does not hold, and those of a file that may only narrow
- * where no other file permits.
+ * A condition's primary key was found by its look-up, which left a mark; its other keys are
+ * compared here. Exceptions that have an index are found like matches, and stamp their rule; only
+ * those without one are tried rule by rule. Then the most severe action wins, after two kinds of
+ * permission have been taken out: one whose constraint does not hold, and one of a file that only
+ * narrows where no other file permits.
  */
 
-#include "policy/decide-rules.h"
+#include "policy/decide-internal.h"
 
 #include <string.h>
 #include <strings.h>
 
-#include "policy/decide-internal.h"
+_Static_assert((int)UNSAID_MODE - (int)UNSAID_CALLER == (int)MATCH_MODE - (int)MATCH_CALLER &&
+		       (int)UNSAID_TAG - (int)UNSAID_CALLER == (int)MATCH_TAG - (int)MATCH_CALLER &&
+		       (int)UNSAID_STATE - (int)UNSAID_CALLER ==
+			       (int)MATCH_STATE - (int)MATCH_CALLER,
+	       "the facts of a condition have the order of its keys");
 
-static const char no_rule[] = "no rule explicitly allowed this operation";
+static bool is_marked(const struct policy_engine *engine, uint32_t condition)
+{
+	return condition_state(engine, condition) == MARK_INCLUDED;
+}
 
-/* What does not hold, in the order in which it is told. */
+static bool has_word(const struct policy_engine *engine, struct artefact_span span, uint32_t word)
+{
+	const uint32_t *words = engine->texts + span.first;
+	size_t low = 0, high = span.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (words[middle] < word)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return word != ARTEFACT_NONE && low < span.count && words[low] == word;
+}
+
+static bool has_tag(const struct policy_engine *engine, struct artefact_span span)
+{
+	for (uint32_t i = span.first; i < span.first + span.count; i++)
+		if (engine->word_stamps[engine->texts[i]] == engine->generation)
+			return true;
+	return false;
+}
+
+static bool is_below(const struct policy_engine *engine, const struct query *query, uint64_t word)
+{
+	if (query->has_host && word == engine->empty_word)
+		return true;
+	for (size_t i = 0; i < query->n_suffixes; i++)
+		if (query->suffixes[i] == word)
+			return true;
+	return false;
+}
+
+static bool value_holds(const struct policy_engine *engine, const struct query *query,
+			const struct artefact_value *value)
+{
+	switch ((enum artefact_entry_kind)value->kind) {
+	case ENTRY_HOST:
+		return query->host != ARTEFACT_NONE && query->host == value->bits[0];
+	case ENTRY_HOST_BELOW:
+		return is_below(engine, query, value->bits[0]);
+	case ENTRY_IPV4:
+		return query->has_ipv4 && artefact_prefix_holds(value, query->ipv4);
+	case ENTRY_IPV6:
+		return query->has_ipv6 && artefact_prefix_holds(value, query->ipv6);
+	case ENTRY_PORT:
+		return query->request->has_port && query->request->port >= value->bits[0] &&
+		       query->request->port <= value->bits[1];
+	case ENTRY_EMPTY:
+	case N_ENTRY_KINDS:
+		break;
+	}
+	return false;
+}
+
+static bool any_value_holds(const struct policy_engine *engine, const struct query *query,
+			    struct artefact_span span)
+{
+	for (uint32_t i = span.first; i < span.first + span.count; i++)
+		if (value_holds(engine, query, &engine->values[i]))
+			return true;
+	return false;
+}
+
+static bool condition_key_holds(const struct policy_engine *engine, const struct query *query,
+				uint32_t condition, enum match_key key)
+{
+	static const struct artefact_lists none;
+	const struct artefact_condition *row = &engine->conditions[condition];
+	/* The check of the artefact refuses a row without lists that has such keys. */
+	const struct artefact_lists *lists =
+		row->lists == ARTEFACT_NONE ? &none : &engine->lists[row->lists];
+
+	switch (key) {
+	case MATCH_PATH:
+	case MATCH_HOST:
+	case MATCH_CIDR:
+	case MATCH_PORT:
+		if (row->primary == key)
+			return is_marked(engine, condition);
+		return key != MATCH_PATH &&
+		       any_value_holds(engine, query, lists->values[key - MATCH_HOST]);
+	case MATCH_PROTO:
+		return row->protos & query->protos;
+	case MATCH_CALLER:
+		return has_word(engine, lists->texts[0], query->caller);
+	case MATCH_TAG:
+		return has_tag(engine, lists->texts[1]);
+	case MATCH_STATE:
+		return has_word(engine, lists->texts[2], query->state);
+	case MATCH_MODE:
+		return has_word(engine, lists->texts[3], query->mode);
+	case N_MATCH_KEYS:
+		break;
+	}
+	return false;
+}
+
+static bool condition_holds(const struct policy_engine *engine, const struct query *query,
+			    uint32_t condition)
+{
+	const struct artefact_condition *row = &engine->conditions[condition];
+	uint32_t left = row->keys;
+
+	if (!(row->operations & query->bit))
+		return false;
+	/* Most conditions have no key besides the one that found them. */
+	if (row->primary != PRIMARY_NONE) {
+		if (!is_marked(engine, condition))
+			return false;
+		left &= ~(1u << row->primary);
+	}
+	for (; left; left &= left - 1)
+		if (!condition_key_holds(engine, query, condition,
+					 (enum match_key)__builtin_ctz(left)))
+			return false;
+	return true;
+}
+
+/* An empty list holds for nothing, whatever the request says. */
+static bool has_empty_list(const struct policy_engine *engine, const struct artefact_condition *row,
+			   uint32_t keys)
+{
+	if (keys && row->lists == ARTEFACT_NONE)
+		return true;
+	for (int key = MATCH_CALLER; key <= MATCH_MODE; key++)
+		if ((keys & 1u << key) &&
+		    engine->lists[row->lists].texts[key - MATCH_CALLER].count == 0)
+			return true;
+	return false;
+}
+
+/* Would the condition hold if the request said what it leaves unsaid? Then @ret_facts is what it
+ * would have to say: 0 where the condition holds as it is. */
+static bool condition_could_hold(const struct policy_engine *engine, const struct query *query,
+				 uint32_t condition, unsigned *ret_facts)
+{
+	const struct artefact_condition *row = &engine->conditions[condition];
+	uint32_t unsaid = row->keys & query->unsaid;
+
+	if (!(row->operations & query->bit) || has_empty_list(engine, row, unsaid))
+		return false;
+	for (uint32_t left = row->keys & ~unsaid; left; left &= left - 1)
+		if (!condition_key_holds(engine, query, condition,
+					 (enum match_key)__builtin_ctz(left)))
+			return false;
+	*ret_facts = unsaid >> MATCH_CALLER;
+	return true;
+}
+
+/* ---- the rules that apply ---- */
+
+/* In the order in which a broken one is reported. */
 enum constraint_kind {
 	CONSTRAINT_SANDBOX,
 	CONSTRAINT_TOKEN,
@@ -34,7 +195,8 @@ static const char *const constraint_reasons[N_CONSTRAINTS] = {
 	[CONSTRAINT_SHA256] = "a rule allows this, but sha256 does not hold",
 };
 
-void rules_look_up(struct policy_engine *engine, const struct query *query)
+/* Marks every condition whose primary key holds, and lists it as a candidate. */
+static void look_up(struct policy_engine *engine, const struct query *query)
 {
 	int operation = __builtin_ctzll(query->bit);
 	struct artefact_span plain = engine->header->plain_of_operation[operation];
@@ -79,12 +241,12 @@ static void find_exceptions(struct policy_engine *engine, const struct query *qu
 }
 
 struct tally {
-	bool may_depend; /* a rule or an exception asks for what the request does not say */
+	bool may_depend; /* a rule or an exception asks for a fact that the request leaves unsaid */
 	bool is_plain;	 /* no rule found has a constraint or is of a file that narrows */
 	bool is_granted; /* a file that may widen, or the default, permits it */
 	unsigned broken;
-	bool is_narrow;		    /* only files that may not widen permit it */
-	enum policy_action verdict; /* POLICY_PASS: nobody said anything that counts */
+	bool is_narrow;		    /* a file that may not widen permits it */
+	enum policy_action verdict; /* POLICY_PASS: no rule that counts applies */
 };
 
 static unsigned keys_of_plain_exceptions(const struct policy_engine *engine,
@@ -161,7 +323,7 @@ static bool size_holds(const struct query *query, uint64_t max)
 {
 	if (query->request->has_size)
 		return query->request->size_bytes <= max;
-	/* Nobody knows how much will be written. */
+	/* Without a size, a write may be of any size. */
 	return max == UINT64_MAX || strcmp(query->operation->name, "fs.write") != 0;
 }
 
@@ -183,7 +345,8 @@ static unsigned find_broken(const struct policy_engine *engine, const struct que
 	return broken;
 }
 
-/* From here on a rule is its match, which repeats what is needed of most rules. */
+/* A match repeats the fields of its rule that most decisions need: only one with a constraint reads
+ * the rule. */
 static unsigned broken_constraints(const struct policy_engine *engine, const struct query *query,
 				   const struct artefact_condition *match)
 {
@@ -206,11 +369,11 @@ static bool counts(const struct policy_engine *engine, const struct query *query
 	       (tally->is_granted || !(match->flags & CONDITION_NARROWS));
 }
 
-/* Where some rules have to be weighed: which permissions count, and the verdict without others. */
+/* Finds which permissions count, and the verdict without the others. */
 static void weigh(const struct policy_engine *engine, const struct query *query,
 		  struct tally *tally)
 {
-	enum policy_action fallback = engine->header->defaults[query->operation->class];
+	enum policy_action fallback = engine->header->defaults[query->operation->kind];
 
 	tally->is_granted = fallback == POLICY_ALLOW || fallback == POLICY_WARN;
 	for (size_t i = 0; i < engine->n_found; i++) {
@@ -243,7 +406,7 @@ static const char *stricter_sandbox(const char *a, const char *b)
 	return strcmp(a, b) >= 0 ? a : b;
 }
 
-/* Two rules that allow can want two programs only where neither holds; any one will do. */
+/* No request meets the digests of two programs, so either one tells why it was refused. */
 static const char *first_text(const char *a, const char *b)
 {
 	if (!a || !b)
@@ -265,7 +428,7 @@ static void add_constraints(const struct policy_engine *engine,
 	all->sha256 = first_text(all->sha256, sha256_of(engine, rule));
 }
 
-/* One step of a heap sort: lets the number at @root sink to its place. */
+/* One step of a heap sort: moves the number at @root down to its place. */
 static void sink(uint32_t *numbers, size_t root, size_t n)
 {
 	for (size_t child; (child = 2 * root + 1) < n; root = child) {
@@ -279,7 +442,7 @@ static void sink(uint32_t *numbers, size_t root, size_t n)
 	}
 }
 
-/* In place and without allocating, which qsort() does not promise. */
+/* In place: qsort() may allocate, and a decision must not. */
 static void sort_ascending(uint32_t *numbers, size_t n)
 {
 	for (size_t i = n / 2; i-- > 0;)
@@ -329,13 +492,13 @@ static void keep_causes(struct policy_engine *engine, const struct query *query,
 static void decide_by_default(const struct policy_engine *engine, const struct query *query,
 			      const struct tally *tally, struct policy_decision *ret)
 {
-	ret->verdict = engine->header->defaults[query->operation->class];
+	ret->verdict = engine->header->defaults[query->operation->kind];
 	if (ret->verdict == POLICY_PASS)
 		ret->verdict = POLICY_DENY;
 	ret->reason = ret->verdict != POLICY_DENY
 			      ? "no rule is about this; the policy's default applies"
 		      : tally->is_narrow ? "only a file that may not widen the others allows this"
-					 : no_rule;
+					 : "no rule explicitly allowed this operation";
 }
 
 static enum constraint_kind first_broken(unsigned broken)
@@ -343,18 +506,18 @@ static enum constraint_kind first_broken(unsigned broken)
 	return (enum constraint_kind)__builtin_ctz(broken);
 }
 
-/* ---- what the answer depends on ---- */
+/* ---- facts on which the answer depends ---- */
 
-/* What a rule would be worth if it applied: it outweighs everything that is worth less. */
+/* The weight of a rule if it applied: it outweighs every rule that is worth less. */
 struct stake {
 	unsigned worth; /* STAKE_BROKEN, or 2 * enum policy_action */
-	unsigned facts; /* on which it depends whether it applies; 0: it does */
+	unsigned facts; /* whether it applies depends on these; 0: it applies */
 };
 
 /* A permission whose constraint does not hold takes from a default that allows. */
 #define STAKE_BROKEN 1u
 
-/* Exceptions that an index found and that would hold if more were said. */
+/* Finds the exceptions of an index that would hold if the request said more. */
 static void find_doubts(struct policy_engine *engine, const struct query *query)
 {
 	for (size_t i = 0; i < engine->n_candidates; i++) {
@@ -385,7 +548,7 @@ static unsigned doubts_about(const struct policy_engine *engine, const struct qu
 	return facts;
 }
 
-/* The constraints that may hold, once the request says what they are about. */
+/* The constraints about facts that the request leaves unsaid. */
 static unsigned unsaid_constraints(const struct policy_request *request)
 {
 	return (unsigned)!request->sandbox << CONSTRAINT_SANDBOX |
@@ -440,7 +603,7 @@ static bool find_stake(const struct policy_engine *engine, const struct query *q
 static void find_grants(const struct policy_engine *engine, const struct query *query,
 			bool *ret_is_granted, bool *ret_may_be_granted)
 {
-	enum policy_action fallback = engine->header->defaults[query->operation->class];
+	enum policy_action fallback = engine->header->defaults[query->operation->kind];
 	struct stake stake;
 
 	*ret_is_granted = *ret_may_be_granted = fallback == POLICY_ALLOW || fallback == POLICY_WARN;
@@ -456,7 +619,7 @@ static void find_grants(const struct policy_engine *engine, const struct query *
 	}
 }
 
-/* Keeps the first rules, ascending. */
+/* Adds @new to the decision, which keeps the first rules, ascending. */
 static void add_dependence(struct policy_engine *engine, struct policy_dependence new,
 			   struct policy_decision *decision)
 {
@@ -475,7 +638,7 @@ static void add_dependence(struct policy_engine *engine, struct policy_dependenc
 	decision->n_dependences = n + 1;
 }
 
-/* A rule that may apply changes nothing where one that does apply outweighs it. */
+/* Adds every rule that may apply and is outweighed by none that does apply. */
 static void find_dependences(struct policy_engine *engine, const struct query *query,
 			     struct policy_decision *ret)
 {
@@ -506,7 +669,7 @@ static void find_verdict(struct policy_engine *engine, const struct query *query
 		ret->verdict = tally->verdict;
 		ret->cause = CAUSE_RULES;
 	} else if (tally->broken) {
-		/* Also where the default is to allow: somebody asked for the constraint. */
+		/* Also where the default is to allow: the constraint was written on purpose. */
 		ret->verdict = POLICY_DENY;
 		ret->cause = CAUSE_CONSTRAINT;
 		ret->reason = constraint_reasons[first_broken(tally->broken)];
@@ -522,7 +685,7 @@ void rules_judge(struct policy_engine *engine, const struct query *query,
 {
 	struct tally tally = { .verdict = POLICY_PASS };
 
-	rules_look_up(engine, query);
+	look_up(engine, query);
 	find_rules(engine, query, &tally);
 	*ret = (struct policy_decision){ .constraints.max_file_size_bytes = UINT64_MAX };
 	if (!tally.is_plain)
@@ -530,4 +693,89 @@ void rules_judge(struct policy_engine *engine, const struct query *query,
 	find_verdict(engine, query, &tally, ret);
 	if (tally.may_depend || tally.broken)
 		find_dependences(engine, query, ret);
+}
+
+/*
+ * policy_explain(): every rule that was near a request, and what kept it from applying
+ *
+ * The same look-ups and the same conditions as a decision, but over all rules; it takes time that
+ * grows with the policy.
+ */
+
+/* The first key that does not hold, or N_MATCH_KEYS. */
+static enum match_key first_failing(const struct policy_engine *engine, const struct query *query,
+				    uint32_t condition)
+{
+	for (uint32_t left = engine->conditions[condition].keys; left; left &= left - 1) {
+		enum match_key key = (enum match_key)__builtin_ctz(left);
+
+		if (!condition_key_holds(engine, query, condition, key))
+			return key;
+	}
+	return N_MATCH_KEYS;
+}
+
+/* The number, as written, of the first exception that holds; NONE. */
+static uint32_t find_exception(const struct policy_engine *engine, const struct query *query,
+			       const struct artefact_rule *rule)
+{
+	uint32_t first = ARTEFACT_NONE;
+
+	for (uint32_t i = 0; i < rule->exceptions.count; i++) {
+		uint32_t condition = rule->exceptions.first + i;
+
+		if (engine->conditions[condition].ordinal < first &&
+		    condition_holds(engine, query, condition))
+			first = engine->conditions[condition].ordinal;
+	}
+	return first;
+}
+
+/* False where the rule was not near at all. */
+static bool explain_rule(const struct policy_engine *engine, const struct query *query,
+			 uint32_t row, struct policy_explanation *ret)
+{
+	const struct artefact_rule *rule = &engine->rules[row];
+	uint32_t state = condition_state(engine, rule->condition);
+	bool is_about = engine->conditions[rule->condition].operations & query->bit;
+	enum match_key key = first_failing(engine, query, rule->condition);
+
+	*ret = (struct policy_explanation){ .rule = row, .near = NEAR_APPLIES };
+	if (!is_about) {
+		ret->near = NEAR_OPERATION;
+		return engine->conditions[rule->condition].primary != PRIMARY_NONE &&
+		       state == MARK_INCLUDED;
+	}
+	if (key != N_MATCH_KEYS) {
+		ret->near = state == (MARK_INCLUDED | MARK_EXCLUDED) ? NEAR_EXCLUDED : NEAR_KEY;
+		ret->key = key;
+		return true;
+	}
+	ret->exception = find_exception(engine, query, rule);
+	if (ret->exception != ARTEFACT_NONE)
+		ret->near = NEAR_EXCEPTED;
+	else
+		ret->exception = 0;
+	return true;
+}
+
+size_t policy_explain(struct policy_engine *engine, const struct policy_request *request,
+		      struct policy_explanation *rows, size_t max)
+{
+	size_t n_rules = artefact_n_rows(&engine->artefact, SECTION_RULES), n = 0;
+	struct policy_explanation row;
+	struct query query;
+
+	engine_begin(engine);
+	if (query_read(engine, request, &query))
+		return 0;
+	look_up(engine, &query);
+	for (size_t i = 0; i < n_rules; i++) {
+		if (!explain_rule(engine, &query, (uint32_t)i, &row))
+			continue;
+		if (n < max)
+			rows[n] = row;
+		n++;
+	}
+	return n;
 }

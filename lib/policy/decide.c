@@ -1,15 +1,415 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The decision: the request's own soundness, then the built-in rules, then a token or the rules,
- * then the votes of extensions
+ * The decision: the request is checked and looked up, then the built-in rules judge, then a token
+ * or the policy's rules, then the votes of extensions
+ *
+ * A request that cannot be judged with certainty is denied. That includes one that leaves out what
+ * the rules of its operation ask about: without the project's root, or without the port, a rule
+ * that denies would silently not apply.
  */
 
 #include "policy/decide.h"
 
-#include "policy/builtin.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "policy/guarded.h"
 #include "policy/decide-internal.h"
-#include "policy/decide-rules.h"
+#include "policy/network.h"
+
+static void open_sections(struct policy_engine *engine)
+{
+	const struct artefact *artefact = &engine->artefact;
+
+	engine->header = artefact->header;
+	engine->bytes = artefact_rows(artefact, SECTION_BYTES);
+	engine->sources = artefact_rows(artefact, SECTION_SOURCES);
+	engine->rules = artefact_rows(artefact, SECTION_RULES);
+	engine->conditions = artefact_rows(artefact, SECTION_CONDITIONS);
+	engine->lists = artefact_rows(artefact, SECTION_LISTS);
+	engine->texts = artefact_rows(artefact, SECTION_TEXTS);
+	engine->values = artefact_rows(artefact, SECTION_VALUES);
+	engine->postings = artefact_rows(artefact, SECTION_POSTINGS);
+	engine->nodes = artefact_rows(artefact, SECTION_NODES);
+	engine->forks = artefact_rows(artefact, SECTION_FORKS);
+	engine->patterns = artefact_rows(artefact, SECTION_PATTERNS);
+	engine->words = artefact_rows(artefact, SECTION_WORDS);
+	engine->entries = artefact_rows(artefact, SECTION_INDEX);
+	engine->plain = artefact_rows(artefact, SECTION_PLAIN);
+	engine->words_mask = artefact_n_rows(artefact, SECTION_WORDS) - 1;
+	engine->entries_mask = artefact_n_rows(artefact, SECTION_INDEX) - 1;
+}
+
+/* An array of one number for each row. */
+static uint32_t *numbers(struct policy_engine *engine, enum artefact_section section)
+{
+	size_t n = artefact_n_rows(&engine->artefact, section);
+
+	return arena_alloc(&engine->arena, n * sizeof(uint32_t));
+}
+
+static bool alloc_scratch(struct policy_engine *engine)
+{
+	size_t n_nodes = artefact_n_rows(&engine->artefact, SECTION_NODES);
+	size_t n_rules = artefact_n_rows(&engine->artefact, SECTION_RULES);
+
+	engine->marks = numbers(engine, SECTION_CONDITIONS);
+	engine->candidates = numbers(engine, SECTION_CONDITIONS);
+	engine->excepted = numbers(engine, SECTION_RULES);
+	engine->found = numbers(engine, SECTION_CONDITIONS);
+	engine->doubts = arena_alloc(&engine->arena, n_rules * sizeof(*engine->doubts));
+	engine->waiting = arena_alloc(&engine->arena, n_nodes * sizeof(*engine->waiting));
+	engine->fork_stamps = numbers(engine, SECTION_FORKS);
+	engine->word_stamps = numbers(engine, SECTION_WORDS);
+	return engine->marks && engine->candidates && engine->excepted && engine->found &&
+	       engine->doubts && engine->waiting && engine->fork_stamps && engine->word_stamps;
+}
+
+int policy_engine_new(const struct artefact *artefact, struct policy_engine **ret)
+{
+	_cleanup_engine_ struct policy_engine *engine = malloc(sizeof(*engine));
+
+	if (!engine)
+		return -ENOMEM;
+	/* Each decision writes the components (12 pages) before it reads them. */
+	memset(engine, 0, offsetof(struct policy_engine, components));
+	engine->artefact = *artefact;
+	open_sections(engine);
+	if (!alloc_scratch(engine) || guarded_list(&(struct guarded_places){ .home = NULL },
+						   &engine->arena, &engine->system) < 0)
+		return -ENOMEM;
+	engine->guarded = &engine->system;
+	engine->builtins = builtin_rules();
+	for (const struct builtin_rule *rule = engine->builtins; rule->name; rule++)
+		engine->builtin_operations |= rule->operations;
+	engine->project_root[0] = '/';
+	engine->project_root_len = 1;
+	engine->exec_bit = operation_set("exec");
+	engine->empty_word = find_word(engine, "", 0);
+	*ret = take_ptr(engine);
+	return 0;
+}
+
+struct policy_engine *policy_engine_free(struct policy_engine *engine)
+{
+	if (engine)
+		arena_deinit(&engine->arena);
+	free(engine);
+	return NULL;
+}
+
+void policy_engine_free_ptr(struct policy_engine **engine)
+{
+	*engine = policy_engine_free(*engine);
+}
+
+void policy_engine_guard(struct policy_engine *engine, const struct guarded_list *list)
+{
+	engine->guarded = list ? list : &engine->system;
+}
+
+/* After 2^30 decisions the generations begin again: clear the stamps of the same numbers. */
+static void restart_generations(struct policy_engine *engine)
+{
+	const struct artefact *artefact = &engine->artefact;
+
+	memset(engine->marks, 0,
+	       artefact_n_rows(artefact, SECTION_CONDITIONS) * sizeof(*engine->marks));
+	memset(engine->excepted, 0,
+	       artefact_n_rows(artefact, SECTION_RULES) * sizeof(*engine->excepted));
+	memset(engine->doubts, 0,
+	       artefact_n_rows(artefact, SECTION_RULES) * sizeof(*engine->doubts));
+	memset(engine->fork_stamps, 0,
+	       artefact_n_rows(artefact, SECTION_FORKS) * sizeof(*engine->fork_stamps));
+	memset(engine->word_stamps, 0,
+	       artefact_n_rows(artefact, SECTION_WORDS) * sizeof(*engine->word_stamps));
+	engine->generation = GENERATION_STEP;
+}
+
+void engine_begin(struct policy_engine *engine)
+{
+	engine->generation += GENERATION_STEP;
+	if (engine->generation == 0)
+		restart_generations(engine);
+	engine->n_candidates = engine->n_found = 0;
+}
+
+/*
+ * The request's host: a name or an address, read so strictly that no two programs can take it for
+ * different hosts
+ *
+ * inet_aton() reads "127.1", "0x7f.0.0.1", "2130706433" and "010.0.0.1" as addresses, other parsers
+ * read them as names: so a host that ends in a number must be a complete IPv4 address. An IPv4
+ * address inside an IPv6 one reaches the same host, so the rules about both apply.
+ */
+
+#define LABEL_MAX 63
+
+static void set_ipv4(struct query *query, const uint8_t bytes[4])
+{
+	query->has_ipv4 = true;
+	artefact_address_bits(bytes, 4, query->ipv4);
+}
+
+static const char *read_ipv6(const char *text, struct query *query)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	uint8_t bytes[16];
+
+	if (inet_pton(AF_INET6, text, bytes) != 1)
+		return "the host looks like an IPv6 address, but is not a valid one";
+	query->has_ipv6 = true;
+	artefact_address_bits(bytes, 16, query->ipv6);
+	if (memcmp(bytes, mapped, sizeof(mapped)) == 0)
+		set_ipv4(query, bytes + 12);
+	return NULL;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Would some program take a name with this last label for an address? */
+static bool ends_in_number(const char *label)
+{
+	if (label[0] == '0' && (label[1] == 'x' || label[1] == 'X'))
+		return true;
+	while (is_digit(*label))
+		label++;
+	return *label == '\0';
+}
+
+/* Copies a label in lower case. Returns its length, or 0 where it is no label. */
+static size_t fold_label(const char *text, char *folded)
+{
+	size_t len = 0;
+
+	for (; text[len] && text[len] != '.'; len++) {
+		char c = text[len];
+
+		folded[len] = (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
+		if (len == LABEL_MAX ||
+		    !(is_digit(c) || (folded[len] >= 'a' && folded[len] <= 'z') || c == '-' ||
+		      c == '_'))
+			return 0;
+	}
+	return len;
+}
+
+static const char *read_name(const struct policy_engine *engine, const char *text,
+			     struct query *query)
+{
+	char name[HOST_BYTES_MAX + 1];
+	uint16_t starts[HOST_SUFFIXES_MAX];
+	size_t n_labels = 0, len = 0;
+
+	/* At most 253 bytes and a dot, so at most 127 labels. */
+	for (;;) {
+		size_t n = fold_label(text + len, name + len);
+
+		if (n == 0)
+			return "the host is neither an address nor a name: a name consists of "
+			       "labels of letters, digits, '-' and '_' between dots";
+		starts[n_labels++] = (uint16_t)len;
+		len += n;
+		if (text[len] == '\0' || text[len + 1] == '\0')
+			break;
+		name[len++] = '.';
+	}
+	name[len] = '\0';
+	if (ends_in_number(name + starts[n_labels - 1])) {
+		uint8_t bytes[4];
+
+		if (inet_pton(AF_INET, name, bytes) != 1)
+			return "the host ends in a number, but is not a complete IPv4 address";
+		set_ipv4(query, bytes);
+		return NULL;
+	}
+	query->host = find_word(engine, name, len);
+	for (size_t i = 1; i < n_labels; i++) {
+		uint32_t word = find_word(engine, name + starts[i], len - starts[i]);
+
+		if (word != ARTEFACT_NONE)
+			query->suffixes[query->n_suffixes++] = word;
+	}
+	return NULL;
+}
+
+static const char *read_host(struct policy_engine *engine, const char *host, struct query *query)
+{
+	size_t len = strnlen(host, HOST_BYTES_MAX + 2);
+	char address[INET6_ADDRSTRLEN];
+	bool brackets = host[0] == '[';
+
+	query->has_host = true;
+	if (len == 0)
+		return "the host is empty";
+	/* A name may have a dot behind its 253 bytes. */
+	if (len > HOST_BYTES_MAX + 1u || (len > HOST_BYTES_MAX && host[len - 1] != '.'))
+		return "the host is longer than 253 bytes";
+	if (!memchr(host, ':', len))
+		return read_name(engine, host, query);
+	if (brackets && host[len - 1] != ']')
+		return "the host's bracket is not closed";
+	len -= brackets ? 2 : 0;
+	if (len >= sizeof(address))
+		return "the host is longer than any address";
+	memcpy(address, host + brackets, len);
+	address[len] = '\0';
+	return read_ipv6(address, query);
+}
+
+/* ---- the request ---- */
+
+#define PROTO_TCP 1u
+#define PROTO_UDP 2u
+
+static uint32_t find_text(const struct policy_engine *engine, const char *text)
+{
+	return text ? find_word(engine, text, strlen(text)) : ARTEFACT_NONE;
+}
+
+static void stamp_tags(struct policy_engine *engine, const char *const *tags)
+{
+	for (; tags && *tags; tags++) {
+		uint32_t word = find_text(engine, *tags);
+
+		if (word != ARTEFACT_NONE)
+			engine->word_stamps[word] = engine->generation;
+	}
+}
+
+/* Most requests have the same root: check it once. */
+static bool root_is_normal(struct policy_engine *engine, const char *root)
+{
+	if (strcmp(engine->project_root, root) == 0)
+		return true;
+	if (!path_is_normal(root))
+		return false;
+	engine->project_root_len = strlen(root);
+	memcpy(engine->project_root, root, engine->project_root_len + 1);
+	return true;
+}
+
+/* How many components the project's root has; NO_PROJECT where the path is not in it, or no glob is
+ * below the project. */
+static size_t count_project_components(const struct policy_engine *engine)
+{
+	const struct artefact_node *root = &engine->nodes[1];
+	size_t len = engine->project_root_len;
+
+	if (root->kind == 0 && root->words == 0)
+		return NO_PROJECT;
+	if (len == 1)
+		return 0;
+	if (memcmp(engine->path, engine->project_root, len) != 0)
+		return NO_PROJECT;
+	for (size_t i = 0; i < engine->n_components; i++)
+		if (engine->components[i].start + engine->components[i].len == len)
+			return i + 1;
+	return NO_PROJECT;
+}
+
+static const char *read_path(struct policy_engine *engine, struct query *query)
+{
+	const struct policy_request *request = query->request;
+
+	if (!request->path)
+		return query->operation->argument == ARGUMENT_PATH ? "the request names no path"
+								   : NULL;
+	if (!path_split(engine, request->path))
+		return "the path is not absolute and normal: it must begin with '/', have no "
+		       "empty, '.' or '..' component and at most 4095 bytes";
+	query->path = request->path;
+	if (!request->project_root)
+		return engine->header->needs_project & query->bit
+			       ? "the policy has rules for paths below the project's root, and the "
+				 "request names no project"
+			       : NULL;
+	if (!root_is_normal(engine, request->project_root))
+		return "the project's root is not absolute and normal";
+	query->n_project_components = count_project_components(engine);
+	return NULL;
+}
+
+static const char *read_proto(struct query *query)
+{
+	const char *proto = query->request->proto;
+	bool is_network = query->operation->argument == ARGUMENT_HOST;
+
+	if (!proto)
+		query->protos = is_network ? PROTO_TCP : 0;
+	else if (strcmp(proto, "tcp") == 0)
+		query->protos = PROTO_TCP;
+	else if (strcmp(proto, "udp") == 0)
+		query->protos = PROTO_UDP;
+	else
+		return "the protocol is neither tcp nor udp";
+	return NULL;
+}
+
+static const char *read_network(struct policy_engine *engine, struct query *query)
+{
+	const struct policy_request *request = query->request;
+	bool is_network = query->operation->argument == ARGUMENT_HOST;
+	const char *problem = read_proto(query);
+
+	if (problem)
+		return problem;
+	if (!request->host)
+		return is_network ? "the request names no host" : NULL;
+	problem = read_host(engine, request->host, query);
+	if (problem)
+		return problem;
+	if (is_network && !request->has_port && (engine->header->needs_port & query->bit))
+		return "the policy has rules for ports, and the request names no port";
+	return NULL;
+}
+
+static uint32_t find_unsaid(const struct policy_request *request)
+{
+	const char *tag = request->caller_tags ? request->caller_tags[0] : NULL;
+
+	return (uint32_t)!request->caller << MATCH_CALLER | (uint32_t)!tag << MATCH_TAG |
+	       (uint32_t)!request->state << MATCH_STATE | (uint32_t)!request->mode << MATCH_MODE;
+}
+
+const char *query_read(struct policy_engine *engine, const struct policy_request *request,
+		       struct query *ret)
+{
+	int row = request->operation ? operation_find(request->operation) : OPERATION_UNKNOWN;
+	const char *problem;
+
+	if (row == OPERATION_UNKNOWN)
+		return "the operation is unknown";
+	ret->request = request;
+	ret->operation = operation_at(row);
+	ret->bit = UINT64_C(1) << row;
+	ret->path = NULL;
+	ret->n_project_components = NO_PROJECT;
+	ret->has_host = ret->has_ipv4 = ret->has_ipv6 = false;
+	ret->n_suffixes = 0;
+	ret->host = ARTEFACT_NONE;
+	problem = read_path(engine, ret);
+	if (!problem)
+		problem = read_network(engine, ret);
+	if (problem)
+		return problem;
+	ret->caller = find_text(engine, request->caller);
+	ret->state = find_text(engine, request->state);
+	ret->mode = find_text(engine, request->mode);
+	ret->unsaid = find_unsaid(request);
+	stamp_tags(engine, request->caller_tags);
+	return NULL;
+}
+
+/* ---- the decision ---- */
 
 static const struct constraints no_constraints = { .max_file_size_bytes = UINT64_MAX };
 
@@ -33,7 +433,7 @@ static void decide_by_builtin(const struct builtin_rule *builtin,
 		ret->facts = 1u << UNSAID_MODE;
 }
 
-/* What may change the answer of the rules may change one that was put before it. */
+/* An unsaid fact that may change the answer of the rules may change this answer, too. */
 static void keep_dependences(const struct policy_decision *rules, struct policy_decision *ret)
 {
 	ret->facts |= rules->facts;
@@ -97,8 +497,8 @@ void policy_decide(struct policy_engine *engine, const struct policy_request *re
 		add_builtin(builtin, request, ret);
 }
 
-/* A denial by somebody who had the right to it is final, and a token goes past extensions. Where no
- * rule has spoken they may still allow. */
+/* A denial by a rule or a built-in rule is final, and a token bypasses extensions. Where no rule
+ * has decided, an extension may still allow. */
 bool policy_wants_votes(const struct policy_decision *decision)
 {
 	if (decision->cause == CAUSE_TOKEN || decision->cause == CAUSE_BAD_REQUEST)
@@ -107,8 +507,8 @@ bool policy_wants_votes(const struct policy_decision *decision)
 	       decision->cause == CAUSE_CONSTRAINT;
 }
 
-/* What a vote has to exceed: a default is what holds where nobody says anything. */
-static enum policy_action standing(const struct policy_decision *decision)
+/* The action that a vote has to exceed: any vote exceeds a default. */
+static enum policy_action action_to_exceed(const struct policy_decision *decision)
 {
 	return decision->cause == CAUSE_DEFAULT || decision->cause == CAUSE_CONSTRAINT
 		       ? POLICY_PASS
@@ -128,7 +528,7 @@ void policy_add_votes(struct policy_decision *decision, const struct policy_vote
 	if (!policy_wants_votes(decision))
 		return;
 	for (size_t i = 0; i < n_votes; i++)
-		if (action_of(&votes[i]) > (most ? action_of(most) : standing(decision)))
+		if (action_of(&votes[i]) > (most ? action_of(most) : action_to_exceed(decision)))
 			most = &votes[i];
 	if (!most)
 		return;
@@ -140,7 +540,7 @@ void policy_add_votes(struct policy_decision *decision, const struct policy_vote
 	decision->extension = most->extension;
 	if (decision->verdict != POLICY_DENY)
 		keep_dependences(&rules, decision);
-	/* A warning does not lift what the permission was bound to. */
+	/* A vote to warn keeps the constraints of the permission. */
 	if (decision->verdict == POLICY_WARN && was_permitted)
 		decision->constraints = rules.constraints;
 }

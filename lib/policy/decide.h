@@ -24,7 +24,7 @@ struct guarded_list;
 struct policy_engine;
 struct sbx_error;
 
-/* What is asked. Texts are borrowed and may be NULL; a list ends with NULL. */
+/* Texts are borrowed and may be NULL; a list ends with NULL. */
 struct policy_request {
 	const char *operation;
 	const char *path;	  /* ARGUMENT_PATH: absolute and normal */
@@ -38,13 +38,13 @@ struct policy_request {
 	const char *state;
 	const char *mode;
 	const char *sandbox; /* the sandbox's level, "L2", for require_sandbox; or NULL */
-	uint64_t size_bytes; /* of what is written, for max_file_size */
+	uint64_t size_bytes; /* of the write, for max_file_size */
 	bool has_size;
 	const char *sha256; /* of the program that is executed: 64 hex digits, or NULL */
 	bool has_token;	    /* a token for exactly this request was found valid */
 };
 
-/* What a request may leave unsaid. A sandboxed command says none of it. */
+/* Facts that a request may leave unsaid. A request by a sandboxed command has none of them. */
 enum policy_unsaid {
 	UNSAID_CALLER,
 	UNSAID_TAG,
@@ -59,7 +59,7 @@ enum policy_unsaid {
 /* "caller", "caller_tag", ... */
 const char *policy_unsaid_name(enum policy_unsaid fact);
 
-/* A rule that could change the answer, and what it asks for that the request does not say. */
+/* A rule that could change the answer, and the unsaid facts that it asks for. */
 struct policy_dependence {
 	uint32_t rule;	/* row of SECTION_RULES */
 	unsigned facts; /* bits of enum policy_unsaid */
@@ -67,7 +67,7 @@ struct policy_dependence {
 enum { POLICY_DEPENDENCES_MAX = 16 };
 
 enum policy_cause {
-	CAUSE_DEFAULT, /* no rule said anything */
+	CAUSE_DEFAULT, /* no rule applies */
 	CAUSE_RULES,
 	CAUSE_BUILTIN,
 	CAUSE_TOKEN,
@@ -84,8 +84,8 @@ struct policy_decision {
 				  engine's memory */
 	size_t n_rules;
 	const char *builtin;		/* CAUSE_BUILTIN: the rule's name */
-	const char *extension;		/* CAUSE_EXTENSION: which program */
-	const char *reason;		/* of everything but rules; NULL there */
+	const char *extension;		/* CAUSE_EXTENSION: the program's name */
+	const char *reason;		/* of every cause but CAUSE_RULES; NULL there */
 	struct constraints constraints; /* of all allowing rules together: the strictest */
 	/* The facts on which the answer may depend: a request that says any other besides has the
 	 * same verdict. Then the first rules that ask for them; a built-in rule is none. */
@@ -100,14 +100,15 @@ struct policy_engine *policy_engine_free(struct policy_engine *engine);
 void policy_engine_free_ptr(struct policy_engine **engine);
 #define _cleanup_engine_ _cleanup_(policy_engine_free_ptr)
 
-/* The paths that built-in rules are about: borrowed; until then, and with NULL, the system's. */
+/* Sets the paths that built-in rules are about: borrowed. By default, and with NULL, the system's.
+ */
 void policy_engine_guard(struct policy_engine *engine, const struct guarded_list *list);
 
 /* @ret's pointers are valid until the engine's next decision. */
 void policy_decide(struct policy_engine *engine, const struct policy_request *request,
 		   struct policy_decision *ret);
 
-/* What an extension program answered. */
+/* The answer of an extension program. */
 struct policy_vote {
 	const char *extension;
 	enum policy_action action;
@@ -120,13 +121,12 @@ bool policy_wants_votes(const struct policy_decision *decision);
 void policy_add_votes(struct policy_decision *decision, const struct policy_vote *votes,
 		      size_t n_votes);
 
-/* What explain shows: every rule that was near, and the first condition of its match that did not
- * hold. */
+/* Why a rule that was near a request applies or not. */
 enum policy_near {
 	NEAR_APPLIES,
 	NEAR_EXCEPTED,	/* the match holds, an exception takes it back */
 	NEAR_OPERATION, /* right argument, other operation */
-	NEAR_KEY,	/* right operation; the named key does not hold */
+	NEAR_KEY,	/* right operation; this is the first key that does not hold */
 	NEAR_EXCLUDED,	/* its path is taken out by a '!' glob */
 };
 

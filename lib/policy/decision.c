@@ -1,18 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A decision for programs: one line of JSON
+ * A decision as text and as JSON: the verdict, why, and for a refusal what to type
  *
- * It repeats what was asked in its normal form, so that a log of decisions is also a test of the
- * next policy.
+ *   denied: fs.write '/srv/p/src/a.c'
+ *     why: no rule explicitly allowed this operation
+ *     fix: add to p.yaml under 'capabilities:'
+ *       ...
+ *
+ * Texts of a request or a policy are made safe for a terminal here.
  */
 
-#include "policy/decision-internal.h"
+#include "policy/request.h"
 
+#include <arpa/inet.h>
+#include <ctype.h>
 #include <endian.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/json.h"
+#include "base/path.h"
+#include "base/units.h"
+#include "policy/network.h"
 
 static const char *const cause_names[] = {
 	[CAUSE_DEFAULT] = "default",	     [CAUSE_RULES] = "rules",
@@ -50,7 +60,7 @@ static uint64_t hex_digits(uint32_t bytes)
 	spread = (spread | spread << 16) & 0x0000ffff0000ffffu;
 	spread = (spread | spread << 8) & 0x00ff00ff00ff00ffu;
 	digits = (spread >> 4 & 0x000f000f000f000fu) | (spread & 0x000f000f000f000fu) << 8;
-	/* Of what is above 9 a bit is left when 6 are added. */
+	/* Adding 6 to a digit above 9 sets the bit above its four. */
 	letters = (digits + 0x0606060606060606u) >> 4 & 0x0101010101010101u;
 	return digits + 0x3030303030303030u + letters * ('a' - '0' - 10);
 }
@@ -69,7 +79,7 @@ void digest_add_hex(struct text *out, const uint8_t digest[32])
 	}
 }
 
-const struct artefact_rule *decision_rule(const struct artefact *artefact, uint32_t row)
+static const struct artefact_rule *rule_at(const struct artefact *artefact, uint32_t row)
 {
 	return (const struct artefact_rule *)artefact_rows(artefact, SECTION_RULES) + row;
 }
@@ -81,20 +91,477 @@ static const char *file_of(const struct artefact *artefact, const struct artefac
 	return artefact_text(artefact, sources[rule->source].name);
 }
 
-void decision_add_rule(struct text *out, const struct artefact *artefact, uint32_t row)
+static void add_rule_place(struct text *out, const struct artefact *artefact, uint32_t row)
 {
-	const struct artefact_rule *rule = decision_rule(artefact, row);
+	const struct artefact_rule *rule = rule_at(artefact, row);
 
 	text_add(out, "rule '");
-	decision_add_visible(out, artefact_text(artefact, rule->name));
+	text_add_visible_string(out, artefact_text(artefact, rule->name));
 	text_add(out, "' (");
-	decision_add_visible(out, file_of(artefact, rule));
+	text_add_visible_string(out, file_of(artefact, rule));
 	text_addf(out, ":%u)", rule->line);
 }
 
-static void add_rule(struct json_writer *json, const struct artefact *artefact, uint32_t row)
+/*
+ * The fix is the narrowest change: a rule for this operation on this argument where none applies,
+ * an exception where a rule refuses it. It is YAML that can be pasted, so every text in it is
+ * quoted.
+ */
+
+typedef void add_fn(struct text *out, const struct artefact *artefact,
+		    const struct request_buffer *buffer, const struct policy_decision *decision);
+
+static bool is_address(const char *host)
 {
-	const struct artefact_rule *rule = decision_rule(artefact, row);
+	unsigned char bytes[sizeof(struct in6_addr)];
+
+	return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
+}
+
+/* A path of the project is written as one, so that the rule holds wherever the project lies. */
+static void add_path(struct text *out, const struct policy_request *request)
+{
+	const char *root = request->project_root;
+	size_t len = root ? strlen(root) : 0;
+	_cleanup_text_ struct text path = TEXT_INIT;
+
+	if (len > 1 && path_is_beneath(request->path, root) && request->path[len] == '/') {
+		text_addf(&path, "./%s", request->path + len + 1);
+		out->failed = out->failed || text_status(&path) < 0;
+		text_add_quoted(out, text_string(&path));
+	} else {
+		text_add_quoted(out, request->path);
+	}
+}
+
+/* The most specific condition that the request meets, as members of a flow map. False: it has no
+ * argument, caller or state. */
+static bool add_condition(struct text *out, const struct policy_request *request,
+			  const char *separator)
+{
+	size_t before = out->len;
+
+	if (request->path) {
+		text_addf(out, "%spath: ", separator);
+		add_path(out, request);
+	} else if (request->host) {
+		text_addf(out, "%s%s: ", separator, is_address(request->host) ? "cidr" : "host");
+		text_add_quoted(out, request->host);
+		if (request->has_port)
+			text_addf(out, ", ports: %u", request->port);
+	} else if (request->caller) {
+		text_addf(out, "%scaller: ", separator);
+		text_add_quoted(out, request->caller);
+	} else if (request->state) {
+		text_addf(out, "%sstate: ", separator);
+		text_add_quoted(out, request->state);
+	}
+	return out->len > before;
+}
+
+/* "allow-fs-write-a.c": letters, digits, '.', '_' and '-' need no quotes in YAML. */
+static void add_rule_name(struct text *out, const struct policy_request *request)
+{
+	const char *last = request->path ? path_last(request->path) : request->host;
+
+	text_add(out, "allow-");
+	for (const char *c = request->operation; *c; c++)
+		text_add_bytes(out, isalnum((unsigned char)*c) ? c : "-", 1);
+	if (!last || *last == '\0')
+		return;
+	text_add_char(out, '-');
+	for (const char *c = last; *c; c++) {
+		bool is_plain = isalnum((unsigned char)*c) || strchr("._-", *c);
+
+		text_add_bytes(out, is_plain ? c : "-", 1);
+	}
+}
+
+/* A file that only narrows cannot allow anything by itself. */
+static const char *file_to_change(const struct artefact *artefact)
+{
+	const struct artefact_source *sources = artefact_rows(artefact, SECTION_SOURCES);
+
+	for (size_t i = artefact_n_rows(artefact, SECTION_SOURCES); i > 0; i--)
+		if (!sources[i - 1].narrows)
+			return artefact_text(artefact, sources[i - 1].name);
+	return "the policy";
+}
+
+static void add_new_rule(struct text *out, const struct artefact *artefact,
+			 const struct request_buffer *buffer,
+			 const struct policy_decision *decision)
+{
+	text_add(out, "add to ");
+	text_add_visible_string(out, file_to_change(artefact));
+	text_add(out, " under 'capabilities:'\n  - name: ");
+	add_rule_name(out, &buffer->request);
+	text_add(out, "\n    match: { syscall: ");
+	text_add_visible_string(out, buffer->request.operation);
+	(void)add_condition(out, &buffer->request, ", ");
+	text_add(out, " }\n    action: allow\n");
+}
+
+/* Rules of fs.rules, net.rules and exec.rules have no exceptions; their name is their place. */
+static bool can_have_exceptions(const struct artefact *artefact,
+				const struct policy_decision *decision)
+{
+	for (size_t i = 0; i < decision->n_rules; i++)
+		if (strchr(artefact_text(artefact, rule_at(artefact, decision->rules[i])->name),
+			   '['))
+			return false;
+	return true;
+}
+
+/* Is it the rule that net.mode implies? The file has no text for it, so no place for an exception.
+ */
+static bool is_of_net_mode(const struct artefact *artefact, uint32_t row)
+{
+	const struct artefact_rule *rule = rule_at(artefact, row);
+
+	return rule->action == POLICY_DENY && rule->reason != ARTEFACT_NONE &&
+	       net_rule_is_denial(artefact_text(artefact, rule->name),
+				  artefact_text(artefact, rule->reason));
+}
+
+static bool add_mode(struct text *out, const struct artefact *artefact,
+		     const struct policy_decision *decision)
+{
+	const struct artefact_source *sources = artefact_rows(artefact, SECTION_SOURCES);
+
+	for (size_t i = 0; i < decision->n_rules; i++) {
+		const struct artefact_rule *rule = rule_at(artefact, decision->rules[i]);
+
+		if (!is_of_net_mode(artefact, decision->rules[i]))
+			continue;
+		text_add(out, "change 'net.mode' (");
+		text_add_visible_string(out, artefact_text(artefact, sources[rule->source].name));
+		text_addf(out, ":%u): proxy applies the rules, host shares the host's network\n",
+			  rule->line);
+		return true;
+	}
+	return false;
+}
+
+static void add_exceptions(struct text *out, const struct artefact *artefact,
+			   const struct request_buffer *buffer,
+			   const struct policy_decision *decision)
+{
+	_cleanup_text_ struct text condition = TEXT_INIT;
+	bool has_condition = add_condition(&condition, &buffer->request, "");
+
+	if (add_mode(out, artefact, decision))
+		return;
+	text_add(out, decision->verdict == POLICY_REVIEW ? "let a person review it, or " : "");
+	if (!has_condition)
+		text_add(out, "change the action of ");
+	else if (can_have_exceptions(artefact, decision))
+		text_add(out, "add to ");
+	else
+		text_add(out, "write under 'capabilities:', where rules can have exceptions, ");
+	for (size_t i = 0; i < decision->n_rules; i++) {
+		text_add(out, i > 0 ? ", and to " : "");
+		add_rule_place(out, artefact, decision->rules[i]);
+	}
+	text_add_char(out, '\n');
+	if (!has_condition)
+		return;
+	text_add(out, "  except:\n    - { ");
+	text_add(out, text_string(&condition));
+	text_add(out, " }\na rule that allows it is needed as well\n");
+}
+
+static void add_fulfilment(struct text *out, const struct artefact *artefact,
+			   const struct request_buffer *buffer,
+			   const struct policy_decision *decision)
+{
+	const struct constraints *wanted = &decision->constraints;
+	const struct policy_request *request = &buffer->request;
+
+	if (wanted->require_sandbox &&
+	    (!request->sandbox || strcmp(request->sandbox, wanted->require_sandbox) != 0)) {
+		text_add(out, "run it in a sandbox of level ");
+		text_add_visible_string(out, wanted->require_sandbox);
+		text_add(out, ", or remove 'require_sandbox' from the rule\n");
+	}
+	if (wanted->require_token && !request->has_token)
+		text_add(out, "request a token with 'sbx-policy token issue', or remove "
+			      "'require_capability_token' from the rule\n");
+	if (request->has_size && request->size_bytes > wanted->max_file_size_bytes) {
+		text_add(out, "write at most ");
+		units_add_size(out, wanted->max_file_size_bytes);
+		text_add(out, ", or raise 'max_file_size' in the rule\n");
+	} else if (!request->has_size && wanted->max_file_size_bytes != UINT64_MAX) {
+		text_add(out, "give the number of bytes to write: size=BYTES\n");
+	}
+	if (wanted->sha256 && !request->sha256)
+		text_add(out, "give the output of 'sha256sum PROGRAM': sha256=DIGEST\n");
+	else if (wanted->sha256 && strcasecmp(wanted->sha256, request->sha256) != 0)
+		text_add(out, "if the program was changed on purpose, write its new digest into "
+			      "'sha256' of the rule\n");
+}
+
+static void add_better_path(struct text *out, const char *name, const char *path)
+{
+	if (path && !path_is_normal(path))
+		text_addf(
+			out,
+			"give %s as an absolute path without '.', '..', '//' and a slash at its end\n",
+			name);
+}
+
+static void add_better_request(struct text *out, const struct artefact *artefact,
+			       const struct request_buffer *buffer,
+			       const struct policy_decision *decision)
+{
+	const struct policy_request *request = &buffer->request;
+	int row = operation_find(request->operation);
+	enum operation_argument wanted;
+
+	if (row == OPERATION_UNKNOWN) {
+		const char *meant = operation_suggest(request->operation);
+
+		if (meant)
+			text_addf(out, "did you mean '%s'?\n", meant);
+		else
+			text_add(out, "name an operation of sbx-policy(5)\n");
+		return;
+	}
+	wanted = operation_at(row)->argument;
+	if (wanted == ARGUMENT_PATH && !request->path)
+		text_add(out, "name the path after the operation\n");
+	if (wanted == ARGUMENT_HOST && !request->host)
+		text_add(out, "name the host after the operation\n");
+	add_better_path(out, "the argument", request->path);
+	add_better_path(out, "the project", request->project_root);
+	if (!request->project_root && artefact->header->needs_project >> row & 1)
+		text_add(out, "name the project's root: project=/DIRECTORY\n");
+	if (request->host && !request->has_port && artefact->header->needs_port >> row & 1)
+		text_add(out, "name the host with its port: example.com:443, [::1]:443\n");
+	if (out->len == 0 && request->host)
+		text_add(out, "write the host as a name (example.com) or an address in full "
+			      "(192.0.2.1, ::1), and with a port [::1]:443\n");
+	if (out->len == 0)
+		text_add(out, "correct the request as the reason says\n");
+}
+
+static void add_builtin(struct text *out, const struct artefact *artefact,
+			const struct request_buffer *buffer, const struct policy_decision *decision)
+{
+	text_add(out, decision->verdict == POLICY_REVIEW
+			      ? "let a person review it\n"
+			      : "there is none: no policy, token or extension changes a built-in "
+				"rule\n");
+}
+
+static void add_extension(struct text *out, const struct artefact *artefact,
+			  const struct request_buffer *buffer,
+			  const struct policy_decision *decision)
+{
+	text_add(out, decision->verdict == POLICY_REVIEW ? "let a person review it, or " : "");
+	text_add(out, "do what the extension '");
+	text_add_visible_string(out, decision->extension);
+	text_add(out, "' asks for, or change its program under 'extensions:' in ");
+	text_add_visible_string(out, file_to_change(artefact));
+	text_add_char(out, '\n');
+}
+
+void decision_add_fix(struct text *out, const struct artefact *artefact,
+		      const struct request_buffer *buffer, const struct policy_decision *decision)
+{
+	static add_fn *const adders[] = {
+		[CAUSE_DEFAULT] = add_new_rule,	     [CAUSE_RULES] = add_exceptions,
+		[CAUSE_CONSTRAINT] = add_fulfilment, [CAUSE_BAD_REQUEST] = add_better_request,
+		[CAUSE_BUILTIN] = add_builtin,	     [CAUSE_TOKEN] = NULL,
+		[CAUSE_EXTENSION] = add_extension,
+	};
+
+	if (decision_status(decision->verdict) != 0 && adders[decision->cause])
+		adders[decision->cause](out, artefact, buffer, decision);
+}
+
+/* ---- text ---- */
+
+/* So many rules are named; the others are counted. */
+#define RULES_SHOWN_MAX 8
+
+static const char *const headings[] = {
+	[POLICY_PASS] = "denied",
+	[POLICY_ALLOW] = "allowed",
+	[POLICY_WARN] = "allowed, with a warning",
+	[POLICY_REVIEW] = "needs review",
+	[POLICY_DENY] = "denied",
+};
+
+static const char *const verbs[] = {
+	[POLICY_PASS] = "says nothing", [POLICY_ALLOW] = "allows it",
+	[POLICY_WARN] = "warns of it",	[POLICY_REVIEW] = "wants it reviewed",
+	[POLICY_DENY] = "denies it",
+};
+
+static void add_subject(struct text *out, const struct policy_request *request)
+{
+	text_add_visible_string(out, request->operation);
+	if (request->path) {
+		text_add(out, " '");
+		text_add_visible_string(out, request->path);
+		text_add(out, "'");
+	}
+	if (request->host) {
+		bool is_ipv6 = strchr(request->host, ':') && request->has_port;
+
+		text_add(out, is_ipv6 ? " [" : " ");
+		text_add_visible_string(out, request->host);
+		text_add(out, is_ipv6 ? "]" : "");
+		if (request->has_port)
+			text_addf(out, ":%u", request->port);
+	}
+}
+
+static void add_why(struct text *out, const char *kind, const char *name,
+		    const struct policy_decision *decision)
+{
+	text_addf(out, "  why: %s '", kind);
+	text_add_visible_string(out, name);
+	text_addf(out, "' %s", verbs[decision->verdict]);
+	if (decision->reason) {
+		text_add(out, ": ");
+		text_add_visible_string(out, decision->reason);
+	}
+	text_add_char(out, '\n');
+}
+
+static void add_reason(struct text *out, const char *reason)
+{
+	text_add(out, "  why: ");
+	text_add_visible_string(out, reason);
+	text_add_char(out, '\n');
+}
+
+static void add_rules(struct text *out, const struct artefact *artefact,
+		      const struct policy_decision *decision)
+{
+	for (size_t i = 0; i < decision->n_rules; i++) {
+		const struct artefact_rule *rule = rule_at(artefact, decision->rules[i]);
+
+		if (i == RULES_SHOWN_MAX) {
+			text_addf(out, "  why: %zu more rules\n", decision->n_rules - i);
+			return;
+		}
+		text_add(out, "  why: ");
+		add_rule_place(out, artefact, decision->rules[i]);
+		text_addf(out, " %s", verbs[rule->action]);
+		if (rule->reason != ARTEFACT_NONE) {
+			text_add(out, ": ");
+			text_add_visible_string(out, artefact_text(artefact, rule->reason));
+		}
+		text_add_char(out, '\n');
+	}
+}
+
+static void add_cause(struct text *out, const struct artefact *artefact,
+		      const struct policy_decision *decision)
+{
+	switch (decision->cause) {
+	case CAUSE_BUILTIN:
+		add_why(out, "built-in rule", decision->builtin, decision);
+		return;
+	case CAUSE_EXTENSION:
+		add_why(out, "extension", decision->extension, decision);
+		return;
+	case CAUSE_TOKEN:
+		add_reason(out, "a valid capability token allows it");
+		return;
+	case CAUSE_RULES:
+		add_rules(out, artefact, decision);
+		return;
+	case CAUSE_CONSTRAINT:
+		add_reason(out, decision->reason);
+		add_rules(out, artefact, decision);
+		return;
+	case CAUSE_DEFAULT:
+	case CAUSE_BAD_REQUEST:
+		add_reason(out, decision->reason ? decision->reason
+						 : "no rule matches; this is the default");
+		return;
+	}
+}
+
+static void add_constraints(struct text *out, const struct constraints *constraints)
+{
+	if (constraints->require_sandbox) {
+		text_add(out, "  but: only in a sandbox of level ");
+		text_add_visible_string(out, constraints->require_sandbox);
+		text_add_char(out, '\n');
+	}
+	if (constraints->require_token)
+		text_add(out, "  but: only with a capability token\n");
+	if (constraints->max_file_size_bytes != UINT64_MAX) {
+		text_add(out, "  but: at most ");
+		units_add_size(out, constraints->max_file_size_bytes);
+		text_add(out, " of a file\n");
+	}
+	if (constraints->sha256) {
+		text_add(out, "  but: only the program with the SHA-256 ");
+		text_add_visible_string(out, constraints->sha256);
+		text_add_char(out, '\n');
+	}
+}
+
+/* The lines of @fix, each behind the first one indented. */
+static void add_fix(struct text *out, const char *fix)
+{
+	const char *head = "  fix: ";
+
+	while (*fix != '\0') {
+		size_t len = strcspn(fix, "\n");
+
+		text_add(out, head);
+		text_add_bytes(out, fix, len);
+		text_add_char(out, '\n');
+		fix += len + (fix[len] == '\n');
+		head = "    ";
+	}
+}
+
+/* A mask hides the file, not its name in the directory. */
+static void add_visible_name(struct text *out, const struct request_buffer *buffer)
+{
+	if (strcmp(buffer->request.operation, "fs.exists") == 0)
+		text_add(out, "  but: in a sandbox the name stays visible where its directory is "
+			      "shown\n");
+}
+
+void decision_add_text(struct text *out, const struct artefact *artefact,
+		       const struct request_buffer *buffer, const struct policy_decision *decision)
+{
+	_cleanup_text_ struct text fix = TEXT_INIT;
+
+	text_addf(out, "%s: ", headings[decision->verdict]);
+	add_subject(out, &buffer->request);
+	text_add_char(out, '\n');
+	add_cause(out, artefact, decision);
+	if (decision->verdict == POLICY_DENY && decision->cause != CAUSE_BAD_REQUEST)
+		add_visible_name(out, buffer);
+	if (decision_status(decision->verdict) == 0) {
+		add_constraints(out, &decision->constraints);
+		return;
+	}
+	decision_add_fix(&fix, artefact, buffer, decision);
+	if (text_status(&fix) < 0)
+		out->failed = true;
+	else
+		add_fix(out, text_string(&fix));
+}
+
+/*
+ * JSON: one line, which repeats the request in its normal form, so that a log of decisions is also
+ * a test of the next policy.
+ */
+
+static void write_rule(struct json_writer *json, const struct artefact *artefact, uint32_t row)
+{
+	const struct artefact_rule *rule = rule_at(artefact, row);
 
 	json_add_object(json);
 	json_add_plain_name(json, "name");
@@ -110,25 +577,25 @@ static void add_rule(struct json_writer *json, const struct artefact *artefact, 
 	json_end_object(json);
 }
 
-static void add_rules(struct json_writer *json, const struct artefact *artefact,
-		      const struct policy_decision *decision)
+static void write_rules(struct json_writer *json, const struct artefact *artefact,
+			const struct policy_decision *decision)
 {
 	json_add_plain_name(json, "rules");
 	json_add_array(json);
 	for (size_t i = 0; i < decision->n_rules; i++)
-		add_rule(json, artefact, decision->rules[i]);
+		write_rule(json, artefact, decision->rules[i]);
 	json_end_array(json);
 }
 
-static void add_reasons(struct json_writer *json, const struct artefact *artefact,
-			const struct policy_decision *decision)
+static void write_reasons(struct json_writer *json, const struct artefact *artefact,
+			  const struct policy_decision *decision)
 {
 	json_add_plain_name(json, "reasons");
 	json_add_array(json);
 	if (decision->reason)
 		json_add_string(json, decision->reason);
 	for (size_t i = 0; i < decision->n_rules; i++) {
-		uint32_t reason = decision_rule(artefact, decision->rules[i])->reason;
+		uint32_t reason = rule_at(artefact, decision->rules[i])->reason;
 
 		if (reason != ARTEFACT_NONE)
 			json_add_string(json, artefact_text(artefact, reason));
@@ -136,8 +603,8 @@ static void add_reasons(struct json_writer *json, const struct artefact *artefac
 	json_end_array(json);
 }
 
-/* Under the names that they have in a policy. */
-static void add_constraints(struct json_writer *json, const struct constraints *constraints)
+/* The names of the members are those of a policy's keys. */
+static void write_constraints(struct json_writer *json, const struct constraints *constraints)
 {
 	json_add_plain_name(json, "constraints");
 	json_add_object(json);
@@ -152,7 +619,7 @@ static void add_constraints(struct json_writer *json, const struct constraints *
 	json_end_object(json);
 }
 
-static void add_dependences(struct json_writer *json, unsigned facts)
+static void write_dependences(struct json_writer *json, unsigned facts)
 {
 	json_add_plain_name(json, "depends_on");
 	json_add_array(json);
@@ -162,8 +629,8 @@ static void add_dependences(struct json_writer *json, unsigned facts)
 	json_end_array(json);
 }
 
-static void add_fix(struct json_writer *json, const struct artefact *artefact,
-		    const struct request_buffer *buffer, const struct policy_decision *decision)
+static void write_fix(struct json_writer *json, const struct artefact *artefact,
+		      const struct request_buffer *buffer, const struct policy_decision *decision)
 {
 	_cleanup_text_ struct text fix = TEXT_INIT;
 
@@ -174,14 +641,14 @@ static void add_fix(struct json_writer *json, const struct artefact *artefact,
 		json_member_string(json, "fix", text_string(&fix));
 }
 
-static void add_input(struct json_writer *json, const struct request_buffer *buffer)
+static void write_input(struct json_writer *json, const struct request_buffer *buffer)
 {
 	json_add_plain_name(json, "input");
 	request_add_json(json->out, buffer);
 	json->needs_comma = true;
 }
 
-static void add_digest(struct json_writer *json, const struct artefact *artefact)
+static void write_digest(struct json_writer *json, const struct artefact *artefact)
 {
 	json_add_plain_name(json, "policy");
 	text_add_char(json->out, '"');
@@ -190,7 +657,7 @@ static void add_digest(struct json_writer *json, const struct artefact *artefact
 	json->needs_comma = true;
 }
 
-static void add_id(struct json_writer *json, const char *id)
+static void write_id(struct json_writer *json, const char *id)
 {
 	if (!id)
 		return;
@@ -206,24 +673,24 @@ void decision_add_json(struct text *out, const struct artefact *artefact,
 
 	json_write(&json, out);
 	json_add_object(&json);
-	add_id(&json, buffer->id);
+	write_id(&json, buffer->id);
 	json_add_plain_name(&json, "verdict");
 	json_add_string(&json, policy_action_name(decision->verdict));
 	json_add_plain_name(&json, "cause");
 	json_add_string(&json, cause_names[decision->cause]);
-	add_rules(&json, artefact, decision);
+	write_rules(&json, artefact, decision);
 	if (decision->builtin)
 		json_member_string(&json, "builtin", decision->builtin);
 	if (decision->extension)
 		json_member_string(&json, "extension", decision->extension);
-	add_reasons(&json, artefact, decision);
-	add_constraints(&json, &decision->constraints);
+	write_reasons(&json, artefact, decision);
+	write_constraints(&json, &decision->constraints);
 	if (decision->facts)
-		add_dependences(&json, decision->facts);
+		write_dependences(&json, decision->facts);
 	if (decision_status(decision->verdict) != 0)
-		add_fix(&json, artefact, buffer, decision);
-	add_digest(&json, artefact);
-	add_input(&json, buffer);
+		write_fix(&json, artefact, buffer, decision);
+	write_digest(&json, artefact);
+	write_input(&json, buffer);
 	json_end_object(&json);
 	text_add_char(out, '\n');
 }

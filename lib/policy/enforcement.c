@@ -1,24 +1,112 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What can hold a rule
+ * The layer that can enforce a rule
  *
- * The kernel knows paths and what is below them, and answers yes or no. A rule that asks for
- * anything else is taken the narrow way where that gives the command less: an allow that also wants
- * a caller or a token grants nothing, a deny that wants one always holds. Patterns, 'warn' and
- * 'require_review' need the broker, which opens files in the supervisor, and hosts need sbx-proxy;
- * a policy that needs one of them is refused until they exist.
+ * The kernel knows paths and the paths below them, and answers yes or no. A rule that asks for more
+ * is narrowed where that gives the command less: an allow that also wants a caller or a token
+ * grants nothing, a deny that wants one always applies. Patterns, 'warn' and 'require_review' need
+ * the broker, which opens files in the supervisor, and hosts need sbx-proxy; a policy that needs
+ * one of them is refused until they exist.
  */
 
 #include "policy/enforcement.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <limits.h>
 #include <string.h>
 
+#include <sbx/error.h>
+
 #include "base/cleanup.h"
+#include "base/path.h"
+#include "base/text.h"
 #include "policy/compose.h"
 #include "policy/glob.h"
-#include "policy/unseen.h"
+
+static const bool unseen_keys[N_MATCH_KEYS] = {
+	[MATCH_CALLER] = true,
+	[MATCH_TAG] = true,
+	[MATCH_STATE] = true,
+	[MATCH_MODE] = true,
+};
+static const bool network_keys[N_MATCH_KEYS] = {
+	[MATCH_HOST] = true,
+	[MATCH_CIDR] = true,
+	[MATCH_PORT] = true,
+	[MATCH_PROTO] = true,
+};
+
+bool match_key_is_unseen(enum match_key key)
+{
+	return unseen_keys[key];
+}
+
+enum match_key condition_unseen_key(const struct condition *condition)
+{
+	for (int key = 0; key < N_MATCH_KEYS; key++)
+		if (unseen_keys[key] && condition->lists[key].present)
+			return (enum match_key)key;
+	return N_MATCH_KEYS;
+}
+
+static bool condition_has_empty_list(const struct condition *condition)
+{
+	for (int key = 0; key < N_MATCH_KEYS; key++)
+		if (condition->lists[key].present && condition->lists[key].n_values == 0)
+			return true;
+	return false;
+}
+
+bool condition_can_hold_for_files(const struct condition *condition)
+{
+	for (int key = 0; key < N_MATCH_KEYS; key++)
+		if (network_keys[key] && condition->lists[key].present)
+			return false;
+	return !condition_has_empty_list(condition);
+}
+
+enum unmet_constraint constraints_unmet(const struct constraints *constraints, const char *level)
+{
+	const char *wanted = constraints->require_sandbox;
+
+	if (constraints->require_token)
+		return UNMET_TOKEN;
+	if (wanted && level && strcmp(level, wanted) < 0)
+		return UNMET_LEVEL;
+	return constraints->sha256 ? UNMET_DIGEST : UNMET_NONE;
+}
+
+const char *unmet_constraint_name(enum unmet_constraint unmet)
+{
+	static const char *const names[] = {
+		[UNMET_TOKEN] = "capability token",
+		[UNMET_LEVEL] = "inner sandbox",
+		[UNMET_DIGEST] = "program's digest",
+	};
+
+	return names[unmet];
+}
+
+const char *policy_sandbox_level(const struct policy *policy)
+{
+	const struct setting *nested = policy_get_setting(policy, "isolation.nested");
+
+	return nested && nested->number ? "L1" : "L2";
+}
+
+bool path_is_of_reader(const char *path)
+{
+	static const char *const links[] = { "/proc/self", "/proc/thread-self" };
+
+	for (size_t i = 0; i < N_ELEMENTS(links); i++)
+		if (path_is_at_or_below(path, links[i]))
+			return true;
+	return false;
+}
+
+/* ---- values and conditions ---- */
 
 static bool can_hold_for_network(const struct condition *condition)
 {
@@ -36,17 +124,14 @@ bool value_is_path(const struct match_value *value, uint64_t operations)
 
 	if (glob_parse(value->text, value->literal, &glob, NULL) < 0)
 		return false;
-	/* A bare name means any directory: with a glob below the project, for exec anywhere. */
+	/* A bare name matches in any directory: below the project as a glob, anywhere for exec. */
 	if (glob.bare && (!value->literal || (operations & operation_set("exec"))))
 		return false;
-	for (size_t i = 0; i < glob.n_components; i++)
-		if (glob.components[i].kind != GLOB_LITERAL)
-			return false;
-	return true;
+	return glob_is_literal(&glob);
 }
 
-/* The value that is no path. What an exception excludes with '!' is not excepted, which marks of
- * paths cannot say. */
+/* The first value that is no path. A '!' glob of an exception counts as one: mounts and Landlock
+ * cannot take a path out of an exception. */
 static const struct match_value *find_pattern(const struct condition *condition,
 					      uint64_t operations, bool is_exception)
 {
@@ -56,7 +141,7 @@ static const struct match_value *find_pattern(const struct condition *condition,
 		const struct match_value *value = &list->values[i];
 
 		if (!value_is_path(value, operations) ||
-		    (is_exception && !value->literal && value->text[0] == '!'))
+		    (is_exception && match_value_excludes(value)))
 			return value;
 	}
 	return NULL;
@@ -96,14 +181,15 @@ static void refuse_pattern(struct rule_enforcement *ret, const struct match_valu
 	set_problem(ret, ENFORCEMENT_REFUSED, PROBLEM_PATTERN, pattern->text, pattern->place);
 }
 
-/* Notes what the kernel does not know of the rule. True: an allow, which grants nothing then. */
+/* Narrows by a fact that the kernel does not know. True: the rule is an allow and grants nothing.
+ */
 static bool narrow_unseen(const struct policy *policy, const struct rule *rule,
 			  struct rule_enforcement *ret)
 {
 	enum match_key key = condition_unseen_key(&rule->match);
 	enum unmet_constraint unmet = find_unmet(policy, rule);
 	bool allows = rule->action != POLICY_DENY;
-	/* A digest the broker will compare. */
+	/* The broker will compare the digest. */
 	const char *constraint = unmet == UNMET_DIGEST ? NULL : unmet_constraint_name(unmet);
 
 	if (key != N_MATCH_KEYS)
@@ -114,8 +200,8 @@ static bool narrow_unseen(const struct policy *policy, const struct rule *rule,
 }
 
 /*
- * What the exceptions leave of @operations, everywhere. What the kernel does not know is taken as
- * there for an allow and as not there for a deny.
+ * Returns those of @operations that no exception takes away for every path. An exception that asks
+ * for a fact that the kernel does not know always applies to an allow, and never to a deny.
  */
 static uint64_t judge_exceptions(const struct rule *rule, uint64_t operations,
 				 struct rule_enforcement *ret)
@@ -144,7 +230,8 @@ static uint64_t judge_exceptions(const struct rule *rule, uint64_t operations,
 	return left;
 }
 
-/* A permission that no command gets takes from a default that allows: it is as a denial there. */
+/* Under a default that allows, an allow whose constraint no command meets is a denial of its paths.
+ */
 static const struct match_value *find_denying_pattern(const struct policy *policy,
 						      const struct rule *rule, uint64_t operations)
 {
@@ -159,7 +246,7 @@ static const struct match_value *find_denying_pattern(const struct policy *polic
 	return find_pattern(&rule->match, operations, false);
 }
 
-/* A path below the link to the process that reads it; none that the rule excludes. */
+/* The first value (no '!' glob) at or below /proc/self. */
 static const struct match_value *find_reader(const struct condition *condition)
 {
 	const struct match_list *list = &condition->lists[MATCH_PATH];
@@ -170,7 +257,7 @@ static const struct match_value *find_reader(const struct condition *condition)
 	return NULL;
 }
 
-/* What neither a mount nor Landlock can do, for what the exceptions leave of the rule. */
+/* Refuses a rule that neither a mount nor Landlock can enforce for these operations. */
 static void refuse_unheld(const struct rule *rule, uint64_t operations,
 			  struct rule_enforcement *ret)
 {
@@ -200,7 +287,7 @@ struct rule_enforcement rule_file_enforcement(const struct policy *policy, const
 			    policy_action_name(rule->action), rule->place);
 		return ret;
 	}
-	/* What a file that only narrows allows counts where others allow it, too. */
+	/* An allow of a file that only narrows grants nothing by itself. */
 	if (rule->action == POLICY_ALLOW && policy->sources[rule->place.source].narrows)
 		return ret;
 	pattern = find_denying_pattern(policy, rule, operations);
@@ -245,7 +332,7 @@ bool rule_grants_network(const struct policy *policy, const struct rule *rule)
 	       (find_unmet(policy, rule) == UNMET_NONE || find_unmet(policy, rule) == UNMET_DIGEST);
 }
 
-/* Everything on the loopback is open, and nothing else can be reached. */
+/* In this mode the whole loopback is open, and no other host can be reached. */
 static struct rule_enforcement loopback_enforcement(const struct policy *policy,
 						    const struct rule *rule)
 {
@@ -283,7 +370,7 @@ struct rule_enforcement rule_net_enforcement(const struct policy *policy, const 
 		return loopback_enforcement(policy, rule);
 	if (mode == NET_NONE) {
 		ret.layers = ENFORCED_BY_NETNS;
-		/* Without a network every denial holds, whatever else it asks for. */
+		/* Without a network every denial holds, whatever its conditions. */
 		if (rule->action != POLICY_DENY && !narrow_unseen(policy, rule, &ret))
 			narrow(&ret, PROBLEM_NO_NETWORK, NULL, rule->place);
 		return ret;
@@ -311,12 +398,12 @@ struct rule_enforcement rule_enforcement(const struct policy *policy, const stru
 	return ret;
 }
 
-/* ---- what is no rule ---- */
+/* ---- defaults, modes and settings ---- */
 
-/* Where a default stands is not kept. */
+/* The model does not keep the place of a default. */
 static const struct policy_place whole_file = { .source = 0, .at = { 1, 1 } };
 
-static struct rule_enforcement begin_default(enum operation_class class)
+static struct rule_enforcement begin_default(enum operation_class kind)
 {
 	static const char *const paths[] = {
 		[CLASS_FS] = "defaults.fs",
@@ -325,10 +412,10 @@ static struct rule_enforcement begin_default(enum operation_class class)
 		[CLASS_TOOL] = "defaults.tool",
 	};
 
-	return (struct rule_enforcement){ .subject = paths[class] };
+	return (struct rule_enforcement){ .subject = paths[kind] };
 }
 
-struct rule_enforcement default_enforcement(const struct policy *policy, enum operation_class class)
+struct rule_enforcement default_enforcement(const struct policy *policy, enum operation_class kind)
 {
 	static const unsigned layers[] = {
 		[CLASS_FS] = ENFORCED_BY_VIEW,
@@ -336,10 +423,10 @@ struct rule_enforcement default_enforcement(const struct policy *policy, enum op
 		[CLASS_EXEC] = ENFORCED_BY_VIEW,
 		[CLASS_TOOL] = ENFORCED_BY_SERVICE,
 	};
-	struct rule_enforcement ret = begin_default(class);
-	enum policy_action action = policy->defaults[class];
+	struct rule_enforcement ret = begin_default(kind);
+	enum policy_action action = policy->defaults[kind];
 
-	ret.layers = layers[class];
+	ret.layers = layers[kind];
 	if (ret.layers != ENFORCED_BY_VIEW || (action != POLICY_WARN && action != POLICY_REVIEW))
 		return ret;
 	ret.layers = ENFORCED_BY_BROKER;
@@ -370,8 +457,6 @@ struct rule_enforcement mode_enforcement(const struct policy *policy,
 		    setting->place);
 	return ret;
 }
-
-/* ---- settings ---- */
 
 static struct rule_enforcement refuse_setting(const struct setting *setting,
 					      enum enforcement_problem problem)
@@ -418,4 +503,145 @@ struct rule_enforcement ports_enforcement(const struct policy *policy)
 		    is_connected[policy->settings[i].number & UINT16_MAX])
 			return refuse_setting(&policy->settings[i], PROBLEM_PORT_TWICE);
 	return (struct rule_enforcement){ .state = ENFORCEMENT_HELD };
+}
+
+/* ---- the answers in words ---- */
+
+#define THE_BROKER "the broker, which this release does not have"
+#define NEEDS_PROXY "the mode proxy needs sbx-proxy, which this release does not have"
+#define NO_NETWORK_FIX "write 'net: {mode: none}', or type --net none, to run without a network"
+
+static const struct {
+	const char *before; /* the detail; a text without detail is all here */
+	const char *behind;
+	const char *why;
+	const char *fix;
+} problems[N_PROBLEMS] = {
+	[PROBLEM_ACTION] = { " says '", "' about files",
+			     "the kernel can only allow or deny; warnings and reviews need " THE_BROKER,
+			     "write 'allow' or 'deny', or remove the rule" },
+	[PROBLEM_PATTERN] = { " has the pattern '", "'",
+			      "the kernel knows only paths and what is below them; patterns need " THE_BROKER,
+			      "name files or directories ('./src/'), or remove the rule" },
+	[PROBLEM_DIGEST] = { " asks for the digest of the program", NULL,
+			     "the kernel does not compare digests of programs; that needs " THE_BROKER,
+			     "name a directory that only root can write, without 'sha256'" },
+	[PROBLEM_UNSEEN] = { " asks for the ", " of a request",
+			     "only a tool that asks the policy service knows it",
+			     "keep it for tools that ask 'sbx-policy serve'; in a sandbox an allow "
+			     "grants nothing and a deny always applies" },
+	[PROBLEM_NO_NETWORK] = { " grants nothing", NULL,
+				 "net.mode is none, and a command without a network reaches no host",
+				 "remove it, or 'net.mode'" },
+	[PROBLEM_BEYOND_LOOPBACK] = { " grants nothing outside the loopback", NULL,
+				      "net.mode is loopback, and the command reaches no other host",
+				      "remove it, or 'net.mode'" },
+	[PROBLEM_HOST_NETWORK] = { " cannot be enforced on the host's network", NULL,
+				   "in the mode host the command can reach every address that the host can",
+				   "use the mode none, or remove the rule" },
+	[PROBLEM_LOOPBACK] = { " cannot be enforced on the loopback", NULL,
+			       "in the mode loopback the command connects to and listens on every "
+			       "address and port of its own loopback",
+			       "use the mode none, or remove the rule" },
+	[PROBLEM_IMPLIED_PROXY] = { " needs sbx-proxy", NULL,
+				    "without 'net.mode', network rules that allow imply the mode "
+				    "proxy, and this release has no sbx-proxy",
+				    NO_NETWORK_FIX },
+	[PROBLEM_PROXY] = { " is '", "'", NEEDS_PROXY,
+			    NO_NETWORK_FIX
+			    "; to use another proxy, pass its socket with --proxy-fd" },
+	[PROBLEM_NET_MODE] = { " is '", "'", "this release has none, loopback, proxy and host",
+			       "use the mode none" },
+	[PROBLEM_READER] = { " denies '", "'",
+			     "'/proc/self' means the process that reads it: here sbx-spawn, inside "
+			     "the command",
+			     "name '/proc', or a file that is the same for all, such as "
+			     "'/proc/cpuinfo'" },
+	[PROBLEM_NAME] = { " denies fs.exists alone", NULL,
+			   "a mount hides a file's content, but its name stays visible in its directory",
+			   "deny 'fs.*', or do not allow fs.list of its directory" },
+	[PROBLEM_HOSTNAME] = { " has more than 64 bytes", NULL,
+			       "the kernel limits host names to 64 bytes",
+			       "shorten it, or type --hostname" },
+	[PROBLEM_PORTS] = { " is one port too many", NULL,
+			    "a sandbox connects to at most 32 ports of the host's loopback",
+			    "name fewer" },
+	[PROBLEM_PORT_TWICE] = { " is also in 'net.loopback.connect'", NULL,
+				 "only one program can listen on a port inside: sbx, which forwards connections to the host, or the command",
+				 "name it once" },
+};
+
+static const struct {
+	unsigned layer;
+	const char *name;
+} layers[] = {
+	{ ENFORCED_BY_VIEW, "mounts and Landlock" },
+	{ ENFORCED_BY_BROKER, "the broker" },
+	{ ENFORCED_BY_NETNS, "the network namespace" },
+	{ ENFORCED_BY_PROXY, "sbx-proxy" },
+	{ ENFORCED_BY_SERVICE, "tools that ask the policy service" },
+};
+
+void enforcement_add_what(struct text *out, const struct rule_enforcement *enforcement)
+{
+	const char *before = problems[enforcement->problem].before;
+	const char *behind = problems[enforcement->problem].behind;
+
+	text_addf(out, "%s'%s'", enforcement->is_rule ? "rule " : "", enforcement->subject);
+	if (before)
+		text_addf(out, "%s%.100s%s", before, enforcement->detail ? enforcement->detail : "",
+			  behind ? behind : "");
+}
+
+const char *enforcement_why(const struct rule_enforcement *enforcement)
+{
+	return problems[enforcement->problem].why;
+}
+
+const char *enforcement_fix(const struct rule_enforcement *enforcement)
+{
+	return problems[enforcement->problem].fix;
+}
+
+void enforcement_add_text(struct text *out, const struct rule_enforcement *enforcement)
+{
+	static const char *const states[] = {
+		[ENFORCEMENT_HELD] = "enforced by ",
+		[ENFORCEMENT_NARROWED] = "narrowed: ",
+		[ENFORCEMENT_REFUSED] = "refused by sbx-spawn of this version: ",
+	};
+	const char *separator = "";
+
+	if (enforcement->layers == 0) {
+		text_add(out, "not enforced by any layer: it has no effect there");
+		return;
+	}
+	text_add(out, states[enforcement->state]);
+	if (enforcement->state != ENFORCEMENT_HELD) {
+		text_addf(out, "%s", enforcement_why(enforcement));
+		return;
+	}
+	for (size_t i = 0; i < N_ELEMENTS(layers); i++) {
+		if (!(enforcement->layers & layers[i].layer))
+			continue;
+		text_addf(out, "%s%s", separator, layers[i].name);
+		separator = ", ";
+	}
+	if (enforcement->leaves_name)
+		text_add(out, "; the name stays visible where its directory is shown");
+}
+
+int enforcement_refuse(const struct policy *policy, const struct rule_enforcement *enforcement,
+		       struct sbx_error *err)
+{
+	const char *file = policy->sources[enforcement->place.source].name;
+	_cleanup_text_ struct text what = TEXT_INIT;
+
+	assert(enforcement->problem != PROBLEM_NONE);
+	enforcement_add_what(&what, enforcement);
+	(void)sbx_error_what(err, -EOPNOTSUPP, "%s:%u: %s", file, enforcement->place.at.line,
+			     text_string(&what));
+	sbx_error_why(err, "%s", enforcement_why(enforcement));
+	sbx_error_fix(err, "%s", enforcement_fix(enforcement));
+	return -EOPNOTSUPP;
 }

@@ -2,22 +2,22 @@
 #pragma once
 
 /*
- * What can hold a rule: the one answer for check, plan and explain
+ * The layer that enforces a rule: the one answer for check, plan and explain
  *
- * Pure: the same for every host. What a host cannot do is the plan's to say.
+ * Pure: the same for every host. Whether a host has the layer is for the plan.
  */
 
 #include <stdbool.h>
 
 #include "policy/model.h"
-#include "policy/net-mode.h"
+#include "policy/network.h"
 
 struct sbx_error;
 struct text;
 
 /* A rule about several classes of operations has several. */
 enum enforcement_layer {
-	ENFORCED_BY_VIEW = 1 << 0,    /* mounts and Landlock: paths and what is below them */
+	ENFORCED_BY_VIEW = 1 << 0,    /* mounts and Landlock: paths and the paths below them */
 	ENFORCED_BY_BROKER = 1 << 1,  /* patterns, 'warn', 'require_review', digests */
 	ENFORCED_BY_NETNS = 1 << 2,   /* a network namespace, or the host's where all is allowed */
 	ENFORCED_BY_PROXY = 1 << 3,   /* hosts, networks, ports */
@@ -38,7 +38,7 @@ enum enforcement_problem {
 	PROBLEM_DIGEST,
 	PROBLEM_UNSEEN, /* the kernel does not know it: a caller, a token */
 	PROBLEM_NO_NETWORK,
-	PROBLEM_BEYOND_LOOPBACK, /* an allow of what is not of the loopback */
+	PROBLEM_BEYOND_LOOPBACK, /* an allow of hosts outside the loopback */
 	PROBLEM_HOST_NETWORK,	 /* a rule that the host's network does not keep */
 	PROBLEM_LOOPBACK,	 /* a rule that the sandbox's own loopback does not keep */
 	PROBLEM_IMPLIED_PROXY,
@@ -59,8 +59,8 @@ struct rule_enforcement {
 	const char *subject; /* name of the rule, or the setting's path */
 	bool is_rule;
 	const char *detail; /* the pattern, the action, the key: as the problem wants it; or NULL */
-	struct policy_place place; /* of what the problem is about */
-	/* It denies fs.exists, and a mask hides what a name stands for, not the name. */
+	struct policy_place place; /* of the problem */
+	/* It denies fs.exists, and a mask hides the file, not its name. */
 	bool leaves_name;
 };
 
@@ -70,9 +70,8 @@ struct rule_enforcement rule_enforcement(const struct policy *policy, const stru
 struct rule_enforcement rule_file_enforcement(const struct policy *policy, const struct rule *rule);
 struct rule_enforcement rule_net_enforcement(const struct policy *policy, const struct rule *rule,
 					     enum net_mode mode);
-/* Of what the default of a class answers. */
-struct rule_enforcement default_enforcement(const struct policy *policy,
-					    enum operation_class class);
+/* Of the default of a class. */
+struct rule_enforcement default_enforcement(const struct policy *policy, enum operation_class kind);
 /* Of a mode, whatever chose it. */
 struct rule_enforcement mode_enforcement(const struct policy *policy,
 					 const struct net_choice *choice);
@@ -98,3 +97,32 @@ void enforcement_add_text(struct text *out, const struct rule_enforcement *enfor
 /* Fills @err with "FILE:LINE: rule 'NAME' ...", why and fix. Returns -EOPNOTSUPP. */
 int enforcement_refuse(const struct policy *policy, const struct rule_enforcement *enforcement,
 		       struct sbx_error *err);
+
+/*
+ * The parts of a rule that the kernel cannot see: it knows paths and operations, but not the
+ * caller, the state or the token of a request. The one reading for composition, check and planner.
+ */
+
+/* Callers, tags, states and modes: only a tool that asks the policy service names them. */
+bool match_key_is_unseen(enum match_key key);
+/* The first such key of the condition, or N_MATCH_KEYS. */
+enum match_key condition_unseen_key(const struct condition *condition);
+/* False where no file meets the condition: a key of the network, or an empty list. */
+bool condition_can_hold_for_files(const struct condition *condition);
+
+enum unmet_constraint {
+	UNMET_NONE,
+	UNMET_TOKEN,
+	UNMET_LEVEL, /* the rule wants a deeper sandbox */
+	UNMET_DIGEST,
+};
+/* The first constraint that no command in a sandbox of @level (NULL: not known) meets. */
+enum unmet_constraint constraints_unmet(const struct constraints *constraints, const char *level);
+/* "capability token"; NULL for UNMET_NONE. */
+const char *unmet_constraint_name(enum unmet_constraint unmet);
+
+/* "L2", or "L1" for a policy under which the command builds sandboxes itself. */
+const char *policy_sandbox_level(const struct policy *policy);
+
+/* /proc/self, /proc/thread-self, and paths below them: other files for each process. */
+bool path_is_of_reader(const char *path);

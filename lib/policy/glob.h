@@ -13,8 +13,8 @@
  *
  * Anchors: "/..." is absolute; "a/b" and "./a" are below the project's root; a name without a slash
  * means that name anywhere below the project's root (and, where it is executed, anywhere at all);
- * "name/" means the folder and everything below it; "./" is the project's root. What git does
- * otherwise stands at the top of glob.c.
+ * "name/" means the directory and everything below it; "./" is the project's root. The top of
+ * glob.c lists the differences from git.
  */
 
 #include <stdbool.h>
@@ -25,12 +25,12 @@ struct sbx_error;
 
 #define GLOB_BYTES_MAX 4096
 #define GLOB_COMPONENTS_MAX 256
-/* "**" components in one glob, "*" in one component: what bounds the work of a match. */
+/* "**" components in one glob, "*" in one component: they bound the work of a match. */
 #define GLOB_FLOATS_MAX 8
 #define GLOB_STARS_MAX 8
 
 enum glob_kind {
-	GLOB_LITERAL, /* the component's text, unescaped, is all it matches */
+	GLOB_LITERAL, /* matches only the component's unescaped text */
 	GLOB_STAR,    /* "*" alone */
 	GLOB_PATTERN, /* anything with *, ? or [ */
 	GLOB_FLOAT,   /* "**" */
@@ -44,19 +44,19 @@ struct glob_component {
 
 struct glob {
 	bool absolute; /* else below the project's root */
-	bool subtree;  /* ends in a float or a slash, or is literal: matches what is below, too */
-	bool itself;   /* with subtree: matches the folder itself as well */
+	bool subtree;  /* ends in a float or a slash, or is literal: matches the paths below, too */
+	bool itself;   /* with subtree: matches the directory itself as well */
 	bool excludes; /* written with a leading '!' */
 	bool bare;     /* a name without a slash */
 	size_t n_components;
 	struct glob_component components[GLOB_COMPONENTS_MAX];
-	char bytes[GLOB_BYTES_MAX + 1]; /* what the components point into */
+	char bytes[GLOB_BYTES_MAX + 1]; /* of the components' texts */
 };
 
 /*
- * Parses one glob. @literal: every character stands for itself and the path means what is below it,
- * too. Refuses with a reason: empty, too long, over the bounds, an unclosed class, a trailing
- * backslash, "." or ".." components, a NUL. A place is the caller's to add.
+ * Parses one glob. @literal: every character stands for itself, and the path means everything below
+ * it, too. -EINVAL with a reason: empty, too long, over the bounds, an unclosed class, a trailing
+ * backslash, "." or ".." components. The caller adds the place.
  */
 int glob_parse(const char *text, bool literal, struct glob *ret, struct sbx_error *err);
 
@@ -64,6 +64,9 @@ int glob_parse(const char *text, bool literal, struct glob *ret, struct sbx_erro
 bool glob_component_matches(const struct glob_component *component, const char *name, size_t len);
 /* The same for the raw text of a GLOB_PATTERN. */
 bool glob_pattern_matches(const char *pattern, size_t pattern_len, const char *name, size_t len);
+
+/* Is every component literal? */
+bool glob_is_literal(const struct glob *glob);
 
 /* Is "**" glued to other characters somewhere? Then it is only a "*". */
 bool glob_has_glued_float(const char *text);

@@ -1,17 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Tables of names → rows. A path stands for itself and everything below it, so a directory that is
- * sbx's own is one row; what lies among other packages' files is named one by one.
+ * Tables of names → rows; and the built-in rules, which protect the files that an attacker would
+ * have to change first
+ *
+ * A row means its path and everything below it, so a directory of sbx is one row; files among those
+ * of other packages are named one by one. A built-in rule finds its paths by its name in the rows.
+ * Of equally severe built-in rules the first one gives its name.
  */
 
 #include "policy/guarded.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/environment.h"
+#include "base/path.h"
+#include "base/state.h"
+#include "base/text.h"
+#include "policy/decide.h"
 
 /* Names that are installed; tests/check/install.py asks sbx-policy about all that is installed. */
 /* One a line, so that a new tool is a line. */
@@ -48,7 +61,7 @@ static const char *const snippets[] = { "sbx.conf" };
 static const char *const prefixes[] = { "", "/usr", "/usr/local", SBX_PREFIX };
 
 static const struct installed {
-	const char *folder;
+	const char *directory;
 	const char *const *names;
 	size_t n_names;
 	const char *rule;
@@ -61,12 +74,12 @@ static const struct installed {
 	{ "/lib/tmpfiles.d/", snippets, N_ELEMENTS(snippets), GUARDED_BY_UNITS },
 };
 
-/* What an administrator writes over a unit, and beside it as NAME.d. */
+/* Files with which an administrator overrides a unit; NAME.d beside it. */
 static const struct overrides {
-	const char *folder;
+	const char *directory;
 	const char *const *names;
 	size_t n_names;
-	bool has_folders;
+	bool has_directories;
 } overrides[] = {
 	{ "/etc/systemd/system/", units, N_ELEMENTS(units), true },
 	{ "/run/systemd/system/", units, N_ELEMENTS(units), true },
@@ -90,7 +103,7 @@ static const struct fixed {
 	{ "/var/lib/sbx", GUARDED_BY_STATE, GUARDED_WRITE },
 };
 
-/* The caller's own. What is made with its parent is not made by itself. */
+/* The caller's own. A directory below another row's is made with that one. */
 static const struct own {
 	size_t offset; /* of its place */
 	const char *below;
@@ -167,7 +180,8 @@ static void add_installed(struct making *making)
 		for (size_t i = 0; i < N_ELEMENTS(installed) && !is_named_before(p); i++)
 			for (size_t k = 0; k < installed[i].n_names; k++)
 				(void)add(making,
-					  (const char *const[4]){ prefixes[p], installed[i].folder,
+					  (const char *const[4]){ prefixes[p],
+								  installed[i].directory,
 								  installed[i].names[k], "" },
 					  installed[i].rule);
 }
@@ -176,22 +190,16 @@ static void add_overrides(struct making *making)
 {
 	for (size_t i = 0; i < N_ELEMENTS(overrides); i++)
 		for (size_t k = 0; k < overrides[i].n_names; k++)
-			for (int suffix = 0; suffix <= (int)overrides[i].has_folders; suffix++)
+			for (int suffix = 0; suffix <= (int)overrides[i].has_directories; suffix++)
 				(void)add(making,
-					  (const char *const[4]){ overrides[i].folder,
+					  (const char *const[4]){ overrides[i].directory,
 								  overrides[i].names[k],
 								  suffix ? ".d" : "", "" },
 					  GUARDED_BY_UNITS);
 }
 
-static bool is_beneath(const char *path, const char *folder)
-{
-	size_t len = strlen(folder);
-
-	return strncmp(path, folder, len) == 0 && (path[len] == '\0' || path[len] == '/');
-}
-
-/* Only what lies below the home, or is made by every start where it is used. */
+/* A sandbox could make only a directory below the home, or the fallback, which every start makes.
+ */
 static void add_own(struct making *making, const struct guarded_places *places)
 {
 	for (size_t i = 0; i < N_ELEMENTS(own); i++) {
@@ -205,9 +213,9 @@ static void add_own(struct making *making, const struct guarded_places *places)
 						  own[i].below, "", "" },
 			  own[i].rule);
 		row->what = own[i].what;
-		row->may_be_made =
-			own[i].is_made && (place == places->fallback ||
-					   (places->home && is_beneath(place, places->home)));
+		row->may_be_made = own[i].is_made &&
+				   (place == places->fallback ||
+				    (places->home && path_is_at_or_below(place, places->home)));
 	}
 }
 
@@ -253,4 +261,388 @@ const struct guarded *guarded_match(const struct guarded_list *list, const char 
 			return row;
 	}
 	return NULL;
+}
+
+/*
+ * The guarded paths of this process, with the links on the way to them
+ *
+ * A process that may replace a link on the way to a policy chooses the next policy, and a row
+ * guards only its own path. So each path is followed component by component: the links of a policy
+ * are rows, and so is the real path of a row. They are followed once, when the policy is loaded: a
+ * link that changes later changes neither the policy that was read nor the rows.
+ */
+
+#define LINKS_MAX 40 /* on one way, as for the kernel */
+
+/* Files of sbx-policy update beside a policy. */
+static const char *const companions[] = { ".previous", ".meta.json" };
+
+struct finding {
+	struct arena *arena;
+	const char **found; /* NULL: links are not kept */
+	size_t n_found;
+	size_t n_links;
+	char at[PATH_MAX];   /* without links */
+	char rest[PATH_MAX]; /* the part that is still to be followed */
+};
+
+static int keep(struct finding *finding, const char *path)
+{
+	const char *copy = arena_copy(finding->arena, path, strlen(path));
+
+	if (copy)
+		finding->found[finding->n_found++] = copy;
+	return copy ? 0 : -ENOMEM;
+}
+
+static int append(char *path, const char *name, size_t n)
+{
+	size_t len = strlen(path);
+
+	if (len + n + 2 > PATH_MAX)
+		return -ENAMETOOLONG;
+	path[len] = '/';
+	memcpy(path + len + 1, name, n);
+	path[len + 1 + n] = '\0';
+	return 0;
+}
+
+static void leave(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (slash)
+		*slash = '\0';
+}
+
+/* Puts the target of the link before the rest; a relative one begins in the link's directory. */
+static int follow_link(struct finding *finding)
+{
+	char target[PATH_MAX], rest[PATH_MAX];
+	ssize_t n = readlink(finding->at, target, sizeof(target) - 1);
+	int r = 0;
+
+	if (n < 0)
+		return -errno;
+	if (++finding->n_links > LINKS_MAX)
+		return -ELOOP;
+	if (finding->found)
+		r = keep(finding, finding->at);
+	if (r < 0)
+		return r;
+	target[n] = '\0';
+	leave(finding->at);
+	if (target[0] == '/')
+		finding->at[0] = '\0';
+	memcpy(rest, finding->rest, sizeof(rest));
+	return snprintf(finding->rest, sizeof(finding->rest), "%s/%s", target, rest) <
+			       (int)sizeof(finding->rest)
+		       ? 0
+		       : -ENAMETOOLONG;
+}
+
+/* Follows one component. A missing one is no link. */
+static int step(struct finding *finding)
+{
+	char *name = finding->rest + strspn(finding->rest, "/");
+	size_t n = strcspn(name, "/");
+	bool is_up = n == 2 && memcmp(name, "..", 2) == 0;
+	bool is_entered = n > 0 && !is_up && !(n == 1 && *name == '.');
+	struct stat status;
+	int r = is_entered ? append(finding->at, name, n) : 0;
+
+	if (is_up)
+		leave(finding->at);
+	memmove(finding->rest, name + n, strlen(name + n) + 1);
+	if (r < 0 || !is_entered || lstat(finding->at, &status) < 0 || !S_ISLNK(status.st_mode))
+		return r;
+	return follow_link(finding);
+}
+
+/* Writes the real path of @path to finding->at. */
+static int follow_path(struct finding *finding, const char *path)
+{
+	finding->at[0] = '\0';
+	finding->n_links = 0;
+	if (strlen(path) >= sizeof(finding->rest))
+		return -ENAMETOOLONG;
+	if (path[0] != '/' && !getcwd(finding->at, sizeof(finding->at)))
+		return -errno;
+	memcpy(finding->rest, path, strlen(path) + 1);
+	while (finding->rest[strspn(finding->rest, "/")] != '\0') {
+		int r = step(finding);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int find_companions(struct finding *finding, const char *path)
+{
+	for (size_t i = 0; i < N_ELEMENTS(companions); i++) {
+		_cleanup_text_ struct text beside = TEXT_INIT;
+		struct stat status;
+
+		text_addf(&beside, "%s%s", path, companions[i]);
+		if (text_status(&beside) < 0)
+			return -ENOMEM;
+		if (lstat(text_string(&beside), &status) == 0 &&
+		    keep(finding, text_string(&beside)) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int find_policy(struct finding *finding, const char *path)
+{
+	size_t first = finding->n_found, end;
+	int r = follow_path(finding, path);
+
+	if (r < 0)
+		return r;
+	r = keep(finding, finding->at);
+	if (r < 0)
+		return r;
+	end = finding->n_found;
+	for (size_t i = first; i < end; i++) {
+		r = find_companions(finding, finding->found[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int find_policies(struct finding *finding, const char *const *policies, size_t n_policies)
+{
+	size_t n = n_policies * (LINKS_MAX + 1) * (1 + N_ELEMENTS(companions));
+
+	finding->found = arena_alloc(finding->arena, n * sizeof(*finding->found));
+	if (!finding->found)
+		return -ENOMEM;
+	for (size_t i = 0; i < n_policies; i++) {
+		bool is_file = policies[i] && strcmp(policies[i], "-") != 0;
+		int r = is_file ? find_policy(finding, policies[i]) : 0;
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Puts the real paths of the caller's own rows before all other rows. */
+static int add_real(struct finding *finding, struct guarded_list *list)
+{
+	size_t first = list->n_unmarked, n = 0;
+	struct guarded *rows =
+		arena_alloc(finding->arena, (list->n_rows + list->n_own) * sizeof(*rows));
+
+	if (!rows)
+		return -ENOMEM;
+	finding->found = NULL;
+	for (size_t i = first; i < first + list->n_own; i++) {
+		int r = follow_path(finding, list->rows[i].path);
+
+		if (r < 0)
+			return r;
+		if (strcmp(finding->at, list->rows[i].path) == 0)
+			continue;
+		rows[n] = list->rows[i];
+		rows[n].len = strlen(finding->at);
+		rows[n].path = arena_copy(finding->arena, finding->at, rows[n].len);
+		if (!rows[n++].path)
+			return -ENOMEM;
+	}
+	memcpy(rows + n, list->rows, list->n_rows * sizeof(*rows));
+	list->rows = rows;
+	list->n_rows += n;
+	list->n_unmarked += n;
+	return 0;
+}
+
+static const char *find_place(char *const *environment, const char *name)
+{
+	const char *place = environment_find_folder(environment, name);
+
+	return place && path_is_normal(place) ? place : NULL;
+}
+
+/* Where this user's state is without the usual variables; the rows of a fallback cover it. */
+static int find_state(struct arena *arena, char *const *environment, uid_t uid,
+		      struct guarded_places *places)
+{
+	_cleanup_text_ struct text state = TEXT_INIT;
+	int r = state_find(&state, environment, uid);
+
+	if (r != STATE_OF_ACCOUNT)
+		return r < 0 ? r : 0;
+	places->state = arena_copy(arena, state.data, state.len);
+	places->home = arena_copy(arena, state.data, state.len - strlen(STATE_BELOW_HOME));
+	return places->state && places->home ? 0 : -ENOMEM;
+}
+
+int guarded_find(char *const *environment, uid_t uid, const char *const *policies,
+		 size_t n_policies, struct arena *arena, struct guarded_list *ret)
+{
+	struct finding finding = { .arena = arena };
+	struct guarded_places places = {
+		.home = find_place(environment, "HOME"),
+		.config = find_place(environment, "XDG_CONFIG_HOME"),
+		.state = find_place(environment, "XDG_STATE_HOME"),
+		.runtime = find_place(environment, "XDG_RUNTIME_DIR"),
+	};
+	struct guarded_list list = { .rows = NULL };
+	char fallback[32];
+	int r;
+
+	(void)snprintf(fallback, sizeof(fallback), "/tmp/sbx-%u", (unsigned)uid);
+	if (uid != 0)
+		places.fallback = arena_copy(arena, fallback, strlen(fallback));
+	r = find_state(arena, environment, uid, &places);
+	if (r < 0)
+		return r;
+	r = find_policies(&finding, policies, n_policies);
+	if (r < 0)
+		return r;
+	places.policies = finding.found;
+	places.n_policies = finding.n_found;
+	r = guarded_list(&places, arena, &list);
+	if (r < 0)
+		return r;
+	r = add_real(&finding, &list);
+	if (r < 0)
+		return r;
+	*ret = list;
+	return 0;
+}
+
+/* ---- built-in rules ---- */
+
+/* Bits of the table of operations in model.c; the unit test compares them with their names. */
+#define FS_WRITE (UINT64_C(1) << 1)
+#define FILES UINT64_C(0x1f) /* fs.* and exec */
+#define CONTAINER_RUN (UINT64_C(1) << 8)
+#define POLICY_UPDATE (UINT64_C(1) << 11)
+#define SET_MODE (UINT64_C(1) << 15)
+
+static const char *const debug_mode[] = { "debug", NULL };
+static const char *const modest_modes[] = { "strict", "explore", NULL };
+
+static const struct builtin_rule builtins[] = {
+	{
+		.name = GUARDED_BY_POLICY_FILES,
+		.operations = FS_WRITE,
+		.is_guard = true,
+		.action = POLICY_DENY,
+		.reason = "policy files change through policy.update only",
+	},
+	{
+		.name = GUARDED_BY_PROGRAMS,
+		.operations = FS_WRITE,
+		.is_guard = true,
+		.action = POLICY_DENY,
+		.reason = "the programs that enforce the policy cannot be written",
+	},
+	{
+		.name = GUARDED_BY_UNITS,
+		.operations = FS_WRITE,
+		.is_guard = true,
+		.action = POLICY_DENY,
+		.reason = "the units that start the enforcing services cannot be written",
+	},
+	{
+		.name = GUARDED_BY_DAEMON_FILES,
+		.operations = FILES,
+		.is_guard = true,
+		.action = POLICY_DENY,
+		.reason =
+			"the files of running services and sandboxes can be neither written nor read",
+	},
+	{
+		.name = GUARDED_BY_AUDIT_LOG,
+		.operations = FS_WRITE,
+		.is_guard = true,
+		.action = POLICY_DENY,
+		.reason = "the audit log grows through its service only",
+	},
+	{
+		.name = GUARDED_BY_STATE,
+		.operations = FS_WRITE,
+		.is_guard = true,
+		.action = POLICY_DENY,
+		.reason = "the services' state cannot be written",
+	},
+	{
+		.name = "builtin:container-run",
+		.operations = CONTAINER_RUN,
+		.unless_modes = debug_mode,
+		.action = POLICY_DENY,
+		.reason = "containers run in debug mode only",
+	},
+	{
+		.name = "builtin:container-run-debug",
+		.operations = CONTAINER_RUN,
+		.action = POLICY_REVIEW,
+		.is_default = true,
+		.reason = "a container needs a review, also in debug mode",
+	},
+	{
+		.name = "builtin:policy-update",
+		.operations = POLICY_UPDATE,
+		.action = POLICY_REVIEW,
+		.reason = "a new policy always needs a review",
+	},
+	{
+		.name = "builtin:set-mode",
+		.operations = SET_MODE,
+		.unless_modes = modest_modes,
+		.action = POLICY_REVIEW,
+		.reason = "a mode other than strict and explore needs a review",
+	},
+	{ .name = NULL },
+};
+
+_Static_assert(N_ELEMENTS(builtins) - 1 <= BUILTIN_RULES_MAX,
+	       "there are at most ten built-in rules");
+
+const struct builtin_rule *builtin_rules(void)
+{
+	return builtins;
+}
+
+static bool is_word_in(const char *const *words, const char *word)
+{
+	while (*words && !(word && strcmp(*words, word) == 0))
+		words++;
+	return *words != NULL;
+}
+
+/* @row: of the request's path, or NULL. */
+static bool builtin_applies(const struct builtin_rule *rule, const struct policy_request *request,
+			    const struct guarded *row)
+{
+	if (rule->unless_modes && is_word_in(rule->unless_modes, request->mode))
+		return false;
+	return !rule->is_guard || (row && strcmp(rule->name, row->rule) == 0);
+}
+
+const struct builtin_rule *builtin_judge(const struct builtin_rule *table,
+					 const struct policy_request *request,
+					 uint64_t operation_bit, const struct guarded_list *guarded)
+{
+	enum guarded_what what = operation_bit == FS_WRITE ? GUARDED_WRITE : GUARDED_HIDDEN;
+	const struct builtin_rule *found = NULL;
+	const struct guarded *row = NULL;
+
+	while (table->name && !(table->operations & operation_bit))
+		table++;
+	if (table->name && request->path && guarded)
+		row = guarded_match(guarded, request->path, what);
+
+	for (; table->name; table++)
+		if ((table->operations & operation_bit) &&
+		    (!found || table->action > found->action) &&
+		    builtin_applies(table, request, row))
+			found = table;
+	return found;
 }

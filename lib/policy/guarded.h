@@ -2,21 +2,28 @@
 #pragma once
 
 /*
- * The guarded paths: what no sandbox writes, and what none sees, whatever a policy says
+ * Guarded paths and built-in rules, which no policy, token or extension can change
  *
- * One table for the evaluator, the planner and the server: sbx's own files, by literal paths from
- * the system, the home and the XDG variables, and the files that the policy in force came from.
- * Each row means its path and everything below it. sbx-policy, the service and sbx-spawn use one
- * list for a request, so that eval and the sandbox agree.
+ * A guarded path is one that no sandbox writes, or sees. One table for the evaluator, the planner
+ * and the server: sbx's own files, by literal paths from the system, the home and the XDG
+ * variables, and the files of the policy in force. Each row means its path and everything below it.
+ * sbx-policy, the service and sbx-spawn use one list for a request, so that eval and the sandbox
+ * agree.
+ *
+ * The built-in rules are compiled in and judged first. One of them is a default, which a rule of
+ * the policy can allow.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
-struct arena;
+#include "policy/model.h"
 
-/* Names of built-in rules, which stand in policy/builtin.c. */
+struct arena;
+struct policy_request;
+
+/* Names of built-in rules. */
 #define GUARDED_BY_POLICY_FILES "builtin:policy-files"
 #define GUARDED_BY_PROGRAMS "builtin:programs"
 #define GUARDED_BY_UNITS "builtin:units"
@@ -24,7 +31,7 @@ struct arena;
 #define GUARDED_BY_AUDIT_LOG "builtin:audit-log"
 #define GUARDED_BY_STATE "builtin:state-database"
 
-/* What nearly all of the paths contain: for others few rows need a look. */
+/* Nearly all of the paths contain it: a path without it is compared with few rows. */
 #define GUARDED_MARK "sbx"
 
 enum guarded_what {
@@ -45,9 +52,9 @@ struct guarded {
 struct guarded_list {
 	const struct guarded *rows;
 	size_t n_rows;
-	size_t n_unmarked; /* the first ones: policies and what links lead to; the paths of all
-			      others contain GUARDED_MARK */
-	size_t n_own;	   /* the next ones: the caller's places */
+	size_t n_unmarked; /* the first rows: policies and targets of links; the paths of all other
+			      rows contain GUARDED_MARK */
+	size_t n_own;	   /* the next rows: the caller's places */
 };
 
 /* Absolute and normal paths; NULL where one is not known. */
@@ -56,7 +63,7 @@ struct guarded_places {
 	const char *config;   /* $XDG_CONFIG_HOME */
 	const char *state;    /* $XDG_STATE_HOME */
 	const char *runtime;  /* $XDG_RUNTIME_DIR */
-	const char *fallback; /* where the registry lies without that: /tmp/sbx-UID */
+	const char *fallback; /* the registry without $XDG_RUNTIME_DIR: /tmp/sbx-UID */
 	const char *const *policies;
 	size_t n_policies;
 };
@@ -66,7 +73,7 @@ int guarded_list(const struct guarded_places *places, struct arena *arena,
 		 struct guarded_list *ret);
 
 /*
- * guarded-find.c: the same for this process: places from @environment, and for @uid; each of
+ * The same for this process: places from @environment, and for @uid; each of
  * @policies ("-" and NULL are left out) with every link on the way to it, because a link that is
  * replaced names another policy, and with .previous and .meta.json where update has kept them.
  * Where the way to another row leads through a link, the path behind it is a row, too. 0 or
@@ -78,3 +85,27 @@ int guarded_find(char *const *environment, uid_t uid, const char *const *policie
 /* The row that @path is or lies below, of those that are @what or more; or NULL. */
 const struct guarded *guarded_match(const struct guarded_list *list, const char *path,
 				    enum guarded_what what);
+
+#define BUILTIN_RULES_MAX 10
+
+struct builtin_rule {
+	const char *name;
+	uint64_t operations;
+	bool is_guard; /* about the guarded paths of its name; else about any argument */
+	const char *const *unless_modes; /* NULL-terminated; not in these modes */
+	enum policy_action action;
+	bool is_default; /* a rule of the file that allows it is stronger; a token is not */
+	const char *reason;
+};
+
+/* Ended by a NULL name. */
+const struct builtin_rule *builtin_rules(void);
+
+/*
+ * The most severe built-in rule that applies, or NULL. @guarded may be NULL. @rules is
+ * builtin_rules(), or an empty table in the test that shows that the system works without any.
+ */
+const struct builtin_rule *builtin_judge(const struct builtin_rule *rules,
+					 const struct policy_request *request,
+					 uint64_t operation_bit,
+					 const struct guarded_list *guarded);

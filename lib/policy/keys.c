@@ -3,15 +3,19 @@
 /*
  * Every key of a policy file, in every dialect
  *
- * One row a key. The rows of a map follow it at once, so what is inside a map is the run of rows
- * behind it whose paths begin with its own. Conditions stand in a policy twice (match and except)
- * and a manifest's sandbox, too (alone and under security); those runs are written once, as macros.
+ * One row a key. The rows of a map follow it at once, so the keys of a map are the run of rows
+ * behind it whose paths begin with its own. A condition is in a policy twice (match and except),
+ * and a manifest's sandbox, too (alone and under security); those runs are macros.
  */
 
 #include "policy/keys.h"
 
 #include <stdbool.h>
 #include <string.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "policy/limit.h"
 
 /* clang-format off */
 static const char *const actions[] = { "allow", "deny", "require_review", "warn", "pass", NULL };
@@ -22,7 +26,6 @@ static const char *const perms[] = {
 	"read_file", "write_file", "execute", "read_dir", "write_dir", "remove_dir", "remove_file",
 	"make_char", "make_dir", "make_reg", "make_sock", "make_fifo", "make_block", "make_sym", NULL,
 };
-static const char *const templates[] = { "ai-provider", "code-executor", "policy-sandbox", NULL };
 static const char *const profiles[] = { "strict", "standard", NULL };
 static const char *const tiers[] = { "full", "no-userns", "landlock-only", "reduced", NULL };
 static const char *const limit_modes[] = { "strict", "best-effort", NULL };
@@ -50,34 +53,34 @@ enum {
 
 #define CONDITION(at)                                                                              \
 	{ at ".syscall", KEY_OPERATIONS, 0, NULL, "the operations: fs.write, fs.* or *" },         \
-	{ at ".operation", KEY_OPERATIONS, 0, NULL, "the same as syscall" },                       \
-	{ at ".op", KEY_OPERATIONS, 0, NULL, "the same as syscall" },                              \
+	{ at ".operation", KEY_OPERATIONS, 0, NULL, "alias of syscall" },                       \
+	{ at ".op", KEY_OPERATIONS, 0, NULL, "alias of syscall" },                              \
 	{ at ".perms", KEY_CHOICES, 0, perms, "file permissions instead of operations" },          \
 	{ at ".path_glob", KEY_GLOBS, 0, NULL, "globs as in .gitignore; one with '!' excludes" },  \
-	{ at ".path", KEY_LITERALS, 0, NULL, "paths as they are, with all that is below them" },   \
+	{ at ".path", KEY_LITERALS, 0, NULL, "literal paths and everything below them" },   \
 	{ at ".host", KEY_HOSTS, 0, NULL, "host names: example.com, *.example.com" },              \
 	{ at ".cidr", KEY_CIDRS, 0, NULL, "addresses and networks: 10.0.0.0/8, ::1" },             \
 	{ at ".proto", KEY_CHOICES, 0, protos, "protocols" },                                      \
 	{ at ".ports", KEY_PORTS, 0, NULL, "ports and ranges: 443, 8000-9000" },                   \
 	{ at ".caller", KEY_TEXTS, 0, NULL, "names of callers" },                                  \
-	{ at ".caller_tag", KEY_TEXTS, 0, NULL, "tags that the caller has, any of them" },         \
+	{ at ".caller_tag", KEY_TEXTS, 0, NULL, "tags of the caller; one of them is enough" },         \
 	{ at ".state", KEY_TEXTS, 0, NULL, "states of the workflow" },                             \
-	{ at ".state_machine_state", KEY_TEXTS, 0, NULL, "the same as state" },                    \
+	{ at ".state_machine_state", KEY_TEXTS, 0, NULL, "alias of state" },                    \
 	{ at ".mode", KEY_TEXTS, 0, NULL, "modes of the session: strict, explore, debug" }
 
 #define SANDBOX(at)                                                                                \
 	{ at, KEY_MAP, 0, NULL, "a module's manifest: how it is sandboxed" },                      \
 	{ at ".enabled", KEY_BOOL, SET, NULL, "must be true" },                                    \
 	{ at ".type", KEY_CHOICE, SET, sandbox_types, "kind of sandbox" },                         \
-	{ at ".config", KEY_MAP, 0, NULL, "what the module may do and use" },                      \
-	{ at ".config.allowNetworkAccess", KEY_BOOL, 0, NULL, "may it connect anywhere?" },        \
-	{ at ".config.allowFileSystemAccess", KEY_BOOL, 0, NULL, "may it use allowedPaths?" },     \
+	{ at ".config", KEY_MAP, 0, NULL, "permissions and limits of the module" },                      \
+	{ at ".config.allowNetworkAccess", KEY_BOOL, 0, NULL, "whether it may open connections" },        \
+	{ at ".config.allowFileSystemAccess", KEY_BOOL, 0, NULL, "whether it may use allowedPaths" },     \
 	{ at ".config.allowedPaths", KEY_LITERALS, 0, NULL, "paths that it may read and write" },  \
 	{ at ".config.maxMemoryMB", KEY_COUNT, POS, NULL, "memory in MiB" },                       \
 	{ at ".config.maxCPUPercent", KEY_COUNT, POS, NULL, "percent of one processor" },          \
 	{ at ".config.maxFileDescriptors", KEY_COUNT, POS, NULL, "open files" },                   \
 	{ at ".config.maxThreads", KEY_COUNT, POS, NULL, "processes and threads" },                \
-	{ at ".config.properties", KEY_MAP, 0, NULL, "how it is talked to; all values are strings" }, \
+	{ at ".config.properties", KEY_MAP, 0, NULL, "how other programs reach it; all values are strings" }, \
 	{ at ".config.properties.ipc_transport", KEY_CHOICE, SET | QUO, transports, "transport" }, \
 	{ at ".config.properties.ipc_buffer_size", KEY_COUNT, SET | QUO | POS, NULL,               \
 	  "slots of the ring" },                                                                   \
@@ -87,34 +90,37 @@ enum {
 	  "milliseconds to wait for an answer" },                                                  \
 	{ at ".config.properties.ipc_endpoint", KEY_TEXT, SET | QUO, NULL, "where to connect" }
 
+#define LIMIT_KEY(id, key, option, type, meta, called, a, b, c, d, help)                           \
+	{ "limits." key, KEY_##type, SET | POS, NULL, help },
+
 static const struct policy_key keys[] = {
 	{ "version", KEY_COUNT, 0, NULL, "version of the format: 1" },
 
 	{ "capabilities", KEY_LIST, 0, NULL, "rules" },
 	{ "capabilities[]", KEY_MAP, 0, NULL, "a rule" },
-	{ "capabilities[].name", KEY_LINE, REQ, NULL, "its name, which every decision carries" },
-	{ "capabilities[].match", KEY_MAP, REQ, NULL, "what it is about: all keys must hold" },
+	{ "capabilities[].name", KEY_LINE, REQ, NULL, "its name, shown with every decision" },
+	{ "capabilities[].match", KEY_MAP, REQ, NULL, "requests that it applies to: all keys must match" },
 	CONDITION("capabilities[].match"),
-	{ "capabilities[].action", KEY_CHOICE, REQ, actions, "what it answers" },
-	{ "capabilities[].except", KEY_LIST, 0, NULL, "conditions, any of which takes it back" },
-	{ "capabilities[].except[]", KEY_MAP, 0, NULL, "an exception: all keys must hold" },
+	{ "capabilities[].action", KEY_CHOICE, REQ, actions, "its decision" },
+	{ "capabilities[].except", KEY_LIST, 0, NULL, "conditions, any of which cancels the rule" },
+	{ "capabilities[].except[]", KEY_MAP, 0, NULL, "an exception: all keys must match" },
 	CONDITION("capabilities[].except[]"),
-	{ "capabilities[].constraints", KEY_MAP, 0, NULL, "what must hold besides" },
-	{ "capabilities[].constraints.require_sandbox", KEY_CHOICE, 0, levels, "level of the sandbox" },
-	{ "capabilities[].constraints.require_capability_token", KEY_BOOL, 0, NULL, "only with a token" },
+	{ "capabilities[].constraints", KEY_MAP, 0, NULL, "further requirements of an allow" },
+	{ "capabilities[].constraints.require_sandbox", KEY_CHOICE, 0, levels, "required level of the sandbox" },
+	{ "capabilities[].constraints.require_capability_token", KEY_BOOL, 0, NULL, "whether a token is required" },
 	{ "capabilities[].constraints.max_file_size", KEY_SIZE, 0, NULL, "largest file to write" },
 	{ "capabilities[].constraints.sha256", KEY_SHA256, 0, NULL, "the program's own digest" },
-	{ "capabilities[].reason", KEY_TEXT, 0, NULL, "why, for whoever reads the decision" },
-	{ "capabilities[].examples", KEY_MAP, 0, NULL, "requests that are tried at every load" },
-	{ "capabilities[].examples.match", KEY_TEXTS, 0, NULL, "'fs.write src/a.c': it must apply" },
-	{ "capabilities[].examples.not_match", KEY_TEXTS, 0, NULL, "requests to which it must not" },
+	{ "capabilities[].reason", KEY_TEXT, 0, NULL, "explanation, shown with the decision" },
+	{ "capabilities[].examples", KEY_MAP, 0, NULL, "requests that are tested at every load" },
+	{ "capabilities[].examples.match", KEY_TEXTS, 0, NULL, "'fs.write src/a.c': the rule must apply" },
+	{ "capabilities[].examples.not_match", KEY_TEXTS, 0, NULL, "requests to which the rule must not apply" },
 
 	{ "network_whitelist", KEY_GROUPS, 0, NULL, "hosts that may be reached, or groups of them" },
 	{ "network_whitelist[]", KEY_HOST_PORT, 0, NULL, "a host; port 443 unless it has ':PORT'" },
 	{ "network_whitelist.*", KEY_LIST, 0, NULL, "a group" },
 	{ "network_whitelist.*[]", KEY_HOST_PORT, 0, NULL, "a host; port 443 unless it has ':PORT'" },
 
-	{ "defaults", KEY_MAP, 0, NULL, "the answer where no rule has one; deny unless it stands here" },
+	{ "defaults", KEY_MAP, 0, NULL, "decisions where no rule matches; deny if not given" },
 	{ "defaults.fs", KEY_CHOICE, 0, default_actions, "for files" },
 	{ "defaults.net", KEY_CHOICE, 0, default_actions, "for the network" },
 	{ "defaults.exec", KEY_CHOICE, 0, default_actions, "for programs" },
@@ -123,49 +129,49 @@ static const struct policy_key keys[] = {
 	{ "fs", KEY_MAP, 0, NULL, "files" },
 	{ "fs.rules", KEY_LIST, 0, NULL, "rules for files" },
 	{ "fs.rules[]", KEY_MAP, 0, NULL, "a rule" },
-	{ "fs.rules[].action", KEY_CHOICE, REQ, actions, "what it answers" },
-	{ "fs.rules[].path", KEY_LITERALS, REQ, NULL, "a path, with all that is below it" },
-	{ "fs.rules[].perms", KEY_CHOICES, 0, perms, "what may be done; read, write and list without it" },
+	{ "fs.rules[].action", KEY_CHOICE, REQ, actions, "its decision" },
+	{ "fs.rules[].path", KEY_LITERALS, REQ, NULL, "a path and everything below it" },
+	{ "fs.rules[].perms", KEY_CHOICES, 0, perms, "permissions; read, write and list if not given" },
 
 	{ "exec", KEY_MAP, 0, NULL, "programs" },
 	{ "exec.rules", KEY_LIST, 0, NULL, "rules for programs" },
 	{ "exec.rules[]", KEY_MAP, 0, NULL, "a rule" },
-	{ "exec.rules[].action", KEY_CHOICE, REQ, actions, "what it answers" },
+	{ "exec.rules[].action", KEY_CHOICE, REQ, actions, "its decision" },
 	{ "exec.rules[].path", KEY_LITERALS, REQ, NULL, "the program" },
 	{ "exec.rules[].sha256", KEY_SHA256, 0, NULL, "its digest" },
 
 	{ "net", KEY_MAP, 0, NULL, "the network" },
 	{ "net.rules", KEY_LIST, 0, NULL, "rules for connections" },
 	{ "net.rules[]", KEY_MAP, 0, NULL, "a rule" },
-	{ "net.rules[].action", KEY_CHOICE, REQ, actions, "what it answers" },
+	{ "net.rules[].action", KEY_CHOICE, REQ, actions, "its decision" },
 	{ "net.rules[].proto", KEY_CHOICES, 0, protos, "protocol" },
 	{ "net.rules[].cidr", KEY_CIDRS, 0, NULL, "address or network" },
 	{ "net.rules[].host", KEY_HOSTS, 0, NULL, "host name" },
 	{ "net.rules[].ports", KEY_PORTS, 0, NULL, "ports and ranges: \"80,443,8000-9000\"" },
 	{ "net.mode", KEY_CHOICE, SET, net_modes, "how the sandbox is connected" },
 	{ "net.loopback", KEY_MAP, 0, NULL, "ports of the host's loopback" },
-	{ "net.loopback.connect", KEY_LIST, SET, NULL, "that may be connected to" },
+	{ "net.loopback.connect", KEY_LIST, SET, NULL, "ports that the command may connect to" },
 	{ "net.loopback.connect[]", KEY_PORT, SET, NULL, "a port" },
-	{ "net.loopback.bind", KEY_LIST, SET, NULL, "that may be listened on" },
+	{ "net.loopback.bind", KEY_LIST, SET, NULL, "ports that the command may listen on" },
 	{ "net.loopback.bind[]", KEY_PORT, SET, NULL, "a port" },
-	{ "net.unix", KEY_LIST, SET, NULL, "sockets of the host that may be used" },
+	{ "net.unix", KEY_LIST, SET, NULL, "Unix sockets of the host that the command may use" },
 	{ "net.unix[]", KEY_PATH, SET, NULL, "a socket" },
 
-	{ "plugins", KEY_MAP, 0, NULL, "what must be enforced, or the start is refused" },
+	{ "plugins", KEY_MAP, 0, NULL, "layers that are required to start" },
 	{ "plugins.namespaces", KEY_BOOL, SET, NULL, "namespaces" },
 	{ "plugins.landlock", KEY_BOOL, SET, NULL, "Landlock" },
 	{ "plugins.seccomp", KEY_BOOL, SET, NULL, "a system call filter" },
 	{ "denySyscalls", KEY_LIST, SET, NULL, "system calls that fail" },
 	{ "denySyscalls[]", KEY_WORD, SET, NULL, "a system call" },
-	{ "antiEscape", KEY_MAP, 0, NULL, "the same under its other name" },
+	{ "antiEscape", KEY_MAP, 0, NULL, "alias that contains denySyscalls" },
 	{ "antiEscape.denySyscalls", KEY_LIST, SET, NULL, "system calls that fail" },
 	{ "antiEscape.denySyscalls[]", KEY_WORD, SET, NULL, "a system call" },
 
 	{ "audit", KEY_MAP, 0, NULL, "the log" },
-	{ "audit.enabled", KEY_TRUE, SET, NULL, "must be true: it is always written" },
-	{ "audit.events", KEY_LIST, SET, NULL, "must be empty: none is left out" },
-	{ "audit.events[]", KEY_NEVER, SET, NULL, "all that is recorded is kept, and nothing of this version reports more" },
-	{ "audit.retention_days", KEY_COUNT, SET | POS, NULL, "days that records are kept" },
+	{ "audit.enabled", KEY_TRUE, SET, NULL, "must be true: the log is always written" },
+	{ "audit.events", KEY_LIST, SET, NULL, "must be empty: no event is left out" },
+	{ "audit.events[]", KEY_NEVER, SET, NULL, "every recorded event is kept, and this version has no further events" },
+	{ "audit.retention_days", KEY_COUNT, SET | POS, NULL, "days to keep records" },
 	{ "audit.max_size", KEY_SIZE, SET | POS, NULL, "largest size of the log" },
 	{ "audit.rotation", KEY_CHOICE, SET, rotations, "how often a new file begins" },
 	{ "audit.export_format", KEY_CHOICE, SET, exports, "format of archives" },
@@ -174,61 +180,53 @@ static const struct policy_key keys[] = {
 	{ "audit.keep_originals", KEY_BOOL, SET, NULL, "keep texts from which secrets were removed" },
 
 	{ "scheduler", KEY_MAP, 0, NULL, "how many sandboxes run at once" },
-	{ "scheduler.global_max", KEY_COUNT, SET | POS, NULL, "all together" },
-	{ "scheduler.per_template", KEY_MAP, 0, NULL, "of one template" },
-	{ "scheduler.per_template.*", KEY_COUNT, SET | POS, NULL, "how many of it" },
+	{ "scheduler.global_max", KEY_COUNT, SET | POS, NULL, "for all templates together" },
+	{ "scheduler.per_template", KEY_MAP, 0, NULL, "for single templates" },
+	{ "scheduler.per_template.*", KEY_COUNT, SET | POS, NULL, "how many of this template" },
 	{ "scheduler.age_threshold", KEY_TIME, SET | POS, NULL, "waiting time that raises a task" },
 
-	{ "extensions", KEY_LIST, 0, NULL, "programs that are asked, too" },
+	{ "extensions", KEY_LIST, 0, NULL, "programs that vote on requests" },
 	{ "extensions[]", KEY_MAP, 0, NULL, "a program" },
 	{ "extensions[].name", KEY_LINE, REQ, NULL, "its name" },
 	{ "extensions[].command", KEY_LIST, REQ, NULL, "its absolute path and its arguments" },
-	{ "extensions[].command[]", KEY_TEXT, 0, NULL, "a word" },
+	{ "extensions[].command[]", KEY_TEXT, 0, NULL, "an argument" },
 
 	{ "isolation", KEY_MAP, 0, NULL, "layers around the command" },
-	{ "isolation.template", KEY_CHOICE, SET, templates, "what the rest is taken from" },
-	{ "isolation.namespaces", KEY_BOOL, SET, NULL, "must namespaces hold?" },
-	{ "isolation.landlock", KEY_BOOL, SET, NULL, "must Landlock hold?" },
+	{ "isolation.template", KEY_CHOICE, SET, policy_template_names, "template for all settings that are not given" },
+	{ "isolation.namespaces", KEY_BOOL, SET, NULL, "whether namespaces are required" },
+	{ "isolation.landlock", KEY_BOOL, SET, NULL, "whether Landlock is required" },
 	{ "isolation.seccomp", KEY_CHOICE, SET, profiles, "profile of the system call filter" },
 	{ "isolation.tier", KEY_CHOICE, SET, tiers, "the weakest tier that is accepted" },
-	{ "isolation.nested", KEY_BOOL, SET, NULL, "may it build sandboxes inside?" },
+	{ "isolation.nested", KEY_BOOL, SET, NULL, "whether the command may build sandboxes" },
 
-	{ "limits", KEY_MAP, 0, NULL, "what the command may use up" },
-	{ "limits.memory", KEY_SIZE, SET | POS, NULL, "memory" },
-	{ "limits.cpu", KEY_NUMBER, SET | POS, NULL, "processors: 0.5 or \"50%\"" },
-	{ "limits.pids", KEY_COUNT, SET | POS, NULL, "processes and threads at once" },
-	{ "limits.time", KEY_TIME, SET | POS, NULL, "time until it is stopped" },
-	{ "limits.files", KEY_COUNT, SET | POS, NULL, "open files of a process" },
-	{ "limits.processes", KEY_COUNT, SET | POS, NULL, "processes of its user" },
-	{ "limits.file_size", KEY_SIZE, SET | POS, NULL, "largest file it may write" },
-	{ "limits.output", KEY_SIZE, SET | POS, NULL, "bytes of stdout and stderr" },
-	{ "limits.tmp_size", KEY_SIZE, SET | POS, NULL, "size of its /tmp" },
-	{ "limits.mode", KEY_CHOICE, SET, limit_modes, "refuse what cannot be held, or do what can be" },
+	{ "limits", KEY_MAP, 0, NULL, "resource limits of the command" },
+	POLICY_LIMITS(LIMIT_KEY)
+	{ "limits.mode", KEY_CHOICE, SET, limit_modes, "refuse to start if a limit cannot be enforced, or enforce what is possible" },
 
-	{ "mounts", KEY_LIST, SET, NULL, "what stands in the sandbox's file tree" },
-	{ "mounts[]", KEY_MAP, 0, NULL, "one place of the tree" },
-	{ "mounts[].source", KEY_PATH, SET, NULL, "path outside" },
-	{ "mounts[].target", KEY_PATH, SET | REQ, NULL, "path inside" },
-	{ "mounts[].mode", KEY_CHOICE, SET, mount_modes, "how; ro without it" },
-	{ "mounts[].optional", KEY_BOOL, SET, NULL, "skip it where the source is missing" },
-	{ "mounts[].size", KEY_SIZE, SET | POS, NULL, "of a tmpfs" },
+	{ "mounts", KEY_LIST, SET, NULL, "mounts in the sandbox's file tree" },
+	{ "mounts[]", KEY_MAP, 0, NULL, "a mount" },
+	{ "mounts[].source", KEY_PATH, SET, NULL, "path on the host" },
+	{ "mounts[].target", KEY_PATH, SET | REQ, NULL, "path in the sandbox" },
+	{ "mounts[].mode", KEY_CHOICE, SET, mount_modes, "how to mount; ro if not given" },
+	{ "mounts[].optional", KEY_BOOL, SET, NULL, "skip the mount if the source does not exist" },
+	{ "mounts[].size", KEY_SIZE, SET | POS, NULL, "size of a tmpfs" },
 	{ "devices", KEY_LIST, SET, NULL, "devices in the sandbox" },
-	{ "devices[]", KEY_CHOICE, SET, devices, "a device, or a bundle of them" },
+	{ "devices[]", KEY_CHOICE, SET, devices, "a device, or a group of devices" },
 	{ "env", KEY_MAP, 0, NULL, "environment of the command" },
-	{ "env.allow", KEY_LIST, SET, NULL, "variables that pass" },
-	{ "env.allow[]", KEY_WORD, SET, NULL, "a name; LC_* stands for all that begin with LC_" },
+	{ "env.allow", KEY_LIST, SET, NULL, "variables that are passed" },
+	{ "env.allow[]", KEY_WORD, SET, NULL, "a name; LC_* matches all that begin with LC_" },
 	{ "env.set", KEY_MAP, 0, NULL, "variables with a value" },
 	{ "env.set.*", KEY_TEXT, SET, NULL, "a value" },
 	{ "env.secrets", KEY_MAP, 0, NULL, "variables with the path of a file's private copy" },
 	{ "env.secrets.*", KEY_PATH, SET, NULL, "the file" },
-	{ "working_dir", KEY_PATH, SET, NULL, "folder that the command starts in" },
-	{ "hostname", KEY_WORD, SET, NULL, "name of the machine inside" },
+	{ "working_dir", KEY_PATH, SET, NULL, "working directory of the command" },
+	{ "hostname", KEY_WORD, SET, NULL, "host name in the sandbox" },
 
 	SANDBOX("sandbox"),
-	{ "module", KEY_ANYTHING, 0, NULL, "a module's manifest: the module, which is no policy" },
+	{ "module", KEY_ANYTHING, 0, NULL, "a module's manifest: the module itself; sbx ignores it" },
 	{ "security", KEY_MAP, 0, NULL, "a module's manifest" },
 	{ "security.permissions", KEY_LIST, 0, NULL, "must be empty: sbx grants none of them" },
-	{ "security.permissions[]", KEY_NEVER, 0, NULL, "sbx knows no permission of a framework" },
+	{ "security.permissions[]", KEY_NEVER, 0, NULL, "sbx supports no permissions of frameworks" },
 	SANDBOX("security.sandbox"),
 	{ .path = NULL },
 };
@@ -239,7 +237,7 @@ const struct policy_key *policy_keys(void)
 	return keys;
 }
 
-/* What follows @parent in the path of a row; NULL where the row is not inside @parent. */
+/* The part of a row's path behind @parent; NULL where the row is not inside @parent. */
 static const char *rest_below(const struct policy_key *row, const struct policy_key *parent)
 {
 	size_t len = parent ? strlen(parent->path) : 0;
@@ -253,7 +251,7 @@ static const char *rest_below(const struct policy_key *row, const struct policy_
 	return row->path[len] == '[' ? row->path + len : NULL;
 }
 
-/* Is what is left one step, "name" or "[]"? */
+/* Is @rest one step, "name" or "[]"? */
 static bool is_direct(const char *rest)
 {
 	return strcmp(rest, "[]") == 0 || rest[strcspn(rest, ".[")] == '\0';
@@ -292,4 +290,184 @@ const char *policy_key_name(const struct policy_key *key)
 		else if (*at == '[')
 			name = at;
 	return name;
+}
+
+/*
+ * The JSON Schema of a policy file: for editors. Loading finds the mistakes that a schema cannot
+ * describe: a glob that is not closed, a network with bits behind its prefix, two rules of one
+ * name.
+ */
+
+#define SIZE_PATTERN "^[0-9]+(B|KiB|MiB|GiB|TiB|KB|MB|GB|TB)?$"
+#define TIME_PATTERN "^[0-9]+(us|ms|s|m|h|d)$"
+#define WORD_PATTERN "^[A-Za-z0-9_.-]*[*]?$"
+#define PORTS_PATTERN "^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$"
+#define STRING(pattern) "{\"type\":\"string\",\"pattern\":\"" pattern "\"}"
+
+/* The schema of one value; NULL: it is made from the row. */
+static const char *const values[N_KEY_TYPES] = {
+	[KEY_ANYTHING] = "true",
+	[KEY_BOOL] = "{\"type\":\"boolean\"}",
+	[KEY_TRUE] = "{\"const\":true}",
+	[KEY_NEVER] = "false",
+	[KEY_COUNT] = "{\"type\":\"integer\",\"minimum\":0}",
+	[KEY_NUMBER] = "{\"anyOf\":[{\"type\":\"number\",\"minimum\":0}," STRING(
+		"^[0-9]+([.][0-9]+)?%?$") "]}",
+	[KEY_SIZE] = "{\"anyOf\":[{\"type\":\"integer\",\"minimum\":0}," STRING(SIZE_PATTERN) "]}",
+	[KEY_TIME] = STRING(TIME_PATTERN),
+	[KEY_PORT] = "{\"type\":\"integer\",\"minimum\":1,\"maximum\":65535}",
+	[KEY_TEXT] = "{\"type\":\"string\"}",
+	[KEY_LINE] = "{\"type\":\"string\",\"minLength\":1,\"maxLength\":200}",
+	[KEY_WORD] = STRING(WORD_PATTERN),
+	[KEY_PATH] = STRING("^(/|[.]$|[.]/)"),
+	[KEY_SHA256] = STRING("^[0-9A-Fa-f]{64}$"),
+	[KEY_HOST_PORT] = "{\"type\":\"string\",\"minLength\":1}",
+	[KEY_TEXTS] = "{\"type\":\"string\",\"minLength\":1}",
+	[KEY_OPERATIONS] = "{\"type\":\"string\",\"minLength\":1}",
+	[KEY_GLOBS] = "{\"type\":\"string\",\"minLength\":1}",
+	[KEY_LITERALS] = "{\"type\":\"string\",\"minLength\":1}",
+	[KEY_HOSTS] = "{\"type\":\"string\",\"minLength\":1}",
+	[KEY_CIDRS] = "{\"type\":\"string\",\"minLength\":2}",
+	[KEY_PORTS] = "{\"anyOf\":[{\"type\":\"integer\",\"minimum\":0,\"maximum\":65535}," STRING(
+		PORTS_PATTERN) "]}",
+};
+
+static void add_key(struct json_writer *writer, const struct policy_key *key);
+
+static void add_choices(struct json_writer *writer, const struct policy_key *key)
+{
+	json_add_object(writer);
+	json_add_name(writer, "enum");
+	json_add_array(writer);
+	for (const char *const *choice = key->choices; *choice; choice++)
+		json_add_string(writer, *choice);
+	if (key->flags & KEY_QUOTED)
+		json_add_string(writer, "");
+	/* The device null, without quotes, is null in YAML. */
+	if (strcmp(policy_key_name(key), "[]") == 0 && key->choices[0] &&
+	    strcmp(key->choices[0], "null") == 0)
+		json_add_null(writer);
+	json_end_array(writer);
+	json_end_object(writer);
+}
+
+static void add_value(struct json_writer *writer, const struct policy_key *key)
+{
+	const char *value = key->flags & KEY_QUOTED && key->type == KEY_COUNT ? STRING("^[0-9]*$")
+									      : values[key->type];
+
+	if (value)
+		json_add_raw(writer, value, strlen(value));
+	else
+		add_choices(writer, key);
+}
+
+static void add_required(struct json_writer *writer, const struct policy_key *map)
+{
+	const struct policy_key *key = NULL;
+	bool found = false;
+
+	while ((key = policy_key_next(map, key))) {
+		if (!(key->flags & KEY_REQUIRED))
+			continue;
+		if (!found) {
+			json_add_name(writer, "required");
+			json_add_array(writer);
+		}
+		found = true;
+		json_add_string(writer, policy_key_name(key));
+	}
+	if (found)
+		json_end_array(writer);
+}
+
+/* The members of a map's schema. */
+static void add_map(struct json_writer *writer, const struct policy_key *map)
+{
+	const struct policy_key *any = policy_key_child(map, "*"), *key = NULL;
+
+	json_member_string(writer, "type", "object");
+	json_add_name(writer, "additionalProperties");
+	if (map && any) {
+		add_key(writer, any);
+		return;
+	}
+	json_add_bool(writer, false);
+	json_add_name(writer, "properties");
+	json_add_object(writer);
+	while ((key = policy_key_next(map, key))) {
+		json_add_name(writer, policy_key_name(key));
+		add_key(writer, key);
+	}
+	json_end_object(writer);
+	add_required(writer, map);
+}
+
+static void add_list(struct json_writer *writer, const struct policy_key *list)
+{
+	json_member_string(writer, "type", "array");
+	json_add_name(writer, "items");
+	add_key(writer, policy_key_child(list, "[]"));
+}
+
+static void begin_alternative(struct json_writer *writer)
+{
+	json_add_name(writer, "anyOf");
+	json_add_array(writer);
+	json_add_object(writer);
+}
+
+static void next_alternative(struct json_writer *writer)
+{
+	json_end_object(writer);
+	json_add_object(writer);
+}
+
+static void end_alternative(struct json_writer *writer)
+{
+	json_end_object(writer);
+	json_end_array(writer);
+}
+
+static void add_key(struct json_writer *writer, const struct policy_key *key)
+{
+	json_add_object(writer);
+	json_member_string(writer, "description", key->help);
+	if (key->type == KEY_MAP) {
+		add_map(writer, key);
+	} else if (key->type == KEY_LIST) {
+		add_list(writer, key);
+	} else if (key->type == KEY_GROUPS) {
+		begin_alternative(writer);
+		add_list(writer, key);
+		next_alternative(writer);
+		add_map(writer, key);
+		end_alternative(writer);
+	} else {
+		json_add_name(writer, "anyOf");
+		json_add_array(writer);
+		add_value(writer, key);
+		if (key->type >= KEY_TEXTS) {
+			json_add_object(writer);
+			json_member_string(writer, "type", "array");
+			json_add_name(writer, "items");
+			add_value(writer, key);
+			json_end_object(writer);
+		}
+		json_end_array(writer);
+	}
+	json_end_object(writer);
+}
+
+void policy_add_schema(struct text *out)
+{
+	struct json_writer writer;
+
+	json_write(&writer, out);
+	json_add_object(&writer);
+	json_member_string(&writer, "$schema", "https://json-schema.org/draft/2020-12/schema");
+	json_member_string(&writer, "title", "sbx policy");
+	add_map(&writer, NULL);
+	json_end_object(&writer);
+	text_add_char(out, '\n');
 }

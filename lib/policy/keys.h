@@ -11,22 +11,24 @@
 
 #include <stddef.h>
 
-/* What may stand there; the names and the examples for messages are rows in load-types.c. */
+struct text;
+
+/* The type of its value; load-values.c has a row for each. */
 enum key_type {
 	KEY_MAP,
-	KEY_LIST,     /* of what stands under PATH[] */
+	KEY_LIST,     /* its items have the row PATH[] */
 	KEY_GROUPS,   /* a list, or a map of lists by name: PATH[] and PATH.*[] */
 	KEY_ANYTHING, /* accepted and not kept */
 	KEY_BOOL,
-	KEY_TRUE,  /* said by some, and not to be had otherwise */
-	KEY_NEVER, /* an item that nothing could carry out */
+	KEY_TRUE,  /* a bool that cannot be false */
+	KEY_NEVER, /* an item that sbx cannot carry out: only an empty list is accepted */
 	KEY_COUNT,
 	KEY_NUMBER, /* processors: 1, 0.5 or "50%" */
 	KEY_SIZE,
 	KEY_TIME,
 	KEY_PORT,
 	KEY_TEXT,
-	KEY_LINE,   /* a text of one line: the names that people give */
+	KEY_LINE,   /* a text of one line: a name of a rule */
 	KEY_WORD,   /* letters, digits, '_', '-', '.'; '*' at the end */
 	KEY_PATH,   /* absolute and normal, or below the project: "./x" */
 	KEY_SHA256, /* 64 hex digits */
@@ -61,7 +63,7 @@ struct policy_key {
 	const char *help;	    /* one line, no full stop */
 };
 
-/* Ended by a NULL path; a map stands before what is in it, and nothing else stands between. */
+/* Ended by a NULL path; the rows of a map follow it, with no other row between them. */
 const struct policy_key *policy_keys(void);
 /* The row under @parent (NULL: the top) for one name, or for "[]"; NULL where there is none. A row
  * for any name ("*") comes last. */
@@ -71,3 +73,6 @@ const struct policy_key *policy_key_next(const struct policy_key *parent,
 					 const struct policy_key *last);
 /* The last part of a row's path: "path_glob", "[]", "*". */
 const char *policy_key_name(const struct policy_key *key);
+
+/* JSON Schema (2020-12) of a policy file, from the table of keys. */
+void policy_add_schema(struct text *out);

@@ -1,16 +1,226 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * capabilities: rules with a name; and extensions, which are asked like rules
+ * Rules from the tree: conditions, and each section that makes rules
+ *
+ * The keys of a condition are rows of a table: the list of the model that they fill, and whether
+ * their texts are literal. Two keys for one list in one condition are a mistake: all keys of a
+ * condition must hold, but any value of a list is enough.
  */
 
 #include "policy/load-internal.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/path.h"
 #include "base/units.h"
+#include "policy/compile.h"
+#include "policy/decide.h"
+#include "policy/network.h"
+#include "policy/request.h"
+
+static const struct column {
+	const char *name;
+	enum match_key key;
+	bool literal;
+} columns[] = {
+	{ "path_glob", MATCH_PATH, false }, { "path", MATCH_PATH, true },
+	{ "host", MATCH_HOST, false },	    { "cidr", MATCH_CIDR, false },
+	{ "ports", MATCH_PORT, false },	    { "proto", MATCH_PROTO, false },
+	{ "caller", MATCH_CALLER, false },  { "caller_tag", MATCH_TAG, false },
+	{ "state", MATCH_STATE, false },    { "state_machine_state", MATCH_STATE, false },
+	{ "mode", MATCH_MODE, false },
+};
+
+/* The rights of Landlock, as operations. */
+static const struct permission {
+	const char *name;
+	const char *operations[2];
+} permissions[] = {
+	{ "read_file", { "fs.read", "fs.exists" } },
+	{ "write_file", { "fs.write" } },
+	{ "execute", { "exec" } },
+	{ "read_dir", { "fs.list" } },
+	{ "write_dir", { "fs.write" } },
+	{ "remove_dir", { "fs.write" } },
+	{ "remove_file", { "fs.write" } },
+	{ "make_char", { "fs.write" } },
+	{ "make_dir", { "fs.write" } },
+	{ "make_reg", { "fs.write" } },
+	{ "make_sock", { "fs.write" } },
+	{ "make_fifo", { "fs.write" } },
+	{ "make_block", { "fs.write" } },
+	{ "make_sym", { "fs.write" } },
+};
+
+static uint64_t permission_set(const char *name)
+{
+	uint64_t set = 0;
+
+	for (size_t i = 0; i < N_ELEMENTS(permissions); i++)
+		if (strcmp(permissions[i].name, name) == 0)
+			for (size_t k = 0; k < 2 && permissions[i].operations[k]; k++)
+				set |= operation_set(permissions[i].operations[k]);
+	return set;
+}
+
+static uint64_t all_file_operations(void)
+{
+	return permission_set("read_file") | permission_set("write_file") |
+	       permission_set("read_dir");
+}
+
+static const struct {
+	const char *name;
+	uint64_t (*set)(const char *name);
+} operation_keys[] = {
+	{ "syscall", operation_set },
+	{ "operation", operation_set },
+	{ "op", operation_set },
+	{ "perms", permission_set },
+};
+
+/* The items of a list, or the one value itself. */
+static const struct tree_node *first_of(const struct tree_node *node)
+{
+	return node->type == TREE_LIST ? node->first : node;
+}
+
+static const struct tree_node *next_of(const struct tree_node *node, const struct tree_node *item)
+{
+	return node->type == TREE_LIST ? item->next : NULL;
+}
+
+static void add_operations(struct loader *loader, const struct tree_node *node, size_t kind,
+			   struct condition *ret)
+{
+	const struct tree_node *item = first_of(node);
+	uint64_t set = 0;
+
+	if (ret->operations != 0) {
+		load_mistake(loader, node->key_place, "'%s' is the second key for operations",
+			     node->key);
+		sbx_error_why(&loader->mistake,
+			      "syscall, operation, op and perms all name operations");
+		sbx_error_fix(&loader->mistake, "keep one of them");
+		return;
+	}
+	if (!item) {
+		load_mistake(loader, node->place, "'%s' is an empty list", node->key);
+		sbx_error_why(&loader->mistake, "the condition would never match");
+		sbx_error_fix(&loader->mistake, "write the operations, or remove the rule");
+		return;
+	}
+	for (; item; item = next_of(node, item))
+		set |= operation_keys[kind].set(item->text);
+	ret->operations = set;
+}
+
+static size_t count_values(const struct tree_node *node, bool ports)
+{
+	size_t n = 0;
+
+	for (const struct tree_node *item = first_of(node); item; item = next_of(node, item)) {
+		n++;
+		for (const char *at = item->text; ports && (at = strchr(at, ',')); at++)
+			n++;
+	}
+	return n;
+}
+
+/* Host names are case-insensitive: keep them in lower case. */
+static const char *copy_value(struct loader *loader, enum match_key key, const char *text,
+			      size_t len)
+{
+	char *copy = arena_copy(&loader->policy->arena, text, len);
+
+	loader->no_memory |= !copy;
+	for (char *at = copy; key == MATCH_HOST && at && *at; at++)
+		*at = (char)tolower((unsigned char)*at);
+	return copy;
+}
+
+static struct match_value *add_ports(struct loader *loader, const struct tree_node *item,
+				     struct match_value *value)
+{
+	const char *at = item->text, *port;
+	size_t len;
+
+	while (network_next_port(&at, &port, &len)) {
+		value->text = copy_value(loader, MATCH_PORT, port, len);
+		value++->place.at = item->place;
+	}
+	return value;
+}
+
+static void load_list(struct loader *loader, const struct tree_node *node, enum match_key key,
+		      bool literal, struct condition *ret)
+{
+	struct match_list *list = &ret->lists[key];
+	size_t n = count_values(node, key == MATCH_PORT);
+	struct match_value *values, *value;
+
+	if (list->present) {
+		load_mistake(loader, node->key_place, "'%s' is the second key for the same list",
+			     node->key);
+		sbx_error_why(&loader->mistake,
+			      "line %u has the other one, and only one can be used",
+			      list->place.at.line);
+		sbx_error_fix(&loader->mistake, "put all values under one of the two");
+		return;
+	}
+	value = values = load_alloc(loader, n * sizeof(*values));
+	if (!values)
+		return;
+	for (const struct tree_node *item = first_of(node); item; item = next_of(node, item)) {
+		if (key == MATCH_PORT) {
+			value = add_ports(loader, item, value);
+			continue;
+		}
+		value->text = copy_value(loader, key, item->text, item->text_len);
+		value->literal = literal;
+		value++->place.at = item->place;
+	}
+	*list = (struct match_list){
+		.present = true, .values = values, .n_values = n, .place.at = node->key_place
+	};
+}
+
+static void load_condition(struct loader *loader, const struct tree_node *map,
+			   struct condition *ret)
+{
+	ret->place.at = map->place;
+	for (const struct tree_node *node = map->first; node; node = node->next) {
+		for (size_t i = 0; i < N_ELEMENTS(operation_keys); i++)
+			if (strcmp(node->key, operation_keys[i].name) == 0)
+				add_operations(loader, node, i, ret);
+		for (size_t i = 0; i < N_ELEMENTS(columns); i++)
+			if (strcmp(node->key, columns[i].name) == 0)
+				load_list(loader, node, columns[i].key, columns[i].literal, ret);
+	}
+}
+
+static void set_value(struct loader *loader, struct condition *condition, enum match_key key,
+		      const char *text, bool literal, struct tree_place place)
+{
+	struct match_value *value = load_alloc(loader, sizeof(*value));
+
+	if (!value)
+		return;
+	value->text = copy_value(loader, key, text, strlen(text));
+	value->literal = literal;
+	value->place.at = place;
+	condition->lists[key] = (struct match_list){
+		.present = true, .values = value, .n_values = 1, .place.at = place
+	};
+}
+
+/* ---- capabilities: rules with a name; and extensions ---- */
 
 const struct tree_node *load_get(const struct loader *loader, const struct tree_node *map,
 				 const char *key, enum tree_type type)
@@ -26,7 +236,7 @@ const struct tree_node *load_get_string(const struct loader *loader, const struc
 	return load_get(loader, map, key, TREE_STRING);
 }
 
-enum policy_action load_action(const struct loader *loader, const struct tree_node *map)
+static enum policy_action action_of(const struct loader *loader, const struct tree_node *map)
 {
 	const struct tree_node *node = load_get_string(loader, map, "action");
 	enum policy_action action = POLICY_DENY;
@@ -36,7 +246,7 @@ enum policy_action load_action(const struct loader *loader, const struct tree_no
 	return action;
 }
 
-struct rule *load_add_rule(struct loader *loader, const char *name, struct tree_place place)
+static struct rule *add_rule(struct loader *loader, const char *name, struct tree_place place)
 {
 	struct rule *rule = load_add_row(loader, &loader->rules, sizeof(*rule));
 
@@ -67,8 +277,9 @@ static void load_exceptions(struct loader *loader, const struct tree_node *list,
 		if (item->n_children > 0)
 			continue;
 		load_mistake(loader, item->place, "an exception without conditions");
-		sbx_error_why(&loader->mistake, "it would take the rule back for every request");
-		sbx_error_fix(&loader->mistake, "write what it excepts, or remove the rule");
+		sbx_error_why(&loader->mistake, "it would cancel the rule for every request");
+		sbx_error_fix(&loader->mistake,
+			      "write the requests that it excepts, or remove the rule");
 	}
 	rule->exceptions = exceptions;
 	rule->n_exceptions = n;
@@ -84,7 +295,7 @@ static const char *load_digest(struct loader *loader, const struct tree_node *no
 	return copy;
 }
 
-void load_constraints(struct loader *loader, const struct tree_node *map, struct rule *rule)
+static void load_constraints(struct loader *loader, const struct tree_node *map, struct rule *rule)
 {
 	struct constraints *constraints = &rule->constraints;
 	const struct tree_node *level = load_get_string(loader, map, "require_sandbox");
@@ -142,18 +353,19 @@ void load_capability(struct loader *loader, const struct tree_node *node)
 	const struct tree_node *name = load_get_string(loader, node, "name");
 	const struct tree_node *match = load_get(loader, node, "match", TREE_MAP);
 	const struct tree_node *reason = load_get_string(loader, node, "reason");
-	struct rule *rule = load_add_rule(loader, name ? name->text : "", node->place);
+	struct rule *rule = add_rule(loader, name ? name->text : "", node->place);
 
 	if (!rule)
 		return;
-	rule->action = load_action(loader, node);
+	rule->action = action_of(loader, node);
 	if (match)
 		load_condition(loader, match, &rule->match);
 	if (match && rule->match.operations == 0 && !tree_get(loader->tree, match, "syscall") &&
 	    !tree_get(loader->tree, match, "operation") && !tree_get(loader->tree, match, "op") &&
 	    !tree_get(loader->tree, match, "perms")) {
 		load_mistake(loader, match->place, "'match' names no operation");
-		sbx_error_why(&loader->mistake, "a rule is about operations; none is assumed");
+		sbx_error_why(&loader->mistake,
+			      "every rule must name the operations that it is about");
 		sbx_error_fix(&loader->mistake,
 			      "add 'syscall: fs.write' to it, or 'syscall: \"*\"'");
 	}
@@ -173,8 +385,7 @@ static void check_command(struct loader *loader, const struct tree_node *command
 	load_mistake(loader, first ? first->place : command->place,
 		     "an extension needs the absolute path of its program");
 	if (first)
-		sbx_error_why(&loader->mistake, "'%s' would be looked for in some folder",
-			      first->text);
+		sbx_error_why(&loader->mistake, "'%s' is not an absolute path", first->text);
 	else
 		sbx_error_why(&loader->mistake, "the list is empty");
 	sbx_error_fix(&loader->mistake, "write [/usr/lib/sbx/rules, ARGUMENT]");
@@ -200,4 +411,387 @@ void load_extension(struct loader *loader, const struct tree_node *node)
 	program->name = load_copy(loader, name->text);
 	program->argv = argv;
 	program->place.at = node->place;
+}
+
+/*
+ * fs.rules, net.rules and exec.rules: such a rule has its conditions beside its action. Its name is
+ * its place, "fs.rules[0]", and its operations are those of the section.
+ */
+
+static struct rule *load_rule(struct loader *loader, const struct tree_node *node,
+			      uint64_t operations)
+{
+	struct rule *rule = add_rule(loader, text_string(&loader->path), node->place);
+
+	if (!rule)
+		return NULL;
+	rule->action = action_of(loader, node);
+	load_condition(loader, node, &rule->match);
+	if (rule->match.operations == 0)
+		rule->match.operations = operations;
+	return rule;
+}
+
+void load_fs_rule(struct loader *loader, const struct tree_node *node)
+{
+	(void)load_rule(loader, node, all_file_operations());
+}
+
+void load_net_rule(struct loader *loader, const struct tree_node *node)
+{
+	(void)load_rule(loader, node, operation_set("net.connect"));
+}
+
+void load_exec_rule(struct loader *loader, const struct tree_node *node)
+{
+	struct rule *rule = load_rule(loader, node, operation_set("exec"));
+
+	if (rule)
+		load_constraints(loader, node, rule);
+}
+
+/*
+ * network_whitelist: each host is a rule that allows to connect to it, at port 443 unless it names
+ * another one. The rule's name is its place, "network_whitelist.ai[0]".
+ */
+
+static void add_host(struct loader *loader, const struct tree_node *item)
+{
+	struct host_port host;
+	struct rule *rule;
+
+	if (item->type != TREE_STRING || network_parse_host_port(item->text, &host, NULL) < 0)
+		return; /* already a mistake */
+	rule = add_rule(loader, text_string(&loader->path), item->place);
+	if (!rule)
+		return;
+	rule->action = POLICY_ALLOW;
+	rule->match.operations = operation_set("net.connect");
+	set_value(loader, &rule->match, host.is_address ? MATCH_CIDR : MATCH_HOST, host.host, false,
+		  item->place);
+	set_value(loader, &rule->match, MATCH_PORT, host.port[0] ? host.port : "443", false,
+		  item->place);
+}
+
+static void add_hosts(struct loader *loader, const struct tree_node *list)
+{
+	size_t len = loader->path.len, i = 0;
+
+	for (const struct tree_node *item = list->first; item; item = item->next) {
+		text_addf(&loader->path, "[%zu]", i++);
+		add_host(loader, item);
+		text_truncate(&loader->path, len);
+	}
+}
+
+void load_whitelist(struct loader *loader, const struct tree_node *node)
+{
+	size_t len = loader->path.len;
+
+	if (node->type == TREE_LIST) {
+		add_hosts(loader, node);
+		return;
+	}
+	for (const struct tree_node *group = node->first; group; group = group->next) {
+		text_addf(&loader->path, ".%s", group->key);
+		add_hosts(loader, group);
+		text_truncate(&loader->path, len);
+	}
+}
+
+/*
+ * A module's manifest: sandbox, or security.sandbox
+ *
+ * The paths that it allows become one rule; its limits, and the host's network where it allows to
+ * connect anywhere, become our settings. A manifest that asks for no sandbox, or for a layer that
+ * sbx does not have, is refused.
+ */
+
+/* The setting for a number of the manifest, its text, and the factor of its value. */
+static const struct {
+	const char *key;
+	const char *path;
+	const char *format;
+	enum tree_type type;
+	uint64_t factor;
+} limits[] = {
+	{ "maxMemoryMB", "limits.memory", "%" PRIu64 "MiB", TREE_STRING, 1024 * 1024 },
+	{ "maxCPUPercent", "limits.cpu", "%" PRIu64 "%%", TREE_STRING, 10 },
+	{ "maxFileDescriptors", "limits.files", "%" PRIu64, TREE_NUMBER, 1 },
+	{ "maxThreads", "limits.pids", "%" PRIu64, TREE_NUMBER, 1 },
+};
+
+static void load_limits(struct loader *loader, const struct tree_node *config)
+{
+	for (size_t i = 0; i < N_ELEMENTS(limits); i++) {
+		const struct tree_node *node = load_get(loader, config, limits[i].key, TREE_NUMBER);
+		_cleanup_text_ struct text text = TEXT_INIT;
+		uint64_t number, value;
+
+		if (!node || units_parse_count(node->text, &number, NULL) < 0)
+			continue;
+		if (__builtin_mul_overflow(number, limits[i].factor, &value)) {
+			load_mistake(loader, node->place, "'%s' is too large", limits[i].key);
+			sbx_error_why(&loader->mistake, "it exceeds what any machine has");
+			sbx_error_fix(&loader->mistake, "write a smaller number");
+			continue;
+		}
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* the formats of the table above */
+		text_addf(&text, limits[i].format, number);
+#pragma GCC diagnostic pop
+		load_add_setting_at(loader, limits[i].path, limits[i].type, text_string(&text),
+				    value, node->place);
+	}
+}
+
+static bool is_text(const struct tree_node *node, const char *text)
+{
+	return node && strcmp(node->text, text) == 0;
+}
+
+static void refuse_no_sandbox(struct loader *loader, const struct tree_node *node)
+{
+	load_mistake(loader, node->place, "'%s: %s' asks for no sandbox", node->key, node->text);
+	sbx_error_why(&loader->mistake, "sbx does not run a module without a sandbox");
+	sbx_error_fix(&loader->mistake, "write 'enabled: true' and a type such as PROCESS");
+}
+
+/* PROCESS, NAMESPACE, CONTAINER and SECCOMP are all part of every sandbox. */
+static void refuse_type(struct loader *loader, const struct tree_node *type)
+{
+	load_mistake(loader, type->place, "'type: %s' cannot be carried out", type->text);
+	sbx_error_why(&loader->mistake,
+		      "sbx loads no profile of a security module; it uses namespaces, seccomp and "
+		      "Landlock");
+	sbx_error_fix(&loader->mistake, "write PROCESS, NAMESPACE, CONTAINER or SECCOMP");
+}
+
+static void load_network(struct loader *loader, const struct tree_node *config)
+{
+	const struct tree_node *access = load_get(loader, config, "allowNetworkAccess", TREE_BOOL);
+
+	if (is_text(access, "true"))
+		load_add_setting_at(loader, "net.mode", TREE_STRING, "host", 0, access->place);
+}
+
+/* The flag and the list must agree. */
+static bool check_paths(struct loader *loader, const struct tree_node *access,
+			const struct tree_node *paths)
+{
+	if (is_text(access, "true") && !paths) {
+		load_mistake(loader, access->place,
+			     "'allowFileSystemAccess: true' without 'allowedPaths'");
+		sbx_error_why(&loader->mistake,
+			      "no path is named, so the module could open no file");
+		sbx_error_fix(&loader->mistake, "add 'allowedPaths' with the paths");
+		return false;
+	}
+	if (is_text(access, "false") && paths) {
+		load_mistake(loader, access->place,
+			     "'allowFileSystemAccess: false' and 'allowedPaths' contradict each "
+			     "other");
+		sbx_error_why(&loader->mistake, "line %u forbids all files, line %u allows some",
+			      access->place.line, paths->key_place.line);
+		sbx_error_fix(&loader->mistake, "remove one of the two");
+		return false;
+	}
+	return paths != NULL;
+}
+
+static void load_paths(struct loader *loader, const struct tree_node *config)
+{
+	const struct tree_node *paths =
+		config ? tree_get(loader->tree, config, "allowedPaths") : NULL;
+	const struct tree_node *access =
+		load_get(loader, config, "allowFileSystemAccess", TREE_BOOL);
+	struct rule *rule;
+
+	if (!check_paths(loader, access, paths))
+		return;
+	rule = add_rule(loader, "sandbox.config.allowedPaths", paths->place);
+	if (!rule)
+		return;
+	rule->action = POLICY_ALLOW;
+	rule->match.operations = all_file_operations();
+	load_list(loader, paths, MATCH_PATH, true, &rule->match);
+}
+
+void load_manifest(struct loader *loader, const struct tree_node *node)
+{
+	const struct tree_node *enabled = load_get(loader, node, "enabled", TREE_BOOL);
+	const struct tree_node *type = load_get_string(loader, node, "type");
+	const struct tree_node *config = load_get(loader, node, "config", TREE_MAP);
+
+	if (is_text(enabled, "false"))
+		refuse_no_sandbox(loader, enabled);
+	if (is_text(type, "NONE"))
+		refuse_no_sandbox(loader, type);
+	if (is_text(type, "APPARMOR") || is_text(type, "SELINUX"))
+		refuse_type(loader, type);
+	load_limits(loader, config);
+	load_network(loader, config);
+	load_paths(loader, config);
+}
+
+/*
+ * The examples of a rule, tried at every load
+ *
+ * Each rule with examples is compiled alone, so that no other rule decides them. An example is a
+ * request in words; a relative path in it is below a project, as a relative glob is.
+ */
+
+#define PROJECT "/project"
+#define WORDS_MAX 32
+
+/* The operation's argument as an absolute path, where it is a relative one. */
+static void add_argument(struct text *out, const char *operation, const char *argument)
+{
+	int row = operation_find(operation);
+
+	if (row != OPERATION_UNKNOWN && operation_at(row)->argument == ARGUMENT_PATH &&
+	    argument[0] != '/')
+		text_add(out, PROJECT "/");
+	text_add(out, strncmp(argument, "./", 2) == 0 ? argument + 2 : argument);
+}
+
+/* "tag=x", and not "src/a=b.c". */
+static bool is_named(const char *word)
+{
+	return word[strspn(word, "abcdefghijklmnopqrstuvwxyz")] == '=';
+}
+
+static int no_request(struct sbx_error *err, const char *text)
+{
+	(void)sbx_error_what(err, -EINVAL, "not an example: '%s'", text);
+	sbx_error_why(
+		err,
+		"an example consists of an operation, its argument and attributes such as tag=NAME");
+	sbx_error_fix(err, "write it like 'fs.write src/a.c' or 'net.connect example.com:443'");
+	return -EINVAL;
+}
+
+static int parse_example(const char *text, struct request_buffer *ret, struct sbx_error *err)
+{
+	_cleanup_text_ struct text bytes = TEXT_INIT, argument = TEXT_INIT;
+	char *words[WORDS_MAX], *rest = NULL, project[] = "project=" PROJECT;
+	size_t n_words = 0;
+
+	text_add(&bytes, text);
+	if (text_status(&bytes) < 0)
+		return text_status(&bytes);
+	for (char *word = strtok_r(bytes.data, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+		if (n_words < WORDS_MAX - 1)
+			words[n_words++] = word;
+		else
+			return no_request(err, text);
+	if (n_words == 0)
+		return no_request(err, text);
+	if (n_words > 1 && !is_named(words[1])) {
+		add_argument(&argument, words[0], words[1]);
+		if (text_status(&argument) < 0)
+			return text_status(&argument);
+		words[1] = argument.data;
+	}
+	if (!strstr(text, " project="))
+		words[n_words++] = project;
+	return request_parse_words(words, n_words, ret, err);
+}
+
+static void explain_near(struct loader *loader, const struct policy_explanation *near)
+{
+	struct sbx_error *err = &loader->mistake;
+
+	switch (near ? near->near : NEAR_OPERATION) {
+	case NEAR_APPLIES:
+		sbx_error_why(err, "everything in its 'match' applies");
+		break;
+	case NEAR_EXCEPTED:
+		sbx_error_why(err, "exception %u cancels it", near->exception + 1);
+		break;
+	case NEAR_KEY:
+		sbx_error_why(err, "its '%s' does not match", match_key_name(near->key));
+		break;
+	case NEAR_EXCLUDED:
+		sbx_error_why(err, "a glob with '!' excludes the path");
+		break;
+	case NEAR_OPERATION:
+		sbx_error_why(err, near ? "it is about other operations"
+					: "nothing in its 'match' applies");
+		break;
+	}
+}
+
+static void try_example(struct loader *loader, struct policy_engine *engine,
+			const struct rule *rule, const struct example *example)
+{
+	_cleanup_request_ struct request_buffer buffer = { .id = NULL };
+	struct policy_explanation near;
+	struct sbx_error err = { .code = 0 };
+	bool applies, is_near;
+
+	if (parse_example(example->text, &buffer, &err) < 0) {
+		load_mistake_of(loader, example->place.at, &err);
+		return;
+	}
+	is_near = policy_explain(engine, &buffer.request, &near, 1) > 0;
+	applies = is_near && near.near == NEAR_APPLIES;
+	if (applies == example->matches)
+		return;
+	load_mistake(loader, example->place.at,
+		     applies ? "rule '%s' applies to '%s', which it should not"
+			     : "rule '%s' does not apply to its example '%s'",
+		     rule->name, example->text);
+	explain_near(loader, is_near ? &near : NULL);
+	sbx_error_fix(&loader->mistake,
+		      "change the rule, or put the example under '%s' if the rule is right",
+		      example->matches ? "not_match" : "match");
+}
+
+/* The engine uses @ret_artefact and @ret_block. */
+static int make_engine(const struct policy *policy, void **ret_block, struct artefact *ret_artefact,
+		       struct policy_engine **ret, struct sbx_error *err)
+{
+	size_t n_bytes;
+	int r = policy_compile(policy, ret_block, &n_bytes, err);
+
+	if (r < 0)
+		return r;
+	r = artefact_open(*ret_block, n_bytes, ret_artefact, err);
+	if (r < 0)
+		return r;
+	return policy_engine_new(ret_artefact, ret);
+}
+
+static void try_rule(struct loader *loader, struct rule *rule)
+{
+	struct policy alone = *loader->policy;
+	_cleanup_engine_ struct policy_engine *engine = NULL;
+	_cleanup_free_ void *block = NULL;
+	struct artefact artefact;
+	struct sbx_error err = { .code = 0 };
+	int r;
+
+	alone.rules = rule;
+	alone.n_rules = 1;
+	r = make_engine(&alone, &block, &artefact, &engine, &err);
+	if (r == -ENOMEM) {
+		loader->no_memory = true;
+		return;
+	}
+	if (r < 0) {
+		load_mistake_of(loader, rule->place.at, &err);
+		return;
+	}
+	for (size_t i = 0; i < rule->n_examples; i++)
+		try_example(loader, engine, rule, &rule->examples[i]);
+}
+
+void load_try_examples(struct loader *loader)
+{
+	struct policy *policy = loader->policy;
+
+	for (size_t i = 0; i < policy->n_rules && !loader->no_memory; i++)
+		if (policy->rules[i].n_examples > 0)
+			try_rule(loader, &policy->rules[i]);
 }

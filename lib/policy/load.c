@@ -3,27 +3,171 @@
 /*
  * Text → model
  *
- * 1 The text becomes a tree (base/tree), which refuses what is not even YAML or JSON.
- * 2 The tree is walked beside the table of keys (load-walk.c); rules and settings pile up.
- * 3 What only shows when everything is there: names that two rules have, settings that are said
- *   twice, a dialect without its version.
- * 4 The rules' own examples are tried, with the same evaluator that will answer for the policy.
+ * 1 The text becomes a tree (base/tree), which refuses a text that is neither YAML nor JSON.
+ * 2 The walk goes through the tree beside the table of keys: every value is checked by the type of
+ *   its row, settings are kept, and a few rows have a handler, which comes after everything in it
+ *   was checked. Rules and settings pile up.
+ * 3 Mistakes that only show in the whole: two rules of one name, a setting that is there twice, a
+ *   dialect without its version.
+ * 4 The rules' own examples are tried, with the same evaluator that will decide by the policy.
  */
 
 #include "policy/load.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/file.h"
-#include "policy/digest.h"
+#include "base/suggest.h"
+#include "policy/artefact.h"
 #include "policy/load-internal.h"
+#include "policy/model.h"
+
+static void report_mistake(struct loader *loader)
+{
+	if (loader->has_mistake)
+		loader->report(&loader->mistake, loader->userdata);
+	loader->has_mistake = false;
+}
+
+void load_mistake(struct loader *loader, struct tree_place place, const char *format, ...)
+{
+	char text[SBX_ERROR_TEXT_SIZE];
+	va_list args;
+
+	report_mistake(loader);
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	(void)tree_error(loader->tree, place, &loader->mistake, "%s", text);
+	loader->has_mistake = true;
+	loader->n_mistakes++;
+}
+
+void load_mistake_of(struct loader *loader, struct tree_place place, const struct sbx_error *err)
+{
+	load_mistake(loader, place, "%s", err->what);
+	sbx_error_why(&loader->mistake, "%s", err->why);
+	sbx_error_fix(&loader->mistake, "%s", err->fix);
+}
+
+void *load_add_row(struct loader *loader, struct arena_rows *rows, size_t row_size)
+{
+	void *row = arena_add_row(&loader->policy->arena, rows, row_size);
+
+	loader->no_memory |= !row;
+	return row;
+}
+
+void *load_alloc(struct loader *loader, size_t n_bytes)
+{
+	void *memory = arena_alloc(&loader->policy->arena, n_bytes);
+
+	loader->no_memory |= !memory;
+	return memory;
+}
+
+const char *load_copy(struct loader *loader, const char *text)
+{
+	const char *copy = arena_copy(&loader->policy->arena, text, strlen(text));
+
+	loader->no_memory |= !copy;
+	return copy;
+}
+
+/*
+ * Settings: values that are not rules, kept under their paths. A value with two names in the
+ * dialects is kept under one of them; a text with both is a mistake, because only one could count.
+ */
+
+static const struct {
+	const char *from;
+	const char *to;
+} aliases[] = {
+	{ "antiEscape.denySyscalls", "denySyscalls" },
+	{ "security.sandbox", "sandbox" },
+};
+
+static const char *own_path(struct loader *loader, const char *path)
+{
+	_cleanup_text_ struct text own = TEXT_INIT;
+
+	for (size_t i = 0; i < N_ELEMENTS(aliases); i++) {
+		size_t len = strlen(aliases[i].from);
+
+		if (strncmp(path, aliases[i].from, len) == 0 && strchr(".[", path[len])) {
+			text_addf(&own, "%s%s", aliases[i].to, path + len);
+			return load_copy(loader, text_string(&own));
+		}
+	}
+	return load_copy(loader, path);
+}
+
+void load_add_setting_at(struct loader *loader, const char *path, enum tree_type type,
+			 const char *text, uint64_t number, struct tree_place place)
+{
+	struct setting *setting = load_add_row(loader, &loader->settings, sizeof(*setting));
+
+	if (!setting)
+		return;
+	setting->path = own_path(loader, path);
+	setting->type = type;
+	setting->text = load_copy(loader, text);
+	setting->number = number;
+	setting->place.at = place;
+}
+
+static void add_setting(struct loader *loader, const struct tree_node *node, uint64_t number)
+{
+	enum tree_type type = node->type == TREE_NULL ? TREE_STRING : node->type;
+
+	load_add_setting_at(loader, text_string(&loader->path), type, load_word(node), number,
+			    node->place);
+}
+
+static int compare_places(struct tree_place a, struct tree_place b)
+{
+	if (a.line != b.line)
+		return a.line < b.line ? -1 : 1;
+	return a.column < b.column ? -1 : a.column > b.column;
+}
+
+static int compare_settings(const void *a, const void *b)
+{
+	const struct setting *one = a, *other = b;
+	int order = policy_compare_paths(one->path, other->path);
+
+	return order != 0 ? order : compare_places(one->place.at, other->place.at);
+}
+
+static void finish_settings(struct loader *loader)
+{
+	struct setting *settings = loader->settings.rows;
+	size_t n = loader->settings.n_rows;
+
+	if (loader->no_memory || n == 0)
+		return;
+	qsort(settings, n, sizeof(*settings), compare_settings);
+	for (size_t i = 1; i < n; i++) {
+		if (strcmp(settings[i].path, settings[i - 1].path) != 0)
+			continue;
+		load_mistake(loader, settings[i].place.at, "'%s' is given twice", settings[i].path);
+		sbx_error_why(&loader->mistake,
+			      "line %u gives it, too, possibly under another name",
+			      settings[i - 1].place.at.line);
+		sbx_error_fix(&loader->mistake, "keep one of the two");
+	}
+}
 
 #define NEWEST_VERSION "1"
 
-void load_version(struct loader *loader, const struct tree_node *node)
+static void load_version(struct loader *loader, const struct tree_node *node)
 {
 	if (node->type != TREE_NUMBER || strcmp(node->text, NEWEST_VERSION) == 0)
 		return;
@@ -32,16 +176,293 @@ void load_version(struct loader *loader, const struct tree_node *node)
 	sbx_error_fix(&loader->mistake, "write 'version: " NEWEST_VERSION "'");
 }
 
-void load_defaults(struct loader *loader, const struct tree_node *node)
+static void load_defaults(struct loader *loader, const struct tree_node *node)
 {
-	for (int class = 0; class < N_CLASSES; class ++) {
-		const char *name = operation_class_name((enum operation_class) class);
+	for (int i = 0; i < N_CLASSES; i++) {
+		const char *name = operation_class_name((enum operation_class)i);
 		const struct tree_node *action = load_get_string(loader, node, name);
 
 		if (action)
-			loader->policy->says_default[class] =
-				policy_action_find(action->text, &loader->policy->defaults[class]);
+			loader->policy->says_default[i] =
+				policy_action_find(action->text, &loader->policy->defaults[i]);
 	}
+}
+
+/*
+ * The table of keys as a tree: the walk asks for children, names and handlers at every value of the
+ * text, so they are found once, in one pass over the paths of the table.
+ */
+
+#define KEY_TOP 0 /* the text itself, which has no row */
+struct load_key {
+	const struct policy_key *row;
+	const char *name;
+	load_handler_fn *handler; /* or NULL */
+	uint16_t map;		  /* that it is in */
+	uint16_t first;		  /* of the keys in it; 0: there is none */
+	uint16_t next;
+	bool makes_rule; /* each time that the handler runs */
+	bool needs_keys; /* one of those in it is required */
+};
+
+static const struct {
+	const char *path;
+	load_handler_fn *run;
+	bool makes_rule;
+} handlers[] = {
+	{ "version", load_version, false },
+	{ "capabilities[]", load_capability, true },
+	{ "network_whitelist", load_whitelist, false },
+	{ "defaults", load_defaults, false },
+	{ "fs.rules[]", load_fs_rule, true },
+	{ "net.rules[]", load_net_rule, true },
+	{ "exec.rules[]", load_exec_rule, true },
+	{ "extensions[]", load_extension, false },
+	{ "sandbox", load_manifest, false },
+	{ "security.sandbox", load_manifest, false },
+};
+
+static bool is_in(const char *path, const char *map)
+{
+	size_t len = strlen(map);
+
+	return strncmp(path, map, len) == 0 && (path[len] == '.' || path[len] == '[');
+}
+
+static void find_handler(const char *path, struct load_key *key)
+{
+	for (size_t i = 0; i < N_ELEMENTS(handlers); i++)
+		if (strcmp(handlers[i].path, path) == 0) {
+			key->handler = handlers[i].run;
+			key->makes_rule = handlers[i].makes_rule;
+		}
+}
+
+/* The rows of a map follow it: so it is the row before, or one of the maps around that row. */
+static uint16_t find_map(const struct load_key *keys, uint16_t at)
+{
+	uint16_t map = (uint16_t)(at - 1);
+
+	while (map != KEY_TOP && !is_in(keys[at].row->path, keys[map].row->path))
+		map = keys[map].map;
+	return map;
+}
+
+static bool read_keys(struct loader *loader)
+{
+	const struct policy_key *table = policy_keys();
+	uint16_t n = 1;
+
+	while (table[n - 1].path)
+		n++;
+	loader->keys = calloc(n, sizeof(*loader->keys));
+	if (!loader->keys)
+		return false;
+	for (uint16_t at = 1; at < n; at++) {
+		struct load_key *key = &loader->keys[at];
+
+		key->row = &table[at - 1];
+		key->name = policy_key_name(key->row);
+		key->map = find_map(loader->keys, at);
+		find_handler(key->row->path, key);
+		loader->keys[key->map].needs_keys |= (key->row->flags & KEY_REQUIRED) != 0;
+	}
+	while (--n > 0) {
+		loader->keys[n].next = loader->keys[loader->keys[n].map].first;
+		loader->keys[loader->keys[n].map].first = n;
+	}
+	return true;
+}
+
+/* Steps through the keys in @map: @last is the one before, NULL at first. */
+static const struct load_key *next_key(const struct loader *loader, const struct load_key *map,
+				       const struct load_key *last)
+{
+	uint16_t at = last ? last->next : map->first;
+
+	return at ? &loader->keys[at] : NULL;
+}
+
+/* The key in @map for one name, or for "[]"; NULL where there is none. */
+static const struct load_key *find_key(const struct loader *loader, const struct load_key *map,
+				       const char *name)
+{
+	const struct load_key *key = next_key(loader, map, NULL);
+
+	while (key && strcmp(key->name, name) != 0 && (strcmp(key->name, "*") != 0 || *name == '['))
+		key = next_key(loader, map, key);
+	return key;
+}
+
+/* ---- the walk ---- */
+
+static void walk(struct loader *loader, const struct load_key *key, const struct tree_node *node);
+
+static const char *child_name(const void *list, size_t i)
+{
+	const struct policy_key *child = policy_key_next(list, NULL);
+
+	while (child && i-- > 0)
+		child = policy_key_next(list, child);
+	return child ? policy_key_name(child) : NULL;
+}
+
+/* A row of that name anywhere in the table, or NULL. */
+static const struct policy_key *find_elsewhere(const char *name)
+{
+	for (const struct policy_key *row = policy_keys(); row->path; row++)
+		if (strcmp(policy_key_name(row), name) == 0)
+			return row;
+	return NULL;
+}
+
+static void refuse_key(struct loader *loader, const struct policy_key *parent,
+		       const struct tree_node *node)
+{
+	struct suggest_words words = { .word = child_name, .list = parent };
+	const struct policy_key *elsewhere = find_elsewhere(node->key);
+	const char *meant = suggest(node->key, words), *name;
+	_cleanup_text_ struct text list = TEXT_INIT;
+
+	for (size_t i = 0; (name = child_name(parent, i)); i++)
+		text_addf(&list, "%s%s", i > 0 ? ", " : "", name);
+	load_mistake(loader, node->key_place, "unknown key '%s'", node->key);
+	sbx_error_why(&loader->mistake, "the keys %s%s are: %s", parent ? "of " : "at the top",
+		      parent ? parent->path : "", text_string(&list));
+	if (meant)
+		sbx_error_fix(&loader->mistake, "did you mean '%s'?", meant);
+	else if (elsewhere)
+		sbx_error_fix(&loader->mistake, "'%s' belongs at %s", node->key, elsewhere->path);
+	else
+		sbx_error_fix(&loader->mistake, "remove it");
+}
+
+/* Names that the user chooses become part of a setting's path, so they have no '.' and no '['. */
+static bool check_free_name(struct loader *loader, const struct tree_node *node)
+{
+	const char *at = node->key;
+
+	while (isalnum((unsigned char)*at) || *at == '_' || *at == '-')
+		at++;
+	if (*at == '\0')
+		return true;
+	load_mistake(loader, node->key_place, "not a name: '%s'", node->key);
+	sbx_error_why(&loader->mistake, "it may have letters, digits, '_' and '-'");
+	sbx_error_fix(&loader->mistake, "choose another name");
+	return false;
+}
+
+static void check_required(struct loader *loader, const struct load_key *map,
+			   const struct tree_node *node)
+{
+	const struct load_key *key = NULL;
+
+	while (map->needs_keys && (key = next_key(loader, map, key))) {
+		if (!(key->row->flags & KEY_REQUIRED) || tree_get(loader->tree, node, key->name))
+			continue;
+		load_mistake(loader, node->place, "'%s' is missing", key->name);
+		sbx_error_why(&loader->mistake, "%s needs it: %s", map->row->help, key->row->help);
+		sbx_error_fix(&loader->mistake, "add '%s:' here", key->name);
+	}
+}
+
+static void walk_map(struct loader *loader, const struct load_key *map,
+		     const struct tree_node *node)
+{
+	size_t len = loader->path.len;
+
+	for (const struct tree_node *child = node->first; child; child = child->next) {
+		const struct load_key *key =
+			child->key[0] == '[' ? NULL : find_key(loader, map, child->key);
+
+		if (!key) {
+			refuse_key(loader, map->row, child);
+			continue;
+		}
+		if (key->name[0] == '*' && !check_free_name(loader, child))
+			continue;
+		if (len > 0)
+			text_add_char(&loader->path, '.');
+		text_add(&loader->path, child->key);
+		walk(loader, key, child);
+		text_truncate(&loader->path, len);
+	}
+	check_required(loader, map, node);
+}
+
+/* "[12]"; there may be a hundred thousand of them, and printf is slow. */
+static void add_item_number(struct text *path, size_t number)
+{
+	char digits[24];
+	size_t at = sizeof(digits);
+
+	digits[--at] = ']';
+	do
+		digits[--at] = (char)('0' + number % 10);
+	while (number /= 10);
+	digits[--at] = '[';
+	text_add_bytes(path, digits + at, sizeof(digits) - at);
+}
+
+static void walk_list(struct loader *loader, const struct load_key *list,
+		      const struct tree_node *node)
+{
+	const struct load_key *key = find_key(loader, list, "[]");
+	size_t len = loader->path.len, i = 0;
+
+	if (key->makes_rule && !arena_reserve_rows(&loader->policy->arena, &loader->rules,
+						   sizeof(struct rule), node->n_children)) {
+		loader->no_memory = true;
+		return;
+	}
+	for (const struct tree_node *child = node->first; child; child = child->next) {
+		add_item_number(&loader->path, i++);
+		walk(loader, key, child);
+		text_truncate(&loader->path, len);
+	}
+}
+
+/* A manifest's framework reads an empty property as its default, as if it were absent. */
+static bool is_default(const struct policy_key *row, const struct tree_node *node)
+{
+	return (row->flags & KEY_QUOTED) && node->type == TREE_STRING && node->text_len == 0;
+}
+
+static void walk(struct loader *loader, const struct load_key *key, const struct tree_node *node)
+{
+	const struct policy_key *row = key->row;
+	bool is_open = row->type == KEY_MAP || row->type == KEY_LIST || row->type == KEY_GROUPS;
+	size_t n_mistakes = loader->n_mistakes;
+	uint64_t number = 0;
+
+	if (row->type == KEY_ANYTHING || (loader->only_first && n_mistakes > 0) ||
+	    is_default(row, node))
+		return;
+	if (is_open && !load_check_shape(loader, row, node))
+		return;
+	if (!is_open)
+		load_check_value(loader, row, node, &number);
+	if ((row->flags & KEY_SETTING) && loader->n_mistakes == n_mistakes)
+		add_setting(loader, node, is_open ? node->n_children : number);
+	if (is_open && node->type == TREE_MAP)
+		walk_map(loader, key, node);
+	else if (is_open)
+		walk_list(loader, key, node);
+	if (key->handler)
+		key->handler(loader, node);
+}
+
+static void walk_text(struct loader *loader, const struct tree_node *root)
+{
+	if (root->type == TREE_NULL)
+		return;
+	if (root->type != TREE_MAP) {
+		load_mistake(loader, root->place, "a policy must be a map");
+		sbx_error_why(&loader->mistake, "this is %s", tree_type_name(root->type));
+		sbx_error_fix(&loader->mistake, "begin with keys: capabilities, defaults, limits");
+		return;
+	}
+	walk_map(loader, &loader->keys[KEY_TOP], root);
 }
 
 static const struct {
@@ -57,7 +478,7 @@ static const struct {
 	{ "module", DIALECT_MANIFEST },
 };
 
-/* The one dialect whose keys are there; with keys of several, or of none, our own. */
+/* The dialect whose keys are there; DIALECT_SBX with keys of several, or of none. */
 static enum policy_dialect find_dialect(const struct loader *loader, const struct tree_node *root)
 {
 	const struct tree_node *net = load_get(loader, root, "net", TREE_MAP);
@@ -81,8 +502,9 @@ static void check_version(struct loader *loader, const struct tree_node *root)
 	if (loader->policy->dialect != DIALECT_BUNTIME || tree_get(loader->tree, root, "version"))
 		return;
 	load_mistake(loader, root->place, "'version' is missing");
-	sbx_error_why(&loader->mistake, "a policy with plugins, defaults or fs, net and exec rules "
-					"says which version of the format it is");
+	sbx_error_why(
+		&loader->mistake,
+		"a policy with plugins, defaults or fs, net and exec rules must give its format version");
 	sbx_error_fix(&loader->mistake, "add 'version: " NEWEST_VERSION "'");
 }
 
@@ -113,10 +535,11 @@ static void check_names(struct loader *loader, struct named *named, size_t n, co
 			continue;
 		load_mistake(loader, named[i].place, "a second %s with the name '%s'", noun,
 			     named[i].name);
-		sbx_error_why(&loader->mistake,
-			      "line %u has one, and a decision that names it would not say which",
-			      named[i - 1].place.line);
-		sbx_error_fix(&loader->mistake, "give it a name of its own");
+		sbx_error_why(
+			&loader->mistake,
+			"line %u has the first, and a decision that names it would be ambiguous",
+			named[i - 1].place.line);
+		sbx_error_fix(&loader->mistake, "give it a different name");
 	}
 }
 
@@ -157,7 +580,7 @@ static void set_source(struct loader *loader, const char *name, const void *byte
 		loader->no_memory = true;
 }
 
-static void finish(struct loader *loader)
+static void take_rows(struct loader *loader)
 {
 	struct policy *policy = loader->policy;
 
@@ -180,14 +603,14 @@ static int load(struct loader *loader, const char *name, const void *bytes, size
 
 	if (!policy)
 		return -ENOMEM;
-	for (int class = 0; class < N_CLASSES; class ++)
-		policy->defaults[class] = POLICY_DENY;
+	for (int i = 0; i < N_CLASSES; i++)
+		policy->defaults[i] = POLICY_DENY;
 	loader->policy = policy;
 	policy->dialect = find_dialect(loader, root);
 	set_source(loader, name, bytes, n_bytes);
 	check_version(loader, root);
-	if (load_read_keys(loader))
-		load_walk(loader, root);
+	if (read_keys(loader))
+		walk_text(loader, root);
 	else
 		loader->no_memory = true;
 	if (text_status(&loader->path) < 0)
@@ -195,10 +618,10 @@ static int load(struct loader *loader, const char *name, const void *bytes, size
 	if (!loader->no_memory)
 		check_all_names(loader);
 	if (!loader->no_memory)
-		load_finish_settings(loader);
+		finish_settings(loader);
 	if (!loader->no_memory)
-		finish(loader);
-	load_report_mistake(loader);
+		take_rows(loader);
+	report_mistake(loader);
 	if (loader->no_memory)
 		return -ENOMEM;
 	if (loader->n_mistakes == 0)
@@ -220,6 +643,22 @@ static void keep_first(const struct sbx_error *mistake, void *userdata)
 		*err = *mistake;
 }
 
+static bool is_compiled(const void *bytes, size_t n_bytes)
+{
+	static const uint64_t magic = ARTEFACT_MAGIC;
+
+	return n_bytes >= sizeof(magic) && memcmp(bytes, &magic, sizeof(magic)) == 0;
+}
+
+static int refuse_compiled(const char *name, struct sbx_error *err)
+{
+	(void)sbx_error_what(err, -EINVAL, "cannot use the compiled policy '%s' here", name);
+	sbx_error_why(err, "it contains the rules, but not the settings: mounts, limits, "
+			   "environment, network mode");
+	sbx_error_fix(err, "name the file that it was compiled from");
+	return -EINVAL;
+}
+
 int policy_load(const char *name, const void *bytes, size_t n_bytes, struct policy **ret,
 		struct sbx_error *err)
 {
@@ -228,7 +667,8 @@ int policy_load(const char *name, const void *bytes, size_t n_bytes, struct poli
 							  .only_first = true };
 	_cleanup_tree_ struct tree *tree = NULL;
 	struct policy *policy = NULL;
-	int r = tree_read(name, bytes, n_bytes, &tree, err);
+	int r = is_compiled(bytes, n_bytes) ? refuse_compiled(name, err)
+					    : tree_read(name, bytes, n_bytes, &tree, err);
 
 	if (r < 0)
 		return r;
@@ -256,6 +696,20 @@ int policy_load_file(int dirfd, const char *path, struct policy **ret, struct sb
 	return r < 0 ? r : policy_load(name, bytes, n_bytes, ret, err);
 }
 
+struct counted {
+	void (*report)(const struct sbx_error *err, void *userdata);
+	void *userdata;
+	int n;
+};
+
+static void count_mistake(const struct sbx_error *err, void *userdata)
+{
+	struct counted *counted = userdata;
+
+	counted->report(err, counted->userdata);
+	counted->n++;
+}
+
 int policy_load_all_mistakes(const char *name, const void *bytes, size_t n_bytes,
 			     void (*report)(const struct sbx_error *err, void *userdata),
 			     void *userdata)
@@ -264,14 +718,19 @@ int policy_load_all_mistakes(const char *name, const void *bytes, size_t n_bytes
 	_cleanup_policy_ struct policy *policy = NULL;
 	_cleanup_tree_ struct tree *tree = NULL;
 	struct sbx_error err = { .code = 0 };
-	int r = tree_read(name, bytes, n_bytes, &tree, &err);
+	struct counted counted = { .report = report, .userdata = userdata };
+	int r = tree_read_all(name, bytes, n_bytes, count_mistake, &counted, &tree, &err);
 
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0) {
-		report(&err, userdata);
-		return 1;
+		if (r == -EINVAL)
+			sbx_error_context(&err,
+					  "the rest of the file is checked once this is corrected");
+		count_mistake(&err, &counted);
+		return counted.n;
 	}
 	loader.tree = tree;
-	return load(&loader, name, bytes, n_bytes, &policy);
+	r = load(&loader, name, bytes, n_bytes, &policy);
+	return r < 0 ? r : r + counted.n;
 }

@@ -4,9 +4,9 @@
 /*
  * Text → model, for every dialect
  *
- * Keys are one const table (policy/keys.h). Whatever is not in it, stands in the wrong place, has
- * the wrong type or an ambiguous unit is an error with file:line:column and a suggestion. Examples
- * inside rules are run at the end: a rule that does not do what its own examples say is an error.
+ * Keys are one const table (policy/keys.h). A key that is unknown or at a wrong place, a value of a
+ * wrong type or with an ambiguous unit is an error with file:line:column and a suggestion. Examples
+ * inside rules are run at the end: a rule that contradicts one of its examples is an error.
  */
 
 #include <stddef.h>
@@ -14,7 +14,7 @@
 struct policy;
 struct sbx_error;
 
-/* @name stands before every place. */
+/* @name comes before every line and column in errors. */
 int policy_load(const char *name, const void *bytes, size_t n_bytes, struct policy **ret,
 		struct sbx_error *err);
 /* "-" is standard input. */

@@ -3,8 +3,9 @@
 /*
  * Several files as one policy
  *
- * Rules are simply all there: severity decides between them, so nothing that a later file says can
- * take a denial back. What has no severity, the settings, is compared value by value.
+ * All rules are kept: severity decides between them, so a later file cannot take a denial back.
+ * What has no severity, the settings, is compared value by value. The parts of the model are
+ * copied, so that the files can be freed.
  */
 
 #include "policy/layers.h"
@@ -16,7 +17,480 @@
 
 #include <sbx/error.h>
 
-#include "policy/merge-internal.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "policy/compose.h"
+#include "policy/model.h"
+
+/* Copies into another policy's arena. A failure is remembered, as in struct text. */
+struct copier {
+	struct arena *arena;
+	unsigned first_source; /* number that the source 0 of the original gets */
+	bool failed;
+};
+
+static const char *copy_text(struct copier *copier, const char *text)
+{
+	const char *copy = text ? arena_copy(copier->arena, text, strlen(text)) : NULL;
+
+	copier->failed |= text && !copy;
+	return copy;
+}
+
+static void *copy_array(struct copier *copier, size_t n, size_t size)
+{
+	void *array = arena_alloc(copier->arena, n * size);
+
+	copier->failed |= !array;
+	return array;
+}
+
+static struct policy_place copy_place(const struct copier *copier, struct policy_place place)
+{
+	place.source += copier->first_source;
+	return place;
+}
+
+static void copy_source(struct copier *copier, const struct policy_source *from,
+			struct policy_source *to)
+{
+	*to = *from;
+	to->name = copy_text(copier, from->name);
+	to->bytes = arena_copy(copier->arena, from->bytes, from->n_bytes);
+	copier->failed |= !to->bytes;
+}
+
+static struct match_list copy_list(struct copier *copier, const struct match_list *from)
+{
+	struct match_list to = *from;
+	struct match_value *values = copy_array(copier, from->n_values, sizeof(*values));
+
+	for (size_t i = 0; values && i < from->n_values; i++) {
+		values[i] = from->values[i];
+		values[i].text = copy_text(copier, from->values[i].text);
+		values[i].place = copy_place(copier, from->values[i].place);
+	}
+	to.values = values;
+	to.place = copy_place(copier, from->place);
+	return to;
+}
+
+static struct condition copy_condition(struct copier *copier, const struct condition *from)
+{
+	struct condition to = *from;
+
+	for (int key = 0; key < N_MATCH_KEYS; key++)
+		if (from->lists[key].present)
+			to.lists[key] = copy_list(copier, &from->lists[key]);
+	to.place = copy_place(copier, from->place);
+	return to;
+}
+
+static void copy_rule(struct copier *copier, const struct rule *from, struct rule *to)
+{
+	struct condition *exceptions = copy_array(copier, from->n_exceptions, sizeof(*exceptions));
+	struct example *examples = copy_array(copier, from->n_examples, sizeof(*examples));
+
+	*to = *from;
+	to->name = copy_text(copier, from->name);
+	to->match = copy_condition(copier, &from->match);
+	for (size_t i = 0; exceptions && i < from->n_exceptions; i++)
+		exceptions[i] = copy_condition(copier, &from->exceptions[i]);
+	for (size_t i = 0; examples && i < from->n_examples; i++) {
+		examples[i] = from->examples[i];
+		examples[i].text = copy_text(copier, from->examples[i].text);
+		examples[i].place = copy_place(copier, from->examples[i].place);
+	}
+	to->exceptions = exceptions;
+	to->examples = examples;
+	to->constraints.require_sandbox = copy_text(copier, from->constraints.require_sandbox);
+	to->constraints.sha256 = copy_text(copier, from->constraints.sha256);
+	to->reason = copy_text(copier, from->reason);
+	to->place = copy_place(copier, from->place);
+}
+
+static void copy_setting(struct copier *copier, const struct setting *from, struct setting *to)
+{
+	*to = *from;
+	to->path = copy_text(copier, from->path);
+	to->text = copy_text(copier, from->text);
+	to->place = copy_place(copier, from->place);
+}
+
+static void copy_extension(struct copier *copier, const struct extension_program *from,
+			   struct extension_program *to)
+{
+	size_t n = 0;
+
+	while (from->argv[n])
+		n++;
+
+	const char **argv = copy_array(copier, n + 1, sizeof(*argv));
+
+	for (size_t i = 0; argv && i < n; i++)
+		argv[i] = copy_text(copier, from->argv[i]);
+	to->name = copy_text(copier, from->name);
+	to->argv = argv;
+	to->place = copy_place(copier, from->place);
+}
+
+/*
+ * Settings: a row of the table says in which direction a later file may change one
+ *
+ * A setting without a row may be repeated but not changed. Lists count as a whole: either the new
+ * one is a part of the old one, or (where more is narrower) both are joined.
+ */
+
+/*
+ * USER_: a file that only narrows cannot change it. A pattern in audit.redact can hide anything
+ * from the log, and working_dir decides which files a command's relative paths name.
+ */
+enum direction {
+	SAME,
+	FREE, /* the last one counts */
+	USER_FREE,
+	LESS, /* of the number; false is less than true */
+	MORE,
+	ORDER,	/* of the words, the widest first */
+	PART,	/* of the list */
+	JOINED, /* the list gets longer */
+	USER_JOINED,
+	MOUNTS,
+};
+
+static const char *const profile_order[] = { "standard", "strict", NULL };
+static const char *const tier_order[] = { "reduced", "landlock-only", "no-userns", "full", NULL };
+static const char *const mode_order[] = { "best-effort", "strict", NULL };
+static const char *const net_order[] = { "host", "veth", "transparent", "proxy", "none", NULL };
+/* Neither of proxy and loopback is narrower: each gives what the other one does not. */
+static const char *const loopback_order[] = { "host", "loopback", "none", NULL };
+
+static const struct row {
+	const char *path; /* with a '.' at its end: everything below */
+	enum direction direction;
+	/* A file that only narrows may have it although no file before does. With ORDER and the
+	 * lists it may always have the narrowest value. */
+	bool may_begin;
+	const char *const *order;
+} rows[] = {
+	{ "limits.mode", ORDER, false, mode_order },
+	{ "limits.", LESS, true, NULL },
+	{ "scheduler.", LESS, true, NULL },
+	{ "isolation.namespaces", MORE, true, NULL },
+	{ "isolation.landlock", MORE, true, NULL },
+	{ "isolation.seccomp", ORDER, false, profile_order },
+	{ "isolation.tier", ORDER, false, tier_order },
+	{ "isolation.nested", LESS, false, NULL },
+	{ "plugins.", MORE, true, NULL },
+	{ "denySyscalls", JOINED, true, NULL },
+	{ "audit.enabled", MORE, true, NULL },
+	{ "audit.events", PART, false, NULL },
+	{ "audit.retention_days", MORE, false, NULL },
+	{ "audit.max_size", MORE, false, NULL },
+	{ "audit.redact", USER_JOINED, false, NULL },
+	{ "audit.keep_originals", LESS, false, NULL },
+	{ "net.mode", ORDER, false, net_order },
+	{ "net.loopback.connect", PART, false, NULL },
+	{ "net.loopback.bind", PART, false, NULL },
+	{ "net.unix", PART, false, NULL },
+	{ "devices", PART, false, NULL },
+	{ "env.allow", PART, false, NULL },
+	{ "mounts", MOUNTS, false, NULL },
+	{ "working_dir", USER_FREE, false, NULL },
+	{ "hostname", FREE, true, NULL },
+	{ "", SAME, false, NULL },
+};
+
+static const struct row *find_row(const char *path)
+{
+	for (const struct row *row = rows;; row++) {
+		size_t len = strlen(row->path);
+		bool is_section = len == 0 || row->path[len - 1] == '.';
+
+		if (is_section ? strncmp(path, row->path, len) == 0 : strcmp(path, row->path) == 0)
+			return row; /* the last one fits everything */
+	}
+}
+
+/* "'PATH' widens what the files before it allow", with both places; @before may be NULL. */
+static int refuse_widening(const struct policy *all, const struct setting *before,
+			   const struct policy *next, const struct setting *after,
+			   struct sbx_error *err)
+{
+	const char *file = next->sources[after->place.source].name;
+
+	(void)sbx_error_what(err, -EACCES, "%s:%u:%u: '%s' widens what the files before it allow",
+			     file, after->place.at.line, after->place.at.column, after->path);
+	if (!before) {
+		sbx_error_why(err, "no file before it has '%s', and this one may only narrow",
+			      after->path);
+		sbx_error_fix(err, "remove it here, or write it in the user's own policy");
+		return -EACCES;
+	}
+	file = all->sources[before->place.source].name;
+	sbx_error_why(err, "it is '%s' here and '%s' at %s:%u:%u", after->text, before->text, file,
+		      before->place.at.line, before->place.at.column);
+	sbx_error_fix(err, "remove it here, write a narrower value, or change %s", file);
+	return -EACCES;
+}
+
+static size_t place_in(const char *const *order, const char *word)
+{
+	size_t i = 0;
+
+	while (order[i] && strcmp(order[i], word) != 0)
+		i++;
+	return i;
+}
+
+static bool has_word(const char *const *order, const char *word)
+{
+	return order[place_in(order, word)] != NULL;
+}
+
+/* Words of different orders are not comparable. */
+static bool is_after(const struct row *row, const char *before, const char *after)
+{
+	const char *const *order = row->order;
+
+	if (order == net_order && (!has_word(order, before) || !has_word(order, after)))
+		order = loopback_order;
+	return has_word(order, before) && has_word(order, after) &&
+	       place_in(order, after) >= place_in(order, before);
+}
+
+static bool is_narrowest(const struct row *row, const struct setting *setting)
+{
+	if (row->direction == ORDER)
+		return has_word(row->order, setting->text) &&
+		       !row->order[place_in(row->order, setting->text) + 1];
+	if (row->direction == PART || row->direction == MOUNTS || row->direction == USER_JOINED)
+		return setting->number == 0;
+	return row->direction == LESS && setting->type == TREE_BOOL && setting->number == 0;
+}
+
+static bool is_narrower(const struct row *row, const struct setting *before,
+			const struct setting *after)
+{
+	switch (row->direction) {
+	case LESS:
+		return after->number <= before->number;
+	case MORE:
+		return after->number >= before->number;
+	case ORDER:
+		return is_after(row, before->text, after->text);
+	case SAME:
+		return before->type == after->type && strcmp(before->text, after->text) == 0 &&
+		       before->number == after->number;
+	case FREE:
+	case USER_FREE:
+	case PART:
+	case JOINED:
+	case USER_JOINED:
+	case MOUNTS:
+		return true;
+	}
+	return false;
+}
+
+/* Steps through the items of a list of texts. */
+static const struct setting *item_at(const struct policy *policy, const char *list, size_t i)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+
+	text_addf(&path, "%s[%zu]", list, i);
+	return policy_get_setting(policy, text_string(&path));
+}
+
+static bool has_item(const struct policy *policy, const char *list, const char *text)
+{
+	const struct setting *item;
+
+	for (size_t i = 0; (item = item_at(policy, list, i)); i++)
+		if (strcmp(item->text, text) == 0)
+			return true;
+	return false;
+}
+
+static int check_part(const struct policy *all, const struct setting *before,
+		      const struct policy *next, const struct setting *after, struct sbx_error *err)
+{
+	const struct setting *item;
+
+	for (size_t i = 0; (item = item_at(next, after->path, i)); i++) {
+		struct setting list = *before;
+
+		list.text = "not in the list";
+		if (!has_item(all, after->path, item->text))
+			return refuse_widening(all, &list, next, item, err);
+	}
+	return 0;
+}
+
+static bool is_mode_narrower(enum mount_mode before, enum mount_mode after)
+{
+	return before == after || after == MOUNT_MASK ||
+	       (before == MOUNT_READ_WRITE && after == MOUNT_READ_ONLY);
+}
+
+static bool has_same_source(const struct policy_mount *a, const struct policy_mount *b)
+{
+	return a->source && b->source ? strcmp(a->source, b->source) == 0 : a->source == b->source;
+}
+
+static bool is_mount_narrower(const struct policy_mount *before, const struct policy_mount *after)
+{
+	return strcmp(before->target->text, after->target->text) == 0 &&
+	       has_same_source(before, after) && is_mode_narrower(before->mode, after->mode) &&
+	       (before->size_bytes == 0 ||
+		(after->size_bytes > 0 && after->size_bytes <= before->size_bytes));
+}
+
+/* A later file may leave a mount out, or narrow it. */
+static int check_mounts(const struct policy *all, const struct policy *next, struct sbx_error *err)
+{
+	struct policy_mount before, after;
+
+	for (size_t i = 0; policy_get_mount(next, i, &after); i++) {
+		const struct setting *same = policy_get_setting(all, "mounts");
+		bool found = false;
+
+		for (size_t k = 0; policy_get_mount(all, k, &before) && !found; k++) {
+			found = is_mount_narrower(&before, &after);
+			if (strcmp(before.target->text, after.target->text) == 0)
+				same = before.target;
+		}
+		if (!found)
+			return refuse_widening(all, same, next, after.target, err);
+	}
+	return 0;
+}
+
+static int check_one(const struct policy *all, const struct policy *next,
+		     const struct setting *after, bool narrows, struct sbx_error *err)
+{
+	const struct setting *before = policy_get_setting(all, after->path);
+	const struct row *row = find_row(after->path);
+
+	if (strchr(after->path, '['))
+		return 0; /* checked with its list */
+	if (!before && narrows && !row->may_begin && !is_narrowest(row, after))
+		return refuse_widening(all, NULL, next, after, err);
+	if (!before)
+		return 0;
+	if (!is_narrower(row, before, after) ||
+	    (narrows && row->direction == USER_FREE && strcmp(before->text, after->text) != 0))
+		return refuse_widening(all, before, next, after, err);
+	if (row->direction == PART || (narrows && row->direction == USER_JOINED))
+		return check_part(all, before, next, after, err);
+	return row->direction == MOUNTS ? check_mounts(all, next, err) : 0;
+}
+
+/* The path of the list that @path is in, or @path itself. */
+static void add_list_path(struct text *out, const char *path)
+{
+	text_add_bytes(out, path, strcspn(path, "["));
+}
+
+static bool is_joined(const char *list)
+{
+	enum direction direction = find_row(list)->direction;
+
+	return direction == JOINED || direction == USER_JOINED;
+}
+
+/* Does @next replace the setting? A list is replaced whole, or else joined. */
+static bool is_replaced(const struct setting *setting, const struct policy *next)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+
+	add_list_path(&path, setting->path);
+	return policy_get_setting(next, text_string(&path)) && !is_joined(text_string(&path));
+}
+
+struct settings {
+	struct setting *rows;
+	size_t n_rows;
+};
+
+/* Adds the new items of a joined list, numbered behind the old ones. */
+static void join(struct settings *out, struct policy *all, const struct policy *next,
+		 const struct setting *list, struct copier *copier)
+{
+	const struct setting *old = policy_get_setting(all, list->path), *item;
+	struct setting *whole = NULL;
+	size_t n = old ? old->number : 0;
+
+	for (size_t i = 0; i < out->n_rows; i++)
+		if (strcmp(out->rows[i].path, list->path) == 0)
+			whole = &out->rows[i];
+	for (size_t i = 0; (item = item_at(next, list->path, i)); i++) {
+		_cleanup_text_ struct text path = TEXT_INIT;
+
+		if (has_item(all, list->path, item->text))
+			continue;
+		text_addf(&path, "%s[%zu]", list->path, n++);
+		copy_setting(copier, item, &out->rows[out->n_rows]);
+		out->rows[out->n_rows++].path = copy_text(copier, text_string(&path));
+	}
+	if (whole)
+		whole->number = n;
+}
+
+static bool is_in_joined(const char *path)
+{
+	_cleanup_text_ struct text list = TEXT_INIT;
+
+	add_list_path(&list, path);
+	return is_joined(text_string(&list));
+}
+
+static int compare(const void *a, const void *b)
+{
+	return policy_compare_paths(((const struct setting *)a)->path,
+				    ((const struct setting *)b)->path);
+}
+
+/* Adds the settings of @next to those of @all, whose arena gets everything. -EACCES where one of
+ * them widens. @narrows: also where no file before has it, if it could widen. */
+static int merge_settings(struct policy *all, const struct policy *next, struct copier *copier,
+			  bool narrows, struct sbx_error *err)
+{
+	struct settings out = { .rows = arena_alloc(copier->arena,
+						    (all->n_settings + next->n_settings) *
+							    sizeof(*out.rows)) };
+
+	if (!out.rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < next->n_settings; i++) {
+		int r = check_one(all, next, &next->settings[i], narrows, err);
+
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = 0; i < all->n_settings; i++)
+		if (!is_replaced(&all->settings[i], next))
+			out.rows[out.n_rows++] = all->settings[i];
+	for (size_t i = 0; i < next->n_settings; i++) {
+		const struct setting *setting = &next->settings[i];
+		bool joined = is_in_joined(setting->path);
+
+		if (!joined ||
+		    (!strchr(setting->path, '[') && !policy_get_setting(all, setting->path)))
+			copy_setting(copier, setting, &out.rows[out.n_rows++]);
+		if (joined && setting->type == TREE_LIST)
+			join(&out, all, next, setting, copier);
+	}
+	if (copier->failed)
+		return -ENOMEM;
+	if (out.n_rows > 1)
+		qsort(out.rows, out.n_rows, sizeof(*out.rows), compare);
+	all->settings = out.rows;
+	all->n_settings = out.n_rows;
+	return 0;
+}
+
+/* ---- policies ---- */
 
 struct counts {
 	size_t n_sources;
@@ -53,8 +527,7 @@ static struct policy *make_empty(const struct policy *first, struct counts count
 	return take_ptr(policy);
 }
 
-/* An extension is a program that is run and may vote to allow: a file that may only narrow has
- * none. */
+/* An extension is executed and may vote to allow, so a file that only narrows must not name one. */
 static int check_extension(const struct policy *all, const struct policy *next,
 			   const struct extension_program *program, bool narrows,
 			   struct sbx_error *err)
@@ -65,7 +538,7 @@ static int check_extension(const struct policy *all, const struct policy *next,
 	if (narrows) {
 		(void)sbx_error_what(err, -EACCES, "%s:%u:%u: extension '%s' in a project's file",
 				     file, at->at.line, at->at.column, program->name);
-		sbx_error_why(err, "it would be run, and asked, for whoever opens the project");
+		sbx_error_why(err, "it would run for every user who opens the project");
 		sbx_error_fix(err, "name it in the user's own policy");
 		return -EACCES;
 	}
@@ -78,7 +551,7 @@ static int check_extension(const struct policy *all, const struct policy *next,
 				     at->at.line, at->at.column, program->name);
 		sbx_error_why(err, "%s:%u has one", all->sources[other->place.source].name,
 			      other->place.at.line);
-		sbx_error_fix(err, "give it a name of its own, or remove it");
+		sbx_error_fix(err, "give it a different name, or remove it");
 		return -EEXIST;
 	}
 	return 0;
@@ -100,21 +573,21 @@ static int add_extensions(struct policy *all, const struct policy *next, struct 
 	return 0;
 }
 
-/* A later file that is silent about a default means the one of the files before it. The first one
- * that is silent means to deny, and no later one can take that back. */
+/* A later file without a default takes over that of the files before it. In the first file a
+ * missing default is deny, and no later file can change that. */
 static void merge_defaults(struct policy *all, const struct policy *next)
 {
 	bool is_first = all->n_sources == 0;
 
-	for (int class = 0; class < N_CLASSES; class ++) {
-		if ((is_first || next->says_default[class]) &&
-		    next->defaults[class] > all->defaults[class])
-			all->defaults[class] = next->defaults[class];
-		all->says_default[class] |= next->says_default[class];
+	for (int i = 0; i < N_CLASSES; i++) {
+		if ((is_first || next->says_default[i]) && next->defaults[i] > all->defaults[i])
+			all->defaults[i] = next->defaults[i];
+		all->says_default[i] |= next->says_default[i];
 	}
 }
 
-static int add(struct policy *all, const struct policy *next, bool narrows, struct sbx_error *err)
+static int add_policy(struct policy *all, const struct policy *next, bool narrows,
+		      struct sbx_error *err)
 {
 	struct copier copier = { .arena = &all->arena, .first_source = (unsigned)all->n_sources };
 	int r;
@@ -125,8 +598,9 @@ static int add(struct policy *all, const struct policy *next, bool narrows, stru
 	for (size_t i = 0; i < next->n_rules; i++)
 		copy_rule(&copier, &next->rules[i], &all->rules[all->n_rules++]);
 	r = add_extensions(all, next, &copier, narrows, err);
-	if (r >= 0)
-		r = merge_settings(all, next, &copier, narrows, err);
+	if (r < 0)
+		return r;
+	r = merge_settings(all, next, &copier, narrows, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < next->n_sources; i++) {
@@ -138,20 +612,30 @@ static int add(struct policy *all, const struct policy *next, bool narrows, stru
 	return copier.failed ? -ENOMEM : 0;
 }
 
+static int join_policies(struct policy *const *policies, size_t n_policies, bool last_narrows,
+			 struct policy **ret, struct sbx_error *err)
+{
+	struct policy *all = *ret = make_empty(policies[0], count(policies, n_policies));
+
+	if (!all)
+		return -ENOMEM;
+	for (size_t i = 0; i < n_policies; i++) {
+		int r = add_policy(all, policies[i], last_narrows && i == n_policies - 1, err);
+
+		if (r < 0)
+			return r;
+	}
+	return policy_make_digest(all, all->digest);
+}
+
 int policy_merge(struct policy **policies, size_t n_policies, int last_narrows, struct policy **ret,
 		 struct sbx_error *err)
 {
 	_cleanup_policy_ struct policy *all = NULL;
-	int r = 0;
+	int r;
 
 	assert(n_policies > 0);
-	all = make_empty(policies[0], count(policies, n_policies));
-	if (!all)
-		r = -ENOMEM;
-	for (size_t i = 0; i < n_policies && r >= 0; i++)
-		r = add(all, policies[i], last_narrows && i == n_policies - 1, err);
-	if (r >= 0)
-		r = policy_make_digest(all, all->digest);
+	r = join_policies(policies, n_policies, last_narrows, &all, err);
 	for (size_t i = 0; i < n_policies; i++)
 		policies[i] = policy_free(policies[i]);
 	if (r == -ENOMEM)

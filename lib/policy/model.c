@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The model's own few functions: its names, its settings, its digest and its end
+ * The model's functions: operations, names, settings, digests
  *
- * Settings are sorted by path, so that one is found by halving, that the same settings in another
- * order are the same model, and that printing is a walk.
+ * Settings are sorted by path: a look-up is a binary search, the same settings in another order are
+ * the same model, and printing is one pass.
  */
+
+/* The low-level calls of libcrypto are deprecated in favour of an interface that looks algorithms
+ * up by name at run time, which costs more than the digest itself. Linked from its archive, they
+ * use the processor's instructions and pull in nothing else. */
+#define OPENSSL_SUPPRESS_DEPRECATED
 
 #include "policy/model.h"
 
@@ -13,10 +18,103 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
-#include "policy/digest.h"
+#include <openssl/sha.h>
 
-_Static_assert(DIGEST_SIZE == sizeof(((struct policy *)NULL)->digest), "the digest's size");
+#include "base/cleanup.h"
+#include "base/suggest.h"
+#include "base/text.h"
+
+/* Rows are bits of sets that are stored in artefacts, so a new row goes to the end. */
+static const struct operation operations[] = {
+	{ "fs.read", CLASS_FS, ARGUMENT_PATH, "read a file" },
+	{ "fs.write", CLASS_FS, ARGUMENT_PATH, "write, create, rename or remove a file" },
+	{ "fs.list", CLASS_FS, ARGUMENT_PATH, "list a directory" },
+	{ "fs.exists", CLASS_FS, ARGUMENT_PATH, "check whether a file exists" },
+	{ "exec", CLASS_EXEC, ARGUMENT_PATH, "execute a program" },
+	{ "net.connect", CLASS_NET, ARGUMENT_HOST, "connect to a host and a port" },
+	{ "net.bind", CLASS_NET, ARGUMENT_HOST, "listen on an address and a port" },
+	{ "ai.generate", CLASS_TOOL, ARGUMENT_NONE, "send a prompt to a language model" },
+	{ "container.run", CLASS_TOOL, ARGUMENT_NONE, "run a container" },
+	{ "git.commit", CLASS_TOOL, ARGUMENT_NONE, "commit to a repository" },
+	{ "git.diff", CLASS_TOOL, ARGUMENT_NONE, "compare versions in a repository" },
+	{ "policy.update", CLASS_TOOL, ARGUMENT_NONE, "replace the policy" },
+	{ "search.glob", CLASS_TOOL, ARGUMENT_NONE, "find files by name" },
+	{ "search.grep", CLASS_TOOL, ARGUMENT_NONE, "find files by content" },
+	{ "session.message", CLASS_TOOL, ARGUMENT_NONE, "send a message to the session" },
+	{ "session.set_mode", CLASS_TOOL, ARGUMENT_NONE, "change to the given mode" },
+	{ "shell.run", CLASS_TOOL, ARGUMENT_NONE, "run a shell command" },
+	{ "test.run", CLASS_TOOL, ARGUMENT_NONE, "run the tests" },
+	{ "tool.call", CLASS_TOOL, ARGUMENT_NONE, "call any other tool" },
+	{ "plugin.install", CLASS_TOOL, ARGUMENT_NONE, "install a plugin" },
+	{ "token.issue", CLASS_TOOL, ARGUMENT_NONE, "issue a capability token" },
+};
+
+static const char *const class_names[] = {
+	[CLASS_FS] = "fs",
+	[CLASS_NET] = "net",
+	[CLASS_EXEC] = "exec",
+	[CLASS_TOOL] = "tool",
+};
+
+_Static_assert(N_ELEMENTS(operations) <= OPERATIONS_MAX, "an operation is a bit of 64");
+_Static_assert(N_ELEMENTS(class_names) == N_CLASSES, "every class has a name");
+
+int operation_find(const char *name)
+{
+	for (size_t i = 0; i < N_ELEMENTS(operations); i++)
+		if (strcmp(operations[i].name, name) == 0)
+			return (int)i;
+	return OPERATION_UNKNOWN;
+}
+
+const struct operation *operation_at(int row)
+{
+	return row >= 0 && (size_t)row < N_ELEMENTS(operations) ? &operations[row] : NULL;
+}
+
+static const char *name_at(const void *list, size_t i)
+{
+	const struct operation *rows = list;
+
+	return i < N_ELEMENTS(operations) ? rows[i].name : NULL;
+}
+
+const char *operation_suggest(const char *name)
+{
+	return suggest(name, (struct suggest_words){ .word = name_at, .list = operations });
+}
+
+const char *operation_class_name(enum operation_class kind)
+{
+	return (size_t)kind < N_ELEMENTS(class_names) ? class_names[kind] : "unknown";
+}
+
+/* "GROUP.*" means the operations whose name starts with "GROUP." and those of the class GROUP. */
+static bool is_in_group(const struct operation *operation, const char *group, size_t len)
+{
+	const char *kind = class_names[operation->kind];
+
+	return (strncmp(operation->name, group, len) == 0 && operation->name[len] == '.') ||
+	       (strlen(kind) == len && strncmp(kind, group, len) == 0);
+}
+
+uint64_t operation_set(const char *pattern)
+{
+	size_t len = strlen(pattern);
+	int row = operation_find(pattern);
+	uint64_t set = 0;
+
+	if (row != OPERATION_UNKNOWN)
+		return UINT64_C(1) << row;
+	if (strcmp(pattern, "*") == 0)
+		return (UINT64_C(1) << N_ELEMENTS(operations)) - 1;
+	if (len < 3 || strcmp(pattern + len - 2, ".*") != 0)
+		return 0;
+	for (size_t i = 0; i < N_ELEMENTS(operations); i++)
+		if (is_in_group(&operations[i], pattern, len - 2))
+			set |= UINT64_C(1) << i;
+	return set;
+}
 
 static const char *const action_names[] = {
 	[POLICY_PASS] = "pass", [POLICY_ALLOW] = "allow",
@@ -64,7 +162,7 @@ const char *match_key_name(enum match_key key)
 	return key_names[key];
 }
 
-/* The steps of a path end at these; they come before every letter, digit and '_' or '-'. */
+/* The characters that end a step of a path come before letters, digits, '_' and '-'. */
 static int rank(char c)
 {
 	return c == '\0' ? 0 : c == '[' ? 1 : c == '.' ? 2 : c == ']' ? 3 : (unsigned char)c + 4;
@@ -84,22 +182,26 @@ int policy_compare_paths(const char *a, const char *b)
 	return rank(*a) - rank(*b);
 }
 
+static int compare_with_setting(const void *path, const void *setting)
+{
+	return policy_compare_paths(path, ((const struct setting *)setting)->path);
+}
+
 const struct setting *policy_get_setting(const struct policy *policy, const char *path)
 {
-	size_t low = 0, high = policy->n_settings;
+	if (policy->n_settings == 0)
+		return NULL;
+	return bsearch(path, policy->settings, policy->n_settings, sizeof(*policy->settings),
+		       compare_with_setting);
+}
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = policy_compare_paths(path, policy->settings[middle].path);
+void digest_of(const void *bytes, size_t n_bytes, uint8_t ret[DIGEST_SIZE])
+{
+	SHA256_CTX context;
 
-		if (order == 0)
-			return &policy->settings[middle];
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return NULL;
+	(void)SHA256_Init(&context);
+	(void)SHA256_Update(&context, bytes, n_bytes);
+	(void)SHA256_Final(ret, &context);
 }
 
 static void add_u64(struct text *out, uint64_t value)
@@ -108,7 +210,7 @@ static void add_u64(struct text *out, uint64_t value)
 		text_add_char(out, (char)(value >> shift & 0xff));
 }
 
-int policy_make_digest(const struct policy *policy, uint8_t ret[32])
+int policy_make_digest(const struct policy *policy, uint8_t ret[DIGEST_SIZE])
 {
 	_cleanup_text_ struct text all = TEXT_INIT;
 

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * The model: what all dialects mean, before it is compiled
+ * The model: a policy of any dialect, before it is compiled
  *
  * Everything lives in the policy's arena and dies with it. A rule is a name, a match, an action,
- * exceptions, constraints, a reason and the line where it stands. The order of rules has no
- * meaning; they are kept in the order of the file only so that messages are stable.
+ * exceptions, constraints, a reason and its place in a file. The order of rules has no meaning;
+ * they are kept in the order of the file only so that messages are stable.
  */
 
 #include <stdbool.h>
@@ -16,9 +16,57 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/tree.h"
-#include "policy/operation.h"
 
 struct sbx_error;
+
+/*
+ * The operations that a policy can name: one const table
+ *
+ * An operation that is not in the table is denied for a request, and an error where a policy names
+ * it. The number of a row is its bit in a set of operations, also in artefacts, so a new row goes
+ * to the end.
+ */
+
+/* Decides how the argument is checked and matched. */
+enum operation_argument {
+	ARGUMENT_NONE, /* or anything: tool.* operations are matched by caller, tags, state, mode */
+	ARGUMENT_PATH, /* an absolute normal path */
+	ARGUMENT_HOST, /* a host name or an address, and a port */
+};
+
+/* Classes have defaults of their own (defaults.fs and so on). */
+enum operation_class {
+	CLASS_FS,
+	CLASS_NET,
+	CLASS_EXEC,
+	CLASS_TOOL,
+	N_CLASSES,
+};
+
+struct operation {
+	const char *name; /* "fs.read" */
+	enum operation_class kind;
+	enum operation_argument argument;
+	const char *help; /* one line */
+};
+
+#define OPERATION_UNKNOWN (-1)
+#define OPERATIONS_MAX 64
+
+/* The row of that name, or OPERATION_UNKNOWN. */
+int operation_find(const char *name);
+/* NULL behind the last row. */
+const struct operation *operation_at(int row);
+/* The nearest known name, or NULL. */
+const char *operation_suggest(const char *name);
+const char *operation_class_name(enum operation_class kind);
+/*
+ * The operations of a pattern: a name, "fs.*" (a class, or what the names begin with), or "*". 0
+ * where it names none.
+ */
+uint64_t operation_set(const char *pattern);
+
+#define DIGEST_SIZE 32 /* SHA-256 */
 
 /* In the order of severity: the highest one that applies is the answer. */
 enum policy_action {
@@ -29,7 +77,7 @@ enum policy_action {
 	POLICY_DENY,
 };
 
-/* Where something stands: a source is one file of a layered policy. */
+/* A place in one file (source) of a layered policy. */
 struct policy_place {
 	unsigned source;
 	struct tree_place at;
@@ -60,6 +108,12 @@ struct match_value {
 	bool literal;
 };
 
+/* Does it begin with '!', so that it takes out what the list's other globs take in? */
+static inline bool match_value_excludes(const struct match_value *value)
+{
+	return !value->literal && value->text[0] == '!';
+}
+
 struct match_list {
 	bool present; /* present with no values: holds for nothing */
 	const struct match_value *values;
@@ -77,8 +131,8 @@ struct constraints {
 	const char *require_sandbox; /* "L2" or NULL */
 	bool require_token;
 	uint64_t max_file_size_bytes; /* UINT64_MAX: no limit */
-	const char *sha256; /* of the program, 64 lower-case hex digits, or NULL; whoever asks
-			       measures it, a decision compares */
+	const char *sha256; /* of the program, 64 lower-case hex digits, or NULL; the caller
+			       measures the program's, a decision compares them */
 };
 
 /* One line "OPERATION ARGUMENT" that the rule's match must, or must not, cover; run at every load.
@@ -103,9 +157,9 @@ struct rule {
 };
 
 /*
- * A named value of the sections that are not rules (isolation, limits, mounts, ...), kept for
- * whoever carries it out. A list has a setting of its own, so that an empty one is not the same as
- * none; a map has not. What a manifest says under names of its own stands here under ours.
+ * A named value of the sections that are not rules (isolation, limits, mounts, ...). A list has a
+ * setting of its own, so that an empty one is not the same as none; a map has not. The limits and
+ * the network of a manifest have our paths.
  */
 struct setting {
 	const char *path; /* "limits.memory", "mounts[2].source" */
@@ -126,7 +180,7 @@ struct policy_source {
 	const char *name; /* as it was opened: "p.yaml" */
 	const char *bytes;
 	size_t n_bytes;
-	uint8_t digest[32]; /* SHA-256 of its bytes */
+	uint8_t digest[DIGEST_SIZE]; /* of its bytes */
 	bool narrows; /* a project's own file: its allows count only where the other sources allow
 			 too */
 };
@@ -144,21 +198,21 @@ struct policy {
 	struct policy_source *sources;
 	size_t n_sources;
 	enum policy_action defaults[N_CLASSES]; /* POLICY_DENY unless the file says otherwise */
-	bool says_default[N_CLASSES];		/* of a file that does not, none is taken over */
+	bool says_default[N_CLASSES];		/* merging takes over only such a default */
 	struct rule *rules;
 	size_t n_rules;
 	struct setting *settings; /* sorted: policy_compare_paths() */
 	size_t n_settings;
 	struct extension_program *extensions;
 	size_t n_extensions;
-	uint8_t digest[32]; /* over all sources: what decisions and tokens are bound to */
+	uint8_t digest[DIGEST_SIZE]; /* over all sources; decisions and tokens are bound to it */
 };
 
 struct policy *policy_free(struct policy *policy);
 void policy_free_ptr(struct policy **policy);
 #define _cleanup_policy_ _cleanup_(policy_free_ptr)
 
-/* NULL where the policy does not say. */
+/* NULL where the policy does not have it. */
 const struct setting *policy_get_setting(const struct policy *policy, const char *path);
 /* Like strcmp(), but "[2]" comes before "[10]" and what is inside a section behind the section. */
 int policy_compare_paths(const char *a, const char *b);
@@ -167,7 +221,8 @@ int policy_compare_paths(const char *a, const char *b);
  * SHA-256 over each source in order: its length as 8 bytes, little-endian, then its bytes. The
  * highest bit of the length says that the source only narrows. 0 or -ENOMEM.
  */
-int policy_make_digest(const struct policy *policy, uint8_t ret[32]);
+int policy_make_digest(const struct policy *policy, uint8_t ret[DIGEST_SIZE]);
+void digest_of(const void *bytes, size_t n_bytes, uint8_t ret[DIGEST_SIZE]);
 
 const char *policy_action_name(enum policy_action action); /* "require_review" for POLICY_REVIEW */
 /* False where there is no such action. */

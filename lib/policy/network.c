@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Host names, networks and ports
+ * The network of a policy
  *
- * A pattern that is read more generously here than by the program that connects is a hole: "127.1"
- * or "0x7f.0.0.1" are addresses for some resolvers and names for others, so a name whose last label
- * is a number is refused, and so is everything that inet_pton() does not take.
+ * A pattern that is read more generously here than by the program that connects is a hole: some
+ * resolvers read "127.1" or "0x7f.0.0.1" as an address and others as a name. So a name whose last
+ * label is a number is refused, and so is every address that inet_pton() does not accept.
  */
 
 #include "policy/network.h"
@@ -15,10 +15,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include <sbx/error.h>
 
+#include "base/cleanup.h"
 #include "base/units.h"
+#include "policy/enforcement.h"
+#include "policy/limit.h"
 
 #define PORT_MAX 65535
 
@@ -36,7 +40,7 @@ static int refuse_host(struct sbx_error *err, const char *text, const char *why,
 	return refuse(err, "host name", text, why, fix);
 }
 
-/* The commonest mistakes have a text of their own; anything else falls through to the labels. */
+/* Common mistakes have a text of their own; the labels are checked for all others. */
 static const struct {
 	const char *letters;
 	const char *why;
@@ -44,10 +48,10 @@ static const struct {
 } host_traps[] = {
 	{ "/", "it has a '/'; neither a URL nor a network is a name",
 	  "write the name alone (example.com), or a network under 'cidr'" },
-	{ ":", "it has a ':'; a port is a key of its own",
+	{ ":", "it has a ':'; ports have a separate key",
 	  "write the name alone, and the port under 'ports'" },
 	{ " \t\r\n", "it has white space in it", "write one name; several names go in a list" },
-	{ "@", "it has a '@'; only the name of the host counts", "write the name alone" },
+	{ "@", "it has a '@'; only the name of the host is allowed", "write the name alone" },
 };
 
 static int check_label(const char *text, const char *label, size_t len, struct sbx_error *err)
@@ -57,22 +61,23 @@ static int check_label(const char *text, const char *label, size_t len, struct s
 				   "write it like example.com, without a dot at the end");
 	if (len > 63)
 		return refuse_host(err, text, "one of its labels is longer than 63 bytes",
-				   "write the name as the DNS has it");
+				   "write the name as in the DNS");
 	if (label[0] == '-' || label[len - 1] == '-')
 		return refuse_host(err, text, "a label begins or ends with '-'",
-				   "write the name as the DNS has it");
+				   "write the name as in the DNS");
 	for (size_t i = 0; i < len; i++) {
 		unsigned char c = (unsigned char)label[i];
 
 		if (isalnum(c) || c == '-' || c == '_')
 			continue;
 		if (c >= 0x80)
-			return refuse_host(err, text, "it has letters that the DNS does not know",
+			return refuse_host(err, text, "it has letters that the DNS does not allow",
 					   "write it in its ASCII form: xn--...");
 		if (c == '*')
-			return refuse_host(err, text, "'*' stands for whole labels at the front",
+			return refuse_host(err, text,
+					   "'*' can only replace whole labels at the front",
 					   "write '*.example.com', or the names themselves");
-		return refuse_host(err, text, "it has a character that no name has",
+		return refuse_host(err, text, "it has a character that is not allowed in names",
 				   "use letters, digits, '-' and '.'");
 	}
 	return 0;
@@ -88,17 +93,17 @@ int network_check_host(const char *text, struct sbx_error *err)
 	if (text[0] == '\0')
 		return refuse_host(err, text, "it is empty", "write a name, or leave the key out");
 	if (strcmp(text, "*") == 0)
-		return refuse_host(err, text, "'*' alone would be every host",
+		return refuse_host(err, text, "'*' alone would match every host",
 				   "leave 'host' out: a rule without it is about every host");
 	if (network_parse(text, &network, NULL) >= 0)
-		return refuse_host(err, text, "it is an address, and names are matched as names",
+		return refuse_host(err, text, "it is an address, and 'host' matches names only",
 				   "write it under 'cidr'");
-	for (size_t i = 0; i < sizeof(host_traps) / sizeof(host_traps[0]); i++)
+	for (size_t i = 0; i < N_ELEMENTS(host_traps); i++)
 		if (strpbrk(text, host_traps[i].letters))
 			return refuse_host(err, text, host_traps[i].why, host_traps[i].fix);
 	if (strlen(text) > HOST_BYTES_MAX)
 		return refuse_host(err, text, "it is longer than 253 bytes",
-				   "write the name as the DNS has it");
+				   "write the name as in the DNS");
 
 	if (strncmp(label, "*.", 2) == 0)
 		label += 2;
@@ -131,8 +136,8 @@ static int read_prefix(const char *text, const char *slash, unsigned width, unsi
 	if ((slash[1] == '0' && slash[2] != '\0') ||
 	    units_parse_count(slash + 1, &length, NULL) < 0 || length > width)
 		return refuse(err, "network", text,
-			      width == 32 ? "behind the '/' must stand a number from 0 to 32"
-					  : "behind the '/' must stand a number from 0 to 128",
+			      width == 32 ? "the '/' must be followed by a number from 0 to 32"
+					  : "the '/' must be followed by a number from 0 to 128",
 			      "write it like 10.0.0.0/8, or an address alone");
 	*ret = (unsigned)length;
 	return 0;
@@ -161,7 +166,7 @@ static int refuse_host_bits(const char *text, const struct network *corrected,
 	(void)inet_ntop(corrected->is_ipv6 ? AF_INET6 : AF_INET, corrected->bytes, address,
 			sizeof(address));
 	(void)sbx_error_what(err, -EINVAL, "not a network: '%s'", text);
-	sbx_error_why(err, "the address has bits behind its /%u", corrected->length);
+	sbx_error_why(err, "the address has bits set beyond its /%u", corrected->length);
 	sbx_error_fix(err, "write '%s/%u' for the whole network, or the address without '/%u'",
 		      address, corrected->length, corrected->length);
 	return -EINVAL;
@@ -239,7 +244,7 @@ int network_parse_ports(const char *text, size_t len, struct port_range *ret, st
 			      "write 443, 8000-9000 or \"80,443\", without spaces");
 	if (range.from > range.to) {
 		(void)sbx_error_what(err, -EINVAL, "not a range of ports: '%s'", shown);
-		sbx_error_why(err, "it begins behind its end");
+		sbx_error_why(err, "it begins after its end");
 		sbx_error_fix(err, "write %u-%u", range.to, range.from);
 		return -EINVAL;
 	}
@@ -277,15 +282,16 @@ int network_parse_host_port(const char *text, struct host_port *ret, struct sbx_
 	struct network network;
 	int r = 0;
 
-	if (colon)
+	if (colon) {
 		r = network_parse_ports(colon + 1, strlen(colon + 1), &range, err);
-	if (r >= 0 && colon && range.from != range.to)
-		r = refuse(err, "port", text, "a range cannot stand here",
-			   "write one port, or a rule of its own with 'ports'");
-	if (r < 0)
-		return r;
-	if (colon)
+		if (r < 0)
+			return r;
+		if (range.from != range.to)
+			return refuse(err, "port", text, "a range is not allowed here",
+				      "write one port, or a separate rule with 'ports'");
 		(void)snprintf(made.port, sizeof(made.port), "%u", range.from);
+	}
+
 	bool brackets = text[0] == '[' && len > 1 && text[len - 1] == ']';
 
 	if (brackets) {
@@ -294,7 +300,7 @@ int network_parse_host_port(const char *text, struct host_port *ret, struct sbx_
 	}
 	if (len >= sizeof(made.host))
 		return refuse_host(err, text, "it is longer than 253 bytes",
-				   "write the name as the DNS has it");
+				   "write the name as in the DNS");
 	memcpy(made.host, text, len);
 	made.is_address = network_parse(made.host, &network, NULL) >= 0;
 	if (!made.is_address && (brackets || strpbrk(made.host, "/:")))
@@ -305,4 +311,243 @@ int network_parse_host_port(const char *text, struct host_port *ret, struct sbx_
 		return r;
 	*ret = made;
 	return 0;
+}
+
+/* ---- the mode, and the rules that it implies ---- */
+
+static const char *const mode_names[N_NET_MODES] = {
+	[NET_NONE] = "none",   [NET_LOOPBACK] = "loopback",	  [NET_HOST] = "host",
+	[NET_PROXY] = "proxy", [NET_TRANSPARENT] = "transparent", [NET_VETH] = "veth",
+};
+
+static const struct match_value loopback_addresses[] = {
+	{ .text = "127.0.0.0/8" },
+	{ .text = "::1" },
+	{ .text = "0.0.0.0" },
+	{ .text = "::" },
+};
+static const struct match_value loopback_names[] = { { .text = "localhost" } };
+
+/* The IPv4 addresses as IPv6 sockets see them; a policy cannot write them. */
+static const struct network mapped_addresses[] = {
+	{ .bytes = { [10] = 0xff, [11] = 0xff, [12] = 127 }, .length = 104, .is_ipv6 = true },
+	{ .bytes = { [10] = 0xff, [11] = 0xff }, .length = 128, .is_ipv6 = true },
+};
+
+static const struct condition of_the_loopback[] = {
+	{ .lists[MATCH_CIDR] = { .present = true,
+				 .values = loopback_addresses,
+				 .n_values = N_ELEMENTS(loopback_addresses) } },
+	{ .lists[MATCH_HOST] = { .present = true,
+				 .values = loopback_names,
+				 .n_values = N_ELEMENTS(loopback_names) } },
+};
+
+#define NONE_DENIES "net.mode is none"
+#define LOOPBACK_DENIES "net.mode is loopback"
+
+static const struct {
+	enum net_mode mode;
+	enum policy_action action;
+	const char *reason;
+	const struct condition *exceptions;
+	size_t n_exceptions;
+} implied[] = {
+	{ NET_NONE, POLICY_DENY, NONE_DENIES, NULL, 0 },
+	{ NET_HOST, POLICY_ALLOW, "net.mode is host", NULL, 0 },
+	{ NET_LOOPBACK, POLICY_ALLOW, "net.mode is loopback", NULL, 0 },
+	{ NET_LOOPBACK, POLICY_DENY, LOOPBACK_DENIES, of_the_loopback,
+	  N_ELEMENTS(of_the_loopback) },
+};
+
+const char *net_mode_name(enum net_mode mode)
+{
+	return mode_names[mode];
+}
+
+bool net_mode_find(const char *name, enum net_mode *ret)
+{
+	for (size_t i = 0; i < N_ELEMENTS(mode_names); i++)
+		if (strcmp(mode_names[i], name) == 0) {
+			*ret = (enum net_mode)i;
+			return true;
+		}
+	return false;
+}
+
+static const struct rule *find_grant(const struct policy *policy)
+{
+	for (size_t i = 0; i < policy->n_rules; i++)
+		if (rule_grants_network(policy, &policy->rules[i]))
+			return &policy->rules[i];
+	return NULL;
+}
+
+static bool default_grants(const struct policy *policy)
+{
+	enum policy_action action = policy->defaults[CLASS_NET];
+
+	return action != POLICY_DENY && action != POLICY_PASS;
+}
+
+static struct net_choice choose_by_template(const struct policy *policy, const char *name)
+{
+	const struct setting *setting =
+		policy && !name ? policy_get_setting(policy, "isolation.template") : NULL;
+	const struct policy_template *template;
+
+	if (setting)
+		name = setting->text;
+	template = name ? policy_template_find(name) : policy_template_default(policy != NULL);
+	return (struct net_choice){ .mode = template ? template->net_mode : NET_NONE,
+				    .setting = setting,
+				    .is_of_policy = setting != NULL };
+}
+
+struct net_choice policy_net_choice(const struct policy *policy, const char *template)
+{
+	struct net_choice choice = { .mode = NET_PROXY, .is_of_policy = true };
+
+	if (!policy)
+		return choose_by_template(NULL, template);
+	choice.setting = policy_get_setting(policy, "net.mode");
+	if (choice.setting) {
+		/* The loader has checked the word. */
+		if (!net_mode_find(choice.setting->text, &choice.mode))
+			choice.mode = NET_NONE;
+		return choice;
+	}
+	choice.rule = find_grant(policy);
+	if (choice.rule || default_grants(policy))
+		return choice;
+	return choose_by_template(policy, template);
+}
+
+enum net_mode policy_net_mode(const struct policy *policy)
+{
+	return policy_net_choice(policy, NULL).mode;
+}
+
+/* An allow of a file that only narrows does not count alone. Its mode narrows that of another file,
+ * so the implied allow gets the place of a file that may widen. */
+static struct policy_place place_of_allow(const struct policy *policy, struct policy_place place)
+{
+	for (unsigned i = 0; policy->sources[place.source].narrows && i < policy->n_sources; i++)
+		if (!policy->sources[i].narrows)
+			return (struct policy_place){ .source = i, .at = { 1, 1 } };
+	return place;
+}
+
+size_t policy_net_rules(const struct policy *policy, struct rule ret[NET_RULES_MAX])
+{
+	struct net_choice choice = policy_net_choice(policy, NULL);
+	size_t n = 0;
+
+	if (!choice.setting || strcmp(choice.setting->path, "net.mode") != 0)
+		return 0;
+	for (size_t i = 0; i < N_ELEMENTS(implied); i++) {
+		struct policy_place place = choice.setting->place;
+
+		if (implied[i].mode != choice.mode)
+			continue;
+		if (implied[i].action == POLICY_ALLOW)
+			place = place_of_allow(policy, place);
+		ret[n++] = (struct rule){
+			.name = NET_RULE_NAME,
+			.action = implied[i].action,
+			.match = { .operations = operation_set("net.*"), .place = place },
+			.exceptions = implied[i].exceptions,
+			.n_exceptions = implied[i].n_exceptions,
+			.constraints = { .max_file_size_bytes = UINT64_MAX },
+			.reason = implied[i].reason,
+			.place = place,
+		};
+	}
+	return n;
+}
+
+bool net_rule_is_denial(const char *name, const char *reason)
+{
+	return reason && strcmp(name, NET_RULE_NAME) == 0 &&
+	       (strcmp(reason, NONE_DENIES) == 0 || strcmp(reason, LOOPBACK_DENIES) == 0);
+}
+
+/* ---- which conditions are about the loopback ---- */
+
+static bool overlaps(const struct network *a, const struct network *b)
+{
+	return network_contains(a, b) || network_contains(b, a);
+}
+
+static bool address_meets(const struct network *network)
+{
+	struct network own;
+
+	for (size_t i = 0; i < N_ELEMENTS(loopback_addresses); i++)
+		if (network_parse(loopback_addresses[i].text, &own, NULL) == 0 &&
+		    overlaps(&own, network))
+			return true;
+	for (size_t i = 0; i < N_ELEMENTS(mapped_addresses); i++)
+		if (overlaps(&mapped_addresses[i], network))
+			return true;
+	return false;
+}
+
+static bool address_is_contained(const struct network *network)
+{
+	struct network own;
+
+	for (size_t i = 0; i < N_ELEMENTS(loopback_addresses); i++)
+		if (network_parse(loopback_addresses[i].text, &own, NULL) == 0 &&
+		    network_contains(&own, network))
+			return true;
+	return false;
+}
+
+static bool name_is_contained(const char *name)
+{
+	const char *own = loopback_names[0].text;
+	size_t len = strlen(own);
+
+	return strncasecmp(name, own, len) == 0 && strcmp(name + len, name[len] ? "." : "") == 0;
+}
+
+/* A name that cannot be parsed may be any host. */
+static bool name_meets(const char *name)
+{
+	struct network network;
+
+	if (network_parse(name, &network, NULL) == 0)
+		return address_meets(&network);
+	return name_is_contained(name) || network_check_host(name, NULL) < 0;
+}
+
+bool net_loopback_meets(const struct condition *condition)
+{
+	const struct match_list *addresses = &condition->lists[MATCH_CIDR];
+	const struct match_list *hosts = &condition->lists[MATCH_HOST];
+	bool address = !addresses->present, host = !hosts->present;
+	struct network network;
+
+	for (size_t i = 0; i < addresses->n_values; i++)
+		address |= network_parse(addresses->values[i].text, &network, NULL) < 0 ||
+			   address_meets(&network);
+	for (size_t i = 0; i < hosts->n_values; i++)
+		host |= name_meets(hosts->values[i].text);
+	return address && host;
+}
+
+bool net_loopback_contains(const struct condition *condition)
+{
+	const struct match_list *addresses = &condition->lists[MATCH_CIDR];
+	const struct match_list *hosts = &condition->lists[MATCH_HOST];
+	bool address = addresses->present, host = hosts->present;
+	struct network network;
+
+	for (size_t i = 0; i < addresses->n_values; i++)
+		address &= network_parse(addresses->values[i].text, &network, NULL) == 0 &&
+			   address_is_contained(&network);
+	for (size_t i = 0; i < hosts->n_values; i++)
+		host &= name_is_contained(hosts->values[i].text);
+	return address || host;
 }

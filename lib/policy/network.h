@@ -2,16 +2,19 @@
 #pragma once
 
 /*
- * What a policy says about the network, checked strictly: host names, networks, ports
- *
- * Errors have no place yet; it is the caller's to add.
+ * The network of a policy: its host names, networks and ports, read strictly; and the mode in which
+ * a command is connected
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "policy/model.h"
+
 struct sbx_error;
+
+/* ---- texts; the caller adds the place to an error ---- */
 
 struct network {
 	uint8_t bytes[16]; /* in network order; IPv4 has 4 */
@@ -46,3 +49,64 @@ struct host_port {
 	bool is_address;
 };
 int network_parse_host_port(const char *text, struct host_port *ret, struct sbx_error *err);
+
+/* ---- the mode ---- */
+
+enum net_mode {
+	NET_NONE,     /* a network namespace without a way out, and no IP sockets in it */
+	NET_LOOPBACK, /* a network namespace in which only the loopback is up */
+	NET_HOST,     /* the host's network namespace */
+	NET_PROXY,    /* hosts that the rules allow, through sbx-proxy */
+	NET_TRANSPARENT,
+	NET_VETH,
+	N_NET_MODES,
+};
+
+/* So many ports of the host's loopback can be forwarded into one sandbox. */
+#define LOOPBACK_PORTS_MAX 32
+
+const char *net_mode_name(enum net_mode mode);
+/* False where there is no such mode. */
+bool net_mode_find(const char *name, enum net_mode *ret);
+
+struct net_choice {
+	enum net_mode mode;
+	/* The reason: net.mode or isolation.template; or a rule. Both NULL: defaults.net where the
+	 * mode is NET_PROXY. */
+	const struct setting *setting;
+	const struct rule *rule;
+	bool is_of_policy; /* else of a template that the caller named, or of none */
+};
+
+/*
+ * The one reading of the mode: the planner makes the network of this mode, check refuses a mode
+ * that this version cannot make, and the evaluator judges by the rules that the mode implies.
+ *
+ * In this order: net.mode; proxy, where a rule or the default of the class grants anything of the
+ * network; the mode of the template of that name, or of isolation.template where @name is NULL;
+ * none. @policy may be NULL; then it is the template's mode, or loopback where @name is NULL, too.
+ */
+struct net_choice policy_net_choice(const struct policy *policy, const char *name);
+enum net_mode policy_net_mode(const struct policy *policy);
+
+#define NET_RULES_MAX 2
+
+/*
+ * The rules that net.mode implies, named "net.mode", at the place of the setting: none denies
+ * net.*, host allows it, loopback allows it and denies hosts outside the loopback. Without the
+ * setting there are none. Returns how many; they borrow from @policy.
+ */
+size_t policy_net_rules(const struct policy *policy, struct rule ret[NET_RULES_MAX]);
+#define NET_RULE_NAME "net.mode"
+/* Is a denial of this name and reason (which may be NULL) such a rule? */
+bool net_rule_is_denial(const char *name, const char *reason);
+
+/*
+ * Hosts of the loopback are 127.0.0.0/8 and ::1, the addresses 0.0.0.0 and :: (to listen on all
+ * addresses; connecting to them reaches the loopback), and the name localhost.
+ *
+ * net_loopback_meets(): may @condition hold for a request about the loopback? _contains(): does it
+ * hold for no other request?
+ */
+bool net_loopback_meets(const struct condition *condition);
+bool net_loopback_contains(const struct condition *condition);

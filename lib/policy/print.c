@@ -1,22 +1,281 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The canonical text of a policy
+ * The canonical text of a policy, as YAML or as JSON
  *
- * Whatever dialect it was written in, it is printed as capabilities and settings, always in the
- * same order, so that two policies that say the same look the same.
+ * A policy of any dialect is printed as capabilities and settings, always in the same order, so
+ * that two policies with the same meaning have the same text. Maps and lists of maps take lines of
+ * their own; lists of values are one line. In YAML every text of the policy is in double quotes,
+ * with escapes for characters that are invisible or reorder text, so that neither a parser nor a
+ * reader can take it for something else.
  */
 
+#include "policy/layers.h"
+
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/json.h"
+#include "base/text.h"
 #include "base/units.h"
-#include "policy/layers.h"
 #include "policy/model.h"
-#include "policy/print-internal.h"
 
-/* In the order of the man page. The path has two: literal or not. */
+#define INDENT 2
+
+struct printer {
+	struct text *out;
+	bool json;
+	struct json_writer writer; /* json */
+	unsigned depth;
+	bool dash;	     /* the next key begins an item of a list */
+	bool inside, behind; /* a list of values is open; it has one already */
+};
+
+/* A name that the user chose may need quotes. */
+static void add_key(struct text *out, const char *key)
+{
+	const char *at = key;
+
+	while (isalnum((unsigned char)*at) || *at == '_' || (*at == '-' && at > key))
+		at++;
+	if (*at == '\0' && !isdigit((unsigned char)key[0]))
+		text_add(out, key);
+	else
+		text_add_quoted(out, key);
+	text_add_char(out, ':');
+}
+
+static void add_indent(struct printer *printer)
+{
+	unsigned depth = printer->depth - 1;
+
+	for (unsigned i = 0; i < depth * INDENT; i++)
+		text_add_char(printer->out, ' ');
+	if (printer->dash) {
+		text_truncate(printer->out, printer->out->len - INDENT);
+		text_add(printer->out, "- ");
+	}
+	printer->dash = false;
+}
+
+static void begin_line(struct printer *printer, const char *key)
+{
+	if (printer->json && key)
+		json_add_name(&printer->writer, key);
+	if (printer->json || !key)
+		return;
+	add_indent(printer);
+	add_key(printer->out, key);
+}
+
+/* Neither a map nor a list of maps may stay empty. @key is NULL at the top and for items of a list.
+ */
+static void print_map(struct printer *printer, const char *key)
+{
+	begin_line(printer, key);
+	if (printer->json)
+		json_add_object(&printer->writer);
+	else if (key)
+		text_add_char(printer->out, '\n');
+	printer->dash = printer->depth > 0 && !key;
+	printer->depth++;
+}
+
+static void print_map_end(struct printer *printer)
+{
+	printer->depth--;
+	if (printer->json)
+		json_end_object(&printer->writer);
+}
+
+static void print_list(struct printer *printer, const char *key)
+{
+	begin_line(printer, key);
+	if (printer->json)
+		json_add_array(&printer->writer);
+	else
+		text_add_char(printer->out, '\n');
+	printer->depth++;
+}
+
+static void print_list_end(struct printer *printer)
+{
+	printer->depth--;
+	if (printer->json)
+		json_end_array(&printer->writer);
+}
+
+static void print_values(struct printer *printer, const char *key)
+{
+	begin_line(printer, key);
+	if (printer->json)
+		json_add_array(&printer->writer);
+	else
+		text_add(printer->out, " [");
+	printer->inside = true;
+	printer->behind = false;
+}
+
+static void print_values_end(struct printer *printer)
+{
+	if (printer->json)
+		json_end_array(&printer->writer);
+	else
+		text_add(printer->out, "]\n");
+	printer->inside = false;
+}
+
+static void begin_value(struct printer *printer, const char *key)
+{
+	begin_line(printer, key);
+	if (printer->json)
+		return;
+	if (!printer->inside)
+		text_add_char(printer->out, ' ');
+	else if (printer->behind)
+		text_add(printer->out, ", ");
+	printer->behind = true;
+}
+
+static void end_value(struct printer *printer)
+{
+	if (!printer->json && !printer->inside)
+		text_add_char(printer->out, '\n');
+}
+
+static void print_string(struct printer *printer, const char *key, const char *text)
+{
+	begin_value(printer, key);
+	if (printer->json)
+		json_add_string(&printer->writer, text);
+	else
+		text_add_quoted(printer->out, text);
+	end_value(printer);
+}
+
+/* A word needs no quotes. */
+static void print_word(struct printer *printer, const char *key, const char *word)
+{
+	begin_value(printer, key);
+	if (printer->json)
+		json_add_string(&printer->writer, word);
+	else
+		text_add(printer->out, word);
+	end_value(printer);
+}
+
+/* A number or a bool. */
+static void print_plain(struct printer *printer, const char *key, const char *text)
+{
+	begin_value(printer, key);
+	if (printer->json)
+		json_add_raw(&printer->writer, text, strlen(text));
+	else
+		text_add(printer->out, text);
+	end_value(printer);
+}
+
+/* ---- settings: sorted by path, so that a section or a list is one run of rows ---- */
+
+struct run {
+	const struct setting *rows;
+	size_t n_rows;
+	size_t from; /* offset in the paths: the part before it has been printed */
+};
+
+static void print_run(struct printer *printer, struct run run);
+
+/* How many rows at the beginning agree on the next @len characters and then end a step. */
+static size_t count_alike(const struct run *run, size_t len)
+{
+	const char *first = run->rows[0].path + run->from;
+	size_t n = 1;
+
+	while (n < run->n_rows && strncmp(run->rows[n].path + run->from, first, len) == 0 &&
+	       strchr(".[", run->rows[n].path[run->from + len]))
+		n++;
+	return n;
+}
+
+static void print_scalar(struct printer *printer, const char *key, const struct setting *setting)
+{
+	if (setting->type == TREE_STRING)
+		print_string(printer, key, setting->text);
+	else
+		print_plain(printer, key, setting->text);
+}
+
+/* @run begins with the list itself; its items follow. */
+static void print_items(struct printer *printer, const char *key, struct run run, size_t name_len)
+{
+	struct run items = { run.rows + 1, run.n_rows - 1, run.from + name_len };
+	bool plain = items.n_rows == 0 || strchr(items.rows[0].path + items.from, '.') == NULL;
+
+	if (plain) {
+		print_values(printer, key);
+		for (size_t i = 0; i < items.n_rows; i++)
+			print_scalar(printer, NULL, &items.rows[i]);
+		print_values_end(printer);
+		return;
+	}
+	print_list(printer, key);
+	while (items.n_rows > 0) {
+		size_t step = strcspn(items.rows[0].path + items.from, ".");
+		size_t n = count_alike(&items, step);
+
+		print_map(printer, NULL);
+		print_run(printer, (struct run){ items.rows, n, items.from + step + 1 });
+		print_map_end(printer);
+		items.rows += n;
+		items.n_rows -= n;
+	}
+	print_list_end(printer);
+}
+
+static void print_step(struct printer *printer, struct run run)
+{
+	const struct setting *first = &run.rows[0];
+	const char *step = first->path + run.from;
+	size_t len = strcspn(step, ".[");
+	_cleanup_text_ struct text key = TEXT_INIT;
+
+	text_add_bytes(&key, step, len);
+	if (text_status(&key) < 0) {
+		printer->out->failed = true;
+		return;
+	}
+	if (step[len] == '\0' && first->type == TREE_LIST) {
+		print_items(printer, text_string(&key), run, len);
+	} else if (step[len] == '\0') {
+		print_scalar(printer, text_string(&key), first);
+	} else {
+		print_map(printer, text_string(&key));
+		print_run(printer, (struct run){ run.rows, run.n_rows, run.from + len + 1 });
+		print_map_end(printer);
+	}
+}
+
+static void print_run(struct printer *printer, struct run run)
+{
+	while (run.n_rows > 0) {
+		size_t n = count_alike(&run, strcspn(run.rows[0].path + run.from, ".["));
+
+		print_step(printer, (struct run){ run.rows, n, run.from });
+		run.rows += n;
+		run.n_rows -= n;
+	}
+}
+
+static void print_settings(struct printer *printer, const struct policy *policy)
+{
+	print_run(printer, (struct run){ policy->settings, policy->n_settings, 0 });
+}
+
+/* ---- rules ---- */
+
+/* In the order of the man page. A literal path has another key: "path". */
 static const char *const condition_keys[N_MATCH_KEYS] = {
 	[MATCH_PATH] = "path_glob", [MATCH_HOST] = "host",   [MATCH_CIDR] = "cidr",
 	[MATCH_PORT] = "ports",	    [MATCH_PROTO] = "proto", [MATCH_CALLER] = "caller",
@@ -109,7 +368,7 @@ static void print_examples(struct printer *printer, const struct rule *rule)
 	print_map_end(printer);
 }
 
-/* Files of a layered policy may use a name again; in one file it needs a number. */
+/* Two files of a layered policy may use one name; in one file the second one gets a number. */
 static void print_name(struct printer *printer, const struct policy *policy, size_t i)
 {
 	_cleanup_text_ struct text name = TEXT_INIT;
@@ -182,9 +441,9 @@ static int print_policy(struct printer *printer, const struct policy *policy)
 	print_map(printer, NULL);
 	print_plain(printer, "version", "1");
 	print_map(printer, "defaults");
-	for (int class = 0; class < N_CLASSES; class ++)
-		print_word(printer, operation_class_name((enum operation_class) class),
-			   policy_action_name(policy->defaults[class]));
+	for (int i = 0; i < N_CLASSES; i++)
+		print_word(printer, operation_class_name((enum operation_class)i),
+			   policy_action_name(policy->defaults[i]));
 	print_map_end(printer);
 	if (policy->n_rules > 0) {
 		print_list(printer, "capabilities");

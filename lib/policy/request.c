@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A request as one line of JSON
+ * A request as one line of JSON, or as words
  *
- * Whoever asks may be hostile or wrong, and a member that is dropped in silence may have been the
- * one that mattered: so every name is known, comes once and has the right type, or the line is
- * refused. The texts are decoded into one piece of memory that is used again for the next line.
+ * The caller may be hostile or wrong, and a member that is ignored may be the one that mattered: so
+ * every name is known, comes once and has the right type, or the line is refused. The texts are
+ * decoded into one buffer that is used again for the next line. That buffer may move while it
+ * grows, so a draft holds offsets, which become pointers once, at the end.
  */
 
-#include "policy/request-internal.h"
+#include "policy/request.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -19,11 +20,46 @@
 
 #include "base/json.h"
 #include "base/suggest.h"
+#include "base/units.h"
+#include "policy/model.h"
+
+enum request_member {
+	MEMBER_OP,
+	MEMBER_PATH,
+	MEMBER_PROJECT,
+	MEMBER_HOST,
+	MEMBER_PROTO,
+	MEMBER_CALLER,
+	MEMBER_STATE,
+	MEMBER_MODE,
+	MEMBER_SANDBOX,
+	MEMBER_SANDBOX_ID,
+	MEMBER_SHA256,
+	MEMBER_TOKEN,
+	N_TEXT_MEMBERS, /* the members before are texts */
+	MEMBER_ID = N_TEXT_MEMBERS,
+	MEMBER_PORT,
+	MEMBER_SIZE,
+	MEMBER_TAGS,
+	N_MEMBERS,
+};
+
+#define DRAFT_ABSENT SIZE_MAX
+
+struct request_draft {
+	struct text *texts;
+	size_t texts_at[N_TEXT_MEMBERS + 1]; /* offsets in texts; the last is the id */
+	size_t tags_at[REQUEST_TAGS_MAX];
+	size_t n_tags;
+	uint64_t port;
+	uint64_t size_bytes;
+	bool seen[N_MEMBERS];
+};
 
 #define ID_BYTES_MAX 256
 #define NAME_SHOWN_MAX 64
 
-/* Longer than every name; what is left is filled with NULs, so that a name is compared at once. */
+/* Longer than every name and filled up with NULs, so that a name is compared with one memcmp(). */
 #define NAME_SIZE 16
 
 #define NAME(name)                                                                                 \
@@ -48,7 +84,7 @@ static const struct member_name {
 
 _Static_assert(N_ELEMENTS(member_names) == N_MEMBERS, "every member has a name");
 
-/* Where the text of a member is looked for afterwards. */
+/* The pointer to the text of a member. */
 static const size_t member_offsets[] = {
 	[MEMBER_OP] = offsetof(struct request_buffer, request.operation),
 	[MEMBER_PATH] = offsetof(struct request_buffer, request.path),
@@ -71,7 +107,9 @@ void request_deinit(struct request_buffer *buffer)
 	*buffer = (struct request_buffer){ .texts = TEXT_INIT };
 }
 
-int request_error(struct sbx_error *err, const char *format, ...)
+/* @err gets "cannot read the request: ..."; returns -EINVAL. */
+__attribute__((__format__(__printf__, 2, 3))) static int refuse(struct sbx_error *err,
+								const char *format, ...)
 {
 	char problem[SBX_ERROR_TEXT_SIZE];
 	va_list args;
@@ -84,8 +122,8 @@ int request_error(struct sbx_error *err, const char *format, ...)
 	return -EINVAL;
 }
 
-/* The two long lists, of tags, count only as far as they are filled. */
-void request_draft_begin(struct request_draft *draft, struct request_buffer *buffer)
+/* Empties @buffer, keeping its memory; tags behind n_tags are never read. */
+static void draft_begin(struct request_draft *draft, struct request_buffer *buffer)
 {
 	text_reset(&buffer->texts);
 	buffer->request = (struct policy_request){ .operation = NULL };
@@ -98,7 +136,8 @@ void request_draft_begin(struct request_draft *draft, struct request_buffer *buf
 		draft->texts_at[i] = DRAFT_ABSENT;
 }
 
-size_t request_draft_add_text(struct request_draft *draft, const void *bytes, size_t n_bytes)
+/* Adds a text and a NUL behind it; returns its offset. */
+static size_t draft_add_text(struct request_draft *draft, const void *bytes, size_t n_bytes)
 {
 	size_t at = draft->texts->len;
 	char *text = text_extend(draft->texts, n_bytes + 1);
@@ -110,8 +149,9 @@ size_t request_draft_add_text(struct request_draft *draft, const void *bytes, si
 	return at;
 }
 
-int request_draft_finish(struct request_draft *draft, struct request_buffer *buffer,
-			 struct sbx_error *err)
+/* 0, -EINVAL without an operation, -ENOMEM; the buffer has a request on success only. */
+static int draft_finish(struct request_draft *draft, struct request_buffer *buffer,
+			struct sbx_error *err)
 {
 	const char *base = text_string(draft->texts);
 	int r = text_status(draft->texts);
@@ -119,8 +159,8 @@ int request_draft_finish(struct request_draft *draft, struct request_buffer *buf
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot read the request");
 	if (!draft->seen[MEMBER_OP]) {
-		r = request_error(err, "it has no 'op'");
-		sbx_error_why(err, "nothing says what is to be done");
+		r = refuse(err, "it has no 'op'");
+		sbx_error_why(err, "every request must name its operation");
 		sbx_error_fix(err, "add the operation, as in \"op\":\"fs.read\"");
 		return r;
 	}
@@ -141,7 +181,7 @@ int request_draft_finish(struct request_draft *draft, struct request_buffer *buf
 
 static int not_json(const struct json_scanner *scanner, struct sbx_error *err)
 {
-	int r = request_error(err, "it is not one JSON object");
+	int r = refuse(err, "it is not one JSON object");
 
 	sbx_error_why(err, "byte %zu: %s", scanner->at + 1,
 		      scanner->problem ? scanner->problem : "something follows the object");
@@ -151,15 +191,15 @@ static int not_json(const struct json_scanner *scanner, struct sbx_error *err)
 
 static int wrong_type(const char *name, const char *wanted, struct sbx_error *err)
 {
-	int r = request_error(err, "'%s' must be %s", name, wanted);
+	int r = refuse(err, "'%s' must be %s", name, wanted);
 
 	sbx_error_why(err, "a value of another type has no meaning here");
 	sbx_error_fix(err, "write %s, or leave '%s' out", wanted, name);
 	return r;
 }
 
-/* A NUL would end the text early: what is judged would not be what was written. Only an escape can
- * bring one. */
+/* A NUL would end the text early, and another request would be judged than was written. Only an
+ * escape can make one. */
 static int add_text(struct request_draft *draft, const struct json_item *item, const char *name,
 		    size_t *ret_at, struct sbx_error *err)
 {
@@ -169,7 +209,7 @@ static int add_text(struct request_draft *draft, const struct json_item *item, c
 		return wrong_type(name, "a string", err);
 	*ret_at = at;
 	if (!item->escaped) {
-		(void)request_draft_add_text(draft, item->bytes, item->n_bytes);
+		(void)draft_add_text(draft, item->bytes, item->n_bytes);
 		return 0;
 	}
 	if (json_decode(item, draft->texts) < 0)
@@ -187,8 +227,7 @@ static int add_id(struct request_draft *draft, const struct json_scanner *scanne
 
 	if ((item->kind != JSON_STRING && item->kind != JSON_NUMBER) || n_bytes > ID_BYTES_MAX)
 		return wrong_type("id", "a short string or a number", err);
-	draft->texts_at[MEMBER_ID] =
-		request_draft_add_text(draft, scanner->bytes + item->offset, n_bytes);
+	draft->texts_at[MEMBER_ID] = draft_add_text(draft, scanner->bytes + item->offset, n_bytes);
 	return 0;
 }
 
@@ -259,8 +298,8 @@ static int unknown_member(const struct json_item *name, struct sbx_error *err)
 
 	(void)snprintf(typed, sizeof(typed), "%.*s", (int)name->n_bytes, name->bytes);
 	meant = suggest(typed, (struct suggest_words){ .word = name_at });
-	r = request_error(err, "unknown member '%s'", typed);
-	sbx_error_why(err, "what is not understood may be what the request is about");
+	r = refuse(err, "unknown member '%s'", typed);
+	sbx_error_why(err, "an unknown member could change what the request means");
 	if (meant)
 		sbx_error_fix(err, "did you mean '%s'?", meant);
 	else
@@ -268,7 +307,8 @@ static int unknown_member(const struct json_item *name, struct sbx_error *err)
 	return r;
 }
 
-/* Its row, or N_MEMBERS. What is too long stays empty here and is like no name. */
+/* The member's row, or N_MEMBERS. A name that is too long leaves @padded empty, which no name is.
+ */
 static size_t find_name(const struct json_item *name)
 {
 	char padded[NAME_SIZE] = { 0 };
@@ -294,8 +334,8 @@ static int find_member(const struct request_draft *draft, const struct json_item
 	if (member == N_MEMBERS)
 		return unknown_member(name, err);
 	if (draft->seen[member]) {
-		r = request_error(err, "'%s' is there twice", member_names[member].name);
-		sbx_error_why(err, "two readers could take two different ones");
+		r = refuse(err, "'%s' is given twice", member_names[member].name);
+		sbx_error_why(err, "two readers could use different values");
 		sbx_error_fix(err, "write it once");
 		return r;
 	}
@@ -321,7 +361,7 @@ static int read_members(struct request_draft *draft, struct json_scanner *scanne
 			return r;
 		draft->seen[member] = true;
 	}
-	/* The object has ended; what follows it must be nothing. */
+	/* Nothing may follow the object. */
 	if (r > 0)
 		r = json_next(scanner, &item);
 	return r == 0 ? 0 : not_json(scanner, err);
@@ -334,16 +374,16 @@ int request_parse(const void *bytes, size_t n_bytes, struct request_buffer *ret,
 	struct json_scanner scanner;
 	int r;
 
-	request_draft_begin(&draft, ret);
+	draft_begin(&draft, ret);
 	if (n_bytes > REQUEST_BYTES_MAX) {
-		r = request_error(err, "it is %zu bytes long", n_bytes);
+		r = refuse(err, "it is %zu bytes long", n_bytes);
 		sbx_error_why(err, "a request has at most %d bytes", REQUEST_BYTES_MAX);
 		sbx_error_fix(err, "send one request a line");
 		return r;
 	}
 	json_scan(&scanner, bytes, n_bytes);
 	r = read_members(&draft, &scanner, err);
-	return r < 0 ? r : request_draft_finish(&draft, ret, err);
+	return r < 0 ? r : draft_finish(&draft, ret, err);
 }
 
 static void add_name(struct json_writer *json, enum request_member member)
@@ -365,10 +405,8 @@ static void add_number_member(struct json_writer *json, enum request_member memb
 	json_add_u64(json, value);
 }
 
-/*
- * Neither the token nor the id: a record of the request must not be something that can be used
- * again, and the id means something only to the one who asked.
- */
+/* Without the token: a record of the request must not let its reader use the token again. Without
+ * the id, which only the caller understands. */
 void request_add_json(struct text *out, const struct request_buffer *buffer)
 {
 	const struct policy_request *request = &buffer->request;
@@ -399,4 +437,212 @@ void request_add_json(struct text *out, const struct request_buffer *buffer)
 		add_number_member(&json, MEMBER_SIZE, request->size_bytes);
 	add_text_member(&json, MEMBER_SHA256, request->sha256);
 	json_end_object(&json);
+}
+
+/*
+ * A request as words: an operation, its argument, and name=value words
+ *
+ *   fs.write /srv/p/src/a.c project=/srv/p tag=trusted_write
+ *   net.connect [2001:db8::1]:443 proto=tcp
+ *
+ * The first word behind the operation is its argument unless it begins with one of the names: a
+ * file that is called tag=a is written /.../tag=a.
+ */
+
+static const struct word_name {
+	const char *name; /* with the '=' */
+	enum request_member member;
+} word_names[] = {
+	{ "caller=", MEMBER_CALLER }, { "tag=", MEMBER_TAGS },	      { "state=", MEMBER_STATE },
+	{ "mode=", MEMBER_MODE },     { "project=", MEMBER_PROJECT }, { "proto=", MEMBER_PROTO },
+	{ "size=", MEMBER_SIZE },     { "sandbox=", MEMBER_SANDBOX }, { "sha256=", MEMBER_SHA256 },
+};
+
+static const struct word_name *find_word_name(const char *word)
+{
+	for (size_t i = 0; i < N_ELEMENTS(word_names); i++)
+		if (strncmp(word, word_names[i].name, strlen(word_names[i].name)) == 0)
+			return &word_names[i];
+	return NULL;
+}
+
+static void add_word(struct request_draft *draft, enum request_member member, const char *bytes,
+		     size_t n_bytes)
+{
+	draft->texts_at[member] = draft_add_text(draft, bytes, n_bytes);
+	draft->seen[member] = true;
+}
+
+static int wrong_port(const char *word, struct sbx_error *err)
+{
+	int r = refuse(err, "'%s' has no port behind its colon", word);
+
+	sbx_error_why(err, "a port is a number from 0 to 65535");
+	sbx_error_fix(err, "write HOST:PORT, or [ADDRESS]:PORT for IPv6");
+	return r;
+}
+
+/* HOST, HOST:PORT, [ADDRESS]:PORT; more than one colon without brackets is an IPv6 address. */
+static int add_host(struct request_draft *draft, const char *word, struct sbx_error *err)
+{
+	const char *end = word[0] == '[' ? strchr(word, ']') : NULL;
+	const char *host = end ? word + 1 : word;
+	const char *colon = strrchr(end ? end : word, ':');
+	uint64_t port;
+
+	if (!end && colon && strchr(word, ':') != colon)
+		colon = NULL;
+	if (!end)
+		end = colon ? colon : word + strlen(word);
+	else if (end[1] != '\0' && colon != end + 1)
+		return wrong_port(word, err);
+	if (end == host) {
+		int r = refuse(err, "'%s' names no host", word);
+
+		sbx_error_why(err, "a connection goes to a host");
+		sbx_error_fix(err, "write HOST or HOST:PORT");
+		return r;
+	}
+	if (colon) {
+		if (units_parse_count(colon + 1, &port, NULL) < 0 || port > UINT16_MAX)
+			return wrong_port(word, err);
+		draft->port = port;
+		draft->seen[MEMBER_PORT] = true;
+	}
+	add_word(draft, MEMBER_HOST, host, (size_t)(end - host));
+	return 0;
+}
+
+static int add_argument(struct request_draft *draft, const char *operation, const char *word,
+			struct sbx_error *err)
+{
+	int row = operation_find(operation);
+
+	if (row != OPERATION_UNKNOWN && operation_at(row)->argument == ARGUMENT_HOST)
+		return add_host(draft, word, err);
+	add_word(draft, MEMBER_PATH, word, strlen(word));
+	return 0;
+}
+
+static int add_tag(struct request_draft *draft, const char *value, struct sbx_error *err)
+{
+	int r;
+
+	if (draft->n_tags == REQUEST_TAGS_MAX) {
+		r = refuse(err, "it has more than %d tags", REQUEST_TAGS_MAX);
+		sbx_error_why(err, "no caller needs that many");
+		sbx_error_fix(err, "leave out the tags that no rule names");
+		return r;
+	}
+	draft->tags_at[draft->n_tags++] = draft_add_text(draft, value, strlen(value));
+	return 0;
+}
+
+static int add_named(struct request_draft *draft, const struct word_name *name, const char *value,
+		     struct sbx_error *err)
+{
+	int r;
+
+	if (name->member == MEMBER_TAGS)
+		return add_tag(draft, value, err);
+	if (draft->seen[name->member]) {
+		r = refuse(err, "'%s' is given twice", name->name);
+		sbx_error_why(err, "only tag= may be given several times");
+		sbx_error_fix(err, "write it once");
+		return r;
+	}
+	if (name->member == MEMBER_SIZE) {
+		draft->seen[MEMBER_SIZE] = true;
+		return units_parse_size(value, &draft->size_bytes, err);
+	}
+	add_word(draft, name->member, value, strlen(value));
+	return 0;
+}
+
+static const char *word_name_at(const void *list, size_t i)
+{
+	return i < N_ELEMENTS(word_names) ? word_names[i].name : NULL;
+}
+
+static int unknown_word(const char *word, struct sbx_error *err)
+{
+	size_t len = strcspn(word, "=");
+	char typed[32];
+	const char *meant;
+	int r = refuse(err, "'%s' is not one of its attributes", word);
+
+	(void)snprintf(typed, sizeof(typed), "%.*s=", (int)(len > 30 ? 30 : len), word);
+	meant = suggest(typed, (struct suggest_words){ .word = word_name_at });
+	sbx_error_why(
+		err,
+		"only caller= tag= state= mode= project= proto= size= sandbox= sha256= may follow the argument");
+	if (meant && word[len] == '=')
+		sbx_error_fix(err, "did you mean '%s'?", meant);
+	else
+		sbx_error_fix(err, "leave it out");
+	return r;
+}
+
+/* A record is JSON, which cannot hold bytes that are not UTF-8: the replayed request would differ.
+ */
+static int check_bytes(char *const words[], size_t n_words, struct sbx_error *err)
+{
+	size_t n_bytes = 0;
+	int r;
+
+	for (size_t i = 0; i < n_words; i++) {
+		size_t len = strlen(words[i]);
+
+		n_bytes += len + 1;
+		for (size_t at = 0, n; at < len; at += n) {
+			n = utf8_sequence(words[i] + at, len - at);
+			if (n > 0)
+				continue;
+			r = refuse(err, "'%s' is not UTF-8", words[i]);
+			sbx_error_why(err, "it could not be written into a record");
+			sbx_error_fix(err, "give the name in UTF-8");
+			return r;
+		}
+	}
+	if (n_bytes <= REQUEST_BYTES_MAX)
+		return 0;
+	r = refuse(err, "it is %zu bytes long", n_bytes);
+	sbx_error_why(err, "a request has at most %d bytes", REQUEST_BYTES_MAX);
+	sbx_error_fix(err, "give fewer or shorter arguments");
+	return r;
+}
+
+static int read_words(struct request_draft *draft, char *const words[], size_t n_words,
+		      struct sbx_error *err)
+{
+	for (size_t i = 1; i < n_words; i++) {
+		const struct word_name *name = find_word_name(words[i]);
+		int r;
+
+		if (name)
+			r = add_named(draft, name, words[i] + strlen(name->name), err);
+		else if (i == 1)
+			r = add_argument(draft, words[0], words[i], err);
+		else
+			r = unknown_word(words[i], err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int request_parse_words(char *const words[], size_t n_words, struct request_buffer *ret,
+			struct sbx_error *err)
+{
+	struct request_draft draft;
+	int r;
+
+	draft_begin(&draft, ret);
+	r = check_bytes(words, n_words, err);
+	if (r < 0)
+		return r;
+	if (n_words > 0)
+		add_word(&draft, MEMBER_OP, words[0], strlen(words[0]));
+	r = read_words(&draft, words, n_words, err);
+	return r < 0 ? r : draft_finish(&draft, ret, err);
 }

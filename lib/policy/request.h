@@ -24,7 +24,7 @@ struct sbx_error;
 #define REQUEST_BYTES_MAX 65536
 #define REQUEST_TAGS_MAX 64
 
-/* A request and the memory that its texts point into, so it stays where it is. Reused from line to
+/* A request and the memory that its texts point into, so it must not be copied. Reused from line to
  * line without allocating again. */
 struct request_buffer {
 	struct policy_request request;
@@ -32,8 +32,8 @@ struct request_buffer {
 	const char *tags[REQUEST_TAGS_MAX + 1];
 	const char *token;	/* as given, or NULL */
 	const char *id;		/* the JSON of "id", or NULL */
-	const char *sandbox_id; /* what the line says; a server overrules it with what the socket
-				   says */
+	const char *sandbox_id; /* as in the line; a server overrules it with the peer's of the
+				   socket */
 };
 
 void request_deinit(struct request_buffer *buffer);
@@ -48,17 +48,16 @@ int request_parse(const void *bytes, size_t n_bytes, struct request_buffer *ret,
 int request_parse_words(char *const words[], size_t n_words, struct request_buffer *ret,
 			struct sbx_error *err);
 /* The normalised form, which request_parse() reads back to an equal request. Without the token and
- * the id: a record must not hold what can be used again. */
+ * the id. */
 void request_add_json(struct text *out, const struct request_buffer *buffer);
 
 /* One line, with a newline. */
 void decision_add_json(struct text *out, const struct artefact *artefact,
 		       const struct request_buffer *buffer, const struct policy_decision *decision);
-/* For people: verdict and why; for a refusal also what to add and where. */
+/* Lines for a terminal: verdict and why; for a refusal also the fix. */
 void decision_add_text(struct text *out, const struct artefact *artefact,
 		       const struct request_buffer *buffer, const struct policy_decision *decision);
-/* What to type so that the request would be allowed, as YAML; nothing where a built-in rule forbids
- * it. */
+/* What to type so that the request would be allowed, as YAML. */
 void decision_add_fix(struct text *out, const struct artefact *artefact,
 		      const struct request_buffer *buffer, const struct policy_decision *decision);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Audit records and the spool they wait in
+ * Writing audit records to the service or to the spool
  *
- * Only a full disk or a crash cuts a record in the middle; then the next one begins with a newline,
- * so that the torn one stands alone.
+ * A full disk or a crash can cut a record; then the next one begins with a newline, so that it is
+ * not joined with the torn one.
  */
 
 #include "record/record.h"
@@ -26,6 +26,7 @@
 #include "base/environment.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/state.h"
 #include "record/spool.h"
 
 #define SYSTEM_RUNTIME "/run"
@@ -41,7 +42,7 @@ static void read_boot_id(char ret[BOOT_ID_SIZE])
 	ret[n > 0 ? n : 0] = '\0';
 }
 
-/* Takes @fd. Where else records may go is not forgotten. */
+/* Takes @fd; the paths of service and spool stay set. */
 static void change_fd(struct recorder *recorder, int fd)
 {
 	struct stat st;
@@ -68,20 +69,9 @@ void recorder_deinit(struct recorder *recorder)
 	*recorder = (struct recorder)RECORDER_INIT;
 }
 
-static int add_state_folder(struct text *out, char *const *environment, struct sbx_error *err)
-{
-	int r = environment_add_state_folder(out, environment, geteuid());
-
-	return r == -ENOENT
-		       ? spool_fail(err, r, "~/.local/state",
-				    "neither XDG_STATE_HOME nor HOME is set to an absolute path",
-				    "set HOME, or give --audit-fd")
-		       : r;
-}
-
 /* ---- the service ---- */
 
-/* The fd, or -ENOENT. Never waits: a service whose queue is full is as good as none. */
+/* The fd, or -ENOENT. Never blocks: a service with a full queue counts as not running. */
 static int connect_service(const char *path)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -95,13 +85,15 @@ static int connect_service(const char *path)
 	return take_fd(&fd);
 }
 
-/* Where the service is, the spool stays closed, and its place is remembered. */
+/* If the service runs, the spool is not opened, but its path is kept. */
 static int open_either(struct recorder *recorder, struct sbx_error *err)
 {
 	int fd = connect_service(recorder->service);
 
 	recorder->is_with_service = fd >= 0;
-	if (fd < 0)
+	if (fd < 0 && recorder->is_fallback)
+		fd = spool_open_fallback(recorder->state_folder, err);
+	else if (fd < 0)
 		fd = spool_open(recorder->state_folder, err);
 	if (fd < 0)
 		return fd;
@@ -114,15 +106,14 @@ int recorder_open_spool(struct recorder *recorder, char *const *environment, str
 	const char *runtime =
 		geteuid() == 0 ? NULL : environment_find_folder(environment, "XDG_RUNTIME_DIR");
 	_cleanup_text_ struct text folder = TEXT_INIT, service = TEXT_INIT;
-	int r = add_state_folder(&folder, environment, err);
+	int place = state_find(&folder, environment, geteuid()), r;
 
-	if (r < 0)
-		return r;
 	text_addf(&service, "%s" SERVICE_SOCKET, runtime ? runtime : SYSTEM_RUNTIME);
 	recorder_deinit(recorder);
 	recorder->state_folder = text_take(&folder);
 	recorder->service = text_take(&service);
-	if (!recorder->state_folder || !recorder->service) {
+	recorder->is_fallback = place == STATE_FALLBACK;
+	if (place < 0 || !recorder->state_folder || !recorder->service) {
 		recorder_deinit(recorder);
 		return spool_fail(err, -ENOMEM, "sbx", NULL, "free some memory");
 	}
@@ -134,8 +125,8 @@ int recorder_open_spool(struct recorder *recorder, char *const *environment, str
 	return r;
 }
 
-/* The one that is there now has the same place; where there is none, the spool has its own. The
- * next record tries both again where neither is to be had. */
+/* Connects to a new instance of the service at the same path, or else opens the spool. If both
+ * fail, the next record tries again. */
 static int leave_service(struct recorder *recorder)
 {
 	int r = open_either(recorder, NULL);
@@ -144,7 +135,7 @@ static int leave_service(struct recorder *recorder)
 	return r;
 }
 
-/* What is in the spool is taken in by others; here only the next records count. */
+/* Only for later records: the service imports the spool itself. */
 static void return_to_service(struct recorder *recorder)
 {
 	struct timespec now;
@@ -161,7 +152,8 @@ static void return_to_service(struct recorder *recorder)
 	recorder->is_with_service = 1;
 }
 
-/* Its answers, which nobody needs and which would fill the socket. False: it has gone. */
+/* Reads and discards the service's answers, which would fill the socket. False if the service has
+ * closed the connection. */
 static bool hear_service(const struct recorder *recorder)
 {
 	char answer[4096];
@@ -219,7 +211,7 @@ void record_add_members(struct text *record, struct json_writer *json, const cha
 	json->needs_comma = true;
 }
 
-/* A torn record gets its newline first; both must go out in one write, as everything else. */
+/* After a torn record a newline is prepended, in the same write() as the record. */
 static int append(struct recorder *recorder, const struct text *record)
 {
 	_cleanup_text_ struct text line = TEXT_INIT;
@@ -259,7 +251,7 @@ static int send_packet(const struct recorder *recorder, const struct text *recor
 	}
 }
 
-/* 1 where the service has gone, and the fd is the spool's. */
+/* 1 if the service has closed the connection, and the fd is now the spool's. */
 static int send_to_service(struct recorder *recorder, const struct text *record)
 {
 	int r = hear_service(recorder) ? send_packet(recorder, record) : -EPIPE;
@@ -270,7 +262,7 @@ static int send_to_service(struct recorder *recorder, const struct text *record)
 	return r < 0 ? r : recorder->is_with_service ? send_packet(recorder, record) : 1;
 }
 
-/* A socket takes a record as it is, a file a line. */
+/* A packet is the record itself, a line of a file ends with a newline. */
 static int write_record(struct recorder *recorder, struct text *record)
 {
 	int r;
@@ -303,7 +295,7 @@ int record_send(struct recorder *recorder, struct text *record, struct json_writ
 		r = write_record(recorder, record);
 	if (r == 0)
 		return 0;
-	(void)sbx_error_what(err, r, "cannot write the record of what happened");
-	sbx_error_fix(err, "make room where records go, or start sbx-audit again");
+	(void)sbx_error_what(err, r, "cannot write the audit record");
+	sbx_error_fix(err, "free space on the file system of the records, or restart sbx-audit");
 	return r;
 }

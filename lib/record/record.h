@@ -4,9 +4,9 @@
 /*
  * Audit records on their way to sbx-audit: one JSON object a line
  *
- * Without a service they go to a spool in the state folder, which sbx-audit chains later: one
- * O_APPEND write a record, so that records of many processes never mix, and a crash leaves whole
- * lines or one torn last line that the reader recognises.
+ * Without a service they are appended to a spool in the state directory, which sbx-audit imports
+ * later: one O_APPEND write() per record, so that records of several processes are not interleaved,
+ * and a crash leaves at most one torn line at the end, which the reader recognises.
  */
 
 #include <errno.h>
@@ -18,24 +18,25 @@
 struct json_writer;
 struct sbx_error;
 
-/* A record holds a whole request (REQUEST_BYTES_MAX) and what became of it. */
+/* A record contains a complete request (REQUEST_BYTES_MAX) and its decision. */
 #define RECORD_BYTES_MAX 131072
 #define RECORD_SPOOL_NAME "records.jsonl"
-/* In the state folder: what waits for sbx-audit, and its log. */
+/* In the state directory: the spool and the log of sbx-audit. */
 #define RECORD_SPOOL_FOLDER "sbx/spool"
 #define RECORD_LOG_FOLDER "sbx/audit"
 #define BOOT_ID_SIZE 37
 
-/* Where records go. */
+/* The destination of records. */
 struct recorder {
 	int fd; /* given by --audit-fd, the service, or the spool; -EBADF: nowhere yet */
 	int fd_is_socket;
-	/* Both NULL where the caller has given the fd, or named the spool. */
+	/* Both NULL if the caller has given the fd, or the path of the spool. */
 	char *state_folder;  /* of the spool */
-	char *service;	     /* where its socket is */
+	char *service;	     /* path of its socket */
+	int is_fallback;     /* the spool is in the runtime directory: see base/state.h */
 	int is_with_service; /* the fd is the service's, not the spool's */
-	int64_t asked_sec;   /* when it was last looked for */
-	int is_torn; /* the last record was cut off: the next one begins a line of its own */
+	int64_t asked_sec;   /* when the last connection was tried */
+	int is_torn;	     /* the last record was cut off: the next one begins with a newline */
 	char boot_id[BOOT_ID_SIZE];
 };
 
@@ -48,14 +49,15 @@ struct recorder {
 /* Takes @fd. */
 void recorder_use_fd(struct recorder *recorder, int fd);
 /*
- * Connects to sbx-audit serve where it runs: /run/sbx/audit.sock, or
- * $XDG_RUNTIME_DIR/sbx/audit.sock for a user who has that. Its answers are not waited for: what was
- * sent and not committed is lost where the service is killed. If it goes away, it is looked for
- * again, and records go to the spool if it is not there; from then on it is looked for once a
- * second at most, before a record.
+ * Connects to sbx-audit serve if it runs: /run/sbx/audit.sock, or $XDG_RUNTIME_DIR/sbx/audit.sock
+ * for a user with that variable. Its answers are not awaited: if the service is killed, records
+ * that it has not committed are lost. If the connection is closed, a new one is tried, and on
+ * failure records are written to the spool; then a connection is tried before a record, at most
+ * once a second.
  *
- * Without it opens the spool: /var/lib/sbx/spool for root, $XDG_STATE_HOME/sbx/spool (or
- * ~/.local/state) else; 0600 in a 0700 folder that is ours, never through a link.
+ * Otherwise opens the spool: sbx/spool in the state directory (base/state.h: /var/lib for root,
+ * $XDG_STATE_HOME, ~/.local/state or a fallback for others); 0600 in a 0700 directory of the
+ * caller, never through a link.
  */
 int recorder_open_spool(struct recorder *recorder, char *const *environment, struct sbx_error *err);
 void recorder_deinit(struct recorder *recorder);
@@ -70,13 +72,13 @@ void recorder_deinit(struct recorder *recorder);
  */
 void record_begin(const struct recorder *recorder, struct text *out, struct json_writer *json,
 		  const char *event, const char *tool);
-/* Adds the members of a finished object, "{...}" with or without a newline behind it. */
+/* Adds the members of a complete object, "{...}" with or without a newline after it. */
 void record_add_members(struct text *record, struct json_writer *json, const char *object,
 			size_t n_bytes);
 /*
- * Ends the object and writes it in one go. A record that cannot be written is a negative errno: the
- * caller fails closed. A socket whose reader is stuck delays the caller by a quarter of a second at
- * most.
+ * Ends the object and writes it with one system call. Returns a negative errno if it cannot be
+ * written: the caller must fail closed. A socket that is not read delays the caller by at most a
+ * quarter of a second.
  */
 int record_send(struct recorder *recorder, struct text *record, struct json_writer *json,
 		struct sbx_error *err);

@@ -3,10 +3,10 @@
 /*
  * Opening the spool
  *
- * It is written by every tool of a user at the same time: the kernel appends the bytes of one
- * write() as a whole. To look whether the last line is torn is only meaningful while nobody is
- * writing, because a reader can see half of a write; therefore writers share a lock, and who looks
- * has it alone.
+ * All tools of a user append to it concurrently: the kernel appends the bytes of one write() as a
+ * whole. Whether the last line is torn can only be checked while no process writes, because a
+ * reader can see half of a write; therefore writers hold a shared lock, and the check an exclusive
+ * one.
  */
 
 #include "record/spool.h"
@@ -22,6 +22,7 @@
 
 #include "base/fd.h"
 #include "base/path.h"
+#include "base/state.h"
 #include "record/record.h"
 
 #define MOVED_TRIES_MAX 100
@@ -29,20 +30,21 @@
 int spool_fail(struct sbx_error *err, int code, const char *folder, const char *why,
 	       const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot open the spool of records in '%s'", folder);
+	(void)sbx_error_what(err, code, "cannot open the spool of audit records in '%s'", folder);
 	if (why)
 		sbx_error_why(err, "%s", why);
 	sbx_error_fix(err, "%s", fix);
 	return code;
 }
 
-/* Whoever else could write here could forget or forge records. */
+/* Another user with write access could remove or forge records. */
 static bool is_ours_alone(const struct stat *st)
 {
 	return st->st_uid == geteuid() && (st->st_mode & 077) == 0;
 }
 
-/* Left behind by a crash. While others write there is no saying, and no need: they have looked. */
+/* Ends a line that a crash has torn. If other processes hold the lock, skip this: each of them has
+ * checked when it opened the file. */
 static int end_torn_line(int fd)
 {
 	char last = '\n';
@@ -59,7 +61,8 @@ static int end_torn_line(int fd)
 	return r;
 }
 
-/* Was it moved away after it was opened? Root gives what it has moved to the log's user. */
+/* Was the file renamed after it was opened? Then its owner may have changed: root gives a renamed
+ * spool to the log's user. */
 static bool has_moved(int folder, const struct stat *st)
 {
 	struct stat now;
@@ -80,18 +83,21 @@ static int open_file(int folder, const char *name, struct sbx_error *err)
 		fd = path_open_beneath(folder, RECORD_SPOOL_NAME,
 				       O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0600);
 		if (fd < 0)
-			return spool_fail(err, fd, name, NULL,
-					  "remove the link or the permissions in its place");
+			return spool_fail(
+				err, fd, name, NULL,
+				"if '" RECORD_SPOOL_NAME
+				"' is a symbolic link, remove it; else make it readable and writable for its owner");
 		if (fstat(fd, &st) < 0)
 			return spool_fail(err, -errno, name, NULL, "check the file system");
 	} while (st.st_uid != geteuid() && has_moved(folder, &st) && ++tries < MOVED_TRIES_MAX);
 	if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || !is_ours_alone(&st))
 		return spool_fail(
-			err, -EPERM, name, RECORD_SPOOL_NAME " is not a file of its owner alone",
-			"move it away; it is made again with the right owner and mode 0600");
+			err, -EPERM, name,
+			RECORD_SPOOL_NAME " is not a regular file that only its owner can access",
+			"move it away; sbx creates it again with the right owner and mode 0600");
 	r = end_torn_line(fd);
 	if (r < 0)
-		return spool_fail(err, r, name, NULL, "make room on the file system");
+		return spool_fail(err, r, name, NULL, "free space on the file system");
 	return take_fd(&fd);
 }
 
@@ -108,20 +114,21 @@ int spool_open_in(const char *state_folder, struct sbx_error *err)
 		r = path_make_parents_beneath(state, RECORD_SPOOL_FOLDER "/", 0700);
 	if (r < 0)
 		return spool_fail(err, r, state_folder, NULL,
-				  "make the directory, or name another");
+				  "create the directory, or choose another one");
 	folder = path_open_beneath(state, RECORD_SPOOL_FOLDER, O_RDONLY | O_DIRECTORY, 0);
 	if (folder < 0)
 		return spool_fail(err, folder, state_folder,
-				  "'" RECORD_SPOOL_FOLDER "' is not a directory of sbx",
-				  "remove the link in its place");
+				  "'" RECORD_SPOOL_FOLDER "' is not a directory",
+				  "remove it if it is a symbolic link");
 	if (fstat(folder, &st) < 0 || !is_ours_alone(&st))
 		return spool_fail(err, -EPERM, state_folder,
-				  "others could change the records in '" RECORD_SPOOL_FOLDER "'",
-				  "give the directory to the user who runs this, with mode 0700");
+				  "other users could change the records in '" RECORD_SPOOL_FOLDER
+				  "'",
+				  "change its owner to the calling user and its mode to 0700");
 	return open_file(folder, state_folder, err);
 }
 
-/* The user's own folders above the state folder may be links, as the user likes them. */
+/* The parent directories of the state directory belong to the user and may be links. */
 static int make_folders(char *path)
 {
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -138,6 +145,19 @@ int spool_open(char *state_folder, struct sbx_error *err)
 	int r = geteuid() == 0 ? 0 : make_folders(state_folder);
 
 	return r < 0 ? spool_fail(err, r, state_folder, NULL,
-				  "make the directory, or set HOME or XDG_STATE_HOME")
+				  "create the directory, or set HOME or XDG_STATE_HOME")
 		     : spool_open_in(state_folder, err);
+}
+
+int spool_open_fallback(char *state_folder, struct sbx_error *err)
+{
+	int r = state_make_fallback(state_folder);
+
+	if (r < 0)
+		return spool_fail(err, r, state_folder,
+				  r == -EPERM ? "the directory that it is in belongs to another "
+						"user, or others may write there"
+					      : NULL,
+				  "set HOME or XDG_STATE_HOME to a directory of your own");
+	return spool_open(state_folder, err);
 }

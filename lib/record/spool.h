@@ -2,20 +2,22 @@
 #pragma once
 
 /*
- * The file in which records wait for sbx-audit
+ * The spool: the file from which sbx-audit imports records
  */
 
 struct sbx_error;
 
 /*
- * Opens FOLDER/sbx/spool/records.jsonl for appending, 0600 in a directory of 0700 that are ours
- * alone, never through a link. The fd, or negative errno. spool_open() makes FOLDER first, which
- * must exist for root and for spool_open_in().
+ * Opens STATE/sbx/spool/records.jsonl for appending, mode 0600 in a directory of mode 0700, both
+ * owned by the caller, never through a link. The fd, or negative errno. spool_open() creates the
+ * state directory first, except for root; spool_open_in() requires it.
  */
 int spool_open_in(const char *state_folder, struct sbx_error *err);
-/* Writes in @state_folder while it works. */
+/* Modifies @state_folder temporarily. */
 int spool_open(char *state_folder, struct sbx_error *err);
+/* The same for a STATE_FALLBACK, whose parent must not be another user's. */
+int spool_open_fallback(char *state_folder, struct sbx_error *err);
 
-/* "cannot open the spool of records": returns @code. @why may be NULL. */
+/* Fills @err: "cannot open the spool of audit records". Returns @code. @why may be NULL. */
 int spool_fail(struct sbx_error *err, int code, const char *folder, const char *why,
 	       const char *fix);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Removing what untrusted code has left: as deep as it likes, with modes as it likes
+ * Removes a directory that untrusted code has filled, of any depth and with any modes
  *
- * Nothing here follows the depth of the tree. A folder that is found in a folder is moved up, to
- * stand beside all others in one flat folder, until each holds no more than files: so neither the
- * stack nor the number of open files, nor the length of a path, grows with what is removed.
+ * It does not recurse. A directory that is found in a directory is moved up into one flat
+ * directory, until each contains only files: so neither the stack, the number of open files nor the
+ * length of paths depends on the tree.
  */
 
 #include "registry/registry.h"
@@ -23,7 +23,7 @@
 #define FLAT_NAME_SIZE sizeof(".discard-18446744073709551615")
 
 struct discard {
-	int top; /* the folder that all are moved up to */
+	int top; /* the directory to which all are moved */
 	uint64_t n_moved;
 	int first_failure;
 };
@@ -34,7 +34,7 @@ static void note(struct discard *discard, int r)
 		discard->first_failure = r;
 }
 
-/* A folder that its maker has closed cannot be emptied or moved; its owner can open it. */
+/* A directory without permissions cannot be emptied or moved; its owner can add them. */
 static int open_up(int parent, const char *name)
 {
 	char path[64];
@@ -56,7 +56,7 @@ static int move_up(struct discard *discard, int folder, const char *name)
 
 	if (fd < 0)
 		return fd;
-	/* An empty one is gone at once. */
+	/* Removes an empty directory at once. */
 	if (unlinkat(folder, name, AT_REMOVEDIR) == 0)
 		return 0;
 	do
@@ -70,7 +70,7 @@ static bool is_dots(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Files go, folders move up. A folder of its own is opened for the reading. */
+/* Removes the files and moves the directories up. Opens another fd for readdir(). */
 static void empty(struct discard *discard, int folder)
 {
 	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -92,8 +92,10 @@ static void empty(struct discard *discard, int folder)
 	note(discard, -errno);
 }
 
-/* One round over the flat folder: each folder in it loses its files, and its folders come here. Is
- * there more to do? Each folder moves up or goes only once. */
+/*
+ * One pass over the flat directory: removes the files of each directory in it, and moves their
+ * subdirectories here. True if there is more to do. Each directory is moved and removed only once.
+ */
 static bool remove_round(struct discard *discard)
 {
 	int fd = openat(discard->top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

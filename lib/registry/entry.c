@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * An entry as JSON, and back: one table of its members serves both ways
+ * Writes and parses an entry as JSON, both by one table of members
  *
  * The file may have been written by an older or newer version of sbx: a member that is missing or
  * null is not known, an unknown one is ignored, one of the wrong type is an error.
@@ -20,12 +20,12 @@
 #include "base/tree.h"
 #include "base/units.h"
 
-/* A command may have megabytes of arguments; here it is only to be recognised. */
+/* A command may have megabytes of arguments; the entry keeps only their beginning. */
 #define ARGV_BYTES_MAX 16384
 #define ARGV_CUT "..."
 #define STATUS_MAX 255
 
-/* How a member of one type is written, and read into its place @at. */
+/* Functions of a member's type: to write it, and to parse it into @at. */
 struct member_kind {
 	void (*add)(struct json_writer *json, const struct sandbox_entry *entry, const void *at);
 	int (*read)(const struct tree_node *node, struct arena *arena, struct sandbox_entry *entry,
@@ -212,19 +212,48 @@ static const struct member {
 	const struct member_kind *kind;
 	size_t offset;
 } members[] = {
-	MEMBER(id, text_kind),		MEMBER(state, state_kind),
-	MEMBER(supervisor, pid_kind),	MEMBER(supervisor_start, u64_kind),
-	MEMBER(init, pid_kind),		MEMBER(init_start, u64_kind),
-	MEMBER(cgroup, text_kind),	MEMBER(unit, text_kind),
-	MEMBER(argv, argv_kind),	MEMBER(cwd, text_kind),
-	MEMBER(policy, text_kind),	MEMBER(policy_digest, text_kind),
-	MEMBER(policy_rules, u64_kind), MEMBER(audit, text_kind),
-	MEMBER(template, text_kind),	MEMBER(tier, text_kind),
-	MEMBER(out_folder, text_kind),	MEMBER(out_work, text_kind),
-	MEMBER(out_layer, text_kind),	MEMBER(uid, uid_kind),
-	MEMBER(created_usec, u64_kind), MEMBER(may_exec, bool_kind),
-	MEMBER(status, status_kind),	MEMBER(reason, text_kind),
+	MEMBER(id, text_kind),
+	MEMBER(state, state_kind),
+	MEMBER(supervisor, pid_kind),
+	MEMBER(supervisor_start, u64_kind),
+	MEMBER(init, pid_kind),
+	MEMBER(init_start, u64_kind),
+	MEMBER(cgroup, text_kind),
+	MEMBER(unit, text_kind),
+	MEMBER(argv, argv_kind),
+	MEMBER(cwd, text_kind),
+	MEMBER(policy, text_kind),
+	MEMBER(policy_digest, text_kind),
+	MEMBER(policy_rules, u64_kind),
+	MEMBER(audit, text_kind),
+	MEMBER(template, text_kind),
+	MEMBER(tier, text_kind),
+	MEMBER(out_directory, text_kind),
+	MEMBER(out_work, text_kind),
+	MEMBER(out_layer, text_kind),
+	MEMBER(uid, uid_kind),
+	MEMBER(created_usec, u64_kind),
+	MEMBER(may_exec, bool_kind),
+	MEMBER(status, status_kind),
+	MEMBER(reason, text_kind),
 };
+
+/* Names that versions before this one wrote: a sandbox of theirs may run still. */
+static const struct {
+	const char *name, *old;
+} renamed[] = {
+	{ "out_directory", "out_folder" },
+};
+
+static const struct tree_node *find_member(const struct tree *tree, const char *name)
+{
+	const struct tree_node *node = tree_get(tree, tree_root(tree), name);
+
+	for (size_t i = 0; !node && i < N_ELEMENTS(renamed); i++)
+		if (strcmp(renamed[i].name, name) == 0)
+			node = tree_get(tree, tree_root(tree), renamed[i].old);
+	return node;
+}
 
 void sandbox_entry_add_members(struct json_writer *json, const struct sandbox_entry *entry)
 {
@@ -277,7 +306,7 @@ int entry_read_state(const char *id, const void *bytes, size_t n_bytes, struct a
 	if (r < 0 || tree_root(tree)->type != TREE_MAP)
 		return fail_to_read(id, r == -ENOMEM ? r : -EBADMSG, "{", err);
 	for (size_t i = 0; i < N_ELEMENTS(members); i++) {
-		const struct tree_node *node = tree_get(tree, tree_root(tree), members[i].name);
+		const struct tree_node *node = find_member(tree, members[i].name);
 
 		if (!node || node->type == TREE_NULL)
 			continue;

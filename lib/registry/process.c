@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Which process a pid meant
+ * Identifies a process by PID and start time
  *
- * A pid is used again; a pid together with the moment at which its process began is not, since all
- * pids would have to go once around within one tick of 10 ms.
+ * PIDs are reused, but not within one tick of 10 ms, so PID and start time together are unique.
  */
 
 #include "registry/registry.h"
@@ -21,7 +20,7 @@ int process_open(pid_t pid, uint64_t start)
 
 	if (fd < 0)
 		return fd;
-	/* Behind the pidfd: whatever begins later under this number began at another time. */
+	/* After opening the pidfd: a process that got this PID later has another start time. */
 	found = process_start_ticks(pid);
 	if (found < 0)
 		return (int)found;

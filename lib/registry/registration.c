@@ -22,6 +22,7 @@
 
 #include <sbx/error.h>
 
+#include "base/error.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -37,7 +38,7 @@ static int fail(struct sbx_error *err, int code, const char *doing, const char *
 	(void)sbx_error_what(err, code, "cannot %s the sandbox '%s'", doing, id);
 	if (why)
 		sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "%s", fix);
+	error_fix_for(err, fix, id);
 	return code;
 }
 
@@ -115,7 +116,7 @@ int registration_create(int registry, const char *id, struct registration *ret,
 			    "choose another --id");
 	if (r == -EEXIST)
 		return fail(err, r, "make", id, "a sandbox of this name exists",
-			    "choose another --id, or remove that one with 'sbx-ctl remove'");
+			    "choose another --id, or remove that one with 'sbx-ctl remove ID'");
 	if (r < 0)
 		return fail(err, r, "make", id, NULL,
 			    "check the runtime directory: its owner, and room in its file system");
@@ -132,8 +133,7 @@ int registration_claim(int registry, const char *id, struct registration *ret,
 		return fail(err, -ENOENT, "find", id, "no sandbox of this name exists",
 			    "see 'sbx-ctl list' for the existing ones");
 	if (r == -EBUSY)
-		return fail(err, r, "take", id, "it is running",
-			    "stop it first with 'sbx-ctl stop'");
+		return fail(err, r, "take", id, "it is running", "stop it first: sbx-ctl stop ID");
 	if (r == -EACCES)
 		return fail(err, r, "take", id, "the calling user may not open its directory",
 			    "change the mode of its directory to 700");
@@ -169,7 +169,7 @@ int registration_adopt(int registry, const char *id, struct registration *ret,
 		return r;
 	if (!waits_for_start(registry, &claimed))
 		return fail(err, -EEXIST, "start", id, "a sandbox of this name has already run",
-			    "create another, or remove that one with 'sbx-ctl remove'");
+			    "create another, or remove that one with 'sbx-ctl remove ID'");
 	take(ret, id, &claimed.folder);
 	return 0;
 }

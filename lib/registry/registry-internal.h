@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What the files of lib/registry share
+ * Shared by the files of lib/registry
  */
 
 #include "registry/registry.h"
@@ -10,12 +10,12 @@
 #define STATE_NAME "state.json"
 #define STATE_BYTES_MAX (512 * 1024)
 
-/* N_SANDBOX_STATES where no state has this name. */
+/* N_SANDBOX_STATES if no state has this name. */
 enum sandbox_state sandbox_state_find(const char *name);
 
-/* The folder of one sandbox, to read; -ENOENT. */
+/* Opens the directory of one sandbox for reading; -ENOENT. */
 int registry_open_folder(int registry, const char *id);
-/* Is its lock held by somebody? */
+/* Does a process hold the exclusive lock? */
 bool registry_is_locked(int folder);
 
 /* state.json, written and read; texts of the entry live in @arena. */

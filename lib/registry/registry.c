@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Where all sandboxes stand: a folder that is ours alone, and what can be read there
+ * The directory of all sandboxes, and reading its entries
  *
- * Who could write here could have processes of ours killed, so each of our own folders on the way
- * is opened through the one above it and looked at: the owner, the mode, no link.
+ * Another user with write access could make sbx-ctl kill any process of the caller, so each of
+ * sbx's own directories in the path is opened through the fd of its parent, without links, and its
+ * owner and mode are checked.
  */
 
 #include "registry/registry-internal.h"
@@ -41,7 +42,17 @@ static int fail(struct sbx_error *err, int code, const char *base, const char *n
 	return code;
 }
 
-/* A folder of ours in @parent, made if it is not there, with none of the mode bits @forbidden. */
+/* After "su USER" XDG_RUNTIME_DIR still names the directory of the first user. */
+static int fail_at(struct sbx_error *err, int code, const char *base, const char *name,
+		   const char *fix)
+{
+	return fail(err, code, base, name, NULL,
+		    code == -EACCES ? "set XDG_RUNTIME_DIR to a directory of your own, or unset it"
+				    : fix);
+}
+
+/* Opens a directory of the caller in @parent, and creates it if necessary. Refuses the mode bits
+ * @forbidden. */
 static int open_ours(int parent, const char *name, mode_t mode, mode_t forbidden)
 {
 	_cleanup_close_ int fd = path_open_beneath(parent, name, O_RDONLY | O_DIRECTORY, 0);
@@ -73,20 +84,23 @@ static int open_below(const char *base, const char *name, mode_t mode, struct sb
 	int r = runtime < 0 ? -errno : 0;
 
 	if (r < 0)
-		return fail(err, r, base, name, NULL,
-			    "make the directory, or correct XDG_RUNTIME_DIR");
+		return fail_at(err, r, base, name,
+			       "make the directory, or correct XDG_RUNTIME_DIR");
 	ours = open_ours(runtime, name, mode, WRITABLE_BY_OTHERS);
 	r = ours < 0 ? ours : open_ours(ours, REGISTRY_FOLDER, 0700, OPEN_TO_OTHERS);
 	if (r == -EPERM || r == -ELOOP || r == -ENOTDIR)
 		return fail(
 			err, -EPERM, base, name,
 			is_of_others(runtime, name)
-				? "it belongs to another user, which may have taken the name"
-				: "it is not a directory of the calling user alone",
+				? "it belongs to another user, who may have created it first"
+				: "it is not a directory that only the calling user can access",
 			"remove it, or change its owner to the calling user and its mode to 0700; or set "
 			"XDG_RUNTIME_DIR to a directory of your own");
+	if (r == -EACCES)
+		return fail(err, r, base, name, "the calling user may not write there",
+			    "set XDG_RUNTIME_DIR to a directory of your own, or unset it");
 	if (r < 0)
-		return fail(err, r, base, name, NULL, "check the file system that it is on");
+		return fail_at(err, r, base, name, "check the file system that it is on");
 	return r;
 }
 
@@ -110,7 +124,7 @@ int registry_open(char *const *environment, struct sbx_error *err)
 	const char *runtime = find_runtime(environment);
 	char name[32];
 
-	/* Sockets that members of a group may use stand beside it. */
+	/* 0755: the same directory contains sockets for members of a group. */
 	if (geteuid() == 0)
 		return open_below(SYSTEM_RUNTIME, PROJECT_FOLDER, 0755, err);
 	if (runtime)
@@ -137,16 +151,16 @@ bool registry_is_locked(int folder)
 static int fail_to_find(const char *id, int code, struct sbx_error *err)
 {
 	if (code == -EINVAL) {
-		(void)sbx_error_what(err, code, "'%s' is no name of a sandbox", id);
+		(void)sbx_error_what(err, code, "'%s' is not a valid sandbox name", id);
 		sbx_error_why(err,
 			      "it has letters, digits, '-', '_' and '.', at most %d of them, and "
 			      "begins with a letter or digit",
 			      SANDBOX_ID_MAX);
 	} else if (code == -ENOENT) {
 		(void)sbx_error_what(err, code, "there is no sandbox '%s'", id);
-		sbx_error_why(err, "it was never there, or it has ended and is removed");
+		sbx_error_why(err, "it never existed, or it has ended and was removed");
 	} else {
-		(void)sbx_error_what(err, code, "cannot look at the sandbox '%s'", id);
+		(void)sbx_error_what(err, code, "cannot open the sandbox '%s'", id);
 	}
 	if (code == -EACCES) {
 		sbx_error_why(err, "the calling user may not open its directory");
@@ -169,7 +183,8 @@ int registry_read(int registry, const char *id, struct arena *arena, struct sand
 
 	if (folder < 0)
 		return fail_to_find(id, folder, err);
-	/* Before and after: one that ends or starts in between is no orphan. */
+	/* Check the lock before and after: a sandbox that ends or starts in between is not
+	 * orphaned. */
 	is_alive = registry_is_locked(folder);
 	if (faccessat(folder, STATE_NAME, F_OK, 0) == 0) {
 		r = file_read(folder, STATE_NAME, STATE_BYTES_MAX, &bytes, &n_bytes, err);

@@ -5,7 +5,7 @@
  * The registry of sandboxes: a directory each, below the runtime directory
  *
  *   RUNTIME/sbx/sandboxes/ID/              flock()ed by the supervisor for as long as it lives
- *                            state.json    replaced by rename: always one whole state
+ *                            state.json    replaced by rename(), so always complete
  *                            policy.json   the policy that it runs under, where it has one
  *                            control.sock  of the supervisor
  *                            configuration the words given to sbx-ctl create; never changes
@@ -47,7 +47,7 @@ enum sandbox_state {
 	N_SANDBOX_STATES,
 };
 const char *sandbox_state_name(enum sandbox_state state); /* "RUNNING" */
-/* Is the step from one to the other one of the life cycle? */
+/* Is this transition part of the life cycle? */
 bool sandbox_state_may_follow(enum sandbox_state from, enum sandbox_state to);
 
 /* The contents of state.json. Unknown texts are NULL, unknown numbers 0. */
@@ -55,24 +55,25 @@ struct sandbox_entry {
 	const char *id;
 	enum sandbox_state state;
 	pid_t supervisor;
-	uint64_t supervisor_start; /* in clock ticks since boot: a pid is used again, this is not */
+	uint64_t supervisor_start; /* in clock ticks since boot, because PIDs are reused */
 	pid_t init;		   /* PID 1 of the sandbox, as seen outside */
 	uint64_t init_start;
-	const char *cgroup; /* its own folder */
+	const char *cgroup; /* path of its cgroup */
 	const char *unit;   /* transient scope */
 	const char *const *argv;
 	const char *cwd;
-	const char *policy; /* as it was named */
+	const char *policy; /* path as given */
 	const char *policy_digest;
-	uint64_t policy_rules; /* how many; what they say is in policy.json */
+	uint64_t policy_rules; /* number of rules; policy.json contains them */
 	const char *audit;     /* where its records go: "service", "spool" or "fd" */
 	const char *template;
 	const char *tier;
-	const char *out_folder; /* as --out was typed */
-	const char *out_work;	/* absolute; what --out needs as long as it runs: ".N.sbx-work-X" */
-	const char *out_layer;	/* the same for an archive: ".N.sbx-layer-X" */
-	uid_t uid;		/* of the command, which is never root */
-	uint64_t created_usec;	/* since 1970 */
+	const char *out_directory; /* as --out was typed */
+	const char
+		*out_work; /* absolute; work directory of --out during the run: ".N.sbx-work-X" */
+	const char *out_layer; /* the same for an archive: ".N.sbx-layer-X" */
+	uid_t uid;	       /* of the command, which is never root */
+	uint64_t created_usec; /* since 1970 */
 	bool may_exec;
 	bool is_paused;	    /* from the file of that name; not written */
 	bool has_status;    /* the command has ended */
@@ -139,19 +140,19 @@ int registry_list(int registry, struct arena *arena, const char *const **ret,
 		  struct sbx_error *err);
 
 /*
- * A pidfd of the process @pid that began at @start and no other, or -ESRCH where that one is gone.
- * What is signalled through it can be no successor of the same number.
+ * A pidfd of the process with this PID and start time, or -ESRCH if it has exited. A signal through
+ * it cannot reach a later process with the same PID.
  */
 int process_open(pid_t pid, uint64_t start);
 
 /* One object with a newline: sbx-ctl inspect, list --json. */
 void sandbox_entry_add_json(struct text *out, const struct sandbox_entry *entry, bool is_alive);
-/* Its members alone, into an object of the caller's. */
+/* Only its members, into an object of the caller. */
 void sandbox_entry_add_members(struct json_writer *json, const struct sandbox_entry *entry);
 
 /*
- * Removes the folder @name in @parent with all that is in it, however deep, and whatever modes it
- * has: it may have been filled by untrusted code. No link is followed. 0 also where it is gone
- * already; negative errno where something is left, which does not keep the rest from being removed.
+ * Removes the directory @name in @parent with its contents, of any depth and with any modes:
+ * untrusted code may have filled it. No link is followed. 0 also if it does not exist; negative
+ * errno if something could not be removed, after everything else was.
  */
 int folder_discard(int parent, const char *name);

@@ -58,7 +58,7 @@ bool sandbox_id_is_valid(const char *id)
 
 int sandbox_id_make(char ret[SANDBOX_ID_MAX + 1])
 {
-	/* 32 of them, so that every one is as likely; without those that look like others. */
+	/* 32 characters, so that each has the same probability; without those that look alike. */
 	static const char letters[] = "abcdefghijkmnpqrstuvwxyz23456789";
 	unsigned char random[ID_LEN];
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One frame from bytes and back
+ * Parsing and writing one frame
  *
- * The length is read once, byte by byte (no alignment, no host order), and judged before the bytes
- * that it promises are waited for: a peer cannot make us keep 4 GiB for it.
+ * The length is read once, byte by byte (no alignment, no host order), and checked before more
+ * bytes are awaited: a peer cannot make the reader reserve 4 GiB.
  */
 
 #include "ring/frame.h"
@@ -57,7 +57,7 @@ long frame_print(const struct frame *frame, void *bytes, size_t n_bytes)
 	if (n_bytes < SBX_FRAME_PAYLOAD_OFFSET + frame->payload_size)
 		return -ENOBUFS;
 
-	/* The payload first: it may overlap the place of the header. */
+	/* Move the payload first: it may overlap the header. */
 	if (frame->payload_size > 0 && frame->payload != at + SBX_FRAME_PAYLOAD_OFFSET)
 		memmove(at + SBX_FRAME_PAYLOAD_OFFSET, frame->payload, frame->payload_size);
 	write_u32(at + SBX_FRAME_LENGTH_OFFSET,

@@ -4,8 +4,7 @@
 /*
  * Frames: the one message form of rings, unix sockets and TCP (sbx/frame-layout.h)
  *
- * What is parsed comes from a peer that may lie: the length is checked before anything trusts it,
- * and a payload is pointed to, never copied.
+ * The peer is untrusted: the length is checked before it is used, and a payload is not copied.
  */
 
 #include <stddef.h>
@@ -23,14 +22,13 @@ struct frame {
 /*
  * Reads one frame from the front of @bytes.
  *
- * Returns the bytes it takes, 0 while more bytes are needed, -EBADMSG for a length that cannot be,
- * -EMSGSIZE for one over the limit. Nothing after a failure can be trusted: the stream has lost its
- * place.
+ * Returns its size, 0 if more bytes are needed, -EBADMSG for an invalid length, -EMSGSIZE for one
+ * over the limit. After a failure the stream has no frame boundary and must be closed.
  */
 long frame_parse(const void *bytes, size_t n_bytes, struct frame *ret);
 
 /*
  * Writes @frame into @bytes. Returns the bytes written, -EMSGSIZE for a payload over the limit,
- * -ENOBUFS where the room is too small. The payload may already stand in its place.
+ * -ENOBUFS if @n_bytes is too small. The payload may already be at its place in @bytes.
  */
 long frame_print(const struct frame *frame, void *bytes, size_t n_bytes);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A transient scope around processes that wait for it
+ * Creates a transient scope for processes that wait for it
  *
- * The manager is asked over its own socket, which needs no message bus to run; where that socket is
- * not there, over the bus. The answer to the call is only that a job was queued: they are in their
- * new cgroup when the job is done, and not before, so that is what is waited for.
+ * The request goes to the manager's private socket, which needs no message bus; if that does not
+ * exist, over the bus. The reply only says that a job was queued: the processes are in their new
+ * cgroup when the job is done, so this waits for JobRemoved.
  */
 
 #include "scope/scope.h"
@@ -29,7 +29,7 @@
 #define MANAGER_PATH "/org/freedesktop/systemd1"
 #define MANAGER_INTERFACE MANAGER ".Manager"
 #define SCOPE_INTERFACE MANAGER ".Scope"
-#define KNOWN_SCOPE MANAGER_PATH "/unit/init_2escope" /* every manager has it */
+#define KNOWN_SCOPE MANAGER_PATH "/unit/init_2escope" /* exists in every manager */
 #define SYSTEM_SOCKET "unix:path=/run/systemd/private"
 #define SLICE "sbx.slice"
 #define WAIT_USEC (UINT64_C(10) * 1000 * 1000)
@@ -39,9 +39,9 @@
 #define _cleanup_slot_ _cleanup_(sd_bus_slot_unrefp)
 #define _cleanup_bus_error_ _cleanup_(sd_bus_error_free)
 
-/* The end of the job, as its signal tells it. */
+/* The end of the job, from its signal. */
 struct job {
-	const char *path; /* NULL until the call was answered: signals may come before */
+	const char *path; /* NULL until the reply, before which signals may arrive */
 	const char *unit;
 	bool is_over;
 	bool is_done;
@@ -69,7 +69,7 @@ static int connect_to(const char *address, sd_bus **ret)
 	return r;
 }
 
-/* Over the bus the ends of jobs are told only to those who ask for it. */
+/* Over the bus the manager sends JobRemoved only to subscribers. */
 static int open_bus(int (*open)(sd_bus **ret), sd_bus **ret)
 {
 	_cleanup_bus_ sd_bus *bus = NULL;
@@ -90,7 +90,7 @@ static int open_manager(sd_bus **ret)
 
 	if (geteuid() == 0)
 		return connect_to(SYSTEM_SOCKET, ret) >= 0 ? 0 : open_bus(sd_bus_open_system, ret);
-	/* The address has a syntax of its own, in which these would have to be escaped. */
+	/* These characters would have to be escaped in a D-Bus address. */
 	if (runtime && !strpbrk(runtime, ",;%\\") &&
 	    asprintf(&socket, "unix:path=%s/systemd/private", runtime) > 0 &&
 	    connect_to(socket, ret) >= 0)
@@ -98,7 +98,8 @@ static int open_manager(sd_bus **ret)
 	return open_bus(sd_bus_open_user, ret);
 }
 
-/* Scopes learned this property later than services; those without it never did anything else. */
+/* Scopes got OOMPolicy= later than services; older managers never stop a scope on an out-of-memory
+ * kill. */
 static bool has_oom_policy(sd_bus *bus)
 {
 	_cleanup_free_ char *value = NULL;
@@ -198,7 +199,7 @@ static int wait_for(sd_bus *bus, const struct job *job)
 	return job->is_done ? 0 : -ECANCELED;
 }
 
-/* Where the mount of the second version lies: hosts that also have the first one put it deeper. */
+/* The mount point of cgroup v2, which is /sys/fs/cgroup/unified in the hybrid layout. */
 static const char *cgroup_mount(void)
 {
 	static const char *const places[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
@@ -221,7 +222,7 @@ static int find_cgroup(sd_bus *bus, const char *unit, char **ret, sd_bus_error *
 					       error, &cgroup);
 	if (r < 0)
 		return r;
-	/* An empty one: its process is gone, and the scope with it. */
+	/* The empty path: the processes have exited, and the scope was removed. */
 	if (cgroup[0] != '/' || cgroup[1] == '\0' || strstr(cgroup, "/../"))
 		return -ESRCH;
 	if (!mount)
@@ -229,7 +230,8 @@ static int find_cgroup(sd_bus *bus, const char *unit, char **ret, sd_bus_error *
 	return asprintf(ret, "%s%s", mount, cgroup) < 0 ? -ENOMEM : 0;
 }
 
-/* A manager passes over what its controllers cannot hold; then nothing may run. */
+/* The manager ignores limits whose controller is missing; then nothing may run, so read the limit
+ * back. */
 static bool holds(const char *cgroup, const char *name, uint64_t limit)
 {
 	char path[PATH_MAX], first = 'm';
@@ -257,7 +259,7 @@ static int check_limits(const char *cgroup, const struct scope_limits *limits, c
 	for (size_t i = 0; i < N_ELEMENTS(checks); i++)
 		if (!holds(cgroup, checks[i].file, checks[i].limit))
 			return fail(ret_why, -ENOTSUP,
-				    "the service manager has made a scope that does not hold",
+				    "the service manager created a scope without this limit",
 				    checks[i].file);
 	return 0;
 }
@@ -273,9 +275,9 @@ static int start(sd_bus *bus, sd_bus_message *call, struct job *job, char **ret_
 	if (r < 0)
 		return fail(ret_why, r, "the service manager refused", error.message);
 	r = wait_for(bus, job);
-	job->path = NULL; /* it goes with the answer */
+	job->path = NULL; /* freed with the reply */
 	if (r < 0)
-		return fail(ret_why, r, "the job of the service manager did not end well",
+		return fail(ret_why, r, "the service manager could not start the scope",
 			    job->is_over ? job->result : NULL);
 	return 0;
 }
@@ -299,19 +301,20 @@ int sbx_scope_start(const char *unit, const pid_t pids[SCOPE_PROCESSES],
 	*ret_why = NULL;
 	if (r < 0)
 		return fail(ret_why, r, "the service manager cannot be reached", NULL);
-	/* Before the call, because the job may end before its answer is read. */
+	/* Before the call, because the job may end before the reply is read. */
 	r = sd_bus_match_signal(bus, &slot, NULL, MANAGER_PATH, MANAGER_INTERFACE, "JobRemoved",
 				on_job_removed, &job);
 	if (r >= 0)
 		r = make_call(bus, unit, pids, limits, description, &call);
 	if (r < 0)
-		return fail(ret_why, r, "the service manager cannot be asked", NULL);
+		return fail(ret_why, r, "the service manager did not accept the request", NULL);
 	r = start(bus, call, &job, ret_why);
 	if (r < 0)
 		return r;
 	r = find_cgroup(bus, unit, &cgroup, &error);
 	if (r < 0)
-		return fail(ret_why, r, "the service manager does not say where the scope is",
+		return fail(ret_why, r,
+			    "the service manager did not return the cgroup of the scope",
 			    error.message);
 	r = check_limits(cgroup, limits, ret_why);
 	if (r < 0)
@@ -320,8 +323,8 @@ int sbx_scope_start(const char *unit, const pid_t pids[SCOPE_PROCESSES],
 	return 0;
 }
 
-/* A user's manager that may not do it itself has the system's do it: the answer comes after that.
- */
+/* A user's manager that lacks the permission delegates the move to the system's manager, and
+ * replies after it. */
 int sbx_scope_join(const char *unit, const char *folder)
 {
 	_cleanup_bus_ sd_bus *bus = NULL;

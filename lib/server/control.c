@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Control packets: one table. Only a trusted asker gets here at all; everybody else is denied as
- * for any other thing that they may not do, and the attempt is recorded.
+ * Control packets: one table. A peer that is not trusted gets a refusal, which is recorded, before
+ * its packet is parsed.
+ *
+ * A token is issued for a process that the caller knows to be alive: its own child, or itself. A
+ * token goes past all rules, so it cannot be issued where one denies something in its scope. Where
+ * rules want a review or a token, or say nothing, it can.
  */
 
 #include "server/control.h"
@@ -13,12 +17,26 @@
 #include <sbx/error.h>
 
 #include "base/json.h"
+#include "base/process.h"
+#include "base/tree.h"
 #include "base/units.h"
-#include "server/control-internal.h"
+#include "policy/decide.h"
+#include "server/generation.h"
 #include "server/question.h"
 #include "server/server-internal.h"
 
 #define KEYS_MAX 12
+#define TOKENS_PER_PACKET 100
+#define LIST_BYTES_MAX 65536
+
+struct control {
+	struct question *question;
+	const struct tree *tree;
+	struct json_writer json; /* the answer, behind {"ok":true */
+	bool is_recorded;	 /* a failure of it has its own record */
+};
+
+typedef int control_fn(struct control *control, struct sbx_error *err);
 
 bool control_is_packet(const void *packet, size_t n_bytes)
 {
@@ -26,7 +44,7 @@ bool control_is_packet(const void *packet, size_t n_bytes)
 	struct json_scanner scanner;
 	struct json_item item;
 
-	/* As nearly all packets begin that are none. */
+	/* Nearly all packets are requests, and begin with another name. */
 	if (n_bytes > 2 && bytes[0] == '{' && bytes[1] == '"' && bytes[2] != 'd' &&
 	    bytes[2] != '\\')
 		return false;
@@ -36,8 +54,9 @@ bool control_is_packet(const void *packet, size_t n_bytes)
 	       json_equals(&item, "do");
 }
 
-int control_text(const struct control *control, const char *key, const char **ret,
-		 struct sbx_error *err)
+/* NULL where there is none. */
+static int get_text(const struct control *control, const char *key, const char **ret,
+		    struct sbx_error *err)
 {
 	const struct tree_node *node = tree_get(control->tree, tree_root(control->tree), key);
 
@@ -47,8 +66,27 @@ int control_text(const struct control *control, const char *key, const char **re
 	return 0;
 }
 
-int control_number(const struct control *control, const char *key, uint64_t *ret,
-		   struct sbx_error *err)
+struct text_key {
+	const char *name;
+	const char **ret;
+};
+
+/* @keys ends with a NULL name. */
+static int get_texts(const struct control *control, const struct text_key *keys,
+		     struct sbx_error *err)
+{
+	for (; keys->name; keys++) {
+		int r = get_text(control, keys->name, keys->ret, err);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* *@ret stays as it is where there is none. */
+static int get_number(const struct control *control, const char *key, uint64_t *ret,
+		      struct sbx_error *err)
 {
 	const struct tree_node *node = tree_get(control->tree, tree_root(control->tree), key);
 
@@ -58,6 +96,237 @@ int control_number(const struct control *control, const char *key, uint64_t *ret
 		return tree_wrong_type(control->tree, node, TREE_NUMBER, err);
 	return units_parse_count(node->text, ret, err);
 }
+
+/* ---- tokens ---- */
+
+static int wrong(struct sbx_error *err, int code, const char *why, const char *fix)
+{
+	(void)sbx_error_what(err, code, "cannot do that with a token");
+	sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "%s", fix);
+	return code;
+}
+
+/* The process that "pid" names, and its sandbox. */
+static int read_holder(const struct control *control, struct token_terms *terms,
+		       struct sbx_error *err)
+{
+	uint64_t pid = 0;
+	int r = get_number(control, "pid", &pid, err);
+
+	if (r < 0)
+		return r;
+	r = get_text(control, "sandbox_id", &terms->sandbox_id, err);
+	if (r < 0)
+		return r;
+	if (!terms->sandbox_id)
+		terms->sandbox_id = "";
+	if (pid == 0 || pid > INT32_MAX)
+		return wrong(err, -EINVAL, "no process is named", "add \"pid\"");
+	terms->pid = (pid_t)pid;
+	r = process_identify(terms->pid, -EBADF, &terms->process_id);
+	return r < 0 ? wrong(err, r, "there is no such process", "name one that is running") : 0;
+}
+
+static int read_ttl(const struct control *control, uint64_t *ret, struct sbx_error *err)
+{
+	const char *ttl = NULL;
+	int r = get_text(control, "ttl", &ttl, err);
+
+	return r < 0 || !ttl ? r : units_parse_time(ttl, ret, err);
+}
+
+/* A narrower token without "uses" or "ttl" must not get more than its parent has left. */
+static void set_defaults(const struct control *control, const char *from, struct token_terms *terms)
+{
+	uint64_t now_usec = control->question->now_usec;
+	struct token_info parent;
+
+	terms->max_uses = TOKEN_USES_DEFAULT;
+	terms->ttl_usec = TOKEN_TTL_DEFAULT_USEC;
+	/* token_narrow() refuses a parent that has ended. */
+	if (!from || token_get(control->question->server->tokens, from, &parent) < 0 ||
+	    parent.expires_usec <= now_usec || parent.terms.max_uses <= parent.uses)
+		return;
+	if (parent.terms.max_uses - parent.uses < terms->max_uses)
+		terms->max_uses = parent.terms.max_uses - parent.uses;
+	if (parent.expires_usec - now_usec < terms->ttl_usec)
+		terms->ttl_usec = parent.expires_usec - now_usec;
+}
+
+static int read_terms(const struct control *control, struct token_terms *ret, const char **ret_from,
+		      struct sbx_error *err)
+{
+	const struct text_key texts[] = {
+		{ "from", ret_from },	{ "op", &ret->operation },
+		{ "glob", &ret->glob }, { "project", &ret->project_root },
+		{ NULL, NULL },
+	};
+	int r = read_holder(control, ret, err);
+
+	if (r < 0)
+		return r;
+	r = get_texts(control, texts, err);
+	if (r < 0)
+		return r;
+	set_defaults(control, *ret_from, ret);
+	r = get_number(control, "uses", &ret->max_uses, err);
+	return r < 0 ? r : read_ttl(control, &ret->ttl_usec, err);
+}
+
+static void add_info(struct json_writer *json, const struct token_info *info, uint64_t now_usec)
+{
+	const struct token_terms *terms = &info->terms;
+	_cleanup_text_ struct text left = TEXT_INIT;
+
+	units_add_time(&left, (info->expires_usec - now_usec) / 1000 * 1000);
+	json_member_string(json, "token", info->text);
+	json_member_u64(json, "nonce", info->nonce);
+	json_member_i64(json, "pid", terms->pid);
+	json_member_string(json, "sandbox_id", terms->sandbox_id);
+	json_member_string(json, "op", terms->operation);
+	if (terms->glob)
+		json_member_string(json, "glob", terms->glob);
+	if (terms->project_root)
+		json_member_string(json, "project", terms->project_root);
+	json_member_u64(json, "uses", info->uses);
+	json_member_u64(json, "max_uses", terms->max_uses);
+	json_member_string(json, "expires_in", text_string(&left));
+	if (info->parent_nonce)
+		json_member_u64(json, "parent", info->parent_nonce);
+}
+
+static int issue_token(struct control *control, struct sbx_error *err)
+{
+	struct question *question = control->question;
+	struct server *server = question->server;
+	struct token_terms terms = { .pid = 0 };
+	struct token_info info;
+	const char *from = NULL;
+	int r = read_terms(control, &terms, &from, err);
+
+	if (r < 0)
+		return r;
+	r = token_check_terms(&terms, question->now_usec, err);
+	if (r < 0)
+		return r;
+	r = generation_check_token(server->generation, &terms, err);
+	if (r < 0)
+		return r;
+	r = from ? token_narrow(server->tokens, from, &terms, question->now_usec, &info, err)
+		 : token_issue(server->tokens, &terms, generation_digest(server->generation),
+			       question->now_usec, &info, err);
+	if (r < 0)
+		return r;
+	r = server_record_token(server, question, NULL, &info, err);
+	/* A token that is in no record must not be out. */
+	if (r < 0) {
+		(void)token_revoke(server->tokens, info.text);
+		return r;
+	}
+	add_info(&control->json, &info, question->now_usec);
+	server_tokens_changed(server);
+	return 0;
+}
+
+static int check_token(struct control *control, struct sbx_error *err)
+{
+	struct server *server = control->question->server;
+	struct token_terms holder = { .pid = 0 };
+	struct policy_request request = { .operation = NULL };
+	enum token_refusal refusal;
+	const char *token = NULL;
+	uint64_t port = UINT64_MAX;
+	const struct text_key texts[] = {
+		{ "token", &token },
+		{ "op", &request.operation },
+		{ "path", &request.path },
+		{ "host", &request.host },
+		{ "project", &request.project_root },
+		{ NULL, NULL },
+	};
+	int r = read_holder(control, &holder, err);
+
+	if (r < 0)
+		return r;
+	r = get_texts(control, texts, err);
+	if (r < 0)
+		return r;
+	r = get_number(control, "port", &port, err);
+	if (r < 0)
+		return r;
+	if (!token)
+		return wrong(err, -EINVAL, "no token is named", "add \"token\"");
+	request.has_port = port <= UINT16_MAX;
+	request.port = request.has_port ? (uint16_t)port : 0;
+	refusal = token_check(server->tokens, token, holder.sandbox_id, holder.process_id, &request,
+			      generation_digest(server->generation), control->question->now_usec);
+	json_member_bool(&control->json, "valid", refusal == TOKEN_VALID);
+	json_member_string(&control->json, "token", token_refusal_name(refusal));
+	return 0;
+}
+
+static int revoke_token(struct control *control, struct sbx_error *err)
+{
+	struct server *server = control->question->server;
+	struct token_info info;
+	const char *token = NULL;
+	int r = get_text(control, "token", &token, err);
+
+	if (r < 0)
+		return r;
+	if (!token || token_get(server->tokens, token, &info) < 0)
+		return wrong(err, -ENOENT, "it is not known", "it has ended already, or never was");
+	/* The token is revoked even where no record can be written. */
+	r = token_revoke(server->tokens, token);
+	return r < 0 ? sbx_error_what(err, r, "the token has ended, but no record says so") : 0;
+}
+
+struct listing {
+	struct json_writer *json;
+	uint64_t after;
+	uint64_t now_usec;
+	uint64_t last;
+	size_t n;
+	bool has_more;
+};
+
+static void add_listed(const struct token_info *info, void *userdata)
+{
+	struct listing *listing = userdata;
+
+	if (info->nonce <= listing->after)
+		return;
+	if (listing->has_more || listing->n == TOKENS_PER_PACKET ||
+	    listing->json->out->len > LIST_BYTES_MAX) {
+		listing->has_more = true;
+		return;
+	}
+	listing->n++;
+	listing->last = info->nonce;
+	json_add_object(listing->json);
+	add_info(listing->json, info, listing->now_usec);
+	json_end_object(listing->json);
+}
+
+static int list_tokens(struct control *control, struct sbx_error *err)
+{
+	struct listing listing = { .json = &control->json,
+				   .now_usec = control->question->now_usec };
+	int r = get_number(control, "after", &listing.after, err);
+
+	if (r < 0)
+		return r;
+	json_add_name(&control->json, "tokens");
+	json_add_array(&control->json);
+	token_list(control->question->server->tokens, listing.now_usec, add_listed, &listing);
+	json_end_array(&control->json);
+	if (listing.has_more)
+		json_member_u64(&control->json, "after", listing.last);
+	return 0;
+}
+
+/* ---- actions ---- */
 
 static int reload(struct control *control, struct sbx_error *err)
 {
@@ -84,18 +353,18 @@ static const struct action {
 	{ "status", { "do", NULL }, status },
 	{ "token.issue",
 	  { "do", "pid", "sandbox_id", "op", "glob", "project", "uses", "ttl", "from", NULL },
-	  control_token_issue },
+	  issue_token },
 	{ "token.check",
 	  { "do", "token", "pid", "sandbox_id", "op", "path", "host", "port", "project", NULL },
-	  control_token_check },
-	{ "token.revoke", { "do", "token", NULL }, control_token_revoke },
-	{ "token.list", { "do", "after", NULL }, control_token_list },
+	  check_token },
+	{ "token.revoke", { "do", "token", NULL }, revoke_token },
+	{ "token.list", { "do", "after", NULL }, list_tokens },
 };
 
 static int run(struct control *control, struct sbx_error *err)
 {
 	const char *name = NULL;
-	int r = control_text(control, "do", &name, err);
+	int r = get_text(control, "do", &name, err);
 
 	if (r < 0)
 		return r;

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Packets that control the service (private to lib/server)
+ * Packets that control the service
  *
  *   {"do":"status"}  {"do":"reload"}  {"do":"token.list","after":NONCE}
  *   {"do":"token.issue","pid":N,"sandbox_id":ID,"op":OP,"glob":GLOB,"project":ROOT,"uses":N,

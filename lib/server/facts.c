@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The facts of a sandbox. Everything that a request can say about who asks is listed here once; a
- * member that is added to requests and forgotten here would be believed.
+ * The facts of a sandbox. Every member of a request that describes the asker is listed here once: a
+ * member that is added to requests and forgotten here would let a sandboxed process describe
+ * itself.
  */
 
 #include "server/facts.h"

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * What is known about the processes behind one socket, from whoever started the service
+ * Facts about the processes behind one sandbox's socket, from the command line of the service
  *
- * Rules may speak of callers, tags, states, modes, a sandbox's level and a project. A sandboxed
+ * Rules may match callers, tags, states, modes, a sandbox's level and a project. A sandboxed
  * process that could claim these itself would write its own permission, so for a sandbox's socket
- * they are fixed here, and what its packets say of them is dropped.
+ * they are fixed here, and those in its packets are dropped.
  */
 
 #include <stddef.h>
@@ -22,7 +22,7 @@ enum fact {
 	FACT_MODE,
 	FACT_LEVEL,
 	N_FACTS,
-	FACT_TAG = N_FACTS, /* the only one of which there can be many */
+	FACT_TAG = N_FACTS, /* a sandbox can have several of these only */
 };
 
 struct facts {
@@ -33,13 +33,14 @@ struct facts {
 	struct facts *next;
 };
 
-/* A list, one for each sandbox. @id: letters, digits and "._-", at most 64 bytes, not there yet. */
+/* One for each sandbox. @id: letters, digits and "._-", at most 64 bytes; -EEXIST the second time.
+ */
 int facts_add(struct facts **list, const char *id, struct facts **ret, struct sbx_error *err);
 struct facts *facts_find(struct facts *list, const char *id, size_t id_len);
 void facts_free_all(struct facts **list);
 /* "project=/srv/p", "caller=", "tag=", "state=", "mode=", "sandbox=L2" */
 int facts_set(struct facts *facts, const char *word, struct sbx_error *err);
 
-/* Puts the facts into the place of whatever the packet said. @facts may be NULL: nothing is known.
+/* Replaces what the packet says about its sender by the facts. @facts may be NULL: there are none.
  */
 void facts_overrule(const struct facts *facts, struct request_buffer *buffer);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Loading a policy for good: files → one model → artefact → checked artefact → engine, and the
- * extension programs. Whatever fails, fails here, before anybody points at it.
+ * Loading a policy: files → one model → artefact → checked artefact → engine, and the extension
+ * programs. All that can fail happens here, before the server points at the generation.
  */
 
 #include "server/generation.h"
@@ -26,7 +26,6 @@
 #include "policy/layers.h"
 #include "policy/load.h"
 #include "policy/model.h"
-#include "policy/operation.h"
 #include "token/denial.h"
 #include "token/scope.h"
 #include "token/token.h"
@@ -262,8 +261,8 @@ int generation_check_token(struct generation *generation, const struct token_ter
 		return sbx_error_what(err, r, "cannot judge the token");
 	if (r > 0)
 		return refuse_denied(generation, rule, err);
-	/* Built-in rules, and whether a port is missing, are asked again at every use, so an
-	 * example of those is enough. */
+	/* Built-in rules, and whether a port is missing, are checked again at every use of the
+	 * token, so one example is enough here. */
 	if (judge_example(generation, terms, &decision) < 0 || decision.verdict != POLICY_DENY)
 		return 0;
 	if (decision.cause == CAUSE_BAD_REQUEST)

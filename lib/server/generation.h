@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * One policy in force: everything that a decision needs, loaded and checked before it counts, and
- * never changed afterwards
+ * One policy in force: all that a decision needs, loaded and checked before it is used, and never
+ * changed afterwards
  *
  * The server points at one generation. A reload makes another one and changes the pointer; a
  * question that still waits for an extension keeps the one it began with, so that no answer is made
@@ -52,7 +52,7 @@ struct generation {
 
 /*
  * @paths in the order system, user, project; a single one may be a compiled policy. @environment
- * says where the user's own files are. Starts the extension programs.
+ * is read for the places of guarded files (HOME and the like). Starts the extension programs.
  */
 int generation_load(const char *const *paths, size_t n_paths, char *const *environment,
 		    struct generation **ret, struct sbx_error *err);
@@ -64,8 +64,9 @@ void generation_unref_ptr(struct generation **generation);
 const uint8_t *generation_digest(const struct generation *generation);
 
 /*
- * May a token of these terms be out under this policy? -EACCES where a rule denies something in its
- * scope, or may, or a built-in rule does; -EINVAL where the policy cannot judge it.
+ * May a token of these terms be issued, or stay, under this policy? -EACCES where a rule denies
+ * something in its scope, or may, or a built-in rule does; -EINVAL where the policy cannot judge
+ * it.
  */
 int generation_check_token(struct generation *generation, const struct token_terms *terms,
 			   struct sbx_error *err);

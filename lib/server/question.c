@@ -3,12 +3,12 @@
 /*
  * From a packet to a decision
  *
- * The order is fixed: read the packet, put what is known about the asker into the place of what it
- * says, take the time once, judge the token, decide, ask the extensions if they can still change
- * the answer, write the record, and only then answer. An error at any step is the answer "deny".
+ * The order is fixed: parse the packet, replace what it says about its sender by the facts, read
+ * the clock once, check the token, decide, ask the extensions if they can still change the verdict,
+ * write the record, and only then answer. An error at any step makes the answer "deny".
  *
- * A question that waits for extensions decides again when they have answered: the engine's scratch
- * memory has been used for others in between, and on the same generation the same request gets the
+ * A question that waits for extensions decides again when they have answered: other questions have
+ * used the engine's scratch memory in between, and on the same generation the same request gets the
  * same decision.
  */
 
@@ -43,14 +43,14 @@ static uint64_t boot_usec(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* One snapshot, and none where nothing depends on the time. */
+/* Reads the clock once for a packet, and only where something depends on the time. */
 static void take_time(struct question *question)
 {
 	if (question->now_usec == 0)
 		question->now_usec = boot_usec();
 }
 
-/* As { 0 } would, without writing two KiB for every packet. */
+/* As = { 0 } would, without writing 2 KiB for every packet. */
 static void begin_error(struct sbx_error *err)
 {
 	err->code = 0;
@@ -113,7 +113,7 @@ void question_refuse(struct question *question, const char *cause, const struct 
 	json_end_object(&json);
 }
 
-/* What became of the token stands in the answer: a caller whose token has ended can get another. */
+/* The answer says how the token was judged: a caller whose token has ended can get another. */
 static void add_token(struct question *question)
 {
 	struct text *answer = &question->answer;
@@ -154,7 +154,8 @@ static void answer(struct question *question, const struct generation *generatio
 
 /* ---- tokens ---- */
 
-/* No rule is asked: none denies anything in the scope of a token that is there. */
+/* No rule has to be asked: a token whose scope meets a deny rule is not issued, and a reload ends
+ * it. */
 static enum token_refusal judge_token(const struct question *question)
 {
 	const struct server *server = question->server;
@@ -164,7 +165,7 @@ static enum token_refusal judge_token(const struct question *question)
 			   generation_digest(server->generation), question->now_usec);
 }
 
-/* The token's number, by which records name it; 0 where it does not count. */
+/* The token's number, by which records name it; 0 where the token is not valid. */
 static uint64_t nonce_of(const struct question *question)
 {
 	struct token_info info;
@@ -175,7 +176,7 @@ static uint64_t nonce_of(const struct question *question)
 		       : 0;
 }
 
-/* A use counts only if it was the token that opened the way. */
+/* A use is counted only where the token made the verdict better than review or deny. */
 static int use_token(struct question *question, const struct policy_decision *decision)
 {
 	enum token_refusal refusal;
@@ -201,7 +202,7 @@ static void store_vote(struct vote_slot *slot, const struct policy_vote *vote)
 	slot->action = vote->action;
 	slot->has_reason = vote->reason != NULL;
 	text_add(&slot->reason, vote->reason ? vote->reason : "");
-	/* The verdict counts without its reason, too. */
+	/* Without memory for its reason the vote still counts. */
 	if (text_status(&slot->reason) < 0)
 		slot->has_reason = false;
 }
@@ -231,7 +232,7 @@ static void finish(struct question *question)
 	answer(question, generation, &decision);
 }
 
-/* 1 if all have refused at once, 0 if at least one is going to answer. */
+/* 1 if all extensions have failed at once, 0 if at least one is going to answer. */
 static int ask_extensions(struct question *question)
 {
 	struct generation *generation = question->server->generation;
@@ -283,7 +284,7 @@ static void take_vote(struct generation_extension *extension, uint64_t number,
 
 void question_take_votes(struct generation_extension *extension)
 {
-	/* The last answer may be what an old generation was kept for. */
+	/* The last vote may drop the last reference to an old generation. */
 	_cleanup_generation_ struct generation *kept = generation_ref(extension->generation);
 	struct extension *program = kept->extensions[extension->index].extension;
 	struct policy_vote vote;
@@ -293,7 +294,7 @@ void question_take_votes(struct generation_extension *extension)
 		take_vote(extension, number, &vote);
 }
 
-/* ---- the way ---- */
+/* ---- decide ---- */
 
 static void overrule(struct question *question)
 {
@@ -333,8 +334,7 @@ static int decide(struct question *question, struct sbx_error *err)
 	return 1;
 }
 
-int question_begin_at(struct question *question, const void *packet, size_t n_bytes,
-		      uint64_t now_usec)
+int question_begin(struct question *question, const void *packet, size_t n_bytes, uint64_t now_usec)
 {
 	struct sbx_error err;
 	int r;
@@ -361,9 +361,4 @@ int question_begin_at(struct question *question, const void *packet, size_t n_by
 		return 1;
 	}
 	return r;
-}
-
-int question_begin(struct question *question, const void *packet, size_t n_bytes)
-{
-	return question_begin_at(question, packet, n_bytes, 0);
 }

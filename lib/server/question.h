@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * One packet on its way to an answer (private to lib/server)
+ * One packet on its way to an answer
  */
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 #include "policy/request.h"
-#include "service/place.h"
+#include "service/peer.h"
 #include "token/token.h"
 
 struct facts;
@@ -22,22 +22,22 @@ struct question;
 struct server;
 struct vote_slot;
 
-/* Who asks: fixed when the connection is made. */
+/* The peer, identified when the connection is made. */
 struct asker {
 	pid_t pid;
 	uid_t uid;
-	uint64_t process_id;	   /* 0: nobody knows, so no token is ever its own */
+	uint64_t process_id;	   /* 0: not known, so no token is ever its own */
 	const struct facts *facts; /* of its sandbox; NULL on the main socket */
-	enum place place;	   /* other than PLACE_BESIDE it is never trusted */
+	enum place place;	   /* for records */
 	bool is_trusted;
 };
 
-/* Reused from packet to packet without allocating again. */
+/* Reused for the next packet, with the memory it has. */
 struct question {
 	struct server *server;
 	struct asker asker;
 	struct request_buffer request;
-	bool has_request;	/* else the packet was not one */
+	bool has_request;	/* the packet was a request */
 	const char *sandbox_id; /* "" for none */
 	enum token_refusal token;
 	uint64_t token_nonce; /* of a valid token; else 0 */
@@ -56,14 +56,13 @@ void question_deinit(struct question *question);
 
 /*
  * 1: answered. 0: extensions have been asked, and done() is called when they have answered; until
- * then the question must not be moved, and nothing else may be asked with it.
+ * then the question must not be moved or begun again. @now_usec of CLOCK_BOOTTIME; 0: read when the
+ * packet depends on it.
  */
-int question_begin(struct question *question, const void *packet, size_t n_bytes);
-/* The same with the time given; 0: the clock's, if the packet is one that depends on it. */
-int question_begin_at(struct question *question, const void *packet, size_t n_bytes,
-		      uint64_t now_usec);
-/* Answers deny without asking, and records why. */
+int question_begin(struct question *question, const void *packet, size_t n_bytes,
+		   uint64_t now_usec);
+/* Answers deny, whatever the policy says, and records why. */
 void question_refuse(struct question *question, const char *cause, const struct sbx_error *err);
 
-/* An extension has something to say. */
+/* An extension's fd is readable. */
 void question_take_votes(struct generation_extension *extension);

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The server, as the files of this folder see it
+ * The server, as the files of this directory see it
  */
 
 #include <stdbool.h>
@@ -11,9 +11,7 @@
 
 #include "policy/model.h"
 #include "server/server.h"
-#include "service/clients.h"
 
-struct connection;
 struct generation;
 struct json_writer;
 struct question;
@@ -33,19 +31,19 @@ struct server {
 	struct generation *generation; /* the one pointer that a reload changes */
 	struct token_table *tokens;
 	struct counts counts;
-	struct connection *connections;
-	size_t n_connections;
-	struct clients clients;
-	char *packet;			  /* REQUEST_BYTES_MAX + 1 bytes, for whoever receives */
-	struct sd_event_source **watches; /* of the folders of the policy's files */
+	struct clients *clients;
+	struct sd_event_source **watches; /* of the directories of the policy's files */
 	struct sd_event_source *status_timer;
 	struct sd_event_source *token_timer; /* rings when the next token expires */
 	bool is_status_due;		     /* the timer runs */
-	bool is_stale;			     /* the last reload failed */
-	char problem[SBX_ERROR_TEXT_SIZE];   /* why */
+	char problem[SBX_ERROR_TEXT_SIZE];   /* why the last reload failed, or "" */
 };
 
-/* server-records.c; each is 0 or negative errno */
+/* A token is out, or used up. */
+void server_tokens_changed(struct server *server);
+void server_add_status(const struct server *server, struct json_writer *json);
+
+/* records.c; each is 0 or negative errno */
 void server_record_error(struct server *server, const struct question *question,
 			 const struct sbx_error *what);
 /* Only if such verdicts are recorded. The decision is the question's answer. */
@@ -58,18 +56,3 @@ int server_record_reload(struct server *server, const char *cause, const uint8_t
 			 size_t n_tokens_ended, struct sbx_error *err);
 /* "kernel_start" or "kernel_shutdown" */
 int server_record_life(struct server *server, const char *event, struct sbx_error *err);
-
-/* server-tokens.c: records the ends of tokens, at their time */
-int server_tokens_init(struct server *server);
-/* One more is out, or used up. */
-void server_tokens_changed(struct server *server);
-
-/* server-status.c */
-void server_add_status(const struct server *server, struct json_writer *json);
-/* Soon, but not more than once a second. */
-void server_status_changed(struct server *server);
-int server_status_init(struct server *server);
-
-/* connection.c */
-void connection_free_all(struct server *server);
-void connection_drop(struct clients_member *member);

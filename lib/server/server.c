@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The server: which policy is in force, and how another one comes into force
+ * The server: its clients, the policy in force, and how another one comes into force
  *
  * A new policy is loaded, compiled and checked completely, its extensions are started, and the
  * tokens are judged by it; only then does one pointer change. Everything happens in one thread
  * between two packets, so that each is answered by one policy, and none waits in a gap.
+ *
+ * A client has one packet in work: while its answer waits for the extensions, no further one is
+ * read.
  */
 
 #include "server/server.h"
@@ -21,19 +24,310 @@
 
 #include <sbx/error.h>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "extension/extension.h"
 #include "policy/request.h"
+#include "server/facts.h"
 #include "server/generation.h"
 #include "server/question.h"
 #include "server/server-internal.h"
+#include "service/clients.h"
+#include "service/peer.h"
+#include "service/ready.h"
+#include "service/service.h"
 #include "token/token.h"
+
+#define STATUS_USEC 1000000
+
+struct connection {
+	struct server *server;
+	struct client *client;
+	struct question question;
+};
 
 const uint8_t *server_digest(const struct server *server)
 {
 	return generation_digest(server->generation);
+}
+
+struct clients *server_clients(const struct server *server)
+{
+	return server->clients;
+}
+
+static uint64_t boot_usec(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* ---- its status ---- */
+
+void server_add_status(const struct server *server, struct json_writer *json)
+{
+	_cleanup_text_ struct text digest = TEXT_INIT;
+
+	digest_add_hex(&digest, server_digest(server));
+	json_member_string(json, "policy", text_string(&digest));
+	json_add_name(json, "files");
+	json_add_array(json);
+	for (size_t i = 0; i < server->options.n_policy_paths; i++)
+		json_add_string(json, server->options.policy_paths[i]);
+	json_end_array(json);
+	json_add_name(json, "decisions");
+	json_add_object(json);
+	for (int verdict = POLICY_ALLOW; verdict <= POLICY_DENY; verdict++)
+		json_member_u64(json, policy_action_name((enum policy_action)verdict),
+				server->counts.n_verdicts[verdict]);
+	json_end_object(json);
+	json_member_u64(json, "errors", server->counts.n_errors);
+	json_member_u64(json, "clients", clients_count(server->clients));
+	json_member_u64(json, "tokens", token_count(server->tokens));
+	json_member_u64(json, "extensions", server->generation->n_extensions);
+	json_member_u64(json, "reloads", server->counts.n_reloads);
+	json_member_u64(json, "failed_reloads", server->counts.n_failed_reloads);
+	if (server->problem[0] != '\0')
+		json_member_string(json, "problem", server->problem);
+}
+
+static void tell_status(struct server *server)
+{
+	const uint64_t *n = server->counts.n_verdicts;
+	bool has_problem = server->problem[0] != '\0';
+	_cleanup_text_ struct text digest = TEXT_INIT;
+
+	if (!server->options.service)
+		return;
+	digest_add_hex(&digest, server_digest(server));
+	service_status(server->options.service,
+		       "policy %.12s: %llu allowed, %llu warned, %llu to review, %llu denied, "
+		       "%llu errors; %zu clients%s%s",
+		       text_string(&digest), (unsigned long long)n[POLICY_ALLOW],
+		       (unsigned long long)n[POLICY_WARN], (unsigned long long)n[POLICY_REVIEW],
+		       (unsigned long long)n[POLICY_DENY],
+		       (unsigned long long)server->counts.n_errors, clients_count(server->clients),
+		       has_problem ? "; the new policy is broken, the old one stays: " : "",
+		       has_problem ? server->problem : "");
+}
+
+static int on_status_timer(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct server *server = userdata;
+
+	server->is_status_due = false;
+	tell_status(server);
+	return 0;
+}
+
+/* Soon, but not more than once a second. */
+static void status_changed(struct server *server)
+{
+	if (server->is_status_due)
+		return;
+	server->is_status_due = true;
+	(void)sd_event_source_set_time_relative(server->status_timer, STATUS_USEC);
+	(void)sd_event_source_set_enabled(server->status_timer, SD_EVENT_ONESHOT);
+	ready_wake_loop(server->options.ready);
+}
+
+static int init_status(struct server *server)
+{
+	int r = sd_event_add_time_relative(server->options.event, &server->status_timer,
+					   CLOCK_MONOTONIC, 0, 0, on_status_timer, server);
+
+	server->is_status_due = r >= 0;
+	/* Behind everything else: no client waits for it. */
+	return r < 0 ? r
+		     : sd_event_source_set_priority(server->status_timer, SD_EVENT_PRIORITY_IDLE);
+}
+
+/* ---- the ends of tokens ---- */
+
+/* Each end is recorded: by the timer where time or uses are over, at once where the token is
+ * revoked or a reload ends it. */
+static int on_token_end(const struct token_info *info, enum token_end how, void *userdata)
+{
+	struct server *server = userdata;
+	struct sbx_error err = { .code = 0 };
+	int r = server_record_token(server, NULL, token_end_name(how), info, &err);
+
+	if (r < 0)
+		log_write(server->options.log, LOG_LEVEL_ERROR, NULL, "%s: %s; token %llu ended",
+			  err.what, strerror(-r), (unsigned long long)info->nonce);
+	return r;
+}
+
+static int on_token_timer(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct server *server = userdata;
+	uint64_t next;
+
+	next = token_tell_ended(server->tokens, boot_usec());
+	if (next == UINT64_MAX)
+		return 0;
+	(void)sd_event_source_set_time(source, next);
+	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+void server_tokens_changed(struct server *server)
+{
+	(void)sd_event_source_set_time(server->token_timer, 0);
+	(void)sd_event_source_set_enabled(server->token_timer, SD_EVENT_ONESHOT);
+	ready_wake_loop(server->options.ready);
+}
+
+static int init_tokens(struct server *server)
+{
+	int r = sd_event_add_time(server->options.event, &server->token_timer, CLOCK_BOOTTIME, 0, 0,
+				  on_token_timer, server);
+
+	token_table_watch(server->tokens, on_token_end, server);
+	return r < 0 ? r : sd_event_source_set_enabled(server->token_timer, SD_EVENT_OFF);
+}
+
+/* ---- clients ---- */
+
+/* The socket of a sandbox names it, whatever its packets say. */
+static int identify(const struct server *server, const struct client_origin *origin,
+		    struct asker *ret)
+{
+	const struct peer *peer = origin->peer;
+	const char *id = origin->listener + strlen(SERVER_SANDBOX_PREFIX);
+
+	*ret = (struct asker){ .pid = peer->pid,
+			       .uid = peer->uid,
+			       .place = peer->place,
+			       .is_trusted = origin->is_trusted };
+	if (process_identify(peer->pid, peer->pidfd, &ret->process_id) < 0)
+		ret->process_id = 0;
+	if (strcmp(origin->listener, SERVER_MAIN_SOCKET) == 0)
+		return 0;
+	if (strncmp(origin->listener, SERVER_SANDBOX_PREFIX, strlen(SERVER_SANDBOX_PREFIX)) == 0)
+		ret->facts = facts_find(server->options.sandboxes, id, strlen(id));
+	return ret->facts ? 0 : -ENOENT;
+}
+
+/* An answer can be longer than a socket takes: thousands of rules may have agreed. */
+static void shorten(struct connection *connection)
+{
+	struct sbx_error err = { .code = 0 };
+
+	(void)sbx_error_what(&err, -EMSGSIZE, "the answer is too long for one packet");
+	sbx_error_why(&err, "%zu bytes", connection->question.answer.len);
+	sbx_error_fix(&err, "ask with a shorter request, or make one rule of many");
+	question_refuse(&connection->question, "error", &err);
+}
+
+static int send_text(struct client *client, const struct text *answer)
+{
+	int r = text_status(answer);
+
+	return r < 0 ? r : client_reply(client, answer->data, answer->len, NULL, 0);
+}
+
+/* Without memory for an answer there is none: the client sees the connection end, which is no
+ * permission. */
+static void send_answer(struct connection *connection)
+{
+	struct text *answer = &connection->question.answer;
+	int r = send_text(connection->client, answer);
+
+	if (r == -EMSGSIZE) {
+		shorten(connection);
+		r = send_text(connection->client, answer);
+	}
+	if (r < 0)
+		client_end(connection->client);
+	text_reset(answer);
+}
+
+static void on_votes(struct question *question, void *userdata)
+{
+	struct connection *connection = userdata;
+
+	send_answer(connection);
+	client_release(connection->client);
+}
+
+static int on_opened(void *service, struct client *client, const struct client_origin *origin,
+		     void **ret_data)
+{
+	struct server *server = service;
+	_cleanup_free_ struct connection *connection = calloc(1, sizeof(*connection));
+	int r;
+
+	if (!connection)
+		return -ENOMEM;
+	r = identify(server, origin, &connection->question.asker);
+	if (r < 0)
+		return r;
+	connection->server = server;
+	connection->client = client;
+	connection->question.server = server;
+	connection->question.done = on_votes;
+	connection->question.userdata = connection;
+	*ret_data = take_ptr(connection);
+	status_changed(server);
+	return 0;
+}
+
+static void on_message(void *data, const struct client_message *message)
+{
+	struct connection *connection = data;
+
+	status_changed(connection->server);
+	if (question_begin(&connection->question, message->bytes, message->n_bytes, 0) == 0)
+		client_hold(connection->client);
+	else
+		send_answer(connection);
+}
+
+static void on_refuse(void *data, const struct sbx_error *why)
+{
+	struct connection *connection = data;
+
+	status_changed(connection->server);
+	connection->question.has_request = false;
+	connection->question.sandbox_id = "";
+	question_refuse(&connection->question, "bad_request", why);
+	send_answer(connection);
+}
+
+static void on_closed(void *data)
+{
+	struct connection *connection = data;
+
+	status_changed(connection->server);
+	question_deinit(&connection->question);
+	free(connection);
+}
+
+static const struct client_protocol protocol = {
+	.trusted_listener = SERVER_MAIN_SOCKET,
+	.opened = on_opened,
+	.message = on_message,
+	.refuse = on_refuse,
+	.closed = on_closed,
+};
+
+/* One packet a turn: the recv() for a second one, which is mostly not there, would cost every
+ * client more than another turn of the loop costs the few that send ahead. */
+static int init_clients(struct server *server)
+{
+	const struct client_limits limits = { .n_clients = server->options.n_clients_max,
+					      .idle_usec = CLIENTS_IDLE_USEC,
+					      .n_bytes = REQUEST_BYTES_MAX,
+					      .n_in_work = 1,
+					      .n_per_turn = 1 };
+
+	return clients_new(server->options.ready, server->options.log, &protocol, &limits, server,
+			   &server->clients);
 }
 
 /* ---- the policy in force ---- */
@@ -80,24 +374,18 @@ static bool survives(const struct token_info *info, void *userdata)
 
 static size_t rejudge_tokens(struct server *server, struct generation *next)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_BOOTTIME, &now);
-	return token_rejudge(server->tokens, generation_digest(next),
-			     (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000,
-			     survives, next);
+	return token_rejudge(server->tokens, generation_digest(next), boot_usec(), survives, next);
 }
 
 static int refuse(struct server *server, const struct sbx_error *why)
 {
 	server->counts.n_failed_reloads++;
-	server->is_stale = true;
 	(void)snprintf(server->problem, sizeof(server->problem), "%s", why->what);
 	server_record_error(server, NULL, why);
 	log_write(server->options.log, LOG_LEVEL_ERROR, NULL,
 		  "%s: %s; the policy that was loaded stays in force", why->what,
 		  why->why[0] != '\0' ? why->why : strerror(-why->code));
-	server_status_changed(server);
+	status_changed(server);
 	return why->code;
 }
 
@@ -109,8 +397,8 @@ static void put_into_force(struct server *server, struct generation *next, const
 
 	server->generation = next;
 	server->counts.n_reloads++;
-	/* A record that cannot be written does not keep a policy out that may be the stricter one.
-	 */
+	/* The new policy may be the stricter one: it comes into force even where no record of it
+	 * can be written. */
 	if (server_record_reload(server, cause, generation_digest(before), n_tokens_ended, &err) <
 	    0)
 		log_write(server->options.log, LOG_LEVEL_ERROR, NULL, "%s: %s", err.what,
@@ -130,8 +418,8 @@ int server_reload(struct server *server, const char *cause, struct sbx_error *er
 			*err = why;
 		return refuse(server, &why);
 	}
-	server->is_stale = false;
-	server_status_changed(server);
+	server->problem[0] = '\0';
+	status_changed(server);
 	if (memcmp(generation_digest(next), server_digest(server), 32) == 0)
 		return 0;
 	put_into_force(server, take_ptr(next), cause);
@@ -152,7 +440,7 @@ static int on_rename(sd_event_source *source, const struct inotify_event *event,
 {
 	struct server *server = userdata;
 
-	/* After an overflow nobody knows what was renamed. */
+	/* After an overflow any file may have been renamed. */
 	if ((event->mask & IN_Q_OVERFLOW) != 0 || (event->len > 0 && is_ours(server, event->name)))
 		(void)server_reload(server, "rename", NULL);
 	return 0;
@@ -160,18 +448,18 @@ static int on_rename(sd_event_source *source, const struct inotify_event *event,
 
 static int watch(struct server *server, const char *path, struct sd_event_source **ret)
 {
-	_cleanup_text_ struct text folder = TEXT_INIT;
+	_cleanup_text_ struct text directory = TEXT_INIT;
 
-	text_add_bytes(&folder, path, (size_t)(path_last(path) - path));
-	if (folder.len == 0)
-		text_add(&folder, ".");
-	if (text_status(&folder) < 0)
+	text_add_bytes(&directory, path, (size_t)(path_last(path) - path));
+	if (directory.len == 0)
+		text_add(&directory, ".");
+	if (text_status(&directory) < 0)
 		return -ENOMEM;
-	return sd_event_add_inotify(server->options.event, ret, text_string(&folder),
+	return sd_event_add_inotify(server->options.event, ret, text_string(&directory),
 				    IN_MOVED_TO | IN_ONLYDIR, on_rename, server);
 }
 
-/* Before the first load: what is renamed in between is then seen a second time, not missed. */
+/* Before the first load: a file that is renamed between the two is loaded twice, not missed. */
 static void watch_all(struct server *server)
 {
 	for (size_t i = 0; i < server->options.n_policy_paths; i++) {
@@ -180,7 +468,7 @@ static void watch_all(struct server *server)
 
 		if (r < 0)
 			log_write(server->options.log, LOG_LEVEL_WARNING, NULL,
-				  "cannot watch the folder of '%s': %s; a new policy needs a "
+				  "cannot watch the directory of '%s': %s; a new policy needs a "
 				  "reload",
 				  path, strerror(-r));
 	}
@@ -197,7 +485,7 @@ struct server *server_free(struct server *server)
 {
 	if (!server)
 		return NULL;
-	connection_free_all(server);
+	(void)clients_free(server->clients);
 	for (size_t i = 0; server->watches && i < server->options.n_policy_paths; i++)
 		(void)sd_event_source_disable_unref(server->watches[i]);
 	(void)sd_event_source_disable_unref(server->status_timer);
@@ -205,7 +493,6 @@ struct server *server_free(struct server *server)
 	(void)generation_unref(server->generation);
 	(void)token_table_free(server->tokens);
 	free(server->watches);
-	free(server->packet);
 	free(server);
 	return NULL;
 }
@@ -215,24 +502,33 @@ void server_free_ptr(struct server **server)
 	*server = server_free(*server);
 }
 
+static int prepare(struct server *server)
+{
+	int r = token_table_new(&server->tokens);
+
+	if (r < 0)
+		return r;
+	server->watches = calloc(server->options.n_policy_paths, sizeof(*server->watches));
+	if (!server->watches)
+		return -ENOMEM;
+	r = init_clients(server);
+	if (r < 0)
+		return r;
+	r = init_status(server);
+	return r < 0 ? r : init_tokens(server);
+}
+
 int server_new(const struct server_options *options, struct server **ret, struct sbx_error *err)
 {
 	_cleanup_server_ struct server *server = calloc(1, sizeof(*server));
-	int r = server ? token_table_new(&server->tokens) : -ENOMEM;
+	int r;
 
+	if (!server)
+		return sbx_error_what(err, -ENOMEM, "cannot start the server");
+	server->options = *options;
+	r = prepare(server);
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot start the server");
-	server->options = *options;
-	clients_init(&server->clients, options->n_clients_max, options->log, connection_drop);
-	server->packet = malloc(REQUEST_BYTES_MAX + 1);
-	server->watches = calloc(options->n_policy_paths, sizeof(*server->watches));
-	if (!server->packet || !server->watches)
-		return sbx_error_what(err, -ENOMEM, "cannot start the server");
-	r = server_status_init(server);
-	if (r >= 0)
-		r = server_tokens_init(server);
-	if (r < 0)
-		return sbx_error_what(err, r, "cannot prepare the server's timers");
 	watch_all(server);
 	r = load(server, &server->generation, err);
 	if (r < 0)
@@ -240,7 +536,7 @@ int server_new(const struct server_options *options, struct server **ret, struct
 	r = server_record_life(server, "kernel_start", err);
 	if (r < 0)
 		return r;
-	server_status_changed(server);
+	status_changed(server);
 	*ret = take_ptr(server);
 	return 0;
 }

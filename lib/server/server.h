@@ -4,10 +4,10 @@
 /*
  * Decisions over a socket: one JSON object a packet in, one decision a packet out, in order
  *
- * Who asks is what the kernel and the socket say: the process that connected, and the sandbox whose
- * socket it is. Root and the service's own user on the main socket are trusted to speak for others
- * and to control the service; nobody else is. Whatever goes wrong is answered with deny and leaves
- * a record.
+ * The identity of an asker comes from the kernel and the socket: the process that connected, and
+ * the sandbox whose socket it is. Root and the service's own user on the main socket are trusted to
+ * speak for others and to control the service; no other peer is. Every failure is answered with
+ * deny and leaves a record.
  */
 
 #include <stddef.h>
@@ -15,9 +15,9 @@
 
 #include "base/cleanup.h"
 
+struct clients;
 struct facts;
 struct log;
-struct peer;
 struct ready;
 struct recorder;
 struct sbx_error;
@@ -27,24 +27,23 @@ struct service;
 
 #define SERVER_MAIN_SOCKET "policy"
 #define SERVER_SANDBOX_PREFIX "sandbox-" /* and the sandbox's id */
-#define SERVER_CLIENTS_DEFAULT 1024
 
 enum server_records {
 	SERVER_RECORDS_NONE,
-	SERVER_RECORDS_DENIALS, /* and reviews and warnings */
+	SERVER_RECORDS_DENIALS, /* all verdicts but allow */
 	SERVER_RECORDS_ALL,
 };
 
-/* Errors, reloads and what happens to tokens are recorded whatever is chosen. */
+/* Errors, reloads, and the issue and end of tokens are recorded whatever is chosen. */
 struct server_options {
 	struct sd_event *event;	 /* of the loop that serves */
-	struct ready *ready;	 /* and of its clients */
+	struct ready *ready;	 /* in which its clients are waited for */
 	struct service *service; /* for its status; may be NULL */
 	const struct log *log;
 	const char *tool; /* for records */
 	const char *const *policy_paths;
 	size_t n_policy_paths;
-	char *const *environment;  /* for places that are guarded */
+	char *const *environment;  /* for the places of guarded files */
 	struct recorder *recorder; /* open; must outlive the server */
 	enum server_records records;
 	size_t n_clients_max;
@@ -59,16 +58,16 @@ void server_free_ptr(struct server **server);
 
 /*
  * Puts the policy as it is on disk now into force, in one step. 1 done, 0 it is the same one,
- * negative errno: it is broken, and what was in force stays so. @cause is for the record.
+ * negative errno: it is broken, and the old one stays in force. @cause is for the record.
  */
 int server_reload(struct server *server, const char *cause, struct sbx_error *err);
 
 /* Records that the service ends. */
 int server_finish(struct server *server, struct sbx_error *err);
 
-/* Serves a client of the listener @listener_name. Takes @fd, even on failure. */
-int server_accept(struct server *server, const char *listener_name, int fd,
-		  const struct peer *peer);
+/* For service_listen() under SERVER_MAIN_SOCKET and, for a sandbox, SERVER_SANDBOX_PREFIX and its
+ * id. */
+struct clients *server_clients(const struct server *server);
 
 /* Of the policy in force, 32 bytes. */
 const uint8_t *server_digest(const struct server *server);

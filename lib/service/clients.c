@@ -1,26 +1,84 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A connection costs the client nothing, and a service has few file descriptors. Strangers'
- * connections are in a list in the order in which they last said something, so that the idlest is
- * found first; and each is counted for the user or sandbox that holds it.
+ * A client is read as long as its service takes messages and the client takes its replies;
+ * otherwise its messages stay in its socket, where the kernel makes it wait. So a client costs one
+ * connection, one message's bytes while that is read, and the replies to what it may have in work.
+ *
+ * All clients are in one list in the order in which they last sent something, so that the idlest is
+ * found first. Untrusted connections are counted for each stranger, a user at one listener.
  */
 
 #include "service/clients.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "service/listen.h"
+#include "service/peer.h"
+#include "service/ready.h"
 
 /* Listeners, the log, timers, extension programs, and what feeds the watchdog. */
 #define FDS_KEPT 128
+#define READ_ALL_MAX 65536
 
-struct clients_stranger {
-	struct clients_stranger *next;
+struct stranger {
+	struct stranger *next;
+	const char *listener;
 	uid_t uid;
-	const void *sandbox;
-	size_t n;
+	size_t n_clients;
+};
+
+/* One that the client's socket has no room for. */
+struct reply {
+	struct reply *next;
+	size_t n_bytes, n_fds;
+	int *fds;
+	char bytes[];
+};
+
+struct client {
+	struct clients *clients;
+	struct client *next, *previous;
+	void *data;
+	struct ready_socket socket;
+	struct stranger *stranger; /* NULL: trusted, or dropped */
+	uint64_t active_usec;	   /* when it last sent something */
+	size_t n_in_work;
+	struct reply *replies, **replies_end;
+	bool is_in_turn; /* it is being read, and must stay */
+	bool is_at_end;	 /* it will send no more */
+	bool is_gone;	 /* it takes no replies */
+	bool is_dropped; /* no reply waits for it any more */
+};
+
+struct clients {
+	struct ready *ready;
+	const struct log *log;
+	const struct client_protocol *protocol;
+	struct client_limits limits;
+	void *service;
+	struct client *idlest, *latest;
+	size_t n_clients;
+	struct stranger *strangers;
+	size_t n_untrusted, n_untrusted_max, n_each_max;
+	struct log_rate drops, refusals;
+	void (*on_left)(void *userdata);
+	void *on_left_userdata;
+	char *bytes; /* of the message that is read */
+	int fds[FD_PASS_MAX];
 };
 
 static uint64_t now_usec(void)
@@ -31,7 +89,492 @@ static uint64_t now_usec(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* Strangers' three quarters must not be all the fds there are. */
+/* ---- the list ---- */
+
+static void add_latest(struct client *client)
+{
+	struct clients *clients = client->clients;
+
+	client->next = NULL;
+	client->previous = clients->latest;
+	*(clients->latest ? &clients->latest->next : &clients->idlest) = client;
+	clients->latest = client;
+}
+
+static void take_out(struct client *client)
+{
+	struct clients *clients = client->clients;
+
+	*(client->previous ? &client->previous->next : &clients->idlest) = client->next;
+	*(client->next ? &client->next->previous : &clients->latest) = client->previous;
+}
+
+static void note_activity(struct client *client)
+{
+	if (!client->stranger)
+		return;
+	client->active_usec = now_usec();
+	take_out(client);
+	add_latest(client);
+}
+
+/* ---- replies ---- */
+
+static void reply_free(struct reply *reply)
+{
+	fd_close_many(reply->fds, reply->n_fds);
+	free(reply->fds);
+	free(reply);
+}
+
+static void drop_replies(struct client *client)
+{
+	for (struct reply *reply; (reply = client->replies);) {
+		client->replies = reply->next;
+		reply_free(reply);
+	}
+	client->replies_end = &client->replies;
+}
+
+static int keep_reply(struct client *client, const void *bytes, size_t n_bytes, const int *fds,
+		      size_t n_fds)
+{
+	struct reply *reply = calloc(1, sizeof(*reply) + n_bytes);
+
+	if (!reply)
+		return -ENOMEM;
+	memcpy(reply->bytes, bytes, n_bytes);
+	reply->n_bytes = n_bytes;
+	reply->fds = calloc(n_fds > 0 ? n_fds : 1, sizeof(int));
+	for (; reply->fds && reply->n_fds < n_fds; reply->n_fds++) {
+		reply->fds[reply->n_fds] = fcntl(fds[reply->n_fds], F_DUPFD_CLOEXEC, 0);
+		if (reply->fds[reply->n_fds] < 0)
+			break;
+	}
+	if (!reply->fds || reply->n_fds < n_fds) {
+		reply_free(reply);
+		return -EMFILE;
+	}
+	*client->replies_end = reply;
+	client->replies_end = &reply->next;
+	return 0;
+}
+
+static void send_kept(struct client *client)
+{
+	for (struct reply *reply; (reply = client->replies);) {
+		int r = fd_send(client->socket.fd, reply->bytes, reply->n_bytes, reply->fds,
+				reply->n_fds);
+
+		if (r == -EAGAIN)
+			return;
+		if (r < 0) {
+			client_end(client);
+			return;
+		}
+		client->replies = reply->next;
+		reply_free(reply);
+	}
+	client->replies_end = &client->replies;
+}
+
+/* ---- what is waited for ---- */
+
+static bool can_read(const struct client *client)
+{
+	const struct clients *clients = client->clients;
+	const struct client_protocol *protocol = clients->protocol;
+
+	if (client->is_at_end || client->replies || (client->is_gone && !protocol->is_one_way))
+		return false;
+	return client->n_in_work < clients->limits.n_in_work &&
+	       (!protocol->may_read || protocol->may_read(client->data));
+}
+
+/* A hang-up ends a question at once, also while it is in work. Records that may not be read for now
+ * must be read later, and until then epoll would report the hang-up in every turn. */
+static int update(struct client *client)
+{
+	uint32_t events = client->clients->protocol->is_one_way ? 0 : EPOLLHUP;
+
+	if (client->replies)
+		events = EPOLLOUT;
+	else if (can_read(client))
+		events = EPOLLIN;
+	return ready_wait(client->clients->ready, &client->socket, events);
+}
+
+/* ---- the end of one ---- */
+
+static void leave(struct client *client)
+{
+	struct clients *clients = client->clients;
+	struct stranger *stranger = client->stranger, **at = &clients->strangers;
+
+	if (!stranger)
+		return;
+	client->stranger = NULL;
+	clients->n_untrusted--;
+	if (--stranger->n_clients > 0)
+		return;
+	while (*at != stranger)
+		at = &(*at)->next;
+	*at = stranger->next;
+	free(stranger);
+}
+
+static void client_free(struct client *client)
+{
+	struct clients *clients = client->clients;
+
+	take_out(client);
+	leave(client);
+	/* A child that has not called execve() yet has a duplicate of the fd, so close() alone
+	 * would not take it out of the epoll set. */
+	(void)ready_wait(clients->ready, &client->socket, 0);
+	clients->protocol->closed(client->data);
+	drop_replies(client);
+	close_fd(&client->socket.fd);
+	free(client);
+	clients->n_clients--;
+	if (clients->on_left)
+		clients->on_left(clients->on_left_userdata);
+}
+
+/* The client may be freed. */
+static void settle(struct client *client)
+{
+	bool is_done = client->is_at_end && client->n_in_work == 0 && !client->replies;
+
+	if (client->is_in_turn)
+		return;
+	if (is_done || (client->is_gone && !client->clients->protocol->is_one_way))
+		client_free(client);
+	else
+		(void)update(client);
+}
+
+/* ---- what a service calls ---- */
+
+void client_end(struct client *client)
+{
+	client->is_gone = true;
+	drop_replies(client);
+	/* A client that waits for a reply which will not come must see the end. What it has sent
+	 * before can still be read. */
+	(void)shutdown(client->socket.fd, SHUT_RDWR);
+}
+
+int client_reply(struct client *client, const void *bytes, size_t n_bytes, const int *fds,
+		 size_t n_fds)
+{
+	int r = client->replies ? -EAGAIN : 0;
+
+	assert(n_bytes > 0);
+	if (client->is_gone)
+		return 0;
+	if (r == 0)
+		r = fd_send(client->socket.fd, bytes, n_bytes, fds, n_fds);
+	if (r == 0 || r == -EMSGSIZE)
+		return r;
+	if (r == -EAGAIN && !client->is_dropped)
+		r = keep_reply(client, bytes, n_bytes, fds, n_fds);
+	if (r < 0)
+		client_end(client);
+	if (!client->is_in_turn)
+		(void)update(client);
+	return 0;
+}
+
+void client_hold(struct client *client)
+{
+	client->n_in_work++;
+	if (!client->is_in_turn)
+		(void)update(client);
+}
+
+void client_release(struct client *client)
+{
+	assert(client->n_in_work > 0);
+	client->n_in_work--;
+	settle(client);
+}
+
+/* ---- messages ---- */
+
+static void refuse(struct client *client)
+{
+	const struct client_limits *limits = &client->clients->limits;
+	struct sbx_error why = { .code = 0 };
+
+	(void)sbx_error_what(&why, -EMSGSIZE, "the packet is too long%s",
+			     limits->n_fds > 0 ? ", or too many file descriptors came with it"
+					       : "");
+	sbx_error_why(&why, "at most %zu bytes are taken", limits->n_bytes);
+	if (limits->n_fds > 0)
+		sbx_error_why(&why, "at most %zu bytes and %zu file descriptors are taken",
+			      limits->n_bytes, limits->n_fds);
+	sbx_error_fix(&why, "send less in one packet");
+	client->clients->protocol->refuse(client->data, &why);
+}
+
+/* Without fds to take there is no room for control data, and the kernel closes what comes. */
+static ssize_t receive(const struct clients *clients, int socket, struct client_message *message)
+{
+	ssize_t n;
+
+	if (clients->limits.n_fds > 0)
+		return fd_receive(socket, message->bytes, clients->limits.n_bytes, message->fds,
+				  clients->limits.n_fds, &message->n_fds);
+	n = recv(socket, message->bytes, clients->limits.n_bytes, MSG_TRUNC);
+	if (n < 0)
+		return -errno;
+	return (size_t)n > clients->limits.n_bytes ? -EMSGSIZE : n;
+}
+
+/* False where there is none. An empty one looks like the end, and is taken for it. */
+static bool read_message(struct client *client)
+{
+	struct clients *clients = client->clients;
+	struct client_message message = { .bytes = clients->bytes, .fds = clients->fds };
+	ssize_t n = receive(clients, client->socket.fd, &message);
+
+	if (n == -EAGAIN || n == -EINTR)
+		return false;
+	if (n == -EMSGSIZE) {
+		refuse(client);
+		return true;
+	}
+	/* The peer has closed its socket with replies in it. The kernel says so once, before what
+	 * the peer had sent. */
+	if (n == -ECONNRESET) {
+		client->is_gone = true;
+		drop_replies(client);
+		return true;
+	}
+	if (n <= 0) {
+		client->is_at_end = true;
+		return false;
+	}
+	message.n_bytes = (size_t)n;
+	message.bytes[n] = '\0';
+	clients->protocol->message(client->data, &message);
+	fd_close_many(message.fds, message.n_fds);
+	return true;
+}
+
+/* Does not free it. */
+static void read_messages(struct client *client, unsigned n_max)
+{
+	client->is_in_turn = true;
+	while (n_max-- > 0 && can_read(client) && read_message(client))
+		;
+	client->is_in_turn = false;
+}
+
+static void serve(struct ready_socket *socket, uint32_t events)
+{
+	struct client *client = (struct client *)((char *)socket - offsetof(struct client, socket));
+
+	if ((events & EPOLLOUT) != 0) {
+		send_kept(client);
+	} else if ((events & EPOLLIN) != 0) {
+		note_activity(client);
+		read_messages(client, client->clients->limits.n_per_turn);
+	} else {
+		client->is_gone = client->is_at_end = true;
+	}
+	settle(client);
+}
+
+/* ---- room for strangers ---- */
+
+static struct stranger *find_or_add_stranger(struct clients *clients, const char *listener,
+					     uid_t uid)
+{
+	struct stranger *stranger = clients->strangers;
+
+	while (stranger && (stranger->uid != uid || strcmp(stranger->listener, listener) != 0))
+		stranger = stranger->next;
+	if (stranger)
+		return stranger;
+	stranger = calloc(1, sizeof(*stranger));
+	if (!stranger)
+		return NULL;
+	*stranger =
+		(struct stranger){ .next = clients->strangers, .listener = listener, .uid = uid };
+	clients->strangers = stranger;
+	return stranger;
+}
+
+static const struct stranger *find_greatest(const struct clients *clients)
+{
+	const struct stranger *greatest = clients->strangers;
+
+	for (const struct stranger *s = clients->strangers; s; s = s->next)
+		if (s->n_clients > greatest->n_clients)
+			greatest = s;
+	return greatest;
+}
+
+/* A record that it has sent counts, and so does the reply to it; but no reply waits for it. */
+static void drop(struct client *client)
+{
+	leave(client);
+	drop_replies(client);
+	client->is_dropped = true;
+	if (client->clients->protocol->is_one_way) {
+		(void)shutdown(client->socket.fd, SHUT_RD);
+		read_messages(client, READ_ALL_MAX);
+	}
+	client->is_at_end = true;
+	settle(client);
+}
+
+/* False where the stranger has no idle connection. A client that is not read, because its messages
+ * are in work or its service takes none, has not been idle by its own choice. */
+static bool drop_idlest(struct clients *clients, const struct stranger *of)
+{
+	struct client *client = clients->idlest;
+	uid_t uid = of->uid;
+
+	while (client &&
+	       (client->stranger != of || (client->socket.events & (EPOLLIN | EPOLLOUT)) == 0))
+		client = client->next;
+	if (!client || now_usec() - client->active_usec < clients->limits.idle_usec)
+		return false;
+	drop(client);
+	log_warn_rated(clients->log, &clients->drops, "an idle client of uid %u made room", uid);
+	return true;
+}
+
+/* The newcomer is counted already. */
+static bool make_room(struct clients *clients, const struct stranger *stranger)
+{
+	const struct stranger *greatest = find_greatest(clients);
+
+	if (stranger->n_clients > clients->n_each_max)
+		return drop_idlest(clients, stranger);
+	if (clients->n_untrusted <= clients->n_untrusted_max)
+		return true;
+	/* One that has as many takes none from the greatest, which would take it back. */
+	return drop_idlest(clients,
+			   greatest->n_clients > stranger->n_clients ? greatest : stranger);
+}
+
+static int admit(struct client *client, const char *listener, uid_t uid)
+{
+	struct clients *clients = client->clients;
+	struct stranger *stranger = find_or_add_stranger(clients, listener, uid);
+
+	if (!stranger)
+		return -ENOMEM;
+	/* Counted before, so that the stranger stays while a client of its own makes room. */
+	client->stranger = stranger;
+	stranger->n_clients++;
+	clients->n_untrusted++;
+	if (make_room(clients, stranger))
+		return 0;
+	leave(client);
+	return -EUSERS;
+}
+
+/* ---- newcomers ---- */
+
+static bool is_trusted(const struct clients *clients, const char *listener, const struct peer *peer)
+{
+	return strcmp(listener, clients->protocol->trusted_listener) == 0 &&
+	       peer->place == PLACE_BESIDE && (peer->uid == 0 || peer->uid == geteuid());
+}
+
+int clients_add(struct clients *clients, const char *listener, int fd, const struct peer *peer)
+{
+	_cleanup_close_ int socket = fd;
+	_cleanup_free_ struct client *client = calloc(1, sizeof(*client));
+	const struct client_origin origin = { .listener = listener,
+					      .peer = peer,
+					      .is_trusted = is_trusted(clients, listener, peer) };
+	int r;
+
+	if (!client)
+		return -ENOMEM;
+	client->clients = clients;
+	client->socket = (struct ready_socket){ .fd = socket, .serve = serve };
+	client->replies_end = &client->replies;
+	client->active_usec = now_usec();
+	client->is_in_turn = true;
+	r = origin.is_trusted ? 0 : admit(client, listener, peer->uid);
+	if (r < 0)
+		return r;
+	r = clients->protocol->opened(clients->service, client, &origin, &client->data);
+	if (r < 0) {
+		drop_replies(client);
+		leave(client);
+		return r;
+	}
+	client->is_in_turn = false;
+	(void)take_fd(&socket);
+	clients->n_clients++;
+	add_latest(client);
+	r = update(client);
+	if (r < 0)
+		client_free(client);
+	(void)take_ptr(client);
+	return r < 0 ? r : 0;
+}
+
+int clients_accept(struct clients *clients, const char *listener, int listening_fd)
+{
+	_cleanup_peer_ struct peer peer = PEER_INIT;
+	_cleanup_close_ int fd = listen_accept(listening_fd);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = peer_identify(fd, &peer);
+	if (r >= 0)
+		r = clients_add(clients, listener, take_fd(&fd), &peer);
+	if (r < 0)
+		log_warn_rated(clients->log, &clients->refusals,
+			       "cannot serve a client of '%s': %s", listener, strerror(-r));
+	return 0;
+}
+
+/* ---- all of them ---- */
+
+size_t clients_count(const struct clients *clients)
+{
+	return clients->n_clients;
+}
+
+bool clients_are_full(const struct clients *clients)
+{
+	return clients->n_clients >= clients->limits.n_clients;
+}
+
+void clients_watch(struct clients *clients, void (*on_left)(void *userdata), void *userdata)
+{
+	clients->on_left = on_left;
+	clients->on_left_userdata = userdata;
+}
+
+void clients_update(struct clients *clients)
+{
+	for (struct client *client = clients->idlest; client; client = client->next)
+		if (!client->is_in_turn)
+			(void)update(client);
+}
+
+void clients_read_all(struct clients *clients)
+{
+	for (struct client *client = clients->idlest, *next; client; client = next) {
+		read_messages(client, READ_ALL_MAX);
+		next = client->next;
+		settle(client);
+	}
+}
+
+/* The untrusted three quarters must not be all the fds there are. */
 static size_t count_fds(void)
 {
 	struct rlimit limit;
@@ -41,155 +584,46 @@ static size_t count_fds(void)
 	return limit.rlim_cur > 2 * FDS_KEPT ? limit.rlim_cur - FDS_KEPT : limit.rlim_cur / 2;
 }
 
-void clients_init(struct clients *clients, size_t n_max, const struct log *log,
-		  void (*drop)(struct clients_member *member))
+int clients_new(struct ready *ready, const struct log *log, const struct client_protocol *protocol,
+		const struct client_limits *limits, void *service, struct clients **ret)
 {
+	_cleanup_clients_ struct clients *clients = calloc(1, sizeof(*clients));
 	size_t n_fds = count_fds();
+	size_t n_max = limits->n_clients < n_fds ? limits->n_clients : n_fds;
 
-	*clients = (struct clients){ .n_max = n_max < n_fds ? n_max : n_fds,
-				     .idle_usec = CLIENTS_IDLE_USEC,
-				     .log = log,
-				     .drop = drop };
-}
-
-/* ---- strangers ---- */
-
-static struct clients_stranger *find(const struct clients *clients, const struct clients_who *who)
-{
-	struct clients_stranger *stranger = clients->strangers;
-
-	while (stranger && (stranger->uid != who->uid || stranger->sandbox != who->sandbox))
-		stranger = stranger->next;
-	return stranger;
-}
-
-static struct clients_stranger *find_or_add(struct clients *clients, const struct clients_who *who)
-{
-	struct clients_stranger *stranger = find(clients, who);
-
-	if (stranger)
-		return stranger;
-	stranger = calloc(1, sizeof(*stranger));
-	if (!stranger)
-		return NULL;
-	*stranger = (struct clients_stranger){ .next = clients->strangers,
-					       .uid = who->uid,
-					       .sandbox = who->sandbox };
-	clients->strangers = stranger;
-	return stranger;
-}
-
-static void forget(struct clients *clients, struct clients_stranger *stranger)
-{
-	struct clients_stranger **at = &clients->strangers;
-
-	while (*at != stranger)
-		at = &(*at)->next;
-	*at = stranger->next;
-	free(stranger);
-}
-
-static struct clients_stranger *find_greatest(const struct clients *clients)
-{
-	struct clients_stranger *greatest = clients->strangers;
-
-	for (struct clients_stranger *s = clients->strangers; s; s = s->next)
-		if (s->n > greatest->n)
-			greatest = s;
-	return greatest;
-}
-
-/* ---- the list ---- */
-
-static void add_last(struct clients *clients, struct clients_member *member)
-{
-	member->active_usec = now_usec();
-	member->next = NULL;
-	member->previous = clients->latest;
-	*(clients->latest ? &clients->latest->next : &clients->idlest) = member;
-	clients->latest = member;
-}
-
-static void take_out(struct clients *clients, struct clients_member *member)
-{
-	*(member->previous ? &member->previous->next : &clients->idlest) = member->next;
-	*(member->next ? &member->next->previous : &clients->latest) = member->previous;
-	member->next = member->previous = NULL;
-}
-
-/* False where the stranger has no idle connection. */
-static bool drop_idlest(struct clients *clients, const struct clients_stranger *of)
-{
-	struct clients_member *member = clients->idlest;
-	uint64_t now = now_usec();
-	uid_t uid = of->uid;
-
-	while (member && (member->stranger != of || member->is_busy))
-		member = member->next;
-	if (!member || now - member->active_usec < clients->idle_usec)
-		return false;
-	clients->drop(member);
-	rate_warn(&clients->drops, clients->log, "an idle client of uid %u made room", uid);
-	return true;
-}
-
-/* ---- clients ---- */
-
-/* The newcomer's connection is counted already. */
-static bool make_room(struct clients *clients, const struct clients_stranger *stranger)
-{
-	size_t n_each = (clients->n_max + 3) / 4, n_all = clients->n_max - n_each;
-	const struct clients_stranger *greatest = find_greatest(clients);
-
-	if (stranger->n > n_each)
-		return drop_idlest(clients, stranger);
-	if (clients->n_strangers_in <= n_all)
-		return true;
-	/* A stranger with as many takes none from the greatest, who would take it back. */
-	return drop_idlest(clients, greatest->n > stranger->n ? greatest : stranger);
-}
-
-int clients_admit(struct clients *clients, struct clients_member *member,
-		  const struct clients_who *who)
-{
-	struct clients_stranger *stranger;
-
-	if (who->is_trusted)
-		return 0;
-	stranger = find_or_add(clients, who);
-	if (!stranger)
+	assert(limits->n_fds <= FD_PASS_MAX);
+	if (!clients)
 		return -ENOMEM;
-	/* Counted before, so that it stays while one of its own makes room. */
-	stranger->n++;
-	clients->n_strangers_in++;
-	if (!make_room(clients, stranger)) {
-		clients->n_strangers_in--;
-		if (--stranger->n == 0)
-			forget(clients, stranger);
-		return -EUSERS;
-	}
-	member->stranger = stranger;
-	add_last(clients, member);
+	*clients = (struct clients){ .ready = ready,
+				     .log = log,
+				     .protocol = protocol,
+				     .limits = *limits,
+				     .service = service,
+				     .n_each_max = (n_max + 3) / 4 };
+	clients->n_untrusted_max = n_max - clients->n_each_max;
+	clients->bytes = malloc(limits->n_bytes + 1);
+	if (!clients->bytes)
+		return -ENOMEM;
+	*ret = take_ptr(clients);
 	return 0;
 }
 
-void clients_active(struct clients *clients, struct clients_member *member)
+struct clients *clients_free(struct clients *clients)
 {
-	if (!member->stranger)
-		return;
-	take_out(clients, member);
-	add_last(clients, member);
+	if (!clients)
+		return NULL;
+	for (struct client *first; (first = clients->idlest);) {
+		/* take_out() does the same; gcc -fanalyzer takes client->clients for another list.
+		 */
+		clients->idlest = first->next;
+		client_free(first);
+	}
+	free(clients->bytes);
+	free(clients);
+	return NULL;
 }
 
-void clients_leave(struct clients *clients, struct clients_member *member)
+void clients_free_ptr(struct clients **clients)
 {
-	struct clients_stranger *stranger = member->stranger;
-
-	if (!stranger)
-		return;
-	take_out(clients, member);
-	member->stranger = NULL;
-	clients->n_strangers_in--;
-	if (--stranger->n == 0)
-		forget(clients, stranger);
+	*clients = clients_free(*clients);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * How a daemon gets the socket that it listens on
+ * The socket that a daemon listens on
  *
  * A socket file outlives its process, and a new process can neither bind over it nor see whether
- * its owner is alive, except by connecting. Between that question and bind() another instance can
- * ask the same, or can have bound and not listen yet, which looks dead too. So question, removal,
- * bind and listen happen under a lock file beside the socket, which no other user can open.
+ * its owner is alive, except by connect(). Between connect() and bind() another instance can do the
+ * same; and one that has bound and does not listen yet refuses connections like a dead one. So
+ * connect, unlink, bind and listen happen under a lock file beside the socket, which no other user
+ * can open.
  */
 
 #include "service/listen.h"
@@ -38,8 +39,8 @@ static bool is_same_file(const struct listen_socket *own)
 
 void listen_socket_deinit(struct listen_socket *own)
 {
-	/* Unlinked while it still answers: another instance leaves a live socket alone, so nobody
-	 * can have put its own in this place between the look and the removal. */
+	/* Unlinked while it still accepts connections: another instance leaves a live socket
+	 * alone, so it cannot have bound its own here between lstat() and unlink(). */
 	if (own->path && is_same_file(own))
 		(void)unlink(own->path);
 	free_ptr(&own->path);
@@ -69,9 +70,10 @@ static int fail(int code, const char *path, struct sbx_error *err)
 {
 	(void)sbx_error_what(err, code, "cannot listen on '%s'", path);
 	if (code == -EACCES || code == -EPERM)
-		sbx_error_fix(err, "choose a folder that belongs to you, or start it by its unit");
+		sbx_error_fix(err,
+			      "choose a directory that belongs to you, or start it by its unit");
 	else
-		sbx_error_fix(err, "check the path and its folder, or choose another one");
+		sbx_error_fix(err, "check the path and its directory, or choose another one");
 	return code;
 }
 
@@ -100,7 +102,7 @@ static int parse_path(const char *path, struct sockaddr_un *ret, struct sbx_erro
 	return 0;
 }
 
-/* Where others may create files, one of them could hold a lock file of its own for ever. */
+/* In a directory like /tmp another user could keep a lock on a file of its own for ever. */
 static int open_lock(const char *lock_path)
 {
 	_cleanup_close_ int fd =
@@ -114,8 +116,8 @@ static int open_lock(const char *lock_path)
 	return take_fd(&fd);
 }
 
-/* Whoever had the lock before removes the file: what we waited for is then the lock of nothing, and
- * the next one is opened. Returns an fd for unlock(). */
+/* unlock() removes the file: the fd on which this process waited for the lock can be of a file that
+ * is gone, and then the new one is opened. Returns an fd for unlock(). */
 static int lock(const char *lock_path)
 {
 	for (;;) {
@@ -152,8 +154,8 @@ static int remove_stale(const char *path, const struct sockaddr_un *address, str
 	probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (probe < 0)
 		return fail(-errno, path, err);
-	/* Only this answer says that nobody is there: a full queue (EAGAIN), another type of socket
-	 * (EPROTOTYPE) and a refused permission all come from a live one. */
+	/* Only ECONNREFUSED comes from a dead socket: a full queue (EAGAIN), another type of socket
+	 * (EPROTOTYPE) and EACCES all come from a live one. */
 	if (connect(probe, (const struct sockaddr *)address, sizeof(*address)) == 0 ||
 	    errno != ECONNREFUSED)
 		return fail_because(-EADDRINUSE, path, "another process listens there",
@@ -163,8 +165,9 @@ static int remove_stale(const char *path, const struct sockaddr_un *address, str
 	return 0;
 }
 
-/* bind() gives the file the socket's own mode without the bits of the umask: never more than @mode,
- * not even for a moment. What the umask took is added behind it. */
+/* bind() gives the file the mode of the socket's inode without the bits of the umask: never more
+ * than
+ * @mode, not even for a moment. The bits that the umask took are added afterwards. */
 static int bind_with_mode(const char *path, const struct sockaddr_un *address, mode_t mode,
 			  struct listen_socket *own, struct sbx_error *err)
 {
@@ -222,8 +225,8 @@ int listen_open(const char *path, mode_t mode, struct listen_socket *ret, struct
 
 	lock_fd = lock(text_string(&lock_path));
 	if (lock_fd == -ENOENT)
-		return fail_because(lock_fd, path, "its folder does not exist",
-				    "create the folder, or start it by its unit", err);
+		return fail_because(lock_fd, path, "its directory does not exist",
+				    "create the directory, or start it by its unit", err);
 	if (lock_fd < 0)
 		return fail(lock_fd, path, err);
 	r = open_locked(path, &address, mode, ret, err);
@@ -231,7 +234,7 @@ int listen_open(const char *path, mode_t mode, struct listen_socket *ret, struct
 	return r;
 }
 
-/* The kernel gives the lowest free number: how near it is to the limit says how many are left. */
+/* The kernel gives out the lowest free fd: its distance from the limit is a bound on those left. */
 static int check_room(int fd)
 {
 	struct rlimit limit;

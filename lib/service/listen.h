@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Listening sockets: one that was handed over, or one of our own at a path (private to lib/service)
+ * Listening sockets: one that the manager handed over, or one of our own at a path
  */
 
 #include <errno.h>
@@ -25,7 +25,7 @@ struct listen_socket {
 	}
 #define _cleanup_listen_socket_ _cleanup_(listen_socket_deinit)
 
-/* Removes our own socket's file while it is still ours, then closes. */
+/* Removes the file of our own socket, if it is still that, then closes. */
 void listen_socket_deinit(struct listen_socket *socket);
 
 /* @fd must be a listening SOCK_SEQPACKET unix socket, else -ENOTSOCK. Takes @fd on success only. */
@@ -33,12 +33,12 @@ int listen_adopt(int fd, const char *name, struct listen_socket *ret, struct sbx
 
 /*
  * A new socket at @path whose file has @mode from its first moment on, or less. Replaces a socket
- * file on which nobody answers: -EADDRINUSE where somebody does, -EEXIST where it is no socket.
+ * file of a dead process: -EADDRINUSE where a process listens, -EEXIST where it is no socket.
  */
 int listen_open(const char *path, mode_t mode, struct listen_socket *ret, struct sbx_error *err);
 
 /*
- * The next client. The last few fds are never given to one, because feeding the watchdog and
- * answering the clients that are there need some: -EMFILE already while these are left.
+ * The next connection. Feeding the watchdog and answering the connected clients need a few fds, so
+ * the last ones are never given to a client: -EMFILE already while these are left.
  */
 int listen_accept(int fd);

@@ -4,19 +4,137 @@
  * A peer's credentials are those of the process that called connect(), written down by the kernel
  * at that moment. The pid may be reused once that process has been reaped; the pidfd of the same
  * moment may not.
+ *
+ * The user namespace of a process is the inode behind /proc/PID/ns/user. Reading it needs
+ * PTRACE_MODE_READ, which a service with a user of its own and without capabilities has for itself
+ * only. /proc/PID/uid_map needs no right, and serves as well in one case: ours maps all ids. Only
+ * CAP_SETUID outside of all sandboxes can write the same map into a child namespace; sbx maps one
+ * id, and an ordinary user can map no more.
  */
 
 #include "service/peer.h"
 
+#include <fcntl.h>
 #include <poll.h>
-#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77 /* Linux 6.5; hppa and sparc, which number it otherwise, are not built */
 #endif
+
+#define PROC_BYTES_MAX 65536
+#define ALL_IDS 4294967295u
+
+/* ---- place ---- */
+
+const char *place_name(enum place place)
+{
+	static const char *const names[] = {
+		[PLACE_UNKNOWN] = "unknown",
+		[PLACE_IN_NAMESPACE] = "user_namespace",
+		[PLACE_IN_SANDBOX] = "sandbox_cgroup",
+	};
+
+	return names[place];
+}
+
+static int read_proc(const char *of, const char *name, char **ret)
+{
+	char path[64];
+	size_t n_bytes;
+
+	(void)snprintf(path, sizeof(path), "/proc/%s/%s", of, name);
+	return file_read(AT_FDCWD, path, PROC_BYTES_MAX, ret, &n_bytes, NULL);
+}
+
+static bool maps_all_ids(const char *of)
+{
+	_cleanup_free_ char *map = NULL;
+	unsigned first, outside, count;
+
+	return read_proc(of, "uid_map", &map) == 0 &&
+	       sscanf(map, "%u %u %u", &first, &outside, &count) == 3 && first == 0 &&
+	       outside == 0 && count == ALL_IDS;
+}
+
+static enum place by_namespace(const char *pid)
+{
+	struct stat ours, its;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%s/ns/user", pid);
+	if (stat("/proc/self/ns/user", &ours) < 0)
+		return PLACE_UNKNOWN;
+	if (stat(path, &its) == 0)
+		return ours.st_dev == its.st_dev && ours.st_ino == its.st_ino ? PLACE_BESIDE
+									      : PLACE_IN_NAMESPACE;
+	if ((errno != EACCES && errno != EPERM) || !maps_all_ids("self"))
+		return PLACE_UNKNOWN;
+	return maps_all_ids(pid) ? PLACE_BESIDE : PLACE_IN_NAMESPACE;
+}
+
+static bool ends_with(const char *name, size_t len, const char *end)
+{
+	return len >= strlen(end) && memcmp(name + len - strlen(end), end, strlen(end)) == 0;
+}
+
+/* sbx-ID, or sbx-ID.scope with sbx-ID in it. Services and slices of ours are not sandboxes. */
+static bool is_sandbox(const char *name, size_t len)
+{
+	return len > 4 && memcmp(name, "sbx-", 4) == 0 && !ends_with(name, len, ".service") &&
+	       !ends_with(name, len, ".slice");
+}
+
+/* The length of @cgroups (/proc/PID/cgroup) up to the name of the innermost sandbox; 0 without
+ * one. */
+static size_t count_to_sandbox(const char *cgroups)
+{
+	size_t n = 0;
+
+	for (const char *at = cgroups; *at;) {
+		size_t len = strcspn(at, "/\n");
+
+		if (is_sandbox(at, len))
+			n = (size_t)(at - cgroups) + len;
+		at += len;
+		at += *at != '\0';
+	}
+	return n;
+}
+
+bool place_is_same_sandbox(const char *ours, const char *its)
+{
+	size_t n = count_to_sandbox(its);
+
+	return n == count_to_sandbox(ours) && memcmp(ours, its, n) == 0;
+}
+
+static enum place by_cgroup(const char *pid)
+{
+	_cleanup_free_ char *ours = NULL, *its = NULL;
+
+	if (read_proc("self", "cgroup", &ours) < 0 || read_proc(pid, "cgroup", &its) < 0)
+		return PLACE_UNKNOWN;
+	return place_is_same_sandbox(ours, its) ? PLACE_BESIDE : PLACE_IN_SANDBOX;
+}
+
+enum place place_of(pid_t pid)
+{
+	char number[16];
+	enum place place;
+
+	(void)snprintf(number, sizeof(number), "%d", pid);
+	place = by_namespace(number);
+	return place == PLACE_BESIDE ? by_cgroup(number) : place;
+}
+
+/* ---- peer ---- */
 
 void peer_deinit(struct peer *peer)
 {
@@ -24,7 +142,8 @@ void peer_deinit(struct peer *peer)
 	*peer = (struct peer)PEER_INIT;
 }
 
-/* The kernel has no such option, or the process has been reaped. pidfd_open() would be a guess. */
+/* The kernel has no such option, or the process has been reaped. pidfd_open() could then get the
+ * pidfd of another process. */
 static bool is_without_pidfd(int code)
 {
 	return code == -ENOPROTOOPT || code == -ESRCH || code == -EINVAL || code == -ENODATA;
@@ -46,8 +165,9 @@ static bool is_there(int pidfd)
 	return poll(&end, 1, 0) == 0;
 }
 
-/* The pid counts only if the process that had it is still there after /proc has been read. Where
- * the kernel gives no pidfd of the peer (before 6.5), that is the one of this pid now. */
+/* The pid may be recycled while /proc is read: the place counts only if the peer is still alive
+ * afterwards. Where the kernel gives no pidfd of the peer (before 6.5), the process that has this
+ * pid now is taken for it. */
 static enum place find_place(pid_t pid, int pidfd, bool is_gone)
 {
 	_cleanup_close_ int own = pidfd < 0 && !is_gone ? pidfd_of(pid) : -EBADF;
@@ -65,12 +185,12 @@ int peer_identify(int socket, struct peer *ret)
 
 	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
 		return -errno;
-	/* 0 is also what a process outside of our pid namespace looks like: nobody to name. */
+	/* The kernel gives 0 for a process outside of our pid namespace. */
 	if (size != sizeof(credentials) || credentials.pid <= 0)
 		return -ENODATA;
 
-	/* No room for another fd is a failure: an attacker who fills our table must not be able to
-	 * make identities weaker. */
+	/* EMFILE is a failure: an attacker that fills our table of fds must not be able to make
+	 * identities weaker. */
 	pidfd = peer_pidfd(socket);
 	if (pidfd < 0 && !is_without_pidfd(pidfd))
 		return pidfd;

@@ -2,26 +2,46 @@
 #pragma once
 
 /*
- * Who is at the other end of a unix socket
+ * The process at the other end of a unix socket
  *
- * The kernel's answer, never the peer's own: SO_PEERCRED, and SO_PEERPIDFD where the kernel has it,
- * so that the pid cannot have been recycled in between. Asked once, when the connection is
+ * By the kernel's word, never the peer's own: SO_PEERCRED, and SO_PEERPIDFD where the kernel has
+ * it, so that the pid cannot have been recycled in between. Asked once, when the connection is
  * accepted.
+ *
+ * A uid does not say whether a process is inside a sandbox: what an ordinary user runs in one has
+ * the same uid as outside. A user namespace says it, because no process returns from one; and a
+ * sandbox without a user namespace (the tier "reduced") has a cgroup of its own.
  */
 
 #include <errno.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/cleanup.h"
-#include "service/place.h"
+
+/* Where a process is, as seen from this one. All but PLACE_BESIDE is never trusted. */
+enum place {
+	PLACE_UNKNOWN, /* it has ended, or /proc does not show it: treated as inside */
+	PLACE_BESIDE,  /* in our user namespace and in no sandbox's cgroup, or in our sandbox's */
+	PLACE_IN_NAMESPACE,
+	PLACE_IN_SANDBOX,
+};
+
+/* By its pid: the caller makes sure afterwards that it is still the same process. */
+enum place place_of(pid_t pid);
+/* Are two processes in the same sandbox's cgroup, or both in none? By the contents of
+ * /proc/PID/cgroup. A sandbox inside the other's is a different one. */
+bool place_is_same_sandbox(const char *ours, const char *its);
+/* For records: NULL for PLACE_BESIDE. */
+const char *place_name(enum place place);
 
 struct peer {
 	pid_t pid;
 	uid_t uid;
 	gid_t gid;
-	int pidfd; /* -EBADF where the kernel cannot give one (before 6.5, or the process is gone
-		      already): the pid is then a hint, not an identity */
-	enum place place; /* when it was asked for; all but PLACE_BESIDE is not to be trusted */
+	int pidfd;	  /* -EBADF where the kernel gives none (before 6.5, or the process has been
+			     reaped): the pid is then a hint, not an identity */
+	enum place place; /* when it was accepted */
 };
 
 #define PEER_INIT                                                                                  \

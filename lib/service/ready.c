@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One epoll set, from which one event is taken at a time: whoever is served may remove any socket
- * of the set, and no event that was taken before can speak of it afterwards. The kernel puts what
- * it has reported at the end of its queue, so nobody is passed over, neither a socket nor the loop.
+ * One epoll set, from which one event is taken at a time: serve() may remove and free any socket of
+ * the set, because no event that was taken before can still point to it. The kernel puts what it
+ * has reported at the end of its ready list, so each socket and the loop get their turns.
  */
 
 #include "service/ready.h"
@@ -18,7 +18,7 @@
 struct ready {
 	struct sd_event *event;
 	int fd;
-	bool is_loop_due; /* it has, or may have, something to do that no fd tells */
+	bool is_loop_due; /* it has, or may have, something to do for which no fd is readable */
 };
 
 struct ready *ready_free(struct ready *ready)
@@ -36,47 +36,40 @@ void ready_free_ptr(struct ready **ready)
 	*ready = ready_free(*ready);
 }
 
-static int control(struct ready *ready, int operation, int fd, struct ready_socket *socket,
-		   uint32_t events)
-{
-	struct epoll_event event = { .events = events, .data.ptr = socket };
-
-	return epoll_ctl(ready->fd, operation, fd, &event) < 0 ? -errno : 0;
-}
-
 int ready_new(struct sd_event *event, struct ready **ret)
 {
 	_cleanup_ready_ struct ready *ready = calloc(1, sizeof(*ready));
-	int r;
+	struct epoll_event loop = { .events = EPOLLIN };
 
 	if (!ready)
 		return -ENOMEM;
 	ready->event = sd_event_ref(event);
-	/* Its timers are not set yet. */
+	/* sd-event sets the timers of its sources when it turns. */
 	ready->is_loop_due = true;
 	ready->fd = epoll_create1(EPOLL_CLOEXEC);
 	if (ready->fd < 0)
 		return -errno;
-	r = control(ready, EPOLL_CTL_ADD, sd_event_get_fd(event), NULL, EPOLLIN);
-	if (r < 0)
-		return r;
+	if (epoll_ctl(ready->fd, EPOLL_CTL_ADD, sd_event_get_fd(event), &loop) < 0)
+		return -errno;
 	*ret = take_ptr(ready);
 	return 0;
 }
 
-int ready_add(struct ready *ready, struct ready_socket *socket, uint32_t events)
+int ready_wait(struct ready *ready, struct ready_socket *socket, uint32_t events)
 {
-	return control(ready, EPOLL_CTL_ADD, socket->fd, socket, events);
-}
+	struct epoll_event event = { .events = events, .data.ptr = socket };
+	int operation = EPOLL_CTL_MOD;
 
-int ready_change(struct ready *ready, struct ready_socket *socket, uint32_t events)
-{
-	return control(ready, EPOLL_CTL_MOD, socket->fd, socket, events);
-}
-
-void ready_remove(struct ready *ready, struct ready_socket *socket)
-{
-	(void)control(ready, EPOLL_CTL_DEL, socket->fd, socket, 0);
+	if (events == socket->events)
+		return 0;
+	if (events == 0)
+		operation = EPOLL_CTL_DEL;
+	else if (socket->events == 0)
+		operation = EPOLL_CTL_ADD;
+	if (epoll_ctl(ready->fd, operation, socket->fd, &event) < 0)
+		return -errno;
+	socket->events = events;
+	return 0;
 }
 
 void ready_wake_loop(struct ready *ready)

@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * Sockets that packets come through, waited for together with an sd-event loop
+ * Sockets of clients, waited for together with an sd-event loop
  *
  * A turn of sd-event costs about as much as a short answer: it is made for sources of many kinds,
- * and reads three clocks. So these sockets are in a set of their own, and so is the loop's fd: the
- * loop turns when it has something to do, and every socket gets its turn, too.
+ * and reads three clocks. So these sockets are in an epoll set of their own, and so is the loop's
+ * fd: the loop turns when it has something to do, and every socket gets its turn, too.
  *
- * sd-event sets its timers when it turns. Who changes a timer of the loop while a socket is being
- * served, or tells the loop to exit, says so with ready_wake_loop().
+ * sd-event sets its timers when it turns. A serve() that changes a timer of the loop, or tells the
+ * loop to exit, must call ready_wake_loop().
  */
 
 #include <stdint.h>
@@ -19,10 +19,13 @@
 struct ready;
 struct sd_event;
 
-/* Where it is embedded tells for whom it is; it stays there until ready_remove(). */
+/* Embedded in what it belongs to, by which serve() finds that; must not move while it is waited
+ * for.
+ */
 struct ready_socket {
-	int fd; /* borrowed */
-	/* @events: EPOLLIN and the like. May remove this socket, or any other. */
+	int fd;		 /* borrowed */
+	uint32_t events; /* of ready_wait() */
+	/* @events: EPOLLIN and the like. May end the wait for this socket, or any other. */
 	void (*serve)(struct ready_socket *socket, uint32_t events);
 };
 
@@ -32,10 +35,11 @@ struct ready *ready_free(struct ready *ready);
 void ready_free_ptr(struct ready **ready);
 #define _cleanup_ready_ _cleanup_(ready_free_ptr)
 
-/* That the other end has hung up is reported whatever @events says. 0 or negative errno. */
-int ready_add(struct ready *ready, struct ready_socket *socket, uint32_t events);
-int ready_change(struct ready *ready, struct ready_socket *socket, uint32_t events);
-void ready_remove(struct ready *ready, struct ready_socket *socket);
+/*
+ * Waits for @events from now on; for none with 0. EPOLLHUP and EPOLLERR come with any others, and
+ * alone with EPOLLHUP. 0 or negative errno.
+ */
+int ready_wait(struct ready *ready, struct ready_socket *socket, uint32_t events);
 
 void ready_wake_loop(struct ready *ready);
 
@@ -44,5 +48,5 @@ void ready_wake_loop(struct ready *ready);
  * loop dispatch one source, or both. 1 if there was something to do, 0 if not, negative errno.
  */
 int ready_turn(struct ready *ready, int timeout_msec);
-/* Turns until the loop has been told to exit. Its exit code, or negative errno. */
+/* Turns until the loop exits. Its exit code, or negative errno. */
 int ready_run(struct ready *ready);

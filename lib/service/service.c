@@ -4,9 +4,9 @@
  * A daemon's loop
  *
  * sd-event does the work, and beside it the set of the clients' sockets; this decides what the loop
- * listens to. Listeners are the only sources that a stranger can wake at will, so they are what
+ * listens to. Listeners are the only sources that any process can wake at will, so they are what
  * gets switched off: while as many clients are connected as were allowed, and for a moment when fds
- * run short. Whoever wants in then waits in the kernel's queue and costs nothing.
+ * run short. A newcomer then waits in the kernel's queue and costs nothing.
  */
 
 #include "service/service.h"
@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 #include <time.h>
@@ -29,8 +30,8 @@
 #include "base/log.h"
 #include "base/notify.h"
 #include "base/text.h"
+#include "service/clients.h"
 #include "service/listen.h"
-#include "service/rate.h"
 #include "service/ready.h"
 
 #define RETRY_USEC 200000
@@ -38,6 +39,7 @@
 struct listener {
 	struct service *service;
 	struct listener *next;
+	struct clients *clients;
 	char *name;
 	struct listen_socket socket;
 	sd_event_source *source;
@@ -45,16 +47,13 @@ struct listener {
 
 struct service {
 	const struct log *log;
-	struct service_handlers handlers;
+	service_reload_fn *reload;
 	void *userdata;
 	sd_event *event;
 	struct ready *ready;
 	sd_event_source *retry; /* switches the listeners on again */
 	struct listener *listeners;
 	struct listen_fds handed_over;
-	size_t n_clients;
-	size_t n_clients_max;
-	struct rate refusals;
 	bool is_short; /* of fds; said once, until a client gets in again */
 	bool is_paused;
 };
@@ -104,31 +103,21 @@ struct ready *service_ready(const struct service *service)
 	return service->ready;
 }
 
-const struct log *service_log(const struct service *service)
-{
-	return service->log;
-}
-
 static void switch_listeners(struct service *service)
 {
-	bool on = !service->is_paused && service->n_clients < service->n_clients_max;
+	for (struct listener *listener = service->listeners; listener; listener = listener->next) {
+		bool is_on = !service->is_paused && !clients_are_full(listener->clients);
 
-	for (struct listener *listener = service->listeners; listener; listener = listener->next)
 		(void)sd_event_source_set_enabled(listener->source,
-						  on ? SD_EVENT_ON : SD_EVENT_OFF);
+						  is_on ? SD_EVENT_ON : SD_EVENT_OFF);
+	}
 }
 
-void service_limit_clients(struct service *service, size_t n_max)
+/* Its fd is free, or will be soon: no need to wait for the timer. */
+static void on_client_left(void *userdata)
 {
-	service->n_clients_max = n_max;
-	switch_listeners(service);
-}
+	struct service *service = userdata;
 
-void service_client_gone(struct service *service)
-{
-	if (service->n_clients > 0)
-		service->n_clients--;
-	/* Its fd is free, or will be soon: no need to wait for the timer. */
 	service->is_paused = false;
 	switch_listeners(service);
 }
@@ -156,47 +145,23 @@ static void pause_listeners(struct service *service, int code)
 	switch_listeners(service);
 }
 
-/* Such a connection has gone from the queue, or will come again by itself. */
+/* The connection has gone from the queue, or accept() will report it again. */
 static bool is_passing(int code)
 {
 	return code == -EAGAIN || code == -EINTR || code == -ECONNABORTED || code == -EPERM;
-}
-
-static void greet(struct listener *listener, int fd)
-{
-	struct service *service = listener->service;
-	_cleanup_close_ int client = fd;
-	_cleanup_peer_ struct peer peer = PEER_INIT;
-	int r = peer_identify(client, &peer);
-
-	if (r < 0 || !service->handlers.accept) {
-		rate_warn(&service->refusals, service->log, "refused a client of '%s': %s",
-			  listener->name, r < 0 ? strerror(-r) : "no service takes it");
-		return;
-	}
-	/* Counted before: the handler may already say that the client is gone. */
-	service->n_clients++;
-	r = service->handlers.accept(service, listener->name, take_fd(&client), &peer,
-				     service->userdata);
-	if (r >= 0)
-		return;
-	rate_warn(&service->refusals, service->log, "cannot serve a client of '%s': %s",
-		  listener->name, strerror(-r));
-	service_client_gone(service);
 }
 
 static int on_connection(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
 	struct listener *listener = userdata;
 	struct service *service = listener->service;
-	int client = listen_accept(fd);
+	int r = clients_accept(listener->clients, listener->name, fd);
 
-	if (client >= 0) {
+	if (r >= 0) {
 		service->is_short = false;
-		greet(listener, client);
 		switch_listeners(service);
-	} else if (!is_passing(client)) {
-		pause_listeners(service, client);
+	} else if (!is_passing(r)) {
+		pause_listeners(service, r);
 	}
 	return 0;
 }
@@ -220,8 +185,8 @@ static int on_reload_signal(sd_event_source *source, const struct signalfd_sigin
 	(void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
 			 (unsigned long long)now.tv_sec * 1000000 +
 				 (unsigned long long)now.tv_nsec / 1000);
-	if (service->handlers.reload)
-		r = service->handlers.reload(service, service->userdata);
+	if (service->reload)
+		r = service->reload(service, service->userdata);
 	if (r < 0)
 		log_write(service->log, LOG_LEVEL_ERROR, NULL,
 			  "cannot reload: %s; what was loaded stays in force", strerror(-r));
@@ -251,19 +216,23 @@ static int add_sources(struct service *service)
 		return -r;
 
 	r = sd_event_new(&service->event);
-	if (r >= 0)
-		r = ready_new(service->event, &service->ready);
-	for (size_t i = 0; r >= 0 && i < N_ELEMENTS(signals); i++)
-		r = sd_event_add_signal(service->event, NULL, signals[i].signal, signals[i].handler,
-					service);
 	if (r < 0)
 		return r;
+	r = ready_new(service->event, &service->ready);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < N_ELEMENTS(signals); i++) {
+		r = sd_event_add_signal(service->event, NULL, signals[i].signal, signals[i].handler,
+					service);
+		if (r < 0)
+			return r;
+	}
 	r = sd_event_add_time(service->event, &service->retry, CLOCK_MONOTONIC, 0, 0, on_retry,
 			      service);
 	return r < 0 ? r : sd_event_source_set_enabled(service->retry, SD_EVENT_OFF);
 }
 
-int service_new(const struct log *log, const struct service_handlers *handlers, void *userdata,
+int service_new(const struct log *log, service_reload_fn *reload, void *userdata,
 		struct service **ret, struct sbx_error *err)
 {
 	_cleanup_service_ struct service *service = calloc(1, sizeof(*service));
@@ -272,9 +241,8 @@ int service_new(const struct log *log, const struct service_handlers *handlers, 
 	if (!service)
 		return sbx_error_what(err, -ENOMEM, "cannot start the service");
 	service->log = log;
-	service->handlers = *handlers;
+	service->reload = reload;
 	service->userdata = userdata;
-	service->n_clients_max = SIZE_MAX;
 	r = listen_fds_check(getenv("LISTEN_PID"), getenv("LISTEN_FDS"), getenv("LISTEN_FDNAMES"),
 			     getpid(), &service->handed_over, err);
 	if (r < 0)
@@ -329,7 +297,7 @@ static int open_socket(const struct service *service, const char *name, const ch
 }
 
 int service_listen(struct service *service, const char *name, const char *path, mode_t mode,
-		   struct sbx_error *err)
+		   struct clients *clients, struct sbx_error *err)
 {
 	_cleanup_(listener_free_ptr) struct listener *listener = calloc(1, sizeof(*listener));
 	int r;
@@ -337,6 +305,7 @@ int service_listen(struct service *service, const char *name, const char *path, 
 	if (!listener)
 		return sbx_error_what(err, -ENOMEM, "cannot listen for '%s'", name);
 	listener->service = service;
+	listener->clients = clients;
 	listener->socket = (struct listen_socket)LISTEN_SOCKET_INIT;
 	listener->name = strdup(name);
 	if (!listener->name)
@@ -350,11 +319,56 @@ int service_listen(struct service *service, const char *name, const char *path, 
 		return sbx_error_what(err, r, "cannot wait for clients of '%s'", name);
 	listener->next = service->listeners;
 	service->listeners = take_ptr(listener);
+	clients_watch(clients, on_client_left, service);
 	switch_listeners(service);
 	return 0;
 }
 
-/* A newline would begin another assignment, for which the manager would take the daemon's word. */
+int service_add_path(struct text *out, const char *name, struct sbx_error *err)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+
+	if (geteuid() != 0 && (!runtime || runtime[0] != '/')) {
+		(void)sbx_error_what(err, -ENOENT, "cannot tell where the service's socket is");
+		sbx_error_why(err, "XDG_RUNTIME_DIR is not set to an absolute path");
+		sbx_error_fix(err, "name it with --socket");
+		return -ENOENT;
+	}
+	text_addf(out, "%s/sbx/%s.sock", geteuid() == 0 ? "/run" : runtime, name);
+	return text_status(out);
+}
+
+static int make_directory_of(const char *path, struct sbx_error *err)
+{
+	_cleanup_free_ char *directory = strndup(path, (size_t)(strrchr(path, '/') - path));
+
+	if (!directory)
+		return sbx_error_what(err, -ENOMEM, "cannot listen on '%s'", path);
+	/* Any user may ask root's services; which of them answer is up to the socket's mode. */
+	if (mkdir(directory, geteuid() == 0 ? 0755 : 0700) < 0 && errno != EEXIST)
+		return sbx_error_what(err, -errno, "cannot make the directory '%s'", directory);
+	return 0;
+}
+
+int service_listen_usual(struct service *service, const char *name, mode_t mode,
+			 struct clients *clients, struct sbx_error *err)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+	int r;
+
+	if (find_handed_over(service, name) >= 0)
+		return service_listen(service, name, NULL, mode, clients, err);
+	r = service_add_path(&path, name, err);
+	/* A service that was started by a socket unit has no place of its own. */
+	if (r < 0 && service->handed_over.n_fds > 0)
+		return service_listen(service, name, NULL, mode, clients, err);
+	if (r < 0)
+		return r;
+	r = make_directory_of(path.data, err);
+	return r < 0 ? r : service_listen(service, name, path.data, mode, clients, err);
+}
+
+/* The manager would read another assignment behind a newline, and believe it. */
 void service_status(struct service *service, const char *format, ...)
 {
 	_cleanup_text_ struct text raw = TEXT_INIT, state = TEXT_INIT;

@@ -20,7 +20,8 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
-#include "plan/permits.h"
+#include "base/environment.h"
+#include "kernel/kernel.h"
 #include "plan/plan.h"
 
 static bool is_program(const char *path)
@@ -28,22 +29,6 @@ static bool is_program(const char *path)
 	struct stat st;
 
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
-}
-
-static const char *search_path(const struct plan *plan)
-{
-	for (char *const *at = plan->environment; at && *at; at++)
-		if (strncmp(*at, "PATH=", 5) == 0)
-			return *at + 5;
-	return "";
-}
-
-static const char *working_directory(const struct plan *plan)
-{
-	for (size_t i = 0; i < plan->n_steps; i++)
-		if (plan->steps[i].kind == STEP_FOLDER_OF_COMMAND)
-			return plan->steps[i].working_folder.target;
-	return "/";
 }
 
 static bool is_joined(char ret[static PATH_MAX], const char *directory, size_t n, const char *name)
@@ -55,12 +40,12 @@ static bool is_joined(char ret[static PATH_MAX], const char *directory, size_t n
 
 static bool find(const struct plan *plan, const char *name, char ret[static PATH_MAX])
 {
-	const char *at = search_path(plan);
+	const char *at = kernel_search_path(plan->environment);
 
 	if (name[0] == '/')
 		return is_joined(ret, "", 0, name + 1);
 	if (strchr(name, '/')) {
-		at = working_directory(plan);
+		at = plan_working_directory(plan);
 		return is_joined(ret, at, strlen(at), name);
 	}
 	for (size_t n; *at; at += n + (at[n] == ':')) {
@@ -77,6 +62,16 @@ static bool is_shown(const struct plan *plan, const char *path)
 	const struct step *carrier = plan_find_carrier(plan, path);
 
 	return carrier && (carrier->kind == STEP_BIND || carrier->kind == STEP_OVERLAY);
+}
+
+/* A program may need what is beside it, but nobody types --read /home or --read ~ for one file. */
+static bool is_wide(const struct plan *plan, const char *path, size_t n)
+{
+	const char *home = environment_find_folder(plan->environment, "HOME");
+	_cleanup_free_ char *real = home ? realpath(home, NULL) : NULL;
+
+	return !memchr(path + 1, '/', n - 1) ||
+	       (real && strlen(real) == n && memcmp(real, path, n) == 0);
 }
 
 bool absent_explain(const struct plan *plan, const char *command, int code, struct sbx_error *err)
@@ -99,6 +94,10 @@ bool absent_explain(const struct plan *plan, const char *command, int code, stru
 			      "outside it is '%.300s', a link to '%.300s', which the sandbox does "
 			      "not show",
 			      path, real);
+	if (is_wide(plan, real, (size_t)(slash - real))) {
+		sbx_error_fix(err, "show the file: --read %.300s", real);
+		return true;
+	}
 	*slash = '\0';
 	sbx_error_fix(err, "show the directory of the program: --read %.300s", real);
 	return true;

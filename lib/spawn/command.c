@@ -25,7 +25,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
-#include "spawn/child.h"
+#include "spawn/join.h"
 #include "spawn/signals.h"
 
 #define STACK_SIZE (256 * 1024)

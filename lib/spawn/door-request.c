@@ -40,9 +40,9 @@ static const char *read_words(struct json_scanner *scanner, struct text *out, st
 		if (item.kind != JSON_STRING || json_decode(&item, out) < 0)
 			return "'exec' is not an array of strings";
 		if (words->n == ARGUMENTS_MAX)
-			return "'exec' has too many words";
+			return "'exec' has too many strings";
 		if (memchr(text_string(out) + begin, '\0', out->len - begin))
-			return "a word of 'exec' contains a zero byte";
+			return "a string of 'exec' contains a NUL byte";
 		text_add_char(out, '\0');
 		words->ends[words->n] = out->len;
 	}
@@ -64,7 +64,7 @@ static const char *read_request(struct json_scanner *scanner, struct text *out, 
 	if (problem)
 		return problem;
 	if (!is_next(scanner, JSON_OBJECT_END, &item) || json_next(scanner, &item) != 0)
-		return "the request says more than 'exec'";
+		return "the request has members besides 'exec'";
 	return NULL;
 }
 

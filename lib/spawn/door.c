@@ -9,11 +9,14 @@
 
 #include "spawn/door.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
@@ -21,13 +24,16 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/text.h"
-#include "spawn/caller.h"
+#include "spawn/door-request.h"
 #include "spawn/explain.h"
 #include "spawn/message.h"
 #include "spawn/notify.h"
-#include "spawn/door-request.h"
 #include "spawn/spawn.h"
 #include "spawn/visit.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
 
 #define VISITORS_MAX 16
 
@@ -42,6 +48,48 @@ struct visitor {
 	bool is_entered; /* its beginning is told, and so will be its end */
 	int status;	 /* what it ended with; -1 while there is none */
 };
+
+/* ---- the client's identity ---- */
+
+/*
+ * The uid alone does not say that a client is outside: what an ordinary user runs in a sandbox has
+ * the same one, but a user namespace of its own, for ever. That is read by the pid, which another
+ * process may have by then; so where the kernel knows a pidfd of the peer (from 6.5 on) the peer
+ * must still be there afterwards.
+ */
+static bool is_in_our_namespace(pid_t pid)
+{
+	struct stat ours, its;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
+	return stat("/proc/self/ns/user", &ours) == 0 && stat(path, &its) == 0 &&
+	       ours.st_dev == its.st_dev && ours.st_ino == its.st_ino;
+}
+
+static bool is_still_there(int socket)
+{
+	_cleanup_close_ int pidfd = -EBADF;
+	socklen_t size = sizeof(pidfd);
+	struct pollfd end = { .events = POLLIN };
+
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) < 0)
+		return errno == ENOPROTOOPT;
+	end.fd = pidfd;
+	return poll(&end, 1, 0) == 0;
+}
+
+static bool caller_is_own_user(int socket)
+{
+	struct ucred peer = { .pid = 0 };
+	socklen_t size = sizeof(peer);
+
+	return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       peer.uid == geteuid() && peer.pid > 0 && is_in_our_namespace(peer.pid) &&
+	       is_still_there(socket);
+}
+
+/* ---- visitors ---- */
 
 static struct visitor *visitor_free(struct visitor *visitor)
 {

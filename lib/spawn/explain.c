@@ -7,14 +7,18 @@
 #include "spawn/explain.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include <sbx/error.h>
 
-#include "base/text.h"
+#include "base/cleanup.h"
 #include "kernel/kernel.h"
+#include "plan/plan.h"
 #include "spawn/absent.h"
+#include "spawn/foresee.h"
 #include "spawn/spawn.h"
 
 #define SIGNAL_BASE 128
@@ -46,6 +50,8 @@ static const struct {
 	{ EXEC_FAULT_NONE, -ENOENT, "there is no such program in the sandbox",
 	  "check the name; --read PATH shows more, and 'sbx-spawn --print-plan' says what is "
 	  "shown" },
+	{ EXEC_FAULT_NONE, -ENOTDIR, "a component of its path is not a directory",
+	  "check the path" },
 	{ EXEC_FAULT_NONE, -EACCES,
 	  "the sandbox does not let it be executed, or not its interpreter or loader",
 	  "allow both with --exec PATH or by exec rules; 'sbx-spawn --print-plan' says what can be "
@@ -62,20 +68,66 @@ static const struct {
 	  "'sbx-spawn --print-plan -v' shows the filter and the rules" },
 };
 
-/* The name comes from inside: it is shown so that a terminal is safe. */
 static void explain_why(const char *why, const char *interpreter, struct sbx_error *err)
 {
-	_cleanup_text_ struct text name = TEXT_INIT;
-	const char *place = strstr(why, "%s");
+	const char *place = strstr(why, "%s"), *quote = interpreter[0] ? "'" : "";
 
-	if (!place) {
+	if (place)
+		sbx_error_why(err, "%.*s%s%s%s%s", (int)(place - why), why, quote,
+			      interpreter[0] ? interpreter : "an interpreter or loader", quote,
+			      place + 2);
+	else
 		sbx_error_why(err, "%s", why);
-		return;
-	}
-	text_add(&name, interpreter[0] ? "'" : "an interpreter or loader");
-	text_add_visible(&name, interpreter, strlen(interpreter));
-	text_add(&name, interpreter[0] ? "'" : "");
-	sbx_error_why(err, "%.*s%s%s", (int)(place - why), why, text_string(&name), place + 2);
+}
+
+/* "#!/bin/sh" and a line end of another system: the kernel takes the carriage return for a part of
+ * the name. */
+static bool explain_line_end(const char *command, const char *interpreter, struct sbx_error *err)
+{
+	size_t n = strlen(interpreter);
+
+	if (n < 2 || interpreter[n - 1] != '\r')
+		return false;
+	sbx_error_why(err,
+		      "its lines end with a carriage return (CRLF), so its interpreter would be "
+		      "'%s'",
+		      interpreter);
+	sbx_error_fix(err, "convert it: sed -i 's/\\r$//' %s", command);
+	return true;
+}
+
+/* What hides the path, which may be a link, by its real name. */
+static const struct step *find_mask(const struct plan *plan, const char *path)
+{
+	_cleanup_free_ char *real = realpath(path, NULL);
+	const struct step *carrier = real ? plan_find_carrier(plan, real) : NULL;
+
+	return carrier && carrier->kind == STEP_MASK ? carrier : NULL;
+}
+
+/* The way to /lib64/ld-linux.so may lead through /lib: a rule that shows one of them is not enough,
+ * and the real path, which may be shown, is not the one that the file names. */
+static bool explain_hidden(const struct plan *plan, const char *interpreter, struct sbx_error *err)
+{
+	const struct step *mask;
+	char hidden[PATH_MAX];
+
+	if (!interpreter[0] || !foresee_find_hidden(plan, interpreter, hidden))
+		return false;
+	if (strcmp(hidden, interpreter) == 0)
+		sbx_error_why(err, "it needs '%s', which the sandbox does not show", interpreter);
+	else
+		sbx_error_why(err,
+			      "it needs '%s', whose path leads through '%.300s', which the "
+			      "sandbox does not show",
+			      interpreter, hidden);
+	mask = find_mask(plan, hidden);
+	if (mask && mask->origin.text)
+		sbx_error_fix(err, "leave out what denies it: %s", mask->origin.text);
+	else
+		sbx_error_fix(err, "show it: --read %.300s, or add it to the paths of a rule",
+			      hidden);
+	return true;
 }
 
 static void explain_exec(const struct plan *plan, const char *command,
@@ -87,6 +139,10 @@ static void explain_exec(const struct plan *plan, const char *command,
 	    absent_explain(plan, command, message->code, err))
 		return;
 	(void)sbx_error_what(err, message->code, "cannot execute '%s'", command);
+	if (execution->fault == EXEC_FAULT_INTERPRETER &&
+	    (explain_line_end(command, execution->interpreter, err) ||
+	     explain_hidden(plan, execution->interpreter, err)))
+		return;
 	for (size_t i = 0; i < N_ELEMENTS(executions); i++) {
 		if (executions[i].fault != execution->fault ||
 		    (executions[i].code && executions[i].code != message->code))

@@ -23,7 +23,7 @@ static int fail(struct spawn *spawn, int code, const char *what)
 
 static bool is_awaited(const struct spawn *spawn, enum message_kind kind)
 {
-	return (spawn->awaited & (1u << kind)) != 0;
+	return (spawn->inside.awaited & (1u << kind)) != 0;
 }
 
 /* From here on it has nothing to say but its result, which can wait for its end: one wake-up less.
@@ -31,7 +31,7 @@ static bool is_awaited(const struct spawn *spawn, enum message_kind kind)
 static void await_end(struct spawn *spawn)
 {
 	if (spawn->terminal.master < 0)
-		spawn->inside.events = 0;
+		spawn->inside.source.events = 0;
 }
 
 bool inside_tells_execution(const struct spawn *spawn)
@@ -43,14 +43,14 @@ static void lost_visit(void *userdata)
 {
 	struct spawn *spawn = userdata;
 
-	struct pollfd last = { .fd = spawn->inside.fd, .events = POLLIN };
+	struct pollfd last = { .fd = spawn->inside.source.fd, .events = POLLIN };
 
 	if (spawn->is_over)
 		return;
 	/* The end of PID 1 ends the anchors, too; its last word or its closed socket comes first.
 	 */
-	if (spawn->cause == SPAWN_REASON_NONE && poll(&last, 1, 0) == 0)
-		spawn->cause = SPAWN_REASON_KILLED;
+	if (spawn->ending.cause == SPAWN_REASON_NONE && poll(&last, 1, 0) == 0)
+		spawn->ending.cause = SPAWN_REASON_KILLED;
 	limits_kill(spawn);
 }
 
@@ -59,24 +59,25 @@ int inside_maybe_go(struct spawn *spawn)
 	const struct message go = { .kind = MESSAGE_GO };
 	int r;
 
-	if (spawn->has_gone || !spawn->is_started || spawn->awaited)
+	if (spawn->inside.has_gone || !spawn->is_started || spawn->inside.awaited)
 		return 0;
 	r = services_open(&spawn->services, &spawn->place);
 	if (r < 0)
 		return fail(spawn, r, "cannot forward connections into the sandbox");
 	if (spawn->options->control_socket >= 0)
 		r = door_open(&spawn->door, &spawn->loop, spawn->options->control_socket,
-			      &spawn->kernel, &spawn->place, &spawn->scope, spawn->options->hooks);
+			      &spawn->kernel, &spawn->place, &spawn->unit.scope,
+			      spawn->options->hooks);
 	spawn->door.lost = lost_visit;
 	spawn->door.userdata = spawn;
 	if (r == 0)
-		r = message_send(spawn->inside.fd, &go, NULL, 0);
+		r = message_send(spawn->inside.source.fd, &go, NULL, 0);
 	/* PID 1 has gone: what it said before that is read when its end is seen. */
 	if (r == -EPIPE || r == -ECONNRESET)
 		return 0;
 	if (r < 0)
 		return fail(spawn, r, "cannot send a message to the sandbox");
-	spawn->has_gone = true;
+	spawn->inside.has_gone = true;
 	if (!inside_tells_execution(spawn))
 		await_end(spawn);
 	return 0;
@@ -171,7 +172,7 @@ static int (*const takers[N_MESSAGE_KINDS])(struct spawn *spawn, int *fds, size_
 
 static int stopped(struct spawn *spawn)
 {
-	if (spawn->terminal.master < 0 || !spawn->has_gone)
+	if (spawn->terminal.master < 0 || !spawn->inside.has_gone)
 		return -EBADMSG;
 	/* Without a terminal of ours there is no shell that would continue us: a script would hang.
 	 */
@@ -184,7 +185,7 @@ static int stopped(struct spawn *spawn)
 
 static int reads(struct spawn *spawn)
 {
-	if (spawn->terminal.master < 0 || !spawn->has_gone)
+	if (spawn->terminal.master < 0 || !spawn->inside.has_gone)
 		return -EBADMSG;
 	terminal_want_input(&spawn->terminal);
 	return 0;
@@ -194,9 +195,9 @@ static int executed(struct spawn *spawn)
 {
 	const struct spawn_hooks *hooks = spawn->options->hooks;
 
-	if (!spawn->has_gone || spawn->has_executed || !inside_tells_execution(spawn))
+	if (!spawn->inside.has_gone || spawn->inside.has_executed || !inside_tells_execution(spawn))
 		return -EBADMSG;
-	spawn->has_executed = true;
+	spawn->inside.has_executed = true;
 	hooks->executed(hooks->userdata);
 	await_end(spawn);
 	return 0;
@@ -208,26 +209,26 @@ static int take(struct spawn *spawn, const struct message *message, int *fds, si
 	if (is_awaited(spawn, message->kind)) {
 		int r = takers[message->kind](spawn, fds, n_fds);
 
-		spawn->awaited &= ~(1u << message->kind);
+		spawn->inside.awaited &= ~(1u << message->kind);
 		return r < 0 ? r : inside_maybe_go(spawn);
 	}
 	if (message->kind == MESSAGE_STOPPED)
 		return stopped(spawn);
 	if (message->kind == MESSAGE_READS)
 		return reads(spawn);
-	if (spawn->has_failed || spawn->has_result)
+	if (spawn->inside.has_failed || spawn->inside.has_result)
 		return -EBADMSG;
 	if (message->kind == MESSAGE_FAILED) {
-		spawn->failure = *message;
-		spawn->has_failed = true;
+		spawn->inside.failure = *message;
+		spawn->inside.has_failed = true;
 		return 0;
 	}
 	if (message->kind == MESSAGE_EXECUTED)
 		return executed(spawn);
-	if (message->kind != MESSAGE_RESULT || !spawn->has_gone)
+	if (message->kind != MESSAGE_RESULT || !spawn->inside.has_gone)
 		return -EBADMSG;
-	spawn->result = *message;
-	spawn->has_result = true;
+	spawn->inside.result = *message;
+	spawn->inside.has_result = true;
 	return 0;
 }
 
@@ -237,10 +238,10 @@ static int take_one(struct spawn *spawn)
 	struct message message;
 	int fds[MESSAGE_FDS_MAX];
 	size_t n_fds = 0;
-	int r = message_receive(spawn->inside.fd, FROM_INSIDE, &message, fds, &n_fds);
+	int r = message_receive(spawn->inside.source.fd, FROM_INSIDE, &message, fds, &n_fds);
 
 	if (r == 0)
-		spawn->inside.events = 0;
+		spawn->inside.source.events = 0;
 	if (r <= 0)
 		return r == -EAGAIN ? 0 : r;
 	r = take(spawn, &message, fds, n_fds);
@@ -251,12 +252,12 @@ static int take_one(struct spawn *spawn)
 /* Not a message of ours: while nothing has been run it fails; later all of it is killed. */
 static int refuse(struct spawn *spawn)
 {
-	if (!spawn->has_gone) {
+	if (!spawn->inside.has_gone) {
 		(void)fail(spawn, -EBADMSG, "the sandbox sent an unexpected message");
 		sbx_error_why(spawn->err, "PID 1 of the sandbox may have been taken over");
 		return -EBADMSG;
 	}
-	spawn->cause = SPAWN_REASON_KILLED;
+	spawn->ending.cause = SPAWN_REASON_KILLED;
 	spawn->is_over = true;
 	return 0;
 }

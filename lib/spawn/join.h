@@ -2,13 +2,15 @@
 #pragma once
 
 /*
- * A process of ours that enters a sandbox that runs: forked from the supervisor, dying with it
+ * Processes of ours: each dies with the supervisor and has no fd that it does not need; some enter
+ * a sandbox that runs
  */
 
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdnoreturn.h>
 #include <sys/types.h>
 
 #define PLACE_NAMESPACES_MAX 8
@@ -60,3 +62,23 @@ bool joined_end(const struct joined *joined);
 /* Ends it: first by JOINED_END, for who has children to reap; kills who does not go, and waits. */
 #define JOINED_END SIGTERM
 void joined_deinit(struct joined *joined);
+
+/* ---- what each of them does first and last ---- */
+
+/*
+ * Asks the kernel for @signal when the supervisor dies, and looks whether it is still there:
+ * @socket is our end of a pair whose other end only it has. The kernel forgets this whenever ids or
+ * capabilities change. 0 or negative errno, -ESRCH where it is gone.
+ */
+int child_die_with_supervisor(int socket, int signal);
+/* Closes all fds from 3 on but those in @kept, which it sorts; negative ones are none. */
+int child_close_others(int *kept, size_t n);
+void child_sort(int *fds, size_t n);
+
+/*
+ * The end, at once: without what our caller has registered to be done at the end of his process.
+ * The first does not return either, but is not declared so: a sanitizer does something before each
+ * call of such a function, and PID 1's filter kills for that.
+ */
+void child_leave(int status);
+noreturn void child_fail(void);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What became of a sandbox: facts, in a fixed order of precedence
+ * How a sandbox has ended: facts, in a fixed order of precedence
  *
- * A process that was killed does not know why. That memory was the reason is said only where the
- * cgroup has counted a kill of its own; that a limit was reached, only where the kernel or the
- * supervisor has counted that.
+ * A process that was killed does not know why. Memory is given as the reason only where the cgroup
+ * has counted a kill of its own, and a limit as reached only where the kernel or the supervisor has
+ * counted that.
  */
 
 #include <fcntl.h>
@@ -72,11 +72,11 @@ static void read_pids(const struct spawn *spawn, char *text, size_t size)
 	ssize_t n = 0;
 
 	text[0] = '\0';
-	if (!spawn->scope.folder) {
+	if (!spawn->unit.scope.folder) {
 		read_cgroup(spawn, "pids.events", text, size);
 		return;
 	}
-	text_addf(&path, "%s/../pids.events", spawn->scope.folder);
+	text_addf(&path, "%s/../pids.events", spawn->unit.scope.folder);
 	if (text_status(&path) == 0)
 		fd = open(text_string(&path), O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
@@ -84,38 +84,38 @@ static void read_pids(const struct spawn *spawn, char *text, size_t size)
 	text[n > 0 ? n : 0] = '\0';
 }
 
-void result_look(struct spawn *spawn)
+void result_look(const struct spawn *spawn, struct counted *counted)
 {
 	char text[512] = "";
 
 	read_cgroup(spawn, "memory.events", text, sizeof(text));
-	spawn->n_oom = find_count(text, "oom");
-	spawn->n_oom_kills = find_count(text, "oom_kill");
+	counted->n_oom = find_count(text, "oom");
+	counted->n_oom_kills = find_count(text, "oom_kill");
 	read_pids(spawn, text, sizeof(text));
-	spawn->n_pids_max = find_count(text, "max");
+	counted->n_pids_max = find_count(text, "max");
 	read_cgroup(spawn, "memory.peak", text, sizeof(text));
 	if (text[0] == '\0')
 		return;
-	spawn->has_peak = true;
-	spawn->peak_memory_bytes = strtoull(text, NULL, 10);
+	counted->has_peak = true;
+	counted->peak_memory_bytes = strtoull(text, NULL, 10);
 }
 
-static void fill_memory(const struct spawn *spawn, struct spawn_result *ret)
+static void fill_memory(const struct counted *counted, struct spawn_result *ret)
 {
-	ret->is_peak_of_cgroup = spawn->has_peak;
-	ret->peak_memory_bytes =
-		spawn->has_peak ? spawn->peak_memory_bytes : (uint64_t)ret->usage.ru_maxrss * KIB;
+	ret->is_peak_of_cgroup = counted->has_peak;
+	ret->peak_memory_bytes = counted->has_peak ? counted->peak_memory_bytes
+						   : (uint64_t)ret->usage.ru_maxrss * KIB;
 }
 
-/* RLIMIT_NPROC and RLIMIT_DATA fail a call inside, and nothing outside hears of it. */
-static unsigned find_reached(const struct spawn *spawn, int signal)
+/* RLIMIT_NPROC and RLIMIT_DATA make a call inside fail, which cannot be seen from outside. */
+static unsigned find_reached(const struct spawn *spawn, const struct counted *counted, int signal)
 {
 	const bool is_reached[N_LIMITS] = {
-		[LIMIT_MEMORY] = spawn->n_oom > 0,
-		[LIMIT_PIDS] = spawn->n_pids_max > 0,
-		[LIMIT_TIME] = spawn->cause == SPAWN_REASON_TIME,
+		[LIMIT_MEMORY] = counted->n_oom > 0,
+		[LIMIT_PIDS] = counted->n_pids_max > 0,
+		[LIMIT_TIME] = spawn->ending.cause == SPAWN_REASON_TIME,
 		[LIMIT_FILE_SIZE] = signal == SIGXFSZ,
-		[LIMIT_OUTPUT] = spawn->cause == SPAWN_REASON_OUTPUT,
+		[LIMIT_OUTPUT] = spawn->ending.cause == SPAWN_REASON_OUTPUT,
 	};
 	unsigned reached = 0;
 
@@ -125,70 +125,73 @@ static unsigned find_reached(const struct spawn *spawn, int signal)
 	return reached;
 }
 
-static void fill_end(const struct spawn *spawn, struct spawn_result *ret)
+static void fill_end(const struct spawn *spawn, const struct counted *counted,
+		     struct spawn_result *ret)
 {
-	/* Without word from PID 1, its own end was the command's. */
-	int status = spawn->has_result ? spawn->result.status : spawn->init_status;
+	/* Without a result from PID 1, its own end was the command's. */
+	int status = spawn->inside.has_result ? spawn->inside.result.status : counted->init_status;
 
-	ret->usage = spawn->has_result ? spawn->result.usage : spawn->init_usage;
+	ret->usage = spawn->inside.has_result ? spawn->inside.result.usage : counted->init_usage;
 	ret->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	ret->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	ret->reason = ret->signal ? SPAWN_REASON_SIGNAL : SPAWN_REASON_EXIT;
 	ret->status = explain_wait_status(status);
-	if (ret->signal == SIGKILL && spawn->n_oom_kills > 0)
+	if (ret->signal == SIGKILL && counted->n_oom_kills > 0)
 		ret->reason = SPAWN_REASON_MEMORY;
-	if (spawn->cause != SPAWN_REASON_NONE)
-		ret->reason = spawn->cause;
-	if (spawn->cause == SPAWN_REASON_TIME)
+	if (spawn->ending.cause != SPAWN_REASON_NONE)
+		ret->reason = spawn->ending.cause;
+	if (spawn->ending.cause == SPAWN_REASON_TIME)
 		ret->status = SPAWN_TIME_LIMIT;
 	/* Also where it ended in the same moment. */
-	if (spawn->cause == SPAWN_REASON_PROTECTION)
+	if (spawn->ending.cause == SPAWN_REASON_PROTECTION)
 		ret->status = SIGNAL_BASE + SIGKILL;
-	ret->reached = find_reached(spawn, ret->signal);
-	ret->lost = spawn->lost.path;
-	ret->lost_origin = spawn->lost.origin;
-	/* It was asked to go, and took that for a success. */
-	if (spawn->cause == SPAWN_REASON_OUTPUT && ret->status == 0)
+	ret->reached = find_reached(spawn, counted, ret->signal);
+	ret->lost = spawn->ending.lost.path;
+	ret->lost_origin = spawn->ending.lost.origin;
+	/* The command handled SIGTERM, and exited with 0. */
+	if (spawn->ending.cause == SPAWN_REASON_OUTPUT && ret->status == 0)
 		ret->status = SIGNAL_BASE + SIGTERM;
 }
 
-static int nothing_was_run(const struct spawn *spawn, int r, int status, struct spawn_result *ret)
+static int nothing_was_run(const struct counted *counted, int r, int status,
+			   struct spawn_result *ret)
 {
 	ret->reason = status == SPAWN_FAILED ? SPAWN_REASON_SETUP : SPAWN_REASON_EXEC;
 	ret->status = status;
 	ret->exit_code = -1;
-	ret->usage = spawn->init_usage;
+	ret->usage = counted->init_usage;
 	return r;
 }
 
-/* PID 1 went without a word, and the command cannot have begun. */
-static int lost(const struct spawn *spawn)
+/* PID 1 has ended without a message, and the command cannot have begun. */
+static int lost(const struct spawn *spawn, const struct counted *counted)
 {
 	(void)sbx_error_what(spawn->err, -ECHILD, "cannot build the sandbox");
-	if (spawn->n_oom_kills > 0) {
+	if (counted->n_oom_kills > 0) {
 		sbx_error_why(spawn->err, "it exceeded its memory limit while it was built");
 		sbx_error_fix(spawn->err, "raise limits.memory or --memory");
 	} else {
 		sbx_error_why(spawn->err, "its PID 1 was killed by signal %d",
-			      WIFSIGNALED(spawn->init_status) ? WTERMSIG(spawn->init_status) : 0);
+			      WIFSIGNALED(counted->init_status) ? WTERMSIG(counted->init_status)
+								: 0);
 		sbx_error_fix(spawn->err, "start again");
 	}
 	return -ECHILD;
 }
 
-int result_make(struct spawn *spawn, int r, struct spawn_result *ret)
+int result_make(struct spawn *spawn, const struct counted *counted, int r, struct spawn_result *ret)
 {
 	*ret = (struct spawn_result){ .usec = loop_now() - spawn->begun_usec };
 	if (r < 0)
-		return nothing_was_run(spawn, r, SPAWN_FAILED, ret);
-	if (spawn->has_failed && spawn->cause == SPAWN_REASON_NONE)
-		return nothing_was_run(spawn,
+		return nothing_was_run(counted, r, SPAWN_FAILED, ret);
+	if (spawn->inside.has_failed && spawn->ending.cause == SPAWN_REASON_NONE)
+		return nothing_was_run(counted,
 				       explain_failure(spawn->plan, spawn->plan->argv[0],
-						       &spawn->failure, spawn->err),
-				       explain_status(&spawn->failure), ret);
-	if (!spawn->has_gone && spawn->cause == SPAWN_REASON_NONE)
-		return nothing_was_run(spawn, lost(spawn), SPAWN_FAILED, ret);
-	fill_end(spawn, ret);
-	fill_memory(spawn, ret);
+						       &spawn->inside.failure, spawn->err),
+				       explain_status(&spawn->inside.failure), ret);
+	if (!spawn->inside.has_gone && spawn->ending.cause == SPAWN_REASON_NONE)
+		return nothing_was_run(counted, lost(spawn, counted), SPAWN_FAILED, ret);
+	fill_end(spawn, counted, ret);
+	fill_memory(counted, ret);
 	return 0;
 }

@@ -1,28 +1,62 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * connect: a listener inside, whose connections the supervisor makes again outside. bind: the other
- * way round, with sockets that an agent makes inside
+ * Ports that cross the border of a sandbox. connect: a listener inside, whose connections the
+ * supervisor makes again outside. bind: the other way round, with sockets that an agent makes
+ * inside
  *
- * Only the ports that were named, only TCP on 127.0.0.1, and nothing is looked at that passes.
+ * Only the ports that were named, only TCP on 127.0.0.1, and the supervisor does not look at the
+ * bytes.
+ *
+ * A connection is a connect() and then one relay for each direction. The end of one direction is
+ * passed on as the end of that direction; the connection is over when both are, or when one side
+ * does not take what comes. The kernel completes the handshake of a listener's connection before a
+ * program accepts it. So where no program listens on the other side, connect() has succeeded
+ * already when that is known; the nearest thing to a refusal is a reset, which no program takes for
+ * an empty answer.
+ *
+ * A socket belongs to the network namespace in which it was made, and the supervisor cannot go
+ * there and come back. The agent is a process of ours that can: as the sandbox's user, without any
+ * right, in its user and network namespaces and in no other one of it, so that nothing inside can
+ * see it. Nothing from the sandbox reaches it: it reads one byte at a time from the supervisor.
  */
 
 #include "spawn/services.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "plan/plan.h"
-#include "spawn/agent.h"
+#include "spawn/join.h"
+#include "spawn/relay.h"
+#include "spawn/signals.h"
 
 #define CONNECTIONS_MAX 64
+
+struct connection {
+	struct connection *next;
+	struct loop *loop;
+	int accepted;
+	int connected;
+	struct source connecting;
+	struct relay there;
+	struct relay back;
+	void (*ended)(struct connection *connection, void *userdata); /* frees it */
+	void *userdata;
+};
 
 struct service {
 	struct source source;
@@ -30,6 +64,210 @@ struct service {
 	uint16_t port;
 	bool is_inside; /* where it listens */
 };
+
+/* ---- the agent ---- */
+
+/* ANSWER_NONE comes without an fd. */
+enum answer {
+	ANSWER_SOCKET = 'y',
+	ANSWER_NONE = 'n',
+};
+
+static void serve_agent(int socket_to_us)
+{
+	char byte;
+
+	/* It has no children to reap. */
+	signals_unblock_all();
+
+	while (read(socket_to_us, &byte, sizeof(byte)) == sizeof(byte)) {
+		_cleanup_close_ int fd =
+			socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+		byte = fd < 0 ? ANSWER_NONE : ANSWER_SOCKET;
+		if (fd_send(socket_to_us, &byte, sizeof(byte), &fd, fd < 0 ? 0 : 1) < 0)
+			break;
+	}
+	child_leave(0);
+}
+
+static int drop_all_rights(const struct place *place)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+
+	if (setresgid(place->gid, place->gid, place->gid) < 0 ||
+	    setresuid(place->uid, place->uid, place->uid) < 0)
+		return -errno;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_capset, &header, none) < 0)
+		return -errno;
+	return 0;
+}
+
+static int agent_start(struct joined *agent, const struct place *place)
+{
+	int r = join_fork(agent, place->fds, place->n);
+
+	if (r != 0)
+		return r < 0 ? r : 0;
+	/* Only the namespaces that sockets need: in the others the sandbox could see it. */
+	r = place_enter(place, CLONE_NEWUSER | CLONE_NEWNET);
+	if (r == 0)
+		r = drop_all_rights(place);
+	if (r == 0)
+		r = join_die_with_supervisor(agent->socket);
+	if (r < 0)
+		child_fail();
+	serve_agent(agent->socket);
+	child_fail();
+}
+
+/* A stream socket in the sandbox that does not block, or negative errno. */
+static int agent_make_socket(const struct joined *agent)
+{
+	char byte = 0;
+	size_t n_fds = 0;
+	int fd = -EBADF;
+	int r = fd_send(agent->socket, &byte, sizeof(byte), NULL, 0);
+	ssize_t n;
+
+	if (r < 0)
+		return r;
+	n = fd_receive(agent->socket, &byte, sizeof(byte), &fd, 1, &n_fds);
+	if (n < 0)
+		return (int)n;
+	return n == 1 && byte == ANSWER_SOCKET && n_fds == 1 ? fd : -EPIPE;
+}
+
+/* ---- one connection ---- */
+
+static struct sockaddr_in connection_address(uint16_t port)
+{
+	return (struct sockaddr_in){
+		.sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+}
+
+static void relay_changed(struct relay *relay, void *userdata)
+{
+	struct connection *connection = userdata;
+
+	if (relay->has_failed || (connection->there.has_ended && connection->back.has_ended))
+		connection->ended(connection, connection->userdata);
+	else
+		(void)shutdown(relay->to, SHUT_WR);
+}
+
+static int begin_relay(struct connection *connection, struct relay *relay, int from, int to)
+{
+	relay->changed = relay_changed;
+	relay->userdata = connection;
+	return relay_begin(relay, connection->loop, from, to);
+}
+
+static int begin_relays(struct connection *connection)
+{
+	int r = begin_relay(connection, &connection->there, connection->accepted,
+			    connection->connected);
+
+	if (r < 0)
+		return r;
+	return begin_relay(connection, &connection->back, connection->connected,
+			   connection->accepted);
+}
+
+static int connect_ready(struct source *source, short events)
+{
+	struct connection *connection = source->userdata;
+	int error = 0;
+	socklen_t size = sizeof(error);
+
+	loop_remove(connection->loop, source);
+	if (getsockopt(connection->connected, SOL_SOCKET, SO_ERROR, &error, &size) < 0 || error ||
+	    begin_relays(connection) < 0)
+		connection->ended(connection, connection->userdata);
+	return 0;
+}
+
+/* Closes an accepted socket whose connection leads nowhere: its peer gets ECONNRESET. */
+static void connection_refuse(int fd)
+{
+	/* Without a time to linger close() sends RST instead of FIN. */
+	static const struct linger at_once = { .l_onoff = 1, .l_linger = 0 };
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	(void)close(fd);
+}
+
+static int start(struct connection *connection, uint16_t port)
+{
+	struct sockaddr_in address = connection_address(port);
+
+	if (connect(connection->connected, (const struct sockaddr *)&address, sizeof(address)) <
+		    0 &&
+	    errno != EINPROGRESS)
+		return -errno;
+	connection->connecting = (struct source){
+		.fd = connection->connected,
+		.events = POLLOUT,
+		.ready = connect_ready,
+		.userdata = connection,
+	};
+	return loop_add(connection->loop, &connection->connecting);
+}
+
+static struct connection *connection_free(struct connection *connection)
+{
+	if (!connection)
+		return NULL;
+	loop_remove(connection->loop, &connection->connecting);
+	if (!connection->there.loop)
+		connection_refuse(take_fd(&connection->accepted));
+	relay_deinit(&connection->there);
+	relay_deinit(&connection->back);
+	close_fd(&connection->accepted);
+	close_fd(&connection->connected);
+	free(connection);
+	return NULL;
+}
+
+/*
+ * Connects the non-blocking @socket to 127.0.0.1:@port of its own side and carries what comes.
+ * Takes both sockets, also on failure; where no program listens there, @accepted is reset. The
+ * caller frees *@ret when told by @ended, or before.
+ */
+static int connection_new(struct loop *loop, int accepted, int socket, uint16_t port,
+			  void (*ended)(struct connection *connection, void *userdata),
+			  void *userdata, struct connection **ret)
+{
+	_cleanup_close_ int first = accepted, second = socket;
+	struct connection *connection = calloc(1, sizeof(*connection));
+	int r;
+
+	if (!connection)
+		return -ENOMEM;
+	*connection = (struct connection){
+		.loop = loop,
+		.accepted = take_fd(&first),
+		.connected = take_fd(&second),
+		.connecting = { .fd = -EBADF },
+		.there = RELAY_INIT,
+		.back = RELAY_INIT,
+		.ended = ended,
+		.userdata = userdata,
+	};
+	r = start(connection, port);
+	if (r < 0) {
+		(void)connection_free(connection);
+		return r;
+	}
+	*ret = connection;
+	return 0;
+}
+
+/* ---- services ---- */
 
 static void watch(struct services *services)
 {

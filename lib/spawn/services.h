@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "spawn/connection.h"
 #include "spawn/join.h"
 #include "spawn/loop.h"
 

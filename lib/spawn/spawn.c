@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdnoreturn.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -25,13 +26,292 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/path.h"
 #include "spawn/init.h"
+#include "spawn/join.h"
 #include "spawn/spawn-internal.h"
+
+#define WAKE_AGAIN_USEC 100000
 
 static int fail(struct spawn *spawn, int code, const char *what)
 {
 	return sbx_error_what(spawn->err, code, "%s", what);
 }
+
+/* ---- ending: first the sandbox is asked, then it is killed ---- */
+
+static bool stop_is_paused(const struct spawn *spawn)
+{
+	const struct spawn_hooks *hooks = spawn->options->hooks;
+
+	return hooks && hooks->is_paused && hooks->is_paused(hooks->userdata);
+}
+
+static bool is_held_by_us(const struct plan_limit *limit)
+{
+	return limit->is_set && limit->holder == HELD_BY_SUPERVISOR;
+}
+
+uint64_t *spawn_output_left(struct spawn *spawn)
+{
+	return is_held_by_us(&spawn->plan->limits[LIMIT_OUTPUT]) ? &spawn->output.left : NULL;
+}
+
+static void limits_begin(struct spawn *spawn)
+{
+	const struct plan_limit *time = &spawn->plan->limits[LIMIT_TIME];
+
+	spawn->begun_usec = loop_now();
+	if (is_held_by_us(time))
+		spawn->ending.limit_usec = loop_after(spawn->begun_usec, time->value);
+}
+
+static uint64_t limits_next(const struct spawn *spawn)
+{
+	uint64_t limit_usec =
+		spawn->ending.paused_usec ? LOOP_NO_DEADLINE : spawn->ending.limit_usec;
+
+	return limit_usec < spawn->ending.kill_usec ? limit_usec : spawn->ending.kill_usec;
+}
+
+static void limits_tell(struct spawn *spawn)
+{
+	const struct spawn_hooks *hooks = spawn->options->hooks;
+
+	if (!spawn->ending.is_told && spawn->is_started && hooks && hooks->stopping)
+		hooks->stopping(hooks->userdata);
+	spawn->ending.is_told = true;
+}
+
+/* It stays until its numbers have been read. */
+static void kill_cgroup(struct spawn *spawn)
+{
+	_cleanup_close_ int fd =
+		spawn->kernel.cgroup_fd < 0
+			? -EBADF
+			: path_open_beneath(spawn->kernel.cgroup_fd, "cgroup.kill", O_WRONLY, 0);
+
+	if (fd < 0 || fd_write_all(fd, "1", 1) < 0)
+		(void)kernel_finish(&spawn->kernel);
+}
+
+void limits_kill(struct spawn *spawn)
+{
+	if (spawn->kernel.pidfd >= 0)
+		(void)pidfd_kill(spawn->kernel.pidfd, SIGKILL);
+	if (!(spawn->namespaces & CLONE_NEWPID))
+		kill_cgroup(spawn);
+	spawn->ending.kill_usec = LOOP_NO_DEADLINE;
+}
+
+/* Nobody may use it for a moment longer, so nobody is asked; whatever else was going to end it. */
+void limits_check_watch(struct spawn *spawn)
+{
+	if (spawn->ending.lost.path)
+		return;
+	spawn->ending.lost = watch_check(&spawn->watch);
+	if (!spawn->ending.lost.path)
+		return;
+	spawn->ending.cause = SPAWN_REASON_PROTECTION;
+	limits_kill(spawn);
+}
+
+static void limits_await_end(struct spawn *spawn)
+{
+	uint64_t then = loop_after(loop_now(), spawn->plan->grace_usec);
+
+	/* Who asks twice does not give it more time. */
+	if (then < spawn->ending.kill_usec)
+		spawn->ending.kill_usec = then;
+	limits_tell(spawn);
+}
+
+static void limits_end(struct spawn *spawn, enum spawn_reason cause)
+{
+	if (spawn->ending.cause != SPAWN_REASON_NONE)
+		return;
+	spawn->ending.cause = cause;
+	spawn->ending.limit_usec = LOOP_NO_DEADLINE;
+	(void)pidfd_kill(spawn->kernel.pidfd, SIGNAL_END_ALL);
+	limits_await_end(spawn);
+}
+
+static void limits_check_pause(struct spawn *spawn)
+{
+	bool is_paused = stop_is_paused(spawn);
+	uint64_t now = loop_now();
+
+	if (is_paused == (spawn->ending.paused_usec != 0))
+		return;
+	if (!is_paused)
+		spawn->ending.limit_usec =
+			loop_after(spawn->ending.limit_usec, now - spawn->ending.paused_usec);
+	spawn->ending.paused_usec = is_paused ? now : 0;
+}
+
+/* The signal that tells of a pause may come in the same moment. */
+static bool time_is_over(struct spawn *spawn, uint64_t now)
+{
+	if (spawn->ending.paused_usec || now < spawn->ending.limit_usec)
+		return false;
+	limits_check_pause(spawn);
+	return !spawn->ending.paused_usec;
+}
+
+static void limits_check(struct spawn *spawn)
+{
+	uint64_t next = limits_next(spawn);
+	uint64_t now = next == LOOP_NO_DEADLINE ? 0 : loop_now();
+
+	if (time_is_over(spawn, now))
+		limits_end(spawn, SPAWN_REASON_TIME);
+	if (output_is_over(&spawn->output) || spawn->terminal.output.is_over)
+		limits_end(spawn, SPAWN_REASON_OUTPUT);
+	if (now < spawn->ending.kill_usec)
+		return;
+	if (spawn->ending.cause == SPAWN_REASON_NONE)
+		spawn->ending.cause = SPAWN_REASON_KILLED;
+	limits_kill(spawn);
+}
+
+/* ---- stopping: everything inside first, then the supervisor and its job ---- */
+
+/*
+ * A supervisor that is stopped cannot end the sandbox at its time limit, and the shell that stopped
+ * it may never continue it. So a waker, a process of ours in a session of its own, continues the
+ * supervisor when the limit comes; where no waker can be made, nothing is stopped.
+ *
+ * A process inside continues itself with a POSIX timer that sends SIGCONT. The freezer of the
+ * sandbox's cgroup stops it all the same; without a cgroup of its own only SIGSTOP is left.
+ */
+
+static int freeze(const struct spawn *spawn, const char *state)
+{
+	_cleanup_close_ int fd =
+		spawn->kernel.cgroup_fd < 0
+			? -EBADF
+			: path_open_beneath(spawn->kernel.cgroup_fd, "cgroup.freeze", O_WRONLY, 0);
+
+	return fd < 0 ? fd : fd_write_all(fd, state, 1);
+}
+
+/* SIGCONT discards a SIGTSTP that is still pending, and does nothing to a supervisor that stops
+ * only afterwards: so it is sent again until the supervisor ends us. */
+static noreturn void wake(pid_t supervisor, uint64_t deadline_usec)
+{
+	siginfo_t info = { .si_signo = 0 };
+	uint64_t now;
+
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		(void)close(fd);
+	if (setsid() < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    kernel_confine_reaper() < 0)
+		child_fail();
+	for (;;) {
+		now = loop_now();
+		if (now >= deadline_usec) {
+			(void)kill(supervisor, SIGCONT);
+			deadline_usec = now + WAKE_AGAIN_USEC;
+		}
+		if (signals_wait_for(deadline_usec - now, &info) == JOINED_END &&
+		    info.si_pid == supervisor)
+			child_leave(0);
+	}
+}
+
+static int start_waker(const struct spawn *spawn, struct joined *ret)
+{
+	uint64_t deadline_usec = limits_next(spawn);
+	pid_t supervisor = getpid();
+	int r;
+
+	if (deadline_usec == LOOP_NO_DEADLINE)
+		return 0;
+	r = join_fork(ret, NULL, 0);
+	if (r == 0)
+		wake(supervisor, deadline_usec);
+	return r < 0 ? r : 0;
+}
+
+static void stop_job(struct spawn *spawn, bool whole_job)
+{
+	struct joined waker = JOINED_INIT;
+
+	if (start_waker(spawn, &waker) < 0)
+		return;
+	terminal_release(&spawn->terminal);
+	signals_stop_ourselves(whole_job);
+	terminal_seize(&spawn->terminal);
+	joined_deinit(&waker);
+}
+
+void stop_with_job(struct spawn *spawn, bool whole_job)
+{
+	bool is_frozen = freeze(spawn, "1") == 0;
+
+	if (!is_frozen)
+		(void)pidfd_kill(spawn->kernel.pidfd, SIGNAL_STOP_ALL);
+	stop_job(spawn, whole_job);
+	/* 'sbx-ctl pause' uses the same freezer; what it holds only 'sbx-ctl resume' lets go on. */
+	if (is_frozen && !stop_is_paused(spawn))
+		(void)freeze(spawn, "0");
+	(void)pidfd_kill(spawn->kernel.pidfd, is_frozen ? SIGCONT : SIGNAL_CONT_ALL);
+}
+
+/* ---- signals of the supervisor ---- */
+
+/* They reach the command through PID 1, which knows its process group; it is in a session of its
+ * own, so that the terminal does not send them a second time. */
+static void pass_on(const struct spawn *spawn, int signal)
+{
+	(void)pidfd_kill(spawn->kernel.pidfd, signal);
+}
+
+static void forward(struct spawn *spawn, int signal)
+{
+	bool has_terminal = spawn->terminal.master >= 0;
+
+	/* The terminal inside tells those whom it concerns. */
+	if (signal == SIGWINCH && has_terminal) {
+		terminal_resize(&spawn->terminal);
+		return;
+	}
+	/* We may have come to the foreground. */
+	if (signal == SIGCONT && has_terminal)
+		terminal_seize(&spawn->terminal);
+	pass_on(spawn, signal);
+	if (signal == SIGTERM)
+		limits_await_end(spawn);
+}
+
+static int outside_ready(struct source *source, short events)
+{
+	struct spawn *spawn = source->userdata;
+	int signal = signals_next(&spawn->signals);
+
+	if (spawn->is_over)
+		spawn->ending.gives_up = spawn->ending.gives_up || signal == SIGINT ||
+					 signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+	else if (signal_use(signal) == SIGNAL_STOPS)
+		stop_with_job(spawn, false);
+	else if (signal_use(signal) == SIGNAL_FORWARDED)
+		forward(spawn, signal);
+	else if (signal_use(signal) == SIGNAL_PAUSED)
+		limits_check_pause(spawn);
+	return 0;
+}
+
+static void outside_check(struct spawn *spawn)
+{
+	if (!spawn->terminal.has_hung_up)
+		return;
+	/* The kernel tells only who leads the session, and inside that is PID 1. */
+	pass_on(spawn, SIGHUP);
+	pass_on(spawn, SIGCONT);
+	spawn->terminal.has_hung_up = false;
+}
+
+/* ---- begin ---- */
 
 static int fail_step(struct spawn *spawn, const struct kernel_failure *failure)
 {
@@ -54,7 +334,7 @@ static bool hands_namespaces(const struct spawn *spawn)
 static void await(struct spawn *spawn, enum message_kind kind, bool is_awaited)
 {
 	if (is_awaited)
-		spawn->awaited |= 1u << kind;
+		spawn->inside.awaited |= 1u << kind;
 }
 
 static int read_plan(struct spawn *spawn)
@@ -138,7 +418,7 @@ static noreturn void become_init(struct spawn *spawn, int socket, int supervisor
 		.socket = socket,
 		.supervisor_socket = supervisor_socket,
 		.namespaces = spawn->namespaces,
-		.hands_namespaces = (spawn->awaited & (1u << MESSAGE_NAMESPACES)) != 0,
+		.hands_namespaces = (spawn->inside.awaited & (1u << MESSAGE_NAMESPACES)) != 0,
 		.hands_tree = watch_is_needed(&spawn->watch),
 		.tells_execution = inside_tells_execution(spawn),
 		.awaits_place = has_step(spawn, STEP_SCOPE),
@@ -173,7 +453,7 @@ static int clone_init(struct spawn *spawn)
 
 		return fail_step(spawn, &failure);
 	}
-	spawn->inside.fd = take_fd(&ours);
+	spawn->inside.source.fd = take_fd(&ours);
 	/* Our memory is nobody's business from here on: the policy, the environment. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	output_close_inner(&spawn->output);
@@ -197,7 +477,7 @@ static int add_sources(struct spawn *spawn)
 	int r = add_source(spawn, &spawn->outside, spawn->signals.fd, outside_ready);
 
 	if (r == 0)
-		r = add_source(spawn, &spawn->inside, spawn->inside.fd, inside_ready);
+		r = add_source(spawn, &spawn->inside.source, spawn->inside.source.fd, inside_ready);
 	if (r == 0)
 		r = add_source(spawn, &spawn->end, spawn->kernel.pidfd, inside_end_ready);
 	return r < 0 ? fail(spawn, r, "cannot watch the sandbox") : 0;
@@ -208,8 +488,8 @@ static int tell_started(struct spawn *spawn)
 {
 	const struct spawn_hooks *hooks = spawn->options->hooks;
 	uint32_t step = kernel_find_step(spawn->plan, STEP_CGROUP);
-	const char *cgroup =
-		step == KERNEL_NO_STEP ? spawn->scope.folder : spawn->plan->steps[step].cgroup.path;
+	const char *cgroup = step == KERNEL_NO_STEP ? spawn->unit.scope.folder
+						    : spawn->plan->steps[step].cgroup.path;
 	int r = 0;
 
 	if (hooks && hooks->started)
@@ -236,6 +516,8 @@ static int begin(struct spawn *spawn)
 	return r < 0 ? r : inside_maybe_go(spawn);
 }
 
+/* ---- watch and end ---- */
+
 static int watch(struct spawn *spawn)
 {
 	while (!spawn->is_over) {
@@ -252,7 +534,7 @@ static int watch(struct spawn *spawn)
 }
 
 /* Blocks until the kernel has killed all of it. */
-static void reap(struct spawn *spawn)
+static void reap(struct spawn *spawn, struct counted *counted)
 {
 	siginfo_t info = { .si_status = 0 };
 	long r;
@@ -263,23 +545,23 @@ static void reap(struct spawn *spawn)
 	/* The C library's waitid() has no room for the usage. */
 	do
 		r = syscall(SYS_waitid, P_PIDFD, spawn->kernel.pidfd, &info, WEXITED,
-			    &spawn->init_usage);
+			    &counted->init_usage);
 	while (r < 0 && errno == EINTR);
-	spawn->init_status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0)
-							: W_EXITCODE(0, info.si_status);
+	counted->init_status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0)
+							  : W_EXITCODE(0, info.si_status);
 }
 
-/* The reader of our output may be slow; who does not want to wait for him sends a signal. */
+/* The reader of our output may be slow; a signal ends the wait for it. */
 static void drain(struct spawn *spawn)
 {
 	spawn->is_over = true;
-	loop_remove(&spawn->loop, &spawn->inside);
+	loop_remove(&spawn->loop, &spawn->inside.source);
 	loop_remove(&spawn->loop, &spawn->end);
 	loop_remove(&spawn->loop, &spawn->watch.changes);
 	relay_pause(&spawn->terminal.input, true);
 	terminal_drain(&spawn->terminal);
 	output_drain(&spawn->output);
-	while (!spawn->gives_up &&
+	while (!spawn->ending.gives_up &&
 	       !(output_has_ended(&spawn->output) && terminal_has_ended(&spawn->terminal))) {
 		limits_tell(spawn);
 		if (loop_turn(&spawn->loop, LOOP_NO_DEADLINE) < 0)
@@ -287,14 +569,14 @@ static void drain(struct spawn *spawn)
 	}
 }
 
-static void end(struct spawn *spawn)
+static void end(struct spawn *spawn, struct counted *counted)
 {
 	door_close(&spawn->door);
 	services_deinit(&spawn->services);
-	reap(spawn);
-	result_look(spawn);
-	joined_deinit(&spawn->keeper);
-	/* What nobody has told us yet: was it held to the end? */
+	reap(spawn, counted);
+	result_look(spawn, counted);
+	joined_deinit(&spawn->unit.keeper);
+	/* A mount that protected a path may have been lost just before the end. */
 	limits_check_watch(spawn);
 	drain(spawn);
 	terminal_deinit(&spawn->terminal);
@@ -306,13 +588,13 @@ static void deinit(struct spawn *spawn)
 	notifier_deinit(&spawn->notifier);
 	watch_deinit(&spawn->watch);
 	place_close(&spawn->place);
-	close_fd(&spawn->inside.fd);
+	close_fd(&spawn->inside.source.fd);
 	/* What cannot be removed now, sbx-ctl gc removes. */
 	(void)kernel_finish(&spawn->kernel);
 	kernel_deinit(&spawn->kernel);
 	loop_deinit(&spawn->loop);
 	signals_end(&spawn->signals);
-	free_ptr(&spawn->scope.folder);
+	free_ptr(&spawn->unit.scope.folder);
 	(void)prctl(PR_SET_DUMPABLE, spawn->was_dumpable, 0, 0, 0);
 }
 
@@ -320,6 +602,7 @@ int spawn_run(const struct plan *plan, const struct spawn_options *options,
 	      struct spawn_result *ret, struct sbx_error *err)
 {
 	struct spawn spawn = SPAWN_INIT;
+	struct counted counted = { .init_status = 0 };
 	int r;
 
 	spawn.plan = plan;
@@ -329,8 +612,8 @@ int spawn_run(const struct plan *plan, const struct spawn_options *options,
 	r = begin(&spawn);
 	if (r == 0)
 		r = watch(&spawn);
-	end(&spawn);
-	r = result_make(&spawn, r, ret);
+	end(&spawn, &counted);
+	r = result_make(&spawn, &counted, r, ret);
 	deinit(&spawn);
 	return r;
 }

@@ -23,7 +23,7 @@
 #include "base/module.h"
 #include "base/text.h"
 #include "scope/scope.h"
-#include "spawn/child.h"
+#include "spawn/join.h"
 #include "spawn/spawn-internal.h"
 
 static const struct {
@@ -73,7 +73,7 @@ static int open_module(struct spawn *spawn, const char *unit, scope_start_fn **r
 		scope_join_fn *join;
 	} join = { .symbol = NULL };
 	_cleanup_text_ struct text path = TEXT_INIT;
-	const char *folder = spawn->options->module_folder, *why = "it is no module of ours";
+	const char *folder = spawn->options->module_folder, *why = "it is not a module of sbx";
 	void *module = NULL;
 
 	text_addf(&path, "%s/scope.so", folder && folder[0] == '/' ? folder : ".");
@@ -123,9 +123,10 @@ static int divide(struct spawn *spawn, const char *scope)
 	text_addf(&folder, "%s/sbx-%s", scope, id_of(spawn));
 	r = text_status(&folder);
 	if (r == 0)
-		r = kernel_divide_scope(&spawn->kernel, text_string(&folder), spawn->keeper.pid);
+		r = kernel_divide_scope(&spawn->kernel, text_string(&folder),
+					spawn->unit.keeper.pid);
 	if (r == 0)
-		spawn->scope.folder = text_take(&folder);
+		spawn->unit.scope.folder = text_take(&folder);
 	return r;
 }
 
@@ -135,17 +136,17 @@ static int start(struct spawn *spawn, const char *unit, const struct scope_limit
 	_cleanup_free_ char *scope = NULL, *why = NULL;
 	pid_t pids[SCOPE_PROCESSES] = { spawn->kernel.pid }, supervisor = getpid();
 	scope_start_fn *start_scope = NULL;
-	int r = open_module(spawn, unit, &start_scope, &spawn->scope.join);
+	int r = open_module(spawn, unit, &start_scope, &spawn->unit.scope.join);
 
 	if (r < 0)
 		return r;
-	r = join_fork(&spawn->keeper, NULL, 0);
+	r = join_fork(&spawn->unit.keeper, NULL, 0);
 	if (r == 0)
 		keep(supervisor);
 	if (r < 0)
-		return fail(spawn, r, unit, "no process can be created to keep it");
-	pids[1] = spawn->keeper.pid;
-	spawn->scope.unit = unit;
+		return fail(spawn, r, unit, "the process that would keep it cannot be created");
+	pids[1] = spawn->unit.keeper.pid;
+	spawn->unit.scope.unit = unit;
 	text_addf(&description, "Sandbox %s", id_of(spawn));
 	r = start_scope(unit, pids, limits, text_string(&description), &scope, &why);
 	if (r < 0)
@@ -176,7 +177,7 @@ int unit_begin(struct spawn *spawn)
 	r = start(spawn, unit, &limits);
 	if (r < 0)
 		return r;
-	r = message_send(spawn->inside.fd, &placed, NULL, 0);
+	r = message_send(spawn->inside.source.fd, &placed, NULL, 0);
 	/* PID 1 has gone: what it said before that is read when its end is seen. */
 	if (r < 0 && r != -EPIPE && r != -ECONNRESET)
 		return fail(spawn, r, unit, "PID 1 of the sandbox cannot be reached");

@@ -62,43 +62,25 @@ static bool host_meets(const struct denial *denial, const struct artefact_value 
 	       (!all && is_below(name, host));
 }
 
-static uint64_t load_big(const uint8_t *bytes, size_t n_bytes)
-{
-	uint64_t number = 0;
-
-	for (size_t i = 0; i < n_bytes; i++)
-		number = number << 8 | bytes[i];
-	return number;
-}
-
-static bool has_prefix(const uint64_t bits[2], const struct artefact_value *prefix)
-{
-	uint32_t high = prefix->length < 64 ? prefix->length : 64, low = prefix->length - high;
-
-	return (high == 0 || (bits[0] ^ prefix->bits[0]) >> (64 - high) == 0) &&
-	       (low == 0 || (bits[1] ^ prefix->bits[1]) >> (64 - low) == 0);
-}
-
 /* An IPv4 address in an IPv6 one is of both kinds. */
 static bool address_meets(const struct denial *denial, const struct artefact_value *value)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	const char *host = denial->scope->host.host;
 	uint8_t bytes[16];
-	uint64_t bits[2] = { 0, 0 };
+	uint64_t bits[2];
 	bool is_ipv4 = inet_pton(AF_INET, host, bytes) == 1;
 
 	if (!is_ipv4 && inet_pton(AF_INET6, host, bytes) != 1)
 		return false;
 	if (value->kind == ENTRY_IPV6 && !is_ipv4) {
-		bits[0] = load_big(bytes, 8);
-		bits[1] = load_big(bytes + 8, 8);
-		return has_prefix(bits, value);
+		artefact_address_bits(bytes, 16, bits);
+		return artefact_prefix_holds(value, bits);
 	}
 	if (!is_ipv4 && memcmp(bytes, mapped, sizeof(mapped)) != 0)
 		return false;
-	bits[0] = load_big(is_ipv4 ? bytes : bytes + 12, 4) << 32;
-	return value->kind == ENTRY_IPV4 && has_prefix(bits, value);
+	artefact_address_bits(is_ipv4 ? bytes : bytes + 12, 4, bits);
+	return value->kind == ENTRY_IPV4 && artefact_prefix_holds(value, bits);
 }
 
 static bool port_meets(const struct denial *denial, const struct artefact_value *value, bool all)

@@ -15,7 +15,6 @@
 
 #include "base/cleanup.h"
 #include "policy/model.h"
-#include "policy/operation.h"
 #include "token/denial-internal.h"
 #include "token/token.h"
 

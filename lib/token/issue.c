@@ -13,7 +13,7 @@
 
 #include <sbx/error.h>
 
-#include "policy/operation.h"
+#include "policy/model.h"
 #include "token/scope.h"
 
 static int refuse(struct sbx_error *err, int code, const char *why, const char *fix)
@@ -30,7 +30,7 @@ int token_check_terms(const struct token_terms *terms, uint64_t now_usec, struct
 	struct scope scope;
 
 	if (row == OPERATION_UNKNOWN)
-		return refuse(err, -EINVAL, "its operation is not one that a policy knows",
+		return refuse(err, -EINVAL, "its operation is not in the list of sbx-policy(5)",
 			      "name an operation such as fs.write");
 	if (terms->process_id == 0 || !terms->sandbox_id)
 		return refuse(err, -EINVAL, "it is bound to no process",
@@ -38,7 +38,8 @@ int token_check_terms(const struct token_terms *terms, uint64_t now_usec, struct
 	if (terms->max_uses == 0)
 		return refuse(err, -EINVAL, "it could never be used", "allow at least one use");
 	if (terms->ttl_usec == 0 || terms->ttl_usec > UINT64_MAX - now_usec)
-		return refuse(err, -EINVAL, "its lifetime is not one", "give a time such as 30s");
+		return refuse(err, -EINVAL, "its lifetime is 0 or too long",
+			      "give a time such as 30s");
 	return scope_parse(operation_at(row)->argument, terms->glob, terms->project_root, &scope,
 			   err);
 }
@@ -97,7 +98,7 @@ static int issue(struct token_table *table, const struct token_terms *terms, str
 	if (table->n_tokens >= TOKENS_MAX)
 		token_sweep(table, now_usec);
 	if (table->n_tokens >= TOKENS_MAX)
-		return refuse(err, -ENOSPC, "65536 tokens are out already",
+		return refuse(err, -ENOSPC, "65536 tokens exist already",
 			      "wait until some have ended, or revoke some");
 	token = token_new(terms);
 	if (!token)

@@ -75,10 +75,11 @@ static int parse_path(const char *glob, const char *root, struct scope *ret, str
 	if (r < 0)
 		return r;
 	if (ret->glob.excludes)
-		return refuse(glob, "a glob with '!' takes something away, and there is nothing",
+		return refuse(glob,
+			      "a glob with '!' only excludes paths, and the token includes none",
 			      "write what the token allows", err);
 	if (!ret->glob.absolute && (!root || !path_is_normal(root)))
-		return refuse(glob, "it is below a project, and no project is named",
+		return refuse(glob, "it is relative to a project, and no project is given",
 			      "begin it with '/', or name the project by its absolute path", err);
 	if (!ret->glob.absolute)
 		fits = add_root(ret, root);

@@ -12,7 +12,7 @@
 
 #include "policy/glob.h"
 #include "policy/network.h"
-#include "policy/operation.h"
+#include "policy/model.h"
 
 struct policy_request;
 struct sbx_error;

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "policy/decide.h"
-#include "policy/operation.h"
+#include "policy/model.h"
 #include "token/scope.h"
 
 static const char *const refusal_names[] = {

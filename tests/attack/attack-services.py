@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a sandboxed command, and strangers, do to the services.
+"""Attacks of a sandboxed command, and of other users, on the services.
 
 control POLICY AUDIT        issues itself a token, reloads and lists tokens at the one, writes merge_approved to the other;
                             prints "WHAT done" or "WHAT refused: WHY" for each
@@ -27,7 +27,7 @@ def control(policy, audit):
             ("reload", {"do": "reload"}),
             ("list", {"do": "token.list"})):
         client = connect(policy)
-        # A namespace of its own has its own numbers: the kernel's word is used where the service is asked.
+        # Inside a pid namespace os.getpid() is another number: the service goes by SO_PEERCRED.
         client.send(json.dumps(packet).encode())
         answer = json.loads(client.recv(1 << 20))
         done = answer.get("ok") is True or "no such process" in answer.get("why", "")
@@ -66,7 +66,7 @@ def crowd(path, packet, first, each):
             hold(path, packet.encode(), uid, int(each), write)
             os._exit(0)
         os.close(write)
-        # One after the other: who comes later finds what the earlier ones have left.
+        # One after the other: a later user finds the connections that the earlier ones have left.
         reports.append(int(os.read(read, 64)))
     print(sum(reports), flush=True)
     sys.stdin.read()

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A command in a sandbox of the user who runs the services, and users who take all their connections.
+# A sandboxed command of the user that runs the services, and users that take all their connections.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
 cd "$work" || exit 1
-# One that every user and every sandbox can run, whatever comes first here.
+# A Python that every user and every sandbox can run, whatever comes first in PATH.
 python=/usr/bin/python3
 cp "$SBX_SOURCE/tests/attack/attack-services.py" attack.py
 cp "$SBX_SOURCE/tests/tool/seqpacket.py" .
@@ -87,7 +87,7 @@ if [ "$(id -u)" -ne 0 ]; then
 	exit
 fi
 start root
-# They keep the group that may connect.
+# They keep the group that the mode of the socket lets connect.
 hold() { # SOCKET PACKET
 	coproc crowd_process { exec "$python" attack.py crowd "$1" "$2" 20001 16; }
 	exec 7<&"${crowd_process[0]}" 8>&"${crowd_process[1]}"
@@ -100,11 +100,11 @@ answered() { # SOCKET PACKET ANSWER
 	timeout 60 "$python" seqpacket.py ask "$1" <<<"$2" | grep -q "$3"
 }
 hold root.d/policy.sock '{"op":"fs.read","path":"/a"}'
-check strangers_hold_three_quarters_of_the_connections test "$held" -eq 48
+check untrusted_users_get_three_quarters_of_the_connections test "$held" -eq 48
 check root_is_still_served answered root.d/policy.sock '{"do":"status"}' '"ok":true'
 release
 hold root.d/audit.sock "$sync"
-check strangers_hold_three_quarters_of_the_connections_of_the_log test "$held" -eq 48
+check untrusted_users_get_three_quarters_of_the_connections_of_the_log test "$held" -eq 48
 check root_still_writes_to_the_log answered root.d/audit.sock "$sync" '"seq":'
 release
 check a_crowd_does_not_fill_the_journal test "$(grep -c 'cannot serve a client' log)" -le 20

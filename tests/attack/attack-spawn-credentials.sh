@@ -108,7 +108,7 @@ for who in $starters; do
 	chown "$(stat -c %u:%g "$project")" "$home"
 	run start_in "$home" --write . -- touch file
 	check "a_fresh_home_is_writable_for_$who" test -e "$home/file"
-	check "which_is_said_to_$who" err_has 'can make startup files that are missing: ~/.profile'
+	check "which_is_said_to_$who" err_has 'can create missing startup files: ~/.profile'
 done
 
 # Services of the user act outside for whoever can connect.

@@ -122,4 +122,32 @@ for shown in "--read $XDG_RUNTIME_DIR" "--write $XDG_RUNTIME_DIR" "--bind $XDG_R
 done
 run begin_spawn --read "$XDG_RUNTIME_DIR" -- sh -c "ls -A $XDG_RUNTIME_DIR/sbx 2>/dev/null | wc -l"
 check nothing_of_the_directory_is_seen out_is 0
+
+# A policy that allows writing in a directory and except a name in it: whatever it says of what is below that name, the name
+# is not renamed, removed or made anew.
+tree() {
+	rm -rf "$work/tree"
+	mkdir -p "$work/tree/a/x"
+	[ "$who" = root ] || chown -R "$user" "$work/tree"
+	places
+}
+replace="mv '$work/tree/a' '$work/tree/c' && mkdir '$work/tree/a'"
+rules() { # EXCEPT-OF-ALLOW [RULE]
+	printf '%s\n' 'version: 1' 'capabilities:' \
+		'- {name: s, action: allow, match: {op: [fs.read, fs.list, exec], path: [/usr, /bin, /lib, /lib64, /etc]}}' \
+		"- {name: t, action: allow, match: {op: [fs.read, fs.list, fs.write], path: '$work/tree'}, except: [$1]}" "${@:2}"
+}
+for who in $starters; do
+	tree
+	run as "$who" sh -c "$replace"
+	check "outside_the_name_is_replaced_by_$who" has_status 0
+	rules "{path_glob: '$work/tree/a'}" >"$work/except.yaml"
+	rules '' "- {name: d, action: deny, match: {op: fs.write, path_glob: '$work/tree/a'}}" >"$work/deny.yaml"
+	for how in except deny; do
+		tree
+		run spawn -p "$work/$how.yaml" --cwd /usr -- sh -c "touch '$work/tree/b' && $replace"
+		check "a_name_is_not_replaced_with_${how}_by_$who" test -d "$work/tree/a/x" -a ! -e "$work/tree/c"
+		check "and_what_is_beside_it_is_written_with_${how}_by_$who" test -e "$work/tree/b"
+	done
+done
 finish

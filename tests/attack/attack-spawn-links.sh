@@ -32,6 +32,21 @@ for option in read write bind; do
 	run spawn "--$option" "$path" -- sh -c "cat '$links/rundir/run/sbx/state' /x/run/sbx/state"
 	check "they_are_not_shown_through_a_link_by_--$option" refused
 done
+run spawn --bind "$work/user:/x" -- cat /x/run/sbx/state
+check nor_by_a_bind_of_what_contains_them test "$status" -ne 0 -a "$status" -ne 125 -a "$out" = ''
+# A link in what a bind shows stays a link: inside, its target is looked up there.
+run spawn --bind /var:/x -- ls -d /x/lib
+check a_directory_with_links_to_them_can_be_bound out_is /x/lib
+for show in "--read=$work/user" "--bind=$work/user/run:$work/user/run" "--bind=$work/user:/y"; do
+	XDG_RUNTIME_DIR=$links/rundir/run run begin_spawn "--bind=$links:/x" "$show" -- \
+		sh -c "cat /x/rundir/run/sbx/state '$links/rundir/run/sbx/state' '$work/user/run/sbx/state' /y/run/sbx/state"
+	check "and_they_stay_hidden_behind_them_with_${show%%=*}" test "$status" -ne 0 -a "$status" -ne 125 -a "$out" = ''
+done
+mkdir "$work/user/loose"
+ln -s "$work/user/run" "$work/user/loose/run"
+chown "$user:$user" "$work/user/loose"
+XDG_RUNTIME_DIR=$work/user/loose/run run begin_spawn "--bind=$work/user/loose:/x:rw" -- sh -c 'mv /x/run /x/moved; echo moved'
+check a_link_to_them_that_the_command_could_replace_is_refused refused
 run spawn --read "$links/proc" -- true
 check the_hosts_proc_is_not_shown_through_a_link refused
 run spawn --bind "$links/root:/x" -- ls /x
@@ -57,6 +72,22 @@ run sbx-policy eval "$work/p.yaml" fs.read /x/secret/file
 check eval_denies_what_a_mount_shows_under_another_name has_status 1
 run spawn --policy "$work/p.yaml" --cwd / -- sh -c 'cat /x/secret/file; echo over >/x/secret/file'
 check and_the_sandbox_does test "$status" -ne 0 -a "$status" -ne 125 -a "$out" = ''
+mkdir "$project/real/secret/ok"
+echo seen >"$project/real/secret/ok/file"
+sed -i "s|fs.\*, path: $project/real/secret}|fs.write, path: $project/real/secret}, except: [{path: $project/real/secret/ok}]|" "$work/p.yaml"
+run sbx-policy eval "$work/p.yaml" fs.write /x/secret/file
+check eval_denies_it_by_a_rule_with_exceptions has_status 1
+run sbx-policy eval "$work/p.yaml" fs.write /x/secret/ok/file
+check and_allows_what_the_rule_excepts has_status 0
+run spawn --policy "$work/p.yaml" --cwd / -- sh -c 'echo over >/x/secret/ok/file; echo over >/x/secret/file'
+check the_sandbox_refuses_to_write_what_is_denied test "$status" -ne 0 -a "$status" -ne 125
+check and_writes_what_is_excepted test "$(cat "$project/real/secret/file" "$project/real/secret/ok/file")" = 'secret
+over'
+sed -i "s|fs.write, path|fs.*, path|" "$work/p.yaml"
+run sbx-policy eval "$work/p.yaml" fs.read /x/secret/file
+check eval_denies_reading_it_by_a_rule_with_exceptions has_status 1
+run spawn --policy "$work/p.yaml" --cwd / -- cat /x/secret/file
+check and_no_sandbox_shows_it test "$status" -ne 0 -a "$out" = ''
 mkdir -p "$work/user/home/.ssh"
 echo key >"$work/user/home/.ssh/id"
 chown -R "$user:$user" "$work/user"

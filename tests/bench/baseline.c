@@ -166,7 +166,7 @@ int baseline_read(const char *path, struct baseline *ret, struct sbx_error *err)
 	/* Opening a FIFO would wait until somebody writes into it. */
 	if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
 		(void)sbx_error_what(err, -EINVAL, "cannot read '%s'", path);
-		sbx_error_why(err, "it is no regular file");
+		sbx_error_why(err, "it is not a regular file");
 		sbx_error_fix(err, "name the file that 'sbx-bench --json > FILE' has written");
 		return -EINVAL;
 	}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """sbx-spawn(1) lists the credentials and startup files that the table has, and no others."""
+import os
 import re
 
 import tap
@@ -15,6 +16,18 @@ def rows(table, kind):
     return [path for path, of in re.findall(r'\{ "([^"]+)", (\w+) \}', body) if kind in (None, of)]
 
 
+def misplaced(table):
+    """Rows that no path can match, that are there twice, or that another row hides as a whole."""
+    hiding = rows(table, "SECRET") + rows(table, "BOTH") + rows(table, "SOCKET")
+    for path in rows(table, None):
+        if path != os.path.normpath(path).lstrip("/") or path.startswith(".."):
+            yield f"{table}: '{path}' is not a normal path below its place"
+        if rows(table, None).count(path) > 1:
+            yield f"{table}: '{path}' has two rows"
+        yield from (f"{table}: '{path}' lies in '{other}', which is hidden"
+                    for other in hiding if path.startswith(other + "/"))
+
+
 def listed():
     section = re.search(r"^# CREDENTIALS$(.*?)^# ", tap.read(PAGE), re.S | re.M).group(1)
     paragraphs = [part.strip() for part in section.split("\n\n")]
@@ -26,6 +39,8 @@ def listed():
 def main():
     pages = list(listed())
     tap.ok("sbx-spawn(1) has a list for each kind of row", len(pages) == len(LISTS))
+    for table in ["of_home", "of_runtime", "of_root"]:
+        tap.none(f"{table} has each path once", misplaced(table))
     for (table, kind), page in zip(LISTS, pages):
         tap.none(f"the page and {table} agree about {kind or 'its rows'}", set(rows(table, kind)) ^ set(page))
     tap.done()

@@ -30,7 +30,7 @@ def keys_of_program():
             variable = "SBX_" + row["key"].upper()
             refused = tap.run(tool, "--json", "list", cwd=home, env=clean["env"] | {variable: "no such choice"})
             why = json.loads(refused.stderr.splitlines()[-1])["why"] if refused.stderr else ""
-            yield row["key"], (why.removeprefix("it is one of: ").split(", "), row["value"], variable)
+            yield row["key"], (why.removeprefix("it must be one of: ").split(", "), row["value"], variable)
 
 
 def header_numbers():

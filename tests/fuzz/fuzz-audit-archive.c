@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "audit/archive.h"
-#include "audit/epochs.h"
-#include "audit/segment-internal.h"
-#include "audit/stub.h"
+#include "audit/key.h"
+#include "audit/segment.h"
+#include "audit/chain.h"
 #include "base/fd.h"
 #include "base/text.h"
 

@@ -6,7 +6,7 @@
  * check is an abort.
  */
 
-#include "audit/note.h"
+#include "audit/checkpoint.h"
 
 #include <errno.h>
 #include <stdlib.h>

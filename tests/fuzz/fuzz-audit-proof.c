@@ -7,6 +7,7 @@
  */
 
 #include "audit/merkle.h"
+#include "../unit/audit-merkle-rig.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -44,16 +45,15 @@ static struct audit_hash root_of(struct hasher *hasher, uint64_t size)
 {
 	struct audit_hash root;
 
-	check(merkle_root_of(hasher, size, read_leaf, NULL, &root) == 0);
+	check(root_of_leaves(hasher, size, read_leaf, NULL, &root) == 0);
 	return root;
 }
 
 static int prove(struct hasher *hasher, const struct proof *proof, struct audit_hash *ret)
 {
-	return proof->is_inclusion ? merkle_prove_inclusion(hasher, proof->from, proof->size,
-							    read_leaf, NULL, ret)
-				   : merkle_prove_consistency(hasher, proof->from, proof->size,
-							      read_leaf, NULL, ret);
+	return proof->is_inclusion
+		       ? prove_inclusion(hasher, proof->from, proof->size, read_leaf, NULL, ret)
+		       : prove_consistency(hasher, proof->from, proof->size, read_leaf, NULL, ret);
 }
 
 static int verify(struct hasher *hasher, const struct proof *proof, const struct audit_hash *first,

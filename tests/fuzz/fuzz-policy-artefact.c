@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #include "policy/artefact-internal.h"
-#include "policy/digest.h"
+#include "policy/model.h"
 #include "../unit/policy-everything.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Any bytes as a packet, from somebody who is trusted, from a stranger and from a sandbox: there is
- * always one answer, it is JSON, whoever may not control the service never does, and the same
- * request gets the same verdict again.
+ * Any bytes as a packet, from a trusted peer, from an untrusted one and from a sandbox: there is
+ * always one answer, it is JSON, only the trusted peer controls the service, and the same request
+ * gets the same verdict again.
  */
 
 #include <assert.h>
@@ -91,7 +91,7 @@ static struct world *make_world(void)
 
 static void ask(struct question *question, const void *bytes, size_t n_bytes)
 {
-	assert(question_begin_at(question, bytes, n_bytes, NOW) == 1);
+	assert(question_begin(question, bytes, n_bytes, NOW) == 1);
 	assert(text_status(&question->answer) == 0);
 	assert(json_validate(question->answer.data, question->answer.len, NULL, NULL) == 0);
 }

@@ -47,7 +47,7 @@ check quiet_says_nothing_of_refused_lines err_is ''
 
 run bash -c "$(declare -f mixed decisions); mixed | sbx-audit append --strict -l '$log'"
 check strict_stops_there has_status 2
-check strict_says_which_line err_has 'line 3 is no record'
+check strict_says_which_line err_has 'line 3 is not a valid record'
 run sbx-audit query -l "$log" -r r2
 check what_came_before_stays has_lines 2
 run sbx-audit query -l "$log" -r r3

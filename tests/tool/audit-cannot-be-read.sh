@@ -23,7 +23,7 @@ mkdir "$work/empty" "$work/junk"
 echo junk >"$work/junk/00000000000000000000.db"
 : >"$work/file"
 check a_log_that_is_missing_cannot_be_read all_end_with 5 "$work/nowhere"
-check setup_is_named_for_it err_has 'fix: make it: sbx-audit setup'
+check setup_is_named_for_it err_has 'fix: create it: sbx-audit setup'
 check an_empty_folder_cannot_be_read all_end_with 5 "$work/empty"
 check a_file_in_the_place_of_a_log_cannot_be_read all_end_with 5 "$work/file"
 check a_segment_that_is_no_database_cannot_be_read all_end_with 5 "$work/junk"

@@ -28,14 +28,15 @@ while [ $((trial += 1)) -le "$n_trials" ]; do
 	rm -f pid
 	acknowledged acked || lost=$((lost + 1))
 done
-check what_was_acknowledged_is_there_after_kill_9 test "$lost" -eq 0 -a "$trial" -gt "$n_trials"
+check acknowledged_records_are_there_after_kill_9 test "$lost" -eq 0 -a "$trial" -gt "$n_trials"
 serve
-check the_next_one_verifies_what_the_killed_one_has_left test "$(in_log log_verified | wc -l)" -eq "$((n_trials + 1))"
+check the_next_service_verifies_the_log_of_the_killed_one test "$(in_log log_verified | wc -l)" -eq "$((n_trials + 1))"
 check and_goes_on asked "$sync" '"seq"'
 stop
 check the_log_is_intact intact
 
-# SIGTERM: what clients have sent is taken first, and signed. Who has had an answer is one of them, and no name in a queue.
+# SIGTERM: records that clients have sent are taken first, and signed. A client that has had an answer is connected, not in the
+# queue of the listener.
 serve --group-time=500ms
 python3 -c '
 import socket
@@ -49,7 +50,7 @@ stop
 check sigterm_flushes test "$(in_log tool_execute | wc -l)" -eq 50
 check and_signs intact
 
-# Each of these ends where a segment does.
+# Each service of these ends where a segment ends.
 for _ in 1 2 3; do
 	serve --segment-size=1
 	asked "$sync" '"seq"'
@@ -61,10 +62,10 @@ check and_is_verified_by_the_next_one intact
 rm log/verified
 mkfifo log/verified
 serve
-check a_fifo_in_the_place_of_what_was_verified_stops_nobody asked "$sync" '"seq"'
+check a_fifo_in_the_place_of_the_state_does_not_stop_the_service asked "$sync" '"seq"'
 stop
 
-# A break is said, and stops nobody.
+# A break is reported, and records are taken all the same.
 python3 -c '
 import sqlite3
 db = sqlite3.connect("log/00000000000000000000.db")
@@ -72,7 +73,7 @@ db.execute("UPDATE records SET body=CAST(? AS BLOB) WHERE seq=3", ("{}",))
 db.commit()'
 rm -f log/verified
 serve
-check a_break_is_said errors_have 'the log is tampered'
+check a_break_is_reported errors_have 'the log is tampered'
 check a_break_is_recorded sh -c 'sbx-audit query --log=log --json --event=chain_broken 2>/dev/null | grep -q "\"first_bad\":3"'
 check and_records_are_taken asked "$sync" '"seq"'
 stop

@@ -7,23 +7,23 @@ serve
 check makes_the_log_where_there_is_none test -d log
 check says_the_first_public_key_of_it errors_have 'first public key of the new one: sbx-audit/'
 check answers_a_sync_event_with_its_number asked "$sync" '^{"seq":2}$'
-check refuses_what_is_no_record asked 'x' '^{"refused":"cannot take the record: it is not JSON'
+check refuses_a_packet_that_is_no_record asked 'x' '^{"refused":"cannot take the record: it is not JSON'
 check suggests_the_event_that_was_meant asked '{"event":"state_transitoin"}' "'state_transitoin' is not an event"
-check takes_what_it_does_not_answer test "$(client write s 1000)" = 1003
-check writes_down_who_has_sent_it test "$(in_log state_transition | grep -c "\"writer\":{\"uid\":$(id -u),\"pid\":")" -eq 2
-check hostile_packets_are_refused_and_harm_nobody client hostile s
+check takes_async_records_without_an_answer test "$(client write s 1000)" = 1003
+check records_the_sender test "$(in_log state_transition | grep -c "\"writer\":{\"uid\":$(id -u),\"pid\":")" -eq 2
+check hostile_packets_are_refused_and_the_service_goes_on client hostile s
 check readers_do_not_disturb test "$(in_log syscall | wc -l)" -eq 1000
 
 run sbx-audit tail --log="$work/log"
 check and_are_not_disturbed_by_it test "$status" -eq 0 -a -z "$err"
 run sbx-audit append --log="$work/log" </dev/null
-check another_writer_is_told_who_has_the_log err_has 'another process is writing to it'
+check another_writer_is_refused_while_the_service_has_the_log err_has 'another process is writing to it'
 run sbx-audit serve --log="$work/other" --socket="$work/s"
 check a_second_one_on_the_socket_is_refused err_has 'another process listens there'
 run sbx-audit serve --log="$work/log" --socket="$work/t" --group-time=1s
 check refuses_to_keep_records_too_long err_has '--group-time=500ms'
 run sbx-audit serve --on-full=wait
-check refuses_what_it_cannot_do_when_full has_status 2
+check refuses_an_unknown_choice_for_a_full_log has_status 2
 
 check sigterm_ends_it stop
 check its_socket_is_gone test ! -e s
@@ -36,6 +36,6 @@ check a_socket_that_is_handed_over_is_served test "$(client write a 10)" -gt 100
 kill "$activated"
 wait "$activated"
 check it_ends_as_it_should test $? -eq 0
-check the_socket_of_others_stays test -e a
+check the_socket_of_the_manager_stays test -e a
 check the_log_is_intact intact
 finish

@@ -24,12 +24,12 @@ check a_log_that_was_cut_is_found_by_it test "$status" -ne 0
 serve --witness 'echo never >&2; exit 3'
 ask "$sync" >/dev/null
 stop
-check a_witness_that_fails_is_told errors_have 'the witness ended with 3'
+check a_witness_that_fails_is_reported errors_have 'the witness ended with 3'
 check it_stops_nothing intact
 
 printf '{"event":"syscall"}\n' | sbx-audit append --log="$work/log" --witness 'cat >one'
 check append_gives_its_last_head_too test "$(head_sizes one)" -gt "$last"
 printf '{"event":"syscall"}\n' | sbx-audit append --log="$work/log" --witness 'exit 1' 2>errors
-check append_tells_of_a_witness_that_fails errors_have 'the witness ended with 1'
+check append_reports_a_witness_that_fails errors_have 'the witness ended with 1'
 check and_the_log_has_the_record intact
 finish

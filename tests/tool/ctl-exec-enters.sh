@@ -28,7 +28,7 @@ check a_shorter_one_is_asked_for err_has 'shorter command line'
 sbx-ctl pause a >/dev/null
 run sbx-ctl exec a -- true
 check nobody_enters_what_is_held has_status 125
-check how_to_let_it_go_on_is_said err_has 'sbx-ctl resume'
+check how_to_let_it_go_on_is_said err_has 'fix: resume it: sbx-ctl resume a'
 sbx-ctl resume a >/dev/null
 
 begin closed -- sleep 1000

@@ -23,7 +23,7 @@ check nothing_is_started_twice has_status 1
 check what_runs_is_not_called_over err_has 'it is running'
 run sbx-ctl remove a
 check what_runs_is_not_removed has_status 1
-check how_to_stop_it_is_said err_has 'sbx-ctl stop'
+check how_to_stop_it_is_said err_has "stop it first: 'sbx-ctl stop a', or use 'sbx-ctl remove --force a'"
 check it_still_runs state_is a RUNNING
 
 run sbx-ctl stop a

@@ -53,7 +53,7 @@ rmdir gone
 run sbx-ctl start g
 check without_its_folder_it_cannot_be_started has_status 125
 check that_its_folder_is_gone_is_said err_has "'$work/gone', does not exist any more"
-check what_to_do_about_it_is_said err_has 'fix: make that directory again'
+check what_to_do_about_it_is_said err_has 'fix: create that directory again'
 check it_can_be_started_later state_is g CREATING
 mkdir gone
 run sbx-ctl start g

@@ -12,6 +12,7 @@ ctl-supervisor.py [OPTION...] -- COMMAND...
   --fails             ends before the command has run
   --enter             answers sbx-ctl exec
   --slow-start FILE   builds until FILE is there
+  --slow-end FILE     cleans up until FILE is there
   --write-out FOLDER  what it says of --out
 
 ctl-supervisor.py ended PID             returns when that process has ended
@@ -73,7 +74,7 @@ def parse(words):
     options = {}
     while words and words[0] != "--":
         name = words.pop(0)
-        options[name] = words.pop(0) if name in {"--id", "--policy", "--slow-start", "--write-out"} else True
+        options[name] = words.pop(0) if name in {"--id", "--policy", "--slow-start", "--slow-end", "--write-out"} else True
     return options, words[1:]
 
 
@@ -114,11 +115,14 @@ def supervise(command, pidfd, server):
             return command.wait()
 
 
+def await_file(path):
+    while path and not os.path.exists(path):
+        time.sleep(0.01)
+
+
 def run(options, argv):
     registration = Registration(options["--id"])
-    if "--slow-start" in options:
-        while not os.path.exists(options["--slow-start"]):
-            time.sleep(0.01)
+    await_file(options.get("--slow-start"))
     if "--fails" in options:
         print("sbx-spawn: cannot build it\n  why: \x1b[31mit is a test\n  fix: none", file=sys.stderr, flush=True)
         registration.write("FAILED")
@@ -132,13 +136,14 @@ def run(options, argv):
     pidfd = os.pidfd_open(command.pid)
     shown = [os.fsencode(word).decode(errors="replace") for word in argv]
     registration.write("RUNNING", init=command.pid, init_start=start_of(command.pid), argv=shown, cwd=os.getcwd(),
-                       may_exec=server is not None, out_folder=options.get("--write-out"))
+                       may_exec=server is not None, out_directory=options.get("--write-out"))
     status = supervise(command, pidfd, server)
     while "--stuck" in options:
         signal.pause()
     registration.write("STOPPING")
     registration.write("CLEANUP", status=status if status >= 0 else 128 - status,
                        reason="exit" if status >= 0 else "signal")
+    await_file(options.get("--slow-end"))
     registration.end()
     sys.exit(registration.entry["status"])
 

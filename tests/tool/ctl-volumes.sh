@@ -9,7 +9,7 @@ check it_is_a_folder_for_us_alone test "$(stat -c %a "$volumes/build")" = 700
 check so_are_all_of_them test "$(stat -c %a "$volumes")" = 700
 run sbx-ctl volume create build
 check a_volume_is_never_used_twice has_status 1
-check why_not_is_said err_has 'none is used twice'
+check why_not_is_said err_has 'each can be used once'
 run sbx-ctl --json volume create json
 check as_json_it_is_named_too out_is "{\"name\":\"json\",\"path\":\"$volumes/json\"}"
 

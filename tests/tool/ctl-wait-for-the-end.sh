@@ -19,6 +19,17 @@ begin signalled -- sh -c 'kill -ABRT $$'
 run sbx-ctl wait signalled
 check a_signal_is_told_as_a_shell_does has_status 134
 
+# Its status is written before its supervisor ends; until that ends, its name and its directory are taken.
+begin slow --slow-end on -- true
+until_true state_is slow CLEANUP
+run timeout 0.2 sbx-ctl wait slow
+check waits_for_the_supervisor_too has_status 124
+touch on
+run sbx-ctl wait slow
+check and_then_comes_back has_status 0
+run sbx-ctl list
+check what_was_waited_for_has_ended out_has 'slow       exit 0'
+
 begin b -- sleep 1000
 orphan b
 run sbx-ctl wait b

@@ -35,7 +35,7 @@ as user mkdir -m 0 "$registry/closed"
 ctl create --id b -- true >/dev/null
 run ctl list
 check the_list_goes_on_behind_a_folder_that_is_closed test "$status" -eq 0 -a "${out#*created}" != "$out"
-check the_closed_one_is_a_warning err_has "warning: cannot look at the sandbox 'closed'"
+check the_closed_one_is_a_warning err_has "warning: cannot open the sandbox 'closed'"
 run ctl --json list
 check as_json_it_is_one_too err_has '{"level":"warn"'
 run ctl gc

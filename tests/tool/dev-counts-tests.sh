@@ -41,6 +41,25 @@ dev_test PATH="$work/bin:$PATH" -- --suite=unit
 check the_answers_of_a_former_run_are_not_ours has_status 125
 check the_answers_of_a_former_run_are_not_counted test ! -e "$work/build/meson-logs/counts.json"
 
+dev_test -- --targets alpha
+check targets_of_a_script_alone_are_none out_is ''
+cat >>"$work/meson.build" <<-'END'
+	foreach name : ['one', 'two']
+	  custom_target(name, output: name, command: ['touch', '@OUTPUT@'], build_by_default: true)
+	endforeach
+	exe = custom_target('exe', output: 'exe', command: ['touch', '@OUTPUT@'], build_by_default: true)
+	test('gamma', find_program('true'), depends: exe, suite: 'unit')
+END
+meson setup "$work/targets" "$work" >"$work/setup.log" 2>&1 || cat "$work/setup.log"
+targets() { run python3 -B "$work/tests/run.py" "$work/targets" --targets "$@"; }
+targets gamma
+check a_unit_test_needs_what_it_names_alone out_is exe
+targets beta
+check a_script_may_start_anything_but_unit_tests out_is "$(printf 'one\ntwo')"
+targets beta gamma
+check two_tests_need_what_either_needs out_is "$(printf 'exe\none\ntwo')"
+check nothing_is_run_for_targets test ! -e "$work/targets/meson-logs/testlog.json"
+
 dev_test -- gamma
 check a_name_of_nothing_is_refused has_status 2
 dev_test -- alpha gamma

@@ -55,7 +55,7 @@ size=$(stat -c %s "$segment")
 head -c $((size - 20480)) "$segment" >shorter && cat shorter >"$segment"
 run sbx-policy diff old.yaml new.yaml --replay "$log" --last=all
 check a_broken_log_is_a_failure has_status 2
-check a_broken_log_is_named err_has 'sbx-audit could not read it to its end'
+check a_broken_log_is_named err_has 'sbx-audit could not read it completely'
 
 # The log of root has a fixed place: then it is one that nobody else sees.
 with_own_log() {

@@ -20,5 +20,5 @@ check the_constraint_is_shown out_has 'but: only in a sandbox of level L2'
 run sbx-policy explain p.yaml fs.write src/odd project=/srv/p sandbox=L2
 check a_rule_that_lost_is_shown_as_well out_has "allow rule 'all' (p.yaml:4) applies, but something more severe decides"
 run sbx-policy explain p.yaml exec /bin/true
-check nothing_near_is_said_to_be_nothing out_has 'no rule is near'
+check nothing_near_is_said_to_be_nothing out_has 'no rule is similar'
 finish

@@ -5,15 +5,15 @@
 
 cp a p.yaml
 serve --sandbox=box1="$work/box1" --fact=box1:project=/srv/p p.yaml
-check what_a_rule_allows_is_allowed answers allow "$src"
-check what_no_rule_allows_is_denied answers deny "$doc"
+check allows_a_request_that_a_rule_allows answers allow "$src"
+check denies_a_request_that_no_rule_allows answers deny "$doc"
 check the_answer_is_that_of_eval test "$(ask "$src")" = "$(echo "$src" | sbx-policy eval p.yaml)"
 check a_denial_is_recorded test "$(records policy_decision)" -ge 1
 
 run ask '{"id":"x","op":"fs.write","path":"/srv/p/src/a","sandbox_id":"box2","tags":["t"]}' "$work/box1"
-check a_sandbox_is_who_its_socket_says out_has '"sandbox_id":"box1"'
-check what_it_says_of_itself_is_dropped test "${out#*tags}" = "$out"
-check what_is_known_of_it_counts out_has '"project":"/srv/p"'
+check the_socket_of_a_sandbox_names_it out_has '"sandbox_id":"box1"'
+check claims_about_itself_are_dropped test "${out#*tags}" = "$out"
+check facts_about_it_count out_has '"project":"/srv/p"'
 check a_sandbox_controls_nothing answers deny '{"do":"status"}' "$work/box1"
 
 run ask '{"do":"status"}'

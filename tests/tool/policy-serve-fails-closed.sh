@@ -5,7 +5,7 @@
 
 cp a p.yaml
 serve p.yaml
-check hostile_packets_are_refused_and_harm_nobody seqpacket hostile s
+check hostile_packets_are_refused_and_the_service_goes_on seqpacket hostile s
 check every_one_of_them_is_recorded test "$(records policy_error)" -ge 200
 stop
 
@@ -18,7 +18,7 @@ check the_place_of_the_mistake_is_said err_has 'bad.yaml:1:'
 run sbx-policy serve --socket "$work/s" --audit-fd 9 p.yaml 9>/dev/full
 check without_records_it_does_not_start test "$status" -ne 0
 run sbx-policy serve --socket "$work/none/s" --audit-fd 9 p.yaml 9>>records
-check without_its_folder_it_says_so err_has 'folder'
+check without_its_directory_it_says_so err_has 'its directory does not exist'
 run sbx-policy serve --socket "$work/s" --sandbox=a/b="$work/x" p.yaml --audit-fd 9 9>>records
 check a_sandbox_needs_an_id err_has 'that is no id'
 run sbx-policy serve --socket "$work/s" --fact=box1:tag=x p.yaml --audit-fd 9 9>>records
@@ -26,7 +26,7 @@ check a_fact_needs_a_sandbox err_has '--sandbox=ID=PATH'
 run sbx-policy serve --sokcet s p.yaml
 check a_mistyped_option_is_explained err_has "did you mean '--socket'?"
 
-# The disk is full after the start: a limit on the size of files does the same.
+# A full disk after the start: RLIMIT_FSIZE makes write() fail in the same way.
 rm -f records
 (
 	ulimit -f 2
@@ -34,5 +34,5 @@ rm -f records
 )
 tries=0
 while answers allow "$src" && [ $((tries += 1)) -lt 100 ]; do :; done
-check what_cannot_be_recorded_is_denied answers deny "$src"
+check a_decision_that_cannot_be_recorded_is_deny answers deny "$src"
 finish

@@ -42,7 +42,7 @@ run typed no edit p.yaml
 check a_mistake_is_shown out_has "cannot be 'dney'"
 check and_one_may_go_on out_has 'Edit it again?'
 check who_does_not_keeps_the_old_policy in_force a
-draft=$(echo "$out" | sed -n "s/.*what you wrote is in '\(.*\)'.*/\1/p")
+draft=$(echo "$out" | sed -n "s/.*the draft is kept in '\(.*\)'.*/\1/p")
 check and_what_was_written grep -q dney "$draft"
 
 cat >twice <<'END'

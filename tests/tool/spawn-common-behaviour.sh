@@ -15,7 +15,7 @@ check the_version_is_one_line test "$(printf '%s\n' "$out" | wc -l)" -eq 1
 check the_version_names_the_tool out_has 'sbx-spawn '
 
 run sbx-spawn --completion=tcsh
-check an_unknown_shell_is_refused err_has 'it takes one of: bash, zsh, fish'
+check an_unknown_shell_is_refused err_has 'it must be one of: bash, zsh, fish'
 
 full() { sbx-spawn --help >/dev/full; }
 run full

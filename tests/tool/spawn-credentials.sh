@@ -45,6 +45,7 @@ start_in() { (cd "$1" && shift && as "$who" sbx-spawn "$@"); }
 reads() { out_has "+$1+"; }
 reads_not() { has_status 0 && ! out_has "+$1+"; }
 
+path=$PATH
 for who in $starters; do
 	make_home
 	home=$HOME
@@ -85,6 +86,13 @@ for who in $starters; do
 		[ "$entry" = .ssh ] && check "read_file_does_not_show_what_lies_beside_it_to_$who" reads_not .ssh/other
 		[ "$entry" = .ssh ] || check "read_file_does_not_show_.ssh/id_beside_${file}_to_$who" reads_not .ssh/id
 		[ -d "$home/$entry" ] || continue
+		# A directory of PATH is shown without an option, and names nothing.
+		for directory in "$home/$entry" "$(dirname "$home/$file")"; do
+			PATH=$directory:$path try / "$home"
+			check "path_in_${directory#"$home/"}_does_not_show_${file}_to_$who" reads_not "$file"
+		done
+		PATH=$home/$entry:$path try / "$home" --read "$home/$entry"
+		check "path_and_read_in_${entry}_show_${file}_to_$who" reads "$file"
 		try "$home/$entry" "$home"
 		check "working_directory_in_${entry}_shows_${file}_to_$who" reads "$file"
 	done
@@ -103,7 +111,7 @@ for who in $starters; do
 	run start_in "$home" -v -- true
 	check "one_line_says_what_is_not_shown_to_$who" test "$(grep -c 'not shown: ~/.aws' "$work/err")" -eq 1
 	run start_in "$home" --print-plan -v -- true
-	check "the_plan_has_a_mask_for_$who" out_has "mask $home/.ssh folder  # credentials"
+	check "the_plan_has_a_mask_for_$who" out_has "mask $home/.ssh directory  # credentials"
 	run as "$who" sbx-policy explain "$work/p.yaml" fs.read "$home/.ssh/id"
 	check "explain_says_it_to_$who" out_has "'$home/.ssh' is in the list of credentials"
 done

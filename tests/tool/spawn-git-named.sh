@@ -87,6 +87,6 @@ for who in $starters; do
 	check "it_is_not_read_where_nothing_is_written_by_$who" has_status 0
 	fresh 'git config core.hooksPath "~nobody/hooks"'
 	run spawn -q --project "$project/main" --cwd "$project/main" --write main -- true
-	check "a_path_that_only_git_knows_is_refused_by_$who" eval 'has_status 125 && err_has "that only git knows"'
+	check "a_path_that_only_git_knows_is_refused_by_$who" eval 'has_status 125 && err_has "that only git can expand"'
 done
 finish

@@ -87,7 +87,7 @@ if [ "$(id -u)" -eq 0 ] && unshare --mount true 2>/dev/null; then
 		i=$((i + 1))
 		run taken "$way"
 		check "a_registry_that_another_user_has_taken_is_refused_$i" has_status 125
-		check "who_may_have_taken_it_is_said_$i" err_has 'it belongs to another user, which may have taken the name'
+		check "who_may_have_taken_it_is_said_$i" err_has 'it belongs to another user, who may have created it first'
 	done
 else
 	skip a_registry_that_another_user_has_taken_is_refused_1 'only root can make a /tmp for it'

@@ -31,7 +31,7 @@ for who in $starters; do
 		"$work/$who/holes.tar"
 	run spawn -q --out "$work/$who/late.tar" --time 300ms --grace 1us -- sh -c 'echo new >late && sleep 600'
 	check "the_time_limit_ends_the_archiving_too_by_$who" has_status 124
-	check "that_the_archive_is_not_there_is_told_by_$who" err_has 'the time limit ended while it was being archived'
+	check "that_the_archive_is_not_there_is_told_by_$who" err_has 'the time limit was reached while it was being archived'
 	check "where_the_changes_are_is_told_by_$who" err_has "'$work/$who/.late.tar.sbx-layer-"
 	check "half_an_archive_is_not_left_by_$who" test ! -e "$work/$who/late.tar"
 	run spawn -q --out "$work/$who/new" -- no-such-program

@@ -31,6 +31,21 @@ for who in $starters; do
 	run spawn --exec /usr/bin/true -- sh -c 'true; /usr/bin/true && echo first; /usr/bin/id || echo no more'
 	check "exec_alone_names_what_the_command_may_execute_by_$who" out_is $'first\nno more'
 	check "what_exec_does_not_name_is_not_executed_by_$who" err_has 'Permission denied'
+	mkdir -p "$work/programs"
+	cp /bin/echo "$work/programs/say"
+	for path in "$work/programs" "$work/programs/say"; do
+		run spawn --cwd / --project /usr --exec "$path" -- "$work/programs/say" said
+		check "what_exec_names_can_be_executed_where_no_option_shows_it_by_$who" out_is said
+		run spawn --cwd / --project /usr --exec "$path" --deny "$path" -- true
+		check "a_denial_goes_before_it_by_$who" has_status 125
+	done
+	policy "$programs"
+	run spawn --policy "$work/p.yaml" --exec "$work/programs/say" -- "$work/programs/say" said
+	check "nor_does_a_rule_have_to_show_it_by_$who" out_is said
+	policy "$programs" "{name: never, match: {op: fs.read, path: $work/programs/say}, action: deny}"
+	run spawn --policy "$work/p.yaml" --exec "$work/programs/say" -- "$work/programs/say" said
+	check "a_rule_that_denies_reading_it_is_named_by_$who" err_has 'p.yaml:'
+	check "and_nothing_is_executed_by_$who" has_status 125
 	sections
 	run spawn --policy "$work/p.yaml" -- touch new
 	check "sections_that_say_nothing_of_the_working_folder_leave_it_writable_by_$who" test -e "$project/new"

@@ -24,37 +24,83 @@ elf = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 2, 62, 1
 header = struct.pack("<IIQQQQQQ", 3, 4, 120, 0, 0, len(name), len(name), 1)
 open(sys.argv[1], "wb").write(elf + header + name)
 END
-chmod 755 "$project/script" "$project/program"
-mkdir "$project/directory"
-failures=$(cat <<'END'
+printf '#!/usr/bin/env sh\n' >"$project/works"
+printf '#!/bin/sh\r\necho hi\r\n' >"$project/dos"
+chmod 755 "$project/dos" "$project/script" "$project/program" "$project/works"
+mkdir "$project/directory" "$work/elsewhere"
+ln -s /no/such/target "$project/dangling"
+ln -s "$work/elsewhere/program" "$project/leads-out"
+cp /usr/bin/true "$work/elsewhere/program"
+failures=$(cat <<END
 a_file_without_execute_permission	126	./plain	the file has no execute permission
 a_directory	126	./directory	it is a directory
 a_missing_interpreter	127	./script	it needs '/no/such/interpreter', which does not exist in the sandbox
 a_missing_loader	127	./program	it needs '/no/such/loader', which does not exist in the sandbox
+a_script_with_carriage_returns	127	./dos	its lines end with a carriage return (CRLF), so its interpreter would be '/bin/sh\x0d'
 a_missing_program	127	no-such-program	there is no such program in the sandbox
+a_link_to_nothing	127	./dangling	there is no such program in the sandbox
+a_file_in_place_of_a_directory	126	./plain/x	a component of its path is not a directory
+a_program_that_is_not_shown	127	$work/elsewhere/program	outside it is '$work/elsewhere/program'
+a_link_to_one_that_is_not_shown	127	./leads-out	outside it is '$project/./leads-out', a link to
 END
 )
 
 for who in $starters; do
-	while IFS=$'\t' read -r name expected command why; do
-		if [ "$name" = a_missing_loader ] && [ "$(uname -m)" != x86_64 ]; then
-			skip "${name}_has_its_status_by_$who" 'the program is for x86_64'
+	while IFS=$'\t' read -r of_what expected command why; do
+		if [ "$of_what" = a_missing_loader ] && [ "$(uname -m)" != x86_64 ]; then
+			skip "${of_what}_has_its_status_by_$who" 'the program is for x86_64'
 			continue
 		fi
 		run spawn -- "$command"
-		check "${name}_has_its_status_by_$who" has_status "$expected"
-		check "${name}_is_said_to_$who" err_has "  why: $why"
+		check "${of_what}_has_its_status_by_$who" has_status "$expected"
+		check "${of_what}_is_said_to_$who" err_has "  why: $why"
+		said=$err
+		for option in --dry-run --print-plan; do
+			run spawn "$option" -- "$command"
+			check "${of_what}_has_its_status_with_${option}_by_$who" has_status "$expected"
+			check "${of_what}_is_said_with_${option}_to_$who" err_is "$said"
+		done
 	done <<<"$failures"
+	for command in true sh python3 ./works; do
+		run spawn --dry-run -- "$command"
+		check "nothing_is_said_of_${command#./}_with_--dry-run_to_$who" test "$status:$err" = 0:
+	done
 	echo '{}' >"$work/empty.yaml"
 	run spawn --policy "$work/empty.yaml" -- true
 	check "a_policy_without_rules_is_said_to_$who" err_has "empty.yaml' grants no files: it has no rules"
 	run spawn --listen 70000 -- true
 	check "what_a_port_is_is_said_to_$who" err_has 'a port is a number from 1 to 65535'
 	check "the_status_of_wrong_usage_is_said_to_$who" err_has 'exit status 125, where other tools of sbx end with 2'
+	echo 'bogus: 1' >"$work/bogus.yaml"
+	for words in "--policy $work/bogus.yaml" '--read /no/such/path' '--project /' '--hostname -'; do
+		# shellcheck disable=SC2086
+		run spawn $words --files 1 -- true
+		check "a_mistake_that_is_not_in_the_words_says_nothing_of_it_to_$who ($words)" \
+			test "$status" -eq 125 -a "${err#*context}" = "$err"
+	done
 	run on_a_terminal -- true
 	check "a_run_with_nothing_to_say_is_silent_on_a_terminal_by_$who" out_is ''
 	run on_a_terminal -v -- true
 	check "the_tier_line_is_said_with_v_by_$who" out_has 'sbx-spawn: full: user mount '
+	run spawn -- ./dos
+	check "how_to_convert_a_script_is_said_to_$who" err_has "fix: convert it: sed -i 's/\r\$//' ./dos"
+	run spawn --files 2 -- true
+	check "a_limit_of_files_that_is_too_low_is_named_to_$who" \
+		err_has 'why: the limit of 2 open files (--files) is reached before the command runs'
+	run spawn --report-fd 0 -- true </dev/null
+	check "the_number_that_was_typed_is_named_to_$who" err_has 'cannot write the report to file descriptor 0'
+	check "a_usual_number_is_proposed_to_$who" err_has 'fix: open it in the shell: --report-fd=3 3>FILE'
+	run spawn --hostname '' -- true
+	check "an_empty_host_name_is_refused_by_$who" err_has 'why: it is empty'
+	for option in --deny --deny-write; do
+		run spawn "$option" /no/such/path -- true
+		check "${option}_of_nothing_is_one_line_to_$who" err_is \
+			"sbx-spawn: note: $option has no effect at '/no/such/path', which does not exist; check the path, or create it"
+		run spawn "$option" "$project/plain" -- true
+		check "${option}_of_a_file_is_silent_to_$who" test "$status:$err" = 0:
+	done
+	run spawn --write . --deny missing -- touch missing
+	check "what_could_be_created_at_a_denied_path_is_refused_by_$who" test "$status" -eq 125 -a ! -e "$project/missing"
 	run spawn --net host -- true
 	check "a_mode_that_was_asked_for_is_no_notice_by_$who" test "$status:$err" = 0:
 
@@ -82,4 +128,58 @@ for who in $starters; do
 	run spawn -q --cpu 2 --best-effort-limits -- true
 	check "it_is_not_said_with_q_by_$who" err_is ''
 done
+
+# A policy that shows the directories of the loader by their real names, and not the links that programs go through.
+who=user
+loader=$(python3 - <<'END'
+import struct
+data = open("/usr/bin/true", "rb").read()
+offset, size, n = struct.unpack_from("<Q", data, 32)[0], *struct.unpack_from("<HH", data, 54)
+for i in range(n):
+    kind, _, at, _, _, length = struct.unpack_from("<IIQQQQ", data, offset + i * size)
+    if kind == 3:
+        print(data[at:at + length - 1].decode())
+END
+)
+names=/usr,/etc
+tries=0
+while [ "$tries" -lt 5 ]; do
+	cat >"$work/links.yaml" <<END
+version: 1
+capabilities:
+  - {name: system, match: {op: [fs.read, fs.list, fs.exists], path: [$names]}, action: allow}
+  - {name: programs, match: {op: exec, path: [/usr/bin, /usr/lib]}, action: allow}
+END
+	run spawn -p "$work/links.yaml" -- /usr/bin/true
+	[ "$status" -eq 127 ] || break
+	check "the_path_that_is_not_shown_is_named_$tries" err_has "  fix: show it: --read /lib"
+	hidden=${err##*--read }
+	names+=,${hidden%%,*}
+	tries=$((tries + 1))
+done
+if [ "${loader#/usr}" = "$loader" ] && [ -L "/$(cut -d/ -f2 <<<"$loader")" ]; then
+	check what_is_named_is_enough has_status 0
+	check it_was_needed test "$tries" -gt 0
+	run spawn --deny "/$(cut -d/ -f2 <<<"$loader")" -- /usr/bin/true
+	check a_denial_on_the_way_to_the_loader_is_named err_has 'fix: leave out what denies it: --deny'
+else
+	skip what_is_named_is_enough 'the loader is not behind a link'
+fi
+
+places
+if sbx-spawn --check | grep -q '^  cgroup delegated to sbx *yes' && [ "$(id -u)" -ne 0 ]; then
+	skip a_cgroup_that_is_missing_is_explained 'there is one here'
+else
+	run begin_spawn --require cgroup -- true
+	# Under systemd the user may have one.
+	check a_cgroup_that_is_missing_is_explained eval 'has_status 0 || ! err_has "tier full, network"'
+fi
+mkdir -m 555 "$work/closed"
+if [ "$(id -u)" -eq 0 ]; then
+	export XDG_RUNTIME_DIR="$work/closed"
+	run begin_spawn -- true
+	check an_unusable_runtime_directory_names_the_variable err_has 'fix: set XDG_RUNTIME_DIR to a directory of your own'
+else
+	skip an_unusable_runtime_directory_names_the_variable 'only root has directories of others'
+fi
 finish

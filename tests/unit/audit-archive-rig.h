@@ -11,7 +11,7 @@
 #include "audit-log-place.h"
 #include "audit-verdict.h"
 #include "audit/archive.h"
-#include "audit/epochs.h"
+#include "audit/key.h"
 #include "audit/retain.h"
 #include "audit/segment.h"
 #include "base/file.h"

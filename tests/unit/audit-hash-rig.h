@@ -5,7 +5,7 @@
  * What the tests of lib/audit share: a hasher that is made once a test, and hashes in hexadecimal
  */
 
-#include "audit/hash.h"
+#include "audit/chain.h"
 #include "test.h"
 
 static inline struct hasher *make_hasher(void)

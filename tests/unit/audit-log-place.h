@@ -17,11 +17,10 @@
 #include <sbx/error.h>
 
 #include "audit/entry.h"
-#include "audit/event.h"
 #include "audit/log.h"
 #include "audit/merkle.h"
 #include "audit/store.h"
-#include "audit/trail.h"
+#include "audit/checkpoint.h"
 #include "test.h"
 
 #define SEGMENT "00000000000000000000.db"

@@ -22,7 +22,8 @@
 #define ASYNC "{" LOG_TIME ",\"event\":\"syscall\"}"
 #define SYNC "{" LOG_TIME ",\"event\":\"state_transition\"}"
 #define STRANGER 12345
-#define NEVER_USEC (UINT64_C(3600) * USEC_PER_SEC) /* of what would be over on a slow host */
+#define NEVER_USEC                                                                                 \
+	(UINT64_C(3600) * USEC_PER_SEC) /* for times that must not end, however slow the host */
 
 /* ---- a disk that can be full ---- */
 
@@ -30,7 +31,7 @@ int __real_audit_log_commit(struct audit_log *log, struct sbx_error *err);
 int __wrap_audit_log_commit(struct audit_log *log, struct sbx_error *err);
 
 static struct {
-	int failure; /* what a commit says; 0: it is made */
+	int failure; /* of each commit; 0: it succeeds */
 	unsigned n_commits;
 } disk;
 
@@ -84,7 +85,7 @@ static inline void rig_init(struct rig *rig)
 static inline void rig_start(struct rig *rig)
 {
 	expect_eq(collector_new(&rig->options, &rig->collector, NULL), 0);
-	/* The first tick is due at once, and is none of the tests' business. */
+	/* The first tick is due at once; tests begin behind it. */
 	while (ready_turn(rig->ready, 0) > 0)
 		;
 	disk.n_commits = 0;
@@ -119,7 +120,7 @@ static inline int client_of(const struct rig *rig, uid_t uid)
 	peer.pid = 4711;
 	peer.uid = uid;
 	peer.place = PLACE_BESIDE;
-	r = collector_accept(rig->collector, pair[1], &peer);
+	r = clients_add(rig->collector->clients, COLLECT_SOCKET, pair[1], &peer);
 	if (r >= 0)
 		return pair[0];
 	(void)close(pair[0]);
@@ -166,7 +167,7 @@ static inline bool hears(struct rig *rig, int fd, const char *begin)
 	return is_it;
 }
 
-/* Everything that can be done now, and nothing that has to be waited for. */
+/* Turns as long as something is ready now. */
 static inline void turn_all(struct rig *rig)
 {
 	while (ready_turn(rig->ready, 0) > 0)

@@ -141,10 +141,10 @@ static const struct accepted {
 #define MORE_VALUES "expected ',' or ']'"
 #define END "expected the end of the text"
 #define DIGIT "expected a digit"
-#define LEADING_ZERO "expected no digit behind a leading 0"
+#define LEADING_ZERO "expected no digit after a leading 0"
 #define CLOSING_QUOTE "expected '\"' at the end of the string"
-#define ESCAPE "expected one of \"\\/bfnrtu behind '\\'"
-#define HEX "expected four hexadecimal digits behind '\\u'"
+#define ESCAPE "expected one of \"\\/bfnrtu after '\\'"
+#define HEX "expected four hexadecimal digits after '\\u'"
 #define CONTROL "expected control characters to be escaped"
 #define UTF8 "expected valid UTF-8"
 

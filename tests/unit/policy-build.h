@@ -184,7 +184,7 @@ __attribute__((__unused__)) static void build_except(struct built *built, struct
 	rule->exceptions = all;
 }
 
-/* Compiles, checks and makes an engine; what was there before is freed. */
+/* Compiles, checks and makes an engine; the engine that it had is freed. */
 __attribute__((__unused__)) static int build_try(struct built *built, struct sbx_error *err)
 {
 	build_forget(built);

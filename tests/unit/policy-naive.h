@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The evaluator again, written from the words of the manual instead of from the code: no trie, no
+ * The evaluator again, written from the manual instead of from the code: no trie, no
  * index, no artefact, only recursion over the model. Slow, and so plain that it can be read as the
- * definition. What differs between the two is a bug in one of them.
+ * definition. A difference between the two is a bug in one of them.
  */
 
 #include <arpa/inet.h>
@@ -25,7 +25,7 @@ static int naive_is_space(int c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Sets the bytes that a class means; returns what is behind it. The class is well-formed. */
+/* Sets the bytes of a class, which is well-formed. Returns the position behind it. */
 static const char *naive_class(const char *at, bool set[256])
 {
 	static const struct {
@@ -136,7 +136,7 @@ static const char *naive_below(const char *path, const char *root)
 	return path[n] ? path + n + 1 : path + n;
 }
 
-/* A literal path is itself and what is below it. */
+/* A literal path matches itself and all paths below it. */
 static bool naive_literal(const char *text, const char *path, const char *root, bool exec)
 {
 	char folder[4096];
@@ -201,7 +201,7 @@ static bool naive_glob(const char *text, bool literal, const char *path, const c
 		return true;
 	if (text[0] == '/' && naive_only_floats(text + 1))
 		return true;
-	/* No component is there that any component of a pattern could stand for. */
+	/* No component is left that a component of a pattern could match. */
 	if (!*at)
 		return false;
 	memmove(pattern + 3, pattern, n + 1);
@@ -209,7 +209,7 @@ static bool naive_glob(const char *text, bool literal, const char *path, const c
 	text = bare ? pattern
 		    : pattern + 3 + (pattern[3] == '/') +
 			       (strncmp(pattern + 3, "./", 2) == 0 ? 2 : 0);
-	/* Two stars at the end are never the folder itself, so there is nothing to add. */
+	/* Two stars at the end never match the directory itself, so there is nothing to add. */
 	if (folder && !(strlen(text) >= 2 && strcmp(text + strlen(text) - 2, "**") == 0 &&
 			(strlen(text) == 2 || text[strlen(text) - 3] == '/')))
 		return naive_wild_below(text, at);
@@ -372,7 +372,7 @@ __attribute__((__unused__)) static enum policy_action naive_decide(
 	const struct policy *policy, const struct policy_request *request)
 {
 	const struct operation *operation = operation_at(operation_find(request->operation));
-	enum policy_action fallback = policy->defaults[operation->class], verdict = POLICY_PASS;
+	enum policy_action fallback = policy->defaults[operation->kind], verdict = POLICY_PASS;
 	bool granted = fallback == POLICY_ALLOW || fallback == POLICY_WARN, broken = false;
 
 	for (int pass = 0; pass < 2; pass++) {

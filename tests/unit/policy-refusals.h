@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Texts that are no policy: where the loader says so, and a word of what it says
+ * Texts that are no policy: the place in the loader's error, and a word of the error
  */
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 struct refusal {
 	const char *text;
 	const char *place; /* "3:5" */
-	const char *word;  /* in what, why or fix */
+	const char *word;  /* of its three texts */
 };
 
 static inline bool says(const struct sbx_error *err, const char *word)

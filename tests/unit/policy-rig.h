@@ -24,7 +24,7 @@ struct rig {
 	struct policy_engine *engine;
 	struct request_buffer buffer;
 	struct policy_decision decision;
-	struct text text; /* what was printed last */
+	struct text text; /* the last output */
 };
 
 #define _cleanup_rig_ _cleanup_(rig_close)

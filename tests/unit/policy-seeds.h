@@ -82,7 +82,7 @@ static const char seed_fluffy[] =
 	"  rotation: \"daily\"\n"
 	"  export_format: \"jsonl\"\n";
 
-/* What stands in "sandbox" of both forms of a manifest. */
+/* "sandbox" of both forms of a manifest. */
 #define SEED_SANDBOX                                                                               \
 	"{\n"                                                                                      \
 	"    \"enabled\": true,\n"                                                                 \

@@ -22,9 +22,10 @@
 #include "base/text.h"
 #include "record/record.h"
 #include "server/facts.h"
-#include "server/process.h"
+#include "base/process.h"
 #include "server/question.h"
 #include "server/server.h"
+#include "service/clients.h"
 #include "service/peer.h"
 #include "service/ready.h"
 #include "test.h"
@@ -63,14 +64,14 @@ static int rig_start(struct rig *rig, enum server_records records, struct sbx_er
 		.n_policy_paths = 1,
 		.recorder = &rig->recorder,
 		.records = records,
-		.n_clients_max = SERVER_CLIENTS_DEFAULT,
+		.n_clients_max = CLIENTS_DEFAULT,
 		.sandboxes = rig->sandboxes,
 	};
 
 	return server_new(&options, &rig->server, err);
 }
 
-/* In a rig that is not copied any more. */
+/* @rig must not be copied afterwards: it points to itself. */
 static void rig_init(struct rig *rig, const char *policy)
 {
 	struct sbx_error err = { .code = 0 };
@@ -148,7 +149,7 @@ static const char *rig_ask_at(struct rig *rig, const char *packet, uint64_t now_
 	rig->question.done = rig_done;
 	rig->question.userdata = rig;
 	text_reset(&rig->question.answer);
-	if (question_begin_at(&rig->question, packet, strlen(packet), now_usec) == 0)
+	if (question_begin(&rig->question, packet, strlen(packet), now_usec) == 0)
 		rig_turn(rig, &rig->is_done);
 	return text_string(&rig->question.answer);
 }
@@ -158,7 +159,7 @@ static const char *rig_ask(struct rig *rig, const char *packet)
 	return rig_ask_at(rig, packet, rig_now());
 }
 
-/* Asks again where the machine was too slow for an extension, which is a deny of its own. */
+/* Asks again where the extension was late, which is a deny of its own: the host may be slow. */
 static inline const char *rig_ask_patiently(struct rig *rig, const char *packet)
 {
 	uint64_t end = rig_now() + DEADLINE_USEC;

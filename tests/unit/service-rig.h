@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * A daemon in a child, and this process as its service manager and its clients. What the manager
- * would see is awaited on a datagram socket of ours; nothing here waits for time to pass, except
- * where the absence of a message is the point.
+ * A daemon in a child, and this process as its service manager and its clients. The notifications
+ * of the daemon are awaited on a datagram socket; a test waits for time to pass only where it
+ * checks that a message does not come.
  */
 
 #include <errno.h>
@@ -24,8 +24,11 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/notify.h"
+#include "service/clients.h"
+#include "service/peer.h"
 #include "service/service.h"
 #include "test.h"
 
@@ -33,7 +36,7 @@
 #define WATCHDOG_USEC 40000
 #define STATUS_NOT_STARTED 99
 
-/* How a test wants its daemon; zeroes are a daemon that has nothing special. */
+/* The daemon of a test; zeroes are the usual one. */
 struct setup {
 	const char *watchdog_usec;
 	const char *watchdog_pid; /* NULL: the daemon's own */
@@ -43,6 +46,7 @@ struct setup {
 	rlim_t n_fds; /* free fds besides those that a service keeps back */
 	int accept_result;
 	int reload_result;
+	struct service *service; /* the daemon's own */
 };
 
 struct daemon {
@@ -56,73 +60,72 @@ struct daemon {
 
 /* ---- the daemon's side ---- */
 
-struct client {
-	struct service *service;
-	sd_event_source *source;
-	struct peer peer;
+struct caller {
+	const struct setup *setup;
+	struct client *client;
+	pid_t pid;
+	uid_t uid;
 };
 
 /* Sends "PID UID ITERATION PACKET". */
-static void reply(const struct client *client, int fd, const char *packet)
+static void reply(const struct caller *caller, const char *packet)
 {
 	char bytes[256];
 	uint64_t iteration = 0;
 
-	(void)sd_event_get_iteration(service_event(client->service), &iteration);
-	(void)snprintf(bytes, sizeof(bytes), "%d %u %llu %s", (int)client->peer.pid,
-		       (unsigned)client->peer.uid, (unsigned long long)iteration, packet);
-	(void)send(fd, bytes, strlen(bytes), MSG_NOSIGNAL);
+	(void)sd_event_get_iteration(service_event(caller->setup->service), &iteration);
+	(void)snprintf(bytes, sizeof(bytes), "%d %u %llu %s", (int)caller->pid,
+		       (unsigned)caller->uid, (unsigned long long)iteration, packet);
+	(void)client_reply(caller->client, bytes, strlen(bytes), NULL, 0);
 }
 
-/* "hang" is over when the next packet arrives. */
-static void hang(int fd)
+static void on_message(void *data, const struct client_message *message)
 {
-	struct pollfd wait = { .fd = fd, .events = POLLIN };
+	const struct caller *caller = data;
+	struct service *service = caller->setup->service;
+	struct pollfd wait = { .fd = message->n_fds > 0 ? message->fds[0] : -EBADF,
+			       .events = POLLIN };
 
-	(void)poll(&wait, 1, DEADLINE_MSEC);
-}
-
-static int on_packet(sd_event_source *source, int fd, uint32_t revents, void *userdata)
-{
-	struct client *client = userdata;
-	struct service *service = client->service;
-	char packet[128];
-	ssize_t n = recv(fd, packet, sizeof(packet) - 1, 0);
-
-	if (n <= 0) {
-		(void)sd_event_source_disable_unref(client->source);
-		(void)close(fd);
-		free(client);
-		service_client_gone(service);
-		return 0;
-	}
-	packet[n] = '\0';
-	reply(client, fd, packet);
-	if (strcmp(packet, "hang") == 0)
-		hang(fd);
-	if (strcmp(packet, "stop") == 0)
+	reply(caller, message->bytes);
+	/* "hang" is over when the socket that came with it can be read. */
+	if (strcmp(message->bytes, "hang") == 0)
+		(void)poll(&wait, 1, DEADLINE_MSEC);
+	if (strcmp(message->bytes, "stop") == 0)
 		service_stop(service, 7);
-	if (strncmp(packet, "status ", 7) == 0)
-		service_status(service, "%s", packet + 7);
+	if (strncmp(message->bytes, "status ", 7) == 0)
+		service_status(service, "%s", message->bytes + 7);
+}
+
+static void on_refuse(void *data, const struct sbx_error *why)
+{
+	const struct caller *caller = data;
+
+	client_end(caller->client);
+}
+
+static int on_opened(void *service, struct client *client, const struct client_origin *origin,
+		     void **ret_data)
+{
+	const struct setup *setup = service;
+	struct caller *caller;
+
+	if (setup->accept_result < 0)
+		return setup->accept_result;
+	caller = calloc(1, sizeof(*caller));
+	*caller = (struct caller){
+		.setup = setup, .client = client, .pid = origin->peer->pid, .uid = origin->peer->uid
+	};
+	*ret_data = caller;
 	return 0;
 }
 
-static int on_client(struct service *service, const char *listener_name, int fd,
-		     const struct peer *peer, void *userdata)
-{
-	const struct setup *setup = userdata;
-	struct client *client;
-
-	if (setup->accept_result < 0) {
-		(void)close(fd);
-		return setup->accept_result;
-	}
-	client = calloc(1, sizeof(*client));
-	client->service = service;
-	client->peer = *peer;
-	return sd_event_add_io(service_event(service), &client->source, fd, EPOLLIN, on_packet,
-			       client);
-}
+static const struct client_protocol protocol = {
+	.trusted_listener = "probe",
+	.opened = on_opened,
+	.message = on_message,
+	.refuse = on_refuse,
+	.closed = free,
+};
 
 static int on_reload(struct service *service, void *userdata)
 {
@@ -131,8 +134,6 @@ static int on_reload(struct service *service, void *userdata)
 	service_status(service, "reloading");
 	return setup->reload_result;
 }
-
-static const struct service_handlers handlers = { .accept = on_client, .reload = on_reload };
 
 static void set_number(const char *name, long number)
 {
@@ -161,7 +162,7 @@ static void set_environment(const struct daemon *daemon, const struct setup *set
 		(void)setenv("LISTEN_FDNAMES", setup->fd_name, 1);
 }
 
-/* So that exactly @n_fds clients fit beside the eight fds that a service does not give away. */
+/* So that exactly @n_fds clients fit beside the eight fds that a service never gives to one. */
 static void limit_fds(rlim_t n_fds)
 {
 	int lowest = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
@@ -174,7 +175,15 @@ static void limit_fds(rlim_t n_fds)
 
 static int daemon_main(const struct daemon *daemon, struct setup *setup, int stderr_fd)
 {
+	const struct client_limits limits = { .n_clients = setup->n_clients_max
+								   ? setup->n_clients_max
+								   : CLIENTS_DEFAULT,
+					      .n_bytes = 127,
+					      .n_fds = 1,
+					      .n_in_work = 1,
+					      .n_per_turn = 1 };
 	_cleanup_service_ struct service *service = NULL;
+	_cleanup_clients_ struct clients *clients = NULL;
 	struct log log = { .tool = "test",
 			   .most = LOG_LEVEL_DEBUG,
 			   .journal_fd = -EBADF,
@@ -182,15 +191,17 @@ static int daemon_main(const struct daemon *daemon, struct setup *setup, int std
 	int r;
 
 	set_environment(daemon, setup);
-	r = service_new(&log, &handlers, setup, &service, NULL);
+	r = service_new(&log, on_reload, setup, &service, NULL);
+	if (r < 0)
+		return STATUS_NOT_STARTED;
+	setup->service = service;
+	r = clients_new(service_ready(service), &log, &protocol, &limits, setup, &clients);
 	if (r < 0)
 		return STATUS_NOT_STARTED;
 	r = service_listen(service, "probe", setup->handed_over ? NULL : daemon->address.sun_path,
-			   0600, NULL);
+			   0600, clients, NULL);
 	if (r < 0)
 		return STATUS_NOT_STARTED;
-	if (setup->n_clients_max)
-		service_limit_clients(service, setup->n_clients_max);
 	if (setup->n_fds)
 		limit_fds(setup->n_fds);
 	r = service_run(service, NULL);

@@ -26,7 +26,7 @@ static inline unsigned step_flag(const struct step *step, const struct step_fiel
 		unsigned flag;
 	} flags[] = {
 		{ "is_read_only", STEP_READ_ONLY }, { "no_exec", STEP_NO_EXEC },
-		{ "devices", STEP_DEVICES },	    { "is_folder", STEP_IS_FOLDER },
+		{ "devices", STEP_DEVICES },	    { "is_directory", STEP_IS_FOLDER },
 		{ "optional", STEP_OPTIONAL },
 	};
 

@@ -90,6 +90,32 @@ static void is_empty_and_usable_again_after_the_end(void)
 	arena_deinit(&arena);
 }
 
+static void rows_keep_their_content_while_they_grow(void)
+{
+	struct arena arena = ARENA_INIT;
+	struct arena_rows rows = { .rows = NULL };
+
+	for (size_t i = 0; i < 1000; i++) {
+		size_t *row = arena_add_row(&arena, &rows, sizeof(*row));
+
+		expect(row && *row == 0);
+		*row = i;
+	}
+	expect_eq(rows.n_rows, 1000);
+	for (size_t i = 0; i < 1000; i++)
+		expect_eq(((size_t *)rows.rows)[i], i);
+	expect(arena_reserve_rows(&arena, &rows, sizeof(size_t), 5000));
+
+	void *reserved = rows.rows;
+
+	for (size_t i = 0; i < 5000; i++)
+		expect(arena_add_row(&arena, &rows, sizeof(size_t)) != NULL);
+	expect(rows.rows == reserved);
+	expect(!arena_reserve_rows(&arena, &rows, sizeof(size_t), SIZE_MAX / sizeof(size_t)));
+	expect(rows.rows == reserved && rows.n_rows == 6000);
+	arena_deinit(&arena);
+}
+
 static const struct test tests[] = {
 	TEST(gives_zeroed_memory_of_any_size),
 	TEST(aligns_for_any_type_also_behind_a_string),
@@ -97,6 +123,7 @@ static const struct test tests[] = {
 	TEST(copies_bytes_and_ends_them_with_nul),
 	TEST(refuses_a_size_that_cannot_be),
 	TEST(is_empty_and_usable_again_after_the_end),
+	TEST(rows_keep_their_content_while_they_grow),
 	TEST_END,
 };
 

@@ -7,7 +7,6 @@
 
 #include <sbx/error.h>
 
-#include "audit/event.h"
 #include "audit/redact.h"
 #include "base/json.h"
 #include "test.h"
@@ -487,24 +486,6 @@ static void the_stored_bytes_give_the_same_columns_again(void)
 	}
 }
 
-static void times_are_written_as_they_are_read(void)
-{
-	static const uint64_t times[] = { 0, 1, TIME_USEC, UINT64_C(253402300799999999) };
-	uint64_t usec = 7;
-
-	for (size_t i = 0; i < N_ELEMENTS(times); i++) {
-		_cleanup_text_ struct text text = TEXT_INIT;
-
-		entry_add_time(&text, times[i]);
-		expect_eq(entry_parse_time(text.data, text.len, &usec), 0);
-		expect_eq(usec, times[i]);
-	}
-	expect_eq(entry_parse_time("2000-02-29T00:00:00.5Z", 22, &usec), 0);
-	expect_eq(usec, UINT64_C(951782400500000));
-	expect_eq(entry_parse_time("2000-02-29T00:00:00.123456789Z", 30, &usec), 0);
-	expect_eq(usec % 1000000, 123456);
-}
-
 /* A line without space between its members is copied, any other is written again. */
 static void space_between_members_changes_nothing(void)
 {
@@ -601,7 +582,6 @@ static const struct test tests[] = {
 	TEST(another_member_is_not_cut),
 	TEST(the_time_and_the_writer_are_added_where_they_are_known),
 	TEST(the_stored_bytes_give_the_same_columns_again),
-	TEST(times_are_written_as_they_are_read),
 	TEST(space_between_members_changes_nothing),
 	TEST(what_the_log_adds_does_not_count_as_members_of_the_line),
 	TEST_END,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-#include "audit/epochs.h"
+#include "audit/key.h"
 
 #include "audit-archive-rig.h"
 #include "audit/checkpoint.h"

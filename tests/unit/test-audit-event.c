@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-#include "audit/event.h"
+#include "audit/entry.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-#include "audit/gather.h"
+#include "audit/log.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -12,7 +12,6 @@
 
 #include <sbx/error.h>
 
-#include "audit/claim.h"
 #include "base/cleanup.h"
 #include "record/record.h"
 #include "test.h"

@@ -8,7 +8,8 @@
 #include <errno.h>
 
 #include "audit-hash-rig.h"
-#include "audit/merkle-internal.h"
+#include "audit/merkle.h"
+#include "audit-merkle-rig.h"
 
 #define N_LEAVES 40
 
@@ -66,10 +67,9 @@ static int verify(struct hasher *hasher, const struct claim *claim)
 static struct claim make_claim(struct tree *tree, bool is_inclusion, uint64_t from, uint64_t size)
 {
 	struct claim claim = { .is_inclusion = is_inclusion, .from = from, .size = size };
-	int n = is_inclusion ? merkle_prove_inclusion(tree->hasher, from, size, read_tree, tree,
-						      claim.path)
-			     : merkle_prove_consistency(tree->hasher, from, size, read_tree, tree,
-							claim.path);
+	int n = is_inclusion
+			? prove_inclusion(tree->hasher, from, size, read_tree, tree, claim.path)
+			: prove_consistency(tree->hasher, from, size, read_tree, tree, claim.path);
 
 	expect(n >= 0);
 	claim.n = (size_t)n;

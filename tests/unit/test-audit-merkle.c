@@ -9,7 +9,8 @@
 #include <errno.h>
 
 #include "audit-hash-rig.h"
-#include "audit/merkle-internal.h"
+#include "audit/merkle.h"
+#include "audit-merkle-rig.h"
 #include "count-alloc.h"
 
 #define N_PUBLISHED 8
@@ -220,7 +221,7 @@ static void roots_agree_with_the_definition(void)
 		expect_eq(merkle_add(hasher, &frontier, &data[n - 1]), 0);
 		expect_eq(merkle_root(hasher, &frontier, &root), 0);
 		expect(audit_hash_equal(&root, &want));
-		expect_eq(merkle_root_of(hasher, n, read_data, data, &root), 0);
+		expect_eq(root_of_leaves(hasher, n, read_data, data, &root), 0);
 		expect(audit_hash_equal(&root, &want));
 	}
 }
@@ -237,8 +238,7 @@ static void inclusion_proofs_agree_with_the_definition(void)
 
 			naive_path(&naive, m, 0, n);
 			expect_same_path(&naive, path,
-					 merkle_prove_inclusion(hasher, m, n, read_data, data,
-								path));
+					 prove_inclusion(hasher, m, n, read_data, data, path));
 		}
 }
 
@@ -254,8 +254,7 @@ static void consistency_proofs_agree_with_the_definition(void)
 
 			naive_subproof(&naive, m, 0, n, true);
 			expect_same_path(&naive, path,
-					 merkle_prove_consistency(hasher, m, n, read_data, data,
-								  path));
+					 prove_consistency(hasher, m, n, read_data, data, path));
 		}
 }
 
@@ -282,7 +281,7 @@ static void no_leaf_is_read_twice_for_a_proof(void)
 	struct counted counted = { .fails = false };
 	struct audit_hash path[MERKLE_PATH_MAX];
 
-	expect_eq(merkle_prove_inclusion(hasher, 5, 8, read_counted, &counted, path), 3);
+	expect_eq(prove_inclusion(hasher, 5, 8, read_counted, &counted, path), 3);
 	for (size_t i = 0; i < N_PUBLISHED; i++)
 		expect_eq(counted.n_reads[i], i != 5);
 }
@@ -293,9 +292,9 @@ static void a_leaf_that_cannot_be_read_ends_the_proof(void)
 	struct counted counted = { .fails = true };
 	struct audit_hash path[MERKLE_PATH_MAX], root = hash_of_hex(LEAF_7);
 
-	expect_eq(merkle_prove_inclusion(hasher, 5, 8, read_counted, &counted, path), -ENODATA);
-	expect_eq(merkle_prove_consistency(hasher, 6, 8, read_counted, &counted, path), -ENODATA);
-	expect_eq(merkle_root_of(hasher, 8, read_counted, &counted, &root), -ENODATA);
+	expect_eq(prove_inclusion(hasher, 5, 8, read_counted, &counted, path), -ENODATA);
+	expect_eq(prove_consistency(hasher, 6, 8, read_counted, &counted, path), -ENODATA);
+	expect_eq(root_of_leaves(hasher, 8, read_counted, &counted, &root), -ENODATA);
 	expect_hash(&root, LEAF_7);
 }
 
@@ -305,14 +304,14 @@ static void refuses_to_prove_what_is_not_there(void)
 	const uint64_t too_large = (uint64_t)MERKLE_SIZE_MAX + 1;
 	struct audit_hash path[MERKLE_PATH_MAX], root;
 
-	expect_eq(merkle_prove_inclusion(hasher, 0, 0, read_data, NULL, path), -EINVAL);
-	expect_eq(merkle_prove_inclusion(hasher, 8, 8, read_data, NULL, path), -EINVAL);
-	expect_eq(merkle_prove_inclusion(hasher, 1, too_large, read_data, NULL, path), -EINVAL);
-	expect_eq(merkle_prove_consistency(hasher, 0, 8, read_data, NULL, path), -EINVAL);
-	expect_eq(merkle_prove_consistency(hasher, 0, 0, read_data, NULL, path), -EINVAL);
-	expect_eq(merkle_prove_consistency(hasher, 9, 8, read_data, NULL, path), -EINVAL);
-	expect_eq(merkle_prove_consistency(hasher, 1, too_large, read_data, NULL, path), -EINVAL);
-	expect_eq(merkle_root_of(hasher, too_large, read_data, NULL, &root), -EINVAL);
+	expect_eq(prove_inclusion(hasher, 0, 0, read_data, NULL, path), -EINVAL);
+	expect_eq(prove_inclusion(hasher, 8, 8, read_data, NULL, path), -EINVAL);
+	expect_eq(prove_inclusion(hasher, 1, too_large, read_data, NULL, path), -EINVAL);
+	expect_eq(prove_consistency(hasher, 0, 8, read_data, NULL, path), -EINVAL);
+	expect_eq(prove_consistency(hasher, 0, 0, read_data, NULL, path), -EINVAL);
+	expect_eq(prove_consistency(hasher, 9, 8, read_data, NULL, path), -EINVAL);
+	expect_eq(prove_consistency(hasher, 1, too_large, read_data, NULL, path), -EINVAL);
+	expect_eq(root_of_leaves(hasher, too_large, read_data, NULL, &root), -EINVAL);
 }
 
 static void a_full_tree_takes_no_leaf_and_stays_as_it_was(void)
@@ -344,7 +343,7 @@ static void a_saved_frontier_goes_on_where_it_was(void)
 		for (size_t i = at; i < N_COMPARED; i++)
 			expect_eq(merkle_add(hasher, &again, &data[i]), 0);
 		expect_eq(merkle_root(hasher, &again, &root), 0);
-		expect_eq(merkle_root_of(hasher, N_COMPARED, read_data, data, &want), 0);
+		expect_eq(root_of_leaves(hasher, N_COMPARED, read_data, data, &want), 0);
 		expect(audit_hash_equal(&root, &want));
 	}
 }
@@ -373,6 +372,60 @@ static void refuses_a_frontier_with_too_few_or_too_many_peaks(void)
 	expect_eq(merkle_load(0, peaks, 1, &frontier), -EBADMSG);
 	expect_eq(merkle_load((uint64_t)MERKLE_SIZE_MAX + 1, peaks, 1, &frontier), -EBADMSG);
 	expect_eq(frontier.size, 77);
+}
+
+static struct audit_hash numbered_leaf(struct hasher *hasher, uint64_t i)
+{
+	const struct iovec part = { &i, sizeof(i) };
+	struct audit_hash leaf;
+
+	expect_eq(hasher_digest(hasher, &part, 1, &leaf), 0);
+	return leaf;
+}
+
+/* Every run of leaves of a tree, behind the tree of those before. */
+static void runs_of_leaves_make_the_same_tree(void)
+{
+	_cleanup_hasher_ struct hasher *hasher = make_hasher();
+	struct merkle_frontier whole[N_COMPARED + 1] = { { .size = 0 } };
+
+	for (uint64_t i = 0; i < N_COMPARED; i++) {
+		struct audit_hash leaf = numbered_leaf(hasher, i);
+
+		whole[i + 1] = whole[i];
+		expect_eq(merkle_add(hasher, &whole[i + 1], &leaf), 0);
+	}
+	for (uint64_t first = 0; first <= N_COMPARED; first++) {
+		struct merkle_run run;
+
+		merkle_run_begin(&run, first);
+		for (uint64_t end = first; end <= N_COMPARED; end++) {
+			struct merkle_frontier frontier = whole[first];
+			struct audit_hash leaf = numbered_leaf(hasher, end), root, wanted;
+
+			expect_eq(merkle_add_run(hasher, &frontier, &run), 0);
+			expect_eq(frontier.size, end);
+			expect_eq(merkle_root(hasher, &frontier, &root), 0);
+			expect_eq(merkle_root(hasher, &whole[end], &wanted), 0);
+			expect(audit_hash_equal(&root, &wanted));
+			expect_eq(merkle_run_add(hasher, &run, &leaf), 0);
+		}
+	}
+}
+
+static void a_run_is_not_added_elsewhere(void)
+{
+	_cleanup_hasher_ struct hasher *hasher = make_hasher();
+	struct merkle_frontier frontier = { .size = 0 };
+	struct audit_hash leaf = numbered_leaf(hasher, 0);
+	struct merkle_run run;
+
+	merkle_run_begin(&run, 1);
+	expect_eq(merkle_run_add(hasher, &run, &leaf), 0);
+	expect_eq(merkle_add_run(hasher, &frontier, &run), -EINVAL);
+	expect_eq(frontier.size, 0);
+	merkle_run_begin(&run, MERKLE_SIZE_MAX);
+	expect_eq(merkle_run_add(hasher, &run, &leaf), -EOVERFLOW);
 }
 
 static void growing_the_tree_allocates_nothing(void)
@@ -419,17 +472,15 @@ static void compare_behind(struct hasher *hasher, const struct merkle_leaves *be
 	uint64_t known = behind->known->size;
 
 	expect_eq(merkle_root_behind(hasher, size, behind, &root), 0);
-	expect_eq(merkle_root_of(hasher, size, read_data, whole->data, &other_root), 0);
+	expect_eq(root_of_leaves(hasher, size, read_data, whole->data, &other_root), 0);
 	expect(audit_hash_equal(&root, &other_root));
 	for (uint64_t i = known; i < size; i++)
 		expect(is_path(merkle_prove_inclusion_behind(hasher, i, size, behind, path), path,
-			       merkle_prove_inclusion(hasher, i, size, read_data, whole->data,
-						      other),
+			       prove_inclusion(hasher, i, size, read_data, whole->data, other),
 			       other));
 	for (uint64_t i = known; i <= size; i++)
 		expect(is_path(merkle_prove_consistency_behind(hasher, i, size, behind, path), path,
-			       merkle_prove_consistency(hasher, i, size, read_data, whole->data,
-							other),
+			       prove_consistency(hasher, i, size, read_data, whole->data, other),
 			       other));
 }
 
@@ -485,6 +536,8 @@ static const struct test tests[] = {
 	TEST(a_saved_frontier_goes_on_where_it_was),
 	TEST(a_saved_frontier_begins_with_its_largest_tree),
 	TEST(refuses_a_frontier_with_too_few_or_too_many_peaks),
+	TEST(runs_of_leaves_make_the_same_tree),
+	TEST(a_run_is_not_added_elsewhere),
 	TEST(growing_the_tree_allocates_nothing),
 	TEST(what_is_proved_without_the_first_leaves_is_the_same),
 	TEST(what_is_about_the_first_leaves_cannot_be_proved_without_them),

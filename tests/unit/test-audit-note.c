@@ -5,8 +5,8 @@
 #include <sbx/error.h>
 
 #include "audit-hash-rig.h"
-#include "audit/base64.h"
-#include "audit/note.h"
+#include "base/base64.h"
+#include "audit/checkpoint.h"
 #include "base/text.h"
 
 /* The example of the Go note package, which C2SP's signed-note describes. */

@@ -8,7 +8,7 @@
 #include "audit-archive-rig.h"
 #include "audit/log-internal.h"
 #include "audit/redact.h"
-#include "audit/stub.h"
+#include "audit/chain.h"
 #include "killed.h"
 
 #define SECOND "00000000000000000011"

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "audit-hash-rig.h"
-#include "audit/signature.h"
+#include "audit/checkpoint.h"
 
 /* RFC 8032, section 7.1, tests 1 to 3. */
 static const struct {

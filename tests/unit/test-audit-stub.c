@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-#include "audit/stub.h"
+#include "audit/chain.h"
 
 #include <errno.h>
 

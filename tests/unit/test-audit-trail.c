@@ -11,7 +11,7 @@
 
 #include "audit-hash-rig.h"
 #include "audit/key.h"
-#include "audit/trail.h"
+#include "audit/checkpoint.h"
 #include "base/text.h"
 
 #define ORIGIN "sbx-audit/000102030405060708090a0b0c0d0e0f"

@@ -6,7 +6,7 @@
 
 #include "audit-archive-rig.h"
 #include "audit/log-internal.h"
-#include "audit/stub.h"
+#include "audit/chain.h"
 
 #define SECOND "00000000000000000011"
 #define THIRD "00000000000000000021"

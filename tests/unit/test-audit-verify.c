@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "audit-verify-rig.h"
-#include "audit/base64.h"
+#include "base/base64.h"
 
 /* ---- logs that nobody has touched ---- */
 

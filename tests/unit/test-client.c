@@ -143,9 +143,9 @@ static void refuses_a_wrong_configuration(void)
 	expect_refused(&wrong, -EINVAL, "'size'");
 	wrong = config;
 	wrong.command = nothing;
-	expect_refused(&wrong, -EINVAL, "no command");
+	expect_refused(&wrong, -EINVAL, "'command' is empty");
 	wrong.command = NULL;
-	expect_refused(&wrong, -EINVAL, "no command");
+	expect_refused(&wrong, -EINVAL, "'command' is empty");
 	wrong = config;
 	wrong.options = end;
 	expect_refused(&wrong, -EINVAL, "'--'");

@@ -1,176 +1,592 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
-#include "base/log.h"
-#include "service/clients.h"
-#include "test.h"
+#include "clients-rig.h"
 
-#define N_MAX 16 /* a quarter is 4, strangers together have 12 */
-#define N_MEMBERS 64
+#include <sys/resource.h>
+#include <sys/stat.h>
 
-struct rig {
-	struct clients clients;
-	struct clients_member members[N_MEMBERS];
-	size_t n_members;
-	struct log log;
-};
+#include "base/fd.h"
 
-static struct clients_member *dropped;
-static struct rig *present;
+/* ---- messages and replies ---- */
 
-static void drop(struct clients_member *member)
+static void replies_to_each_message_in_order(void)
 {
-	dropped = member;
-	clients_leave(&present->clients, member);
+	_cleanup_echo_ struct echo echo = echo_of();
+	_cleanup_close_ int fd = -EBADF;
+	char packet[16];
+
+	echo_start(&echo);
+	fd = connect_to(&echo);
+	for (int i = 0; i < 100; i++) {
+		(void)snprintf(packet, sizeof(packet), "%d", i);
+		expect(say(fd, packet));
+	}
+	for (int i = 0; i < 100; i++) {
+		(void)snprintf(packet, sizeof(packet), "%d", i);
+		expect_str(hear(&echo, fd), packet);
+	}
 }
 
-static void rig_init(struct rig *rig, uint64_t idle_usec)
+static void reads_no_further_while_a_message_is_in_work(void)
 {
-	*rig = (struct rig){ .log = { .tool = "test",
-				      .most = LOG_LEVEL_ERROR,
-				      .journal_fd = -EBADF,
-				      .stderr_fd = STDERR_FILENO } };
-	clients_init(&rig->clients, N_MAX, &rig->log, drop);
-	expect_eq(rig->clients.n_max, N_MAX);
-	rig->clients.idle_usec = idle_usec;
-	present = rig;
-	dropped = NULL;
+	_cleanup_echo_ struct echo echo = echo_of();
+	_cleanup_close_ int fd = -EBADF, other = -EBADF;
+
+	echo_start(&echo);
+	fd = connect_to(&echo);
+	expect(say(fd, "hold") && say(fd, "next"));
+	turn_all(&echo);
+	expect_eq(echo.n_messages, 1);
+	other = connect_as(&echo, MAIN, STRANGER, PLACE_BESIDE);
+	expect(say(other, "hello"));
+	expect_str(hear(&echo, other), "hello");
+	close_fd(&other);
+	other = -EBADF;
+	turn_all(&echo);
+	release(&echo, "late");
+	expect_str(hear(&echo, fd), "late");
+	expect_str(hear(&echo, fd), "next");
 }
 
-static void rig_deinit(struct rig *rig)
+static void has_as_many_messages_in_work_as_the_limits_say(void)
 {
-	for (size_t i = 0; i < rig->n_members; i++)
-		clients_leave(&rig->clients, &rig->members[i]);
-	expect_eq(rig->clients.n_strangers_in, 0);
-	expect(rig->clients.strangers == NULL && rig->clients.idlest == NULL);
+	_cleanup_echo_ struct echo echo = echo_of();
+	_cleanup_close_ int fd = -EBADF;
+
+	echo.limits.n_in_work = 3;
+	echo_start(&echo);
+	fd = connect_to(&echo);
+	for (int i = 0; i < 5; i++)
+		expect(say(fd, "hold"));
+	turn_all(&echo);
+	expect_eq(echo.n_messages, 3);
+	release(&echo, "one");
+	turn_all(&echo);
+	expect_eq(echo.n_messages, 4);
+	for (int i = 0; i < 4; i++) {
+		release(&echo, "more");
+		turn_all(&echo);
+	}
+	expect_str(hear(&echo, fd), "one");
 }
 
-#define _cleanup_rig_ _cleanup_(rig_deinit)
-
-static int admit(struct rig *rig, uid_t uid)
+static void reads_no_client_while_the_service_takes_no_messages(void)
 {
-	const struct clients_who who = { .is_trusted = uid == 0, .uid = uid };
+	_cleanup_echo_ struct echo echo = echo_of();
+	_cleanup_close_ int fd = -EBADF, late = -EBADF;
 
-	return clients_admit(&rig->clients, &rig->members[rig->n_members++], &who);
+	echo_start(&echo);
+	fd = connect_to(&echo);
+	echo.is_stuck = true;
+	clients_update(echo.clients);
+	late = connect_to(&echo);
+	expect(say(fd, "a") && say(late, "b"));
+	turn_all(&echo);
+	expect_eq(echo.n_messages, 0);
+	echo.is_stuck = false;
+	clients_update(echo.clients);
+	expect_str(hear(&echo, fd), "a");
+	expect_str(hear(&echo, late), "b");
 }
 
-static void admit_n(struct rig *rig, uid_t uid, size_t n)
+static void a_service_can_end_a_connection(void)
 {
-	while (n-- > 0)
-		expect_eq(admit(rig, uid), 0);
+	_cleanup_echo_ struct echo echo = echo_of();
+	_cleanup_close_ int fd = -EBADF;
+
+	echo_start(&echo);
+	fd = connect_to(&echo);
+	expect(say(fd, "end") && say(fd, "more"));
+	expect_str(hear(&echo, fd), "");
+	expect_eq(echo.n_messages, 1);
+	expect_eq(clients_count(echo.clients), 0);
+	/* And outside of message(), with something in work. */
+	close_fd(&fd);
+	fd = connect_to(&echo);
+	expect(say(fd, "hold"));
+	turn_all(&echo);
+	client_end(echo.callers->client);
+	expect_eq(clients_count(echo.clients), 1);
+	expect_str(hear(&echo, fd), "");
+	expect_eq(clients_count(echo.clients), 0);
 }
 
-static void four_strangers_leave_a_quarter_to_root(void)
+static void a_client_that_the_service_refuses_is_gone(void)
 {
-	_cleanup_rig_ struct rig rig;
+	_cleanup_echo_ struct echo echo = echo_of();
 
-	rig_init(&rig, UINT64_MAX);
-	for (uid_t uid = 1; uid <= 3; uid++)
-		admit_n(&rig, uid, 4);
-	expect_eq(admit(&rig, 4), -EUSERS);
-	expect_eq(rig.clients.n_strangers_in, 12);
-	admit_n(&rig, 0, 4);
-	expect(dropped == NULL);
+	echo_start(&echo);
+	echo.opened_result = -ENOENT;
+	expect_eq(connect_as(&echo, MAIN, STRANGER, PLACE_BESIDE), -ENOENT);
+	expect_eq(clients_count(echo.clients), 0);
+	expect_eq(echo.n_closed, 0);
 }
 
-static void one_stranger_has_a_quarter_and_a_sandbox_its_own(void)
-{
-	_cleanup_rig_ struct rig rig;
-	struct clients_who who = { .uid = 1 };
+/* ---- file descriptors ---- */
 
-	rig_init(&rig, UINT64_MAX);
-	admit_n(&rig, 1, 4);
-	expect_eq(admit(&rig, 1), -EUSERS);
-	who.sandbox = &rig;
-	expect_eq(clients_admit(&rig.clients, &rig.members[rig.n_members++], &who), 0);
+/* The number of fds of this process. */
+static int count_fds(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
 }
 
-static void the_idlest_makes_room_for_another_of_the_same_stranger(void)
+static bool is_same_file(int a, int b)
 {
-	_cleanup_rig_ struct rig rig;
+	struct stat one, other;
 
-	rig_init(&rig, 0);
-	admit_n(&rig, 1, 4);
-	clients_active(&rig.clients, &rig.members[0]);
-	expect_eq(admit(&rig, 1), 0);
-	expect(dropped == &rig.members[1]);
-	expect_eq(rig.clients.n_strangers_in, 4);
+	return fstat(a, &one) == 0 && fstat(b, &other) == 0 && one.st_dev == other.st_dev &&
+	       one.st_ino == other.st_ino;
 }
 
-static void who_has_most_makes_room_for_who_has_less(void)
+static void passes_fds_in_both_directions(void)
 {
-	_cleanup_rig_ struct rig rig;
+	_cleanup_echo_ struct echo echo = echo_of();
+	_cleanup_close_ int fd = -EBADF, directory = open("/", O_PATH | O_CLOEXEC), got = -EBADF;
+	char bytes[8];
+	size_t n_fds = 0;
 
-	rig_init(&rig, 0);
-	admit_n(&rig, 1, 4);
-	admit_n(&rig, 2, 3);
-	admit_n(&rig, 3, 3);
-	admit_n(&rig, 4, 2);
-	expect_eq(admit(&rig, 5), 0);
-	expect(dropped == &rig.members[0]);
-	/* Three each: the fourth would only take from another what that one takes back. */
-	expect_eq(admit(&rig, 4), 0);
-	expect(dropped == &rig.members[10]);
-	expect_eq(rig.clients.n_strangers_in, 12);
+	echo.limits.n_fds = 2;
+	echo_start(&echo);
+	fd = connect_to(&echo);
+	expect_eq(fd_send(fd, "take", 4, (int[]){ directory, fd }, 2), 0);
+	expect_str(hear(&echo, fd), "take");
+	expect_eq(echo.n_taken, 2);
+	expect(is_same_file(echo.taken[0], directory));
+	expect(fcntl(echo.taken[0], F_GETFD) & FD_CLOEXEC);
+	expect(say(fd, "fd"));
+	turn_all(&echo);
+	expect_eq(fd_receive(fd, bytes, sizeof(bytes), &got, 1, &n_fds), 2);
+	expect_eq(n_fds, 1);
+	expect(is_same_file(got, echo.inode_fd));
 }
 
-static void none_that_has_work_or_is_active_makes_room(void)
+static void fds_that_the_service_does_not_take_are_closed(void)
 {
-	_cleanup_rig_ struct rig rig;
+	_cleanup_echo_ struct echo echo = echo_of();
+	_cleanup_close_ int fd = -EBADF;
+	int before;
 
-	rig_init(&rig, 0);
-	admit_n(&rig, 1, 4);
-	rig.members[0].is_busy = rig.members[1].is_busy = true;
-	expect_eq(admit(&rig, 1), 0);
-	expect(dropped == &rig.members[2]);
-	rig.members[3].is_busy = rig.members[4].is_busy = true;
-	expect_eq(admit(&rig, 1), -EUSERS);
-	rig.members[3].is_busy = false;
-	rig.clients.idle_usec = CLIENTS_IDLE_USEC * 360;
-	expect_eq(admit(&rig, 1), -EUSERS);
-	expect_eq(rig.clients.n_strangers_in, 4);
+	echo.limits.n_fds = 4;
+	echo_start(&echo);
+	fd = connect_to(&echo);
+	before = count_fds();
+	expect_eq(fd_send(fd, "hello", 5, (int[]){ fd, fd, fd, fd }, 4), 0);
+	expect_str(hear(&echo, fd), "hello");
+	expect_eq(count_fds(), before);
 }
 
-static void a_place_that_was_left_is_free(void)
+static void without_fds_to_take_the_kernel_discards_them(void)
 {
-	_cleanup_rig_ struct rig rig;
+	_cleanup_echo_ struct echo echo = echo_of();
+	_cleanup_close_ int fd = -EBADF;
+	int before;
 
-	rig_init(&rig, UINT64_MAX);
-	for (uid_t uid = 1; uid <= 3; uid++)
-		admit_n(&rig, uid, 4);
-	clients_leave(&rig.clients, &rig.members[5]);
-	clients_leave(&rig.clients, &rig.members[5]);
-	expect_eq(admit(&rig, 4), 0);
-	expect_eq(admit(&rig, 4), -EUSERS);
+	echo_start(&echo);
+	fd = connect_to(&echo);
+	before = count_fds();
+	expect_eq(fd_send(fd, "take", 4, &fd, 1), 0);
+	expect_str(hear(&echo, fd), "take");
+	expect_eq(echo.n_taken, 0);
+	expect_eq(count_fds(), before);
 }
 
-static void messages_are_bounded_and_what_is_left_out_is_counted(void)
+static void too_many_fds_are_refused_and_none_is_kept(void)
 {
-	struct rate rate = { .n = 0 };
-	uint64_t now = 1, left_out = 0;
-	unsigned n = 0;
+	_cleanup_echo_ struct echo echo = echo_of();
+	_cleanup_close_ int fd = -EBADF;
+	int fds[FD_PASS_MAX], before;
 
+	echo.limits.n_fds = 2;
+	echo_start(&echo);
+	fd = connect_to(&echo);
+	for (size_t i = 0; i < N_ELEMENTS(fds); i++)
+		fds[i] = fd;
+	before = count_fds();
+	expect_eq(fd_send(fd, "take", 4, fds, 3), 0);
+	expect(strstr(hear(&echo, fd), "too many file descriptors"));
+	expect_eq(fd_send(fd, "take", 4, fds, FD_PASS_MAX), 0);
+	expect(strstr(hear(&echo, fd), "too many file descriptors"));
+	expect_eq(echo.n_taken, 0);
+	expect_eq(count_fds(), before);
+	expect(say(fd, "hello"));
+	expect_str(hear(&echo, fd), "hello");
+}
+
+/* So that this process can open @n more files. */
+static struct rlimit limit_files(rlim_t n)
+{
+	int lowest = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+	struct rlimit before, few;
+
+	expect(lowest >= 0 && close(lowest) == 0);
+	expect_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit){ .rlim_cur = (rlim_t)lowest + n, .rlim_max = before.rlim_max };
+	expect_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	return before;
+}
+
+/* The kernel then cuts the list of fds, and the service must not go on with some of them. */
+static void fds_without_room_for_them_are_refused(void)
+{
+	_cleanup_echo_ struct echo echo = echo_of();
+	_cleanup_close_ int fd = -EBADF;
+	struct rlimit before;
+
+	echo.limits.n_fds = 8;
+	echo_start(&echo);
+	fd = connect_to(&echo);
+	expect_eq(fd_send(fd, "take", 4, (int[]){ fd, fd, fd, fd }, 4), 0);
+	before = limit_files(2);
+	turn_all(&echo);
+	expect_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	expect_eq(echo.n_taken, 0);
+	expect_eq(echo.n_refused, 1);
+	expect(strstr(hear(&echo, fd), "too many file descriptors"));
+}
+
+static void an_fd_of_a_reply_that_waits_is_kept_and_sent(void)
+{
+	_cleanup_echo_ struct echo echo = echo_of();
+	_cleanup_close_ int fd = -EBADF, got = -EBADF;
+	unsigned n_said = 0, n_heard = 0;
+	char bytes[8];
+	size_t n_fds = 1;
+
+	echo_start(&echo);
+	fd = connect_to(&echo);
+	for (unsigned before = 1; before != n_said;) {
+		before = n_said;
+		while (say(fd, "fd"))
+			n_said++;
+		turn_all(&echo);
+	}
+	expect(echo.n_messages < n_said);
+	/* The service closes its own: the kept reply has a duplicate. */
+	close_fd(&echo.inode_fd);
+	echo.inode_fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	for (; n_heard < n_said; n_heard++) {
+		turn_all(&echo);
+		close_fd(&got);
+		got = -EBADF;
+		if (fd_receive(fd, bytes, sizeof(bytes), &got, 1, &n_fds) != 2 || n_fds != 1)
+			break;
+	}
+	expect_eq(n_heard, n_said);
+	expect(is_same_file(got, echo.inode_fd));
+}
+
+/* Without its fds the reply would say something else. */
+static void a_reply_whose_fds_cannot_be_kept_ends_the_connection(void)
+{
+	_cleanup_echo_ struct echo echo = echo_of();
+	_cleanup_close_ int fd = -EBADF;
+	unsigned n_heard = 0;
+	struct rlimit before;
+
+	echo_start(&echo);
+	fd = connect_to(&echo);
+	before = limit_files(0);
+	for (unsigned n = 1; n != echo.n_messages;) {
+		n = echo.n_messages;
+		while (say(fd, "fd"))
+			;
+		turn_all(&echo);
+	}
+	expect_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	expect_eq(clients_count(echo.clients), 0);
+	while (strcmp(hear(&echo, fd), "fd") == 0)
+		n_heard++;
+	expect(n_heard > 0);
+	expect(recv(fd, &before, 1, 0) <= 0);
+}
+
+/* ---- hostile clients ---- */
+
+static void a_message_that_is_too_long_is_refused(void)
+{
+	for (size_t n_fds = 0; n_fds < 2; n_fds++) {
+		_cleanup_echo_ struct echo echo = echo_of();
+		_cleanup_close_ int fd = -EBADF;
+		char packet[N_BYTES_MAX + 2];
+
+		echo.limits.n_fds = n_fds;
+		echo_start(&echo);
+		fd = connect_to(&echo);
+		memset(packet, 'a', sizeof(packet));
+		packet[N_BYTES_MAX + 1] = '\0';
+		expect(say(fd, packet));
+		expect(strncmp(hear(&echo, fd), "the packet is too long", 22) == 0);
+		packet[N_BYTES_MAX] = '\0';
+		expect(say(fd, packet));
+		expect_str(hear(&echo, fd), packet);
+		expect_eq(echo.n_messages, 1);
+	}
+}
+
+static void an_empty_message_ends_the_connection(void)
+{
+	for (size_t n_fds = 0; n_fds < 2; n_fds++) {
+		_cleanup_echo_ struct echo echo = echo_of();
+		_cleanup_close_ int fd = -EBADF;
+
+		echo.limits.n_fds = n_fds;
+		echo_start(&echo);
+		fd = connect_to(&echo);
+		expect(say(fd, ""));
+		expect_str(hear(&echo, fd), "");
+		expect_eq(echo.n_messages, 0);
+		expect_eq(clients_count(echo.clients), 0);
+	}
+}
+
+/* Each sends when it has been heard; the flood has sent all that its socket takes. */
+static void a_flood_leaves_the_other_clients_their_turns(void)
+{
+	_cleanup_echo_ struct echo echo = echo_of();
+	_cleanup_close_ int flood = -EBADF, other = -EBADF;
+	unsigned n_turns = 0;
+
+	echo.limits.n_per_turn = 4;
+	echo_start(&echo);
+	turn_all(&echo);
+	flood = connect_to(&echo);
+	other = connect_to(&echo);
+	while (say(flood, "mute"))
+		;
+	for (int i = 0; i < 20; i++) {
+		expect(say(other, "hello"));
+		for (; !is_readable(other) && n_turns < 1000; n_turns++) {
+			unsigned before = echo.n_messages;
+
+			expect_eq(ready_turn(echo.ready, DEADLINE_MSEC), 1);
+			expect(echo.n_messages - before <= 4);
+		}
+		expect_str(hear(&echo, other), "hello");
+		while (say(flood, "mute"))
+			;
+	}
+	expect(n_turns < 100);
+}
+
+static void a_client_that_does_not_read_its_replies_stops_only_itself(void)
+{
+	_cleanup_echo_ struct echo echo = echo_of();
+	_cleanup_close_ int fd = -EBADF, other = -EBADF;
+	unsigned n_said = 0, n_heard = 0;
+	char packet[8];
+
+	echo.limits.n_per_turn = 16;
+	echo_start(&echo);
+	fd = connect_to(&echo);
+	other = connect_to(&echo);
+	for (unsigned before = 1; before != n_said;) {
+		before = n_said;
+		while (say(fd, "hello"))
+			n_said++;
+		turn_all(&echo);
+	}
+	/* Its socket is full of replies, one more is kept, and the rest has not been read. */
+	expect(echo.n_messages < n_said);
+	for (; is_readable(fd); n_heard++)
+		expect(recv(fd, packet, sizeof(packet), 0) == 5);
+	expect_eq(echo.n_messages, n_heard + 1);
+	expect(say(other, "other"));
+	expect_str(hear(&echo, other), "other");
+	for (; n_heard < n_said && strcmp(hear(&echo, fd), "hello") == 0; n_heard++)
+		;
+	expect_eq(n_heard, n_said);
+}
+
+static void a_client_that_never_reads_and_hangs_up_is_closed(void)
+{
+	for (int is_one_way = 0; is_one_way < 2; is_one_way++) {
+		_cleanup_echo_ struct echo echo = echo_of();
+		unsigned n_said = 0;
+		int fd;
+
+		echo.protocol.is_one_way = is_one_way;
+		echo_start(&echo);
+		fd = connect_to(&echo);
+		for (unsigned before = 1; before != n_said;) {
+			before = n_said;
+			while (say(fd, "hello"))
+				n_said++;
+			turn_all(&echo);
+		}
+		(void)close(fd);
+		turn_all(&echo);
+		expect_eq(clients_count(echo.clients), 0);
+		if (is_one_way)
+			expect_eq(echo.n_messages, n_said);
+	}
+}
+
+static void a_client_that_has_closed_one_direction_gets_its_reply(void)
+{
+	for (int is_one_way = 0; is_one_way < 2; is_one_way++) {
+		_cleanup_echo_ struct echo echo = echo_of();
+		_cleanup_close_ int fd = -EBADF;
+
+		echo.protocol.is_one_way = is_one_way;
+		echo_start(&echo);
+		fd = connect_to(&echo);
+		expect(say(fd, "hello") && say(fd, "hold"));
+		expect_eq(shutdown(fd, SHUT_WR), 0);
+		expect_str(hear(&echo, fd), "hello");
+		expect_eq(clients_count(echo.clients), 1);
+		release(&echo, "late");
+		expect_str(hear(&echo, fd), "late");
+		expect_str(hear(&echo, fd), "");
+		expect_eq(clients_count(echo.clients), 0);
+	}
+}
+
+static void replies_that_wait_outlive_the_last_message_in_work(void)
+{
+	_cleanup_echo_ struct echo echo = echo_of();
+	_cleanup_close_ int fd = -EBADF;
+	char answer[N_BYTES_MAX + 1];
+	unsigned n_heard = 0;
+
+	echo.limits.n_in_work = 1001;
+	echo_start(&echo);
+	fd = connect_to(&echo);
+	for (int i = 0; i < 1000; i++) {
+		expect(say(fd, "hold"));
+		turn_all(&echo);
+	}
+	expect_eq(shutdown(fd, SHUT_WR), 0);
+	turn_all(&echo);
+	memset(answer, 'a', sizeof(answer));
+	answer[N_BYTES_MAX] = '\0';
 	for (int i = 0; i < 1000; i++)
-		n += rate_allows(&rate, now++, &left_out);
-	expect_eq(n, RATE_MESSAGES);
-	expect_eq(left_out, 0);
-	expect(rate_allows(&rate, now + RATE_USEC, &left_out));
-	expect_eq(left_out, 1000 - RATE_MESSAGES);
-	expect(rate_allows(&rate, now + RATE_USEC, &left_out));
-	expect_eq(left_out, 0);
+		release(&echo, answer);
+	expect_eq(clients_count(echo.clients), 1);
+	while (n_heard < 1000 && strcmp(hear(&echo, fd), answer) == 0)
+		n_heard++;
+	expect_eq(n_heard, 1000);
+	expect_str(hear(&echo, fd), "");
+}
+
+static void a_client_can_go_while_its_message_is_answered(void)
+{
+	_cleanup_echo_ struct echo echo = echo_of();
+	int fd;
+
+	echo_start(&echo);
+	fd = connect_to(&echo);
+	expect(say(fd, "bounce"));
+	(void)close(fd);
+	turn_all(&echo);
+	expect_eq(echo.n_messages, 1);
+	expect_eq(clients_count(echo.clients), 0);
+}
+
+static void a_question_ends_with_its_client(void)
+{
+	_cleanup_echo_ struct echo echo = echo_of();
+	int fd;
+
+	echo_start(&echo);
+	fd = connect_to(&echo);
+	expect(say(fd, "hold") && say(fd, "more"));
+	turn_all(&echo);
+	(void)close(fd);
+	turn_all(&echo);
+	expect_eq(clients_count(echo.clients), 0);
+	expect_eq(echo.n_messages, 1);
+}
+
+static void a_record_outlives_its_client(void)
+{
+	_cleanup_echo_ struct echo echo = echo_of();
+	int fd;
+
+	echo.protocol.is_one_way = true;
+	echo.limits.n_in_work = 8;
+	echo_start(&echo);
+	fd = connect_to(&echo);
+	expect(say(fd, "hold") && say(fd, "mute") && say(fd, "mute"));
+	echo.is_stuck = true;
+	clients_update(echo.clients);
+	(void)close(fd);
+	turn_all(&echo);
+	expect_eq(echo.n_messages, 0);
+	echo.is_stuck = false;
+	clients_update(echo.clients);
+	turn_all(&echo);
+	expect_eq(echo.n_messages, 3);
+	expect_eq(clients_count(echo.clients), 1);
+	release(&echo, "to no one");
+	expect_eq(clients_count(echo.clients), 0);
+}
+
+/* The kernel reports ECONNRESET for unread replies, before the packets that are still there. */
+static void records_are_read_behind_replies_that_were_not(void)
+{
+	_cleanup_echo_ struct echo echo = echo_of();
+	int fd;
+
+	echo.protocol.is_one_way = true;
+	echo_start(&echo);
+	fd = connect_to(&echo);
+	expect(say(fd, "hello"));
+	turn_all(&echo);
+	for (int i = 0; i < 5; i++)
+		expect(say(fd, "mute"));
+	(void)close(fd);
+	turn_all(&echo);
+	expect_eq(echo.n_messages, 6);
+	expect_eq(clients_count(echo.clients), 0);
+}
+
+static void packets_sent_before_the_end_of_the_service_are_read(void)
+{
+	_cleanup_echo_ struct echo echo = echo_of();
+	_cleanup_close_ int a = -EBADF, b = -EBADF;
+
+	echo.protocol.is_one_way = true;
+	echo_start(&echo);
+	a = connect_to(&echo);
+	b = connect_as(&echo, MAIN, STRANGER, PLACE_BESIDE);
+	for (int i = 0; i < 50; i++)
+		expect(say(a, "mute") && say(b, "mute"));
+	(void)shutdown(a, SHUT_WR);
+	clients_read_all(echo.clients);
+	expect_eq(echo.n_messages, 100);
+	expect_eq(clients_count(echo.clients), 1);
 }
 
 static const struct test tests[] = {
-	TEST(four_strangers_leave_a_quarter_to_root),
-	TEST(one_stranger_has_a_quarter_and_a_sandbox_its_own),
-	TEST(the_idlest_makes_room_for_another_of_the_same_stranger),
-	TEST(who_has_most_makes_room_for_who_has_less),
-	TEST(none_that_has_work_or_is_active_makes_room),
-	TEST(a_place_that_was_left_is_free),
-	TEST(messages_are_bounded_and_what_is_left_out_is_counted),
+	TEST(replies_to_each_message_in_order),
+	TEST(reads_no_further_while_a_message_is_in_work),
+	TEST(has_as_many_messages_in_work_as_the_limits_say),
+	TEST(reads_no_client_while_the_service_takes_no_messages),
+	TEST(a_service_can_end_a_connection),
+	TEST(a_client_that_the_service_refuses_is_gone),
+	TEST(passes_fds_in_both_directions),
+	TEST(fds_that_the_service_does_not_take_are_closed),
+	TEST(without_fds_to_take_the_kernel_discards_them),
+	TEST(too_many_fds_are_refused_and_none_is_kept),
+	TEST(fds_without_room_for_them_are_refused),
+	TEST(an_fd_of_a_reply_that_waits_is_kept_and_sent),
+	TEST(a_reply_whose_fds_cannot_be_kept_ends_the_connection),
+	TEST(a_message_that_is_too_long_is_refused),
+	TEST(an_empty_message_ends_the_connection),
+	TEST(a_flood_leaves_the_other_clients_their_turns),
+	TEST(a_client_that_does_not_read_its_replies_stops_only_itself),
+	TEST(a_client_that_never_reads_and_hangs_up_is_closed),
+	TEST(a_client_that_has_closed_one_direction_gets_its_reply),
+	TEST(replies_that_wait_outlive_the_last_message_in_work),
+	TEST(a_client_can_go_while_its_message_is_answered),
+	TEST(a_question_ends_with_its_client),
+	TEST(a_record_outlives_its_client),
+	TEST(records_are_read_behind_replies_that_were_not),
+	TEST(packets_sent_before_the_end_of_the_service_are_read),
 	TEST_END,
 };
 

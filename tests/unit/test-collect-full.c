@@ -18,9 +18,10 @@ static void clients_wait_while_the_log_cannot_be_written(void)
 	disk.failure = -ENOSPC;
 	expect(say(a, SYNC));
 	turn_all(&rig);
-	expect(rig.collector->is_stuck);
-	expect_str(rig.collector->problem, "cannot write the segment: No space left on device");
-	/* Nobody is read, so a socket fills. */
+	expect(rig.collector->group.is_stuck);
+	expect_str(rig.collector->group.problem,
+		   "cannot write the segment: No space left on device");
+	/* No client is read, so a socket fills. */
 	while (say(b, ASYNC))
 		n++;
 	late = client(&rig);
@@ -28,23 +29,23 @@ static void clients_wait_while_the_log_cannot_be_written(void)
 	(void)close(late);
 	n++;
 	turn_all(&rig);
-	expect_eq(rig.collector->queue.n, 1);
+	expect_eq(rig.collector->group.queue.n, 1);
 	expect(!is_readable(a));
 	disk.failure = 0;
 	expect_str(hear(&rig, a), "{\"seq\":1}");
 	turn_until_size(&rig, n + 1);
-	expect(!rig.collector->is_stuck);
+	expect(!rig.collector->group.is_stuck);
 	expect_eq(rig.collector->counts.n_lost, 0);
 	expect_eq(found(&rig, "records_lost").n, 0);
 }
 
-static void nothing_that_was_taken_is_lost_by_a_commit_that_fails(void)
+static void a_commit_that_fails_loses_no_record(void)
 {
 	_cleanup_rig_ struct rig rig;
 	_cleanup_close_ int fd = -EBADF;
 
 	rig_init(&rig);
-	/* On a slow machine the usual time is over before all of them are read. */
+	/* On a slow host the usual time would end before all of them are read. */
 	rig.options.group_usec = NEVER_USEC;
 	rig_start(&rig);
 	fd = client(&rig);
@@ -54,7 +55,7 @@ static void nothing_that_was_taken_is_lost_by_a_commit_that_fails(void)
 	disk.failure = -EIO;
 	turn_all(&rig);
 	expect_eq(audit_log_size(rig.audit), 1);
-	expect_eq(rig.collector->queue.n, 21);
+	expect_eq(rig.collector->group.queue.n, 21);
 	disk.failure = 0;
 	expect_str(hear(&rig, fd), "{\"seq\":21}");
 	expect_eq(found(&rig, "syscall").n, 20);
@@ -74,11 +75,11 @@ static void a_lock_that_stays_does_not_stop_the_loop(void)
 	expect_eq(store_begin(other, NULL), 0);
 	expect(say(fd, SYNC));
 	began = collect_clock_usec();
-	while (!rig.collector->is_stuck)
+	while (!rig.collector->group.is_stuck)
 		(void)ready_turn(rig.ready, DEADLINE_MSEC);
-	/* Whoever has time would have waited as long as this. */
+	/* Without audit_log_set_patience() the log would have waited so long. */
 	expect(collect_clock_usec() < began + STORE_PATIENCE_MSEC * UINT64_C(1000));
-	expect(strstr(rig.collector->problem, "database is locked") != NULL);
+	expect(strstr(rig.collector->group.problem, "database is locked") != NULL);
 	store_rollback(other);
 	other = store_free(other);
 	expect_str(hear(&rig, fd), "{\"seq\":1}");
@@ -102,14 +103,14 @@ static void when_shedding_the_log_says_how_many_records_were_lost(void)
 		expect(say(fd, ASYNC));
 		turn_all(&rig);
 	}
-	/* The group's time is not over yet, or it is. */
-	while (!rig.collector->is_stuck)
+	/* The time of the group may have ended already. */
+	while (!rig.collector->group.is_stuck)
 		(void)ready_turn(rig.ready, DEADLINE_MSEC);
 	for (int i = 0; i < 100; i++) {
 		expect(say(fd, ASYNC));
 		turn_all(&rig);
 	}
-	n_kept = rig.collector->queue.n;
+	n_kept = rig.collector->group.queue.n;
 	expect(n_kept > 5 && n_kept < 100);
 	expect_eq(rig.collector->counts.n_lost, 200 - n_kept);
 	disk.failure = 0;
@@ -136,11 +137,11 @@ static void when_shedding_a_sync_event_without_room_is_refused(void)
 	disk.failure = -ENOSPC;
 	expect(say(patient, SYNC));
 	turn_all(&rig);
-	/* He is promised an answer, and is not read before he has it. */
+	/* This client is promised an answer, and is not read before it has that. */
 	expect(say(patient, ASYNC));
 	for (int i = 0; i < 50; i++)
 		expect(say(fd, ASYNC));
-	/* Longer than those: where there is no room for one of them, there is none for it. */
+	/* Longer than those, so that there is no room for it either. */
 	expect(say(fd,
 		   "{" LOG_TIME ",\"x\":{\"event\":\"syscall\"},\"event\":\"state_transition\"}"));
 	turn_all(&rig);
@@ -152,7 +153,7 @@ static void when_shedding_a_sync_event_without_room_is_refused(void)
 	expect_eq(found(&rig, "records_lost").n, 1);
 }
 
-static void what_turns_out_to_be_no_record_later_is_refused_then(void)
+static void a_packet_that_turns_out_to_be_no_record_is_refused_then(void)
 {
 	_cleanup_rig_ struct rig rig;
 	_cleanup_close_ int fd = -EBADF;
@@ -163,7 +164,7 @@ static void what_turns_out_to_be_no_record_later_is_refused_then(void)
 	fd = client(&rig);
 	disk.failure = -ENOSPC;
 	expect(say(fd, ASYNC));
-	while (!rig.collector->is_stuck)
+	while (!rig.collector->group.is_stuck)
 		(void)ready_turn(rig.ready, DEADLINE_MSEC);
 	expect(say(fd, "no"));
 	expect(say(fd, ASYNC));
@@ -175,7 +176,7 @@ static void what_turns_out_to_be_no_record_later_is_refused_then(void)
 
 /* ---- the end ---- */
 
-static void what_clients_have_sent_before_the_end_is_taken_and_signed(void)
+static void records_sent_before_the_end_are_taken_and_signed(void)
 {
 	_cleanup_rig_ struct rig rig;
 	_cleanup_close_ int a = -EBADF, b = -EBADF;
@@ -190,7 +191,8 @@ static void what_clients_have_sent_before_the_end_is_taken_and_signed(void)
 	expect_eq(collector_finish(rig.collector, NULL), 0);
 	expect_eq(audit_log_size(rig.audit), 152);
 	expect_eq(audit_log_checkpoint_size(rig.audit), 152);
-	expect_str(hear(&rig, a), "{\"seq\":151}");
+	/* The client that connected first is read first: its 75 records, and this event. */
+	expect_str(hear(&rig, a), "{\"seq\":76}");
 }
 
 static void an_end_without_room_says_how_much_is_lost(void)
@@ -211,12 +213,12 @@ static void an_end_without_room_says_how_much_is_lost(void)
 
 static const struct test tests[] = {
 	TEST(clients_wait_while_the_log_cannot_be_written),
-	TEST(nothing_that_was_taken_is_lost_by_a_commit_that_fails),
+	TEST(a_commit_that_fails_loses_no_record),
 	TEST(a_lock_that_stays_does_not_stop_the_loop),
 	TEST(when_shedding_the_log_says_how_many_records_were_lost),
 	TEST(when_shedding_a_sync_event_without_room_is_refused),
-	TEST(what_turns_out_to_be_no_record_later_is_refused_then),
-	TEST(what_clients_have_sent_before_the_end_is_taken_and_signed),
+	TEST(a_packet_that_turns_out_to_be_no_record_is_refused_then),
+	TEST(records_sent_before_the_end_are_taken_and_signed),
 	TEST(an_end_without_room_says_how_much_is_lost),
 	TEST_END,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What a service does with closed segments: the slow part waits here until a test lets it go on
+ * Closed segments under a service: packing one waits here until a test lets it go on
  */
 
 #include "collect-rig.h"
@@ -63,7 +63,7 @@ static int client_of_a_closed_segment(struct rig *rig)
 	fd = client(rig);
 	expect(say(fd, SYNC));
 	expect(hears(rig, fd, "{\"seq\":1}"));
-	rig->collector->rotated_usec = 0;
+	rig->collector->keeping.rotated_usec = 0;
 	for (unsigned n = count_segments(rig); count_segments(rig) == n;)
 		(void)ready_turn(rig->ready, DEADLINE_MSEC);
 	return fd;
@@ -83,9 +83,9 @@ static void turn_until_begun(struct rig *rig, unsigned n)
 
 static void turn_until_done(struct rig *rig)
 {
-	for (int i = 0; rig->collector->retention && i < 1000000; i++)
+	for (int i = 0; rig->collector->keeping.retention && i < 1000000; i++)
 		(void)ready_turn(rig->ready, DEADLINE_MSEC);
-	expect(!rig->collector->retention);
+	expect(!rig->collector->keeping.retention);
 }
 
 static void a_large_segment_is_closed_and_writing_goes_on(void)
@@ -102,7 +102,7 @@ static void a_large_segment_is_closed_and_writing_goes_on(void)
 	expect_eq(audit_log_checkpoint_size(rig.audit), audit_log_size(rig.audit));
 }
 
-/* The first tick closes the segment that setup has made; as much as one byte is too much. */
+/* With a maximum of one byte, the first tick closes the segment that setup has made. */
 static void clients_are_served_while_a_segment_is_packed_and_deleted(void)
 {
 	_cleanup_rig_ struct rig rig;
@@ -126,11 +126,11 @@ static void clients_are_served_while_a_segment_is_packed_and_deleted(void)
 	expect_eq(sem_post(&worker.may_go_on), 0);
 	turn_until_done(&rig);
 	expect(!has_archive(&rig));
-	/* The record about it, and two about how full the folder is. */
+	/* The record about it, and two about how full the directory is. */
 	expect_eq(audit_log_size(rig.audit), 6);
 }
 
-/* Late enough for who does not wait to be gone; who waits does not mind. */
+/* Late enough that a service which does not wait would have ended. */
 static void *let_it_go_on_soon(void *userdata)
 {
 	(void)poll(NULL, 0, 100);
@@ -138,7 +138,7 @@ static void *let_it_go_on_soon(void *userdata)
 	return NULL;
 }
 
-static void what_is_being_packed_is_waited_for_at_the_end(void)
+static void the_end_waits_for_the_segment_that_is_being_packed(void)
 {
 	_cleanup_rig_ struct rig rig;
 	pthread_t helper;
@@ -154,8 +154,8 @@ static void what_is_being_packed_is_waited_for_at_the_end(void)
 	(void)pthread_join(helper, NULL);
 }
 
-/* What it was about to do next, and what is ready to be deleted, is another question now. */
-static void another_policy_ends_what_was_begun_with_the_old_one(void)
+/* The next segments, and the one that is ready to be deleted, are chosen by the new policy. */
+static void a_new_policy_ends_the_retention_of_the_old_one(void)
 {
 	_cleanup_rig_ struct rig rig;
 	struct collector_keeping keeping;
@@ -179,8 +179,8 @@ static void another_policy_ends_what_was_begun_with_the_old_one(void)
 static const struct test tests[] = {
 	TEST(a_large_segment_is_closed_and_writing_goes_on),
 	TEST(clients_are_served_while_a_segment_is_packed_and_deleted),
-	TEST(what_is_being_packed_is_waited_for_at_the_end),
-	TEST(another_policy_ends_what_was_begun_with_the_old_one),
+	TEST(the_end_waits_for_the_segment_that_is_being_packed),
+	TEST(a_new_policy_ends_the_retention_of_the_old_one),
 	TEST_END,
 };
 

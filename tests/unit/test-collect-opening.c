@@ -81,14 +81,14 @@ static void an_intact_log_is_recorded_and_goes_on_from_there(void)
 	log_place_init(&place);
 	log = log_made(&place);
 	add(log, 10);
-	/* These ten are not signed, as behind a crash, and are no break. */
+	/* These ten are not signed, as after a crash, which is no break. */
 	expect_eq(verify(log, &place), 1);
 	expect(strstr(find(&place, "log_verified").body,
 		      "\"result\":\"intact\",\"begin\":0,\"size\":11,") != NULL);
 	(void)audit_log_free(log);
 	log = log_opened(&place);
 	expect_eq(verify(log, &place), 1);
-	/* The record about the first time is the first of what is new. */
+	/* The record about the first verification is the first new one. */
 	expect(strstr(find(&place, "log_verified").body,
 		      "\"result\":\"intact\",\"begin\":1,\"size\":12,") != NULL);
 	(void)audit_log_free(log);
@@ -101,7 +101,7 @@ static void an_intact_log_is_recorded_and_goes_on_from_there(void)
 	expect_eq(verify_log(&place, NULL, NULL), 14);
 }
 
-static void a_break_is_recorded_and_stops_nothing(void)
+static void a_break_is_recorded_and_records_are_taken(void)
 {
 	_cleanup_log_place_ struct log_place place;
 	struct search broken;
@@ -123,7 +123,7 @@ static void a_break_is_recorded_and_stops_nothing(void)
 	expect(strstr(broken.body, "\"result\":\"tampered\"") != NULL);
 	expect(strstr(broken.body, "\"first_bad\":4,") != NULL);
 	expect_eq(find(&place, "log_verified").n, 0);
-	/* Nobody has looked at it since, so it is found again. */
+	/* The state was not written after a break, so it is found again. */
 	log = log_opened(&place);
 	expect_eq(verify(log, &place), 0);
 	(void)audit_log_free(log);
@@ -170,7 +170,7 @@ static void a_state_that_cannot_be_read_makes_it_verify_everything(void)
 
 static const struct test tests[] = {
 	TEST(an_intact_log_is_recorded_and_goes_on_from_there),
-	TEST(a_break_is_recorded_and_stops_nothing),
+	TEST(a_break_is_recorded_and_records_are_taken),
 	TEST(a_tail_that_was_cut_off_is_found),
 	TEST(a_state_that_cannot_be_read_makes_it_verify_everything),
 	TEST_END,

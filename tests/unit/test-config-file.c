@@ -175,7 +175,7 @@ static void saving_goes_through_a_link_of_the_users_own(void)
 	expect(S_ISLNK(mode_of(layers.user_path)));
 	expect_text(layers.system_path, "color: never\n");
 	expect_eq(unlink(layers.system_path), 0);
-	expect_refused_save(layers.user_path, CONFIG_FROM_USER, -ELOOP, "leads nowhere");
+	expect_refused_save(layers.user_path, CONFIG_FROM_USER, -ELOOP, "dangling");
 	expect(S_ISLNK(mode_of(layers.user_path)));
 }
 

@@ -104,7 +104,7 @@ static const struct {
 	{ "color: [auto]\n", "user.yaml:1:8: 'color' must be a string", "color: auto" },
 	{ "colour: auto\n", "user.yaml:1:1: unknown key 'colour'", "did you mean 'color'?" },
 	{ "x:\n  y: z\n", "user.yaml:1:1: unknown key 'x'", "color, progress, log_level" },
-	{ "color: auto\ncolor: auto\n", "user.yaml:2:1: the key 'color' stands twice", "keep one" },
+	{ "color: auto\ncolor: auto\n", "user.yaml:2:1: the key 'color' occurs twice", "keep one" },
 	{ "- color\n", "user.yaml:1:1: the top level must be a map", "list" },
 	{ "color: \"auto", "user.yaml:1:8: a quote", "close" },
 	{ "theme: dark\n", "user.yaml:1:1: 'theme' cannot be configured", "remove it here" },

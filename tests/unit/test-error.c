@@ -85,6 +85,19 @@ static void a_new_error_forgets_the_one_before(void)
 	expect_eq(err.code, -EIO);
 }
 
+static void a_fix_names_the_sandbox_that_it_is_for(void)
+{
+	struct sbx_error err = { .code = 0 };
+
+	error_fix_for(&err, "stop it: 'sbx-ctl stop ID', or sbx-ctl remove ID", "a-1");
+	expect_str(err.fix, "stop it: 'sbx-ctl stop a-1', or sbx-ctl remove a-1");
+	error_fix_for(&err, "an IDentity of ID is no ID", "x");
+	expect_str(err.fix, "an IDentity of x is no x");
+	error_fix_for(&err, "see 'sbx-ctl list'", "x");
+	expect_str(err.fix, "see 'sbx-ctl list'");
+	error_fix_for(NULL, "ID ID", "x");
+}
+
 static void accepts_nobody_listening(void)
 {
 	expect_eq(sbx_error_what(NULL, -EIO, "x"), -EIO);
@@ -158,6 +171,7 @@ static const struct test tests[] = {
 	TEST(the_closing_line_is_the_fix),
 	TEST(retelling_keeps_the_reason_and_the_fix),
 	TEST(a_new_error_forgets_the_one_before),
+	TEST(a_fix_names_the_sandbox_that_it_is_for),
 	TEST(accepts_nobody_listening),
 	TEST(a_long_text_ends_in_dots_at_a_character),
 	TEST(a_text_that_just_fits_is_not_cut),

@@ -249,7 +249,7 @@ static void refuses_a_name_that_is_no_system_call_and_says_which_was_meant(void)
 		  -EINVAL);
 	expect_eq(err.code, -EINVAL);
 	expect_str(err.what, "cannot deny the system call 'ptrce'");
-	expect_str(err.why, "there is none of this name");
+	expect_str(err.why, "no system call has this name");
 	expect_str(err.fix, "did you mean 'ptrace'?");
 	expect(!made.code);
 	expect_eq(place_names(&place, name), 0);
@@ -309,7 +309,7 @@ static void refuses_a_module_without_our_function(void)
 	expect_eq(filter_make("standard", 0, unlink_only, -EBADF, place.path, &made.code, &made.n,
 			      &err),
 		  -ELIBACC);
-	expect(strstr(err.why, "it is no module of ours") != NULL);
+	expect(strstr(err.why, "it is not a module of sbx") != NULL);
 }
 
 static void refuses_a_profile_that_does_not_exist_and_lists_the_others(void)

@@ -308,6 +308,129 @@ static void skipping_fails_where_the_value_is_broken(void)
 	expect_eq(scanner.at, 8);
 }
 
+/* ---- compact text has a way of its own ---- */
+
+static const char *const fragments[] = {
+	"\"name\":\"value\"",
+	"\"\":\"\"",
+	"\"n\":0",
+	"\"n\":1234567890",
+	"\"n\":-1.5e3",
+	"\"n\":01",
+	"\"n\":1-2",
+	"\"n\":12 ",
+	"\"n\" : 12",
+	" \"n\":12",
+	"\"w\":true",
+	"\"w\":false",
+	"\"w\":null",
+	"\"w\":nul",
+	"\"e\":\"\\u0061\"",
+	"\"\\u0061\":1",
+	"\"\xc3\xb6\":\"\xc3\xb6\x7f\"",
+	"\"long\":\"0123456789abcdef0123456789abcdef0123456789abcdef\"",
+	"\"o\":{}",
+	"\"o\":{\"a\":1,\"b\":{\"c\":[]}}",
+	"\"o\":{\"a\":1,}",
+	"\"o\":{\"a\" :true,\"b\":-0}",
+	"\"a\":[]",
+	"\"a\":[1,\"two\",{\"three\":3},[[4]],false]",
+	"\"a\":[1,]",
+	"\"a\":[,1]",
+	"\"a\":[1 2]",
+	"\"a\":[{\"x\":\"y\"]",
+	"\"a\":{]",
+};
+
+static int skip_item_by_item(struct json_scanner *scanner, const struct json_item *item)
+{
+	unsigned depth = scanner->depth;
+	struct json_item inner;
+	int r = 1;
+
+	if (item->kind != JSON_OBJECT_BEGIN && item->kind != JSON_ARRAY_BEGIN)
+		return 0;
+	while (r > 0 && scanner->depth >= depth)
+		r = json_next(scanner, &inner);
+	return r < 0 ? r : 0;
+}
+
+static int member_by_items(struct json_scanner *scanner, struct json_item *name,
+			   struct json_item *value)
+{
+	int r = json_next(scanner, name);
+
+	if (r <= 0 || name->kind != JSON_NAME)
+		return r < 0 ? r : 0;
+	return json_next(scanner, value);
+}
+
+static bool is_same_item(const struct json_item *a, const struct json_item *b)
+{
+	return a->kind == b->kind && a->bytes == b->bytes && a->n_bytes == b->n_bytes &&
+	       a->offset == b->offset && a->escaped == b->escaped;
+}
+
+/* Members are skipped or entered, as @choices says. */
+static void expect_same_members(const char *bytes, size_t n_bytes, uint32_t choices)
+{
+	struct json_scanner compact, plain;
+	struct json_item name, name_of_items, value, value_of_items;
+	int r;
+
+	json_scan(&compact, bytes, n_bytes);
+	json_scan(&plain, bytes, n_bytes);
+	expect_eq(json_next(&compact, &value), json_next(&plain, &value_of_items));
+	do {
+		r = json_next_member(&compact, &name, &value);
+		expect_eq(r, member_by_items(&plain, &name_of_items, &value_of_items));
+		if (r > 0) {
+			bool is_entered = value.kind == JSON_OBJECT_BEGIN && choices & 1;
+
+			expect(is_same_item(&name, &name_of_items));
+			expect(is_same_item(&value, &value_of_items));
+			choices = choices >> 1 | choices << 31;
+			if (!is_entered) {
+				r = json_skip(&compact, &value);
+				expect_eq(r, skip_item_by_item(&plain, &value_of_items));
+				r = r < 0 ? r : 1;
+			}
+		} else if (r == 0 && compact.depth > 0) {
+			r = 1;
+		}
+		expect_eq(compact.at, plain.at);
+		expect_eq(compact.depth, plain.depth);
+		expect(compact.problem == plain.problem);
+	} while (r > 0 && test_failures == 0);
+}
+
+static void compact_members_are_those_of_single_items(void)
+{
+	unsigned n = test_is_slow() ? 1000000 : 20000;
+	uint32_t seed = 1;
+
+	for (unsigned i = 0; i < n && test_failures == 0; i++) {
+		_cleanup_text_ struct text text = TEXT_INIT;
+		_cleanup_free_ const char *copy = NULL;
+		size_t at;
+
+		text_add_char(&text, '{');
+		for (unsigned j = 0; j < 1 + i % 6; j++) {
+			seed = seed * 1664525 + 1013904223;
+			text_add(&text, j > 0 ? "," : "");
+			text_add(&text, fragments[(seed >> 8) % N_ELEMENTS(fragments)]);
+		}
+		text_add_char(&text, '}');
+		at = (seed >> 4) % text.len;
+		if (i % 3 == 1)
+			((uint8_t *)text.data)[at] ^= (uint8_t)(1 << (seed >> 28 & 7));
+		if (i % 3 == 2 && i % 2)
+			text_truncate(&text, at);
+		copy = exact_copy(text.data, text.len);
+		expect_same_members(copy, text.len, seed);
+	}
+}
+
 static const struct test tests[] = {
 	TEST(accepts_every_form_of_the_grammar),
 	TEST(refuses_everything_else_at_its_exact_offset),
@@ -325,6 +448,7 @@ static const struct test tests[] = {
 	TEST(skips_a_value_and_all_that_is_in_it),
 	TEST(skips_a_whole_text_and_still_sees_what_follows),
 	TEST(skipping_fails_where_the_value_is_broken),
+	TEST(compact_members_are_those_of_single_items),
 	TEST_END,
 };
 

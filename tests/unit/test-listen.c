@@ -16,7 +16,7 @@
 #include "service/listen.h"
 #include "test.h"
 
-/* A folder with room for one socket. */
+/* A directory with room for one socket. */
 struct place {
 	char folder[32];
 	struct sockaddr_un address;
@@ -106,7 +106,7 @@ static void gives_the_socket_its_mode_whatever_the_umask(void)
 	}
 }
 
-static void replaces_a_socket_that_nobody_answers_on(void)
+static void replaces_the_socket_file_of_a_dead_process(void)
 {
 	_cleanup_place_ struct place place = place_init();
 	_cleanup_listen_socket_ struct listen_socket own = LISTEN_SOCKET_INIT;
@@ -207,7 +207,7 @@ static void removes_only_its_own_file(void)
 
 #define N_RIVALS 8
 
-/* Says on @result whether it won, and stays until nobody holds the other end of @go. */
+/* Writes to @result whether it has the socket, and stays until the other end of @go is closed. */
 static void compete(const struct place *place, int go, int result)
 {
 	struct listen_socket own = LISTEN_SOCKET_INIT;
@@ -250,7 +250,7 @@ static void only_one_of_many_rivals_gets_the_socket(void)
 	expect(close(result[0]) == 0 && close(result[1]) == 0);
 }
 
-/* Has somebody been stopped by the lock on @fd? The kernel lists those that wait with an arrow. */
+/* Does a process wait for the lock on @fd? /proc/locks marks such a line with an arrow. */
 static bool is_awaited(int fd)
 {
 	_cleanup_fclose_ FILE *locks = fopen("/proc/locks", "re");
@@ -283,8 +283,8 @@ static int held_lock(const char *lock_path)
 }
 
 /*
- * Bound and not listening yet looks like nobody at all. We are that instance; the rival has to wait
- * for our lock, and for the lock of whoever came in between.
+ * A socket that is bound and does not listen yet refuses connections like a dead one. This process
+ * is that instance; the rival has to wait for its lock, and for the lock of a third instance.
  */
 static void waits_for_an_instance_that_is_just_starting(void)
 {
@@ -315,7 +315,7 @@ static void waits_for_an_instance_that_is_just_starting(void)
 	expect(answers(&place));
 }
 
-static void takes_a_listening_socket_over(void)
+static void adopts_a_listening_socket(void)
 {
 	_cleanup_place_ struct place place = place_init();
 	struct listen_socket own = LISTEN_SOCKET_INIT;
@@ -343,7 +343,7 @@ static void expect_no_adoption(int fd)
 	expect(fcntl(fd, F_GETFD) >= 0);
 }
 
-static void refuses_to_take_over_anything_else(void)
+static void refuses_to_adopt_any_other_fd(void)
 {
 	_cleanup_place_ struct place stream_place = place_init(), place = place_init();
 	_cleanup_close_ int stream = bound_socket(&stream_place, SOCK_STREAM);
@@ -359,7 +359,7 @@ static void refuses_to_take_over_anything_else(void)
 static const struct test tests[] = {
 	TEST(listens_and_cleans_up),
 	TEST(gives_the_socket_its_mode_whatever_the_umask),
-	TEST(replaces_a_socket_that_nobody_answers_on),
+	TEST(replaces_the_socket_file_of_a_dead_process),
 	TEST(leaves_a_live_socket_alone),
 	TEST(leaves_a_live_socket_with_a_full_queue_alone),
 	TEST(leaves_a_live_socket_of_another_type_alone),
@@ -369,8 +369,8 @@ static const struct test tests[] = {
 	TEST(removes_only_its_own_file),
 	TEST(only_one_of_many_rivals_gets_the_socket),
 	TEST(waits_for_an_instance_that_is_just_starting),
-	TEST(takes_a_listening_socket_over),
-	TEST(refuses_to_take_over_anything_else),
+	TEST(adopts_a_listening_socket),
+	TEST(refuses_to_adopt_any_other_fd),
 	TEST_END,
 };
 

@@ -409,6 +409,22 @@ static void marks_the_level_where_the_journal_cannot_be_reached(void)
 	expect_eq(status, 0);
 }
 
+static void warnings_are_bounded_and_those_left_out_are_counted(void)
+{
+	struct log_rate rate = { .n = 0 };
+	uint64_t now = 1, left_out = 0;
+	unsigned n = 0;
+
+	for (int i = 0; i < 1000; i++)
+		n += log_rate_allows(&rate, now++, &left_out);
+	expect_eq(n, LOG_RATE_MESSAGES);
+	expect_eq(left_out, 0);
+	expect(log_rate_allows(&rate, now + LOG_RATE_USEC, &left_out));
+	expect_eq(left_out, 1000 - LOG_RATE_MESSAGES);
+	expect(log_rate_allows(&rate, now + LOG_RATE_USEC, &left_out));
+	expect_eq(left_out, 0);
+}
+
 static const struct test tests[] = {
 	TEST(chooses_the_level),
 	TEST(names_its_levels),
@@ -425,6 +441,7 @@ static const struct test tests[] = {
 	TEST(believes_only_the_exact_name_of_its_stderr),
 	TEST(finds_the_journal_and_does_not_wait_for_it),
 	TEST(marks_the_level_where_the_journal_cannot_be_reached),
+	TEST(warnings_are_bounded_and_those_left_out_are_counted),
 	TEST_END,
 };
 

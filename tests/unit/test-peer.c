@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -60,7 +62,7 @@ static void knows_its_peer(void)
 	expect_eq(peer.place, PLACE_BESIDE);
 }
 
-static void holds_on_to_the_process(void)
+static void keeps_a_pidfd_of_the_process(void)
 {
 	_cleanup_close_ int socket = connected_socket(SOCK_SEQPACKET);
 	_cleanup_peer_ struct peer peer = PEER_INIT;
@@ -73,8 +75,7 @@ static void holds_on_to_the_process(void)
 	expect_eq(pid_of_pidfd(peer.pidfd), getpid());
 }
 
-/* A client that sends and exits is still heard; whatever pidfd comes back is not somebody else's.
- */
+/* A client that sends and exits is still served; its pidfd is never that of another process. */
 static void knows_a_peer_that_has_been_reaped(void)
 {
 	_cleanup_peer_ struct peer peer = PEER_INIT;
@@ -146,7 +147,7 @@ static void expect_nobody(int socket, int want)
 	expect_eq(peer.uid, (uid_t)-1);
 }
 
-static void names_nobody_where_there_is_nobody(void)
+static void refuses_a_socket_without_a_peer_process(void)
 {
 	_cleanup_close_ int datagram = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	_cleanup_close_ int tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -159,7 +160,7 @@ static void names_nobody_where_there_is_nobody(void)
 	expect_nobody(-EBADF, -EBADF);
 }
 
-/* A weaker identity must not be had by filling the table of fds. */
+/* An attacker must not get a weaker identity by filling the table of fds. */
 static void fails_when_there_is_no_room_for_the_pidfd(void)
 {
 	_cleanup_close_ int socket = connected_socket(SOCK_SEQPACKET);
@@ -174,13 +175,147 @@ static void fails_when_there_is_no_room_for_the_pidfd(void)
 	expect(setrlimit(RLIMIT_NOFILE, &saved) == 0);
 }
 
+/* ---- place ---- */
+
+static int stay(void)
+{
+	return 0;
+}
+
+static int enter_namespace(void)
+{
+	return unshare(CLONE_NEWUSER) < 0 ? -errno : 0;
+}
+
+/* A child that has called @go, until it is killed; negative errno where @go failed. */
+static pid_t start(int (*go)(void))
+{
+	int pipe_fds[2], result = -ECHILD;
+	pid_t pid;
+
+	expect(pipe(pipe_fds) == 0);
+	pid = fork();
+	if (pid == 0) {
+		result = go();
+		(void)!write(pipe_fds[1], &result, sizeof(result));
+		for (;;)
+			(void)pause();
+	}
+	expect(read(pipe_fds[0], &result, sizeof(result)) == sizeof(result));
+	(void)close(pipe_fds[0]);
+	(void)close(pipe_fds[1]);
+	if (result == 0)
+		return pid;
+	expect(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+	return result;
+}
+
+static void end(pid_t pid)
+{
+	expect(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+}
+
+/* By a user that may trace neither this process nor its children. */
+static enum place place_by_user_nobody(pid_t pid)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(setresgid(65534, 65534, 65534) < 0 || setresuid(65534, 65534, 65534) < 0
+			      ? 99
+			      : (int)place_of(pid));
+	expect(waitpid(child, &status, 0) == child && WIFEXITED(status));
+	return (enum place)WEXITSTATUS(status);
+}
+
+static bool has_all_ids(void)
+{
+	_cleanup_fclose_ FILE *map = fopen("/proc/self/uid_map", "re");
+	char line[128] = "";
+
+	return map && fgets(line, sizeof(line), map) && strstr(line, " 4294967295");
+}
+
+static void distinguishes_a_process_beside_us_from_one_in_a_user_namespace(void)
+{
+	pid_t beside = start(stay), inside = start(enter_namespace);
+
+	expect_eq(place_of(getpid()), PLACE_BESIDE);
+	expect_eq(place_of(beside), PLACE_BESIDE);
+	if (inside > 0) {
+		expect_eq(place_of(inside), PLACE_IN_NAMESPACE);
+		end(inside);
+	}
+	end(beside);
+	if (inside < 0)
+		skip("this host lets us make no user namespace");
+}
+
+static void distinguishes_them_without_the_right_to_trace_them(void)
+{
+	pid_t beside, inside;
+
+	if (getuid() != 0 || !has_all_ids())
+		skip("not root of the host");
+	beside = start(stay);
+	inside = start(enter_namespace);
+	expect_eq(place_by_user_nobody(beside), PLACE_BESIDE);
+	if (inside > 0) {
+		expect_eq(place_by_user_nobody(inside), PLACE_IN_NAMESPACE);
+		end(inside);
+	}
+	end(beside);
+}
+
+static void the_place_of_a_process_that_has_ended_is_unknown(void)
+{
+	pid_t pid = start(stay);
+
+	end(pid);
+	expect_eq(place_of(pid), PLACE_UNKNOWN);
+}
+
+static void a_sandbox_has_a_cgroup_of_its_own(void)
+{
+	static const char none[] = "0::/user.slice/session-1.scope\n";
+	static const char policy[] = "0::/sbx.slice/sbx-policy.service\n";
+	static const char box[] = "0::/user.slice/session-1.scope/sbx-a\n";
+	static const char other[] = "0::/user.slice/session-1.scope/sbx-b\n";
+	static const char within[] = "0::/user.slice/session-1.scope/sbx-a/sbx-c\n";
+	static const char scope[] = "1:name=systemd:/\n0::/user.slice/sbx-a.scope/sbx-a\n";
+
+	expect(place_is_same_sandbox(none, none));
+	expect(place_is_same_sandbox(policy, none));
+	expect(place_is_same_sandbox(none, policy));
+	expect(!place_is_same_sandbox(policy, box));
+	expect(!place_is_same_sandbox(none, scope));
+	expect(place_is_same_sandbox(box, box));
+	expect(!place_is_same_sandbox(box, other));
+	expect(!place_is_same_sandbox(box, within));
+	expect(!place_is_same_sandbox(box, none));
+}
+
+static void a_place_that_is_not_beside_has_a_name(void)
+{
+	expect(place_name(PLACE_BESIDE) == NULL);
+	expect_str(place_name(PLACE_UNKNOWN), "unknown");
+	expect_str(place_name(PLACE_IN_NAMESPACE), "user_namespace");
+	expect_str(place_name(PLACE_IN_SANDBOX), "sandbox_cgroup");
+}
+
 static const struct test tests[] = {
 	TEST(knows_its_peer),
-	TEST(holds_on_to_the_process),
+	TEST(keeps_a_pidfd_of_the_process),
 	TEST(knows_a_peer_that_has_been_reaped),
 	TEST(knows_a_peer_in_another_user_namespace),
-	TEST(names_nobody_where_there_is_nobody),
+	TEST(refuses_a_socket_without_a_peer_process),
 	TEST(fails_when_there_is_no_room_for_the_pidfd),
+	TEST(distinguishes_a_process_beside_us_from_one_in_a_user_namespace),
+	TEST(distinguishes_them_without_the_right_to_trace_them),
+	TEST(the_place_of_a_process_that_has_ended_is_unknown),
+	TEST(a_sandbox_has_a_cgroup_of_its_own),
+	TEST(a_place_that_is_not_beside_has_a_name),
 	TEST_END,
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-#include "plan/permits.h"
+#include "plan/plan.h"
 #include "plan/plan-internal.h"
 #include "plan-host.h"
 
@@ -182,6 +182,26 @@ static void a_rule_about_the_target_of_a_bind_does_not_show_what_the_bind_loses(
 	expect(reads(&planning, "/x/.bashrc") && !writes(&planning, "/x/.bashrc"));
 }
 
+/* The working directory's exceptions are decided for its names, whatever is mounted over it. */
+static void what_a_bind_shows_over_them_is_hidden_as_they_are(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	know(&planning, PROJECT "/c", HOST_FOLDER);
+	know(&planning, "/srv/t/c", HOST_FOLDER);
+	planning.homes[0] = (struct credential_place){ .path = HOME, .prefix = "" };
+	planning.homes[1] = (struct credential_place){ .path = PROJECT "/c",
+						       .prefix = "",
+						       .kinds = CREDENTIAL_SECRET };
+	planning.credentials.n_places = 2;
+	grant(&planning, GRANT_READ, "/srv/t", "--bind");
+	planning.paths[0].target = PROJECT;
+	expect_plan(&planning);
+	expect(!reads(&planning, PROJECT "/c/file") && reads(&planning, PROJECT "/d"));
+	expect(has_notice(&planning, "not shown: ~/p/c"));
+}
+
 static void directories_above_them_cannot_be_renamed_in_a_writable_home(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -230,7 +250,7 @@ static void startup_files_that_are_missing_are_noted(void)
 	expect(!has_notice(&planning, "startup files"));
 	planning.paths[0].grant = GRANT_WRITE;
 	expect_plan(&planning);
-	expect(has_notice(&planning, "can make startup files that are missing: ~/.profile"));
+	expect(has_notice(&planning, "can create missing startup files: ~/.profile"));
 	/* Changes that land elsewhere execute nothing here. */
 	planning.request.n_paths = 0;
 	planning.request.project = planning.host.cwd = HOME;
@@ -258,7 +278,7 @@ static void what_a_link_leads_to_is_left_out_where_the_grant_contains_it(void)
 	expect_plan(&planning);
 	expect(!reads(&planning, HOME "/dot/netrc"));
 	expect(reads(&planning, HOME "/dot/bashrc") && !writes(&planning, HOME "/dot/bashrc"));
-	expect(has_notice(&planning, "can make startup files"));
+	expect(has_notice(&planning, "can create missing startup files"));
 	planning.paths[0].target = "/x";
 	expect_plan(&planning);
 	expect(!reads(&planning, "/x/dot/netrc"));
@@ -284,7 +304,8 @@ static void a_grant_by_another_name_of_the_home_loses_them(void)
 	expect_eq(plan_build(NULL, &planning.request, &planning.host, &planning.plan,
 			     &planning.err),
 		  -EAGAIN);
-	expect(says(&planning, "out of '/people/user'", "was not asked", "without links"));
+	expect(says(&planning, "out of '/people/user'", "was not probed",
+		    "without symbolic links"));
 }
 
 static void sockets_are_opened_by_unix_alone(void)
@@ -333,7 +354,7 @@ static void too_many_homes_in_one_grant_are_refused(void)
 	expect_plan(&planning);
 	grant(&planning, GRANT_READ, "/srv/homes", "--read");
 	expect_refusal(&planning, -E2BIG);
-	expect(says(&planning, "credentials out of '/srv/homes'", "homes of 65 accounts",
+	expect(says(&planning, "credentials out of '/srv/homes'", "home directories of 65 accounts",
 		    "one by one"));
 	planning.paths[0].path = "/srv/homes/u1";
 	know(&planning, "/srv/homes/u1", HOST_FOLDER);
@@ -347,6 +368,7 @@ static const struct test tests[] = {
 	TEST(a_working_directory_in_an_entry_names_it),
 	TEST(a_rule_of_a_policy_shows_what_it_allows),
 	TEST(a_rule_about_the_target_of_a_bind_does_not_show_what_the_bind_loses),
+	TEST(what_a_bind_shows_over_them_is_hidden_as_they_are),
 	TEST(directories_above_them_cannot_be_renamed_in_a_writable_home),
 	TEST(startup_files_are_those_of_a_writable_home),
 	TEST(a_startup_file_that_is_named_is_written),

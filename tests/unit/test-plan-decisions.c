@@ -7,7 +7,8 @@
  * steps permit plan_permits() says; what is allowed is decided here, by an engine of the test's
  * own, for several callers and modes: the sandbox cannot tell them apart, so it must not permit
  * what any of them is denied. Where it permits less than all of them are allowed, a notice must say
- * so. Connections and listeners are compared in the same way, under the network modes that say
+ * so. Where there are no options, eval must answer the same, which knows a path by its name inside
+ * alone. Connections and listeners are compared in the same way, under the network modes that say
  * what they permit.
  *
  * The seed is printed; PLAN_SEED=N repeats a run, PLAN_CASES=N changes its length. Where CI is set
@@ -18,7 +19,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "plan/permits.h"
+#include "plan/plan.h"
 #include "plan/plan-internal.h"
 #include "plan-host.h"
 #include "policy/artefact.h"
@@ -103,6 +104,43 @@ static void make_tree(struct planning *planning)
 
 /* Policies */
 
+/* What rules, mounts and options of this case have named. */
+static const char *mentioned[64];
+static size_t n_mentioned;
+
+static const char *mention(const char *path)
+{
+	if (n_mentioned < N_ELEMENTS(mentioned))
+		mentioned[n_mentioned++] = path;
+	return path;
+}
+
+/* Of the trees. */
+static const char *any_known_path(const struct planning *planning)
+{
+	const char *path;
+
+	do {
+		path = planning->known[any((unsigned)planning->n_known)].path;
+	} while (!is_below(path, "/srv/t") && !is_below(path, "/srv/u") &&
+		 !is_below(path, PROJECT));
+	return path;
+}
+
+/* Rules that have nothing to do with each other show little: what is there, or another one names,
+ * or a name in it. */
+static const char *any_near_path(struct planning *planning)
+{
+	const char *path = chance(40) ? any_known_path(planning) : any_path(&planning->arena);
+
+	if (n_mentioned > 0 && chance(40))
+		path = mentioned[any((unsigned)n_mentioned)];
+	if (chance(30) && strlen(path) < 24)
+		path = planner_join(&(struct planner){ .arena = &planning->arena }, path,
+				    chance(50) ? "a" : "b");
+	return mention(path);
+}
+
 static void add_operations(struct text *out)
 {
 	static const char *const operations[] = {
@@ -117,7 +155,7 @@ static void add_operations(struct text *out)
 	text_add(out, "]");
 }
 
-static void add_paths(struct text *out, struct arena *arena)
+static void add_paths(struct text *out, struct planning *planning)
 {
 	static const char *const endings[] = { "", "/", "/**" };
 	bool is_glob = chance(30);
@@ -126,7 +164,7 @@ static void add_paths(struct text *out, struct arena *arena)
 	text_add(out, is_glob ? "path_glob: [" : "path: [");
 	for (unsigned i = 0; i < n; i++)
 		text_addf(out, "%s'%s%s%s'", i ? ", " : "", is_glob && i && chance(30) ? "!" : "",
-			  any_path(arena), is_glob ? endings[any(3)] : "");
+			  any_near_path(planning), is_glob ? endings[any(3)] : "");
 	text_add(out, "]");
 }
 
@@ -139,15 +177,15 @@ static void add_conditions(struct text *out)
 		text_add(out, conditions[any(N_ELEMENTS(conditions))]);
 }
 
-static void add_exceptions(struct text *out, struct arena *arena)
+static void add_exceptions(struct text *out, struct planning *planning)
 {
-	unsigned n = chance(25) ? 1 + any(2) : 0;
+	unsigned n = chance(40) ? 1 + any(2) : 0;
 
 	if (n > 0)
 		text_add(out, ", except: [");
 	for (unsigned i = 0; i < n; i++) {
 		text_add(out, i ? ", {" : "{");
-		add_paths(out, arena);
+		add_paths(out, planning);
 		if (chance(40)) {
 			text_add(out, ", op: ");
 			add_operations(out);
@@ -159,7 +197,7 @@ static void add_exceptions(struct text *out, struct arena *arena)
 		text_add(out, "]");
 }
 
-static void add_rule(struct text *out, struct arena *arena, unsigned number)
+static void add_rule(struct text *out, struct planning *planning, unsigned number)
 {
 	static const char *const constraints[] = {
 		"require_capability_token: true",
@@ -172,31 +210,52 @@ static void add_rule(struct text *out, struct arena *arena, unsigned number)
 		  chance(65) ? "allow" : "deny");
 	add_operations(out);
 	text_add(out, ", ");
-	add_paths(out, arena);
+	add_paths(out, planning);
 	add_conditions(out);
 	text_add(out, "}");
-	add_exceptions(out, arena);
+	add_exceptions(out, planning);
 	if (chance(6))
 		text_addf(out, ", constraints: {%s}", constraints[any(N_ELEMENTS(constraints))]);
 	text_add(out, "}\n");
 }
 
-static void add_mounts(struct text *out, struct arena *arena)
+/* Returns the source of one, or NULL. */
+static const char *add_mounts(struct text *out, struct planning *planning)
 {
 	static const char *const modes[] = { "ro", "rw", "mask", "tmpfs", "ro", "rw" };
-	unsigned n = chance(25) ? 1 + any(2) : 0;
+	unsigned n = chance(35) ? 1 + any(2) : 0;
+	const char *source = NULL;
 
 	if (n > 0)
 		text_add(out, "mounts:\n");
 	for (unsigned i = 0; i < n; i++) {
 		unsigned mode = any(N_ELEMENTS(modes));
 
-		text_addf(out, "- {target: '%s', mode: %s, optional: true", any_path(arena),
+		text_addf(out, "- {target: '%s', mode: %s, optional: true", any_near_path(planning),
 			  modes[mode]);
-		if (mode < 2 && !has_links)
-			text_addf(out, ", source: '%s'", any_path(arena));
+		if (mode < 2 && !has_links) {
+			source = mention(chance(70) ? any_known_path(planning)
+						    : any_near_path(planning));
+			text_addf(out, ", source: '%s'", source);
+		}
 		text_add(out, "}\n");
 	}
+	return source;
+}
+
+/* In what a mount shows, with an exception in it: rules that are drawn alone hardly ever meet so.
+ */
+static void add_denial_below(struct text *out, const char *source)
+{
+	text_add(out, "- {name: m, action: deny, match: {op: ");
+	add_operations(out);
+	text_addf(out, ", path: '%s/%c'}, except: [{path: '%s/%c/%c'", source, 'a' + any(N_NAMES),
+		  source, 'a' + any(N_NAMES), 'a' + any(N_NAMES));
+	if (chance(40)) {
+		text_add(out, ", op: ");
+		add_operations(out);
+	}
+	text_add(out, "}]}\n");
 }
 
 /* ---- the network ---- */
@@ -262,10 +321,11 @@ static void add_mode(struct text *out)
 		text_add(out, "defaults: {net: allow}\n");
 }
 
-static void make_policy(struct text *out, struct arena *arena)
+static void make_policy(struct text *out, struct planning *planning)
 {
 	bool has_network = chance(25);
 	unsigned n = 1 + any(6);
+	const char *source;
 
 	text_reset(out);
 	text_add(out, "version: 1\n");
@@ -275,12 +335,14 @@ static void make_policy(struct text *out, struct arena *arena)
 		add_mode(out);
 	else if (chance(5))
 		text_add(out, "defaults: {fs: allow}\n");
-	add_mounts(out, arena);
+	source = add_mounts(out, planning);
 	text_add(out, "capabilities:\n"
 		      "- {name: system, action: allow, match: {op: [fs.read, fs.list, exec], "
 		      "path: /usr}}\n");
+	if (source && chance(50))
+		add_denial_below(out, source);
 	for (unsigned i = 0; i < n; i++)
-		add_rule(out, arena, i);
+		add_rule(out, planning, i);
 	for (unsigned i = has_network ? any(3) : 0; i > 0; i--)
 		add_net_rule(out, i);
 }
@@ -299,15 +361,11 @@ static void make_options(struct planning *planning, bool has_policy)
 	for (unsigned n = chance(has_policy ? 30 : 70) ? 1 + any(2) : 0; n > 0; n--) {
 		unsigned i = any(N_ELEMENTS(options));
 
-		/* Without a policy only what can be read can be named to be executed. */
-		if (options[i].grant == GRANT_EXEC && !has_policy)
-			continue;
-
-		grant(planning, options[i].grant, any_path(&planning->arena), options[i].name);
+		grant(planning, options[i].grant, any_near_path(planning), options[i].name);
 		planning->paths[planning->request.n_paths - 1].optional = true;
 		if (i < 2 && !has_links && chance(40))
 			planning->paths[planning->request.n_paths - 1].target =
-				any_path(&planning->arena);
+				any_near_path(planning);
 	}
 }
 
@@ -318,20 +376,49 @@ static const char *follow(void *context, const char *path)
 	return facts.kind == HOST_LINK_REFUSED ? path : facts.real;
 }
 
-/* A name in what an option grants: outside, or as it is seen. Any path where there is no option. */
+/* Of an option or a mount of the policy. */
+struct grant {
+	const char *inside; /* NULL: there are none */
+	const char *outside;
+};
+
+static struct grant any_grant(const struct planning *planning)
+{
+	size_t n_options = planning->request.n_paths, n_mounts = 0;
+	const struct request_path *option;
+	struct policy_mount mount;
+	const char *inside = NULL;
+	unsigned i;
+
+	while (planning->policy && policy_get_mount(planning->policy, n_mounts, &mount))
+		n_mounts++;
+	if (n_options + n_mounts == 0)
+		return (struct grant){ .inside = NULL };
+	i = any((unsigned)(n_options + n_mounts));
+	if (i >= n_options) {
+		(void)policy_get_mount(planning->policy, i - n_options, &mount);
+		inside = mount.target->text;
+		return (struct grant){ inside, mount.source ? mount.source : inside };
+	}
+	option = &planning->paths[i];
+	return (struct grant){ option->target ? option->target : option->path, option->path };
+}
+
+/* Its own or a name in it, by preference of what is there. Any path where there is none. */
 static const char *any_granted_path(struct planning *planning, bool inside)
 {
 	static const char *const names[] = { "/a", "/b", "/c", "/a/b", "" };
-	const struct request_path *option;
+	const struct grant grant = any_grant(planning);
+	const char *rest = names[any(N_ELEMENTS(names))];
+	const char *known = any_known_path(planning);
 	char path[96];
 	int len;
 
-	if (planning->request.n_paths == 0)
+	if (!grant.inside)
 		return any_path(&planning->arena);
-	option = &planning->paths[any((unsigned)planning->request.n_paths)];
-	len = snprintf(path, sizeof(path), "%s%s",
-		       inside && option->target ? option->target : option->path,
-		       names[any(N_ELEMENTS(names))]);
+	if (is_below(known, grant.outside))
+		rest = known + strlen(grant.outside);
+	len = snprintf(path, sizeof(path), "%s%s", inside ? grant.inside : grant.outside, rest);
 	return arena_copy(&planning->arena, path, (size_t)len);
 }
 
@@ -367,6 +454,17 @@ struct judge {
 	struct policy_engine *engine;
 	size_t n_named; /* rules behind these are what mounts deny around them */
 };
+
+static void judge_by(struct judge *judge, struct composer *composer)
+{
+	const struct policy *composed;
+	size_t n_bytes;
+
+	expect_eq(compose_finish(composer, &composed), 0);
+	expect_eq(policy_compile(composed, &judge->block, &n_bytes, NULL), 0);
+	expect_eq(artefact_open(judge->block, n_bytes, &judge->artefact, NULL), 0);
+	expect_eq(policy_engine_new(&judge->artefact, &judge->engine), 0);
+}
 
 /* What is there and lies in @outside, without links; the manual calls it CREDENTIALS. */
 static void add_excepts(struct planning *planning, const struct request_path *option,
@@ -412,7 +510,7 @@ static void add_option(struct composer *composer, struct planning *planning,
 	static const char *const operations[] = {
 		[GRANT_READ] = "fs.read fs.list fs.exists exec",
 		[GRANT_WRITE] = "fs.* exec",
-		[GRANT_EXEC] = "exec",
+		[GRANT_EXEC] = "fs.read fs.list fs.exists exec",
 		[GRANT_DENY] = "fs.* exec",
 		[GRANT_DENY_WRITE] = "fs.write",
 		[GRANT_TMPFS] = "fs.* exec",
@@ -436,17 +534,20 @@ static void add_option(struct composer *composer, struct planning *planning,
 		(void)compose_show(composer, &path);
 }
 
-/* Without a policy the home is private, unless an option puts something at it or above it. */
+/* Without a policy the home is private, unless an option puts something at it or above it, or the
+ * command works in it. */
 static const char *private_home(struct planning *planning)
 {
 	const char *home = planning->environment[1] + strlen("HOME=");
 
+	if (is_below(home, PROJECT))
+		return NULL;
 	for (size_t i = 0; i < planning->request.n_paths; i++) {
 		const struct request_path *option = &planning->paths[i];
 		const char *path = option->target ? option->target : option->path;
 
 		if (option->grant != GRANT_DENY && option->grant != GRANT_DENY_WRITE &&
-		    option->grant != GRANT_EXEC && is_below(home, path))
+		    is_below(home, path))
 			return NULL;
 	}
 	return planning->policy ? NULL : home;
@@ -470,8 +571,6 @@ static void judge_open(struct judge *judge, struct planning *planning)
 				    .context = planning };
 	struct composed_path project = { .path = PROJECT };
 	struct composer composer;
-	const struct policy *composed;
-	size_t n_bytes;
 
 	*judge = (struct judge){ .arena = ARENA_INIT };
 	add_excepts(planning, &view, &project);
@@ -481,10 +580,18 @@ static void judge_open(struct judge *judge, struct planning *planning)
 	for (size_t i = 0; i < planning->request.n_paths; i++)
 		add_option(&composer, planning, &planning->paths[i]);
 	judge->n_named = composer.policy.n_rules;
-	expect_eq(compose_finish(&composer, &composed), 0);
-	expect_eq(policy_compile(composed, &judge->block, &n_bytes, NULL), 0);
-	expect_eq(artefact_open(judge->block, n_bytes, &judge->artefact, NULL), 0);
-	expect_eq(policy_engine_new(&judge->artefact, &judge->engine), 0);
+	judge_by(judge, &composer);
+}
+
+/* As policy_compile_composed(): what eval and the service answer by, who know no options. */
+static void eval_open(struct judge *eval, struct planning *planning)
+{
+	const struct composition with = { .resolve = follow, .context = planning };
+	struct composer composer;
+
+	*eval = (struct judge){ .arena = ARENA_INIT };
+	compose_begin(&composer, planning->policy, &with, &eval->arena);
+	judge_by(eval, &composer);
 }
 
 static void judge_close(struct judge *judge)
@@ -514,8 +621,9 @@ static bool is_denied_outside(const struct judge *judge, const struct policy_dec
 	       (decision->cause != CAUSE_RULES || decision->rules[0] < judge->n_named);
 }
 
-static bool is_allowed(struct judge *judge, const struct planning *planning, const char *operation,
-		       const char *path, const char *source)
+/* Under the name @path, and not denied under the name @source, if there is one. */
+static bool is_allowed(const struct judge *judge, const struct planning *planning,
+		       const char *operation, const char *path, const char *source)
 {
 	const struct setting *nested =
 		planning->policy ? policy_get_setting(planning->policy, "isolation.nested") : NULL;
@@ -555,16 +663,26 @@ struct tally {
 
 static const struct {
 	const char *operation;
+	const char *verb; /* in notices */
 	unsigned right;
 } operations[] = {
-	{ "fs.read", RIGHT_READ },
-	{ "fs.list", RIGHT_LIST },
-	{ "fs.write", RIGHT_WRITE },
-	{ "exec", RIGHT_EXEC },
+	{ "fs.read", "read", RIGHT_READ },
+	{ "fs.list", "list", RIGHT_LIST },
+	{ "fs.write", "write", RIGHT_WRITE },
+	{ "exec", "execute", RIGHT_EXEC },
 };
 
-static bool is_noticed(const struct planning *planning, const char *path)
+/* Some notices are about some operations alone, which they name behind the path. */
+static bool is_about(const char *notice, const char *quoted, const char *verb)
 {
+	const char *cannot = strstr(notice, "cannot be permitted here: ");
+
+	return strstr(notice, quoted) && (!cannot || strstr(cannot, verb));
+}
+
+static bool is_noticed(const struct planning *planning, const char *path, const char *verb)
+{
+	const struct plan *plan = planning->plan;
 	char quoted[80];
 
 	/* Rules about callers are said by their own names. */
@@ -578,8 +696,9 @@ static bool is_noticed(const struct planning *planning, const char *path)
 		if (path[len] != '/' && path[len] != '\0')
 			continue;
 		(void)snprintf(quoted, sizeof(quoted), "'%.*s'", (int)len, path);
-		if (has_notice(planning, quoted))
-			return true;
+		for (size_t i = 0; i < plan->n_notices; i++)
+			if (is_about(plan->notices[i].what, quoted, verb))
+				return true;
 	}
 	return false;
 }
@@ -630,50 +749,90 @@ static bool is_named(const struct planning *planning, const struct text *policy,
 	return false;
 }
 
-/* Is the path below a mount that @carrier is not, so that nobody can say what it is outside? */
-static bool is_lost(const struct planning *planning, const char *path, const struct step *carrier)
+/* What is shown at the path, or under the mask there. */
+static const struct step *find_carrier(const struct plan *plan, const char *path)
 {
-	const char *at = carrier && carrier->kind != STEP_MASK ? step_target(carrier) : "/";
+	const struct step *carrier = plan_find_carrier(plan, path);
+	struct plan before = *plan;
 
+	while (carrier && carrier->kind == STEP_MASK) {
+		before.n_steps = (size_t)(carrier - plan->steps);
+		carrier = plan_find_carrier(&before, path);
+	}
+	return carrier;
+}
+
+struct grant_at {
+	const char *target; /* NULL: none puts other files around the path */
+	const char *source; /* or NULL: a tmpfs, or something that is not there */
+};
+
+/* The narrowest counts; but what lies around another whose source is missing may be left out. */
+static void take_grant(struct planning *planning, const char *path, struct grant_at grant,
+		       struct grant_at *found)
+{
+	bool is_known = !found->target || found->source;
+
+	if (!grant.target || !is_below(path, grant.target))
+		return;
+	if (grant.source && look_at_host(planning, grant.source).kind == HOST_MISSING)
+		grant.source = NULL;
+	if (!found->target || is_below(grant.target, found->target))
+		*found = grant;
+	if (!is_known || !grant.source)
+		found->source = NULL;
+}
+
+static struct grant_at find_mount(struct planning *planning, const char *path)
+{
+	struct grant_at found = { .target = NULL };
 	struct policy_mount mount;
 
 	for (size_t i = 0; planning->policy && policy_get_mount(planning->policy, i, &mount); i++)
-		if ((mount.source || mount.mode == MOUNT_TMPFS) &&
-		    is_below(path, mount.target->text) && !is_below(at, mount.target->text))
-			return true;
+		if (mount.source || mount.mode == MOUNT_TMPFS)
+			take_grant(planning, path,
+				   (struct grant_at){ mount.target->text, mount.source }, &found);
 	for (size_t i = 0; i < planning->request.n_paths; i++) {
 		const struct request_path *option = &planning->paths[i];
-		const char *target = option->target ? option->target : option->path;
+		struct grant_at grant = { option->target, option->path };
 
-		if ((option->target || option->grant == GRANT_TMPFS) && is_below(path, target) &&
-		    !is_below(at, target))
-			return true;
+		if (option->grant == GRANT_TMPFS)
+			grant = (struct grant_at){ option->path, NULL };
+		take_grant(planning, path, grant, &found);
 	}
-	return false;
+	return found;
 }
 
 /* Where the path's content is outside; NULL: sbx has made it, or it is not there. */
 static const char *source_of(struct planning *planning, const char *path)
 {
-	const struct step *carrier = plan_find_carrier(planning->plan, path);
+	const struct step *carrier = find_carrier(planning->plan, path);
+	const char *at = carrier ? step_target(carrier) : "/";
+	struct grant_at mount = find_mount(planning, path);
 	char source[256];
 
-	if (is_lost(planning, path, carrier))
-		return NULL;
-	if (!carrier || carrier->kind == STEP_MASK)
+	if (mount.target && !is_below(at, mount.target)) {
+		const struct step *mask = plan_find_carrier(planning->plan, path);
+
+		/* Is it hidden as a whole? */
+		if (!mount.source || !mask || mask->kind != STEP_MASK)
+			return NULL;
+	} else if (!carrier) {
 		return path;
-	if (carrier->kind != STEP_BIND)
+	} else if (carrier->kind == STEP_BIND) {
+		mount = (struct grant_at){ at, carrier->bind.source };
+	} else {
 		return NULL;
-	(void)snprintf(source, sizeof(source), "%s%s", carrier->bind.source,
-		       path + strlen(step_target(carrier)));
+	}
+	(void)snprintf(source, sizeof(source), "%s%s", mount.source, path + strlen(mount.target));
 	return arena_copy(&planning->arena, source, strlen(source));
 }
 
-static void compare(struct planning *planning, struct judge *judge, const struct text *policy,
-		    struct tally *tally)
+static void compare(struct planning *planning, const struct judge *judge, const struct judge *eval,
+		    const struct text *policy, struct tally *tally)
 {
 	const char *named =
-		chance(20) ? any_granted_path(planning, true) : any_path(&planning->arena);
+		chance(30) ? any_granted_path(planning, true) : any_path(&planning->arena);
 	const char *path = follow(planning, named);
 	const char *source = source_of(planning, path);
 	bool is_fresh = chance(60);
@@ -705,6 +864,10 @@ static void compare(struct planning *planning, struct judge *judge, const struct
 		bool is_permitted = permitted & operations[i].right;
 		bool allowed = is_allowed(judge, planning, operations[i].operation, path,
 					  strcmp(source, path) == 0 ? NULL : source);
+		/* eval knows nothing of where a path is outside. */
+		bool evaluated = eval->engine ? is_allowed(eval, planning, operations[i].operation,
+							   path, NULL)
+					      : allowed;
 
 		if (facts.kind == HOST_MISSING && !(permitted & RIGHT_WRITE))
 			continue;
@@ -715,6 +878,13 @@ static void compare(struct planning *planning, struct judge *judge, const struct
 			continue;
 		tally->compared++;
 		tally->permitted += is_permitted;
+		if (evaluated != allowed) {
+			tell(planning, policy,
+			     evaluated ? "denied outside, and eval allows it"
+				       : "allowed, and eval denies it",
+			     path, operations[i].operation);
+			expect(!"eval says something else");
+		}
 		if (is_permitted && !allowed) {
 			tell(planning, policy, "permitted, but not allowed", path,
 			     operations[i].operation);
@@ -723,7 +893,7 @@ static void compare(struct planning *planning, struct judge *judge, const struct
 		if (allowed && !is_permitted && facts.kind != HOST_MISSING &&
 		    (facts.kind == HOST_FOLDER || operations[i].right != RIGHT_LIST)) {
 			tally->less++;
-			if (!is_noticed(planning, path)) {
+			if (!is_noticed(planning, path, operations[i].verb)) {
 				tell(planning, policy, "allowed, not permitted, and not noticed",
 				     path, operations[i].operation);
 				expect(!"less without a notice");
@@ -791,12 +961,13 @@ static void try_policy(struct tally *tally)
 {
 	_cleanup_text_ struct text policy = TEXT_INIT;
 	_cleanup_planning_ struct planning planning;
-	struct judge judge;
+	struct judge judge, eval = { .arena = ARENA_INIT };
 	bool has_policy;
 	char home[128];
 	int r;
 
 	begun = state;
+	n_mentioned = 0;
 	has_links = chance(40);
 	has_policy = chance(75);
 	planning_open(&planning);
@@ -807,7 +978,7 @@ static void try_policy(struct tally *tally)
 	make_options(&planning, has_policy);
 	make_credentials(&planning);
 	if (has_policy) {
-		make_policy(&policy, &planning.arena);
+		make_policy(&policy, &planning);
 		planning_load(&planning, text_string(&policy));
 	}
 	r = planning_build(&planning);
@@ -821,11 +992,14 @@ static void try_policy(struct tally *tally)
 	if (r < 0)
 		return;
 	judge_open(&judge, &planning);
+	if (has_policy && planning.request.n_paths == 0)
+		eval_open(&eval, &planning);
 	for (int i = 0; i < 24; i++)
-		compare(&planning, &judge, &policy, tally);
+		compare(&planning, &judge, &eval, &policy, tally);
 	for (int i = 0; has_policy && policy_get_setting(planning.policy, "net.mode") && i < 8; i++)
 		compare_network(&planning, &judge, &policy, tally);
 	judge_close(&judge);
+	judge_close(&eval);
 }
 
 static uint64_t number_of(const char *variable, uint64_t otherwise)

@@ -104,7 +104,7 @@ static void refuses_a_name_that_is_no_device(void)
 	planning.request.devices = names;
 	planning.request.n_devices = 1;
 	expect_refusal(&planning, -EINVAL);
-	expect(says(&planning, "no device called 'sda'", "the names are null", "one of them"));
+	expect(says(&planning, "no device named 'sda'", "the names are null", "one of them"));
 }
 
 /* Standard output is no file of a policy, and neither is where it is thrown away. */

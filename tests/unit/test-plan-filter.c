@@ -32,7 +32,7 @@ static void refuses_tracing_where_a_tracer_would_reach_others(void)
 	} cases[] = {
 		{ NULL, "policy-sandbox", "'strict' has no processes", "standard" },
 		{ "isolation: {seccomp: strict}\nversion: 1\n", NULL, "'strict'", "standard" },
-		{ "isolation: {nested: true}\nversion: 1\n", NULL, "leaves Landlock out",
+		{ "isolation: {nested: true}\nversion: 1\n", NULL, "excludes Landlock",
 		  "isolation.nested" },
 		{ "denySyscalls: [mount, ptrace]\nversion: 1\n", NULL, "'denySyscalls'",
 		  "in the policy" },
@@ -65,7 +65,8 @@ static void refuses_tracing_in_the_reduced_tier(void)
 	expect_plan(&planning);
 	planning.request.ptrace = true;
 	expect_refusal(&planning, -EOPNOTSUPP);
-	expect(says(&planning, "cannot let the command trace", "the host's processes", "--ptrace"));
+	expect(says(&planning, "cannot let the command trace", "the host's PID namespace",
+		    "--ptrace"));
 }
 
 static const struct test tests[] = {

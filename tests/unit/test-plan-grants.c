@@ -215,7 +215,7 @@ static void refuses_two_things_at_one_place(void)
 	grant(&planning, GRANT_READ, "/srv/a", "--read");
 	grant(&planning, GRANT_TMPFS, "/srv/a", "--tmpfs");
 	expect_refusal(&planning, -EINVAL);
-	expect(says(&planning, "two things at '/srv/a'", "--read and --tmpfs both name it", ""));
+	expect(says(&planning, "mount twice at '/srv/a'", "--read and --tmpfs both name it", ""));
 }
 
 static void refuses_to_put_something_at_the_root(void)
@@ -243,8 +243,7 @@ static void refuses_to_show_the_root_elsewhere(void)
 	planning.request.n_paths = 0;
 	planning_load(&planning, "version: 1\nmounts: [{source: /, target: /x, mode: ro}]\n");
 	expect_refusal(&planning, -EINVAL);
-	expect(says(&planning, "p.yaml:2", "the processes and devices of the host",
-		    "name the directories"));
+	expect(says(&planning, "p.yaml:2", "the host's /proc and /dev", "name the directories"));
 }
 
 static void refuses_the_names_that_masks_are_made_of(void)
@@ -286,6 +285,76 @@ static void a_typed_tmp_is_the_hosts(void)
 
 	planning_open(&planning);
 	grant(&planning, GRANT_READ, "/tmp", "--read");
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_TMPFS, "/tmp"));
+	expect(flags_of(&planning, STEP_BIND, "/tmp") & STEP_READ_ONLY);
+}
+
+static void open_in_tmp(struct planning *planning)
+{
+	planning_open(planning);
+	planning->host.cwd = planning->request.project = "/tmp";
+	know(planning, "/tmp/file", HOST_FILE);
+}
+
+static bool is_private_tmp(const struct planning *planning)
+{
+	return find_step(planning, STEP_TMPFS, "/tmp") && !find_step(planning, STEP_BIND, "/tmp") &&
+	       find_step(planning, STEP_FOLDER_OF_COMMAND, "/tmp");
+}
+
+static void a_command_that_starts_in_tmp_starts_in_its_own(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_in_tmp(&planning);
+	expect_plan(&planning);
+	expect(is_private_tmp(&planning));
+	expect(has_notice(&planning, "starts in a private /tmp"));
+	grant(&planning, GRANT_DENY, "/tmp/file", "--deny");
+	expect_plan(&planning);
+	expect(is_private_tmp(&planning));
+	expect(has_notice(&planning, "starts in a private /tmp"));
+	grant(&planning, GRANT_READ, "/usr/bin/true", "--read");
+	expect_plan(&planning);
+	expect(is_private_tmp(&planning));
+}
+
+static void a_file_of_the_hosts_tmp_is_shown_in_it_by_name(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_in_tmp(&planning);
+	grant(&planning, GRANT_READ, "/tmp/file", "--read");
+	expect_plan(&planning);
+	expect(is_private_tmp(&planning));
+	expect(flags_of(&planning, STEP_BIND, "/tmp/file") & STEP_READ_ONLY);
+	expect(!has_notice(&planning, "starts in a private /tmp"));
+}
+
+/* What says that it means the host's. */
+static void a_tmp_that_is_named_is_the_hosts(void)
+{
+	static const char *const names[] = { "/tmp", "/" };
+
+	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		open_in_tmp(&planning);
+		grant(&planning, GRANT_READ, names[i], "--read");
+		expect_plan(&planning);
+		expect(!find_step(&planning, STEP_TMPFS, "/tmp"));
+		expect(flags_of(&planning, STEP_BIND, "/tmp") & STEP_READ_ONLY);
+		expect(!has_notice(&planning, "starts in a private /tmp"));
+	}
+}
+
+static void whoever_accepts_no_mounts_gets_the_hosts_to_read(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_in_tmp(&planning);
+	planning.request.tier = "reduced";
 	expect_plan(&planning);
 	expect(!find_step(&planning, STEP_TMPFS, "/tmp"));
 	expect(flags_of(&planning, STEP_BIND, "/tmp") & STEP_READ_ONLY);
@@ -489,6 +558,10 @@ static const struct test tests[] = {
 	TEST(refuses_the_names_that_masks_are_made_of),
 	TEST(reading_the_root_shows_its_folders),
 	TEST(a_typed_tmp_is_the_hosts),
+	TEST(a_command_that_starts_in_tmp_starts_in_its_own),
+	TEST(a_file_of_the_hosts_tmp_is_shown_in_it_by_name),
+	TEST(a_tmp_that_is_named_is_the_hosts),
+	TEST(whoever_accepts_no_mounts_gets_the_hosts_to_read),
 	TEST(a_socket_is_opened_by_its_name),
 	TEST(mounts_of_a_policy_are_put_into_the_tree),
 	TEST(refuses_a_mount_without_its_source),

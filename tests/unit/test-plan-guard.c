@@ -266,6 +266,34 @@ static void no_sandbox_sees_the_directory_of_the_services(void)
 		}
 }
 
+static bool is_listed(const char *const *paths, const char *path)
+{
+	for (; *paths; paths++)
+		if (strcmp(*paths, path) == 0)
+			return true;
+	return false;
+}
+
+/* A process outside could make it while the sandbox runs, and then it would be seen. */
+static void what_must_not_be_seen_is_made_before_it_is_hidden(void)
+{
+	for (enum request_grant how = GRANT_READ; how <= GRANT_WRITE; how++) {
+		_cleanup_(arena_deinit) struct arena arena = ARENA_INIT;
+		_cleanup_planning_ struct planning planning;
+		const char *const *paths, *const *made;
+
+		planning_open(&planning);
+		planning.places.fallback = "/tmp/sbx-1000";
+		grant(&planning, how, "/tmp", "--read");
+		expect_plan(&planning);
+		expect_eq(flags_of(&planning, STEP_MASK, "/tmp/sbx-1000"), STEP_IS_FOLDER);
+		expect_eq(plan_list_paths(planning.policy, &planning.request, &arena, &paths, &made,
+					  NULL),
+			  0);
+		expect(is_listed(made, "/tmp/sbx-1000"));
+	}
+}
+
 static void no_option_shows_what_lies_in_the_directory_of_the_services(void)
 {
 	static const struct {
@@ -343,6 +371,7 @@ static const struct test tests[] = {
 	TEST(a_sandbox_of_roots_could_make_what_only_root_can),
 	TEST(what_a_bind_shows_is_protected_too),
 	TEST(no_sandbox_sees_the_directory_of_the_services),
+	TEST(what_must_not_be_seen_is_made_before_it_is_hidden),
 	TEST(no_option_shows_what_lies_in_the_directory_of_the_services),
 	TEST(the_directory_of_the_services_is_hidden_where_a_bind_shows_it),
 	TEST(where_there_are_no_services_nothing_is_hidden),

@@ -121,104 +121,6 @@ static void a_home_that_nothing_can_be_kept_in_is_another(void)
 	}
 }
 
-static void a_user_without_a_name_gets_one(void)
-{
-	_cleanup_planning_ struct planning planning;
-
-	planning_open(&planning);
-	expect_plan(&planning);
-	expect(!find_step(&planning, STEP_FILE, "/etc/passwd"));
-	planning.host.lacks_user = true;
-	expect_plan(&planning);
-	expect_str(the_step(&planning, STEP_FILE, "/etc/passwd")->file.added,
-		   "sbx:x:1000:1000::" HOME ":/bin/sh");
-	grant(&planning, GRANT_DENY, "/etc/passwd", "--deny");
-	expect_plan(&planning);
-	expect(!find_step(&planning, STEP_FILE, "/etc/passwd"));
-}
-
-static void a_policy_that_does_not_show_the_users_gets_none(void)
-{
-	_cleanup_planning_ struct planning planning;
-
-	planning_open(&planning);
-	planning_load(&planning, "version: 1\ncapabilities:\n"
-				 "- {name: a, action: allow, match: {op: [fs.read, exec], "
-				 "path: [/usr, " PROJECT "]}}\n");
-	planning.host.lacks_user = true;
-	expect_plan(&planning);
-	expect(!find_step(&planning, STEP_FILE, "/etc/passwd"));
-}
-
-/* A plan by root in @project, which is root's. */
-static void plan_by_root(struct planning *planning, const char *project)
-{
-	planning->host.uid = planning->host.gid = 0;
-	planning->host.is_root = planning->request.is_root = true;
-	planning->host.cwd = planning->request.project = project;
-	planning->environment[1] = "HOME=/nonexistent";
-}
-
-static bool is_mapped(const struct planning *planning, const char *path)
-{
-	const struct step *step = find_step(planning, STEP_BIND, path);
-
-	expect(step);
-	if (!step || !step->bind.owner.is_set)
-		return false;
-	expect_eq(step->bind.owner.uid, 0);
-	expect(step->bind.owner.gid == STEP_NO_GID && step->bind.owner.optional);
-	return true;
-}
-
-static void root_reads_its_own_closed_directory(void)
-{
-	_cleanup_planning_ struct planning planning;
-
-	planning_open(&planning);
-	plan_by_root(&planning, "/srv/own/x");
-	know(&planning, "/srv/own", HOST_FOLDER);
-	know(&planning, "/srv/own/x", HOST_FOLDER);
-	expect_plan(&planning);
-	expect(!is_mapped(&planning, "/srv/own/x"));
-	planning.known[planning.n_known - 2].mode = 0700;
-	expect_plan(&planning);
-	expect(is_mapped(&planning, "/srv/own/x"));
-	planning.known[planning.n_known - 2].mode = 0755;
-	planning.known[planning.n_known - 1].mode = 0700;
-	expect_plan(&planning);
-	expect(is_mapped(&planning, "/srv/own/x"));
-	/* Somebody else's. */
-	planning.known[planning.n_known - 1].uid = 1000;
-	expect_plan(&planning);
-	expect(!is_mapped(&planning, "/srv/own/x"));
-}
-
-static void the_system_is_never_mapped(void)
-{
-	static const char *const paths[] = { "/etc", "/usr", "/etc/keys", "/var", "/home" };
-
-	for (size_t i = 0; i < 2 * N_ELEMENTS(paths); i++) {
-		_cleanup_planning_ struct planning planning;
-		const char *path = paths[i / 2];
-		const struct step *step;
-
-		planning_open(&planning);
-		plan_by_root(&planning, i % 2 ? path : PROJECT);
-		for (size_t k = 0; k < planning.n_known; k++)
-			planning.known[k].mode = 0700;
-		know(&planning, "/etc/keys", HOST_FOLDER);
-		planning.known[planning.n_known - 1].mode = 0700;
-		know(&planning, "/var", HOST_FOLDER);
-		planning.known[planning.n_known - 1].mode = 0700;
-		if (!(i % 2))
-			grant(&planning, GRANT_READ, path, "--read");
-		expect_plan(&planning);
-		step = find_step(&planning, STEP_BIND, path);
-		expect(!step || !step->bind.owner.is_set);
-	}
-}
-
 static const struct test tests[] = {
 	TEST(the_home_is_a_directory_in_memory),
 	TEST(a_grant_of_the_home_is_the_home),
@@ -227,10 +129,6 @@ static const struct test tests[] = {
 	TEST(a_file_is_no_copy_in_a_directory_that_is_shown),
 	TEST(only_programs_that_are_there_are_shown),
 	TEST(a_home_that_nothing_can_be_kept_in_is_another),
-	TEST(a_user_without_a_name_gets_one),
-	TEST(a_policy_that_does_not_show_the_users_gets_none),
-	TEST(root_reads_its_own_closed_directory),
-	TEST(the_system_is_never_mapped),
 	TEST_END,
 };
 

@@ -282,8 +282,9 @@ static void refuses_the_hosts_network_where_rules_speak_of_it(void)
 		planning_load(&planning, policy);
 		planning.request.net_mode = "host";
 		expect_refusal(&planning, -EOPNOTSUPP);
-		expect(says(&planning, "p.yaml:2: rule 'r' is not kept by the host's network",
-			    "can reach all that the host", "use the mode none"));
+		expect(says(&planning,
+			    "p.yaml:2: rule 'r' cannot be enforced on the host's network",
+			    "every address that the host can", "use the mode none"));
 	}
 }
 

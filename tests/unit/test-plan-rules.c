@@ -21,19 +21,19 @@ static void refuses_what_needs_the_broker_by_name_and_place(void)
 		const char *fix;
 	} cases[] = {
 		{ "- {name: src, match: {syscall: fs.read, path_glob: 'src/*.c'}, action: allow}\n",
-		  "p.yaml:2: rule 'src' has the pattern 'src/*.c'", "name files or folders" },
+		  "p.yaml:2: rule 'src' has the pattern 'src/*.c'", "name files or directories" },
 		{ "- {name: src, match: {syscall: fs.*, path_glob: 'src/**/a'}, action: deny}\n",
-		  "rule 'src' has the pattern 'src/**/a'", "name files or folders" },
+		  "rule 'src' has the pattern 'src/**/a'", "name files or directories" },
 		{ "- {name: make, match: {syscall: fs.read, path_glob: Makefile}, action: allow}\n",
-		  "rule 'make' has the pattern 'Makefile'", "name files or folders" },
+		  "rule 'make' has the pattern 'Makefile'", "name files or directories" },
 		{ "- {name: cc, match: {syscall: exec, path: cc}, action: deny}\n",
-		  "rule 'cc' has the pattern 'cc'", "name files or folders" },
+		  "rule 'cc' has the pattern 'cc'", "name files or directories" },
 		{ "- {name: out, match: {syscall: fs.write, path_glob: ['./src/', '!src/*.o']},"
 		  " action: allow}\n",
-		  "rule 'out' has the pattern '!src/*.o'", "name files or folders" },
+		  "rule 'out' has the pattern '!src/*.o'", "name files or directories" },
 		{ "- name: except\n  match: {syscall: fs.read, path: ./}\n  action: allow\n"
 		  "  except: [{path_glob: '**/*.key'}]\n",
-		  "rule 'except' has the pattern '**/*.key'", "name files or folders" },
+		  "rule 'except' has the pattern '**/*.key'", "name files or directories" },
 		{ "- {name: note, match: {syscall: fs.read, path: /srv}, action: warn}\n",
 		  "p.yaml:2: rule 'note' says 'warn' about files", "write 'allow' or 'deny'" },
 		{ "- {name: ask, match: {syscall: fs.write, path: /srv, caller: me},"
@@ -343,7 +343,7 @@ static void refuses_defaults_that_ask(void)
 		planning_open(&planning);
 		planning_load(&planning, policy);
 		expect_refusal(&planning, -EOPNOTSUPP);
-		expect(says(&planning, "p.yaml:1: 'defaults.", "needs the broker",
+		expect(says(&planning, "p.yaml:1: 'defaults.", "need the broker",
 			    "'allow' or 'deny'"));
 	}
 }

@@ -210,7 +210,7 @@ static void what_is_allowed_inside_something_hidden_by_exception_is_refused(void
 			     "  except: [{path: ./keys/public}]\n");
 	know(&planning, PROJECT "/keys/public", HOST_FOLDER);
 	expect_refusal(&planning, -EOPNOTSUPP);
-	expect(says(&planning, "'keys'", "lies in a hidden directory", "one by one"));
+	expect(says(&planning, "'keys'", "is in a hidden directory", "one by one"));
 }
 
 static void a_link_of_root_is_followed_and_made_again(void)
@@ -280,6 +280,9 @@ static void a_link_of_somebody_else_is_refused(void)
 	expect(says(&planning, "the link '" PROJECT "/data'", "p.yaml:2 'data'",
 		    "name the file or directory that it leads to"));
 	expect(strstr(planning.err.why, "uid 1000"));
+	know(&planning, "/home/user/.ssh/x", HOST_FILE);
+	expect_refusal(&planning, -ELOOP);
+	expect_str(planning.err.fix, "name '/home/user/.ssh/x', where it leads now");
 }
 
 /* The target could be read by its own name, and is not hidden. */
@@ -291,6 +294,9 @@ static void a_denied_link_of_somebody_else_is_refused_where_it_is_visible(void)
 	know_link(&planning, PROJECT "/.env", "src/env", 1000);
 	expect_refusal(&planning, -EOPNOTSUPP);
 	expect(says(&planning, "'keys'", "a symbolic link that its owner", ""));
+	know(&planning, PROJECT "/src/env", HOST_FILE);
+	expect_refusal(&planning, -EOPNOTSUPP);
+	expect(says(&planning, "'keys'", "", "name its target, '" PROJECT "/src/env'"));
 }
 
 static void a_denied_link_of_somebody_else_outside_of_the_view_is_nothing(void)

@@ -6,7 +6,7 @@
 #include <sbx/error.h>
 
 #include "policy/artefact-internal.h"
-#include "policy/digest.h"
+#include "policy/model.h"
 #include "policy-everything.h"
 #include "test.h"
 
@@ -48,7 +48,7 @@ static void expect_problem(const char *problem, const char *wanted)
 	test_failures++;
 }
 
-static void opens_what_was_compiled(void)
+static void opens_a_compiled_policy(void)
 {
 	_cleanup_built_ struct built built = build_new();
 
@@ -69,12 +69,12 @@ static void refuses_a_damaged_description(void)
 
 	expect_problem(problem_of(block, sizeof(*header) - 1), "too short");
 	expect_problem(problem_of(block, 0), "too short");
-	expect_problem(problem_of(block, built.n_bytes - 8), "not as long");
+	expect_problem(problem_of(block, built.n_bytes - 8), "its length");
 	header->magic ^= 1;
 	expect_problem(problem_of(block, built.n_bytes), "does not begin");
 	header->magic ^= 1;
 	header->version++;
-	expect_problem(problem_of(block, built.n_bytes), "another version");
+	expect_problem(problem_of(block, built.n_bytes), "its format version");
 	header->version--;
 	header->checksum[31] ^= 1;
 	expect_problem(problem_of(block, built.n_bytes), "checksum");
@@ -123,35 +123,35 @@ static const struct {
 	const char *problem;
 } damages[] = {
 #define FIELD(type, field) offsetof(struct artefact_##type, field)
-	{ SECTION_SOURCES, 0, FIELD(source, name), 1u << 30, "text" },
-	{ SECTION_SOURCES, 0, FIELD(source, name), 1, "text" },
-	{ SECTION_RULES, 1, FIELD(rule, name), ARTEFACT_NONE, "text" },
-	{ SECTION_RULES, 0, FIELD(rule, reason), 1u << 30, "text" },
-	{ SECTION_RULES, 0, FIELD(rule, require_sandbox), 1, "text" },
-	{ SECTION_RULES, 0, FIELD(rule, sha256), 1, "text" },
+	{ SECTION_SOURCES, 0, FIELD(source, name), 1u << 30, "start of a string" },
+	{ SECTION_SOURCES, 0, FIELD(source, name), 1, "start of a string" },
+	{ SECTION_RULES, 1, FIELD(rule, name), ARTEFACT_NONE, "start of a string" },
+	{ SECTION_RULES, 0, FIELD(rule, reason), 1u << 30, "start of a string" },
+	{ SECTION_RULES, 0, FIELD(rule, require_sandbox), 1, "start of a string" },
+	{ SECTION_RULES, 0, FIELD(rule, sha256), 1, "start of a string" },
 	{ SECTION_RULES, 0, FIELD(rule, source), 2, "source" },
 	{ SECTION_RULES, 0, FIELD(rule, action), 5, "action" },
 	{ SECTION_RULES, 0, FIELD(rule, condition), 1000, "match" },
 	{ SECTION_RULES, 0, FIELD(rule, exceptions), 1000, "span" },
 	{ SECTION_RULES, 0, FIELD(rule, exceptions) + 4, UINT32_MAX, "span" },
 	{ SECTION_RULES, 0, FIELD(rule, n_plain_exceptions), 3, "exceptions" },
-	{ SECTION_CONDITIONS, 0, FIELD(condition, rule), 1000, "of no rule" },
+	{ SECTION_CONDITIONS, 0, FIELD(condition, rule), 1000, "belongs to no rule" },
 	/* Its keys (path and tag are 65), primary key and protocols in one. */
 	{ SECTION_CONDITIONS, 0, FIELD(condition, keys), 65 | 1u << 9, "unknown key" },
 	{ SECTION_CONDITIONS, 0, FIELD(condition, keys), 65 | 1u << 16, "does not have" },
 	{ SECTION_CONDITIONS, 0, FIELD(condition, keys), 65 | 6u << 16, "does not have" },
-	{ SECTION_CONDITIONS, 0, FIELD(condition, keys), 65 | 255u << 16, "about a path" },
+	{ SECTION_CONDITIONS, 0, FIELD(condition, keys), 65 | 255u << 16, "with a path" },
 	{ SECTION_CONDITIONS, 0, FIELD(condition, lists), ARTEFACT_NONE, "missing" },
 	{ SECTION_CONDITIONS, 0, FIELD(condition, lists), 1000, "missing" },
 	{ SECTION_LISTS, 0, FIELD(lists, texts[1]), 1000, "span" },
 	{ SECTION_LISTS, 3, FIELD(lists, values[1]) + 4, 1000, "span" },
-	{ SECTION_TEXTS, 0, 0, 1u << 20, "number" },
-	{ SECTION_VALUES, 0, FIELD(value, kind), N_ENTRY_KINDS, "no kind" },
+	{ SECTION_TEXTS, 0, 0, 1u << 20, "index" },
+	{ SECTION_VALUES, 0, FIELD(value, kind), N_ENTRY_KINDS, "unknown kind" },
 	{ SECTION_VALUES, 0, FIELD(value, length), 129, "prefix" },
-	{ SECTION_POSTINGS, 0, 0, 1u << 20, "number" },
-	{ SECTION_PLAIN, 0, 0, 1u << 20, "number" },
-	{ SECTION_CONDITIONS, 0, FIELD(condition, action), POLICY_DENY, "than its rule" },
-	{ SECTION_CONDITIONS, 0, FIELD(condition, flags), 0, "than its rule" },
+	{ SECTION_POSTINGS, 0, 0, 1u << 20, "index" },
+	{ SECTION_PLAIN, 0, 0, 1u << 20, "index" },
+	{ SECTION_CONDITIONS, 0, FIELD(condition, action), POLICY_DENY, "contradicts its rule" },
+	{ SECTION_CONDITIONS, 0, FIELD(condition, flags), 0, "contradicts its rule" },
 	{ SECTION_NODES, 0, FIELD(node, children), 3, "same node" },
 	{ SECTION_NODES, 0, FIELD(node, children), 0, "root" },
 	{ SECTION_NODES, 0, FIELD(node, children), 1, "root" },
@@ -166,8 +166,8 @@ static const struct {
 	{ SECTION_FORKS, 0, FIELD(fork, pattern), 1u << 20, "does not exist" },
 	{ SECTION_FORKS, 0, FIELD(fork, here), 1u << 20, "span" },
 	{ SECTION_FORKS, 0, FIELD(fork, below) + 4, UINT32_MAX, "span" },
-	{ SECTION_PATTERNS, 0, FIELD(pattern, text), 1u << 30, "text" },
-	{ SECTION_PATTERNS, 0, FIELD(pattern, len), 1, "as long" },
+	{ SECTION_PATTERNS, 0, FIELD(pattern, text), 1u << 30, "start of a string" },
+	{ SECTION_PATTERNS, 0, FIELD(pattern, len), 1, "recorded length" },
 	{ SECTION_PATTERNS, 0, FIELD(pattern, to), 1u << 20, "does not exist" },
 	{ SECTION_PATTERNS, 1, FIELD(pattern, next), 0, "does not end" },
 	{ SECTION_PATTERNS, 1, FIELD(pattern, next), 1, "does not end" },
@@ -265,7 +265,7 @@ static void ask_everything(const struct artefact *artefact)
 }
 
 /* Whatever number is changed: either it is refused, or it can be asked without harm. */
-static void what_is_opened_can_be_asked_without_harm(void)
+static void decisions_by_any_block_that_opens_do_no_harm(void)
 {
 	static const uint32_t numbers[] = { 0, 1, 2, 7, 0xff, ARTEFACT_NONE - 1, ARTEFACT_NONE };
 	_cleanup_built_ struct built built = build_new();
@@ -298,26 +298,26 @@ static void hashes_depend_on_every_byte_and_the_seed(void)
 	char text[40] = "abcdefghijklmnopqrstuvwxyz0123456789";
 
 	for (size_t n = 0; n <= 36; n++) {
-		uint64_t hash = artefact_hash(7, text, n);
+		uint64_t hash = hash_bytes(7, text, n);
 
-		expect(hash == artefact_hash(7, text, n) && hash != artefact_hash(8, text, n));
+		expect(hash == hash_bytes(7, text, n) && hash != hash_bytes(8, text, n));
 		for (size_t i = 0; i < n; i++) {
 			text[i] ^= 1;
-			expect(artefact_hash(7, text, n) != hash);
+			expect(hash_bytes(7, text, n) != hash);
 			text[i] ^= 1;
 		}
 	}
-	expect(artefact_hash(0, "\0", 1) != artefact_hash(0, "\0\0", 2));
+	expect(hash_bytes(0, "\0", 1) != hash_bytes(0, "\0\0", 2));
 }
 
 static const struct test tests[] = {
-	TEST(opens_what_was_compiled),
+	TEST(opens_a_compiled_policy),
 	TEST(refuses_a_damaged_description),
 	TEST(refuses_a_block_that_is_not_aligned),
 	TEST(refuses_every_flipped_bit),
 	TEST(refuses_numbers_that_lead_astray),
 	TEST(refuses_damaged_tables_and_sections),
-	TEST(what_is_opened_can_be_asked_without_harm),
+	TEST(decisions_by_any_block_that_opens_do_no_harm),
 	TEST(hashes_depend_on_every_byte_and_the_seed),
 	TEST_END,
 };

@@ -3,10 +3,9 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "policy/builtin.h"
 #include "policy/decide.h"
 #include "policy/guarded.h"
-#include "policy/operation.h"
+#include "policy/model.h"
 #include "test.h"
 
 static const char *judge(const char *operation, const char *path, const char *mode)
@@ -64,7 +63,7 @@ static void protects_files_from_being_written(void)
 	}
 }
 
-static void neither_shows_nor_writes_what_services_talk_through(void)
+static void denies_reading_and_writing_the_sockets_of_services(void)
 {
 	static const char *const paths[] = { "/run/sbx", "/run/sbx/policy.sock",
 					     "/run/user/1000/sbx/sandboxes/a/control.sock" };
@@ -148,7 +147,7 @@ static void the_most_severe_rule_judges(void)
 static const struct test tests[] = {
 	TEST(there_are_at_most_ten_and_each_has_name_and_reason),
 	TEST(protects_files_from_being_written),
-	TEST(neither_shows_nor_writes_what_services_talk_through),
+	TEST(denies_reading_and_writing_the_sockets_of_services),
 	TEST(leaves_other_files_alone),
 	TEST(a_new_policy_always_needs_a_review),
 	TEST(containers_run_in_debug_mode_only_and_after_a_review),

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The normative cases of policy evaluation, each as a test whose name says it. They go the way that
- * every request goes: a policy file, the server's evaluation, and the answer that a client reads.
- * The number of a case stands before its test.
+ * The normative cases of policy evaluation, each as a test that is named after it. Like every
+ * request they take a policy file, the server's evaluation, and the answer that a client reads. The
+ * number of a case is in the comment of its test.
  */
 
 #include "server-rig.h"
 
-#include "policy/builtin.h"
+#include "policy/guarded.h"
 #include "policy/check.h"
 #include "policy/load.h"
 
@@ -82,7 +82,7 @@ static void deny_in_the_extension_layer_wins_because_allow_does_not_short_circui
 	"    except:\n      - { path_glob: [\"/srv/p/src/tests/**\"] }\n"                          \
 	"      - { caller_tag: [trusted_write] }\n"
 
-/* 6: what passes is denied by default, and allowed by a rule that allows it. */
+/* 6: the request passes, and is denied by default, or allowed by another rule. */
 static void require_review_with_an_except_that_matches_passes(void)
 {
 	const char *request = "{\"op\":\"fs.write\",\"path\":\"/srv/p/src/tests/a.c\"}";
@@ -243,7 +243,7 @@ static void an_empty_file_so_default_deny_and_only_built_in_rules(void)
 	expect_answer("", "{\"op\":\"policy.update\"}", "require_review", "\"cause\":\"builtin\"");
 }
 
-/* The one built-in rule that is a default: a rule of the file can allow what it wants reviewed. */
+/* The one built-in rule that is a default: a rule of the file can allow the same request. */
 static void a_container_in_debug_mode_is_reviewed_unless_a_rule_allows_it(void)
 {
 	static const char ask[] = "{\"op\":\"container.run\",\"mode\":\"debug\"}";

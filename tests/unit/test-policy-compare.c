@@ -204,7 +204,7 @@ static void replay_reads_recorded_decisions(void)
 	expect_str(seen.kinds, "B");
 }
 
-static void what_holds_no_input_is_counted_and_not_guessed(void)
+static void a_line_without_input_is_counted_and_not_guessed(void)
 {
 	static const char *const lines[] = {
 		"",
@@ -242,7 +242,7 @@ static const struct test tests[] = {
 	TEST(as_json_every_line_is_an_object),
 	TEST(replay_tells_breaking_from_widening),
 	TEST(replay_reads_recorded_decisions),
-	TEST(what_holds_no_input_is_counted_and_not_guessed),
+	TEST(a_line_without_input_is_counted_and_not_guessed),
 	TEST_END,
 };
 

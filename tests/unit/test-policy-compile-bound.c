@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The bounds of policy/compile.h, against what random paths really keep live in random tries
+ * The bounds of policy/compile.h, against the nodes that random paths keep live in random tries
  */
 
 #include <stdint.h>
@@ -34,7 +34,7 @@ struct walk {
 	size_t n;
 };
 
-/* What most nodes do not have. */
+/* An empty one for most nodes. */
 static const struct artefact_fork *fork_of(const struct walk *walk, uint32_t node)
 {
 	static const struct artefact_fork none = { .star = ARTEFACT_NONE,

@@ -53,7 +53,7 @@ static void the_same_model_gives_the_same_bytes(void)
 	       memcmp(first.block, second.block, first.n_bytes) == 0);
 }
 
-static void keeps_what_rules_are_named_and_where_they_stand(void)
+static void keeps_the_names_and_places_of_rules(void)
 {
 	_cleanup_built_ struct built built = build_new();
 
@@ -103,7 +103,7 @@ static void ranges_become_few_prefixes(void)
 	expect_eq(n, 30);
 }
 
-/* Anybody who writes a policy can choose its words; no choice may make look-ups long. */
+/* The author of a policy chooses its words: no choice may make look-ups long. */
 static void keeps_every_word_close_to_its_place(void)
 {
 	_cleanup_built_ struct built built = build_new();
@@ -124,8 +124,8 @@ static void keeps_every_word_close_to_its_place(void)
 		n_used++;
 
 		uint64_t hash =
-			artefact_hash(built.artefact.header->seeds[TABLE_WORDS],
-				      artefact_text(&built.artefact, words[i].text), words[i].len);
+			hash_bytes(built.artefact.header->seeds[TABLE_WORDS],
+				   artefact_text(&built.artefact, words[i].text), words[i].len);
 
 		expect(((i - hash) & (n - 1)) < ARTEFACT_PROBES_MAX);
 	}
@@ -146,8 +146,8 @@ static size_t count_children(const struct artefact *artefact, uint32_t row)
 			continue;
 		n++;
 
-		uint64_t hash = artefact_hash(artefact->header->seeds[TABLE_NODES],
-					      artefact_text(artefact, child->text), child->len);
+		uint64_t hash = hash_bytes(artefact->header->seeds[TABLE_NODES],
+					   artefact_text(artefact, child->text), child->len);
 
 		expect(node->words & node_bit(hash));
 		expect(i == node_place(hash, node->table_bits) ||
@@ -189,7 +189,7 @@ static void components_made_to_collide_are_told_apart(void)
 	struct policy_decision decision;
 	char word[64];
 
-	expect_eq(artefact_hash(0, "abcdefgh\x15\x7c\x4a\x7f\xb9\x79\x37\x9e", 16), 0);
+	expect_eq(hash_bytes(0, "abcdefgh\x15\x7c\x4a\x7f\xb9\x79\x37\x9e", 16), 0);
 	for (int i = 0; i < 40; i++) {
 		(void)snprintf(word, sizeof(word), "path=/d/abcde%03d%s", i, tail);
 		build_rule(&built, POLICY_ALLOW, "fs.read", word);
@@ -205,7 +205,7 @@ static void components_made_to_collide_are_told_apart(void)
 	}
 }
 
-/* What err says, or NULL where it compiles. */
+/* The error, or NULL where it compiles. */
 static const struct sbx_error *refusal_of(struct built *built)
 {
 	static struct sbx_error err;
@@ -321,7 +321,7 @@ static void refuses_too_many_live_floats_and_names_a_glob(void)
 }
 
 /* Only one of many folders can be the one that a path is in. */
-static void floats_in_different_folders_are_not_live_together(void)
+static void floats_in_different_directories_are_not_live_together(void)
 {
 	_cleanup_built_ struct built built = build_new();
 	char word[64];
@@ -348,7 +348,7 @@ static void floats_behind_patterns_are_live_together(void)
 	expect(err && strstr(err->what, "/**/x"));
 }
 
-static void refuses_too_many_patterns_for_one_folder(void)
+static void refuses_too_many_patterns_for_one_directory(void)
 {
 	_cleanup_built_ struct built suffixes = build_new(), patterns = build_new();
 	char word[64];
@@ -382,7 +382,7 @@ static void many_names_below_a_float_are_cheap(void)
 static const struct test tests[] = {
 	TEST(an_empty_policy_compiles),
 	TEST(the_same_model_gives_the_same_bytes),
-	TEST(keeps_what_rules_are_named_and_where_they_stand),
+	TEST(keeps_the_names_and_places_of_rules),
 	TEST(globs_that_begin_alike_share_their_nodes),
 	TEST(ranges_become_few_prefixes),
 	TEST(keeps_every_word_close_to_its_place),
@@ -392,9 +392,9 @@ static const struct test tests[] = {
 	TEST(a_name_never_gives_the_right_to_execute),
 	TEST(a_name_may_take_the_right_to_execute_away),
 	TEST(refuses_too_many_live_floats_and_names_a_glob),
-	TEST(floats_in_different_folders_are_not_live_together),
+	TEST(floats_in_different_directories_are_not_live_together),
 	TEST(floats_behind_patterns_are_live_together),
-	TEST(refuses_too_many_patterns_for_one_folder),
+	TEST(refuses_too_many_patterns_for_one_directory),
 	TEST(many_names_below_a_float_are_cheap),
 	TEST_END,
 };

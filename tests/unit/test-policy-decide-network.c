@@ -73,7 +73,7 @@ static void ipv4_inside_ipv6_counts_as_both(void)
 	expect(!connects("cidr=10.0.0.0/8", "::10.0.0.1", 1, NULL));
 }
 
-static void an_address_can_stand_where_a_host_does(void)
+static void an_address_is_accepted_as_a_host(void)
 {
 	expect(connects("host=10.0.0.1", "10.0.0.1", 1, NULL));
 	expect(connects("host=::1", "[0:0::1]", 1, NULL));
@@ -119,7 +119,7 @@ static const struct test tests[] = {
 	TEST(matches_hosts_by_whole_labels_and_in_any_case),
 	TEST(matches_addresses_by_prefix),
 	TEST(ipv4_inside_ipv6_counts_as_both),
-	TEST(an_address_can_stand_where_a_host_does),
+	TEST(an_address_is_accepted_as_a_host),
 	TEST(matches_ports_ranges_and_protocols),
 	TEST(all_keys_of_the_network_must_hold_together),
 	TEST_END,

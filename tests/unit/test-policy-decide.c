@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdint.h>
 
-#include "policy/builtin.h"
+#include "policy/guarded.h"
 #include "policy/decide-internal.h"
 #include "policy-build.h"
 #include "test.h"
@@ -184,7 +184,7 @@ static void a_rule_with_an_empty_list_never_holds(void)
 		}
 }
 
-static void exclusion_wins_wherever_it_stands(void)
+static void exclusion_wins_at_any_position(void)
 {
 	_cleanup_built_ struct built built = build_new();
 	struct policy_request key = write_source;
@@ -264,7 +264,7 @@ static void a_broken_constraint_takes_the_permission_back(void)
 	expect_decision(&built, &request, POLICY_DENY, CAUSE_CONSTRAINT);
 	request.sandbox = "L2";
 	decision = decide(&built, &request);
-	/* Nobody said how much will be written. */
+	/* The request does not say how much will be written. */
 	expect_eq(decision.cause, CAUSE_CONSTRAINT);
 	expect(strstr(decision.reason, "max_file_size") != NULL);
 	request.has_size = true;
@@ -462,7 +462,7 @@ static void protects_the_paths_that_the_engine_was_given(void)
 	expect_decision(&built, &write_source, POLICY_ALLOW, CAUSE_RULES);
 }
 
-static void a_built_in_review_stands_above_permissions_and_below_denials(void)
+static void a_built_in_review_outweighs_permissions_and_no_denials(void)
 {
 	_cleanup_built_ struct built built = build_new();
 	struct policy_request request = { .operation = "policy.update" };
@@ -607,7 +607,7 @@ static void tells_components_of_any_length_apart(void)
 }
 
 /* Slashes are looked for in blocks of 64 bytes. */
-static void finds_a_slash_wherever_it_stands(void)
+static void finds_a_slash_at_any_offset(void)
 {
 	_cleanup_built_ struct built built = build_new();
 	struct policy_request request = { .operation = "fs.read" };
@@ -633,7 +633,7 @@ static void finds_a_slash_wherever_it_stands(void)
 }
 
 /* Without the root, rules below it would silently not apply, also those that deny. */
-static void wants_the_projects_root_where_rules_speak_of_it(void)
+static void wants_the_projects_root_for_rules_below_it(void)
 {
 	_cleanup_built_ struct built built = build_new();
 	struct policy_request request = { .operation = "fs.read", .path = "/p/.env" };
@@ -654,7 +654,7 @@ static void wants_the_projects_root_where_rules_speak_of_it(void)
 	expect_decision(&built, &request, POLICY_ALLOW, CAUSE_RULES);
 }
 
-static void wants_the_port_where_rules_speak_of_ports(void)
+static void wants_the_port_for_rules_about_ports(void)
 {
 	_cleanup_built_ struct built built = build_new();
 	struct policy_request request = { .operation = "net.connect", .host = "a.example" };
@@ -688,7 +688,7 @@ static void tools_can_have_arguments(void)
 	expect_decision(&built, &request, POLICY_DENY, CAUSE_DEFAULT);
 }
 
-/* What is left from one decision must not be seen in the next, also when the numbers wrap. */
+/* No mark of one decision may count in the next, also when the generations wrap. */
 static void decisions_leave_no_trace(void)
 {
 	_cleanup_built_ struct built built = build_new();
@@ -716,7 +716,7 @@ static const struct test tests[] = {
 	TEST(names_every_rule_that_has_the_verdict),
 	TEST(all_keys_must_hold_and_any_value_of_each),
 	TEST(a_rule_with_an_empty_list_never_holds),
-	TEST(exclusion_wins_wherever_it_stands),
+	TEST(exclusion_wins_at_any_position),
 	TEST(rules_are_about_their_operations_only),
 	TEST(an_exception_that_holds_makes_a_rule_pass),
 	TEST(a_broken_constraint_takes_the_permission_back),
@@ -732,14 +732,14 @@ static const struct test tests[] = {
 	TEST(a_token_skips_the_rules_but_no_built_in_rule),
 	TEST(no_rule_outweighs_a_built_in_denial),
 	TEST(protects_the_paths_that_the_engine_was_given),
-	TEST(a_built_in_review_stands_above_permissions_and_below_denials),
+	TEST(a_built_in_review_outweighs_permissions_and_no_denials),
 	TEST(works_without_any_built_in_rule),
 	TEST(denies_requests_that_cannot_be_judged),
 	TEST(judges_the_longest_path),
 	TEST(tells_components_of_any_length_apart),
-	TEST(finds_a_slash_wherever_it_stands),
-	TEST(wants_the_projects_root_where_rules_speak_of_it),
-	TEST(wants_the_port_where_rules_speak_of_ports),
+	TEST(finds_a_slash_at_any_offset),
+	TEST(wants_the_projects_root_for_rules_below_it),
+	TEST(wants_the_port_for_rules_about_ports),
 	TEST(tools_can_have_arguments),
 	TEST(decisions_leave_no_trace),
 	TEST_END,

@@ -128,7 +128,7 @@ static void an_unmet_constraint_says_how_to_meet_it(void)
 	expect_eq(rig_ask(&rig, "fs.write /srv/p/src/a.c project=/srv/p size=1"), POLICY_DENY);
 	expect_eq(rig.decision.cause, CAUSE_CONSTRAINT);
 	expect_part(rig_text(&rig, "fs.write /srv/p/src/a.c project=/srv/p size=1"),
-		    "  fix: do it in a sandbox of level L2");
+		    "  fix: run it in a sandbox of level L2");
 	expect_part(rig_text(&rig, "fs.write /srv/p/src/a.c project=/srv/p sandbox=L2 size=200KiB"),
 		    "  fix: write at most 100KiB");
 }
@@ -141,8 +141,8 @@ static void an_unknown_operation_names_the_one_that_was_meant(void)
 	expect_eq(rig_ask(&rig, "fs.wirte /a"), POLICY_DENY);
 	expect_part(rig_text(&rig, "fs.wirte /a"), "  fix: did you mean 'fs.write'?\n");
 	expect_part(rig_text(&rig, "fs.read /a/../b"), "  fix: give the argument as an absolute");
-	expect_part(rig_text(&rig, "fs.read"), "  fix: name the path behind the operation\n");
-	expect_part(rig_text(&rig, "net.connect"), "  fix: name the host behind the operation\n");
+	expect_part(rig_text(&rig, "fs.read"), "  fix: name the path after the operation\n");
+	expect_part(rig_text(&rig, "net.connect"), "  fix: name the host after the operation\n");
 }
 
 static void a_built_in_denial_offers_no_yaml(void)
@@ -165,7 +165,7 @@ static void every_refusal_has_a_fix_in_json_too(void)
 	} rows[] = {
 		{ "fs.write /etc/sbx/policy.yaml project=/srv/p", "there is none: no policy" },
 		{ "policy.update", "let a person review it" },
-		{ "fs.write /srv/p/src/a.c", "name the project's root: project=/FOLDER" },
+		{ "fs.write /srv/p/src/a.c", "name the project's root: project=/DIRECTORY" },
 		{ "net.connect ex_ample..com:443", "write the host as a name" },
 		{ "net.connect [::1", "name the host with its port" },
 		{ "net.bind [::1", "write the host as a name" },

@@ -111,7 +111,7 @@ static void random_glob(char *glob, size_t max)
 		snprintf(glob + len, max - len, "/");
 }
 
-/* Literal values must not hold what a list's words are cut at. */
+/* Literal values must not contain the characters that separate words. */
 static void random_literal(char *text, size_t max)
 {
 	static const char *const literals[] = { "a", "/a", "a/b", "./b", "/p/a", "/",
@@ -380,7 +380,7 @@ static void decides_random_requests_like_the_naive_evaluator(void)
 	expect(n >= n_wanted);
 }
 
-/* What a request need not say, said at random. A valid token would go past all rules. */
+/* Facts that a request may leave unsaid, at random. Not a valid token, which bypasses all rules. */
 static const char *const tags_said[][2] = { { "red", NULL }, { "green", NULL }, { "blue", NULL } };
 static const char digest_said[] =
 	"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
@@ -399,7 +399,7 @@ static void say(struct policy_request *request, enum policy_unsaid fact)
 		request->mode = random_of(words);
 	if (fact == UNSAID_DIGEST)
 		request->sha256 = digest_said;
-	/* Only of a write it matters that nobody knows it. */
+	/* The size matters for fs.write alone. */
 	if (fact == UNSAID_SIZE && strcmp(request->operation, "fs.write") == 0) {
 		request->has_size = true;
 		request->size_bytes = random_below(200);
@@ -408,7 +408,7 @@ static void say(struct policy_request *request, enum policy_unsaid fact)
 		request->sandbox = random_of(levels);
 }
 
-/* Of a request that says none of it: half of it, and never what is in @without. */
+/* Adds a random half of the facts to a request without any, and none of @without. */
 static struct policy_request say_some(const struct policy_request *request, unsigned without)
 {
 	struct policy_request said = *request;

@@ -41,7 +41,7 @@ static void expect_enforcement(const char *before, const struct wanted *wanted)
 	expect_eq(got.place.at.line, wanted->line);
 }
 
-static void paths_are_held_by_mounts_and_landlock(void)
+static void paths_are_enforced_by_mounts_and_landlock(void)
 {
 	static const char *const rules[] = {
 		"match: {syscall: fs.*, path: [/usr, ./src]}\n  action: allow",
@@ -61,7 +61,7 @@ static void paths_are_held_by_mounts_and_landlock(void)
 							 PROBLEM_NONE, 0, NULL });
 }
 
-static void what_says_nothing_is_held_by_no_layer(void)
+static void a_rule_without_effect_has_no_layer(void)
 {
 	static const char *const rules[] = {
 		"match: {syscall: fs.read, path_glob: '*.c'}\n  action: pass",
@@ -106,7 +106,7 @@ static void patterns_and_questions_need_the_broker(void)
 		expect_enforcement("", &cases[i]);
 }
 
-static void what_only_a_tool_knows_is_taken_the_narrow_way(void)
+static void a_fact_that_only_a_tool_knows_narrows(void)
 {
 	static const struct wanted cases[] = {
 		{ "match: {syscall: fs.read, path_glob: '*.c', caller: me}\n  action: allow",
@@ -119,7 +119,8 @@ static void what_only_a_tool_knows_is_taken_the_narrow_way(void)
 		{ "match: {syscall: fs.read, path: /a}\n  action: allow\n"
 		  "  except:\n  - {mode: strict}",
 		  ENFORCED_BY_SERVICE | ENFORCED_BY_VIEW, NARROWED, PROBLEM_UNSEEN, 6, "mode" },
-		/* An exception of a deny that nobody sees is not there, whatever its paths are. */
+		/* An exception of a deny about an unseen fact never applies, whatever its paths
+		   are. */
 		{ "match: {syscall: fs.read, path: /a}\n  action: deny\n"
 		  "  except:\n  - {path_glob: '*.c', mode: strict}",
 		  ENFORCED_BY_SERVICE | ENFORCED_BY_VIEW, NARROWED, PROBLEM_UNSEEN, 6, "mode" },
@@ -141,7 +142,7 @@ static void what_only_a_tool_knows_is_taken_the_narrow_way(void)
 	expect_enforcement("isolation: {nested: true}\n", &nested);
 }
 
-static void the_network_is_held_as_its_mode_says(void)
+static void the_network_is_enforced_by_its_mode(void)
 {
 	static const char allow[] =
 		"match: {syscall: net.connect, host: a.example}\n  action: allow";
@@ -190,24 +191,24 @@ static void the_network_is_held_as_its_mode_says(void)
 		expect_enforcement(cases[i].before, &cases[i].wanted);
 }
 
-static void a_denied_name_stays_visible_and_that_is_said(void)
+static void a_denied_name_stays_visible_and_the_text_tells_it(void)
 {
 	static const struct {
 		const char *rule;
 		const char *text;
 	} cases[] = {
 		{ "{name: r, match: {op: fs.*, path: /a}, action: deny}",
-		  "held by mounts and Landlock; the name stays visible where its directory is "
+		  "enforced by mounts and Landlock; the name stays visible where its directory is "
 		  "shown" },
 		{ "{name: r, match: {op: fs.read, path: /a}, action: deny}",
-		  "held by mounts and Landlock" },
+		  "enforced by mounts and Landlock" },
 		{ "{name: r, match: {op: fs.*, path: /a}, action: allow}",
-		  "held by mounts and Landlock" },
+		  "enforced by mounts and Landlock" },
 		{ "{name: r, match: {op: fs.*, path: /a}, action: deny, except: [{op: fs.exists}]}",
-		  "held by mounts and Landlock" },
+		  "enforced by mounts and Landlock" },
 		{ "{name: r, match: {op: fs.exists, path: /a}, action: deny}",
-		  "refused by sbx-spawn of this version: a mount hides what a name stands for, and "
-		  "the name stays in its directory" },
+		  "refused by sbx-spawn of this version: a mount hides a file's content, but its "
+		  "name stays visible in its directory" },
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
@@ -233,7 +234,7 @@ static void a_refusal_names_line_reason_and_what_to_type(void)
 	} cases[] = {
 		{ "capabilities:\n- {name: src, match: {syscall: fs.read, path_glob: '*.c'},"
 		  " action: allow}\n",
-		  "p.yaml:2: rule 'src' has the pattern '*.c'", "needs the broker", "name files" },
+		  "p.yaml:2: rule 'src' has the pattern '*.c'", "need the broker", "name files" },
 		{ "version: 1\nnet: {mode: veth}\n", "p.yaml:2: 'net.mode' is 'veth'",
 		  "this release has none", "use the mode none" },
 		{ "version: 1\nnet: {mode: proxy}\n", "p.yaml:2: 'net.mode' is 'proxy'",
@@ -242,7 +243,7 @@ static void a_refusal_names_line_reason_and_what_to_type(void)
 		  "p.yaml:2: 'isolation.template' is 'ai-provider'", "needs sbx-proxy",
 		  "--net none" },
 		{ "version: 1\ndefaults: {fs: warn}\n", "p.yaml:1: 'defaults.fs' says 'warn'",
-		  "needs the broker", "write 'allow' or 'deny'" },
+		  "need the broker", "write 'allow' or 'deny'" },
 		{ "version: 1\ndefaults: {net: allow}\n",
 		  "p.yaml:1: 'defaults.net' needs sbx-proxy", "without 'net.mode'", "--net none" },
 	};
@@ -271,12 +272,12 @@ static void a_refusal_names_line_reason_and_what_to_type(void)
 }
 
 static const struct test tests[] = {
-	TEST(paths_are_held_by_mounts_and_landlock),
-	TEST(what_says_nothing_is_held_by_no_layer),
+	TEST(paths_are_enforced_by_mounts_and_landlock),
+	TEST(a_rule_without_effect_has_no_layer),
 	TEST(patterns_and_questions_need_the_broker),
-	TEST(what_only_a_tool_knows_is_taken_the_narrow_way),
-	TEST(the_network_is_held_as_its_mode_says),
-	TEST(a_denied_name_stays_visible_and_that_is_said),
+	TEST(a_fact_that_only_a_tool_knows_narrows),
+	TEST(the_network_is_enforced_by_its_mode),
+	TEST(a_denied_name_stays_visible_and_the_text_tells_it),
 	TEST(a_refusal_names_line_reason_and_what_to_type),
 	TEST_END,
 };

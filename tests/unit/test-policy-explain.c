@@ -15,7 +15,7 @@ static const struct policy_request write_source = {
 	.caller = "editor",
 };
 
-/* What is said of the only rule; @n: how many rows there were. */
+/* The explanation of the only rule; @n: the number of rows. */
 static struct policy_explanation explain_one(struct built *built,
 					     const struct policy_request *request, size_t *n)
 {
@@ -106,7 +106,7 @@ static void says_that_a_rule_is_about_another_operation(void)
 	expect_eq(n, 1);
 }
 
-static void leaves_out_what_is_not_near(void)
+static void leaves_out_rules_that_are_not_near(void)
 {
 	_cleanup_built_ struct built built = build_new();
 	size_t n;
@@ -168,7 +168,7 @@ static const struct test tests[] = {
 	TEST(says_that_a_path_was_taken_out),
 	TEST(says_which_exception_takes_a_rule_back),
 	TEST(says_that_a_rule_is_about_another_operation),
-	TEST(leaves_out_what_is_not_near),
+	TEST(leaves_out_rules_that_are_not_near),
 	TEST(goes_on_after_a_denial_and_ascends),
 	TEST(writes_no_more_rows_than_there_is_room_for),
 	TEST(says_nothing_about_a_request_that_cannot_be_judged),

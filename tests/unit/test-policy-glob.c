@@ -259,7 +259,7 @@ static const struct {
 	{ "...", "...", true },
 };
 
-static void matches_what_gits_wildmatch_matches(void)
+static void matches_like_wildmatch_of_git(void)
 {
 	char pattern[64], path[64];
 
@@ -364,7 +364,7 @@ static void anchors_globs_as_documented(void)
 	expect(!applies("fs.read", "path", "a/b", "/", "/a/c"));
 }
 
-static void a_literal_path_means_itself_and_what_is_below(void)
+static void a_literal_path_means_itself_and_all_below_it(void)
 {
 	expect(applies("fs.read", "literal", "/tmp/foo", NULL, "/tmp/foo"));
 	expect(applies("fs.read", "literal", "/tmp/foo", NULL, "/tmp/foo/a/b"));
@@ -387,7 +387,7 @@ static void a_literal_path_has_no_wildcards(void)
 	expect(applies("fs.read", "literal", "!x", "/p", "/p/!x"));
 }
 
-static void a_bare_name_is_a_program_in_any_folder(void)
+static void a_bare_name_is_a_program_in_any_directory(void)
 {
 	expect(applies("exec", "path", "git", "/p", "/usr/bin/git"));
 	expect(applies("exec", "path", "git", "/p", "/tmp/git"));
@@ -439,7 +439,7 @@ static void expect_refused(const char *text, bool literal, const char *why)
 	test_failures++;
 }
 
-static void refuses_what_could_never_match(void)
+static void refuses_globs_that_could_never_match(void)
 {
 	static const char *const unclosed[] = { "foo[/]bar", "[[:alpha:]", "[[:word:]]", "[a",
 						"[",	     "[]",	   "[!",	 "[a-" };
@@ -450,15 +450,15 @@ static void refuses_what_could_never_match(void)
 	expect_refused("a\\/b", false, "backslash");
 	expect_refused("", false, "empty");
 	expect_refused("!", false, "empty");
-	expect_refused("a//b", false, "two slashes");
-	expect_refused("//a", false, "two slashes");
+	expect_refused("a//b", false, "'//'");
+	expect_refused("//a", false, "'//'");
 	expect_refused("a/./b", false, "'.'");
 	expect_refused("../a", false, "'..'");
 	expect_refused("a/..", false, "'..'");
 	expect_refused("/..", false, "'..'");
 	expect_refused("a/\\.\\./b", false, "'..'");
 	expect_refused("a/../b", true, "'..'");
-	expect_refused("a//b", true, "two slashes");
+	expect_refused("a//b", true, "'//'");
 	expect_refused("", true, "empty");
 	expect(!problem_of("a[", true));
 	expect(!problem_of("...", false));
@@ -486,7 +486,7 @@ static void refuses_more_than_its_bounds(void)
 	expect_refused(long_name, true, "4096 bytes");
 	expect_refused(many, false, "256 components");
 	expect_refused(floats, false, "8 components");
-	expect_refused(stars, false, "more stars");
+	expect_refused(stars, false, "too many stars");
 	expect(!problem_of(long_name + 1, false));
 	expect(!problem_of(many + 2, false));
 	expect(!problem_of(floats + 5, false));
@@ -550,14 +550,14 @@ static void finds_stars_that_are_glued_to_text(void)
 }
 
 static const struct test tests[] = {
-	TEST(matches_what_gits_wildmatch_matches),
+	TEST(matches_like_wildmatch_of_git),
 	TEST(matches_absolute_globs_like_relative_ones),
 	TEST(anchors_globs_as_documented),
-	TEST(a_literal_path_means_itself_and_what_is_below),
+	TEST(a_literal_path_means_itself_and_all_below_it),
 	TEST(a_literal_path_has_no_wildcards),
-	TEST(a_bare_name_is_a_program_in_any_folder),
+	TEST(a_bare_name_is_a_program_in_any_directory),
 	TEST(classes_of_white_space_are_gits),
-	TEST(refuses_what_could_never_match),
+	TEST(refuses_globs_that_could_never_match),
 	TEST(refuses_more_than_its_bounds),
 	TEST(says_what_a_glob_is),
 	TEST(judges_single_components),

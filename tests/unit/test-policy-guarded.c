@@ -13,7 +13,6 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/path.h"
-#include "policy/builtin.h"
 #include "policy/guarded.h"
 #include "test.h"
 
@@ -110,8 +109,8 @@ static void without_places_only_the_system_is_guarded(void)
 	arena_deinit(&arena);
 }
 
-/* What is looked at first must not lose anything. */
-static void a_match_is_what_a_look_at_every_row_finds(void)
+/* A path without GUARDED_MARK is compared with few rows: that must not change the answer. */
+static void a_match_is_the_first_row_that_contains_the_path(void)
 {
 	static const char *const rests[] = { "", "/a", "x", "/a/b" };
 	struct arena arena = ARENA_INIT;
@@ -186,7 +185,7 @@ static bool is_guarded(const struct place *place, const char *name)
 
 static char *const no_environment[] = { NULL };
 
-static void a_policy_is_found_by_any_name_with_what_update_keeps(void)
+static void a_policy_is_found_by_any_name_with_its_companions(void)
 {
 	static const char *const names[] = { "p.yaml", "./p.yaml", "sub/../p.yaml",
 					     "sub//.././p.yaml" };
@@ -238,7 +237,7 @@ static void refuses_a_policy_behind_a_circle_of_links(void)
 	place_close(&place);
 }
 
-static void a_home_behind_a_link_is_guarded_where_it_is(void)
+static void a_home_behind_a_link_is_guarded_at_its_real_path(void)
 {
 	char home[PATH_MAX + 16];
 	char *const environment[] = { home, NULL };
@@ -263,11 +262,11 @@ static const struct test tests[] = {
 	TEST(every_row_is_a_literal_path_of_a_built_in_rule),
 	TEST(the_callers_places_are_rows),
 	TEST(without_places_only_the_system_is_guarded),
-	TEST(a_match_is_what_a_look_at_every_row_finds),
-	TEST(a_policy_is_found_by_any_name_with_what_update_keeps),
+	TEST(a_match_is_the_first_row_that_contains_the_path),
+	TEST(a_policy_is_found_by_any_name_with_its_companions),
 	TEST(each_link_on_the_way_to_a_policy_is_guarded),
 	TEST(refuses_a_policy_behind_a_circle_of_links),
-	TEST(a_home_behind_a_link_is_guarded_where_it_is),
+	TEST(a_home_behind_a_link_is_guarded_at_its_real_path),
 	TEST_END,
 };
 

@@ -18,7 +18,7 @@ static const struct policy_key *parent_of(const struct policy_key *key)
 	return NULL;
 }
 
-static void every_row_stands_behind_the_map_it_is_in(void)
+static void every_row_follows_its_map(void)
 {
 	for (const struct policy_key *key = policy_keys(); key->path; key++) {
 		const struct policy_key *parent = parent_of(key);
@@ -87,7 +87,7 @@ static void a_key_called_like_a_list_item_is_no_key(void)
 }
 
 static const struct test tests[] = {
-	TEST(every_row_stands_behind_the_map_it_is_in),
+	TEST(every_row_follows_its_map),
 	TEST(every_list_has_a_row_for_its_items),
 	TEST(steps_through_exactly_the_rows_inside),
 	TEST(only_choices_have_choices),

@@ -56,7 +56,7 @@ static void refuses_words_that_are_no_choice(void)
 		{ "devices: [gpu]\n", "1:11", "nvidia" },
 		{ "mounts: [{target: /a, mode: readonly}]\n", "1:29", "ro, rw" },
 		{ "audit: {enabled: false}\n", "1:18", "always recorded" },
-		{ "audit: {events: [exec]}\n", "1:18", "nothing of this version" },
+		{ "audit: {events: [exec]}\n", "1:18", "no further events" },
 		{ "audit: {rotation: dayly}\n", "1:19", "'daily'" },
 		{ "version: 1\nfs: {rules: [{action: deny, path: /a, perms: [read]}]}\n", "2:47",
 		  "read_file" },
@@ -92,7 +92,7 @@ static void refuses_paths_that_would_silently_not_match(void)
 		{ MATCH("syscall: exec, path_glob: $HOME/x"), "3:37", "variables" },
 		{ MATCH("syscall: exec, path: '~'"), "3:32", "absolute path" },
 		{ MATCH("syscall: exec, path_glob: 'a/['"), "3:37", "'['" },
-		{ MATCH("syscall: exec, path_glob: a//b"), "3:37", "slashes" },
+		{ MATCH("syscall: exec, path_glob: a//b"), "3:37", "'//'" },
 		{ MATCH("syscall: exec, path_glob: [a, a/../b]"), "3:41", "'..'" },
 		{ MATCH("syscall: exec, path_glob: ''"), "3:37", "empty" },
 		{ MATCH("syscall: exec, path: /a/./b"), "3:32", "'.'" },
@@ -189,14 +189,14 @@ static void refuses_a_manifest_that_contradicts_itself(void)
 	EXPECT_REFUSALS(cases);
 }
 
-static void refuses_what_of_a_manifest_nothing_carries_out(void)
+static void refuses_manifest_entries_that_sbx_cannot_carry_out(void)
 {
 	static const struct refusal cases[] = {
 		{ "sandbox: {type: APPARMOR}\n", "1:17", "no profile of a security module" },
 		{ "security: {sandbox: {type: SELINUX}}\n", "1:28",
 		  "no profile of a security module" },
 		{ "security: {permissions: [net.admin]}\n", "1:26",
-		  "knows no permission of a framework" },
+		  "no permissions of frameworks" },
 		{ "security: {permissions: [{name: a}]}\n", "1:26", "must be left out" },
 		{ "security: {permissions: all}\n", "1:25", "must be a list" },
 		{ "sandbox: {config: {properties: {ipc_shm_size: \"many\"}}}\n", "1:47", "" },
@@ -214,7 +214,7 @@ static const struct test tests[] = {
 	TEST(refuses_texts_that_say_nothing),
 	TEST(refuses_a_name_of_more_than_200_bytes),
 	TEST(refuses_a_manifest_that_contradicts_itself),
-	TEST(refuses_what_of_a_manifest_nothing_carries_out),
+	TEST(refuses_manifest_entries_that_sbx_cannot_carry_out),
 	TEST_END,
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "policy-refusals.h"
 
-static void refuses_what_is_no_map(void)
+static void refuses_a_text_that_is_no_map(void)
 {
 	static const struct refusal cases[] = {
 		{ "- a\n", "1:1", "must be a map" },
@@ -20,7 +20,7 @@ static void refuses_what_is_no_map(void)
 	}
 }
 
-static void refuses_what_is_not_even_yaml_or_json(void)
+static void refuses_a_text_that_is_neither_yaml_nor_json(void)
 {
 	static const struct refusal cases[] = {
 		{ "capabilities: [\n", "1:15", "never closed" },
@@ -40,7 +40,7 @@ static void refuses_what_is_not_even_yaml_or_json(void)
 	EXPECT_REFUSALS(cases);
 }
 
-static void refuses_unknown_keys_with_what_was_meant(void)
+static void refuses_unknown_keys_and_suggests_the_nearest(void)
 {
 	static const struct refusal cases[] = {
 		{ "capabilites: []\n", "1:1", "did you mean 'capabilities'?" },
@@ -69,7 +69,7 @@ static void refuses_unknown_keys_with_what_was_meant(void)
 	EXPECT_REFUSALS(cases);
 }
 
-static void refuses_what_is_missing(void)
+static void refuses_missing_keys(void)
 {
 	static const struct refusal cases[] = {
 		{ "capabilities:\n- match: {syscall: exec}\n  action: deny\n", "2:3",
@@ -90,7 +90,7 @@ static void refuses_what_is_missing(void)
 	EXPECT_REFUSALS(cases);
 }
 
-static void refuses_what_has_the_wrong_type(void)
+static void refuses_values_of_a_wrong_type(void)
 {
 	static const struct refusal cases[] = {
 		{ "capabilities: {}\n", "1:15", "'capabilities' must be a list" },
@@ -125,21 +125,21 @@ static void refuses_what_has_the_wrong_type(void)
 	EXPECT_REFUSALS(cases);
 }
 
-static void refuses_what_is_said_twice(void)
+static void refuses_settings_that_are_there_twice(void)
 {
 	static const struct refusal cases[] = {
 		{ "capabilities:\n- {name: r, match: {syscall: exec}, action: deny}\n"
 		  "- {name: r, match: {syscall: exec}, action: allow}\n",
-		  "3:3", "line 2 has one" },
+		  "3:3", "line 2 has the first" },
 		{ MATCH("syscall: exec, op: exec"), "3:26", "second key for operations" },
 		{ MATCH("syscall: exec, path: /a, path_glob: /b"), "3:36", "second key" },
 		{ MATCH("syscall: exec, state: a, state_machine_state: b"), "3:36", "second key" },
 		{ "version: 1\ndenySyscalls: [bpf]\nantiEscape: {denySyscalls: [bpf]}\n", "3:28",
-		  "'denySyscalls' is said twice" },
+		  "'denySyscalls' is given twice" },
 		{ "limits: {memory: 1MiB}\nsandbox: {config: {maxMemoryMB: 1}}\n", "2:33",
-		  "'limits.memory' is said twice" },
+		  "'limits.memory' is given twice" },
 		{ "sandbox: {enabled: true}\nsecurity: {sandbox: {enabled: true}}\n", "2:31",
-		  "'sandbox.enabled' is said twice" },
+		  "'sandbox.enabled' is given twice" },
 		{ "extensions: [{name: e, command: [/a]}, {name: e, command: [/b]}]\n", "1:40",
 		  "second extension" },
 	};
@@ -147,7 +147,7 @@ static void refuses_what_is_said_twice(void)
 	EXPECT_REFUSALS(cases);
 }
 
-static void refuses_names_that_no_path_could_hold(void)
+static void refuses_names_with_characters_of_paths(void)
 {
 	static const struct refusal cases[] = {
 		{ "env: {set: {A.B: x}}\n", "1:13", "not a name: 'A.B'" },
@@ -184,13 +184,13 @@ static void tells_all_mistakes_of_a_text_at_once(void)
 }
 
 static const struct test tests[] = {
-	TEST(refuses_what_is_no_map),
-	TEST(refuses_what_is_not_even_yaml_or_json),
-	TEST(refuses_unknown_keys_with_what_was_meant),
-	TEST(refuses_what_is_missing),
-	TEST(refuses_what_has_the_wrong_type),
-	TEST(refuses_what_is_said_twice),
-	TEST(refuses_names_that_no_path_could_hold),
+	TEST(refuses_a_text_that_is_no_map),
+	TEST(refuses_a_text_that_is_neither_yaml_nor_json),
+	TEST(refuses_unknown_keys_and_suggests_the_nearest),
+	TEST(refuses_missing_keys),
+	TEST(refuses_values_of_a_wrong_type),
+	TEST(refuses_settings_that_are_there_twice),
+	TEST(refuses_names_with_characters_of_paths),
 	TEST(tells_all_mistakes_of_a_text_at_once),
 	TEST_END,
 };

@@ -13,7 +13,6 @@
 #include "policy-refusals.h"
 #include "policy-rig.h"
 #include "policy-seeds.h"
-#include "policy/digest.h"
 #include "policy/model.h"
 
 static struct policy *load(const char *text)
@@ -157,8 +156,8 @@ static void an_empty_file_is_a_policy_that_denies(void)
 		_cleanup_policy_ struct policy *policy = load(texts[i]);
 
 		expect_eq(policy->n_rules, 0);
-		for (int class = 0; class < N_CLASSES; class ++)
-			expect_eq(policy->defaults[class], POLICY_DENY);
+		for (int k = 0; k < N_CLASSES; k++)
+			expect_eq(policy->defaults[k], POLICY_DENY);
 	}
 }
 
@@ -309,7 +308,7 @@ static void settings_have_their_numbers(void)
 					    policy->settings[i].path) < 0);
 }
 
-static void what_has_two_names_is_kept_under_one(void)
+static void a_setting_with_two_names_is_kept_under_one(void)
 {
 	_cleanup_policy_ struct policy *policy =
 		load("version: 1\nantiEscape: {denySyscalls: [bpf]}\n");
@@ -381,10 +380,10 @@ static void refuses_a_rule_that_contradicts_its_examples(void)
 		{ MATCH("syscall: fs.write, path_glob: [src/**, '!src/x']") "  examples: {match: fs.write src/x}\n",
 		  "5:21", "excludes" },
 		{ MATCH("syscall: fs.write, path_glob: src/**, state: a") "  examples: {match: fs.write src/x}\n",
-		  "5:21", "'state' does not hold" },
+		  "5:21", "'state' does not match" },
 		{ MATCH("syscall: fs.write, path_glob: src/**") "  except: [{caller: me}]\n"
 								"  examples: {match: fs.write src/x caller=me}\n",
-		  "6:21", "exception 1 takes it back" },
+		  "6:21", "exception 1 cancels it" },
 		{ MATCH("syscall: exec") "  examples: {match: ' '}\n", "5:21", "not an example" },
 		{ MATCH("syscall: exec") "  examples: {match: exec ../x}\n", "5:21", "" },
 		{ MATCH("syscall: exec") "  examples: {match: exec /x tga=y}\n", "5:21", "tag=" },
@@ -478,7 +477,7 @@ static const struct test tests[] = {
 	TEST(every_host_of_the_whitelist_is_a_rule),
 	TEST(an_empty_list_is_present_and_holds_for_nothing),
 	TEST(settings_have_their_numbers),
-	TEST(what_has_two_names_is_kept_under_one),
+	TEST(a_setting_with_two_names_is_kept_under_one),
 	TEST(defaults_are_taken_by_class),
 	TEST(extensions_keep_their_words),
 	TEST(an_example_that_holds_passes),

@@ -8,7 +8,6 @@
 #include "policy-rig.h"
 #include "policy-same.h"
 #include "policy-seeds.h"
-#include "policy/digest.h"
 #include "policy/load.h"
 #include "policy/model.h"
 #include "test.h"
@@ -121,7 +120,7 @@ static void a_file_that_is_silent_about_a_default_leaves_it_as_it_is(void)
 	}
 }
 
-static void the_digest_covers_both_files_and_who_narrows(void)
+static void the_digest_covers_both_files_and_which_one_narrows(void)
 {
 	_cleanup_policy_ struct policy *policy = NULL, *narrowed = NULL;
 	uint8_t want[32];
@@ -135,7 +134,7 @@ static void the_digest_covers_both_files_and_who_narrows(void)
 
 static const struct {
 	const char *system, *user;
-	const char *path, *text; /* what counts then */
+	const char *path, *text; /* of the merged policy */
 } narrowing[] = {
 	{ "limits: {memory: 1GiB}\n", "limits: {memory: 512MiB}\n", "limits.memory", "512MiB" },
 	{ "limits: {memory: 1GiB}\n", "limits: {memory: 1024MiB}\n", "limits.memory", "1024MiB" },
@@ -240,7 +239,7 @@ static void refuses_a_later_file_that_widens_with_both_places(void)
 		}
 }
 
-static void the_user_may_say_what_the_system_leaves_open_and_a_project_may_not(void)
+static void a_user_may_add_a_setting_and_a_project_may_not(void)
 {
 	static const char *const texts[] = {
 		"mounts: [{source: /a, target: /b}]\n",
@@ -269,7 +268,7 @@ static void the_user_may_say_what_the_system_leaves_open_and_a_project_may_not(v
 	}
 }
 
-static void a_project_may_say_first_what_only_narrows(void)
+static void a_project_may_add_a_setting_that_only_narrows(void)
 {
 	static const char *const texts[] = {
 		"limits: {memory: 1GiB, mode: strict}\n",
@@ -291,7 +290,7 @@ static void a_project_may_say_first_what_only_narrows(void)
 }
 
 /* A pattern such as '.*' would hide all that a project does from the log of its user. */
-static void a_project_changes_nothing_that_is_cut_out_of_records(void)
+static void a_project_cannot_change_audit_redact(void)
 {
 	_cleanup_policy_ struct policy *policy = NULL, *same = NULL, *widened = NULL;
 	static const char ours[] = "audit: {redact: [a, b]}\n";
@@ -306,7 +305,7 @@ static void a_project_changes_nothing_that_is_cut_out_of_records(void)
 	expect_eq(policy_get_setting(policy, "audit.redact")->number, 3);
 }
 
-static void a_project_does_not_say_where_a_command_starts(void)
+static void a_project_cannot_set_the_working_directory(void)
 {
 	_cleanup_policy_ struct policy *policy = NULL, *same = NULL, *other = NULL;
 	struct sbx_error err = { .code = 0 };
@@ -381,13 +380,13 @@ static const struct test tests[] = {
 	TEST(a_projects_allow_counts_only_where_the_others_allow),
 	TEST(of_two_defaults_the_more_severe_one_counts),
 	TEST(a_file_that_is_silent_about_a_default_leaves_it_as_it_is),
-	TEST(the_digest_covers_both_files_and_who_narrows),
+	TEST(the_digest_covers_both_files_and_which_one_narrows),
 	TEST(a_later_file_may_narrow),
 	TEST(refuses_a_later_file_that_widens_with_both_places),
-	TEST(the_user_may_say_what_the_system_leaves_open_and_a_project_may_not),
-	TEST(a_project_may_say_first_what_only_narrows),
-	TEST(a_project_changes_nothing_that_is_cut_out_of_records),
-	TEST(a_project_does_not_say_where_a_command_starts),
+	TEST(a_user_may_add_a_setting_and_a_project_may_not),
+	TEST(a_project_may_add_a_setting_that_only_narrows),
+	TEST(a_project_cannot_change_audit_redact),
+	TEST(a_project_cannot_set_the_working_directory),
 	TEST(denied_system_calls_are_joined),
 	TEST(a_list_that_gets_shorter_leaves_nothing_behind),
 	TEST(refuses_an_extension_of_a_project_and_a_second_of_one_name),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "policy/net-mode.h"
+#include "policy/network.h"
 
 #include "policy-rig.h"
 #include "test.h"
@@ -18,7 +18,7 @@ static void a_mode_has_a_name(void)
 	expect(!net_mode_find("bridge", &mode));
 }
 
-static void the_mode_is_said_or_implied(void)
+static void the_mode_is_set_or_implied(void)
 {
 	static const struct {
 		const char *policy;
@@ -77,7 +77,7 @@ static void the_mode_is_said_or_implied(void)
 	expect_eq(policy_net_choice(NULL, "ai-provider").mode, NET_PROXY);
 }
 
-static void a_mode_that_is_said_implies_a_rule_at_its_place(void)
+static void a_mode_that_is_set_implies_a_rule_at_its_place(void)
 {
 	static const struct {
 		const char *policy;
@@ -135,7 +135,7 @@ static void loopback_implies_an_allow_and_a_denial_of_all_else(void)
 }
 
 /* Of a file that only narrows it would count only where another rule allows. */
-static void what_a_narrower_mode_leaves_is_allowed_by_the_file_that_was_narrowed(void)
+static void the_allow_of_a_narrower_mode_has_the_place_of_the_narrowed_file(void)
 {
 	static const char *const modes[] = { "host", "loopback" };
 
@@ -208,10 +208,10 @@ static void conditions_are_of_the_loopback_or_of_elsewhere(void)
 
 static const struct test tests[] = {
 	TEST(a_mode_has_a_name),
-	TEST(the_mode_is_said_or_implied),
-	TEST(a_mode_that_is_said_implies_a_rule_at_its_place),
+	TEST(the_mode_is_set_or_implied),
+	TEST(a_mode_that_is_set_implies_a_rule_at_its_place),
 	TEST(loopback_implies_an_allow_and_a_denial_of_all_else),
-	TEST(what_a_narrower_mode_leaves_is_allowed_by_the_file_that_was_narrowed),
+	TEST(the_allow_of_a_narrower_mode_has_the_place_of_the_narrowed_file),
 	TEST(conditions_are_of_the_loopback_or_of_elsewhere),
 	TEST_END,
 };

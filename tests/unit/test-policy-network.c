@@ -20,7 +20,7 @@ static void accepts_host_names(void)
 		expect_eq(network_check_host(hosts[i], NULL), 0);
 }
 
-static void refuses_what_is_no_host_name(void)
+static void refuses_texts_that_are_no_host_name(void)
 {
 	static const struct {
 		const char *text, *word;
@@ -98,7 +98,7 @@ static void reads_networks(void)
 	}
 }
 
-static void refuses_what_is_no_network(void)
+static void refuses_texts_that_are_no_network(void)
 {
 	static const struct {
 		const char *text, *word;
@@ -163,7 +163,7 @@ static void reads_ports_and_ranges(void)
 	expect_eq(network_parse_ports("8-8", 3, &range, NULL), 0);
 }
 
-static void refuses_what_is_no_port(void)
+static void refuses_texts_that_are_no_port(void)
 {
 	static const char *const ports[] = {
 		"",    "x",   "65536", "-1",   "1-",	"-",   "1-65536",     "9-1",
@@ -254,13 +254,13 @@ static void refuses_a_host_with_a_wrong_port_or_wrong_brackets(void)
 
 static const struct test tests[] = {
 	TEST(accepts_host_names),
-	TEST(refuses_what_is_no_host_name),
+	TEST(refuses_texts_that_are_no_host_name),
 	TEST(refuses_a_name_of_more_than_253_bytes),
 	TEST(reads_networks),
-	TEST(refuses_what_is_no_network),
+	TEST(refuses_texts_that_are_no_network),
 	TEST(a_network_contains_its_parts_only),
 	TEST(reads_ports_and_ranges),
-	TEST(refuses_what_is_no_port),
+	TEST(refuses_texts_that_are_no_port),
 	TEST(a_range_that_begins_behind_its_end_is_corrected_in_the_fix),
 	TEST(splits_lists_of_ports_at_the_commas),
 	TEST(reads_a_host_with_or_without_its_port),

@@ -2,7 +2,7 @@
 
 #include <stdint.h>
 
-#include "policy/operation.h"
+#include "policy/model.h"
 #include "test.h"
 
 static uint64_t bit(const char *name)
@@ -18,7 +18,7 @@ static void finds_every_row_by_its_name(void)
 
 	for (const struct operation *row; (row = operation_at(n)); n++) {
 		expect_eq(operation_find(row->name), n);
-		expect(row->class < N_CLASSES && row->help[0] != '\0');
+		expect(row->kind < N_CLASSES && row->help[0] != '\0');
 	}
 	expect(n > 0 && n <= OPERATIONS_MAX);
 	expect(operation_at(-1) == NULL);
@@ -47,17 +47,6 @@ static void rows_keep_their_numbers(void)
 
 	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
 		expect_eq(operation_find(first[i]), i);
-}
-
-static void says_what_the_argument_is(void)
-{
-	expect_eq(operation_at(operation_find("fs.exists"))->argument, ARGUMENT_PATH);
-	expect_eq(operation_at(operation_find("exec"))->argument, ARGUMENT_PATH);
-	expect_eq(operation_at(operation_find("net.bind"))->argument, ARGUMENT_HOST);
-	expect_eq(operation_at(operation_find("test.run"))->argument, ARGUMENT_NONE);
-	expect_eq(operation_at(operation_find("exec"))->class, CLASS_EXEC);
-	expect_str(operation_class_name(CLASS_TOOL), "tool");
-	expect_str(operation_class_name(CLASS_FS), "fs");
 }
 
 static void suggests_the_nearest_name(void)
@@ -95,7 +84,6 @@ static const struct test tests[] = {
 	TEST(finds_every_row_by_its_name),
 	TEST(knows_no_other_operation),
 	TEST(rows_keep_their_numbers),
-	TEST(says_what_the_argument_is),
 	TEST(suggests_the_nearest_name),
 	TEST(reads_names_and_patterns_as_sets),
 	TEST(a_pattern_that_names_nothing_is_empty),

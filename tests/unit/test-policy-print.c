@@ -39,13 +39,13 @@ static void expect_round_trip(const char *text, print_fn *print)
 static const char *const dialects[] = { seed_buntime,	     seed_fluffy, seed_manifest,
 					seed_manifest_short, seed_rest,	  "" };
 
-static void what_is_printed_as_yaml_says_the_same(void)
+static void printed_yaml_loads_as_the_same_policy(void)
 {
 	for (size_t i = 0; i < N_ELEMENTS(dialects); i++)
 		expect_round_trip(dialects[i], policy_print);
 }
 
-static void what_is_printed_as_json_says_the_same(void)
+static void printed_json_loads_as_the_same_policy(void)
 {
 	for (size_t i = 0; i < N_ELEMENTS(dialects); i++)
 		expect_round_trip(dialects[i], policy_print_json);
@@ -189,7 +189,7 @@ static void expect_nothing_hidden(const struct text *out)
 	}
 }
 
-static void no_text_hides_or_reorders_what_is_printed(void)
+static void no_text_hides_or_reorders_the_output(void)
 {
 	unsigned n = test_is_slow() ? 20000 : 1000;
 	uint32_t seed = 2024;
@@ -235,7 +235,7 @@ static void names_that_two_files_share_are_told_apart(void)
 	expect_str(again->rules[1].name, "fs.rules[0] (2)");
 }
 
-static void refuses_to_print_what_one_file_cannot_say(void)
+static void refuses_to_print_rules_that_one_file_cannot_express(void)
 {
 	struct policy *parts[2] = { load(""), load("network_whitelist: [a.b]\n") };
 	_cleanup_policy_ struct policy *policy = NULL;
@@ -249,15 +249,15 @@ static void refuses_to_print_what_one_file_cannot_say(void)
 }
 
 static const struct test tests[] = {
-	TEST(what_is_printed_as_yaml_says_the_same),
-	TEST(what_is_printed_as_json_says_the_same),
+	TEST(printed_yaml_loads_as_the_same_policy),
+	TEST(printed_json_loads_as_the_same_policy),
 	TEST(json_is_one_line_that_begins_with_a_brace),
 	TEST(printing_is_canonical),
 	TEST(texts_cannot_become_anything_else),
-	TEST(no_text_hides_or_reorders_what_is_printed),
+	TEST(no_text_hides_or_reorders_the_output),
 	TEST(names_of_variables_are_never_taken_for_values),
 	TEST(names_that_two_files_share_are_told_apart),
-	TEST(refuses_to_print_what_one_file_cannot_say),
+	TEST(refuses_to_print_rules_that_one_file_cannot_express),
 	TEST_END,
 };
 

@@ -16,7 +16,7 @@ static void read_ok(const char *line, struct request_buffer *ret)
 	expect_str(err.what, "");
 }
 
-/* What the line is refused with; every refusal says what, why and fix. */
+/* The error for the line; each has all three texts. */
 static struct sbx_error refusal(const char *bytes, size_t n_bytes)
 {
 	_cleanup_request_ struct request_buffer buffer = { .texts = TEXT_INIT };
@@ -71,7 +71,7 @@ static void reads_every_member(void)
 	expect_str(request->sha256, "0a");
 }
 
-static void what_is_not_there_is_not_there(void)
+static void a_missing_member_is_not_set(void)
 {
 	_cleanup_request_ struct request_buffer buffer = { .texts = TEXT_INIT };
 	const struct policy_request *request = &buffer.request;
@@ -127,7 +127,7 @@ static void names_are_decoded_too(void)
 	expect_str(buffer.sandbox_id, "s");
 }
 
-static void refuses_what_is_not_one_object(void)
+static void refuses_a_line_that_is_not_one_object(void)
 {
 	static const char *const lines[] = {
 		"",
@@ -162,13 +162,13 @@ static void refuses_unknown_members_and_names_the_one_that_was_meant(void)
 
 static void refuses_repeated_members(void)
 {
-	expect_refused("{\"op\":\"fs.read\",\"\\u006fp\":\"exec\"}", "'op' is there twice");
+	expect_refused("{\"op\":\"fs.read\",\"\\u006fp\":\"exec\"}", "'op' is given twice");
 	expect_refused("{\"op\":\"fs.read\",\"path\":\"/a\",\"path\":\"/b\"}",
-		       "'path' is there twice");
-	expect_refused("{\"op\":\"fs.read\",\"op\":\"fs.read\"}", "'op' is there twice");
+		       "'path' is given twice");
+	expect_refused("{\"op\":\"fs.read\",\"op\":\"fs.read\"}", "'op' is given twice");
 	/* A name that only looks different. */
 	expect_refused("{\"op\":\"fs.read\",\"path\":\"/a\",\"p\\u0061th\":\"/b\"}",
-		       "'path' is there twice");
+		       "'path' is given twice");
 }
 
 static void refuses_wrong_types(void)
@@ -324,9 +324,9 @@ static void refuses_words_that_mean_nothing(void)
 {
 	static const char *const rows[][2] = {
 		{ "", "it has no 'op'" },
-		{ "fs.read /a /b", "'/b' is none of its words" },
+		{ "fs.read /a /b", "'/b' is not one of its attributes" },
 		{ "fs.read /a sate=x", "did you mean 'state='?" },
-		{ "fs.read /a state=x state=y", "is there twice" },
+		{ "fs.read /a state=x state=y", "is given twice" },
 		{ "fs.write /a size=10mb", "10mb" },
 		{ "net.connect :443", "names no host" },
 		{ "net.connect h:", "no port behind its colon" },
@@ -350,12 +350,12 @@ static void refuses_words_that_mean_nothing(void)
 
 static const struct test tests[] = {
 	TEST(reads_every_member),
-	TEST(what_is_not_there_is_not_there),
+	TEST(a_missing_member_is_not_set),
 	TEST(a_line_cannot_claim_a_valid_token),
 	TEST(nothing_is_left_of_the_line_before),
 	TEST(escapes_are_decoded),
 	TEST(names_are_decoded_too),
-	TEST(refuses_what_is_not_one_object),
+	TEST(refuses_a_line_that_is_not_one_object),
 	TEST(refuses_unknown_members_and_names_the_one_that_was_meant),
 	TEST(refuses_repeated_members),
 	TEST(refuses_wrong_types),

@@ -80,7 +80,7 @@ static void every_key_of_the_table_is_in_it_with_its_help(void)
 	}
 }
 
-static void what_is_required_is_required(void)
+static void required_keys_are_required(void)
 {
 	_cleanup_tree_ struct tree *tree = read_schema();
 	const struct tree_node *required = get(find(tree, "capabilities[]"), "required");
@@ -90,7 +90,7 @@ static void what_is_required_is_required(void)
 	expect(!get(tree_root(tree), "required"));
 }
 
-static void it_says_which_version_of_json_schema_it_is(void)
+static void names_its_version_of_json_schema(void)
 {
 	_cleanup_tree_ struct tree *tree = read_schema();
 
@@ -158,7 +158,7 @@ static bool is_one_of(const struct tree_node *list, const struct tree_node *valu
 	return false;
 }
 
-/* The part of JSON Schema that says where what may stand. */
+/* The part of JSON Schema about types and places. */
 static bool fits(const struct tree_node *schema, const struct tree_node *value)
 {
 	const struct tree_node *items = get(schema, "items");
@@ -194,7 +194,7 @@ static void the_seeds_policies_fit(void)
 	expect(text_fits(seed_rest));
 }
 
-static void what_is_in_the_wrong_place_does_not_fit(void)
+static void a_key_in_the_wrong_place_does_not_fit(void)
 {
 	expect(!text_fits("x: 1\n"));
 	expect(!text_fits("limits: {memroy: 1}\n"));
@@ -207,11 +207,11 @@ static void what_is_in_the_wrong_place_does_not_fit(void)
 
 static const struct test tests[] = {
 	TEST(every_key_of_the_table_is_in_it_with_its_help),
-	TEST(what_is_required_is_required),
-	TEST(it_says_which_version_of_json_schema_it_is),
+	TEST(required_keys_are_required),
+	TEST(names_its_version_of_json_schema),
 	TEST(choices_are_enumerated),
 	TEST(the_seeds_policies_fit),
-	TEST(what_is_in_the_wrong_place_does_not_fit),
+	TEST(a_key_in_the_wrong_place_does_not_fit),
 	TEST_END,
 };
 

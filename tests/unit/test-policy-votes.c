@@ -31,7 +31,7 @@ static enum policy_action vote(struct policy_decision *decision, enum policy_act
 	return decision->verdict;
 }
 
-static void no_vote_changes_what_is_final(void)
+static void no_vote_changes_a_final_decision(void)
 {
 	static const struct {
 		enum policy_action verdict;
@@ -69,7 +69,7 @@ static void a_vote_decides_where_no_rule_did(void)
 	}
 }
 
-static void the_default_stands_where_all_pass(void)
+static void the_default_decides_where_all_votes_pass(void)
 {
 	struct policy_decision decision = decision_of(POLICY_ALLOW, CAUSE_DEFAULT);
 
@@ -79,7 +79,7 @@ static void the_default_stands_where_all_pass(void)
 	expect_eq(decision.cause, CAUSE_DEFAULT);
 }
 
-static void only_a_more_severe_vote_changes_what_rules_said(void)
+static void only_a_more_severe_vote_changes_the_answer_of_rules(void)
 {
 	struct policy_decision decision = decision_of(POLICY_REVIEW, CAUSE_RULES);
 
@@ -123,10 +123,10 @@ static void a_vote_that_is_no_action_denies(void)
 }
 
 static const struct test tests[] = {
-	TEST(no_vote_changes_what_is_final),
+	TEST(no_vote_changes_a_final_decision),
 	TEST(a_vote_decides_where_no_rule_did),
-	TEST(the_default_stands_where_all_pass),
-	TEST(only_a_more_severe_vote_changes_what_rules_said),
+	TEST(the_default_decides_where_all_votes_pass),
+	TEST(only_a_more_severe_vote_changes_the_answer_of_rules),
 	TEST(a_warning_keeps_the_constraints_of_the_permission),
 	TEST(the_most_severe_of_several_votes_counts),
 	TEST(a_vote_that_is_no_action_denies),

@@ -14,7 +14,7 @@
 #define DEADLINE_MSEC 60000
 #define N_SEATS 3
 
-/* A socket of the set; what it serves is noted, and its packets stay unread. */
+/* A socket of the set: serve() counts its calls, and its packets stay unread. */
 struct seat {
 	struct ready_socket socket;
 	struct table *table;
@@ -54,7 +54,7 @@ static void table_init(struct table *table)
 		table->seats[i] = (struct seat){ .socket = { .fd = pair[0], .serve = serve },
 						 .table = table,
 						 .other_end = pair[1] };
-		expect_eq(ready_add(table->ready, &table->seats[i].socket, EPOLLIN), 0);
+		expect_eq(ready_wait(table->ready, &table->seats[i].socket, EPOLLIN), 0);
 	}
 }
 
@@ -89,7 +89,7 @@ static void listen_again(struct seat *seat)
 	expect_eq(recv(seat->socket.fd, &byte, 1, 0), 1);
 }
 
-static void serves_whoever_has_said_something(void)
+static void serves_the_socket_that_is_readable(void)
 {
 	_cleanup_table_ struct table table;
 
@@ -104,7 +104,7 @@ static void serves_whoever_has_said_something(void)
 	expect_eq(table.seats[0].n_served + table.seats[1].n_served + table.seats[2].n_served, 1);
 }
 
-static void waits_no_longer_than_it_is_told(void)
+static void waits_no_longer_than_its_timeout(void)
 {
 	_cleanup_table_ struct table table;
 
@@ -120,7 +120,7 @@ static int on_defer(sd_event_source *source, void *userdata)
 	return 0;
 }
 
-/* All of them always have something to do. */
+/* All of them are always ready. */
 static void every_socket_and_the_loop_get_their_turn(void)
 {
 	_cleanup_table_ struct table table;
@@ -170,13 +170,14 @@ static void remove_the_others(struct seat *seat)
 
 		if (other == seat)
 			continue;
-		ready_remove(seat->table->ready, &other->socket);
+		expect_eq(ready_wait(seat->table->ready, &other->socket, 0), 0);
 		other->socket.serve = NULL;
 	}
 }
 
-/* Whoever is served first: of the others nothing is heard any more, not even what was due. */
-static void who_is_served_may_remove_any_other(void)
+/* The first one served removes the others: they are not served any more, although they are ready.
+ */
+static void serve_may_remove_any_other_socket(void)
 {
 	_cleanup_table_ struct table table;
 	unsigned n_silent = 0;
@@ -193,28 +194,28 @@ static void who_is_served_may_remove_any_other(void)
 	expect_eq(n_silent, N_SEATS - 1);
 }
 
-static void serves_only_what_it_was_asked_for(void)
+static void serves_only_the_events_that_are_asked_for(void)
 {
 	_cleanup_table_ struct table table;
 	struct seat *seat = &table.seats[0];
 
 	table_init(&table);
 	say(seat);
-	expect_eq(ready_change(table.ready, &seat->socket, 0), 0);
+	expect_eq(ready_wait(table.ready, &seat->socket, EPOLLHUP), 0);
 	turn_all(&table);
 	expect_eq(seat->n_served, 0);
-	expect_eq(ready_change(table.ready, &seat->socket, EPOLLOUT), 0);
+	expect_eq(ready_wait(table.ready, &seat->socket, EPOLLOUT), 0);
 	expect_eq(ready_turn(table.ready, DEADLINE_MSEC), 1);
 	expect_eq(seat->events, EPOLLOUT);
 }
 
-static void that_the_other_end_is_gone_is_always_said(void)
+static void a_hang_up_is_always_reported(void)
 {
 	_cleanup_table_ struct table table;
 	struct seat *seat = &table.seats[0];
 
 	table_init(&table);
-	expect_eq(ready_change(table.ready, &seat->socket, 0), 0);
+	expect_eq(ready_wait(table.ready, &seat->socket, EPOLLHUP), 0);
 	turn_all(&table);
 	close_fd(&seat->other_end);
 	expect_eq(ready_turn(table.ready, DEADLINE_MSEC), 1);
@@ -257,7 +258,7 @@ static void exit_the_loop(struct seat *seat)
 	ready_wake_loop(seat->table->ready);
 }
 
-static void runs_until_the_loop_is_told_to_exit(void)
+static void runs_until_the_loop_exits(void)
 {
 	_cleanup_table_ struct table table;
 
@@ -270,29 +271,46 @@ static void runs_until_the_loop_is_told_to_exit(void)
 	expect_eq(table.seats[2].n_served, 1);
 }
 
-static void refuses_a_socket_that_is_there_or_is_none(void)
+static void refuses_an_fd_that_is_not_open(void)
 {
 	_cleanup_table_ struct table table;
 	struct ready_socket none = { .fd = -EBADF, .serve = serve };
 
 	table_init(&table);
-	expect_eq(ready_add(table.ready, &table.seats[0].socket, EPOLLIN), -EEXIST);
-	expect_eq(ready_add(table.ready, &none, EPOLLIN), -EBADF);
-	ready_remove(table.ready, &none);
-	expect_eq(ready_change(table.ready, &none, EPOLLIN), -EBADF);
+	expect_eq(ready_wait(table.ready, &none, EPOLLIN), -EBADF);
+	expect_eq(none.events, 0);
+	expect_eq(ready_wait(table.ready, &none, 0), 0);
+}
+
+static void waits_for_a_socket_again_after_it_was_removed(void)
+{
+	_cleanup_table_ struct table table;
+	struct seat *seat = &table.seats[0];
+
+	table_init(&table);
+	say(seat);
+	expect_eq(ready_wait(table.ready, &seat->socket, 0), 0);
+	expect_eq(ready_wait(table.ready, &seat->socket, 0), 0);
+	turn_all(&table);
+	expect_eq(seat->n_served, 0);
+	expect_eq(ready_wait(table.ready, &seat->socket, EPOLLIN), 0);
+	expect_eq(ready_wait(table.ready, &seat->socket, EPOLLIN), 0);
+	expect_eq(ready_turn(table.ready, DEADLINE_MSEC), 1);
+	expect_eq(seat->n_served, 1);
 }
 
 static const struct test tests[] = {
-	TEST(serves_whoever_has_said_something),
-	TEST(waits_no_longer_than_it_is_told),
+	TEST(serves_the_socket_that_is_readable),
+	TEST(waits_no_longer_than_its_timeout),
 	TEST(every_socket_and_the_loop_get_their_turn),
 	TEST(the_loop_turns_for_an_fd_of_its_own_while_sockets_are_busy),
-	TEST(who_is_served_may_remove_any_other),
-	TEST(serves_only_what_it_was_asked_for),
-	TEST(that_the_other_end_is_gone_is_always_said),
+	TEST(serve_may_remove_any_other_socket),
+	TEST(serves_only_the_events_that_are_asked_for),
+	TEST(a_hang_up_is_always_reported),
 	TEST(a_timer_that_is_set_while_a_socket_is_served_goes_off),
-	TEST(runs_until_the_loop_is_told_to_exit),
-	TEST(refuses_a_socket_that_is_there_or_is_none),
+	TEST(runs_until_the_loop_exits),
+	TEST(refuses_an_fd_that_is_not_open),
+	TEST(waits_for_a_socket_again_after_it_was_removed),
 	TEST_END,
 };
 

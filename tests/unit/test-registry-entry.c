@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "registry/registry-internal.h"
 
 static const char *const argv[] = { "/bin/sh", "-c", "echo \"a\n\" \xff", "", NULL };
 
@@ -31,7 +32,7 @@ static struct sandbox_entry full_entry(void)
 		.audit = "spool",
 		.template = "code-executor",
 		.tier = "full",
-		.out_folder = "/srv/out",
+		.out_directory = "/srv/out",
 		.out_work = "/srv/.out.sbx-work-1",
 		.out_layer = "/srv/.out.sbx-layer-1",
 		.uid = 2000004711,
@@ -80,7 +81,7 @@ static void what_is_written_is_read_back(void)
 	expect_str(got.audit, want.audit);
 	expect_str(got.template, want.template);
 	expect_str(got.tier, want.tier);
-	expect_str(got.out_folder, want.out_folder);
+	expect_str(got.out_directory, want.out_directory);
 	expect_str(got.out_work, want.out_work);
 	expect_str(got.out_layer, want.out_layer);
 	expect_eq(got.uid, want.uid);
@@ -88,6 +89,25 @@ static void what_is_written_is_read_back(void)
 	expect(got.may_exec && got.has_status && !got.is_paused);
 	expect_eq(got.status, want.status);
 	expect_str(got.reason, want.reason);
+}
+
+static void an_older_name_of_a_member_is_read(void)
+{
+	static const char old[] = "{\"id\": \"a\", \"state\": \"RUNNING\", "
+				  "\"out_folder\": \"/srv/out\"}";
+	static const char both[] = "{\"id\": \"a\", \"state\": \"RUNNING\", "
+				   "\"out_folder\": \"/x\", \"out_directory\": \"/y\"}";
+	_cleanup_(arena_deinit) struct arena arena = ARENA_INIT;
+	_cleanup_text_ struct text text = TEXT_INIT;
+	struct sandbox_entry got;
+
+	expect_eq(entry_read_state("a", old, strlen(old), &arena, &got, NULL), 0);
+	expect_str(got.out_directory, "/srv/out");
+	entry_add_state(&text, &got);
+	expect(strstr(text_string(&text), "\"out_directory\":\"/srv/out\"") &&
+	       !strstr(text_string(&text), "out_folder"));
+	expect_eq(entry_read_state("a", both, strlen(both), &arena, &got, NULL), 0);
+	expect_str(got.out_directory, "/y");
 }
 
 static void arguments_are_read_back_as_text(void)
@@ -244,6 +264,7 @@ static void shows_an_entry_as_one_line_of_json(void)
 
 static const struct test tests[] = {
 	TEST(what_is_written_is_read_back),
+	TEST(an_older_name_of_a_member_is_read),
 	TEST(arguments_are_read_back_as_text),
 	TEST(what_is_not_known_is_read_back_as_not_known),
 	TEST(a_long_command_is_cut),

@@ -295,7 +295,7 @@ static void fails_where_a_limit_is_passed_over(void)
 	if (!has_unified_cgroups())
 		skip("no cgroup v2 is mounted");
 	expect_eq(answer.code, -ENOTSUP);
-	expect(answer.why && strstr(answer.why, "does not hold: memory.max"));
+	expect(answer.why && strstr(answer.why, "without this limit: memory.max"));
 	expect(!answer.cgroup);
 }
 

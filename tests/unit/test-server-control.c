@@ -40,7 +40,7 @@ static void a_reload_ends_tokens_that_the_new_policy_denies(void)
 	rig_write(&rig, REVIEW_SRC "# changed\n");
 	expect_eq(server_reload(rig.server, "test", NULL), 1);
 	expect(is_verdict(rig_ask_with(&rig, token, WRITE("/srv/p/src/a")), "allow"));
-	/* Without a rule about it a token is what opens the way. */
+	/* Without a rule about it, only a token allows it. */
 	rig_write(&rig, "capabilities: []\n");
 	expect_eq(server_reload(rig.server, "test", NULL), 1);
 	expect(is_verdict(rig_ask_with(&rig, token, WRITE("/srv/p/src/a")), "allow"));
@@ -50,7 +50,7 @@ static void a_reload_ends_tokens_that_the_new_policy_denies(void)
 	expect(has(rig_ask_with(&rig, token, WRITE("/srv/p/src/a")), "\"token\":\"unknown\""));
 }
 
-/* The folder as a whole is still in order, but not everything in it. */
+/* The new policy denies a part of what the token is for. */
 static void a_token_ends_with_a_policy_that_denies_some_of_what_it_is_for(void)
 {
 	_cleanup_rig_ struct rig rig;
@@ -144,8 +144,8 @@ static void no_token_is_issued_for_more_than_the_rules_leave(void)
 		   "\"ok\":true"));
 }
 
-/* Nobody knows which tags the holder will have. */
-static void no_token_is_issued_where_a_rule_asks_for_who_it_is(void)
+/* The tags that a holder will have are not known when the token is issued. */
+static void no_token_is_issued_where_a_rule_matches_the_caller(void)
 {
 	_cleanup_rig_ struct rig rig;
 
@@ -176,7 +176,7 @@ static void a_narrower_token_is_by_default_for_what_its_parent_has_left(void)
 	expect(has(try_issue(&rig, terms), "never be used"));
 }
 
-static void the_holder_is_who_is_connected_whatever_the_packet_says(void)
+static void the_holder_is_the_connected_process_whatever_the_packet_says(void)
 {
 	_cleanup_rig_ struct rig rig;
 	char packet[256];
@@ -269,7 +269,7 @@ static void a_control_packet_that_is_wrong_says_what_is(void)
 	}
 }
 
-/* However it is written; and what only begins like one is a request, and none that is known. */
+/* However "do" is written in JSON. A packet that only begins alike is a request, and a bad one. */
 static void a_control_packet_is_known_by_its_first_name(void)
 {
 	static const struct {
@@ -301,9 +301,9 @@ static const struct test tests[] = {
 	TEST(no_token_is_issued_for_what_a_rule_denies),
 	TEST(no_token_is_issued_for_what_cannot_be_judged),
 	TEST(no_token_is_issued_for_more_than_the_rules_leave),
-	TEST(no_token_is_issued_where_a_rule_asks_for_who_it_is),
+	TEST(no_token_is_issued_where_a_rule_matches_the_caller),
 	TEST(a_narrower_token_is_by_default_for_what_its_parent_has_left),
-	TEST(the_holder_is_who_is_connected_whatever_the_packet_says),
+	TEST(the_holder_is_the_connected_process_whatever_the_packet_says),
 	TEST(the_last_use_of_a_token_is_its_end_and_both_are_recorded),
 	TEST(tokens_are_checked_revoked_and_listed),
 	TEST(a_control_packet_that_is_wrong_says_what_is),

@@ -11,7 +11,7 @@
 
 #define _cleanup_facts_ _cleanup_(facts_free_all)
 
-static void puts_what_is_known_into_the_place_of_every_claim(void)
+static void replaces_every_claim_of_a_request_by_the_facts(void)
 {
 	static const char claims[] =
 		"{\"op\":\"fs.write\",\"path\":\"/a\",\"project\":\"/\",\"caller\":\"c\","
@@ -105,7 +105,7 @@ static void takes_as_many_tags_as_a_request(void)
 }
 
 static const struct test tests[] = {
-	TEST(puts_what_is_known_into_the_place_of_every_claim),
+	TEST(replaces_every_claim_of_a_request_by_the_facts),
 	TEST(refuses_ids_that_could_be_something_else),
 	TEST(finds_a_sandbox_by_its_whole_id),
 	TEST(refuses_facts_that_are_none),

@@ -37,7 +37,7 @@ static int client_of(struct rig *rig, const char *name, uid_t uid)
 	peer.pid = getpid();
 	peer.uid = uid;
 	peer.place = PLACE_BESIDE;
-	r = server_accept(rig->server, name, pair[1], &peer);
+	r = clients_add(server_clients(rig->server), name, pair[1], &peer);
 	if (r >= 0)
 		return pair[0];
 	(void)close(pair[0]);
@@ -192,8 +192,8 @@ static void fds_that_a_client_passes_are_not_kept(void)
 	expect(close(after) == 0);
 }
 
-/* The timer is set while a client is served, when the loop has set its own already. */
-static void the_status_is_told_a_moment_after_an_answer(void)
+/* The timer is armed while a client is served, after sd-event has armed its own. */
+static void the_status_is_sent_a_moment_after_an_answer(void)
 {
 	_cleanup_rig_ struct rig rig;
 	_cleanup_close_ int client = -EBADF;
@@ -271,7 +271,7 @@ static void add_sandbox(struct rig *rig, const char *const *words)
 	"  - { name: project, match: { syscall: fs.read, path_glob: [\"src/**\"] }, "              \
 	"action: allow }\n"
 
-static void what_a_sandbox_says_of_itself_does_not_count(void)
+static void claims_of_a_sandbox_about_itself_do_not_count(void)
 {
 	static const char *const nothing[] = { NULL };
 	_cleanup_rig_ struct rig rig;
@@ -292,7 +292,7 @@ static void what_a_sandbox_says_of_itself_does_not_count(void)
 	expect(is_verdict(hear(&rig, client), "deny"));
 }
 
-static void what_is_known_of_a_sandbox_counts(void)
+static void facts_of_a_sandbox_count(void)
 {
 	static const char *const facts[] = { "tag=trusted_write", "project=/srv/p", NULL };
 	_cleanup_rig_ struct rig rig;
@@ -326,7 +326,7 @@ static void only_the_service_own_user_speaks_for_others(void)
 	expect(is_verdict(answer, "deny") && !strstr(answer, "box1"));
 }
 
-static void nobody_else_controls_the_service(void)
+static void sandboxes_and_other_users_do_not_control_the_service(void)
 {
 	static const char *const nothing[] = { NULL };
 	static const char *const packets[] = { "{\"do\":\"status\"}", "{\"do\":\"reload\"}",
@@ -347,7 +347,7 @@ static void nobody_else_controls_the_service(void)
 	}
 }
 
-static void nobody_comes_in_through_a_socket_that_is_not_known(void)
+static void a_listener_that_is_not_known_serves_no_client(void)
 {
 	_cleanup_rig_ struct rig rig;
 
@@ -356,10 +356,10 @@ static void nobody_comes_in_through_a_socket_that_is_not_known(void)
 	expect_eq(client_of(&rig, "other", 0), -ENOENT);
 }
 
-static void a_stranger_cannot_take_all_places(void)
+static void one_user_cannot_take_all_places(void)
 {
 	_cleanup_rig_ struct rig rig;
-	int clients[SERVER_CLIENTS_DEFAULT / 4], own;
+	int clients[CLIENTS_DEFAULT / 4], own;
 	struct rlimit files;
 
 	/* Both ends of each connection are here; 1024 files are the usual soft limit. */
@@ -367,7 +367,7 @@ static void a_stranger_cannot_take_all_places(void)
 	files.rlim_cur = files.rlim_max;
 	expect_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
 	rig_init(&rig, ALLOW_SRC);
-	if (files.rlim_max < 2 * SERVER_CLIENTS_DEFAULT)
+	if (files.rlim_max < 2 * CLIENTS_DEFAULT)
 		skip("the hard limit of open files is too low for so many clients");
 	for (size_t i = 0; i < N_ELEMENTS(clients); i++) {
 		clients[i] = client_of(&rig, SERVER_MAIN_SOCKET, 12345);
@@ -412,7 +412,8 @@ static void release(const char *fifo)
 	int fd = open(fifo, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 
 	expect(fd >= 0 && write(fd, "\n", 1) == 1);
-	/* Kept open until the reader has been there: a FIFO without anybody forgets. */
+	/* Kept open until the reader has read: a FIFO without a reader and a writer loses its
+	 * bytes. */
 	while (fd >= 0 && is_readable(fd))
 		;
 	(void)close(fd);
@@ -438,7 +439,7 @@ static void others_do_not_wait_for_a_slow_extension(void)
 	say(other, "{\"op\":\"fs.format\"}");
 	expect(is_verdict(hear(&rig, other), "deny"));
 	expect(!is_readable(slow));
-	/* It never answers: deny for the one that waited, and its next packet comes behind it. */
+	/* It never answers: deny for the client that waits, and then its next packet. */
 	expect_eq(kill(extension_pid(extension), SIGKILL), 0);
 	expect(has(hear(&rig, slow), "\"extension\":\"slow\""));
 	expect(has(hear(&rig, slow), "fs.format"));
@@ -571,7 +572,7 @@ static void a_decision_that_cannot_be_recorded_is_deny(void)
 	expect(has(rig_ask(&rig, "{\"do\":\"status\"}"), "\"tokens\":0,"));
 }
 
-static void records_what_was_chosen(void)
+static void records_the_chosen_verdicts(void)
 {
 	static const struct {
 		enum server_records records;
@@ -626,15 +627,15 @@ static const struct test tests[] = {
 	TEST(a_request_that_is_none_is_denied_and_recorded),
 	TEST(a_packet_that_is_too_long_is_denied),
 	TEST(fds_that_a_client_passes_are_not_kept),
-	TEST(the_status_is_told_a_moment_after_an_answer),
+	TEST(the_status_is_sent_a_moment_after_an_answer),
 	TEST(a_client_that_ends_is_forgotten),
 	TEST(a_client_that_does_not_read_stops_only_itself),
-	TEST(what_a_sandbox_says_of_itself_does_not_count),
-	TEST(what_is_known_of_a_sandbox_counts),
+	TEST(claims_of_a_sandbox_about_itself_do_not_count),
+	TEST(facts_of_a_sandbox_count),
 	TEST(only_the_service_own_user_speaks_for_others),
-	TEST(nobody_else_controls_the_service),
-	TEST(nobody_comes_in_through_a_socket_that_is_not_known),
-	TEST(a_stranger_cannot_take_all_places),
+	TEST(sandboxes_and_other_users_do_not_control_the_service),
+	TEST(a_listener_that_is_not_known_serves_no_client),
+	TEST(one_user_cannot_take_all_places),
 	TEST(others_do_not_wait_for_a_slow_extension),
 	TEST(a_client_may_go_while_its_answer_is_worked_out),
 	TEST(a_reload_does_not_change_what_has_begun),
@@ -643,7 +644,7 @@ static const struct test tests[] = {
 	TEST(a_file_that_is_renamed_into_place_comes_into_force),
 	TEST(the_same_policy_again_is_no_change),
 	TEST(a_decision_that_cannot_be_recorded_is_deny),
-	TEST(records_what_was_chosen),
+	TEST(records_the_chosen_verdicts),
 	TEST(a_record_holds_the_whole_input_and_no_token),
 	TEST_END,
 };

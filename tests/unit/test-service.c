@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "service-rig.h"
 
+#include <sys/stat.h>
+
+#include "base/text.h"
+
 static void is_ready_when_it_listens(void)
 {
 	struct setup setup = { .handed_over = 0 };
@@ -48,7 +52,7 @@ static unsigned long long now_usec(void)
 	return (unsigned long long)now.tv_sec * 1000000 + (unsigned long long)now.tv_nsec / 1000;
 }
 
-static void tells_the_manager_of_a_reload(void)
+static void notifies_the_manager_of_a_reload(void)
 {
 	struct setup setup = { .handed_over = 0 };
 	_cleanup_daemon_ struct daemon daemon = daemon_start(&setup);
@@ -84,7 +88,7 @@ static void goes_on_after_a_failed_reload(void)
 	(void)talk(client, "hello");
 }
 
-/* Behind a newline the manager would read another assignment. */
+/* The manager would read another assignment behind a newline. */
 static void keeps_a_status_on_one_line(void)
 {
 	struct setup setup = { .handed_over = 0 };
@@ -112,19 +116,25 @@ static void stops_feeding_while_the_loop_hangs(void)
 	struct setup setup = { .watchdog_usec = "40000" };
 	_cleanup_daemon_ struct daemon daemon = daemon_start(&setup);
 	_cleanup_close_ int client = -EBADF;
+	int pair[2];
 
+	expect(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
 	await_watchdogs(&daemon, 1);
 	expect_str(next_notice(&daemon), "READY=1");
 	client = client_open(&daemon);
-	(void)talk(client, "hang");
+	expect_eq(fd_send(client, "hang", 4, &pair[0], 1), 0);
+	expect(strstr(await(client, DEADLINE_MSEC), "hang"));
 	while (strcmp(await(daemon.notify, 0), "WATCHDOG=1") == 0)
 		;
 	expect_str(await(daemon.notify, 5 * WATCHDOG_USEC / 1000), "");
-	(void)talk(client, "wake up");
+	say(pair[1], "wake up");
+	(void)talk(client, "hello");
+	close_fd(&pair[0]);
+	close_fd(&pair[1]);
 	await_watchdogs(&daemon, 2);
 }
 
-/* It would be the first message of all. */
+/* A fed watchdog would be the first message of all. */
 static void leaves_the_watchdog_of_another_process_alone(void)
 {
 	struct setup setup = { .watchdog_usec = "40000", .watchdog_pid = "1" };
@@ -141,7 +151,7 @@ static void refuses_a_watchdog_it_cannot_read(void)
 	expect_eq(daemon_wait(&daemon), STATUS_NOT_STARTED);
 }
 
-/* What a .socket unit would have made, under an abstract name. */
+/* A socket like that of a .socket unit, under an abstract name. */
 static int manager_listen(int number, struct sockaddr_un *ret_address)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -201,21 +211,24 @@ static void refuses_an_fd_that_is_no_listening_socket(void)
 static int listen_thrice(void)
 {
 	static const struct log log = { .tool = "test", .journal_fd = -EBADF };
+	static const struct client_limits limits = { .n_clients = 1 };
 	_cleanup_service_ struct service *service = NULL;
+	_cleanup_clients_ struct clients *clients = NULL;
 	struct sockaddr_un address;
 	unsigned before = test_failures;
 	int pair[2] = { manager_listen(1, &address), manager_listen(2, &address) };
 
-	/* The lower numbers may be in use by now: from above, none is lost. */
+	/* The low fds may be in use by now: dup2() from high ones overwrites neither socket. */
 	expect(dup2(pair[1], 101) == 101 && dup2(pair[0], 100) == 100);
 	expect(dup2(100, LISTEN_FDS_START) >= 0 && dup2(101, LISTEN_FDS_START + 1) >= 0);
 	set_number("LISTEN_PID", getpid());
 	expect(setenv("LISTEN_FDS", "2", 1) == 0);
 	expect(setenv("LISTEN_FDNAMES", "probe:probe", 1) == 0);
-	expect_eq(service_new(&log, &handlers, NULL, &service, NULL), 0);
-	expect_eq(service_listen(service, "probe", NULL, 0600, NULL), 0);
-	expect_eq(service_listen(service, "probe", NULL, 0600, NULL), 0);
-	expect_eq(service_listen(service, "probe", NULL, 0600, NULL), -ENOENT);
+	expect_eq(service_new(&log, NULL, NULL, &service, NULL), 0);
+	expect_eq(clients_new(service_ready(service), &log, &protocol, &limits, NULL, &clients), 0);
+	expect_eq(service_listen(service, "probe", NULL, 0600, clients, NULL), 0);
+	expect_eq(service_listen(service, "probe", NULL, 0600, clients, NULL), 0);
+	expect_eq(service_listen(service, "probe", NULL, 0600, clients, NULL), -ENOENT);
 	(void)fflush(stdout);
 	return test_failures != before;
 }
@@ -232,17 +245,90 @@ static void takes_each_of_several_sockets_of_one_name_once(void)
 	expect(waitpid(pid, &status, 0) == pid && status == 0);
 }
 
+/* An exit status in a child that is no root user, 0: no failure. */
+static int as_user(int (*check)(const char *directory), const char *directory)
+{
+	unsigned before = test_failures;
+	int r;
+
+	if (geteuid() == 0)
+		expect(chown(directory, 65534, 65534) == 0 && setresgid(65534, 65534, 65534) == 0 &&
+		       setresuid(65534, 65534, 65534) == 0);
+	r = check(directory);
+	(void)fflush(stdout);
+	return r != 0 || test_failures != before;
+}
+
+static int listen_at_the_usual_place(const char *directory)
+{
+	static const struct log log = { .tool = "test", .journal_fd = -EBADF };
+	static const struct client_limits limits = { .n_clients = 1 };
+	_cleanup_service_ struct service *service = NULL;
+	_cleanup_clients_ struct clients *clients = NULL;
+	_cleanup_text_ struct text path = TEXT_INIT;
+	struct stat st;
+
+	expect(setenv("XDG_RUNTIME_DIR", directory, 1) == 0);
+	expect_eq(service_new(&log, NULL, NULL, &service, NULL), 0);
+	expect_eq(clients_new(service_ready(service), &log, &protocol, &limits, NULL, &clients), 0);
+	expect_eq(service_listen_usual(service, "probe", 0600, clients, NULL), 0);
+	expect_eq(service_add_path(&path, "probe", NULL), 0);
+	expect(strncmp(path.data, directory, strlen(directory)) == 0);
+	expect_str(path.data + strlen(directory), "/sbx/probe.sock");
+	expect(stat(path.data, &st) == 0 && S_ISSOCK(st.st_mode));
+	service = service_free(service);
+	expect(stat(path.data, &st) < 0);
+	path.data[strlen(directory) + 4] = '\0';
+	expect(stat(path.data, &st) == 0 && (st.st_mode & 0777) == 0700);
+	return rmdir(path.data);
+}
+
+static int find_no_usual_place(const char *directory)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+	struct sbx_error err = { .code = 0 };
+
+	expect(setenv("XDG_RUNTIME_DIR", "run", 1) == 0);
+	expect_eq(service_add_path(&path, "probe", &err), -ENOENT);
+	expect(strstr(err.why, "XDG_RUNTIME_DIR") && strstr(err.fix, "--socket"));
+	return 0;
+}
+
+static void expect_as_user(int (*check)(const char *directory))
+{
+	char directory[] = "/tmp/service-XXXXXX";
+	int status;
+	pid_t pid;
+
+	expect(mkdtemp(directory));
+	(void)fflush(stdout);
+	pid = fork();
+	if (pid == 0)
+		_exit(as_user(check, directory));
+	expect(waitpid(pid, &status, 0) == pid && status == 0);
+	expect(rmdir(directory) == 0);
+}
+
+static void listens_at_the_usual_place_of_a_user(void)
+{
+	expect_as_user(listen_at_the_usual_place);
+}
+
+static void refuses_a_usual_place_without_a_runtime_directory(void)
+{
+	expect_as_user(find_no_usual_place);
+}
+
 static void says_which_name_the_manager_should_give(void)
 {
 	static const struct log log = { .tool = "test", .journal_fd = -EBADF };
 	_cleanup_service_ struct service *service = NULL;
 	struct sbx_error err = { .code = 0 };
 
-	expect_eq(service_new(&log, &handlers, NULL, &service, NULL), 0);
-	expect_eq(service_listen(service, "probe", NULL, 0600, &err), -ENOENT);
+	expect_eq(service_new(&log, NULL, NULL, &service, NULL), 0);
+	expect_eq(service_listen(service, "probe", NULL, 0600, NULL, &err), -ENOENT);
 	expect_str(err.what, "no socket was handed over as 'probe'");
 	expect(strstr(err.fix, "FileDescriptorName=probe"));
-	expect(service_log(service) == &log);
 }
 
 static void refuses_an_environment_it_cannot_read(void)
@@ -253,13 +339,13 @@ static void refuses_an_environment_it_cannot_read(void)
 
 	set_number("LISTEN_PID", getpid());
 	expect(setenv("LISTEN_FDS", "all", 1) == 0);
-	expect_eq(service_new(&log, &handlers, NULL, &service, &err), -EINVAL);
+	expect_eq(service_new(&log, NULL, NULL, &service, &err), -EINVAL);
 	expect(strstr(err.why, "LISTEN_FDS is 'all'"));
 	expect(!service);
 	expect(unsetenv("LISTEN_PID") == 0 && unsetenv("LISTEN_FDS") == 0);
 }
 
-static void drops_a_client_that_the_handler_refuses(void)
+static void closes_a_client_that_the_service_refuses(void)
 {
 	struct setup setup = { .accept_result = -EPERM, .n_clients_max = 1 };
 	_cleanup_daemon_ struct daemon daemon = daemon_start(&setup);
@@ -286,7 +372,7 @@ static void lets_clients_wait_beyond_the_limit(void)
 	(void)talk(first, "one");
 	second = client_open(&daemon);
 	say(second, "hello");
-	/* The loop goes round; the second would have its answer after one of these. */
+	/* The loop turns: after one of these the second client would have its answer. */
 	for (int i = 0; i < 5; i++)
 		(void)talk(first, "again");
 	expect_str(await(second, 0), "");
@@ -299,8 +385,8 @@ static void lets_clients_wait_beyond_the_limit(void)
 #define N_CLIENTS 12
 
 /*
- * The queue is never empty, so a loop that only tried again would go round thousands of times
- * between two watchdogs; and a table filled to the brim would leave no fd to feed it.
+ * The queue is never empty, so a loop that only tried again would turn thousands of times between
+ * two feeds of the watchdog; and a full table of fds would leave none to feed it.
  */
 static void rests_when_fds_run_short_and_recovers(void)
 {
@@ -325,7 +411,7 @@ static void rests_when_fds_run_short_and_recovers(void)
 
 	for (int i = 0; i < N_CLIENTS - 1; i++)
 		expect(close(clients[i]) == 0);
-	/* The manager must go on reading, or its full queue would stop the daemon. */
+	/* The manager must go on reading, or its full socket would block the daemon. */
 	for (answer = ""; n < 200 && !strstr(answer, "hello"); n++) {
 		await_watchdogs(&daemon, 1);
 		answer = await(last, 0);
@@ -338,7 +424,7 @@ static const struct test tests[] = {
 	TEST(is_ready_when_it_listens),
 	TEST(ends_on_a_signal_and_says_so),
 	TEST(ends_with_the_status_it_was_given),
-	TEST(tells_the_manager_of_a_reload),
+	TEST(notifies_the_manager_of_a_reload),
 	TEST(goes_on_after_a_failed_reload),
 	TEST(keeps_a_status_on_one_line),
 	TEST(feeds_the_watchdog),
@@ -350,9 +436,11 @@ static const struct test tests[] = {
 	TEST(leaves_a_socket_of_another_name_alone),
 	TEST(refuses_an_fd_that_is_no_listening_socket),
 	TEST(takes_each_of_several_sockets_of_one_name_once),
+	TEST(listens_at_the_usual_place_of_a_user),
+	TEST(refuses_a_usual_place_without_a_runtime_directory),
 	TEST(says_which_name_the_manager_should_give),
 	TEST(refuses_an_environment_it_cannot_read),
-	TEST(drops_a_client_that_the_handler_refuses),
+	TEST(closes_a_client_that_the_service_refuses),
 	TEST(lets_clients_wait_beyond_the_limit),
 	TEST(rests_when_fds_run_short_and_recovers),
 	TEST_END,

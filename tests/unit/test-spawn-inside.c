@@ -48,8 +48,8 @@ static void scene_init(struct scene *scene, unsigned awaited)
 	scene->spawn.options = &scene->options;
 	scene->spawn.err = &scene->err;
 	scene->spawn.is_started = true;
-	scene->spawn.awaited = awaited;
-	scene->spawn.inside = (struct source){
+	scene->spawn.inside.awaited = awaited;
+	scene->spawn.inside.source = (struct source){
 		.fd = fds[0],
 		.events = 1,
 		.userdata = &scene->spawn,
@@ -64,7 +64,7 @@ static void scene_deinit(struct scene *scene)
 	services_deinit(&scene->spawn.services);
 	place_close(&scene->spawn.place);
 	loop_deinit(&scene->spawn.loop);
-	close_fd(&scene->spawn.inside.fd);
+	close_fd(&scene->spawn.inside.source.fd);
 	close_fd(&scene->its);
 }
 #define _cleanup_scene_ _cleanup_(scene_deinit)
@@ -86,7 +86,7 @@ static int say(struct scene *scene, struct message message, size_t n)
 	for (size_t i = 0; i < n; i++)
 		fds[i] = scene->its;
 	expect_eq(message_send(scene->its, &message, fds, n), 0);
-	return inside_ready(&scene->spawn.inside, 1);
+	return inside_ready(&scene->spawn.inside.source, 1);
 }
 
 static int say_kind(struct scene *scene, enum message_kind kind, size_t n)
@@ -115,7 +115,7 @@ static void nothing_that_is_not_awaited_is_taken(void)
 
 		expect_eq(say_kind(&scene, rows[i].kind, rows[i].n_fds), -EBADMSG);
 		expect_eq(scene.err.code, -EBADMSG);
-		expect(!scene.spawn.has_gone && !scene.spawn.has_result);
+		expect(!scene.spawn.inside.has_gone && !scene.spawn.inside.has_result);
 		expect_eq(count_fds(), before);
 	}
 }
@@ -154,7 +154,7 @@ static void a_terminal_that_is_none_is_refused(void)
 
 	scene_init(&scene, 1u << MESSAGE_TERMINAL);
 	expect(say_kind(&scene, MESSAGE_TERMINAL, 1) < 0);
-	expect(!scene.spawn.has_gone);
+	expect(!scene.spawn.inside.has_gone);
 	expect(scene.err.what[0] != '\0');
 }
 
@@ -173,7 +173,7 @@ static void a_tree_that_is_another_one_is_refused(void)
 	before = count_fds();
 	expect_eq(watch_read_plan(&scene.spawn.watch, &scene.plan), 0);
 	expect(say_kind(&scene, MESSAGE_TREE, 2) < 0);
-	expect(!scene.spawn.has_gone);
+	expect(!scene.spawn.inside.has_gone);
 	expect_str(scene.err.what, "cannot protect '/usr/bin'");
 	watch_deinit(&scene.spawn.watch);
 	expect_eq(count_fds(), before);
@@ -195,16 +195,16 @@ static void execution_is_told_once_and_to_who_wants_to_know(void)
 		scene_init(&scene, 0);
 		scene.options.hooks = is_wanted ? &hooks : NULL;
 		expect_eq(inside_maybe_go(&scene.spawn), 0);
-		expect_eq(scene.spawn.inside.events != 0, is_wanted);
+		expect_eq(scene.spawn.inside.source.events != 0, is_wanted);
 		for (int i = 0; i < 1 + is_wanted; i++) {
 			expect(!scene.spawn.is_over);
 			expect_eq(say_kind(&scene, MESSAGE_EXECUTED, 0), 0);
 			expect_eq(n, 1);
 			/* The result can wait for the end. */
-			expect_eq(scene.spawn.inside.events, 0);
+			expect_eq(scene.spawn.inside.source.events, 0);
 		}
 		expect(scene.spawn.is_over);
-		expect_eq((int)scene.spawn.cause, SPAWN_REASON_KILLED);
+		expect_eq((int)scene.spawn.ending.cause, SPAWN_REASON_KILLED);
 	}
 }
 
@@ -220,11 +220,11 @@ static void nothing_goes_before_all_is_there(void)
 	scene.spawn.is_started = false;
 	expect_eq(fcntl(scene.its, F_SETFL, O_NONBLOCK), 0);
 	expect_eq(say_kind(&scene, MESSAGE_NAMESPACES, 1), 0);
-	expect(!scene.spawn.has_gone);
+	expect(!scene.spawn.inside.has_gone);
 	expect_eq(message_receive(scene.its, FROM_SUPERVISOR, &got, fds, &n), -EAGAIN);
 	scene.spawn.is_started = true;
 	expect_eq(inside_maybe_go(&scene.spawn), 0);
-	expect(scene.spawn.has_gone);
+	expect(scene.spawn.inside.has_gone);
 	expect_eq(message_receive(scene.its, FROM_SUPERVISOR, &got, fds, &n), 1);
 	expect_eq(got.kind, MESSAGE_GO);
 	/* Once. */
@@ -240,9 +240,9 @@ static void nonsense_later_is_the_end(void)
 	scene_init(&scene, 0);
 	expect_eq(inside_maybe_go(&scene.spawn), 0);
 	expect_eq(fd_send(scene.its, nonsense, sizeof(nonsense), NULL, 0), 0);
-	expect_eq(inside_ready(&scene.spawn.inside, 1), 0);
+	expect_eq(inside_ready(&scene.spawn.inside.source, 1), 0);
 	expect(scene.spawn.is_over);
-	expect_eq(scene.spawn.cause, SPAWN_REASON_KILLED);
+	expect_eq(scene.spawn.ending.cause, SPAWN_REASON_KILLED);
 }
 
 static void there_is_one_result(void)
@@ -254,10 +254,10 @@ static void there_is_one_result(void)
 	scene_init(&scene, 0);
 	expect_eq(inside_maybe_go(&scene.spawn), 0);
 	expect_eq(say(&scene, first, 0), 0);
-	expect(scene.spawn.has_result);
+	expect(scene.spawn.inside.has_result);
 	expect_eq(say(&scene, second, 0), 0);
-	expect_eq(scene.spawn.result.status, first.status);
-	expect_eq(scene.spawn.cause, SPAWN_REASON_KILLED);
+	expect_eq(scene.spawn.inside.result.status, first.status);
+	expect_eq(scene.spawn.ending.cause, SPAWN_REASON_KILLED);
 }
 
 static void numbers_from_inside_are_looked_at_before_they_are_used(void)

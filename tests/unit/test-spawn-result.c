@@ -35,9 +35,9 @@ static void ended_init(struct ended *ended)
 	for (int i = 0; i < N_LIMITS; i++)
 		ended->plan.limits[i] = (struct plan_limit){ .is_set = true, .value = 1 };
 	ended->spawn.plan = &ended->plan;
-	ended->spawn.has_gone = ended->spawn.has_result = true;
+	ended->spawn.inside.has_gone = ended->spawn.inside.has_result = true;
 	ended->spawn.kernel.cgroup_fd = open(ended->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ended->spawn.result.status = W_EXITCODE(0, 0);
+	ended->spawn.inside.result.status = W_EXITCODE(0, 0);
 }
 
 static void ended_deinit(struct ended *ended)
@@ -62,8 +62,10 @@ static void count(const struct ended *ended, const char *name, const char *text)
 
 static void look(struct ended *ended)
 {
-	result_look(&ended->spawn);
-	expect_eq(result_make(&ended->spawn, 0, &ended->result), 0);
+	struct counted counted = { .init_status = 0 };
+
+	result_look(&ended->spawn, &counted);
+	expect_eq(result_make(&ended->spawn, &counted, 0, &ended->result), 0);
 }
 
 static void nothing_is_reached_where_nothing_was_counted(void)
@@ -99,7 +101,7 @@ static void a_kill_for_memory_is_of_its_own_limit_only_where_that_was_counted(vo
 	_cleanup_ended_ struct ended ended;
 
 	ended_init(&ended);
-	ended.spawn.result.status = W_EXITCODE(0, SIGKILL);
+	ended.spawn.inside.result.status = W_EXITCODE(0, SIGKILL);
 	count(&ended, "memory.events", "low 0\nhigh 0\nmax 99\noom 1\noom_kill 2\n");
 	look(&ended);
 	expect_eq(ended.result.reason, SPAWN_REASON_MEMORY);
@@ -126,7 +128,7 @@ static void what_the_supervisor_ended_is_a_limit_of_its_own(void)
 		_cleanup_ended_ struct ended ended;
 
 		ended_init(&ended);
-		ended.spawn.cause = cases[i].cause;
+		ended.spawn.ending.cause = cases[i].cause;
 		look(&ended);
 		expect_eq(ended.result.reached, cases[i].want);
 	}
@@ -137,7 +139,7 @@ static void a_file_that_was_too_large_is_told_by_its_signal(void)
 	_cleanup_ended_ struct ended ended;
 
 	ended_init(&ended);
-	ended.spawn.result.status = W_EXITCODE(0, SIGXFSZ);
+	ended.spawn.inside.result.status = W_EXITCODE(0, SIGXFSZ);
 	look(&ended);
 	expect_eq(ended.result.reached, REACHED(LIMIT_FILE_SIZE));
 	ended.plan.limits[LIMIT_FILE_SIZE].is_set = false;

@@ -11,10 +11,11 @@
 
 #define WORDS "use Socket; $| = 1; $SIG{PIPE} = 'IGNORE'; "
 #define ADDRESS "pack_sockaddr_in($ARGV[0], inet_aton('127.0.0.1'))"
+/* A reset that arrives before connect(2) has returned is the failure of connect(2) itself. */
 #define CONNECT                                                                                    \
 	WORDS "socket(my $s, PF_INET, SOCK_STREAM, 0) or die; "                                    \
-	      "connect($s, " ADDRESS ") or die \"refused\\n\"; select($s); $| = 1; "               \
-	      "select(STDOUT); "
+	      "connect($s, " ADDRESS ") or die $!{ECONNRESET} ? \"reset\\n\" : \"refused\\n\"; "   \
+	      "select($s); $| = 1; select(STDOUT); "
 #define SERVE                                                                                      \
 	WORDS "socket(my $l, PF_INET, SOCK_STREAM, 0) or die; bind($l, " ADDRESS ") or die; "      \
 	      "listen($l, 100) or die; print \"ready\\n\"; "

@@ -308,7 +308,7 @@ static void is_not_issued_for_what_no_policy_knows(void)
 	terms.glob = "src/**";
 	expect_not_issued(&terms, "project");
 	terms.glob = "!/srv/p/src/**";
-	expect_not_issued(&terms, "takes something away");
+	expect_not_issued(&terms, "only excludes paths");
 	terms.glob = "/srv/../etc";
 	expect_not_issued(&terms, NULL);
 	terms = write_terms();

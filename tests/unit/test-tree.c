@@ -144,12 +144,12 @@ static const struct {
 } refused[] = {
 	/* syntax */
 	{ "a: 1\nfoo\nb: 2\n", 2, 1, "a key without ':'" },
-	{ "a: b: c\n", 1, 5, "a ':' that cannot stand here" },
+	{ "a: b: c\n", 1, 5, "a ':' that is not allowed here" },
 	{ "a: 1\n b: 2\n", 2, 3, "same column" },
 	{ "a:\n  b: 1\n c: 2\n", 3, 2, "begins at line 1, column 1" },
-	{ "a: \"x\" y\n", 1, 8, "behind a complete value" },
+	{ "a: \"x\" y\n", 1, 8, "after a complete value" },
 	{ "- a\nb: 1\n", 2, 1, "expected '- '" },
-	{ "- 'a' b\n", 1, 7, "behind a complete value" },
+	{ "- 'a' b\n", 1, 7, "after a complete value" },
 	{ "a: 1\n- b\n", 2, 1, "expected a key" },
 	{ ": x", 1, 1, "without a key" },
 	{ "a: [1, 2\n", 1, 4, "'[' that is never closed" },
@@ -164,8 +164,8 @@ static const struct {
 	{ "a: \"\\q\"", 1, 5, "unknown escape" },
 	{ "a: \"\\xZZ\"", 1, 7, "without its digits" },
 	{ "a: \"\\ud800\"", 1, 7, "stands for no character" },
-	{ "a: - b", 1, 4, "'-' that cannot" },
-	{ "a: |x\n  y", 1, 5, "behind '|'" },
+	{ "a: - b", 1, 4, "'-' that is not allowed" },
+	{ "a: |x\n  y", 1, 5, "after '|'" },
 	{ "a: @x", 1, 4, "quotes" },
 	{ "a: `x`", 1, 4, "quotes" },
 	{ "a: %x", 1, 4, "'%'" },
@@ -175,8 +175,8 @@ static const struct {
 	{ "\ta: 1", 1, 1, "a tab" },
 	{ "a:\n\tb: 1", 2, 1, "spaces" },
 	{ "a: |\n\tb", 2, 1, "a tab" },
-	{ "'a' 'b'", 1, 5, "behind the end" },
-	{ "a: 1\n...\nb: 2\n", 3, 1, "behind the end" },
+	{ "'a' 'b'", 1, 5, "after the end" },
+	{ "a: 1\n...\nb: 2\n", 3, 1, "after the end" },
 	/* what the strict subset leaves out */
 	{ "a: &x 1", 1, 4, "anchors" },
 	{ "&x\na: 1", 1, 1, "anchors" },
@@ -206,7 +206,7 @@ static const struct {
 	{ "a: 1\n...\n# c\n---\n", 4, 1, "second document" },
 	{ "---\n---\n", 2, 1, "second document" },
 	{ "a: 1\nb: 2\na: 3", 3, 1, "line 1, column 1" },
-	{ "x:\n  - a: 1\n    'a': 2", 3, 5, "stands twice" },
+	{ "x:\n  - a: 1\n    'a': 2", 3, 5, "occurs twice" },
 	{ "'': 1", 1, 1, "empty key" },
 	{ "?\n: 1", 1, 2, "empty key" },
 	{ "a: \"\\0\"", 1, 4, "NUL" },
@@ -247,7 +247,7 @@ static const struct {
 	{ "{\"a\": True}", 1, 7, "write true" },
 	{ "{\"a\": 012}", 1, 8, "JSON" },
 	{ "{\"a\": 1} x", 1, 10, "JSON" },
-	{ "{\"a\": {\"b\": 1,\n\"\\u0062\": 2}}", 2, 1, "'b' stands twice" },
+	{ "{\"a\": {\"b\": 1,\n\"\\u0062\": 2}}", 2, 1, "'b' occurs twice" },
 	{ "{\"\": 1}", 1, 2, "empty key" },
 	{ "{\"a\": \"\xc3\xa9\\u0000\"}", 1, 7, "NUL" },
 	{ "{\"\xc3\xa9\": \"\\u0000\"}", 1, 7, "NUL" },
@@ -619,6 +619,58 @@ static void puts_the_place_before_an_error(void)
 	expect_eq(tree_error(tree, (struct tree_place){ 3, 4 }, NULL, "x"), -EINVAL);
 }
 
+static void add_mistake(const struct sbx_error *err, void *userdata)
+{
+	const char *end = strstr(err->what, ": ");
+
+	text_add_bytes(userdata, err->what, (size_t)(end ? end - err->what : 0));
+	text_add_char(userdata, ' ');
+}
+
+/* The places of all mistakes; of the one that ends the reading, behind "then". */
+static void expect_mistakes(const char *yaml, int want, const char *want_places)
+{
+	_cleanup_text_ struct text places = TEXT_INIT;
+	_cleanup_tree_ struct tree *tree = NULL;
+	struct sbx_error err = { .code = 0 };
+
+	expect_eq(tree_read_all("p", yaml, strlen(yaml), add_mistake, &places, &tree, &err), want);
+	if (want < 0) {
+		text_add(&places, "then ");
+		add_mistake(&err, &places);
+	}
+	expect_str(text_string(&places), want_places);
+	expect((tree != NULL) == (want >= 0));
+	tree = tree_free(tree);
+	expect_eq(tree_read("p", yaml, strlen(yaml), &tree, NULL), want == 0 ? 0 : -EINVAL);
+}
+
+static void goes_on_after_a_mistake_that_leaves_the_rest_readable(void)
+{
+	expect_mistakes("a: 1\nb: 2\n", 0, "");
+	expect_mistakes("a: yes\nb: [012, on]\nc: 1\n", 3, "p:1:4 p:2:5 p:2:10 ");
+	expect_mistakes("a: 1\na: 2\nb: {c: 1, c: 2}\na: 3\n", 3, "p:2:1 p:3:11 p:4:1 ");
+	expect_mistakes("a: yes\nb: &x 1\nc: no\n", -EINVAL, "p:1:4 then p:2:4 ");
+	expect_mistakes("a: yes\nb: [\n", -EINVAL, "p:1:4 then p:2:4 ");
+	expect_mistakes("{\"a\": 1, \"a\": 2, \"b\": }", -EINVAL, "p:1:10 then p:1:23 ");
+}
+
+static void ends_after_a_number_of_mistakes(void)
+{
+	_cleanup_text_ struct text yaml = TEXT_INIT, places = TEXT_INIT;
+	_cleanup_tree_ struct tree *tree = NULL;
+	struct sbx_error err = { .code = 0 };
+
+	add_times(&yaml, "- yes\n", TREE_MISTAKES_MAX);
+	expect_eq(tree_read_all("p", yaml.data, yaml.len, add_mistake, &places, &tree, &err),
+		  TREE_MISTAKES_MAX);
+	tree = tree_free(tree);
+	text_add(&yaml, "- yes\n- no\n");
+	expect_eq(tree_read_all("p", yaml.data, yaml.len, add_mistake, &places, &tree, &err),
+		  -EINVAL);
+	expect(strncmp(err.what, "p:101:3: ", 9) == 0);
+}
+
 static void quotes_long_keys_shortly_and_at_a_character(void)
 {
 	_cleanup_text_ struct text text = TEXT_INIT;
@@ -665,6 +717,8 @@ static const struct test tests[] = {
 	TEST(refuses_unknown_keys_with_a_suggestion),
 	TEST(accepts_known_keys_and_an_empty_map),
 	TEST(puts_the_place_before_an_error),
+	TEST(goes_on_after_a_mistake_that_leaves_the_rest_readable),
+	TEST(ends_after_a_number_of_mistakes),
 	TEST(quotes_long_keys_shortly_and_at_a_character),
 	TEST_END,
 };

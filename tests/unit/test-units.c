@@ -259,6 +259,39 @@ static void what_is_printed_parses_back(void)
 	}
 }
 
+static void reads_processors_in_thousandths(void)
+{
+	expect_eq(value_of(units_parse_processors, "0"), 0);
+	expect_eq(value_of(units_parse_processors, "2"), 2000);
+	expect_eq(value_of(units_parse_processors, "0.5"), 500);
+	expect_eq(value_of(units_parse_processors, "0.125"), 125);
+	expect_eq(value_of(units_parse_processors, "50%"), 500);
+	expect_eq(value_of(units_parse_processors, "12.5%"), 125);
+	expect_eq(value_of(units_parse_processors, "999999.999"), 999999999);
+}
+
+/* None is rounded: 0.5555 would not be what was written. */
+static void refuses_processors_that_it_would_round(void)
+{
+	static const char *const bad[] = { "",	      ".5",  "2.",   "0.5555",	"0.15%",
+					   "1000000", "-1",  "1e3",  "1 ",	"50%%",
+					   "%",	      "0x1", "1.5.", "0.5 cpu", "0.5cpus",
+					   "1,5",     "\xff" };
+
+	for (size_t i = 0; i < N_ELEMENTS(bad); i++)
+		(void)refusal_of(units_parse_processors, bad[i], -EINVAL);
+}
+
+static void prints_processors_that_parse_back(void)
+{
+	for (uint64_t value = 0; value < 3000; value++) {
+		_cleanup_text_ struct text text = TEXT_INIT;
+
+		units_add_processors(&text, value);
+		expect_eq(value_of(units_parse_processors, text_string(&text)), value);
+	}
+}
+
 static const struct test tests[] = {
 	TEST(reads_every_size_unit),
 	TEST(reads_every_time_unit),
@@ -276,6 +309,9 @@ static const struct test tests[] = {
 	TEST(prints_sizes_in_the_shortest_exact_form),
 	TEST(prints_times_in_the_shortest_exact_form),
 	TEST(what_is_printed_parses_back),
+	TEST(reads_processors_in_thousandths),
+	TEST(refuses_processors_that_it_would_round),
+	TEST(prints_processors_that_parse_back),
 	TEST_END,
 };
 

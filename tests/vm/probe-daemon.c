@@ -6,59 +6,48 @@
  *   probe-daemon [PATH]
  *
  * listens on the socket that was handed over as "probe", else at PATH. A packet comes back with the
- * "PID UID " of whoever sent it in front. SIGHUP begins a new generation, which stands in STATUS=.
- * "log TEXT" writes TEXT to the log, "hang" stops the loop for ever, so that a watchdog has to
- * bite.
+ * "PID UID " of its sender in front. SIGHUP begins a new generation, which is shown in STATUS=.
+ * "log TEXT" writes TEXT to the log, "hang" stops the loop for ever, so that the watchdog ends it.
  */
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-#include <systemd/sd-event.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/fd.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "service/clients.h"
+#include "service/peer.h"
 #include "service/service.h"
 
-#define PACKET_MAX 4096
+struct probe {
+	const struct log *log;
+	unsigned generation;
+};
 
-struct client {
-	struct service *service;
-	sd_event_source *source;
-	int fd;
+struct caller {
+	const struct probe *probe;
+	struct client *client;
 	pid_t pid;
 	uid_t uid;
 };
 
-static void client_free(struct client *client)
+static int on_opened(void *service, struct client *client, const struct client_origin *origin,
+		     void **ret_data)
 {
-	(void)sd_event_source_disable_unref(client->source);
-	close_fd(&client->fd);
-	free(client);
-}
+	struct caller *caller = malloc(sizeof(*caller));
 
-static void client_leave(struct client *client)
-{
-	struct service *service = client->service;
-
-	client_free(client);
-	service_client_gone(service);
-}
-
-static int echo(const struct client *client, const char *packet)
-{
-	_cleanup_text_ struct text answer = TEXT_INIT;
-
-	text_addf(&answer, "%d %u %s", (int)client->pid, (unsigned)client->uid, packet);
-	if (text_status(&answer) < 0)
+	if (!caller)
 		return -ENOMEM;
-	return fd_send(client->fd, answer.data, answer.len, NULL, 0);
+	*caller = (struct caller){ .probe = service,
+				   .client = client,
+				   .pid = origin->peer->pid,
+				   .uid = origin->peer->uid };
+	*ret_data = caller;
+	return 0;
 }
 
 static void hang(void)
@@ -67,79 +56,75 @@ static void hang(void)
 		;
 }
 
-static int serve(struct client *client, const char *packet)
+static void on_message(void *data, const struct client_message *message)
 {
 	static const struct log_field fields[] = {
 		{ "SBX_ID", "probe" },
 		{ "SBX_RULE", "r1" },
 		{ NULL, NULL },
 	};
-	int r = echo(client, packet);
+	const struct caller *caller = data;
+	_cleanup_text_ struct text answer = TEXT_INIT;
 
-	if (strcmp(packet, "hang") == 0)
+	text_addf(&answer, "%d %u %s", (int)caller->pid, (unsigned)caller->uid, message->bytes);
+	if (text_status(&answer) < 0)
+		client_end(caller->client);
+	else
+		(void)client_reply(caller->client, answer.data, answer.len, NULL, 0);
+	if (strcmp(message->bytes, "hang") == 0)
 		hang();
-	if (strncmp(packet, "log ", 4) == 0)
-		log_write(service_log(client->service), LOG_LEVEL_NOTICE, fields, "%s", packet + 4);
-	return r;
+	if (strncmp(message->bytes, "log ", 4) == 0)
+		log_write(caller->probe->log, LOG_LEVEL_NOTICE, fields, "%s", message->bytes + 4);
 }
 
-static int on_packet(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+static void on_refuse(void *data, const struct sbx_error *why)
 {
-	struct client *client = userdata;
-	char packet[PACKET_MAX + 1];
-	ssize_t n = recv(fd, packet, PACKET_MAX, 0);
+	const struct caller *caller = data;
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return 0;
-	packet[n > 0 ? n : 0] = '\0';
-	if (n <= 0 || serve(client, packet) < 0)
-		client_leave(client);
-	return 0;
+	client_end(caller->client);
 }
 
-static int on_client(struct service *service, const char *listener_name, int fd,
-		     const struct peer *peer, void *userdata)
-{
-	struct client *client = calloc(1, sizeof(*client));
-	int r;
+static const struct client_protocol protocol = {
+	.trusted_listener = "probe",
+	.opened = on_opened,
+	.message = on_message,
+	.refuse = on_refuse,
+	.closed = free,
+};
 
-	if (!client) {
-		close_fd(&fd);
-		return -ENOMEM;
-	}
-	*client =
-		(struct client){ .service = service, .fd = fd, .pid = peer->pid, .uid = peer->uid };
-	r = sd_event_add_io(service_event(service), &client->source, fd, EPOLLIN, on_packet,
-			    client);
-	if (r < 0)
-		client_free(client);
-	return r;
-}
+static const struct client_limits limits = {
+	.n_clients = CLIENTS_DEFAULT,
+	.idle_usec = CLIENTS_IDLE_USEC,
+	.n_bytes = 4096,
+	.n_in_work = 1,
+	.n_per_turn = 1,
+};
 
 static int on_reload(struct service *service, void *userdata)
 {
-	unsigned *generation = userdata;
+	struct probe *probe = userdata;
 
-	(*generation)++;
-	service_status(service, "generation %u", *generation);
+	probe->generation++;
+	service_status(service, "generation %u", probe->generation);
 	return 0;
 }
 
 static int run(const struct log *log, const char *path, struct sbx_error *err)
 {
-	static const struct service_handlers handlers = { .accept = on_client,
-							  .reload = on_reload };
+	struct probe probe = { .log = log };
 	_cleanup_service_ struct service *service = NULL;
-	unsigned generation = 0;
-	int r;
+	_cleanup_clients_ struct clients *clients = NULL;
+	int r = service_new(log, on_reload, &probe, &service, err);
 
-	r = service_new(log, &handlers, &generation, &service, err);
 	if (r < 0)
 		return r;
-	r = service_listen(service, "probe", path, 0666, err);
+	r = clients_new(service_ready(service), log, &protocol, &limits, &probe, &clients);
 	if (r < 0)
 		return r;
-	service_status(service, "generation %u", generation);
+	r = service_listen(service, "probe", path, 0666, clients, err);
+	if (r < 0)
+		return r;
+	service_status(service, "generation %u", probe.generation);
 	return service_run(service, err);
 }
 

@@ -150,6 +150,21 @@ holds_the_memory_of_a_users_in_a_delegated_unit()
 	runs_out_of_memory_in_a_unit "$tester" "$work/user"
 }
 
+# A service whose user the manager makes for it: no name in /etc/passwd, HOME=/, most of the system read-only, one
+# directory of its own.
+runs_for_the_dynamic_user_of_a_service()
+{
+	cat >"$work/dynamic" <<'END'
+sbx-spawn -q --write . -- sh -c 'whoami && echo "$HOME" && touch ~/x /tmp/x && echo made >made && ! touch /usr/x 2>/dev/null' </dev/null
+END
+	systemd-run --quiet --wait --pipe --collect -p DynamicUser=yes -p StateDirectory=sbx-dynamic \
+		-p WorkingDirectory=/var/lib/sbx-dynamic -E PATH="$PATH" -E LC_ALL=C.UTF-8 -- sh -s <"$work/dynamic" >"$work/out"
+	cat "$work/out"
+	[ "$(cat "$work/out")" = "$(printf 'sbx\n/run/home')" ]
+	[ "$(cat /var/lib/private/sbx-dynamic/made)" = made ]
+	rm -rf /var/lib/private/sbx-dynamic /var/lib/sbx-dynamic
+}
+
 # Microseconds of one run of some.
 cost_of_a_run() # COMMAND...
 {
@@ -353,6 +368,7 @@ run_tests \
 	gives_an_ordinary_user_the_full_tier \
 	says_to_root_what_can_be_held \
 	says_to_a_user_what_can_be_held \
+	runs_for_the_dynamic_user_of_a_service \
 	tells_what_a_scope_costs \
 	holds_the_memory_of_roots_in_a_scope \
 	holds_the_memory_of_a_users_in_a_scope \

@@ -1,0 +1,629 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * How far a log was verified, as a text that is kept
+ *
+ *   sbx-audit/verified/1
+ *   origin sbx-audit/LOG-ID
+ *   first BASE64 given|own      the key of epoch 0: the log's own word, or given
+ *   key EPOCH BASE64            the key that signs next
+ *   size N
+ *   head BASE64
+ *   deleted N BASE64 BASE64     only where records before N were deleted: head and root there
+ *   peak BASE64                 of the tree, the largest first; as many as the size has bits set
+ *   sum BASE64                  SHA-256 of all before
+ *
+ * It is read line by line, written again and compared: nothing else passes for it.
+ */
+
+#include "audit/known.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-journal.h>
+
+#include <sbx/error.h>
+
+#include "audit/chain.h"
+#include "audit/checkpoint.h"
+#include "audit/heads.h"
+#include "base/base64.h"
+#include "base/text.h"
+
+#define TITLE "sbx-audit/verified/1"
+
+static void add_bytes(struct text *out, const char *before, const void *bytes, size_t n_bytes,
+		      const char *behind)
+{
+	text_add(out, before);
+	base64_add(out, bytes, n_bytes);
+	text_add(out, behind);
+}
+
+static void add_deleted(struct text *out, const struct verified_place *deleted)
+{
+	text_addf(out, "deleted %" PRIu64 " ", deleted->size);
+	add_bytes(out, "", deleted->head.bytes, sizeof(deleted->head.bytes), " ");
+	add_bytes(out, "", deleted->root.bytes, sizeof(deleted->root.bytes), "\n");
+}
+
+static int add_sum(struct text *out, size_t begin)
+{
+	_cleanup_hasher_ struct hasher *hasher = NULL;
+	struct audit_hash sum;
+	int r = text_status(out);
+
+	if (r == 0)
+		r = hasher_new(&hasher);
+	if (r == 0) {
+		const struct iovec part = { out->data + begin, out->len - begin };
+
+		r = hasher_digest(hasher, &part, 1, &sum);
+	}
+	if (r < 0)
+		return r;
+	add_bytes(out, "sum ", sum.bytes, sizeof(sum.bytes), "\n");
+	return text_status(out);
+}
+
+static bool is_state(const struct verified_state *state)
+{
+	size_t n_prefix = strlen(CHECKPOINT_ORIGIN_PREFIX);
+
+	return strncmp(state->origin, CHECKPOINT_ORIGIN_PREFIX, n_prefix) == 0 &&
+	       strlen(state->origin) == n_prefix + AUDIT_LOG_ID_SIZE - 1 &&
+	       strspn(state->origin + n_prefix, "0123456789abcdef") == AUDIT_LOG_ID_SIZE - 1 &&
+	       state->deleted.size < state->frontier.size && state->frontier.size >= 1 &&
+	       state->frontier.size <= MERKLE_SIZE_MAX && state->epoch <= INT64_MAX;
+}
+
+int verified_state_add_text(struct text *out, const struct verified_state *state)
+{
+	struct audit_hash peaks[MERKLE_PATH_MAX];
+	size_t begin = out->len, n_peaks;
+
+	if (!is_state(state))
+		return -EINVAL;
+	n_peaks = merkle_save(&state->frontier, peaks);
+	text_addf(out, TITLE "\norigin %s\n", state->origin);
+	add_bytes(out, "first ", state->first_key, sizeof(state->first_key),
+		  state->is_key_own ? " own\n" : " given\n");
+	text_addf(out, "key %" PRIu64 " ", state->epoch);
+	add_bytes(out, "", state->key, sizeof(state->key), "\n");
+	text_addf(out, "size %" PRIu64 "\n", state->frontier.size);
+	add_bytes(out, "head ", state->head.bytes, sizeof(state->head.bytes), "\n");
+	if (state->deleted.size > 0)
+		add_deleted(out, &state->deleted);
+	for (size_t i = 0; i < n_peaks; i++)
+		add_bytes(out, "peak ", peaks[i].bytes, sizeof(peaks[i].bytes), "\n");
+	return add_sum(out, begin);
+}
+
+/* ---- read ---- */
+
+struct lines {
+	const char *at;
+	const char *end;
+};
+
+/* The rest of the next line, which begins with @prefix: false where it does not. */
+static bool take_line(struct lines *lines, const char *prefix, const char **ret, size_t *ret_n)
+{
+	size_t n_prefix = strlen(prefix), left = (size_t)(lines->end - lines->at);
+	const char *newline = left > 0 ? memchr(lines->at, '\n', left) : NULL;
+
+	if (!newline || (size_t)(newline - lines->at) < n_prefix ||
+	    memcmp(lines->at, prefix, n_prefix) != 0)
+		return false;
+	*ret = lines->at + n_prefix;
+	*ret_n = (size_t)(newline - *ret);
+	lines->at = newline + 1;
+	return true;
+}
+
+/* At the beginning of *@at, which goes behind it. */
+static bool take_number(const char **at, size_t *n, uint64_t *ret)
+{
+	uint64_t value = 0;
+	size_t n_digits = 0;
+
+	for (; *n > 0 && **at >= '0' && **at <= '9' && n_digits < 19; (*at)++, (*n)--, n_digits++)
+		value = value * 10 + (uint64_t)(**at - '0');
+	*ret = value;
+	return n_digits > 0;
+}
+
+static bool take_origin(struct lines *lines, struct verified_state *state)
+{
+	const char *value;
+	size_t n;
+
+	if (!take_line(lines, TITLE, &value, &n) || !take_line(lines, "origin ", &value, &n) ||
+	    n >= sizeof(state->origin))
+		return false;
+	memcpy(state->origin, value, n);
+	return true;
+}
+
+static bool take_keys(struct lines *lines, struct verified_state *state)
+{
+	const char *value, *space;
+	size_t n;
+
+	if (!take_line(lines, "first ", &value, &n))
+		return false;
+	space = memchr(value, ' ', n);
+	if (!space || base64_decode_exactly(value, (size_t)(space - value), state->first_key,
+					    sizeof(state->first_key)) < 0)
+		return false;
+	state->is_key_own = value + n - space == (ptrdiff_t)strlen(" own");
+	if (!take_line(lines, "key ", &value, &n) || !take_number(&value, &n, &state->epoch) ||
+	    n == 0)
+		return false;
+	return base64_decode_exactly(value + 1, n - 1, state->key, sizeof(state->key)) == 0;
+}
+
+static bool take_hash(struct lines *lines, const char *prefix, struct audit_hash *ret)
+{
+	const char *value;
+	size_t n;
+
+	return take_line(lines, prefix, &value, &n) &&
+	       base64_decode_exactly(value, n, ret->bytes, sizeof(ret->bytes)) == 0;
+}
+
+/* The line may be missing. */
+static bool take_deleted(struct lines *lines, struct verified_place *ret)
+{
+	const char *value, *space;
+	size_t n;
+
+	if (!take_line(lines, "deleted ", &value, &n))
+		return true;
+	if (!take_number(&value, &n, &ret->size) || ret->size == 0 || n == 0)
+		return false;
+	value++;
+	n--;
+	space = memchr(value, ' ', n);
+	return space &&
+	       base64_decode_exactly(value, (size_t)(space - value), ret->head.bytes,
+				     sizeof(ret->head.bytes)) == 0 &&
+	       base64_decode_exactly(space + 1, n - (size_t)(space + 1 - value), ret->root.bytes,
+				     sizeof(ret->root.bytes)) == 0;
+}
+
+static bool take_tree(struct lines *lines, struct verified_state *state)
+{
+	struct audit_hash peaks[MERKLE_PATH_MAX];
+	const char *value;
+	uint64_t size;
+	size_t n, n_peaks;
+
+	if (!take_line(lines, "size ", &value, &n) || !take_number(&value, &n, &size) ||
+	    !take_hash(lines, "head ", &state->head) || !take_deleted(lines, &state->deleted))
+		return false;
+	n_peaks = (size_t)__builtin_popcountll(size);
+	for (size_t i = 0; i < n_peaks; i++)
+		if (!take_hash(lines, "peak ", &peaks[i]))
+			return false;
+	return merkle_load(size, peaks, n_peaks, &state->frontier) == 0;
+}
+
+static int parse(const char *bytes, size_t n_bytes, struct verified_state *ret)
+{
+	_cleanup_text_ struct text again = TEXT_INIT;
+	struct lines lines = { bytes, bytes + n_bytes };
+	int r;
+
+	if (!take_origin(&lines, ret) || !take_keys(&lines, ret) || !take_tree(&lines, ret))
+		return -EBADMSG;
+	r = verified_state_add_text(&again, ret);
+	if (r < 0)
+		return r == -EINVAL ? -EBADMSG : r;
+	return again.len == n_bytes && memcmp(again.data, bytes, n_bytes) == 0 ? 0 : -EBADMSG;
+}
+
+int verified_state_parse(const char *bytes, size_t n_bytes, struct verified_state *ret,
+			 struct sbx_error *err)
+{
+	struct verified_state state = { .epoch = 0 };
+	int r = parse(bytes, n_bytes, &state);
+
+	if (r == 0) {
+		*ret = state;
+		return 0;
+	}
+	(void)sbx_error_what(err, r, "cannot read what was verified before");
+	if (r == -EBADMSG)
+		sbx_error_why(err, "it is not what 'sbx-audit verify' has written");
+	sbx_error_fix(err, "remove the file; the log is then verified from its beginning");
+	return r;
+}
+
+/* ---- what was witnessed elsewhere ---- */
+
+/*
+ * What was seen of the log elsewhere: its checkpoints as they were published, or their sizes
+ * and roots alone. A checkpoint is taken apart like any other; what it is signed with is not
+ * needed, since the log has to reproduce its root.
+ */
+
+#define SIGNATURE_LINE "\xe2\x80\x94 "
+
+void witness_deinit(struct witness *witness)
+{
+	free(witness->heads);
+	*witness = (struct witness)WITNESS_INIT;
+}
+
+struct reading {
+	const char *at;
+	const char *end;
+	unsigned line;
+	struct witness witness;
+	size_t n_max;
+};
+
+static size_t left(const struct reading *reading)
+{
+	return (size_t)(reading->end - reading->at);
+}
+
+static int fail(const struct reading *reading, const char *why, struct sbx_error *err)
+{
+	(void)sbx_error_what(err, -EBADMSG, "cannot read line %u of what was witnessed",
+			     reading->line);
+	sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "write signed checkpoints as the log publishes them, or lines "
+			   "'SIZE ROOT'");
+	return -EBADMSG;
+}
+
+static int add_head(struct reading *reading, uint64_t size, const struct audit_hash *root,
+		    struct sbx_error *err)
+{
+	struct witness *witness = &reading->witness;
+
+	if (witness->n_heads == WITNESS_HEADS_MAX)
+		return fail(reading, "there are more than 100000 heads", err);
+	if (witness->n_heads == reading->n_max) {
+		size_t n_max = reading->n_max ? 2 * reading->n_max : 64;
+		void *grown = reallocarray(witness->heads, n_max, sizeof(*witness->heads));
+
+		if (!grown)
+			return sbx_error_what(err, -ENOMEM, "cannot read what was witnessed");
+		witness->heads = grown;
+		reading->n_max = n_max;
+	}
+	witness->heads[witness->n_heads++] = (struct witness_head){ .size = size, .root = *root };
+	return 0;
+}
+
+/* The length of the line without its newline, which may be missing at the end. */
+static size_t line_length(const struct reading *reading)
+{
+	const char *newline = memchr(reading->at, '\n', left(reading));
+
+	return newline ? (size_t)(newline - reading->at) : left(reading);
+}
+
+static void pass_line(struct reading *reading, size_t n)
+{
+	reading->at += n < left(reading) ? n + 1 : n;
+	reading->line++;
+}
+
+static int take_pair(struct reading *reading, struct sbx_error *err)
+{
+	size_t n = line_length(reading), i = 0;
+	struct audit_hash root;
+	uint64_t size = 0;
+	int r;
+
+	for (; i < n && i < 19 && reading->at[i] >= '0' && reading->at[i] <= '9'; i++)
+		size = size * 10 + (uint64_t)(reading->at[i] - '0');
+	if (size == 0 || i == n || reading->at[i] != ' ' ||
+	    base64_decode_exactly(reading->at + i + 1, n - i - 1, root.bytes, sizeof(root.bytes)) <
+		    0)
+		return fail(reading, "it is not a size and a root", err);
+	r = add_head(reading, size, &root, err);
+	pass_line(reading, n);
+	return r;
+}
+
+static int take_note(struct reading *reading, struct sbx_error *err)
+{
+	const char *end = memmem(reading->at, left(reading), "\n\n", 2);
+	struct audit_checkpoint checkpoint;
+	struct witness *witness = &reading->witness;
+	int r = -EBADMSG;
+
+	if (end)
+		r = checkpoint_parse(reading->at, (size_t)(end - reading->at) + 1, &checkpoint,
+				     NULL);
+	if (r == -ENOMEM)
+		return sbx_error_what(err, r, "cannot read what was witnessed");
+	if (r < 0)
+		return fail(reading, "no checkpoint begins there", err);
+	if (witness->origin[0] != '\0' && strcmp(witness->origin, checkpoint.origin) != 0)
+		return fail(reading, "it is of another log than those before", err);
+	memcpy(witness->origin, checkpoint.origin, sizeof(witness->origin));
+	while (reading->at < end)
+		pass_line(reading, line_length(reading));
+	return add_head(reading, checkpoint.size, &checkpoint.root, err);
+}
+
+static int take(struct reading *reading, struct sbx_error *err)
+{
+	size_t n = line_length(reading), n_signature = strlen(SIGNATURE_LINE);
+	bool is_signature =
+		n >= n_signature && memcmp(reading->at, SIGNATURE_LINE, n_signature) == 0;
+
+	if (n == 0 || is_signature) {
+		pass_line(reading, n);
+		return 0;
+	}
+	if (reading->at[0] >= '0' && reading->at[0] <= '9')
+		return take_pair(reading, err);
+	return take_note(reading, err);
+}
+
+static int compare_heads(const void *a, const void *b)
+{
+	const struct witness_head *left_head = a, *right_head = b;
+
+	return (left_head->size > right_head->size) - (left_head->size < right_head->size);
+}
+
+void witness_sort(struct witness *witness)
+{
+	if (witness->n_heads > 0)
+		qsort(witness->heads, witness->n_heads, sizeof(*witness->heads), compare_heads);
+}
+
+void witness_drop(struct witness *witness, uint64_t size)
+{
+	size_t n = 0;
+
+	while (n < witness->n_heads && witness->heads[n].size < size)
+		n++;
+	witness->n_heads -= n;
+	if (n > 0)
+		memmove(witness->heads, witness->heads + n,
+			witness->n_heads * sizeof(*witness->heads));
+}
+
+int witness_parse(struct witness *ret, const char *bytes, size_t n_bytes, struct sbx_error *err)
+{
+	struct reading reading = { .at = bytes, .end = bytes + n_bytes, .line = 1 };
+	int r = 0;
+
+	while (r == 0 && reading.at < reading.end)
+		r = take(&reading, err);
+	if (r < 0) {
+		witness_deinit(&reading.witness);
+		return r;
+	}
+	witness_sort(&reading.witness);
+	*ret = reading.witness;
+	return 0;
+}
+
+/* ---- the systemd journal ---- */
+
+/*
+ * Reading heads out of the journal. All of them count: a log that was written again and went on has
+ * the later ones, and not those before.
+ */
+
+#define HEADS_KEPT_MAX WITNESS_HEADS_MAX
+#define NUMBER_SIZE 24
+
+static void journal_close(sd_journal **journal)
+{
+	sd_journal_close(*journal);
+}
+#define _cleanup_journal_ _cleanup_(journal_close)
+
+struct journal_reading {
+	sd_journal *journal;
+	const struct journal_options *options;
+	struct witness witness;
+	size_t n_max;
+};
+
+static int fail_journal(struct sbx_error *err, int code, const char *why, const char *fix)
+{
+	(void)sbx_error_what(err, code, "cannot read the log's heads in the journal");
+	if (why)
+		sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "%s", fix);
+	return code;
+}
+
+/* ---- fields ---- */
+
+/* The value without its name: 1, or 0 where the entry has no such field. */
+static int get_field(const struct journal_reading *reading, const char *name, const char **ret,
+		     size_t *ret_n)
+{
+	size_t n_name = strlen(name), n;
+	const void *data;
+	int r = sd_journal_get_data(reading->journal, name, &data, &n);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	if (n <= n_name)
+		return 0;
+	*ret = (const char *)data + n_name + 1;
+	*ret_n = n - n_name - 1;
+	return 1;
+}
+
+static bool parse_number(const char *bytes, size_t n, uint64_t max, uint64_t *ret)
+{
+	uint64_t value = 0;
+
+	if (n == 0 || n > 19 || (bytes[0] == '0' && n > 1))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (bytes[i] < '0' || bytes[i] > '9')
+			return false;
+		value = value * 10 + (uint64_t)(bytes[i] - '0');
+	}
+	*ret = value;
+	return value <= max;
+}
+
+/* 1 with the number, 0 where there is none. */
+static int get_number(const struct journal_reading *reading, const char *name, uint64_t max,
+		      uint64_t *ret)
+{
+	const char *bytes;
+	size_t n;
+	int r = get_field(reading, name, &bytes, &n);
+
+	return r > 0 ? parse_number(bytes, n, max, ret) : r;
+}
+
+static int get_root(const struct journal_reading *reading, struct audit_hash *ret)
+{
+	const char *bytes;
+	size_t n;
+	int r = get_field(reading, HEADS_FIELD_ROOT, &bytes, &n);
+
+	if (r <= 0)
+		return r;
+	return base64_decode_exactly(bytes, n, ret->bytes, sizeof(ret->bytes)) == 0;
+}
+
+/* ---- heads ---- */
+
+/* Each of those that are left still shows what was before it. */
+static void thin_out(struct witness *witness)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < witness->n_heads; i += 2)
+		witness->heads[n++] = witness->heads[i];
+	witness->n_heads = n;
+}
+
+static int add_entry_head(struct journal_reading *reading, const struct witness_head *head)
+{
+	struct witness *witness = &reading->witness;
+
+	if (witness->n_heads == HEADS_KEPT_MAX)
+		thin_out(witness);
+	if (witness->n_heads == reading->n_max) {
+		size_t n_max = reading->n_max ? 2 * reading->n_max : 64;
+		void *grown = reallocarray(witness->heads, n_max, sizeof(*witness->heads));
+
+		if (!grown)
+			return -ENOMEM;
+		witness->heads = grown;
+		reading->n_max = n_max;
+	}
+	witness->heads[witness->n_heads++] = *head;
+	return 0;
+}
+
+/* Fields that begin with an underscore are journald's own. */
+static int is_from_owner(const struct journal_reading *reading)
+{
+	uint64_t uid;
+	int r = get_number(reading, "_UID", UINT32_MAX, &uid);
+
+	return r <= 0 ? r : uid == 0 || uid == reading->options->owner;
+}
+
+static int take_entry(struct journal_reading *reading, struct sbx_error *err)
+{
+	static const char fix[] = "look at the entries of this MESSAGE_ID with journalctl: a user "
+				  "with access to the log has written one that is not a head";
+	struct witness_head head;
+	int r = is_from_owner(reading);
+
+	if (r <= 0)
+		return r < 0 ? fail_journal(err, r, NULL, "check the journal: journalctl --verify")
+			     : 0;
+	r = get_number(reading, HEADS_FIELD_SIZE, INT64_MAX, &head.size);
+	if (r > 0)
+		r = get_root(reading, &head.root);
+	if (r < 0)
+		return fail_journal(err, r, NULL, "check the journal: journalctl --verify");
+	if (r == 0 || head.size == 0)
+		return fail_journal(err, -EBADMSG, "an entry has no size and root", fix);
+	r = add_entry_head(reading, &head);
+	return r < 0 ? fail_journal(err, r, NULL, "free some memory") : 0;
+}
+
+static int each_entry(struct journal_reading *reading, struct sbx_error *err)
+{
+	int r = 0, more;
+
+	while (r == 0 && (more = sd_journal_next(reading->journal)) != 0)
+		r = more < 0 ? fail_journal(err, more, NULL,
+					    "check the journal: journalctl --verify")
+			     : take_entry(reading, err);
+	return r;
+}
+
+/* ---- the journal ---- */
+
+static int open_journal(const struct journal_options *options, sd_journal **ret,
+			struct sbx_error *err)
+{
+	int r;
+
+	if (options->directory)
+		r = sd_journal_open_directory(ret, options->directory, 0);
+	else
+		r = sd_journal_open(ret, SD_JOURNAL_LOCAL_ONLY);
+	if (r < 0)
+		return fail_journal(err, r, NULL, "check that the journal exists and can be read");
+	return 0;
+}
+
+static int choose(sd_journal *journal, const struct journal_options *options)
+{
+	char origin[sizeof(HEADS_FIELD_LOG) + NOTE_NAME_SIZE];
+	int r = sd_journal_add_match(journal, "MESSAGE_ID=" HEADS_MESSAGE_ID, 0);
+
+	(void)snprintf(origin, sizeof(origin), HEADS_FIELD_LOG "=%s", options->origin);
+	if (r >= 0)
+		r = sd_journal_add_match(journal, origin, 0);
+	return r;
+}
+
+int witness_read_journal(struct witness *ret, const struct journal_options *options,
+			 struct sbx_error *err)
+{
+	_cleanup_journal_ sd_journal *journal = NULL;
+	struct journal_reading reading = { .options = options };
+	int r = open_journal(options, &journal, err);
+
+	if (r < 0)
+		return r;
+	reading.journal = journal;
+	r = choose(journal, options);
+	r = r < 0 ? fail_journal(err, r, NULL, "check the journal: journalctl --verify")
+		  : each_entry(&reading, err);
+	if (r == 0 && reading.witness.n_heads == 0)
+		r = fail_journal(
+			err, -ENODATA, "there is none of this log that this user may see",
+			"run it as root or in the group systemd-journal, on the machine where "
+			"'sbx-audit serve' keeps the log");
+	if (r < 0) {
+		witness_deinit(&reading.witness);
+		return r;
+	}
+	witness_sort(&reading.witness);
+	(void)snprintf(reading.witness.origin, sizeof(reading.witness.origin), "%s",
+		       options->origin);
+	*ret = reading.witness;
+	return 0;
+}

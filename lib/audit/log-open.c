@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The log's directory: its owner and its lock, how a log is made in it, and how one is opened
+ *
+ * flock() is on the directory itself, so the lock ends with the process however that ends.
+ */
+
+#include "audit/log.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "audit/log-internal.h"
+#include "base/fd.h"
+
+#define BOOT_ID_PATH "/proc/sys/kernel/random/boot_id"
+#define LOCK_PAUSE_NSEC 2000000
+#define USEC_PER_SEC 1000000u
+#define NSEC_PER_USEC 1000u
+
+uint64_t log_now_usec(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / NSEC_PER_USEC;
+}
+
+void log_put_u64(uint8_t *at, uint64_t value)
+{
+	for (unsigned i = 0; i < 8; i++)
+		at[i] = (uint8_t)(value >> (56 - 8 * i));
+}
+
+uint64_t log_get_u64(const uint8_t *at)
+{
+	uint64_t value = 0;
+
+	for (unsigned i = 0; i < 8; i++)
+		value = value << 8 | at[i];
+	return value;
+}
+
+int log_fail(struct sbx_error *err, int code, const char *folder, const char *why, const char *fix)
+{
+	(void)sbx_error_what(err, code, "cannot open the log '%s'", folder);
+	if (why)
+		sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "%s", fix);
+	return code;
+}
+
+/* ---- the lock ---- */
+
+static uint64_t monotonic_usec(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / NSEC_PER_USEC;
+}
+
+/* flock() itself waits for ever or not at all. */
+static int lock_folder(int folder, uint64_t wait_usec)
+{
+	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_NSEC };
+	uint64_t began = monotonic_usec();
+
+	while (flock(folder, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -errno;
+		if (monotonic_usec() - began >= wait_usec)
+			return -EBUSY;
+		(void)nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
+int log_open_folder(const struct audit_log_options *options, struct sbx_error *err)
+{
+	const char *path = options->folder;
+	_cleanup_close_ int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+	int r;
+
+	if (folder < 0)
+		return log_fail(err, -errno, path, NULL, "make it with 'sbx-audit setup'");
+	if (fstat(folder, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 022) != 0)
+		return log_fail(err, -EPERM, path, "other users could write to the directory",
+				"change its owner to the user of the log, and its mode to 0700");
+	r = lock_folder(folder, options->wait_usec);
+	if (r == -EBUSY)
+		return log_fail(err, r, path, "another process is writing to it",
+				"send records to its socket, or stop 'sbx-audit serve' first");
+	if (r < 0)
+		return log_fail(err, r, path, NULL, "keep the log on a local file system");
+	return take_fd(&folder);
+}
+
+/* ---- segments ---- */
+
+void log_segment_name(uint64_t first, char ret[SEGMENT_NAME_SIZE])
+{
+	(void)snprintf(ret, SEGMENT_NAME_SIZE, "%020" PRIu64 ".db", first);
+}
+
+static bool is_segment(const char *name)
+{
+	return strspn(name, "0123456789") == SEGMENT_DIGITS &&
+	       strcmp(name + SEGMENT_DIGITS, ".db") == 0;
+}
+
+int log_find_segment(int folder, char ret[SEGMENT_NAME_SIZE])
+{
+	/* A second file description: readdir() shares the position with other readers otherwise. */
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	bool is_found = false;
+
+	if (!dir) {
+		close_fd(&fd);
+		return -EIO;
+	}
+	while ((entry = readdir(dir)))
+		if (is_segment(entry->d_name) && (!is_found || strcmp(entry->d_name, ret) > 0)) {
+			memcpy(ret, entry->d_name, SEGMENT_NAME_SIZE);
+			is_found = true;
+		}
+	return is_found;
+}
+
+/* ---- create ---- */
+
+struct creation {
+	struct chain_genesis genesis;
+	struct hasher *hasher;
+	struct text body;
+};
+
+static int describe(struct creation *creation, const struct audit_key *key)
+{
+	struct chain_genesis *genesis = &creation->genesis;
+	_cleanup_close_ int boot = open(BOOT_ID_PATH, O_RDONLY | O_CLOEXEC);
+	uint8_t id[(AUDIT_LOG_ID_SIZE - 1) / 2];
+	ssize_t n;
+
+	if (getrandom(id, sizeof(id), 0) != (ssize_t)sizeof(id))
+		return -EIO;
+	for (size_t i = 0; i < sizeof(id); i++)
+		(void)snprintf(genesis->log_id + 2 * i, 3, "%02x", id[i]);
+	n = boot < 0 ? 0 : fd_read_full(boot, genesis->boot_id, AUDIT_BOOT_ID_SIZE - 1);
+	genesis->boot_id[n == AUDIT_BOOT_ID_SIZE - 1 ? n : 0] = '\0';
+	genesis->time_usec = log_now_usec();
+	memcpy(genesis->public_key, key->public_key, sizeof(genesis->public_key));
+	return chain_add_genesis(&creation->body, genesis);
+}
+
+static int fill_meta(struct store *store, const struct creation *creation, struct sbx_error *err)
+{
+	static const struct audit_hash zero;
+	static const struct merkle_frontier empty;
+	uint8_t first[8] = { 0 }, frontier[FRONTIER_BYTES_MAX];
+	size_t n_frontier = log_save_frontier(&empty, frontier);
+	const struct {
+		const char *key;
+		const void *bytes;
+		size_t n_bytes;
+	} values[] = {
+		{ META_LOG, creation->genesis.log_id, AUDIT_LOG_ID_SIZE - 1 },
+		{ META_FIRST, first, sizeof(first) },
+		{ META_PREVIOUS, zero.bytes, sizeof(zero.bytes) },
+		{ META_FIRST_FRONTIER, frontier, n_frontier },
+		{ META_FRONTIER, frontier, n_frontier },
+	};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < N_ELEMENTS(values); i++)
+		r = store_set_meta(store, values[i].key, values[i].bytes, values[i].n_bytes, err);
+	return r;
+}
+
+static int fill(struct store *store, void *userdata, struct sbx_error *err)
+{
+	struct creation *creation = userdata;
+	const struct text *body = &creation->body;
+	const struct audit_hash zero = { .bytes = { 0 } };
+	struct store_row row = {
+		.body = body->data,
+		.n_body = (uint32_t)body->len,
+	};
+	int r = chain_next(creation->hasher, 0, &zero, body->data, row.n_body, &row.hash);
+
+	if (r == 0)
+		r = fill_meta(store, creation, err);
+	if (r < 0)
+		return r;
+	return store_add(store, &row, err);
+}
+
+static int make_segment(int folder, const struct audit_key *key, const char *path,
+			struct sbx_error *err)
+{
+	_cleanup_hasher_ struct hasher *hasher = NULL;
+	struct creation creation = { .body = TEXT_INIT };
+	char name[SEGMENT_NAME_SIZE];
+	int r = hasher_new(&hasher);
+
+	creation.hasher = hasher;
+	if (r == 0)
+		r = describe(&creation, key);
+	log_segment_name(0, name);
+	r = r < 0 ? log_fail(err, r, path, NULL, "free some memory")
+		  : store_create(folder, name, fill, &creation, err);
+	text_deinit(&creation.body);
+	return r;
+}
+
+/* The credential's, the one of a try before this, or a new one. */
+static int first_key(int folder, const struct audit_log_options *options, struct audit_key *ret,
+		     struct sbx_error *err)
+{
+	struct sbx_error why = { .code = 0 };
+	int r = options->key_place ? key_store_elsewhere(folder, options->key_place,
+							 options->credentials, ret, &why)
+				   : key_load(folder, options->credentials, ret, &why);
+
+	if (r < 0 && (r != -ENOENT || options->key_place) && err)
+		*err = why;
+	if (r == -ENOENT && !options->key_place) {
+		r = key_make(0, ret, err);
+		if (r == 0)
+			r = key_store_at(folder, ret, err);
+	}
+	if (r == 0 && ret->epoch != 0)
+		return log_fail(err, -EEXIST, options->folder,
+				"there is the key of a log that was used before",
+				"restore that log, or name another directory");
+	return r;
+}
+
+int audit_log_create(const struct audit_log_options *options, struct sbx_error *err)
+{
+	_cleanup_audit_key_ struct audit_key key = AUDIT_KEY_INIT;
+	_cleanup_audit_log_ struct audit_log *log = NULL;
+	_cleanup_close_ int folder = -EBADF;
+	char name[SEGMENT_NAME_SIZE];
+	int r;
+
+	if (mkdir(options->folder, 0700) < 0 && errno != EEXIST)
+		return log_fail(err, -errno, options->folder, NULL, "make its parent directory");
+	folder = log_open_folder(options, err);
+	if (folder < 0)
+		return folder;
+	r = log_find_segment(folder, name);
+	if (r > 0)
+		return log_fail(err, -EEXIST, options->folder, "there is one already",
+				"use it, or name another directory");
+	if (r == 0)
+		r = first_key(folder, options, &key, err);
+	if (r == 0)
+		r = make_segment(folder, &key, options->folder, err);
+	if (r < 0)
+		return r;
+	/* The lock is on the directory, and the log takes it again. */
+	close_fd(&folder);
+	r = audit_log_open(options, &log, err);
+	return r < 0 ? r : audit_log_checkpoint(log, err);
+}
+
+/* ---- what came after the last checkpoint ---- */
+
+/*
+ * Finding the end again
+ *
+ * The tree of the last checkpoint is kept beside it, so that a log of any size is opened by going
+ * through the few records that came after. These are verified on the way. If something is wrong the
+ * log goes on where it can, because an intruder must not be able to stop it by one byte, and says
+ * so: the proof of what was there before is the verifier's work.
+ */
+
+/* Records that are missing one after the other before it is no use to go on. */
+#define GAP_MAX 1000000
+
+size_t log_save_frontier(const struct merkle_frontier *frontier, uint8_t ret[FRONTIER_BYTES_MAX])
+{
+	struct audit_hash peaks[MERKLE_PATH_MAX];
+	size_t n = merkle_save(frontier, peaks);
+
+	log_put_u64(ret, frontier->size);
+	memcpy(ret + 8, peaks, n * sizeof(peaks[0]));
+	return 8 + n * sizeof(peaks[0]);
+}
+
+static int fail(struct audit_log *log, const char *why, struct sbx_error *err)
+{
+	return log_fail(err, -EBADMSG, log->log_id, why,
+			"look at it with 'sbx-audit verify --full', and keep it");
+}
+
+void log_break(struct audit_log *log, uint64_t seq)
+{
+	if (!log->is_broken || seq < log->broken_seq)
+		log->broken_seq = seq;
+	log->is_broken = true;
+}
+
+/* 0, -EBADMSG without @err for one that is none, or an error of the store's. */
+static int load_frontier(struct audit_log *log, const char *key, struct merkle_frontier *ret,
+			 struct sbx_error *err)
+{
+	struct audit_hash peaks[MERKLE_PATH_MAX];
+	uint8_t bytes[FRONTIER_BYTES_MAX];
+	struct sbx_error why = { .code = 0 };
+	int n = store_get_meta(log->store, key, bytes, sizeof(bytes), &why);
+	size_t n_peaks;
+
+	if (n == -ENOENT || n == -EBADMSG)
+		return -EBADMSG;
+	if (n < 0 && err)
+		*err = why;
+	if (n < 0)
+		return n;
+	if (n < 8 || (n - 8) % AUDIT_HASH_SIZE != 0)
+		return -EBADMSG;
+	n_peaks = (size_t)(n - 8) / AUDIT_HASH_SIZE;
+	memcpy(peaks, bytes + 8, n_peaks * sizeof(peaks[0]));
+	return merkle_load(log_get_u64(bytes), peaks, n_peaks, ret);
+}
+
+/* ---- rows ---- */
+
+/* Is it the tree that was signed? */
+static bool is_signed(struct audit_log *log, const struct merkle_frontier *frontier)
+{
+	struct audit_hash root;
+
+	return log->now.last.size > 0 && frontier->size == log->now.last.size &&
+	       merkle_root(log->hasher, frontier, &root) == 0 &&
+	       audit_hash_equal(&root, &log->now.last.root);
+}
+
+struct walk {
+	struct audit_log *log;
+	uint64_t first;	   /* that was asked for */
+	uint64_t expected; /* the next number */
+	bool has_previous; /* else the row before is not known, and the next one cannot be checked
+			    */
+	struct audit_hash previous;
+};
+
+static int fill_gap(struct walk *walk, uint64_t to, struct sbx_error *err)
+{
+	struct merkle_frontier *frontier = &walk->log->now.frontier;
+	const struct audit_hash zero = { .bytes = { 0 } };
+
+	log_break(walk->log, walk->expected);
+	if (to - walk->expected > GAP_MAX)
+		return fail(walk->log, "its last records are missing", err);
+	for (; walk->expected < to; walk->expected++)
+		if (walk->expected >= frontier->size &&
+		    merkle_add(walk->log->hasher, frontier, &zero) < 0)
+			return fail(walk->log, "libcrypto cannot hash", err);
+	walk->has_previous = false;
+	return 0;
+}
+
+void log_note_time(struct log_state *state, uint64_t usec)
+{
+	if (!state->has_time || usec < state->first_usec)
+		state->first_usec = usec;
+	if (!state->has_time || usec > state->last_usec)
+		state->last_usec = usec;
+	state->has_time = true;
+}
+
+void log_forget_times(struct log_state *state)
+{
+	state->has_time = false;
+	state->first_usec = state->last_usec = 0;
+}
+
+static int walk_row(void *userdata, const struct store_row *row, struct sbx_error *err)
+{
+	struct walk *walk = userdata;
+	struct audit_log *log = walk->log;
+	struct audit_hash hash;
+	int r = 0;
+
+	if (row->problem)
+		return fail(log, row->problem, err);
+	if (row->seq > walk->expected)
+		r = fill_gap(walk, row->seq, err);
+	if (r < 0)
+		return r;
+	if (walk->has_previous) {
+		r = chain_next(log->hasher, row->seq, &walk->previous, row->body, row->n_body,
+			       &hash);
+		if (r < 0)
+			return fail(log, "libcrypto cannot hash", err);
+		if (!audit_hash_equal(&hash, &row->hash))
+			log_break(log, row->seq);
+	}
+	if (row->seq + 1 == log->now.last.size &&
+	    !audit_hash_equal(&row->hash, &log->now.last.head))
+		log_break(log, row->seq);
+	walk->previous = row->hash;
+	walk->has_previous = true;
+	walk->expected = row->seq + 1;
+	if (row->seq < log->now.frontier.size)
+		return 0;
+	r = entry_read_stored(&log->entry, row->body, row->n_body, NULL);
+	if (r == -ENOMEM)
+		return log_fail(err, r, log->log_id, NULL, "free some memory");
+	if (r < 0)
+		log_break(log, row->seq);
+	else
+		log_note_time(&log->now, log->entry.time_usec);
+	if (merkle_add(log->hasher, &log->now.frontier, &row->hash) < 0)
+		return fail(log, "libcrypto cannot hash", err);
+	if (log->now.frontier.size != log->now.last.size)
+		return 0;
+	if (!is_signed(log, &log->now.frontier))
+		log_break(log, walk->first);
+	log_forget_times(&log->now);
+	return 0;
+}
+
+/* The last records that a checkpoint has seen are not there. */
+static int break_end(struct audit_log *log, uint64_t first, struct sbx_error *err)
+{
+	uint64_t lowest, last;
+	int r = store_bounds(log->store, &lowest, &last, err);
+
+	if (r >= 0)
+		log_break(log, r > 0 ? last + 1 : first);
+	return r < 0 ? r : 0;
+}
+
+/* The rows behind the frontier, and the one before them for its hash. */
+static int walk_rows(struct audit_log *log, uint64_t first, const struct audit_hash *previous,
+		     struct sbx_error *err)
+{
+	uint64_t size = log->now.frontier.size, from = size > first ? size - 1 : first;
+	struct walk walk = { .log = log, .expected = from };
+	int r;
+
+	/* The last but one gives the last one something to be checked against. */
+	if (from > first)
+		walk.expected = --from;
+	if (from == first) {
+		walk.has_previous = true;
+		walk.previous = *previous;
+	}
+	walk.first = from;
+	r = store_each(log->store, from, UINT64_MAX, walk_row, &walk, err);
+	if (r < 0)
+		return r;
+	if (walk.expected < log->now.frontier.size)
+		return break_end(log, first, err);
+	log->now.head = walk.previous;
+	return 0;
+}
+
+/* ---- what the segment says ---- */
+
+static int read_exactly(struct audit_log *log, const char *key, void *bytes, size_t n_bytes,
+			struct sbx_error *err)
+{
+	int n = store_get_meta(log->store, key, bytes, n_bytes, err);
+
+	if (n == -ENOENT || (n >= 0 && (size_t)n != n_bytes))
+		return fail(log, "its segment does not say which log it is of", err);
+	return n < 0 ? n : 0;
+}
+
+/*
+ * The frontier to begin with. If the end of the log was cut off behind a checkpoint, numbers are
+ * not given twice: it goes on behind that checkpoint, and what is missing stays missing.
+ */
+static int choose_frontier(struct audit_log *log, uint64_t first, const struct audit_hash *previous,
+			   struct sbx_error *err)
+{
+	struct log_state *now = &log->now;
+	int r = load_frontier(log, META_FRONTIER, &now->frontier, err);
+
+	if (r < 0 && r != -EBADMSG)
+		return r;
+	if (r == 0 && is_signed(log, &now->frontier)) {
+		now->head = now->last.head;
+		return 0;
+	}
+	/* There was a later checkpoint. */
+	if (r == 0 && now->frontier.size > first && now->frontier.size > now->last.size)
+		log_break(log, now->last.size);
+	r = load_frontier(log, META_FIRST_FRONTIER, &now->frontier, err);
+	if (r < 0 && r != -EBADMSG)
+		return r;
+	if (r < 0 || now->frontier.size != first)
+		return fail(log, "its tree is not kept", err);
+	now->head = *previous;
+	return 0;
+}
+
+/* The segment behind it is not there: no other is opened to write. */
+static int look_behind(struct audit_log *log, struct sbx_error *err)
+{
+	uint8_t next[8];
+	int n = store_get_meta(log->store, META_NEXT, next, sizeof(next), err);
+
+	if (n == (int)sizeof(next))
+		log_break(log, log_get_u64(next));
+	return n < 0 && n != -ENOENT ? n : 0;
+}
+
+int log_read_tail(struct audit_log *log, struct sbx_error *err)
+{
+	struct audit_hash previous;
+	uint8_t first[8];
+	int r = read_exactly(log, META_LOG, log->log_id, AUDIT_LOG_ID_SIZE - 1, err);
+
+	if (r == 0)
+		r = read_exactly(log, META_FIRST, first, sizeof(first), err);
+	if (r == 0)
+		r = read_exactly(log, META_PREVIOUS, previous.bytes, sizeof(previous.bytes), err);
+	if (r == 0)
+		r = log_load_checkpoint(log, err);
+	if (r == 0)
+		r = choose_frontier(log, log_get_u64(first), &previous, err);
+	if (r == 0)
+		r = walk_rows(log, log_get_u64(first), &previous, err);
+	if (r == 0)
+		r = look_behind(log, err);
+	if (r < 0)
+		return r;
+	log->committed = log->now;
+	return 0;
+}

@@ -1,0 +1,608 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * From a closed segment to its archive
+ *
+ * The archive is made under another name, read again to its end, and compared with the segment; it
+ * is on the disk when it gets its name, and only then the segment goes. A process that is killed
+ * on the way leaves the segment, and all of this is done again.
+ */
+
+#include "audit/retain-work.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "audit/archive.h"
+#include "audit/checkpoint.h"
+#include "audit/key.h"
+#include "audit/chain.h"
+#include "base/text.h"
+
+/* Where a closed segment leads to. */
+struct segment_end {
+	struct audit_hash head;
+	struct merkle_frontier frontier;
+	struct audit_hash notes; /* a digest of all its notes */
+	bool has_stub;		 /* something in it tells of a deleted archive */
+};
+
+/* "cannot @doing the segment 'NAME'": returns @code. */
+static int retain_fail(struct sbx_error *err, int code, const char *doing, const char *name,
+		       const char *why, const char *fix)
+{
+	(void)sbx_error_what(err, code, "cannot %s the segment '%s'", doing, name);
+	if (why)
+		sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "%s", fix);
+	return code;
+}
+
+/* ---- read a segment to its end ---- */
+
+struct walk {
+	struct hasher *hasher;
+	const char *name;
+	struct segment_about about;
+	struct segment_end end;
+	struct audit_checkpoint last;
+};
+
+static int fail_walk(struct walk *walk, const char *why, struct sbx_error *err)
+{
+	return retain_fail(
+		err, -EBADMSG, "close", walk->name, why,
+		"find the fault, and keep the directory as it is: sbx-audit verify --full");
+}
+
+static int walk_row(void *userdata, const struct store_row *row, struct sbx_error *err)
+{
+	struct walk *walk = userdata;
+	struct segment_end *end = &walk->end;
+	int r;
+
+	if (row->problem)
+		return fail_walk(walk, row->problem, err);
+	if (row->seq != end->frontier.size)
+		return fail_walk(walk, "a record is missing in it", err);
+	r = chain_next(walk->hasher, row->seq, &end->head, row->body, row->n_body, &end->head);
+	if (r == 0)
+		r = merkle_add(walk->hasher, &end->frontier, &end->head);
+	if (r < 0)
+		return fail_walk(walk, "libcrypto cannot hash", err);
+	if (!audit_hash_equal(&end->head, &row->hash))
+		return fail_walk(walk, "a record is not what was written there", err);
+	end->has_stub |= stub_is(row->body, row->n_body);
+	return 0;
+}
+
+static int walk_note(void *userdata, uint64_t size, const char *note, size_t n_bytes,
+		     struct sbx_error *err)
+{
+	struct walk *walk = userdata;
+	const char *end = memmem(note, n_bytes, "\n\n", 2);
+	const struct iovec parts[] = {
+		{ walk->end.notes.bytes, sizeof(walk->end.notes.bytes) },
+		{ (void *)note, n_bytes },
+	};
+
+	if (!end || checkpoint_parse(note, (size_t)(end - note) + 1, &walk->last, NULL) < 0 ||
+	    walk->last.size != size)
+		return fail_walk(walk, "a checkpoint in it is none", err);
+	if (hasher_digest(walk->hasher, parts, N_ELEMENTS(parts), &walk->end.notes) < 0)
+		return fail_walk(walk, "libcrypto cannot hash", err);
+	return 0;
+}
+
+static int check_signed(struct walk *walk, struct sbx_error *err)
+{
+	struct audit_hash root;
+
+	if (walk->end.frontier.size != walk->about.size || walk->last.size != walk->about.size ||
+	    merkle_root(walk->hasher, &walk->end.frontier, &root) < 0 ||
+	    !audit_hash_equal(&root, &walk->last.root) ||
+	    !audit_hash_equal(&walk->end.head, &walk->last.head))
+		return fail_walk(walk, "its last checkpoint is not that of its records", err);
+	return 0;
+}
+
+static int retain_read_end(struct segment *segment, const char *name, struct segment_end *ret,
+			   struct sbx_error *err)
+{
+	_cleanup_hasher_ struct hasher *hasher = NULL;
+	struct walk walk = { .name = name };
+	int r = hasher_new(&hasher);
+
+	if (r < 0)
+		return retain_fail(err, r, "close", name, NULL, "free some memory");
+	walk.hasher = hasher;
+	r = segment_read_about(segment, &walk.about, err);
+	if (r < 0)
+		return r;
+	walk.end.head = walk.about.previous;
+	walk.end.frontier = walk.about.frontier;
+	if (walk.about.first != walk.about.frontier.size)
+		return fail_walk(&walk, "it was begun with the tree of another one", err);
+	r = segment_each(segment, 0, UINT64_MAX, walk_row, &walk, err);
+	if (r == 0)
+		r = segment_each_checkpoint(segment, 0, walk_note, &walk, err);
+	if (r == 0)
+		r = check_signed(&walk, err);
+	if (r == 0)
+		*ret = walk.end;
+	return r;
+}
+
+static bool is_frontier(const struct merkle_frontier *a, const struct merkle_frontier *b)
+{
+	uint8_t bytes_a[FRONTIER_BYTES_MAX], bytes_b[FRONTIER_BYTES_MAX];
+	size_t n = log_save_frontier(a, bytes_a);
+
+	return log_save_frontier(b, bytes_b) == n && memcmp(bytes_a, bytes_b, n) == 0;
+}
+
+static int retain_check_joint(int folder, const struct segment_file *behind, const char *name,
+			      const struct segment_end *end, struct sbx_error *err)
+{
+	_cleanup_segment_ struct segment *segment = NULL;
+	struct segment_about about = { .size = 0 };
+	/* The one behind may be the one that is written to. */
+	int r = segment_open_patiently(folder, behind, &segment, err);
+
+	if (r == 0)
+		r = segment_read_about(segment, &about, err);
+	if (r < 0)
+		return r;
+	if (about.first == end->frontier.size && audit_hash_equal(&about.previous, &end->head) &&
+	    is_frontier(&about.frontier, &end->frontier))
+		return 0;
+	return retain_fail(
+		err, -EBADMSG, "close", name,
+		"the segment after it does not continue where it ends",
+		"find the fault, and keep the directory as it is: sbx-audit verify --full");
+}
+
+/* ---- epochs that end in it ---- */
+
+/*
+ * What an archive and nothing else may know: the keys of epochs that have ended in it
+ *
+ * They are in the file of epochs since the segment was closed. Where somebody has taken them away
+ * they are put back before the archive is deleted, and not earlier: until then it is a fault that
+ * whoever verifies the log hears of.
+ */
+
+static bool ends_epoch(const char *note, size_t n_bytes)
+{
+	const char *end = memmem(note, n_bytes, "\n\n", 2);
+	struct audit_checkpoint checkpoint;
+
+	return end && checkpoint_parse(note, (size_t)(end - note) + 1, &checkpoint, NULL) == 0 &&
+	       checkpoint.is_last_of_epoch;
+}
+
+static int find_epoch(void *userdata, uint64_t size, const char *note, size_t n_bytes,
+		      struct sbx_error *err)
+{
+	struct retain_work *work = userdata;
+	int r = ends_epoch(note, n_bytes) ? epochs_has(work->folder, note, n_bytes, err) : 1;
+
+	work->lacks_epochs |= r == 0;
+	return r < 0 ? r : 0;
+}
+
+static int retain_find_epochs(struct retain_work *work, struct segment *segment,
+			      struct sbx_error *err)
+{
+	return segment_each_checkpoint(segment, 0, find_epoch, work, err);
+}
+
+static int keep_epoch(void *userdata, uint64_t size, const char *note, size_t n_bytes,
+		      struct sbx_error *err)
+{
+	const struct retain_work *work = userdata;
+	int r;
+
+	if (!ends_epoch(note, n_bytes))
+		return 0;
+	r = epochs_add(work->folder, note, n_bytes, err);
+	if (r == 0)
+		r = epochs_has(work->folder, note, n_bytes, err);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	return retain_fail(err, -EBADMSG, "delete", work->file.name,
+			   "the file '" EPOCHS_NAME "' has another key for an epoch in it",
+			   "put a copy of the file '" EPOCHS_NAME "' in its place");
+}
+
+static int retain_keep_epochs(const struct retain_work *work, struct sbx_error *err)
+{
+	_cleanup_segment_ struct segment *segment = NULL;
+	int r = segment_open(work->folder, &work->file, &segment, err);
+
+	return r == 0 ? segment_each_checkpoint(segment, 0, keep_epoch, (void *)work, err) : r;
+}
+
+/* ---- archive ---- */
+
+#define NEW_SUFFIX RETAIN_NEW_SUFFIX
+#define FIX_DISK "check the file system, and its room"
+/* zstd makes records an eighth of their size. */
+#define ROOM_SHARE 4
+#define USEC_PER_SEC UINT64_C(1000000)
+#define NSEC_PER_USEC 1000
+
+struct names {
+	char archive[SEGMENT_FILE_SIZE];
+	char new_archive[SEGMENT_FILE_SIZE];
+};
+
+static void make_names(const struct segment_file *file, struct names *ret)
+{
+	(void)snprintf(ret->archive, sizeof(ret->archive), "%.*s" SEGMENT_ARCHIVE_SUFFIX,
+		       SEGMENT_DIGITS, file->name);
+	(void)snprintf(ret->new_archive, sizeof(ret->new_archive),
+		       "%.*s" SEGMENT_ARCHIVE_SUFFIX NEW_SUFFIX, SEGMENT_DIGITS, file->name);
+}
+
+static int each_row(void *userdata, store_visit visit, void *visitor, struct sbx_error *err)
+{
+	return segment_each(userdata, 0, UINT64_MAX, visit, visitor, err);
+}
+
+static int each_note(void *userdata, store_visit_note visit, void *visitor, struct sbx_error *err)
+{
+	return segment_each_checkpoint(userdata, 0, visit, visitor, err);
+}
+
+/* It is as old as what is in it, so that its age counts from there. */
+static int set_age(int fd, uint64_t usec)
+{
+	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT } };
+
+	times[1].tv_sec = (time_t)(usec / USEC_PER_SEC);
+	times[1].tv_nsec = (long)(usec % USEC_PER_SEC) * NSEC_PER_USEC;
+	return futimens(fd, times) < 0 || fsync(fd) < 0 ? -errno : 0;
+}
+
+static int write_new(int folder, const struct segment_file *file, const char *name,
+		     struct segment *segment, struct sbx_error *err)
+{
+	_cleanup_close_ int fd = -EBADF;
+	struct archive_source source = { .each = each_row,
+					 .each_checkpoint = each_note,
+					 .userdata = segment };
+	int r = segment_read_about(segment, &source.about, err);
+
+	if (r < 0)
+		return r;
+	if (source.about.next != 0 && source.about.next != source.about.size)
+		return retain_fail(err, -EBADMSG, "archive", file->name,
+				   "another segment begins where it continues",
+				   "see what is missing: sbx-audit verify --full");
+	(void)unlinkat(folder, name, 0);
+	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return retain_fail(err, -errno, "archive", file->name, NULL, FIX_DISK);
+	r = audit_archive_write(fd, name, &source, err);
+	if (r < 0)
+		return r;
+	r = set_age(fd, file->mtime_usec);
+	return r < 0 ? retain_fail(err, r, "archive", file->name, NULL, FIX_DISK) : 0;
+}
+
+/* The archive is read again from the disk, and must be the segment. */
+static int check_new(int folder, const struct segment_file *file, const struct names *names,
+		     const struct segment_end *end, struct sbx_error *err)
+{
+	_cleanup_segment_ struct segment *segment = NULL;
+	struct segment_file archive = { .kind = SEGMENT_ARCHIVE };
+	struct segment_end there;
+	int r;
+
+	memcpy(archive.name, names->new_archive, sizeof(archive.name));
+	r = segment_open_patiently(folder, &archive, &segment, err);
+	if (r == 0)
+		r = retain_read_end(segment, archive.name, &there, err);
+	if (r < 0)
+		return r;
+	if (audit_hash_equal(&there.head, &end->head) &&
+	    audit_hash_equal(&there.notes, &end->notes))
+		return 0;
+	return retain_fail(err, -EIO, "archive", file->name,
+			   "the archive that was written is not what was to be written",
+			   "check the disk and the memory of this machine");
+}
+
+/* SQLite's files after the database: without it they are nothing. */
+static int remove_store(int folder, const struct segment_file *file, struct sbx_error *err)
+{
+	static const char *const suffixes[] = { "", "-wal", "-shm" };
+
+	for (size_t i = 0; i < N_ELEMENTS(suffixes); i++) {
+		char name[SEGMENT_FILE_SIZE + 8];
+
+		(void)snprintf(name, sizeof(name), "%s%s", file->name, suffixes[i]);
+		if (unlinkat(folder, name, 0) < 0 && errno != ENOENT)
+			return retain_fail(err, -errno, "remove", file->name, NULL, FIX_DISK);
+	}
+	return fsync(folder) < 0 ? retain_fail(err, -errno, "remove", file->name, NULL, FIX_DISK)
+				 : 0;
+}
+
+static int put_in_place(int folder, const struct segment_file *file, const struct names *names,
+			struct sbx_error *err)
+{
+	if (renameat(folder, names->new_archive, folder, names->archive) < 0 || fsync(folder) < 0)
+		return retain_fail(err, -errno, "archive", file->name, NULL, FIX_DISK);
+	return remove_store(folder, file, err);
+}
+
+/* Whatever else is written to that disk meanwhile has to find room, the log itself above all. */
+static int check_room(const struct retain_work *work, struct sbx_error *err)
+{
+	struct statvfs fs;
+	uint64_t wanted = work->file.n_bytes / ROOM_SHARE;
+
+	if (fstatvfs(work->folder, &fs) < 0 || (uint64_t)fs.f_bavail * fs.f_frsize >= wanted)
+		return 0;
+	return retain_fail(err, -ENOSPC, "archive", work->file.name,
+			   "there is too little room for the archive beside it",
+			   "make room on the file system");
+}
+
+static int make_archive(const struct retain_work *work, const struct names *names,
+			struct sbx_error *err)
+{
+	_cleanup_segment_ struct segment *segment = NULL;
+	const struct segment_file *file = &work->file;
+	struct segment_end end;
+	int folder = work->folder, r = check_room(work, err);
+
+	if (r == 0)
+		r = segment_open_patiently(folder, file, &segment, err);
+	if (r == 0)
+		r = retain_read_end(segment, file->name, &end, err);
+	if (r == 0)
+		r = retain_check_joint(folder, &work->behind, file->name, &end, err);
+	if (r == 0)
+		r = write_new(folder, file, names->new_archive, segment, err);
+	return r == 0 ? check_new(folder, file, names, &end, err) : r;
+}
+
+int retain_archive(const struct retain_work *work, struct sbx_error *err)
+{
+	struct names names = { .archive = "" };
+	int r;
+
+	make_names(&work->file, &names);
+	r = make_archive(work, &names, err);
+	if (r == 0)
+		return put_in_place(work->folder, &work->file, &names, err);
+	(void)unlinkat(work->folder, names.new_archive, 0);
+	return r;
+}
+
+/* ---- what a crash has left ---- */
+
+static bool is_there(int folder, const char *name, size_t n)
+{
+	char path[SEGMENT_FILE_SIZE];
+
+	(void)snprintf(path, sizeof(path), "%.*s", (int)n, name);
+	return faccessat(folder, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* A file that was not complete, or one of SQLite's without its database. */
+static bool is_left_over(int folder, const char *name)
+{
+	static const char *const unfinished[] = {
+		".db" NEW_SUFFIX,	 ".db" NEW_SUFFIX "-journal",	    ".db" NEW_SUFFIX "-wal",
+		".db" NEW_SUFFIX "-shm", SEGMENT_ARCHIVE_SUFFIX NEW_SUFFIX,
+	};
+	const char *suffix = name + SEGMENT_DIGITS;
+
+	if (strspn(name, "0123456789") != SEGMENT_DIGITS)
+		return false;
+	for (size_t i = 0; i < N_ELEMENTS(unfinished); i++)
+		if (strcmp(suffix, unfinished[i]) == 0)
+			return true;
+	return (strcmp(suffix, ".db-wal") == 0 || strcmp(suffix, ".db-shm") == 0) &&
+	       !is_there(folder, name, SEGMENT_DIGITS + strlen(".db"));
+}
+
+static DIR *open_listing(int folder)
+{
+	/* A second file description: readdir() shares the position with other readers otherwise. */
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!dir)
+		close_fd(&fd);
+	return dir;
+}
+
+void retain_clean(int folder)
+{
+	_cleanup_closedir_ DIR *dir = open_listing(folder);
+	const struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (is_left_over(folder, entry->d_name))
+			(void)unlinkat(folder, entry->d_name, 0);
+}
+
+int retain_measure(int folder, uint64_t *ret)
+{
+	_cleanup_closedir_ DIR *dir = open_listing(folder);
+	const struct dirent *entry;
+	uint64_t n_bytes = 0;
+	struct stat st;
+
+	if (!dir)
+		return -errno;
+	while ((entry = readdir(dir)))
+		if (fstatat(folder, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode))
+			n_bytes += (uint64_t)st.st_size;
+	*ret = n_bytes;
+	return 0;
+}
+
+/* ---- delete ---- */
+
+/*
+ * Deleting the oldest archive
+ *
+ * The record that says so is signed and on the disk before the file goes, and the segment keeps in
+ * the same transaction how far the log is deleted: after a crash in between the file goes without
+ * another record.
+ *
+ * Records about deleted archives are deleted one day, too. So the one about an archive that holds
+ * such records speaks for all that they spoke for: it begins with record 0.
+ */
+
+#define FIX_VERIFY "find the fault, and keep the directory as it is: sbx-audit verify --full"
+#define DELETED_SIZE (8 + AUDIT_HASH_SIZE)
+
+int retain_read_deleted(struct audit_log *log, struct retain_work *work, struct sbx_error *err)
+{
+	struct deleted *deleted = &work->deleted;
+	uint8_t bytes[DELETED_SIZE];
+	int n = store_get_meta(log->store, META_DELETED, bytes, sizeof(bytes), err);
+
+	*deleted = (struct deleted){ .size = 0 };
+	if (n < 0)
+		return n == -ENOENT ? 0 : n;
+	if (n != DELETED_SIZE)
+		return log_fail(err, -EBADMSG, log->log_id,
+				"its segment does not say what was deleted", FIX_VERIFY);
+	deleted->size = log_get_u64(bytes);
+	memcpy(deleted->head.bytes, bytes + 8, sizeof(deleted->head.bytes));
+	return 0;
+}
+
+static int write_deleted(struct audit_log *log, const struct audit_stub *stub,
+			 struct sbx_error *err)
+{
+	uint8_t bytes[DELETED_SIZE];
+
+	log_put_u64(bytes, stub->last + 1);
+	memcpy(bytes + 8, stub->head.bytes, sizeof(stub->head.bytes));
+	return store_set_meta(log->store, META_DELETED, bytes, sizeof(bytes), err);
+}
+
+/* A pattern that cuts out of records could cut into this one, which would then excuse nothing. */
+static int check_said(struct audit_log *log, const struct audit_stub *stub, struct sbx_error *err)
+{
+	const struct text *body = &log->entry.body;
+	struct audit_stub said;
+
+	if (stub_read(body->data, body->len, &said, NULL) == 0 && said.first == stub->first &&
+	    said.last == stub->last && audit_hash_equal(&said.root, &stub->root))
+		return 0;
+	(void)sbx_error_what(err, -EINVAL, "cannot record that an archive is deleted");
+	sbx_error_why(err, "a pattern for secrets cuts something out of that record");
+	sbx_error_fix(err, "make the patterns match less");
+	return -EINVAL;
+}
+
+static int say(struct audit_log *log, const struct audit_stub *stub, struct sbx_error *err)
+{
+	_cleanup_text_ struct text members = TEXT_INIT;
+	int r = stub_add_members(&members, stub);
+
+	if (r < 0)
+		return sbx_error_what(err, r, "cannot record that an archive is deleted");
+	r = audit_log_say(log, STUB_EVENT, members.data, err);
+	if (r == 0)
+		r = check_said(log, stub, err);
+	if (r == 0)
+		r = write_deleted(log, stub, err);
+	if (r < 0) {
+		audit_log_rollback(log);
+		return r;
+	}
+	return audit_log_checkpoint(log, err);
+}
+
+/* ---- what there is to say ---- */
+
+static int fail_gap(const struct segment_file *file, struct sbx_error *err)
+{
+	return retain_fail(err, -EBADMSG, "delete", file->name,
+			   "records before it are missing, and nothing says why", FIX_VERIFY);
+}
+
+static int describe(const struct segment_end *end, enum retain_action action,
+		    struct audit_stub *stub, struct sbx_error *err)
+{
+	_cleanup_hasher_ struct hasher *hasher = NULL;
+	int r = hasher_new(&hasher);
+
+	if (r == 0)
+		r = merkle_root(hasher, &end->frontier, &stub->root);
+	if (r < 0)
+		return sbx_error_what(err, r, "cannot record that an archive is deleted");
+	stub->last = end->frontier.size - 1;
+	stub->head = end->head;
+	stub->reason = action == RETAIN_DELETE_AGE ? STUB_AGE : STUB_SIZE;
+	if (end->has_stub) {
+		stub->first = 0;
+		memset(&stub->previous, 0, sizeof(stub->previous));
+	}
+	return 0;
+}
+
+int retain_prepare_deletion(struct retain_work *work, struct sbx_error *err)
+{
+	_cleanup_segment_ struct segment *segment = NULL;
+	const struct segment_file *file = &work->file;
+	const struct segment_about *about;
+	struct audit_stub *stub = &work->stub;
+	struct segment_end end;
+	int r = segment_open_patiently(work->folder, file, &segment, err);
+
+	if (r == 0)
+		r = retain_find_epochs(work, segment, err);
+	if (r < 0)
+		return r;
+	about = audit_archive_about(segment->archive);
+	work->is_said = about->size <= work->deleted.size;
+	if (work->is_said)
+		return 0;
+	if (about->first != file->first || about->first != work->deleted.size ||
+	    !audit_hash_equal(&about->previous, &work->deleted.head))
+		return fail_gap(file, err);
+	stub->first = about->first;
+	stub->previous = about->previous;
+	r = retain_read_end(segment, file->name, &end, err);
+	if (r == 0)
+		r = retain_check_joint(work->folder, &work->behind, file->name, &end, err);
+	if (r == 0)
+		r = audit_archive_digest(segment->archive, &stub->archive, err);
+	return r == 0 ? describe(&end, work->action, stub, err) : r;
+}
+
+int retain_delete(struct audit_log *log, const struct retain_work *work, struct sbx_error *err)
+{
+	int r = work->lacks_epochs ? retain_keep_epochs(work, err) : 0;
+
+	if (r == 0 && !work->is_said)
+		r = say(log, &work->stub, err);
+	if (r < 0)
+		return r;
+	if (unlinkat(work->folder, work->file.name, 0) < 0 || fsync(work->folder) < 0)
+		return retain_fail(err, -errno, "delete", work->file.name, NULL,
+				   "check the file system");
+	return 0;
+}

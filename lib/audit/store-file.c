@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * One segment: an SQLite file, reached through the directory's fd, so that it is the one in the
+ * directory that was opened and locked, whatever its path has become
+ *
+ * There is no second writer, but SQLite has locks of its own that shut out every other process for
+ * a moment: the last connection that closes a database puts its WAL into it, and a process that
+ * finds the WAL's index torn, a reader too, makes it again. So every call waits for a lock, and
+ * only one that stays is an error. The files beside the segment (-wal, -shm) stay when the writer
+ * closes it: a reader without write permission for the directory needs them.
+ */
+
+#include "audit/store-file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "audit/readahead.h"
+#include "base/path.h"
+
+/* ---- errors ---- */
+
+static const struct {
+	int sqlite;
+	int code;
+	const char *fix;
+} causes[] = {
+	{ SQLITE_FULL, -ENOSPC, "make room on the file system" },
+	{ SQLITE_BUSY, -EBUSY, "let nothing but sbx-audit write to the log's files" },
+	{ SQLITE_LOCKED, -EBUSY, "let nothing but sbx-audit write to the log's files" },
+	{ SQLITE_CORRUPT, -EBADMSG, "look at it with 'sbx-audit verify --full'" },
+	{ SQLITE_NOTADB, -EBADMSG, "look at it with 'sbx-audit verify --full'" },
+	{ SQLITE_ERROR, -EBADMSG, "look at it with 'sbx-audit verify --full'" },
+	{ SQLITE_MISMATCH, -EBADMSG, "look at it with 'sbx-audit verify --full'" },
+	{ SQLITE_CONSTRAINT, -EEXIST, "look at it with 'sbx-audit verify --full'" },
+	{ SQLITE_NOMEM, -ENOMEM, "free some memory" },
+	{ SQLITE_READONLY, -EROFS, "check the file system and the permissions of the file" },
+	{ SQLITE_PERM, -EACCES, "check the permissions of the file" },
+	{ SQLITE_AUTH, -EACCES, "check the permissions of the file" },
+	{ SQLITE_CANTOPEN, -EACCES, "check the permissions of the directory" },
+	{ SQLITE_TOOBIG, -EMSGSIZE, "split what is too long" },
+};
+
+int store_fail(struct store *store, const char *doing, struct sbx_error *err)
+{
+	int sqlite = sqlite3_errcode(store->db), code = -EIO;
+	const char *fix = "check the file system";
+
+	for (size_t i = 0; i < N_ELEMENTS(causes); i++)
+		if (causes[i].sqlite == sqlite) {
+			code = causes[i].code;
+			fix = causes[i].fix;
+		}
+	if (sqlite == SQLITE_IOERR && (sqlite3_system_errno(store->db) == ENOSPC ||
+				       sqlite3_system_errno(store->db) == EDQUOT)) {
+		code = -ENOSPC;
+		fix = "make room on the file system";
+	}
+	(void)sbx_error_what(err, code, "cannot %s the segment '%s'", doing, store->name);
+	sbx_error_why(err, "%s", sqlite3_errmsg(store->db));
+	sbx_error_fix(err, "%s", fix);
+	return code;
+}
+
+int store_fail_format(const char *name, const char *why, struct sbx_error *err)
+{
+	(void)sbx_error_what(err, -EBADMSG, "cannot use the segment '%s'", name);
+	sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "move it out of the log's directory, and keep it: it was changed");
+	return -EBADMSG;
+}
+
+static int fail_file(const char *name, int code, const char *why, const char *fix,
+		     struct sbx_error *err)
+{
+	(void)sbx_error_what(err, code, "cannot open the segment '%s'", name);
+	if (why)
+		sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "%s", fix);
+	return code;
+}
+
+/* ---- tables ---- */
+
+/*
+ * SQLite keeps the text of every definition. A segment of a log has exactly these texts: then no
+ * trigger, no view, no generated column and no other type is in it.
+ */
+
+#define APPLICATION_ID 0x73627861 /* "sbxa" */
+
+#define RECORDS                                                                                    \
+	"CREATE TABLE records(seq INTEGER PRIMARY KEY,hash BLOB NOT NULL,body BLOB NOT NULL)STRICT"
+#define ORIGINALS                                                                                  \
+	"CREATE TABLE originals(seq INTEGER NOT NULL,member TEXT NOT NULL,salt BLOB NOT NULL,"     \
+	"original BLOB,PRIMARY KEY(seq,member))STRICT,WITHOUT ROWID"
+
+static const char *const definitions[] = {
+	RECORDS,
+	"CREATE TABLE checkpoints(size INTEGER PRIMARY KEY,note TEXT NOT NULL)STRICT",
+	ORIGINALS,
+	"CREATE TABLE meta(key TEXT PRIMARY KEY,value BLOB NOT NULL)STRICT,WITHOUT ROWID",
+};
+
+static int store_make_schema(struct store *store, struct sbx_error *err)
+{
+	char pragmas[96];
+
+	(void)snprintf(pragmas, sizeof(pragmas), "PRAGMA application_id=%d;PRAGMA user_version=%d",
+		       APPLICATION_ID, STORE_FORMAT);
+	for (size_t i = 0; i < N_ELEMENTS(definitions); i++)
+		if (sqlite3_exec(store->db, definitions[i], NULL, NULL, NULL) != SQLITE_OK)
+			return store_fail(store, "make", err);
+	if (sqlite3_exec(store->db, pragmas, NULL, NULL, NULL) != SQLITE_OK)
+		return store_fail(store, "make", err);
+	return 0;
+}
+
+static void statement_finalize(sqlite3_stmt **statement)
+{
+	(void)sqlite3_finalize(*statement);
+}
+#define _cleanup_statement_ _cleanup_(statement_finalize)
+
+static int read_number(struct store *store, const char *pragma, int *ret, struct sbx_error *err)
+{
+	_cleanup_statement_ sqlite3_stmt *statement = NULL;
+
+	if (sqlite3_prepare_v2(store->db, pragma, -1, &statement, NULL) != SQLITE_OK ||
+	    sqlite3_step(statement) != SQLITE_ROW)
+		return store_fail(store, "open", err);
+	*ret = sqlite3_column_int(statement, 0);
+	return 0;
+}
+
+static int check_numbers(struct store *store, struct sbx_error *err)
+{
+	int application = 0, format = 0, r;
+
+	r = read_number(store, "PRAGMA application_id", &application, err);
+	if (r == 0)
+		r = read_number(store, "PRAGMA user_version", &format, err);
+	if (r < 0)
+		return r;
+	if (application != APPLICATION_ID)
+		return store_fail_format(store->name, "it is not marked as one", err);
+	if (format == STORE_FORMAT)
+		return 0;
+	(void)sbx_error_what(err, -ENOTSUP, "cannot use the segment '%s'", store->name);
+	sbx_error_why(err, "its format is %d, and this sbx-audit knows %d", format, STORE_FORMAT);
+	sbx_error_fix(err, "use the release of sbx-audit that wrote it, or a later one");
+	return -ENOTSUP;
+}
+
+static int store_check_schema(struct store *store, struct sbx_error *err)
+{
+	static const char sql[] = "SELECT sql FROM sqlite_schema ORDER BY rowid";
+	_cleanup_statement_ sqlite3_stmt *statement = NULL;
+	int r = check_numbers(store, err), step;
+	size_t n = 0;
+
+	if (r < 0)
+		return r;
+	if (sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL) != SQLITE_OK)
+		return store_fail(store, "open", err);
+	while ((step = sqlite3_step(statement)) == SQLITE_ROW) {
+		const char *text = (const char *)sqlite3_column_text(statement, 0);
+
+		if (n == N_ELEMENTS(definitions) || !text || strcmp(text, definitions[n++]) != 0)
+			return store_fail_format(store->name,
+						 "its tables are not those of a segment", err);
+	}
+	if (step != SQLITE_DONE)
+		return store_fail(store, "open", err);
+	if (n != N_ELEMENTS(definitions))
+		return store_fail_format(store->name, "tables of a segment are missing", err);
+	return 0;
+}
+
+/* ---- open ---- */
+
+struct store *store_free(struct store *store)
+{
+	if (!store)
+		return NULL;
+	for (size_t i = 0; i < N_STATEMENTS; i++)
+		(void)sqlite3_finalize(store->statements[i]);
+	(void)sqlite3_close(store->db);
+	(void)readahead_free(store->readahead);
+	free(store);
+	return NULL;
+}
+
+void store_free_ptr(struct store **store)
+{
+	*store = store_free(*store);
+}
+
+/* The owner of a file could change it while it is written. Readers have nothing to lose by that:
+ * they check what they read. */
+static int check_file(int folder, const char *name, bool to_write, struct sbx_error *err)
+{
+	_cleanup_close_ int fd = path_open_beneath(folder, name, O_PATH, 0);
+	struct stat st;
+
+	if (fd < 0)
+		return fail_file(name, fd, NULL, "check that it is there, and no link", err);
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return fail_file(name, -EBADMSG, "it is no regular file",
+				 "move it out of the log's directory", err);
+	if (to_write && (st.st_uid != geteuid() || (st.st_mode & 022) != 0))
+		return fail_file(name, -EPERM, "others could write it",
+				 "change its owner to the user of the log, and its mode to 0600",
+				 err);
+	return 0;
+}
+
+static int run_pragmas(struct store *store, const char *pragmas, struct sbx_error *err)
+{
+	if (sqlite3_exec(store->db, pragmas, NULL, NULL, NULL) != SQLITE_OK)
+		return store_fail(store, "open", err);
+	return 0;
+}
+
+void store_set_patience(struct store *store, unsigned msec)
+{
+	(void)sqlite3_busy_timeout(store->db, (int)msec);
+}
+
+static void harden(struct store *store)
+{
+	int persistent = 1;
+
+	(void)sqlite3_extended_result_codes(store->db, 0);
+	store_set_patience(store, STORE_PATIENCE_MSEC);
+	(void)sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, LENGTH_MAX);
+	(void)sqlite3_limit(store->db, SQLITE_LIMIT_ATTACHED, 0);
+	(void)sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	(void)sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	(void)sqlite3_db_config(store->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	(void)sqlite3_db_config(store->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+	(void)sqlite3_file_control(store->db, "main", SQLITE_FCNTL_PERSIST_WAL, &persistent);
+}
+
+/* NULL with @err and *@ret_code. */
+static struct store *connect(int folder, const char *name, int flags, int *ret_code,
+			     struct sbx_error *err)
+{
+	_cleanup_store_ struct store *store = calloc(1, sizeof(*store));
+	char path[STORE_NAME_SIZE + 32];
+
+	if (!store || strlen(name) >= sizeof(store->name) || strchr(name, '/')) {
+		*ret_code =
+			fail_file(name, store ? -EINVAL : -ENOMEM, NULL, "use another name", err);
+		return NULL;
+	}
+	(void)snprintf(store->name, sizeof(store->name), "%s", name);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", folder, name);
+	if (sqlite3_open_v2(path, &store->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
+		*ret_code = store->db ? store_fail(store, "open", err)
+				      : fail_file(name, -ENOMEM, NULL, "free some memory", err);
+		return NULL;
+	}
+	harden(store);
+	/* SIGBUS would kill a process that has mapped a file which is cut short. */
+	*ret_code = run_pragmas(store, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0", err);
+	if (*ret_code == 0)
+		*ret_code = store_prepare_scan(store, err);
+	return *ret_code < 0 ? NULL : take_ptr(store);
+}
+
+static int keep_mode(void *userdata, int n, char **values, char **names)
+{
+	bool *is_wal = userdata;
+
+	*is_wal = n == 1 && values[0] && strcmp(values[0], "wal") == 0;
+	return 0;
+}
+
+static int prepare_writing(struct store *store, struct sbx_error *err)
+{
+	bool is_wal = false;
+
+	if (sqlite3_exec(store->db, "PRAGMA journal_mode=WAL", keep_mode, &is_wal, NULL) !=
+	    SQLITE_OK)
+		return store_fail(store, "open", err);
+	if (!is_wal)
+		return fail_file(store->name, -ENOTSUP, "its file system has no shared memory",
+				 "keep the log on a local file system", err);
+	/* A commit waits for the disk; without a checkpoint now and then the WAL would only grow.
+	 */
+	(void)sqlite3_wal_autocheckpoint(store->db, WAL_PAGES);
+	return run_pragmas(store, "PRAGMA synchronous=FULL; PRAGMA journal_size_limit=0", err);
+}
+
+static int prepare_reading(struct store *store, struct sbx_error *err)
+{
+	int r = readahead_new(store->db, &store->readahead);
+
+	return r < 0 ? fail_file(store->name, r, NULL, "free some memory", err) : 0;
+}
+
+static int open_checked(int folder, const char *name, bool to_write, struct store **ret,
+			struct sbx_error *err)
+{
+	_cleanup_store_ struct store *store = NULL;
+	int r = check_file(folder, name, to_write, err);
+
+	if (r < 0)
+		return r;
+	store = connect(folder, name, to_write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY, &r,
+			err);
+	if (!store)
+		return r;
+	r = store_check_schema(store, err);
+	if (r == 0)
+		r = to_write ? prepare_writing(store, err) : prepare_reading(store, err);
+	if (r < 0)
+		return r;
+	*ret = take_ptr(store);
+	return 0;
+}
+
+int store_open(int folder, const char *name, struct store **ret, struct sbx_error *err)
+{
+	return open_checked(folder, name, true, ret, err);
+}
+
+int store_open_to_read(int folder, const char *name, struct store **ret, struct sbx_error *err)
+{
+	return open_checked(folder, name, false, ret, err);
+}
+
+/* ---- create ---- */
+
+static void remove_new(int folder, const char *name)
+{
+	static const char *const suffixes[] = { "", "-wal", "-shm", "-journal" };
+	char path[STORE_NAME_SIZE + 16];
+
+	for (size_t i = 0; i < N_ELEMENTS(suffixes); i++) {
+		(void)snprintf(path, sizeof(path), "%s%s", name, suffixes[i]);
+		(void)unlinkat(folder, path, 0);
+	}
+}
+
+/* Without a WAL yet: what is renamed must be one file, and complete. */
+static int fill_new(int folder, const char *name, store_fill fill, void *userdata,
+		    struct sbx_error *err)
+{
+	_cleanup_store_ struct store *store = NULL;
+	int r;
+
+	store = connect(folder, name, SQLITE_OPEN_READWRITE, &r, err);
+	if (!store)
+		return r;
+	r = run_pragmas(store, "PRAGMA page_size=4096; PRAGMA synchronous=EXTRA", err);
+	if (r == 0)
+		r = store_begin(store, err);
+	if (r == 0)
+		r = store_make_schema(store, err);
+	if (r == 0 && fill)
+		r = fill(store, userdata, err);
+	if (r == 0)
+		r = store_commit(store, err);
+	return r;
+}
+
+int store_create(int folder, const char *name, store_fill fill, void *userdata,
+		 struct sbx_error *err)
+{
+	char new_name[STORE_NAME_SIZE];
+	int fd, r;
+
+	if ((size_t)snprintf(new_name, sizeof(new_name), "%s" NEW_SUFFIX, name) >= sizeof(new_name))
+		return fail_file(name, -ENAMETOOLONG, NULL, "use another name", err);
+	remove_new(folder, new_name);
+	fd = openat(folder, new_name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return fail_file(name, -errno, NULL,
+				 "check the permissions of the directory, and its room", err);
+	(void)close(fd);
+	r = fill_new(folder, new_name, fill, userdata, err);
+	if (r == 0 && renameat2(folder, new_name, folder, name, RENAME_NOREPLACE) < 0)
+		r = fail_file(name, -errno, NULL, "look at what is there", err);
+	if (r == 0 && fsync(folder) < 0)
+		r = fail_file(name, -errno, NULL, "check the file system", err);
+	if (r < 0)
+		remove_new(folder, new_name);
+	return r;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What can be found in a log, in words
+ *
+ * A record or note that is wrong ends the work, since nothing behind it could be proved. One that
+ * is missing mostly does not: there may be worse behind.
+ */
+
+#include "audit/verify-internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/checkpoint.h"
+#include "audit/key.h"
+
+#define COMPARE "compare the log with a copy, and keep the directory as it is"
+#define COPY_EPOCHS "put a copy of the file '" EPOCHS_NAME "' in its place"
+#define BEFORE_GAP "take the segments or archives before '%S', or the file 'epochs', from a copy"
+#define SIGN                                                                                       \
+	"look why sbx-audit does not sign any more; what has no checkpoint can have been changed"
+#define ORIGINAL "an original of record %I is not what was written there"
+#define ORIGINAL_FIX                                                                               \
+	"keep the directory as it is; the record itself is right, take what it has in the table "  \
+	"'originals' from a copy"
+
+/*
+ * Words with %F and %L for the first and the last record, %E for the size behind it, %N for the
+ * number (%I, where it may be negative), %S for the segment's file and %W for what the caller says.
+ */
+enum {
+	RECORDS = 1, /* the report names them */
+	GOES_ON = 2,
+};
+
+static const struct finding {
+	enum verify_verdict verdict;
+	unsigned flags;
+	const char *what;
+	const char *why; /* NULL: what the caller says */
+	const char *fix; /* NULL: what to do with a log that was changed */
+} findings[] = {
+#define FOUR(flags, what, why, fix, ...) flags, what, why, fix
+/* ROW(FOUND, VERDICT, FLAGS, WHAT[, WHY[, FIX]]) */
+#define ROW(found, verdict, ...)                                                                   \
+	[FOUND_##found] = { VERIFY_##verdict, FOUR(__VA_ARGS__, NULL, NULL, NULL) }
+	ROW(RECORD, TAMPERED, RECORDS, "record %F is not what was written there"),
+	ROW(RECORD_MISSING, TAMPERED, RECORDS, "record %F is missing", "there are later records"),
+	ROW(RECORDS_MISSING, TAMPERED, RECORDS, "records %F to %L are missing",
+	    "there are later records"),
+	ROW(RECORD_TWICE, TAMPERED, RECORDS, "record %F is there twice",
+	    "it is in the segment that begins with record %N"),
+	ROW(RECORD_AFTER_STATE, TAMPERED, RECORDS,
+	    "record %F is not what it was when it was verified",
+	    "its hash is another one, or it is missing",
+	    "find the first one that was changed: sbx-audit verify --full"),
+	ROW(OTHER_LOG, TAMPERED, RECORDS, "this is another log", NULL,
+	    "find out how it got there; if it is expected, give the key that 'sbx-audit setup' "
+	    "printed for it"),
+	ROW(OTHER_HEAD, TAMPERED, RECORDS, "the log of %E records was another one",
+	    "%W has another root for it"),
+	ROW(SEGMENT, TAMPERED, RECORDS, "the segment '%S' does not belong here"),
+	ROW(SEGMENT_MISSING, INCOMPLETE, GOES_ON,
+	    "the segment that began with record %N is missing", "'%S' was closed when it was made"),
+	ROW(SEGMENT_AND_RECORDS_MISSING, INCOMPLETE, RECORDS | GOES_ON,
+	    "records %F to %L and the segment after them are missing",
+	    "'%S' was closed when it was made"),
+	ROW(LAST_SEGMENT_MISSING, INCOMPLETE, GOES_ON, "the segment after '%S' is missing",
+	    "a segment is archived when there is another one to write to"),
+	ROW(GAP, INCOMPLETE, RECORDS | GOES_ON, "records %F to %L are missing", NULL,
+	    "restore the segments or archives with them from a copy, and keep the directory as it is"),
+	ROW(NOTE, TAMPERED, RECORDS, "the checkpoint of %E records is not what was written there"),
+	ROW(NOTE_MISSING, INCOMPLETE, GOES_ON, "the checkpoint of %N records is missing", NULL,
+	    COMPARE),
+	ROW(NOTE_BETWEEN_MISSING, INCOMPLETE, GOES_ON,
+	    "a checkpoint is missing between records %F and %L",
+	    "the next one does not cover the times of all the records since", COMPARE),
+	ROW(NOTE_OVERDUE, INCOMPLETE, GOES_ON,
+	    "a checkpoint is missing after the one of %N records",
+	    "there has to be one for every 4096 records",
+	    "check whether sbx-audit could sign then, and keep the directory as it is"),
+	ROW(NOTE_BEHIND_GAP, INCOMPLETE, RECORDS,
+	    "the checkpoint at the begin of a segment is missing",
+	    "without it, the records before it are not signed", BEFORE_GAP),
+	ROW(KEYS_BEHIND_GAP, INCOMPLETE, RECORDS,
+	    "the checkpoints that name the later keys are missing",
+	    "neither a segment nor the file 'epochs' has them", BEFORE_GAP),
+	ROW(SIGNED_NOTE_MISSING, INCOMPLETE, GOES_ON, "the checkpoint of %N records is missing",
+	    "%W of %N records"),
+	ROW(CUT, INCOMPLETE, RECORDS | GOES_ON, "records %F to %L are missing at the end",
+	    "%W of %N records"),
+	ROW(CUT_BELOW_NOTE, INCOMPLETE, RECORDS, "records %F to %L are missing at the end",
+	    "a checkpoint of %E records is there"),
+	ROW(TAIL_NOT_SIGNED, INCOMPLETE, GOES_ON, "the last records have no checkpoint", NULL,
+	    SIGN),
+	ROW(NO_RECORDS, INCOMPLETE, GOES_ON, "the log has no records",
+	    "not even the first one is there", SIGN),
+	ROW(NO_NOTES, INCOMPLETE, GOES_ON, "the log has no checkpoints",
+	    "its records are not signed", SIGN),
+	ROW(STUB, TAMPERED, RECORDS, "what record %F says about a deleted archive is not true"),
+	ROW(DELETED_OTHERS, TAMPERED, RECORDS | GOES_ON,
+	    "records %F to %L are not those that were deleted",
+	    "what the log says about them does not lead to what is there"),
+	ROW(EPOCHS, TAMPERED, 0, "the file '" EPOCHS_NAME "' is not what was written there", NULL,
+	    COPY_EPOCHS),
+	ROW(EPOCHS_MISSING, INCOMPLETE, 0,
+	    "the checkpoint that ends epoch %N is missing in the file '" EPOCHS_NAME "'",
+	    "when the archive that has it is deleted, nothing else leads to the present key",
+	    COPY_EPOCHS),
+	ROW(ORIGINAL, TAMPERED, RECORDS, ORIGINAL, NULL, ORIGINAL_FIX),
+	ROW(ORIGINAL_ANYWHERE, TAMPERED, 0, ORIGINAL, NULL, ORIGINAL_FIX),
+	ROW(NO_KEY, UNREADABLE, 0, "the first key is not known",
+	    "record 0, which says it, was deleted",
+	    "give the key that 'sbx-audit setup' printed with --key, or what was verified before with --state"),
+	ROW(UNREADABLE, UNREADABLE, 0, "cannot read the log", NULL,
+	    "check the permissions of the directory"),
+	ROW(NO_SEGMENT, UNREADABLE, 0, "cannot read the log",
+	    "there is no segment in the directory",
+	    "name the directory of a log, or make one with 'sbx-audit setup'"),
+#undef ROW
+};
+
+_Static_assert(CHECKPOINT_RECORDS_MAX == 4096, "a finding says so");
+
+const char *verify_verdict_name(enum verify_verdict verdict)
+{
+	static const char *const names[] = {
+		[VERIFY_INTACT] = "intact",
+		[VERIFY_TAMPERED] = "tampered",
+		[VERIFY_INCOMPLETE] = "incomplete",
+		[VERIFY_UNREADABLE] = "unreadable",
+	};
+
+	return names[verdict];
+}
+
+/* ---- words ---- */
+
+static void add_words(struct text *out, const struct verification *v, const char *words,
+		      const struct found_at *at)
+{
+	for (; *words; words++) {
+		if (*words != '%') {
+			text_add_char(out, *words);
+			continue;
+		}
+		switch (*++words) {
+		case 'F':
+			text_addf(out, "%" PRIu64, at->first);
+			break;
+		case 'L':
+			text_addf(out, "%" PRIu64, at->last);
+			break;
+		case 'E':
+			text_addf(out, "%" PRIu64, at->last + 1);
+			break;
+		case 'N':
+			text_addf(out, "%" PRIu64, at->number);
+			break;
+		case 'I':
+			text_addf(out, "%" PRId64, (int64_t)at->number);
+			break;
+		case 'S':
+			text_add(out, v->part->file->name);
+			break;
+		default:
+			text_add(out, at->why);
+		}
+	}
+}
+
+static void fix_changed(const struct verification *v, struct sbx_error *err)
+{
+	if (v->report->good_size > 0)
+		sbx_error_fix(
+			err,
+			"keep the directory as it is; the log is good up to the checkpoint of "
+			"%" PRIu64 " records, take the rest from a copy",
+			v->report->good_size);
+	else
+		sbx_error_fix(err, "keep the directory as it is, and take the log from a copy");
+}
+
+static void describe(const struct verification *v, const struct finding *finding,
+		     const struct found_at *at, struct sbx_error *err)
+{
+	_cleanup_text_ struct text what = TEXT_INIT, why = TEXT_INIT, fix = TEXT_INIT;
+
+	add_words(&what, v, finding->what, at);
+	if (finding->why)
+		add_words(&why, v, finding->why, at);
+	else if (at->why)
+		text_add(&why, at->why);
+	(void)sbx_error_what(err, at->code ? at->code : -EBADMSG, "%s", text_string(&what));
+	if (why.len > 0)
+		sbx_error_why(err, "%s", text_string(&why));
+	if (!finding->fix) {
+		fix_changed(v, err);
+		return;
+	}
+	add_words(&fix, v, finding->fix, at);
+	sbx_error_fix(err, "%s", text_string(&fix));
+}
+
+/* ---- findings ---- */
+
+/* META_NEXT says where a missing segment began and not where it ended. Where the first of its
+ * records is among those of a finding, that is the same loss, and says more about it. */
+static bool is_missed_next(const struct verification *v, const struct finding *finding,
+			   const struct found_at *at)
+{
+	return (finding->flags & RECORDS) && v->missed_next != 0 && at->first <= v->missed_next &&
+	       at->last >= v->missed_next;
+}
+
+int verify_find(struct verification *v, enum verify_found which, struct found_at at)
+{
+	const struct finding *finding = &findings[which];
+	struct verify_report *report = v->report;
+	int r = finding->flags & GOES_ON ? 0 : VERIFY_STOP;
+
+	if (report->verdict != VERIFY_INTACT && finding->verdict == VERIFY_INCOMPLETE &&
+	    !is_missed_next(v, finding, &at))
+		return r;
+	report->verdict = finding->verdict;
+	report->has_bad = finding->flags & RECORDS;
+	report->first_bad = (finding->flags & RECORDS) ? at.first : 0;
+	report->last_bad = (finding->flags & RECORDS) ? at.last : 0;
+	v->missed_next =
+		which == FOUND_SEGMENT_MISSING || which == FOUND_SEGMENT_AND_RECORDS_MISSING
+			? at.number
+			: 0;
+	describe(v, finding, &at, &report->finding);
+	return r;
+}
+
+int verify_find_error(struct verification *v, enum verify_verdict verdict,
+		      const struct sbx_error *err)
+{
+	v->report->verdict = verdict;
+	v->report->has_bad = false;
+	v->missed_next = 0;
+	v->report->finding = *err;
+	return VERIFY_STOP;
+}
+
+int verify_miss_signed(struct verification *v, uint64_t size, const char *why)
+{
+	uint64_t there = v->now.frontier.size;
+
+	if (size > there)
+		return verify_find(v, FOUND_CUT,
+				   (struct found_at){ .first = there,
+						      .last = size - 1,
+						      .number = size,
+						      .why = why });
+	return verify_find(v, FOUND_SIGNED_NOTE_MISSING,
+			   (struct found_at){ .number = size, .why = why });
+}

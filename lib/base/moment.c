@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Days are computed here and not by timegm(), which takes the time zone's lock for every record
+ */
+
+#include "base/moment.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/text.h"
+
+#define USEC_PER_SEC 1000000u
+#define LEAP_DAYS_BEFORE_1970 477
+
+static bool take_number(const char **at, size_t n_digits, int *ret)
+{
+	int value = 0;
+
+	for (size_t i = 0; i < n_digits; i++, (*at)++) {
+		if (**at < '0' || **at > '9')
+			return false;
+		value = value * 10 + (**at - '0');
+	}
+	*ret = value;
+	return true;
+}
+
+static bool take_char(const char **at, char c)
+{
+	return *(*at)++ == c;
+}
+
+static bool take_fraction(const char **at, uint64_t *ret_usec)
+{
+	uint64_t unit = USEC_PER_SEC / 10, usec = 0;
+	size_t n = 0;
+
+	if (**at != '.')
+		return true;
+	for ((*at)++; **at >= '0' && **at <= '9'; (*at)++, n++, unit /= 10)
+		usec += unit * (uint64_t)(**at - '0');
+	*ret_usec = usec;
+	return n >= 1 && n <= 9;
+}
+
+static bool is_leap(int year)
+{
+	return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+}
+
+/* Since 1970. */
+static int days_before_year(int year)
+{
+	int last = year - 1;
+
+	return 365 * (year - 1970) + last / 4 - last / 100 + last / 400 - LEAP_DAYS_BEFORE_1970;
+}
+
+struct moment {
+	int year, month, day, hour, minute, second;
+};
+
+static bool is_in_calendar(const struct moment *moment)
+{
+	static const int lengths[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+	int length;
+
+	if (moment->year < 1970 || moment->month < 1 || moment->month > 12)
+		return false;
+	length = lengths[moment->month - 1] + (moment->month == 2 && is_leap(moment->year));
+	return moment->day >= 1 && moment->day <= length && moment->hour < 24 &&
+	       moment->minute < 60 && moment->second < 60;
+}
+
+static uint64_t seconds_of(const struct moment *moment)
+{
+	static const int days_before[] = { 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334 };
+	int days = days_before_year(moment->year) + days_before[moment->month - 1] +
+		   (moment->month > 2 && is_leap(moment->year)) + moment->day - 1;
+
+	return ((uint64_t)days * 24 + (uint64_t)moment->hour) * 3600 +
+	       (uint64_t)moment->minute * 60 + (uint64_t)moment->second;
+}
+
+int moment_parse(const char *bytes, size_t n_bytes, uint64_t *ret_usec)
+{
+	struct moment moment;
+	char text[40];
+	const char *at = text;
+	uint64_t usec = 0;
+
+	/* The NUL is no digit and no sign, so nothing reads behind it. */
+	if (n_bytes >= sizeof(text) || memchr(bytes, '\0', n_bytes))
+		return -EINVAL;
+	memcpy(text, bytes, n_bytes);
+	text[n_bytes] = '\0';
+	if (!take_number(&at, 4, &moment.year) || !take_char(&at, '-') ||
+	    !take_number(&at, 2, &moment.month) || !take_char(&at, '-') ||
+	    !take_number(&at, 2, &moment.day) || !take_char(&at, 'T') ||
+	    !take_number(&at, 2, &moment.hour) || !take_char(&at, ':') ||
+	    !take_number(&at, 2, &moment.minute) || !take_char(&at, ':') ||
+	    !take_number(&at, 2, &moment.second) || !take_fraction(&at, &usec) ||
+	    strcmp(at, "Z") != 0 || !is_in_calendar(&moment))
+		return -EINVAL;
+	*ret_usec = seconds_of(&moment) * USEC_PER_SEC + usec;
+	return 0;
+}
+
+void moment_add(struct text *out, uint64_t usec)
+{
+	time_t seconds = (time_t)(usec / USEC_PER_SEC);
+	struct tm parts;
+	char day[32];
+
+	(void)gmtime_r(&seconds, &parts);
+	(void)strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &parts);
+	text_addf(out, "%s.%06uZ", day, (unsigned)(usec % USEC_PER_SEC));
+}

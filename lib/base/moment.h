@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Times of records: RFC 3339, in UTC only, because records are also compared as texts
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct text;
+
+/* "2026-01-02T03:04:05.678901Z" with up to nine digits behind the point or none, in microseconds
+ * since 1970; -EINVAL for any other form. Digits behind the sixth do not count. */
+int moment_parse(const char *bytes, size_t n_bytes, uint64_t *ret_usec);
+/* With six digits behind the point. */
+void moment_add(struct text *out, uint64_t usec);

@@ -1,0 +1,597 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The command: its uid, environment, program and working directory
+ *
+ * The uid is never root. An ordinary user keeps theirs. Started by real root, the command gets a
+ * uid that no other process has, derived from the supervisor's pid, unless an option names one.
+ *
+ * The environment is an allow-list, then what is set for the command. Later words win: variables
+ * that pass, the policy's, the proxy's, secrets, and what was typed. The strings of the caller's
+ * environment are pointed to, not copied.
+ *
+ * The caller chooses the program; the policy says which may be started. Where no rule names
+ * programs, the command's own program can be executed and nothing else. A policy that names
+ * programs means this first one, too.
+ */
+
+#include "plan/plan-internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "base/path.h"
+#include "policy/compose.h"
+
+/* ---- the uid ---- */
+
+bool is_real_root(const struct host *host)
+{
+	return host->uid == 0 && host->is_root;
+}
+
+static int refuse_root(struct planner *planner)
+{
+	return planner_refuse(
+		planner, -EPERM, "the command cannot run as root",
+		"uid 0 may read and change every file of the host that the sandbox shows",
+		"name another uid, or leave out --uid: the command gets an unused one");
+}
+
+static int use_own_user(struct planner *planner)
+{
+	const struct spawn_request *request = planner->request;
+	const struct host *host = planner->host;
+
+	if (host->uid == 0)
+		return planner_refuse(planner, -EPERM, "cannot give the command a user of its own",
+				      "sbx-spawn was started by uid 0 without root's capabilities",
+				      "start it as an ordinary user, or as root with all "
+				      "capabilities");
+	if (request->has_uid && request->uid != host->uid) {
+		(void)sbx_error_what(planner->err, -EPERM, "cannot run the command as uid %u",
+				     request->uid);
+		sbx_error_why(planner->err,
+			      "sbx-spawn was started by uid %u, and only root can choose another",
+			      host->uid);
+		sbx_error_fix(planner->err, "leave out --uid, or start sbx-spawn as root");
+		return -EPERM;
+	}
+	planner->plan->uid = host->uid;
+	planner->plan->gid = host->gid;
+	return 0;
+}
+
+int choose_identity(struct planner *planner)
+{
+	const struct spawn_request *request = planner->request;
+	struct plan *plan = planner->plan;
+
+	if (request->has_uid && (request->uid == 0 || request->gid == 0))
+		return refuse_root(planner);
+	if (!is_real_root(planner->host))
+		return use_own_user(planner);
+	if (request->has_uid) {
+		plan->uid = request->uid;
+		plan->gid = request->gid;
+		return 0;
+	}
+	if (request->supervisor <= 0)
+		return planner_refuse(planner, -EINVAL, "cannot give the command a user of its own",
+				      "the request does not say which process supervises it",
+				      "give one with --uid");
+	plan->uid = OWN_UID_BASE + (uid_t)request->supervisor;
+	plan->gid = (gid_t)plan->uid;
+	return 0;
+}
+
+/*
+ * A line of /etc/passwd for the uid: root's throw-away uid, a service's dynamic one and those of a
+ * directory service lack it, and without it whoami, ssh-keygen and initdb fail. Where the host's
+ * file is shown, a copy with one more line is put over it.
+ */
+
+#define NAME "sbx"
+
+/* Is it the host's own file that can be read there, and nothing else? */
+static bool is_shown(struct planner *planner, const char *path)
+{
+	const struct plan tree = { .steps = planner->steps.rows, .n_steps = planner->steps.n_rows };
+	const struct asked_path asked = { .path = path, .kind = HOST_FILE };
+	const struct step *carrier = plan_find_carrier(&tree, path);
+
+	return carrier && carrier->kind == STEP_BIND &&
+	       strcmp(carrier->bind.source, carrier->bind.target) == 0 &&
+	       carrier->bind.attributes.is_read_only &&
+	       (decided_rights(planner, &asked) & RIGHT_READ);
+}
+
+static void add_line(struct planner *planner, const char *path, const char *line)
+{
+	struct step *step;
+
+	if (!is_shown(planner, path))
+		return;
+	step = planner_add_step(planner, STEP_FILE, origin_built_in);
+	step->file =
+		(struct step_file){ .target = path, .source = path, .mode = 0444, .added = line };
+}
+
+/* As a field of the file. */
+static const char *home_field(struct planner *planner)
+{
+	const char *home = environment_find(planner->environment, "HOME");
+
+	return home && home[0] == '/' && !strpbrk(home, ":\n") ? home : "/";
+}
+
+void add_accounts(struct planner *planner)
+{
+	const struct plan *plan = planner->plan;
+
+	if (planner->host->lacks_user)
+		add_line(planner, "/etc/passwd",
+			 planner_format(planner, NAME ":x:%u:%u::%s:/bin/sh", plan->uid, plan->gid,
+					home_field(planner)));
+	if (planner->host->lacks_group)
+		add_line(planner, "/etc/group", planner_format(planner, NAME ":x:%u:", plan->gid));
+}
+
+/* ---- the environment ---- */
+
+static const char *const default_names[] = {
+	"PATH", "HOME", "LANG", "LC_*", "TZ", "TERM", "USER", "LOGNAME", "SHELL",
+};
+
+/* Their value is the proxy's address. */
+static const char *const proxy_names[] = {
+	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy",
+};
+
+/* In /run, which is the sandbox's own. */
+#define NO_HOME "/run/home"
+
+static const char *const proxy_variables[] = {
+	"NO_PROXY=localhost,127.0.0.1,::1",
+	"no_proxy=localhost,127.0.0.1,::1",
+	"NODE_USE_ENV_PROXY=1",
+};
+#define N_PROXY_VARIABLES (N_ELEMENTS(proxy_names) + N_ELEMENTS(proxy_variables) + 1)
+
+struct variables {
+	struct planner *planner;
+	char **rows;
+	size_t n_rows;
+	size_t n_max;
+};
+
+static size_t name_len(const char *variable)
+{
+	return strcspn(variable, "=");
+}
+
+/* Takes the place of an older one of the same name. */
+static void set_variable(struct variables *variables, const char *variable)
+{
+	size_t len = name_len(variable), i = 0;
+
+	while (i < variables->n_rows &&
+	       (strncmp(variables->rows[i], variable, len) != 0 || variables->rows[i][len] != '='))
+		i++;
+	if (i == variables->n_max)
+		return;
+	/* execve() takes char *, and changes nothing. */
+	variables->rows[i] = (char *)(uintptr_t)variable;
+	variables->n_rows += i == variables->n_rows;
+}
+
+const char *environment_find(char *const *environment, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (char *const *at = environment; at && *at; at++)
+		if (strncmp(*at, name, len) == 0 && (*at)[len] == '=')
+			return *at + len + 1;
+	return NULL;
+}
+
+static bool is_match(const char *pattern, const char *variable)
+{
+	size_t len = strlen(pattern);
+
+	if (len > 0 && pattern[len - 1] == '*')
+		return strncmp(pattern, variable, len - 1) == 0;
+	return name_len(variable) == len && strncmp(pattern, variable, len) == 0;
+}
+
+/* NULL where there is no further name. */
+static const char *allowed_name(struct planner *planner, size_t i)
+{
+	const struct setting *item;
+
+	if (!planner_setting(planner, "env.allow"))
+		return i < N_ELEMENTS(default_names) ? default_names[i] : NULL;
+	item = planner_item(planner, "env.allow", i, "");
+	return item ? item->text : NULL;
+}
+
+static void pass_allowed(struct variables *variables)
+{
+	char *const *from = variables->planner->request->environment;
+	const char *name;
+
+	for (size_t i = 0; (name = allowed_name(variables->planner, i)); i++)
+		for (char *const *at = from; at && *at; at++)
+			if (is_match(name, *at) && strchr(*at, '='))
+				set_variable(variables, *at);
+}
+
+static void set_settings(struct variables *variables)
+{
+	static const char section[] = "env.set.";
+	const struct policy *policy = variables->planner->policy;
+
+	for (size_t i = 0; policy && i < policy->n_settings; i++) {
+		const struct setting *setting = &policy->settings[i];
+
+		if (strncmp(setting->path, section, strlen(section)) == 0)
+			set_variable(variables, planner_format(variables->planner, "%s=%s",
+							       setting->path + strlen(section),
+							       setting->text));
+	}
+}
+
+/* Java reads none of the others; it leaves out the loopback by itself. */
+static void set_proxy(struct variables *variables)
+{
+	struct planner *planner = variables->planner;
+	unsigned port = planner_proxy_port(planner);
+
+	if (planner->net_mode != NET_PROXY)
+		return;
+	for (size_t i = 0; i < N_ELEMENTS(proxy_names); i++)
+		set_variable(variables, planner_format(planner, "%s=http://127.0.0.1:%u",
+						       proxy_names[i], port));
+	for (size_t i = 0; i < N_ELEMENTS(proxy_variables); i++)
+		set_variable(variables, proxy_variables[i]);
+	set_variable(variables, planner_format(planner,
+					       "JAVA_TOOL_OPTIONS=-Dhttp.proxyHost=127.0.0.1 "
+					       "-Dhttp.proxyPort=%u -Dhttps.proxyHost=127.0.0.1 "
+					       "-Dhttps.proxyPort=%u",
+					       port, port));
+}
+
+/*
+ * Where nothing can be kept (a service without a home has HOME=/), a directory of the sandbox's
+ * own. Only the private home can be there, so with a policy HOME stays as it is.
+ */
+static void set_home(struct variables *variables)
+{
+	struct planner *planner = variables->planner;
+	const char *home = planner->request->home;
+	size_t len;
+
+	if (!home) {
+		if (planner->policy || planner->plan->tier != TIER_FULL)
+			return;
+		variables->rows[variables->n_rows] = NULL;
+		home = environment_find(variables->rows, "HOME");
+		home = home ? planner_keep(planner, home) : "";
+		len = strlen(home);
+		while (len > 1 && home[len - 1] == '/')
+			len--;
+		home = planner_format(planner, "%.*s", (int)len, home);
+		if (!home_is_usable(home))
+			home = NO_HOME;
+	}
+	set_variable(variables, planner_format(planner, "HOME=%s", home));
+}
+
+/* The value of a secret's variable is the path of its private copy. */
+static void set_secrets(struct variables *variables)
+{
+	static const char section[] = "env.secrets.";
+	struct planner *planner = variables->planner;
+	const struct policy *policy = planner->policy;
+
+	for (size_t i = 0; policy && i < policy->n_settings; i++) {
+		const char *name = policy->settings[i].path;
+
+		if (strncmp(name, section, strlen(section)) != 0)
+			continue;
+		name += strlen(section);
+		set_variable(variables,
+			     planner_format(planner, "%s=" COMPOSE_SECRETS "/%s", name, name));
+	}
+	for (size_t i = 0; i < planner->request->n_secrets; i++) {
+		const char *name = planner->request->secrets[i].name;
+
+		set_variable(variables,
+			     planner_format(planner, "%s=" COMPOSE_SECRETS "/%s", name, name));
+	}
+}
+
+static void set_typed(struct variables *variables, const struct request_variable *typed)
+{
+	struct planner *planner = variables->planner;
+	bool is_found = false;
+
+	if (typed->value) {
+		set_variable(variables,
+			     planner_format(planner, "%s=%s", typed->name, typed->value));
+		return;
+	}
+	for (char *const *at = planner->request->environment; at && *at && !is_found; at++) {
+		is_found = is_match(typed->name, *at) && strchr(*at, '=');
+		if (is_found)
+			set_variable(variables, *at);
+	}
+	if (!is_found)
+		planner_note(planner, false,
+			     planner_format(planner, "%s %s passes nothing", typed->option,
+					    typed->name),
+			     "sbx-spawn's own environment has no such variable");
+}
+
+static size_t count_at_most(const struct planner *planner)
+{
+	const struct spawn_request *request = planner->request;
+	size_t n = N_PROXY_VARIABLES + request->n_variables + request->n_secrets + 3;
+
+	for (char *const *at = request->environment; at && *at; at++)
+		n++;
+	return n + (planner->policy ? planner->policy->n_settings : 0);
+}
+
+int make_environment(struct planner *planner)
+{
+	struct variables variables = { .planner = planner, .n_max = count_at_most(planner) };
+
+	variables.rows = planner_alloc(planner, (variables.n_max + 1) * sizeof(*variables.rows));
+	if (!variables.rows)
+		return planner_status(planner);
+	set_variable(&variables, "PATH=/usr/local/bin:/usr/bin:/bin");
+	pass_allowed(&variables);
+	set_settings(&variables);
+	set_home(&variables);
+	set_proxy(&variables);
+	set_secrets(&variables);
+	for (size_t i = 0; i < planner->request->n_variables; i++)
+		set_typed(&variables, &planner->request->variables[i]);
+	planner->environment = variables.rows;
+	return 0;
+}
+
+/* ---- the program and the working directory ---- */
+
+static const char *search_path(const struct planner *planner)
+{
+	const char *path = environment_find(planner->environment, "PATH");
+
+	return path ? path : "";
+}
+
+const char *asked_directory(struct planner *planner)
+{
+	const struct setting *setting = planner_setting(planner, "working_dir");
+
+	if (planner->request->cwd)
+		return planner->request->cwd;
+	return setting ? planner_project_path(planner, setting->text) : NULL;
+}
+
+/* "./a" and "a/b", from where the command will start; NULL where it cannot be said. */
+static const char *join_folder(struct planner *planner, const char *name)
+{
+	const char *folder = asked_directory(planner), *path;
+
+	while (strncmp(name, "./", 2) == 0)
+		name += 2;
+	path = planner_join(planner, folder ? folder : planner->request->project, name);
+	return path_is_normal(path) ? path : NULL;
+}
+
+const char *next_candidate(struct planner *planner, const char **at)
+{
+	const char *name = planner->request->argv[0];
+
+	if (strchr(name, '/')) {
+		if (*at)
+			return NULL;
+		*at = name;
+		return name[0] == '/' ? name : join_folder(planner, name);
+	}
+	if (!*at)
+		*at = search_path(planner);
+	while (**at) {
+		size_t len = strcspn(*at, ":");
+		const char *folder = *at;
+
+		*at += len + ((*at)[len] == ':');
+		if (folder[0] != '/')
+			continue;
+		text_reset(&planner->text);
+		text_add_bytes(&planner->text, folder, len);
+		text_add_char(&planner->text, '/');
+		text_add(&planner->text, name);
+		planner->no_memory |= text_status(&planner->text) < 0;
+		if (path_is_normal(text_string(&planner->text)))
+			return planner_keep(planner, text_string(&planner->text));
+	}
+	return NULL;
+}
+
+/* Where nothing limits it, everything visible may be executed. */
+bool is_limiting_exec(const struct planner *planner)
+{
+	for (size_t i = 0; i < planner->request->n_paths; i++)
+		if (planner->request->paths[i].grant == GRANT_EXEC)
+			return true;
+	return planner->policy != NULL;
+}
+
+void mark_program(struct planner *planner)
+{
+	const char *at = NULL, *path;
+
+	if (!is_limiting_exec(planner) || planner->has_exec_rules)
+		return;
+	while ((path = next_candidate(planner, &at))) {
+		const struct host_path *facts = host_find_path(planner->host, path);
+
+		if (facts && facts->kind == HOST_FILE)
+			planner_add_mark(planner, MARK_ALLOW, path, RIGHT_START, origin_built_in);
+	}
+}
+
+static void note_links(struct planner *planner, const struct mark *mark)
+{
+	planner_add_notice(
+		planner,
+		(struct plan_notice){
+			.what = planner_format(planner,
+					       "'%s' has %" PRIu64 " hard links, and %s denies one",
+					       mark->path, mark->facts->n_links,
+					       origin_text(&mark->origin)),
+			.why = "the file can be executed by another name in an executable "
+			       "directory",
+			.fix = planner_format(planner,
+					      "deny the others, too: find / -xdev -samefile '%s'",
+					      mark->path),
+			.is_weaker = true,
+		});
+}
+
+/* A denial covers one name: a mount or a Landlock rule does not reach the file's other hard links.
+ */
+void note_other_names(struct planner *planner)
+{
+	for (size_t i = 0; i < planner->marks.n_rows; i++) {
+		const struct mark *mark = ((struct mark **)planner->marks.rows)[i];
+
+		if (mark->kind != MARK_DENY || !(mark->rights & RIGHT_EXEC) || !mark->facts ||
+		    mark->facts->kind != HOST_FILE || mark->facts->n_links < 2)
+			continue;
+		note_links(planner, mark);
+	}
+}
+
+static int refuse_program(struct planner *planner, const char *path, const struct place *place)
+{
+	struct step_origin origin;
+
+	(void)sbx_error_what(planner->err, -ENOEXEC, "cannot execute '%.300s' in the sandbox",
+			     path);
+	if (place_find_denial(planner, place, RIGHT_EXEC, &origin)) {
+		sbx_error_why(planner->err, "%s denies it", origin_text(&origin));
+		sbx_error_fix(planner->err, "change that rule, or run another program");
+	} else {
+		sbx_error_why(
+			planner->err,
+			"the policy lists the programs that may be executed, and this is not one of them");
+		sbx_error_fix(planner->err, "add it to an exec rule, or use --exec %.300s", path);
+	}
+	return -ENOEXEC;
+}
+
+/* Will the program that execvp() finds first be executed? If it finds none, that is its answer. */
+int check_program(struct planner *planner)
+{
+	const char *at = NULL, *path;
+
+	if (!is_limiting_exec(planner))
+		return 0;
+	while ((path = next_candidate(planner, &at))) {
+		const struct host_path *facts = host_find_path(planner->host, path);
+		const struct place *place;
+
+		if (!facts || facts->kind != HOST_FILE)
+			continue;
+		place = view_find(planner, facts->real);
+		if (!place || !shown_is_visible(shown_of(planner, place)))
+			continue;
+		if (place->rights & (RIGHT_EXEC | RIGHT_START))
+			return 0;
+		return refuse_program(planner, path, place);
+	}
+	return 0;
+}
+
+/* Is @real a directory of the host that @place shows? True where the host was not asked: chdir()
+ * then fails in the sandbox. */
+static bool is_folder_outside(struct planner *planner, const struct place *place, const char *real)
+{
+	const struct host_path *facts;
+	const char *rest = real + strlen(place->path);
+
+	if (!place->source)
+		return false;
+	facts = planner_facts(planner, planner_join(planner, place->source, rest + (*rest == '/')));
+	return !facts || facts->kind == HOST_FOLDER;
+}
+
+static bool is_folder_there(struct planner *planner, const char *path)
+{
+	const struct host_path *facts = host_find_path(planner->host, path);
+	const char *real = facts && facts->real ? facts->real : path;
+	const struct place *place = view_find(planner, real);
+
+	if (strcmp(real, "/") == 0)
+		return true;
+	if (place && shown_is_visible(shown_of(planner, place)) &&
+	    is_folder_outside(planner, place, real))
+		return true;
+	if (place && shown_is_visible(shown_of(planner, place)) && !place->source &&
+	    strcmp(place->path, real) == 0)
+		return true;
+	return view_has_below(planner, real);
+}
+
+/* Without --cwd the command starts in "/" where nothing shows the project; but what --deny hides
+ * the caller did not mean to start in. */
+static int check_hidden_folder(struct planner *planner, const char *folder)
+{
+	const struct host_path *facts = host_find_path(planner->host, folder);
+	const struct place *place = view_find(planner, facts && facts->real ? facts->real : folder);
+	struct step_origin origin;
+
+	if (!place || !place_find_denial(planner, place, RIGHTS_READ, &origin))
+		return 0;
+	if (origin.kind != ORIGIN_ARGUMENT) {
+		planner_note(planner, false,
+			     planner_format(planner, "the command starts in '/', not in '%s'",
+					    folder),
+			     planner_format(planner, "%s denies it", origin_text(&origin)));
+		return 0;
+	}
+	(void)sbx_error_what(planner->err, -EACCES, "cannot start the command in '%.300s'", folder);
+	sbx_error_why(planner->err, "it is the working directory, and %s hides it",
+		      origin_text(&origin));
+	sbx_error_fix(planner->err, "name another directory by --cwd, such as --cwd /");
+	return -EACCES;
+}
+
+int add_working_directory(struct planner *planner)
+{
+	const char *asked = asked_directory(planner);
+	const char *folder = asked ? asked : planner->request->project;
+	bool is_there = is_folder_there(planner, folder);
+
+	if (asked && !is_there) {
+		(void)sbx_error_what(planner->err, -ENOENT, "cannot start the command in '%.300s'",
+				     asked);
+		sbx_error_why(planner->err, "that directory is not shown in the sandbox");
+		sbx_error_fix(planner->err, "add --read %.300s, or name another one with --cwd",
+			      asked);
+		return -ENOENT;
+	}
+	if (!is_there && check_hidden_folder(planner, folder) < 0)
+		return -EACCES;
+	planner_add_step(planner, STEP_FOLDER_OF_COMMAND, origin_built_in)->working_folder.target =
+		is_there ? planner_keep(planner, folder) : "/";
+	return 0;
+}

@@ -1,0 +1,814 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Which rights a path has
+ *
+ * The planner reads no rules. It composes them once, with everything that options and built-in
+ * protections add, compiles that, and asks policy_decide() about each path. The kernel knows
+ * neither callers nor states, so the worst case is composed (policy/compose.h).
+ *
+ * Rights at a directory are rights at everything below it that has no place of its own. So the
+ * evaluator is asked twice: about the directory's own name, and about a name below it that no rule
+ * contains.
+ */
+
+#include "plan/plan-internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "policy/artefact.h"
+#include "policy/compile.h"
+#include "policy/compose.h"
+#include "policy/decide.h"
+
+/* A name made of this byte stands for every name that no rule and no option names. */
+#define FRESH_BYTE '\x01'
+
+struct decided {
+	const struct policy *policy; /* composed */
+	struct step_origin *origins; /* of the rules that were added, from n_original on */
+	size_t n_original;
+	size_t n_origins;
+	void *block;
+	struct artefact artefact;
+	struct policy_engine *engine;
+	const char *fresh; /* a name below a directory that nothing in the policy names */
+};
+
+static const struct {
+	const char *operation;
+	unsigned right;
+} operations[] = {
+	{ "fs.read", RIGHT_READ },     { "fs.write", RIGHT_WRITE }, { "fs.list", RIGHT_LIST },
+	{ "fs.exists", RIGHT_EXISTS }, { "exec", RIGHT_EXEC },
+};
+
+unsigned rights_of(uint64_t set)
+{
+	unsigned rights = 0;
+
+	for (size_t i = 0; i < N_ELEMENTS(operations); i++)
+		if (set & operation_set(operations[i].operation))
+			rights |= operations[i].right;
+	return rights;
+}
+
+uint64_t operations_of(unsigned rights)
+{
+	uint64_t set = 0;
+
+	for (size_t i = 0; i < N_ELEMENTS(operations); i++)
+		if (rights & operations[i].right)
+			set |= operation_set(operations[i].operation);
+	return set;
+}
+
+void decided_free(struct decided *decided)
+{
+	if (!decided)
+		return;
+	decided->engine = policy_engine_free(decided->engine);
+	free(decided->block);
+}
+
+/* No rule is about content that sbx makes itself: devices, links, /proc, copies. */
+static bool adds_rule(const struct mark *mark)
+{
+	bool is_everything = strcmp(mark->path, "/") == 0;
+
+	return !(mark->flags & MARK_RULED) && (!(mark->flags & MARK_OURS) || is_everything) &&
+	       mark->kind != MARK_PIN && mark->content != CONTENT_DEVICE &&
+	       operations_of(mark->rights) != 0;
+}
+
+static void add_mark(struct composer *composer, const struct mark *mark)
+{
+	struct composed_path path = {
+		.name = mark->origin.text ? mark->origin.text : "the built-in view",
+		.path = mark->path,
+		.operations = operations_of(mark->rights),
+		.excepts = mark->excepts.rows,
+		.n_excepts = mark->excepts.n_rows,
+	};
+
+	if (mark->kind == MARK_DENY)
+		(void)compose_deny(composer, &path);
+	else if (mark->source)
+		(void)compose_cover(composer, &path);
+	else if (mark->content == CONTENT_COPY)
+		(void)compose_grant(composer, &path);
+	else if (mark->content == CONTENT_TMPFS)
+		(void)compose_tmpfs(composer, &path);
+	else
+		(void)compose_show(composer, &path);
+}
+
+static void add_marks(struct planner *planner, struct decided *decided, struct composer *composer)
+{
+	struct mark *const *marks = planner->marks.rows;
+	size_t n = planner->marks.n_rows;
+
+	decided->n_original = composer->policy.n_rules;
+	decided->origins = arena_alloc(planner->scratch, n * sizeof(*decided->origins));
+	planner->no_memory |= !decided->origins;
+	for (size_t i = 0; decided->origins && i < n; i++) {
+		if (!adds_rule(marks[i]))
+			continue;
+		add_mark(composer, marks[i]);
+		decided->origins[decided->n_origins++] = marks[i]->origin;
+	}
+}
+
+static const char *resolve(void *context, const char *path)
+{
+	struct planner *planner = context;
+	const struct host_path *facts = host_find_path(planner->host, path);
+
+	return facts && facts->real && facts->kind != HOST_LINK_REFUSED ? facts->real : path;
+}
+
+static size_t longest_run(const struct condition *condition)
+{
+	const struct match_list *list = &condition->lists[MATCH_PATH];
+	size_t longest = 0, run = 0;
+
+	for (size_t i = 0; i < list->n_values; i++)
+		for (const char *at = list->values[i].text; *at; at++) {
+			run = *at == FRESH_BYTE ? run + 1 : 0;
+			longest = run > longest ? run : longest;
+		}
+	return longest;
+}
+
+/* An attacker may have written any name into the policy, and options may name any file: so it is
+ * longer than every run of its byte in them. */
+static const char *find_fresh(struct planner *planner, const struct policy *policy)
+{
+	size_t longest = 0;
+	char *name;
+
+	for (size_t i = 0; i < policy->n_rules; i++) {
+		const struct rule *rule = &policy->rules[i];
+		size_t run = longest_run(&rule->match);
+
+		longest = run > longest ? run : longest;
+		for (size_t k = 0; k < rule->n_exceptions; k++) {
+			run = longest_run(&rule->exceptions[k]);
+			longest = run > longest ? run : longest;
+		}
+	}
+	name = planner_alloc(planner, longest + 2);
+	if (!name)
+		return "";
+	memset(name, FRESH_BYTE, longest + 1);
+	name[longest + 1] = '\0';
+	return name;
+}
+
+/* The exceptions of the view's rule about the project: one rule, from which several marks may come.
+ */
+static struct list project_excepts(struct planner *planner)
+{
+	struct list all = { .rows = NULL };
+
+	for (size_t i = 0; i < planner->marks.n_rows; i++) {
+		const struct mark *mark = ((struct mark **)planner->marks.rows)[i];
+		const struct composed_except *rows = mark->excepts.rows;
+
+		for (size_t k = 0; (mark->flags & MARK_PROJECT) && k < mark->excepts.n_rows; k++)
+			*(struct composed_except *)list_add(planner, &all, sizeof(*rows)) = rows[k];
+	}
+	return all;
+}
+
+static int compose(struct planner *planner, struct decided *decided)
+{
+	const struct list excepts = project_excepts(planner);
+	const struct composition with = {
+		.project = planner->request->project,
+		.is_worst_case = true,
+		.level = planner->is_nested ? "L1" : "L2",
+		.home = planner->home,
+		.has_own_tmp = has_own_tmp(planner),
+		.is_limiting_exec = is_limiting_exec(planner),
+		.resolve = resolve,
+		.context = planner,
+		.excepts = excepts.rows,
+		.n_excepts = excepts.n_rows,
+	};
+	struct composer composer;
+
+	compose_begin(&composer, planner->policy, &with, planner->scratch);
+	add_marks(planner, decided, &composer);
+	return compose_finish(&composer, &decided->policy);
+}
+
+int decide_all(struct planner *planner)
+{
+	struct decided *decided = arena_alloc(planner->scratch, sizeof(*decided));
+	size_t n_bytes;
+	int r;
+
+	planner->no_memory |= !decided;
+	if (!decided)
+		return planner_status(planner);
+	*decided = (struct decided){ .policy = NULL };
+	planner->decided = decided;
+	r = compose(planner, decided);
+	if (r == 0)
+		decided->fresh = find_fresh(planner, decided->policy);
+	if (r == 0)
+		r = policy_compile(decided->policy, &decided->block, &n_bytes, planner->err);
+	if (r == 0)
+		r = artefact_open(decided->block, n_bytes, &decided->artefact, planner->err);
+	if (r == 0)
+		r = policy_engine_new(&decided->artefact, &decided->engine);
+	if (r == 0)
+		policy_engine_guard(decided->engine, planner->request->guarded);
+	planner->no_memory |= r == -ENOMEM;
+	return planner_status(planner) < 0 ? -ENOMEM : r;
+}
+
+static void ask(const struct planner *planner, const char *operation, const char *path,
+		struct policy_decision *ret)
+{
+	/* A resource limit enforces the size; the level is that of a sandbox, or the outer one. */
+	const struct policy_request request = {
+		.operation = operation,
+		.path = path,
+		.project_root = planner->request->project,
+		.sandbox = planner->is_nested ? "L1" : "L2",
+		.has_size = true,
+	};
+
+	policy_decide(planner->decided->engine, &request, ret);
+}
+
+enum answer {
+	ANSWER_YES,
+	ANSWER_NO,     /* nothing allows it */
+	ANSWER_DENIED, /* something denies it */
+};
+
+static enum answer answer_of(const struct policy_decision *decision)
+{
+	if (decision->verdict == POLICY_ALLOW || decision->verdict == POLICY_WARN)
+		return ANSWER_YES;
+	return decision->cause == CAUSE_RULES || decision->cause == CAUSE_BUILTIN ? ANSWER_DENIED
+										  : ANSWER_NO;
+}
+
+static enum answer answer(const struct planner *planner, const char *operation, const char *path)
+{
+	struct policy_decision decision;
+
+	ask(planner, operation, path, &decision);
+	return answer_of(&decision);
+}
+
+/* A mount denies what is around it by the name inside; outside that name is another file. */
+static bool is_denied_outside(const struct planner *planner, const struct policy_decision *decision)
+{
+	const struct decided *decided = planner->decided;
+
+	return answer_of(decision) == ANSWER_DENIED &&
+	       (decision->cause != CAUSE_RULES ||
+		decision->rules[0] < decided->n_original + decided->n_origins);
+}
+
+/* The names by which a path is asked about: its own, and one below it. */
+struct names {
+	const char *inside[2];
+	const char *outside[2];
+	size_t n;
+	const char *beside; /* a fresh name in the directory that contains it */
+	bool is_missing;    /* to make it is done to its own name */
+};
+
+static struct names names_of(struct planner *planner, const struct asked_path *asked)
+{
+	struct names names = {
+		.inside = { asked->path },
+		.outside = { asked->source },
+		.n = asked->kind == HOST_FOLDER || asked->kind == HOST_MISSING ? 2 : 1,
+		.is_missing = asked->kind == HOST_MISSING,
+	};
+	const char *parent;
+
+	if (names.n == 2)
+		names.inside[1] = planner_join(planner, asked->path, planner->decided->fresh);
+	if (names.n == 2 && asked->source)
+		names.outside[1] = planner_join(planner, asked->source, planner->decided->fresh);
+	/* planner_format() would overwrite a message that the caller is writing. */
+	parent = arena_copy(planner->scratch, asked->path,
+			    (size_t)(strrchr(asked->path, '/') - asked->path));
+	planner->no_memory |= !parent;
+	names.beside = planner_join(planner, parent ? parent : "", planner->decided->fresh);
+	return names;
+}
+
+/* A command that may write the directory around this one could rename or remove it, which is
+ * writing its own name. */
+static bool may_replace(const struct planner *planner, const struct names *names)
+{
+	return answer(planner, "fs.write", names->beside) == ANSWER_YES;
+}
+
+/* A right that the directory itself lacks does not matter for the paths below it, unless a rule
+ * denies it or the directory could be replaced. */
+static bool is_allowed(const struct planner *planner, const struct names *names, size_t row)
+{
+	const char *operation = operations[row].operation;
+	enum answer own = answer(planner, operation, names->inside[0]);
+	bool is_allowed = own == ANSWER_YES;
+
+	if (names->n == 2) {
+		enum answer below = answer(planner, operation, names->inside[1]);
+
+		is_allowed =
+			below == ANSWER_YES && own != ANSWER_DENIED &&
+			(own == ANSWER_YES ||
+			 (!names->is_missing && operations[row].right != RIGHT_LIST &&
+			  !(operations[row].right == RIGHT_WRITE && may_replace(planner, names))));
+	}
+	for (size_t i = 0; is_allowed && names->outside[0] && i < names->n; i++) {
+		struct policy_decision decision;
+
+		ask(planner, operation, names->outside[i], &decision);
+		is_allowed = !is_denied_outside(planner, &decision);
+	}
+	return is_allowed;
+}
+
+unsigned decided_rights(struct planner *planner, const struct asked_path *asked)
+{
+	struct names names = names_of(planner, asked);
+	unsigned rights = 0;
+
+	for (size_t i = 0; i < N_ELEMENTS(operations); i++)
+		if (is_allowed(planner, &names, i))
+			rights |= operations[i].right;
+	return rights;
+}
+
+static unsigned decided_denied(struct planner *planner, const struct asked_path *asked,
+			       unsigned rights)
+{
+	struct step_origin origin;
+	unsigned denied = 0;
+
+	for (size_t i = 0; i < N_ELEMENTS(operations); i++)
+		if ((rights & operations[i].right) &&
+		    decided_denial(planner, asked, operations[i].right, &origin))
+			denied |= operations[i].right;
+	return denied;
+}
+
+unsigned decided_anywhere(struct planner *planner, const struct asked_path *asked)
+{
+	struct names names = names_of(planner, asked);
+	unsigned rights = 0;
+
+	for (size_t i = 0; i < N_ELEMENTS(operations); i++)
+		for (size_t k = 0; k < names.n; k++) {
+			const struct names one = { .inside = { names.inside[k] },
+						   .outside = { names.outside[k] },
+						   .n = 1 };
+
+			/* Reading and writing is done to what is in a directory. */
+			if ((names.n == 1 || k == 1 || operations[i].right == RIGHT_LIST) &&
+			    is_allowed(planner, &one, i))
+				rights |= operations[i].right;
+		}
+	return rights;
+}
+
+static struct step_origin origin_of(struct planner *planner, const struct policy_decision *decision)
+{
+	const struct decided *decided = planner->decided;
+	size_t row = decision->n_rules > 0 ? decision->rules[0] : 0;
+
+	if (decision->cause == CAUSE_BUILTIN)
+		return (struct step_origin){ ORIGIN_BUILT_IN, decision->builtin };
+	if (row >= decided->n_original && row - decided->n_original < decided->n_origins)
+		return decided->origins[row - decided->n_original];
+	return origin_of_rule(planner, &decided->policy->rules[row]);
+}
+
+/* The denial at one of the names, or false. */
+static bool find_denial(struct planner *planner, const char *operation, const struct names *names,
+			struct step_origin *ret)
+{
+	struct policy_decision decision;
+
+	for (size_t i = 0; i < names->n; i++) {
+		ask(planner, operation, names->inside[i], &decision);
+		if (answer_of(&decision) == ANSWER_DENIED) {
+			*ret = origin_of(planner, &decision);
+			return true;
+		}
+	}
+	for (size_t i = 0; names->outside[0] && i < names->n; i++) {
+		ask(planner, operation, names->outside[i], &decision);
+		if (is_denied_outside(planner, &decision)) {
+			*ret = origin_of(planner, &decision);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool decided_denial(struct planner *planner, const struct asked_path *asked, unsigned rights,
+		    struct step_origin *ret)
+{
+	struct names names = names_of(planner, asked);
+
+	for (size_t i = 0; i < N_ELEMENTS(operations); i++)
+		if ((rights & operations[i].right) &&
+		    find_denial(planner, operations[i].operation, &names, ret))
+			return true;
+	return false;
+}
+
+static int refuse_port(struct planner *planner, const struct request_port *port,
+		       const struct policy_decision *decision)
+{
+	struct step_origin origin = origin_of(planner, decision);
+
+	(void)sbx_error_what(planner->err, -EACCES, "cannot %s port %u of the host's loopback",
+			     port->bind ? "listen on" : "connect to", port->port);
+	sbx_error_why(planner->err, "%s denies it, and a denial takes precedence",
+		      origin_text(&origin));
+	sbx_error_fix(planner->err, "leave out the port, or change the rule that denies it");
+	return -EACCES;
+}
+
+/* A mode is what an option chooses; a rule of a file that denies goes before the option. */
+int decide_ports(struct planner *planner)
+{
+	const struct request_port *ports = planner->ports.rows;
+	size_t n_rules = planner->policy ? planner->policy->n_rules : 0;
+
+	for (size_t i = 0; i < planner->ports.n_rows; i++) {
+		const struct policy_request request = {
+			.operation = ports[i].bind ? "net.bind" : "net.connect",
+			.project_root = planner->request->project,
+			.host = "127.0.0.1",
+			.port = ports[i].port,
+			.has_port = true,
+		};
+		struct policy_decision decision;
+
+		policy_decide(planner->decided->engine, &request, &decision);
+		if (answer_of(&decision) == ANSWER_DENIED && decision.cause == CAUSE_RULES &&
+		    decision.rules[0] < n_rules)
+			return refuse_port(planner, &ports[i], &decision);
+	}
+	return 0;
+}
+
+/*
+ * The rights of places: the marks say which content is there, the evaluator what may be done with
+ * it, by the name inside and, where a mount shows another directory, by the name outside as well.
+ */
+
+static bool is_same(const struct mark *a, const struct mark *b)
+{
+	const char *one = a->source ? a->source : "", *other = b->source ? b->source : "";
+
+	return a->content == b->content && strcmp(one, other) == 0;
+}
+
+/* Options go before mounts and rules, those before what is built in; an overlay before all. */
+static int rank(const struct mark *mark)
+{
+	if (mark->content == CONTENT_OVERLAY)
+		return 4;
+	if (mark->origin.kind == ORIGIN_ARGUMENT)
+		return 3;
+	if (mark->flags & MARK_ASKED)
+		return 2;
+	return mark->origin.kind == ORIGIN_RULE || (mark->flags & MARK_SHARED);
+}
+
+static bool counts(const struct mark *mark)
+{
+	return mark->kind == MARK_ALLOW && !(mark->flags & MARK_DROPPED);
+}
+
+static int refuse_both(struct planner *planner, const struct mark *one, const struct mark *other)
+{
+	(void)sbx_error_what(planner->err, -EINVAL, "cannot mount twice at '%.300s'", one->place);
+	sbx_error_why(planner->err, "%s and %s both name it", origin_text(&one->origin),
+		      origin_text(&other->origin));
+	sbx_error_fix(planner->err, "leave one of them out");
+	return -EINVAL;
+}
+
+static int find_winner(struct planner *planner, struct place *place)
+{
+	for (size_t i = 0; i < place->n_marks; i++) {
+		const struct mark *mark = place->marks[i], *winner = place->winner;
+
+		if (!counts(mark) || !(mark->rights & RIGHTS_SEEN) || strcmp(place->path, "/") == 0)
+			continue;
+		if (winner && rank(winner) == rank(mark) && (mark->flags & MARK_ASKED) &&
+		    !is_same(winner, mark))
+			return refuse_both(planner, winner, mark);
+		if (!winner || rank(mark) > rank(winner))
+			place->winner = mark;
+	}
+	return 0;
+}
+
+/* The lower directory of an overlay without a source is the host's at the same path, so rights go
+ * through it. */
+static bool begins_anew(const struct place *place)
+{
+	const struct mark *winner = place->winner;
+	const struct place *above = place->parent ? place->parent->base : NULL;
+
+	if (!winner)
+		return false;
+	if (winner->source)
+		return true;
+	/* Content of the host begins anew below a fresh directory, but not below another mount of
+	 * the host. */
+	if (winner->content == CONTENT_HOST || winner->content == CONTENT_OVERLAY)
+		return above && !above->source;
+	return true;
+}
+
+static void find_base(struct place *place)
+{
+	if (begins_anew(place))
+		place->base = place;
+	else
+		place->base = place->parent ? place->parent->base : NULL;
+}
+
+/* The path outside of @place, which @above's mount shows. */
+static const char *source_below(struct planner *planner, const struct place *above,
+				const struct place *place)
+{
+	const char *rest = place->path + strlen(above->path);
+
+	return planner_join(planner, above->source, rest + (*rest == '/'));
+}
+
+static void find_facts(struct place *place)
+{
+	for (size_t i = 0; i < place->n_marks && !place->facts; i++)
+		if (!place->marks[i]->source)
+			place->facts = place->marks[i]->facts;
+	if (place->winner && place->winner->facts)
+		place->facts = place->winner->facts;
+}
+
+bool place_is_pinned(const struct place *place)
+{
+	return place->marks[place->n_marks - 1]->kind == MARK_PIN;
+}
+
+/* The mount covers the host's content at this path. */
+static bool is_of_ours(const struct mark *winner)
+{
+	static const bool of_ours[] = {
+		[CONTENT_TMPFS] = true, [CONTENT_FOLDER] = true, [CONTENT_LINK] = true,
+		[CONTENT_PROC] = true,	[CONTENT_PTS] = true,
+	};
+
+	return winner && of_ours[winner->content];
+}
+
+/* Of the place's source; those that a mark has found behind a link are of it, too. */
+static void find_facts_at(struct planner *planner, struct place *place)
+{
+	const struct host_path *facts = planner_facts(planner, place->source);
+
+	if (facts || !place->facts || strcmp(place->facts->real, place->source) != 0)
+		place->facts = facts;
+}
+
+static void find_source(struct planner *planner, struct place *place)
+{
+	const struct place *base = place->base, *above = place->parent;
+
+	find_facts(place);
+	if (place->marks[0]->kind == MARK_PIN && above && above->source) {
+		place->facts = above->facts;
+		place->source = source_below(planner, above, place);
+		return;
+	}
+	if (base == place || !base) {
+		if (place->facts && !is_of_ours(place->winner))
+			place->source = place->facts->real;
+		return;
+	}
+	if (base->source) {
+		place->source = source_below(planner, base, place);
+		find_facts_at(planner, place);
+		return;
+	}
+	/* A fresh directory is empty; a fresh /proc has the entries of the host's. */
+	if (base->winner->content != CONTENT_PROC)
+		place->facts = NULL;
+}
+
+/* Only the sandbox's own things; what may be done with files of the host the evaluator says. */
+static bool is_made(const struct mark *winner)
+{
+	if (!winner)
+		return false;
+	if (winner->content == CONTENT_TMPFS)
+		return (winner->flags & MARK_OURS) && !(winner->flags & MARK_RULED);
+	return winner->content != CONTENT_HOST && winner->content != CONTENT_OVERLAY &&
+	       winner->content != CONTENT_SOCKET;
+}
+
+static struct asked_path asked_of(const struct place *place)
+{
+	bool is_other = place->source && strcmp(place->source, place->path) != 0;
+
+	return (struct asked_path){
+		.path = place->path,
+		.source = is_other ? place->source : NULL,
+		.kind = place->facts ? place->facts->kind : HOST_FOLDER,
+	};
+}
+
+/* sbx hides it, whatever the policy says. */
+static const struct mark *find_own_denial(const struct place *place, unsigned rights)
+{
+	for (const struct place *at = place; at; at = at->parent)
+		for (size_t i = 0; i < at->n_marks; i++)
+			if (at->marks[i]->kind == MARK_DENY && (at->marks[i]->flags & MARK_OURS) &&
+			    (at->marks[i]->rights & rights))
+				return at->marks[i];
+	return NULL;
+}
+
+/* No rule denies it; an exception of an allow takes it out. @flags: of a mark that counts. */
+static bool find_exception(const struct place *place, unsigned rights, unsigned flags,
+			   struct step_origin *ret)
+{
+	for (const struct place *at = place; at; at = at->parent)
+		for (size_t i = 0; i < at->n_marks; i++)
+			if (at->marks[i]->kind == MARK_EXCEPT && (at->marks[i]->rights & rights) &&
+			    (at->marks[i]->flags & flags) == flags) {
+				*ret = at->marks[i]->origin;
+				return true;
+			}
+	return false;
+}
+
+bool place_find_denial(struct planner *planner, const struct place *place, unsigned rights,
+		       struct step_origin *ret)
+{
+	const struct asked_path asked = asked_of(place);
+	const struct mark *own = find_own_denial(place, rights);
+
+	if (own)
+		*ret = own->origin;
+	return own || find_exception(place, rights, MARK_OURS, ret) ||
+	       decided_denial(planner, &asked, rights, ret) ||
+	       find_exception(place, rights, 0, ret);
+}
+
+/* Mapping libraries, starting the command and its loader, and ioctl on devices: no operations of a
+ * policy, but a command that may execute nothing here needs none of them. */
+static unsigned find_extra(struct planner *planner, const struct place *place)
+{
+	const struct asked_path asked = asked_of(place);
+	struct step_origin origin;
+	unsigned extra = 0;
+
+	for (const struct place *at = place; at; at = at->parent)
+		for (size_t i = 0; i < at->n_marks; i++)
+			if (counts(at->marks[i]))
+				extra |= at->marks[i]->rights &
+					 (RIGHT_MAP | RIGHT_START | RIGHT_DEVICE);
+	if ((extra & RIGHTS_RUN) && decided_denial(planner, &asked, RIGHT_EXEC, &origin))
+		extra &= ~(unsigned)RIGHTS_RUN;
+	return extra;
+}
+
+/* A right granted in a fresh tmpfs does not extend to files of the host that are shown in it. */
+static unsigned find_limit(const struct place *place)
+{
+	const struct mark *winner = place->base ? place->base->winner : NULL;
+	unsigned own = RIGHTS_SEEN & ~(unsigned)RIGHTS_FILES;
+
+	if (!winner || winner->content != CONTENT_HOST || winner->source)
+		return RIGHTS_SEEN;
+	for (const struct place *at = place; at && at->base == place->base; at = at->parent)
+		for (size_t i = 0; i < at->n_marks; i++)
+			if (counts(at->marks[i]))
+				own |= at->marks[i]->rights;
+	return own;
+}
+
+bool place_is_made(const struct place *place)
+{
+	const struct place *base = place->base;
+
+	return is_made(place->winner) || (!place->winner && base && is_made(base->winner));
+}
+
+/* A denial takes a fresh tmpfs or /proc away in part; a device or link is there or not. */
+static unsigned find_made(struct planner *planner, const struct place *place)
+{
+	const struct asked_path asked = asked_of(place);
+	const struct mark *winner = place->winner ? place->winner : place->base->winner;
+	unsigned denied = decided_denied(planner, &asked, RIGHTS_SEEN);
+
+	if (denied & RIGHT_READ)
+		return 0;
+	return place->winner && winner->content != CONTENT_TMPFS ? winner->rights
+								 : winner->rights & ~denied;
+}
+
+static unsigned find_rights(struct planner *planner, const struct place *place)
+{
+	const struct asked_path asked = asked_of(place);
+
+	if (find_own_denial(place, RIGHT_READ))
+		return 0;
+	if (place_is_made(place))
+		return find_made(planner, place);
+	return (decided_rights(planner, &asked) & find_limit(place)) | find_extra(planner, place);
+}
+
+bool place_is_only_guarded(const struct place *place)
+{
+	bool is_guarded = false;
+
+	for (size_t i = 0; i < place->n_marks; i++) {
+		if (place->marks[i]->kind == MARK_ALLOW)
+			continue;
+		if (!(place->marks[i]->flags & MARK_GUARD))
+			return false;
+		is_guarded = true;
+	}
+	return is_guarded;
+}
+
+struct step_origin place_find_origin(const struct place *place, unsigned rights)
+{
+	for (size_t i = 0; i < place->n_marks; i++)
+		if (counts(place->marks[i]) && (place->marks[i]->rights & rights))
+			return place->marks[i]->origin;
+	return place->winner ? place->winner->origin : place->marks[0]->origin;
+}
+
+static int refuse_denied(struct planner *planner, const struct mark *mark,
+			 const struct place *place, unsigned missing)
+{
+	const char *verb = missing & RIGHTS_READ   ? "show"
+			   : missing & RIGHT_WRITE ? "make writable"
+						   : "execute";
+	struct step_origin origin;
+
+	(void)sbx_error_what(planner->err, -EACCES, "cannot %s '%.300s' for %s", verb, mark->path,
+			     origin_text(&mark->origin));
+	if (place_find_denial(planner, place, missing, &origin))
+		sbx_error_why(planner->err, "%s denies it, and a denial takes precedence",
+			      origin_text(&origin));
+	sbx_error_fix(planner->err, "leave it out, or change the rule that denies it");
+	return -EACCES;
+}
+
+/* A path that an option or mount names and that is missing is an error. */
+static int check_asked(struct planner *planner, const struct place *place)
+{
+	for (size_t i = 0; i < place->n_marks; i++) {
+		const struct mark *mark = place->marks[i];
+		unsigned wanted = mark->rights & RIGHTS_FILES ? RIGHTS_FILES : RIGHTS_SEEN;
+		unsigned missing;
+
+		if (mark->flags & MARK_RUN)
+			wanted |= RIGHT_EXEC;
+		missing = mark->rights & wanted & ~place->rights;
+		if (counts(mark) && (mark->flags & MARK_ASKED) && missing &&
+		    (!place->winner || is_same(mark, place->winner)))
+			return refuse_denied(planner, mark, place, missing);
+	}
+	return 0;
+}
+
+int place_find_rights(struct planner *planner, struct place *place)
+{
+	int r = find_winner(planner, place);
+
+	if (r < 0)
+		return r;
+	find_base(place);
+	find_source(planner, place);
+	place->rights = find_rights(planner, place);
+	return check_asked(planner, place);
+}

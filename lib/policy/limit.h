@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * What a command may use up, and the templates that set it: one table
+ *
+ * A row of POLICY_LIMITS is a limit: the key below "limits." in a policy, the option of sbx-spawn,
+ * the numbers of the templates, how its value is written and what it is called where it was
+ * reached. The enumeration, the policy keys and the options are expanded from it, so that a new
+ * limit is a row here, and a row in lib/plan/limits.c for what enforces it.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "policy/network.h"
+
+struct sbx_error;
+struct text;
+
+#define LIMIT_MIB (UINT64_C(1) << 20)
+#define LIMIT_SEC UINT64_C(1000000)
+
+/*
+ * ROW(enumerator, key, option, type of the key, metavar, name where it was reached,
+ *     value in code-executor, ai-provider, policy-sandbox, and without template or policy; 0: none,
+ *     help)
+ *
+ * The first list has options, the second has none.
+ */
+#define POLICY_LIMITS_WITH_OPTION(ROW)                                                             \
+	ROW(MEMORY, "memory", "memory", SIZE, "SIZE", "memory", 1024 * LIMIT_MIB, 256 * LIMIT_MIB, \
+	    128 * LIMIT_MIB, 0, "memory of all its processes together")                            \
+	ROW(CPU, "cpu", "cpu", NUMBER, "N", "processor", 1000, 500, 250, 0,                        \
+	    "processors: 0.5 or 50%")                                                              \
+	ROW(PIDS, "pids", "pids", COUNT, "N", "process", 100, 10, 5, 4096,                         \
+	    "processes and threads")                                                               \
+	ROW(TIME, "time", "time", TIME, "TIME", "time", 300 * LIMIT_SEC, 120 * LIMIT_SEC, 0, 0,    \
+	    "stop it after TIME (30s, 5m)")                                                        \
+	ROW(FILES, "files", "files", COUNT, "N", "open files", 0, 0, 0, 0,                         \
+	    "open files per process")                                                              \
+	ROW(FILE_SIZE, "file_size", "file-size", SIZE, "SIZE", "file size", 0, 0, 0, 0,            \
+	    "largest file that it can write")                                                      \
+	ROW(OUTPUT, "output", "output", SIZE, "SIZE", "output", 0, 0, 0, 0,                        \
+	    "bytes of stdout and stderr")                                                          \
+	ROW(TMP_SIZE, "tmp_size", "tmp-size", SIZE, "SIZE", "/tmp", 0, 0, 0, 0,                    \
+	    "size of its /tmp and its private home")
+#define POLICY_LIMITS_WITHOUT_OPTION(ROW)                                                          \
+	ROW(PROCESSES, "processes", NULL, COUNT, "N", "process", 0, 0, 0, 0,                       \
+	    "processes of its user")
+#define POLICY_LIMITS(ROW) POLICY_LIMITS_WITH_OPTION(ROW) POLICY_LIMITS_WITHOUT_OPTION(ROW)
+
+/* The unit of a value goes by the type: bytes, microseconds, thousandths of a processor, a count.
+ */
+enum limit {
+#define LIMIT_ENUMERATOR(name, ...) LIMIT_##name,
+	POLICY_LIMITS(LIMIT_ENUMERATOR)
+#undef LIMIT_ENUMERATOR
+		N_LIMITS,
+};
+
+/* A limit that the policy and the options leave out is the template's. */
+struct policy_template {
+	const char *name;
+	const char *profile;	/* of the filter of system calls */
+	enum net_mode net_mode; /* where the policy grants no network */
+	uint64_t limits[N_LIMITS];
+};
+
+/* For policy keys and options: names, ended by NULL. */
+extern const char *const policy_template_names[];
+/* NULL where there is none. */
+const struct policy_template *policy_template_find(const char *name);
+/* Without a name: that of every policy, and that of a start without policy, which no name finds. */
+const struct policy_template *policy_template_default(bool has_policy);
+
+const char *limit_name(enum limit limit);   /* "file_size", as below "limits." in a policy */
+const char *limit_option(enum limit limit); /* "--file-size", or NULL */
+const char *limit_called(enum limit limit); /* "file size", before " limit" */
+/* As an option and a policy write it. -EINVAL or -ERANGE with why and fix in @err. */
+int limit_parse(enum limit limit, const char *text, uint64_t *ret, struct sbx_error *err);
+void limit_add_value(struct text *out, enum limit limit, uint64_t value);

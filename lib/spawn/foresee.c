@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Would execve() find the command in a sandbox that has not been built?
+ *
+ * The walk is that of the kernel: component by component through what the steps mount, with their
+ * links and those of the host. Only what is certain is an answer. /proc, a copied file, the upper
+ * layer of an overlay and id-mapped directories are not looked at, and the run says what it finds
+ * there.
+ */
+
+#include "spawn/foresee.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sbx/error.h>
+
+#include "base/cleanup.h"
+#include "base/path.h"
+#include "kernel/interpreter.h"
+#include "kernel/kernel.h"
+#include "plan/plan.h"
+#include "spawn/explain.h"
+#include "spawn/message.h"
+#include "spawn/spawn.h"
+
+#define LINKS_MAX 40 /* as in the kernel */
+#define NESTED_MAX 5 /* scripts whose interpreters are scripts */
+#define UNCERTAIN -EAGAIN
+
+/* A path inside, as far as it has been followed. */
+struct walk {
+	const struct plan *plan;
+	char done[PATH_MAX];	/* without links; "" is the root */
+	char rest[PATH_MAX];	/* what is left of it */
+	char outside[PATH_MAX]; /* of done; "": a directory that only the sandbox has */
+	struct stat st;		/* of outside */
+	bool is_mapped;		/* its owner is another one inside */
+	int n_links;
+};
+
+static const struct step *find_step_at(const struct plan *plan, const char *path,
+				       enum step_kind kind)
+{
+	for (size_t i = 0; i < plan->n_steps; i++)
+		if (plan->steps[i].kind == kind && strcmp(step_target(&plan->steps[i]), path) == 0)
+			return &plan->steps[i];
+	return NULL;
+}
+
+/* A tmpfs of the sandbox contains what steps put there and the directories on the way. */
+static bool is_made(const struct plan *plan, const char *path)
+{
+	for (size_t i = 0; i < plan->n_steps; i++) {
+		enum step_kind kind = plan->steps[i].kind;
+		const char *target = step_target(&plan->steps[i]);
+
+		if (kind >= STEP_BIND && kind <= STEP_PTS && target &&
+		    path_is_beneath(target, path))
+			return true;
+	}
+	return false;
+}
+
+static int join_outside(struct walk *walk, const char *source, const char *target)
+{
+	int n = snprintf(walk->outside, sizeof(walk->outside), "%s%s", source,
+			 walk->done + (strcmp(target, "/") == 0 ? 0 : strlen(target)));
+
+	return n < 0 || (size_t)n >= sizeof(walk->outside) ? -ENAMETOOLONG : 0;
+}
+
+/* What of the host is shown at walk->done. */
+static int find_outside(struct walk *walk)
+{
+	const struct step *carrier = plan_find_carrier(walk->plan, walk->done);
+
+	walk->outside[0] = '\0';
+	walk->is_mapped = false;
+	if (walk->plan->tier != TIER_FULL)
+		return join_outside(walk, "", "/");
+	if (carrier && carrier->kind == STEP_BIND) {
+		walk->is_mapped = carrier->bind.owner.is_set;
+		return join_outside(walk, carrier->bind.source, carrier->bind.target);
+	}
+	if (carrier && carrier->kind == STEP_OVERLAY)
+		return UNCERTAIN;
+	if (carrier && carrier->kind == STEP_MASK)
+		return -EACCES;
+	if (carrier && carrier->kind != STEP_TMPFS)
+		return UNCERTAIN;
+	return is_made(walk->plan, walk->done) ? 0 : -ENOENT;
+}
+
+/* Goes on at @target, which the link at walk->done contains. */
+static int follow(struct walk *walk, const char *target, size_t n)
+{
+	char rest[PATH_MAX];
+	int len = snprintf(rest, sizeof(rest), "%.*s%s%s", (int)n, target, walk->rest[0] ? "/" : "",
+			   walk->rest);
+
+	if (++walk->n_links > LINKS_MAX)
+		return -ELOOP;
+	if (len < 0 || (size_t)len >= sizeof(rest))
+		return -ENAMETOOLONG;
+	memcpy(walk->rest, rest, (size_t)len + 1);
+	if (rest[0] == '/')
+		walk->done[0] = '\0';
+	else
+		*strrchr(walk->done, '/') = '\0';
+	return 0;
+}
+
+/* Nothing that an ACL could open: the bits of the group are its mask. */
+static bool is_closed(const struct walk *walk)
+{
+	mode_t others = S_IXGRP | S_IXOTH;
+
+	return !walk->is_mapped &&
+	       !(walk->st.st_mode & (walk->st.st_uid == walk->plan->uid ? S_IXUSR : others));
+}
+
+/* Looks at walk->done, whose last component has just been added. */
+static int look(struct walk *walk)
+{
+	const struct step *link = walk->plan->tier == TIER_FULL
+					  ? find_step_at(walk->plan, walk->done, STEP_LINK)
+					  : NULL;
+	char target[PATH_MAX];
+	ssize_t n;
+	int r;
+
+	if (link)
+		return follow(walk, link->link.points_to, strlen(link->link.points_to));
+	r = find_outside(walk);
+	if (r < 0 || !walk->outside[0])
+		return r;
+	if (lstat(walk->outside, &walk->st) < 0)
+		return -errno;
+	if (S_ISLNK(walk->st.st_mode)) {
+		n = readlink(walk->outside, target, sizeof(target));
+		return n < 0 ? -errno : follow(walk, target, (size_t)n);
+	}
+	if (S_ISDIR(walk->st.st_mode) && walk->rest[0] && is_closed(walk))
+		return -EACCES;
+	return !S_ISDIR(walk->st.st_mode) && walk->rest[0] ? -ENOTDIR : 0;
+}
+
+/* Takes the next component of walk->rest. */
+static int step_on(struct walk *walk)
+{
+	size_t skipped = strspn(walk->rest, "/"), n = strcspn(walk->rest + skipped, "/");
+	size_t used = strlen(walk->done);
+	char name[NAME_MAX + 1];
+	char *slash;
+
+	if (n > NAME_MAX || used + n + 2 > sizeof(walk->done))
+		return -ENAMETOOLONG;
+	memcpy(name, walk->rest + skipped, n);
+	name[n] = '\0';
+	memmove(walk->rest, walk->rest + skipped + n, strlen(walk->rest + skipped + n) + 1);
+	if (n == 0 || strcmp(name, ".") == 0)
+		return 0;
+	if (strcmp(name, "..") == 0) {
+		slash = strrchr(walk->done, '/');
+		if (slash)
+			*slash = '\0';
+		return 0;
+	}
+	(void)snprintf(walk->done + used, sizeof(walk->done) - used, "/%s", name);
+	return look(walk);
+}
+
+/* 0 with walk->done, outside and st of what @path names inside. */
+static int walk_to(const struct plan *plan, const char *path, struct walk *walk)
+{
+	const char *from = path[0] == '/' ? "" : plan_working_directory(plan);
+	int n, r = 0;
+
+	*walk = (struct walk){ .plan = plan };
+	n = snprintf(walk->rest, sizeof(walk->rest), "%s/%s", from, path);
+	if (n < 0 || (size_t)n >= sizeof(walk->rest))
+		return -ENAMETOOLONG;
+	while (r == 0 && walk->rest[0])
+		r = step_on(walk);
+	return r;
+}
+
+/* 0 where the file's interpreters and loader are there, as far as they can be read. */
+static int check_interpreters(const struct plan *plan, struct walk *walk,
+			      struct exec_failure *failure)
+{
+	char name[INTERPRETER_MAX];
+
+	for (int i = 0; i < NESTED_MAX; i++) {
+		_cleanup_close_ int fd =
+			open(walk->outside, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		int r = fd < 0 ? UNCERTAIN : interpreter_read(fd, name);
+
+		if (r < 0)
+			return 0;
+		r = walk_to(plan, name, walk);
+		if (r == -ENOENT || r == -ENOTDIR) {
+			failure->fault = EXEC_FAULT_INTERPRETER;
+			memcpy(failure->interpreter, name, sizeof(name));
+			return -ENOENT;
+		}
+		if (r < 0 || !walk->outside[0])
+			return r == -EACCES ? r : UNCERTAIN;
+	}
+	return 0;
+}
+
+/* What execve() would answer for one path. */
+static int foresee_path(const struct plan *plan, const char *path, struct exec_failure *failure)
+{
+	struct exec_failure found = { .fault = EXEC_FAULT_NONE };
+	struct walk walk;
+	int r = walk_to(plan, path, &walk);
+
+	if (r < 0)
+		return r;
+	if (!walk.outside[0] || S_ISDIR(walk.st.st_mode)) {
+		found.fault = EXEC_FAULT_DIRECTORY;
+		r = -EACCES;
+	} else if (!(walk.st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH))) {
+		found.fault = EXEC_FAULT_MODE;
+		r = -EACCES;
+	} else if (is_closed(&walk) || !plan_permits_exec(plan, walk.done)) {
+		r = -EACCES;
+	} else {
+		r = check_interpreters(plan, &walk, &found);
+	}
+	/* As in kernel_exec(): the first file that is there says why. */
+	if (failure->fault == EXEC_FAULT_NONE)
+		*failure = found;
+	return r;
+}
+
+static bool is_absence(int code)
+{
+	return code == -ENOENT || code == -ENOTDIR || code == -EACCES || code == -ENAMETOOLONG;
+}
+
+/* As kernel_exec() does: 0, or the errno that it would end with. */
+static int foresee(const struct plan *plan, struct exec_failure *failure)
+{
+	const char *name = plan->argv[0];
+	const char *at = kernel_search_path(plan->environment);
+	int result = -ENOENT;
+
+	if (*name == '\0')
+		return -ENOENT;
+	if (strchr(name, '/'))
+		return foresee_path(plan, name, failure);
+	for (;; at++) {
+		size_t n = strcspn(at, ":");
+		char path[PATH_MAX];
+		int len = snprintf(path, sizeof(path), "%.*s%s%s", (int)n, at, n > 0 ? "/" : "",
+				   name);
+		int r = len < 0 || (size_t)len >= sizeof(path) ? -ENAMETOOLONG
+							       : foresee_path(plan, path, failure);
+
+		if (!is_absence(r))
+			return r;
+		if (r == -EACCES)
+			result = r;
+		at += n;
+		if (*at == '\0')
+			return result;
+	}
+}
+
+int spawn_foresee(const struct plan *plan, struct sbx_error *err)
+{
+	struct message message = { .kind = MESSAGE_FAILED, .doing = DOING_EXEC };
+
+	message.execution.fault = EXEC_FAULT_NONE;
+	message.code = foresee(plan, &message.execution);
+	if (message.code >= 0 || message.code == UNCERTAIN)
+		return 0;
+	(void)explain_failure(plan, plan->argv[0], &message, err);
+	return explain_status(&message);
+}
+
+bool foresee_find_hidden(const struct plan *plan, const char *path, char ret[static PATH_MAX])
+{
+	struct walk walk;
+	struct stat st;
+
+	if (walk_to(plan, path, &walk) != -ENOENT || lstat(walk.done, &st) < 0)
+		return false;
+	memcpy(ret, walk.done, sizeof(walk.done));
+	return true;
+}

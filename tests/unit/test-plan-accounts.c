@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "plan/plan-internal.h"
+#include "plan-host.h"
+
+static void open_without_lines(struct planning *planning)
+{
+	planning_open(planning);
+	know(planning, "/etc/passwd", HOST_FILE);
+	know(planning, "/etc/group", HOST_FILE);
+	planning->host.lacks_user = planning->host.lacks_group = true;
+}
+
+static void a_user_without_a_line_gets_one(void)
+{
+	_cleanup_planning_ struct planning planning;
+	const struct step *passwd, *group;
+
+	open_without_lines(&planning);
+	expect_plan(&planning);
+	passwd = the_step(&planning, STEP_FILE, "/etc/passwd");
+	group = the_step(&planning, STEP_FILE, "/etc/group");
+	expect_str(passwd->file.added, "sbx:x:1000:1000::/home/user:/bin/sh");
+	expect_str(passwd->file.source, "/etc/passwd");
+	expect_eq(passwd->file.mode, 0444);
+	expect_str(group->file.added, "sbx:x:1000:");
+}
+
+static void what_is_there_stays(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_without_lines(&planning);
+	planning.host.lacks_user = planning.host.lacks_group = false;
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_FILE, NULL));
+	planning.host.lacks_user = true;
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_FILE, "/etc/passwd"));
+	expect(!find_step(&planning, STEP_FILE, "/etc/group"));
+}
+
+/* A colon or a new line would begin another field or account. */
+static void a_home_that_is_no_field_is_left_out(void)
+{
+	static const char *const homes[] = { "HOME=/a:b", "HOME=/a\nroot:x:0:0::/:/bin/sh" };
+
+	for (size_t i = 0; i < N_ELEMENTS(homes); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		open_without_lines(&planning);
+		planning.environment[1] = homes[i];
+		expect_plan(&planning);
+		expect_str(the_step(&planning, STEP_FILE, "/etc/passwd")->file.added,
+			   "sbx:x:1000:1000::/:/bin/sh");
+	}
+}
+
+/* A copy would show what a rule hides, or stand where another file was asked for. */
+static void only_the_hosts_own_file_that_can_be_read_is_covered(void)
+{
+	static const struct {
+		enum request_grant grant;
+		const char *path;
+		const char *target;
+	} cases[] = {
+		{ GRANT_DENY, "/etc", NULL },
+		{ GRANT_DENY, "/etc/passwd", NULL },
+		{ GRANT_TMPFS, "/etc", NULL },
+		{ GRANT_READ, "/srv/etc", "/etc" },
+		{ GRANT_READ, "/srv/etc/passwd", "/etc/passwd" },
+		{ GRANT_WRITE, "/etc/passwd", NULL },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		_cleanup_planning_ struct planning planning;
+
+		open_without_lines(&planning);
+		know(&planning, "/srv/etc/passwd", HOST_FILE);
+		grant(&planning, cases[i].grant, cases[i].path, "--it");
+		planning.paths[0].target = cases[i].target;
+		expect_plan(&planning);
+		expect(!find_step(&planning, STEP_FILE, "/etc/passwd"));
+	}
+}
+
+static void a_policy_that_does_not_show_them_gets_none(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	open_without_lines(&planning);
+	planning_load(&planning, "capabilities: [{name: a, action: allow, match: {op: [fs.read, "
+				 "fs.list, exec], path: /usr}}]\n");
+	expect_plan(&planning);
+	expect(!find_step(&planning, STEP_FILE, NULL));
+}
+
+static const struct test tests[] = {
+	TEST(a_user_without_a_line_gets_one),
+	TEST(what_is_there_stays),
+	TEST(a_home_that_is_no_field_is_left_out),
+	TEST(only_the_hosts_own_file_that_can_be_read_is_covered),
+	TEST(a_policy_that_does_not_show_them_gets_none),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}

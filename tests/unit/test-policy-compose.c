@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What eval answers below the target of a mount, whose files have other names outside
+ */
+
+#include "base/cleanup.h"
+#include "policy/artefact.h"
+#include "policy/compose.h"
+#include "policy/decide.h"
+#include "policy/load.h"
+#include "test.h"
+
+static bool allows(const char *yaml, const char *operation, const char *path)
+{
+	_cleanup_policy_ struct policy *policy = NULL;
+	_cleanup_engine_ struct policy_engine *engine = NULL;
+	_cleanup_free_ void *block = NULL;
+	const struct policy_request request = {
+		.operation = operation, .path = path, .project_root = "/p", .has_size = true
+	};
+	struct policy_decision decision;
+	struct artefact artefact;
+	size_t n_bytes;
+
+	expect_eq(policy_load("p.yaml", yaml, strlen(yaml), &policy, NULL), 0);
+	expect_eq(policy_compile_composed(policy, NULL, &block, &n_bytes, NULL), 0);
+	expect_eq(artefact_open(block, n_bytes, &artefact, NULL), 0);
+	expect_eq(policy_engine_new(&artefact, &engine), 0);
+	policy_decide(engine, &request, &decision);
+	return decision.verdict == POLICY_ALLOW;
+}
+
+#define DENY(operations, match)                                                                    \
+	"capabilities: [{name: d, action: deny, match: {op: " operations ", " match "}"
+#define END "}]\n"
+#define MOUNT(source, target) "mounts: [{source: " source ", target: " target ", mode: rw}]\n"
+#define EXCEPT(match) ", except: [{" match "}]"
+
+static void what_is_denied_outside_is_denied_where_a_mount_shows_it(void)
+{
+	static const char file[] = MOUNT("/src", "/x") DENY("fs.*", "path: /src/a") END;
+	static const char glob[] = MOUNT("/src", "/x") DENY("fs.*", "path_glob: '/src/a/**'") END;
+	static const char above[] = MOUNT("/src/b", "/x") DENY("fs.*", "path: /src") END;
+	static const char relative[] = MOUNT("./src", "/x") DENY("fs.*", "path: src/a") END;
+
+	expect(!allows(file, "fs.read", "/x/a") && !allows(file, "fs.write", "/x/a/b"));
+	expect(allows(file, "fs.read", "/x/ab") && allows(file, "fs.read", "/x/b/a"));
+	expect(!allows(glob, "fs.read", "/x/a/b") && allows(glob, "fs.read", "/x/a"));
+	expect(!allows(above, "fs.read", "/x") && !allows(above, "fs.read", "/x/a/b"));
+	expect(!allows(relative, "fs.read", "/x/a/b") && allows(relative, "fs.read", "/x/b"));
+}
+
+static void a_denial_with_exceptions_is_moved_with_them(void)
+{
+	static const char one[] =
+		MOUNT("/src", "/x") DENY("fs.*", "path: /src/a") EXCEPT("path: /src/a/ok") END;
+	static const char whole[] =
+		MOUNT("/src", "/x") DENY("fs.*", "path: /") EXCEPT("path: [/src/ok, /x]") END;
+	static const char inside[] =
+		MOUNT("/src", "/x") DENY("fs.*", "path: /src/a") EXCEPT("path: /x/a") END;
+	static const char some[] = MOUNT("/src", "/x") DENY("fs.*", "path: /src/a")
+		EXCEPT("path_glob: ['/src/**', '!/src/a/no'], op: fs.read") END;
+
+	expect(!allows(one, "fs.read", "/x/a/b") && allows(one, "fs.write", "/x/a/ok/b"));
+	expect(!allows(whole, "fs.read", "/x/a") && allows(whole, "fs.read", "/x/ok"));
+	expect(!allows(inside, "fs.read", "/x/a/b"));
+	expect(allows(some, "fs.read", "/x/a/b") && !allows(some, "fs.write", "/x/a/b"));
+	expect(!allows(some, "fs.read", "/x/a/no"));
+}
+
+static void a_masked_source_is_masked_where_a_mount_shows_it(void)
+{
+	static const char mask[] = "mounts: [{target: /src/a, mode: mask}, "
+				   "{source: /src, target: /x}]\n";
+
+	expect(!allows(mask, "fs.read", "/x/a/b") && allows(mask, "fs.read", "/x/b"));
+}
+
+/* The source of a mount is a path of the host, where no other mount is. */
+static void mounts_are_not_chained(void)
+{
+	static const char chain[] =
+		"mounts: [{source: /a, target: /b}, {source: /b, target: /c}]\n" DENY("fs.*",
+										      "path: /a/x")
+			END;
+
+	expect(!allows(chain, "fs.read", "/b/x") && allows(chain, "fs.read", "/c/x"));
+}
+
+static const struct test tests[] = {
+	TEST(what_is_denied_outside_is_denied_where_a_mount_shows_it),
+	TEST(a_denial_with_exceptions_is_moved_with_them),
+	TEST(a_masked_source_is_masked_where_a_mount_shows_it),
+	TEST(mounts_are_not_chained),
+	TEST_END,
+};
+
+int main(void)
+{
+	return test_run(tests);
+}
