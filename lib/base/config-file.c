@@ -66,12 +66,6 @@ static int cannot_open(const char *path, int code, struct sbx_error *err)
 			      "the path contains a symbolic link that is dangling or could lead "
 			      "out of the project");
 		sbx_error_fix(err, "put a plain file there, or remove it");
-	} else if (code == -ENOSYS) {
-		sbx_error_why(
-			err,
-			"openat2() is not available, and sbx opens files of a project only with it");
-		sbx_error_fix(err,
-			      "use Linux 5.6 or newer; in a unit, leave RestrictSUIDSGID= out");
 	} else {
 		sbx_error_fix(err, "make it readable, or remove it");
 	}

@@ -4,8 +4,9 @@
  * Paths below a directory that another process may change at any time
  *
  * The kernel resolves and opens in one step (openat2, Linux 5.6), so there is no race between a
- * check and its use. Missing directories are created one component at a time, each through the fd
- * of its parent: no component can be a link, and ".." cannot leave.
+ * check and its use. Where a seccomp filter answers openat2() with ENOSYS (RestrictSUIDSGID= of a
+ * unit, which DynamicUser= implies), and where missing directories are created, each component is
+ * opened through the fd of its parent: no component can be a link, and ".." cannot leave.
  */
 
 #include "base/path.h"
@@ -14,6 +15,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,13 +35,83 @@ static bool creates(int flags)
 	return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
-int path_open_beneath(int dirfd, const char *path, int flags, mode_t mode)
+static bool is_link(int dirfd, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+}
+
+/* openat() of one component that is no link; -ELOOP if it is one. As with openat2(), O_PATH and
+ * O_NOFOLLOW together open the link itself. */
+static int open_component(int dirfd, const char *name, int flags, mode_t mode)
+{
+	_cleanup_close_ int fd = openat(dirfd, name, flags | O_NOFOLLOW | O_CLOEXEC, mode);
+	struct stat st;
+
+	if (fd < 0) {
+		int code = errno;
+
+		return code == ENOTDIR && !(flags & O_NOFOLLOW) && is_link(dirfd, name) ? -ELOOP
+											: -code;
+	}
+	if (!(flags & O_PATH) || (flags & O_NOFOLLOW))
+		return take_fd(&fd);
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	return S_ISLNK(st.st_mode) ? -ELOOP : take_fd(&fd);
+}
+
+static bool is_parent(const char *component, size_t n)
+{
+	return n == 2 && memcmp(component, "..", 2) == 0;
+}
+
+/* What openat2() does without links, for every @path without ".."; -EXDEV if it contains one. */
+static int open_by_components(int dirfd, const char *path, int flags, mode_t mode)
+{
+	_cleanup_close_ int directory = -EBADF;
+
+	if (*path == '\0')
+		return -ENOENT;
+	if (*path == '/') {
+		directory = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (directory < 0)
+			return -errno;
+		dirfd = directory;
+	}
+	for (;;) {
+		char name[NAME_MAX + 1];
+		size_t n;
+
+		path += strspn(path, "/");
+		n = strcspn(path, "/");
+		if (is_parent(path, n))
+			return -EXDEV;
+		if (path[n] == '\0')
+			return open_component(dirfd, n > 0 ? path : ".", flags, mode);
+		if (n > NAME_MAX)
+			return -ENAMETOOLONG;
+		memcpy(name, path, n);
+		name[n] = '\0';
+
+		int next = open_component(dirfd, name, O_PATH | O_DIRECTORY, 0);
+
+		if (next < 0)
+			return next;
+		close_fd(&directory);
+		directory = dirfd = next;
+		path += n;
+	}
+}
+
+static int resolve_no_links(int dirfd, const char *path, int flags, mode_t mode, uint64_t resolve)
 {
 	struct open_how how = {
 		.flags = (unsigned)(flags | O_CLOEXEC),
 		/* Unlike openat(), openat2() refuses a mode without O_CREAT or O_TMPFILE. */
 		.mode = creates(flags) ? mode : 0,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | resolve,
 	};
 
 	for (int i = 0; i < N_TRIES; i++) {
@@ -47,10 +119,22 @@ int path_open_beneath(int dirfd, const char *path, int flags, mode_t mode)
 
 		if (fd >= 0)
 			return (int)fd;
+		if (errno == ENOSYS)
+			return open_by_components(dirfd, path, flags, mode);
 		if (errno != EAGAIN)
 			return -errno;
 	}
 	return -EAGAIN;
+}
+
+int path_open_no_links(int dirfd, const char *path, int flags)
+{
+	return resolve_no_links(dirfd, path, flags, 0, 0);
+}
+
+int path_open_beneath(int dirfd, const char *path, int flags, mode_t mode)
+{
+	return *path == '/' ? -EXDEV : resolve_no_links(dirfd, path, flags, mode, RESOLVE_BENEATH);
 }
 
 int path_open_own(int dirfd, const char *name, struct stat *ret_status)

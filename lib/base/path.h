@@ -11,12 +11,17 @@
 struct stat;
 
 /*
- * Opens @path below @dirfd. The kernel refuses paths that would leave the directory or contain a
- * symbolic or magic link (openat2: RESOLVE_BENEATH, NO_SYMLINKS, NO_MAGICLINKS): -EXDEV, -ELOOP.
- * Close-on-exec is added to @flags. A race with a rename (-EAGAIN) is retried a bounded number of
- * times. Returns the fd or negative errno; there is no fallback to a plain open.
+ * Opens @path below @dirfd. Paths that would leave the directory or contain a symbolic or magic
+ * link are refused: -EXDEV, -ELOOP. Close-on-exec is added to @flags. A race with a rename
+ * (-EAGAIN) is retried a bounded number of times. Returns the fd or negative errno. Where openat2()
+ * is not available, the components are opened one by one, with the same refusals, and any ".." is
+ * refused.
  */
 int path_open_beneath(int dirfd, const char *path, int flags, mode_t mode);
+
+/* The same, but @path may be absolute, which begins at "/", and ".." is not limited. @flags do not
+ * create. */
+int path_open_no_links(int dirfd, const char *path, int flags);
 
 /*
  * Opens the regular file or directory @name in @dirfd for reading, never through a link; -EBADMSG

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 
 #include "base/fd.h"
+#include "base/path.h"
 #include "kernel/idmap.h"
 #include "kernel/kernel-internal.h"
 #include "kernel/mount-api.h"
@@ -23,8 +24,8 @@
 
 static int open_source(const struct step *step)
 {
-	return mount_open(AT_FDCWD, step->bind.source,
-			  O_PATH | (step->bind.is_folder ? O_DIRECTORY : 0));
+	return path_open_no_links(AT_FDCWD, step->bind.source,
+				  O_PATH | (step->bind.is_folder ? O_DIRECTORY : 0));
 }
 
 /* Without AT_RECURSIVE: root has not named the mounts below it. */

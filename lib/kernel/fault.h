@@ -21,6 +21,9 @@ bool fault_hits(const char *name);
 /* By the number's name: SYS_clone3. */
 #define syscall(number, ...) (fault_hits(#number) ? -1L : syscall(number, __VA_ARGS__))
 
+/* Fails as if openat2() had, and returns negative errno. */
+#define path_open_no_links(...) (fault_hits("openat2") ? -errno : path_open_no_links(__VA_ARGS__))
+
 #define bind(...) FAULT(bind, __VA_ARGS__)
 #define cap_set_proc(...) FAULT(cap_set_proc, __VA_ARGS__)
 #define chdir(...) FAULT(chdir, __VA_ARGS__)

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "kernel/kernel-internal.h"
 #include "kernel/mount-api.h"
 
@@ -73,7 +74,7 @@ int landlock_allow_path(struct kernel *kernel, const struct step *step, size_t n
 	/*
 	 * Without links: a link in a writable directory could make the rule refer to another file.
 	 */
-	_cleanup_close_ int fd = mount_open(AT_FDCWD, step->landlock_path.target, O_PATH);
+	_cleanup_close_ int fd = path_open_no_links(AT_FDCWD, step->landlock_path.target, O_PATH);
 	int r;
 
 	if (fd < 0)

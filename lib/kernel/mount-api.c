@@ -11,27 +11,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stddef.h>
 #include <sys/mount.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "plan/step.h"
 
 #include "kernel/fault.h"
-
-int mount_open(int dirfd, const char *path, int flags)
-{
-	const struct open_how how = {
-		.flags = (unsigned)(flags | O_CLOEXEC),
-		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-	};
-	long fd = syscall(SYS_openat2, dirfd, path, &how, sizeof(how));
-
-	return fd < 0 ? -errno : (int)fd;
-}
 
 int mount_copy(int fd, unsigned flags)
 {

@@ -11,8 +11,6 @@
 
 struct mount_attributes;
 
-/* Opens @path; -ELOOP if any part of it is a symbolic or magic link. @flags as for open(). */
-int mount_open(int dirfd, const char *path, int flags);
 /* A detached copy of the mount(s) at @fd; @flags: AT_RECURSIVE or 0. */
 int mount_copy(int fd, unsigned flags);
 /*

@@ -52,7 +52,7 @@ static int name_parent(const char *path, char ret[static PATH_MAX])
 
 static int open_folder(int dirfd, const char *path)
 {
-	return mount_open(dirfd, path, O_PATH | O_DIRECTORY);
+	return path_open_no_links(dirfd, path, O_PATH | O_DIRECTORY);
 }
 
 /* A detached copy of the mount at the directory @path, without mounts below it. */

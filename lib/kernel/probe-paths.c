@@ -176,7 +176,7 @@ static int learn_on_the_way(struct walk *walk, struct host_path *ret)
 		int r;
 
 		*slash = '\0';
-		fd = mount_open(AT_FDCWD, walk->path, O_PATH | O_NOFOLLOW);
+		fd = path_open_no_links(AT_FDCWD, walk->path, O_PATH | O_NOFOLLOW);
 		r = fd < 0 ? fd : fstat(fd, &status) < 0 ? -errno : 0;
 		if (r == 0 && S_ISLNK(status.st_mode))
 			r = learn(walk, fd, &status, walk->path, ret);
@@ -305,7 +305,7 @@ static int look(struct walk *walk, struct host_path *ret)
 	/* Most paths in "/" that plans ask for are links, such as /bin and /lib64. */
 	if (is_in_root(walk->path) && read_target(walk, AT_FDCWD, walk->path, walk->path) == 0)
 		return 0;
-	fd = mount_open(AT_FDCWD, walk->path, O_PATH | O_NOFOLLOW);
+	fd = path_open_no_links(AT_FDCWD, walk->path, O_PATH | O_NOFOLLOW);
 	switch (fd) {
 	case -ELOOP:
 		return learn_on_the_way(walk, ret);
@@ -357,10 +357,9 @@ int probe_place(struct place_search *search, const char *path, struct host_path 
 	}
 	if (r < 0) {
 		(void)sbx_error_what(err, r, "cannot look at '%s'", path);
-		if (r == -ENOSYS || r == -EPERM) {
+		if (r == -EPERM) {
 			sbx_error_why(err, "the system call openat2() is refused");
-			sbx_error_fix(err, "use Linux 5.12 or later; in a container, let its "
-					   "filter allow openat2");
+			sbx_error_fix(err, "in a container, let its filter allow openat2");
 		}
 		return r;
 	}

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/path.h"
 #include "kernel/instance.h"
 #include "kernel/kernel-internal.h"
 #include "kernel/mount-api.h"
@@ -150,7 +151,7 @@ int tree_attach(const struct kernel *kernel, size_t number, int mount_fd, bool i
 	const char *target = step_target(step);
 
 	if (!tree_is_ours(kernel, number)) {
-		_cleanup_close_ int place = mount_open(AT_FDCWD, target, O_PATH);
+		_cleanup_close_ int place = path_open_no_links(AT_FDCWD, target, O_PATH);
 
 		if (place < 0)
 			return place == -ENOENT ? -EXDEV : place;
@@ -165,7 +166,7 @@ int tree_attach(const struct kernel *kernel, size_t number, int mount_fd, bool i
 bool tree_is_closed(const struct kernel *kernel, size_t number)
 {
 	const char *target = step_target(&kernel->plan->steps[number]);
-	_cleanup_close_ int place = mount_open(AT_FDCWD, target, O_PATH);
+	_cleanup_close_ int place = path_open_no_links(AT_FDCWD, target, O_PATH);
 
 	return place == -EACCES;
 }
@@ -184,7 +185,7 @@ int tree_reach_file(struct kernel *kernel, const struct step *step, size_t numbe
 {
 	/* O_NONBLOCK: opening a FIFO could block; the type is checked afterwards. */
 	_cleanup_close_ int fd =
-		mount_open(AT_FDCWD, step->file.source, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+		path_open_no_links(AT_FDCWD, step->file.source, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 
 	if (fd < 0)

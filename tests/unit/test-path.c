@@ -4,11 +4,15 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -391,6 +395,150 @@ static void makes_no_parents_outside(void)
 	expect_eq(path_make_parents_beneath(place.root, name, 0755), 0);
 }
 
+/* What RestrictSUIDSGID= of a unit does to openat2(): ENOSYS, for this process from now on. */
+static void give_up_openat2(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { N_ELEMENTS(filter), filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) < 0)
+		_exit(99);
+	if (syscall(SYS_openat2, AT_FDCWD, ".", NULL, 0) >= 0 || errno != ENOSYS)
+		_exit(98);
+}
+
+static void refuses_the_same_without_openat2(void)
+{
+	static void (*const cases[])(void) = {
+		adds_close_on_exec,
+		creates_with_the_mode_and_ignores_it_otherwise,
+		opens_what_is_closed_and_ours,
+		opens_no_link_and_no_pipe_as_ours,
+		refuses_two_dots_that_leave,
+		refuses_an_absolute_path,
+		refuses_a_link_that_leaves,
+		refuses_an_absolute_link,
+		refuses_a_link_even_if_it_stays_inside,
+		does_not_create_through_a_dangling_link,
+		refuses_magic_links,
+		never_escapes_while_a_link_and_a_folder_are_swapped,
+		makes_the_parents_but_not_the_last_component,
+		makes_no_parents_outside,
+	};
+	pid_t child = fork();
+	int status = -1;
+
+	if (child == 0) {
+		unsigned before = test_failures;
+
+		give_up_openat2();
+		for (size_t i = 0; i < N_ELEMENTS(cases); i++)
+			cases[i]();
+		_exit(test_failures != before);
+	}
+	expect_eq(waitpid(child, &status, 0), child);
+	expect_eq(status, 0);
+}
+
+#define N_RANDOM 20000
+
+/* The inode that opens, or negative errno. */
+static long outcome(int fd)
+{
+	_cleanup_close_ int opened = fd;
+	struct stat st;
+
+	if (opened < 0)
+		return opened;
+	return fstat(opened, &st) < 0 ? -errno : (long)st.st_ino;
+}
+
+static unsigned random_of(unsigned *state, size_t n)
+{
+	*state = *state * 1103515245 + 12345;
+	return (*state >> 16) % (unsigned)n;
+}
+
+/* Opens N_RANDOM paths of the same few names, most of which exist, in @place. */
+static void open_at_random(const struct place *place, long *outcomes)
+{
+	static const char *const names[] = { "inner",  "inner", "deep", "file", "link",
+					     "folder", "pipe",	"none", ".",	"" };
+	static const int flags[] = {
+		O_RDONLY | O_NONBLOCK,
+		O_WRONLY | O_NONBLOCK,
+		O_RDONLY | O_NONBLOCK | O_NOFOLLOW,
+		O_RDONLY | O_DIRECTORY,
+		O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
+		O_PATH,
+		O_PATH | O_NOFOLLOW,
+		O_PATH | O_DIRECTORY,
+		O_PATH | O_DIRECTORY | O_NOFOLLOW,
+	};
+	unsigned state = 1;
+
+	for (size_t i = 0; i < N_RANDOM; i++) {
+		int flag = flags[random_of(&state, N_ELEMENTS(flags))];
+		unsigned n_names = random_of(&state, 5);
+		char path[256];
+		size_t n = 0;
+
+		if (random_of(&state, 8) == 0)
+			n = (size_t)snprintf(path, sizeof(path), "%s/root/", place->path);
+		path[n] = '\0';
+		for (unsigned name = 0; name <= n_names; name++)
+			n += (size_t)snprintf(path + n, sizeof(path) - n, "%s%s",
+					      name > 0 ? "/" : "",
+					      names[random_of(&state, N_ELEMENTS(names))]);
+		outcomes[i] =
+			outcome(random_of(&state, 2) ? path_open_beneath(place->root, path, flag, 0)
+						     : path_open_no_links(place->root, path, flag));
+	}
+}
+
+static void opens_the_same_without_openat2(void)
+{
+	_cleanup_place_ struct place place = place_make();
+	size_t size = sizeof(long) * N_RANDOM, n_opened = 0;
+	long *with = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	long *without = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int status = -1;
+
+	if (with == MAP_FAILED || without == MAP_FAILED)
+		abort();
+	make_link(&place, "inner/file", "link");
+	make_link(&place, "inner", "folder");
+	make_link(&place, "file", "inner/link");
+	if (mkdirat(place.root, "inner/deep", 0755) < 0 || mkfifoat(place.root, "pipe", 0600) < 0)
+		abort();
+	write_file(place.root, "inner/deep/file", "inside");
+
+	pid_t child = fork();
+
+	if (child == 0) {
+		give_up_openat2();
+		open_at_random(&place, without);
+		_exit(0);
+	}
+	open_at_random(&place, with);
+	expect_eq(waitpid(child, &status, 0), child);
+	expect_eq(status, 0);
+	for (size_t i = 0; i < N_RANDOM; i++) {
+		expect_eq(without[i], with[i]);
+		n_opened += with[i] >= 0;
+	}
+	expect(n_opened > N_RANDOM / 20);
+	expect(n_opened < N_RANDOM / 2);
+	(void)munmap(with, size);
+	(void)munmap(without, size);
+}
+
 static void knows_a_normal_path(void)
 {
 	static const char *const normal[] = {
@@ -469,6 +617,8 @@ static const struct test tests[] = {
 	TEST(never_escapes_while_a_link_and_a_folder_are_swapped),
 	TEST(makes_the_parents_but_not_the_last_component),
 	TEST(makes_no_parents_outside),
+	TEST(refuses_the_same_without_openat2),
+	TEST(opens_the_same_without_openat2),
 	TEST(knows_a_normal_path),
 	TEST(a_normal_path_is_shorter_than_the_limit),
 	TEST(beneath_is_by_whole_components),
