@@ -12,16 +12,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
 
 #include "base/fd.h"
 #include "base/path.h"
+
+#include "tool.h"
 
 #define KILL_WAIT_USEC (UINT64_C(10) * 1000 * 1000)
 #define KILLED_STATUS (128 + SIGKILL)
@@ -200,4 +204,189 @@ int cleanup_claim(struct cleanup *cleanup, struct ctl *ctl, const char *id,
 	else if (r < 0)
 		return ctl_fail(err, r, "look at", id, NULL, "check the runtime directory");
 	return 0;
+}
+
+/*
+ * sbx-ctl gc: remove what killed supervisors left behind
+ *
+ * A directory whose lock is free is an orphan, unless sbx-ctl create has made it. A cgroup of sbx
+ * without a directory may belong to a registry that is not visible here: it is removed only if it
+ * is older than any start takes, and by rmdir, which fails if it is not empty.
+ */
+
+#define CGROUP_PREFIX "sbx-"
+#define DEPTH_MAX 32
+
+/* A waiting one is to be started, an ended one to be looked at: neither is an orphan. */
+static bool is_orphan(const struct cleanup *cleanup, bool ended_too)
+{
+	if (!cleanup->keeps_folder)
+		return true;
+	if (cleanup->entry.state == SANDBOX_CREATING)
+		return false;
+	return ended_too || !ctl_has_ended(&cleanup->entry);
+}
+
+static int collect_one(struct ctl *ctl, const char *id, struct sbx_error *err)
+{
+	_cleanup_registration_ struct registration registration = REGISTRATION_INIT;
+	struct cleanup cleanup;
+	struct sbx_error why = { .code = 0 };
+	int r = cleanup_claim(&cleanup, ctl, id, &registration, &why);
+
+	if (r == -EBUSY || r == -ENOENT)
+		return 0;
+	if (r == -EACCES) {
+		ctl_warn(ctl, &why);
+		return 0;
+	}
+	if (r < 0) {
+		if (err)
+			*err = why;
+		return r;
+	}
+	if (!is_orphan(&cleanup, ctl->values->ended))
+		return 0;
+	if (ctl_has_ended(&cleanup.entry))
+		cleanup.keeps_folder = false;
+	cleanup.dry_run = ctl->values->dry_run;
+	return cleanup_run(&cleanup, err);
+}
+
+static int collect_sandboxes(struct ctl *ctl, struct sbx_error *err)
+{
+	const char *const *ids = NULL;
+	int first = registry_list(ctl->registry, &ctl->arena, &ids, err);
+
+	for (; ids && *ids; ids++) {
+		int r = collect_one(ctl, *ids, first < 0 ? NULL : err);
+
+		first = first < 0 ? first : r;
+	}
+	return first;
+}
+
+static bool is_left_over(struct ctl *ctl, int parent, const char *name)
+{
+	struct stat st;
+
+	if (strncmp(name, CGROUP_PREFIX, strlen(CGROUP_PREFIX)) != 0 || cgroup_is_units(name) ||
+	    !sandbox_id_is_valid(name + strlen(CGROUP_PREFIX)) ||
+	    fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid != geteuid())
+		return false;
+	if ((uint64_t)st.st_mtim.tv_sec * 1000000 + YOUNG_USEC > ctl_now_usec())
+		return false;
+	return faccessat(ctl->registry, name + strlen(CGROUP_PREFIX), F_OK, 0) < 0 &&
+	       errno == ENOENT;
+}
+
+static void collect_cgroup(struct ctl *ctl, int parent, const char *name)
+{
+	if (ctl->values->dry_run)
+		ctl_say(ctl, name + strlen(CGROUP_PREFIX), "would remove its cgroup");
+	else if (unlinkat(parent, name, AT_REMOVEDIR) == 0)
+		ctl_say(ctl, name + strlen(CGROUP_PREFIX), "removed its cgroup");
+}
+
+static void collect_cgroups_below(struct ctl *ctl, int folder, unsigned depth)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *item;
+
+	if (!dir)
+		close_fd(&fd);
+	while (dir && (item = readdir(dir))) {
+		_cleanup_close_ int below = -EBADF;
+
+		if (item->d_type != DT_DIR || item->d_name[0] == '.')
+			continue;
+		below = path_open_beneath(folder, item->d_name, O_RDONLY | O_DIRECTORY, 0);
+		if (below >= 0 && depth < DEPTH_MAX)
+			collect_cgroups_below(ctl, below, depth + 1);
+		if (is_left_over(ctl, folder, item->d_name))
+			collect_cgroup(ctl, folder, item->d_name);
+	}
+}
+
+static void collect_cgroups(struct ctl *ctl)
+{
+	static const char *const mounts[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+
+	for (size_t i = 0; i < N_ELEMENTS(mounts); i++) {
+		_cleanup_close_ int mount = open(mounts[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		struct statfs fs;
+
+		if (mount >= 0 && fstatfs(mount, &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC)
+			collect_cgroups_below(ctl, mount, 0);
+	}
+}
+
+int ctl_verb_gc(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	_cleanup_ctl_ struct ctl ctl = CTL_INIT;
+	int r = ctl_init(&ctl, context, err), first;
+
+	if (r < 0)
+		return r;
+	first = collect_sandboxes(&ctl, err);
+	collect_cgroups(&ctl);
+	r = volumes_collect(&ctl, first < 0 ? NULL : err);
+	return first < 0 ? first : r;
+}
+
+/*
+ * sbx-ctl remove: forgets a sandbox that is over, with its log and its status
+ */
+
+/* Stops it first. -ENOENT: the sandbox has removed its directory itself. */
+static int stop_and_claim(struct cleanup *cleanup, struct ctl *ctl, const char *id,
+			  struct registration *registration, uint64_t grace_usec,
+			  struct sbx_error *err)
+{
+	int r = stop_sandbox(ctl, id, grace_usec, err);
+
+	if (r < 0)
+		return r;
+	r = cleanup_claim(cleanup, ctl, id, registration, err);
+	/* Its supervisor has ended, so the lock belongs to another process of sbx-ctl. */
+	if (r == -EBUSY)
+		return ctl_fail(err, r, "remove", id,
+				"it was stopped, and another process is cleaning up after it",
+				"repeat it in a moment");
+	return r;
+}
+
+static int remove_one(struct ctl *ctl, const char *id, struct sbx_error *err)
+{
+	_cleanup_registration_ struct registration registration = REGISTRATION_INIT;
+	struct sbx_error why = { .code = 0 };
+	struct cleanup cleanup;
+	uint64_t grace_usec;
+	int r = stop_read_time(ctl->values, &grace_usec, err);
+
+	if (r < 0)
+		return r;
+	r = cleanup_claim(&cleanup, ctl, id, &registration, &why);
+	if (r == -EBUSY && !ctl->values->force)
+		return ctl_fail(
+			err, r, "remove", id, "it is running",
+			"stop it first: 'sbx-ctl stop ID', or use 'sbx-ctl remove --force ID'");
+	if (r == -EBUSY) {
+		r = stop_and_claim(&cleanup, ctl, id, &registration, grace_usec, &why);
+		if (r == -ENOENT)
+			return 0;
+	}
+	if (r < 0 && err)
+		*err = why;
+	if (r < 0)
+		return r;
+	cleanup.keeps_folder = false;
+	cleanup.is_quiet = true;
+	return cleanup_run(&cleanup, err);
+}
+
+int ctl_verb_remove(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	return ctl_each(context, n_operands, operands, remove_one, err);
 }

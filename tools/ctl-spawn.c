@@ -11,13 +11,18 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
 
+#include "base/file.h"
 #include "base/path.h"
+#include "base/tree.h"
+#include "base/units.h"
+#include "spawn/spawn.h"
 
 #define SPAWN_NAME "sbx-spawn"
 #define FIRST_OTHER_FD 3
@@ -92,4 +97,145 @@ int spawn_wait(pid_t pid)
 		if (errno != EINTR)
 			return -errno;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/*
+ * What sbx-spawn says: of a command line, that it can be carried out here, and under which policy
+ *
+ * Only sbx-spawn understands its own options, so it is asked for the plan. Its errors come back as
+ * JSON and are told as ours: they are about words that stand on our command line.
+ */
+
+#define ANSWER_MAX TREE_BYTES_MAX
+/* See --uid in sbx-spawn(1): this plus the number of its process. */
+#define MADE_UP_UIDS 2000000000u
+
+static int read_back(int fd, struct tree **ret)
+{
+	_cleanup_free_ char *bytes = NULL;
+	size_t n_bytes;
+	int r;
+
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return -errno;
+	r = file_read_fd(fd, "<plan>", ANSWER_MAX, &bytes, &n_bytes, NULL);
+	if (r == 0)
+		r = tree_read("<plan>", bytes, n_bytes, ret, NULL);
+	return r == 0 && tree_root(*ret)->type != TREE_MAP ? -EBADMSG : r;
+}
+
+static const char *member(const struct tree *tree, const char *name)
+{
+	const struct tree_node *node = tree_get(tree, tree_root(tree), name);
+
+	return node && node->type == TREE_STRING ? node->text : NULL;
+}
+
+static int tell_refusal(int errors, struct sbx_error *err)
+{
+	_cleanup_tree_ struct tree *tree = NULL;
+	const char *what = read_back(errors, &tree) == 0 ? member(tree, "what") : NULL;
+
+	if (!what) {
+		(void)sbx_error_what(err, -EPROTO,
+				     "sbx-spawn did not report whether it supports these options");
+		sbx_error_fix(err, "try it with 'sbx-spawn --dry-run'");
+		return -EPROTO;
+	}
+	(void)sbx_error_what(err, -EINVAL, "%s", what);
+	if (member(tree, "why"))
+		sbx_error_why(err, "%s", member(tree, "why"));
+	if (member(tree, "fix"))
+		sbx_error_fix(err, "%s", member(tree, "fix"));
+	return -EINVAL;
+}
+
+static int keep(struct ctl *ctl, const struct tree *tree, const char *name, const char **ret)
+{
+	const char *text = member(tree, name);
+
+	*ret = text ? arena_copy(&ctl->arena, text, strlen(text)) : NULL;
+	return text && !*ret ? -ENOMEM : 0;
+}
+
+/* Root's own start as whoever is free then, and that is not known yet. */
+static uid_t lasting_uid(const struct tree *tree)
+{
+	const struct tree_node *node = tree_get(tree, tree_root(tree), "uid");
+	uint64_t uid = 0;
+
+	if (!node || node->type != TREE_NUMBER || units_parse_count(node->text, &uid, NULL) < 0 ||
+	    uid > UINT32_MAX || (geteuid() == 0 && uid >= MADE_UP_UIDS))
+		return 0;
+	return (uid_t)uid;
+}
+
+/* It has a plan, and its command may be there when it is started. */
+static bool is_missing_command(int status)
+{
+	return status == SPAWN_CANNOT_EXECUTE || status == SPAWN_NOT_FOUND;
+}
+
+int spawn_ask(struct ctl *ctl, const char *cwd, const char *const *words, struct tree **ret,
+	      struct sbx_error *err)
+{
+	_cleanup_close_ int answer = memfd_create("answer", MFD_CLOEXEC);
+	_cleanup_close_ int errors = memfd_create("errors", MFD_CLOEXEC);
+	struct spawn_start start = {
+		.cwd = cwd, .out = answer, .err = errors, .umask = ctl->umask
+	};
+	const char **argv;
+	char path[4096];
+	size_t n = 0;
+	int r = spawn_find(path, err), status;
+	pid_t pid;
+
+	if (r < 0)
+		return r;
+	while (words[n])
+		n++;
+	argv = arena_alloc(&ctl->arena, (n + 2) * sizeof(*argv));
+	if (!argv || answer < 0 || errors < 0)
+		return sbx_error_what(err, -ENOMEM, "no memory to ask sbx-spawn");
+	argv[0] = path;
+	memcpy(argv + 1, words, n * sizeof(*argv));
+	start.argv = argv;
+	pid = spawn_start(&start, err);
+	if (pid < 0)
+		return pid;
+	status = spawn_wait(pid);
+	r = status == 0 || is_missing_command(status) ? read_back(answer, ret) : -EPROTO;
+	if (status != 0 && r < 0)
+		return tell_refusal(errors, err);
+	return r < 0 ? sbx_error_what(err, r, "cannot parse the output of sbx-spawn") : 0;
+}
+
+int plan_ask(struct ctl *ctl, const char *id, const char *cwd, const char *const *words,
+	     struct plan_facts *ret, struct sbx_error *err)
+{
+	_cleanup_tree_ struct tree *tree = NULL;
+	const char **asked;
+	size_t n = 0;
+	int r;
+
+	while (words[n])
+		n++;
+	asked = arena_alloc(&ctl->arena, (n + 5) * sizeof(*asked));
+	if (!asked)
+		return sbx_error_what(err, -ENOMEM, "no memory to ask for the plan");
+	memcpy(asked, (const char *const[]){ "--print-plan", "--json", "--id", id },
+	       4 * sizeof(*asked));
+	memcpy(asked + 4, words, n * sizeof(*asked));
+	r = spawn_ask(ctl, cwd, asked, &tree, err);
+	if (r == 0)
+		r = keep(ctl, tree, "policy_digest", &ret->policy_digest);
+	if (r == 0)
+		r = keep(ctl, tree, "template", &ret->template);
+	if (r == 0)
+		r = keep(ctl, tree, "tier", &ret->tier);
+	if (r == 0)
+		r = keep(ctl, tree, "policy", &ret->policy);
+	if (r == 0)
+		ret->uid = lasting_uid(tree);
+	return r;
 }

@@ -90,7 +90,8 @@ static int open_below(const char *state)
 		       : -EPERM;
 }
 
-int volumes_open(struct text *ret_path, struct sbx_error *err)
+/* Opens the directory of all output volumes; *@ret_path is its path. */
+static int volumes_open(struct text *ret_path, struct sbx_error *err)
 {
 	int r = add_state_folder(ret_path, err);
 

@@ -115,7 +115,7 @@ pid_t spawn_start(const struct spawn_start *start, struct sbx_error *err);
 /* How a child of ours ended, as a shell would say it. */
 int spawn_wait(pid_t pid);
 
-/* ctl-plan.c: runs sbx-spawn with these words (NULL-terminated) and reads the JSON that it answers.
+/* Runs sbx-spawn with these words (NULL-terminated) and reads the JSON that it answers.
  * -EINVAL with its own words in @err. */
 struct tree;
 int spawn_ask(struct ctl *ctl, const char *cwd, const char *const *words, struct tree **ret,
@@ -158,11 +158,6 @@ int processes_find(const struct sandbox_entry *entry, struct processes *ret);
 int processes_stop(const struct sandbox_entry *entry);
 int processes_continue(const struct sandbox_entry *entry);
 
-/* ctl-terminal.c: hands what becomes the command's stdin, stdout and stderr to @send, and carries
- * what is typed and shown until @socket has an answer. 0 or negative errno. */
-int terminal_wait(int socket, int (*send)(int socket, const int stdio[3], void *userdata),
-		  void *userdata);
-
 /* ctl-cgroup.c */
 /* The folder of the entry's own cgroup. -ENOENT: it has none, or not any more; -EPERM: what stands
  * there is no cgroup of ours. */
@@ -197,9 +192,6 @@ bool is_work_folder(const char *name);
 /* ctl-stop.c: asks, waits, kills, and leaves nothing behind. */
 int stop_sandbox(struct ctl *ctl, const char *id, uint64_t grace_usec, struct sbx_error *err);
 int stop_read_time(const struct ctl_values *values, uint64_t *ret, struct sbx_error *err);
-
-/* ctl-volume.c: the folder of all output volumes; *@ret_path is where it is. */
-int volumes_open(struct text *ret_path, struct sbx_error *err);
 /* What is left of volumes whose removal was interrupted. */
 int volumes_collect(struct ctl *ctl, struct sbx_error *err);
 

@@ -9,8 +9,16 @@
 #include "policy.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <sbx/error.h>
+
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/units.h"
 
 #include "tool.h"
 
@@ -48,4 +56,377 @@ int policy_verb_diff(void *context, int n_operands, char *operands[], struct sbx
 			return policy_bad_input(r);
 	}
 	return n_differences > 0 || replay.n_changed > 0 ? TOOL_NO : TOOL_YES;
+}
+
+/*
+ * Requests that were really made, judged by two policies
+ *
+ * Only answers that change are shown, grouped by the rule that made the change; the same answer to
+ * the same request is shown once.
+ */
+
+#define RECORD_LINE_MAX (1024 * 1024)
+#define LAST_DEFAULT 100
+
+/* The last lines of an input, in a ring of @size; or all, one after the other. */
+struct last_lines {
+	struct text *lines;
+	size_t size; /* 0: all */
+	size_t n_read;
+};
+
+struct answer {
+	char *group; /* which rule made the change */
+	char *text;
+};
+
+struct differing {
+	struct tool_run *run;
+	const struct judge *before;
+	const struct judge *after;
+	struct replay replay;
+	struct request_buffer buffer;
+	struct answer *answers;
+	size_t n_answers;
+	bool failed;
+};
+
+static const char *const kind_names[] = {
+	[CHANGE_BREAKING] = "BREAKING",
+	[CHANGE_WIDENS] = "WIDENS",
+	[CHANGE_OTHER] = "OTHER",
+};
+
+static void add_rule_of(struct text *out, const struct judge *judge,
+			const struct policy_decision *decision)
+{
+	const struct artefact_rule *rules = artefact_rows(&judge->artefact, SECTION_RULES);
+	const struct artefact_source *sources = artefact_rows(&judge->artefact, SECTION_SOURCES);
+	const struct artefact_rule *rule;
+	const char *name, *file;
+
+	if (decision->n_rules == 0) {
+		text_add(out, decision->cause == CAUSE_BUILTIN	 ? "a built-in rule"
+			      : decision->cause == CAUSE_DEFAULT ? "no rule any more"
+								 : "the request itself");
+		return;
+	}
+	rule = &rules[decision->rules[0]];
+	name = artefact_text(&judge->artefact, rule->name);
+	file = artefact_text(&judge->artefact, sources[rule->source].name);
+	text_add(out, "rule '");
+	text_add_visible(out, name, strlen(name));
+	text_add(out, "' (");
+	text_add_visible(out, file, strlen(file));
+	text_addf(out, ":%u)", rule->line);
+}
+
+static void add_answer_json(struct text *out, const struct request_buffer *request,
+			    const struct policy_decision *before,
+			    const struct policy_decision *after, const char *kind,
+			    const char *group)
+{
+	struct json_writer json;
+
+	json_write(&json, out);
+	json_add_object(&json);
+	json_member_string(&json, "change", "answer");
+	json_member_string(&json, "kind", kind);
+	json_member_string(&json, "before", policy_action_name(before->verdict));
+	json_member_string(&json, "after", policy_action_name(after->verdict));
+	json_member_string(&json, "by", group);
+	json_add_name(&json, "input");
+	request_add_json(out, request);
+	json.needs_comma = true;
+	json_end_object(&json);
+}
+
+static void add_answer_text(struct text *out, const struct request_buffer *request,
+			    const struct policy_decision *before,
+			    const struct policy_decision *after, const char *kind)
+{
+	_cleanup_text_ struct text input = TEXT_INIT;
+
+	request_add_json(&input, request);
+	text_addf(out, "  [%s] %s -> %s: ", kind, policy_action_name(before->verdict),
+		  policy_action_name(after->verdict));
+	text_add_visible(out, text_string(&input), input.len);
+}
+
+static int keep_answer(struct differing *differing, struct text *group, struct text *text)
+{
+	struct answer *grown;
+
+	if (text_status(group) < 0 || text_status(text) < 0)
+		return -ENOMEM;
+	grown = reallocarray(differing->answers, differing->n_answers + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	differing->answers = grown;
+	grown[differing->n_answers] =
+		(struct answer){ .group = text_take(group), .text = text_take(text) };
+	differing->n_answers++;
+	return 0;
+}
+
+static void note_change(const struct request_buffer *request, const struct policy_decision *before,
+			const struct policy_decision *after, enum change_kind kind, void *userdata)
+{
+	struct differing *differing = userdata;
+	_cleanup_text_ struct text group = TEXT_INIT, text = TEXT_INIT;
+
+	/* What denies now did so by a rule of the new file; what no rule allows any more was
+	 * allowed by one of the old. */
+	if (after->n_rules == 0 && before->n_rules > 0) {
+		add_rule_of(&group, differing->before, before);
+		text_add(&group, " no longer decides");
+	} else {
+		add_rule_of(&group, differing->after, after);
+		text_add(&group, " decides now");
+	}
+	if (differing->run->json)
+		add_answer_json(&text, request, before, after, kind_names[kind],
+				text_string(&group));
+	else
+		add_answer_text(&text, request, before, after, kind_names[kind]);
+	if (keep_answer(differing, &group, &text) < 0)
+		differing->failed = true;
+}
+
+static int by_group(const void *a, const void *b)
+{
+	const struct answer *one = a, *other = b;
+	int order = strcmp(one->group, other->group);
+
+	return order != 0 ? order : strcmp(one->text, other->text);
+}
+
+/* How many of the answers from @i on are the same. */
+static size_t count_same(const struct differing *differing, size_t i)
+{
+	size_t n = 1;
+
+	while (i + n < differing->n_answers &&
+	       by_group(&differing->answers[i], &differing->answers[i + n]) == 0)
+		n++;
+	return n;
+}
+
+static void print_answers(struct differing *differing)
+{
+	struct text *out = &differing->run->out;
+	bool as_json = differing->run->json;
+	const char *group = "";
+
+	if (differing->n_answers > 0)
+		qsort(differing->answers, differing->n_answers, sizeof(*differing->answers),
+		      by_group);
+	for (size_t i = 0, n; i < differing->n_answers; i += n) {
+		const struct answer *answer = &differing->answers[i];
+
+		n = as_json ? 1 : count_same(differing, i);
+		if (!as_json && strcmp(group, answer->group) != 0)
+			text_addf(out, "%s\n", answer->group);
+		group = answer->group;
+		text_add(out, answer->text);
+		if (n > 1)
+			text_addf(out, " (%zu times)", n);
+		text_add_char(out, '\n');
+	}
+}
+
+static void print_counts(struct tool_run *run, const struct replay *replay, const char *why)
+{
+	struct text *out = &run->out;
+	struct json_writer json;
+
+	if (!run->json) {
+		text_addf(out,
+			  "replayed %zu: %zu changed, %zu breaking, %zu widening; %zu could not "
+			  "be replayed\n",
+			  replay->n_replayed, replay->n_changed, replay->n_breaking,
+			  replay->n_widening, replay->n_unreadable);
+		return;
+	}
+	json_write(&json, out);
+	json_add_object(&json);
+	json_member_string(&json, "change", "counts");
+	json_member_bool(&json, "tried", replay->n_replayed > 0);
+	if (why)
+		json_member_string(&json, "why", why);
+	json_member_u64(&json, "replayed", replay->n_replayed);
+	json_member_u64(&json, "changed", replay->n_changed);
+	json_member_u64(&json, "breaking", replay->n_breaking);
+	json_member_u64(&json, "widening", replay->n_widening);
+	json_member_u64(&json, "unreadable", replay->n_unreadable);
+	json_end_object(&json);
+	text_add_char(out, '\n');
+}
+
+void replay_say_untried(struct tool_run *run, const char *why)
+{
+	const struct replay none = { .n_replayed = 0 };
+	_cleanup_text_ struct text line = TEXT_INIT;
+
+	if (run->json) {
+		print_counts(run, &none, why);
+		return;
+	}
+	text_addf(&line, "%s: no recorded requests were tried: ", run->tool->command.name);
+	text_add_visible(&line, why, strlen(why));
+	text_add_char(&line, '\n');
+	(void)fd_write_all(STDERR_FILENO, text_string(&line), line.len);
+}
+
+static void free_lines(struct last_lines *last)
+{
+	for (size_t i = 0; last->lines && i < last->size; i++)
+		text_deinit(&last->lines[i]);
+	free(last->lines);
+}
+
+static int keep_line(struct last_lines *last, const char *line, size_t len)
+{
+	struct text *kept = &last->lines[last->n_read++ % last->size];
+
+	text_reset(kept);
+	text_add_bytes(kept, line, len);
+	return text_status(kept);
+}
+
+static void replay_kept(struct differing *differing, const struct last_lines *last)
+{
+	size_t n = last->n_read < last->size ? last->n_read : last->size;
+
+	for (size_t i = last->n_read - n; i < last->n_read; i++) {
+		const struct text *kept = &last->lines[i % last->size];
+
+		replay_line(&differing->replay, text_string(kept), kept->len, &differing->buffer,
+			    note_change, differing);
+	}
+}
+
+static int replay_fd(struct differing *differing, int fd, struct last_lines *last)
+{
+	/* What is too long to be a record is none, and may never end. */
+	_cleanup_lines_ struct line_reader reader = { .fd = fd,
+						      .max = RECORD_LINE_MAX,
+						      .refuses_long = true };
+	char *line = NULL;
+	size_t len = 0;
+	int r;
+
+	while ((r = lines_next(&reader, &line, &len)) > 0) {
+		if (last->size == 0)
+			replay_line(&differing->replay, line, len, &differing->buffer, note_change,
+				    differing);
+		else
+			r = keep_line(last, line, len);
+		if (r < 0)
+			return r;
+	}
+	if (r >= 0 && last->size > 0)
+		replay_kept(differing, last);
+	return differing->failed ? -ENOMEM : r;
+}
+
+static int read_last(const char *text, struct last_lines *ret, struct sbx_error *err)
+{
+	uint64_t n = LAST_DEFAULT;
+
+	if (text && strcmp(text, "all") == 0)
+		return 0;
+	if (text && (units_parse_count(text, &n, NULL) < 0 || n == 0 || n > 100000000)) {
+		(void)sbx_error_what(err, -EINVAL, "cannot replay the last '%s' requests", text);
+		sbx_error_why(err, "it is neither a positive number nor 'all'");
+		sbx_error_fix(err, "write --last=100 or --last=all");
+		return -EINVAL;
+	}
+	ret->lines = calloc(n, sizeof(*ret->lines));
+	ret->size = n;
+	return ret->lines ? 0 : sbx_error_what(err, -ENOMEM, "cannot replay");
+}
+
+static void end(struct differing *differing)
+{
+	for (size_t i = 0; i < differing->n_answers; i++) {
+		free(differing->answers[i].group);
+		free(differing->answers[i].text);
+	}
+	free(differing->answers);
+	request_deinit(&differing->buffer);
+}
+
+static int open_record(const char *path, struct sbx_error *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int r;
+
+	if (fd >= 0)
+		return fd;
+	r = sbx_error_what(err, -errno, "cannot open '%s'", path);
+	sbx_error_fix(err,
+		      "name a file of recorded decisions, the directory of a log, 'log' or '-'");
+	return r;
+}
+
+static int unreadable(const char *path, int r, struct sbx_error *err)
+{
+	(void)sbx_error_what(err, r, "cannot read '%s'", path);
+	if (r != -EMSGSIZE)
+		return r;
+	sbx_error_why(err, "a line of it is longer than 1MiB, the limit of a request");
+	sbx_error_fix(err, "name a file of recorded decisions, one a line");
+	return r;
+}
+
+static int replay_file(struct differing *differing, const char *path, struct last_lines *last,
+		       struct sbx_error *err)
+{
+	bool is_stdin = strcmp(path, "-") == 0;
+	_cleanup_close_ int fd = -EBADF;
+	int r = 0;
+
+	if (!is_stdin)
+		r = fd = open_record(path, err);
+	if (r < 0)
+		return r;
+	r = replay_fd(differing, is_stdin ? STDIN_FILENO : fd, last);
+	return r < 0 ? unreadable(path, r, err) : 0;
+}
+
+/* Half a log is none: what is missing might be what changes. */
+static int replay_log(struct differing *differing, const char *path, struct last_lines *last,
+		      struct sbx_error *err)
+{
+	_cleanup_decision_log_ struct decision_log log = DECISION_LOG_INIT;
+	int r = decision_log_open(path, last->size, &log, err);
+
+	if (r < 0)
+		return r;
+	r = replay_fd(differing, log.fd, last);
+	return r < 0 ? unreadable(path, r, err) : decision_log_close(&log, err);
+}
+
+int replay_record(struct tool_run *run, struct judge *before, struct judge *after, const char *path,
+		  const char *last_text, struct replay *ret, struct sbx_error *err)
+{
+	_cleanup_(end) struct differing differing = {
+		.run = run,
+		.before = before,
+		.after = after,
+		.replay = { .before = before->engine, .after = after->engine },
+	};
+	_cleanup_(free_lines) struct last_lines last = { .size = 0 };
+	int r = read_last(last_text, &last, err);
+
+	if (r >= 0)
+		r = decision_log_is(path) ? replay_log(&differing, path, &last, err)
+					  : replay_file(&differing, path, &last, err);
+	if (r < 0)
+		return r;
+	print_answers(&differing);
+	print_counts(run, &differing.replay, NULL);
+	*ret = differing.replay;
+	return 0;
 }

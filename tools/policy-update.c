@@ -1,28 +1,379 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-policy update: put another policy into force
+ * sbx-policy update and edit: a new policy on its way into the place of an old one
  *
  * The bytes that are judged, shown and approved are the bytes that are installed: the file is read
  * once. A running service sees the rename and reloads by itself.
  */
 
-#include "policy-update.h"
+#include "policy.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
+#include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <sbx/error.h>
 
+#include "base/error.h"
+#include "base/fd.h"
 #include "base/file.h"
+#include "base/json.h"
+#include "base/path.h"
 #include "base/tree.h"
 #include "policy/check.h"
 #include "policy/model.h"
+#include "record/record.h"
 
 #include "tool.h"
+
+struct update {
+	struct tool_run *run;
+	const struct policy_values *values;
+	const char *path; /* what is replaced */
+	char *target;	  /* where a link at the path that was given leads; NULL: it was none */
+	const char *from; /* for messages and the metadata */
+	char *old_bytes;  /* NULL: there was none */
+	size_t n_old_bytes;
+	bool has_before; /* what was there can be read as a policy */
+	struct judge before;
+	struct judge after;
+	struct replay replay;
+	char digest[65]; /* SHA-256 of the new file, as sha256sum prints it */
+	char old_digest[65];
+};
+
+/*
+ * The review that every new policy needs
+ *
+ * A person on a terminal answers "yes". A script approves with --yes, and only together with the
+ * digest of what it has seen, so that it cannot approve what somebody put there since. Where more
+ * than a few recorded requests would be answered worse than before, the number has to be typed.
+ */
+
+#define BREAKING_WITHOUT_PHRASE 5
+
+static int refuse(struct sbx_error *err, int status, const char *path, const char *why,
+		  const char *fix)
+{
+	(void)sbx_error_what(err, -EPERM, "the policy at '%s' stays as it is", path);
+	sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "%s", fix);
+	return status;
+}
+
+/* Asks on the terminal; false at the end of input. The answer without its newline. */
+static bool review_ask(const char *question, char *answer, size_t size)
+{
+	size_t n = 0;
+	char byte;
+
+	(void)fd_write_all(STDERR_FILENO, question, strlen(question));
+	while (read(STDIN_FILENO, &byte, 1) == 1 && byte != '\n')
+		if (n + 1 < size)
+			answer[n++] = byte;
+		else
+			n = size; /* too long to be any of the answers */
+	answer[n < size ? n : 0] = '\0';
+	return byte == '\n';
+}
+
+static int review_by_script(const struct update *update, const char *phrase, struct sbx_error *err)
+{
+	const struct policy_values *values = update->values;
+
+	if (!values->expect_digest)
+		return refuse(err, TOOL_USAGE, update->path,
+			      "--yes alone would approve whatever is there now",
+			      "add --expect-digest=HEX with the SHA-256 of the file that was "
+			      "reviewed");
+	if (strcmp(values->expect_digest, update->digest) != 0)
+		return refuse(err, TOOL_NO, update->path,
+			      "the new policy is not the one that was reviewed: its digest differs",
+			      "look at it again, and give the digest of what you saw");
+	if (phrase[0] != '\0' && (!values->confirm || strcmp(values->confirm, phrase) != 0)) {
+		(void)refuse(err, TOOL_REVIEW, update->path, "it breaks too much", "");
+		sbx_error_why(err, "%zu recorded requests would no longer be allowed",
+			      update->replay.n_breaking);
+		sbx_error_fix(err, "if that is meant, add --confirm='%s'", phrase);
+		return TOOL_REVIEW;
+	}
+	return TOOL_YES;
+}
+
+static int review_by_person(const struct update *update, const char *phrase, struct sbx_error *err)
+{
+	const char *wanted = phrase[0] != '\0' ? phrase : "yes";
+	_cleanup_text_ struct text question = TEXT_INIT;
+	char answer[64];
+
+	text_addf(&question, "Put this policy into force at '%s'? Type '%s': ", update->path,
+		  wanted);
+	if (review_ask(text_string(&question), answer, sizeof(answer)) &&
+	    strcmp(answer, wanted) == 0)
+		return TOOL_YES;
+	return refuse(err, TOOL_NO, update->path, "it was not approved",
+		      "run it again, and type exactly what it asks for");
+}
+
+/* A tool_status: TOOL_YES approved, TOOL_NO refused, TOOL_REVIEW nobody could be asked. Only a
+ * person approves, or a script that knows the digest and the phrase. */
+static int update_review(const struct update *update, struct sbx_error *err)
+{
+	char phrase[64] = "";
+
+	if (update->replay.n_breaking > BREAKING_WITHOUT_PHRASE)
+		(void)snprintf(phrase, sizeof(phrase), "apply %zu breaking",
+			       update->replay.n_breaking);
+	if (update->values->yes)
+		return review_by_script(update, phrase, err);
+	if (isatty(STDIN_FILENO))
+		return review_by_person(update, phrase, err);
+	return refuse(err, TOOL_REVIEW, update->path,
+		      "it needs a review, and there is no terminal to ask on",
+		      "run it on a terminal, or add --yes and --expect-digest=HEX");
+}
+
+/*
+ * Putting a policy into the place of another
+ *
+ * The rename of the policy itself is the one moment at which something changes; before and after
+ * it, whatever happens, one of the two is there, whole. The old one is kept beside it before, and
+ * what is known about the new one after: metadata whose digest is not the policy's belongs to an
+ * update that was interrupted.
+ */
+
+#define NEW_FILE_MODE 0644
+
+static int fail(struct sbx_error *err, int code, const char *path, const char *why, const char *fix)
+{
+	(void)sbx_error_what(err, code, "cannot replace the policy at '%s'", path);
+	if (why)
+		sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "%s", fix);
+	return code;
+}
+
+/* Two updates of policies of one folder do not meet. The lock ends with the fd. */
+static int lock_folder(const char *path, struct sbx_error *err)
+{
+	size_t n = (size_t)(path_last(path) - path);
+	_cleanup_free_ char *folder = n > 0 ? strndup(path, n) : strdup(".");
+	_cleanup_close_ int fd = -EBADF;
+
+	if (!folder)
+		return fail(err, -ENOMEM, path, NULL, "free some memory");
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return fail(err, -errno, path, NULL, "make its directory, or correct the path");
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return fail(err, -errno, path, "another update is in progress",
+			    "wait until it has ended, then look at the changes again");
+	return take_fd(&fd);
+}
+
+/* What was compared must be what is replaced. */
+static int check_unchanged(const struct update *update, struct sbx_error *err)
+{
+	_cleanup_free_ char *bytes = NULL;
+	size_t n_bytes = 0;
+	int r = file_read(AT_FDCWD, update->path, TREE_BYTES_MAX, &bytes, &n_bytes, NULL);
+
+	if (r == -ENOENT && !update->old_bytes)
+		return 0;
+	if (r == 0 && update->old_bytes && n_bytes == update->n_old_bytes &&
+	    memcmp(bytes, update->old_bytes, n_bytes) == 0)
+		return 0;
+	return fail(err, -EBUSY, update->path, "it has changed since it was compared",
+		    "run it again, and look at the changes again");
+}
+
+/* ---- metadata ---- */
+
+static void add_time(struct json_writer *json)
+{
+	struct timespec now;
+	struct tm parts;
+	char text[32];
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	(void)gmtime_r(&now.tv_sec, &parts);
+	(void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
+	json_member_string(json, "appliedAt", text);
+}
+
+static void add_keys(struct json_writer *json, const struct policy_source *source)
+{
+	_cleanup_tree_ struct tree *tree = NULL;
+	size_t n = 0;
+
+	json_add_name(json, "keys");
+	json_add_array(json);
+	if (tree_read(source->name, source->bytes, source->n_bytes, &tree, NULL) == 0 &&
+	    tree_root(tree)->type == TREE_MAP)
+		for (const struct tree_node *node = tree_root(tree)->first; node;
+		     node = node->next) {
+			json_add_string(json, node->key);
+			n++;
+		}
+	json_end_array(json);
+	json_member_u64(json, "count", n);
+}
+
+static void add_counts(struct json_writer *json, const struct policy *policy)
+{
+	size_t n_rules[POLICY_DENY + 1] = { 0 };
+
+	json_add_name(json, "defaults");
+	json_add_object(json);
+	for (int i = 0; i < N_CLASSES; i++)
+		json_member_string(json, operation_class_name((enum operation_class)i),
+				   policy_action_name(policy->defaults[i]));
+	json_end_object(json);
+	for (size_t i = 0; i < policy->n_rules; i++)
+		n_rules[policy->rules[i].action]++;
+	json_add_name(json, "rules");
+	json_add_object(json);
+	for (int action = POLICY_PASS; action <= POLICY_DENY; action++)
+		json_member_u64(json, policy_action_name((enum policy_action)action),
+				n_rules[action]);
+	json_end_object(json);
+	json_member_u64(json, "extensions", policy->n_extensions);
+}
+
+static void add_who(struct json_writer *json)
+{
+	const struct passwd *user = getpwuid(getuid());
+
+	json_add_name(json, "by");
+	json_add_object(json);
+	json_member_u64(json, "uid", getuid());
+	if (user)
+		json_member_string(json, "user", user->pw_name);
+	json_end_object(json);
+}
+
+static void add_digests(struct json_writer *json, const struct update *update)
+{
+	json_member_string(json, "digest", update->digest);
+	json_member_string(json, "previous", update->old_bytes ? update->old_digest : NULL);
+}
+
+static void add_metadata(struct text *out, const struct update *update)
+{
+	const struct policy *policy = update->after.policy;
+	struct json_writer json;
+
+	json_write(&json, out);
+	json_add_object(&json);
+	add_keys(&json, &policy->sources[0]);
+	add_counts(&json, policy);
+	add_digests(&json, update);
+	json_member_string(&json, "source", "apply");
+	json_member_string(&json, "from", update->from);
+	add_time(&json);
+	add_who(&json);
+	json_end_object(&json);
+	text_add_char(out, '\n');
+}
+
+/* ---- records ---- */
+
+static int record(struct recorder *recorder, const struct update *update, const char *stage,
+		  struct sbx_error *err)
+{
+	_cleanup_text_ struct text out = TEXT_INIT;
+	struct json_writer json;
+
+	record_begin(recorder, &out, &json, "policy_update", "sbx-policy");
+	json_member_string(&json, "stage", stage);
+	json_member_string(&json, "path", update->path);
+	json_member_string(&json, "from", update->from);
+	add_digests(&json, update);
+	add_who(&json);
+	json_member_u64(&json, "replayed", update->replay.n_replayed);
+	json_member_u64(&json, "breaking", update->replay.n_breaking);
+	json_member_u64(&json, "widening", update->replay.n_widening);
+	return record_send(recorder, &out, &json, err);
+}
+
+/* ---- files ---- */
+
+static int write_beside(const struct update *update, const char *suffix, const void *bytes,
+			size_t n_bytes, mode_t mode, struct sbx_error *err)
+{
+	_cleanup_text_ struct text path = TEXT_INIT;
+
+	text_addf(&path, "%s%s", update->path, suffix);
+	if (text_status(&path) < 0)
+		return fail(err, -ENOMEM, update->path, NULL, "free some memory");
+	return file_replace(AT_FDCWD, text_string(&path), bytes, n_bytes, mode, err);
+}
+
+static int replace(const struct update *update, struct sbx_error *err)
+{
+	const struct policy_source *source = &update->after.policy->sources[0];
+	_cleanup_text_ struct text metadata = TEXT_INIT;
+	struct stat st;
+	mode_t mode = stat(update->path, &st) == 0 ? st.st_mode & 0777 : NEW_FILE_MODE;
+	int r = 0;
+
+	add_metadata(&metadata, update);
+	if (text_status(&metadata) < 0)
+		return fail(err, -ENOMEM, update->path, NULL, "free some memory");
+	if (update->old_bytes)
+		r = write_beside(update, ".previous", update->old_bytes, update->n_old_bytes, mode,
+				 err);
+	if (r >= 0)
+		r = write_beside(update, "", source->bytes, source->n_bytes, mode, err);
+	if (r < 0)
+		return r;
+	return write_beside(update, ".meta.json", metadata.data, metadata.len, mode, err);
+}
+
+/* Puts the new policy into force; nothing has changed where it fails, unless @err says so. */
+static int update_install(const struct update *update, struct sbx_error *err)
+{
+	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
+	_cleanup_close_ int lock = -EBADF;
+	int r = policy_open_recorder(&recorder, update->values, err);
+
+	if (r < 0)
+		return r;
+	lock = lock_folder(update->path, err);
+	if (lock < 0)
+		return lock;
+	r = check_unchanged(update, err);
+	/* Before: a change that cannot be recorded does not happen. */
+	if (r >= 0)
+		r = record(&recorder, update, "approved", err);
+	if (r >= 0)
+		r = replace(update, err);
+	if (r >= 0)
+		r = record(&recorder, update, "installed", err);
+	if (r < 0)
+		return r;
+	if (update->old_bytes)
+		text_addf(&update->run->out, "'%s' is replaced; the old policy is '%s.previous'\n",
+			  update->path, update->path);
+	else
+		text_addf(&update->run->out, "'%s' is in force; there was no policy before\n",
+			  update->path);
+	return TOOL_YES;
+}
+
+/*
+ * What changes, and the verb
+ */
 
 #define COMMON_OPTIONS                                                                             \
 	{ .name = "replay",                                                                        \
@@ -68,7 +419,8 @@ const struct option_spec policy_update_options[] = {
 
 const struct option_spec policy_edit_options[] = { COMMON_OPTIONS, OPTION_END };
 
-void update_close(struct update *update)
+#define _cleanup_update_ _cleanup_(update_close)
+static void update_close(struct update *update)
 {
 	judge_close(&update->before);
 	judge_close(&update->after);
@@ -214,8 +566,9 @@ static int show(struct update *update, struct sbx_error *err)
 	return tool_flush(update->run, err);
 }
 
-int update_open(struct tool_run *run, const char *path, const char *from, struct update *ret,
-		struct sbx_error *err)
+/* Reads both and prints what changes. */
+static int update_open(struct tool_run *run, const char *path, const char *from, struct update *ret,
+		       struct sbx_error *err)
 {
 	int r;
 
@@ -258,4 +611,155 @@ int policy_verb_update(void *context, int n_operands, char *operands[], struct s
 	}
 	r = update_review(&update, err);
 	return r != TOOL_YES ? r : update_install(&update, err);
+}
+
+/*
+ * sbx-policy edit: the editor, and then the same way as update
+ *
+ * The editor gets a copy in a folder that is the user's alone. Nothing that was typed is lost: a
+ * draft that does not come into force stays, and its place is said.
+ */
+
+struct draft {
+	struct text folder;
+	struct text path;
+	bool is_kept;
+};
+
+static void draft_close(struct draft *draft)
+{
+	if (!draft->is_kept && draft->path.len > 0) {
+		(void)unlink(text_string(&draft->path));
+		(void)rmdir(text_string(&draft->folder));
+	}
+	text_deinit(&draft->folder);
+	text_deinit(&draft->path);
+}
+
+/* Under the policy's own name, by which editors know its syntax. */
+static int draft_open(const char *policy, struct draft *ret, struct sbx_error *err)
+{
+	const char *temporary = getenv("TMPDIR");
+	_cleanup_free_ char *bytes = NULL;
+	size_t n_bytes = 0;
+	int r = file_read(AT_FDCWD, policy, TREE_BYTES_MAX, &bytes, &n_bytes, err);
+
+	if (r < 0 && r != -ENOENT)
+		return r;
+	if (err)
+		*err = (struct sbx_error){ .code = 0 };
+	text_addf(&ret->folder, "%s/sbx-edit-XXXXXX", temporary && *temporary ? temporary : "/tmp");
+	if (text_status(&ret->folder) < 0 || !mkdtemp(ret->folder.data))
+		return sbx_error_what(err, -errno, "cannot make a directory for the draft");
+	text_addf(&ret->path, "%s/%s", text_string(&ret->folder), path_last(policy));
+	r = text_status(&ret->path);
+	return r < 0 ? r
+		     : file_replace(AT_FDCWD, text_string(&ret->path), bytes ? bytes : "", n_bytes,
+				    0600, err);
+}
+
+static const char *find_editor(void)
+{
+	static const char *const variables[] = { "VISUAL", "EDITOR" };
+
+	for (size_t i = 0; i < N_ELEMENTS(variables); i++) {
+		const char *editor = getenv(variables[i]);
+
+		if (editor && editor[0] != '\0')
+			return editor;
+	}
+	return "vi";
+}
+
+/* The variable may hold options, too, so a shell takes it apart. */
+static int run_editor(const char *path, struct sbx_error *err)
+{
+	_cleanup_text_ struct text script = TEXT_INIT;
+	int status = 0, r;
+	pid_t pid;
+
+	text_addf(&script, "%s \"$1\"", find_editor());
+	if (text_status(&script) < 0)
+		return sbx_error_what(err, -ENOMEM, "cannot start the editor");
+	r = -posix_spawn(&pid, "/bin/sh", NULL, NULL,
+			 (char *const[]){ (char *)"sh", (char *)"-c", script.data, (char *)"sh",
+					  (char *)path, NULL },
+			 environ);
+	if (r < 0)
+		return sbx_error_what(err, r, "cannot start the editor");
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (status == 0)
+		return 0;
+	(void)sbx_error_what(err, -ECANCELED, "the editor '%s' failed", find_editor());
+	sbx_error_why(err, "its status was %d", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+	sbx_error_fix(err, "set VISUAL or EDITOR to an editor that works here");
+	return -ECANCELED;
+}
+
+static bool wants_another_try(struct tool_run *run, const struct sbx_error *why)
+{
+	_cleanup_text_ struct text message = TEXT_INIT;
+	char answer[16];
+
+	if (!isatty(STDIN_FILENO))
+		return false;
+	error_add_text(&message, run->tool->command.name, why);
+	(void)fd_write_all(STDERR_FILENO, text_string(&message), message.len);
+	return review_ask("Edit it again? Type 'yes': ", answer, sizeof(answer)) &&
+	       strcmp(answer, "yes") == 0;
+}
+
+static bool is_same(const char *path, const char *draft)
+{
+	_cleanup_free_ char *before = NULL, *after = NULL;
+	size_t n_before = 0, n_after = 0;
+
+	return file_read(AT_FDCWD, path, TREE_BYTES_MAX, &before, &n_before, NULL) == 0 &&
+	       file_read(AT_FDCWD, draft, TREE_BYTES_MAX, &after, &n_after, NULL) == 0 &&
+	       n_before == n_after && memcmp(before, after, n_before) == 0;
+}
+
+/* One turn: the editor, and what became of it. @ret_again: it cannot be read, and somebody wants to
+ * go on. */
+static int edit_once(struct tool_run *run, const char *policy, const char *draft, bool *ret_again,
+		     struct sbx_error *err)
+{
+	_cleanup_update_ struct update update = { .run = run };
+	int r = run_editor(draft, err);
+
+	*ret_again = false;
+	if (r < 0)
+		return r;
+	if (is_same(policy, draft)) {
+		text_add(&run->out, "nothing was changed\n");
+		return TOOL_YES;
+	}
+	r = update_open(run, policy, draft, &update, err);
+	if (r < 0) {
+		*ret_again = wants_another_try(run, err);
+		return policy_bad_input(r);
+	}
+	r = update_review(&update, err);
+	return r != TOOL_YES ? r : update_install(&update, err);
+}
+
+int policy_verb_edit(void *context, int n_operands, char *operands[], struct sbx_error *err)
+{
+	struct tool_run *run = context;
+	_cleanup_(draft_close) struct draft draft = { .is_kept = false };
+	bool again = true;
+	int r = draft_open(operands[0], &draft, err);
+
+	if (r < 0)
+		return r;
+	while (again) {
+		*err = (struct sbx_error){ .code = 0 };
+		r = edit_once(run, operands[0], text_string(&draft.path), &again, err);
+	}
+	if (r != TOOL_YES && !is_same(operands[0], text_string(&draft.path))) {
+		draft.is_kept = true;
+		sbx_error_context(err, "the draft is kept in '%s'", text_string(&draft.path));
+	}
+	return r;
 }

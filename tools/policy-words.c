@@ -32,7 +32,8 @@ static void drop_last(struct text *path)
 		text_truncate(path, path->len - 1);
 }
 
-void words_join(struct text *out, const char *folder, const char *path)
+/* Adds @path below @folder (absolute and normal) by its text alone; the result is normal. */
+static void words_join(struct text *out, const char *folder, const char *path)
 {
 	text_add(out, strcmp(folder, "/") == 0 ? "" : folder);
 	while (*path != '\0') {

@@ -85,10 +85,6 @@ int policy_bad_input(int r);
 int policy_check_stdin(const struct policy_values *values, size_t n_files, char *const files[],
 		       bool reads_requests, struct sbx_error *err);
 
-/* policy-places.c: where records go. */
-int policy_open_recorder(struct recorder *ret, const struct policy_values *values,
-			 struct sbx_error *err);
-
 /*
  * policy-judge.c: a policy that is ready to judge, whatever form it came in. It decides exactly
  * like the service: built-in rules, the artefact, the extension programs.
@@ -128,8 +124,6 @@ bool judge_is_compiled(const void *bytes, size_t n_bytes);
  * project is the current folder unless project= names one. */
 int words_read(char *const words[], size_t n_words, struct request_buffer *ret,
 	       struct sbx_error *err);
-/* Adds @path below @folder (absolute and normal) by its text alone; the result is normal. */
-void words_join(struct text *out, const char *folder, const char *path);
 
 /* policy-log.c: the decisions in a log, one JSON object a line. */
 struct decision_log {
@@ -155,8 +149,11 @@ int decision_log_open(const char *path, uint64_t n_last, struct decision_log *re
 /* Could all of them be read? */
 int decision_log_close(struct decision_log *log, struct sbx_error *err);
 void decision_log_end(struct decision_log *log);
+/* Where this tool writes its own records. */
+int policy_open_recorder(struct recorder *ret, const struct policy_values *values,
+			 struct sbx_error *err);
 
-/* policy-replay.c: judges the requests of a record ("-": standard input, or a log) by both
+/* policy-diff.c: judges the requests of a record ("-": standard input, or a log) by both
  * policies, of which
  * @last ("100", "all"; NULL: 100) counts, and prints the answers that change and how many. The
  * rules alone are asked, no extension programs. */
@@ -172,9 +169,6 @@ const char *why_near_name(enum policy_near near);
 /* All rows, ascending by rule; the caller frees them. NULL without memory. */
 struct policy_explanation *why_explain(struct judge *judge, const struct policy_request *request,
 				       size_t *ret_n);
-
-/* policy-test-file.c: 0, or -EINVAL with the place of what is wrong with a file of tests. */
-int test_file_check(const struct tree *tree, struct sbx_error *err);
 
 /* policy-coverage.c: which rules have determined an answer. */
 struct coverage {

@@ -6,18 +6,17 @@
  * to the status
  *
  *   sbx-spawn.c        the options, and the order of things
- *   spawn-options.c    options that do not go together, open files that are ours
+ *   spawn-options.c    options that do not go together, limits, file descriptors
  *   spawn-request.c    values → struct spawn_request
  *   spawn-paths.c      the options that name paths
- *   spawn-limits.c     those that are limits
  *   spawn-guarded.c    what no sandbox writes or sees, and what it sees only by name
  *   spawn-prepare.c    policy, host, plan, filter
  *   spawn-record.c     audit records and the registry: what others see of the run
  *   spawn-bare.c       --no-sandbox
  *   spawn-report.c     --report
  *   spawn-end.c        what is said at the end
- *   spawn-changes.c     --out
- *   spawn-hand-over.c   starts that need a module
+ *   spawn-changes.c    --out
+ *   spawn-hand-over.c  starts that need a module
  */
 
 #include <stdbool.h>
@@ -135,7 +134,7 @@ int spawn_bad_value(const char *option, const char *value, const char *why, cons
 		    struct sbx_error *err);
 int spawn_no_memory(struct sbx_error *err);
 
-/* spawn-limits.c */
+/* spawn-options.c */
 int spawn_read_limits(const struct spawn_values *values, struct request_limit limits[N_LIMITS],
 		      struct sbx_error *err);
 

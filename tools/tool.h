@@ -62,8 +62,6 @@ int tool_flush(struct tool_run *run, struct sbx_error *err);
  * What a verb leaves in its own @err is printed without that. */
 void tool_tell(const struct tool_run *run, const struct sbx_error *err);
 
-/* Should @fd get colours? What the configuration says; "auto" means a terminal that has them. */
-bool tool_wants_color(const struct tool_run *run, int fd);
 /* Should long work show how far it is, on stderr? "auto" means a terminal, without --quiet and
  * --json. */
 bool tool_wants_progress(const struct tool_run *run);
