@@ -71,15 +71,18 @@ check what_a_sandbox_would_only_have_allowed_does_no_harm out_is ran
 run spawn -- "${leave[@]}"
 check inside_it_leaves_none test ! -e "$trace"
 
-# Where the registry is in /tmp another user can have taken its name; for once /tmp is this test's own.
+# Where the registry is in /tmp another user can have taken its name; for once /tmp is this test's own. The build may be
+# in the /tmp that it covers, and stays reachable by a file descriptor.
 taken() { # COMMAND-THAT-TAKES-IT
-	unshare --mount --propagation=private sh -c '
+	local tools
+	tools=$(dirname -- "$(command -v sbx-spawn)")
+	PATH=/proc/self/fd/9:$PATH unshare --mount --propagation=private sh -c '
 		mount -t tmpfs tmpfs /tmp && chmod 1777 /tmp && eval "$2" || exit 99
 		setpriv --reuid="$1" --regid="$1" --clear-groups env -u XDG_RUNTIME_DIR -u XDG_STATE_HOME HOME=/nonexistent sbx-spawn -- \
 			sh -c "echo it ran"
 		status=$?
 		[ -z "$(find /tmp -mindepth 2)" ] || exit 98
-		exit "$status"' sh "$user" "$1"
+		exit "$status"' sh "$user" "$1" 9<"$tools"
 }
 if [ "$(id -u)" -eq 0 ] && unshare --mount true 2>/dev/null; then
 	i=0
