@@ -496,6 +496,20 @@ static int rank(const struct mark *mark)
 	return mark->origin.kind == ORIGIN_RULE || (mark->flags & MARK_SHARED);
 }
 
+/* A path without a source is named as it is inside: it is about what a mount at the path shows. */
+static bool is_about(const struct mark *mark, const struct mark *mount)
+{
+	return mount->source && !mark->source && mark->content == CONTENT_HOST &&
+	       (mount->content == CONTENT_HOST || mount->content == CONTENT_OVERLAY);
+}
+
+static bool goes_before(const struct mark *mark, const struct mark *winner)
+{
+	if (is_about(mark, winner) || is_about(winner, mark))
+		return is_about(winner, mark);
+	return rank(mark) > rank(winner);
+}
+
 static bool counts(const struct mark *mark)
 {
 	return mark->kind == MARK_ALLOW && !(mark->flags & MARK_DROPPED);
@@ -520,7 +534,7 @@ static int find_winner(struct planner *planner, struct place *place)
 		if (winner && rank(winner) == rank(mark) && (mark->flags & MARK_ASKED) &&
 		    !is_same(winner, mark))
 			return refuse_both(planner, winner, mark);
-		if (!winner || rank(mark) > rank(winner))
+		if (!winner || goes_before(mark, winner))
 			place->winner = mark;
 	}
 	return 0;
@@ -795,7 +809,8 @@ static int check_asked(struct planner *planner, const struct place *place)
 			wanted |= RIGHT_EXEC;
 		missing = mark->rights & wanted & ~place->rights;
 		if (counts(mark) && (mark->flags & MARK_ASKED) && missing &&
-		    (!place->winner || is_same(mark, place->winner)))
+		    (!place->winner || is_same(mark, place->winner) ||
+		     is_about(mark, place->winner)))
 			return refuse_denied(planner, mark, place, missing);
 	}
 	return 0;

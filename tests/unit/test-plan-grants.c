@@ -410,6 +410,27 @@ static void mounts_of_a_policy_are_put_into_the_tree(void)
 		   "p.yaml:2 'mounts[0].target'");
 }
 
+static void an_option_that_names_the_target_of_a_mount_is_about_the_mount(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning_load(&planning, "mounts: [{source: /srv/data, target: /m/in, mode: ro}]\n");
+	know(&planning, "/srv/data", HOST_FOLDER);
+	know(&planning, "/srv/around/in", HOST_FOLDER);
+	grant(&planning, GRANT_READ, "/m/in", "--read");
+	expect_plan(&planning);
+	expect_str(the_step(&planning, STEP_BIND, "/m/in")->bind.source, "/srv/data");
+	/* Another mount shows a directory of that name. */
+	grant(&planning, GRANT_READ, "/srv/around", "--bind");
+	planning.paths[1].target = "/m";
+	expect_plan(&planning);
+	expect_str(the_step(&planning, STEP_BIND, "/m/in")->bind.source, "/srv/data");
+	/* What the mount does not allow, the option does not add. */
+	planning.paths[0].grant = GRANT_WRITE;
+	expect_refusal(&planning, -EACCES);
+}
+
 static void refuses_a_mount_without_its_source(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -564,6 +585,7 @@ static const struct test tests[] = {
 	TEST(whoever_accepts_no_mounts_gets_the_hosts_to_read),
 	TEST(a_socket_is_opened_by_its_name),
 	TEST(mounts_of_a_policy_are_put_into_the_tree),
+	TEST(an_option_that_names_the_target_of_a_mount_is_about_the_mount),
 	TEST(refuses_a_mount_without_its_source),
 	TEST(refuses_a_mount_with_a_source_that_means_nothing),
 	TEST(changes_of_the_project_land_elsewhere),
