@@ -22,7 +22,7 @@
 #include "base/path.h"
 #include "extension/extension.h"
 #include "policy/compose.h"
-#include "policy/layers.h"
+#include "policy/model.h"
 #include "policy/load.h"
 
 #include "tool.h"

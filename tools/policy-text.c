@@ -17,7 +17,7 @@
 #include "base/path.h"
 #include "policy/compose.h"
 #include "policy/keys.h"
-#include "policy/layers.h"
+#include "policy/model.h"
 
 #include "tool.h"
 

@@ -23,7 +23,6 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/process.h"
-#include "policy/layers.h"
 #include "policy/model.h"
 #include "policy/request.h"
 #include "tool.h"

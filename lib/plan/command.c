@@ -25,7 +25,7 @@
 
 #include "base/cleanup.h"
 #include "base/path.h"
-#include "policy/compose.h"
+#include "policy/view.h"
 
 /* ---- the uid ---- */
 
@@ -305,13 +305,13 @@ static void set_secrets(struct variables *variables)
 			continue;
 		name += strlen(section);
 		set_variable(variables,
-			     planner_format(planner, "%s=" COMPOSE_SECRETS "/%s", name, name));
+			     planner_format(planner, "%s=" VIEW_SECRETS "/%s", name, name));
 	}
 	for (size_t i = 0; i < planner->request->n_secrets; i++) {
 		const char *name = planner->request->secrets[i].name;
 
 		set_variable(variables,
-			     planner_format(planner, "%s=" COMPOSE_SECRETS "/%s", name, name));
+			     planner_format(planner, "%s=" VIEW_SECRETS "/%s", name, name));
 	}
 }
 

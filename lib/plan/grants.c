@@ -25,6 +25,7 @@
 #include "policy/compose.h"
 #include "policy/credentials.h"
 #include "policy/model.h"
+#include "policy/view.h"
 
 /* ---- options, mounts and secrets ---- */
 
@@ -255,7 +256,7 @@ static void mark_secret(struct planner *planner, const char *name, const char *p
 			struct step_origin origin)
 {
 	struct mark *mark =
-		planner_add_mark(planner, MARK_ALLOW, planner_join(planner, COMPOSE_SECRETS, name),
+		planner_add_mark(planner, MARK_ALLOW, planner_join(planner, VIEW_SECRETS, name),
 				 RIGHTS_READ, origin);
 
 	mark->content = CONTENT_COPY;

@@ -21,10 +21,10 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
-#include "policy/compose.h"
 #include "policy/enforcement.h"
 #include "policy/glob.h"
 #include "policy/model.h"
+#include "policy/view.h"
 
 /* ---- the paths of one condition ---- */
 
@@ -101,7 +101,7 @@ static void mark_path(struct planner *planner, const char *path, enum mark_kind 
 	}
 	mark = planner_add_mark(planner, kind, path, rights, origin);
 	mark->flags = flags | MARK_RULED;
-	if (kind != MARK_ALLOW || !compose_is_private(path))
+	if (kind != MARK_ALLOW || !view_is_private(path))
 		return;
 	mark->content = CONTENT_TMPFS;
 	mark->value = tmp_size(planner);

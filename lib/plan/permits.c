@@ -22,7 +22,7 @@
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
-#include "policy/compose.h"
+#include "policy/view.h"
 
 /* Kernel bits of Landlock that permit one right of the plan at a file or in a directory. */
 static const struct {
@@ -238,7 +238,7 @@ static unsigned own_rights(const struct planner *planner, const struct place *pl
 static bool is_of_host_in_tmpfs(const struct place *place)
 {
 	for (const struct place *at = place->parent; at; at = at->parent)
-		if (compose_is_private(at->path))
+		if (view_is_private(at->path))
 			return at->winner && at->winner->content == CONTENT_TMPFS;
 	return false;
 }

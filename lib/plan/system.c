@@ -30,7 +30,7 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "policy/credentials.h"
-#include "policy/compose.h"
+#include "policy/view.h"
 
 /* ---- /dev: a tmpfs with the few devices that programs need, and those that are named ---- */
 

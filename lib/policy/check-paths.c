@@ -25,6 +25,7 @@
 #include "policy/enforcement.h"
 #include "policy/glob.h"
 #include "policy/model.h"
+#include "policy/view.h"
 
 /* Room for a value's text with a part of belows[] on both ends. */
 #define VALUE_SIZE (GLOB_BYTES_MAX + 8)
@@ -567,7 +568,7 @@ static void warn_of_mount(struct checker *checker, const struct policy_mount *mo
 static int check_denied(struct checker *checker, const struct policy_mount *mount,
 			struct judge *judge)
 {
-	const char *path = compose_setting_path(mount->target->text, NO_PROJECT, &judge->arena);
+	const char *path = view_setting_path(mount->target->text, NO_PROJECT, &judge->arena);
 	const struct rule *rule;
 
 	if (!path)

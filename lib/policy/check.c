@@ -15,8 +15,8 @@
 #include "base/text.h"
 #include "base/tree.h"
 #include "policy/check-internal.h"
-#include "policy/compose.h"
 #include "policy/enforcement.h"
+#include "policy/view.h"
 
 static const char *const codes[] = {
 	[CHECK_EMPTY_LIST] = "W01",  [CHECK_ALWAYS_EXCEPTED] = "W02",

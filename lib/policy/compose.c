@@ -13,7 +13,6 @@
 #include "policy/compose.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -23,109 +22,9 @@
 #include "policy/glob.h"
 #include "policy/model.h"
 #include "policy/network.h"
-
-static const struct {
-	const char *name;
-	bool has_source;
-} mount_modes[] = {
-	[MOUNT_READ_ONLY] = { "ro", true }, [MOUNT_READ_WRITE] = { "rw", true },
-	[MOUNT_TMPFS] = { "tmpfs", false }, [MOUNT_OVERLAY] = { "overlay", true },
-	[MOUNT_MASK] = { "mask", false },
-};
-
-/* ---- mounts: the settings "mounts[N].KEY", read as one ---- */
-
-static const struct setting *mount_item(const struct policy *policy, size_t i, const char *key)
-{
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "mounts[%zu].%s", i, key);
-	return policy_get_setting(policy, path);
-}
-
-bool policy_get_mount(const struct policy *policy, size_t i, struct policy_mount *ret)
-{
-	const struct setting *source = mount_item(policy, i, "source"),
-			     *mode = mount_item(policy, i, "mode");
-	const struct setting *size = mount_item(policy, i, "size"),
-			     *optional = mount_item(policy, i, "optional");
-
-	*ret = (struct policy_mount){
-		.target = mount_item(policy, i, "target"),
-		.source = source ? source->text : NULL,
-		.size_bytes = size ? size->number : 0,
-		.is_optional = optional && optional->number,
-	};
-	for (unsigned k = 0; mode && k < N_ELEMENTS(mount_modes); k++)
-		if (strcmp(mount_modes[k].name, mode->text) == 0)
-			ret->mode = (enum mount_mode)k;
-	return ret->target != NULL;
-}
-
-/* Two mounts at one target: the last one hides the other, and a policy has no order. */
-static bool is_repeated(const struct policy *policy, size_t i, const char *target)
-{
-	struct policy_mount other;
-
-	for (size_t k = 0; k < i && policy_get_mount(policy, k, &other); k++)
-		if (strcmp(other.target->text, target) == 0)
-			return true;
-	return false;
-}
-
-const char *mount_refusal(const struct policy *policy, size_t i, const char **ret_fix)
-{
-	struct policy_mount mount;
-
-	if (!policy_get_mount(policy, i, &mount))
-		return NULL;
-	*ret_fix = "name a directory below it";
-	if (strcmp(mount.target->text, "/") == 0)
-		return "its target is the root of the sandbox";
-	*ret_fix = "remove 'source'";
-	if (mount.source && !mount_modes[mount.mode].has_source)
-		return "its mode has no source";
-	*ret_fix = "name the directories that are needed, one by one";
-	if (mount.source && strcmp(mount.source, "/") == 0)
-		return "its source includes the host's /proc and /dev";
-	*ret_fix = "mount at '/proc', or elsewhere";
-	if (path_is_of_reader(mount.target->text))
-		return "'/proc/self' means the process that reads it: here sbx-spawn, inside the "
-		       "command";
-	*ret_fix = "leave one of them out";
-	return is_repeated(policy, i, mount.target->text)
-		       ? "an earlier entry of 'mounts' has the same target"
-		       : NULL;
-}
-
-bool policy_shows_no_files(const struct policy *policy)
-{
-	struct view_row view[VIEW_ROWS_MAX];
-	struct policy_mount mount;
-
-	policy_view(policy, NULL, true, view);
-	return policy->n_rules == 0 && policy->defaults[CLASS_FS] != POLICY_ALLOW &&
-	       !view[0].path && !policy_get_mount(policy, 0, &mount);
-}
-
-/* ---- composition ---- */
+#include "policy/view.h"
 
 static const struct policy_source no_source = { .name = "the built-in view", .bytes = "" };
-
-static uint64_t files(void)
-{
-	return operation_set("fs.*");
-}
-
-static uint64_t reads(void)
-{
-	return operation_set("fs.read") | operation_set("fs.list") | operation_set("fs.exists");
-}
-
-uint64_t compose_file_operations(void)
-{
-	return files() | operation_set("exec");
-}
 
 static void *take(struct composer *composer, size_t n_bytes)
 {
@@ -431,16 +330,6 @@ static bool is_below(const char *path, const char *directory)
 	return path_is_at_or_below(path, directory) && strcmp(path, directory) != 0;
 }
 
-static const char *const private_directories[] = { "/tmp", "/var/tmp" };
-
-bool compose_is_private(const char *path)
-{
-	for (size_t i = 0; i < N_ELEMENTS(private_directories); i++)
-		if (strcmp(path, private_directories[i]) == 0)
-			return true;
-	return false;
-}
-
 /* Are the rules around the path about the files of a tmpfs? */
 static bool is_in_private(const struct composer *composer, const char *path)
 {
@@ -454,15 +343,12 @@ static bool is_in_private(const struct composer *composer, const char *path)
 	for (size_t i = 0; (cover = cover_at(composer, i)); i++)
 		if (cover->is_tmpfs && (is_below(path, cover->path) || is_below(real, cover->path)))
 			return true;
-	for (size_t i = 0; i < N_ELEMENTS(private_directories); i++)
-		if (path_is_at_or_below(path, private_directories[i]))
-			return true;
-	return false;
+	return view_is_in_private(path);
 }
 
 size_t compose_show(struct composer *composer, const struct composed_path *path)
 {
-	return path->operations & reads()
+	return path->operations & view_reads()
 		       ? add_cover(composer, path, (struct cover){ .is_of_host = true })
 		       : compose_grant(composer, path);
 }
@@ -562,7 +448,7 @@ static void deny_excepted(struct composer *composer, size_t number)
 		uint64_t operations = i == 0 ? 0 : operation_set("fs.write");
 
 		rule.match.lists[MATCH_PATH] = list_excepted(composer, &grant, operations);
-		rule.match.operations = operations ? operations : compose_file_operations();
+		rule.match.operations = operations ? operations : view_file_operations();
 		if (rule.match.lists[MATCH_PATH].n_values > 0)
 			deny_but_grants(composer, &rule, true);
 	}
@@ -573,63 +459,13 @@ static void deny_around(struct composer *composer, const struct cover *cover)
 {
 	struct rule rule = composer->policy.rules[cover->number];
 
-	rule.match.operations = files() & ~granted_at(composer, cover);
+	rule.match.operations = operation_set("fs.*") & ~granted_at(composer, cover);
 	if (rule.match.operations)
 		deny_but_grants(composer, &rule, false);
 	deny_excepted(composer, cover->number);
 }
 
 /* ---- the implicit view ---- */
-
-static const char *const system_directories[] = {
-	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc",
-};
-
-_Static_assert(N_ELEMENTS(system_directories) + 3 <= VIEW_ROWS_MAX, "the rows of a view");
-
-static bool names_project(const struct match_value *value, const char *project)
-{
-	return strcmp(value->text, ".") == 0 || strcmp(value->text, "./") == 0 ||
-	       (project && strcmp(value->text, project) == 0);
-}
-
-/* Does a rule name the project itself? Then the view adds nothing for it. */
-static bool is_project_ruled(const struct policy *policy, const char *project)
-{
-	for (size_t i = 0; policy && i < policy->n_rules; i++) {
-		const struct match_list *list = &policy->rules[i].match.lists[MATCH_PATH];
-
-		if (policy->rules[i].match.operations & files())
-			for (size_t k = 0; k < list->n_values; k++)
-				if (names_project(&list->values[k], project))
-					return true;
-	}
-	return false;
-}
-
-void policy_view(const struct policy *policy, const char *project, bool has_own_tmp,
-		 struct view_row ret[VIEW_ROWS_MAX])
-{
-	bool has_system = !policy || policy->dialect == DIALECT_BUNTIME ||
-			  policy->dialect == DIALECT_MANIFEST;
-	bool has_project = has_system && !(policy && policy->dialect == DIALECT_MANIFEST);
-	bool is_tmp = project && strcmp(project, "/tmp") == 0;
-	bool is_own = is_tmp && !policy && has_own_tmp;
-	uint64_t run = policy ? 0 : operation_set("exec");
-	size_t n = 0;
-
-	for (size_t i = 0; has_system && i < N_ELEMENTS(system_directories); i++)
-		ret[n++] = (struct view_row){ system_directories[i], reads() | run };
-	if (has_project && project && strcmp(project, "/") == 0)
-		ret[n++] = (struct view_row){ "/", reads() | run };
-	else if (has_project && !is_own && !is_project_ruled(policy, project))
-		ret[n++] = (struct view_row){ ".", (policy ? files() : reads()) | run };
-	/* Where the host's /tmp is shown as the working directory there is no tmpfs, and rights for
-	 * one would let the command write to the host's files. */
-	if (has_project && (is_own || !is_tmp || is_project_ruled(policy, project)))
-		ret[n++] = (struct view_row){ "/tmp", files() | run };
-	ret[n] = (struct view_row){ .path = NULL };
-}
 
 /* The project is a cover: below /tmp it would otherwise have the rights of a tmpfs. */
 static void add_view(struct composer *composer, const struct policy *policy)
@@ -662,34 +498,10 @@ static void add_view(struct composer *composer, const struct policy *policy)
 
 /* ---- mounts, sockets and secrets ---- */
 
-uint64_t mount_operations(enum mount_mode mode)
-{
-	return mode == MOUNT_READ_ONLY ? reads()
-	       : mode == MOUNT_MASK    ? compose_file_operations()
-				       : files();
-}
-
-const char *compose_setting_path(const char *text, const char *project, struct arena *arena)
-{
-	char *path;
-
-	if (text[0] == '/')
-		return text;
-	while (strncmp(text, "./", 2) == 0)
-		text += 2;
-	if (text[0] == '\0' || strcmp(text, ".") == 0)
-		return project;
-	path = arena_alloc(arena, strlen(project) + strlen(text) + 2);
-	if (path)
-		(void)stpcpy(stpcpy(stpcpy(path, strcmp(project, "/") == 0 ? "" : project), "/"),
-			     text);
-	return path;
-}
-
 static const char *setting_path(struct composer *composer, const char *text)
 {
 	const char *project = composer->with.project ? composer->with.project : ".";
-	const char *path = compose_setting_path(text, project, composer->arena);
+	const char *path = view_setting_path(text, project, composer->arena);
 
 	composer->no_memory |= !path;
 	return path ? path : "/";
@@ -772,7 +584,7 @@ static void move_denials(struct composer *composer, size_t n_rules, const char *
 	for (size_t i = 0; composer->policy.rules && i < n_rules; i++) {
 		struct rule rule = composer->policy.rules[i];
 
-		rule.match.operations &= compose_file_operations();
+		rule.match.operations &= view_file_operations();
 		if (rule.action != POLICY_DENY || !rule.match.operations ||
 		    !move_list(composer, &rule.match.lists[MATCH_PATH], source, target))
 			continue;
@@ -834,17 +646,17 @@ static void add_settings(struct composer *composer, const struct policy *policy)
 		if (strncmp(setting->path, sockets, strlen(sockets)) == 0) {
 			path.name = "net.unix";
 			path.path = setting_path(composer, setting->text);
-			path.operations = files();
+			path.operations = operation_set("fs.*");
 			(void)compose_grant(composer, &path);
 		} else if (strncmp(setting->path, secrets, strlen(secrets)) == 0) {
 			const char *name = setting->path + strlen(secrets);
-			char *inside = take(composer, sizeof(COMPOSE_SECRETS) + strlen(name) + 1);
+			char *inside = take(composer, sizeof(VIEW_SECRETS) + strlen(name) + 1);
 
 			path.name = "env.secrets";
 			path.path = inside;
-			path.operations = reads();
+			path.operations = view_reads();
 			if (inside) {
-				(void)stpcpy(stpcpy(inside, COMPOSE_SECRETS "/"), name);
+				(void)stpcpy(stpcpy(inside, VIEW_SECRETS "/"), name);
 				(void)compose_grant(composer, &path);
 			}
 		}

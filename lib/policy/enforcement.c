@@ -22,8 +22,8 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "base/text.h"
-#include "policy/compose.h"
 #include "policy/glob.h"
+#include "policy/view.h"
 
 static const bool unseen_keys[N_MATCH_KEYS] = {
 	[MATCH_CALLER] = true,
@@ -274,7 +274,7 @@ static void refuse_unheld(const struct rule *rule, uint64_t operations,
 
 struct rule_enforcement rule_file_enforcement(const struct policy *policy, const struct rule *rule)
 {
-	uint64_t operations = rule->match.operations & compose_file_operations();
+	uint64_t operations = rule->match.operations & view_file_operations();
 	struct rule_enforcement ret = begin(rule);
 	const struct match_value *pattern;
 
@@ -389,7 +389,7 @@ struct rule_enforcement rule_enforcement(const struct policy *policy, const stru
 		rule_net_enforcement(policy, rule, policy_net_mode(policy));
 	unsigned layers = files.layers | network.layers;
 	bool is_for_tools =
-		rule->match.operations & ~(compose_file_operations() | operation_set("net.*"));
+		rule->match.operations & ~(view_file_operations() | operation_set("net.*"));
 	struct rule_enforcement ret = network.state > files.state ? network : files;
 
 	if (is_for_tools && rule->action != POLICY_PASS)

@@ -8,7 +8,7 @@
  * copied, so that the files can be freed.
  */
 
-#include "policy/layers.h"
+#include "policy/model.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -19,8 +19,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "policy/compose.h"
-#include "policy/model.h"
+#include "policy/view.h"
 
 /* Copies into another policy's arena. A failure is remembered, as in struct text. */
 struct copier {

@@ -18,6 +18,7 @@
 #include "base/tree.h"
 
 struct sbx_error;
+struct text;
 
 /*
  * The operations that a policy can name: one const table
@@ -228,3 +229,29 @@ const char *policy_action_name(enum policy_action action); /* "require_review" f
 /* False where there is no such action. */
 bool policy_action_find(const char *name, enum policy_action *ret);
 const char *match_key_name(enum match_key key);
+
+/* Several files, and the text of a policy (merge.c and print.c) */
+
+/*
+ * Joins @policies (which it takes over, also on failure) in the order system, user, project. Rules
+ * are all kept: severity decides, not order. Defaults: of those that files give, deny wins; one
+ * that the first file does not give is deny, and a later file without it changes nothing. Settings:
+ * a later file may only narrow a limit, drop a mount or a device, never widen: -EACCES with both
+ * places in @err. Two extensions of one name are -EEXIST.
+ *
+ * With @last_narrows the last file is a project's own: its allows count only for what the files
+ * before it allow as well; it names no extension; and a setting that no file before it has, it may
+ * have only where that cannot widen (-EACCES).
+ */
+int policy_merge(struct policy **policies, size_t n_policies, int last_narrows, struct policy **ret,
+		 struct sbx_error *err);
+
+/*
+ * Canonical text in our own dialect; loading it gives a policy that decides the same. Where two
+ * files use one name for a rule, the second gets a number. -EOPNOTSUPP for a rule that one file
+ * cannot express: an allow of a source that only narrows.
+ */
+int policy_print(const struct policy *policy, struct text *out);
+int policy_print_json(const struct policy *policy, struct text *out);
+/* The first such rule; NULL where the policy can be printed. */
+const struct rule *policy_find_unprintable(const struct policy *policy);

@@ -10,7 +10,7 @@
  * reader can take it for something else.
  */
 
-#include "policy/layers.h"
+#include "policy/model.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -20,7 +20,6 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "policy/model.h"
 
 #define INDENT 2
 

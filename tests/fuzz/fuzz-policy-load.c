@@ -19,7 +19,6 @@
 #include "base/text.h"
 #include "base/tree.h"
 #include "policy/check.h"
-#include "policy/layers.h"
 #include "policy/model.h"
 
 #define NAME "fuzz.yaml"

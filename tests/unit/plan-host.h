@@ -23,7 +23,6 @@
 #include "policy/credentials.h"
 #include "policy/guarded.h"
 #include "policy/load.h"
-#include "policy/layers.h"
 #include "policy/model.h"
 #include "step-flags.h"
 #include "test.h"

@@ -13,7 +13,7 @@
 
 #include "policy/compile.h"
 #include "policy/decide.h"
-#include "policy/layers.h"
+#include "policy/model.h"
 #include "policy/load.h"
 #include "policy/request.h"
 

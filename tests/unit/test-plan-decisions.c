@@ -26,6 +26,7 @@
 #include "policy/compile.h"
 #include "policy/compose.h"
 #include "policy/decide.h"
+#include "policy/view.h"
 
 #define PROJECT "/home/user/p"
 #define CASES 100000 /* paths and operations that are compared */

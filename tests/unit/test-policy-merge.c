@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "policy/layers.h"
 
 #include <errno.h>
 

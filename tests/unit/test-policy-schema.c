@@ -7,7 +7,7 @@
 #include "policy-rig.h"
 #include "policy-seeds.h"
 #include "policy/keys.h"
-#include "policy/layers.h"
+#include "policy/model.h"
 #include "test.h"
 
 static struct tree *read_schema(void)

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The view is what the planner makes the tree of and the evaluator makes rules of: both read it
+ * here. The directories of the system come as they are; /tmp is a tmpfs; the project has the
+ * rights of its dialect, unless a rule names it.
+ */
+
+#include "policy/view.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/path.h"
+#include "policy/enforcement.h"
+#include "policy/model.h"
+
+static uint64_t files(void)
+{
+	return operation_set("fs.*");
+}
+
+uint64_t view_reads(void)
+{
+	return operation_set("fs.read") | operation_set("fs.list") | operation_set("fs.exists");
+}
+
+uint64_t view_file_operations(void)
+{
+	return files() | operation_set("exec");
+}
+
+static const char *const private_directories[] = { VIEW_TMP, "/var/tmp" };
+
+bool view_is_private(const char *path)
+{
+	for (size_t i = 0; i < N_ELEMENTS(private_directories); i++)
+		if (strcmp(path, private_directories[i]) == 0)
+			return true;
+	return false;
+}
+
+bool view_is_in_private(const char *path)
+{
+	for (size_t i = 0; i < N_ELEMENTS(private_directories); i++)
+		if (path_is_at_or_below(path, private_directories[i]))
+			return true;
+	return false;
+}
+
+/* ---- the implicit view ---- */
+
+static const char *const system_directories[] = {
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc",
+};
+
+_Static_assert(N_ELEMENTS(system_directories) + 3 <= VIEW_ROWS_MAX, "the rows of a view");
+
+static bool names_project(const struct match_value *value, const char *project)
+{
+	return strcmp(value->text, ".") == 0 || strcmp(value->text, "./") == 0 ||
+	       (project && strcmp(value->text, project) == 0);
+}
+
+/* Does a rule name the project itself? Then the view adds nothing for it. */
+static bool is_project_ruled(const struct policy *policy, const char *project)
+{
+	for (size_t i = 0; policy && i < policy->n_rules; i++) {
+		const struct match_list *list = &policy->rules[i].match.lists[MATCH_PATH];
+
+		if (policy->rules[i].match.operations & files())
+			for (size_t k = 0; k < list->n_values; k++)
+				if (names_project(&list->values[k], project))
+					return true;
+	}
+	return false;
+}
+
+void policy_view(const struct policy *policy, const char *project, bool has_own_tmp,
+		 struct view_row ret[VIEW_ROWS_MAX])
+{
+	bool has_system = !policy || policy->dialect == DIALECT_BUNTIME ||
+			  policy->dialect == DIALECT_MANIFEST;
+	bool has_project = has_system && !(policy && policy->dialect == DIALECT_MANIFEST);
+	bool is_tmp = project && strcmp(project, VIEW_TMP) == 0;
+	bool is_own = is_tmp && !policy && has_own_tmp;
+	uint64_t run = policy ? 0 : operation_set("exec");
+	size_t n = 0;
+
+	for (size_t i = 0; has_system && i < N_ELEMENTS(system_directories); i++)
+		ret[n++] = (struct view_row){ system_directories[i], view_reads() | run };
+	if (has_project && project && strcmp(project, "/") == 0)
+		ret[n++] = (struct view_row){ "/", view_reads() | run };
+	else if (has_project && !is_own && !is_project_ruled(policy, project))
+		ret[n++] = (struct view_row){ ".", (policy ? files() : view_reads()) | run };
+	/* Where the host's /tmp is shown as the working directory there is no tmpfs, and rights for
+	 * one would let the command write to the host's files. */
+	if (has_project && (is_own || !is_tmp || is_project_ruled(policy, project)))
+		ret[n++] = (struct view_row){ VIEW_TMP, files() | run };
+	ret[n] = (struct view_row){ .path = NULL };
+}
+
+const char *view_setting_path(const char *text, const char *project, struct arena *arena)
+{
+	char *path;
+
+	if (text[0] == '/')
+		return text;
+	while (strncmp(text, "./", 2) == 0)
+		text += 2;
+	if (text[0] == '\0' || strcmp(text, ".") == 0)
+		return project;
+	path = arena_alloc(arena, strlen(project) + strlen(text) + 2);
+	if (path)
+		(void)stpcpy(stpcpy(stpcpy(path, strcmp(project, "/") == 0 ? "" : project), "/"),
+			     text);
+	return path;
+}
+
+/* ---- mounts: the settings "mounts[N].KEY", read as one ---- */
+
+static const struct {
+	const char *name;
+	bool has_source;
+} mount_modes[] = {
+	[MOUNT_READ_ONLY] = { "ro", true }, [MOUNT_READ_WRITE] = { "rw", true },
+	[MOUNT_TMPFS] = { "tmpfs", false }, [MOUNT_OVERLAY] = { "overlay", true },
+	[MOUNT_MASK] = { "mask", false },
+};
+
+static const struct setting *mount_item(const struct policy *policy, size_t i, const char *key)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "mounts[%zu].%s", i, key);
+	return policy_get_setting(policy, path);
+}
+
+bool policy_get_mount(const struct policy *policy, size_t i, struct policy_mount *ret)
+{
+	const struct setting *source = mount_item(policy, i, "source"),
+			     *mode = mount_item(policy, i, "mode");
+	const struct setting *size = mount_item(policy, i, "size"),
+			     *optional = mount_item(policy, i, "optional");
+
+	*ret = (struct policy_mount){
+		.target = mount_item(policy, i, "target"),
+		.source = source ? source->text : NULL,
+		.size_bytes = size ? size->number : 0,
+		.is_optional = optional && optional->number,
+	};
+	for (unsigned k = 0; mode && k < N_ELEMENTS(mount_modes); k++)
+		if (strcmp(mount_modes[k].name, mode->text) == 0)
+			ret->mode = (enum mount_mode)k;
+	return ret->target != NULL;
+}
+
+/* Two mounts at one target: the last one hides the other, and a policy has no order. */
+static bool is_repeated(const struct policy *policy, size_t i, const char *target)
+{
+	struct policy_mount other;
+
+	for (size_t k = 0; k < i && policy_get_mount(policy, k, &other); k++)
+		if (strcmp(other.target->text, target) == 0)
+			return true;
+	return false;
+}
+
+const char *mount_refusal(const struct policy *policy, size_t i, const char **ret_fix)
+{
+	struct policy_mount mount;
+
+	if (!policy_get_mount(policy, i, &mount))
+		return NULL;
+	*ret_fix = "name a directory below it";
+	if (strcmp(mount.target->text, "/") == 0)
+		return "its target is the root of the sandbox";
+	*ret_fix = "remove 'source'";
+	if (mount.source && !mount_modes[mount.mode].has_source)
+		return "its mode has no source";
+	*ret_fix = "name the directories that are needed, one by one";
+	if (mount.source && strcmp(mount.source, "/") == 0)
+		return "its source includes the host's /proc and /dev";
+	*ret_fix = "mount at '/proc', or elsewhere";
+	if (path_is_of_reader(mount.target->text))
+		return "'/proc/self' means the process that reads it: here sbx-spawn, inside the "
+		       "command";
+	*ret_fix = "leave one of them out";
+	return is_repeated(policy, i, mount.target->text)
+		       ? "an earlier entry of 'mounts' has the same target"
+		       : NULL;
+}
+
+uint64_t mount_operations(enum mount_mode mode)
+{
+	return mode == MOUNT_READ_ONLY ? view_reads()
+	       : mode == MOUNT_MASK    ? view_file_operations()
+				       : files();
+}
+
+bool policy_shows_no_files(const struct policy *policy)
+{
+	struct view_row view[VIEW_ROWS_MAX];
+	struct policy_mount mount;
+
+	policy_view(policy, NULL, true, view);
+	return policy->n_rules == 0 && policy->defaults[CLASS_FS] != POLICY_ALLOW &&
+	       !view[0].path && !policy_get_mount(policy, 0, &mount);
+}
