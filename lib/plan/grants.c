@@ -57,18 +57,6 @@ static const struct {
 	[MOUNT_MASK] = { MARK_DENY, CONTENT_HOST },
 };
 
-static void fill_tmpfs(struct planner *planner, struct mark *mark, uint64_t size)
-{
-	if (mark->content != CONTENT_TMPFS)
-		return;
-	mark->value = size;
-	if (size == 0)
-		mark->value = tmp_size(planner);
-	mark->second = strcmp(mark->path, "/tmp") == 0 || strcmp(mark->path, "/var/tmp") == 0
-			       ? 01777
-			       : 0755;
-}
-
 static int check_target(struct planner *planner, const char *target, struct step_origin origin)
 {
 	if (path_is_normal(target) && strcmp(target, "/") != 0)
@@ -142,7 +130,8 @@ static int mark_request(struct planner *planner, const struct request_path *path
 	mark->real = path->real ? planner_keep(planner, path->real) : NULL;
 	if (path->target && strcmp(path->target, path->path) != 0)
 		mark->source = planner_keep(planner, path->path);
-	fill_tmpfs(planner, mark, 0);
+	if (mark->content == CONTENT_TMPFS)
+		mark_as_tmpfs(planner, mark, 0);
 	return 0;
 }
 
@@ -231,7 +220,8 @@ static int mark_mount(struct planner *planner, const struct policy_mount *mount)
 		mark->source = planner_keep(planner, planner_project_path(planner, mount->source));
 	if (mark->source && strcmp(mark->source, inside) == 0)
 		mark->source = NULL;
-	fill_tmpfs(planner, mark, mount->size_bytes);
+	if (mark->content == CONTENT_TMPFS)
+		mark_as_tmpfs(planner, mark, mount->size_bytes);
 	if (mark->content == CONTENT_OVERLAY)
 		mark->value = tmp_size(planner);
 	return 0;

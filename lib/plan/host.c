@@ -10,8 +10,16 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "plan/plan-internal.h"
+
+bool host_path_is_closed(const struct host_path *facts)
+{
+	mode_t needed = facts->kind == HOST_FOLDER ? S_IROTH | S_IXOTH : S_IROTH;
+
+	return (facts->mode & needed) != needed;
+}
 
 const struct host_path *host_find_path(const struct host *host, const char *path)
 {

@@ -111,5 +111,7 @@ struct host {
 	size_t n_links;
 };
 
+/* Does its mode keep users out who are neither its owner nor in its group? */
+bool host_path_is_closed(const struct host_path *facts);
 /* NULL where the plan did not ask for it. */
 const struct host_path *host_find_path(const struct host *host, const char *path);

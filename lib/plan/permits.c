@@ -62,13 +62,19 @@ static struct mount_attributes attributes_of(const struct step *step)
 
 const struct step *plan_find_carrier(const struct plan *plan, const char *path)
 {
-	const struct step *carrier = NULL;
-
-	for (size_t i = 0; i < plan->n_steps; i++)
+	for (size_t i = plan->n_steps; i-- > 0;)
 		if (carriers[plan->steps[i].kind].carries &&
 		    is_below(path, step_target(&plan->steps[i])))
-			carrier = &plan->steps[i];
-	return carrier;
+			return &plan->steps[i];
+	return NULL;
+}
+
+const struct step *plan_find_carrier_of(const struct plan *plan, const struct step *step)
+{
+	const struct plan before = { .steps = plan->steps,
+				     .n_steps = (size_t)(step - plan->steps) };
+
+	return carriers[step->kind].carries ? plan_find_carrier(&before, step_target(step)) : NULL;
 }
 
 static bool has_mounts(const struct plan *plan)

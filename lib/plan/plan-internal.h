@@ -280,6 +280,8 @@ bool place_is_of_credentials(const struct place *place);
 
 /* system.c */
 bool has_own_tmp(const struct planner *planner);
+/* @size_bytes 0: that of every tmpfs. */
+void mark_as_tmpfs(struct planner *planner, struct mark *mark, uint64_t size_bytes);
 void mark_system(struct planner *planner);
 int mark_devices(struct planner *planner);
 /* After everything that may show the host's home. */

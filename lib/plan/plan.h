@@ -162,3 +162,6 @@ bool plan_permits_exec(const struct plan *plan, const char *path);
 const char *plan_working_directory(const struct plan *plan);
 /* The step whose mount is what can be seen at the path; NULL: the sandbox's own root. */
 const struct step *plan_find_carrier(const struct plan *plan, const char *path);
+/* The one that shows what the mount or copy of @step is put over; NULL also where @step puts none.
+ */
+const struct step *plan_find_carrier_of(const struct plan *plan, const struct step *step);

@@ -78,13 +78,6 @@ void ask_about_mapped(struct planner *planner, const struct mark *mark)
 		ask_about_way(planner, mark->path);
 }
 
-static bool is_closed(const struct host_path *facts)
-{
-	mode_t needed = facts->kind == HOST_FOLDER ? S_IROTH | S_IXOTH : S_IROTH;
-
-	return (facts->mode & needed) != needed;
-}
-
 /* By a directory on the way to @path. */
 static bool is_way_closed(struct planner *planner, const char *path)
 {
@@ -116,7 +109,7 @@ static struct step_owner mapped_owner(struct planner *planner, const struct plac
 
 	if (!facts || !facts->real || (facts->kind != HOST_FOLDER && facts->kind != HOST_FILE) ||
 	    facts->uid != 0 || is_of_system(facts->real) || place_wants_write(place) ||
-	    !(is_closed(facts) || is_way_closed(planner, facts->real)))
+	    !(host_path_is_closed(facts) || is_way_closed(planner, facts->real)))
 		return (struct step_owner){ .is_set = false };
 	return (struct step_owner){ .is_set = true, .gid = STEP_NO_GID, .optional = true };
 }

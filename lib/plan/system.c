@@ -388,7 +388,7 @@ static bool is_alone(struct planner *planner, const struct mark *file)
 static bool is_closed_to_command(const struct planner *planner, const struct host_path *facts)
 {
 	return is_real_root(planner->host) && facts->uid != 0 && facts->uid != planner->plan->uid &&
-	       !(facts->mode & S_IROTH);
+	       host_path_is_closed(facts);
 }
 
 /* Editors and 'git config' replace a file by renaming another over it, which a mount refuses. A
@@ -410,6 +410,13 @@ static void copy_files(struct planner *planner)
 	}
 }
 
+void mark_as_tmpfs(struct planner *planner, struct mark *mark, uint64_t size_bytes)
+{
+	mark->content = CONTENT_TMPFS;
+	mark->value = size_bytes > 0 ? size_bytes : tmp_size(planner);
+	mark->second = view_is_private(mark->path) ? 01777 : 0755;
+}
+
 /* /tmp and the home have one size together. */
 static void share_size(struct planner *planner)
 {
@@ -417,7 +424,7 @@ static void share_size(struct planner *planner)
 		struct mark *mark = mark_at(planner, i);
 
 		if (mark->content == CONTENT_TMPFS && mark->origin.kind == ORIGIN_BUILT_IN &&
-		    strcmp(mark->path, "/tmp") == 0)
+		    view_is_private(mark->path))
 			mark->flags |= MARK_SHARED;
 	}
 }
@@ -434,9 +441,8 @@ void mark_home(struct planner *planner)
 	mark = planner_add_mark(planner, MARK_ALLOW, planner_keep(planner, home),
 				RIGHTS_FILES | (is_limiting_exec(planner) ? 0 : RIGHT_EXEC),
 				origin_built_in);
-	mark->content = CONTENT_TMPFS;
+	mark_as_tmpfs(planner, mark, 0);
 	mark->flags = MARK_SHARED;
-	mark->value = tmp_size(planner);
 	mark->second = 0700;
 	share_size(planner);
 	copy_files(planner);
@@ -457,14 +463,12 @@ static void mark_folders(struct planner *planner, const char *const *paths, size
 			MARK_OPTIONAL;
 }
 
-static void mark_tmp(struct planner *planner, unsigned rights)
+static void mark_tmp(struct planner *planner, const char *path, unsigned rights)
 {
-	struct mark *tmp = planner_add_mark(planner, MARK_ALLOW, "/tmp", rights, origin_built_in);
+	struct mark *tmp = planner_add_mark(planner, MARK_ALLOW, path, rights, origin_built_in);
 
-	tmp->content = CONTENT_TMPFS;
+	mark_as_tmpfs(planner, tmp, 0);
 	tmp->flags = MARK_OURS | MARK_RULED;
-	tmp->value = tmp_size(planner);
-	tmp->second = 01777;
 }
 
 /* A file of the host; where it is missing, the view has less. */
@@ -498,7 +502,7 @@ bool has_own_tmp(const struct planner *planner)
 	if (request->out_folder || (request->tier && tier_find(request->tier) == TIER_REDUCED))
 		return false;
 	for (size_t i = 0; i < request->n_paths; i++)
-		if (is_below("/tmp", inside_of(&request->paths[i])))
+		if (is_below(VIEW_TMP, inside_of(&request->paths[i])))
 			return false;
 	return true;
 }
@@ -508,7 +512,7 @@ static bool names_file_in_tmp(const struct spawn_request *request)
 	for (size_t i = 0; i < request->n_paths; i++)
 		if (request->paths[i].grant != GRANT_DENY &&
 		    request->paths[i].grant != GRANT_DENY_WRITE &&
-		    is_below(inside_of(&request->paths[i]), "/tmp"))
+		    is_below(inside_of(&request->paths[i]), VIEW_TMP))
 			return true;
 	return false;
 }
@@ -519,7 +523,7 @@ static void note_tmp(struct planner *planner)
 	const struct spawn_request *request = planner->request;
 
 	if (planner->policy || !has_own_tmp(planner) || request->cwd ||
-	    strcmp(request->project, "/tmp") != 0 || names_file_in_tmp(request))
+	    strcmp(request->project, VIEW_TMP) != 0 || names_file_in_tmp(request))
 		return;
 	planner_add_notice(
 		planner,
@@ -546,8 +550,8 @@ static void mark_view(struct planner *planner)
 					origin_built_in);
 		else if (strcmp(rows[i].path, ".") == 0)
 			mark_project(planner, rights);
-		else if (strcmp(rows[i].path, "/tmp") == 0)
-			mark_tmp(planner, rights);
+		else if (view_is_private(rows[i].path))
+			mark_tmp(planner, rows[i].path, rights);
 		else
 			mark_seen(planner, rows[i].path, rights);
 	}

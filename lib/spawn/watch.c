@@ -27,19 +27,6 @@
 #include "base/path.h"
 #include "plan/plan.h"
 
-static bool is_below(const char *path, const char *folder)
-{
-	size_t n = strlen(folder);
-
-	return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0');
-}
-
-/* What can be seen below the target of such a step is not what carried it. */
-static bool carries(enum step_kind kind)
-{
-	return (kind >= STEP_BIND && kind <= STEP_MASK) || kind == STEP_PROC || kind == STEP_PTS;
-}
-
 /* Only in what is bound from outside somebody else can rename. An overlay has names of its own. */
 static bool is_from_outside(const struct step *step)
 {
@@ -59,17 +46,6 @@ static bool is_the_same(const struct step *step, const struct step *carrier)
 	       (!bind->attributes.no_exec || above->attributes.no_exec);
 }
 
-/* The step before @i that shows what @i stands over, or NULL: they are sorted. */
-static const struct step *find_carrier(const struct plan *plan, size_t i)
-{
-	const char *target = step_target(&plan->steps[i]);
-
-	while (i-- > 0)
-		if (carries(plan->steps[i].kind) && is_below(target, step_target(&plan->steps[i])))
-			return &plan->steps[i];
-	return NULL;
-}
-
 int watch_read_plan(struct watch *watch, const struct plan *plan)
 {
 	watch->mounts = calloc(plan->n_steps + 1, sizeof(*watch->mounts));
@@ -79,9 +55,11 @@ int watch_read_plan(struct watch *watch, const struct plan *plan)
 	watch->gid = plan->gid;
 	for (size_t i = 0; i < plan->n_steps; i++) {
 		const struct step *step = &plan->steps[i];
-		const struct step *carrier = carries(step->kind) ? find_carrier(plan, i) : NULL;
+		const struct step *carrier = plan_find_carrier_of(plan, step);
 
-		if (carrier && is_from_outside(carrier) && !is_the_same(step, carrier))
+		/* A copy takes nothing away: losing it shows the host's file. */
+		if (carrier && step->kind != STEP_FILE && is_from_outside(carrier) &&
+		    !is_the_same(step, carrier))
 			watch->mounts[watch->n++].step = step;
 	}
 	return 0;
