@@ -124,12 +124,15 @@ static void add_marks(struct planner *planner, struct decided *decided, struct c
 	}
 }
 
+/* A grant through a refused link is an error, so only denials and exceptions are resolved there. */
 static const char *resolve(void *context, const char *path)
 {
 	struct planner *planner = context;
 	const struct host_path *facts = host_find_path(planner->host, path);
 
-	return facts && facts->real && facts->kind != HOST_LINK_REFUSED ? facts->real : path;
+	if (facts && facts->kind == HOST_LINK_REFUSED)
+		return facts->leads_to ? facts->leads_to : path;
+	return facts && facts->real ? facts->real : path;
 }
 
 static size_t longest_run(const struct condition *condition)

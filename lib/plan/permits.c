@@ -315,13 +315,72 @@ static int compare(struct planner *planner, const struct place *place)
 	return 0;
 }
 
+/* Where the step shows @outside, or what lies below it; NULL if it shows neither. */
+static const char *find_shown(struct planner *planner, const struct step *step, const char *outside)
+{
+	const char *source, *rest;
+
+	if (step->kind != STEP_BIND && step->kind != STEP_OVERLAY)
+		return NULL;
+	source = step->kind == STEP_BIND ? step->bind.source : step->overlay.source;
+	if (is_below(source, outside))
+		return step_target(step);
+	if (!is_below(outside, source))
+		return NULL;
+	rest = outside + (strcmp(source, "/") == 0 ? 0 : strlen(source));
+	return planner_join(planner, step_target(step), rest + (*rest == '/'));
+}
+
+/*
+ * A denial or an exception that names a symbolic link is about the link's target, too. If the
+ * planner refuses to follow the link, the mark is at the link and no place is at the target, so
+ * compare() does not ask about it.
+ */
+static int compare_behind_link(struct planner *planner, const struct mark *mark)
+{
+	const struct host_path *link = mark->facts, *target;
+
+	if (mark->kind == MARK_ALLOW || mark->origin.kind == ORIGIN_BUILT_IN || !link ||
+	    link->kind != HOST_LINK_REFUSED || !link->leads_to)
+		return 0;
+	target = host_find_path(planner->host, link->leads_to);
+	for (size_t i = 0; i < planner->plan->n_steps; i++) {
+		const struct step *step = &planner->plan->steps[i];
+		struct asked_path asked = {
+			.path = find_shown(planner, step, link->leads_to),
+			.kind = target ? target->kind : HOST_MISSING,
+		};
+		unsigned permitted;
+
+		if (!asked.path || plan_find_carrier(planner->plan, asked.path) != step)
+			continue;
+		asked.source = find_source(planner, step, asked.path);
+		permitted = plan_permits(planner->plan, asked.path, asked.kind) & COMPARED;
+		if (step->kind == STEP_OVERLAY)
+			permitted &= ~(unsigned)RIGHT_WRITE;
+		if (!(permitted & mark->rights & ~decided_rights(planner, &asked)))
+			continue;
+		(void)sbx_error_what(planner->err, -EOPNOTSUPP,
+				     "cannot enforce what %s denies at '%.300s'",
+				     origin_text(&mark->origin), mark->path);
+		sbx_error_why(planner->err,
+			      "'%.300s' is a symbolic link that its owner, or a command in a "
+			      "sandbox, could change, and its target is shown",
+			      link->real);
+		sbx_error_fix(planner->err, "name its target, '%.300s'", link->leads_to);
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
 int compare_with_decisions(struct planner *planner)
 {
-	for (size_t i = 0; i < planner->n_places; i++) {
-		int r = compare(planner, &planner->places[i]);
+	struct mark *const *marks = planner->marks.rows;
+	int r = 0;
 
-		if (r < 0)
-			return r;
-	}
-	return planner_status(planner);
+	for (size_t i = 0; r == 0 && i < planner->n_places; i++)
+		r = compare(planner, &planner->places[i]);
+	for (size_t i = 0; r == 0 && i < planner->marks.n_rows; i++)
+		r = compare_behind_link(planner, marks[i]);
+	return r < 0 ? r : planner_status(planner);
 }

@@ -88,6 +88,33 @@ run sbx-policy eval "$work/p.yaml" fs.read /x/secret/file
 check eval_denies_reading_it_by_a_rule_with_exceptions has_status 1
 run spawn --policy "$work/p.yaml" --cwd / -- cat /x/secret/file
 check and_no_sandbox_shows_it test "$status" -ne 0 -a "$out" = ''
+# A denial and an exception also apply to what a link of the user leads to, where the link itself is not shown.
+mkdir "$project/other"
+ln -s ../real/secret "$project/other/link"
+chown -hR "$user:$user" "$project"
+link_policy() { # NAME of the file, and the fields of the rules about $project/real
+	cat >"$work/$1.yaml" <<-END
+		version: 1
+		capabilities:
+		  - {name: system, match: {op: [fs.read, fs.list, fs.exists, exec], path: [/usr, /bin, /lib, /lib64]}, action: allow}
+		  - {name: real, match: {op: [fs.read, fs.list], path: $project/real}, action: allow$2
+	END
+}
+link=$project/other/link secret=$project/real/secret/file
+link_policy no-link '}'
+link_policy denied "}
+  - {name: linked, match: {op: fs.*, path: $link}, action: deny}"
+link_policy denied-twice "}
+  - {name: linked, match: {op: fs.*, path: [$link, $project/other]}, action: deny}"
+link_policy excepted ", except: [{path: $link}]}"
+run spawn --policy "$work/no-link.yaml" --cwd / -- cat "$secret"
+check without_a_rule_about_the_link_its_target_is_shown out_is secret
+for how in denied denied-twice excepted; do
+	run sbx-policy eval "$work/$how.yaml" fs.read "$secret"
+	check "eval_denies_the_target_of_a_link_that_is_$how" has_status 1
+	run spawn --policy "$work/$how.yaml" --cwd / -- cat "$secret"
+	check "and_no_sandbox_shows_it_where_the_link_is_$how" refused
+done
 mkdir -p "$work/user/home/.ssh"
 echo key >"$work/user/home/.ssh/id"
 chown -R "$user:$user" "$work/user"
