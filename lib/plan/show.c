@@ -247,6 +247,22 @@ static void show_tmpfs(struct planner *planner, struct shown *shown)
 	shown->is_executable = place_wants_execution(place);
 }
 
+/* --out names no directory, so root's command in /etc must not read what root alone may read. */
+static struct step_owner find_overlay_owner(struct planner *planner, const struct place *place)
+{
+	struct step_owner owner = find_owner(planner, place, NULL);
+	const char *real = place->facts ? place->facts->real : NULL;
+
+	if (!owner.is_set || !real || place->facts->uid != 0 || !is_of_system(real))
+		return owner;
+	planner_note(planner, false,
+		     planner_format(planner, "in '%s' the command can change only what other "
+					     "users may change", place->path),
+		     "it does not run as the owner root there, because it could then read files "
+		     "such as /etc/shadow; --uid chooses another user");
+	return (struct step_owner){ .is_set = false };
+}
+
 static void show_overlay(struct planner *planner, struct shown *shown)
 {
 	struct place *place = shown->place;
@@ -260,7 +276,7 @@ static void show_overlay(struct planner *planner, struct shown *shown)
 		.work = winner->extra,
 		.size_bytes = winner->text ? 0 : winner->value,
 		.attributes.no_exec = !place_wants_execution(place),
-		.owner = find_owner(planner, place, NULL),
+		.owner = find_overlay_owner(planner, place),
 	};
 	shown->is_writable = true;
 	shown->is_executable = place_wants_execution(place);

@@ -22,6 +22,20 @@ for directory in / /etc /usr /var /home; do
 	run spawn --read "$directory" -- sh -c "$secrets"
 	check "no_secret_of_the_system_is_read_by_--read_$directory" out_is 0
 done
+# An overlay is written as the owner of its directory, which must not be a way to read as root either.
+for directory in /etc /var; do
+	run from "$directory" --out "$work/out-of-${directory#/}.tar" -- sh -c "$secrets"
+	check "nor_with_--out_in_$directory" out_is 0
+done
+cat >"$work/overlay.yaml" <<'EOF'
+version: 1
+capabilities:
+  - {name: system, match: {op: [fs.read, fs.list, exec], path: [/usr, /bin, /lib, /lib64]}, action: allow}
+mounts: [{source: /etc, target: /x, mode: overlay}]
+EOF
+run spawn --policy "$work/overlay.yaml" --cwd / -- sh -c 'cat /x/shadow /x/gshadow 2>/dev/null | wc -c'
+check nor_by_an_overlay_of_a_policy out_is 0
+check outside_root_reads_it test "$(sh -c "$secrets")" -gt 0
 # A directory of the system that only root may enter.
 shut=$(mktemp -d /etc/sbx-test-XXXXXX)
 echo secret >"$shut/file"
