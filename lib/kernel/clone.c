@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One clone3() creates PID 1: in all its namespaces, in its cgroup, with a pidfd and without the
+ * One clone3() creates PID 1: in its namespaces, in its cgroup, with a pidfd and without the
  * supervisor's signal handlers
  *
  * Like fork() it copies the memory, because PID 1 keeps running beside untrusted code. The C
@@ -31,6 +31,8 @@ static uint64_t namespaces(const struct kernel *kernel)
 
 	uint64_t flags = kernel->plan->steps[number].namespaces.clone_flags;
 
+	if (kernel->network_maker.is_used)
+		flags &= ~(uint64_t)CLONE_NEWNET;
 	/* The root of a cgroup namespace is the cgroup of the process that creates it, so PID 1
 	 * creates it in its own cgroup (kernel_build()). */
 	return kernel_joins_cgroup(kernel) ? flags & ~(uint64_t)CLONE_NEWCGROUP : flags;

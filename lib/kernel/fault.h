@@ -27,6 +27,7 @@ bool fault_hits(const char *name);
 #define bind(...) FAULT(bind, __VA_ARGS__)
 #define cap_set_proc(...) FAULT(cap_set_proc, __VA_ARGS__)
 #define chdir(...) FAULT(chdir, __VA_ARGS__)
+#define clone(...) FAULT(clone, __VA_ARGS__)
 #define fchdir(...) FAULT(fchdir, __VA_ARGS__)
 #define fsconfig(...) FAULT(fsconfig, __VA_ARGS__)
 #define fsmount(...) FAULT(fsmount, __VA_ARGS__)
@@ -46,6 +47,7 @@ bool fault_hits(const char *name);
 #define sendfile(...) FAULT(sendfile, __VA_ARGS__)
 #define setgroups(...) FAULT(setgroups, __VA_ARGS__)
 #define sethostname(...) FAULT(sethostname, __VA_ARGS__)
+#define setns(...) FAULT(setns, __VA_ARGS__)
 #define setresgid(...) FAULT(setresgid, __VA_ARGS__)
 #define setresuid(...) FAULT(setresuid, __VA_ARGS__)
 #define setrlimit(...) FAULT(setrlimit, __VA_ARGS__)
@@ -55,6 +57,7 @@ bool fault_hits(const char *name);
 #define symlinkat(...) FAULT(symlinkat, __VA_ARGS__)
 #define umount2(...) FAULT(umount2, __VA_ARGS__)
 #define unshare(...) FAULT(unshare, __VA_ARGS__)
+#define waitpid(...) FAULT(waitpid, __VA_ARGS__)
 #define write(...) FAULT(write, __VA_ARGS__)
 
 #endif

@@ -35,6 +35,16 @@ struct sock_fprog;
 /* In struct kernel_failure: before any step, or between two. */
 #define KERNEL_NO_STEP UINT32_MAX
 
+/* The process that creates the network namespace while PID 1 builds the file tree: network.c. */
+struct network_maker {
+	/* Set before kernel_clone(). Not where other processes join the namespaces: PID 1 opens its
+	 * own for them before it builds. */
+	bool is_used;
+	pid_t pid;
+	int namespace;	   /* fd, or negative errno */
+	int loopback_code; /* of the loopback device in it: 0 or negative errno */
+};
+
 /* The state while a plan is carried out. */
 struct kernel {
 	const struct plan *plan;
@@ -55,6 +65,7 @@ struct kernel {
 	int owner_fd; /* of a user namespace that maps owner to the command's user: idmap.h */
 	uid_t owner_uid;
 	gid_t owner_gid;
+	struct network_maker network_maker;
 	const char *unmapped; /* the source of a bind whose optional owner could not be mapped; or
 				 NULL */
 	pid_t pid;	      /* of PID 1 in the supervisor's PID namespace */
@@ -84,7 +95,9 @@ struct exec_failure {
 	{                                                                                          \
 		.cgroup_fd = -EBADF, .cgroup_parent_fd = -EBADF, .proc_fd = -EBADF,                \
 		.ruleset_fd = -EBADF, .notify_fd = -EBADF, .pty_master = -EBADF, .pidfd = -EBADF,  \
-		.owner_fd = -EBADF                                                                 \
+		.owner_fd = -EBADF, .network_maker = {                                             \
+			.namespace = -EBADF                                                        \
+		}                                                                                  \
 	}
 
 int kernel_prepare(struct kernel *kernel, const struct plan *plan, const struct sock_fprog *filter,

@@ -401,6 +401,8 @@ static int prepare(struct spawn *spawn)
 	if (r < 0)
 		return r;
 	spawn->kernel.umask = options->umask;
+	spawn->kernel.network_maker.is_used = (spawn->namespaces & CLONE_NEWNET) &&
+					      !(spawn->inside.awaited & (1u << MESSAGE_NAMESPACES));
 	if (kernel_prepare(&spawn->kernel, spawn->plan, options->filter, options->filter_notifies,
 			   &failure) < 0)
 		return fail_step(spawn, &failure);

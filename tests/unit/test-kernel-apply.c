@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 #include <dirent.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/statfs.h>
 
 #include <linux/magic.h>
@@ -108,6 +111,50 @@ EVERYBODY(no_fd_of_the_set_up_is_left)
 	add_end(&world);
 	expect_eq(world_run(&world, expect_no_fd_of_ours), 0);
 	expect_eq(count_fds(), before);
+}
+
+static ino_t network_namespace(void)
+{
+	struct stat st = { .st_ino = 0 };
+
+	expect_eq(stat("/proc/self/ns/net", &st), 0);
+	return st.st_ino;
+}
+
+static ino_t network_of_host;
+
+static void expect_a_network_with_loopback(struct world *world)
+{
+	struct ifreq request = { .ifr_name = "lo" };
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	expect(network_namespace() != network_of_host);
+	expect_eq(ioctl(fd, SIOCGIFFLAGS, &request), 0);
+	expect(request.ifr_flags & IFF_UP);
+	/* The maker is gone. */
+	expect_eq(waitpid(-1, NULL, __WALL), -1);
+	expect_eq(errno, ECHILD);
+	close_fd(&fd);
+	expect_no_fd_of_ours(world);
+}
+
+EVERYBODY(the_network_namespace_is_made_beside_the_file_tree)
+{
+	_cleanup_world_ struct world world = WORLD_INIT;
+
+	network_of_host = network_namespace();
+	world_init(&world);
+	world.plan.n_fds = count_fds();
+	world.has_network_maker = true;
+	add_proc(&world);
+	add(&world, .kind = STEP_SEAL, .seal.target = "/");
+	add(&world, .kind = STEP_LOOPBACK);
+	add(&world, .kind = STEP_IDENTITY, .identity.uid = world.plan.uid,
+	    .identity.gid = world.plan.gid);
+	add(&world, .kind = STEP_CAPABILITIES);
+	add(&world, .kind = STEP_NO_NEW_PRIVILEGES);
+	expect_eq(world_run(&world, expect_a_network_with_loopback), 0);
+	expect_eq(network_namespace(), network_of_host);
 }
 
 EVERYBODY(the_supervisor_keeps_no_mount)
@@ -344,6 +391,7 @@ static const struct test tests[] = {
 	TEST(refuses_a_step_that_it_does_not_know),
 	TEST(finds_the_first_step_of_a_kind),
 	TEST(no_fd_of_the_set_up_is_left),
+	TEST(the_network_namespace_is_made_beside_the_file_tree),
 	TEST(the_supervisor_keeps_no_mount),
 	TEST(the_sandbox_is_somebody_without_rights),
 	TEST(root_stays_root),
