@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Days are computed here and not by timegm(), which takes the time zone's lock for every record
+ * Days are computed here: timegm() takes the time zone's lock for every record, and gmtime_r()
+ * reads /etc/localtime first
  */
 
 #include "base/moment.h"
@@ -9,12 +10,15 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/text.h"
 
 #define USEC_PER_SEC 1000000u
 #define LEAP_DAYS_BEFORE_1970 477
+#define SECONDS_PER_DAY 86400u
+/* The calendar repeats itself. */
+#define YEARS_PER_ERA 400
+#define DAYS_PER_ERA 146097
 
 static bool take_number(const char **at, size_t n_digits, int *ret)
 {
@@ -64,16 +68,19 @@ struct moment {
 	int year, month, day, hour, minute, second;
 };
 
-static bool is_in_calendar(const struct moment *moment)
+static int month_length(int year, int month)
 {
 	static const int lengths[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
-	int length;
 
+	return lengths[month - 1] + (month == 2 && is_leap(year));
+}
+
+static bool is_in_calendar(const struct moment *moment)
+{
 	if (moment->year < 1970 || moment->month < 1 || moment->month > 12)
 		return false;
-	length = lengths[moment->month - 1] + (moment->month == 2 && is_leap(moment->year));
-	return moment->day >= 1 && moment->day <= length && moment->hour < 24 &&
-	       moment->minute < 60 && moment->second < 60;
+	return moment->day >= 1 && moment->day <= month_length(moment->year, moment->month) &&
+	       moment->hour < 24 && moment->minute < 60 && moment->second < 60;
 }
 
 static uint64_t seconds_of(const struct moment *moment)
@@ -110,13 +117,30 @@ int moment_parse(const char *bytes, size_t n_bytes, uint64_t *ret_usec)
 	return 0;
 }
 
+static struct moment moment_of(uint64_t seconds)
+{
+	uint64_t days = seconds / SECONDS_PER_DAY, second = seconds % SECONDS_PER_DAY;
+	struct moment moment = {
+		.year = 1970 + (int)(days / DAYS_PER_ERA) * YEARS_PER_ERA,
+		.month = 1,
+		.hour = (int)(second / 3600),
+		.minute = (int)(second / 60 % 60),
+		.second = (int)(second % 60),
+	};
+	int left = (int)(days % DAYS_PER_ERA);
+
+	for (; left >= 365 + is_leap(moment.year); moment.year++)
+		left -= 365 + is_leap(moment.year);
+	for (; left >= month_length(moment.year, moment.month); moment.month++)
+		left -= month_length(moment.year, moment.month);
+	moment.day = left + 1;
+	return moment;
+}
+
 void moment_add(struct text *out, uint64_t usec)
 {
-	time_t seconds = (time_t)(usec / USEC_PER_SEC);
-	struct tm parts;
-	char day[32];
+	struct moment moment = moment_of(usec / USEC_PER_SEC);
 
-	(void)gmtime_r(&seconds, &parts);
-	(void)strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &parts);
-	text_addf(out, "%s.%06uZ", day, (unsigned)(usec % USEC_PER_SEC));
+	text_addf(out, "%04d-%02d-%02dT%02d:%02d:%02d.%06uZ", moment.year, moment.month, moment.day,
+		  moment.hour, moment.minute, moment.second, (unsigned)(usec % USEC_PER_SEC));
 }

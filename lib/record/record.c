@@ -26,6 +26,7 @@
 #include "base/environment.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/moment.h"
 #include "base/state.h"
 #include "record/spool.h"
 
@@ -85,10 +86,24 @@ static int connect_service(const char *path)
 	return take_fd(&fd);
 }
 
+static int64_t now_sec(void)
+{
+	struct timespec now = { .tv_sec = 0 };
+
+	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return now.tv_sec;
+}
+
+static int ask_service(struct recorder *recorder)
+{
+	recorder->asked_sec = now_sec();
+	return connect_service(recorder->service);
+}
+
 /* If the service runs, the spool is not opened, but its path is kept. */
 static int open_either(struct recorder *recorder, struct sbx_error *err)
 {
-	int fd = connect_service(recorder->service);
+	int fd = ask_service(recorder);
 
 	recorder->is_with_service = fd >= 0;
 	if (fd < 0 && recorder->is_fallback)
@@ -138,14 +153,11 @@ static int leave_service(struct recorder *recorder)
 /* Only for later records: the service imports the spool itself. */
 static void return_to_service(struct recorder *recorder)
 {
-	struct timespec now;
 	int fd;
 
-	if (!recorder->service || recorder->is_with_service ||
-	    clock_gettime(CLOCK_MONOTONIC_COARSE, &now) < 0 || now.tv_sec == recorder->asked_sec)
+	if (!recorder->service || recorder->is_with_service || now_sec() == recorder->asked_sec)
 		return;
-	recorder->asked_sec = now.tv_sec;
-	fd = connect_service(recorder->service);
+	fd = ask_service(recorder);
 	if (fd < 0)
 		return;
 	change_fd(recorder, fd);
@@ -167,15 +179,12 @@ static bool hear_service(const struct recorder *recorder)
 
 static void add_time(struct json_writer *json)
 {
+	_cleanup_text_ struct text text = TEXT_INIT;
 	struct timespec now;
-	struct tm parts;
-	char day[32], text[64];
 
 	(void)clock_gettime(CLOCK_REALTIME, &now);
-	(void)gmtime_r(&now.tv_sec, &parts);
-	(void)strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &parts);
-	(void)snprintf(text, sizeof(text), "%s.%06ldZ", day, now.tv_nsec / 1000);
-	json_member_string(json, "time", text);
+	moment_add(&text, (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000);
+	json_member_string(json, "time", text_string(&text));
 }
 
 void record_begin(const struct recorder *recorder, struct text *out, struct json_writer *json,

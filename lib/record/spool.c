@@ -101,21 +101,32 @@ static int open_file(int folder, const char *name, struct sbx_error *err)
 	return take_fd(&fd);
 }
 
+static int open_folder(int state)
+{
+	return path_open_beneath(state, RECORD_SPOOL_FOLDER, O_RDONLY | O_DIRECTORY, 0);
+}
+
+static int make_folder(int state)
+{
+	int r = path_make_parents_beneath(state, RECORD_SPOOL_FOLDER, 0755);
+
+	return r < 0 ? r : path_make_parents_beneath(state, RECORD_SPOOL_FOLDER "/", 0700);
+}
+
 int spool_open_in(const char *state_folder, struct sbx_error *err)
 {
 	_cleanup_close_ int state = open(state_folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_close_ int folder = -EBADF;
+	_cleanup_close_ int folder = state < 0 ? -errno : open_folder(state);
 	struct stat st;
-	int r = state < 0 ? -errno : 0;
+	int r = state < 0 ? folder : 0;
 
-	if (r == 0)
-		r = path_make_parents_beneath(state, RECORD_SPOOL_FOLDER, 0755);
-	if (r == 0)
-		r = path_make_parents_beneath(state, RECORD_SPOOL_FOLDER "/", 0700);
+	if (folder == -ENOENT && r == 0) {
+		r = make_folder(state);
+		folder = r < 0 ? r : open_folder(state);
+	}
 	if (r < 0)
 		return spool_fail(err, r, state_folder, NULL,
 				  "create the directory, or choose another one");
-	folder = path_open_beneath(state, RECORD_SPOOL_FOLDER, O_RDONLY | O_DIRECTORY, 0);
 	if (folder < 0)
 		return spool_fail(err, folder, state_folder,
 				  "'" RECORD_SPOOL_FOLDER "' is not a directory",
@@ -131,6 +142,8 @@ int spool_open_in(const char *state_folder, struct sbx_error *err)
 /* The parent directories of the state directory belong to the user and may be links. */
 static int make_folders(char *path)
 {
+	if (mkdir(path, 0700) == 0 || errno == EEXIST)
+		return 0;
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		if (mkdir(path, 0700) < 0 && errno != EEXIST)

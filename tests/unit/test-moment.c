@@ -26,6 +26,28 @@ static void times_are_written_as_they_are_read(void)
 	expect_eq(usec % 1000000, 123456);
 }
 
+static void days_are_those_of_the_calendar(void)
+{
+	static const struct {
+		uint64_t sec;
+		const char *text;
+	} rows[] = {
+		{ UINT64_C(951782399), "2000-02-28T23:59:59.000000Z" },
+		{ UINT64_C(951868800), "2000-03-01T00:00:00.000000Z" },
+		{ UINT64_C(1709164800), "2024-02-29T00:00:00.000000Z" },
+		{ UINT64_C(4107542400), "2100-03-01T00:00:00.000000Z" },
+		{ UINT64_C(1798761599), "2026-12-31T23:59:59.000000Z" },
+		{ UINT64_C(14574556800), "2431-11-07T00:00:00.000000Z" },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
+		_cleanup_text_ struct text text = TEXT_INIT;
+
+		moment_add(&text, rows[i].sec * 1000000);
+		expect_str(text_string(&text), rows[i].text);
+	}
+}
+
 static void other_forms_are_no_time(void)
 {
 	static const char *const texts[] = {
@@ -52,6 +74,7 @@ static void other_forms_are_no_time(void)
 
 static const struct test tests[] = {
 	TEST(times_are_written_as_they_are_read),
+	TEST(days_are_those_of_the_calendar),
 	TEST(other_forms_are_no_time),
 	TEST_END,
 };
