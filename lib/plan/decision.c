@@ -230,9 +230,8 @@ int decide_all(struct planner *planner)
 	if (r == 0)
 		r = artefact_open(decided->block, n_bytes, &decided->artefact, planner->err);
 	if (r == 0)
-		r = policy_engine_new(&decided->artefact, &decided->engine);
-	if (r == 0)
-		policy_engine_guard(decided->engine, planner->request->guarded);
+		r = policy_engine_new_guarded(&decided->artefact, planner->request->guarded,
+					      &decided->engine);
 	planner->no_memory |= r == -ENOMEM;
 	return planner_status(planner) < 0 ? -ENOMEM : r;
 }

@@ -27,20 +27,23 @@
 
 /* ---- guarded paths ---- */
 
-/* The rights that a row takes from what @mark grants of the host: a copy or an overlay can show,
- * but writing to it changes no file outside. */
-static unsigned rights_taken(const struct mark *mark, const struct guarded *row)
+/* Does @mark grant something of the host? */
+static bool shows_host(const struct mark *mark)
 {
 	static const bool shows[] = {
 		[CONTENT_HOST] = true, [CONTENT_OVERLAY] = true, [CONTENT_SOCKET] = true,
 		[CONTENT_COPY] = true, [CONTENT_PTS] = false,
 	};
 
-	if (mark->kind != MARK_ALLOW || !(mark->rights & RIGHTS_SEEN) || !shows[mark->content])
-		return 0;
 	/* The root is the sandbox's own; a mark there says what may be executed. */
-	if (strcmp(mark->path, "/") == 0)
-		return 0;
+	return mark->kind == MARK_ALLOW && (mark->rights & RIGHTS_SEEN) && shows[mark->content] &&
+	       strcmp(mark->path, "/") != 0;
+}
+
+/* The rights that a row takes from @mark, which shows something of the host: a copy or an overlay
+ * can show, but writing to it changes no file outside. */
+static unsigned rights_taken(const struct mark *mark, const struct guarded *row)
+{
 	if (row->what == GUARDED_HIDDEN)
 		return RIGHTS_SEEN;
 	return mark->content == CONTENT_HOST ? mark->rights & RIGHT_WRITE : 0;
@@ -274,9 +277,13 @@ void mark_guarded(struct planner *planner)
 	const struct guarded_list *list = planner->request->guarded;
 	size_t n = planner->marks.n_rows;
 
-	for (size_t i = 0; list && i < n; i++)
-		for (size_t k = 0; k < list->n_rows; k++)
-			guard(planner, ((struct mark **)planner->marks.rows)[i], &list->rows[k]);
+	for (size_t i = 0; list && i < n; i++) {
+		const struct mark *mark = ((struct mark **)planner->marks.rows)[i];
+
+		/* Most marks are about credentials, and there are some 200 rows. */
+		for (size_t k = 0; shows_host(mark) && k < list->n_rows; k++)
+			guard(planner, mark, &list->rows[k]);
+	}
 }
 
 /* ---- repositories ---- */

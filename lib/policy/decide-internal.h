@@ -69,7 +69,7 @@ struct policy_engine {
 	const uint32_t *plain;
 	size_t words_mask;
 	size_t entries_mask;
-	struct guarded_list system; /* where the caller sets no list */
+	struct guarded_list first_guarded; /* until the caller sets another list */
 	const struct guarded_list *guarded;
 	const struct builtin_rule *builtins;
 	uint64_t builtin_operations; /* of all built-in rules */

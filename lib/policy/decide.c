@@ -72,6 +72,12 @@ static bool alloc_scratch(struct policy_engine *engine)
 
 int policy_engine_new(const struct artefact *artefact, struct policy_engine **ret)
 {
+	return policy_engine_new_guarded(artefact, NULL, ret);
+}
+
+int policy_engine_new_guarded(const struct artefact *artefact, const struct guarded_list *list,
+			      struct policy_engine **ret)
+{
 	_cleanup_engine_ struct policy_engine *engine = malloc(sizeof(*engine));
 
 	if (!engine)
@@ -80,10 +86,14 @@ int policy_engine_new(const struct artefact *artefact, struct policy_engine **re
 	memset(engine, 0, offsetof(struct policy_engine, components));
 	engine->artefact = *artefact;
 	open_sections(engine);
-	if (!alloc_scratch(engine) || guarded_list(&(struct guarded_places){ .home = NULL },
-						   &engine->arena, &engine->system) < 0)
+	if (!alloc_scratch(engine))
 		return -ENOMEM;
-	engine->guarded = &engine->system;
+	if (list)
+		engine->first_guarded = *list;
+	else if (guarded_list(&(struct guarded_places){ .home = NULL }, &engine->arena,
+			      &engine->first_guarded) < 0)
+		return -ENOMEM;
+	engine->guarded = &engine->first_guarded;
 	engine->builtins = builtin_rules();
 	for (const struct builtin_rule *rule = engine->builtins; rule->name; rule++)
 		engine->builtin_operations |= rule->operations;
@@ -110,7 +120,7 @@ void policy_engine_free_ptr(struct policy_engine **engine)
 
 void policy_engine_guard(struct policy_engine *engine, const struct guarded_list *list)
 {
-	engine->guarded = list ? list : &engine->system;
+	engine->guarded = list ? list : &engine->first_guarded;
 }
 
 /* After 2^30 decisions the generations begin again: clear the stamps of the same numbers. */

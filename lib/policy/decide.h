@@ -96,12 +96,14 @@ struct policy_decision {
 
 /* @artefact must outlive the engine. */
 int policy_engine_new(const struct artefact *artefact, struct policy_engine **ret);
+/* With @list for the built-in rules from the beginning: borrowed. NULL: the system's. */
+int policy_engine_new_guarded(const struct artefact *artefact, const struct guarded_list *list,
+			      struct policy_engine **ret);
 struct policy_engine *policy_engine_free(struct policy_engine *engine);
 void policy_engine_free_ptr(struct policy_engine **engine);
 #define _cleanup_engine_ _cleanup_(policy_engine_free_ptr)
 
-/* Sets the paths that built-in rules are about: borrowed. By default, and with NULL, the system's.
- */
+/* Sets the paths that built-in rules are about: borrowed. NULL: those that it was made with. */
 void policy_engine_guard(struct policy_engine *engine, const struct guarded_list *list);
 
 /* @ret's pointers are valid until the engine's next decision. */
