@@ -238,11 +238,24 @@ bool path_is_beneath(const char *path, const char *folder)
 	return folder[1] == '\0' || path_is_at_or_below(path, folder);
 }
 
+/* Asks in one step what realpath() asks component by component; a missing path has no links on the
+ * way to where it ends. */
+static bool has_no_links(const char *path)
+{
+	const struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS };
+	int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+
+	if (fd < 0)
+		return errno == ENOENT;
+	(void)close(fd);
+	return true;
+}
+
 const char *path_follow(void *arena, const char *path)
 {
 	char real[PATH_MAX], *copy;
 
-	if (!realpath(path, real))
+	if ((path_is_normal(path) && has_no_links(path)) || !realpath(path, real))
 		return path;
 	copy = arena_copy(arena, real, strlen(real));
 	return copy ? copy : path;
