@@ -30,7 +30,7 @@ struct arena_rows {
 	size_t n_rows;
 	size_t n_room;
 };
-/* A zeroed row behind the others, or NULL; earlier pointers into the rows are stale. */
+/* Adds a zeroed row after the others, or returns NULL; earlier pointers into the rows are stale. */
 void *arena_add_row(struct arena *arena, struct arena_rows *rows, size_t row_size);
-/* Makes room for @n more rows. False without memory. */
+/* Makes room for @n more rows. False: out of memory. */
 bool arena_reserve_rows(struct arena *arena, struct arena_rows *rows, size_t row_size, size_t n);

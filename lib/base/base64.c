@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Base64, both ways, four characters for three bytes. libcrypto's decoder forgives white space and
- * bits that nothing reads; here the four characters are one number, and what the last group leaves
- * over must be zero.
+ * Base64 encoding and decoding, four characters for three bytes. libcrypto's decoder accepts white
+ * space and non-zero unused bits; this one combines the four characters to one number, in which the
+ * unused bits of the last group must be zero.
  */
 
 #include "base/base64.h"

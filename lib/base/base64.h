@@ -4,8 +4,8 @@
 /*
  * Base64 of RFC 4648 section 4, with padding
  *
- * One text for every byte string: what could be written in another way is refused, so that a signed
- * text cannot be changed without changing what it says.
+ * Each byte string has exactly one encoding; the decoder refuses all others. Otherwise an attacker
+ * could change a signed text without changing what it decodes to.
  */
 
 #include <stddef.h>
@@ -14,7 +14,7 @@
 struct text;
 
 void base64_add(struct text *out, const void *bytes, size_t n_bytes);
-/* Returns the number of bytes in @ret, or -EBADMSG for what is not base64 or longer than @max. */
+/* Returns the number of bytes in @ret, or -EBADMSG: not base64, or longer than @max. */
 ssize_t base64_decode(const char *string, size_t n, void *ret, size_t max);
-/* The same where exactly @n_bytes are expected: 0 or -EBADMSG. */
+/* The same for exactly @n_bytes: 0 or -EBADMSG. */
 int base64_decode_exactly(const char *string, size_t n, void *ret, size_t n_bytes);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * Shared by the languages of base/completion
- */
+/* Shared by the files of base/completion, one for each shell */
 
 #include "base/completion.h"
 #include "base/options.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Completions: one walk over a command's tables, written out in the language of a shell
+ * Shell completions: one walk over a command's tables, printed in the language of a shell
  *
- * The files completion-bash.c, -zsh.c and -fish.c hold one language each. "inventory" is a fourth
- * language, read by the check that the man page names every option and verb.
+ * completion-bash.c, -zsh.c and -fish.c contain one language each. "inventory" is a fourth output,
+ * for the check that the man page names every option and verb.
  */
 
 #include "base/completion-internal.h"

@@ -110,9 +110,8 @@ void config_add_template(struct text *out);
 
 /*
  * The usual places: /etc/sbx/config.yaml, $XDG_CONFIG_HOME/sbx/config.yaml (or ~/.config), and
- * .sbx/config.yaml in
- * @project_dir. @ret owns the strings. A variable that is not an absolute path is ignored, as its
- * specification says.
+ * .sbx/config.yaml in @project_dir. @ret owns the strings. Variables that are not an absolute path
+ * are ignored, as the XDG specification requires.
  */
 struct config_places {
 	char *system_path;

@@ -344,20 +344,20 @@ int json_next(struct json_scanner *scanner, struct json_item *ret)
 }
 
 /*
- * Compact JSON, as programs write it: no space between tokens, strings without escapes, whole
- * numbers. It is nearly all that is ever read, and json_next()'s tables cost several times what
- * these comparisons do. Text of any other form is left to json_next() from where it began, so both
- * ways accept and refuse the same.
+ * Fast path for compact JSON, as programs write it: no space between tokens, strings without
+ * escapes, integers only. Nearly all input has this form, and the tables of json_next() cost
+ * several times as much. On any other form the fast path gives up and json_next() starts again at
+ * the same byte, so both accept and refuse the same texts.
  */
 
-/* Behind the closing quote of the plain string whose first byte is @at, or NULL. */
+/* The byte after the closing quote of the plain string whose first byte is @at, or NULL. */
 static inline const char *pass_plain_string(const char *at, const char *end)
 {
 	at += json_plain(at, (size_t)(end - at));
 	return at < end && *at == '"' ? at + 1 : NULL;
 }
 
-/* Behind the whole number at @at, or NULL; what follows is compared by the caller. */
+/* The byte after the integer at @at, or NULL; the caller checks what follows. */
 static inline const char *pass_whole_number(const char *at, const char *end)
 {
 	const char *begin = at;
@@ -367,7 +367,7 @@ static inline const char *pass_whole_number(const char *at, const char *end)
 	return at == begin || (*begin == '0' && at > begin + 1) ? NULL : at;
 }
 
-/* Behind the name whose quote is at @at and its colon, or NULL. */
+/* The byte after the colon of the name whose quote is at @at, or NULL. */
 static inline const char *pass_plain_name(const char *at, const char *end)
 {
 	if (at == end || *at != '"')
@@ -383,7 +383,7 @@ static inline const char *pass_word(const char *at, const char *end)
 	return end - at >= 5 && memcmp(at, "false", 5) == 0 ? at + 5 : NULL;
 }
 
-/* One bit a level, as in the scanner. */
+/* One bit for each level, as in the scanner. */
 struct compact {
 	const char *at;
 	const char *end;
@@ -410,7 +410,7 @@ static inline bool pass_compact_value(struct compact *compact)
 	return at != NULL;
 }
 
-/* Behind the bracket that closes the object or array which was opened in front of @at, or NULL. */
+/* The byte after the bracket that closes the object or array opened before @at, or NULL. */
 static const char *pass_compact(const char *at, const char *end, bool is_object)
 {
 	struct compact compact = { at, end, is_object, 1 };
@@ -440,7 +440,7 @@ static const char *pass_compact(const char *at, const char *end, bool is_object)
 	return compact.at;
 }
 
-/* The string at @at, or the whole number or the bracket: false for anything else. */
+/* Takes a plain string, an integer or an opening bracket at @at; false for anything else. */
 static inline bool take_compact_value(struct json_scanner *scanner, const char *at,
 				      struct json_item *ret)
 {
@@ -518,7 +518,7 @@ int json_next_member(struct json_scanner *scanner, struct json_item *ret_name,
 	return json_next(scanner, ret_value);
 }
 
-/* Behind the bracket that was taken last. */
+/* Moves after the bracket that closes the one that was taken last. */
 static bool skip_compact(struct json_scanner *scanner)
 {
 	const char *behind;

@@ -59,9 +59,9 @@ void json_scan(struct json_scanner *scanner, const void *bytes, size_t n_bytes);
  */
 int json_next(struct json_scanner *scanner, struct json_item *ret);
 /*
- * The next member of the object that was entered last: 1 with its name and the first item of its
- * value, 0 behind the closing brace, or json_next()'s error. The caller enters an object or an
- * array, or skips it.
+ * Returns 1 with the name of the next member of the innermost object and the first item of its
+ * value, 0 after the closing brace, or json_next()'s error. If the value is an object or an array,
+ * the caller enters it or skips it.
  */
 int json_next_member(struct json_scanner *scanner, struct json_item *ret_name,
 		     struct json_item *ret_value);

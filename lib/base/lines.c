@@ -62,7 +62,7 @@ static int fill(struct line_reader *reader)
 	return 0;
 }
 
-/* An error of read() is reported by lines_next(), which gets it again. */
+/* Ignores an error of read(): lines_next() gets it again. */
 bool lines_at_hand(struct line_reader *reader)
 {
 	struct pollfd input = { .fd = reader->fd, .events = POLLIN };

@@ -252,7 +252,7 @@ void log_write(const struct log *log, enum log_level level, const struct log_fie
 	errno = saved;
 }
 
-/* ---- a bounded rate ---- */
+/* ---- rate limit ---- */
 
 bool log_rate_allows(struct log_rate *rate, uint64_t now_usec, uint64_t *ret_left_out)
 {

@@ -61,12 +61,12 @@ void log_write(const struct log *log, enum log_level level, const struct log_fie
 	       const char *format, ...) __attribute__((__format__(__printf__, 4, 5)));
 
 /*
- * A log in which an attacker can cause messages hides what else the attacker does, and fills the
- * disk: ten such warnings a minute, and a count of the others with the next one. Zeroes are a rate
- * that has allowed nothing yet.
+ * Rate limit for warnings that an attacker can cause: they would hide other messages and fill the
+ * disk. Ten are written in a minute; the next one has the number of the omitted ones. Start with
+ * zeroes.
  */
 struct log_rate {
-	uint64_t since_usec; /* when its minute began */
+	uint64_t since_usec; /* start of its current minute */
 	unsigned n;
 	uint64_t n_left_out;
 };
@@ -74,8 +74,8 @@ struct log_rate {
 #define LOG_RATE_USEC UINT64_C(60000000)
 #define LOG_RATE_MESSAGES 10
 
-/* May one more be written at @now_usec (CLOCK_MONOTONIC, not 0)? Then *@ret_left_out is how many
- * were refused since the last one. */
+/* May one more be written at @now_usec (CLOCK_MONOTONIC, not 0)? *@ret_left_out is the number
+ * omitted since the last one. */
 bool log_rate_allows(struct log_rate *rate, uint64_t now_usec, uint64_t *ret_left_out);
 void log_warn_rated(const struct log *log, struct log_rate *rate, const char *format, ...)
 	__attribute__((__format__(__printf__, 3, 4)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Days are computed here: timegm() takes the time zone's lock for every record, and gmtime_r()
+ * Computes days itself: timegm() takes the lock of the time zone for every record, and gmtime_r()
  * reads /etc/localtime first
  */
 
@@ -100,7 +100,7 @@ int moment_parse(const char *bytes, size_t n_bytes, uint64_t *ret_usec)
 	const char *at = text;
 	uint64_t usec = 0;
 
-	/* The NUL is no digit and no sign, so nothing reads behind it. */
+	/* A NUL is no digit and no sign, so parsing stops there and never reads past it. */
 	if (n_bytes >= sizeof(text) || memchr(bytes, '\0', n_bytes))
 		return -EINVAL;
 	memcpy(text, bytes, n_bytes);

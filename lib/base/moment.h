@@ -10,8 +10,8 @@
 
 struct text;
 
-/* "2026-01-02T03:04:05.678901Z" with up to nine digits behind the point or none, in microseconds
- * since 1970; -EINVAL for any other form. Digits behind the sixth do not count. */
+/* Parses "2026-01-02T03:04:05.678901Z", with no or up to nine digits after the point, to
+ * microseconds since 1970; -EINVAL for any other form. Digits after the sixth are dropped. */
 int moment_parse(const char *bytes, size_t n_bytes, uint64_t *ret_usec);
-/* With six digits behind the point. */
+/* Writes six digits after the point. */
 void moment_add(struct text *out, uint64_t usec);

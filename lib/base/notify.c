@@ -101,7 +101,7 @@ static int parse_number(const char *name, const char *value, uint64_t least, uin
 	return 0;
 }
 
-/* What systemd allows in FileDescriptorName=: printable ASCII; the colon separates. */
+/* systemd allows printable ASCII in FileDescriptorName=; the colon separates names. */
 static bool is_name(const char *bytes, size_t n_bytes)
 {
 	if (n_bytes >= LISTEN_NAME_SIZE)

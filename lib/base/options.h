@@ -44,7 +44,7 @@ struct option_spec {
 	const char *metavar;	    /* "FILE"; NULL for flags and counts */
 	const char *const *choices; /* OPTION_CHOICE: NULL-terminated */
 	const char *help;	    /* one line, no full stop */
-	bool is_once;		    /* a second one is refused: the first would not count */
+	bool is_once; /* refused if given twice: the second value would replace the first */
 	const char
 		*redirection; /* OPTION_FD: how a shell opens it, ">FILE"; NULL: it is a socket */
 };
@@ -92,7 +92,7 @@ struct command {
 	bool ignores_config;   /* for a tool without verbs */
 	const struct option_spec *options;
 	const struct verb_spec *verbs; /* NULL: a tool without verbs */
-	const char *first_verb;	       /* suggested where no verb is given; NULL: the first one */
+	const char *first_verb;	       /* suggested if no verb is given; NULL: the first one */
 	verb_fn *run;		       /* of a tool without verbs */
 };
 

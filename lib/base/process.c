@@ -43,9 +43,9 @@ int64_t process_start_ticks(pid_t pid)
 }
 
 /*
- * Since Linux 6.9 every process has an inode of its own in pidfs, counted up in 64 bits and never
- * used again. Before, all pidfds share one inode; there the pid together with the start time, in
- * ticks of 10 ms since the boot, serves: within one tick a pid would have to go once around.
+ * Since Linux 6.9 pidfs gives every process a 64-bit inode number that is never reused. Before, all
+ * pidfds share one inode: use the PID with the start time (ticks of 10 ms since boot). A duplicate
+ * would need all PIDs to be used within one tick.
  */
 int process_identify(pid_t pid, int pidfd, uint64_t *ret)
 {

@@ -13,9 +13,9 @@
  * the old umask, for processes that sbx starts. */
 mode_t process_open_umask(void);
 /*
- * A number for a process that no other process of this boot ever has. @pidfd may be -EBADF; then
- * the caller must know that @pid is alive, or the answer may be about another process with the same
- * pid. Never 0 on success.
+ * A number that identifies a process until reboot. @pidfd may be -EBADF; then the caller must know
+ * that @pid has not been reaped, or the number may be that of another process with the same PID.
+ * Never 0 on success.
  */
 int process_identify(pid_t pid, int pidfd, uint64_t *ret);
 /* The start time in ticks of 10 ms since boot; -ESRCH if there is no such process. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A service, a cron job or "env -i" has no HOME, and a container's user often has one that it
- * cannot write to. Audit records must go somewhere even then. Every tool asks here, so that the
- * reader of records looks where the writer puts them.
+ * Services, cron jobs and "env -i" have no HOME, and the user of a container often has one that is
+ * not writable. Audit records need a directory even then. All tools use this function, so that
+ * readers of records look where the writer puts them.
  */
 
 #include "base/state.h"
@@ -33,7 +33,7 @@ static bool is_writable(const char *path)
 	       faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0;
 }
 
-/* Is ~/.local/state there, or can it be made? */
+/* Is ~/.local/state writable, or can it be created? */
 static bool is_usable(const char *home)
 {
 	_cleanup_text_ struct text state = TEXT_INIT;

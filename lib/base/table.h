@@ -29,5 +29,5 @@ struct table {
 void table_deinit(struct table *table);
 void table_add(struct table *table, const char *cell);
 void table_add_number(struct table *table, unsigned long long number);
-/* Adds nothing if there was no memory for the cells. */
+/* Adds nothing if memory for the cells ran out. */
 void table_print(const struct table *table, struct text *out);

@@ -186,7 +186,7 @@ size_t utf8_sequence(const void *bytes, size_t n_bytes)
 static const struct {
 	uint32_t first, last;
 } hidden[] = {
-	{ 0x0000, 0x001f },   /* controls, escape among them */
+	{ 0x0000, 0x001f },   /* controls, including escape */
 	{ 0x007f, 0x00a0 },   /* delete; the controls again, as one character each; a space */
 	{ 0x00ad, 0x00ad },   /* the soft hyphen */
 	{ 0x034f, 0x034f },   /* the grapheme joiner */
@@ -198,7 +198,7 @@ static const struct {
 	{ 0x2000, 0x200f },   /* spaces; without width; the two marks of direction */
 	{ 0x2028, 0x202f },   /* line and paragraph separator; embeddings and overrides; a space */
 	{ 0x205f, 0x206f },   /* a space; word joiner, unseen operators; isolates */
-	{ 0x2800, 0x2800 },   /* Braille without a dot */
+	{ 0x2800, 0x2800 },   /* Braille pattern without dots */
 	{ 0x3000, 0x3000 },   /* a space as wide as a character */
 	{ 0x3164, 0x3164 },   /* a blank letter of Hangul */
 	{ 0xfe00, 0xfe0f },   /* variations of the character before */

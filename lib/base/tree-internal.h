@@ -28,7 +28,7 @@ struct tree_index {
 
 struct tree {
 	struct arena arena; /* nodes and all their strings */
-	/* Takes mistakes after which reading goes on; or NULL. */
+	/* called for a mistake after which reading continues; or NULL */
 	void (*report)(const struct sbx_error *err, void *userdata);
 	void *userdata;
 	unsigned n_reported;
@@ -110,8 +110,8 @@ struct tree_shown {
 };
 struct tree_shown tree_show(const char *text);
 
-/* After a mistake that leaves the rest of the text readable: 0 with @err reported, or -EINVAL where
- * the first mistake ends the reading, or where there are too many. */
+/* A mistake after which the rest can still be parsed: 0 after @err was reported, or -EINVAL if the
+ * first mistake ends the reading or there were too many. */
 int tree_go_on(struct tree *tree, const struct sbx_error *err);
 int tree_no_memory(const struct tree *tree, struct sbx_error *err);
 

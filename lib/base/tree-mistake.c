@@ -30,7 +30,7 @@ enum {
 	AT_OPEN = 2,	  /* the place is the innermost list or map */
 	TELL_START = 4,	  /* append to why where the construct began */
 	ONLY_AT_END = 8,  /* applies at the end of the text */
-	ONLY_BEHIND = 16, /* applies if other text precedes it on its line */
+	ONLY_BEHIND = 16, /* applies if there is text before it on its line */
 };
 
 /* The first row applies whose members that are not NULL or 0 all match. */

@@ -63,11 +63,10 @@ struct tree_node {
 int tree_read(const char *name, const void *bytes, size_t n_bytes, struct tree **ret,
 	      struct sbx_error *err);
 /*
- * The same for a check: what leaves the rest of the text readable (a key twice, a value that
- * readers of YAML understand differently) is handed to @report, and reading goes on until the first
- * mistake of another kind, which is in @err, or until TREE_MISTAKES_MAX of them. The number of
- * reported ones, or negative errno; @err is not NULL. A tree with mistakes is only good for finding
- * more.
+ * The same for a check: a mistake after which the rest can still be parsed (a duplicate key, an
+ * ambiguous plain scalar) is passed to @report. Reading continues until the first other mistake,
+ * which is in @err, or until TREE_MISTAKES_MAX. Returns the number of reported mistakes, or
+ * negative errno; @err is not NULL. Use a tree with mistakes only to find more of them.
  */
 int tree_read_all(const char *name, const void *bytes, size_t n_bytes,
 		  void (*report)(const struct sbx_error *err, void *userdata), void *userdata,

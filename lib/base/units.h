@@ -4,10 +4,9 @@
 /*
  * Numbers, sizes and times, strictly: digits and a unit, nothing before, between or after
  *
- *   sizes   B KiB MiB GiB TiB (powers of 1,024), KB MB GB TB (powers of 1,000); a bare number is
- *
- * bytes times us ms s m h d; a bare number is an error, because its unit is ambiguous
- *
+ *   sizes       B KiB MiB GiB TiB (powers of 1,024), KB MB GB TB (powers of 1,000); a bare
+ *               number is bytes
+ *   times       us ms s m h d; a bare number is an error, because its unit is ambiguous
  *   processors  2, 0.5 or 50%, in thousandths of a processor
  *
  * Units are case-sensitive: "10mb" is refused with the unit that was probably meant. A value that

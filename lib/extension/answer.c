@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Reading an answer: an object with "n", "action" and perhaps "reason", each at most once, and
- * nothing else. What is not understood is not guessed at: it counts as no answer.
+ * Parses an answer: an object with "n", "action" and optionally "reason", each at most once, and
+ * nothing else. Anything that does not parse counts as no answer, which denies the request.
  */
 
 #include "extension/answer.h"
@@ -30,7 +30,7 @@ static int read_action(struct answer *answer, const struct json_item *value, str
 	return -EBADMSG;
 }
 
-/* A NUL would hide the rest of the reason from everybody who reads it as a string. */
+/* A NUL would truncate the reason for readers that treat it as a C string. */
 static int read_reason(struct answer *answer, const struct json_item *value, struct text *reason)
 {
 	answer->has_reason = true;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * One line that an extension wrote, which may be anything
- */
+/* Parses one line that an extension wrote; the line is untrusted */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +16,5 @@ struct answer {
 	bool has_reason;
 };
 
-/* @reason gets the decoded reason. -EBADMSG for everything but one complete answer. */
+/* @reason gets the decoded reason. -EBADMSG unless @line is exactly one complete answer. */
 int answer_parse(const char *line, size_t n_bytes, struct answer *ret, struct text *reason);

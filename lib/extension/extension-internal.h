@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * An extension, as the files of this folder see it
- */
+/* An extension, shared by the files of lib/extension */
 
 #include <stdbool.h>
 
@@ -23,22 +21,22 @@ struct extension {
 	int epoll_fd;
 	int timer_fd;
 	uint64_t n_starts;
-	uint64_t limit_usec; /* for one answer */
+	uint64_t limit_usec; /* deadline of one answer */
 	uint64_t pause_usec;
-	uint64_t restart_usec; /* 0: it runs */
+	uint64_t restart_usec; /* when to restart it; 0: it is running */
 	uint64_t n_asked;
-	size_t first, n_open; /* a ring of questions */
+	size_t first, n_open; /* ring buffer of open questions */
 	struct question questions[EXTENSION_OPEN_MAX];
-	size_t n_failed; /* of the open ones, the first ones: to be denied, for this: */
+	size_t n_failed; /* the first n_failed open questions will be denied, because of fault */
 	const char *fault;
 	struct text unsent;
-	struct text read; /* what came and is no whole line yet */
+	struct text read; /* bytes after the last complete line */
 	struct text reason;
-	uint32_t waits_for; /* what its stdin is in the epoll fd for; 0: it is not */
-	bool has_begun;	    /* it has read something: it is not starting up any more */
-	int n_unread;	    /* what it had not read when something was sent last */
+	uint32_t waits_for; /* events for which its stdin is in the epoll fd; 0: it is not in it */
+	bool has_begun;	    /* it has read its first bytes: the start is over */
+	int n_unread;	    /* unread bytes in its stdin (SIOCOUTQ) after the last send() */
 };
 
-/* Changes what the extension's epoll fd waits for. */
+/* epoll_ctl() on the epoll fd of the extension. */
 int extension_watch(struct extension *extension, int fd, uint32_t events, int operation);
 int extension_start(struct extension *extension);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One extension program and the questions that it has not answered yet
+ * One extension program and its open questions
  *
- * Everything that can happen to it (it wrote, it can be written to, time is up) makes one epoll fd
- * readable, so that an event loop needs to know nothing else. Whatever it does wrong ends the same
- * way: its process group is killed, every open question is denied with the reason, and a timer
- * starts it again. A question is never asked twice: after a crash nobody knows what was done.
+ * Every event (stdout readable, stdin writable, deadline, restart) makes one epoll fd readable,
+ * which is all that an event loop has to watch. Every failure ends the same way: SIGKILL to the
+ * process group, deny for all open questions with the reason, and a timer for the restart. A
+ * question is never sent twice: after a crash it is not known whether the program has acted on it.
  */
 
 #include "extension/extension-internal.h"
@@ -42,7 +42,7 @@ static struct question *question_at(struct extension *extension, size_t i)
 	return &extension->questions[(extension->first + i) % EXTENSION_OPEN_MAX];
 }
 
-/* The timer rings for whatever is next: a denial that waits to be fetched, a deadline, a start. */
+/* Arms the timer for the next event: open questions to deny (at once), a deadline, a restart. */
 static void arm(struct extension *extension)
 {
 	uint64_t at = extension->restart_usec;
@@ -82,7 +82,7 @@ int extension_start(struct extension *extension)
 	return 0;
 }
 
-/* The killed process is reaped later: whoever waits for it here waits for the kernel. */
+/* Does not wait for the killed process: program_is_gone() reaps it later. */
 static void fail(struct extension *extension, const char *fault)
 {
 	program_kill(&extension->program);
@@ -108,10 +108,10 @@ static void try_restart(struct extension *extension)
 /* ---- the end of its start ---- */
 
 /*
- * As long as it has read nothing its stdin is watched for that: a socket tells its writer of every
- * packet that was taken out. By edges, because there is room in it all the time; else for room
- * only while there is something to send: that a program has closed its stdin is not news that is
- * worth waking up for.
+ * The program's start ends when it first reads its stdin. A unix socket signals EPOLLOUT to its
+ * writer when the reader takes a packet; edge-triggered, because the socket is writable all the
+ * time. After that, watch EPOLLOUT only while there is something to send: EPOLLHUP of a closed
+ * stdin must not wake the loop.
  */
 static void watch_stdin(struct extension *extension)
 {
@@ -134,7 +134,8 @@ static int count_unread(const struct extension *extension)
 	return ioctl(extension->program.to_fd, SIOCOUTQ, &n) < 0 ? 0 : n;
 }
 
-/* The program reads its stdin: requests that waited for its start wait for its answer from now on.
+/* The program has read from its stdin: the deadline of questions that were sent during its start
+ * begins now.
  */
 static void end_start(struct extension *extension)
 {
@@ -152,7 +153,7 @@ static void look_whether_it_has_begun(struct extension *extension)
 
 	if (extension->has_begun || extension->restart_usec != 0)
 		return;
-	/* An edge is reported until it was taken. */
+	/* epoll reports an edge until epoll_wait() has returned it. */
 	(void)epoll_wait(extension->epoll_fd, ignored, N_ELEMENTS(ignored), 0);
 	if (count_unread(extension) < extension->n_unread)
 		end_start(extension);
@@ -162,7 +163,8 @@ static void note_sent(struct extension *extension)
 {
 	int n = extension->has_begun ? 0 : count_unread(extension);
 
-	/* It can have read all of it already: then there is less than was sent, nothing. */
+	/* 0: the program has read everything already. 1 makes the comparison "less than was sent"
+	 * true. */
 	extension->n_unread = n > 0 ? n : 1;
 }
 
@@ -223,7 +225,7 @@ uint64_t extension_submit(struct extension *extension, const char *request_json,
 	text_add_bytes(&extension->unsent, request_json, n_bytes);
 	text_add(&extension->unsent, "}\n");
 	if (text_status(&extension->unsent) < 0) {
-		/* Nobody knows how much of the line is there. */
+		/* The line may be incomplete: drop it. */
 		text_deinit(&extension->unsent);
 		fail(extension, "there was no memory to ask it");
 		return refuse(extension, extension->fault, ret);
@@ -248,7 +250,7 @@ static void pop(struct extension *extension, uint64_t *ret_number)
 
 /* ---- answers ---- */
 
-/* Reads what is there, up to one line that is too long. */
+/* Reads all available bytes, at most one line over EXTENSION_LINE_MAX. */
 static void receive(struct extension *extension)
 {
 	char bytes[4096];
@@ -271,13 +273,13 @@ static void receive(struct extension *extension)
 			return;
 		}
 	}
-	/* An answer that is complete counts, even if the program ended behind it. */
+	/* At end of file a complete answer still counts. */
 	if (!memchr(text_string(&extension->read), '\n', extension->read.len))
 		fail(extension, extension->read.len > EXTENSION_LINE_MAX ? "its line is too long"
 									 : "it ended");
 }
 
-/* 1 with the answer of one whole line, 0 without one or after a failure. */
+/* 1: @ret is the answer of one complete line. 0: no complete line, or a failure. */
 static int take_line(struct extension *extension, uint64_t *ret_number, struct policy_vote *ret)
 {
 	struct text *read = &extension->read;
@@ -325,7 +327,8 @@ int extension_next(struct extension *extension, uint64_t *ret_number, struct pol
 
 	look_whether_it_has_begun(extension);
 	if (extension->n_failed == 0) {
-		/* What has arrived counts: it may be us who are late to read it. */
+		/* Read before the deadline is checked: the answer may be in the pipe because this
+		 * process is late. */
 		receive(extension);
 		if (extension->restart_usec == 0)
 			r = take_line(extension, ret_number, ret);

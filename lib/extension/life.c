@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * An extension from its first start to its end, and the way to ask it for whoever has no event loop
- */
+/* Creates and frees an extension; extension_ask() for callers without an event loop */
 
 #include "extension/extension-internal.h"
 
@@ -23,7 +21,7 @@ void extension_ask(struct extension *extension, const char *request_json, size_t
 
 	if (extension_submit(extension, request_json, n_bytes, ret) == 0)
 		return;
-	/* The timer ends the wait at the deadline. */
+	/* At the deadline the timer makes the epoll fd readable. */
 	while (extension_next(extension, &number, ret) == 0)
 		(void)poll(&wait, 1, -1);
 }

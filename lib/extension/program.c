@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Starting and ending the process of an extension
+ * Starts and kills the process of an extension
  *
- * posix_spawn() does not copy our memory, reports a failed exec, and lets the child begin with what
- * it should have and nothing else: no blocked or ignored signals (a service's loop blocks some), no
- * fds above its three, no environment, and a process group of its own, by which it is killed.
+ * posix_spawn() does not copy this process's memory and reports a failed exec. The child starts
+ * with no blocked or ignored signals (the loop of a service blocks some), no fds but stdin, stdout
+ * and stderr, only PATH and LC_ALL in its environment, and its own process group, which
+ * program_kill() signals.
  */
 
 #include "extension/program.h"
@@ -52,7 +53,7 @@ int program_start(struct program *program, const char *const *argv)
 		return -errno;
 	to_fd = pair[0];
 	stdin_fd = pair[1];
-	/* Its end of the socket is for reading: what it writes there would reach nobody. */
+	/* The program's end is for reading only: a write() to its stdin gets EPIPE. */
 	(void)shutdown(to_fd, SHUT_RD);
 	if (pipe2(pair, O_CLOEXEC) < 0)
 		return -errno;

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * The process of an extension: started with two ends of ours, killed with everything it started
- */
+/* The process of an extension, with its stdin and stdout */
 
 #include <errno.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
 struct program {
-	pid_t pid;   /* 0: none; after program_kill() until it is reaped: the dead one */
-	int to_fd;   /* a socket, its stdin: a write to a dead program must not be a signal */
-	int from_fd; /* a pipe, its stdout */
+	pid_t pid;   /* 0: none; after program_kill() the killed process until it is reaped */
+	int to_fd;   /* its stdin: a socket, because send() has MSG_NOSIGNAL */
+	int from_fd; /* a pipe from its stdout */
 };
 
 #define PROGRAM_INIT                                                                               \
@@ -20,12 +18,12 @@ struct program {
 		.pid = 0, .to_fd = -EBADF, .from_fd = -EBADF                                       \
 	}
 
-/* One block; free() it. NULL without memory. */
+/* One block, to free(). NULL: out of memory. */
 const char *const *program_copy_argv(const char *const *argv);
 
 int program_start(struct program *program, const char *const *argv);
-/* Also its children that are still in its process group. Does not wait. */
+/* Sends SIGKILL to its process group. Does not wait. */
 void program_kill(struct program *program);
-/* Has what was killed been reaped? */
+/* Reaps the killed process; true if there is none left. */
 bool program_is_gone(struct program *program);
 void program_wait(struct program *program);

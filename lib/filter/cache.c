@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A header, the key, the instructions, and nothing behind them
+ * A cache file: a header, the key, the BPF instructions, nothing else
  *
- * What protects is who may write: a plain file of ours, without another name, that nobody else can
- * change. A file about which there is a doubt is made anew. The checksum is only there for files
- * that were torn by a crash of the host.
+ * A file is only used if no other user could have written it: a regular file owned by this user,
+ * not writable by others, with one link. A file that fails any check is replaced. The checksum only
+ * detects files that a crash of the host left incomplete.
  */
 
 #include "filter/cache.h"
@@ -36,7 +36,7 @@ struct header {
 	char magic[8];
 	uint32_t key_size;
 	uint32_t n_code;
-	uint64_t checksum; /* of key and code */
+	uint64_t checksum; /* over key and code */
 };
 
 #define FILE_MAX (sizeof(struct header) + CACHE_KEY_MAX + BPF_MAXINSNS * sizeof(struct sock_filter))
@@ -100,7 +100,7 @@ int cache_read(int dirfd, const char *key, struct sock_filter **ret, size_t *ret
 	int r;
 
 	name_of(key, name);
-	/* Whatever else may stand there under this name, opening it has no effect. */
+	/* These flags make opening a FIFO, a device, a terminal or a link harmless. */
 	fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
@@ -112,7 +112,7 @@ int cache_read(int dirfd, const char *key, struct sock_filter **ret, size_t *ret
 	return cache_parse(bytes, n_bytes, key, ret, ret_n);
 }
 
-/* Without waiting for the disk: a file that a crash has torn is made anew. */
+/* No fsync(): the checksum detects a file that a crash left incomplete, and it is written again. */
 static int replace(int dirfd, const char *name, const struct text *file)
 {
 	_cleanup_close_ int fd = -EBADF;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * FNV-1a: tells a whole file from a torn one, and names files; nothing is trusted because of it
- */
+/* FNV-1a, to detect incomplete files and to name files; not for security */
 
 #include <stddef.h>
 #include <stdint.h>

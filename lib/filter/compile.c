@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * From the rules of a profile to the answer of every system call, and from those to BPF
+ * From the rules of a profile to a verdict for each system call, and from those to BPF
  *
- * libseccomp knows the names and numbers of this architecture; the layout is our own. Its tree has
- * a leaf for every call, while here neighbours with the same answer are one range: a quarter of the
- * instructions, and loaded in 45 µs instead of 118. Its rules also cannot say "in this order",
- * which is what refusing with different errnos needs.
+ * libseccomp only provides names and numbers of this architecture. Its own filter generator cannot
+ * apply rules in a given order, which refusing with different errnos needs, and makes one leaf for
+ * each system call. layout.c merges neighbours with the same verdict into ranges: a quarter of the
+ * instructions, loaded in 45 µs instead of 118.
  */
 
 #include "filter/compile.h"
@@ -26,13 +26,13 @@
 #include "filter/profile.h"
 
 #define NAME_SIZE 64
-/* x32 calls on x86-64 have this bit. */
+/* __X32_SYSCALL_BIT. */
 #define X32_BIT 0x40000000
 
 struct compiler {
 	uint32_t architecture;
 	struct layout_chain chains[NUMBERS];
-	bool is_closed[NUMBERS]; /* a rule without a condition ends the chain */
+	bool is_closed[NUMBERS]; /* a rule without condition was added: later rules are ignored */
 	const struct layout_chain *distinct[NUMBERS];
 	size_t n_distinct;
 	struct layout_range ranges[NUMBERS + 2];
@@ -59,7 +59,7 @@ static struct compiler *compiler_new(void)
 	return c;
 }
 
-/* What stands behind the last rule of a call means nothing. */
+/* Ignores rules after the first one that has no condition. */
 static int add_rule(struct compiler *c, int number, const struct filter_rule *rule)
 {
 	struct layout_chain *chain = &c->chains[number];
@@ -88,7 +88,8 @@ static int add_calls(struct compiler *c, const struct filter_rule *rule)
 
 		(void)snprintf(name, sizeof(name), "%.*s", (int)len, at);
 		at += len + strspn(at + len, " ");
-		/* Not every architecture and not every libseccomp has every call. */
+		/* The number is negative if this architecture or this libseccomp does not have the
+		 * call. */
 		number = seccomp_syscall_resolve_name(name);
 		if (number < 0 || number >= NUMBERS)
 			continue;
@@ -120,7 +121,7 @@ static bool is_same(const struct layout_chain *a, const struct layout_chain *b)
 	       memcmp(a->rules, b->rules, a->n_rules * sizeof(a->rules[0])) == 0;
 }
 
-/* The first chain that says the same. */
+/* Returns the first chain with the same content, so that equal chains have equal pointers. */
 static const struct layout_chain *intern(struct compiler *c, const struct layout_chain *chain)
 {
 	for (size_t i = 0; i < c->n_distinct; i++)

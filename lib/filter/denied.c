@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * From names to a tree that refuses these numbers and passes all others on
+ * Compiles a list of names to a filter that refuses these calls and passes all others on
  *
- * A denied clone3 does not exist, because libc then makes its threads with clone.
+ * A denied clone3 fails with ENOSYS, because libc then falls back to clone.
  */
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * What filter.so exports: one function
- */
+/* The only function that filter.so exports */
 
 #include <sbx/error.h>
 

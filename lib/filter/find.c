@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * The compiled-in filters: a look into the table that the generator wrote
- */
+/* Finds a built-in filter in the table that generate.c wrote */
 
 #include "filter/filter.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * generate FILE: writes the compiled profiles as C, as a part of building sbx
+ * generate FILE: writes the compiled profiles as C; runs when sbx is built
  *
- * Variants that come out alike share one array.
+ * Variants with the same instructions share one array.
  */
 
 #include <errno.h>
@@ -28,7 +28,7 @@
 struct program {
 	struct sock_filter *code;
 	size_t n;
-	size_t same_as; /* the first program that is like this one, or itself */
+	size_t same_as; /* index of the first program with the same instructions */
 };
 
 static void find_same(struct program *programs, size_t i)
@@ -84,7 +84,7 @@ static bool needs_notify(const struct program *program)
 	return false;
 }
 
-/* struct sock_fprog has a pointer to what may be written, which the kernel never does. */
+/* struct sock_fprog has a non-const pointer, but the kernel does not write through it. */
 static void write_profiles(FILE *out, const struct program *programs)
 {
 	const struct program *p = programs;

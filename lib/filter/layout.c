@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * BPF jumps only forward, so the program is written from its end to its beginning: whatever is
- * jumped to is there already. A place is counted from the end, and the length of a jump is the
- * difference of two places. Verdicts and conditions that stand near are shared.
+ * Writes a decision tree over system call numbers as BPF
  *
- * The tree over the numbers is balanced by how many numbers lie on each side, not by how many
- * ranges: when a filter is loaded, the kernel walks it once for every number, to remember those
- * that are always allowed, and this walk is most of what loading costs.
+ * BPF jumps only forward, so the program is written from its end to its beginning: the target of a
+ * jump already exists. Places count from the end; the length of a jump is the difference of two
+ * places. Verdicts and conditions within reach are shared.
+ *
+ * The tree is balanced by the number of system calls on each side, not by the number of ranges:
+ * when a filter is loaded, the kernel emulates it for each number to build its bitmap of always
+ * allowed calls (5.11), which is most of the cost of loading.
  */
 
 #include "filter/layout.h"
@@ -22,21 +24,21 @@
 #include "base/cleanup.h"
 #include "filter/profile.h"
 
-/* A jump's field is a byte; one place is kept for a hop that comes in between. */
+/* The field of a jump is one byte; one less leaves room for a BPF_JA. */
 #define REACH 254
-/* The kernel walks a filter for the numbers below about this one. */
+/* The kernel's bitmap covers about this many numbers (NR_syscalls). */
 #define WALKED 470
 
 struct program {
-	struct sock_filter *code; /* backwards */
+	struct sock_filter *code; /* in reverse order */
 	size_t n;
 	bool is_full;
-	const struct layout_chain **chains; /* those that stand somewhere already, */
-	size_t *places;			    /* and where */
+	const struct layout_chain **chains; /* chains that were written already, */
+	size_t *places;			    /* and their places */
 	size_t n_chains;
 };
 
-/* Writes in front of what is there; returns the place. */
+/* Writes an instruction before those that exist; returns its place. */
 static size_t put(struct program *p, uint16_t code, uint8_t yes, uint8_t no, uint32_t k)
 {
 	if (p->n == BPF_MAXINSNS) {
@@ -52,7 +54,7 @@ static bool is_near(const struct program *p, size_t place)
 	return p->n - place <= REACH;
 }
 
-/* The verdict, again only where none of its kind is near. */
+/* Shares an equal verdict within reach, or writes one. */
 static size_t put_answer(struct program *p, uint32_t answer)
 {
 	for (size_t i = p->n; i > 0 && is_near(p, i - 1); i--)
@@ -61,7 +63,7 @@ static size_t put_answer(struct program *p, uint32_t answer)
 	return put(p, BPF_RET | BPF_K, 0, 0, answer);
 }
 
-/* @place, or a hop to it, so that what is written next goes on there. */
+/* Returns @place if it is the next instruction, or writes a BPF_JA to it. */
 static size_t put_next_to(struct program *p, size_t place)
 {
 	if (place + 1 == p->n)
@@ -69,7 +71,8 @@ static size_t put_next_to(struct program *p, size_t place)
 	return put(p, BPF_JMP | BPF_JA, 0, 0, (uint32_t)(p->n - place - 1));
 }
 
-/* @place, or something near that leads there. */
+/* Returns @place if a conditional jump reaches it, or a copy of its verdict or a BPF_JA that is in
+ * reach. */
 static size_t bring_near(struct program *p, size_t place)
 {
 	if (is_near(p, place))
@@ -105,7 +108,7 @@ static size_t put_range(struct program *p, const struct filter_condition *c, siz
 	return c->from == 0 ? yes : put_jump(p, BPF_JGE, c->from, yes, no);
 }
 
-/* The comparison alone, of what is loaded. */
+/* Compares the loaded value. */
 static size_t put_comparison(struct program *p, const struct filter_condition *c, size_t yes,
 			     size_t no)
 {
@@ -129,7 +132,7 @@ static size_t n_conditions(const struct filter_rule *rule)
 	return n;
 }
 
-/* Whoever comes to the i-th rule from the one before has its first argument loaded already. */
+/* True if the rule before has loaded the value that the i-th rule compares first. */
 static bool is_loaded(const struct layout_chain *chain, size_t i)
 {
 	const struct filter_condition *before, *now = &chain->rules[i]->when[0];
@@ -170,7 +173,7 @@ static size_t put_chain(struct program *p, const struct layout_chain *chain)
 	return place;
 }
 
-/* How many numbers the kernel walks to this range for. */
+/* How many of the kernel's emulated calls are in this range. */
 static uint32_t weight_of(const struct layout_range *range)
 {
 	uint32_t end = range[1].first < WALKED ? range[1].first : WALKED;
@@ -178,7 +181,7 @@ static uint32_t weight_of(const struct layout_range *range)
 	return range[0].first < end ? end - range[0].first : 1;
 }
 
-/* Where to cut, so that both sides weigh about the same. */
+/* The range at which to split, so that both sides have about the same weight. */
 static size_t middle_of(const struct layout_range *ranges, size_t n)
 {
 	uint32_t whole = 0, left = 0, least = UINT32_MAX;
@@ -199,7 +202,7 @@ static size_t middle_of(const struct layout_range *ranges, size_t n)
 	return middle;
 }
 
-/* A single number within numbers that are all answered alike. */
+/* One number that differs between two ranges with the same chain: one BPF_JEQ is enough. */
 static bool is_exception(const struct layout_range *ranges, size_t n)
 {
 	return n == 3 && ranges[0].chain == ranges[2].chain &&

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * From rules over numbers to BPF: a tree over the numbers, the conditions at its leaves
+ * From rules over system call numbers to BPF: a tree over the numbers, with conditions at its
+ * leaves
  */
 
 #include <stddef.h>
@@ -13,24 +14,24 @@ struct sock_filter;
 
 #define LAYOUT_CHAIN_MAX 16
 
-/* What one call answers: the first rule that holds, else @otherwise. Each rule has a condition. */
+/* The verdict of one system call: that of the first rule whose conditions hold, else @otherwise.
+ * Each rule has at least one condition. */
 struct layout_chain {
 	const struct filter_rule *rules[LAYOUT_CHAIN_MAX];
 	size_t n_rules;
 	uint32_t otherwise; /* SECCOMP_RET_* */
 };
 
-/* The numbers from @first to below the next range's. */
+/* System calls from @first up to, but without, @first of the next range. */
 struct layout_range {
 	uint32_t first;
 	const struct layout_chain *chain;
 };
 
 /*
- * @ranges: sorted, from 0 on, equal chains are the same chain, and neighbours differ; behind the
- * last of the @n_ranges stands one more, whose number is UINT32_MAX. @architecture: AUDIT_ARCH_*;
- * any other is killed. @ret is from malloc(). -E2BIG where the kernel would not take so many
- * instructions.
+ * @ranges: sorted, beginning with 0; equal chains have equal pointers; neighbours differ.
+ * @ranges[@n_ranges] must exist, with @first UINT32_MAX. @architecture: AUDIT_ARCH_*; other
+ * architectures are killed. @ret is from malloc(). -E2BIG: more than BPF_MAXINSNS instructions.
  */
 int layout_build(uint32_t architecture, const struct layout_range *ranges, size_t n_ranges,
 		 struct sock_filter **ret, size_t *ret_n);

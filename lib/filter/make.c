@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A profile with more calls refused: the filter that is in the program, and in front of it a small
- * one that refuses these calls, from the cache, or compiled and then cached
+ * A profile with more calls refused: the built-in filter, and before it a small prefix that refuses
+ * these calls, from the cache or newly compiled
  *
- * The key is everything that the small one depends on, in one order: all policies that deny the
- * same calls share a file, and a new version of sbx shares none with an old one. The cache only
- * saves time, so no failure of it is one of ours.
+ * The cache key contains everything that the prefix depends on, in a fixed order: policies that
+ * deny the same calls share a file, and another version of sbx uses other files. The cache only
+ * saves time, so its errors are ignored.
  */
 
 #include "filter/filter.h"
@@ -49,7 +49,7 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sorted, each once, ended by NULL. */
+/* Sorted, without duplicates, ended by NULL. */
 static const char **sort_names(const char *const *names)
 {
 	size_t n = 0, n_kept = 0;
@@ -71,7 +71,7 @@ static const char **sort_names(const char *const *names)
 	return sorted;
 }
 
-/* With the length of each name, so that no name can pass for two. */
+/* Each name with its length, so that one name cannot look like two. */
 static void add_key(struct text *key, const char **names)
 {
 	text_addf(key, "generation %016" PRIx64 "\n", filter_generation);

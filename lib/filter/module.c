@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * filter.so is the only thing at run time that needs libseccomp, and loading that costs more than
- * a whole start of a sandbox may; so it is opened by hand, on a miss of the cache, and closed again
+ * Opens filter.so with dlopen() on a cache miss and closes it again: only filter.so needs
+ * libseccomp, and loading libseccomp takes longer than starting a sandbox
  */
 
 #include "filter/module.h"
@@ -49,7 +49,8 @@ int module_compile_denied(const char *folder, const char *const *names, struct s
 	_cleanup_text_ struct text path = TEXT_INIT;
 	_cleanup_(close_module) void *module = NULL;
 	struct filter_bad_name bad = { .name = NULL };
-	/* ISO C has no cast between the two; POSIX wants them alike. */
+	/* ISO C does not allow a cast from void * to a function pointer; POSIX requires that both
+	 * have the same representation. */
 	union {
 		void *symbol;
 		filter_compile_denied_fn *compile;

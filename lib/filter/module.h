@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * filter_compile_denied() of the private module filter.so, which is in memory only while it is
- * needed
+ * Calls filter_compile_denied() of the private module filter.so, which is loaded only during the
+ * call
  */
 
 #include <stddef.h>
@@ -11,7 +11,7 @@
 struct sbx_error;
 struct sock_filter;
 
-/* @folder must be absolute. -EINVAL for a name that is no system call, -ELIBACC where the module
- * cannot be used. */
+/* @folder must be absolute. -EINVAL: a name is not a system call; -ELIBACC: the module cannot be
+ * loaded. */
 int module_compile_denied(const char *folder, const char *const *names, struct sock_filter **ret,
 			  size_t *ret_n, struct sbx_error *err);

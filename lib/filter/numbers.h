@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * No architecture that we build for has a system call with this number or a higher one
- */
+/* Supported architectures have no system call with this number or a higher one */
 
 #define NUMBERS 1024

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The prefix comes out of a file, and a sandbox that runs as our own user might have been given the
- * folder of that file. So nothing but refusing is left to it: every verdict that allows becomes a
- * jump to the first instruction of the program, which is the only place of it that the prefix
- * reaches. The program loads what it compares, so it does not matter what was loaded before.
+ * Puts a cached program before a built-in filter
+ *
+ * The prefix was read from a file. A sandbox that runs as the same user may have write access to
+ * the directory of that file, so the prefix may be hostile: it must only be able to refuse calls.
+ * Each SECCOMP_RET_ALLOW becomes a jump to the first instruction of the filter, and no other jump
+ * leaves the prefix. The filter loads what it compares, so the accumulator of the prefix does not
+ * matter.
  */
 
 #include "filter/prefix.h"
@@ -17,7 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* To fail and to die are refusals; to be asked about, traced or logged are not. */
+/* Only ALLOW, KILL_PROCESS and ERRNO with a non-zero errno: USER_NOTIF, TRACE and LOG could allow a
+ * call. */
 static bool is_verdict(uint32_t answer)
 {
 	uint32_t action = answer & SECCOMP_RET_ACTION_FULL;
@@ -26,7 +30,7 @@ static bool is_verdict(uint32_t answer)
 	       (action == SECCOMP_RET_ERRNO && answer != SECCOMP_RET_ERRNO);
 }
 
-/* @left: how many instructions stand behind this one. */
+/* @left: number of instructions after this one; no jump may go past them. */
 static bool is_harmless(const struct sock_filter *f, size_t left)
 {
 	switch (f->code) {

@@ -3,12 +3,12 @@
 /*
  * The profiles, as data
  *
- * Both are allow-lists: a call that stands in no rule is refused with EPERM. The order matters only
- * among the rules of one call, where the first that holds answers; so what a variant changes stands
- * above what it changes. A refusal uses the errno that programs already know how to live with:
- * ENOSYS where libc falls back to an older call, EAFNOSUPPORT for a family that a kernel may lack.
+ * Both profiles are allow-lists: a call without a rule fails with EPERM. Among the rules of one
+ * call the first that holds decides, so the rule of a variant comes before the rule that it
+ * changes. Refusals use the errno that programs already handle: ENOSYS where libc falls back to an
+ * older call, EAFNOSUPPORT for a family that a kernel may lack.
  *
- * sbx-seccomp(7) has the same table in words, and a check compares the two.
+ * sbx-seccomp(7) has the same table in words; a check compares the two.
  */
 
 #include "filter/profile.h"
@@ -31,7 +31,7 @@
 
 #include "filter/filter.h"
 
-/* Newer than the C library's headers. */
+/* Missing in older headers of the C library. */
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
@@ -50,11 +50,12 @@
 #ifndef PTRACE_OLDSETOPTIONS
 #define PTRACE_OLDSETOPTIONS 21
 #endif
-/* The last requests of ptrace(2) that were looked at: of the first numbers, some of which only one
- * architecture has, and of those from PTRACE_SETOPTIONS on. An unknown one answers EIO. */
+/* The last ptrace(2) requests that were reviewed: of the low numbers, some of which exist on one
+ * architecture only, and of those from PTRACE_SETOPTIONS on. An unknown request fails with EIO. */
 #define LAST_OLD_REQUEST 34
 #define LAST_REQUEST 0x4212
-/* The last option of prctl(2) that was looked at; a later one is refused like an unknown one. */
+/* The last prctl(2) option that was reviewed; later ones fail with EINVAL, as in an older kernel.
+ */
 #define PRCTL_LAST 78
 
 #define ALLOW SECCOMP_RET_ALLOW
@@ -67,19 +68,19 @@
 #define OF_KIND(argument, mask, value) { argument, false, mask, value, value }
 #define HAS(argument, bits) OF_KIND(argument, bits, bits)
 #define LACKS(argument, bits) OF_KIND(argument, bits, 0)
-/* The two kinds of devices differ in one bit. */
+/* S_IFCHR and S_IFBLK differ in one bit. */
 #define IS_DEVICE(argument) \
 	OF_KIND(argument, S_IFMT & ~(uint32_t)(S_IFCHR ^ S_IFBLK), S_IFCHR & S_IFBLK)
-/* A program that runs as its owner, whoever starts it. */
+/* A set-user-ID or set-group-ID mode. */
 #define SETS_ID(argument) { argument, true, S_ISUID | S_ISGID, 0, 0 }
 #define IS_NOT_ZERO(argument) { argument, true, UINT32_MAX, 0, 0 }
-/* So do AF_INET and AF_INET6. */
+/* AF_INET (2) and AF_INET6 (10) differ in one bit. */
 #define IS_NOT_INET(argument) \
 	{ argument, true, ~(uint32_t)(AF_INET ^ AF_INET6), AF_INET & AF_INET6, AF_INET & AF_INET6 }
-/* Behind the kernel's mask for SOCK_CLOEXEC and SOCK_NONBLOCK. */
+/* The kernel takes the low four bits as the type; the others are SOCK_CLOEXEC and SOCK_NONBLOCK. */
 #define IS_TYPE(argument, type) OF_KIND(argument, 0xf, type)
 #define IS_NOT_STREAM_OR_DATAGRAM(argument) { argument, true, 0xf, SOCK_STREAM, SOCK_DGRAM }
-/* The byte of an ioctl's number that names its driver. */
+/* The byte of an ioctl number that identifies the driver. */
 #define IS_REQUEST_OF(argument, type) OF_KIND(argument, 0xff00, (type) << 8)
 #define WHEN(...) { __VA_ARGS__ }
 #define ALWAYS WHEN({ 0, false, 0, 0, 0 })
@@ -146,27 +147,29 @@ const struct filter_rule filter_rules[] = {
 	  "stat fstat lstat newfstatat statx access faccessat faccessat2 readlink readlinkat"
 	  " getdents getdents64 getcwd chdir fchdir statfs fstatfs umask getrandom uname sysinfo",
 	  ALWAYS, ALLOW },
-	/* Reading only: the flags are an int, and none of those that write, make or cut may be
-	 * there. */
+	/* Read-only: flags that write, create or truncate are refused. The kernel takes the flags
+	 * as an int, so the low 32 bits are all of them. */
 	{ "looking", STRICT, 0, 0, "open", WHEN(LACKS(1, O_ACCMODE | O_CREAT | O_TRUNC)), ALLOW },
 	{ "looking", STRICT, 0, 0, "openat", WHEN(LACKS(2, O_ACCMODE | O_CREAT | O_TRUNC)), ALLOW },
 	{ "looking", STRICT, 0, 0, "open openat", ALWAYS, REFUSE(EACCES) },
-	/* Its flags lie in memory. */
+	/* openat2() has its flags in memory, which a filter cannot read. */
 	{ "looking", STRICT, 0, 0, "openat2", ALWAYS, REFUSE(ENOSYS) },
 
-	/* What is made in a folder of the host belongs to the folder's owner: a set-user-ID program
-	 * would lend him to everybody there. */
+	/* A file that the command creates in a writable directory of the host belongs to the user
+	 * who started sbx: set-user-ID would let other users run code as that user. */
 	{ "files", STANDARD, 0, 0, "chmod fchmod creat", WHEN(SETS_ID(1)), REFUSE(EPERM) },
 	{ "files", STANDARD, 0, 0, "fchmodat fchmodat2", WHEN(SETS_ID(2)), REFUSE(EPERM) },
 	{ "files", STANDARD, 0, 0, "open", WHEN(HAS(1, O_CREAT), SETS_ID(2)), REFUSE(EPERM) },
 	{ "files", STANDARD, 0, 0, "open", WHEN(HAS(1, O_TMPFILE), SETS_ID(2)), REFUSE(EPERM) },
 	{ "files", STANDARD, 0, 0, "openat", WHEN(HAS(2, O_CREAT), SETS_ID(3)), REFUSE(EPERM) },
 	{ "files", STANDARD, 0, 0, "openat", WHEN(HAS(2, O_TMPFILE), SETS_ID(3)), REFUSE(EPERM) },
-	/* Its mode lies in memory; what builds sandboxes cannot do without it. */
+	/* openat2() has its mode in memory, which a filter cannot read; nested sandboxes need it.
+	 */
 	{ "files", STANDARD, FILTER_NESTED, 0, "openat2", ALWAYS, ALLOW },
 	{ "files", STANDARD, 0, 0, "openat2", ALWAYS, REFUSE(ENOSYS) },
-	/* Without a mount view every file of the user has a name here, and Landlock knows no right
-	 * for owner, mode, times and attributes, by name or through a read-only descriptor. */
+	/* Without a mount namespace every file of the user is reachable by path, and Landlock has
+	 * no access right for owner, mode, times and extended attributes, by name or through a
+	 * read-only fd. */
 	{ "files", STANDARD, FILTER_NO_NAMESPACES, 0,
 	  "chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat utime utimes futimesat"
 	  " utimensat setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr"
@@ -196,13 +199,15 @@ const struct filter_rule filter_rules[] = {
 	{ "terminals", STRICT, 0, 0, "ioctl", WHEN(IS(1, FIONBIO)), ALLOW },
 	{ "terminals", STRICT, 0, 0, "ioctl", WHEN(WITHIN(1, FIONCLEX, FIOCLEX)), ALLOW },
 	{ "terminals", STRICT, 0, 0, "ioctl", ALWAYS, REFUSE(ENOTTY) },
-	/* To type into a terminal, or into the console, on behalf of whoever sits there. */
+	/* TIOCSTI and TIOCLINUX inject input into a terminal or the console, which the user's shell
+	 * would run. */
 	{ "terminals", STANDARD, 0, 0, "ioctl", WHEN(IS(1, TIOCSTI)), REFUSE(EPERM) },
 	{ "terminals", STANDARD, 0, 0, "ioctl", WHEN(WITHIN(1, TIOCLINUX, TIOCCONS)),
 	  REFUSE(EPERM) },
 	{ "terminals", STANDARD, 0, 0, "ioctl", WHEN(IS(1, TIOCSETD)), REFUSE(EPERM) },
-	/* File systems change flags and attributes of a file, make snapshots and seal files through
-	 * read-only descriptors: only terminals, sockets and the copying of extents. */
+	/* Through a read-only fd, ioctls of file systems change flags and attributes, make
+	 * snapshots and enable fs-verity: allow only those of terminals, of sockets, and FICLONE.
+	 */
 	{ "terminals", STANDARD, FILTER_NO_NAMESPACES, 0, "ioctl", WHEN(IS_REQUEST_OF(1, 'T')),
 	  ALLOW },
 	{ "terminals", STANDARD, FILTER_NO_NAMESPACES, 0, "ioctl", WHEN(IS_REQUEST_OF(1, 0x89)),
@@ -213,7 +218,8 @@ const struct filter_rule filter_rules[] = {
 	{ "terminals", STANDARD, FILTER_NO_NAMESPACES, 0, "ioctl", ALWAYS, REFUSE(EPERM) },
 	{ "terminals", STANDARD, 0, 0, "ioctl", ALWAYS, ALLOW },
 
-	/* Of the same user, so the kernel would not mind. 0 is who asks. */
+	/* Without a PID namespace: refuse changes to other processes of the same user. PID 0 is the
+	 * calling process. */
 	{ "oneself", BOTH, FILTER_NO_NAMESPACES, 0, "prlimit64", WHEN(IS_NOT_ZERO(0)),
 	  REFUSE(EPERM) },
 	{ "oneself", STANDARD, FILTER_NO_NAMESPACES, 0,
@@ -233,16 +239,17 @@ const struct filter_rule filter_rules[] = {
 	  "setpgid setsid setpriority sched_setparam sched_setscheduler sched_setattr"
 	  " sched_setaffinity ioprio_set capset",
 	  ALWAYS, ALLOW },
-	/* 0xffffffff only asks. Everything else makes addresses guessable or memory executable. */
+	/* 0xffffffff only reads the personality. Other values disable ASLR or make readable memory
+	 * executable. */
 	{ "oneself", STANDARD, 0, 0, "personality", WHEN(IS(0, 0)), ALLOW },
 	{ "oneself", STANDARD, 0, 0, "personality", WHEN(IS(0, UINT32_MAX)), ALLOW },
-	/* The effective id alone, which can only become what the others are: seteuid(), as make
-	 * calls it in every child. */
+	/* seteuid() and setegid(), which make calls in every child: with real and saved id
+	 * unchanged the effective id can only become one of them. */
 	{ "oneself", STANDARD, 0, 0, "setresuid setresgid",
 	  WHEN(IS(0, UINT32_MAX), IS(2, UINT32_MAX)), ALLOW },
 	{ "oneself", STANDARD, 0, 0, "setreuid setregid", WHEN(IS(0, UINT32_MAX)), ALLOW },
-	/* strace sets its own ids before it becomes the program. There is one, and no capability,
-	 * so the kernel lets nobody become another. */
+	/* strace -u calls setreuid() before exec. The user namespace maps one id and the command
+	 * has no capability, so the kernel refuses every other id. */
 	{ "oneself", STANDARD, FILTER_PTRACE, FILTER_NO_NAMESPACES, "setreuid", ALWAYS, ALLOW },
 	{ "oneself", BOTH, 0, 0, "prctl", WHEN(IS(0, PR_SET_MM)), REFUSE(EPERM) },
 	{ "oneself", BOTH, 0, 0, "prctl", WHEN(WITHIN(0, 1, PRCTL_LAST)), ALLOW },
@@ -250,7 +257,8 @@ const struct filter_rule filter_rules[] = {
 	{ "oneself", BOTH, 0, 0, "prctl", WHEN(IS(0, PR_GET_AUXV)), ALLOW },
 	{ "oneself", BOTH, 0, 0, "prctl", ALWAYS, REFUSE(EINVAL) },
 
-	/* They only take away; but whoever has a listener answers for others. */
+	/* Landlock and seccomp only restrict the caller, but SECCOMP_FILTER_FLAG_NEW_LISTENER could
+	 * answer calls of other processes. */
 	{ "narrowing", BOTH, 0, 0,
 	  "landlock_create_ruleset landlock_add_rule landlock_restrict_self", ALWAYS, ALLOW },
 	{ "narrowing", STANDARD, FILTER_NESTED, 0, "seccomp", ALWAYS, ALLOW },
@@ -260,14 +268,15 @@ const struct filter_rule filter_rules[] = {
 
 	{ "processes", STRICT, 0, 0, "execve execveat", ALWAYS, ASK },
 	{ "processes", STANDARD, FILTER_NESTED, 0, "clone clone3 unshare", ALWAYS, ALLOW },
-	/* Its flags lie in memory; libc falls back to clone. */
+	/* clone3() has its flags in memory, which a filter cannot read; libc falls back to clone on
+	 * ENOSYS. */
 	{ "processes", BOTH, 0, 0, "clone3", ALWAYS, REFUSE(ENOSYS) },
 	{ "processes", STANDARD, 0, 0, "clone", WHEN(LACKS(0, NEW_NAMESPACE)), ALLOW },
 	{ "processes", STANDARD, 0, 0, "unshare", WHEN(LACKS(0, NEW_NAMESPACE | CLONE_NEWTIME)),
 	  ALLOW },
-	/* The kernel checks a call again after a tracer has changed it (since 4.8), but not where
-	 * the tracer has set PTRACE_O_SUSPEND_SECCOMP: refused in the three requests that take
-	 * options. Filters are not read either. Of the others only those that were looked at are
+	/* The kernel runs the filter again after a tracer has changed a call (since 4.8), unless
+	 * the tracer has set PTRACE_O_SUSPEND_SECCOMP: refuse it in the three requests that take
+	 * options. Reading filters is refused. Of the other requests only the reviewed ones are
 	 * allowed. */
 	{ "processes", STANDARD, FILTER_PTRACE, FILTER_NO_NAMESPACES, "ptrace",
 	  WHEN(IS(0, PTRACE_SETOPTIONS), HAS(3, PTRACE_O_SUSPEND_SECCOMP)), REFUSE(EPERM) },
@@ -286,35 +295,38 @@ const struct filter_rule filter_rules[] = {
 	{ "processes", STANDARD, 0, 0, "fork vfork execve execveat pidfd_open pidfd_send_signal",
 	  ALWAYS, ALLOW },
 
-	/* Segments and queues that others have made. */
+	/* Without an IPC namespace these would reach segments and queues of other processes of the
+	 * host. */
 	{ "ipc", STANDARD, FILTER_NO_NAMESPACES, 0,
 	  "shmget shmat shmctl shmdt semget semop semtimedop semctl msgget msgsnd msgrcv msgctl"
 	  " mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr",
 	  ALWAYS, REFUSE(ENOSYS) },
-	/* A segment counts for no process, and outlives all of them. */
+	/* A System V segment is charged to no process's limits and outlives them all. */
 	{ "ipc", STANDARD, FILTER_NO_SHM, 0, "shmget shmat shmctl shmdt", ALWAYS, REFUSE(ENOSYS) },
 	{ "ipc", STANDARD, 0, 0,
 	  "shmget shmat shmctl shmdt semget semop semtimedop semctl msgget msgsnd msgrcv msgctl"
 	  " mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr",
 	  ALWAYS, ALLOW },
 
-	/* Landlock checks the port in connect(); a stream that sendto() opens would pass it. */
+	/* Landlock checks the port in connect() and bind(); MSG_FASTOPEN in sendto() would connect
+	 * without that check. */
 	{ "sockets", BOTH, FILTER_PORTS, 0, "sendto sendmmsg", WHEN(HAS(3, MSG_FASTOPEN)),
 	  REFUSE(EOPNOTSUPP) },
 	{ "sockets", BOTH, FILTER_PORTS, 0, "sendmsg", WHEN(HAS(2, MSG_FASTOPEN)),
 	  REFUSE(EOPNOTSUPP) },
 	{ "sockets", BOTH, FILTER_PORTS, 0, "setsockopt",
 	  WHEN(IS(1, IPPROTO_TCP), IS(2, TCP_FASTOPEN_CONNECT)), REFUSE(ENOPROTOOPT) },
-	/* A TCP socket that becomes one of another protocol (smc), for which Landlock has no ports,
-	 * or reaches more of the kernel (tls, espintcp). */
+	/* TCP_ULP turns a TCP socket into another protocol (smc), whose ports Landlock does not
+	 * check, or reaches more kernel code (tls, espintcp). */
 	{ "sockets", BOTH, FILTER_LOOPBACK, 0, "setsockopt",
 	  WHEN(IS(1, IPPROTO_TCP), IS(2, TCP_ULP)), REFUSE(ENOPROTOOPT) },
 	{ "sockets", BOTH, 0, 0,
 	  "connect bind listen accept accept4 shutdown getsockname getpeername getsockopt"
 	  " setsockopt sendto sendmsg sendmmsg recvfrom recvmsg recvmmsg",
 	  ALWAYS, ALLOW },
-	/* Landlock does not ask who connects to a named socket, and a filter cannot read addresses.
-	 * A stream or seqpacket pair takes no other address; a datagram pair does. */
+	/* Landlock does not check connect() to a pathname socket, and a filter cannot read
+	 * addresses. Sockets of a stream or seqpacket pair cannot be sent to another address; those
+	 * of a datagram pair can. */
 	{ "sockets", BOTH, FILTER_NO_NAMESPACES, 0, "socketpair",
 	  WHEN(IS(0, AF_UNIX), IS_TYPE(1, SOCK_STREAM)), ALLOW },
 	{ "sockets", BOTH, FILTER_NO_NAMESPACES, 0, "socketpair",
@@ -324,7 +336,7 @@ const struct filter_rule filter_rules[] = {
 	{ "sockets", BOTH, FILTER_NO_NAMESPACES, 0, "socket", WHEN(IS(0, AF_UNIX)),
 	  REFUSE(EAFNOSUPPORT) },
 	{ "sockets", BOTH, 0, 0, "socket socketpair", WHEN(IS(0, AF_UNIX)), ALLOW },
-	/* How interfaces and addresses are asked for. */
+	/* rtnetlink: programs use it to list interfaces and addresses. */
 	{ "sockets", BOTH, FILTER_INET, 0, "socket", WHEN(IS(0, AF_NETLINK), IS(2, NETLINK_ROUTE)),
 	  ALLOW },
 	{ "sockets", STANDARD, FILTER_NESTED, 0, "socket",
@@ -352,7 +364,8 @@ const struct filter_rule filter_rules[] = {
 	  " setuid setgid setgroups setreuid setregid setresuid setresgid setfsuid setfsgid",
 	  ALWAYS, ALLOW },
 
-	/* It opens sockets and files past every filter; what uses it has another way. */
+	/* io_uring opens files and sockets without running the filter; programs fall back on
+	 * ENOSYS. */
 	{ "rings", BOTH, 0, 0, "io_uring_setup io_uring_enter io_uring_register", ALWAYS,
 	  REFUSE(ENOSYS) },
 

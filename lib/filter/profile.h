@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * What the profiles are made of: rules over system calls, for the compiler
- */
+/* The profiles' rules over system calls, as data for the compiler */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,12 +17,12 @@ enum filter_profiles {
 #define FILTER_CONDITIONS_MAX 3
 
 /*
- * The low 32 bits of an argument, masked, lie in from..to, or with @is_not outside of it. A @mask
- * of 0: no condition.
+ * The condition: the low 32 bits of the argument, masked, are in from..to, or with @is_not outside
+ * of it. @mask 0: no condition.
  *
- * Only the low half is ever compared, because the kernel takes an int (or looks at the low half of
- * a long) from each argument that stands in a rule: comparing all 64 bits would let a value with
- * another high half pass a refusal, and then mean the same.
+ * Only the low half is compared: from each argument that occurs in a rule the kernel takes an int,
+ * or the low half of a long. If all 64 bits were compared, a value with another high half would
+ * evade a refusal but mean the same to the kernel.
  */
 struct filter_condition {
 	uint8_t argument;
@@ -35,12 +33,12 @@ struct filter_condition {
 };
 
 struct filter_rule {
-	const char *set;   /* for people; rules of one set stand together in sbx-seccomp(7) */
+	const char *set;   /* heading in sbx-seccomp(7); rules of one set are listed together */
 	unsigned profiles; /* enum filter_profiles */
-	unsigned with;	   /* enum filter_variant: all of them must be asked for, */
+	unsigned with;	   /* enum filter_variant: the rule applies only if all of these are set */
 	unsigned without;  /* and none of these */
-	const char *calls; /* names, each behind a blank or at the beginning */
-	struct filter_condition when[FILTER_CONDITIONS_MAX]; /* all must hold */
+	const char *calls; /* names, separated by blanks */
+	struct filter_condition when[FILTER_CONDITIONS_MAX]; /* all must hold; ended by mask 0 */
 	uint32_t answer;				     /* SECCOMP_RET_* */
 };
 
@@ -49,7 +47,7 @@ struct filter_profile_row {
 	enum filter_profiles bit;
 };
 
-/* Ended by a NULL name, and by a NULL set. Of the rules of one call the first that holds answers;
- * where none holds: EPERM. */
+/* Ended by a NULL name, and by a NULL set. Among the rules of one call the first that holds
+ * decides; if none does, EPERM. */
 extern const struct filter_profile_row filter_profile_rows[];
 extern const struct filter_rule filter_rules[];

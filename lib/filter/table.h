@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * The profiles, compiled: written by the generator when sbx is built
- */
+/* The compiled profiles, which generate.c writes when sbx is built */
 
 #include <linux/filter.h>
 #include <stdbool.h>
@@ -19,5 +17,5 @@ struct filter_profile {
 
 /* Ended by a NULL name. */
 extern const struct filter_profile filter_profiles[];
-/* Changes with every change of a profile or of the layout. */
+/* A checksum of all compiled profiles: changes with every change of a rule or of the layout. */
 extern const uint64_t filter_generation;

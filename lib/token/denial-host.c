@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The policy's hosts, networks and ports against the token's
+ * Compares the hosts, networks and ports of the policy with those of the token
  *
- * A token for a name meets no network: what the name leads to is asked for by itself.
+ * A token for a host name matches no network rule: the address that the name resolves to is a
+ * request of its own.
  */
 
 #include "token/denial-internal.h"
@@ -29,7 +30,7 @@ static bool is_below(const char *name, const char *domain)
 	       strcasecmp(name + len - n_domain, domain) == 0;
 }
 
-/* A name counts the same with a dot behind it. */
+/* "example.org." is the same host as "example.org". */
 static size_t trim(const char *host, char ret[HOST_BYTES_MAX + 8])
 {
 	size_t len = strlen(host);
@@ -62,7 +63,7 @@ static bool host_meets(const struct denial *denial, const struct artefact_value 
 	       (!all && is_below(name, host));
 }
 
-/* An IPv4 address in an IPv6 one is of both kinds. */
+/* An IPv4-mapped IPv6 address (::ffff:a.b.c.d) matches IPv4 and IPv6 networks. */
 static bool address_meets(const struct denial *denial, const struct artefact_value *value)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
@@ -99,7 +100,7 @@ static bool meets(const struct denial *denial, const struct artefact_value *valu
 {
 	const struct scope *scope = denial->scope;
 
-	/* Whatever the request names besides what the token is for. */
+	/* The token does not limit the host: the request may name any, or none. */
 	if (scope->argument != ARGUMENT_HOST || scope->is_everything)
 		return !all;
 	switch ((enum artefact_entry_kind)value->kind) {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The policy's globs against the token's
+ * Compares the policy's path globs with the token's glob
  *
- * The compiled policy has its globs as one trie over path components. It is gone through once, and
- * beside each way down goes the set of states in which the token's glob can then be: empty, and
- * nothing below that node can be a path of the token's. Where a way ends, its components are a glob
- * again, so that scope_is_within() can say whether it has all that the token's has.
+ * The compiled policy stores its globs as a trie over path components. One depth-first walk visits
+ * the trie and carries the set of states that the automaton of the token's glob can be in. If the
+ * set is empty, no path of the token is below that node. At a node where a policy glob ends, the
+ * components from the root are that glob; scope_is_within() then decides whether it contains the
+ * whole scope.
  */
 
 #include "token/denial-internal.h"
@@ -25,11 +26,11 @@ struct way {
 	const struct artefact_pattern *patterns;
 	const uint32_t *postings;
 	const char *bytes;
-	struct scope taken; /* the components from the root to here */
+	struct scope taken; /* components from the root of the trie to the current node */
 	bool failed;
 };
 
-/* The states of the token's glob, as bytes. */
+/* States of the automaton of the token's glob, one byte each. */
 struct states {
 	bool at[SCOPE_STEPS_MAX + 1];
 };
@@ -83,8 +84,9 @@ static void mark_here(struct way *way, const struct artefact_node *node)
 		mark_all(way, way->forks[node->ends].here, covers(way));
 }
 
-/* One name more at least. A glob that means the node itself as well has more than that; where it
- * is in a fork that is left out, and a rule can only seem to take back less. */
+/* A glob "NODE/**" needs at least one more name. A glob that also matches NODE itself covers more;
+ * in a fork this is not taken into account, so an exception can only seem to cover less than it
+ * does. */
 static void mark_below(struct way *way, const struct artefact_node *node)
 {
 	size_t n_taken = way->taken.n_steps;
@@ -146,7 +148,7 @@ static void descend(struct way *way, const struct artefact_node *node, const str
 	}
 }
 
-/* By the components of the project's root, and from there by the globs below it. */
+/* Globs that are relative to the project start at the node of the project's root. */
 static void walk_project(struct way *way)
 {
 	struct states states = { .at = { false } }, next = states;
@@ -189,6 +191,7 @@ int denial_walk_paths(struct denial *denial)
 	descend(way, &way->nodes[0], &states);
 	if (denial->project_root)
 		walk_project(way);
-	/* A way that is longer than any that was compiled. */
+	/* A path through the trie had more than SCOPE_STEPS_MAX components; the compiler makes
+	 * none. */
 	return way->failed ? -EINVAL : 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The rules that deny, one after the other: may the match hold for something in the scope, and does
- * no exception surely hold for all of it? What the paths and hosts of a condition have to do with
- * the scope is found for all conditions in one go before.
+ * Checks each deny rule: may its match hold for some request in the scope, and does no exception
+ * surely hold for all of them? The path globs and hosts of all conditions are compared with the
+ * scope once, before the rules are checked.
  */
 
 #include "token/denial.h"
@@ -20,11 +20,11 @@
 
 #define PORT_BITS 16
 
-/* Beside the PATHS_ bits: the same for the index of hosts, networks and ports. */
+/* Like the PATHS_ bits, for the values of the index of hosts, networks and ports. */
 #define VALUES_MEET 16u
 #define VALUES_COVER 32u
 
-/* A port's prefix in the index as what stands in lists, the first and the last port. */
+/* The index stores a port range as a bit prefix; lists store its first and last port. */
 static struct artefact_value list_value(const struct artefact_value *key)
 {
 	struct artefact_value value = *key;

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Does a rule that denies meet what a token is for?
+ * Could a deny rule apply to a request that a token allows?
  *
- * A token goes past the rules of the policy when it is used, so it must not be issued, and not
- * outlive a reload, where a rule denies something in its scope. Whoever will use it and how is not
- * known: a condition of a rule that denies is taken to hold unless its path, host or port are
- * others than the scope's, and an exception only where it takes back all of the scope.
+ * A request with a valid token is allowed without evaluating the policy. So a token must not be
+ * issued, and must not survive a reload, if a rule denies a request in its scope. The later
+ * requests are not known: a condition of a deny rule counts as true unless its path, host or port
+ * excludes the whole scope, and an exception counts only if it covers the whole scope.
  */
 
 #include <stdint.h>
@@ -15,7 +15,7 @@
 struct artefact;
 struct token_terms;
 
-/* 1: @ret_rule (a row of SECTION_RULES) meets it, or may. 0: none does. -ENOMEM, or -EINVAL for
- * terms that no token has. */
+/* 1: *@ret_rule (a row of SECTION_RULES) applies, or may apply. 0: no rule does. -ENOMEM; -EINVAL:
+ * the terms are not valid. */
 int denial_find(const struct artefact *artefact, const struct token_terms *terms,
 		uint32_t *ret_rule);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * Issuing tokens: from nothing, for whoever decides, or from another token, for less
- */
+/* Issues tokens: new ones, and narrower ones from a parent token */
 
 #include "token/token-internal.h"
 
@@ -49,7 +47,7 @@ static size_t size_of(const char *string)
 	return string ? strlen(string) + 1 : 0;
 }
 
-/* Copies @string to *@at and goes behind it. */
+/* Copies @string to *@at and moves *@at past it. */
 static const char *keep(char **at, const char *string)
 {
 	char *copy = *at;
@@ -167,6 +165,6 @@ int token_narrow(struct token_table *table, const char *parent, const struct tok
 	excess = find_excess(from, terms, now_usec);
 	if (excess)
 		return refuse(err, -EACCES, excess, "ask for no more than the parent allows");
-	/* Making room may take tokens out, but never a parent that still counts. */
+	/* issue() may sweep ended tokens; @from is valid, so it is not one of them. */
 	return issue(table, terms, from, from->digest, now_usec, ret, err);
 }

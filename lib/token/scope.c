@@ -3,10 +3,10 @@
 /*
  * A path glob as an automaton over path components
  *
- * Before step i the automaton is in state i; "**" is a state that also stays where it is. A path is
- * covered if its components can lead to the end. The same walk answers whether one glob lies within
- * another: the inner one's steps are walked instead of a path's components, each standing for all
- * the names that it matches, and only what holds for every one of them counts.
+ * In state i the automaton has matched the first i steps; a "**" step also stays in its state. The
+ * scope covers a path if its components can lead to the last state. scope_is_within() uses the same
+ * walk with the steps of the inner glob instead of names: one step stands for all names that it
+ * matches, and a state counts only if every one of them reaches it.
  */
 
 #include "token/scope.h"
@@ -58,12 +58,12 @@ static bool add_root(struct scope *scope, const char *root)
 	return true;
 }
 
-/* "a/" is a and what is below; "a" and two stars only what is below: at least one name more. */
+/* "a/" matches a and everything below it; "a/**" only what is below: at least one more name. */
 static bool add_end(struct scope *scope)
 {
 	if (!scope->glob.subtree)
 		return true;
-	/* In this order, because a walk can stay in front of the last name as long as it likes. */
+	/* "**" before the name: walk_float() keeps only states that are at a "**" step. */
 	return add_step(scope, &any_below) && (scope->glob.itself || add_step(scope, &any_name));
 }
 
@@ -114,7 +114,7 @@ struct walk {
 	bool at[SCOPE_STEPS_MAX + 1];
 };
 
-/* "**" may stand for nothing. */
+/* "**" also matches zero components. */
 static void skip_floats(struct walk *walk)
 {
 	for (size_t i = 0; i < walk->scope->n_steps; i++)
@@ -130,7 +130,7 @@ static void walk_begin(struct walk *walk, const struct scope *scope)
 	skip_floats(walk);
 }
 
-/* Every name that @inner matches is one that @outer matches. */
+/* Does @outer match every name that @inner matches? */
 static bool step_covers(const struct glob_component *outer, const struct glob_component *inner)
 {
 	if (outer->kind == GLOB_STAR || outer->kind == GLOB_FLOAT)
@@ -141,7 +141,8 @@ static bool step_covers(const struct glob_component *outer, const struct glob_co
 	       memcmp(outer->text, inner->text, outer->len) == 0;
 }
 
-/* One component further, from the last state to the first so that none is taken twice. */
+/* Advances by one component; from the last state to the first, so that one component is not matched
+ * by two steps. */
 static void walk_step(struct walk *walk, const struct glob_component *component)
 {
 	for (size_t i = walk->scope->n_steps + 1; i-- > 0;) {
@@ -156,7 +157,7 @@ static void walk_step(struct walk *walk, const struct glob_component *component)
 	skip_floats(walk);
 }
 
-/* Any number of any names: only where the automaton stays whatever comes does it surely stay. */
+/* Advances by any number of unknown names: only a "**" step surely still matches. */
 static void walk_float(struct walk *walk)
 {
 	for (size_t i = 0; i <= walk->scope->n_steps; i++)
@@ -183,9 +184,9 @@ static bool covers_path(const struct scope *scope, const char *path)
 	return walk.at[scope->n_steps];
 }
 
-/* ---- what may be ---- */
+/* ---- may two globs have a path in common ---- */
 
-/* How many bytes of a pattern stand for themselves, from its begin or from its end. */
+/* The number of literal bytes at the begin, or at the end, of a pattern. */
 static size_t count_plain(const struct glob_component *pattern, bool from_end)
 {
 	size_t n = 0;
@@ -196,7 +197,8 @@ static size_t count_plain(const struct glob_component *pattern, bool from_end)
 	return n;
 }
 
-/* Two patterns have no name in common if they begin or end differently; else they may. */
+/* Two patterns have no name in common if their literal begins or ends differ; else they may have.
+ */
 static bool patterns_may_meet(const struct glob_component *a, const struct glob_component *b)
 {
 	size_t n_a = count_plain(a, false), n_b = count_plain(b, false);
@@ -236,7 +238,7 @@ void scope_begin(const struct scope *scope, bool at[SCOPE_STEPS_MAX + 1])
 	skip_floats_of(scope, at);
 }
 
-/* In one go for any number of names: the states only ever go further. */
+/* Any number of names at once: every later state may be reached, because states only increase. */
 static void may_float(const struct scope *scope, const bool *at, bool *ret)
 {
 	bool is_on = false;
@@ -324,7 +326,7 @@ bool scope_is_within(const struct scope *inner, const struct scope *outer)
 
 #define EXAMPLE_NAME "sbx-example"
 
-/* A pattern's stars can often stand for nothing, its question marks for one letter. */
+/* Leaves out '*' and writes 'x' for '?'; a name that does not match the pattern then is refused. */
 static int add_example_name(const struct glob_component *step, struct text *out)
 {
 	size_t before = out->len;

@@ -2,9 +2,11 @@
 #pragma once
 
 /*
- * What a token's glob covers: a set of paths or of hosts, and whether one set lies within another
+ * The scope of a token: the set of paths or hosts that its glob covers, and whether one scope
+ * contains another
  *
- * Read from its text whenever it is needed: a table of tokens holds texts, not parsed globs.
+ * It is parsed from the text of the token for each use, because tokens store texts, not parsed
+ * globs.
  */
 
 #include <stdbool.h>
@@ -20,41 +22,41 @@ struct text;
 
 #define SCOPE_STEPS_MAX 512
 
-/* Points into itself: not to be copied. */
+/* Contains pointers into itself: do not copy. */
 struct scope {
 	enum operation_argument argument;
-	bool is_everything; /* no glob was given; a path's steps are then one "**" */
-	/* ARGUMENT_PATH: the components from the root of the file system on */
+	bool is_everything; /* no glob was given; the steps of a path are then one "**" */
+	/* ARGUMENT_PATH: the components from the root directory */
 	struct glob_component steps[SCOPE_STEPS_MAX];
 	size_t n_steps;
-	struct glob glob;      /* what the steps point into, besides the project's path */
+	struct glob glob;      /* the steps point into it, or into the project's path */
 	struct host_port host; /* ARGUMENT_HOST */
 };
 
 /*
- * @glob: NULL (everything), a path glob, "HOST", "*.HOST" or "HOST:PORT". @project_root is where a
- * relative glob begins, and is borrowed. -EINVAL with the reason.
+ * @glob: NULL (everything), a path glob, "HOST", "*.HOST" or "HOST:PORT". A relative path glob
+ * begins at @project_root, which is borrowed. -EINVAL with the reason.
  */
 int scope_parse(enum operation_argument argument, const char *glob, const char *project_root,
 		struct scope *ret, struct sbx_error *err);
 
 bool scope_covers(const struct scope *scope, const struct policy_request *request);
-/* True only if everything that @inner covers is covered by @outer; sometimes false although it is.
- */
+/* True only if @outer covers everything that @inner covers; may be false although it does. */
 bool scope_is_within(const struct scope *inner, const struct scope *outer);
 /*
- * The same walk for whoever has other globs than a scope's: @at says for each step, and behind the
- * last one, whether the scope can be before it. Here what may be counts, not what surely is.
+ * The same walk for callers with other globs. @at[i]: the first i steps may have matched what was
+ * walked; @at[n_steps]: the whole scope may have. These functions say what is possible,
+ * scope_is_within() what is certain.
  */
 void scope_begin(const struct scope *scope, bool at[SCOPE_STEPS_MAX + 1]);
-/* Behind one component, which may stand for many names; a "**" for any number of any. */
+/* Advances by one component, which may match many names; a "**" by any number of any names. */
 void scope_may_step(const struct scope *scope, const bool at[SCOPE_STEPS_MAX + 1],
 		    const struct glob_component *component, bool ret[SCOPE_STEPS_MAX + 1]);
-/* May a path of the scope have more components than have been walked? */
+/* May the scope contain paths that are longer than what was walked? */
 bool scope_may_go_on(const struct scope *scope, const bool at[SCOPE_STEPS_MAX + 1]);
 
 /*
- * One argument that the scope covers, to ask a policy about it: a path, or a host. -ENOENT where
- * none is easily made up, as for a glob with classes or for everything.
+ * Adds one path or host that the scope covers, as an example for a request. -ENOENT if none is easy
+ * to construct: a glob with character classes, or a scope of everything.
  */
 int scope_add_example(const struct scope *scope, struct text *out);

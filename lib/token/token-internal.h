@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * The table of tokens, as the files of this folder see it
- */
+/* The table of tokens, shared by the files of lib/token */
 
 #include <stdbool.h>
 
 #include "token/token.h"
 
 #define HANDLE_SIZE 16
-#define N_SLOTS 131072 /* a power of two, twice as many as tokens */
+#define N_SLOTS 131072 /* a power of two: twice TOKENS_MAX */
 
 struct token {
 	struct token *next_in_slot;
 	struct token *older, *newer;
 	struct token *parent;
 	unsigned n_parents;
-	bool is_dead; /* only while tokens are being taken out */
-	bool is_told; /* that it has ended */
+	bool is_dead; /* marked for removal by forget_dead() */
+	bool is_told; /* the watcher was called for its end */
 	uint8_t digest[32];
 	uint8_t handle[HANDLE_SIZE];
-	struct token_info info; /* its texts point to strings */
+	struct token_info info; /* its texts point into strings */
 	char strings[];
 };
 
@@ -35,9 +33,9 @@ struct token_table {
 };
 
 struct token *token_find(const struct token_table *table, const char *text);
-/* Takes @token, whose handle must be random. */
+/* Adds @token, which the table then owns. Its handle must be random, because it is the hash. */
 void token_add(struct token_table *table, struct token *token);
-/* Forgets those that have ended. */
+/* Removes ended tokens. */
 void token_sweep(struct token_table *table, uint64_t now_usec);
-/* Valid, expired or exhausted, its parents' ends included. */
+/* TOKEN_VALID, TOKEN_EXPIRED or TOKEN_EXHAUSTED; a token has ended if one of its parents has. */
 enum token_refusal token_judge_life(const struct token *token, uint64_t now_usec);

@@ -3,10 +3,10 @@
 /*
  * The table of tokens
  *
- * A hash over the random handle finds a token; a list in the order of issue keeps them for listing
- * and sweeping. Ended tokens stay until their room is needed, so that whoever comes too late is
- * told what happened. A narrower token holds its parent by pointer: it never outlives it, because
- * whatever ends a parent ends its children before the parent is forgotten.
+ * A hash table over the random handle finds a token; a list in the order of issue is for listing
+ * and sweeping. Ended tokens stay until the table is full, so that a late caller gets "expired" or
+ * "exhausted" instead of "unknown". A narrower token points to its parent, which must not be freed
+ * first: a token that ends also ends its children, and forget_dead() frees children before parents.
  */
 
 #include "token/token-internal.h"
@@ -72,7 +72,7 @@ static int digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* One text for one token: capitals are another text. */
+/* Only lower-case digits, so that a token has exactly one text. */
 static bool parse_handle(const char *text, uint8_t ret[HANDLE_SIZE])
 {
 	if (!text || strlen(text) != 2 * HANDLE_SIZE)
@@ -87,7 +87,7 @@ static bool parse_handle(const char *text, uint8_t ret[HANDLE_SIZE])
 	return true;
 }
 
-/* The handle is random: any of its bits are a hash. */
+/* The handle is random, so its first bytes can be the hash. */
 static size_t slot_of(const uint8_t handle[HANDLE_SIZE])
 {
 	size_t bits;
@@ -96,7 +96,7 @@ static size_t slot_of(const uint8_t handle[HANDLE_SIZE])
 	return bits % N_SLOTS;
 }
 
-/* How long this takes says nothing about how much of a guess was right. */
+/* Constant time: the duration must not reveal how many bytes of a guessed handle are right. */
 static bool is_same_handle(const uint8_t a[HANDLE_SIZE], const uint8_t b[HANDLE_SIZE])
 {
 	uint8_t difference = 0;
@@ -179,8 +179,9 @@ static int tell(const struct token_table *table, struct token *token, enum token
 	return table->ended(&token->info, how, table->userdata);
 }
 
-/* Takes out what is marked, and its children. A parent is older than its children, so they are
- * marked on the way up and gone before it on the way down. *@r is a failure to tell, if any. */
+/* Removes tokens marked is_dead, and their children. Parents are older than their children: the
+ * first pass, from the oldest, marks the children; the second, from the newest, frees children
+ * before parents. *@r is set if the watcher failed. */
 static size_t forget_dead(struct token_table *table, enum token_end how, int *r)
 {
 	size_t n_forgotten = 0;
@@ -283,7 +284,8 @@ size_t token_rejudge(struct token_table *table, const uint8_t digest[32], uint64
 
 /* ---- use ---- */
 
-/* Rules are about paths below the project, too, so a token for one project is none for another. */
+/* Policy rules have project-relative paths, so a token issued for one project is not valid for
+ * another. */
 static bool is_of_project(const struct token_terms *terms, const struct policy_request *request)
 {
 	return !terms->project_root || !request->project_root ||
@@ -301,7 +303,7 @@ static bool covers(const struct token *token, const struct policy_request *reque
 	       scope_covers(&scope, request);
 }
 
-/* Whose it is comes first: nobody else learns how a token stands. */
+/* Check the owner first: another sandbox or process must not learn the state of a token. */
 static enum token_refusal judge(const struct token *token, const char *sandbox_id,
 				uint64_t process_id, const struct policy_request *request,
 				const uint8_t digest[32], uint64_t now_usec)

@@ -7,8 +7,8 @@
  *
  * A function that can fail for a reason the user can do something about takes a "struct sbx_error
  * *err" as its last parameter and fills it once, where the failure arises. The caller owns the
- * struct, usually on its stack, starts it as { 0 }, and may pass NULL. The return value stays the
- * negative errno, so a caller that does not care about text never looks at it.
+ * struct, usually on its stack, starts it as { 0 }, and may pass NULL. The function also returns
+ * the negative errno, so a caller that does not need the text can ignore the struct.
  *
  * A text that does not fit ends in "..."; it is never cut inside a UTF-8 character.
  */
@@ -26,10 +26,10 @@ enum sbx_level {
 };
 
 struct sbx_error {
-	int code;			   /* negative errno; 0 while nothing went wrong */
+	int code;			   /* negative errno; 0: no error */
 	int level;			   /* enum sbx_level */
-	char what[SBX_ERROR_TEXT_SIZE];	   /* what we were doing: "cannot open 'p.yaml'" */
-	char why[SBX_ERROR_TEXT_SIZE];	   /* why it failed here; empty: the text of the errno */
+	char what[SBX_ERROR_TEXT_SIZE];	   /* the failed operation: "cannot open 'p.yaml'" */
+	char why[SBX_ERROR_TEXT_SIZE];	   /* why it failed; empty: the text of the errno */
 	char fix[SBX_ERROR_TEXT_SIZE];	   /* what to type or change; empty: none is known */
 	char context[SBX_ERROR_TEXT_SIZE]; /* state that helps to understand it; often empty */
 };
@@ -43,8 +43,8 @@ struct sbx_error {
 #endif
 
 /*
- * Empties @err, then stores @code and what we were doing. Call it before the other three.
- * Returns @code, so that "return sbx_error_what(err, r, ...)" is one line.
+ * Empties @err, then stores @code and the failed operation. Call it before the other three. Returns
+ * @code, so that "return sbx_error_what(err, r, ...)" is one line.
  */
 SBX_API int sbx_error_what(struct sbx_error *err, int code, const char *format, ...)
 	SBX_PRINTF(3, 4);

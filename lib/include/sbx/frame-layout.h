@@ -7,7 +7,7 @@
  *
  *   offset 0  u32 little-endian  length: the bytes that follow this field
  *   offset 4  u8                 type
- *   offset 5  u32 little-endian  request id; 0 where a message answers nothing
+ *   offset 5  u32 little-endian  request id; 0: the message is not a reply
  *   offset 9  payload            length - 5 bytes
  */
 
@@ -16,7 +16,7 @@
 #define SBX_FRAME_REQUEST_ID_OFFSET 5
 #define SBX_FRAME_PAYLOAD_OFFSET 9
 
-/* What the length field counts besides the payload. */
+/* The bytes that the length field counts besides the payload. */
 #define SBX_FRAME_LENGTH_MIN 5
 
 /* 16 MiB; a longer frame is refused before anything is allocated for it. */

@@ -5,8 +5,8 @@
 /*
  * Send audit records to sbx-audit
  *
- * Records go to the socket of 'sbx-audit serve' where it runs, and else to the spool of the user,
- * from where sbx-audit takes them. One recorder is for one thread at a time.
+ * Records go to the socket of 'sbx-audit serve' if it is running, else to the spool of the user,
+ * from which sbx-audit imports them. A recorder may be used by one thread at a time.
  */
 
 #include <stddef.h>
@@ -20,7 +20,7 @@ extern "C" {
 struct sbx_recorder;
 
 SBX_API int sbx_recorder_open(struct sbx_recorder **ret, struct sbx_error *err);
-/* NULL is nothing to close. */
+/* Does nothing if @recorder is NULL. */
 SBX_API void sbx_recorder_close(struct sbx_recorder *recorder);
 
 /*
@@ -28,9 +28,9 @@ SBX_API void sbx_recorder_close(struct sbx_recorder *recorder);
  * name, @members NULL or a JSON object whose members are added. version, time, boot, boot_usec,
  * event, tool and pid are written by this library and refused in @members.
  *
- * 0: it was handed over or is in the spool. -EINVAL: @members is no such object; -EMSGSIZE: it is
- * too large. Any other negative errno: the record was not written, so what it is about must not
- * happen.
+ * 0: the record was sent, or is in the spool. -EINVAL: @members is not such an object; -EMSGSIZE:
+ * it is too large. Any other negative errno: the record was not written; do not do what it would
+ * have reported.
  */
 SBX_API int sbx_record(struct sbx_recorder *recorder, const char *event, const char *tool,
 		       const char *members, struct sbx_error *err);

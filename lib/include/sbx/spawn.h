@@ -32,35 +32,34 @@
 extern "C" {
 #endif
 
-/* An open file for sbx-spawn: @fd of the caller is @as there. 0, 1 and 2 are the command's stdin,
- * stdout and stderr; others are for options such as --pass-fd and --report-fd. */
+/* An open file for sbx-spawn: fd @fd of the caller becomes fd @as. 0, 1 and 2 are the command's
+ * stdin, stdout and stderr; others are for options such as --pass-fd and --report-fd. */
 struct sbx_spawn_fd {
 	int fd;
 	int as;
 };
 
-/* Set all bytes to 0 and @size to its size: what is NULL or 0 is the default. Members are added at
+/* Set all bytes to 0 and @size to its size: NULL or 0 means the default. New members are added at
  * the end. */
 struct sbx_spawn_config {
-	size_t size;		    /* of this struct, as the caller was compiled */
-	const char *program;	    /* path of sbx-spawn; NULL: where it was installed */
-	const char *policy;	    /* path of a policy file, or NULL */
-	const char *const *options; /* further options of sbx-spawn(1), ended by NULL */
-	const char *const *command; /* the command and its arguments, ended by NULL */
-	char *const *environment;   /* of sbx-spawn; NULL: the caller's */
-	const struct sbx_spawn_fd
-		*fds; /* the files that it gets; those of 0, 1 and 2 that are not */
-	size_t n_fds; /* named are the caller's */
+	size_t size;	     /* sizeof(struct sbx_spawn_config) when the caller was compiled */
+	const char *program; /* path of sbx-spawn; NULL: its installed path */
+	const char *policy;  /* path of a policy file, or NULL */
+	const char *const *options;	/* further options of sbx-spawn(1), ended by NULL */
+	const char *const *command;	/* the command and its arguments, ended by NULL */
+	char *const *environment;	/* of sbx-spawn; NULL: the caller's */
+	const struct sbx_spawn_fd *fds; /* fds to pass; of 0, 1 and 2 those that are */
+	size_t n_fds;			/* not listed are inherited */
 };
 
 /*
- * Starts sbx-spawn. *@ret_pid is a child of the caller, who must wait for it: with sbx_spawn_wait()
- * or waitpid(2), and nowhere else in the program with waitpid(-1). SIGTERM to it ends the sandbox.
- * Negative errno: nothing was started. -EINVAL: the configuration is wrong.
+ * Starts sbx-spawn. *@ret_pid is a child of the caller. The caller must wait for it with
+ * sbx_spawn_wait() or waitpid(2); a waitpid(-1) elsewhere in the program would reap it. SIGTERM to
+ * it ends the sandbox. Negative errno: nothing was started. -EINVAL: the configuration is wrong.
  */
 SBX_API int sbx_spawn(const struct sbx_spawn_config *config, pid_t *ret_pid, struct sbx_error *err);
-/* Waits for its end. *@ret_status is the exit status of sbx-spawn(1); 128+N where signal N ended
- * sbx-spawn itself. */
+/* Waits until sbx-spawn exits. *@ret_status is its exit status (sbx-spawn(1)), or 128+N if signal N
+ * ended sbx-spawn itself. */
 SBX_API int sbx_spawn_wait(pid_t pid, int *ret_status, struct sbx_error *err);
 
 #ifdef __cplusplus
