@@ -242,13 +242,9 @@ bool path_is_beneath(const char *path, const char *folder)
  * way to where it ends. */
 static bool has_no_links(const char *path)
 {
-	const struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS };
-	int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+	_cleanup_close_ int fd = path_open_no_links(AT_FDCWD, path, O_PATH);
 
-	if (fd < 0)
-		return errno == ENOENT;
-	(void)close(fd);
-	return true;
+	return fd >= 0 || fd == -ENOENT;
 }
 
 const char *path_follow(void *arena, const char *path)
