@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * Logs with several segments, archives of them, and archives that somebody else has made
- */
+/* Logs with several segments, archives of them, and archives that another program has made */
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -31,7 +29,8 @@ static inline void add_signed(struct audit_log *log, unsigned n)
 	expect_eq(audit_log_checkpoint(log, NULL), 0);
 }
 
-/* @n_segments of ten records and more, the last one with none; each with three checkpoints. */
+/* @n_segments segments with ten or more records each and three checkpoints each; the last one is
+ * empty. */
 static inline struct audit_log *log_of_segments(struct log_place *place, unsigned n_segments)
 {
 	struct audit_log *log;
@@ -54,7 +53,7 @@ static inline bool has_file(const struct log_place *place, const char *name)
 	return access(path, F_OK) == 0;
 }
 
-/* What the verifier says of all of it, with the key that is known from the log's beginning. */
+/* The verdict of a full verification, with @key as the key of the log's beginning. */
 static inline enum verify_verdict verdict_of(const struct log_place *place, const char *key,
 					     uint64_t *ret_size)
 {
@@ -91,7 +90,7 @@ static inline void key_of(const struct audit_log *log, char ret[256])
 	(void)snprintf(ret, 256, "%s", text_string(&key));
 }
 
-/* A log that stays open while its folder is changed and verified. */
+/* A log that stays open while its directory is changed and verified. */
 struct open_log {
 	struct log_place place;
 	struct audit_log *log;
@@ -111,7 +110,7 @@ static inline void open_log_deinit(struct open_log *own)
 }
 #define _cleanup_open_log_ _cleanup_(open_log_deinit)
 
-/* Everything that is closed becomes an archive, as if it were old. */
+/* Archives every closed segment, as if all were old. */
 static inline void archive_all(struct audit_log *log)
 {
 	const struct retain_options options = {
@@ -128,7 +127,7 @@ static inline void archive_all(struct audit_log *log)
 
 struct seen {
 	uint64_t n_rows, n_notes;
-	struct text all; /* what came by, one behind the other */
+	struct text all; /* the records, concatenated */
 };
 
 static inline int see_row(void *userdata, const struct store_row *row, struct sbx_error *err)
@@ -164,7 +163,7 @@ static inline void see_about(struct seen *seen, const struct segment_about *abou
 	text_add_bytes(&seen->all, peaks, n * sizeof(peaks[0]));
 }
 
-/* All of it. */
+/* Reads the whole archive or segment. */
 static inline int see(int folder, const char *name, enum segment_kind kind, struct seen *ret,
 		      struct sbx_error *err)
 {
@@ -187,13 +186,13 @@ static inline int see(int folder, const char *name, enum segment_kind kind, stru
 	return r;
 }
 
-/* ---- archives of others ---- */
+/* ---- archives made by another program ---- */
 
 struct member {
 	const char *name;
 	const char *bytes;
 	size_t n_bytes;
-	mode_t mode; /* 0: the right one */
+	mode_t mode; /* 0: the usual one */
 };
 
 /* Packs them with the filter "zstd", or with none ("none"), as @name. */
@@ -225,7 +224,7 @@ static inline void pack(int folder, const char *name, const char *filter,
 	(void)close(fd);
 }
 
-/* The members of one of ours, unpacked by libarchive alone. */
+/* The members of one of our archives, unpacked with libarchive only. */
 struct unpacked {
 	struct text members[3];
 };

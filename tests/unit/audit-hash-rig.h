@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * What the tests of lib/audit share: a hasher that is made once a test, and hashes in hexadecimal
- */
+/* Shared by the tests of lib/audit: a hasher for each test, and hashes in hexadecimal */
 
 #include "audit/chain.h"
 #include "test.h"
@@ -26,7 +24,7 @@ static inline unsigned hex_digit(char c)
 	return (unsigned)(at - digits);
 }
 
-/* Exactly @n_bytes bytes; a test that is written wrongly aborts. */
+/* Decodes exactly @n_bytes bytes; aborts if the test itself has a mistake. */
 static inline void from_hex(const char *hex, void *ret, size_t n_bytes)
 {
 	uint8_t *out = ret;

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A log in a folder of its own, for the tests of the log, and a verifier that shares nothing with
- * it but the hash: every record from the first to the last, and every checkpoint
+ * A log in its own directory, and a verifier that shares only the hash function with lib/audit: it
+ * checks every record from the first on and every checkpoint
  */
 
 #include <dirent.h>
@@ -26,7 +26,7 @@
 #define SEGMENT "00000000000000000000.db"
 #define LOG_TIME "\"time\":\"2026-01-02T03:04:05.678901Z\""
 
-/* A test without memory has nothing to say. */
+/* Allocates zeroed memory; aborts if there is none. */
 static inline void *zeroed(size_t n, size_t size)
 {
 	void *memory = calloc(n, size);
@@ -117,8 +117,8 @@ struct verification {
 	struct merkle_frontier frontier;
 	struct audit_hash head;
 	struct audit_trail trail;
-	uint64_t n_wrong; /* records and checkpoints */
-	/* For every record; may change nothing. */
+	uint64_t n_wrong; /* wrong records and checkpoints */
+	/* Called for each record; may be NULL. */
 	void (*see)(void *userdata, const struct store_row *row);
 	void *userdata;
 	struct store *store;
@@ -187,7 +187,7 @@ static inline int verify_row(void *userdata, const struct store_row *row, struct
 											  : 0;
 }
 
-/* How many records there are, or -1 where anything is wrong. */
+/* The number of records, or -1 if the log is not intact. */
 static inline long long verify_log(const struct log_place *place,
 				   void (*see)(void *userdata, const struct store_row *row),
 				   void *userdata)

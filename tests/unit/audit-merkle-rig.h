@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * Roots and proofs of trees whose leaves are all there
- */
+/* Roots and proofs of trees with all their leaves */
 
 #include "audit/merkle.h"
 

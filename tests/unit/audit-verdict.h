@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * What the verifier says of a log
- */
+/* Runs the verifier on a log and compares the verdict */
 
 #include <time.h>
 
@@ -39,7 +37,7 @@ static inline struct verify_report verified(const struct log_place *place,
 	return report;
 }
 
-/* A test names what it expects; what was found stands beside a failure. */
+/* Expects a verdict; prints the finding if it differs. */
 #define expect_verdict(report, want)                                                               \
 	do {                                                                                       \
 		const struct verify_report _value = (report), *_report = &_value;                  \

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * Logs to be verified, and somebody who changes them with another program
- */
+/* Logs to verify, and functions of an attacker that change them with SQLite */
 
 #include <sqlite3.h>
 
@@ -11,11 +9,11 @@
 #include "audit-verdict.h"
 #include "base/text.h"
 
-#define N_FIRST 20 /* records of a log that log_filled() makes */
+#define N_FIRST 20 /* records of a log from log_filled() */
 
 /* ---- logs ---- */
 
-/* A decision, in which every column has something to say. */
+/* A decision record that uses every column. */
 static inline void add_decision(struct audit_log *log, unsigned n)
 {
 	char line[400];
@@ -40,7 +38,7 @@ static inline void add_signed(struct audit_log *log, unsigned n)
 	expect_eq(audit_log_checkpoint(log, NULL), 0);
 }
 
-/* Checkpoints of 1, 6, 11, 16 and 20 records. */
+/* Checkpoints at sizes 1, 6, 11, 16 and 20. */
 static inline void log_fill(struct audit_log *log)
 {
 	add_signed(log, 5);
@@ -68,7 +66,7 @@ static inline void key_of(const struct log_place *place, struct text *ret)
 	(void)audit_log_free(log);
 }
 
-/* ---- with another program ---- */
+/* ---- changes through SQLite ---- */
 
 static inline sqlite3 *db_open(const struct log_place *place, const char *name)
 {
@@ -93,7 +91,7 @@ static inline void execute(const struct log_place *place, const char *sql)
 	expect_eq(sqlite3_close(db), SQLITE_OK);
 }
 
-/* What a column holds, as bytes; the length. */
+/* Reads the value that @select selects; returns its length. */
 static inline size_t read_bytes(const struct log_place *place, const char *select, void *ret,
 				size_t max)
 {
@@ -128,7 +126,7 @@ static inline void write_bytes(const struct log_place *place, const char *update
 	expect_eq(sqlite3_close(db), SQLITE_OK);
 }
 
-/* Somebody who knows how hashes are made: those from @from on fit again. */
+/* An attacker who knows the hash chain: recomputes the hashes from record @from on. */
 static inline void chain_again(const struct log_place *place, uint64_t from)
 {
 	_cleanup_hasher_ struct hasher *hasher = NULL;
@@ -176,7 +174,7 @@ static inline struct verify_report verified_alone(const struct log_place *place)
 		expect_eq((report).first_bad, first);                                              \
 	} while (0)
 
-/* The head of the log now, as somebody else keeps it. */
+/* Makes a witness of the log's newest checkpoint. */
 static inline void witness_of(const struct log_place *place, struct witness *ret)
 {
 	char note[4096];
@@ -189,7 +187,7 @@ static inline void witness_of(const struct log_place *place, struct witness *ret
 
 /* ---- copies ---- */
 
-/* The log as it was, to be changed again. */
+/* A log and its original bytes, so that each case can restore it. */
 struct copy {
 	struct log_place place;
 	char *bytes;

@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * An echo service in this process, and hostile clients of it. A packet comes back as it is; "hold"
- * is answered by release(), "mute" is not, "fd" brings back an fd of a file, "take" keeps the fds
- * that came with it, "end" ends the connection, "bounce" is answered and then released.
+ * An echo service in this process, and hostile clients of it. It echoes each packet; "hold" is
+ * answered by release(), "mute" is not answered, "fd" is answered with an fd of a file, "take"
+ * keeps the fds that came with it, "end" closes the connection, "bounce" is answered and then
+ * released.
  */
 
 #include "service/clients.h"
@@ -49,13 +50,13 @@ struct echo {
 	struct clients *clients;
 	struct caller *callers;
 	unsigned n_messages, n_refused, n_closed, n_left;
-	uid_t closed_uid; /* of the last one */
-	bool was_trusted; /* the last one that was opened */
+	uid_t closed_uid; /* of the client that was closed last */
+	bool was_trusted; /* of the client that was opened last */
 	bool is_stuck;
 	int opened_result;
 	int taken[FD_PASS_MAX];
 	size_t n_taken;
-	int inode_fd; /* what "fd" brings back */
+	int inode_fd; /* inode of the file that "fd" returns */
 };
 
 /* ---- the service ---- */
@@ -141,7 +142,7 @@ static void on_left(void *userdata)
 	((struct echo *)userdata)->n_left++;
 }
 
-/* The only caller has an answer to one held message. */
+/* Answers the held message. */
 static inline void release(struct echo *echo, const char *answer)
 {
 	struct caller *caller = echo->callers;
@@ -165,7 +166,8 @@ static inline struct echo echo_of(void)
 					    .refuse = on_refuse,
 					    .may_read = may_read,
 					    .closed = on_closed },
-			      .limits = { .n_clients = 16, /* a quarter is 4; strangers get 12 */
+			      .limits = { .n_clients =
+						  16, /* a quarter is 4; untrusted clients get 12 */
 					  .idle_usec = NEVER_USEC,
 					  .n_bytes = N_BYTES_MAX,
 					  .n_in_work = 1,
@@ -197,7 +199,7 @@ static inline void echo_deinit(struct echo *echo)
 
 #define _cleanup_echo_ _cleanup_(echo_deinit)
 
-/* The other end of a connection, or why there is none. */
+/* Connects as @uid; the client's end of the connection, or negative errno. */
 static inline int connect_as(struct echo *echo, const char *listener, uid_t uid, enum place place)
 {
 	const struct peer peer = { .pid = 4711, .uid = uid, .pidfd = -EBADF, .place = place };
@@ -234,7 +236,7 @@ static inline void turn_all(struct echo *echo)
 		;
 }
 
-/* The next reply, "" where the connection has ended. */
+/* The next reply, "" if the connection was closed. */
 static inline const char *hear(struct echo *echo, int fd)
 {
 	static char bytes[2 * N_BYTES_MAX];

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A collector in this process, with a log of its own, a loop that is turned by hand, and a disk
- * that is full when a test wants it to be
+ * A collector in this process with its own log, a loop that the test turns, and commits that can
+ * fail as on a full disk
  */
 
 #include <poll.h>
@@ -22,16 +22,16 @@
 #define ASYNC "{" LOG_TIME ",\"event\":\"syscall\"}"
 #define SYNC "{" LOG_TIME ",\"event\":\"state_transition\"}"
 #define STRANGER 12345
-#define NEVER_USEC                                                                                 \
-	(UINT64_C(3600) * USEC_PER_SEC) /* for times that must not end, however slow the host */
+/* For deadlines that must not be reached, even on a slow host. */
+#define NEVER_USEC (UINT64_C(3600) * USEC_PER_SEC)
 
-/* ---- a disk that can be full ---- */
+/* ---- commits that fail ---- */
 
 int __real_audit_log_commit(struct audit_log *log, struct sbx_error *err);
 int __wrap_audit_log_commit(struct audit_log *log, struct sbx_error *err);
 
 static struct {
-	int failure; /* of each commit; 0: it succeeds */
+	int failure; /* negative errno of each commit; 0: success */
 	unsigned n_commits;
 } disk;
 
@@ -45,7 +45,7 @@ int __wrap_audit_log_commit(struct audit_log *log, struct sbx_error *err)
 	return __real_audit_log_commit(log, err);
 }
 
-/* ---- a service without a process ---- */
+/* ---- a collector without a service ---- */
 
 struct rig {
 	struct log_place place;
@@ -85,13 +85,13 @@ static inline void rig_init(struct rig *rig)
 static inline void rig_start(struct rig *rig)
 {
 	expect_eq(collector_new(&rig->options, &rig->collector, NULL), 0);
-	/* The first tick is due at once; tests begin behind it. */
+	/* The first tick is due at once; run it before the test begins. */
 	while (ready_turn(rig->ready, 0) > 0)
 		;
 	disk.n_commits = 0;
 }
 
-/* The log is closed, and can be read. */
+/* Closes the log, so that the test can read it. */
 static inline void rig_stop(struct rig *rig)
 {
 	rig->collector = collector_free(rig->collector);
@@ -144,7 +144,7 @@ static inline bool is_readable(int fd)
 	return poll(&wait, 1, 0) == 1;
 }
 
-/* The next answer, "" where the connection has ended. */
+/* The next answer, "" if the connection was closed. */
 static inline const char *hear(struct rig *rig, int fd)
 {
 	static char bytes[4096];
@@ -167,7 +167,7 @@ static inline bool hears(struct rig *rig, int fd, const char *begin)
 	return is_it;
 }
 
-/* Turns as long as something is ready now. */
+/* Turns the loop until no socket is ready. */
 static inline void turn_all(struct rig *rig)
 {
 	while (ready_turn(rig->ready, 0) > 0)
@@ -181,12 +181,12 @@ static inline void turn_until_size(struct rig *rig, uint64_t size)
 	expect_eq(audit_log_size(rig->audit), size);
 }
 
-/* ---- what is in the log ---- */
+/* ---- the content of the log ---- */
 
 struct search {
 	const char *event;
 	unsigned n;
-	char body[512]; /* of the last one */
+	char body[512]; /* of the last match */
 };
 
 static inline void look(void *userdata, const struct store_row *row)

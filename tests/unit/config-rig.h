@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * Files of the configuration in a folder of their own, for the tests of it
- */
+/* Configuration files in a temporary directory */
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -15,7 +13,7 @@
 
 #include "test.h"
 
-/* A folder with the files of three layers; all gone at the end of the test. */
+/* A directory with the files of three layers; removed at the end of the test. */
 struct layers {
 	char folder[32];
 	char system_path[64], user_path[64], sbx[64], project_path[80];

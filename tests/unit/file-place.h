@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * A folder of one test, gone with all that is in it at the end
- */
+/* A temporary directory of one test; removed with its content at the end */
 
 #include <fcntl.h>
 #include <ftw.h>

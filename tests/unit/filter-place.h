@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * A folder for cached filters, gone at the end of the test
- */
+/* A temporary directory for cached filters; removed at the end of the test */
 
 #include <dirent.h>
 #include <stdio.h>
@@ -12,7 +10,7 @@
 
 #include "file-place.h"
 
-/* How many names there are, and one of them. */
+/* The number of names in it, and one of them. */
 static inline unsigned place_names(const struct place *place, char name[256])
 {
 	_cleanup_closedir_ DIR *dir = opendir(place->path);

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * What a profile answers: by walking its filter, and by reading its rules one by one, without any
- * tree
- */
+/* The verdict of a profile: by interpreting its BPF, and by reading its rules one by one */
 
 #include <seccomp.h>
 #include <stdio.h>
@@ -53,7 +50,7 @@ static inline bool rule_names(const struct filter_rule *rule, const char *name)
 	return false;
 }
 
-/* By reading the table. @name: of the call, or NULL for a number that nobody knows. */
+/* Reads the table of rules. @name: of the call, or NULL for a number that is no known call. */
 static inline uint32_t rules_say(enum filter_profiles profile, unsigned variant, const char *name,
 				 const struct seccomp_data *data)
 {

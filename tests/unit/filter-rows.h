@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * What both profiles answer to calls with certain arguments
- */
+/* Expected verdicts of both profiles for calls with given arguments */
 
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +20,7 @@
 #define HIGH 0x100000000u
 #define MINUS_1 UINT32_MAX
 
-/* The answer of both profiles in one variant. */
+/* The expected verdicts of both profiles in one variant. */
 struct row {
 	const char *call;
 	uint64_t args[4];
@@ -58,7 +56,7 @@ static inline void check_rows(const struct row *rows, size_t n)
 
 		expect(number != __NR_SCMP_ERROR);
 		if (number < 0)
-			continue; /* a call of other architectures */
+			continue; /* not a call of this architecture */
 		check_row(&rows[i], "strict", number, rows[i].strict);
 		check_row(&rows[i], "standard", number, rows[i].standard);
 	}
@@ -66,7 +64,7 @@ static inline void check_rows(const struct row *rows, size_t n)
 
 #define CHECK(rows) check_rows(rows, N_ELEMENTS(rows))
 
-/* Names, ended by NULL, all answered alike whatever their arguments. */
+/* Calls, ended by NULL, that have one verdict for all arguments. */
 static inline void check_names(const char *const *names, unsigned variant, uint32_t strict,
 			       uint32_t standard)
 {

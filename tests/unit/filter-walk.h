@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * What a filter answers, found by walking it as the kernel does
- */
+/* Interprets a BPF filter as the kernel does */
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -17,7 +15,7 @@
 #define ASK SECCOMP_RET_USER_NOTIF
 #define KILL SECCOMP_RET_KILL_PROCESS
 #define NO(code) (SECCOMP_RET_ERRNO | (code))
-/* What no filter answers: the program is broken. */
+/* No filter returns this: the program is invalid. */
 #define BROKEN 0xdeadbeefu
 
 struct walk {

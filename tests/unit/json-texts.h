@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * JSON texts: what must pass with which items, and what must not, with the place and the problem
- */
+/* JSON texts: valid ones with their items, and invalid ones with the place and the problem */
 
 #include <stddef.h>
 #include <stdio.h>
@@ -11,10 +9,10 @@
 #include "base/text.h"
 #include "test.h"
 
-/* One letter an item, in the order of enum json_kind. */
+/* One letter for each item kind, in the order of enum json_kind. */
 static const char kind_letters[] = "{}[]ns1tf0";
 
-/* The text and the items that it consists of. */
+/* A valid text and its items. */
 #define A(text, items)                                                                             \
 	{                                                                                          \
 		text, sizeof(text) - 1, items                                                      \
@@ -25,7 +23,7 @@ static const struct accepted {
 	size_t n_bytes;
 	const char *items;
 } accepted[] = {
-	/* any value is a text */
+	/* any value is a JSON text */
 	A("{}", "{}"),
 	A("[]", "[]"),
 	A("\"\"", "s"),
@@ -127,7 +125,7 @@ static const struct accepted {
 	A("{\"true\":true}", "{nt}"),
 };
 
-/* The text, the offset of the first byte that cannot be right, and what was expected there. */
+/* An invalid text, the offset of the first wrong byte, and what was expected there. */
 #define R(text, offset, problem)                                                                   \
 	{                                                                                          \
 		text, sizeof(text) - 1, offset, problem                                            \
@@ -154,7 +152,7 @@ static const struct refused {
 	size_t offset;
 	const char *problem;
 } refused[] = {
-	/* nothing there */
+	/* no value */
 	R("", 0, VALUE),
 	R(" ", 1, VALUE),
 	R("\r\n\t ", 4, VALUE),
@@ -169,7 +167,7 @@ static const struct refused {
 	R("{\0}\0", 1, FIRST_NAME),
 	R("\0{\0}", 0, VALUE),
 
-	/* what is not white space */
+	/* other white space */
 	R("\f1", 0, VALUE),
 	R("\v1", 0, VALUE),
 	R("1\f", 1, END),
@@ -191,7 +189,7 @@ static const struct refused {
 	R("{\"a\":/**/1}", 5, VALUE),
 	R("{/**/}", 1, FIRST_NAME),
 
-	/* several texts, rests */
+	/* text after the value */
 	R("1 2", 2, END),
 	R("{}{}", 2, END),
 	R("[][]", 2, END),
@@ -399,7 +397,7 @@ static const struct refused {
 	R("\"abcdefgh\n\"", 9, CONTROL),
 	R("{\"\n\":1}", 2, CONTROL),
 
-	/* strings: what is not UTF-8 */
+	/* strings: invalid UTF-8 */
 	R("\"\x80\"", 1, UTF8),
 	R("\"\xbf\"", 1, UTF8),
 	R("\"\xff\"", 1, UTF8),
@@ -430,7 +428,7 @@ static const struct refused {
 	R("\xc3\xa9", 0, VALUE),
 };
 
-/* Says which row of a table the failed expectations before it belong to. */
+/* Prints which row of a table failed. */
 static inline void name_row(unsigned failures_before, const char *text, size_t n_bytes)
 {
 	_cleanup_text_ struct text shown = TEXT_INIT;

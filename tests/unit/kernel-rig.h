@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Steps of the set-up cannot be taken back, so each test takes them in a child and looks at what
- * comes of it
+ * Set-up steps of lib/kernel cannot be undone, so each test runs them in a child and checks the
+ * result there
  */
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "kernel/kernel-internal.h"
 #include "test.h"
 
-#define ORDINARY 1000 /* uid and gid of a user that need not be in any database */
+#define ORDINARY 1000 /* uid and gid of a user that need not exist in /etc/passwd */
 
 #define NEEDS_ROOT()                                                                               \
 	do {                                                                                       \
@@ -29,7 +29,7 @@
 			skip("only root can be two users");                                        \
 	} while (0)
 
-/* What the child returned, 0 or negative errno; or -1000 - N where signal N killed it. */
+/* The child's result, 0 or negative errno; -1000 - N if signal N killed it. */
 static inline int in_child(int (*function)(void))
 {
 	pid_t child = fork();
@@ -45,7 +45,7 @@ static inline int in_child(int (*function)(void))
 }
 #define KILLED_BY(signal) (-1000 - (signal))
 
-/* Inside a child: its way out of a test is its result. */
+/* For tests in a child, which return their result: prints the failed condition and returns. */
 #define check(condition)                                                                           \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \
@@ -55,7 +55,7 @@ static inline int in_child(int (*function)(void))
 		}                                                                                  \
 	} while (0)
 
-/* From here on an ordinary user, whoever we were; dumpable, as who has just logged in. */
+/* As root: becomes an ordinary user, dumpable like a process after login. */
 static inline int become_ordinary(void)
 {
 	if (geteuid() != 0)
@@ -63,11 +63,11 @@ static inline int become_ordinary(void)
 	if (setgroups(0, NULL) < 0 || setresgid(ORDINARY, ORDINARY, ORDINARY) < 0 ||
 	    setresuid(ORDINARY, ORDINARY, ORDINARY) < 0 || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return -errno;
-	/* It went with the ids. */
+	/* setresuid() has cleared the parent-death signal. */
 	return prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? -errno : 0;
 }
 
-/* A user namespace with us in it, mapped as a sandbox's, and @flags. */
+/* Creates a user namespace with @flags, mapped like that of a sandbox. */
 static inline int enter_namespaces(struct kernel *kernel, int flags)
 {
 	const struct step map = { .kind = STEP_ID_MAP,
@@ -81,7 +81,7 @@ static inline int enter_namespaces(struct kernel *kernel, int flags)
 	return identity_map(kernel, &map, 0);
 }
 
-/* Does this host let a user make one? If not, what needs it is skipped. */
+/* Creates a user namespace, for NEEDS_USERNS(). */
 static inline int try_userns(void)
 {
 	struct kernel kernel = KERNEL_INIT;
@@ -95,7 +95,7 @@ static inline int try_userns(void)
 			skip("user namespaces are forbidden here");                                \
 	} while (0)
 
-/* The whole of a small file, with a NUL; or "". */
+/* Reads a small file, NUL-terminated; "" on failure. */
 static inline const char *read_text(const char *path, char *ret, size_t size)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);

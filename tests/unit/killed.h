@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A process that is killed before its system call number N, for every N: what it leaves behind has
- * to be right at each of them
+ * Runs work in a process that is killed before its Nth system call, for each N, so that a test can
+ * check what it leaves behind
  */
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 #define SYSCALL_STOP (SIGTRAP | 0x80)
 
-/* One step of it: false where it has ended. */
+/* Continues to the next system call stop; false if the process has ended. */
 static inline bool killed_step(pid_t pid, int *status)
 {
 	return ptrace(PTRACE_SYSCALL, pid, NULL, NULL) == 0 && waitpid(pid, status, 0) == pid &&
@@ -26,8 +26,8 @@ static inline bool killed_step(pid_t pid, int *status)
 }
 
 /*
- * Runs @work in a process of its own, which is killed at its stop number @n (two for each system
- * call). False where the work was done before; 1 in *@ret_is_supported where this host traces.
+ * Runs @work in a child and kills it at its Nth stop (two stops for each system call). False if the
+ * work was finished before. *@ret_is_supported: this host allows ptrace.
  */
 static inline bool killed_at(unsigned n, void (*work)(void *userdata), void *userdata,
 			     bool *ret_is_supported)
@@ -56,8 +56,8 @@ static inline bool killed_at(unsigned n, void (*work)(void *userdata), void *use
 	return true;
 }
 
-/* Tries @once at every stop, or at some of them, until the work is done before it; ends at the
- * first one at which something is not right. */
+/* Calls @once for every stop (or some, unless slow) until the work finishes; ends at the first stop
+ * with a failure. */
 static inline void killed_everywhere(bool (*once)(unsigned n, bool *ret_is_supported))
 {
 	unsigned step = test_is_slow() ? 1 : 67;

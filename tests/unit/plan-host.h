@@ -2,11 +2,10 @@
 #pragma once
 
 /*
- * A host that is written down, and a plan made for it
+ * A host described by a table, and a plan made for it
  *
- * planning_open() gives a Debian of today, an ordinary user in /home/user/p, and the command
- * "true". know() and know_link() add what stands on the host; whatever else a plan asks about is
- * missing.
+ * planning_open() gives a Debian 12, an ordinary user in /home/user/p, and the command "true".
+ * know() and know_link() add files of the host; every other path is missing.
  */
 
 #include <errno.h>
@@ -33,10 +32,10 @@
 struct known {
 	const char *path;
 	enum host_path_kind kind;
-	const char *target; /* of a link */
+	const char *target; /* of a symbolic link */
 	uid_t uid;
 	uint64_t n_links;
-	mode_t mode; /* 0: for all to read */
+	mode_t mode; /* 0: readable for all users */
 };
 
 struct planning {
@@ -148,7 +147,7 @@ static inline void planning_open(struct planning *planning)
 	know(planning, "/home/user/p", HOST_FOLDER);
 }
 
-/* What is above something that is known is a folder. */
+/* The parents of a known path are directories. */
 static inline enum host_path_kind kind_on_host(const struct planning *planning, const char *path,
 					       uid_t *ret_uid)
 {
@@ -230,7 +229,7 @@ static inline void follow_link(const struct known *link, char path[1024])
 	(void)snprintf(path, 1024, "%s", next);
 }
 
-/* Whoever owns the links; NULL where nothing is there. */
+/* Follows links of any owner; NULL if the target does not exist. */
 static inline const char *follow_all(struct planning *planning, const char *path)
 {
 	const struct known *link;
@@ -276,7 +275,7 @@ static inline int compare_facts(const void *a, const void *b)
 	return strcmp(((const struct host_path *)a)->path, ((const struct host_path *)b)->path);
 }
 
-/* As the tool finds it before a plan is made. */
+/* Resolves the paths of the request, as the tool does before planning. */
 static inline void find_real_paths(struct planning *planning)
 {
 	for (size_t i = 0; i < planning->request.n_paths; i++) {
@@ -287,7 +286,7 @@ static inline void find_real_paths(struct planning *planning)
 	planning->request.project_real = follow_all(planning, planning->request.project);
 }
 
-/* As kernel/probe does: what the plan has asked about is answered, and where refused links lead. */
+/* Answers the plan's questions, as kernel/probe does, including where refused links lead. */
 static inline int ask_host(struct planning *planning)
 {
 	const char *const *paths = NULL;
@@ -327,7 +326,7 @@ static inline int planning_build(struct planning *planning)
 	return r;
 }
 
-/* Ends the test program where the text is no policy: then the test itself is wrong. */
+/* Ends the test program if the policy does not load: the test itself is wrong. */
 static inline void planning_load(struct planning *planning, const char *yaml)
 {
 	struct sbx_error err = { .code = 0 };
@@ -346,7 +345,8 @@ static inline void grant(struct planning *planning, enum request_grant kind, con
 		(struct request_path){ .grant = kind, .path = path, .option = option };
 }
 
-/* The step of that kind at @target, or (with NULL) the first of that kind; or NULL. */
+/* The step of that kind at @target, or (with NULL) the first of that kind; NULL if there is none.
+ */
 static inline const struct step *find_step(const struct planning *planning, enum step_kind kind,
 					   const char *target)
 {
@@ -359,7 +359,7 @@ static inline const struct step *find_step(const struct planning *planning, enum
 	return NULL;
 }
 
-/* For a look into it: where there is none the test has failed, and goes on with an empty one. */
+/* Like find_step(), but fails the test and returns an empty step if there is none. */
 static inline const struct step *the_step(const struct planning *planning, enum step_kind kind,
 					  const char *target)
 {
@@ -387,7 +387,7 @@ static inline bool has_notice(const struct planning *planning, const char *what)
 	return false;
 }
 
-/* What is said about the failure contains all of it. */
+/* True if the error has all of these texts. */
 static inline bool says(const struct planning *planning, const char *what, const char *why,
 			const char *fix)
 {
@@ -400,7 +400,7 @@ static inline bool says(const struct planning *planning, const char *what, const
 	return is_said;
 }
 
-/* Both as they are tried most often: a plan, or a refusal with this code. */
+/* The two usual expectations: there is a plan, or it is refused with this code. */
 #define expect_plan(planning)                                                                      \
 	do {                                                                                       \
 		int _r = planning_build(planning);                                                 \

@@ -2,16 +2,16 @@
 #pragma once
 
 /*
- * Policies for tests, made without a file
+ * Policies for tests, built without a file
  *
- *   struct built built = build_new();
- *   struct rule *rule = build_rule(&built, POLICY_ALLOW, "fs.write", "path=src/ ** path=!src/x");
- *   build_except(&built, rule, NULL, "tag=trusted");
- *   build_engine(&built);
+ *     struct built built = build_new();
+ *     struct rule *rule = build_rule(&built, POLICY_ALLOW, "fs.write", "path=src/ ** path=!src/x");
+ *     build_except(&built, rule, NULL, "tag=trusted");
+ *     build_engine(&built);
  *
  * (without the blank in the glob). Words are KEY=VALUE; a key given twice is a list of two, "path="
- * one of none, "literal=" a path that is no glob. Rules are named r0, r1 and so on; the returned
- * pointer is good until the next rule.
+ * an empty list, "literal=" a path that is no glob. Rules are named r0, r1 and so on; the returned
+ * pointer is valid until the next rule.
  */
 
 #include <stdlib.h>
@@ -70,7 +70,7 @@ __attribute__((__unused__)) static void build_free(struct built *built)
 }
 #define _cleanup_built_ _cleanup_(build_free)
 
-/* An array of @n + 1 rows that begins with the @n of @old. */
+/* An array of @n + 1 rows with a copy of the @n rows of @old. */
 static void *build_grow(struct built *built, const void *old, size_t row_size, size_t n)
 {
 	void *grown = n && (n & (n - 1)) ? (void *)(uintptr_t)old : NULL;
@@ -184,7 +184,7 @@ __attribute__((__unused__)) static void build_except(struct built *built, struct
 	rule->exceptions = all;
 }
 
-/* Compiles, checks and makes an engine; the engine that it had is freed. */
+/* Compiles, checks and opens an engine; frees the previous one. */
 __attribute__((__unused__)) static int build_try(struct built *built, struct sbx_error *err)
 {
 	build_forget(built);

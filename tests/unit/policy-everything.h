@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * A policy with something in every section of its artefact, and requests that come to each of them
- */
+/* A policy that fills every section of its artefact, and requests that use each section */
 
 #include "policy-build.h"
 

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The evaluator again, written from the manual instead of from the code: no trie, no
- * index, no artefact, only recursion over the model. Slow, and so plain that it can be read as the
- * definition. A difference between the two is a bug in one of them.
+ * A second evaluator, written from the manual and not from the code: no trie, no index, no
+ * artefact, only recursion over the model. It is slow, but simple enough to serve as the
+ * definition. If the two disagree, one of them has a bug.
  */
 
 #include <arpa/inet.h>
@@ -19,13 +19,13 @@
 #include "policy/decide.h"
 #include "policy/model.h"
 
-/* As git has it. */
+/* The white space of git's wildmatch. */
 static int naive_is_space(int c)
 {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Sets the bytes of a class, which is well-formed. Returns the position behind it. */
+/* Reads a well-formed character class into @set. Returns the position after it. */
 static const char *naive_class(const char *at, bool set[256])
 {
 	static const struct {
@@ -57,7 +57,7 @@ static const char *naive_class(const char *at, bool set[256])
 		}
 		for (int c = low; c <= high; c++)
 			inside[c] = true;
-		/* The first byte of a range that is the wrong way round still counts. */
+		/* In a reversed range the lower bound still matches. */
 		inside[low] = true;
 	}
 	for (int c = 0; c < 256; c++)
@@ -106,7 +106,7 @@ static bool naive_wild(const char *p, const char *s, bool start)
 	return *p == *s && naive_wild(p + 1, s + 1, false);
 }
 
-/* @path or one of the folders above it matches. */
+/* Does @path or one of its parent directories match? */
 static bool naive_wild_below(const char *pattern, const char *path)
 {
 	char above[4096];
@@ -123,8 +123,7 @@ static bool naive_wild_below(const char *pattern, const char *path)
 	}
 }
 
-/* The path below @root without a slash in front, "" for the root itself, NULL where it is
- * elsewhere. */
+/* @path relative to @root, "" for the root itself, NULL if it is not below @root. */
 static const char *naive_below(const char *path, const char *root)
 {
 	size_t n = strlen(root);
@@ -164,7 +163,7 @@ static bool naive_literal(const char *text, const char *path, const char *root, 
 	return below != NULL;
 }
 
-/* Are all components two stars? */
+/* Are all components "**"? */
 static bool naive_only_floats(const char *text)
 {
 	while (*text) {
@@ -201,7 +200,7 @@ static bool naive_glob(const char *text, bool literal, const char *path, const c
 		return true;
 	if (text[0] == '/' && naive_only_floats(text + 1))
 		return true;
-	/* No component is left that a component of a pattern could match. */
+	/* The path has no component left for the pattern. */
 	if (!*at)
 		return false;
 	memmove(pattern + 3, pattern, n + 1);
@@ -209,7 +208,7 @@ static bool naive_glob(const char *text, bool literal, const char *path, const c
 	text = bare ? pattern
 		    : pattern + 3 + (pattern[3] == '/') +
 			       (strncmp(pattern + 3, "./", 2) == 0 ? 2 : 0);
-	/* Two stars at the end never match the directory itself, so there is nothing to add. */
+	/* A "**" at the end does not match the directory itself, so nothing is added. */
 	if (folder && !(strlen(text) >= 2 && strcmp(text + strlen(text) - 2, "**") == 0 &&
 			(strlen(text) == 2 || text[strlen(text) - 3] == '/')))
 		return naive_wild_below(text, at);
@@ -234,7 +233,7 @@ static bool naive_paths(const struct match_list *list, const struct policy_reque
 	return included;
 }
 
-/* The address as 128 bits, IPv4 mapped into IPv6. */
+/* The address as 128 bits; IPv4 is mapped into IPv6. */
 static bool naive_address(const char *text, unsigned char bytes[16])
 {
 	memset(bytes, 0, 10);
@@ -256,7 +255,7 @@ static bool naive_cidr(const char *text, const char *host)
 		*slash = '\0';
 		length = atoi(slash + 1) + (strchr(copy, ':') ? 0 : 96);
 	}
-	/* "::/0" is about IPv6 as it is written. */
+	/* "::/0" matches only addresses that are written as IPv6. */
 	if (!naive_address(copy, net) || !naive_address(host, address) ||
 	    (strchr(copy, ':') && !strchr(host, ':')))
 		return false;
@@ -367,7 +366,7 @@ static bool naive_constraints(const struct constraints *constraints,
 	       strcmp(request->operation, "fs.write") != 0;
 }
 
-/* The verdict of the rules alone, without built-in rules and tokens. */
+/* The verdict of the rules only, without built-in rules and tokens. */
 __attribute__((__unused__)) static enum policy_action naive_decide(
 	const struct policy *policy, const struct policy_request *request)
 {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * Texts that are no policy: the place in the loader's error, and a word of the error
- */
+/* Texts that are not policies: the place in the loader's error and a word of its text */
 
 #include <errno.h>
 
@@ -16,7 +14,7 @@
 struct refusal {
 	const char *text;
 	const char *place; /* "3:5" */
-	const char *word;  /* of its three texts */
+	const char *word;  /* in one of the three parts of the error */
 };
 
 static inline bool says(const struct sbx_error *err, const char *word)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * A policy from its text, ready to judge requests that are written as words
- */
+/* A policy from a text, and an engine that judges requests that are written as words */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +22,7 @@ struct rig {
 	struct policy_engine *engine;
 	struct request_buffer buffer;
 	struct policy_decision decision;
-	struct text text; /* the last output */
+	struct text text; /* the output of the last call */
 };
 
 #define _cleanup_rig_ _cleanup_(rig_close)
@@ -39,7 +37,7 @@ static inline void rig_close(struct rig *rig)
 	rig->block = NULL;
 }
 
-/* Ends the test program where the text is no policy: then the test itself is wrong. */
+/* Ends the test program if the policy does not load: the test itself is wrong. */
 static inline void rig_must(int r, const struct sbx_error *err)
 {
 	if (r >= 0)
@@ -71,7 +69,7 @@ static inline void rig_open(struct rig *rig, const char *yaml)
 	rig_compile(rig);
 }
 
-/* Words are cut at spaces. */
+/* Splits @request at spaces. */
 static inline void rig_read(struct rig *rig, const char *request)
 {
 	_cleanup_free_ char *copy = strdup(request);

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * Do two policies say the same? Names, actions, conditions, constraints and settings count; places
- * do not.
- */
+/* Compares two policies: names, actions, conditions, constraints and settings, but not places */
 
 #include "policy/model.h"
 #include "test.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * Policies as the documents show them that sbx was made from, one a dialect
- */
+/* Policies from the design documents, one for each dialect */
 
 static const char seed_buntime[] =
 	"{\n"
@@ -82,7 +80,7 @@ static const char seed_fluffy[] =
 	"  rotation: \"daily\"\n"
 	"  export_format: \"jsonl\"\n";
 
-/* "sandbox" of both forms of a manifest. */
+/* "sandbox" in both forms of a manifest. */
 #define SEED_SANDBOX                                                                               \
 	"{\n"                                                                                      \
 	"    \"enabled\": true,\n"                                                                 \
@@ -117,7 +115,7 @@ static const char seed_manifest[] = "{\n"
 				    "  }\n"
 				    "}\n";
 
-/* Everything that has no example above. */
+/* Keys that have no example above. */
 static const char seed_rest[] =
 	"version: 1\n"
 	"defaults: {fs: allow, net: deny, exec: warn, tool: require_review}\n"

@@ -2,8 +2,7 @@
 #pragma once
 
 /*
- * A place in /tmp for tests of what is found in the file system: made before the tests, and removed
- * with all that is in it after them
+ * A directory in /tmp for tests that probe the file system; created before the tests, removed after
  */
 
 #include <errno.h>
@@ -17,7 +16,7 @@
 
 static char place[] = "/tmp/sbx-test-probe-XXXXXX";
 
-/* The path of @name there; four of them at a time. */
+/* The path of @name in it, valid for four more calls. */
 static inline const char *in_place(const char *name)
 {
 	static char paths[4][256];
@@ -28,7 +27,7 @@ static inline const char *in_place(const char *name)
 	return path;
 }
 
-/* With the folders above it. */
+/* Creates the directory and its parents. */
 static inline void make_folder(const char *name)
 {
 	char path[256];
@@ -42,7 +41,7 @@ static inline void make_folder(const char *name)
 	}
 }
 
-/* '@' in @text is the place. */
+/* '@' in @text stands for the path of the directory. */
 static inline void make_file(const char *name, const char *text)
 {
 	_cleanup_fclose_ FILE *file = fopen(in_place(name), "we");
@@ -59,7 +58,7 @@ static inline int remove_one(const char *path, const struct stat *status, int ty
 	return remove(path);
 }
 
-/* @make makes what the tests find; it may be NULL. */
+/* @make creates the files that the tests need; may be NULL. */
 static inline int run_in_place(const struct test *tests, void (*make)(void))
 {
 	int r;

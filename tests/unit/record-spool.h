@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * A recorder whose spool lies in a state folder of the test's choice
- */
+/* A recorder whose spool is in a given state directory */
 
 #include "record/record.h"
 #include "record/spool.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * A registry in a folder of its own, for the tests of lib/registry
- */
+/* A registry in a temporary directory, for the tests of lib/registry */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -73,7 +71,7 @@ static inline void rig_end(pid_t child)
 		;
 }
 
-/* As sbx-ctl create leaves it: CREATING, with a configuration, and nobody's. */
+/* Creates an entry as sbx-ctl create does: state CREATING, with a configuration, not locked. */
 static inline void rig_make(struct rig *rig, const char *id)
 {
 	_cleanup_registration_ struct registration made = REGISTRATION_INIT;

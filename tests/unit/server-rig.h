@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * A server in this process, with a policy and a spool of its own, and a loop that is turned by hand
- */
+/* A server in this process with its own policy and spool, and a loop that the test turns */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -71,7 +69,7 @@ static int rig_start(struct rig *rig, enum server_records records, struct sbx_er
 	return server_new(&options, &rig->server, err);
 }
 
-/* @rig must not be copied afterwards: it points to itself. */
+/* Do not copy @rig afterwards: it contains pointers to itself. */
 static void rig_init(struct rig *rig, const char *policy)
 {
 	struct sbx_error err = { .code = 0 };
@@ -127,7 +125,7 @@ static uint64_t rig_now(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* Turns the loop until @is_done, at most until the deadline. */
+/* Turns the loop until @is_done or the deadline. */
 static void rig_turn(struct rig *rig, const bool *is_done)
 {
 	uint64_t end = rig_now() + DEADLINE_USEC;
@@ -159,7 +157,7 @@ static const char *rig_ask(struct rig *rig, const char *packet)
 	return rig_ask_at(rig, packet, rig_now());
 }
 
-/* Asks again where the extension was late, which is a deny of its own: the host may be slow. */
+/* Asks again if the extension was late, which is a deny, because the host may be slow. */
 static inline const char *rig_ask_patiently(struct rig *rig, const char *packet)
 {
 	uint64_t end = rig_now() + DEADLINE_USEC;
@@ -172,7 +170,7 @@ static inline const char *rig_ask_patiently(struct rig *rig, const char *packet)
 	return answer;
 }
 
-/* Does the answer contain @wanted? Shown if not. */
+/* Does the answer contain @wanted? Prints it if not. */
 static bool has(const char *answer, const char *wanted)
 {
 	if (strstr(answer, wanted))
@@ -190,7 +188,7 @@ static bool is_verdict(const char *answer, const char *verdict)
 	return has(answer, wanted);
 }
 
-/* All that has been recorded; the caller frees it. */
+/* All recorded lines; the caller frees them. */
 static inline char *rig_records(const struct rig *rig)
 {
 	char *bytes = NULL;
@@ -200,7 +198,7 @@ static inline char *rig_records(const struct rig *rig)
 	return bytes;
 }
 
-/* Issues a token to this process and gives its text. */
+/* Issues a token to this process and returns its text. */
 static inline const char *rig_token(struct rig *rig, const char *terms)
 {
 	static char token[TOKEN_TEXT_SIZE];

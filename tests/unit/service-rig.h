@@ -2,9 +2,8 @@
 #pragma once
 
 /*
- * A daemon in a child, and this process as its service manager and its clients. The notifications
- * of the daemon are awaited on a datagram socket; a test waits for time to pass only where it
- * checks that a message does not come.
+ * A daemon in a child; this process is its service manager and its clients. The daemon's
+ * notifications arrive on a datagram socket; a test sleeps only to check that no message comes.
  */
 
 #include <errno.h>
@@ -36,17 +35,17 @@
 #define WATCHDOG_USEC 40000
 #define STATUS_NOT_STARTED 99
 
-/* The daemon of a test; zeroes are the usual one. */
+/* Options of a test's daemon; zeroes are the defaults. */
 struct setup {
 	const char *watchdog_usec;
-	const char *watchdog_pid; /* NULL: the daemon's own */
+	const char *watchdog_pid; /* NULL: the daemon's PID */
 	int handed_over;	  /* fd that becomes LISTEN_FDS=1; 0: none */
 	const char *fd_name;
 	size_t n_clients_max;
-	rlim_t n_fds; /* free fds besides those that a service keeps back */
+	rlim_t n_fds; /* free fds besides those that a service reserves */
 	int accept_result;
 	int reload_result;
-	struct service *service; /* the daemon's own */
+	struct service *service; /* set by the daemon */
 };
 
 struct daemon {
@@ -87,7 +86,7 @@ static void on_message(void *data, const struct client_message *message)
 			       .events = POLLIN };
 
 	reply(caller, message->bytes);
-	/* "hang" is over when the socket that came with it can be read. */
+	/* "hang" blocks until the socket that came with it is readable. */
 	if (strcmp(message->bytes, "hang") == 0)
 		(void)poll(&wait, 1, DEADLINE_MSEC);
 	if (strcmp(message->bytes, "stop") == 0)
@@ -162,7 +161,7 @@ static void set_environment(const struct daemon *daemon, const struct setup *set
 		(void)setenv("LISTEN_FDNAMES", setup->fd_name, 1);
 }
 
-/* So that exactly @n_fds clients fit beside the eight fds that a service never gives to one. */
+/* Sets RLIMIT_NOFILE so that exactly @n_fds clients fit beside the eight reserved fds. */
 static void limit_fds(rlim_t n_fds)
 {
 	int lowest = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
@@ -235,7 +234,7 @@ static struct daemon daemon_start(struct setup *setup)
 	return daemon;
 }
 
-/* What arrives at @fd before the deadline, "" after it. */
+/* What arrives at @fd before the deadline; "" if nothing does. */
 static const char *await(int fd, int msec)
 {
 	static char bytes[1024];
@@ -262,7 +261,7 @@ static void await_watchdogs(const struct daemon *daemon, unsigned n)
 		expect_str(await(daemon->notify, DEADLINE_MSEC), "WATCHDOG=1");
 }
 
-/* The exit status; a daemon that does not end is a failure, and then killed. */
+/* The exit status; a daemon that does not exit fails the test and is killed. */
 static int daemon_wait(struct daemon *daemon)
 {
 	struct pollfd end = { .fd = daemon->log, .events = POLLIN };
@@ -307,7 +306,7 @@ static void say(int fd, const char *packet)
 	expect(send(fd, packet, strlen(packet), MSG_NOSIGNAL) == (ssize_t)strlen(packet));
 }
 
-/* One packet there and back; returns the daemon's iteration. */
+/* Sends one packet and gets the reply; returns the daemon's iteration. */
 static unsigned long long talk(int fd, const char *packet)
 {
 	unsigned long long iteration;

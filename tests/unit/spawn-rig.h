@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * A plan written by hand, and a process of its own that carries it out
+ * A hand-written plan, and a process that runs it
  *
- * The supervisor forks, changes signals and, for root, gives up its groups; so each run has a
- * process of its own, which may also become an ordinary user, and leaves what came of it in shared
- * memory. Its stdout and stderr are a file that is read afterwards.
+ * The supervisor forks, changes signal handlers and, as root, drops supplementary groups; so each
+ * run has its own process, which may also become an ordinary user. It stores the outcome in shared
+ * memory. Its stdout and stderr are a file that the test reads afterwards.
  */
 
 #include <errno.h>
@@ -30,10 +30,10 @@
 #include "spawn/spawn.h"
 #include "test.h"
 
-#define ORDINARY 1000 /* uid and gid of a user that need not be in any database */
+#define ORDINARY 1000 /* uid and gid of a user that need not exist in /etc/passwd */
 #define OWN_UID 2000000000u
 #define MIB (1024 * 1024)
-#define DEADLINE_SEC 60 /* of one run: for what would otherwise hang */
+#define DEADLINE_SEC 60 /* of one run, so that a hang fails the test */
 #define STEPS_MAX 64
 
 struct outcome {
@@ -43,7 +43,7 @@ struct outcome {
 	struct sbx_error err;
 	int n_fds_before;
 	int n_fds_after;
-	bool has_children; /* anybody left to be waited for */
+	bool has_children; /* a child of the supervisor was left */
 	int note;	   /* for hooks */
 };
 
@@ -55,15 +55,15 @@ struct rig {
 	uid_t uid;
 	int stdin_fd;
 	int output_fd;
-	int foreign_fd; /* not the supervisor's: our end of a pipe */
+	int foreign_fd; /* an fd of the test that the supervisor must not have: our end of a pipe */
 	char output[65536];
 	struct outcome *outcome;	 /* shared with the process that runs it */
-	int (*prepare)(struct rig *rig); /* in that process, while it is still who we are */
+	int (*prepare)(struct rig *rig); /* called in that process before it changes its user */
 	pid_t supervisor;
 };
 
-/* nohup and some service managers start the tests with signals ignored. sbx-spawn passes an ignored
- * signal on to the command, so each test begins with none. */
+/* nohup and some service managers start the tests with ignored signals, which sbx-spawn would pass
+ * on to the command: reset them. */
 static void __attribute__((constructor)) rig_heed_signals(void)
 {
 	for (int signal_number = 1; signal_number < SIGRTMAX; signal_number++)
@@ -88,7 +88,7 @@ static inline struct step *rig_find(struct rig *rig, enum step_kind kind)
 	abort();
 }
 
-/* Where the order of the kinds wants it. */
+/* Inserts the step at the position of its kind. */
 static inline void rig_insert(struct rig *rig, struct step step)
 {
 	size_t at = rig->plan.n_steps;
@@ -193,7 +193,7 @@ static inline void rig_deinit(struct rig *rig)
 		(void)munmap(rig->outcome, sizeof(*rig->outcome));
 }
 #define _cleanup_rig_ _cleanup_(rig_deinit)
-/* For who may be skipped before rig_init(). */
+/* The initial value, for cleanup of a test that skips before rig_init(). */
 #define RIG_NONE                                                                                   \
 	{                                                                                          \
 		.stdin_fd = -EBADF, .output_fd = -EBADF                                            \
@@ -226,7 +226,7 @@ static inline int rig_become(uid_t uid)
 	return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 ? -errno : 0;
 }
 
-/* In the supervisor's process, which does not return. */
+/* Runs the supervisor in this process; does not return. */
 static inline void rig_supervise(struct rig *rig)
 {
 	struct outcome *outcome = rig->outcome;
@@ -246,7 +246,7 @@ static inline void rig_supervise(struct rig *rig)
 	_exit(outcome->result.status);
 }
 
-/* The supervisor is a child of ours; who calls this twice has two. */
+/* Starts the supervisor as a child of the test. */
 static inline void rig_start(struct rig *rig)
 {
 	(void)fflush(NULL);
@@ -259,7 +259,7 @@ static inline void rig_start(struct rig *rig)
 		abort();
 }
 
-/* Nothing of it is left: no fd, no child. */
+/* Expects that no fd and no child of the supervisor is left. */
 static inline void rig_expect_clean(const struct rig *rig)
 {
 	expect(rig->outcome->has_run);
@@ -300,7 +300,7 @@ static inline void rig_expect(const struct rig *rig, int status, enum spawn_reas
 	expect_str(spawn_reason_name(rig->outcome->result.reason), spawn_reason_name(reason));
 }
 
-/* Ready within the deadline? */
+/* Is the fd ready within the deadline? */
 static inline bool rig_is_ready(int fd, short events)
 {
 	struct pollfd wait = { .fd = fd, .events = events };
@@ -312,7 +312,7 @@ static inline bool rig_is_ready(int fd, short events)
 	return n == 1;
 }
 
-/* What the command says on its stdout, which is a pipe to us. */
+/* Starts the sandbox with the command's stdout connected to a pipe. */
 static inline void rig_start_with_pipe(struct rig *rig, int *ret_end)
 {
 	int ends[2];
@@ -329,7 +329,7 @@ static inline void rig_start_with_pipe(struct rig *rig, int *ret_end)
 	*ret_end = ends[0];
 }
 
-/* Reads until @wanted has come, or the end. */
+/* Reads until @wanted was read, or end of file. */
 static inline bool rig_hears(int end, const char *wanted)
 {
 	char heard[256] = "";
@@ -349,7 +349,7 @@ static inline bool rig_hears(int end, const char *wanted)
 	return false;
 }
 
-/* Nobody holds the pipe any more. */
+/* Has every process closed its end of the pipe? */
 static inline bool rig_is_silent(int end)
 {
 	char bytes[4096];
@@ -372,8 +372,8 @@ static inline bool rig_has_namespaces(uid_t uid)
 }
 
 /*
- * A test for root and for an ordinary user: FOR_BOTH(name) { ... uses @uid ... }, and its two rows
- * by BOTH(name). Who is not root tries himself, once.
+ * Declares a test that runs as root and as an ordinary user: FOR_BOTH(name) { ... uses @uid ... };
+ * BOTH(name) adds its two rows. If the tests do not run as root, only the ordinary user's runs.
  */
 #define FOR_BOTH(name)                                                                             \
 	static void name##_for(uid_t uid);                                                         \

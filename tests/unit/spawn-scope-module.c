@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * In the place of scope.so: a service manager that makes the scope's cgroup below $SBX_TEST_CGROUP,
- * and refuses any other limits than those that the test asks for
+ * Replaces scope.so: creates the cgroup of the scope below $SBX_TEST_CGROUP, and refuses limits
+ * other than those that the test expects
  */
 
 #include <errno.h>
@@ -53,7 +53,7 @@ int sbx_scope_start(const char *unit, const pid_t pids[SCOPE_PROCESSES],
 	return 0;
 }
 
-/* Whoever tests is let in by the kernel. */
+/* The test has the permission to move the process itself. */
 int sbx_scope_join(const char *unit, const char *folder)
 {
 	return -ENOTSUP;

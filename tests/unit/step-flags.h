@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * The bools of a step as one set, so that a test can name or compare all of them at once
- */
+/* The bools of a step as one set of flags, so that a test can compare all of them at once */
 
 #include <string.h>
 
@@ -48,7 +46,7 @@ static inline unsigned step_flags(const struct step *step)
 	return flags;
 }
 
-/* A step of @kind with @string in each of its strings. */
+/* A step of @kind with all its strings set to @string. */
 static inline struct step step_filled(enum step_kind kind, const char *string)
 {
 	struct step step = { .kind = kind };
@@ -59,7 +57,7 @@ static inline struct step step_filled(enum step_kind kind, const char *string)
 	return step;
 }
 
-/* What is made of the set for a step that is to be carried out. */
+/* The mount attributes for the set of flags. */
 static inline struct mount_attributes step_attributes(unsigned flags)
 {
 	return (struct mount_attributes){

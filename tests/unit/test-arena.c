@@ -68,7 +68,8 @@ static void copies_bytes_and_ends_them_with_nul(void)
 static void refuses_a_size_that_cannot_be(void)
 {
 	struct arena arena = ARENA_INIT;
-	volatile size_t huge = SIZE_MAX; /* a plain constant would not compile, which is right */
+	volatile size_t huge =
+		SIZE_MAX; /* a constant would not compile: the size is checked at compile time */
 
 	expect(!arena_alloc(&arena, huge));
 	expect(!arena_alloc(&arena, huge - 8));

@@ -9,11 +9,11 @@
 #define MIB (1024 * 1024)
 #define HOLE_SIZE ((off_t)1 << 40)
 
-/* A log whose second segment is an archive, and another archive is to be made there. */
+/* A log whose second segment is an archive, in whose directory tests create another archive. */
 struct place {
 	struct log_place log;
 	int folder;
-	char name[SEGMENT_FILE_SIZE]; /* of the second one */
+	char name[SEGMENT_FILE_SIZE]; /* of the archive */
 	struct unpacked unpacked;
 };
 
@@ -39,7 +39,7 @@ static void place_deinit(struct place *place)
 	log_place_deinit(&place->log);
 }
 
-/* The three members of ours, as they are; to be changed. */
+/* The three members of our archive, for a test to change. */
 static void members_of(const struct place *place, struct member ret[3])
 {
 	static const char *const names[] = { "segment.json", "checkpoints", "records.jsonl" };
@@ -68,7 +68,7 @@ static int read_members(const struct place *place, const struct member *members,
 	return read_other(place);
 }
 
-/* ---- ours ---- */
+/* ---- our archives ---- */
 
 static void an_archive_holds_what_the_segment_held(void)
 {
@@ -192,9 +192,9 @@ static void the_digest_is_that_of_the_file(void)
 	expect(audit_hash_equal(&digest, &expected));
 }
 
-/* ---- not ours ---- */
+/* ---- archives of others ---- */
 
-/* Nobody waits for the disk. */
+/* No fsync(). */
 static void put(int folder, const char *bytes, size_t n)
 {
 	int fd = openat(folder, OTHER, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -218,7 +218,7 @@ static void refuses_an_archive_that_ends_too_early(void)
 	}
 }
 
-/* Another frame is unpacked behind the first one, and then nobody looks at it. */
+/* Decompressors continue with a second frame, and the reader would ignore what it contains. */
 static void refuses_what_stands_behind_its_end(void)
 {
 	static const char empty_frame[] = "\x28\xb5\x2f\xfd\x20\x00\x01\x00\x00";
@@ -253,7 +253,7 @@ static void flip(char *bytes, size_t bit)
 	((uint8_t *)bytes)[bit / 8] ^= (uint8_t)(1U << bit % 8);
 }
 
-/* Where a bit makes no difference to what is read, nothing is lost. */
+/* A flipped bit is either refused, or the archive still has the same records. */
 static void a_bit_that_is_changed_is_found_or_changes_nothing(void)
 {
 	_cleanup_(place_deinit) struct place place;
@@ -342,7 +342,7 @@ static void refuses_what_is_not_packed_with_zstd(void)
 	}
 }
 
-/* What @from is in member number @i becomes @to. */
+/* Replaces @from in member number @i by @to and reads the archive. */
 static int read_changed(const struct place *place, size_t i, const char *from, const char *to)
 {
 	_cleanup_text_ struct text changed = TEXT_INIT;
@@ -407,7 +407,7 @@ static void refuses_lines_that_no_writer_makes(void)
 	struct member members[3];
 
 	place_init(&place);
-	/* "}}" shortened is a record whose last brace is missing: that is the chain's to see. */
+	/* "}}" shortened to "}" is a truncated record, which only the hash chain detects. */
 	for (size_t i = 0; i < N_ELEMENTS(changes); i++)
 		if (i != 5)
 			expect_eq(read_changed(&place, 2, changes[i][0], changes[i][1]), -EBADMSG);
@@ -437,7 +437,8 @@ static void refuses_notes_that_are_none(void)
 
 /* ---- bombs ---- */
 
-/* What the reader asks the heap for: what is resident also depends on the kernel and the packer. */
+/* Counts the reader's allocations; resident memory would also depend on the kernel and the packer.
+ */
 static void a_member_of_zeros_is_not_unpacked_to_its_end(void)
 {
 	const size_t n_zeros = (size_t)200 * MIB;
@@ -489,7 +490,7 @@ static void a_line_without_an_end_is_refused(void)
 	expect_eq(read_members(&place, members, 3), -EBADMSG);
 }
 
-/* Of all files, by this process. */
+/* Bytes that this process has read from files. */
 static uint64_t bytes_read(void)
 {
 	_cleanup_free_ char *text = NULL;
@@ -502,8 +503,7 @@ static uint64_t bytes_read(void)
 	return at ? strtoull(at + strlen("rchar: "), NULL, 10) : 0;
 }
 
-/* A file of a TiB of which all but the first @n bytes is a hole is refused, and not read through.
- */
+/* A sparse file of 1 TiB with @n data bytes must be refused without reading the hole. */
 static void expect_hole_refused(const struct place *place, const char *bytes, size_t n)
 {
 	struct audit_archive *archive = NULL;
@@ -523,10 +523,10 @@ static void expect_hole_refused(const struct place *place, const char *bytes, si
 
 static void a_hole_is_not_read_through(void)
 {
-	/* A frame that does not say its size; then with a block that is larger than one may be. */
+	/* A frame without a content size; then one with a block above the maximum size. */
 	static const char begin[] = "\x28\xb5\x2f\xfd\x00\x58";
 	static const char wide[] = "\x28\xb5\x2f\xfd\x00\x58\xf8\xff\xff";
-	/* One that whoever unpacks it passes over. */
+	/* A skippable frame, which decompressors ignore. */
 	static const char skipped[] = "\x50\x2a\x4d\x18\xff\xff\xff\xff";
 	_cleanup_(place_deinit) struct place place;
 	_cleanup_free_ char *bytes = NULL;
@@ -545,7 +545,7 @@ static void a_hole_is_not_read_through(void)
 		expect_hole_refused(&place, bytes, cut);
 }
 
-/* What is added behind its end later belongs to somebody else. */
+/* Bytes that another process appends later are not part of the archive. */
 static void the_digest_ends_where_the_file_ended(void)
 {
 	_cleanup_(place_deinit) struct place place;
@@ -582,7 +582,7 @@ static void a_link_in_its_place_is_not_followed(void)
 	expect_eq(audit_archive_open(place.folder, OTHER, &archive, NULL), -EBADMSG);
 }
 
-/* ---- write ---- */
+/* ---- writing ---- */
 
 struct broken {
 	unsigned mistake;

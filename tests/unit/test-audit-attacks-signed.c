@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * Attacks by somebody who knows how hashes, checkpoints and keys go together
- */
+/* Attacks by somebody who can recompute hashes and knows the format of checkpoints and keys */
 
 #include "audit-verify-rig.h"
 #include "audit/key.h"
 
 #define HASH_SIZE 32
 
-/* ---- the end ---- */
+/* ---- the end of the log ---- */
 
 static void an_end_that_was_written_again_does_not_have_the_signed_root(void)
 {
@@ -27,7 +25,8 @@ static void an_end_that_was_written_again_does_not_have_the_signed_root(void)
 	expect_eq(report.good_size, 16);
 }
 
-/* Without its checkpoint it may be new; who has seen the old one knows better. */
+/* Without the last checkpoint the changed records could be unsigned new ones; a witness of that
+ * checkpoint detects the change. */
 static void an_end_without_its_checkpoint_is_not_what_was_witnessed(void)
 {
 	_cleanup_witness_ struct witness witness = WITNESS_INIT;
@@ -46,7 +45,7 @@ static void an_end_without_its_checkpoint_is_not_what_was_witnessed(void)
 	expect(strstr(report.finding.why, "the witness") != NULL);
 }
 
-/* The writer's own copy of the tree, made from the first @size records. */
+/* Recomputes the frontier in the table meta from the first @size records. */
 static void put_frontier(const struct log_place *place, uint8_t size)
 {
 	_cleanup_hasher_ struct hasher *hasher = NULL;
@@ -86,7 +85,7 @@ static void an_end_that_was_cut_off_is_missed_by_who_has_seen_it(void)
 	copy_make(&copy);
 	witness_of(&copy.place, &witness);
 	cut_at_checkpoint(&copy);
-	/* Nobody can tell this from a log that was never longer. */
+	/* Without a witness a log that was cut at a checkpoint looks complete. */
 	expect_verdict(verified_alone(&copy.place), VERIFY_INTACT);
 	report = verified(&copy.place, (struct verify_options){ .witness = &witness }, NULL);
 	expect_found(report, VERIFY_INCOMPLETE, 16);
@@ -142,7 +141,7 @@ static void a_checkpoint_that_was_dropped_is_missed(void)
 		report = verified_alone(&copy.place);
 		expect_verdict(report, VERIFY_INCOMPLETE);
 		expect(strstr(report.finding.what, "is missing") != NULL);
-		/* What is there is right. */
+		/* All records are intact. */
 		expect_eq(report.good_size, N_FIRST);
 		copy_back(&copy);
 	}
@@ -152,7 +151,7 @@ static void a_checkpoint_that_was_dropped_is_missed(void)
 	expect_verdict(verified_alone(&copy.place), VERIFY_INCOMPLETE);
 }
 
-/* Worse is told, wherever it is. */
+/* A tampered record is reported before a missing checkpoint, even if it comes later. */
 static void a_change_is_told_before_a_missing_checkpoint(void)
 {
 	_cleanup_copy_ struct copy copy;
@@ -184,7 +183,7 @@ static void an_epoch_cannot_be_left_out(void)
 
 /* ---- keys ---- */
 
-/* Signs the log as it is now with @key, in the name of @epoch, as the checkpoint of its size. */
+/* Signs the current log with @key for @epoch, as the checkpoint of size @size. */
 static void sign_again(const struct log_place *place, const struct audit_key *key, uint64_t epoch,
 		       uint64_t size)
 {
@@ -218,7 +217,7 @@ static void sign_again(const struct log_place *place, const struct audit_key *ke
 	write_bytes(place, sql, true, note.data, note.len);
 }
 
-/* He has taken over the machine in epoch 1, and would like to change epoch 0. */
+/* An attacker who got the key of epoch 1 must not be able to change records of epoch 0. */
 static void a_later_key_does_not_seal_an_earlier_epoch(void)
 {
 	_cleanup_log_place_ struct log_place place;
@@ -245,8 +244,8 @@ static void a_later_key_does_not_seal_an_earlier_epoch(void)
 	}
 }
 
-/* The key of today can sign what is not signed yet, and nothing says that this is wrong: the test
- * of the tests, without which the one above could pass for any reason. */
+/* Counterpart of the test above: with the right epoch's key the same change is accepted. Without it
+ * the test above could pass for another reason. */
 static void the_key_of_the_epoch_does_seal_it(void)
 {
 	_cleanup_copy_ struct copy copy;
@@ -262,7 +261,7 @@ static void the_key_of_the_epoch_does_seal_it(void)
 	chain_again(&copy.place, 18);
 	expect_found(verified_alone(&copy.place), VERIFY_TAMPERED, 16);
 	sign_again(&copy.place, &key, 0, 20);
-	/* The writer's own copy of the tree. */
+	/* The frontier in meta still has the old root. */
 	expect_verdict(verified_alone(&copy.place), VERIFY_TAMPERED);
 	put_frontier(&copy.place, 20);
 	expect_verdict(verified_alone(&copy.place), VERIFY_INTACT);
@@ -296,7 +295,7 @@ static void another_log_in_its_place_is_not_this_one(void)
 	expect_verdict(verified(&copy.place, options, &state), VERIFY_INTACT);
 	remove_beside(&copy.place);
 	put_in_place(&other, &copy.place, SEGMENT);
-	/* It is of one piece, and nothing in it says whose it is. */
+	/* The log itself is consistent, and does not contain whose log it is. */
 	expect_verdict(verified(&copy.place, options, NULL), VERIFY_INTACT);
 	options.verifier = text_string(&key);
 	expect_verdict(verified(&copy.place, options, NULL), VERIFY_TAMPERED);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * What somebody with an editor can do to the rows of a log, and what is said about it
- */
+/* Changes to the rows of a log with an editor, and the verdict for each */
 
 #include "audit-verify-rig.h"
 
-/* ---- bits ---- */
+/* ---- flipped bits ---- */
 
-/* Every byte of the value, one bit each; all bits if there is time. */
+/* Flips one bit of every byte of the value; all bits with TEST_SLOW. */
 static void flip_bits(const struct copy *copy, const char *select, const char *update, bool is_text,
 		      enum verify_verdict want)
 {
@@ -48,7 +46,7 @@ static void a_bit_of_the_hash_of_a_record_is_found(void)
 		  "UPDATE records SET hash=?1 WHERE seq=5", false, VERIFY_TAMPERED);
 }
 
-/* The number of a record is its place in the log. */
+/* The number of a record is its index in the log. */
 static void a_bit_of_the_number_of_a_record_is_found(void)
 {
 	_cleanup_copy_ struct copy copy;
@@ -152,7 +150,7 @@ static void what_the_segment_says_of_itself_cannot_be_changed(void)
 	expect_verdict(verified_alone(&copy.place), VERIFY_INTACT);
 }
 
-/* Whatever bit of the file it is: it says nothing wrong, and most of them are found. */
+/* Flips random bits of the file: the verifier must not read a changed record as intact. */
 static void a_bit_of_the_file_is_found_or_changes_nothing(void)
 {
 	_cleanup_copy_ struct copy copy;
@@ -174,7 +172,7 @@ static void a_bit_of_the_file_is_found_or_changes_nothing(void)
 		expect_eq(pwrite(fd, &byte, 1, (off_t)at), 1);
 		report = verified_alone(&copy.place);
 		n_found += report.verdict != VERIFY_INTACT;
-		/* Where it is called intact every record can be read, and is what it was. */
+		/* If the verdict is intact, all records were read. */
 		if (report.verdict == VERIFY_INTACT)
 			expect_eq(report.size, N_FIRST);
 		expect_eq(pwrite(fd, &copy.bytes[at], 1, (off_t)at), 1);
@@ -236,7 +234,7 @@ static void a_record_that_was_inserted_is_found(void)
 		expect_found(verified_alone(&copy.place), VERIFY_TAMPERED, insertions[i].first);
 		copy_back(&copy);
 	}
-	/* In front of all others, where no reader of the log looks. */
+	/* Before record 0, where readers of the log do not look. */
 	execute(&copy.place, "INSERT INTO records SELECT -1,hash,body FROM records WHERE seq=8");
 	expect_verdict(verified_alone(&copy.place), VERIFY_UNREADABLE);
 }
@@ -274,7 +272,7 @@ static void a_record_that_is_there_twice_is_found(void)
 	expect_found(verified_alone(&copy.place), VERIFY_TAMPERED, 6);
 }
 
-/* Nothing secret is in a hash: whoever can write the file can add to its end. */
+/* Computing a hash needs no secret: an attacker who can write the file can append. */
 static void bytes_that_are_no_record_are_found_behind_the_last_checkpoint(void)
 {
 	_cleanup_copy_ struct copy copy;
@@ -293,7 +291,7 @@ static void bytes_that_are_no_record_are_found_behind_the_last_checkpoint(void)
 	(void)audit_log_free(log);
 }
 
-/* ---- what cannot be read ---- */
+/* ---- unreadable files ---- */
 
 static void what_is_no_segment_is_unreadable(void)
 {

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "count-alloc.h"
 
-/* These texts and hashes are the format; sbx-audit-layout(7) prints them. */
+/* These texts and hashes define the format; sbx-audit-layout(7) lists them. */
 static const char genesis_bytes[] =
 	"{\"version\":1,\"time\":\"2026-01-02T03:04:05.678901Z\","
 	"\"boot\":\"0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0\",\"event\":\"log_created\","
@@ -139,7 +139,7 @@ static void refuses_to_write_a_genesis_nobody_could_read(void)
 	expect_eq(out.len, 0);
 }
 
-/* Replaces @old, which must be there, and expects a refusal that writes nothing. */
+/* Replaces @old, which must occur, and expects a refusal without output. */
 static void refuses_replaced(const char *old, const char *new)
 {
 	const char *at = strstr(genesis_bytes, old);

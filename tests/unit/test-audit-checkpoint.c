@@ -8,8 +8,8 @@
 #include "audit/checkpoint.h"
 #include "base/text.h"
 
-/* These texts are the format; sbx-audit-layout(7) prints them. The keys are those of RFC 8032's
- * first two tests. */
+/* These texts define the format; sbx-audit-layout(7) lists them. The keys are from the first two
+ * tests of RFC 8032. */
 #define ORIGIN "sbx-audit/000102030405060708090a0b0c0d0e0f"
 #define ROOT "cbbm+dhiXEHuSt+rAqBUN5h1vpG58QOfxtytKsYfwZU="
 #define HEAD "JsG+wX2uJ8bc1vEmqgU8QoOTSEFuH0HztkGDpT9TTH8="
@@ -136,7 +136,7 @@ static void refuses_bytes(const void *bytes, size_t n)
 	expect(err.why[0] && err.fix[0]);
 }
 
-/* What is replaced by what. */
+/* Pairs of a text and its replacement. */
 static const char *const changes[][2] = {
 	{ ORIGIN "\n", "" },
 	{ ORIGIN, "" },
@@ -250,7 +250,7 @@ static void refuses_a_checkpoint_that_was_changed_after_it_was_signed(void)
 	expect_eq(checkpoint.size, 77);
 }
 
-/* What one key may sign in another place is no checkpoint of this log. */
+/* A note that the key has signed for another purpose is no checkpoint of this log. */
 static void refuses_a_signed_note_that_is_no_checkpoint_of_ours(void)
 {
 	const struct note_verifier verifier = verifier_named(ORIGIN),

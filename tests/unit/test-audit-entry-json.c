@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * RFC 8259 as a record sees it: every valid text can be a value and is stored as it was written,
- * nothing else can, and what the RFC leaves to the reader is decided as sbx-audit(1) says
+ * RFC 8259 in audit records: every valid text can be a value and is stored as written, invalid ones
+ * are refused, and where the RFC leaves a choice sbx-audit(1) says which is made
  */
 
 #include "audit/entry.h"
@@ -66,7 +66,7 @@ static void add_record(struct text *out, const char *value, size_t n_bytes)
 	text_add_char(out, '}');
 }
 
-/* Half of a surrogate pair is no character. */
+/* An unpaired surrogate escape? */
 static bool has_half_a_pair(const char *bytes, size_t n_bytes)
 {
 	_cleanup_text_ struct text scratch = TEXT_INIT;
@@ -81,7 +81,7 @@ static bool has_half_a_pair(const char *bytes, size_t n_bytes)
 	return false;
 }
 
-/* The value without the space around it, and on one line. */
+/* The value without surrounding white space, and without newlines. */
 static void add_stored(struct text *out, const char *value, size_t n_bytes)
 {
 	_cleanup_text_ struct text one_line = TEXT_INIT;
@@ -127,7 +127,8 @@ static void nothing_else_is_a_value(void)
 
 		expect(take_bytes(&reader, refused[i].text, refused[i].n_bytes, NULL) < 0);
 		add_record(&line, refused[i].text, refused[i].n_bytes);
-		/* Some need only what follows now: "1 " and a brace. */
+		/* Some of these texts, such as "1 ", become valid when the closing brace follows.
+		 */
 		if (json_validate(line.data, line.len, NULL, NULL) < 0) {
 			expect_eq(take_line(&reader, &line, NULL), -EBADMSG);
 			n_refused++;
@@ -146,16 +147,16 @@ static void only_an_object_is_a_record(void)
 			  -EINVAL);
 }
 
-/* ---- what the RFC leaves to the reader ---- */
+/* ---- choices that the RFC leaves open ---- */
 
 #define AFTER(text) BEGIN "0," text "}"
 
 static const struct decision {
 	const char *line;
 	int code;
-	const char *why; /* it is refused */
+	const char *why; /* why it is refused */
 } decisions[] = {
-	/* names that are there twice, also spelt in two ways */
+	/* duplicate names, also with escapes */
 	{ AFTER("\"v\":1"), -EINVAL, "a member is there twice" },
 	{ AFTER("\"\\u0076\":1"), -EINVAL, "a member is there twice" },
 	{ AFTER("\"w\":{\"a\":1,\"a\":2}"), 0, NULL },
@@ -171,15 +172,15 @@ static const struct decision {
 	{ AFTER("\"w\":[{\"\\ud800x\":1}]"), -EINVAL, "half of a surrogate pair" },
 	{ AFTER("\"w\":\"\xed\xa0\x80\""), -EBADMSG, "expected valid UTF-8" },
 	{ "\xef\xbb\xbf" AFTER("\"w\":1"), -EBADMSG, "not a byte order mark" },
-	/* numbers of any size, exactly as they are written */
+	/* numbers of any size are kept as written */
 	{ AFTER("\"w\":1e400"), 0, NULL },
 	{ AFTER("\"w\":-0.0E-0"), 0, NULL },
 	{ AFTER("\"w\":123456789012345678901234567890.000000000000000000001"), 0, NULL },
-	/* numbers that mean something to the log */
+	/* numbers that the log interprets */
 	{ "{\"timestamp\":1e3,\"event\":\"syscall\"}", -EINVAL, "its timestamp is no time" },
 	{ "{\"timestamp\":-1,\"event\":\"syscall\"}", -EINVAL, "its timestamp is no time" },
 	{ "{\"timestamp\":1.0,\"event\":\"syscall\"}", -EINVAL, "its timestamp is no time" },
-	/* one text a line */
+	/* one text in each line */
 	{ AFTER("\"w\":1") AFTER("\"w\":1"), -EBADMSG, "expected the end of the text" },
 	{ AFTER("\"w\":1") " \r\n", 0, NULL },
 	{ AFTER("\"w\":1,"), -EBADMSG, "expected a name" },
@@ -214,7 +215,7 @@ static void add_nested(struct text *out, int n_levels)
 	text_add_char(out, '}');
 }
 
-/* The object itself is the first level. */
+/* The record itself is the first level. */
 static void a_record_has_1024_levels_at_most(void)
 {
 	_cleanup_reader_ struct reader reader = reader_new();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What a record says depends on its bytes alone: not on the records that were read or checked
- * before, and not on space between its members, which makes it slower
+ * The result of reading a record depends only on its bytes: not on records that were read or
+ * checked before, and not on white space between members, which only makes it slower
  */
 
 #include "audit/entry.h"
@@ -18,7 +18,7 @@
 struct rig {
 	struct audit_entry *used;
 	struct audit_entry *fresh;
-	struct shapes *shapes; /* of all that was checked */
+	struct shapes *shapes; /* shapes of all records that were checked */
 	struct text body;
 	struct text spaced;
 };
@@ -57,7 +57,7 @@ static void expect_same(const struct audit_entry *a, const struct audit_entry *b
 	}
 }
 
-/* The same error, or the same event, time and columns. */
+/* Expects the same error, or the same event, time and columns. */
 static void compare(struct rig *rig, const char *body, size_t n_body)
 {
 	int r = entry_read_stored(rig->used, body, n_body, NULL);
@@ -167,7 +167,7 @@ static void make_body(struct text *body, uint32_t *seed)
 
 	text_reset(body);
 	text_add_char(body, '{');
-	/* Most are records. */
+	/* Most inputs are valid records. */
 	if (*seed >> 28 > 1) {
 		add_member(body, 40);
 		add_member(body, 46);
@@ -285,7 +285,7 @@ static void a_time_that_is_none_is_no_time(void)
 	}
 }
 
-/* A reader that has read nothing remembers no minute. */
+/* A fresh reader must not match its empty cache of the last minute. */
 static void a_minute_of_nuls_is_no_minute(void)
 {
 	static const char body[] =
@@ -297,7 +297,7 @@ static void a_minute_of_nuls_is_no_minute(void)
 	compare(&rig, body, sizeof(body) - 1);
 }
 
-/* "op" and "caller" have another meaning inside of "input". */
+/* "op" and "caller" have no meaning for the log inside "input". */
 static void a_name_means_something_else_in_another_object(void)
 {
 	static const char *const bodies[] = {

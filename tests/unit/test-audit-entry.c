@@ -444,7 +444,7 @@ static void another_member_is_not_cut(void)
 	expect_str(text_string(&f.entry->body), text_string(&line));
 }
 
-/* ---- what the log adds ---- */
+/* ---- members that the log adds ---- */
 
 static void the_time_and_the_writer_are_added_where_they_are_known(void)
 {
@@ -486,7 +486,7 @@ static void the_stored_bytes_give_the_same_columns_again(void)
 	}
 }
 
-/* A line without space between its members is copied, any other is written again. */
+/* A line without white space between its members is copied; any other is rewritten. */
 static void space_between_members_changes_nothing(void)
 {
 	static const char *const rests[] = {
@@ -522,7 +522,7 @@ static void space_between_members_changes_nothing(void)
 	}
 }
 
-/* What the log adds must be readable again, too. */
+/* The log must be able to read the members that it adds. */
 static void what_the_log_adds_does_not_count_as_members_of_the_line(void)
 {
 	static const char *const firsts[] = {

@@ -5,7 +5,8 @@
 #include "audit-archive-rig.h"
 #include "audit/checkpoint.h"
 
-/* A note that ends epoch @epoch (or does not) at @size, signed with some key. */
+/* Adds a note for @epoch at @size, which ends the epoch if @is_last; the signature is of an
+ * arbitrary key. */
 static void add_note(struct text *out, uint64_t epoch, uint64_t size, bool is_last)
 {
 	_cleanup_hasher_ struct hasher *hasher = NULL;
@@ -175,7 +176,7 @@ static void a_checkpoint_in_the_middle_of_an_epoch_is_refused(void)
 	(void)close(folder);
 }
 
-/* Nothing is added behind what is no row of notes. */
+/* Nothing is appended to a file that contains something other than notes. */
 static void another_content_is_refused(void)
 {
 	_cleanup_log_place_ struct log_place place;

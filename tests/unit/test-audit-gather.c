@@ -19,7 +19,7 @@
 #define SERVICE_UID 4242
 #define LOG_UID 4243
 
-/* A state directory with root's spool, the spool of a service and the log's inbox. */
+/* A state directory with root's spool, a service's spool and the log's inbox. */
 struct place {
 	char path[32];
 	int state, spool, service, inbox;
@@ -36,7 +36,7 @@ static int make(struct place *place, const char *name, uid_t uid)
 	return fd;
 }
 
-/* Whoever is not root is all three users. */
+/* If the tests do not run as root, one user plays all three. */
 static void place_init(struct place *place)
 {
 	bool is_root = geteuid() == 0;
@@ -51,7 +51,7 @@ static void place_init(struct place *place)
 	(void)close(make(place, "policy", place->service_uid));
 	(void)close(make(place, "policy/sbx", place->service_uid));
 	place->service = make(place, "policy/sbx/spool", place->service_uid);
-	/* What else there is in such a directory. */
+	/* Other entries of a state directory. */
 	(void)close(make(place, "audit", place->log_uid));
 	expect(symlinkat("policy", place->state, "linked") == 0);
 }
@@ -95,7 +95,7 @@ static int gather(const struct place *place, int inbox, uint64_t *ret_n, struct 
 	return audit_gather(&options, ret_n, err);
 }
 
-/* How many files there are, and the last one's text, owner, and the owner in its name. */
+/* The number of files, and of the last one: text, owner, and the owner in its name. */
 struct seen {
 	unsigned n;
 	char text[64];
@@ -186,7 +186,7 @@ static void what_is_written_later_by_whoever_had_it_open_comes_too(void)
 	expect_handed(&place, "one\ntwo\n", place.service_uid);
 }
 
-/* A killed one has moved a file, and perhaps changed its owner. */
+/* A killed gather has moved a file, and perhaps changed its owner. */
 static void goes_on_where_a_killed_one_has_stopped(void)
 {
 	_cleanup_place_ struct place place;
@@ -207,14 +207,14 @@ static void goes_on_where_a_killed_one_has_stopped(void)
 	expect_eq(look(place.spool).n, 0);
 }
 
-/* ---- attacks of a service ---- */
+/* ---- attacks by a service ---- */
 
 static void expect_refused(struct place *place)
 {
 	struct sbx_error err;
 	uint64_t n;
 
-	/* Another one is handed over all the same. */
+	/* Another file is still handed over. */
 	write_file(place->spool, RECORD_SPOOL_NAME, "ours\n", geteuid());
 	expect_eq(gather(place, place->inbox, &n, &err), -EPERM);
 	expect(strstr(err.what, "policy") != NULL);
@@ -275,7 +275,7 @@ static void somebody_elses_file_is_not_handed_over(void)
 	expect_refused(&place);
 }
 
-/* It looked like a file, and was changed before it was moved. */
+/* The service replaced the file between the check and the rename. */
 static void what_was_put_there_in_the_last_moment_is_removed(void)
 {
 	_cleanup_place_ struct place place;

@@ -3,7 +3,7 @@
 #include "audit-hash-rig.h"
 #include "count-alloc.h"
 
-/* FIPS 180-4's examples. */
+/* Examples of FIPS 180-4. */
 static const char digest_of_nothing[] =
 	"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 static const char digest_of_abc[] =

@@ -16,7 +16,7 @@
 #define DEADLINE_MSEC 60000
 #define NOTE "sbx-audit/x\n7\nAAAA\n\n\u2014 sbx-audit/x AAAA\n"
 
-/* A folder with a socket that plays the journal, and a file that a witness writes. */
+/* A directory with a socket that plays the journal, and a file that the witness command writes. */
 struct world {
 	char folder[32];
 	char journal[48];
@@ -66,7 +66,7 @@ static void take(struct heads *heads, uint64_t size)
 	heads_take(heads, &head);
 }
 
-/* The next datagram, "" where there is none. */
+/* The next datagram, "" if there is none. */
 static const char *journal_has(struct world *world)
 {
 	ssize_t n = recv(world->socket, world->datagram, sizeof(world->datagram) - 1, 0);
@@ -95,7 +95,7 @@ static void wait_for(const struct heads *heads)
 	expect_eq(poll(&wait, 1, DEADLINE_MSEC), 1);
 }
 
-/* What the witness has written, which the caller frees. */
+/* The output of the witness command; the caller frees it. */
 static char *written(const struct world *world)
 {
 	char *bytes = NULL;
@@ -129,7 +129,7 @@ static void the_journal_gets_a_head_with_its_fields(void)
 	expect(has(datagram, "SBX_AUDIT_LOG=sbx-audit/x\n"));
 	expect(has(datagram, "SBX_AUDIT_SIZE=7\n"));
 	expect(has(datagram, "SBX_AUDIT_ROOT=AQIDAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n"));
-	/* A value with newlines has its length before it. */
+	/* A value with newlines is preceded by its length. */
 	expect(has(datagram, "SBX_AUDIT_NOTE\n"));
 	expect_eq(state_of(heads).n_sent, 1);
 	expect_eq(state_of(heads).sent_size, 7);
@@ -195,7 +195,7 @@ static void a_journal_that_is_full_is_asked_again(void)
 
 	world_init(&world);
 	heads = heads_of(&world, NULL, 0);
-	/* Until its queue takes no more. */
+	/* Until the socket's queue is full. */
 	do {
 		take(heads, ++size);
 		now += SECOND;
@@ -253,7 +253,7 @@ static void one_witness_runs_at_a_time_and_only_the_newest_head_waits(void)
 	(void)snprintf(fifo, sizeof(fifo), "%s/fifo", world.folder);
 	expect_eq(mkfifo(fifo, 0600), 0);
 	fd = open(fifo, O_RDWR | O_CLOEXEC);
-	/* It ends when somebody writes to the pipe. */
+	/* The command exits when a line is written to the FIFO. */
 	(void)snprintf(command, sizeof(command), "cat >>%s; read -r x <%s", world.file, fifo);
 	heads = heads_of(&world, command, 0);
 	take(heads, 1);
@@ -265,7 +265,7 @@ static void one_witness_runs_at_a_time_and_only_the_newest_head_waits(void)
 	expect_eq(state_of(heads).n_witnessed, 0);
 	expect_eq(write(fd, "\n", 1), 1);
 	wait_for(heads);
-	/* The next one finds a line in the pipe already. */
+	/* The next command finds a line in the FIFO. */
 	expect_eq(write(fd, "\n", 1), 1);
 	(void)heads_turn(heads, now + 4 * SECOND);
 	expect_eq(state_of(heads).n_witnessed, 1);
@@ -319,7 +319,7 @@ static void a_witness_that_takes_too_long_is_killed_with_its_children(void)
 	wait_for(heads);
 	expect_eq(heads_turn(heads, 7 * SECOND), HEADS_NEVER);
 	expect_str(state_of(heads).problem, "the witness took longer than 2000 ms and was killed");
-	/* The pipe's writer was not the shell, and is gone as well. */
+	/* The pipe's writer was a child of the shell, and was killed as well. */
 	expect_eq(poll(&said, 1, DEADLINE_MSEC), 1);
 	expect_eq(read(fd, &byte, 1), 0);
 	(void)close(fd);
@@ -410,13 +410,13 @@ static void a_log_tells_nothing_of_checkpoints_that_were_taken_back(void)
 	log_place_init(&place);
 	log = log_made(&place);
 	audit_log_watch(log, &watch);
-	/* So many that one was signed on the way. */
+	/* Enough records for a checkpoint in between. */
 	for (unsigned i = 0; i < 5000; i++)
 		expect_eq(log_add_n(log, "syscall", i, NULL), 0);
 	audit_log_rollback(log);
 	expect_eq(audit_log_commit(log, NULL), 0);
 	expect_eq(seen.n, 0);
-	/* The last one that is there, all the same. */
+	/* Sends the newest head, although it is not new. */
 	expect_eq(audit_log_tell_head(log, NULL), 0);
 	expect_eq(seen.n, 1);
 	expect_eq(seen.size, 1);

@@ -16,12 +16,12 @@
 #include "base/fd.h"
 #include "test.h"
 
-/* The private key of RFC 8032's first test, as a file. */
+/* The private key of the first test in RFC 8032, as a key file. */
 #define LINE "sbx-audit-key/1 7 nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=\n"
 
 #define LINE_FIRST "sbx-audit-key/1 0 nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=\n"
 
-/* A folder of its own for each test, removed with what is in it. */
+/* A temporary directory for each test, removed with its content. */
 struct place {
 	char path[64];
 	int fd;
@@ -80,7 +80,7 @@ static struct audit_key new_key(uint64_t epoch)
 	return key;
 }
 
-/* Expects a refusal with a reason, which writes nothing. */
+/* Expects a refusal with a reason and without output. */
 static void expect_not_loaded(const struct place *place, int code)
 {
 	struct audit_key key = { .epoch = 77 };
@@ -231,7 +231,7 @@ static void refuses_a_key_file_with_anything_else_in_it(void)
 	}
 }
 
-/* Reads through a descriptor from before: what a file holds after its name is gone. */
+/* Reads an fd opened before the file was removed: its content must have been overwritten. */
 static void expect_zeros(int fd)
 {
 	char bytes[128];
@@ -306,7 +306,7 @@ static void refuses_to_advance_to_nothing_and_keeps_the_key(void)
 	expect(same_key(&current, &first));
 }
 
-/* The two states that a crash in the middle of key_advance() leaves. */
+/* The two states that a crash within key_advance() can leave. */
 static void an_advance_that_was_cut_short_is_completed(void)
 {
 	static const char zeros[sizeof(LINE) - 1];
@@ -466,7 +466,7 @@ static void a_key_in_the_keyring_leaves_its_name_only(void)
 	expect(same_key(&key, &again) && again.is_elsewhere);
 	expect_eq(key_prepare_next(place.fd, &again, &next, NULL), -EOPNOTSUPP);
 	expect(!is_there(&place, KEY_NEXT_NAME));
-	/* A try that was cut short behind this is repeated. */
+	/* A crash after this step: the operation can be repeated. */
 	expect_eq(key_store_elsewhere(place.fd, "keyring:sbx-test-key", NULL, &key, NULL), 0);
 }
 
@@ -514,7 +514,7 @@ static void a_key_that_is_missing_in_its_place_is_no_log_without_a_key(void)
 		expect_not_loaded(&place, -ENOKEY);
 		expect_eq(key_load(place.fd, place.path, &key, NULL), -ENOKEY);
 	}
-	/* The credential of the usual name is not taken in its place. */
+	/* The credential of the default name is not used instead. */
 	write_name(&place, KEY_CREDENTIAL_NAME, LINE, strlen(LINE));
 	expect_eq(key_load(place.fd, place.path, &key, NULL), -ENOKEY);
 }

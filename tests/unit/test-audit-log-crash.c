@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Processes that are killed at any moment. The kill comes from a timer of the victim's own, at a
- * random time, so that it meets every part of the work sooner or later.
+ * Kills processes at random times with a timer of their own, so that over many runs each part of
+ * the work is interrupted.
  */
 
 #include "audit/log.h"
@@ -21,13 +21,13 @@
 
 #define N_TRIALS 20
 #define N_TRIALS_SLOW 500
-#define N_PER_TRIAL 100000u /* numbers, not records */
+#define N_PER_TRIAL 100000u /* range of numbers of one trial */
 #define GROUP_MAX 30
 #define N_WRITERS 4
 #define N_RECORDS 400
 #define N_IMPORTERS 3
 #define WAIT_USEC 60000000
-#define KILL_NSEC_MIN 12000000 /* for the latest kill */
+#define KILL_NSEC_MIN 12000000 /* for latest_kill() */
 #define NSEC_PER_SEC 1000000000
 
 static unsigned n_trials(void)
@@ -35,7 +35,7 @@ static unsigned n_trials(void)
 	return test_is_slow() ? N_TRIALS_SLOW : N_TRIALS;
 }
 
-/* How long it takes to open the log, and for ten commits. */
+/* The time to open the log and make ten commits. */
 static long time_commits(const struct log_place *place)
 {
 	struct timespec begin, end;
@@ -52,8 +52,8 @@ static long time_commits(const struct log_place *place)
 	return (end.tv_sec - begin.tv_sec) * NSEC_PER_SEC + end.tv_nsec - begin.tv_nsec;
 }
 
-/* When the last ones are killed: after some commits, also where a sanitizer makes them slow. The
- * quickest of three, as the host may do something else in between. */
+/* The latest time of a kill: after some commits, even if a sanitizer makes them slow. The minimum
+ * of three measurements, because the host may be busy. */
 static long latest_kill(const struct log_place *place)
 {
 	long nsec = time_commits(place);
@@ -66,7 +66,7 @@ static long latest_kill(const struct log_place *place)
 	return 4 * nsec < KILL_NSEC_MIN ? KILL_NSEC_MIN : 4 * nsec;
 }
 
-/* The process is going to be killed. */
+/* Arms the timer that kills this process. */
 static void arm(unsigned *seed, long latest_nsec)
 {
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL };
@@ -90,8 +90,8 @@ static bool was_killed(pid_t pid)
 
 /* ---- a writer ---- */
 
-/* Never returns: opens, then adds groups, and tells the number behind the last one that is on the
- * disk. */
+/* Does not return: opens the log, adds groups, and after each commit writes the next number to
+ * @acknowledge. */
 static void write_until_killed(const struct log_place *place, unsigned trial, long latest_nsec,
 			       int acknowledge)
 {
@@ -118,7 +118,7 @@ static void write_until_killed(const struct log_place *place, unsigned trial, lo
 }
 
 struct numbers {
-	unsigned *next; /* for every trial: behind the last one that was seen */
+	unsigned *next; /* for each trial: the next number to be seen */
 	unsigned n_trials;
 	unsigned n_wrong;
 };
@@ -130,7 +130,7 @@ static bool read_number(const struct store_row *row, unsigned *ret)
 	return at && sscanf(at, "\"n\":%u}", ret) == 1;
 }
 
-/* Every trial's numbers come one after the other, once. */
+/* Each trial's numbers must occur in order and once. */
 static void see_number(void *userdata, const struct store_row *row)
 {
 	struct numbers *numbers = userdata;
@@ -176,7 +176,7 @@ static void what_was_acknowledged_outlives_a_killed_writer(void)
 		log = log_opened(&place);
 		expect(log && !audit_log_is_broken(log, &seq));
 		(void)audit_log_free(log);
-		/* The host may have become slower. */
+		/* The host may have become slower since latest_kill() measured. */
 		if (acknowledged[trial] == trial * N_PER_TRIAL)
 			latest_nsec = latest_kill(&place);
 	}
@@ -187,7 +187,7 @@ static void what_was_acknowledged_outlives_a_killed_writer(void)
 		n_kept += acknowledged[trial] - trial * N_PER_TRIAL;
 	}
 	expect_eq(n_lost, 0);
-	/* Else they were all killed before they could lose anything. */
+	/* Otherwise all writers were killed before their first commit. */
 	expect(n_kept > n);
 	free(acknowledged);
 	free(numbers.next);
@@ -195,7 +195,7 @@ static void what_was_acknowledged_outlives_a_killed_writer(void)
 
 /* ---- the spool ---- */
 
-/* Writes its numbers to the spool, opening it anew now and then. */
+/* Writes its numbers to the spool, which it sometimes reopens. */
 static void write_to_spool(const struct log_place *place, unsigned writer)
 {
 	struct recorder recorder = RECORDER_INIT;
@@ -255,7 +255,7 @@ static bool has_ended(pid_t pid, unsigned *n_failed)
 	return true;
 }
 
-/* Importers are killed and come back until the writers have ended. */
+/* Kills and restarts importers until the writers have finished. */
 static void write_and_import(const struct log_place *place)
 {
 	pid_t writers[N_WRITERS], importers[N_IMPORTERS];

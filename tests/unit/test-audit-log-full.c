@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * A log on a disk that becomes full, on a small file system in a mount namespace of the test's own
- */
+/* A log on a disk that becomes full: a small tmpfs in the test's own mount namespace */
 
 #include "audit/log.h"
 
@@ -15,7 +13,7 @@
 #include "base/fd.h"
 
 #define DISK "size=8m,mode=0700"
-#define BALLAST_PAGES 1100 /* what is left is too little for a reserve */
+#define BALLAST_PAGES 1100 /* leaves too little room for a reserve */
 #define LOG_TIME_USEC UINT64_C(1767323045678901)
 #define CANNOT_MOUNT 77
 
@@ -26,7 +24,7 @@ static bool write_file(const char *path, const char *text)
 	return fd >= 0 && fd_write_all(fd, text, strlen(text)) == 0;
 }
 
-/* A mount namespace, where we may have one, and a small file system in the place's folder. */
+/* Creates a mount namespace, if permitted, and mounts a small tmpfs on the place's directory. */
 static bool mount_small(const struct log_place *place)
 {
 	unsigned uid = geteuid(), gid = getegid();
@@ -50,7 +48,7 @@ struct ballast {
 	char path[64];
 };
 
-/* Fills what is left, but for what some commits and the reserve need, with a file. */
+/* Fills the disk with a file, except for what some commits and the reserve need. */
 static void ballast_put(struct ballast *ballast, const struct log_place *place, int n_pages)
 {
 	char zeros[4096] = { 0 };
@@ -67,7 +65,7 @@ static void ballast_remove(const struct ballast *ballast)
 	expect_eq(unlink(ballast->path), 0);
 }
 
-/* How many were committed before the disk was full. */
+/* Adds records until the disk is full; returns how many were committed. */
 static unsigned fill_disk(struct audit_log *log, unsigned n, struct sbx_error *err)
 {
 	unsigned committed = n;
@@ -95,7 +93,7 @@ static bool has_reserve(const struct log_place *place)
 }
 
 struct seen {
-	unsigned n; /* numbers, which come one after the other */
+	unsigned n; /* the next number */
 	unsigned n_wrong;
 	unsigned n_critical;
 };
@@ -121,7 +119,7 @@ static void see(void *userdata, const struct store_row *row)
 	seen->n_wrong += !has_text(row, wanted);
 }
 
-/* Records are numbered up to @n, and the full disk was said @n_critical times. */
+/* Expects records with the numbers up to @n, and @n_critical records about the full disk. */
 static void expect_log(const struct log_place *place, unsigned n, unsigned n_critical)
 {
 	struct seen seen = { 0, 0, 0 };
@@ -156,7 +154,7 @@ static void survive_full_disk(struct log_place *place)
 	n = fill_disk(log, 0, &err);
 	expect(n > 0);
 	expect_str(err.fix, "make room on the file system");
-	/* With what the reserve has left, and then with nothing. */
+	/* First uses up what the reserve has left, then has nothing. */
 	n = fill_disk(log, n, &err);
 	expect_eq(fill_disk(log, n, &err), n);
 	ballast_remove(&ballast);
@@ -176,16 +174,16 @@ static void say_so_in_the_reserve(struct log_place *place)
 	expect(has_reserve(place));
 	ballast_put(&ballast, place, BALLAST_PAGES);
 	n = fill_disk(log, 0, NULL);
-	/* Said, and signed. */
+	/* The record about the full disk was written and signed. */
 	expect(!has_reserve(place));
 	expect_eq(audit_log_size(log), n + 2);
 	expect_eq(audit_log_checkpoint_size(log), n + 2);
 	expect_log(place, n, 1);
-	/* Said once. */
+	/* Only once. */
 	n = fill_disk(log, n, NULL);
 	expect_eq(audit_log_size(log), n + 2);
 	expect(!has_reserve(place));
-	/* With room there is a new one, for the next time. */
+	/* When there is room again, a new reserve is made. */
 	ballast_remove(&ballast);
 	expect_eq(log_add_n(log, "syscall", n++, NULL), 0);
 	expect_eq(audit_log_commit(log, NULL), 0);
@@ -205,7 +203,7 @@ static void make_the_reserve_when_there_is_room(struct log_place *place)
 	expect(!has_reserve(place));
 	(void)audit_log_free(log);
 	ballast_remove(&ballast);
-	/* Half a reserve is none. */
+	/* A reserve that is too short is replaced. */
 	log = log_opened(place);
 	expect(has_reserve(place));
 	(void)audit_log_free(log);
@@ -217,7 +215,7 @@ static void make_the_reserve_when_there_is_room(struct log_place *place)
 	(void)audit_log_free(log);
 }
 
-/* The mount ends with the child. */
+/* The child has its own mount namespace, so the mount ends with it. */
 static void run_on_small_disk(void (*run)(struct log_place *place))
 {
 	_cleanup_log_place_ struct log_place place;
@@ -227,7 +225,7 @@ static void run_on_small_disk(void (*run)(struct log_place *place))
 	log_place_init(&place);
 	pid = fork();
 	if (pid == 0) {
-		test_failures = 0; /* only ours count */
+		test_failures = 0; /* count only the failures of this child */
 		if (!mount_small(&place))
 			_exit(CANNOT_MOUNT);
 		run(&place);

@@ -34,7 +34,7 @@ static void send(struct recorder *recorder, unsigned n)
 	expect_eq(record_send(recorder, &record, &json, NULL), 0);
 }
 
-/* Bytes at the end of a file of the spool. */
+/* Appends bytes to a file of the spool. */
 static void append(const struct log_place *place, const char *name, const void *bytes,
 		   size_t n_bytes)
 {
@@ -254,7 +254,7 @@ static void what_another_process_has_claimed_is_taken_and_removed(void)
 	append(&f.place, CLAIMED, line, strlen(line));
 	append(&f.place, CLAIMED, line, strlen(line));
 	expect_eq(take(&f.place, f.log).n_records, 2);
-	/* The spool's own file, which is empty. */
+	/* The current file of the spool, which is empty. */
 	expect_eq(n_files(&f.place), 1);
 	expect_eq(verify(&f, NULL, NULL), 3);
 }
@@ -318,7 +318,7 @@ static void a_file_that_has_become_shorter_is_not_read_on(void)
 	expect_eq(verify(&f, NULL, NULL), 2);
 }
 
-/* ---- whose they are ---- */
+/* ---- the sender of a record ---- */
 
 static void expect_last(struct fixture *f, const char *member)
 {
@@ -392,7 +392,7 @@ static void one_file_that_is_refused_keeps_no_other_out(void)
 	append(&f.place, CLAIMED ".7", line, strlen(line));
 	expect_eq(chmod(bad, 0620), 0);
 	spool = open(f.place.spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	/* Whichever comes first in the directory. */
+	/* The order of the directory must not matter. */
 	for (unsigned i = 0; i < 8; i++) {
 		struct audit_import import;
 		char name[96];

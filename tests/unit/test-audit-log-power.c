@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The power is cut at any write or sync: what was acknowledged is there, the chain holds, and what
- * is gone was added after the last commit
+ * Power cuts at any write or fsync: acknowledged records survive, the chain is valid, and only
+ * records after the last commit are lost
  */
 
 #include "audit/log.h"
@@ -19,9 +19,9 @@
 #define N_LOGS_SLOW 25
 #define N_WRITES_MAX 6000
 #define GROUP_MAX 60
-#define LOG_TIME_USEC UINT64_C(1767323045678901) /* of every record */
+#define LOG_TIME_USEC UINT64_C(1767323045678901) /* of each record */
 
-/* What the writer has told before the power was cut. */
+/* What the writer has acknowledged before the power cut. */
 struct told {
 	unsigned n_added;
 	unsigned n_acknowledged;
@@ -50,7 +50,7 @@ static void power_init(struct power *power)
 	(void)audit_log_free(log_made(&power->place));
 }
 
-/* Now and then somebody waits for a record, and then nothing more is added before the commit. */
+/* Sometimes a record needs a synchronous commit, which ends the group. */
 static void add_group(struct power *power, struct audit_log *log, unsigned *seed)
 {
 	for (int i = rand_r(seed) % GROUP_MAX; i >= 0; i--) {
@@ -65,7 +65,7 @@ static void add_group(struct power *power, struct audit_log *log, unsigned *seed
 	}
 }
 
-/* Never returns. */
+/* Does not return. */
 static void write_until_cut(struct power *power, unsigned seed, bool swallows_syncs)
 {
 	struct audit_log *log = NULL;
@@ -175,12 +175,12 @@ static void what_was_acknowledged_outlives_a_power_cut(void)
 
 	for (unsigned i = 0; i < n_logs; i++)
 		cut_again_and_again(1 + i * N_TRIALS, &tally);
-	/* Else nothing was at stake. */
+	/* Otherwise the test could not have lost anything. */
 	expect(tally.n_acknowledged > 50 * N_TRIALS * n_logs);
 	expect(tally.n_lost > 0);
 }
 
-/* The disk lies: whoever believed it has lost records, and this test's own means see it. */
+/* A disk that ignores fsync() loses acknowledged records; the test must detect that. */
 static void a_disk_that_swallows_syncs_is_found_out(void)
 {
 	_cleanup_power_ struct power power;
@@ -194,7 +194,7 @@ static void a_disk_that_swallows_syncs_is_found_out(void)
 	expect(n_found > 0);
 }
 
-/* Some of what was not synced survives: then the shim does tear and reorder. */
+/* Some unsynced writes survive: the shim does tear and reorder writes. */
 static void the_disk_keeps_some_of_what_was_not_synced(void)
 {
 	bool is_kept = false, is_lost = false;

@@ -24,7 +24,7 @@ static struct {
 	bool opens_nothing;
 	bool removes_nothing;
 	bool has_opened_nothing;
-	bool keeps_nothing; /* from then on */
+	bool keeps_nothing; /* from then on nothing is written */
 } disk;
 
 int __wrap_store_open(int folder, const char *name, struct store **ret, struct sbx_error *err)
@@ -50,7 +50,7 @@ int __wrap_unlinkat(int folder, const char *name, int flags)
 	return -1;
 }
 
-/* ---- what a segment is followed by ---- */
+/* ---- the segment after rotation ---- */
 
 static size_t n_segments(const struct log_place *place)
 {
@@ -190,7 +190,7 @@ static void a_file_of_the_spool_is_read_on_in_the_new_segment(void)
 	spool_init(&place);
 	log = log_made(&place);
 	spool = open(place.spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	/* Somebody who keeps it open. */
+	/* Another process that keeps the spool open. */
 	fd = openat(spool, RECORD_SPOOL_NAME, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	for (unsigned i = 0; i < 4; i++) {
 		write_line(fd, i);
@@ -208,7 +208,7 @@ static void a_file_of_the_spool_is_read_on_in_the_new_segment(void)
 	expect_eq(intact_size(&place, NULL), 5);
 }
 
-/* ---- what goes wrong ---- */
+/* ---- failures ---- */
 
 static void where_no_segment_can_be_made_the_log_stays_in_the_old_one(void)
 {
@@ -244,7 +244,8 @@ static struct audit_log *log_of_eleven(struct log_place *place)
 	return log;
 }
 
-/* It has its name, and whoever opens the log next goes on in it. */
+/* Otherwise the empty segment would exist, and the next process to open the log would continue in
+ * it. */
 static void a_segment_that_cannot_be_opened_is_taken_away_again(void)
 {
 	_cleanup_log_place_ struct log_place place;
@@ -292,7 +293,8 @@ static void a_segment_that_can_be_taken_away_later_is(void)
 	expect_eq(intact_size(&place, NULL), 16);
 }
 
-/* The segment that is open looks like a closed one then. */
+/* While the new segment cannot be opened, the open one looks like a closed one; it must not be
+ * archived. */
 static void nothing_is_packed_while_the_log_waits(void)
 {
 	const struct retain_options options = { .policy = { .max_bytes = 1 } };
@@ -310,7 +312,7 @@ static void nothing_is_packed_while_the_log_waits(void)
 	expect_eq(intact_size(&place, NULL), 16);
 }
 
-/* It is gone, and perhaps only until the power fails. */
+/* The segment was removed, but the removal may not be on the disk yet. */
 static void a_segment_that_was_taken_away_is_not_waited_for(void)
 {
 	_cleanup_log_place_ struct log_place place;
@@ -376,7 +378,7 @@ static void a_crash_at_any_system_call_leaves_a_log_that_goes_on(void)
 	killed_everywhere(crash_once);
 }
 
-/* ---- when it is due ---- */
+/* ---- when rotation is due ---- */
 
 static void it_is_due_when_the_hour_is_another_one_or_the_segment_is_large(void)
 {
@@ -387,7 +389,7 @@ static void it_is_due_when_the_hour_is_another_one_or_the_segment_is_large(void)
 	log_place_init(&place);
 	log = log_made(&place);
 	add_signed(log, 5);
-	/* The first record says when; it is not long ago. */
+	/* The time of the first record counts, which was just written. */
 	expect_eq(audit_log_rotate_if_due(log, ROTATION_NONE, UINT64_MAX, NULL), 0);
 	expect_eq(audit_log_rotate_if_due(log, ROTATION_NONE, 100, NULL), 1);
 	expect_eq(audit_log_rotate_if_due(log, ROTATION_DAILY, 100, NULL), 0);

@@ -13,7 +13,7 @@
 
 #define SECRET "ghp_a1B2c3D4e5F6g7H8"
 
-/* Somebody else, with another program. */
+/* Another program changes the log with SQLite. */
 static void execute(const struct log_place *place, const char *sql)
 {
 	sqlite3 *db = NULL;
@@ -250,13 +250,13 @@ static void an_original_is_kept_only_where_that_was_asked_for(void)
 		expect_eq(verify_log(&place, find_secret, &is_found), 2);
 		expect(!is_found);
 		expect_eq(file_has_secret(&place), keep);
-		/* What is not in the chain can be taken away. */
+		/* Originals are not in the hash chain, so they can be deleted. */
 		execute(&place, "DELETE FROM originals");
 		expect_eq(verify_log(&place, NULL, NULL), 2);
 	}
 }
 
-/* ---- who may ---- */
+/* ---- locks and permissions ---- */
 
 static void one_process_at_a_time_writes(void)
 {
@@ -393,7 +393,7 @@ static void a_change_of_keys_that_was_cut_short_is_completed(void)
 	expect_eq(audit_log_change_key(log, NULL), 0);
 	(void)audit_log_free(log);
 	after = read_key(&place);
-	/* As it was before the old one was erased. */
+	/* The state before the old key was erased. */
 	write_key(&place, KEY_NAME, &before);
 	write_key(&place, KEY_NEXT_NAME, &after);
 	log = log_opened(&place);
@@ -429,7 +429,7 @@ static void refuses_to_go_on_with_a_key_of_another_epoch(void)
 	free(before.data);
 }
 
-/* The key of another log, whose number of the epoch is the same. */
+/* Puts the key of another log with the same epoch number into this log. */
 static void take_key_of_another(const struct log_place *place, bool is_second)
 {
 	_cleanup_log_place_ struct log_place other;
@@ -539,13 +539,13 @@ static void expect_broken(const char *sql, uint64_t wanted_seq, uint64_t wanted_
 		printf("# after %s\n", sql);
 	expect_eq(seq, wanted_seq);
 	expect_eq(audit_log_size(log), wanted_size);
-	/* It goes on. */
+	/* The log continues after the damage. */
 	add_and_commit(log, 1);
 	expect_eq(audit_log_checkpoint(log, NULL), 0);
 	(void)audit_log_free(log);
 	if (!strstr(sql, "FROM checkpoints"))
 		expect_eq(verify_log(&place, NULL, NULL), -1);
-	/* And what came after it is found again. */
+	/* After reopening, the damage and the later records are found again. */
 	log = log_opened(&place);
 	expect_eq(audit_log_size(log), wanted_size + 1);
 	(void)audit_log_free(log);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Every proof of small trees holds, and no proof holds that differs in anything: a bit, a hash more
- * or less, two hashes swapped, another leaf, another size, another root.
+ * Every proof of small trees verifies, and no changed one does: another bit, one hash more or less,
+ * two hashes swapped, another leaf, size or root.
  */
 
 #include <errno.h>
@@ -44,12 +44,12 @@ static int read_tree(void *userdata, uint64_t index, struct audit_hash *ret)
 	return 0;
 }
 
-/* One claim about the tree, with its proof; @is_inclusion says which. */
+/* One claim about the tree and its proof; @is_inclusion: else it is a consistency proof. */
 struct claim {
 	bool is_inclusion;
 	uint64_t from;
 	uint64_t size;
-	struct audit_hash first; /* the leaf, or the old root */
+	struct audit_hash first; /* the leaf, or the root of the older tree */
 	struct audit_hash root;
 	struct audit_hash path[MERKLE_PATH_MAX + 1];
 	size_t n;
@@ -78,7 +78,7 @@ static struct claim make_claim(struct tree *tree, bool is_inclusion, uint64_t fr
 	return claim;
 }
 
-/* All claims there are about trees of up to N_LEAVES. */
+/* Calls the function with each claim about trees of up to N_LEAVES. */
 static void each_claim(struct tree *tree,
 		       void (*check)(struct hasher *hasher, const struct claim *claim))
 {
@@ -188,7 +188,7 @@ static void refuses_a_proof_in_another_order(void)
 	each_claim(&tree, check_swapped_hashes);
 }
 
-/* A path says where its leaf is: under no other number of the same tree does it hold. */
+/* A path verifies only with the index of its leaf. */
 static void check_other_numbers(struct hasher *hasher, const struct claim *claim)
 {
 	for (uint64_t from = 0; from <= claim->size + 2; from++) {
@@ -251,7 +251,7 @@ static void a_node_never_passes_for_a_leaf(void)
 	struct tree tree = make_tree(hasher);
 	struct claim claim = make_claim(&tree, true, 2, 4);
 
-	/* The node above leaves 0 and 1, given as a leaf of the tree of two. */
+	/* The node over leaves 0 and 1, passed off as a leaf of a tree of two. */
 	expect_eq(verify(hasher, &claim), 0);
 	claim.from = 0;
 	claim.size = 2;

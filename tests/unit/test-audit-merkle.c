@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The tree against the vectors that Certificate Transparency's implementations share (eight leaves,
- * of 0 to 16 bytes), and against a second implementation that is RFC 9162's definitions, word for
- * word and slow.
+ * The tree against the test vectors of Certificate Transparency (eight leaves of 0 to 16 bytes),
+ * and against a slow second implementation that follows the definitions of RFC 9162.
  */
 
 #include <errno.h>
@@ -16,7 +15,7 @@
 #define N_PUBLISHED 8
 #define N_COMPARED 70
 
-/* The hashed leaves and the inner nodes of the published tree, by the leaves below them. */
+/* Leaf hashes and inner nodes of the published tree, named by the leaves below them. */
 #define LEAF_0 "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d"
 #define LEAF_1 "96a296d224f285c67bee93c30f8a309157f0daa35dc5b87e410b78630a09cfc7"
 #define LEAF_2 "0298d122906dcfc10892cb53a73992fc5b9f493ea4c9badb27b791b4127a7fe7"
@@ -46,7 +45,8 @@ static const char *const roots[N_PUBLISHED + 1] = {
 	"5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328",
 };
 
-/* From leaf number, or size, @from in the tree of @size leaves. */
+/* An inclusion proof of leaf @from, or a consistency proof from size @from, in the tree of @size
+ * leaves. */
 struct proof {
 	uint64_t from;
 	uint64_t size;
@@ -123,7 +123,7 @@ static void proves_what_is_published(void)
 	}
 }
 
-/* The definitions of RFC 9162, 2.1.1, 2.1.3.1 and 2.1.4.1, as they are written there. */
+/* The definitions of RFC 9162, sections 2.1.1, 2.1.3.1 and 2.1.4.1. */
 struct naive {
 	struct hasher *hasher;
 	const struct audit_hash *data;
@@ -258,7 +258,7 @@ static void consistency_proofs_agree_with_the_definition(void)
 		}
 }
 
-/* Fails at leaf 3, and counts how often each leaf is asked for. */
+/* Fails at leaf 3, and counts the reads of each leaf. */
 struct counted {
 	unsigned n_reads[N_PUBLISHED];
 	bool fails;
@@ -383,7 +383,7 @@ static struct audit_hash numbered_leaf(struct hasher *hasher, uint64_t i)
 	return leaf;
 }
 
-/* Every run of leaves of a tree, behind the tree of those before. */
+/* Adds every run of leaves to the tree of the leaves before it. */
 static void runs_of_leaves_make_the_same_tree(void)
 {
 	_cleanup_hasher_ struct hasher *hasher = make_hasher();
@@ -445,7 +445,7 @@ static void growing_the_tree_allocates_nothing(void)
 	expect_eq(frontier.size, 100);
 }
 
-/* ---- the first leaves are known by their tree alone ---- */
+/* ---- trees whose first leaves were deleted ---- */
 
 struct behind {
 	uint64_t known;

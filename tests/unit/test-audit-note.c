@@ -9,7 +9,7 @@
 #include "audit/checkpoint.h"
 #include "base/text.h"
 
-/* The example of the Go note package, which C2SP's signed-note describes. */
+/* The example of Go's note package, which C2SP signed-note refers to. */
 #define NEUMANN_NAME "PeterNeumann"
 #define NEUMANN_KEY "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"
 #define NEUMANN_PRIVATE "AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz"
@@ -21,7 +21,7 @@
 	"gKvqfqdngotpRZb6KE6RyyBwJnAM=\n"
 #define NEUMANN_NOTE NEUMANN_TEXT "\n" NEUMANN_LINE
 
-/* Somebody else's line, well formed: key hash 1, 2, 3, 4 and one byte of signature. */
+/* A well-formed line of another signer: key hash 1, 2, 3, 4 and one byte of signature. */
 #define OTHER_LINE "\xe2\x80\x94 example.com/other AQIDBAU=\n"
 
 static struct note_verifier neumann(void)
@@ -158,7 +158,7 @@ static void passes_over_the_signatures_of_others(void)
 {
 	expect_eq(open_note(NEUMANN_TEXT "\n" OTHER_LINE NEUMANN_LINE), 0);
 	expect_eq(open_note(NEUMANN_TEXT "\n" NEUMANN_LINE OTHER_LINE), 0);
-	/* The same name with another key, and the same key hash with another name. */
+	/* The same name with another key hash, and the same key hash with another name. */
 	expect_eq(open_note(NEUMANN_NOTE "\xe2\x80\x94 PeterNeumann AQIDBAU=\n"), 0);
 	expect_eq(open_note(NEUMANN_NOTE "\xe2\x80\x94 other x08gowU=\n"), 0);
 }
@@ -171,9 +171,9 @@ static void refuses_a_note_that_we_did_not_sign(void)
 static void refuses_a_signature_in_our_name(void)
 {
 	expect_eq(open_note("x" NEUMANN_NOTE), -EKEYREJECTED);
-	/* Our name and key hash, and bytes that are too few for a signature. */
+	/* Name and key hash are right, but the signature is too short. */
 	expect_eq(open_note(NEUMANN_TEXT "\n\xe2\x80\x94 PeterNeumann x08gowU=\n"), -EKEYREJECTED);
-	/* A right one does not save a wrong one. */
+	/* A second, valid line of the key does not help. */
 	expect_eq(open_note(NEUMANN_NOTE "\xe2\x80\x94 PeterNeumann x08gowU=\n"), -EKEYREJECTED);
 	expect_eq(open_note(NEUMANN_TEXT "\n\xe2\x80\x94 PeterNeumann x08gowU=\n" NEUMANN_LINE),
 		  -EKEYREJECTED);

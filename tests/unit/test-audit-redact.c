@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "test.h"
 
-/* Tokens are put together here, so that no scanner takes this file for a leak. */
+/* Tokens are concatenated, so that secret scanners do not report this file. */
 #define BODY "a1B2c3D4e5F6g7H8i9J0"
 
 static struct redactor *redactor_with(const char *const *patterns, size_t n)
@@ -31,7 +31,7 @@ static void expect_clean(const struct redactor *redactor, const char *text, cons
 	r = redactor_clean(redactor, text, strlen(text), &out);
 	expect_eq(r, wanted != NULL);
 	expect_str(text_string(&out) + 1, wanted ? wanted : "");
-	/* What it does not suspect, it does not change. */
+	/* The redactor must only change what redactor_suspects() reports. */
 	expect(redactor_suspects(redactor, text, strlen(text)) || !wanted);
 }
 
@@ -70,7 +70,8 @@ static void a_prefix_is_suspected_wherever_it_stands(void)
 				memset(text, '.', sizeof(text));
 				memcpy(text + at, known[i], strlen(known[i]));
 				expect(redactor_suspects(redactor, text, n));
-				/* Cut off it is none, whatever lies behind. */
+				/* A token that the end of the buffer cuts off does not match,
+				 * whatever bytes follow. */
 				expect(!redactor_suspects(redactor, text,
 							  at + strlen(known[i]) - 1));
 			}
@@ -160,7 +161,7 @@ static void a_match_that_starts_behind_its_end_hides_the_whole_text(void)
 	_cleanup_redactor_ struct redactor *redactor = NULL;
 	_cleanup_text_ struct text out = TEXT_INIT;
 
-	/* Later releases of PCRE2 refuse the pattern itself. */
+	/* Newer releases of PCRE2 refuse the pattern itself. */
 	if (redactor_new(patterns, 1, &redactor, NULL) < 0)
 		return;
 	expect_eq(redactor_clean(redactor, "xabx", 4, &out), 1);

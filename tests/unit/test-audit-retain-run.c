@@ -15,7 +15,7 @@
 #define THIRD "00000000000000000021"
 #define DAY RETAIN_USEC_PER_DAY
 
-/* What fstatvfs() is called in the library. */
+/* Name of fstatvfs() in the library. */
 int __real_fstatvfs64(int fd, struct statvfs *ret);
 int __wrap_fstatvfs64(int fd, struct statvfs *ret);
 
@@ -88,7 +88,7 @@ static struct retain_report retained(struct audit_log *log, const struct retain_
 	return report;
 }
 
-/* Of these, from the first on, all become archives of this age. */
+/* Closed segments from the first on become archives with this age. */
 static void archive_and_age(const struct log_place *place, struct audit_log *log, unsigned days)
 {
 	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
@@ -137,14 +137,14 @@ static void an_archive_is_as_old_as_its_segment(void)
 
 	make_old(&place, SEGMENT, 91);
 	report = retained(log, &usual, &told);
-	/* Both at once: it was not archived while it was young. */
+	/* Both in one run: the segment was too young to be archived before. */
 	expect_eq(report.n_archived, 1);
 	expect_eq(report.n_deleted, 1);
 	expect(!has_file(&place, FIRST_ARCHIVE));
 	(void)audit_log_free(log);
 }
 
-/* The log itself needs what is left. */
+/* The rest of the disk is for the log itself. */
 static void nothing_is_packed_where_there_is_hardly_any_room(void)
 {
 	_cleanup_log_place_ struct log_place place;
@@ -199,7 +199,7 @@ static void a_segment_that_was_changed_is_kept_and_told(void)
 static void where_no_archive_can_be_written_the_segment_stays(void)
 {
 	_cleanup_log_place_ struct log_place place;
-	/* SQLite's files need 32KiB, the hashes more. */
+	/* SQLite's files need 32 KiB; the hashes need more. */
 	struct rlimit before, small = { .rlim_cur = 40000 };
 	struct retain_report report;
 	struct audit_log *log;
@@ -248,7 +248,7 @@ static void an_old_archive_is_deleted_and_a_record_says_so(void)
 	expect_eq(audit_log_size(log), 32);
 	expect_eq(audit_log_checkpoint_size(log), 32);
 	expect_eq(intact_size(&place, key), 32);
-	/* Another one, and the two join. */
+	/* A second archive: the two stubs are joined. */
 	make_old(&place, SECOND ".tar.zst", 91);
 	report = retained(log, &usual, &told);
 	expect_eq(report.n_deleted, 1);
@@ -278,7 +278,7 @@ static void without_room_the_oldest_archives_go(void)
 	expect(intact_size(&place, key) > 31);
 }
 
-/* The records about deleted archives are deleted themselves one day. */
+/* The stub records of deleted archives are in segments that are deleted later. */
 static void a_log_that_has_lost_its_stubs_still_says_what_was_deleted(void)
 {
 	_cleanup_log_place_ struct log_place place;
@@ -295,7 +295,7 @@ static void a_log_that_has_lost_its_stubs_still_says_what_was_deleted(void)
 		if (i % 4 == 1)
 			expect_eq(audit_log_change_key(log, NULL), 0);
 		expect_eq(audit_log_rotate(log, NULL), 1);
-		/* Two are left, and of what is in those nothing tells of the first ones. */
+		/* Two segments are left, which contain no stub of the first ones. */
 		if (i < 2)
 			continue;
 		archive_and_age(&place, log, 10);
@@ -401,7 +401,7 @@ static void patterns_that_cut_into_the_stub_stop_the_deletion(void)
 	expect_eq(intact_size(&place, NULL), 21);
 }
 
-/* ---- how full it is ---- */
+/* ---- how full the directory is ---- */
 
 static unsigned n_events(const struct log_place *place, const char *event)
 {
@@ -428,7 +428,7 @@ static unsigned n_events(const struct log_place *place, const char *event)
 static void a_level_that_is_crossed_is_said_once(void)
 {
 	static const struct {
-		unsigned percent; /* of max_bytes that is used */
+		unsigned percent; /* how much of max_bytes is used */
 		unsigned n_warnings, n_criticals;
 	} steps[] = { { 50, 0, 0 }, { 85, 1, 0 }, { 90, 1, 0 }, { 97, 1, 1 }, { 98, 1, 1 },
 		      { 50, 1, 1 }, { 85, 2, 1 }, { 10, 2, 1 }, { 99, 3, 2 } };
@@ -442,7 +442,8 @@ static void a_level_that_is_crossed_is_said_once(void)
 	uint8_t level;
 
 	archive_all(log);
-	/* It is large beside the records that are added; those may not delete anything. */
+	/* This archive is much larger than the records that the run adds, so they do not trigger a
+	 * deletion. */
 	make_old(&place, FIRST_ARCHIVE, 0);
 	for (size_t i = 0; i < N_ELEMENTS(steps); i++) {
 		expect_eq(retain_preview(folder, &look, &report, NULL), 0);
@@ -451,7 +452,7 @@ static void a_level_that_is_crossed_is_said_once(void)
 		expect_eq(n_events(&place, "audit_storage_warning"), steps[i].n_warnings);
 		expect_eq(n_events(&place, "audit_storage_critical"), steps[i].n_criticals);
 	}
-	/* It is known in the next segment, too. */
+	/* The level is also known in the next segment. */
 	expect_eq(audit_log_rotate(log, NULL), 1);
 	expect_eq(store_get_meta(log->store, META_STORAGE, &level, sizeof(level), NULL), 1);
 	expect_eq(level, RETAIN_LEVEL_CRITICAL);
@@ -478,7 +479,7 @@ static void retain_all(void *userdata)
 	(void)audit_log_free(log);
 }
 
-/* One of two closed segments becomes an archive, and one archive is deleted. */
+/* A run archives one of two closed segments and deletes one archive. */
 static bool crash_once(unsigned n, bool *ret_is_supported)
 {
 	_cleanup_log_place_ struct log_place place;
@@ -517,7 +518,7 @@ static void a_crash_at_any_system_call_loses_nothing_and_is_made_good(void)
 	killed_everywhere(crash_once);
 }
 
-/* ---- before ---- */
+/* ---- preview ---- */
 
 static void a_preview_says_what_would_be_done_and_does_nothing(void)
 {

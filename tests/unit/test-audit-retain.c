@@ -17,7 +17,7 @@ static const struct retain_policy policy = {
 	.max_bytes = 1000 * KIB,
 };
 
-/* "d5 a91": a database of five days, an archive of 91. */
+/* "d5 a91": a database that is five days old, an archive that is 91 days old. */
 static size_t read_files(const char *text, struct segment_file *ret)
 {
 	size_t n = 0;
@@ -46,31 +46,32 @@ static void what_has_to_be_done_follows_from_age_and_size(void)
 		enum retain_action action;
 		size_t index;
 	} cases[] = {
-		/* The last one is never touched. */
+		/* The last segment is never archived or deleted. */
 		{ "", 0, RETAIN_NOTHING, 0 },
 		{ "d99", 10, RETAIN_NOTHING, 0 },
 		{ "d99", 9999, RETAIN_NOTHING, 0 },
 		{ "a99", 9999, RETAIN_NOTHING, 0 },
 		{ "d99 d99", 10, RETAIN_ARCHIVE, 0 },
-		/* Seven days, or more than half of the room. */
+		/* Archived after seven days, or when more than half of the room is used. */
 		{ "d7 d0", 10, RETAIN_NOTHING, 0 },
 		{ "d8 d0", 10, RETAIN_ARCHIVE, 0 },
 		{ "d0 d0", 500, RETAIN_NOTHING, 0 },
 		{ "d0 d0", 501, RETAIN_ARCHIVE, 0 },
 		{ "a20 a9 d8 d3 d0", 10, RETAIN_ARCHIVE, 2 },
 		{ "a20 a9 d3 d3 d0", 501, RETAIN_ARCHIVE, 2 },
-		/* Ninety days: archives only, the first one first. */
+		/* Deleted after ninety days: only archives, the oldest first. */
 		{ "a90 d0", 10, RETAIN_NOTHING, 0 },
 		{ "a91 d0", 10, RETAIN_DELETE_AGE, 0 },
 		{ "a91 d91 d0", 10, RETAIN_DELETE_AGE, 0 },
 		{ "d91 a91 d0", 10, RETAIN_ARCHIVE, 0 },
 		{ "a20 a91 d0", 10, RETAIN_NOTHING, 0 },
-		/* No room: first everything becomes an archive, then the oldest goes. */
+		/* Over the limit: first every segment is archived, then the oldest archive is
+		 * deleted. */
 		{ "a20 d3 d0", 1001, RETAIN_ARCHIVE, 1 },
 		{ "a20 a3 d0", 1001, RETAIN_DELETE_SIZE, 0 },
 		{ "a20 a3 d0", 1000, RETAIN_NOTHING, 0 },
 		{ "a91 a3 d0", 1001, RETAIN_DELETE_AGE, 0 },
-		/* A clock that was set back makes nothing old. */
+		/* A clock that was set back: times in the future are not old. */
 		{ "a-5 d-5 d-5", 10, RETAIN_NOTHING, 0 },
 	};
 
@@ -91,13 +92,13 @@ static void what_cannot_be_dealt_with_is_passed_over(void)
 {
 	static const struct {
 		const char *files;
-		const char *held; /* 'x' for each that is */
+		const char *held; /* 'x' for each one that is locked */
 		enum retain_action action;
 		size_t index;
 	} cases[] = {
 		{ "d20 d20 d0", "x..", RETAIN_ARCHIVE, 1 },
 		{ "d20 d20 d0", "xx.", RETAIN_NOTHING, 0 },
-		/* Behind it nothing is deleted: what is missing would not begin with record 0. */
+		/* Nothing after a locked file is deleted: the gap must begin with record 0. */
 		{ "a91 a91 d0", "x..", RETAIN_NOTHING, 0 },
 		{ "d91 a91 d0", "x..", RETAIN_NOTHING, 0 },
 		{ "a91 d20 d0", "x..", RETAIN_ARCHIVE, 1 },

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "test.h"
 
-/* Computed with another program (hashlib), from the formula. */
+/* Computed from the formula with Python's hashlib. */
 #define PREV_1 "c227fc2f10a1a0797798af7690733b4ee4d6a41776af1ae11c3376d65607f547"
 #define HASH_1 "9fc638ed9a171869c2f23d2a374694e7da707de46db56ca62c29eeaa0616273b"
 #define HASH_2 "687dcf2401b44aaf24363d0f67f037d43b28f02a25cf28d8fb14ea912c228c1a"
@@ -79,7 +79,7 @@ static void a_log_of_the_seeds_form_is_verified(void)
 
 	expect_report(report, VERIFY_INTACT, 0);
 	expect_eq(report.n_good, 3);
-	/* Nobody can tell that the end is missing. */
+	/* This format has no checkpoint, so a missing end cannot be detected. */
 	expect_report(report_of(LINE_1 LINE_2), VERIFY_INTACT, 0);
 }
 
@@ -110,7 +110,7 @@ static void a_seeds_entry_that_is_missing_is_found(void)
 
 static void a_seeds_log_begins_with_kernel_start(void)
 {
-	/* Its own hash is right, its prev_hash is somebody else's. */
+	/* Its own hash is right; its prev_hash is not that of the first entry. */
 	expect_report(report_of(LINE_OTHER_PREV), VERIFY_INCOMPLETE, 1);
 	expect_report(report_of(LINE_OTHER_EVENT), VERIFY_INCOMPLETE, 1);
 }

@@ -115,7 +115,7 @@ static void both_say_the_same_about_themselves(void)
 	expect_eq(after[1].size, 21);
 	expect_eq(after[1].frontier.size, 11);
 	expect_str(after[1].log_id, audit_log_id(log));
-	/* The last one has no records yet. */
+	/* The last segment has no records yet. */
 	expect_eq(after[2].first, 21);
 	expect_eq(after[2].size, 21);
 	(void)close(folder);

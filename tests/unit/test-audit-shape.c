@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A record that is compared with one of its shape is what it is found to be when it is read: after
- * every change of a byte, and after every byte too many or too few
+ * Checking a record against a known shape gives the same result as parsing it: after every change
+ * of a byte, and with every byte more or less
  */
 
 #include "audit/shape.h"
@@ -53,7 +53,7 @@ static void rig_deinit(struct rig *rig)
 }
 #define _cleanup_rig_ _cleanup_(rig_deinit)
 
-/* The answer of the reader, with shapes that know the records and with nothing else. */
+/* Compares the results of a reader that knows the shapes and of one that does not. */
 static void expect_same(struct rig *rig, const char *bytes, size_t n_bytes)
 {
 	int r = entry_read_stored(rig->reader, bytes, n_bytes, NULL);
@@ -137,7 +137,7 @@ static void every_byte_too_few_is_read_as_by_the_reader(void)
 		}
 }
 
-/* The event decides which members it needs, so it is compared. */
+/* Which members are required depends on the event, so the event is part of the shape. */
 static void another_event_is_another_shape(void)
 {
 	_cleanup_rig_ struct rig rig = rig_new();

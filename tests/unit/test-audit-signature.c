@@ -90,8 +90,8 @@ static void refuses_a_signature_of_another_text_or_key(void)
 		  -EKEYREJECTED);
 }
 
-/* RFC 8032, 5.1.7: the second half is a number below the group's order, or there would be two
- * signatures for one text. */
+/* RFC 8032, 5.1.7: the second half must be below the group order; otherwise one text would have two
+ * valid signatures. */
 static void refuses_a_second_form_of_the_same_signature(void)
 {
 	static const char order[] =

@@ -95,7 +95,7 @@ static void add_rows(struct store *store, uint64_t from, uint64_t n)
 	expect_eq(store_commit(store, NULL), 0);
 }
 
-/* Somebody else, with another program. */
+/* Another program changes the store with SQLite. */
 static void execute(const struct place *place, const char *sql)
 {
 	sqlite3 *db = NULL;
@@ -115,7 +115,7 @@ struct seen {
 	uint64_t last;
 	const char *problem;
 	int stop_with;
-	struct store *store; /* adds a row while it is read */
+	struct store *store; /* the test adds a row to it during reading */
 };
 
 static int see(void *userdata, const struct store_row *row, struct sbx_error *err)
@@ -248,7 +248,7 @@ static void a_reader_cannot_write(void)
 
 /* ---- locks ---- */
 
-/* In a child: has the lock of the writer for a moment, in which somebody else wants it. */
+/* In a child: takes the writer's lock for a moment, while the test waits for it. */
 static int write_slowly(const struct place *place, int ready)
 {
 	_cleanup_store_ struct store *store = NULL;
@@ -299,7 +299,7 @@ static void a_lock_that_stays_is_an_error_after_some_time(void)
 	add_rows(store, 0, 1);
 }
 
-/* In a child: 0 when all rows were seen. */
+/* In a child without privileges: 0 if all rows were read. */
 static int read_as_nobody(const struct place *place)
 {
 	_cleanup_store_ struct store *reader = NULL;
@@ -552,7 +552,7 @@ static void rows_that_nobody_of_ours_has_written_are_pointed_out(void)
 	}
 }
 
-/* The types of a STRICT table hold only as long as everybody writes through SQLite with it. */
+/* SQLite enforces the types of a STRICT table only for programs that write through it. */
 static void values_of_another_type_are_pointed_out(void)
 {
 	static const char *const columns[] = { "body", "hash" };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A log of three epochs, and what a thief could make of it: each key signs with the wrong number,
- * at the wrong place, or for a log that is another one.
+ * A log of three epochs, and checkpoints that an attacker with a stolen key could make: with the
+ * wrong epoch, at the wrong size, or for another log.
  */
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static struct rig make_rig(struct hasher *hasher)
 	return rig;
 }
 
-/* A checkpoint of @size in @epoch. */
+/* A checkpoint of size @size in epoch @epoch. */
 static struct audit_checkpoint checkpoint_of(uint64_t size, uint64_t epoch)
 {
 	struct audit_checkpoint checkpoint = { .origin = ORIGIN, .size = size, .epoch = epoch };
@@ -57,7 +57,7 @@ static struct audit_checkpoint last_of_epoch(const struct rig *rig, uint64_t siz
 	return checkpoint;
 }
 
-/* Signs with the key of epoch @signer and follows. */
+/* Signs the checkpoint with the key of epoch @signer and passes it to the trail. */
 static int follow(struct rig *rig, const struct audit_checkpoint *checkpoint, size_t signer)
 {
 	_cleanup_text_ struct text note = TEXT_INIT;
@@ -68,7 +68,7 @@ static int follow(struct rig *rig, const struct audit_checkpoint *checkpoint, si
 	return trail_follow(&rig->trail, rig->hasher, note.data, note.len, &rig->err);
 }
 
-/* A refusal leaves the trail where it was. */
+/* Expects a refusal that does not change the trail. */
 static void expect_refused(struct rig *rig, const struct audit_checkpoint *checkpoint,
 			   size_t signer, int code)
 {
@@ -196,7 +196,7 @@ static void refuses_what_is_no_note_and_stays_where_it_was(void)
 	expect_eq(rig.trail.last.size, 9);
 }
 
-/* A clock that is set back is no crime. */
+/* A clock may be set back. */
 static void accepts_times_that_go_back(void)
 {
 	_cleanup_hasher_ struct hasher *hasher = make_hasher();

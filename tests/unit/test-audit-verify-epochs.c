@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * The file of epochs while the log still knows what it has to say, and when it knows more
- */
+/* The file of epochs: while the log still has all key changes, and after it has lost some */
 
 #include "audit-archive-rig.h"
 #include "audit/log-internal.h"
@@ -11,7 +9,7 @@
 
 struct epochs {
 	struct open_log own;
-	uint64_t sizes[N_KEYS + 1]; /* of the log, where each epoch begins */
+	uint64_t sizes[N_KEYS + 1]; /* the size of the log at the begin of each epoch */
 };
 
 static void epochs_deinit(struct epochs *epochs)
@@ -20,7 +18,7 @@ static void epochs_deinit(struct epochs *epochs)
 }
 #define _cleanup_epochs_ _cleanup_(epochs_deinit)
 
-/* A segment for each of the first keys, and one more. */
+/* One segment for each of the first keys, and the open one. */
 static void epochs_make(struct epochs *epochs)
 {
 	open_log_init(&epochs->own, 0);
@@ -84,7 +82,7 @@ static void the_file_of_epochs_is_missed_while_all_archives_are_there(void)
 	report = verified_epochs(&epochs, NULL, NULL);
 	expect_verdict(report, VERIFY_INCOMPLETE);
 	expect(strstr(report.finding.what, EPOCHS_NAME) != NULL);
-	/* Going on from the end, too, in the middle of a segment or not. */
+	/* The same when continuing from a verified state, within a segment or at its end. */
 	expect_verdict(verified_epochs(&epochs, &state, NULL), VERIFY_INCOMPLETE);
 	add_signed(epochs.own.log, 2);
 	(void)verified_epochs(&epochs, &state, &state);
@@ -149,7 +147,7 @@ static void the_file_of_another_log_is_tampering(void)
 	expect_verdict(verified_epochs(&epochs, NULL, NULL), VERIFY_TAMPERED);
 }
 
-/* ---- when it knows more ---- */
+/* ---- keys that only the file has ---- */
 
 static void a_key_that_the_log_does_not_know_tells_of_an_end_that_is_gone(void)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * Logs with archives, archives that are gone, and what somebody can do to either
- */
+/* Logs with archives, with deleted archives, and attacks on either */
 
 #include "audit-archive-rig.h"
 #include "audit/log-internal.h"
@@ -12,7 +10,7 @@
 #define THIRD "00000000000000000021"
 #define ARCHIVE SEGMENT_ARCHIVE_SUFFIX
 
-/* Three archives, of 11, 10 and 10 records, and a segment with two. */
+/* Three archives with 11, 10 and 10 records, and a segment with two. */
 static void gap_make(struct open_log *gap)
 {
 	open_log_init(gap, 3);
@@ -20,7 +18,7 @@ static void gap_make(struct open_log *gap)
 	add_signed(gap->log, 2);
 }
 
-/* The oldest archives go, as many as say that they are older. */
+/* Deletes the @n oldest archives, with their stub records. */
 static void delete_oldest(struct open_log *gap, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -98,8 +96,8 @@ static void archives_are_verified_like_segments(void)
 	expect_eq(report.n_deleted, 0);
 }
 
-/* The parts of a file that nobody reads may be changed; they are no part of the log. A bit can also
- * make it say that it is of a later format, which this release does not read. */
+/* Bytes that the reader ignores may change. A flipped bit can also make the file one of a later
+ * format, which is refused as unsupported. */
 static bool is_what_a_bit_does(const struct verify_report *report)
 {
 	return report->verdict == VERIFY_TAMPERED || report->verdict == VERIFY_INTACT ||
@@ -163,7 +161,7 @@ static void another_archive_behind_an_archive_is_tampering(void)
 	expect_verdict(verified_with_key(&gap), VERIFY_TAMPERED);
 }
 
-/* Somebody who knows the form: the archive is whole, and its hashes are. */
+/* An attacker who repacks a valid archive with recomputed hashes. */
 static void an_archive_that_was_made_again_has_another_root(void)
 {
 	_cleanup_open_log_ struct open_log gap;
@@ -216,7 +214,7 @@ static void a_missing_archive_is_missed(void)
 		expect_verdict(report, VERIFY_INCOMPLETE);
 		expect_eq(report.first_bad, cuts[i].first);
 		expect_eq(report.last_bad, cuts[i].last);
-		/* What is behind was looked at all the same. */
+		/* The verification has read the segments after the gap. */
 		expect_eq(report.size, 33);
 	}
 }
@@ -245,7 +243,7 @@ static void archives_alone_are_no_log(void)
 	expect_verdict(verified_with_key(&gap), VERIFY_INCOMPLETE);
 }
 
-/* ---- deleted ones ---- */
+/* ---- deleted archives ---- */
 
 static void what_was_deleted_is_not_missed(void)
 {
@@ -263,7 +261,7 @@ static void what_was_deleted_is_not_missed(void)
 	expect_verdict(report, VERIFY_INTACT);
 	expect(report.n_deleted >= 11);
 	expect_eq(report.begin, report.n_deleted);
-	/* Going on from before, and from the state of then. */
+	/* Continues from the state before the deletion, and then from the new state. */
 	report = verified_gap(&gap, options, &state);
 	expect_verdict(report, VERIFY_INTACT);
 	expect(state.deleted.size >= 11);
@@ -273,7 +271,7 @@ static void what_was_deleted_is_not_missed(void)
 	expect_verdict(verified_gap(&gap, options, NULL), VERIFY_INTACT);
 }
 
-/* What comes next after the state is gone, rightly or not. */
+/* The segment after the state is missing: deleted by the log, or by an attacker. */
 static void a_state_of_what_was_deleted_is_gone_on_from(void)
 {
 	for (unsigned is_right = 0; is_right < 2; is_right++) {
@@ -351,7 +349,7 @@ static void another_key_is_not_that_of_the_log(void)
 
 /* ---- epochs ---- */
 
-/* The key is another one since the first archive, which is gone. */
+/* The key changed after the first archive, which was deleted. */
 static void make_epochs(struct open_log *gap)
 {
 	gap->log = log_of_segments(&gap->place, 1);
@@ -413,7 +411,7 @@ static void a_bit_of_the_file_of_epochs_is_tampering(void)
 	expect_verdict(verified_with_key(&gap), VERIFY_INTACT);
 }
 
-/* ---- stubs ---- */
+/* ---- stubs: records about deleted archives ---- */
 
 static void deleting_without_a_record_is_missed(void)
 {
@@ -428,7 +426,7 @@ static void deleting_without_a_record_is_missed(void)
 	expect_eq(report.last_bad, 20);
 }
 
-/* What an honest record about the first archive would say. */
+/* The correct stub for the first archive. */
 static struct audit_stub stub_of_first(const struct open_log *gap)
 {
 	_cleanup_audit_archive_ struct audit_archive *archive = NULL;
@@ -470,7 +468,7 @@ static void a_record_about_an_archive_that_is_still_there_is_right(void)
 	expect_verdict(verified_with_key(&gap), VERIFY_INCOMPLETE);
 }
 
-/* Whoever can write the folder can add records and not sign them. */
+/* An attacker who can write to the directory can add a stub record, but not sign it. */
 static void a_record_that_is_not_signed_excuses_nothing(void)
 {
 	_cleanup_open_log_ struct open_log gap;
@@ -504,8 +502,8 @@ static void forge(struct audit_stub *stub, unsigned how)
 		stub->last--;
 }
 
-/* Whether the archive is there or not: a thief of the key can write records, and not make them
- * true. */
+/* An attacker with the key can sign a stub record, but its contents must match, whether or not the
+ * archive exists. */
 static void a_forged_record_about_an_archive_is_tampering(void)
 {
 	for (unsigned how = 0; how < 6; how++)
@@ -522,7 +520,7 @@ static void a_forged_record_about_an_archive_is_tampering(void)
 			if (is_gone)
 				take_away(&gap, FIRST_ARCHIVE);
 			report = verified_with_key(&gap);
-			/* One that speaks of less than what is gone excuses less. */
+			/* A stub for fewer records leaves the rest missing. */
 			if (how == 5 && is_gone)
 				expect_verdict(report, VERIFY_INCOMPLETE);
 			else

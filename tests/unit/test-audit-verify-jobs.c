@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * However many read: the same verdict, and the same report
- */
+/* With any number of threads the verdict and the report are the same */
 
 #include "audit-verify-rig.h"
 #include "audit/retain.h"
 
-#define N_RECORDS 20001u /* three ranges, the last one short */
+#define N_RECORDS 20001u /* three ranges, of which the last is short */
 
-/* Once for all cases, because it is large. */
+/* The large log is made once for all tests. */
 static void large_make(struct copy *copy)
 {
 	struct audit_log *log;
@@ -70,7 +68,7 @@ static void several_find_a_right_log_right(void)
 	}
 }
 
-/* At both ends of ranges, and in their midst. */
+/* Changes at the ends of ranges and within them. */
 static void several_find_what_one_finds(void)
 {
 	static const char *const changes[] = {
@@ -107,7 +105,7 @@ static void several_find_what_one_finds(void)
 	}
 }
 
-/* Every hash from @seq on is right again. */
+/* Makes the change and recomputes all hashes from @seq on. */
 static struct verify_report found_by_all(const char *change, uint64_t seq)
 {
 	_cleanup_copy_ struct copy copy;
@@ -154,7 +152,7 @@ static void archive_closed(struct audit_log *log)
 	expect_eq(report.n_archived, 1);
 }
 
-/* An archive, a closed segment and one that is open; keys change in between. */
+/* An archive, a closed and an open segment, with key changes. */
 static void a_large_log_is_never_accused(void)
 {
 	_cleanup_log_place_ struct log_place place;

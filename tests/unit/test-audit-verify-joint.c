@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Going on where a segment ends, which is where verifying often ends: a segment is closed by a
- * checkpoint
+ * Continues a verification at the end of a segment, a frequent case because a checkpoint closes
+ * each segment
  */
 
 #include <signal.h>
@@ -16,7 +16,7 @@
 
 struct joint {
 	struct open_log own;
-	struct verified_state state; /* up to the end of the log that joint_make() has made */
+	struct verified_state state; /* the end of the log that joint_make() has made */
 };
 
 static void joint_deinit(struct joint *joint)
@@ -34,7 +34,7 @@ static struct verify_report verified_joint(const struct joint *joint,
 	return verified(&joint->own.place, options, ret_state);
 }
 
-/* What is before the state was verified, and is not again. */
+/* Expects that the verification continues after the state and does not repeat what came before. */
 static void expect_going_on(struct joint *joint)
 {
 	struct verified_state state = { .origin = "" };
@@ -76,7 +76,7 @@ static void change(const struct joint *joint, const char *name, const char *sql)
 	expect_eq(sqlite3_close(db), SQLITE_OK);
 }
 
-/* ---- logs that nobody has touched ---- */
+/* ---- unchanged logs ---- */
 
 static void a_segment_that_was_closed_behind_the_state_is_gone_on_from(void)
 {
@@ -85,7 +85,7 @@ static void a_segment_that_was_closed_behind_the_state_is_gone_on_from(void)
 	joint_make(&joint);
 	rotate(&joint);
 	expect_going_on(&joint);
-	/* The state of a full run, too, ends there. */
+	/* A full run also stores the state at that size. */
 	expect_eq(joint.state.frontier.size, 6);
 	add_signed(joint.own.log, 3);
 	expect_going_on(&joint);
@@ -137,7 +137,8 @@ static void a_state_is_gone_on_from_where_a_key_has_ended(void)
 	}
 }
 
-/* The archive that the state ends with is gone, so the copy alone has its checkpoint. */
+/* The archive with the state's checkpoint was deleted; only the copy in the next segment is left.
+ */
 static void a_state_is_gone_on_from_when_its_segment_is_deleted(void)
 {
 	static const struct retain_options options = {
@@ -178,7 +179,7 @@ static void do_anything(struct audit_log *log, uint32_t random)
 	}
 }
 
-/* Whatever a writer does with segments, and wherever it was verified in between. */
+/* Random operations of a writer, with verifications in between. */
 static void no_clean_log_of_segments_is_accused(void)
 {
 	unsigned n_logs = test_is_slow() ? 100 : 6;
@@ -237,7 +238,7 @@ static void a_log_of_segments_that_is_written_to_is_not_accused(void)
 	expect_eq(waitpid(pid, NULL, 0), pid);
 }
 
-/* ---- what somebody has changed there ---- */
+/* ---- changes there ---- */
 
 static void a_copy_that_is_missing_is_missed(void)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * Values that were cut out of records, and what somebody can do to them
- */
+/* Redacted values that the log keeps outside of the records, and attacks on them */
 
 #include "audit-verify-rig.h"
 
@@ -19,7 +17,7 @@ static void add_secret(struct audit_log *log, const char *members)
 		printf("# %s: %s\n", err.what, err.why);
 }
 
-/* Records 20 and 22 have secrets, the second one two, and one under an odd name. */
+/* Records 20 and 22 contain secrets; the second one has two, one of them under an unusual name. */
 static void originals_make(struct log_place *place, bool keep)
 {
 	struct audit_log *log;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * Logs of several segments, as they are made when a log goes on in a new file
- */
+/* Logs with several segments */
 
 #include "audit-verify-rig.h"
 #include "audit/log-internal.h"
@@ -60,7 +58,8 @@ static void copy_last_note(const struct log_place *place, struct next *next)
 	(void)close(folder);
 }
 
-/* The log must end with a checkpoint, which is what was verified. */
+/* Reads what the next segment repeats. The log must end with a checkpoint, and be verified up to
+ * it. */
 static struct next next_of(const struct log_place *place, struct verified_state *state)
 {
 	struct next next;
@@ -150,12 +149,12 @@ static void it_goes_on_in_the_segment_where_it_was(void)
 	expect_verdict(report, VERIFY_INTACT);
 	expect_eq(report.begin, 20);
 	expect_eq(report.size, 25);
-	/* What was verified before is missed all the same. */
+	/* Records that were verified before are reported when they are missing. */
 	segment_remove(&place, 0);
 	report = verified(&place, options, NULL);
 	expect_found(report, VERIFY_INCOMPLETE, 0);
 	expect_eq(report.last_bad, 19);
-	/* Nobody says what the first key was. */
+	/* Without the first segment the first key is not known. */
 	expect_verdict(verified_alone(&place), VERIFY_UNREADABLE);
 }
 
@@ -273,9 +272,9 @@ static void a_record_of_another_segment_is_found(void)
 	expect_found(verified_alone(&place), VERIFY_TAMPERED, 7);
 }
 
-/* ---- the last one ---- */
+/* ---- the last segment ---- */
 
-/* Records 0 to 19, and a segment behind them that the log has begun itself. */
+/* Records 0 to 19, and a segment after them that audit_log_rotate() made. */
 static void log_rotated(struct log_place *place, unsigned n_behind)
 {
 	struct audit_log *log;
@@ -341,7 +340,7 @@ static void records_missing_before_a_segment_are_named_and_not_the_segment(void)
 	expect_found(report, VERIFY_INCOMPLETE, 16);
 	expect_eq(report.last_bad, 19);
 	expect_str(report.finding.what, "records 16 to 19 are missing");
-	/* And with the segment gone, too, neither hides the other. */
+	/* If the segment is missing as well, both are reported. */
 	segment_remove(&place, 20);
 	report = verified_alone(&place);
 	expect_found(report, VERIFY_INCOMPLETE, 16);

@@ -9,7 +9,7 @@
 #include "audit-verify-rig.h"
 #include "base/base64.h"
 
-/* ---- logs that nobody has touched ---- */
+/* ---- unchanged logs ---- */
 
 static void a_log_that_nobody_touched_is_intact(void)
 {
@@ -104,8 +104,8 @@ static void the_last_records_may_wait_for_their_checkpoint(void)
 	(void)audit_log_free(log);
 }
 
-/* One record behind the last checkpoint, by somebody who knows how hashes are made; the segment is
- * closed, and as old as he says. */
+/* An attacker adds a record after the last checkpoint with a valid hash; @usec becomes the mtime of
+ * the segment. */
 static void add_unsigned(const struct log_place *place, uint64_t usec)
 {
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
@@ -120,7 +120,7 @@ static void add_unsigned(const struct log_place *place, uint64_t usec)
 	(void)close(fd);
 }
 
-/* SQLite makes files beside a segment that is opened, and these are new. */
+/* Opening a segment makes SQLite create files beside it; their mtime must not count. */
 static void to_look_at_old_records_makes_them_no_younger(void)
 {
 	_cleanup_log_place_ struct log_place place;
@@ -152,7 +152,7 @@ static void records_of_tomorrow_have_waited_too_long(void)
 	}
 }
 
-/* The spool may hold records of last week. */
+/* Records from the spool may be a week old, so times in records are not compared with the clock. */
 static void the_times_that_records_claim_accuse_nobody(void)
 {
 	static const char *const times[] = { "1971-01-01T00:00:00Z", "2026-01-02T03:04:05.5Z",
@@ -178,7 +178,7 @@ static void the_times_that_records_claim_accuse_nobody(void)
 	(void)audit_log_free(log);
 }
 
-/* Everything that a writer does, in any order. */
+/* Random operations of a writer. */
 static void no_clean_log_is_accused(void)
 {
 	unsigned n_logs = test_is_slow() ? 200 : 10;
@@ -322,7 +322,7 @@ static void many_records_need_a_checkpoint_now_and_then(void)
 	expect_eq(report.good_size, 3 * CHECKPOINT_RECORDS_MAX + 2);
 }
 
-/* ---- going on from what was verified ---- */
+/* ---- continuing from a verified state ---- */
 
 static void it_goes_on_where_it_was(void)
 {
@@ -571,7 +571,7 @@ static void all_that_was_witnessed_is_reproduced(void)
 	log = log_opened(&place);
 	add_signed(log, 3);
 	(void)audit_log_free(log);
-	/* Heads from before the state need a full run. */
+	/* A witness of a size before the state needs a full run. */
 	report = verified(&place, (struct verify_options){ .witness = &witness, .since = &state },
 			  NULL);
 	expect_verdict(report, VERIFY_INTACT);
@@ -583,7 +583,7 @@ static void all_that_was_witnessed_is_reproduced(void)
 	expect_eq(report.good_size, 11);
 }
 
-/* "from 1970 on": the first moment is one. */
+/* A query "since 1970" includes a record with time 0. */
 static void a_time_of_zero_is_a_time(void)
 {
 	static const char *const lines[] = {
@@ -596,7 +596,7 @@ static void a_time_of_zero_is_a_time(void)
 	uint64_t seq;
 
 	log_filled(&place);
-	/* With records of another time behind it, before it, and alone. */
+	/* With records of other times after it, before it, and alone. */
 	for (unsigned n = 0; n < 6; n++) {
 		log = log_opened(&place);
 		for (size_t i = 0; i < 1 + n % 3; i++) {
@@ -604,7 +604,7 @@ static void a_time_of_zero_is_a_time(void)
 
 			expect_eq(audit_log_add(log, line, strlen(line), NULL, NULL, NULL), 0);
 		}
-		/* The next one to open it reads the times again. */
+		/* Reopening the log reads the times again. */
 		expect_eq(n % 2 == 0 ? audit_log_commit(log, NULL) : 0, 0);
 		if (n % 2 == 0) {
 			(void)audit_log_free(log);

@@ -49,7 +49,7 @@ static struct matches find_all(const struct automaton *automaton, const char *te
 	return matches;
 }
 
-/* "word:start-end word:start-end ...", in the order of the matches. */
+/* @want: "word:start-end word:start-end ...", in the order of the matches. */
 static void expect_found(const struct automaton *automaton, const char *text, const char *want)
 {
 	struct matches matches = find_all(automaton, text);
@@ -119,7 +119,7 @@ static void folds_case_only_when_told_and_only_letters(void)
 
 	expect_found(folded, "aB[ AB[ Ab{ ", "0:0-3 0:4-7");
 	expect_found(exact, "aB[ Ab[", "0:4-7");
-	/* a-umlaut and A-umlaut in UTF-8: no letters of ASCII. */
+	/* a-umlaut and A-umlaut in UTF-8: folding only applies to ASCII. */
 	expect_found(folded, "\xc3\xa4 \xc3\x84", "1:0-2");
 }
 
@@ -167,7 +167,7 @@ static void goes_on_from_one_buffer_to_the_next(void)
 	struct automaton_scan scan = { 0 };
 	struct matches matches = { .n = 0 };
 
-	/* The match ends with its buffer, and a shorter one is still to come. */
+	/* The match ends at the end of the buffer, and a shorter one is still pending. */
 	collect(automaton, &scan, "us", 2, &matches);
 	collect(automaton, &scan, "", 0, &matches);
 	collect(automaton, &scan, "he", 2, &matches);
@@ -221,7 +221,7 @@ static void holds_as_many_states_as_it_says_and_no_more(void)
 	expect_str(err.what, "cannot search for 1 words");
 	expect(*err.why && *err.fix);
 
-	/* One byte less is the root and one state for each byte. */
+	/* One byte less: the root and one state for each byte. */
 	_cleanup_free_ struct automaton *automaton = build((const char *[]){ word + 1 }, 1, 0);
 	struct automaton_scan scan = { 0 };
 	struct automaton_match match;
@@ -243,7 +243,7 @@ static void refuses_a_table_of_more_than_32_bits_before_it_needs_the_memory(void
 		skip("not enough memory for the longest word");
 	for (int i = 0; i < 256; i++)
 		all[i] = (char)(i + 1);
-	/* 4,194,303 states of 256 classes: 4 GiB and a little. */
+	/* 4,194,303 states of 256 classes: just over 4 GiB. */
 	memset(word, 'a', AUTOMATON_STATES_MAX);
 	word[AUTOMATON_STATES_MAX - 257] = '\0';
 	expect_eq(automaton_build((const char *[]){ word, all }, 2, 0, &automaton, NULL), -E2BIG);
@@ -275,7 +275,7 @@ static bool equal(const char *a, const char *b, size_t n, bool folded)
 	return (folded ? strncasecmp(a, b, n) : strncmp(a, b, n)) == 0;
 }
 
-/* The plain way: at every end, every length from the longest, every word. */
+/* The reference: for each end, each length from the longest, each word. */
 static struct matches find_naively(const char *const *words, size_t n_words, bool folded,
 				   const char *text)
 {
@@ -311,7 +311,7 @@ static bool same_matches(const struct matches *a, const struct matches *b)
 	return true;
 }
 
-/* The same text in buffers of random length, each on the heap with nothing behind it. */
+/* Scans the same text in buffers of random length, each a heap block of exactly its size. */
 static struct matches find_in_parts(const struct automaton *automaton, const char *text,
 				    uint64_t *random)
 {
@@ -333,7 +333,7 @@ static struct matches find_in_parts(const struct automaton *automaton, const cha
 	return matches;
 }
 
-/* Prints what is needed to repeat a failure. */
+/* Prints the inputs of a failed case. */
 static bool random_case_agrees(uint64_t *random)
 {
 	unsigned n_words = 1 + (unsigned)(random_next(random) % 7);
@@ -376,7 +376,7 @@ static void agrees_with_a_naive_search_in_random_cases(void)
 	expect_eq(n_wrong, 0);
 }
 
-/* @n_bytes at the very end of a mapping with nothing behind it: a step outside ends the test. */
+/* @n_bytes at the end of a mapping, followed by an unmapped page. */
 struct guarded {
 	char *map;
 	size_t size;
@@ -396,7 +396,7 @@ static struct guarded guarded_make(void)
 	return guarded;
 }
 
-/* Scans with a block that was accepted: it must end, and each match must be inside the text. */
+/* Scans with a block that was accepted: the scan must end, and each match be inside the text. */
 static void scan_safely(const struct automaton *automaton)
 {
 	static const char text[] = "ushers his she hers\0hehehe\xff";
@@ -437,7 +437,7 @@ static void any_changed_byte_is_refused_or_harmless(void)
 			block[i] ^= (uint8_t)change;
 		}
 	}
-	/* Some edges lead elsewhere and are still edges; everything else is seen. */
+	/* Some changed edges are still valid; all other changes are refused. */
 	expect(n_refused > n_accepted);
 	expect(n_accepted > 0);
 	(void)munmap(guarded.map, guarded.size);
@@ -453,7 +453,7 @@ static void random_damage_is_refused_or_harmless(void)
 
 	for (unsigned i = 0; i < 100000; i++) {
 		memcpy(block, good, good->n_bytes);
-		/* Small numbers pass for states, words and lengths more often than any byte. */
+		/* Small numbers are valid states, words or lengths more often than random bytes. */
 		for (unsigned n = 0; n < 4; n++) {
 			size_t at = random_next(&random) % (good->n_bytes - sizeof(*good)) / 4 * 4;
 			uint32_t value = (uint32_t)(random_next(&random) % 12);
@@ -500,7 +500,7 @@ static void refuses_a_head_that_does_not_fit_the_block(void)
 			expect_eq(open_with(good, fields[i], values[k]), -EBADMSG);
 	expect_eq(open_with(good, HEAD(n_states), 0), -EBADMSG);
 	expect_eq(open_with(good, HEAD(n_classes), 0), -EBADMSG);
-	/* A block whose words are said to be folded, but whose classes are not. */
+	/* A block with the flag FOLD_CASE but without folded classes. */
 	expect_eq(open_with(good, HEAD(flags), AUTOMATON_FOLD_CASE), -EBADMSG);
 }
 
@@ -522,7 +522,7 @@ static void refuses_every_length_but_its_own(void)
 		memcpy(part, good, n);
 		expect_eq(automaton_open(part, n, &opened), -EBADMSG);
 	}
-	/* Not aligned. */
+	/* Unaligned. */
 	memmove(longer + 1, longer, good->n_bytes);
 	expect_eq(automaton_open(longer + 1, good->n_bytes, &opened), -EBADMSG);
 	expect(!opened);
@@ -536,7 +536,7 @@ static void refuses_numbers_that_lead_out_of_their_table(void)
 	for (uint32_t at = good->next_offset; at < end; at += 4) {
 		expect_eq(open_with(good, at, good->n_states), -EBADMSG);
 		expect_eq(open_with(good, at, good->n_states | 0x80000000), -EBADMSG);
-		/* The root ends no word. */
+		/* No word may end in the root. */
 		expect_eq(open_with(good, at, 0x80000000), -EBADMSG);
 	}
 	for (uint32_t i = 0; i < good->n_states; i++) {
@@ -554,7 +554,8 @@ static void refuses_chains_that_do_not_get_shorter(void)
 	static const char *const words[] = { "aaa", "aa", "a" };
 	_cleanup_free_ struct automaton *good = build(words, 3, 0);
 
-	/* State n stands for n times 'a'; each reports its own word and then the next shorter. */
+	/* State n is the prefix of n times 'a'; each reports its own word and then the next shorter
+	 * one. */
 	expect_eq(good->n_states, 4);
 	expect_eq(open_with(good, good->shorter_offset + 4 * 3, 2), 0);
 	expect_eq(open_with(good, good->shorter_offset + 4 * 3, 1), 0);
@@ -563,7 +564,7 @@ static void refuses_chains_that_do_not_get_shorter(void)
 	expect_eq(open_with(good, good->shorter_offset + 4 * 2, 3), -EBADMSG);
 	expect_eq(open_with(good, good->shorter_offset + 4 * 1, 3), -EBADMSG);
 	expect_eq(open_with(good, good->shorter_offset + 4 * 3, 0), -EBADMSG);
-	/* The same circle, made of lengths. */
+	/* A circle made by changed lengths. */
 	expect_eq(open_with(good, good->length_offset + 4 * 1, 3), -EBADMSG);
 	expect_eq(open_with(good, good->length_offset + 4 * 0, 2), -EBADMSG);
 }
@@ -574,7 +575,7 @@ static void refuses_a_root_that_reports_a_word(void)
 	uint32_t *numbers = (uint32_t *)(void *)automaton;
 	const struct automaton *opened = NULL;
 
-	/* Consistent in itself: every edge to the root says that a word ends there. */
+	/* Consistent, but every edge to the root reports a word. */
 	for (uint32_t i = 0; i < automaton->n_states * automaton->n_classes; i++)
 		numbers[automaton->next_offset / 4 + i] |= 0x80000000;
 	numbers[automaton->word_offset / 4] = 0;

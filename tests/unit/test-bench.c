@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The harness of sbx-bench: former runs read back, statistics, and what measuring does with
- * benchmarks that fail. The benchmarks here are made for it; their states count what was called.
+ * The harness of sbx-bench: reading baselines, statistics, and benchmarks that fail. The benchmarks
+ * here count their calls.
  */
 
 #include "test.h"
@@ -109,7 +109,7 @@ static void the_median_of_an_even_number_lies_between_the_middle_two(void)
 	expect(measure_median(even, 4) == 3);
 }
 
-/* A benchmark of our own: what became of it is seen from outside. */
+/* A benchmark whose calls the test can see. */
 struct probe {
 	unsigned n_set_up, n_torn_down;
 	uint64_t n_run, n_peer;
@@ -184,7 +184,7 @@ static void measures_the_subject_against_its_peer(void)
 	probe = (struct probe){ .n_run = 0 };
 	expect_eq(measure(&probe_bench, 9, &result, NULL), 0);
 	expect_eq(result.n_samples, 9);
-	/* How large the ratio is depends on the host; that the peer ran in each round does not. */
+	/* The ratio depends on the host; that the peer ran in each round does not. */
 	expect(result.compared && result.ratio > 0);
 	expect(probe.n_peer >= 9);
 	expect(result.ns_median > 0 && result.ns_p99 >= result.ns_median);

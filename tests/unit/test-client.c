@@ -16,7 +16,7 @@
 
 static const char *const command[] = { "cat", "-u", NULL };
 
-/* A shell in the place of sbx-spawn: it gets "-c" SCRIPT as options and everything else as $@. */
+/* A shell in place of sbx-spawn: it gets "-c" SCRIPT as options and everything else as $@. */
 #define WITH_SHELL(script)                                                                         \
 	const char *const options[] = { "-c", script, NULL };                                      \
 	struct sbx_spawn_config config = { .size = sizeof(config),                                 \
@@ -49,7 +49,7 @@ static void expect_refused(const struct sbx_spawn_config *config, int code, cons
 
 static void options_come_before_the_command(void)
 {
-	/* $0 is the word behind the script. */
+	/* $0 is the word after the script. */
 	WITH_SHELL("[ \"$0 $*\" = '-- cat -u' ]");
 
 	expect_eq(run(&config), 0);
@@ -96,7 +96,7 @@ static void the_environment_is_the_one_that_is_named(void)
 	expect_eq(run(&config), 0);
 }
 
-/* Each of two files has the other's number: copying one after the other would lose one. */
+/* Each of two fds is to get the number of the other: dup2() one after the other would lose one. */
 static void files_can_change_their_numbers(void)
 {
 	_cleanup_close_ int a = memfd_create("a", MFD_CLOEXEC), b = memfd_create("b", MFD_CLOEXEC);
@@ -176,7 +176,7 @@ static void a_file_that_is_closed_starts_nothing(void)
 	expect_refused(&config, -EBADF, "1000000");
 }
 
-/* It is refused before anything is opened or written. */
+/* It is refused before any file is opened. */
 static void refuses_members_that_are_none(void)
 {
 	static const char *const wrong[] = {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * Which clients are trusted, and what the others leave of the connections and of the log
- */
+/* Which clients are trusted, and how many connections and log lines the others may use */
 
 #include "clients-rig.h"
 
@@ -39,7 +37,7 @@ static void trusts_root_and_its_own_user_at_one_listener_and_outside_of_sandboxe
 	}
 }
 
-/* ---- room ---- */
+/* ---- limits ---- */
 
 static int stranger(struct echo *echo, uid_t uid)
 {
@@ -95,7 +93,7 @@ static void each_user_of_each_listener_has_a_quarter(void)
 	expect_eq(stranger(&echo, 0), -EUSERS);
 	all.fds[4] = connect_as(&echo, SANDBOX, STRANGER, PLACE_IN_SANDBOX);
 	expect(all.fds[4] >= 0);
-	/* Being in a sandbox does not make root another user than the one who is counted. */
+	/* In a sandbox, root is still the same user. */
 	for (size_t i = 5; i < 9; i++)
 		all.fds[i] = connect_as(&echo, MAIN, 0, PLACE_IN_NAMESPACE);
 	expect_eq(connect_as(&echo, MAIN, 0, PLACE_IN_SANDBOX), -EUSERS);
@@ -130,7 +128,7 @@ static void the_user_with_most_clients_makes_room_for_one_with_less(void)
 	strangers(&echo, 3, all.fds + 7, 3);
 	strangers(&echo, 5, all.fds + 12, 1);
 	expect_eq(echo.closed_uid, STRANGER + 1);
-	/* Three each: a fourth would only take from another what that one takes back. */
+	/* Each user has three: a fourth would only displace a client that then displaces it. */
 	strangers(&echo, 4, all.fds + 13, 1);
 	expect_eq(echo.closed_uid, STRANGER + 4);
 	expect_eq(clients_count(echo.clients), 12);
@@ -181,7 +179,7 @@ static void a_place_that_was_left_is_free(void)
 	expect_eq(stranger(&echo, 4), -EUSERS);
 }
 
-/* Its replies would wait for ever, and it is no longer counted. */
+/* Its replies would stay unsent for ever, so they are dropped; it no longer counts as a client. */
 static void a_client_that_made_room_has_its_records_read_and_keeps_no_reply(void)
 {
 	_cleanup_fds_ struct fds all = { { 0 } };
@@ -209,7 +207,7 @@ static void a_client_that_made_room_has_its_records_read_and_keeps_no_reply(void
 
 /* ---- the log ---- */
 
-/* What happens to newcomers is written by clients_accept(), here without a listener's help. */
+/* clients_accept() logs about new clients; here without a listener. */
 static void refusals_do_not_fill_the_log(void)
 {
 	_cleanup_echo_ struct echo echo = echo_of();
@@ -240,7 +238,7 @@ static void refusals_do_not_fill_the_log(void)
 	expect(read(log[0], lines, sizeof(lines) - 1) > 0);
 	for (const char *at = lines; (at = strstr(at, "cannot serve a client of 'main'")); at++)
 		n_lines++;
-	/* On a host that is slow a second minute may have begun. */
+	/* On a slow host a second minute may have begun. */
 	expect(n_lines >= LOG_RATE_MESSAGES && n_lines <= 5 * LOG_RATE_MESSAGES);
 	(void)close(log[0]);
 	(void)close(log[1]);

@@ -100,7 +100,7 @@ static void a_service_can_end_a_connection(void)
 	expect_str(hear(&echo, fd), "");
 	expect_eq(echo.n_messages, 1);
 	expect_eq(clients_count(echo.clients), 0);
-	/* And outside of message(), with something in work. */
+	/* The same outside of message(), with a message in work. */
 	close_fd(&fd);
 	fd = connect_to(&echo);
 	expect(say(fd, "hold"));
@@ -124,7 +124,7 @@ static void a_client_that_the_service_refuses_is_gone(void)
 
 /* ---- file descriptors ---- */
 
-/* The number of fds of this process. */
+/* The number of open fds of this process. */
 static int count_fds(void)
 {
 	int n = 0;
@@ -216,7 +216,7 @@ static void too_many_fds_are_refused_and_none_is_kept(void)
 	expect_str(hear(&echo, fd), "hello");
 }
 
-/* So that this process can open @n more files. */
+/* Lowers RLIMIT_NOFILE so that this process can open @n more files. */
 static struct rlimit limit_files(rlim_t n)
 {
 	int lowest = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
@@ -229,7 +229,7 @@ static struct rlimit limit_files(rlim_t n)
 	return before;
 }
 
-/* The kernel then cuts the list of fds, and the service must not go on with some of them. */
+/* The kernel then truncates the list of fds; the service must not use an incomplete list. */
 static void fds_without_room_for_them_are_refused(void)
 {
 	_cleanup_echo_ struct echo echo = echo_of();
@@ -265,7 +265,7 @@ static void an_fd_of_a_reply_that_waits_is_kept_and_sent(void)
 		turn_all(&echo);
 	}
 	expect(echo.n_messages < n_said);
-	/* The service closes its own: the kept reply has a duplicate. */
+	/* The service closes its fd, because the kept reply has a duplicate. */
 	close_fd(&echo.inode_fd);
 	echo.inode_fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	for (; n_heard < n_said; n_heard++) {
@@ -279,7 +279,7 @@ static void an_fd_of_a_reply_that_waits_is_kept_and_sent(void)
 	expect(is_same_file(got, echo.inode_fd));
 }
 
-/* Without its fds the reply would say something else. */
+/* A reply without its fds would mean something else. */
 static void a_reply_whose_fds_cannot_be_kept_ends_the_connection(void)
 {
 	_cleanup_echo_ struct echo echo = echo_of();
@@ -343,7 +343,7 @@ static void an_empty_message_ends_the_connection(void)
 	}
 }
 
-/* Each sends when it has been heard; the flood has sent all that its socket takes. */
+/* Each of the others sends one message after each reply; the flooding client fills its socket. */
 static void a_flood_leaves_the_other_clients_their_turns(void)
 {
 	_cleanup_echo_ struct echo echo = echo_of();
@@ -389,7 +389,7 @@ static void a_client_that_does_not_read_its_replies_stops_only_itself(void)
 			n_said++;
 		turn_all(&echo);
 	}
-	/* Its socket is full of replies, one more is kept, and the rest has not been read. */
+	/* Its socket is full of replies, one more is kept, and its other messages were not read. */
 	expect(echo.n_messages < n_said);
 	for (; is_readable(fd); n_heard++)
 		expect(recv(fd, packet, sizeof(packet), 0) == 5);
@@ -525,7 +525,7 @@ static void a_record_outlives_its_client(void)
 	expect_eq(clients_count(echo.clients), 0);
 }
 
-/* The kernel reports ECONNRESET for unread replies, before the packets that are still there. */
+/* The kernel reports ECONNRESET for unread replies before it returns the remaining packets. */
 static void records_are_read_behind_replies_that_were_not(void)
 {
 	_cleanup_echo_ struct echo echo = echo_of();

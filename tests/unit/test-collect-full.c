@@ -21,7 +21,7 @@ static void clients_wait_while_the_log_cannot_be_written(void)
 	expect(rig.collector->group.is_stuck);
 	expect_str(rig.collector->group.problem,
 		   "cannot write the segment: No space left on device");
-	/* No client is read, so a socket fills. */
+	/* No client is read, so its socket fills up. */
 	while (say(b, ASYNC))
 		n++;
 	late = client(&rig);
@@ -45,7 +45,7 @@ static void a_commit_that_fails_loses_no_record(void)
 	_cleanup_close_ int fd = -EBADF;
 
 	rig_init(&rig);
-	/* On a slow host the usual time would end before all of them are read. */
+	/* On a slow host the usual group time would end before all records are read. */
 	rig.options.group_usec = NEVER_USEC;
 	rig_start(&rig);
 	fd = client(&rig);
@@ -77,7 +77,7 @@ static void a_lock_that_stays_does_not_stop_the_loop(void)
 	began = collect_clock_usec();
 	while (!rig.collector->group.is_stuck)
 		(void)ready_turn(rig.ready, DEADLINE_MSEC);
-	/* Without audit_log_set_patience() the log would have waited so long. */
+	/* Without audit_log_set_patience() the log would have waited that long for the lock. */
 	expect(collect_clock_usec() < began + STORE_PATIENCE_MSEC * UINT64_C(1000));
 	expect(strstr(rig.collector->group.problem, "database is locked") != NULL);
 	store_rollback(other);
@@ -103,7 +103,7 @@ static void when_shedding_the_log_says_how_many_records_were_lost(void)
 		expect(say(fd, ASYNC));
 		turn_all(&rig);
 	}
-	/* The time of the group may have ended already. */
+	/* The commit of the group may already have failed. */
 	while (!rig.collector->group.is_stuck)
 		(void)ready_turn(rig.ready, DEADLINE_MSEC);
 	for (int i = 0; i < 100; i++) {
@@ -137,11 +137,11 @@ static void when_shedding_a_sync_event_without_room_is_refused(void)
 	disk.failure = -ENOSPC;
 	expect(say(patient, SYNC));
 	turn_all(&rig);
-	/* This client is promised an answer, and is not read before it has that. */
+	/* This client waits for an answer, and its next record is not read before that. */
 	expect(say(patient, ASYNC));
 	for (int i = 0; i < 50; i++)
 		expect(say(fd, ASYNC));
-	/* Longer than those, so that there is no room for it either. */
+	/* Longer than the other records, so that there is no room for it either. */
 	expect(say(fd,
 		   "{" LOG_TIME ",\"x\":{\"event\":\"syscall\"},\"event\":\"state_transition\"}"));
 	turn_all(&rig);
@@ -191,7 +191,7 @@ static void records_sent_before_the_end_are_taken_and_signed(void)
 	expect_eq(collector_finish(rig.collector, NULL), 0);
 	expect_eq(audit_log_size(rig.audit), 152);
 	expect_eq(audit_log_checkpoint_size(rig.audit), 152);
-	/* The client that connected first is read first: its 75 records, and this event. */
+	/* The client that connected first is read first: its 75 records, then this event. */
 	expect_str(hear(&rig, a), "{\"seq\":76}");
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Closed segments under a service: packing one waits here until a test lets it go on
+ * Retention of closed segments by a service: archiving waits here until the test lets it continue
  */
 
 #include "collect-rig.h"
@@ -40,7 +40,7 @@ static unsigned count_segments(const struct rig *rig)
 	return n;
 }
 
-/* Every segment with a record in it is a large one. */
+/* Every segment with at least one record counts as large. */
 static void keep(struct rig *rig, uint64_t store_usec, uint64_t max_bytes)
 {
 	expect_eq(sem_init(&worker.may_go_on, 0, 0), 0);
@@ -54,7 +54,7 @@ static void keep(struct rig *rig, uint64_t store_usec, uint64_t max_bytes)
 	};
 }
 
-/* Record 1 is in it. */
+/* A client whose record 1 is in a closed segment. */
 static int client_of_a_closed_segment(struct rig *rig)
 {
 	int fd;
@@ -126,11 +126,11 @@ static void clients_are_served_while_a_segment_is_packed_and_deleted(void)
 	expect_eq(sem_post(&worker.may_go_on), 0);
 	turn_until_done(&rig);
 	expect(!has_archive(&rig));
-	/* The record about it, and two about how full the directory is. */
+	/* The record about the deletion, and two about how full the directory is. */
 	expect_eq(audit_log_size(rig.audit), 6);
 }
 
-/* Late enough that a service which does not wait would have ended. */
+/* Waits long enough for a service that does not wait for the archive to end. */
 static void *let_it_go_on_soon(void *userdata)
 {
 	(void)poll(NULL, 0, 100);
@@ -154,7 +154,7 @@ static void the_end_waits_for_the_segment_that_is_being_packed(void)
 	(void)pthread_join(helper, NULL);
 }
 
-/* The next segments, and the one that is ready to be deleted, are chosen by the new policy. */
+/* The new policy chooses the next segments, and cancels the deletion of the one that was ready. */
 static void a_new_policy_ends_the_retention_of_the_old_one(void)
 {
 	_cleanup_rig_ struct rig rig;

@@ -34,7 +34,7 @@ static void add(struct audit_log *log, unsigned n)
 struct search {
 	const char *event;
 	unsigned n;
-	char body[512]; /* of the last one */
+	char body[512]; /* of the last match */
 };
 
 static int look(void *userdata, const struct store_row *row, struct sbx_error *err)
@@ -81,7 +81,7 @@ static void an_intact_log_is_recorded_and_goes_on_from_there(void)
 	log_place_init(&place);
 	log = log_made(&place);
 	add(log, 10);
-	/* These ten are not signed, as after a crash, which is no break. */
+	/* Ten unsigned records, as after a crash, are not damage. */
 	expect_eq(verify(log, &place), 1);
 	expect(strstr(find(&place, "log_verified").body,
 		      "\"result\":\"intact\",\"begin\":0,\"size\":11,") != NULL);
@@ -123,7 +123,7 @@ static void a_break_is_recorded_and_records_are_taken(void)
 	expect(strstr(broken.body, "\"result\":\"tampered\"") != NULL);
 	expect(strstr(broken.body, "\"first_bad\":4,") != NULL);
 	expect_eq(find(&place, "log_verified").n, 0);
-	/* The state was not written after a break, so it is found again. */
+	/* No state was stored after the damage, so the next run finds it again. */
 	log = log_opened(&place);
 	expect_eq(verify(log, &place), 0);
 	(void)audit_log_free(log);

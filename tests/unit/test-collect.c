@@ -24,7 +24,7 @@ static void a_sync_event_is_answered_behind_its_commit(void)
 	expect_eq(disk.n_commits, 1);
 	expect(say(fd, SYNC));
 	expect_str(hear(&rig, fd), "{\"seq\":3}");
-	/* One answer for each event. */
+	/* Exactly one answer for each event. */
 	expect(!is_readable(fd));
 	expect_eq(found(&rig, "state_transition").n, 2);
 }
@@ -103,7 +103,7 @@ static void a_commit_with_sync_events_is_signed_once_a_second(void)
 	signed_usec = rig.collector->group.signed_usec;
 	expect(say(fd, SYNC));
 	expect_str(hear(&rig, fd), "{\"seq\":2}");
-	/* Else this host was so slow that a second has passed. */
+	/* Otherwise the host was so slow that a second has passed. */
 	if (collect_clock_usec() < signed_usec + USEC_PER_SEC)
 		expect_eq(audit_log_checkpoint_size(rig.audit), 2);
 	rig.collector->group.signed_usec -= USEC_PER_SEC;
@@ -305,7 +305,7 @@ static void one_user_does_not_take_all_the_places(void)
 	expect_eq(clients_count(rig.collector->clients), 0);
 }
 
-/* ---- what the clock brings ---- */
+/* ---- timers ---- */
 
 static void the_spool_is_taken_in(void)
 {

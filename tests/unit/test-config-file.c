@@ -62,7 +62,7 @@ static void refuses_a_pipe_in_the_place_of_a_file_without_waiting(void)
 	}
 }
 
-/* In a child that is nobody in particular: root searches every folder. */
+/* In a child without privileges: root may search every directory. */
 static int load_as_nobody(const struct config_sources *sources, struct sbx_error *err)
 {
 	struct config *config = NULL;

@@ -89,7 +89,7 @@ static void reads_a_json_file(void)
 	expect_str(config_get(config, "color").text, "never");
 }
 
-/* Written into the user's file, which nothing hides. */
+/* In the user's file, which no stronger layer overrides here. */
 static const struct {
 	const char *text, *what, *word;
 } wrong_files[] = {
@@ -242,7 +242,7 @@ static const struct {
 	enum config_type type;
 	const char *value;
 	bool is_right;
-	const char *word; /* of the refusal */
+	const char *word; /* in the error */
 } values[] = {
 	{ CONFIG_TEXT, "any text, \xc3\xa9 too", true, NULL },
 	{ CONFIG_TEXT, "", true, NULL },

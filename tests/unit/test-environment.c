@@ -9,7 +9,7 @@
 
 #define USER 1000
 
-/* What the state folder of this user is; "" where it is not known. */
+/* Expects the state directory of this user; "" if it is not known. */
 static void expect_state(const char *const *environment, uid_t uid, const char *want)
 {
 	_cleanup_text_ struct text out = TEXT_INIT;

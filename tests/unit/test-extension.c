@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The extensions here are shell scripts of one line or two. Time is real: what is awaited is always
+ * The extensions are shell scripts of one or two lines. Time is not simulated: each test waits for
  * an event, with a deadline.
  */
 
@@ -25,7 +25,7 @@
 
 static const char request[] = "{\"op\":\"fs.read\",\"path\":\"/a\"}";
 
-/* Reads a line, takes its number out and answers with ALLOW. */
+/* Reads a line, extracts its number and answers with ALLOW. */
 #define NUMBER "n=${line#*:}; n=${n%%,*};"
 #define ANSWER(action) "printf '{\"n\":%s,\"action\":\"" action "\"}\\n' \"$n\";"
 #define LOOP(body) "while read -r line; do " NUMBER body " done"
@@ -38,7 +38,7 @@ static uint64_t now_usec(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* With the usual deadline, for what is late. */
+/* With the usual deadline, for tests of late answers. */
 static struct extension *script_in_time(const char *text)
 {
 	const char *argv[] = { "/bin/sh", "-c", text, NULL };
@@ -48,7 +48,7 @@ static struct extension *script_in_time(const char *text)
 	return extension;
 }
 
-/* Everything else must not depend on how fast the machine is. */
+/* With a long deadline: other tests must not depend on the speed of the host. */
 static struct extension *script(const char *text)
 {
 	struct extension *extension = script_in_time(text);
@@ -75,7 +75,7 @@ static void expect_denied(const struct policy_vote *vote, const char *why)
 		printf("# %s\n", vote->reason);
 }
 
-/* Until it runs again; each turn waits for an event of the extension. */
+/* Waits until the extension was restarted; each turn waits for an event of it. */
 static void await_restart(struct extension *extension)
 {
 	struct pollfd wait = { .fd = extension_fd(extension), .events = POLLIN };
@@ -151,7 +151,7 @@ static void a_late_answer_is_deny_and_a_restart(void)
 	expect(extension_pid(extension) != pid);
 }
 
-/* Its time is over at once, if it has any. */
+/* With a deadline of 1 us any answer would be late, if the start counted. */
 static void the_time_for_an_answer_does_not_run_while_it_starts(void)
 {
 	char fifo[] = "/tmp/extension-XXXXXX", text[512];
@@ -168,7 +168,7 @@ static void the_time_for_an_answer_does_not_run_while_it_starts(void)
 	extension_set_deadline(extension, 1);
 	expect_eq(extension_submit(extension, request, sizeof(request) - 1, &vote), 1);
 	wait = (struct pollfd){ .fd = extension_fd(extension), .events = POLLIN };
-	/* Nothing happens. */
+	/* No event arrives. */
 	for (int i = 0; i < 3; i++) {
 		expect_eq(extension_next(extension, &number, &vote), 0);
 		expect_eq(poll(&wait, 1, 20), 0);
@@ -272,7 +272,7 @@ static void an_answer_to_another_question_is_deny(void)
 	}
 }
 
-/* An answer that was written before the question can only be a guess. */
+/* An answer that was written before its question was sent. */
 static void an_answer_before_the_question_is_deny(void)
 {
 	_cleanup_extension_ struct extension *extension =
@@ -359,8 +359,8 @@ static void too_many_open_questions_are_denied_at_once(void)
 	expect_denied(&vote, "too many");
 }
 
-/* Each pause is at least twice the one before, up to the longest: from before its end was seen, as
- * we may be held up in between. */
+/* Each pause is at least twice the previous one, up to the maximum; measured from before the end
+ * was seen, because this process may be delayed. */
 static void the_pause_before_a_start_grows(void)
 {
 	_cleanup_extension_ struct extension *extension = script("exit 1");
@@ -412,7 +412,7 @@ static void leaves_no_zombies_while_it_restarts(void)
 	expect(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
 }
 
-/* Our fds without close-on-exec, blocked signals and variables stay with us. */
+/* Fds without close-on-exec, blocked signals and variables of this process are not inherited. */
 static void gets_three_fds_and_nothing_else(void)
 {
 	_cleanup_extension_ struct extension *extension = NULL;
@@ -430,7 +430,7 @@ static void gets_three_fds_and_nothing_else(void)
 			   "\"$r\" \"${b##*0}\" \"$SBX_PROBE\"; read -r line");
 	vote = ask(extension);
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
-	/* The shell itself opens the folder that it lists. */
+	/* The shell itself opens the directory that it lists. */
 	expect(vote.reason && strncmp(vote.reason, "012", 3) == 0);
 	expect(vote.reason && strstr(vote.reason, "  ") != NULL);
 	expect(close(fd) == 0);

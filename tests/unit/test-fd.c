@@ -45,7 +45,7 @@ static struct pair pair_make_pipe(void)
 	return (struct pair){ .left = fds[0], .right = fds[1] };
 }
 
-/* How many fds this process has. */
+/* The number of open fds of this process. */
 static unsigned count_fds(void)
 {
 	_cleanup_closedir_ DIR *dir = opendir("/proc/self/fd");
@@ -66,7 +66,7 @@ static bool is_same_file(int a, int b)
 	       left.st_dev == right.st_dev;
 }
 
-/* A receive that must fail: nothing is written and every fd is closed. */
+/* Expects that receiving fails: nothing is stored and every fd is closed. */
 static void expect_refused(int socket, size_t max_bytes, size_t max_fds, int code)
 {
 	unsigned before = count_fds();
@@ -118,10 +118,7 @@ static void reads_no_more_than_asked(void)
 
 static void ignore(int signal) {}
 
-/*
- * The child reads slowly and sends a signal after each part, so that the parent's write is
- * interrupted in its middle.
- */
+/* The child reads slowly and sends a signal after each part, to interrupt the parent's write. */
 static _Noreturn void read_and_interrupt(int fd, size_t n_bytes, pid_t parent)
 {
 	size_t n_read = 0;
@@ -137,7 +134,7 @@ static _Noreturn void read_and_interrupt(int fd, size_t n_bytes, pid_t parent)
 	_exit(0);
 }
 
-/* The status of @child, however many signals come in between. */
+/* Waits for @child; signals may interrupt the wait. */
 static int wait_for(pid_t child)
 {
 	int status = -1;
@@ -264,7 +261,8 @@ static void refuses_and_closes_more_fds_than_wanted(void)
 
 	copy_fd(pair.left, sent, N_ELEMENTS(sent));
 	for (size_t max_fds = 0; max_fds < 6; max_fds++) {
-		/* Also one more than wanted, which fits into the padding of a naive buffer. */
+		/* Also one more than wanted, which would fit into the padding of a control buffer.
+		 */
 		expect_eq(fd_send(pair.left, "x", 1, sent, max_fds + 1), 0);
 		expect_refused(pair.right, 64, max_fds, -EMSGSIZE);
 	}
@@ -281,12 +279,12 @@ static void refuses_a_message_whose_bytes_were_cut(void)
 
 	expect_eq(fd_send(pair.left, "123456789", 9, &pair.left, 1), 0);
 	expect_refused(pair.right, 8, 1, -EMSGSIZE);
-	/* The next message is whole again. */
+	/* The next message is received completely. */
 	expect_eq(fd_send(pair.left, "12345678", 8, NULL, 0), 0);
 	expect_eq(fd_receive(pair.right, bytes, 8, NULL, 0, &n_fds), 8);
 }
 
-/* In a child: at its limit of open files the kernel hands over only a part of the fds. */
+/* In a child at RLIMIT_NOFILE, where the kernel installs only some of the fds. */
 static _Noreturn void receive_at_the_limit(int socket, int wanted_room)
 {
 	int got[8], next = fcntl(socket, F_DUPFD_CLOEXEC, 0);
@@ -321,7 +319,7 @@ static void refuses_a_message_whose_control_data_was_cut(void)
 		pid_t child = fork();
 
 		if (child == 0) {
-			/* One free number after another, from the end of the table on. */
+			/* Frees one fd number after another, from the end of the table. */
 			fd_close_many(sent, N_ELEMENTS(sent));
 			receive_at_the_limit(pair.right, room);
 		}
@@ -340,7 +338,7 @@ static void finds_the_fds_between_other_control_data(void)
 	size_t n_fds = 0;
 	char byte;
 
-	/* Credentials then stand before the fds, as a part of their own; the time before both. */
+	/* SO_PASSCRED and SO_TIMESTAMP add control messages before SCM_RIGHTS. */
 	expect_eq(setsockopt(pair.right, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)), 0);
 	expect_eq(setsockopt(pair.right, SOL_SOCKET, SO_TIMESTAMP, &on, sizeof(on)), 0);
 	expect_eq(fd_send(pair.left, "x", 1, sent, 3), 0);
@@ -354,7 +352,7 @@ static void finds_the_fds_between_other_control_data(void)
 	expect_refused(pair.right, 1, 2, -EMSGSIZE);
 }
 
-/* Two SCM_RIGHTS parts in one message, as a peer may send it; the kernel joins or keeps them. */
+/* Two SCM_RIGHTS parts in one message; the kernel may join them. */
 static ssize_t send_in_two_parts(int socket, int fd)
 {
 	union {
@@ -486,7 +484,7 @@ static void kills_by_pidfd(void)
 	expect_eq(pidfd_kill(pidfd, SIGTERM), 0);
 	expect_eq(waitpid(child, &status, 0), child);
 	expect(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
-	/* The pid may belong to somebody else by now; the pidfd never does. */
+	/* The PID may have been reused; the pidfd still refers to the old process. */
 	expect_eq(pidfd_kill(pidfd, SIGTERM), -ESRCH);
 	expect_eq(pidfd_of(-1), -EINVAL);
 	expect_eq(pidfd_kill(-EBADF, SIGTERM), -EBADF);

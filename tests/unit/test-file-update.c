@@ -13,7 +13,7 @@
 #include "file-place.h"
 #include "test.h"
 
-/* The linker sends the library's calls here (--wrap); each leaves a letter. */
+/* The linker redirects the library's calls here (--wrap); each adds a letter. */
 static char calls[16];
 
 static void note(char call)
@@ -43,7 +43,7 @@ int __wrap_renameat(int from_dir, const char *from, int to_dir, const char *to)
 	return __real_renameat(from_dir, from, to_dir, to);
 }
 
-/* A power cut between two steps must never show a name whose content is not on the disk. */
+/* After a power cut between two steps no name may exist without its content. */
 static void syncs_the_file_then_renames_it_then_syncs_the_folder(void)
 {
 	_cleanup_place_ struct place place = place_make();

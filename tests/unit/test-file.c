@@ -40,7 +40,7 @@ static void expect_content(int dirfd, const char *path, const char *want)
 	expect_eq(n_bytes, strlen(want));
 }
 
-/* A read that must fail; nothing may be written. */
+/* Expects that reading fails without output. */
 static struct sbx_error expect_unreadable(int dirfd, const char *path, size_t max_bytes, int code)
 {
 	struct sbx_error err = { 0 };
@@ -258,7 +258,7 @@ static void replaces_a_link_and_leaves_its_target(void)
 	expect_eq(count_names(place.fd), 2);
 }
 
-/* Somebody's "-o /dev/stdout", as root. */
+/* "-o /dev/stdout" as root must not replace the device. */
 static void what_is_no_file_is_not_replaced(void)
 {
 	static const struct {
@@ -340,13 +340,13 @@ static void refuses_a_folder_that_is_not_there_or_takes_no_files(void)
 	expect_content(place.fd, "x", "old");
 	expect_eq(count_names(place.fd), 1);
 
-	/* Not even root creates a file here. */
+	/* In /proc even root cannot create a file. */
 	err = (struct sbx_error){ 0 };
 	expect(file_replace(AT_FDCWD, "/proc/self/x", "new", 3, 0644, &err) < 0);
 	expect_str(err.what, "cannot write '/proc/self/x'");
 }
 
-/* In a child, because the limit stays: files of at most 1,000 bytes. */
+/* In a child, because RLIMIT_FSIZE cannot be raised again: files of at most 1,000 bytes. */
 static _Noreturn void write_too_much(int dirfd)
 {
 	struct rlimit limit = { .rlim_cur = 1000, .rlim_max = 1000 };
@@ -375,7 +375,7 @@ static void a_failed_write_leaves_the_old_content_and_no_temporary(void)
 	expect_eq(count_names(place.fd), 1);
 }
 
-/* What is written in round @i: its length and its bytes both say which round it was. */
+/* The content of round @i: length and bytes both depend on the round. */
 static size_t make_round(char *bytes, unsigned i)
 {
 	size_t n_bytes = 20000 + 7000 * (i % 26);
@@ -411,7 +411,7 @@ static _Noreturn void replace_forever(int dirfd, int events)
 	}
 }
 
-/* Kills a writer in its @n_events-th round, a moment (@n_yields) after that began. */
+/* Kills a writer in its @n_events-th round, @n_yields calls of sched_yield() after its start. */
 static void kill_a_writer(int dirfd, unsigned n_events, unsigned n_yields)
 {
 	int ends[2], status;
@@ -448,7 +448,7 @@ static void a_killed_writer_leaves_the_old_or_the_new_content_whole(void)
 		kill_a_writer(place.fd, 1 + (random >> 30), (random >> 8) % 2000);
 		expect(is_whole(place.fd, "x"));
 	}
-	/* A killed writer cannot clean up, but it leaves one name at most. */
+	/* A killed writer leaves at most one temporary file. */
 	expect(count_names(place.fd) <= 1 + n_kills);
 	expect_eq(file_replace(place.fd, "x", "after", 5, 0644, NULL), 0);
 	expect_content(place.fd, "x", "after");

@@ -21,7 +21,7 @@ static const struct sock_filter code[] = {
 	{ 0x06, 0, 0, 0x80000000 },
 };
 
-/* The one file of a cache into which one filter was written. */
+/* A cache with one filter, and the name of its file. */
 static struct place one_file(char name[256])
 {
 	struct place place = place_make();
@@ -42,7 +42,7 @@ static void expect_read(int dirfd, const char *key, int want)
 	free(found);
 }
 
-/* A file that is not trusted is no obstacle: the next one takes its place. */
+/* Expects that an untrusted file is replaced. */
 static void expect_replaced(const struct place *place)
 {
 	expect_eq(cache_write(place->fd, KEY, code, N_ELEMENTS(code)), 0);
@@ -70,7 +70,7 @@ static void finds_nothing_for_a_key_that_was_not_written(void)
 	expect_read(-EBADF, KEY, -EBADF);
 }
 
-/* Two keys whose files have one name: the key in the file decides. */
+/* Two keys with the same file name: the key in the file decides. */
 static void trusts_the_key_in_the_file_and_not_its_name(void)
 {
 	char mine[256], other[256];
@@ -173,7 +173,7 @@ static void follows_no_link(void)
 	expect_replaced(&place);
 }
 
-/* A pipe would make a careless reader wait for ever. */
+/* A FIFO would block open() without O_NONBLOCK. */
 static void refuses_what_is_no_file(void)
 {
 	char name[256];
@@ -187,7 +187,7 @@ static void refuses_what_is_no_file(void)
 	expect_eq(mkdirat(place.fd, name, 0700), 0);
 	expect_read(place.fd, KEY, -EPERM);
 	expect_eq(cache_write(place.fd, KEY, code, N_ELEMENTS(code)), -EISDIR);
-	expect_eq(place_names(&place, name), 1); /* nothing half written stays */
+	expect_eq(place_names(&place, name), 1); /* no temporary file is left */
 }
 
 static void keeps_no_filter_with_an_endless_key(void)

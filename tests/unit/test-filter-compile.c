@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * What comes out of the compiler is what the rules say, call by call
- */
+/* The compiled filter and the rules give the same verdict for each call */
 
 #include "filter/compile.h"
 
@@ -22,7 +20,7 @@ static void compiled_deinit(struct compiled *c)
 }
 #define _cleanup_compiled_ _cleanup_(compiled_deinit)
 
-/* Every bound that stands in a rule, what lies beside it, and the same with another high half. */
+/* Every bound in a rule, its neighbours, and the same values with another high half. */
 static size_t interesting_values(uint64_t *values, size_t max)
 {
 	size_t n = 0;
@@ -60,7 +58,7 @@ static unsigned count_disagreements(const struct filter_profile_row *profile, un
 	for (size_t i = 0; i < n_tries; i++) {
 		struct seccomp_data data = { .nr = number, .arch = seccomp_arch_native() };
 
-		/* Steps without a common divisor: all pairs of neighbours come up. */
+		/* Coprime steps, so that all pairs of neighbours occur. */
 		for (size_t a = 0; a < 4; a++)
 			data.args[a] = values[(i * (a * a + a + 1) + i / n_values * a) % n_values];
 		n_wrong += answer_to(profile->name, variant, &data) !=
@@ -91,7 +89,7 @@ static void every_call_is_answered_as_the_rules_say(void)
 	expect_eq(n_wrong, 0);
 }
 
-/* Not in libseccomp of every age; a misspelt name stands in no such list. */
+/* Calls that older releases of libseccomp do not know; other unknown names are misspelt. */
 static bool is_newer_than_some(const char *name)
 {
 	static const char *const newer[] = { "cachestat",     "fchmodat2",     "map_shadow_stack",
@@ -124,7 +122,7 @@ static void every_name_in_the_rules_is_a_system_call(void)
 
 static void no_rule_of_a_variant_comes_too_late(void)
 {
-	/* A rule behind one without a condition would say nothing, where both are meant. */
+	/* A rule after an unconditional rule for the same call would have no effect. */
 	for (const struct filter_rule *rule = filter_rules; rule->set; rule++)
 		for (const struct filter_rule *before = filter_rules; before != rule; before++)
 			if (before->when[0].mask == 0 && before->with == 0 &&

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * Names that are denied: the program that stands in front of a filter
- */
+/* Denied system calls: the program that is put before a filter */
 
 #include "filter/compile.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * What each profile lets a command make of files
- */
+/* Which files each profile lets a command create */
 
 #include "filter/filter.h"
 
@@ -30,7 +28,7 @@ static void makes_files_but_no_devices(void)
 	CHECK(rows);
 }
 
-/* They would be programs of the owner of the folder that they are made in. */
+/* Set-user-ID files in a directory of the host would run as the directory's owner. */
 static void makes_no_programs_that_run_as_their_owner(void)
 {
 	enum { MAKE = O_WRONLY | O_CREAT, NAMELESS = O_WRONLY | O_TMPFILE };
@@ -48,7 +46,7 @@ static void makes_no_programs_that_run_as_their_owner(void)
 		{ "open", { 0, MAKE, 0644 }, 0, NO(EACCES), ALLOW },
 		{ "open", { 0, MAKE, 04644 }, 0, NO(EACCES), NO(EPERM) },
 		{ "open", { 0, NAMELESS, 02644 }, 0, NO(EACCES), NO(EPERM) },
-		/* The mode is read where a file can be made, only. */
+		/* The mode argument only counts if the call can create a file. */
 		{ "open", { 0, O_WRONLY, 04644 }, 0, NO(EACCES), ALLOW },
 		{ "open", { 0, O_RDONLY | O_DIRECTORY, 04644 }, 0, ALLOW, ALLOW },
 		{ "openat", { 3, 0, MAKE, 0644 }, 0, NO(EACCES), ALLOW },

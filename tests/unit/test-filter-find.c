@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * What each profile answers to each call that matters, by walking the compiled-in filters
- */
+/* The verdict of each profile for each call that matters, from the compiled filters */
 
 #include "filter/filter.h"
 
@@ -89,7 +87,7 @@ static void standard_adds_processes_and_files(void)
 	CHECK(rows);
 }
 
-/* Those with a number are newer than some libseccomp. */
+/* Numbers are of calls that older releases of libseccomp do not know. */
 static void without_a_mount_view_no_metadata_is_changed(void)
 {
 	static const char *const names[] = {
@@ -152,7 +150,7 @@ static void without_a_mount_view_no_socket_reaches_a_name(void)
 		  SHARED,
 		  NO(ESOCKTNOSUPPORT),
 		  NO(ESOCKTNOSUPPORT) },
-		/* The kernel makes it one for datagrams. */
+		/* For AF_UNIX the kernel turns SOCK_RAW into SOCK_DGRAM. */
 		{ "socketpair",
 		  { AF_UNIX, SOCK_RAW | SOCK_NONBLOCK, 0 },
 		  SHARED,
@@ -673,7 +671,7 @@ static void numbers_of_x32_kill(void)
 		}
 }
 
-/* Without a tree it would be hundreds. */
+/* A linear list of comparisons would need hundreds. */
 static void no_verdict_is_further_than_12_jumps(void)
 {
 	static const char *const profiles[] = { "strict", "standard" };
@@ -700,7 +698,7 @@ static void no_verdict_is_further_than_12_jumps(void)
 	expect(most <= 12);
 }
 
-/* Where all of System V is refused there are no segments anyway, and nothing is traced there. */
+/* FILTER_NO_SHM and FILTER_PTRACE change nothing without namespaces. */
 static unsigned what_counts(unsigned variant)
 {
 	return variant & SHARED ? variant & ~(unsigned)(NO_SHM | PTRACE) : variant;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The layout against reading the chains: any ranges, any rules, and what is asked for stands beside
- * every bound that a rule has
+ * The layout against evaluating the chains: random ranges and rules, with values at and beside each
+ * bound
  */
 
 #include "filter/layout.h"
@@ -38,7 +38,7 @@ static uint32_t random_answer(uint64_t *state)
 	return answers[next_random(state) % N_ELEMENTS(answers)];
 }
 
-/* Few values, so that rules overlap and arguments hit them. */
+/* Few different values, so that rules overlap and arguments match them. */
 static struct filter_condition random_condition(uint64_t *state)
 {
 	static const uint32_t masks[] = { UINT32_MAX, UINT32_MAX, 0xf, 0x80000001u, 0x10 };
@@ -67,7 +67,7 @@ static void make_chain(struct made *m, struct layout_chain *chain, size_t n_rule
 	}
 }
 
-/* @most_rules a chain; every other chain has none. */
+/* At most @most_rules rules in each chain; every other chain has none. */
 static int make(struct made *m, size_t n_chains, size_t n_ranges, size_t most_rules, uint64_t seed)
 {
 	uint64_t state = seed;
@@ -150,7 +150,7 @@ static void answers_what_the_chains_say(void)
 	free(m);
 }
 
-/* A jump's field holds 255 at most. */
+/* The offset of a conditional jump is at most 255. */
 static void jumps_further_than_a_byte_says(void)
 {
 	struct made *m = calloc(1, sizeof(*m));
@@ -201,7 +201,7 @@ static void a_single_number_between_equals_costs_one_jump(void)
 	size_t n = 0;
 
 	expect_eq(layout_build(ARCHITECTURE, ranges, 3, &code, &n), 0);
-	expect_eq(n, 7); /* load, is it ours, load, is it the number; three verdicts */
+	expect_eq(n, 7); /* load arch, compare, load nr, compare; three verdicts */
 }
 
 static void refuses_more_than_the_kernel_takes(void)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * More calls refused than a profile does: the module, and the cache that makes it unnecessary
+ * Filters that refuse more calls than a profile: with the module, and from the cache
  *
- * NOWHERE holds no module, so whatever works with it has loaded none.
+ * The directory NOWHERE contains no module, so a test that uses it has loaded none.
  */
 
 #include "filter/filter.h"
@@ -43,7 +43,7 @@ static bool is_same(const struct made *a, const struct made *b)
 	return a->n == b->n && memcmp(a->code, b->code, a->n * sizeof(*a->code)) == 0;
 }
 
-/* Where the build has put it. */
+/* The directory of the module in the build. */
 static const char *module_folder(struct text *folder)
 {
 	const char *build = getenv("SBX_BUILD");
@@ -143,7 +143,7 @@ static uint32_t ask(const struct made *made, int number, uint64_t argument)
 	return answer_of(made->code, made->n, &data);
 }
 
-/* Only the part in front is cached, so the profiles share it and stay what they are. */
+/* Only the prefix is cached, so the profiles share it. */
 static void every_profile_and_variant_refuses_what_is_denied_and_nothing_else(void)
 {
 	static const char *const names[] = { "unlink", "getpid", "execve", NULL };
@@ -183,7 +183,8 @@ static void another_architecture_is_killed_also_behind_denied_calls(void)
 	expect_eq(ask(&made, 0x40000000 | SYS_read, 0), KILL);
 }
 
-/* A sandbox that runs as our own user and was given our cache can write what it likes there. */
+/* A sandbox that runs as the same user and has write access to the cache directory can write
+ * anything there. */
 static void a_forged_file_gives_nothing_back(void)
 {
 	static const struct sock_filter allow[] = { { BPF_RET | BPF_K, 0, 0, ALLOW } };
@@ -255,7 +256,8 @@ static void refuses_a_name_that_is_no_system_call_and_says_which_was_meant(void)
 	expect_eq(place_names(&place, name), 0);
 }
 
-/* Written with a line's end, two good names would have the key of one bad one. */
+/* If names were separated by newlines only, two valid names could have the key of one invalid one.
+ */
 static void no_name_passes_for_two(void)
 {
 	static const char *const two[] = { "mkdir", "unlink", NULL };
@@ -281,7 +283,7 @@ static void a_missing_module_is_told(void)
 	expect(!made.code);
 }
 
-/* Otherwise the library path of the caller, or its working folder, would say what we load. */
+/* A relative path or LD_LIBRARY_PATH of the caller must not decide which module is loaded. */
 static void searches_no_module(void)
 {
 	static const char *const folders[] = { "", ".", "lib", "../lib" };

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * Two programs as one: whatever the first is, it cannot give back what the second refuses
- */
+/* Joined programs: no prefix can allow what the filter after it refuses */
 
 #include "filter/prefix.h"
 
@@ -17,7 +15,7 @@
 #define GO(distance) BPF_STMT(BPF_JMP | BPF_JA, distance)
 #define NR 0
 
-/* Refuses 5 with EACCES, and everything from 100 on. */
+/* Refuses call 5 with EACCES, and every call from 100 on. */
 static struct sock_filter program_code[] = {
 	LOAD(NR),	    IF(BPF_JEQ, 5, 1, 0), IF(BPF_JGE, 100, 1, 2),
 	ANSWER(NO(EACCES)), ANSWER(NO(EPERM)),	  ANSWER(ALLOW),
@@ -105,8 +103,12 @@ static void refuses_a_prefix_that_runs_into_the_program(void)
 static void refuses_verdicts_that_are_no_refusals(void)
 {
 	static const uint32_t answers[] = {
-		SECCOMP_RET_USER_NOTIF,	      SECCOMP_RET_TRACE, SECCOMP_RET_LOG, SECCOMP_RET_TRAP,
-		SECCOMP_RET_ERRNO /* of 0 */, ALLOW | 1,
+		SECCOMP_RET_USER_NOTIF,
+		SECCOMP_RET_TRACE,
+		SECCOMP_RET_LOG,
+		SECCOMP_RET_TRAP,
+		SECCOMP_RET_ERRNO /* errno 0 */,
+		ALLOW | 1,
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(answers); i++) {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * The filters in the kernel: processes that load them, and what becomes of those
- */
+/* Processes that load the filters: which of their calls fail, and which kill them */
 
 #include "filter/filter.h"
 
@@ -34,11 +32,11 @@
 struct job {
 	const char *profile;
 	unsigned variant;
-	int (*body)(const struct job *job); /* its exit status */
-	const char *const *argv;	    /* or a program */
+	int (*body)(const struct job *job); /* returns the exit status */
+	const char *const *argv;	    /* or a program to execute */
 };
 
-/* The listener, 0 where the filter has none, or negative errno. */
+/* The listener, 0 if the filter has none, or negative errno. */
 static int load(const char *profile, unsigned variant)
 {
 	unsigned flags = filter_needs_notify(profile) ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0;
@@ -50,7 +48,7 @@ static int load(const char *profile, unsigned variant)
 	return r < 0 ? -errno : (int)r;
 }
 
-/* Some are killed on purpose; nobody wants to look at how they died. */
+/* Some processes are killed on purpose: no core dumps. */
 static void become(const struct job *job, int socket)
 {
 	int listener;
@@ -70,8 +68,7 @@ static void become(const struct job *job, int socket)
 	_exit(127);
 }
 
-/* What a supervisor does: lets the first exec through, which untrusted code has not yet seen, and
- * is gone. */
+/* As a supervisor: allows the first execve, which starts the command, and closes the listener. */
 static void answer_once(int socket)
 {
 	_cleanup_close_ int listener = -EBADF;
@@ -88,7 +85,7 @@ static void answer_once(int socket)
 	expect_eq(ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer), 0);
 }
 
-/* The wait status. */
+/* Returns the wait status. */
 static int run(const struct job *job)
 {
 	_cleanup_close_ int ours = -EBADF, theirs = -EBADF;
@@ -128,14 +125,13 @@ static void expect_clean_exit(const struct job *job)
 	expect_eq(WEXITSTATUS(status), 0);
 }
 
-/* Those of the kernel's own probes pass every filter on newer kernels, and end whoever else calls
- * them. */
+/* uretprobe and uprobe: newer kernels allow them past every filter, and kill other callers. */
 static bool is_probe(int number)
 {
 	return seccomp_arch_native() == SCMP_ARCH_X86_64 && (number == 335 || number == 336);
 }
 
-/* A call that is refused is not carried out, so all of them can be tried. */
+/* Refused calls have no effect, so all of them can be tried. */
 static int try_all_refusals(const struct job *job)
 {
 	for (int number = 0; number < NUMBERS; number++) {
@@ -364,7 +360,7 @@ static int make_memory_files(const struct job *job)
 {
 	if (syscall(SYS_memfd_create, "a", MFD_CLOEXEC) != -1 || errno != EACCES)
 		return 1;
-	/* Older kernels do not know the flag. */
+	/* Kernels before 6.3 do not know MFD_NOEXEC_SEAL (8). */
 	return syscall(SYS_memfd_create, "b", 8) >= 0 || errno == EINVAL ? 0 : 2;
 }
 

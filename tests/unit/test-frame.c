@@ -11,7 +11,7 @@
 
 static const struct frame untouched = { .type = 0x5b, .request_id = 0x5b5b5b5b };
 
-/* Parses what gives no frame; nothing may be written. */
+/* Expects that parsing gives no frame and no output. */
 static long parse_nothing(const void *bytes, size_t n_bytes)
 {
 	struct frame frame = untouched;
@@ -67,7 +67,7 @@ static void every_prefix_needs_more_bytes(void)
 
 	expect_eq(parse_nothing(NULL, 0), 0);
 	for (size_t n = 0; n < sizeof(bytes); n++) {
-		/* Exactly n bytes of heap, so that a look behind them is seen by a sanitizer. */
+		/* A heap block of exactly n bytes, so that a sanitizer detects reads past it. */
 		_cleanup_free_ uint8_t *part = malloc(n + 1);
 
 		if (!part)
@@ -89,7 +89,7 @@ static void refuses_a_length_shorter_than_the_header(void)
 
 static void refuses_a_length_over_the_limit_before_the_bytes_come(void)
 {
-	/* 16 MiB + 5, the last good one; + 6; and the two ends of what 32 bits can say. */
+	/* 16 MiB + 5, the largest valid length; + 6; and the smallest and largest 32-bit values. */
 	static const uint8_t largest[] = { 5, 0, 0, 1 }, larger[] = { 6, 0, 0, 1 };
 	static const uint8_t huge[] = { 0xff, 0xff, 0xff, 0xff }, sign[] = { 0, 0, 0, 0x80 };
 
@@ -129,7 +129,7 @@ static void refuses_to_print_where_the_room_is_too_small(void)
 	for (size_t n = 0; n < sizeof(bytes); n++)
 		expect_eq(frame_print(&frame, bytes, n), -ENOBUFS);
 	expect(memcmp(bytes, zeros, sizeof(bytes)) == 0);
-	/* A size that would wrap around. */
+	/* A size that would overflow. */
 	frame.payload_size = SIZE_MAX;
 	expect_eq(frame_print(&frame, bytes, sizeof(bytes)), -EMSGSIZE);
 }

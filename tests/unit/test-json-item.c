@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * What items mean, at the edges: surrogates, integers that just fit, places in broken text
- */
+/* Values of JSON items in corner cases: surrogates, the largest integers, places in invalid text */
 
 #include "base/json.h"
 
@@ -14,7 +12,7 @@
 #include "json-texts.h"
 #include "test.h"
 
-/* Scans @text and reads on to the first item of @kind. */
+/* Scans @text up to the first item of @kind. */
 static struct json_item scan_to(struct json_scanner *scanner, const char *text, enum json_kind kind)
 {
 	struct json_item item = { .kind = JSON_NULL };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The texts of json-texts.h, and what tables cannot say. Every text is scanned in a block of
- * exactly its size, so that a sanitizer sees one byte too many.
+ * The texts of json-texts.h, and what a table cannot express. Each text is scanned in a heap block
+ * of exactly its size, so that a sanitizer detects a read past it.
  */
 
 #include "base/json.h"
@@ -146,14 +146,15 @@ static void expect_special_byte_found(size_t n, size_t at, uint8_t c)
 	text[0] = text[n + 1] = '"';
 	text[at + 1] = (char)c;
 	expect_eq(json_validate(text, n + 2, &offset, NULL), plain ? 0 : -EBADMSG);
-	/* What follows a quote or a backslash is the mistake, except that \" ends nothing. */
+	/* The error is at the byte after a quote or a backslash; an escaped closing quote leaves
+	 * the string open. */
 	if (c == '\\' && at + 1 == n)
 		expect_eq(offset, n + 2);
 	else if (!plain)
 		expect_eq(offset, at + 1 + (c == '"' || c == '\\'));
 }
 
-/* The scanner judges eight bytes at once: each byte must be seen at each place of them. */
+/* The scanner checks eight bytes at once: test each byte at each position within them. */
 static void finds_every_special_byte_at_every_place_of_a_string(void)
 {
 	for (size_t n = 1; n <= 20; n++)
@@ -169,7 +170,7 @@ static void knows_exactly_nine_escapes(void)
 		bool known = c && strchr("\"\\/bfnrtu", c);
 		size_t offset = 0;
 
-		/* An escaped quote leaves the rest inside the string, so all nine are valid. */
+		/* For \" the rest is still inside the string, so all nine texts are valid. */
 		expect_eq(json_validate(text, sizeof(text), &offset, NULL), known ? 0 : -EBADMSG);
 		expect_eq(offset, known ? 0 : 2);
 	}
@@ -209,7 +210,7 @@ static void refuses_every_strict_prefix_at_its_end(void)
 	}
 }
 
-/* @n opening brackets, alternately of objects and arrays, a 0 and what closes them. */
+/* @n opening brackets, alternately of objects and arrays, a 0, and the closing brackets. */
 static void add_nested(struct text *out, size_t n, bool only_arrays)
 {
 	for (size_t i = 0; i < n; i++)
@@ -261,7 +262,7 @@ static void forgets_the_kind_of_a_level_that_was_closed(void)
 	expect_eq(offset, 11);
 }
 
-/* Scans @text and reads on to the first item of @kind. */
+/* Scans @text up to the first item of @kind. */
 static struct json_item scan_to(struct json_scanner *scanner, const char *text, enum json_kind kind)
 {
 	struct json_item item = { .kind = JSON_NULL };
@@ -308,7 +309,7 @@ static void skipping_fails_where_the_value_is_broken(void)
 	expect_eq(scanner.at, 8);
 }
 
-/* ---- compact text has a way of its own ---- */
+/* ---- the fast path for compact text ---- */
 
 static const char *const fragments[] = {
 	"\"name\":\"value\"",
@@ -371,7 +372,7 @@ static bool is_same_item(const struct json_item *a, const struct json_item *b)
 	       a->offset == b->offset && a->escaped == b->escaped;
 }
 
-/* Members are skipped or entered, as @choices says. */
+/* Skips or enters each member, as the bits of @choices say. */
 static void expect_same_members(const char *bytes, size_t n_bytes, uint32_t choices)
 {
 	struct json_scanner compact, plain;

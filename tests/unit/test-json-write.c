@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * What the writer makes is compared byte for byte, and all of it is scanned again
- */
+/* The writer's output, compared byte for byte, and all of it scanned again */
 
 #include "base/json.h"
 
@@ -28,7 +26,7 @@ static void expect_valid(const struct text *out)
 		printf("# %s at %zu of %s\n", problem, offset, text_string(out));
 }
 
-/* What the writer makes of one string, with its quotes. */
+/* Writes one string, with its quotes. */
 static void write_string(struct text *out, const void *bytes, size_t n_bytes)
 {
 	struct json_writer writer;
@@ -220,7 +218,7 @@ static void bytes_that_are_not_utf8_become_replacement_characters(void)
 	}
 }
 
-/* @len bytes, all plain but the one at @at. */
+/* @len bytes, all plain except the one at @at. */
 static void writes_and_reads(size_t len, size_t at, int c)
 {
 	_cleanup_text_ struct text out = TEXT_INIT, back = TEXT_INIT;
@@ -239,7 +237,8 @@ static void writes_and_reads(size_t len, size_t at, int c)
 	expect(c < 0x80 || memcmp(text_string(&back) + at, "\xef\xbf\xbd", 3) == 0);
 }
 
-/* Every byte at every place of every length: eight are judged at once, and few in another way. */
+/* Each byte at each position of each length: long runs are checked eight bytes at a time, short
+ * ones in another way. */
 static void every_byte_comes_back_or_is_replaced(void)
 {
 	for (size_t len = 1; len <= 26; len++)
@@ -248,7 +247,8 @@ static void every_byte_comes_back_or_is_replaced(void)
 				writes_and_reads(len, at, c);
 }
 
-/* A mark is right only if nothing below it was marked: two of them, at every distance. */
+/* json_mark_special() is exact only for the lowest mark: test two special bytes at each distance.
+ */
 static void two_special_bytes_are_both_seen(void)
 {
 	for (size_t first = 0; first < 20; first++)
@@ -274,7 +274,7 @@ static void a_nul_in_a_string_is_written(void)
 	expect_str(text_string(&out), "\"a\\u0000b\"");
 }
 
-/* A fixed sequence of hostile bytes: the same on every run. */
+/* A fixed pseudorandom sequence. */
 static void random_bytes_always_make_valid_json(void)
 {
 	uint32_t random = 1;
@@ -361,8 +361,8 @@ static void the_longest_decimal_fits(void)
 }
 
 /*
- * glibc's compiled LC_NUMERIC, made here so that the test needs no locale that the host may not
- * have: the magic number is the same since glibc 2.3.
+ * A compiled LC_NUMERIC of glibc, so that the test needs no installed locale: the format is the
+ * same since glibc 2.3.
  */
 struct numeric_locale {
 	uint32_t magic;

@@ -10,7 +10,7 @@
 
 #include "world-rig.h"
 
-/* ---- plans that are none ---- */
+/* ---- invalid plans ---- */
 
 static void refuse_steps(const struct step *steps, size_t n, uint32_t at)
 {
@@ -76,7 +76,7 @@ static void expect_no_fd_of_ours(struct world *world)
 
 	while (dir && (entry = readdir(dir)))
 		n += entry->d_name[0] != '.';
-	/* Those that the test itself was started with, and the folder's own. */
+	/* The fds that the test was started with, and that of the open directory. */
 	expect_eq(n, world->plan.n_fds + 1);
 }
 
@@ -176,7 +176,7 @@ EVERYBODY(the_supervisor_keeps_no_mount)
 	if (pid == 0)
 		_exit(0);
 	expect_eq(waitpid(pid, NULL, 0), pid);
-	/* The pidfd is all. */
+	/* Only the pidfd was added. */
 	expect_eq(count_fds(), before + 1);
 	expect_eq(pid, kernel.pid);
 }
@@ -310,7 +310,7 @@ static void pid_1_is_born_in_its_cgroup(void)
 
 /* ---- the command ---- */
 
-/* What it exits with; 200 and the errno where it cannot be executed. */
+/* Runs the command; returns its exit status, or 200 plus the errno of execve. */
 static int run_command(char *const argv[], char *const environment[])
 {
 	const struct plan plan = { .argv = argv, .environment = environment };

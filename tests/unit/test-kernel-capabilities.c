@@ -8,7 +8,7 @@
 
 static const struct step step;
 
-/* The line of /proc/self/status behind @name. */
+/* The value of the line @name in /proc/self/status. */
 static unsigned long long set_of(const char *name)
 {
 	char text[8192];
@@ -59,7 +59,7 @@ static int drop_as_root(void)
 	cap_value_t value = CAP_KILL;
 	cap_t set = cap_get_proc();
 
-	/* Something in the two sets that are usually empty. */
+	/* The inheritable and ambient sets are usually empty; add a capability to both. */
 	check(set && cap_set_flag(set, CAP_INHERITABLE, 1, &value, CAP_SET) == 0);
 	check(cap_set_proc(set) == 0 && cap_set_ambient(value, CAP_SET) == 0);
 	check(set_of("CapAmb:\t") == 1ull << CAP_KILL);
@@ -77,7 +77,7 @@ static void empties_the_ambient_and_inheritable_sets_too(void)
 static int be_root_again(void)
 {
 	check(drop(TIER_FULL) == 0);
-	/* uid 0 is a number now. */
+	/* Without capabilities uid 0 cannot change its uid. */
 	check(setresuid(ORDINARY, ORDINARY, 0) < 0 && errno == EPERM);
 	check(prctl(PR_SET_SECUREBITS, 0) < 0 && errno == EPERM);
 	execl("/bin/sh", "sh", "-c",

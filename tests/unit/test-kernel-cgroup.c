@@ -9,7 +9,7 @@
 
 #include "kernel-rig.h"
 
-/* Where we can make one; "" where nowhere. */
+/* A cgroup in which the test can create others; "" if there is none. */
 static char folder[128];
 
 #define NEEDS_CGROUP()                                                                             \
@@ -45,7 +45,7 @@ static int limit(struct kernel *kernel, const char *name, const char *text, bool
 	return cgroup_limit(kernel, &step, 0);
 }
 
-/* As fork(). */
+/* fork() into the cgroup. */
 static pid_t clone_into(int cgroup_fd)
 {
 	struct clone_args arguments = { .flags = CLONE_INTO_CGROUP,
@@ -55,7 +55,7 @@ static pid_t clone_into(int cgroup_fd)
 	return (pid_t)syscall(SYS_clone3, &arguments, sizeof(arguments));
 }
 
-/* A child in the cgroup that waits for ever, and is ours to reap. */
+/* A child in the cgroup that waits for ever; the test must reap it. */
 static pid_t start_in(int cgroup_fd)
 {
 	pid_t child = clone_into(cgroup_fd);
@@ -113,7 +113,7 @@ static void refuses_a_folder_without_a_parent(void)
 
 	expect_eq(cgroup_make(&kernel, &missing, 0), -ENOENT);
 	expect_eq(cgroup_make(&kernel, &none, 0), -EINVAL);
-	/* "/" is no cgroup that anybody hands out. */
+	/* "/" cannot be delegated. */
 	expect_eq(cgroup_make(&kernel, &root, 0), -EINVAL);
 	expect_eq(kernel.cgroup_fd, -EBADF);
 }
@@ -154,7 +154,7 @@ static void kills_everything_in_it(int (*kill_all)(int cgroup_fd))
 	expect(waiting > 0 && stopped > 0);
 	expect_eq(kill(stopped, SIGSTOP), 0);
 	expect_eq(waitpid(stopped, NULL, WUNTRACED), stopped);
-	/* Not empty: nothing is taken away beneath them. */
+	/* A cgroup with processes cannot be removed. */
 	expect_eq(unlinkat(kernel.cgroup_parent_fd, strrchr(folder, '/') + 1, AT_REMOVEDIR), -1);
 	expect_eq(errno, EBUSY);
 	expect_eq(kill_all(kernel.cgroup_fd), 0);
@@ -175,8 +175,8 @@ static void kills_one_by_one_where_the_kernel_has_no_call_for_it(void)
 	kills_everything_in_it(cgroup_kill_each);
 }
 
-/* One that forks and goes, as does its child: a list of processes is old when it is read. Not for
- * ever, lest it outlive a test that fails. */
+/* A process that forks and exits, as does each child, so that any list of PIDs is outdated when it
+ * is read. Bounded, so that it does not outlive a failed test. */
 static pid_t start_runaway_in(int cgroup_fd)
 {
 	pid_t child;
@@ -196,7 +196,7 @@ static void nothing_forks_its_way_out(void)
 	int (*const ways[])(int) = { cgroup_kill, cgroup_kill_each };
 
 	NEEDS_CGROUP();
-	/* The orphans are ours, and vanish when they end. */
+	/* Orphans are reparented to this process; SIGCHLD is ignored, so they leave no zombies. */
 	expect_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
 	expect(signal(SIGCHLD, SIG_IGN) != SIG_ERR);
 	for (size_t i = 0; i < N_ELEMENTS(ways); i++) {

@@ -10,7 +10,7 @@
 #include "step-flags.h"
 #include "test.h"
 
-/* The error that @step's failure with @code is told as. */
+/* The error for the failure of @step with @code. */
 static struct sbx_error explain(struct step step, int code)
 {
 	const struct plan plan = { .steps = &step, .n_steps = 1 };
@@ -111,7 +111,7 @@ static void every_step_has_words_for_any_errno(void)
 			expect(err.what[0] != '\0' && !strchr(err.what, '{'));
 			expect(err.why[0] != '\0' && !strchr(err.why, '{'));
 			expect(!strchr(err.fix, '{'));
-			/* The name of a field that the kind does not have. */
+			/* A field that this kind of step does not have. */
 			expect(!strstr(err.what, "''"));
 			expect(!step_target(&step) || !strstr(err.why, "''"));
 		}

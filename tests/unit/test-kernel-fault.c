@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Every call of the set-up fails in turn, by its name and by its number, as it would on a kernel
- * that does not have it or does not allow it: nothing may run then. With TEST_SLOW each one fails
- * in both ways.
+ * Lets each system call of the set-up fail in turn, with EPERM and ENOSYS, as on a kernel without
+ * it or that does not permit it: no command may run then. TEST_SLOW tries every call with ENOSYS,
+ * too.
  */
 
 #include <sys/resource.h>
 
 #include "world-rig.h"
 
-/* Something of each kind that needs nothing but namespaces. */
+/* One step of each kind that needs only namespaces. */
 static void add_everything(struct world *world)
 {
 	make_folder(world, "bound", 0777);
@@ -52,11 +52,11 @@ static void add_overlay(struct world *world)
 
 static void arrive(struct world *world)
 {
-	/* world_run() sees to it that this is only where nothing failed. */
+	/* Reached only if no step failed. */
 	expect_eq(getpid(), 1);
 }
 
-/* One sandbox in a process of its own, where the calls are counted from the first. */
+/* Runs one sandbox in a child, where faults count its system calls from the first. */
 static int run_with_fault(void (*fill)(struct world *world), const char *name, const char *code,
 			  unsigned number)
 {
@@ -90,7 +90,7 @@ static int run_with_fault(void (*fill)(struct world *world), const char *name, c
 	return status;
 }
 
-/* Fails the first call, the second, and so on, until there is none left to fail. */
+/* Lets the first call fail, then the second, and so on, until there is no further call. */
 static void fail_each(void (*fill)(struct world *world), const char *name, const char *code,
 		      int number)
 {
@@ -102,7 +102,7 @@ static void fail_each(void (*fill)(struct world *world), const char *name, const
 	expect_eq(first, number);
 	if (number == -ENOSYS && !test_is_slow())
 		return;
-	/* What comes later may also be found out by looking at what it should have done. */
+	/* A later failure may also be detected by checking the result, with another errno. */
 	while (n < 200 && run_with_fault(fill, name, code, n) < 0)
 		n++;
 	expect(n > 1 && n < 200);
@@ -127,7 +127,8 @@ EVERYBODY(nothing_runs_where_a_call_of_the_set_up_fails)
 	};
 
 	fail_all(add_everything, names);
-	/* EPERM is looked at more closely there: nobody is to have another group. */
+	/* setgroups() may fail with EPERM in a user namespace, where the groups are checked
+	 * instead. */
 	fail_each(add_everything, "setgroups", "ENOSYS", -ENOSYS);
 }
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * Git's configuration, read as git reads it
- */
+/* Git's configuration, compared with git's own reading of it */
 
 #include "kernel/git-config.h"
 
@@ -16,7 +14,7 @@
 #include "base/text.h"
 #include "test.h"
 
-/* Each variable as "name=value;", without a value "name;". */
+/* Adds each variable as "name=value;", or "name;" without a value. */
 static int write_down(void *context, const char *name, const char *value)
 {
 	struct text *out = context;
@@ -106,7 +104,7 @@ static void git_reads_the_same(void)
 	expect(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
 	(void)snprintf(command, sizeof(command),
 		       "git config --file %s --list -z 2>/dev/null | tr '\\n' =", path);
-	git = popen(command, "re"); /* NOLINT(cert-env33-c): words of our own */
+	git = popen(command, "re"); /* NOLINT(cert-env33-c): a fixed command */
 	if (!git)
 		abort();
 	said[fread(said, 1, sizeof(said) - 1, git)] = '\0';

@@ -10,7 +10,7 @@
 
 static const struct step borrowed = { .kind = STEP_IDENTITY, .identity = { BORROWED, BORROWED } };
 
-/* "0 1000 1", without the padding. */
+/* Compares with "0 1000 1"; ignores the padding of the columns. */
 static int map_is(const char *path, const char *want)
 {
 	char text[256], squeezed[256];
@@ -70,7 +70,7 @@ static int map_somebody_else(void)
 	check(become_ordinary() == 0);
 	check(unshare(CLONE_NEWUSER) == 0);
 	r = identity_map(&kernel, &map, 0);
-	/* The map is inside = outside, so this would be root's own uid. */
+	/* The map is inside = outside, so this would map root's uid of the host. */
 	check(map_is("/proc/self/uid_map", ""));
 	return r;
 }
@@ -198,7 +198,8 @@ static int become_the_command(void)
 
 	check(identity_borrow(BORROWED, BORROWED) == 0);
 	check(unshare(CLONE_NEWUSER) == 0);
-	/* /proc/self is root's now: nothing of it can be written, or its links followed. */
+	/* The process is not dumpable, so /proc/self belongs to root: not writable, links not
+	 * followed. */
 	check(faccessat(AT_FDCWD, "/proc/self/uid_map", W_OK, AT_EACCESS) < 0);
 	check(identity_map(&kernel, &borrowed, 0) == 0);
 	check(identity_set(&kernel, &borrowed, 0) == 0);
@@ -224,7 +225,7 @@ static int keep_groups_of_root(void)
 	const gid_t group = 42;
 	struct kernel kernel = KERNEL_INIT;
 
-	/* As identity_borrow(), but for the groups. */
+	/* As in identity_borrow(), but with a supplementary group. */
 	check(setgroups(1, &group) == 0);
 	check(setresgid((gid_t)-1, BORROWED, (gid_t)-1) == 0);
 	check(setresuid((uid_t)-1, BORROWED, (uid_t)-1) == 0);

@@ -45,7 +45,7 @@ static void refuses_a_line_that_names_nothing_or_has_no_end(void)
 	expect_eq(read_from(line), -ENOEXEC);
 }
 
-/* Of this program's kind, and of the one that hosts for 64 bits often lack. */
+/* ELF files of 64 bits, and of 32 bits, whose loader is often missing on 64-bit hosts. */
 static void reads_the_loader_of_a_program(void)
 {
 	static const char *const programs[][2] = {
@@ -89,7 +89,7 @@ static void write_script(const char *path, const char *interpreter)
 	expect_eq(chmod(path, 0755), 0);
 }
 
-/* The kernel starts the interpreter of the interpreter; what is missing is the last of them. */
+/* An interpreter may itself be a script: the missing file is the last one of the chain. */
 static void goes_on_to_what_is_missing(void)
 {
 	char folder[] = "/tmp/test-interpreter-XXXXXX";

@@ -15,7 +15,7 @@
 	(LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR |                              \
 	 LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_WRITE_FILE)
 
-/* Of everybody: open/file, open/link -> ../closed, closed/file */
+/* Accessible to all users: open/file, open/link -> ../closed, closed/file. */
 static char place[] = "/tmp/sbx-test-landlock-XXXXXX";
 
 static const struct step nothing;
@@ -132,9 +132,9 @@ static int give_a_file_the_rights_of_a_folder(void)
 
 	check(create(&kernel, FOLDER_RIGHTS, 0, 0) == 0);
 	check(allow(&kernel, "open/file", FOLDER_RIGHTS) == 0);
-	/* Nothing of it means anything for a file. */
+	/* These rights do not apply to regular files. */
 	check(allow(&kernel, "closed/file", LANDLOCK_ACCESS_FS_READ_DIR) == -EINVAL);
-	/* Not handled, so not ours to allow. */
+	/* A right that the ruleset does not handle cannot be allowed. */
 	check(allow(&kernel, "closed", LANDLOCK_ACCESS_FS_EXECUTE) == -EINVAL);
 	check(landlock_enforce(&kernel, &nothing, 0) == 0);
 	check(try_open("open/file", O_RDWR) == 0);
@@ -186,7 +186,7 @@ static int enforce_scope(void)
 	bool was_root = geteuid() == 0;
 
 	check(create(&kernel, 0, 0, SCOPE_SIGNAL) == 0);
-	/* Root's child is somebody else by now, and may not anyway. */
+	/* Root's child has another uid now, so it may not signal its parent in any case. */
 	check(was_root || kill(parent, 0) == 0);
 	check(landlock_enforce(&kernel, &nothing, 0) == 0);
 	check(kill(getpid(), 0) == 0);
@@ -229,7 +229,7 @@ static void fails_without_a_ruleset(void)
 	expect_eq(allow(&kernel, "open", FOLDER_RIGHTS), -EBADF);
 	expect_eq(landlock_allow_port(&kernel, &nothing, 0), -EBADF);
 	expect(landlock_enforce(&kernel, &nothing, 0) < 0);
-	/* A right that the kernel does not know must not pass for one that it holds. */
+	/* A right that the kernel does not know must not be dropped silently. */
 	expect_eq(landlock_create(&kernel, &all, 0), -EINVAL);
 	expect_eq(landlock_create(&kernel, &none, 0), -ENOMSG);
 	expect_eq(kernel.ruleset_fd, -EBADF);

@@ -65,7 +65,7 @@ static void expect_masked_where_it_is(struct world *world)
 	expect_eq(errno, ENOENT);
 }
 
-/* As a file of /proc that not every kernel has. */
+/* For a file of /proc that not every kernel has. */
 EVERYBODY(a_mask_that_is_optional_needs_no_target)
 {
 	_cleanup_world_ struct world world = WORLD_INIT;

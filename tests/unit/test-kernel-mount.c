@@ -62,7 +62,7 @@ EVERYBODY(writable_is_writable)
 	expect(holds(outside(&world, "bound/new"), "from inside"));
 }
 
-/* A mount tree of the test's own, in which it may mount things. */
+/* A private mount namespace, in which the test may mount. */
 static void make_own_mounts(void)
 {
 	uid_t uid = geteuid();
@@ -135,7 +135,7 @@ static void inside_of_later_mount(const struct pipes *pipes)
 	expect_eq(access("/bound/below/late", F_OK), -1);
 }
 
-/* A child of ours that mounts something below the source once the sandbox is there. */
+/* A process outside mounts below the source after the sandbox was built. */
 static void mount_later(struct world *world, const struct pipes *pipes)
 {
 	char go;
@@ -197,7 +197,7 @@ static void expect_not_executable(struct world *world)
 	       (ST_NOSUID | ST_NODEV | ST_NOEXEC));
 	expect_eq(execv("/bound/program", argv), -1);
 	expect_eq(errno, EACCES);
-	/* Would be taken for one, and found to be none, where it may be executed. */
+	/* Without noexec execve() reads the file and fails because it is not a program. */
 	expect_eq(execv("/other/program", argv), -1);
 	expect_eq(errno, ENOEXEC);
 }
@@ -394,7 +394,7 @@ static void an_ordinary_user_owns_only_what_is_his(void)
 		an_ordinary_user_owns_only_what_is_his_body();
 }
 
-/* ---- file systems of its own ---- */
+/* ---- own file systems ---- */
 
 static void expect_full(struct world *world)
 {
@@ -524,7 +524,8 @@ static void expect_own_proc(struct world *world)
 	expect_eq(statvfs("/proc", &st), 0);
 	expect((st.f_flag & (ST_RDONLY | ST_NOSUID | ST_NODEV | ST_NOEXEC)) ==
 	       (ST_RDONLY | ST_NOSUID | ST_NODEV | ST_NOEXEC));
-	/* Otherwise it is root's file, and nobody else may write to it in the first place. */
+	/* If the process is not dumpable, the file belongs to root, and the open would fail with
+	 * EACCES. */
 	expect_eq(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), 0);
 	expect_eq(open("/proc/self/comm", O_WRONLY | O_CLOEXEC), -1);
 	expect_eq(errno, EROFS);
@@ -545,7 +546,7 @@ static void expect_hidden(struct world *world)
 	int status = -1;
 	pid_t pid = fork();
 
-	/* PID 1 can be traced by nobody, as it is while a command runs. */
+	/* PID 1 is not dumpable, as it is while a command runs. */
 	if (pid == 0)
 		_exit(access("/proc/self/status", F_OK) == 0 && access("/proc/1", F_OK) < 0 &&
 				      errno == ENOENT

@@ -70,7 +70,7 @@ static int bring_up(void)
 	_cleanup_close_ int fd = -EBADF;
 
 	check(enter(&kernel) == 0);
-	/* Without it even 127.0.0.1 is nowhere. */
+	/* With the loopback device down, even 127.0.0.1 is unreachable. */
 	check(connect_to(PORT) == -ENETUNREACH);
 	check(network_loopback(&kernel, &nothing, 0) == 0);
 	check(connect_to(PORT) == -ECONNREFUSED);
@@ -95,13 +95,13 @@ static int listen_inside(void)
 	check(connect_to(PORT) == -ECONNREFUSED);
 	check(listen_at(&kernel, PORT) == 0 && kernel.n_listeners == 1);
 	check(fcntl(kernel.listeners[0], F_GETFD) == FD_CLOEXEC);
-	/* Nobody is there: whoever accepts must not wait. */
+	/* The listener is non-blocking: accept() without a connection returns EAGAIN. */
 	check(accept(kernel.listeners[0], NULL, NULL) < 0 && errno == EAGAIN);
 	check(connect_to(PORT) == 0);
 	accepted = accept(kernel.listeners[0], NULL, NULL);
 	check(accepted >= 0);
 	(void)close(accepted);
-	/* A port that only root may have outside. */
+	/* A privileged port of the host. */
 	check(listen_at(&kernel, 443) == 0 && kernel.n_listeners == 2);
 	check(connect_to(443) == 0);
 	return 0;
@@ -134,7 +134,7 @@ static int accept_outside(void)
 	check(close(pair[1]) == 0);
 	check(fd_receive(pair[0], &byte, 1, &listener, 1, &n_fds) == 1 && n_fds == 1);
 	check(waitpid(inside, NULL, 0) == inside);
-	/* We stand in the host's namespace, where nothing listens there. */
+	/* This process is in the host's network namespace, where no socket listens on this port. */
 	check(connect_to(PORT) == -ECONNREFUSED);
 	accepted = accept(listener, NULL, NULL);
 	check(accepted >= 0);

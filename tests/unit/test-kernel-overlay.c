@@ -8,7 +8,7 @@
 
 #define OWNER 77
 
-/* A folder "lower" with two files, and "upper" and "work" for an overlay at /project. */
+/* Creates "lower" with two files, and "upper" and "work" for an overlay at /project. */
 static void add_overlay(struct world *world, unsigned flags)
 {
 	make_folder(world, "lower", 0777);
@@ -22,7 +22,7 @@ static void add_overlay(struct world *world, unsigned flags)
 	    .overlay.owner = { flags & STEP_OWNED, OWNER, OWNER, false });
 }
 
-/* What the command's user, or @uid, may write to; only root has to. */
+/* As root: changes the owner of the layers to @uid, and of the directory around them for OWNER. */
 static void give_layers(struct world *world, uid_t uid)
 {
 	static const char *const names[] = { "lower",	   "upper",	  "work",
@@ -32,7 +32,7 @@ static void give_layers(struct world *world, uid_t uid)
 		expect_eq(chown(outside(world, names[i]), uid, uid), 0);
 }
 
-/* The kernel leaves a folder there that not even its owner may enter. */
+/* The kernel creates work/work with mode 0, which even its owner cannot enter. */
 static int run_and_clean(struct world *world, inside_fn *inside)
 {
 	int r = world_run(world, inside);
@@ -115,7 +115,7 @@ static void changes_belong_to_the_owner_of_the_folder(void)
 	expect_eq(st.st_gid, OWNER);
 }
 
-/* Root gathers the changes of anybody's folder in one of its own. */
+/* As root: upper and work belong to root, lower to another user. */
 static void what_lands_belongs_to_the_owner_of_the_upper_folder(void)
 {
 	_cleanup_world_ struct world world = WORLD_INIT;
@@ -140,7 +140,7 @@ static void what_lands_belongs_to_the_owner_of_the_upper_folder(void)
 	expect_eq(st.st_gid, 0);
 }
 
-/* The kernel would make it read-only, and the command would be told that its folder is. */
+/* The kernel would mount the overlay read-only, and the command's writes would fail with EROFS. */
 static void an_overlay_that_takes_no_changes_is_refused(void)
 {
 	_cleanup_world_ struct world world = WORLD_INIT;
@@ -166,7 +166,7 @@ static void replace_folder(struct world *world)
 	expect_eq(access("/project/folder/file", F_OK), -1);
 }
 
-/* Whoever compares the folders later has to see that the old one is gone. */
+/* The opaque xattr: a later comparison must see that the old directory was replaced. */
 EVERYBODY(a_folder_that_was_replaced_is_marked)
 {
 	_cleanup_world_ struct world world = WORLD_INIT;
@@ -274,7 +274,7 @@ EVERYBODY(an_overlay_may_be_read_only_itself)
 	expect_eq(run_and_clean(&world, expect_read_only), 0);
 }
 
-/* What an attacker who wrote the lower folder could leave in it. */
+/* xattrs that an attacker who can write the lower directory could set. */
 static void expect_no_redirection(struct world *world)
 {
 	expect_eq(access("/project/trap/passwd", F_OK), -1);
@@ -360,7 +360,8 @@ static void overlay_with_a_mounted_upper_folder(void)
 	expect_eq(umount2(outside(&world, "upper"), MNT_DETACH), 0);
 }
 
-/* In the copy of the mount around it there would be what lies below, and changes would be lost. */
+/* The clone of the mount around it would contain the directory below the mount point, and changes
+ * would be lost there. */
 static void root_refuses_an_upper_folder_that_is_a_mount(void)
 {
 	if (!is_root())

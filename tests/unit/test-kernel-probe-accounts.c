@@ -4,9 +4,9 @@
 #include "plan/host.h"
 #include "test.h"
 
-#define STRANGER 4294967290u /* in no file */
+#define STRANGER 4294967290u /* in neither file */
 
-/* The files are the host's own; NULL where they have what the tests need. */
+/* The reason to skip: /etc/passwd and /etc/group of the host are not usable. NULL: they are. */
 static const char *why_not(void)
 {
 	struct host host = { .uid = 0 };
@@ -26,7 +26,7 @@ static void a_user_is_found_by_number(void)
 		skip(why_not());
 	host_find_accounts(true, 0, STRANGER, &host);
 	expect(!host.lacks_user);
-	/* Who has a name needs no group. */
+	/* lacks_group is only set together with lacks_user. */
 	expect(!host.lacks_group);
 }
 
@@ -38,7 +38,7 @@ static void a_number_without_a_line_is_lacking(void)
 		skip(why_not());
 	host_find_accounts(true, STRANGER, 0, &host);
 	expect(host.lacks_user && !host.lacks_group);
-	/* 0 is a part of other numbers. */
+	/* A line with the number 10 or 100 must not match 0. */
 	host_find_accounts(true, STRANGER, STRANGER, &host);
 	expect(host.lacks_user && host.lacks_group);
 }

@@ -6,7 +6,7 @@
 #include "probe-place.h"
 
 /*
- * main/ with its repository, tree/ its worktree, and what an attacker would like to be seen:
+ * main/ with its repository, its worktree tree/, and a directory secret/ that must stay hidden:
  *
  *   main/.git/{HEAD,objects,worktrees/tree/{gitdir,commondir}}     tree/.git     secret/
  */
@@ -44,7 +44,7 @@ static void finds_the_common_folder_of_a_worktree(void)
 
 	expect_eq(probe_at(&rig, "tree"), 0);
 	expect_str(rig.host.git_common, in_place("main/.git"));
-	/* As git writes it with worktree.useRelativePaths. */
+	/* The form of worktree.useRelativePaths. */
 	make_file("tree/.git", "gitdir: ../main/.git/worktrees/tree\n");
 	make_file("main/.git/worktrees/tree/gitdir", "../../../../tree/.git\n");
 	expect_eq(probe_at(&rig, "tree"), 0);
@@ -53,7 +53,7 @@ static void finds_the_common_folder_of_a_worktree(void)
 	make_file("main/.git/worktrees/tree/gitdir", "@/tree/.git\n");
 }
 
-/* What an attacker who can write into the project can write. */
+/* Contents of .git that an attacker with write access to the project could write. */
 static void opens_nothing_that_does_not_name_the_project(void)
 {
 	static const char *const pointers[] = {
@@ -79,7 +79,7 @@ static void opens_nothing_that_does_not_name_the_project(void)
 	make_file("tree/.git", "gitdir: @/main/.git/worktrees/tree\n");
 }
 
-/* tree/forged is all his own, and says that the secret is its common folder. */
+/* An attacker controls tree/forged completely, and names secret/ as its common directory. */
 static void a_forged_worktree_shows_nothing_else(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
@@ -92,7 +92,7 @@ static void a_forged_worktree_shows_nothing_else(void)
 	make_file("tree/forged/worktrees/tree/commondir", "../../../..\n");
 	expect_eq(probe_at(&rig, "tree"), 0);
 	expect(!rig.host.git_common);
-	/* And where it is consistent, it is in the project already. */
+	/* A consistent forgery lies within the project anyway. */
 	make_file("tree/forged/worktrees/tree/commondir", "../..\n");
 	expect_eq(probe_at(&rig, "tree"), 0);
 	expect(!rig.host.git_common);

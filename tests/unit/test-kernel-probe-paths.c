@@ -12,9 +12,10 @@
 #define STRANGER 1001
 
 /*
- * folder/file, folder/socket, and links in their own folder: root's where root tests
+ * folder/file, folder/socket, and links in a directory of their own, which belong to root if root
+ * runs the tests
  *
- * Only what root owns is followed, so an ordinary user's links are all refused.
+ * Only links that root owns are followed, so as an ordinary user all are refused.
  */
 
 static void make_link(const char *target, const char *name, uid_t owner)
@@ -23,7 +24,7 @@ static void make_link(const char *target, const char *name, uid_t owner)
 		abort();
 }
 
-/* A search with its memory. */
+/* A search with its arena. */
 struct rig {
 	struct arena arena;
 	struct place_search search;
@@ -43,7 +44,7 @@ static int probe_at(struct rig *rig, const char *path)
 	return probe_place(&rig->search, path, &rig->found, NULL);
 }
 
-/* Kind and real path, in one look. */
+/* Expects the kind and the real path. */
 #define expect_place(rig, name, want_kind, want_real)                                              \
 	do {                                                                                       \
 		expect_eq(probe_at(rig, in_place(name)), 0);                                       \
@@ -79,11 +80,12 @@ static void a_missing_path_keeps_its_rest(void)
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
 	expect_place(&rig, "nothing/below", HOST_MISSING, "nothing/below");
-	/* A file has nothing below it either. */
+	/* ENOTDIR: below a file there is nothing. */
 	expect_place(&rig, "folder/file/below", HOST_MISSING, "folder/file/below");
 }
 
-/* Root trusts only the system's links: its sandboxes make others that root owns. */
+/* Root follows only links in system directories, because other files of root may come from its
+ * sandboxes; these tests look as another user. */
 static void become(uid_t uid)
 {
 	if (seteuid(uid) < 0)
@@ -125,9 +127,10 @@ static void two_dots_in_a_link_leave_what_it_leads_to(void)
 
 	NEEDS_ROOT();
 	become(STRANGER + 1);
-	/* folder/up is "../folder/./file": leading dots leave the folder of the link. */
+	/* folder/up is "../folder/./file": a leading ".." leaves the directory that contains the
+	 * link. */
 	expect_place(&rig, "folder/up", HOST_FILE, "folder/file");
-	/* "deep/../file" is beside what deep leads to, not beside deep. */
+	/* "deep/../file" is in the parent of the target of "deep", not of "deep" itself. */
 	expect_place(&rig, "around", HOST_FILE, "folder/file");
 	expect_place(&rig, "above-the-root", HOST_FOLDER, "folder");
 	become(0);
@@ -158,11 +161,11 @@ static void refuses_a_link_of_somebody_else(void)
 	become(STRANGER + 1);
 	expect_place(&rig, "foreign", HOST_LINK_REFUSED, "foreign");
 	expect_eq(rig.found.uid, STRANGER);
-	/* Wherever on the way it is. */
+	/* Anywhere in the path. */
 	expect_place(&rig, "foreign/file", HOST_LINK_REFUSED, "foreign");
 	expect_place(&rig, "to-foreign", HOST_LINK_REFUSED, "foreign");
 	expect_place(&rig, "to-foreign/file", HOST_LINK_REFUSED, "foreign");
-	/* Also where it leads nowhere, or to where it is. */
+	/* Also a dangling link, or one to itself. */
 	expect_place(&rig, "foreign-dangling", HOST_LINK_REFUSED, "foreign-dangling");
 	for (size_t i = 0; i < rig.search.n_links; i++)
 		expect(!strstr(rig.search.links[i].path, "foreign") ||
@@ -177,7 +180,7 @@ static int look_as_ordinary_user(void)
 	check(become_ordinary() == 0);
 	check(symlink("folder", in_place("shared/mine")) == 0);
 	check(probe_at(&rig, in_place("shared/mine")) == 0);
-	/* Whoever has taken over this user could have put it there. */
+	/* An attacker who controls this user's files could have created it. */
 	check(rig.found.kind == HOST_LINK_REFUSED && rig.found.uid == geteuid());
 	check(probe_at(&rig, in_place("private/file")) == 0);
 	check(rig.found.kind == HOST_UNREACHABLE);
@@ -201,7 +204,7 @@ static void a_loop_of_links_is_nothing(void)
 	expect_eq(rig.found.kind, HOST_MISSING);
 	expect_eq(probe_at(&rig, in_place("itself")), 0);
 	expect_eq(rig.found.kind, HOST_MISSING);
-	/* Each round makes the path longer. */
+	/* Each expansion makes the path longer. */
 	expect_eq(probe_at(&rig, in_place("growing")), 0);
 	expect_eq(rig.found.kind, HOST_MISSING);
 	become(0);
@@ -232,7 +235,8 @@ static int look_in_a_namespace(void)
 	return 0;
 }
 
-/* So that a sandbox can stand in a sandbox. */
+/* In a user namespace without uid 0, root's files have the overflow uid; a nested sandbox needs
+ * those links. */
 static void where_root_has_no_number_links_of_nobody_are_roots(void)
 {
 	NEEDS_ROOT();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What git takes programs from, in and around a directory whose ".git" a plan has asked about
+ * Files from which git runs programs, in and around a directory whose ".git" a plan has asked about
  */
 
 #include <unistd.h>
@@ -25,7 +25,7 @@ static void rig_deinit(struct rig *rig)
 }
 #define _cleanup_rig_ _cleanup_(rig_deinit)
 
-/* As if @folder were to be written. */
+/* Probes for a plan in which @folder is writable. */
 static void probe(struct rig *rig, const char *folder)
 {
 	char path[300];
@@ -47,7 +47,7 @@ static bool has(const struct rig *rig, const char *name, enum host_path_kind kin
 	return false;
 }
 
-/* The configuration is only this, while @folder is to be written. */
+/* The same with @config as the content of .git/config. */
 static void probe_with(struct rig *rig, const char *folder, const char *config)
 {
 	make_file("main/.git/config", config);
@@ -77,7 +77,7 @@ static void finds_a_repository_its_submodules_and_its_worktrees(void)
 	expect(has(&rig, "main/libs/one", HOST_FOLDER));
 	expect(has(&rig, "main/libs/one/.git", HOST_FILE));
 	expect(has(&rig, "main/.git/modules/one", HOST_FOLDER));
-	/* One that was not initialised, and one that is not even there. */
+	/* A submodule that was not initialised, and one whose directory is missing. */
 	expect(has(&rig, "main/libs/empty", HOST_FOLDER));
 	expect(has(&rig, "main/libs/gone", HOST_MISSING));
 	expect(has(&rig, "main/tree/.git", HOST_FILE));
@@ -100,10 +100,11 @@ static void finds_the_repository_of_a_worktree(void)
 
 	probe_with(&rig, "main/tree", "[core]\n\thooksPath = .hooks\n");
 	expect(has(&rig, "main/tree/.git", HOST_FILE));
-	/* With its part in it, which is granted with it. */
+	/* A submodule's git directory is inside .git of the superproject, which is granted as a
+	 * whole. */
 	expect(has(&rig, "main/.git", HOST_FOLDER));
 	expect(!has(&rig, "main/.git/worktrees/w", HOST_FOLDER));
-	/* Its hooks begin where its files do. */
+	/* A relative core.hooksPath begins at the root of the working tree. */
 	expect(has(&rig, "main/tree/.hooks", HOST_MISSING));
 	expect(has(&rig, "main/.hooks", HOST_FOLDER));
 }
@@ -156,12 +157,12 @@ static void finds_what_configuration_names(void)
 		  HOST_FILE },
 		{ "[alias]\n\tx = \"!./program\"\n", "main/program", HOST_FILE },
 		{ "[include]\n\tpath = ../shared\n", "main/shared", HOST_FILE },
-		/* And what that names. */
+		/* And the file that an included file names. */
 		{ "[include]\n\tpath = ../shared\n", "main/.shared-hooks", HOST_MISSING },
 		{ "[includeIf \"onbranch:main\"]\n\tpath = ../shared\n", "main/shared", HOST_FILE },
 		{ "[extensions]\n\tworktreeConfig = true\n", "main/.git/config.worktree",
 		  HOST_MISSING },
-		/* What replaces the link decides, too. */
+		/* The link could be replaced, so it counts, too. */
 		{ "[core]\n\thooksPath = link\n", "main/link", HOST_LINK_REFUSED },
 		{ "[core]\n\thooksPath = link\n", "main/.hooks", HOST_FOLDER },
 	};

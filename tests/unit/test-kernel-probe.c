@@ -40,7 +40,7 @@ static int probe_all(void)
 	check(host->uid == geteuid() && host->gid == getegid());
 	check(host->n_paths == 3 && host->paths[2].kind == HOST_FOLDER);
 	check(strcmp(host->cwd, "/usr") == 0);
-	/* The test is a program of the host's own. */
+	/* The test itself is a dynamically linked program of the host. */
 	check(host->loader && access(host->loader, X_OK) == 0);
 	check(!host->git_common && host->n_repository == 0);
 	check(host->cgroup || host->cgroup_why);
@@ -124,7 +124,7 @@ static int probe_a_project(void)
 	check(host_probe(NULL, in_place("project/inside"), &rig.arena, &rig.host, &rig.err) == 0);
 	check(rig.host.git_common && strcmp(rig.host.git_common, in_place("main/.git")) == 0);
 	check(rig.host.n_links == 0 && rig.host.n_paths == 0);
-	/* One that is not there has no repository, and is somebody else's mistake to tell. */
+	/* A missing directory has no repository; another check reports that it is missing. */
 	check(host_probe(NULL, in_place("nothing"), &rig.arena, &rig.host, &rig.err) == 0);
 	check(!rig.host.git_common);
 	return 0;
@@ -142,7 +142,7 @@ static void looks_for_the_repository_of_the_project_that_is_named(void)
 	expect_eq(in_child(probe_a_project), 0);
 }
 
-/* Every start pays for each. */
+/* System calls of the probe: each start makes them. */
 #define QUESTIONS_MAX 90
 
 static _Noreturn void be_counted(void)
@@ -174,7 +174,7 @@ static void asks_the_kernel_no_more_than_it_has_to(void)
 	       waitpid(child, &status, 0) == child && WIFSTOPPED(status))
 		n_stops++;
 	expect(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-	/* Each stops twice. */
+	/* Each system call stops at its entry and its exit. */
 	printf("# %u system calls\n", n_stops / 2);
 	expect(n_stops / 2 <= QUESTIONS_MAX);
 }
@@ -191,7 +191,7 @@ static int try_all(void)
 	      syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION));
 	rig.host.has_userns = false;
 	check(host_try_userns(&rig.arena, &rig.host, &rig.err) == 0 && rig.host.has_userns);
-	/* Nothing of it has happened to us. */
+	/* The trial runs in a child: this process is not restricted. */
 	check(prctl(PR_GET_SECCOMP) == 0 && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0);
 	return waitpid(-1, NULL, 0) < 0 && errno == ECHILD ? 0 : -ECHILD;
 }
@@ -211,8 +211,7 @@ static void finds_by_trying_what_works(void)
 	expect_eq(in_child(try_all_as_user), 0);
 }
 
-/* As on a host where the limit is 0: a limit of the namespace that we make holds for what we make
- * in it. */
+/* As on a host with the limit 0: the limit of a user namespace applies to those created in it. */
 static int try_without_namespaces(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
@@ -227,7 +226,7 @@ static int try_without_namespaces(void)
 	check(!rig.host.has_userns && !rig.host.has_proc && !rig.host.has_overlay);
 	check(strstr(rig.host.userns_why, "user.max_user_namespaces"));
 	check(strstr(rig.host.userns_fix, "sysctl"));
-	/* What needs none of it is not denied with it. */
+	/* seccomp needs no namespace. */
 	check(rig.host.has_seccomp);
 	check(host_probe(NULL, NULL, &rig.arena, &rig.host, &rig.err) == 0);
 	check(rig.host.has_userns);
@@ -263,7 +262,7 @@ static void a_covered_proc_is_noticed_without_being_asked(void)
 	expect_eq(in_child(cover_proc), 0);
 }
 
-/* ---- why not ---- */
+/* ---- reasons ---- */
 
 static struct sbx_error explain(bool is_filtered, int code)
 {
@@ -316,7 +315,7 @@ static void explains_without_a_proc(void)
 
 /* ---- cgroups ---- */
 
-/* A folder that looks like one. */
+/* A directory with the files of a cgroup. */
 static void make_cgroup(const char *name, const char *controllers, const char *subtree,
 			const char *processes)
 {
@@ -411,7 +410,7 @@ static void takes_no_cgroup_that_is_out_of_sight(void)
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
 	make_cgroups();
-	/* As a process outside of the cgroup namespace is shown. */
+	/* /proc/self/cgroup of a process outside of the cgroup namespace begins with "/..". */
 	expect_eq(probe_cgroups(&rig, "/../unit"), 0);
 	expect(!rig.host.cgroup);
 	expect_eq(probe_cgroups(&rig, "/nothing"), 0);
@@ -419,7 +418,7 @@ static void takes_no_cgroup_that_is_out_of_sight(void)
 	expect(strstr(rig.host.cgroup_why, "not visible"));
 }
 
-/* ---- as it is shown ---- */
+/* ---- printing ---- */
 
 static void every_no_has_a_why(void)
 {
@@ -435,8 +434,8 @@ static void every_no_has_a_why(void)
 		n_why++;
 	expect(!strstr(text_string(&text), " yes"));
 	expect(n_no > 10);
-	/* What the row above has said is not said again: overlays, as /proc; three limits, as the
-	 * cgroup. */
+	/* Four rows have the reason of the row above: overlays, that of /proc; three limits, that
+	 * of the cgroup. */
 	expect_eq(n_why, n_no - 4);
 }
 

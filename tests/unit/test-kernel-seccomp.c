@@ -15,7 +15,7 @@
 
 static const struct step step;
 
-/* Two answers: one for chroot(), which nothing here needs, one for the rest. */
+/* Two verdicts: one for chroot(), which the test does not need, and one for all other calls. */
 static struct sock_filter instructions[4];
 static const struct sock_fprog filter = { .len = 4, .filter = instructions };
 
@@ -98,11 +98,11 @@ static int notify(void)
 	check(kernel.notify_fd >= 0 && fcntl(kernel.notify_fd, F_GETFD) == FD_CLOEXEC);
 	child = fork();
 	if (child == 0) {
-		/* Who keeps it waits for himself. */
+		/* With its own copy of the listener the child would wait for itself. */
 		close_fd(&kernel.notify_fd);
 		_exit(chroot("/nothing") < 0 ? errno : 0);
 	}
-	/* Nobody answers: the last fd is closed, and the call fails. */
+	/* When the last listener fd is closed, the pending call fails with ENOSYS. */
 	check(ioctl(kernel.notify_fd, SECCOMP_IOCTL_NOTIF_RECV, &request) == 0);
 	check(request.data.nr == SYS_chroot);
 	close_fd(&kernel.notify_fd);
@@ -145,7 +145,7 @@ static int reap_and_forward(void)
 			(void)pause();
 	}
 	check(confine() == 0);
-	/* Raw, since libc may do more than its names say under a sanitizer. */
+	/* Raw system calls: with a sanitizer the wrappers of libc make others, too. */
 	if (kill(child, SIGTERM) < 0 || sigtimedwait(&signals, NULL, NULL) != SIGCHLD ||
 	    syscall(SYS_wait4, child, &status, 0, NULL) != child || status != SIGTERM ||
 	    sigtimedwait(&signals, NULL, &now) >= 0 || send(pair[0], "x", 1, MSG_NOSIGNAL) != 1 ||
@@ -184,7 +184,8 @@ static int execute_something(void)
 #ifdef __x86_64__
 static int enter_by_32_bits(void)
 {
-	long r = 1; /* exit() there; write(), which is allowed, by the numbers of 64 bits */
+	long r = 1; /* i386 number of exit(); the same number is write() on x86-64, which is allowed
+		     */
 
 	check(confine() == 0);
 	__asm__ volatile("int $0x80" : "+a"(r) : : "memory");
@@ -220,7 +221,7 @@ static void pid_1_is_killed_at_every_other_entry(void)
 #endif
 }
 
-/* Reports that it is confined, and waits for ever. */
+/* Writes a byte when it is confined, and waits for ever. */
 static pid_t start_confined(int *ret_report)
 {
 	int pair[2];
@@ -251,7 +252,8 @@ static void pid_1_gives_nobody_its_memory(void)
 
 	expect_eq(read(report, &byte, 1), 1);
 	(void)snprintf(path, sizeof(path), "/proc/%d/mem", (int)child);
-	/* It is an ordinary user's process, and yet root's: not dumpable. */
+	/* The process runs as an ordinary user but is not dumpable, so its /proc files belong to
+	 * root. */
 	expect_eq(stat(path, &status), 0);
 	expect_eq(status.st_uid, 0);
 	expect_eq(kill(child, SIGKILL), 0);

@@ -8,7 +8,7 @@
 
 static const struct step step;
 
-/* A devpts of our own where the host's is. */
+/* Mounts a new devpts instance in place of the host's. */
 static int enter_with_terminals(struct kernel *kernel)
 {
 	int r = become_ordinary();
@@ -28,7 +28,7 @@ static int try_devpts(void)
 	return enter_with_terminals(&kernel);
 }
 
-/* What it reports about, since stdout goes to the terminal. */
+/* The file for its report, because stdout will be the terminal. */
 static int take(struct kernel *kernel, int *ret_out)
 {
 	*ret_out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -62,7 +62,7 @@ static int look_at_terminal(void)
 		return -ENOTTY;
 	if (fcntl(kernel.pty_master, F_GETFD) != FD_CLOEXEC || fcntl(1, F_GETFD) != 0)
 		return -EBADF;
-	/* What is written at one end is read at the other, perhaps in pieces. */
+	/* Data that is written at one end can be read at the other, maybe in pieces. */
 	if (write(1, "out\n", 4) != 4 || !master_has(kernel.pty_master, "out\r\n"))
 		return -EIO;
 	return write(kernel.pty_master, "in\n", 3) == 3 && read(0, text, sizeof(text)) == 3 ? 0

@@ -210,7 +210,7 @@ EVERYBODY(a_link_is_not_followed_to_what_is_copied)
 
 #define NEW "/bound/new"
 
-/* Whatever the step would make in a writable folder of the host's. */
+/* The step must not create anything in a writable directory of the host. */
 static void expect_nothing_made(struct step step, int code)
 {
 	_cleanup_world_ struct world world = WORLD_INIT;

@@ -91,7 +91,7 @@ static void what_a_pipe_has_is_at_hand_without_waiting(void)
 {
 	_cleanup_rig_ struct pipe_rig rig = rig_new();
 
-	/* Each of these would wait for ever if it read what is not there. */
+	/* Each of these must return without waiting for more input. */
 	expect(!lines_at_hand(&rig.reader));
 	put(&rig, "a\nb");
 	expect(!lines_ready(&rig.reader));

@@ -16,7 +16,7 @@
 #include "service/listen.h"
 #include "test.h"
 
-/* A directory with room for one socket. */
+/* A directory for one socket. */
 struct place {
 	char folder[32];
 	struct sockaddr_un address;
@@ -37,7 +37,7 @@ static struct place place_init(void)
 	return place;
 }
 
-/* Nothing but the socket may be left: no lock, no half-made file. */
+/* Only the socket may be left: no lock file, no temporary file. */
 static void place_deinit(struct place *place)
 {
 	(void)unlink(place_path(place));
@@ -207,7 +207,7 @@ static void removes_only_its_own_file(void)
 
 #define N_RIVALS 8
 
-/* Writes to @result whether it has the socket, and stays until the other end of @go is closed. */
+/* Writes to @result whether it got the socket, and waits until the other end of @go is closed. */
 static void compete(const struct place *place, int go, int result)
 {
 	struct listen_socket own = LISTEN_SOCKET_INIT;
@@ -250,7 +250,7 @@ static void only_one_of_many_rivals_gets_the_socket(void)
 	expect(close(result[0]) == 0 && close(result[1]) == 0);
 }
 
-/* Does a process wait for the lock on @fd? /proc/locks marks such a line with an arrow. */
+/* Does a process wait for the lock on @fd? /proc/locks marks it with an arrow. */
 static bool is_awaited(int fd)
 {
 	_cleanup_fclose_ FILE *locks = fopen("/proc/locks", "re");
@@ -283,8 +283,9 @@ static int held_lock(const char *lock_path)
 }
 
 /*
- * A socket that is bound and does not listen yet refuses connections like a dead one. This process
- * is that instance; the rival has to wait for its lock, and for the lock of a third instance.
+ * A socket that is bound but does not listen yet refuses connections, like a stale one. This
+ * process is the starting instance; the rival must wait for its lock, and for the lock of a third
+ * instance.
  */
 static void waits_for_an_instance_that_is_just_starting(void)
 {
@@ -300,7 +301,7 @@ static void waits_for_an_instance_that_is_just_starting(void)
 	if (pid == 0) {
 		struct listen_socket own = LISTEN_SOCKET_INIT;
 
-		/* Only the parent's own fds may hold the lock. */
+		/* The lock must belong to the parent's fds only. */
 		(void)close(first);
 		_exit(listen_open(place_path(&place), 0600, &own, NULL) == -EADDRINUSE ? 0 : 1);
 	}
@@ -325,7 +326,7 @@ static void adopts_a_listening_socket(void)
 	expect_eq(listen_adopt(fd, "probe", &own, NULL), 0);
 	expect_eq(own.fd, fd);
 	expect(fcntl(fd, F_GETFL) & O_NONBLOCK);
-	/* The manager made the file, and the manager removes it. */
+	/* The service manager created the file, and removes it. */
 	listen_socket_deinit(&own);
 	expect(fcntl(fd, F_GETFD) < 0);
 	expect(access(place_path(&place), F_OK) == 0);

@@ -18,7 +18,7 @@
 
 #define DATAGRAM_SIZE 4096
 
-/* A log whose journal and stderr are ours to read. */
+/* A log whose journal socket and stderr the test reads. */
 struct rig {
 	struct log log;
 	int journal;
@@ -52,7 +52,7 @@ static void rig_deinit(struct rig *rig)
 
 #define _cleanup_rig_ _cleanup_(rig_deinit)
 
-/* What waits in @fd, "" where nothing does. */
+/* Unread data in @fd, "" if there is none. */
 static const char *waiting(int fd)
 {
 	static char bytes[DATAGRAM_SIZE];
@@ -164,7 +164,7 @@ static void leaves_out_fields_with_a_bad_name(void)
 	expect_str(text_string(&out), text_string(&want));
 }
 
-/* Without the length, the second line would be a field of its own choosing. */
+/* Without the length, the second line of the value would be read as another field. */
 static void gives_a_value_with_a_newline_its_length(void)
 {
 	static const char want[] = "MESSAGE\n\4\0\0\0\0\0\0\0a\nb\0\nPRIORITY=3\n"
@@ -178,7 +178,7 @@ static void gives_a_value_with_a_newline_its_length(void)
 	expect(out.len == sizeof(want) - 1 && memcmp(out.data, want, out.len) == 0);
 }
 
-/* The fd that came alone in an empty datagram, or -1. */
+/* The fd of an empty datagram, or -1. */
 static int receive_fd(int socket)
 {
 	union {
@@ -233,7 +233,7 @@ static void falls_back_to_stderr_when_the_journal_is_gone(void)
 	expect_str(waiting(rig.stream), "<4>sbx-x: still heard\n");
 }
 
-/* Nobody reads: both ways out are full after a while, and every call comes back. */
+/* With no reader both outputs become full; every call must still return. */
 static void never_waits_for_a_journal_that_does_not_read(void)
 {
 	_cleanup_rig_ struct rig rig = rig_init(true);
@@ -274,7 +274,7 @@ static int in_child(void (*run)(void))
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* A stream as stderr, and its JOURNAL_STREAM. Returns the end that reads. */
+/* Makes stderr a stream and sets JOURNAL_STREAM. Returns the reading end. */
 static int redirect_stderr(char ret_stream[64])
 {
 	struct stat st;
@@ -330,7 +330,7 @@ static void write_text(const char *path, const char *text)
 		_exit(STATUS_CANNOT);
 }
 
-/* A /run of our own, with or without a journal in it. */
+/* A private /run, with or without a journal socket. */
 static void own_run(void)
 {
 	char uid_map[32], gid_map[32];
@@ -340,7 +340,7 @@ static void own_run(void)
 	if (unshare(CLONE_NEWNS) < 0) {
 		if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
 			_exit(STATUS_CANNOT);
-		/* Nobody can make a file as a user who is not mapped. */
+		/* A user without a mapping cannot create files, so map the user. */
 		write_text("/proc/self/setgroups", "deny");
 		write_text("/proc/self/uid_map", uid_map);
 		write_text("/proc/self/gid_map", gid_map);
@@ -370,7 +370,7 @@ static void check_reachable(void)
 	expect(strncmp(waiting(journal), "MESSAGE=hello\nPRIORITY=5\n", 25) == 0);
 	expect_str(waiting(fd), "");
 
-	/* Then it stops reading: sooner or later a message comes out here. */
+	/* When the journal does not read any more, a message goes to stderr after some time. */
 	for (int i = 0; i < 100000 && strcmp(waiting(fd), "<5>sbx-x: again\n") != 0; i++) {
 		expect(i < 99999);
 		log_write(&log, LOG_LEVEL_NOTICE, NULL, "again");

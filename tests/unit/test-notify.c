@@ -15,7 +15,7 @@
 
 #define SELF 4321
 
-/* A manager's socket: bound to @name, whose first byte is '\0' for an abstract one. */
+/* The socket of a service manager, bound to @name; an abstract name begins with '\0'. */
 static int manager_open(const char *name, size_t name_len)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -56,7 +56,7 @@ static void sends_to_a_path(void)
 	expect(unlink(path) == 0 && rmdir(folder) == 0);
 }
 
-/* The kernel counts every byte of an abstract name, so one NUL too many would be another name. */
+/* All bytes of an abstract name count, so one NUL too many would be another name. */
 static void sends_to_an_abstract_name(void)
 {
 	char name[64], environment[64];
@@ -112,7 +112,7 @@ static void reports_a_manager_that_is_gone(void)
 	expect_eq(notify_send("@sbx-test-nobody-is-here", "READY=1"), -ECONNREFUSED);
 }
 
-/* In a child whose fds from 3 on are @n_open open ones and then one that is closed. */
+/* Runs in a child with @n_open open fds from 3 on and then a closed one. */
 static void in_child(void (*run)(void), int n_open)
 {
 	pid_t pid;
@@ -198,7 +198,7 @@ static void check_closed(void)
 	expect_str(err.why, "LISTEN_FDS says 2, but fd 4 is not open");
 	expect(err.fix[0]);
 	expect_eq(fds.n_fds, 99);
-	/* The one that is open was not touched either. */
+	/* The open fd was not changed either. */
 	expect_eq(fcntl(3, F_GETFD), 0);
 }
 
@@ -213,7 +213,7 @@ static void leaves_fds_of_another_process_alone(void)
 
 	expect_eq(listen_fds_check("4320", "1", "x", SELF, &fds, NULL), 0);
 	expect_eq(fds.n_fds, 0);
-	/* What is meant for somebody else is not judged either. */
+	/* Values for another process are not checked. */
 	fds.n_fds = 99;
 	expect_eq(listen_fds_check("1", "many", "\n", SELF, &fds, NULL), 0);
 	expect_eq(fds.n_fds, 0);

@@ -61,7 +61,7 @@ struct parsed {
 	int r;
 };
 
-/* @words are separated by single spaces; "tool" is put before them. */
+/* @words are separated by single spaces; "tool" is prepended. */
 static void parse(struct parsed *parsed, bool stops, char *words)
 {
 	struct option_group groups[] = { { table, &parsed->values }, { NULL, NULL } };
@@ -335,7 +335,8 @@ static void finds_verbs_and_names_the_one_that_was_meant(void)
 
 static const struct option_spec before_verbs[] = { ROW(flag, 'j', OPTION_FLAG, NULL), OPTION_END };
 
-/* The same with verbs; flags before or behind the verb land in @flag, the verb's own in @values. */
+/* The same with verbs; options of the tool before or after the verb go to @flag, those of the verb
+ * to @values. */
 struct parsed_verb {
 	struct values flags;
 	struct parsed own;
@@ -358,7 +359,7 @@ static void parse_verb(struct parsed_verb *parsed, char *words)
 	release(&parsed->own);
 }
 
-/* @verb is NULL where the line must be refused; then @fix says how. */
+/* @verb is NULL if the line must be refused; @fix is the expected fix. */
 static const struct {
 	const char *words, *verb;
 	int n_operands;
@@ -415,7 +416,8 @@ static void a_line_without_a_verb_has_none(void)
 	expect(!p.verb && p.flags.flag);
 }
 
-/* Whoever wrote --json behind a mistake gets it as JSON; what belongs to a command is not read. */
+/* --json after a mistake still selects the format of the error; the arguments of a command are not
+ * read. */
 static void goes_on_behind_a_mistake_to_the_end_of_the_options(void)
 {
 	char ours[] = "--nubmer=1 -f";
@@ -472,7 +474,7 @@ static void help_fits_80_columns_and_names_everything(void)
 	expect(strstr(text_string(&help), "  list  ") != NULL);
 }
 
-/* Whatever its length: one that would end in the last column but for the space before it, too. */
+/* Summaries of any length, also one whose space would be in the last column. */
 static void help_keeps_every_space_between_words(void)
 {
 	for (int n = 1; n < 60; n++) {
@@ -481,7 +483,7 @@ static void help_keeps_every_space_between_words(void)
 		const struct command long_one = { .name = "sbx-x", .summary = summary };
 		const char *at, *end;
 
-		/* A word of @n letters, then others of one to twelve. */
+		/* A word of @n letters, then words of one to twelve letters. */
 		(void)snprintf(summary, sizeof(summary),
 			       "%.*s a bb ccc dddd eeeee ffffff ggggggg %s", n,
 			       "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
@@ -490,7 +492,8 @@ static void help_keeps_every_space_between_words(void)
 		expect_eq(text_status(&help), 0);
 		at = strstr(text_string(&help), "\n\n") + 2;
 		end = at + strlen(summary);
-		/* A space or the end of a line for each space, and nothing else has changed. */
+		/* Each space of the summary is a space or a line break of the help; nothing else
+		 * differs. */
 		for (const char *word = summary; at < end; at++, word++)
 			expect(*at == *word || (*at == '\n' && *word == ' '));
 	}

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * The archive of --out: what it reads, and when it stops
- */
+/* The archive of --out: what it contains, and when writing it stops */
 
 #include "output/output.h"
 
@@ -21,7 +19,7 @@
 #define GIB (INT64_C(1) << 30)
 #define HOLE (4 * GIB)
 
-/* The clock goes on by a microsecond with each look at it. */
+/* A clock that advances by one microsecond with each reading. */
 static uint64_t now_usec;
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
@@ -72,7 +70,7 @@ static int archive(struct rig *rig, uint64_t deadline_usec)
 	return sbx_output_archive(rig->layer.fd, rig->target, deadline_usec, &rig->result);
 }
 
-/* Of all calls of this process, or -1 where the kernel does not count them. */
+/* Bytes read by all calls of this process, or -1 if the kernel does not count them. */
 static int64_t bytes_read(void)
 {
 	_cleanup_fclose_ FILE *counts = fopen("/proc/self/io", "re");
@@ -88,7 +86,7 @@ static int64_t size_of(int fd)
 	return fstat(fd, &st) == 0 ? st.st_size : -1;
 }
 
-/* The bytes of @name in the archive at @offset, behind all holes. */
+/* Expects the bytes of @name in the archive at @offset, after all holes. */
 static void expect_bytes(const struct rig *rig, int64_t offset, const char *want)
 {
 	struct archive *reader = archive_read_new();
@@ -151,7 +149,7 @@ static void a_file_that_is_all_hole_is_nothing_but_its_size(void)
 	expect(size_of(rig.target) < 64 * KIB);
 }
 
-/* A deadline of some looks at the clock is over in the middle of the work, whatever the work is. */
+/* A deadline after some readings of the clock expires in the middle of any work. */
 static void expect_late(struct rig *rig)
 {
 	uint64_t deadline = now_usec + 4;

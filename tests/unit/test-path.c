@@ -22,7 +22,7 @@
 #include "test.h"
 
 /*
- * A folder with the root that must not be left and a secret beside it:
+ * A directory with a root that must not be left, and a secret beside it:
  *
  *   secret            "outside"
  *   root/inner/file   "inside"
@@ -69,7 +69,7 @@ static struct place place_make(void)
 	return place;
 }
 
-/* What can be read at @path: 'i'nside, 'o'utside, or negative errno. */
+/* What can be read at @path: 'i' (inside), 'o' (outside), or negative errno. */
 static int look_beneath(int root, const char *path)
 {
 	_cleanup_close_ int fd = path_open_beneath(root, path, O_RDONLY, 0);
@@ -80,7 +80,7 @@ static int look_beneath(int root, const char *path)
 	return read(fd, &first, 1) == 1 ? first : -EIO;
 }
 
-/* The same without us: what the attack gives where nobody defends. */
+/* The same with plain openat(): the result of the attack without the protection. */
 static int look_plainly(int root, const char *path)
 {
 	_cleanup_close_ int fd = openat(root, path, O_RDONLY | O_CLOEXEC);
@@ -135,8 +135,7 @@ static void creates_with_the_mode_and_ignores_it_otherwise(void)
 
 #define ORDINARY_USER 1000
 
-/* Whatever is not root needs the mode; so what has been made is given away, and we are its owner.
- */
+/* Root ignores modes: give the files away and become their owner. */
 static void become_owner(const struct place *place)
 {
 	static const char *const names[] = { "inner", "inner/file", "." };
@@ -201,7 +200,7 @@ static void refuses_two_dots_that_leave(void)
 	expect_eq(look_beneath(place.root, "../secret"), -EXDEV);
 	expect_eq(look_beneath(place.root, "inner/../../secret"), -EXDEV);
 	expect_eq(look_beneath(place.root, ".."), -EXDEV);
-	/* Out and in again is out. */
+	/* Leaving the directory and returning counts as leaving. */
 	expect_eq(look_plainly(place.root, "../root/inner/file"), 'i');
 	expect_eq(look_beneath(place.root, "../root/inner/file"), -EXDEV);
 }
@@ -214,7 +213,7 @@ static void refuses_an_absolute_path(void)
 	(void)snprintf(path, sizeof(path), "%s/secret", place.path);
 	expect_eq(look_plainly(place.root, path), 'o');
 	expect_eq(look_beneath(place.root, path), -EXDEV);
-	/* Even into the root itself. */
+	/* An absolute path, even to a file inside of the root. */
 	(void)snprintf(path, sizeof(path), "%s/root/inner/file", place.path);
 	expect_eq(look_beneath(place.root, path), -EXDEV);
 	expect_eq(look_beneath(place.root, "/"), -EXDEV);
@@ -287,11 +286,10 @@ static void refuses_magic_links(void)
 	expect_eq(look_beneath(self, "cwd/."), -ELOOP);
 }
 
-/* Swaps root/door, a folder, and root/link, which leads to the folder outside, until it is killed.
- */
+/* Swaps root/door, a directory, and root/link, which leads outside, until it is killed. */
 static _Noreturn void flip(int root, atomic_uint *n_flips)
 {
-	/* Also if the test itself is killed. */
+	/* Do not outlive a killed test. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		_exit(1);
 	for (;;) {
@@ -322,13 +320,13 @@ static void never_escapes_while_a_link_and_a_folder_are_swapped(void)
 
 	if (child == 0)
 		flip(place.root, n_flips);
-	/* Until there were enough flips and each outcome was seen; a bound, so that it ends. */
+	/* Until there were enough swaps and each outcome was seen; bounded. */
 	for (size_t i = 0; i < 3000000; i++) {
 		int r = look_beneath(place.root, "door/file");
 
 		n_inside += r == 'i';
 		n_escaped += r == 'o';
-		/* Up again from what was a folder a moment ago. */
+		/* ".." after a component that was a directory a moment ago. */
 		n_escaped += look_beneath(place.root, "door/../secret") == 'o';
 		n_refused += r == -ELOOP;
 		n_other += r != 'i' && r != 'o' && r != -ELOOP && r != -EAGAIN;
@@ -341,7 +339,7 @@ static void never_escapes_while_a_link_and_a_folder_are_swapped(void)
 	expect_eq(n_other, 0);
 	expect(n_inside > 0);
 	expect(n_refused > 0);
-	/* The attack works where nobody defends. */
+	/* Without the protection the attack succeeds. */
 	expect(n_plain_escaped > 0);
 
 	expect_eq(kill(child, SIGKILL), 0);
@@ -395,7 +393,7 @@ static void makes_no_parents_outside(void)
 	expect_eq(path_make_parents_beneath(place.root, name, 0755), 0);
 }
 
-/* What RestrictSUIDSGID= of a unit does to openat2(): ENOSYS, for this process from now on. */
+/* Makes openat2() fail with ENOSYS in this process, as RestrictSUIDSGID= of a unit does. */
 static void give_up_openat2(void)
 {
 	struct sock_filter filter[] = {
@@ -448,7 +446,7 @@ static void refuses_the_same_without_openat2(void)
 
 #define N_RANDOM 20000
 
-/* The inode that opens, or negative errno. */
+/* The inode of the opened file, or negative errno. */
 static long outcome(int fd)
 {
 	_cleanup_close_ int opened = fd;
@@ -465,7 +463,7 @@ static unsigned random_of(unsigned *state, size_t n)
 	return (*state >> 16) % (unsigned)n;
 }
 
-/* Opens N_RANDOM paths of the same few names, most of which exist, in @place. */
+/* Opens N_RANDOM random paths of a few names, most of which exist, in @place. */
 static void open_at_random(const struct place *place, long *outcomes)
 {
 	static const char *const names[] = { "inner",  "inner", "deep", "file", "link",

@@ -75,7 +75,8 @@ static void keeps_a_pidfd_of_the_process(void)
 	expect_eq(pid_of_pidfd(peer.pidfd), getpid());
 }
 
-/* A client that sends and exits is still served; its pidfd is never that of another process. */
+/* A client that sent a packet and exited is still served; its pidfd must not refer to a later
+ * process. */
 static void knows_a_peer_that_has_been_reaped(void)
 {
 	_cleanup_peer_ struct peer peer = PEER_INIT;
@@ -160,7 +161,7 @@ static void refuses_a_socket_without_a_peer_process(void)
 	expect_nobody(-EBADF, -EBADF);
 }
 
-/* An attacker must not get a weaker identity by filling the table of fds. */
+/* An attacker who fills the table of fds must not get a weaker identity. */
 static void fails_when_there_is_no_room_for_the_pidfd(void)
 {
 	_cleanup_close_ int socket = connected_socket(SOCK_SEQPACKET);
@@ -175,7 +176,7 @@ static void fails_when_there_is_no_room_for_the_pidfd(void)
 	expect(setrlimit(RLIMIT_NOFILE, &saved) == 0);
 }
 
-/* ---- place ---- */
+/* ---- where a peer runs ---- */
 
 static int stay(void)
 {
@@ -187,7 +188,7 @@ static int enter_namespace(void)
 	return unshare(CLONE_NEWUSER) < 0 ? -errno : 0;
 }
 
-/* A child that has called @go, until it is killed; negative errno where @go failed. */
+/* A child that calls @go and waits to be killed; negative errno if @go failed. */
 static pid_t start(int (*go)(void))
 {
 	int pipe_fds[2], result = -ECHILD;
@@ -215,7 +216,7 @@ static void end(pid_t pid)
 	expect(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
 }
 
-/* By a user that may trace neither this process nor its children. */
+/* Looks as a user who may not trace this process or its children. */
 static enum place place_by_user_nobody(pid_t pid)
 {
 	int status = 0;

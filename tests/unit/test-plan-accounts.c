@@ -40,7 +40,7 @@ static void what_is_there_stays(void)
 	expect(!find_step(&planning, STEP_FILE, "/etc/group"));
 }
 
-/* A colon or a new line would begin another field or account. */
+/* A colon or newline would begin another field or line of /etc/passwd. */
 static void a_home_that_is_no_field_is_left_out(void)
 {
 	static const char *const homes[] = { "HOME=/a:b", "HOME=/a\nroot:x:0:0::/:/bin/sh" };
@@ -56,7 +56,7 @@ static void a_home_that_is_no_field_is_left_out(void)
 	}
 }
 
-/* A copy would show what a rule hides, or stand where another file was asked for. */
+/* A generated file would show what a rule hides, or replace a file that was asked for. */
 static void only_the_hosts_own_file_that_can_be_read_is_covered(void)
 {
 	static const struct {

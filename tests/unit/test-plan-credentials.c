@@ -7,7 +7,7 @@
 #define HOME "/home/user"
 #define PROJECT "/home/user/p"
 
-/* A home with a key, a token, a startup file and a project with files of the same names. */
+/* A home with a key, a token and a startup file, and a project with files of the same names. */
 static void open_home(struct planning *planning)
 {
 	planning_open(planning);
@@ -23,7 +23,7 @@ static void open_home(struct planning *planning)
 	know(planning, PROJECT "/.ssh", HOST_FOLDER);
 }
 
-/* In a fresh directory there is nothing of the host's. */
+/* A fresh tmpfs contains nothing of the host. */
 static bool reads(const struct planning *planning, const char *path)
 {
 	const struct step *carrier = plan_find_carrier(planning->plan, path);
@@ -45,7 +45,7 @@ static void every_grant_that_contains_them_loses_them(void)
 		enum request_grant grant;
 		const char *path;
 		const char *target;
-		const char *seen; /* the home inside */
+		const char *seen; /* path of the home inside */
 	} cases[] = {
 		{ GRANT_READ, HOME, NULL, HOME },
 		{ GRANT_WRITE, HOME, NULL, HOME },
@@ -157,13 +157,13 @@ static void a_rule_of_a_policy_shows_what_it_allows(void)
 	expect_plan(&planning);
 	expect(reads(&planning, HOME "/.ssh/id") && writes(&planning, HOME "/.bashrc"));
 	expect(!has_notice(&planning, "not shown"));
-	/* An option beside it takes nothing away. */
+	/* An option for another path changes nothing here. */
 	grant(&planning, GRANT_WRITE, HOME, "--write");
 	expect_plan(&planning);
 	expect(reads(&planning, HOME "/.ssh/id") && writes(&planning, HOME "/.bashrc"));
 }
 
-/* What the rule allows is the host's /x, and --bind puts the home there. */
+/* The rule allows the host's /x; --bind shows the home at that path. */
 static void a_rule_about_the_target_of_a_bind_does_not_show_what_the_bind_loses(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -182,7 +182,7 @@ static void a_rule_about_the_target_of_a_bind_does_not_show_what_the_bind_loses(
 	expect(reads(&planning, "/x/.bashrc") && !writes(&planning, "/x/.bashrc"));
 }
 
-/* The working directory's exceptions are decided for its names, whatever is mounted over it. */
+/* Exceptions of the working directory apply to its own names, whatever is mounted over it. */
 static void what_a_bind_shows_over_them_is_hidden_as_they_are(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -215,7 +215,7 @@ static void directories_above_them_cannot_be_renamed_in_a_writable_home(void)
 	expect_str(the_step(&planning, STEP_BIND, HOME "/.bashrc")->origin.text, "startup files");
 }
 
-/* A directory of a home is named for what lies in it. */
+/* A directory entry in the table stands for its contents. */
 static void startup_files_are_those_of_a_writable_home(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -251,7 +251,7 @@ static void startup_files_that_are_missing_are_noted(void)
 	planning.paths[0].grant = GRANT_WRITE;
 	expect_plan(&planning);
 	expect(has_notice(&planning, "can create missing startup files: ~/.profile"));
-	/* Changes that land elsewhere execute nothing here. */
+	/* With changes in an overlay the host executes nothing. */
 	planning.request.n_paths = 0;
 	planning.request.project = planning.host.cwd = HOME;
 	planning.request.out_folder = "/srv/out";
@@ -261,7 +261,7 @@ static void startup_files_that_are_missing_are_noted(void)
 	expect(!reads(&planning, HOME "/.ssh/id"));
 }
 
-/* A user's own links: dotfiles in a repository of their own. */
+/* A user's own links: dotfiles in a separate repository. */
 static void what_a_link_leads_to_is_left_out_where_the_grant_contains_it(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -294,7 +294,7 @@ static void a_grant_by_another_name_of_the_home_loses_them(void)
 	expect_plan(&planning);
 	expect(!reads(&planning, HOME "/.ssh/id"));
 	expect(reads(&planning, HOME "/.bashrc"));
-	/* Afterwards the link leads to what the host was not asked about. */
+	/* Later the link has another target, which the host was not asked about. */
 	expect_eq(ask_host(&planning), 0);
 	for (size_t i = 0; i < planning.host.n_paths; i++)
 		if (strcmp(planning.facts[i].path, "/people/user") == 0)

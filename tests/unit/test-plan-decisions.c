@@ -3,16 +3,15 @@
 /*
  * Property: a plan permits nothing that policy_decide() does not allow
  *
- * Random policies, options and mounts over random trees. The plan is made by the planner; what its
- * steps permit plan_permits() says; what is allowed is decided here, by an engine of the test's
- * own, for several callers and modes: the sandbox cannot tell them apart, so it must not permit
- * what any of them is denied. Where it permits less than all of them are allowed, a notice must say
- * so. Where there are no options, eval must answer the same, which knows a path by its name inside
- * alone. Connections and listeners are compared in the same way, under the network modes that say
- * what they permit.
+ * Random policies, options and mounts over random trees. plan_permits() says what the steps of the
+ * plan permit. An engine of the test's own decides what is allowed, for several callers and modes:
+ * the sandbox cannot distinguish them, so it must not permit what is denied for any of them. If the
+ * plan permits less than what is allowed for all of them, a notice must say so. Without options,
+ * eval must give the same answers; it knows a path only by its name inside. Connections and
+ * listeners are compared in the same way in the network modes.
  *
- * The seed is printed; PLAN_SEED=N repeats a run, PLAN_CASES=N changes its length. Where CI is set
- * the seed is 1: a change is not held up by what it has not changed.
+ * The seed is printed; PLAN_SEED=N repeats a run, PLAN_CASES=N changes its length. If CI is set the
+ * seed is 1, so that a change does not fail because of an older bug.
  */
 
 #include <stdio.h>
@@ -29,12 +28,12 @@
 #include "policy/view.h"
 
 #define PROJECT "/home/user/p"
-#define CASES 100000 /* paths and operations that are compared */
+#define CASES 100000 /* number of paths and operations to compare */
 #define CASES_SLOW 3000000
 #define N_NAMES 3
 
 static uint64_t state;
-static uint64_t begun; /* of the policy that is being tried: alone, PLAN_SEED repeats it */
+static uint64_t begun; /* seed of the current case: PLAN_SEED=N repeats it */
 
 static unsigned any(unsigned n)
 {
@@ -75,10 +74,10 @@ static bool is_known(const struct planning *planning, const char *path)
 	return false;
 }
 
-/* A link below the target of a mount is no name of anything inside: not both at once. */
+/* A link below the target of a mount has no name inside, so a case has either links or mounts. */
 static bool has_links;
 
-/* Directories for the most part; sometimes a link of root's to elsewhere in the trees. */
+/* Mostly directories; sometimes a link of root to another place in the trees. */
 static void make_tree(struct planning *planning)
 {
 	static const enum host_path_kind kinds[] = {
@@ -94,7 +93,7 @@ static void make_tree(struct planning *planning)
 
 		if (is_known(planning, path))
 			continue;
-		/* What a link leads to is not below another link, so that none leads to itself. */
+		/* The target of a link is not below another link, so that there are no loops. */
 		if (has_links && chance(15) && strncmp(path, "/srv/t", 6) == 0 &&
 		    strncmp(target, "/srv/u", 6) == 0)
 			know_link(planning, path, target, 0);
@@ -105,7 +104,7 @@ static void make_tree(struct planning *planning)
 
 /* Policies */
 
-/* What rules, mounts and options of this case have named. */
+/* Paths that rules, mounts and options of this case mention. */
 static const char *mentioned[64];
 static size_t n_mentioned;
 
@@ -116,7 +115,7 @@ static const char *mention(const char *path)
 	return path;
 }
 
-/* Of the trees. */
+/* A path that exists in the trees. */
 static const char *any_known_path(const struct planning *planning)
 {
 	const char *path;
@@ -128,8 +127,7 @@ static const char *any_known_path(const struct planning *planning)
 	return path;
 }
 
-/* Rules that have nothing to do with each other show little: what is there, or another one names,
- * or a name in it. */
+/* Unrelated rules show little: choose an existing path, a mentioned one, or one below it. */
 static const char *any_near_path(struct planning *planning)
 {
 	const char *path = chance(40) ? any_known_path(planning) : any_path(&planning->arena);
@@ -220,7 +218,7 @@ static void add_rule(struct text *out, struct planning *planning, unsigned numbe
 	text_add(out, "}\n");
 }
 
-/* Returns the source of one, or NULL. */
+/* Returns the source of one of the mounts, or NULL. */
 static const char *add_mounts(struct text *out, struct planning *planning)
 {
 	static const char *const modes[] = { "ro", "rw", "mask", "tmpfs", "ro", "rw" };
@@ -244,7 +242,8 @@ static const char *add_mounts(struct text *out, struct planning *planning)
 	return source;
 }
 
-/* In what a mount shows, with an exception in it: rules that are drawn alone hardly ever meet so.
+/* Adds a deny below the source of a mount, with an exception in it: independent random rules hardly
+ * ever overlap like this.
  */
 static void add_denial_below(struct text *out, const char *source)
 {
@@ -377,9 +376,9 @@ static const char *follow(void *context, const char *path)
 	return facts.kind == HOST_LINK_REFUSED ? path : facts.real;
 }
 
-/* Of an option or a mount of the policy. */
+/* A path that an option or a mount of the policy shows. */
 struct grant {
-	const char *inside; /* NULL: there are none */
+	const char *inside; /* NULL: there is none */
 	const char *outside;
 };
 
@@ -405,7 +404,7 @@ static struct grant any_grant(const struct planning *planning)
 	return (struct grant){ option->target ? option->target : option->path, option->path };
 }
 
-/* Its own or a name in it, by preference of what is there. Any path where there is none. */
+/* A granted path or one below it, preferably an existing one; any path if there is no grant. */
 static const char *any_granted_path(struct planning *planning, bool inside)
 {
 	static const char *const names[] = { "/a", "/b", "/c", "/a/b", "" };
@@ -423,7 +422,7 @@ static const char *any_granted_path(struct planning *planning, bool inside)
 	return arena_copy(&planning->arena, path, (size_t)len);
 }
 
-/* Homes and single entries anywhere in the trees: paths below them are names that a table has. */
+/* Homes and single credential entries in the trees, so that the table applies to random paths. */
 static void make_credentials(struct planning *planning)
 {
 	static const unsigned kinds[] = { CREDENTIAL_SECRET, CREDENTIAL_SECRET, CREDENTIAL_SOCKET,
@@ -446,14 +445,14 @@ static void make_credentials(struct planning *planning)
 	planning->credentials.n_places = n;
 }
 
-/* The judge: what eval would say, options added */
+/* The judge: the verdict of eval with the options added. */
 
 struct judge {
 	struct arena arena;
 	void *block;
 	struct artefact artefact;
 	struct policy_engine *engine;
-	size_t n_named; /* rules behind these are what mounts deny around them */
+	size_t n_named; /* the rules after these are denials around mounts */
 };
 
 static void judge_by(struct judge *judge, struct composer *composer)
@@ -467,7 +466,8 @@ static void judge_by(struct judge *judge, struct composer *composer)
 	expect_eq(policy_engine_new(&judge->artefact, &judge->engine), 0);
 }
 
-/* What is there and lies in @outside, without links; the manual calls it CREDENTIALS. */
+/* The credentials in @outside that exist, with links resolved; the manual calls them CREDENTIALS.
+ */
 static void add_excepts(struct planning *planning, const struct request_path *option,
 			struct composed_path *path)
 {
@@ -504,7 +504,7 @@ static void add_excepts(struct planning *planning, const struct request_path *op
 	}
 }
 
-/* As the manual describes the options, not as the planner reads them. */
+/* Follows the manual's description of the options, not the planner's code. */
 static void add_option(struct composer *composer, struct planning *planning,
 		       const struct request_path *option)
 {
@@ -535,8 +535,8 @@ static void add_option(struct composer *composer, struct planning *planning,
 		(void)compose_show(composer, &path);
 }
 
-/* Without a policy the home is private, unless an option puts something at it or above it, or the
- * command works in it. */
+/* Without a policy the home is private, unless an option shows it or a parent, or it contains the
+ * working directory. */
 static const char *private_home(struct planning *planning)
 {
 	const char *home = planning->environment[1] + strlen("HOME=");
@@ -584,7 +584,7 @@ static void judge_open(struct judge *judge, struct planning *planning)
 	judge_by(judge, &composer);
 }
 
-/* As policy_compile_composed(): what eval and the service answer by, who know no options. */
+/* As policy_compile_composed(): eval and the service do not know the options. */
 static void eval_open(struct judge *eval, struct planning *planning)
 {
 	const struct composition with = { .resolve = follow, .context = planning };
@@ -608,13 +608,13 @@ struct facts {
 	const char *state;
 };
 
-/* Everybody who could ask: what the sandbox permits, each of them must be allowed. */
+/* All kinds of callers: what the sandbox permits must be allowed for each. */
 static const struct facts askers[] = {
 	{ NULL, NULL, NULL },	 { "me", NULL, NULL },	     { "me", "debug", "a" },
 	{ NULL, "debug", NULL }, { "other", "strict", "b" },
 };
 
-/* What a mount denies around it is about names inside. */
+/* Denials around a mount are about names inside. */
 static bool is_denied_outside(const struct judge *judge, const struct policy_decision *decision)
 {
 	return decision->verdict == POLICY_DENY && decision->cause != CAUSE_DEFAULT &&
@@ -622,7 +622,7 @@ static bool is_denied_outside(const struct judge *judge, const struct policy_dec
 	       (decision->cause != CAUSE_RULES || decision->rules[0] < judge->n_named);
 }
 
-/* Under the name @path, and not denied under the name @source, if there is one. */
+/* Is it allowed under the name @path, and not denied under the name @source, if there is one? */
 static bool is_allowed(const struct judge *judge, const struct planning *planning,
 		       const char *operation, const char *path, const char *source)
 {
@@ -655,7 +655,7 @@ static bool is_allowed(const struct judge *judge, const struct planning *plannin
 	return true;
 }
 
-/* The comparison */
+/* The comparison. */
 
 struct tally {
 	unsigned long long compared, permitted, less, plans, refused, mistakes;
@@ -664,7 +664,7 @@ struct tally {
 
 static const struct {
 	const char *operation;
-	const char *verb; /* in notices */
+	const char *verb; /* word for it in notices */
 	unsigned right;
 } operations[] = {
 	{ "fs.read", "read", RIGHT_READ },
@@ -673,7 +673,7 @@ static const struct {
 	{ "exec", "execute", RIGHT_EXEC },
 };
 
-/* Some notices are about some operations alone, which they name behind the path. */
+/* Some notices are about certain operations only, which they name after the path. */
 static bool is_about(const char *notice, const char *quoted, const char *verb)
 {
 	const char *cannot = strstr(notice, "cannot be permitted here: ");
@@ -686,11 +686,11 @@ static bool is_noticed(const struct planning *planning, const char *path, const 
 	const struct plan *plan = planning->plan;
 	char quoted[80];
 
-	/* Rules about callers are said by their own names. */
+	/* A rule that depends on the caller is reported by its own name. */
 	if (has_notice(planning, "grants nothing here") ||
 	    has_notice(planning, "always applies here"))
 		return true;
-	/* A path behind a link is said by the name of the link. */
+	/* A path behind a link is reported by the name of the link. */
 	if (has_links && has_notice(planning, "is left out"))
 		return true;
 	for (size_t len = strlen(path); len > 0; len--) {
@@ -725,8 +725,8 @@ static void tell(struct planning *planning, const struct text *policy, const cha
 		printf("%s", plan_text(planning));
 }
 
-/* A socket, and without Landlock a FIFO, can be used wherever its directory is shown; only where it
- * is named does the plan know of it. */
+/* A socket (and without Landlock a FIFO) can be used if its directory is visible; the plan knows of
+ * it only if the policy names it. */
 static bool is_named(const struct planning *planning, const struct text *policy, const char *path)
 {
 	size_t len = strlen(path);
@@ -750,7 +750,7 @@ static bool is_named(const struct planning *planning, const struct text *policy,
 	return false;
 }
 
-/* What is shown at the path, or under the mask there. */
+/* The step that shows the path; masks over it are skipped. */
 static const struct step *find_carrier(const struct plan *plan, const char *path)
 {
 	const struct step *carrier = plan_find_carrier(plan, path);
@@ -764,11 +764,11 @@ static const struct step *find_carrier(const struct plan *plan, const char *path
 }
 
 struct grant_at {
-	const char *target; /* NULL: none puts other files around the path */
-	const char *source; /* or NULL: a tmpfs, or something that is not there */
+	const char *target; /* NULL: no grant covers the path */
+	const char *source; /* NULL: a tmpfs, or a missing source */
 };
 
-/* The narrowest counts; but what lies around another whose source is missing may be left out. */
+/* The innermost grant counts, but one around another whose source is missing may be left out. */
 static void take_grant(struct planning *planning, const char *path, struct grant_at grant,
 		       struct grant_at *found)
 {
@@ -804,7 +804,7 @@ static struct grant_at find_mount(struct planning *planning, const char *path)
 	return found;
 }
 
-/* Where the path's content is outside; NULL: sbx has made it, or it is not there. */
+/* The path's content on the host; NULL: sbx created it, or it does not exist. */
 static const char *source_of(struct planning *planning, const char *path)
 {
 	const struct step *carrier = find_carrier(planning->plan, path);
@@ -815,7 +815,7 @@ static const char *source_of(struct planning *planning, const char *path)
 	if (mount.target && !is_below(at, mount.target)) {
 		const struct step *mask = plan_find_carrier(planning->plan, path);
 
-		/* Is it hidden as a whole? */
+		/* Is the mount hidden completely? */
 		if (!mount.source || !mask || mask->kind != STEP_MASK)
 			return NULL;
 	} else if (!carrier) {
@@ -844,7 +844,7 @@ static void compare(struct planning *planning, const struct judge *judge, const 
 	if (!source)
 		return;
 	facts = look_at_host(planning, source);
-	/* A link that is shown leads to where it is compared. */
+	/* A visible link is compared at its target. */
 	if (strcmp(facts.real, source) != 0)
 		return;
 	if (is_fresh && facts.kind == HOST_FOLDER) {
@@ -853,7 +853,7 @@ static void compare(struct planning *planning, const struct judge *judge, const 
 				      "fresh");
 		facts = look_at_host(planning, source);
 	}
-	/* Nothing can be below what is no directory. */
+	/* Only a directory can contain other paths. */
 	parent = arena_copy(&planning->arena, source, (size_t)(strrchr(source, '/') - source));
 	if (look_at_host(planning, parent).kind != HOST_FOLDER)
 		return;
@@ -865,14 +865,14 @@ static void compare(struct planning *planning, const struct judge *judge, const 
 		bool is_permitted = permitted & operations[i].right;
 		bool allowed = is_allowed(judge, planning, operations[i].operation, path,
 					  strcmp(source, path) == 0 ? NULL : source);
-		/* eval knows nothing of where a path is outside. */
+		/* eval does not know where a path is outside. */
 		bool evaluated = eval->engine ? is_allowed(eval, planning, operations[i].operation,
 							   path, NULL)
 					      : allowed;
 
 		if (facts.kind == HOST_MISSING && !(permitted & RIGHT_WRITE))
 			continue;
-		/* A directory is listed; reading and writing is done to names below it. */
+		/* Directories are listed; files are read and written. */
 		if (facts.kind == HOST_FOLDER && operations[i].right != RIGHT_LIST)
 			continue;
 		if (facts.kind == HOST_SOCKET && operations[i].right != RIGHT_WRITE)
@@ -911,8 +911,8 @@ static const struct step *find(const struct plan *plan, enum step_kind kind)
 	return NULL;
 }
 
-/* As the kernel carries the steps out. Names are the command's to look up; one that is not of the
- * loopback is of another host. */
+/* Carries out the steps like the kernel. The command resolves names; an address outside of the
+ * loopback belongs to another host. */
 static bool permits_network(const struct plan *plan, const struct place_of_network *place)
 {
 	const struct step *landlock = find(plan, STEP_LANDLOCK);
@@ -1017,14 +1017,14 @@ static void nothing_is_permitted_that_is_not_decided(void)
 
 	state = number_of("PLAN_SEED", getenv("CI") ? 1 : (uint64_t)time(NULL) * 2654435761u | 1);
 	printf("# seed: PLAN_SEED=%llu\n", (unsigned long long)state);
-	/* A planner that refuses everything ends, too. */
+	/* Bounded, in case the planner refuses every case. */
 	while (tally.compared < cases && tally.plans < cases && test_failures < 3)
 		try_policy(&tally);
 	printf("# %llu compared, %llu permitted, %llu less; %llu plans, %llu refused, %llu "
 	       "mistakes; of the network %llu compared, %llu permitted\n",
 	       tally.compared, tally.permitted, tally.less, tally.plans, tally.refused,
 	       tally.mistakes, tally.connections, tally.connected);
-	/* A generator that is refused everywhere would show nothing. */
+	/* If the generator were always refused, the comparison would show nothing. */
 	expect(tally.permitted > cases / 20);
 	expect(tally.refused < tally.plans / 2);
 	expect(tally.connected > cases / 1000 && tally.connected < tally.connections);

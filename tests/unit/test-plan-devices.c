@@ -107,7 +107,7 @@ static void refuses_a_name_that_is_no_device(void)
 	expect(says(&planning, "no device named 'sda'", "the names are null", "one of them"));
 }
 
-/* Standard output is no file of a policy, and neither is where it is thrown away. */
+/* stdout, stderr and /dev/null are no files of a policy. */
 static void a_denial_of_writing_does_not_take_the_devices(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -119,7 +119,7 @@ static void a_denial_of_writing_does_not_take_the_devices(void)
 	expect_plan(&planning);
 	expect(find_step(&planning, STEP_BIND, "/dev/null"));
 	expect(the_step(&planning, STEP_LANDLOCK_PATH, "/dev")->landlock_path.rights & 2);
-	/* What is kept there is. */
+	/* /dev/shm is for files, so the denial applies. */
 	expect(flags_of(&planning, STEP_TMPFS, "/dev/shm") & STEP_READ_ONLY);
 }
 

@@ -11,7 +11,7 @@ static const char *value_of(const struct planning *planning, const char *name)
 	     at++) {
 		if (strncmp(*at, name, len) != 0 || (*at)[len] != '=')
 			continue;
-		expect(!found); /* one variable, one value */
+		expect(!found); /* each variable occurs once */
 		found = *at + len + 1;
 	}
 	return found ? found : "(unset)";
@@ -41,7 +41,7 @@ static void a_policy_says_what_passes_and_what_is_set(void)
 	expect_str(value_of(&planning, "HOME"), "/tmp");
 	expect_str(value_of(&planning, "EMPTY"), "");
 	expect_str(value_of(&planning, "LC_ALL"), "(unset)");
-	/* A program is found even so. */
+	/* Programs are found with the default PATH. */
 	expect_str(value_of(&planning, "PATH"), "/usr/local/bin:/usr/bin:/bin");
 }
 

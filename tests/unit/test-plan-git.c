@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * What git takes programs from, wherever probing has found it
- */
+/* Files from which git runs programs, wherever probing has found them */
 
 #include "plan-host.h"
 
@@ -65,14 +63,15 @@ static void a_repository_is_read_only_as_a_whole(void)
 		text_addf(&planning.text, PROJECT "%s", names[i]);
 		expect(is_read_only(&planning, text_string(&planning.text)));
 	}
-	/* What lies in it needs no mount, and no directory on the way can be renamed. */
+	/* .git/hooks is inside the read-only .git and needs no mount, and no directory above it can
+	 * be renamed. */
 	expect(!find_step(&planning, STEP_BIND, PROJECT "/.git/hooks"));
 	expect_eq(flags_of(&planning, STEP_BIND, PROJECT "/vendor"), STEP_IS_FOLDER);
 	expect_str(planning.plan->git, PROJECT "/.git");
 	expect(has_notice(&planning, "'" PROJECT "/.git' is read-only"));
 }
 
-/* Probing was not needed for the one that the plan itself has asked about. */
+/* The plan itself has asked about this one, so probing was not needed. */
 static void a_repository_that_only_the_plan_knows_is_read_only(void)
 {
 	_cleanup_planning_ struct planning planning;

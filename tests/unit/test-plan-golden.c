@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Whole plans, byte for byte: a change of one is a change that somebody has looked at.
- * GOLDEN_UPDATE=1 in the environment writes the files anew.
+ * Whole plans, byte for byte, so that every change is reviewed. GOLDEN_UPDATE=1 in the environment
+ * rewrites the files.
  */
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #define PROJECT "/home/user/p"
 
-/* Where @name lies in the source; in the planning's arena. */
+/* The path of @name in the source tree, in the planning's arena. */
 static const char *source_path(struct planning *planning, const char *folder, const char *name)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
@@ -31,7 +31,7 @@ static void update(const char *path, const struct text *text)
 		(void)fclose(file);
 }
 
-/* The first line that is not the same is what one wants to see. */
+/* Prints the first line that differs. */
 static void expect_same(const char *name, const char *got, const char *want)
 {
 	unsigned line = 1;
@@ -102,7 +102,7 @@ static void the_plan_without_a_policy(void)
 	check(&planning, "default");
 }
 
-/* A startup file, a key of which one file is named, a token, and a socket. */
+/* A startup file, a directory of keys with one exception, a token, and a socket. */
 static void the_plan_of_a_writable_home(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -163,7 +163,7 @@ static void the_plan_of_strict(void)
 	{                                                                                          \
 		.path = PROJECT name, .real = PROJECT name, .kind = what, .uid = 1000, .gid = 1000 \
 	}
-/* What probing finds of a repository with a submodule. */
+/* The probed paths of a repository with a submodule. */
 static const struct host_path repository[] = {
 	FOUND("/.git", HOST_FOLDER),	      FOUND("/.husky", HOST_FOLDER),
 	FOUND("/.gitmodules", HOST_FILE),     FOUND("/vendor/lib", HOST_FOLDER),

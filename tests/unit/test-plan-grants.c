@@ -228,7 +228,7 @@ static void refuses_to_put_something_at_the_root(void)
 	expect(says(&planning, "--tmpfs cannot mount anything at '/'", "it is '/'", ""));
 }
 
-/* With it would come /proc and /dev, which the sandbox has of its own. */
+/* The host's /proc and /dev would come with it. */
 static void refuses_to_show_the_root_elsewhere(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -332,7 +332,7 @@ static void a_file_of_the_hosts_tmp_is_shown_in_it_by_name(void)
 	expect(!has_notice(&planning, "starts in a private /tmp"));
 }
 
-/* What says that it means the host's. */
+/* A grant of /tmp means the host's. */
 static void a_tmp_that_is_named_is_the_hosts(void)
 {
 	static const char *const names[] = { "/tmp", "/" };
@@ -470,12 +470,12 @@ static void changes_of_the_project_land_elsewhere(void)
 	expect_str(step->overlay.upper, "/srv/out");
 	expect_str(step->overlay.work, "/srv/work");
 	expect(!find_step(&planning, STEP_BIND, PROJECT));
-	/* What may be written is written to the overlay, never past it. */
+	/* Writes go to the overlay, not to the host. */
 	expect(!find_step(&planning, STEP_BIND, PROJECT "/src"));
 	expect(flags_of(&planning, STEP_BIND, PROJECT "/fixed") & STEP_READ_ONLY);
 }
 
-/* A mount of the project's own folder would be written to, and not the overlay. */
+/* A bind of a directory of the project would be written directly, past the overlay. */
 static void nothing_of_the_project_is_mounted_over_its_overlay_to_be_written(void)
 {
 	_cleanup_planning_ struct planning planning;

@@ -20,7 +20,7 @@ static void what_is_guarded_is_so_where_a_bind_shows_it(void)
 	expect(flags_of(&planning, STEP_BIND, "/mnt/.config/sbx") & STEP_READ_ONLY);
 }
 
-/* A project's own file only narrows, so writing it widens nothing. */
+/* A project's own policy can only narrow, so writing it gives no rights. */
 static void a_projects_own_folder_is_content(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -47,7 +47,7 @@ static void the_policy_in_force_is_read_only_in_a_writable_project(void)
 	expect_plan(&planning);
 	for (size_t i = 0; i < N_ELEMENTS(policies); i++)
 		expect_eq(flags_of(&planning, STEP_BIND, policies[i]), STEP_READ_ONLY);
-	/* Otherwise the directory could be renamed, and another one put at its place. */
+	/* A mount point, so that the command cannot rename the directory and create another one. */
 	expect_eq(flags_of(&planning, STEP_BIND, PROJECT "/conf"), STEP_IS_FOLDER);
 	expect_str(the_step(&planning, STEP_BIND, policies[0])->origin.text,
 		   "builtin:policy-files");
@@ -84,7 +84,7 @@ static void refuses_a_policy_behind_a_link_that_the_command_could_replace(void)
 		    "a symbolic link", "name its target"));
 }
 
-/* The directory is the user's, so the user may rename a link in it that root has made. */
+/* The directory belongs to the user, who can rename a link in it even if root made the link. */
 static void refuses_a_policy_behind_a_link_of_roots_in_a_writable_directory(void)
 {
 	static const char *const policies[] = { PROJECT "/p.yaml", "/srv/shared.yaml" };
@@ -190,7 +190,7 @@ static void what_is_missing_elsewhere_is_refused_where_the_command_could_make_it
 	expect(flags_of(&planning, STEP_BIND, "/srv/cfg/sbx") & STEP_READ_ONLY);
 }
 
-/* /etc is root's alone, and the command is never root. */
+/* Only root can create files in /etc, and the command never runs as root. */
 static void what_only_root_could_make_may_be_missing(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -207,7 +207,7 @@ static void what_only_root_could_make_may_be_missing(void)
 		    "the command could create it", ""));
 }
 
-/* Its sandbox writes as the owner of what is granted. */
+/* A sandbox of root writes as the owner of what is granted. */
 static void a_sandbox_of_roots_could_make_what_only_root_can(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -238,7 +238,7 @@ static void what_a_bind_shows_is_protected_too(void)
 	expect_refusal(&planning, -EACCES);
 }
 
-/* To see a directory is to be able to connect to the sockets in it. */
+/* A command that sees the directory can connect to its sockets. */
 static void no_sandbox_sees_the_directory_of_the_services(void)
 {
 	static const struct {
@@ -274,7 +274,7 @@ static bool is_listed(const char *const *paths, const char *path)
 	return false;
 }
 
-/* A process outside could make it while the sandbox runs, and then it would be seen. */
+/* A process outside could create it while the sandbox runs; a mask needs an existing file. */
 static void what_must_not_be_seen_is_made_before_it_is_hidden(void)
 {
 	for (enum request_grant how = GRANT_READ; how <= GRANT_WRITE; how++) {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * The command's home, its line in /etc/passwd, and what only root may read
- */
+/* The command's home, its line in /etc/passwd, and files that only root may read */
 
 #include "plan-host.h"
 
@@ -37,7 +35,7 @@ static void a_grant_of_the_home_is_the_home(void)
 
 		planning_open(&planning);
 		grant(&planning, grants[i / 2], paths[i % 2], "--grant");
-		/* From a fresh directory or a place to execute from nothing of the home is seen. */
+		/* A fresh directory and a grant to execute show nothing of the home. */
 		if (i % 2 && grants[i / 2] >= GRANT_EXEC)
 			continue;
 		(void)planning_build(&planning);

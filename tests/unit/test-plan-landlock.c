@@ -9,7 +9,7 @@
 #define LIST LANDLOCK_ACCESS_FS_READ_DIR
 #define WRITE LANDLOCK_ACCESS_FS_WRITE_FILE
 #define EXECUTE LANDLOCK_ACCESS_FS_EXECUTE
-/* Newer than the headers of Debian 12. */
+/* Missing in the headers of Debian 12. */
 #define TRUNCATE (UINT64_C(1) << 14)
 #define IOCTL_DEV (UINT64_C(1) << 15)
 
@@ -110,7 +110,7 @@ static void rules_of_a_policy_are_said_again(void)
 	expect(rights_at(&planning, PROJECT "/out") & WRITE);
 	expect(!(rights_at(&planning, PROJECT "/out") & (READ | LIST | EXECUTE)));
 	expect_eq(rights_at(&planning, "/usr/bin/true"), READ | EXECUTE);
-	/* Without the loader no program starts. */
+	/* Without its loader no program starts. */
 	expect_eq(rights_at(&planning, "/usr/lib/ld.so"), READ | EXECUTE);
 	expect_eq(rights_at(&planning, "/usr/lib"), 0);
 	expect_eq(rights_at(&planning, "/"), 0);

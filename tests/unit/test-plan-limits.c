@@ -13,7 +13,7 @@ static void limit(struct planning *planning, enum limit which, uint64_t value)
 		(struct request_limit){ .is_set = true, .value = value, .option = "--it" };
 }
 
-/* By the first field of the kind: a name. */
+/* Finds a step by the first field of its kind: a name. */
 static const struct step *find_text(const struct planning *planning, enum step_kind kind,
 				    const char *text)
 {
@@ -134,7 +134,7 @@ static void a_cgroup_holds_what_it_can(void)
 	expect(find_text(&planning, STEP_CGROUP_LIMIT, "memory.swap.max")->cgroup_limit.optional);
 	expect_str(written(&planning, "memory.oom.group"), "1");
 	expect_str(written(&planning, "cpu.max"), "150000 100000");
-	/* PID 1 is one more. */
+	/* PID 1 counts as well. */
 	expect_str(written(&planning, "pids.max"), "101");
 	expect_eq(planning.plan->limits[LIMIT_MEMORY].holder, HELD_BY_CGROUP);
 	expect(planning.plan->layers & LAYER_CGROUP);
@@ -185,7 +185,7 @@ static void a_template_that_cannot_be_held_is_held_as_far_as_it_can(void)
 	expect_eq(rlimit_of(&planning, "nproc"), 101);
 	expect(has_notice(&planning, "cpu 1 (code-executor) is not enforced"));
 	expect(!find_step(&planning, STEP_CGROUP, NULL));
-	/* Nobody counts on it: it is told, but not as a weakness. */
+	/* The limit is the template's, not the user's: a notice, but not a weaker sandbox. */
 	for (size_t i = 0; i < planning.plan->n_notices; i++)
 		expect(!planning.plan->notices[i].is_weaker);
 }
@@ -256,7 +256,7 @@ static void the_service_manager_holds_what_somebody_wrote(void)
 	expect_str(the_step(&planning, STEP_SCOPE, NULL)->scope.unit, "sbx-test.scope");
 	step = find_text(&planning, STEP_SCOPE_LIMIT, "CPUQuotaPerSecUSec");
 	expect_eq(step->scope_limit.value, 500000);
-	/* Once there is one it holds the template's, too. */
+	/* An existing scope also gets the template's limits. */
 	expect_eq(find_text(&planning, STEP_SCOPE_LIMIT, "MemoryMax")->scope_limit.value,
 		  (1 << 30) + (4 << 20));
 	expect_eq(find_text(&planning, STEP_SCOPE_LIMIT, "TasksMax")->scope_limit.value, 102);
@@ -342,7 +342,7 @@ static void of_two_limits_on_processes_the_smaller_one_is_set(void)
 	expect_eq(rlimit_of(&planning, "nproc"), 31);
 }
 
-/* 0 would still start a handler to which core_pattern pipes. */
+/* RLIMIT_CORE 0 would still run a handler that core_pattern pipes to; 1 does not. */
 static void nobody_leaves_a_core_to_a_file_or_a_handler(void)
 {
 	_cleanup_planning_ struct planning planning;

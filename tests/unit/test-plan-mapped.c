@@ -6,7 +6,7 @@
 #define PROJECT "/home/user/p"
 #define OWN "/root/own"
 
-/* Started by root, who has a directory with a file in it in a home that others cannot enter. */
+/* Started by root, who has a directory with a file in a home that other users cannot enter. */
 static void open_root(struct planning *planning)
 {
 	planning_open(planning);
@@ -35,7 +35,7 @@ static bool is_mapped(const struct planning *planning, const char *path)
 	       step->bind.owner.uid == 0 && step->bind.owner.gid == STEP_NO_GID;
 }
 
-/* A plan by root in @project, which is root's. */
+/* Root plans for @project, which root owns. */
 static void plan_by_root(struct planning *planning, const char *project)
 {
 	planning->host.uid = planning->host.gid = 0;
@@ -61,7 +61,7 @@ static void root_reads_its_own_closed_directory(void)
 	planning.known[planning.n_known - 1].mode = 0700;
 	expect_plan(&planning);
 	expect(is_mapped(&planning, "/srv/own/x"));
-	/* Somebody else's. */
+	/* Owned by another user. */
 	planning.known[planning.n_known - 1].uid = 1000;
 	expect_plan(&planning);
 	expect(!is_mapped(&planning, "/srv/own/x"));

@@ -5,7 +5,7 @@
 #include "plan-host.h"
 #include "plan/plan-internal.h"
 
-/* The plan names what lib/filter and lib/kernel define, without knowing them. */
+/* The plan has its own names for constants of lib/filter and lib/kernel. */
 _Static_assert((int)VARIANT_INET == (int)FILTER_INET, "variant");
 _Static_assert((int)VARIANT_NESTED == (int)FILTER_NESTED, "variant");
 _Static_assert((int)VARIANT_NO_MEMFD_EXEC == (int)FILTER_NO_MEMFD_EXEC, "variant");
@@ -16,7 +16,7 @@ _Static_assert((int)VARIANT_LOOPBACK == (int)FILTER_LOOPBACK, "variant");
 _Static_assert((int)VARIANT_PTRACE == (int)FILTER_PTRACE, "variant");
 _Static_assert(LISTENERS_MAX == KERNEL_LISTENERS_MAX, "listeners");
 
-/* By the first field of the kind: its port. */
+/* Finds a step by the first field of its kind: a port. */
 static const struct step *find_port(const struct planning *planning, enum step_kind kind,
 				    uint64_t port)
 {
@@ -153,7 +153,7 @@ static void none_has_no_sockets(void)
 	expect(!find_step(&planning, STEP_LOOPBACK, NULL));
 	expect(!find_step(&planning, STEP_LISTEN, NULL));
 	expect(!(the_step(&planning, STEP_SECCOMP, NULL)->seccomp.variants & FILTER_INET));
-	/* The second layer refuses every port all the same. */
+	/* The second layer also refuses every port. */
 	expect_eq(the_step(&planning, STEP_LANDLOCK, NULL)->landlock.port_rights, 3);
 }
 

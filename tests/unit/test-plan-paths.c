@@ -63,7 +63,7 @@ static void everything_that_a_plan_needs_is_asked(void)
 	expect(!is_asked(&planning, "/"));
 }
 
-/* Every question costs a system call at every start. */
+/* Each path costs a system call at each start. */
 static void without_a_policy_few_are_asked(void)
 {
 	_cleanup_planning_ struct planning planning;

@@ -99,7 +99,7 @@ static void refuses_a_command_that_a_rule_denies(void)
 		    "run another program"));
 }
 
-/* execvp() says so: 127. */
+/* execvp() reports it, with exit status 127. */
 static void a_command_that_is_not_there_is_left_to_exec(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -153,7 +153,7 @@ static void refuses_to_start_in_a_folder_that_is_not_visible(void)
 		planning_open(&planning);
 		know(&planning, "/srv", HOST_FOLDER);
 		know(&planning, PROJECT "/file", HOST_FILE);
-		/* The sandbox's own /tmp does not have it. */
+		/* The sandbox's private /tmp does not contain it. */
 		know(&planning, "/tmp/outside", HOST_FOLDER);
 		planning.request.cwd = folders[i];
 		expect_refusal(&planning, -ENOENT);
@@ -187,7 +187,7 @@ static void a_project_that_is_not_visible_is_not_started_in(void)
 	expect_str(the_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->working_folder.target, "/");
 }
 
-/* There is such a folder, because something in it is visible. */
+/* The directory exists, because a file in it is visible. */
 static void a_project_of_which_a_part_is_visible_is_started_in(void)
 {
 	_cleanup_planning_ struct planning planning;

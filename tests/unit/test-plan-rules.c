@@ -81,7 +81,7 @@ static void a_glob_without_its_slash_is_a_file(void)
 	know(&planning, PROJECT "/a/folder", HOST_FOLDER);
 	expect_plan(&planning);
 	expect(find_step(&planning, STEP_BIND, PROJECT "/a/file"));
-	/* It would show what is below it, which the glob does not name. */
+	/* A bind would also show what is below the directory, which the glob does not match. */
 	expect(!find_step(&planning, STEP_BIND, PROJECT "/a/folder"));
 	expect(has_notice(&planning, "'" PROJECT "/a/folder' of p.yaml:2 'two' is left out"));
 }
@@ -99,7 +99,7 @@ static void what_a_list_excludes_is_excluded_for_its_rule_alone(void)
 	expect_plan(&planning);
 	expect(!(flags_of(&planning, STEP_BIND, PROJECT "/src") & STEP_READ_ONLY));
 	expect(find_step(&planning, STEP_MASK, PROJECT "/src/gen"));
-	/* Exclusion wins, however deep the other glob reaches. */
+	/* The exclusion wins over a glob that reaches deeper. */
 	expect(!find_step(&planning, STEP_BIND, PROJECT "/src/gen/deep"));
 	expect(find_step(&planning, STEP_MASK, PROJECT "/src/both") ||
 	       (flags_of(&planning, STEP_BIND, PROJECT "/src/both") & STEP_READ_ONLY));
@@ -137,7 +137,7 @@ static void exceptions_of_a_denial_let_through(void)
 	expect(!(flags_of(&planning, STEP_BIND, PROJECT "/a/open") & STEP_READ_ONLY));
 }
 
-/* The folder alone is excepted, so what is below it stays denied. */
+/* Only the directory itself is excepted; paths below it stay denied. */
 static void an_exception_that_names_a_folder_alone_lets_nothing_through(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -382,13 +382,13 @@ static void a_manifest_sees_the_system_and_what_it_names(void)
 	expect_eq(planning.plan->limits[LIMIT_MEMORY].value, 64 << 20);
 }
 
-/* Every policy that comes with sbx is carried out, or refused with the reason. */
+/* Each policy of policies/ is planned, or refused with a reason. */
 static void the_policies_that_come_with_sbx(void)
 {
 	static const struct {
 		const char *name;
 		const char *command;
-		const char *why; /* or NULL: there is a plan */
+		const char *why; /* NULL: there is a plan */
 	} cases[] = {
 		{ "ai-provider", "true", NULL },
 		{ "anti-escape", "true", NULL },
@@ -432,7 +432,8 @@ static void the_policies_that_come_with_sbx(void)
 	}
 }
 
-/* Beside each stands the same with a value, which holds here: nobody knows the caller. */
+/* Counterpart: the same rule with a value has an effect, because the plan does not know the caller.
+ */
 static void a_rule_with_an_empty_list_never_holds(void)
 {
 	static const char *const keys[] = { "caller", "caller_tag", "state", "mode" };

@@ -4,7 +4,7 @@
 
 #define PROJECT "/home/user/p"
 
-/* The line with this label, after it; until the next summary. "": there is none. */
+/* The text after @label in its line; valid until the next summary. "": there is no such line. */
 static const char *line_of(struct planning *planning, const char *label)
 {
 	static char line[4096];
@@ -53,7 +53,7 @@ static void is_at_most_eight_lines(void)
 	expect_eq(n_lines, 8);
 }
 
-/* An option grants it; the steps hide it. */
+/* An option grants the path, but the steps hide it. */
 static void says_what_the_steps_permit_and_not_what_was_asked_for(void)
 {
 	_cleanup_planning_ struct planning planning;

@@ -55,7 +55,7 @@ static void the_reduced_tier_is_taken_only_where_it_is_accepted(void)
 	expect(!find_step(&planning, STEP_BIND, NULL));
 	expect(!find_step(&planning, STEP_ROOT, NULL));
 	expect(has_notice(&planning, "without namespaces (tier reduced)"));
-	/* Where more can be had, more is taken. */
+	/* If the host has more, the higher tier is chosen. */
 	planning.host.has_userns = true;
 	expect_plan(&planning);
 	expect_eq(planning.plan->tier, TIER_FULL);

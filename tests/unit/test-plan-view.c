@@ -52,7 +52,7 @@ static void a_denial_of_listing_or_reading_alone_hides_too(void)
 	}
 }
 
-/* A mask would take reading away, and leave the name. */
+/* A mask prevents reading, but the name stays visible. */
 static void a_denial_of_the_name_alone_is_refused(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -132,7 +132,7 @@ static void a_missing_name_where_nobody_writes_needs_nothing(void)
 	expect(!find_step(&planning, STEP_MASK, PROJECT "/.env"));
 }
 
-/* The command could make it, and read what it or the host then writes to it. */
+/* The command could create the file and read what the host then writes to it. */
 static void a_missing_name_that_may_be_written_but_not_read_is_refused(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -143,7 +143,7 @@ static void a_missing_name_that_may_be_written_but_not_read_is_refused(void)
 		    "create it"));
 }
 
-/* A folder with a mount in it can be renamed, and another put at its place. */
+/* A directory that contains a mount point can still be renamed. */
 static void folders_around_what_is_read_only_become_mounts(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -285,7 +285,7 @@ static void a_link_of_somebody_else_is_refused(void)
 	expect_str(planning.err.fix, "name '/home/user/.ssh/x', where it leads now");
 }
 
-/* The target could be read by its own name, and is not hidden. */
+/* The target stays readable under its own name. */
 static void a_denied_link_of_somebody_else_is_refused_where_it_is_visible(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -382,7 +382,7 @@ static void programs_may_be_executed_everywhere_if_a_rule_says_so(void)
 	expect(!(flags_of(&planning, STEP_BIND, PROJECT) & STEP_NO_EXEC));
 	expect(!(flags_of(&planning, STEP_TMPFS, "/tmp") & STEP_NO_EXEC));
 	expect(flags_of(&planning, STEP_BIND, "/usr/sbin") & STEP_NO_EXEC);
-	/* To be executed is not to be seen. */
+	/* A grant to execute does not show the directory. */
 	expect(!find_step(&planning, STEP_BIND, "/etc"));
 }
 
@@ -398,7 +398,7 @@ static void a_denial_in_a_fresh_folder_is_made_beforehand(void)
 	expect(find_step(&planning, STEP_MASK, "/tmp/fixed"));
 }
 
-/* The rule's /tmp is the sandbox's own; what is shown in it from outside is not made writable. */
+/* The rule is about the private /tmp; a bind below it stays read-only. */
 static void writing_to_a_private_tmp_is_not_writing_to_what_lies_in_it(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -444,7 +444,7 @@ static void denials_hold_in_the_sandboxs_own_proc(void)
 	expect(!find_step(&planning, STEP_MASK, "/proc/kmsg"));
 }
 
-/* Nobody asks whether the kernel has keys: where it has none the mask is left out. */
+/* The host is not asked for /proc/keys: on a kernel without it the mask is skipped. */
 static void the_names_of_its_users_keys_are_hidden(void)
 {
 	static const char *const files[] = { "/proc/keys", "/proc/key-users" };
@@ -455,13 +455,14 @@ static void the_names_of_its_users_keys_are_hidden(void)
 		expect_plan(&planning);
 		expect_eq(flags_of(&planning, STEP_MASK, files[i]), STEP_OPTIONAL);
 		expect(!host_find_path(&planning.host, files[i]));
-		/* A rule that says so, too, needs no other. */
+		/* A rule for the same path adds no second mask. */
 		planning_load(&planning,
 			      "capabilities:\n" RULE("keys", ALL_FILES, "/proc/keys", "deny"));
 	}
 	planning_load(&planning, "version: 1\nisolation: {nested: true}\n");
 	expect_plan(&planning);
-	expect(!find_step(&planning, STEP_MASK, "/proc/keys")); /* or nobody could mount a /proc */
+	expect(!find_step(&planning, STEP_MASK,
+			  "/proc/keys")); /* needed to mount /proc in a user namespace */
 }
 
 static void a_uid_of_its_own_has_no_keys_to_hide(void)
@@ -483,7 +484,7 @@ static void a_uid_of_its_own_has_no_keys_to_hide(void)
 	expect(!find_step(&planning, STEP_MASK, "/proc/keys"));
 }
 
-/* There is nothing of the host's that could be put there. */
+/* There is no file of the host to bind over it. */
 static void a_partial_denial_in_proc_changes_nothing(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -579,7 +580,7 @@ static void owners_outside_are_kept_where_root_builds(void)
 	expect(step->bind.owner.is_set);
 	expect_eq(step->bind.owner.uid, 1000);
 	expect(!(flags_of(&planning, STEP_BIND, "/usr") & STEP_OWNED));
-	/* What is read-only in it looks as it does, and a repository is one owner's. */
+	/* A read-only path is shown as before, and the repository keeps one owner. */
 	expect(flags_of(&planning, STEP_BIND, PROJECT "/.git") & STEP_OWNED);
 	planning.host.uid = planning.host.gid = 1000;
 	planning.host.is_root = false;

@@ -2,7 +2,7 @@
 
 #include "plan-host.h"
 
-/* Everything that a plan is made from may go before the plan does. */
+/* Policy, host and request may be freed before the plan. */
 static void outlives_policy_host_and_request(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -74,7 +74,7 @@ static void steps_come_in_the_order_of_their_kinds(void)
 	expect_eq(last, STEP_EXEC);
 }
 
-/* Whatever carries another step's target comes before it. */
+/* A step comes after the step that creates the parent of its target. */
 static void folders_come_before_what_is_in_them(void)
 {
 	_cleanup_planning_ struct planning planning;

@@ -10,7 +10,7 @@
 #include "policy-everything.h"
 #include "test.h"
 
-/* A copy that may be damaged. */
+/* A copy for a test to damage. */
 static uint8_t *copy_block(const struct built *built)
 {
 	uint8_t *copy = malloc(built->n_bytes);
@@ -26,7 +26,7 @@ static void fix_checksum(uint8_t *block, size_t n_bytes)
 		  ((struct artefact_header *)(void *)block)->checksum);
 }
 
-/* Why a block is refused, or NULL where it is opened. */
+/* The reason for which a block is refused, or NULL if it is accepted. */
 static const char *problem_of(const void *block, size_t n_bytes)
 {
 	static struct sbx_error err;
@@ -114,7 +114,7 @@ static void refuses_every_flipped_bit(void)
 	}
 }
 
-/* One number of one row, wrong in one way. */
+/* One wrong number in one row. */
 static const struct {
 	enum artefact_section section;
 	size_t row;
@@ -136,7 +136,7 @@ static const struct {
 	{ SECTION_RULES, 0, FIELD(rule, exceptions) + 4, UINT32_MAX, "span" },
 	{ SECTION_RULES, 0, FIELD(rule, n_plain_exceptions), 3, "exceptions" },
 	{ SECTION_CONDITIONS, 0, FIELD(condition, rule), 1000, "belongs to no rule" },
-	/* Its keys (path and tag are 65), primary key and protocols in one. */
+	/* Its keys (path and tag: 65), primary key and protocols in one number. */
 	{ SECTION_CONDITIONS, 0, FIELD(condition, keys), 65 | 1u << 9, "unknown key" },
 	{ SECTION_CONDITIONS, 0, FIELD(condition, keys), 65 | 1u << 16, "does not have" },
 	{ SECTION_CONDITIONS, 0, FIELD(condition, keys), 65 | 6u << 16, "does not have" },
@@ -245,7 +245,7 @@ static void refuses_damaged_tables_and_sections(void)
 
 		damage_tables(block, what);
 		fix_checksum(block, built.n_bytes);
-		/* The last one damages nothing. */
+		/* The last case is undamaged. */
 		expect_eq(problem_of(block, built.n_bytes) == NULL, what == 23);
 	}
 }
@@ -264,7 +264,7 @@ static void ask_everything(const struct artefact *artefact)
 	}
 }
 
-/* Whatever number is changed: either it is refused, or it can be asked without harm. */
+/* Changes any number: the block is refused, or decisions by it are safe. */
 static void decisions_by_any_block_that_opens_do_no_harm(void)
 {
 	static const uint32_t numbers[] = { 0, 1, 2, 7, 0xff, ARTEFACT_NONE - 1, ARTEFACT_NONE };

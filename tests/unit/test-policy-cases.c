@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The normative cases of policy evaluation, each as a test that is named after it. Like every
- * request they take a policy file, the server's evaluation, and the answer that a client reads. The
- * number of a case is in the comment of its test.
+ * The normative cases of policy evaluation, each as a test named after it. Each takes the whole
+ * path of a request: a policy file, the server's evaluation, and the answer to the client. The
+ * comment of a test has the number of its case.
  */
 
 #include "server-rig.h"
@@ -71,7 +71,7 @@ static void one_allow_and_one_require_review_so_require_review_wins(void)
 	expect_answer(POLICY REVIEW_SRC ALLOW_SRC, ASK_SRC, "require_review", "\"review-src\"");
 }
 
-/* 5: the built-in rules have nothing against it, and a rule even allows it. */
+/* 5: the built-in rules do not object, and a rule allows it. */
 static void deny_in_the_extension_layer_wins_because_allow_does_not_short_circuit(void)
 {
 	expect_answer(POLICY ALLOW_SRC VOTES("deny"), ASK_SRC, "deny", "\"extension\":\"probe\"");
@@ -82,7 +82,7 @@ static void deny_in_the_extension_layer_wins_because_allow_does_not_short_circui
 	"    except:\n      - { path_glob: [\"/srv/p/src/tests/**\"] }\n"                          \
 	"      - { caller_tag: [trusted_write] }\n"
 
-/* 6: the request passes, and is denied by default, or allowed by another rule. */
+/* 6: the request passes this rule, and is denied by default, or allowed by another rule. */
 static void require_review_with_an_except_that_matches_passes(void)
 {
 	const char *request = "{\"op\":\"fs.write\",\"path\":\"/srv/p/src/tests/a.c\"}";
@@ -152,7 +152,7 @@ static void several_require_review_rules_so_all_reasons_are_aggregated(void)
 	expect(has(answer, "\"reasons\":[\"one\",\"two\"]"));
 }
 
-/* 11: an extension that was asked would leave a file. */
+/* 11: the extension would create a file if it were asked. */
 static void yaml_deny_and_extension_allow_so_deny_and_the_extension_never_executes(void)
 {
 	_cleanup_rig_ struct rig rig;
@@ -170,7 +170,7 @@ static void yaml_deny_and_extension_allow_so_deny_and_the_extension_never_execut
 	expect_eq(server_reload(rig.server, "test", NULL), 1);
 	expect(is_verdict(rig_ask(&rig, ASK_SRC), "deny"));
 	expect(access(asked, F_OK) < 0);
-	/* Where no rule denies it is asked. */
+	/* If no rule denies, the extension is asked. */
 	expect(is_verdict(rig_ask(&rig, "{\"op\":\"fs.write\",\"path\":\"/srv/p/b\"}"), "allow"));
 	expect(unlink(asked) == 0);
 }
@@ -243,7 +243,7 @@ static void an_empty_file_so_default_deny_and_only_built_in_rules(void)
 	expect_answer("", "{\"op\":\"policy.update\"}", "require_review", "\"cause\":\"builtin\"");
 }
 
-/* The one built-in rule that is a default: a rule of the file can allow the same request. */
+/* The only built-in rule that is a default: a rule of the file can allow the same request. */
 static void a_container_in_debug_mode_is_reviewed_unless_a_rule_allows_it(void)
 {
 	static const char ask[] = "{\"op\":\"container.run\",\"mode\":\"debug\"}";
@@ -257,7 +257,7 @@ static void a_container_in_debug_mode_is_reviewed_unless_a_rule_allows_it(void)
 		      "\"cause\":\"builtin\"");
 }
 
-/* 20: it ends at its first question, and is there again for the next. */
+/* 20: the extension exits at its first question, and is restarted for the next. */
 static void the_extension_crashes_so_deny_and_a_restart_attempt(void)
 {
 	_cleanup_rig_ struct rig rig;
@@ -300,7 +300,8 @@ static void token_uses_exhausted_so_it_is_invalid_and_evaluation_falls_through(v
 	expect(has(answer, "\"token\":\"exhausted\""));
 }
 
-/* 22: the microsecond before is valid to the end of the decision, the next one is not. */
+/* 22: a token that is valid at the start of the decision stays valid until its end; one microsecond
+ * later it is expired. */
 static void at_the_end_of_its_life_one_snapshot_of_time_decides(void)
 {
 	_cleanup_rig_ struct rig rig;

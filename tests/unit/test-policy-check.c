@@ -11,7 +11,7 @@
 #include "policy-seeds.h"
 #include "policy/load.h"
 
-/* "W01 3:5 | W02 4:1" */
+/* Formats as "W01 3:5 | W02 4:1". */
 static void collect(const struct policy_warning *warning, void *userdata)
 {
 	struct text *out = userdata;
@@ -304,7 +304,7 @@ static void warns_of_facts_that_only_a_client_of_the_service_knows(void)
 	expect_warnings(RULES RULE("r", "syscall: fs.read, path: /a",
 				   "allow") "  constraints: {require_capability_token: true}\n",
 			"W09 2:3");
-	/* It is not started, which is said instead. */
+	/* A review needs the broker (W08), so the sandbox does not start and W09 is not needed. */
 	expect_warnings(RULES RULE("r", "syscall: exec, caller: me", "require_review"), "W08 2:3");
 	expect_warnings(RULES RULE("r", "syscall: exec, state: a, mode: b", "deny"), "W09 3:26");
 }
@@ -337,7 +337,7 @@ static void warns_of_a_default_that_asks(void)
 	expect_warnings("version: 1\ndefaults: {fs: allow, exec: deny}\n", "");
 }
 
-/* The warnings of a deny of fs.read with these globs, and of W15 only. */
+/* The W15 warnings of a deny of fs.read with these globs. */
 static void expect_folders(const char *globs, const char *more, const char *wanted)
 {
 	_cleanup_policy_ struct policy *policy = NULL;
@@ -368,10 +368,11 @@ static void warns_of_a_denied_directory_without_its_contents(void)
 	expect_folders("'**/.ssh'", "", "50");
 	expect_folders("'/home/*/.ssh'", "", "50");
 	expect_folders("[.git, /srv/keys/, /srv/data]", "", "51 69");
-	/* A bare name matches in any directory, and these globs only at the top of the project. */
+	/* A bare name matches in any directory, but these globs only at the top of the project. */
 	expect_folders("[secrets, 'secrets/**']", "", "51");
 	expect_folders("[secrets, ./secrets/]", "", "51");
-	/* A rule that denies another operation, or only under a condition, does not help. */
+	/* A rule that denies another operation, or only under a condition, does not cover the
+	 * contents. */
 	expect_folders("/srv/data",
 		       "- {name: s, match: {syscall: fs.write, path: /srv/data}, action: deny}\n",
 		       "50");
@@ -416,9 +417,9 @@ static void a_denied_name_that_is_a_file_is_fine(void)
 {
 	expect_folders("[package.json, Dockerfile, .gitlab-ci.yml, .env, .npmrc, id_rsa]", "", "");
 	expect_folders("[/etc/shadow, /etc/passwd, '**/*.pem', '**/server.key', LICENSE]", "", "");
-	/* Nor do globs that end in a pattern name a directory. */
+	/* Globs that end in a pattern name no directory. */
 	expect_folders("['/etc/*', '*', 'secret?', 'src/[ab]']", "", "");
-	/* Programs are files. */
+	/* Programs are files, so exec has no contents. */
 	expect_warnings(RULES RULE("r", "syscall: exec, path_glob: /usr/bin/sudo", "deny"), "");
 	expect_warnings(RULES RULE("r", "syscall: [exec, fs.read], path: /etc/secrets", "deny"),
 			"");
@@ -436,7 +437,7 @@ static void warns_of_a_directory_that_is_taken_out_of_an_allow(void)
 				   "syscall: fs.read, path_glob: [src/**, '!src/a', '!src/a/**']",
 				   "allow"),
 			"");
-	/* Nothing below it was given. */
+	/* No rule grants a path below it. */
 	expect_warnings(RULES RULE("r", "syscall: fs.read, path_glob: ['/src/*', '!/src/a']",
 				   "allow"),
 			"W08 3:41");
@@ -449,8 +450,7 @@ static void warns_of_a_directory_that_is_taken_out_of_an_allow(void)
 	expect_warnings(RULES RULE("r", "syscall: [fs.read, exec], path_glob: src/**",
 				   "allow") "  except: [{syscall: exec, path_glob: src/tools}]\n",
 			"");
-	/* An exception of a denial gives rights back: too little makes a command fail, which shows.
-	 */
+	/* An exception of a denial gives rights: if it is too narrow, a command fails visibly. */
 	expect_warnings(RULES RULE("r", "syscall: fs.read, path_glob: src/**",
 				   "deny") "  except: [{path_glob: src/open}]\n",
 			"");
@@ -525,7 +525,7 @@ static void a_program_that_may_be_read_is_fine(void)
 	expect_warnings(RULES EXEC("/usr/bin/a") READ("/"), "");
 	expect_warnings(RULES EXEC("./a/b") READ("./"), "");
 	expect_warnings(RULES EXEC("[./a, /usr/bin/a]") READ("[./a, /usr/bin]"), "");
-	/* /bin is a link on most hosts, and a project may lie in /srv. */
+	/* /bin is a link on most hosts, and a project may be in /srv. */
 	expect_warnings(RULES EXEC("/bin/a") READ("/usr/bin"), "");
 	expect_warnings(RULES EXEC("/usr/lib/a") READ("/lib"), "");
 	expect_warnings(RULES EXEC("./a") READ("/srv"), "");
@@ -535,7 +535,7 @@ static void a_program_that_may_be_read_is_fine(void)
 	expect_warnings("mounts: [{target: /opt, source: /usr}]\n" RULES EXEC("/opt/a"), "");
 	expect_warnings("defaults: {fs: allow}\n" RULES EXEC("/opt/a"), "");
 	expect_warnings("isolation: {nested: true}\n" RULES EXEC("/opt/a"), "");
-	/* Sections see the system's folders. */
+	/* Sections are checked for system directories, too. */
 	expect_warnings("version: 1\nexec: {rules: [{action: allow, path: /usr/a}]}\n", "");
 }
 
@@ -562,7 +562,7 @@ static void finds_the_one_superfluous_rule_among_ten_thousand(void)
 		text_addf(&text, "- h%d.example.com\n", i);
 	text_add(&text, "- h77.example.com\n");
 	expect_eq(policy_load("p.yaml", text.data, text.len, &policy, NULL), 0);
-	/* And the proxy that the mode needs. */
+	/* And the proxy that the network mode needs. */
 	expect_eq(policy_check(policy, ignore, &n), 2);
 	expect_eq(n, 2);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The bounds of policy/compile.h, against the nodes that random paths keep live in random tries
+ * The cost bounds of policy/compile.h, against the number of live nodes for random paths in random
+ * tries
  */
 
 #include <stdint.h>
@@ -25,7 +26,7 @@ static uint32_t random_below(uint32_t n)
 	return (uint32_t)((z ^ (z >> 31)) % n);
 }
 
-/* A walk without any cleverness: all live nodes, those of "**" among them. */
+/* A naive walk that stores every live node, including those of "**". */
 struct walk {
 	const struct artefact *artefact;
 	const struct artefact_node *nodes;
@@ -34,7 +35,7 @@ struct walk {
 	size_t n;
 };
 
-/* An empty one for most nodes. */
+/* An empty fork for most nodes. */
 static const struct artefact_fork *fork_of(const struct walk *walk, uint32_t node)
 {
 	static const struct artefact_fork none = { .star = ARTEFACT_NONE,
@@ -68,7 +69,7 @@ static size_t count_floats(const struct walk *walk)
 	return n;
 }
 
-/* As compile.h counts them. */
+/* Counts steps as compile.h does. */
 static size_t count_steps(const struct walk *walk)
 {
 	const struct artefact_pattern *patterns = artefact_rows(walk->artefact, SECTION_PATTERNS);
@@ -119,7 +120,7 @@ static void expect_within(const struct walk *walk, const struct compile_cost *co
 	*worst = n_steps > *worst ? n_steps : *worst;
 }
 
-/* Walks a random path of few names, so that much is live. */
+/* Walks a random path of a few names, so that many nodes are live. */
 static void walk_randomly(const struct artefact *artefact, const struct compile_cost *cost,
 			  size_t *worst)
 {
@@ -192,13 +193,13 @@ static struct compile_cost cost_of(const char *const *globs)
 	return cost;
 }
 
-/* A bound that is true but far too great would refuse honest policies. */
+/* A bound that is far too high would refuse ordinary policies. */
 static void the_bound_is_exact_where_that_is_easy(void)
 {
 	static const struct {
 		const char *globs[4];
 		uint64_t n_floats;
-		uint64_t n_steps; /* one of them is the project's root */
+		uint64_t n_steps; /* one of them is for the project's root */
 	} cases[] = {
 		{ { NULL }, 0, 2 },
 		{ { "/a/b/c", "/a/d", NULL }, 0, 2 },

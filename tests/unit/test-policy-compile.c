@@ -81,14 +81,14 @@ static void globs_that_begin_alike_share_their_nodes(void)
 	build_rule(&built, POLICY_ALLOW, "fs.read", "path=/a/b/*.c path=/a/b/*.h path=/a/b");
 	build_rule(&built, POLICY_ALLOW, "fs.read", "path=/a/b/*.c path=/a/*/d");
 	build_engine(&built);
-	/* Two roots, a, b, two patterns, "*", d: no table here has room for more than one. */
+	/* Two roots, a, b, two patterns, "*", d: each child table has room for one. */
 	expect_eq(n_rows(&built, SECTION_NODES), 8);
-	/* Of a, b and the first pattern, in which two globs end. */
+	/* For a, b and the first pattern, in which two globs end. */
 	expect_eq(n_rows(&built, SECTION_FORKS), 3);
 	expect_eq(n_rows(&built, SECTION_PATTERNS), 2);
 }
 
-/* A range of ports is at most thirty binary prefixes. */
+/* A range of ports is at most thirty bit prefixes. */
 static void ranges_become_few_prefixes(void)
 {
 	_cleanup_built_ struct built built = build_new();
@@ -103,7 +103,7 @@ static void ranges_become_few_prefixes(void)
 	expect_eq(n, 30);
 }
 
-/* The author of a policy chooses its words: no choice may make look-ups long. */
+/* An attacker may write the policy: no words may make hash lookups long. */
 static void keeps_every_word_close_to_its_place(void)
 {
 	_cleanup_built_ struct built built = build_new();
@@ -132,7 +132,7 @@ static void keeps_every_word_close_to_its_place(void)
 	expect_eq(n_used, 5000 + 97);
 }
 
-/* How many children @row has, each of which must be where it is looked for. */
+/* The number of children of @row; each must be found by a lookup. */
 static size_t count_children(const struct artefact *artefact, uint32_t row)
 {
 	const struct artefact_node *nodes = artefact_rows(artefact, SECTION_NODES);
@@ -176,11 +176,11 @@ static void puts_every_child_into_one_of_two_places(void)
 	}
 	expect_eq(most, 2 * 5003);
 	expect_eq(n_children, 2 * 5003 + 2 * 20000);
-	/* Room that costs a start is not wasted. */
+	/* The tables may not waste space, because every start maps them. */
 	expect(n_rows(&built, SECTION_NODES) < 3 * n_children);
 }
 
-/* With these last 8 bytes of 16 the hash of seed 0 is 0, whatever the first 8 are. */
+/* With these last 8 of 16 bytes the hash with seed 0 is 0 for any first 8 bytes. */
 static void components_made_to_collide_are_told_apart(void)
 {
 	static const char tail[] = "\x15\x7c\x4a\x7f\xb9\x79\x37\x9e";
@@ -205,7 +205,7 @@ static void components_made_to_collide_are_told_apart(void)
 	}
 }
 
-/* The error, or NULL where it compiles. */
+/* The error, or NULL if it compiles. */
 static const struct sbx_error *refusal_of(struct built *built)
 {
 	static struct sbx_error err;
@@ -249,7 +249,7 @@ static void refuses_wrong_values_with_their_place(void)
 	expect_refused("net.connect", "proto=sctp", "'sctp'");
 }
 
-/* One rule about exec, whose match and exception are these words. */
+/* Does a policy with one exec rule of these words compile? */
 static bool compiles(enum policy_action action, const char *operation, const char *match,
 		     const char *except)
 {
@@ -291,7 +291,7 @@ static void a_name_may_take_the_right_to_execute_away(void)
 	expect(compiles(POLICY_ALLOW, "fs.read", "path=git", NULL));
 }
 
-/* @n globs of eight "**" each that never share a node. */
+/* @n globs of eight "**" each that share no node. */
 static void add_floats(struct built *built, int n)
 {
 	char word[128];
@@ -306,7 +306,7 @@ static void add_floats(struct built *built, int n)
 static void refuses_too_many_live_floats_and_names_a_glob(void)
 {
 	_cleanup_built_ struct built fits = build_new(), exceeds = build_new();
-	/* The first "**" is one node for all of them. */
+	/* All of them share the node of the first "**". */
 	int n = (COMPILE_LIVE_FLOATS_MAX - 1) / 7;
 
 	add_floats(&fits, n);
@@ -320,7 +320,7 @@ static void refuses_too_many_live_floats_and_names_a_glob(void)
 	expect(err && strstr(err->why, "256"));
 }
 
-/* Only one of many folders can be the one that a path is in. */
+/* A path is in only one of several sibling directories. */
 static void floats_in_different_directories_are_not_live_together(void)
 {
 	_cleanup_built_ struct built built = build_new();
@@ -366,7 +366,7 @@ static void refuses_too_many_patterns_for_one_directory(void)
 	expect(err && err->code == -E2BIG && strstr(err->what, "/d/x*."));
 }
 
-/* Literal trees below "**" are entered at every component, but at each depth by one text only. */
+/* Literal names below "**" can match at every component, but at each depth only one of them. */
 static void many_names_below_a_float_are_cheap(void)
 {
 	_cleanup_built_ struct built built = build_new();

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * What eval answers below the target of a mount, whose files have other names outside
- */
+/* The answers of eval below the target of a mount, where files have other names outside */
 
 #include "base/cleanup.h"
 #include "policy/artefact.h"
@@ -77,7 +75,7 @@ static void a_masked_source_is_masked_where_a_mount_shows_it(void)
 	expect(!allows(mask, "fs.read", "/x/a/b") && allows(mask, "fs.read", "/x/b"));
 }
 
-/* The source of a mount is a path of the host, where no other mount is. */
+/* The source of a mount is a path of the host, so no other mount applies to it. */
 static void mounts_are_not_chained(void)
 {
 	static const char chain[] =

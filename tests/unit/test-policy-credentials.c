@@ -28,7 +28,7 @@ static bool lies_in(const char *path, const char *directory)
 	return strncmp(path, directory, len) == 0 && path[len] == '/';
 }
 
-/* Kinds of @entry among the entries below @path; 0: it is not there. */
+/* The kinds of @entry if it is an entry below @path; else 0. */
 static unsigned kinds_below(const char *path, const char *entry)
 {
 	struct arena arena = ARENA_INIT;
@@ -65,7 +65,7 @@ static void entries_are_those_that_lie_in_the_path(void)
 		{ "/run/user/7", "/run/user/7/gnupg", CREDENTIAL_SOCKET },
 		{ "/run", "/run/docker.sock", CREDENTIAL_SOCKET },
 		{ "/tmp", "/tmp/ssh-x/agent.1", CREDENTIAL_SOCKET },
-		/* It is named, something in it is named, or it is elsewhere. */
+		/* The entry itself, a path below it, or another path. */
 		{ "/home/user/.netrc", "/home/user/.netrc", 0 },
 		{ "/home/user/.ssh/id", "/home/user/.ssh", 0 },
 		{ "/home/user/project", "/home/user/project/.npmrc", 0 },
@@ -143,7 +143,7 @@ static bool has_place(const struct credential_list *found, const char *path)
 	return false;
 }
 
-/* They are cut while they are read. */
+/* The strings are modified while they are parsed. */
 static char *copy_accounts(struct arena *arena)
 {
 	return arena_copy(arena, accounts, sizeof(accounts) - 1);
@@ -175,7 +175,7 @@ static void root_has_the_homes_of_all_accounts_and_others_have_their_own(void)
 		expect_eq(has_place(&of_root, cases[i].path), cases[i].of_root);
 		expect_eq(has_place(&of_user, cases[i].path), cases[i].of_user);
 	}
-	/* The root's table is there, and "/" is no home. */
+	/* Root's home is in the table; "/" is not a home. */
 	expect_eq(credentials_count_homes(&of_root, "/"), 4);
 	expect_eq(credentials_count_homes(&of_user, "/"), 2);
 	expect_eq(credentials_count_homes(&of_user, "/absent/me"), 1);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * Hosts, addresses, ports and protocols, as policy/decide.h matches them
- */
+/* Hosts, addresses, ports and protocols in decisions */
 
 #include <stdint.h>
 
@@ -99,7 +97,7 @@ static void matches_ports_ranges_and_protocols(void)
 	expect(!connects("port=443 proto=udp", "a", 443, NULL));
 }
 
-/* One of the keys has the index, the others are compared; every pairing must agree. */
+/* One of the keys is found by the index, the others are compared; each combination must agree. */
 static void all_keys_of_the_network_must_hold_together(void)
 {
 	expect(connects("host=*.a.example port=443", "b.a.example", 443, NULL));

@@ -64,7 +64,7 @@ static void the_default_of_each_class_is_its_own(void)
 	expect_decision(&built, &exec, POLICY_DENY, CAUSE_DEFAULT);
 }
 
-/* Adds the rules one by one, each more severe than those before it. */
+/* Adds rules one by one, each more severe than those before. */
 static void the_most_severe_action_wins(void)
 {
 	static const enum policy_action ladder[] = { POLICY_PASS, POLICY_ALLOW, POLICY_WARN,
@@ -134,8 +134,8 @@ static void all_keys_must_hold_and_any_value_of_each(void)
 	}
 }
 
-/* A list holds if one of its values does. One that were taken as holding would let an allow apply
- * to everybody, and an exception take back a denial for everybody. */
+/* An empty list never matches. If it matched everything, an allow would apply to all callers, and
+ * an exception would cancel a deny for all. */
 static void expect_never(const char *words, const struct policy_request *request)
 {
 	_cleanup_built_ struct built allow = build_new(), deny = build_new(), except = build_new();
@@ -175,7 +175,7 @@ static void a_rule_with_an_empty_list_never_holds(void)
 		for (size_t k = 0; k < N_ELEMENTS(others); k++) {
 			char words[128];
 
-			/* A key that is given twice is one list. */
+			/* A key that is given twice is a list. */
 			if (strstr(others[k], empty[i]))
 				continue;
 			(void)snprintf(words, sizeof(words), "%s %s", empty[i], others[k]);
@@ -264,7 +264,7 @@ static void a_broken_constraint_takes_the_permission_back(void)
 	expect_decision(&built, &request, POLICY_DENY, CAUSE_CONSTRAINT);
 	request.sandbox = "L2";
 	decision = decide(&built, &request);
-	/* The request does not say how much will be written. */
+	/* The request does not state the size of the write. */
 	expect_eq(decision.cause, CAUSE_CONSTRAINT);
 	expect(strstr(decision.reason, "max_file_size") != NULL);
 	request.has_size = true;
@@ -327,7 +327,8 @@ static void a_program_must_have_the_digest_of_its_rule(void)
 	expect_decision(&built, &request, POLICY_ALLOW, CAUSE_RULES);
 }
 
-/* A digest binds what permits; a program cannot get out of a denial by being another one. */
+/* A digest restricts what a rule permits; a program must not evade a deny by having another digest.
+ */
 static void a_digest_does_not_weaken_a_denial(void)
 {
 	_cleanup_built_ struct built built = build_new();
@@ -411,7 +412,7 @@ static void a_file_that_narrows_can_deny_and_ask_for_a_review(void)
 	}
 }
 
-/* The permission that the narrowing one leans on must hold itself. */
+/* The permission in the broader file must be valid itself. */
 static void a_file_that_narrows_does_not_lean_on_a_broken_permission(void)
 {
 	_cleanup_built_ struct built built = build_new();
@@ -580,7 +581,7 @@ static void judges_the_longest_path(void)
 	expect_decision(&built, &request, POLICY_ALLOW, CAUSE_RULES);
 }
 
-/* Components are kept in other ways from 9 and from 17 bytes on. */
+/* Components of up to 8, up to 16 and more bytes are stored differently. */
 static void tells_components_of_any_length_apart(void)
 {
 	char glob[80], path[80];
@@ -606,7 +607,7 @@ static void tells_components_of_any_length_apart(void)
 	}
 }
 
-/* Slashes are looked for in blocks of 64 bytes. */
+/* Slashes are searched in blocks of 64 bytes. */
 static void finds_a_slash_at_any_offset(void)
 {
 	_cleanup_built_ struct built built = build_new();
@@ -632,7 +633,7 @@ static void finds_a_slash_at_any_offset(void)
 	}
 }
 
-/* Without the root, rules below it would silently not apply, also those that deny. */
+/* Without the root, project-relative rules would not apply, including denials. */
 static void wants_the_projects_root_for_rules_below_it(void)
 {
 	_cleanup_built_ struct built built = build_new();
@@ -671,7 +672,7 @@ static void wants_the_port_for_rules_about_ports(void)
 	expect_decision(&built, &request, POLICY_ALLOW, CAUSE_RULES);
 }
 
-/* A tool's argument may be a path or a host, too, and then it is judged like one. */
+/* The argument of a tool may be a path or a host, and is matched like one. */
 static void tools_can_have_arguments(void)
 {
 	_cleanup_built_ struct built built = build_new();
@@ -688,7 +689,7 @@ static void tools_can_have_arguments(void)
 	expect_decision(&built, &request, POLICY_DENY, CAUSE_DEFAULT);
 }
 
-/* No mark of one decision may count in the next, also when the generations wrap. */
+/* Marks of one decision must not count in the next, even when the generation counter wraps. */
 static void decisions_leave_no_trace(void)
 {
 	_cleanup_built_ struct built built = build_new();

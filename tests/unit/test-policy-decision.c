@@ -197,7 +197,7 @@ static void a_denial_of_an_extension_says_which_to_ask(void)
 				      "program under 'extensions:' in p.yaml\n");
 }
 
-/* The strongest claim about a fix: with it the same request is allowed. */
+/* The proposed rule, added to the policy, must allow the same request. */
 static void the_rule_that_is_proposed_allows_the_request(void)
 {
 	static const char *const requests[] = {
@@ -292,7 +292,7 @@ static void the_status_of_a_verdict_is_the_contract(void)
 	expect_eq(decision_status(POLICY_WARN), 0);
 	expect_eq(decision_status(POLICY_DENY), 1);
 	expect_eq(decision_status(POLICY_REVIEW), 3);
-	/* A verdict is never "pass"; if it were, it would be no yes. */
+	/* "pass" is never a verdict; if it were, it must not count as yes. */
 	expect_eq(decision_status(POLICY_PASS), 1);
 }
 

@@ -33,7 +33,7 @@ static uint32_t random_below(uint32_t n)
 static const char *const names[] = { "a", "b", "ab", "abc", "a.h", "b.c", ".a", "A", "*", "a*b",
 				     "[", "a]", "-", "^", "!b", "\\", "ba", "aab", "é", "a b", "7",
 				     "ab7", "...", "p",
-				     /* Lengths at which components are kept in other ways. */
+				     /* Lengths at which components are stored differently. */
 				     "ab345678", "ab3456789", "ab34567890123456",
 				     "ab345678901234567" };
 static const char *const globs[] = {
@@ -111,7 +111,7 @@ static void random_glob(char *glob, size_t max)
 		snprintf(glob + len, max - len, "/");
 }
 
-/* Literal values must not contain the characters that separate words. */
+/* Literal values must not contain the separators of the words. */
 static void random_literal(char *text, size_t max)
 {
 	static const char *const literals[] = { "a", "/a", "a/b", "./b", "/p/a", "/",
@@ -162,7 +162,7 @@ static void compare_one_path(struct built *built, const struct policy_request *r
 	}
 }
 
-/* A policy of one rule for each of some random globs, asked about random paths. */
+/* A policy with one rule for each of some random globs, and requests for random paths. */
 static size_t compare_some_globs(const char *operation, size_t *matches)
 {
 	_cleanup_built_ struct built built = build_new();
@@ -193,7 +193,7 @@ static void matches_a_million_random_pairs_like_the_naive_matcher(void)
 		n += compare_some_globs(random_below(4) ? "fs.read" : "exec", &matches);
 	printf("# %zu pairs, %zu of them match\n", n, matches);
 	expect(n >= n_wanted);
-	/* A generator that never or always hits compares nothing. */
+	/* A generator whose paths never or always match would compare nothing. */
 	expect(matches > n / 50 && matches < n / 2);
 }
 
@@ -270,7 +270,7 @@ static void add_random_rule(struct built *built)
 	add_random_constraints(&rule->constraints);
 }
 
-/* Everything that a request can have; @path and @tags are the memory for two of them. */
+/* A random value for every fact of a request; @path and @tags are memory for two of them. */
 static struct policy_request random_request(char *path, size_t max, const char **tags)
 {
 	static const char *const asked[] = { "fs.read",	    "fs.write", "exec",
@@ -306,7 +306,7 @@ static struct policy_request random_request(char *path, size_t max, const char *
 	return request;
 }
 
-/* Explain must call exactly those rules applying that apply. */
+/* policy_explain() must report exactly the rules that apply. */
 static void compare_explanation(struct built *built, const struct policy_request *request)
 {
 	struct policy_explanation rows[16];
@@ -333,7 +333,7 @@ static void compare_decision(struct built *built, const struct policy_request *r
 	for (uint32_t i = 0; i < built->policy->n_rules && decision.cause == CAUSE_RULES; i++) {
 		const struct rule *rule = &built->policy->rules[i];
 
-		/* Which permissions count is naive_decide()'s to say, not for each rule. */
+		/* Which allow rules count depends on others; naive_decide() decides that. */
 		if (rule->action == decision.verdict && decision.verdict > POLICY_WARN)
 			expect_eq(has_rule(&decision, i), naive_rule(rule, request));
 		else if (has_rule(&decision, i))
@@ -352,7 +352,7 @@ static bool build_random(struct built *built)
 	for (uint32_t n = random_below(13); n > 0; n--)
 		add_random_rule(built);
 
-	/* Rights to execute by name are refused; nothing else is. */
+	/* Only rights to execute by name may be refused. */
 	int r = build_try(built, NULL);
 
 	expect(r == 0 || r == -EINVAL);
@@ -380,7 +380,7 @@ static void decides_random_requests_like_the_naive_evaluator(void)
 	expect(n >= n_wanted);
 }
 
-/* Facts that a request may leave unsaid, at random. Not a valid token, which bypasses all rules. */
+/* Random facts that a request may omit; without a valid token, which bypasses all rules. */
 static const char *const tags_said[][2] = { { "red", NULL }, { "green", NULL }, { "blue", NULL } };
 static const char digest_said[] =
 	"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
@@ -399,7 +399,7 @@ static void say(struct policy_request *request, enum policy_unsaid fact)
 		request->mode = random_of(words);
 	if (fact == UNSAID_DIGEST)
 		request->sha256 = digest_said;
-	/* The size matters for fs.write alone. */
+	/* The size only matters for fs.write. */
 	if (fact == UNSAID_SIZE && strcmp(request->operation, "fs.write") == 0) {
 		request->has_size = true;
 		request->size_bytes = random_below(200);
@@ -408,7 +408,7 @@ static void say(struct policy_request *request, enum policy_unsaid fact)
 		request->sandbox = random_of(levels);
 }
 
-/* Adds a random half of the facts to a request without any, and none of @without. */
+/* Adds a random half of the facts, but none of @without. */
 static struct policy_request say_some(const struct policy_request *request, unsigned without)
 {
 	struct policy_request said = *request;
@@ -430,8 +430,8 @@ static struct policy_request leave_unsaid(const struct policy_request *request)
 }
 
 struct dependences {
-	size_t n_answers; /* that depend on something */
-	size_t n_changes; /* of the verdict, once that was said */
+	size_t n_answers; /* answers that depend on something */
+	size_t n_changes; /* answers whose verdict changed when it was added */
 };
 
 static void compare_what_is_said(struct built *built, const struct policy_request *request,
@@ -490,7 +490,7 @@ static void shuffle_rules(struct policy *policy)
 	}
 }
 
-/* The names of the rules that made the answer, as bits: they are "r" and a number. */
+/* The numbers of the rules that caused the answer, as bits. */
 static uint64_t causes_of(const struct built *built, const struct policy_decision *decision)
 {
 	uint64_t set = 0;

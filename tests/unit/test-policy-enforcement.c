@@ -12,7 +12,7 @@
 #define DIGEST "a123456789012345678901234567890123456789012345678901234567890123"
 
 struct wanted {
-	const char *rule; /* behind "- name: r\n  "; its own lines are indented by two */
+	const char *rule; /* follows "- name: r\n "; its own lines are indented by two */
 	unsigned layers;
 	enum enforcement_state state;
 	enum enforcement_problem problem;
@@ -51,7 +51,7 @@ static void paths_are_enforced_by_mounts_and_landlock(void)
 		"match: {syscall: exec}\n  action: allow",
 		"match: {syscall: fs.write, path: /a}\n  action: allow\n"
 		"  constraints: {max_file_size: 1MiB, require_sandbox: L2}",
-		/* Nothing is left for which the pattern could hold. */
+		/* The pattern cannot match any remaining path. */
 		"match: {syscall: fs.read, path_glob: '*.c'}\n  action: allow\n"
 		"  except: [{syscall: fs.*}]",
 	};
@@ -119,8 +119,8 @@ static void a_fact_that_only_a_tool_knows_narrows(void)
 		{ "match: {syscall: fs.read, path: /a}\n  action: allow\n"
 		  "  except:\n  - {mode: strict}",
 		  ENFORCED_BY_SERVICE | ENFORCED_BY_VIEW, NARROWED, PROBLEM_UNSEEN, 6, "mode" },
-		/* An exception of a deny about an unseen fact never applies, whatever its paths
-		   are. */
+		/* An exception of a deny about a fact that the sandbox cannot see never applies,
+		 * whatever its paths. */
 		{ "match: {syscall: fs.read, path: /a}\n  action: deny\n"
 		  "  except:\n  - {path_glob: '*.c', mode: strict}",
 		  ENFORCED_BY_SERVICE | ENFORCED_BY_VIEW, NARROWED, PROBLEM_UNSEEN, 6, "mode" },

@@ -92,7 +92,7 @@ static void says_which_exception_takes_a_rule_back(void)
 	build_except(&built, rule, NULL, "caller=editor");
 	row = explain_one(&built, &write_source, &n);
 	expect_eq(row.near, NEAR_EXCEPTED);
-	/* In the order as written, however the compiled policy sorts them. */
+	/* In the order of the file, not of the compiled policy. */
 	expect_eq(row.exception, 2);
 }
 

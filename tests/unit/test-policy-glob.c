@@ -9,7 +9,7 @@
 #include "policy-build.h"
 #include "test.h"
 
-/* Is @path one that a rule with this one value applies to? */
+/* Does a rule with this value apply to @path? */
 static bool applies(const char *operation, const char *key, const char *value, const char *project,
 		    const char *path)
 {
@@ -32,10 +32,10 @@ static bool applies(const char *operation, const char *key, const char *value, c
 }
 
 /*
- * Pattern, text, does git's wildmatch with WM_PATHNAME match. Each was compared with git itself
- * ("git ls-files" with a glob pathspec, version 2.39). That version takes "**" at the end of a
- * longer component for one that crosses slashes, if its buffers happen to lie so in memory; its
- * manual says otherwise, and so do we.
+ * Pattern, text, and whether git's wildmatch with WM_PATHNAME matches. Each row was compared with
+ * git 2.39 ("git ls-files" with a glob pathspec). That version lets "**" at the end of a longer
+ * component match slashes, depending on bytes after its buffers; its manual says otherwise, and sbx
+ * follows the manual.
  */
 static const struct {
 	const char *pattern;
@@ -274,7 +274,7 @@ static void matches_like_wildmatch_of_git(void)
 	}
 }
 
-/* The rules are the same from the root of the file system. */
+/* Absolute globs follow the same rules. */
 static void matches_absolute_globs_like_relative_ones(void)
 {
 	char pattern[64], path[64];
@@ -357,7 +357,7 @@ static void anchors_globs_as_documented(void)
 		       anchored[i].matches);
 		test_failures++;
 	}
-	/* Below the root of the file system, everything is in the project. */
+	/* If the project is "/", every path is in it. */
 	expect(applies("fs.read", "path", "a/b", "/", "/a/b"));
 	expect(applies("fs.read", "path", "b", "/", "/a/b"));
 	expect(applies("fs.read", "path", ".", "/", "/"));
@@ -415,7 +415,7 @@ static void classes_of_white_space_are_gits(void)
 	expect(!glob_pattern_matches(cntrl, sizeof(cntrl) - 1, "a", 1));
 }
 
-/* NULL where it is accepted. */
+/* The error, or NULL if it is accepted. */
 static const char *problem_of(const char *text, bool literal)
 {
 	static struct sbx_error err;
@@ -527,7 +527,7 @@ static void judges_single_components(void)
 	expect(glob_component_matches(&star, "any", 3));
 }
 
-/* Exponential matching would not come back within the life of this machine. */
+/* A matcher with exponential time would not return. */
 static void matches_many_stars_in_bounded_time(void)
 {
 	_cleanup_free_ char *name = repeat("a", 4000, "");

@@ -109,7 +109,7 @@ static void without_places_only_the_system_is_guarded(void)
 	arena_deinit(&arena);
 }
 
-/* A path without GUARDED_MARK is compared with few rows: that must not change the answer. */
+/* A path without GUARDED_MARK is compared with fewer rows; the answer must be the same. */
 static void a_match_is_the_first_row_that_contains_the_path(void)
 {
 	static const char *const rests[] = { "", "/a", "x", "/a/b" };
@@ -135,7 +135,7 @@ static void a_match_is_the_first_row_that_contains_the_path(void)
 	arena_deinit(&arena);
 }
 
-/* A directory of the test's own, which is also the working directory. */
+/* A temporary directory, which is also the working directory. */
 struct place {
 	char path[PATH_MAX];
 	struct arena arena;

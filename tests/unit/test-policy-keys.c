@@ -3,7 +3,7 @@
 
 #include "test.h"
 
-/* The row whose child @key is; it must be a map, a list or groups. */
+/* The row of which @key is a child; it must be a map, a list or groups. */
 static const struct policy_key *parent_of(const struct policy_key *key)
 {
 	size_t len = strlen(key->path) - strlen(policy_key_name(key));

@@ -43,7 +43,7 @@ static void an_option_is_the_key_with_dashes(void)
 	expect(!limit_option(LIMIT_PROCESSES));
 }
 
-/* The numbers that the first design gives them. */
+/* The values of the design document. */
 static void the_templates_set_their_limits(void)
 {
 	const uint64_t mib = UINT64_C(1) << 20, sec = 1000000;

@@ -20,7 +20,7 @@ static struct policy *load(const char *name, const char *text)
 	return policy;
 }
 
-/* "user.yaml" over "system.yaml"; the second one narrows if @narrows. */
+/* Merges "user.yaml" over "system.yaml"; the second one only narrows if @narrows. */
 static int merge(const char *system, const char *user, int narrows, struct policy **ret,
 		 struct sbx_error *err)
 {
@@ -113,7 +113,7 @@ static void a_file_that_is_silent_about_a_default_leaves_it_as_it_is(void)
 			  0);
 		expect_eq(policy->defaults[CLASS_NET], POLICY_ALLOW);
 		expect_eq(policy->defaults[CLASS_TOOL], POLICY_REVIEW);
-		/* The first file's silence is a denial. */
+		/* The first file does not mention exec, which denies it. */
 		expect_eq(policy->defaults[CLASS_EXEC], POLICY_DENY);
 		expect_eq(policy->defaults[CLASS_FS], POLICY_DENY);
 	}
@@ -200,7 +200,7 @@ static const struct {
 	  "2:20", "'true'" },
 	{ "net: {mode: none}\n", "net: {mode: host}\n", "1:13", "'none'" },
 	{ "net: {mode: none}\n", "net: {mode: loopback}\n", "1:13", "'none'" },
-	/* Each gives something that the other one does not. */
+	/* Each mode permits something that the other does not. */
 	{ "net: {mode: proxy}\n", "net: {mode: loopback}\n", "1:13", "'proxy'" },
 	{ "net: {mode: loopback}\n", "net: {mode: proxy}\n", "1:13", "'loopback'" },
 	{ "devices: [null]\n", "devices: [null, kvm]\n", "1:17", "not in the list" },
@@ -288,7 +288,7 @@ static void a_project_may_add_a_setting_that_only_narrows(void)
 	}
 }
 
-/* A pattern such as '.*' would hide all that a project does from the log of its user. */
+/* A pattern such as '.*' would redact everything that the project's commands do. */
 static void a_project_cannot_change_audit_redact(void)
 {
 	_cleanup_policy_ struct policy *policy = NULL, *same = NULL, *widened = NULL;
@@ -299,7 +299,7 @@ static void a_project_cannot_change_audit_redact(void)
 	expect(strstr(err.what, "'audit.redact[1]'") && !widened);
 	expect_eq(merge(ours, "audit: {redact: [b]}\n", 1, &same, NULL), 0);
 	expect_eq(policy_get_setting(same, "audit.redact")->number, 2);
-	/* The user's own file may. */
+	/* The user's own file may set it. */
 	expect_eq(merge(ours, "audit: {redact: [c]}\n", 0, &policy, NULL), 0);
 	expect_eq(policy_get_setting(policy, "audit.redact")->number, 3);
 }

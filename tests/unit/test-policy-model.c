@@ -25,7 +25,7 @@ static void an_unknown_action_is_not_found(void)
 	expect_eq(action, POLICY_WARN);
 }
 
-/* In their order. */
+/* In the order of the enum. */
 static const char *const paths[] = {
 	"a",	  "a[0]", "a[1]",  "a[1].b", "a[2]", "a[10]", "a[10].b", "a[10].c",
 	"a[100]", "a.b",  "a.c.d", "a-b",    "a_b",  "ab",    "b",

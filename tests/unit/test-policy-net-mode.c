@@ -46,7 +46,7 @@ static void the_mode_is_set_or_implied(void)
 		  NULL, "web", true },
 		{ "version: 1\ndefaults: {net: allow}\n", NULL, NET_PROXY, NULL, NULL, true },
 		{ "version: 1\ndefaults: {net: warn}\n", NULL, NET_PROXY, NULL, NULL, true },
-		/* These give a sandboxed command nothing. */
+		/* These grant nothing to a sandboxed command. */
 		{ "capabilities:\n"
 		  "- {name: a, match: {syscall: '*', caller: me}, action: allow}\n"
 		  "- {name: b, match: {syscall: '*', path: /a}, action: allow}\n"
@@ -134,7 +134,7 @@ static void loopback_implies_an_allow_and_a_denial_of_all_else(void)
 	expect(!net_rule_is_denial("mine", "net.mode is none"));
 }
 
-/* Of a file that only narrows it would count only where another rule allows. */
+/* In a file that only narrows it would have no effect unless another rule allows the same. */
 static void the_allow_of_a_narrower_mode_has_the_place_of_the_narrowed_file(void)
 {
 	static const char *const modes[] = { "host", "loopback" };

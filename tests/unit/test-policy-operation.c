@@ -33,7 +33,7 @@ static void knows_no_other_operation(void)
 	expect_eq(operation_find("*"), OPERATION_UNKNOWN);
 }
 
-/* They are stored in artefacts, so these never change. */
+/* Artefacts contain these numbers, so they must not change. */
 static void rows_keep_their_numbers(void)
 {
 	static const char *const first[] = {

@@ -141,7 +141,7 @@ static void texts_cannot_become_anything_else(void)
 	}
 }
 
-/* Of all planes, and mostly of those where characters hide. */
+/* A random character of any plane, often from ranges with hidden characters. */
 static uint32_t some_character(uint32_t *seed)
 {
 	static const uint32_t near[] = { 0x00,	  0x60,	   0xa0,    0x340,   0x610,
@@ -155,12 +155,12 @@ static uint32_t some_character(uint32_t *seed)
 		*seed = *seed * 1664525 + 1013904223;
 		c = *seed >> 8;
 		c = c & 1 ? near[c / 64 % N_ELEMENTS(near)] + (c >> 1) % 32 : (c >> 1) % 0x110000;
-		/* A text of C ends at NUL. */
+		/* NUL would end the C string. */
 	} while (c == 0 || c > 0x10ffff || (c >= 0xd800 && c < 0xe000));
 	return c;
 }
 
-/* JSON has no sign but \u for all of it. */
+/* In JSON every character can be written as \u. */
 static void add_random_string(struct text *out, uint32_t *seed)
 {
 	unsigned n = 1 + (*seed >> 16) % 12;

@@ -16,7 +16,7 @@ static void read_ok(const char *line, struct request_buffer *ret)
 	expect_str(err.what, "");
 }
 
-/* The error for the line; each has all three texts. */
+/* The error for the line; expects all three texts in it. */
 static struct sbx_error refusal(const char *bytes, size_t n_bytes)
 {
 	_cleanup_request_ struct request_buffer buffer = { .texts = TEXT_INIT };
@@ -166,7 +166,7 @@ static void refuses_repeated_members(void)
 	expect_refused("{\"op\":\"fs.read\",\"path\":\"/a\",\"path\":\"/b\"}",
 		       "'path' is given twice");
 	expect_refused("{\"op\":\"fs.read\",\"op\":\"fs.read\"}", "'op' is given twice");
-	/* A name that only looks different. */
+	/* Another spelling of the same name. */
 	expect_refused("{\"op\":\"fs.read\",\"path\":\"/a\",\"p\\u0061th\":\"/b\"}",
 		       "'path' is given twice");
 }
@@ -227,7 +227,7 @@ static void refuses_too_many_tags_and_too_many_bytes(void)
 	expect(strstr(err.why, "65536") != NULL);
 }
 
-/* Keeps its memory, so that reading one line after the other is free of the heap. */
+/* Reading the next line reuses the buffers and allocates nothing. */
 static void the_memory_is_used_again(void)
 {
 	static const char line[] = "{\"op\":\"fs.read\",\"path\":\"/srv/p/src/a.c\"}";

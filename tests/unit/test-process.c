@@ -56,7 +56,8 @@ static void differs_for_every_process(void)
 	}
 }
 
-/* Where the kernel has no pidfs, the start time is read from /proc/PID/stat, behind the name. */
+/* Without pidfs the start time is read from /proc/PID/stat, after the name, which may contain any
+ * bytes. */
 static void a_name_cannot_change_it(void)
 {
 	uint64_t before = 0, after = 0;

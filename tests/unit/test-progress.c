@@ -27,7 +27,7 @@ static void end(struct shown *shown)
 	(void)close(shown->fds[1]);
 }
 
-/* What was written since the last look. */
+/* Expects the output since the last call. */
 static void expect_shown(const struct shown *shown, const char *wanted)
 {
 	char got[256] = "";

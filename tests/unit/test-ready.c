@@ -14,7 +14,7 @@
 #define DEADLINE_MSEC 60000
 #define N_SEATS 3
 
-/* A socket of the set: serve() counts its calls, and its packets stay unread. */
+/* A socket of the set: serve() counts its calls and leaves the packets unread. */
 struct seat {
 	struct ready_socket socket;
 	struct table *table;
@@ -120,7 +120,7 @@ static int on_defer(sd_event_source *source, void *userdata)
 	return 0;
 }
 
-/* All of them are always ready. */
+/* All sockets are always ready. */
 static void every_socket_and_the_loop_get_their_turn(void)
 {
 	_cleanup_table_ struct table table;
@@ -175,7 +175,8 @@ static void remove_the_others(struct seat *seat)
 	}
 }
 
-/* The first one served removes the others: they are not served any more, although they are ready.
+/* The first one that is served removes the others, which must not be served although they are
+ * ready.
  */
 static void serve_may_remove_any_other_socket(void)
 {

@@ -63,7 +63,7 @@ static int send_one(struct recorder *recorder, const char *value, struct sbx_err
 	return record_send(recorder, &record, &json, err);
 }
 
-/* The lines of the spool; each must be JSON. */
+/* The number of lines in the spool; each must be JSON. */
 static size_t count_lines(const struct place *place)
 {
 	_cleanup_free_ char *bytes = NULL;
@@ -285,7 +285,7 @@ static void a_torn_line_stays_alone(void)
 	expect(strncmp(bytes, "{\"version\":1,\"ti\n{\"version\":1,", 30) == 0);
 }
 
-/* What a full disk does, in a child, because the limit cannot be taken back. */
+/* Simulates a full disk with RLIMIT_FSIZE, in a child because the limit cannot be raised again. */
 static int fill_up(const struct place *place)
 {
 	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
@@ -383,7 +383,7 @@ static void a_stuck_socket_is_an_error_soon(void)
 
 /* ---- the service ---- */
 
-/* A runtime folder with a socket in it that is listened to, for an ordinary user. */
+/* An ordinary user's runtime directory with a listening socket. */
 struct runtime {
 	struct place place;
 	char socket_path[108];
@@ -402,7 +402,7 @@ static void listen_there(struct runtime *runtime)
 	expect_eq(listen(runtime->listener, 5), 0);
 }
 
-/* @test runs in a child, which is nobody in particular. */
+/* Runs @test in a child without privileges. */
 static void with_runtime(void (*test)(struct runtime *runtime))
 {
 	struct runtime runtime = { .place = place_new() };
@@ -421,7 +421,7 @@ static void with_runtime(void (*test)(struct runtime *runtime))
 	(void)fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
-		test_failures = 0; /* only ours count */
+		test_failures = 0; /* count only the failures of this child */
 		if (geteuid() == 0 && setuid(65534) < 0)
 			_exit(2);
 		expect(mkdir(folder, 0700) == 0);
@@ -459,7 +459,7 @@ static void prefer_service(struct runtime *runtime)
 	client = accept4(runtime->listener, NULL, NULL, SOCK_CLOEXEC);
 	expect_packet(client, "to the service");
 	expect(access(runtime->place.file, F_OK) < 0);
-	/* Its answers are taken from the socket, however many there are. */
+	/* The recorder reads its answers, so the socket does not fill up. */
 	for (int i = 0; i < 5000; i++) {
 		expect(send(client, "{\"seq\":1}", 9, MSG_DONTWAIT) == 9);
 		if (i % 100 == 0) {
@@ -481,12 +481,12 @@ static void outlive_service(struct runtime *runtime)
 
 	expect_eq(recorder_open_spool(&recorder, runtime->environment, NULL), 0);
 	client = accept4(runtime->listener, NULL, NULL, SOCK_CLOEXEC);
-	/* It is started again. */
+	/* The service is started again. */
 	(void)close(client);
 	expect_eq(send_one(&recorder, "to the next one", NULL), 0);
 	client = accept4(runtime->listener, NULL, NULL, SOCK_CLOEXEC);
 	expect_packet(client, "to the next one");
-	/* It ends. */
+	/* The service ends. */
 	(void)close(client);
 	(void)close(runtime->listener);
 	expect_eq(send_one(&recorder, "to the spool", NULL), 0);
@@ -512,7 +512,7 @@ static void outlive_pause(struct runtime *runtime)
 	expect(!recorder.is_with_service);
 	expect(unlink(runtime->socket_path) == 0);
 	listen_there(runtime);
-	/* A second has passed. */
+	/* As if a second had passed. */
 	recorder.asked_sec = 0;
 	expect_eq(send_one(&recorder, "to the service", NULL), 0);
 	client = accept4(runtime->listener, NULL, NULL, SOCK_CLOEXEC);

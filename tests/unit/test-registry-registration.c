@@ -30,7 +30,7 @@ static void one_name_has_one_sandbox(void)
 	expect_eq(registration_create(rig.registry, "a", &second, &rig.err), -EEXIST);
 	expect(strstr(rig.err.fix, "--id"));
 	expect_eq(second.folder, -EBADF);
-	/* Nor when its supervisor is gone. */
+	/* Nor after its supervisor has exited. */
 	registration_deinit(&made);
 	expect_eq(registration_create(rig.registry, "a", &second, &rig.err), -EEXIST);
 }
@@ -149,7 +149,7 @@ static void refuses_to_adopt_what_was_not_made_for_it(void)
 	struct registration made = REGISTRATION_INIT;
 	RIG;
 
-	/* A supervisor that was killed before it wrote anything. */
+	/* A supervisor that was killed before it wrote state.json. */
 	expect_eq(registration_create(rig.registry, "a", &made, &rig.err), 0);
 	registration_deinit(&made);
 	expect_eq(registration_adopt(rig.registry, "a", &made, &rig.err), -EEXIST);
@@ -223,7 +223,7 @@ static void a_reader_sees_one_whole_state(void)
 	rig_end(writer);
 }
 
-/* Runs @work in a child until the parent has done its part. */
+/* Runs @work in a child at the same time as the parent. */
 static pid_t beside(struct rig *rig, void (*work)(struct rig *rig))
 {
 	pid_t child = fork();
@@ -254,7 +254,7 @@ static void a_collector_takes_nothing_from_a_creator(void)
 		struct sandbox_entry entry = rig_entry("a");
 		int r = registration_create(rig.registry, "a", &made, &rig.err);
 
-		/* The collector has not come by. */
+		/* Try again until gc has removed the directory. */
 		if (r == -EEXIST && sched_yield() == 0)
 			continue;
 		n_made++;
@@ -307,7 +307,7 @@ static unsigned long count_waits(pid_t pid)
 	return n;
 }
 
-/* His processor may be taken from him while he looks. */
+/* A reader may be preempted while it holds the shared lock. */
 static void somebody_who_looks_for_long_is_waited_for(void)
 {
 	int status = 0;
@@ -349,7 +349,7 @@ static pid_t fork_claimer(const struct rig *rig, int begin, int end)
 		if (read(begin, &byte, 1) != 1)
 			_exit(1);
 		r = registration_adopt(rig->registry, "a", &adopted, NULL);
-		/* Who has it keeps it until all have tried. */
+		/* The one that got the lock keeps it until all have tried. */
 		if (write(end, r == 0 ? "y" : "n", 1) != 1)
 			_exit(1);
 		(void)pause();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The module asks a service manager over its socket, so a test can be one: it takes the call down,
- * answers as it is told, and ends the job. Root would ask the system's own manager; so nobody here
- * is root.
+ * The module calls a service manager over a socket; the test plays the manager: it records the
+ * call, sends a prepared answer, and ends the job. As root the module would use the system's
+ * manager, so the test drops root first.
  */
 
 #include "scope/scope.h"
@@ -34,16 +34,16 @@
 extern scope_start_fn sbx_scope_start;
 extern scope_join_fn sbx_scope_join;
 
-/* How the manager behaves, and what it was told. */
+/* The behaviour of the manager, and the call that it received. */
 struct manager {
-	const char *refusal; /* an error instead of a job */
-	const char *result;  /* of the job; NULL: "done" */
+	const char *refusal; /* error name to return instead of a job */
+	const char *result;  /* result of the job; NULL: "done" */
 	const char *cgroup;
-	bool is_early;	/* the job ends before it is answered for */
-	bool is_gone;	/* hangs up when it is asked */
-	bool has_other; /* other jobs end, too */
+	bool is_early;	/* JobRemoved is sent before the reply */
+	bool is_gone;	/* closes the connection at the call */
+	bool has_other; /* jobs of other units end before */
 	bool knows_oom_policy;
-	int told; /* a pipe: the properties as text */
+	int told; /* a pipe to which it writes the properties as text */
 	char runtime[64];
 	pid_t pid;
 	char said[1024];

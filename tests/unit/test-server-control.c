@@ -40,7 +40,7 @@ static void a_reload_ends_tokens_that_the_new_policy_denies(void)
 	rig_write(&rig, REVIEW_SRC "# changed\n");
 	expect_eq(server_reload(rig.server, "test", NULL), 1);
 	expect(is_verdict(rig_ask_with(&rig, token, WRITE("/srv/p/src/a")), "allow"));
-	/* Without a rule about it, only a token allows it. */
+	/* Without a rule only a token allows the request. */
 	rig_write(&rig, "capabilities: []\n");
 	expect_eq(server_reload(rig.server, "test", NULL), 1);
 	expect(is_verdict(rig_ask_with(&rig, token, WRITE("/srv/p/src/a")), "allow"));
@@ -50,7 +50,7 @@ static void a_reload_ends_tokens_that_the_new_policy_denies(void)
 	expect(has(rig_ask_with(&rig, token, WRITE("/srv/p/src/a")), "\"token\":\"unknown\""));
 }
 
-/* The new policy denies a part of what the token is for. */
+/* The new policy denies a part of the token's scope. */
 static void a_token_ends_with_a_policy_that_denies_some_of_what_it_is_for(void)
 {
 	_cleanup_rig_ struct rig rig;
@@ -109,7 +109,7 @@ static void no_token_is_issued_for_what_a_rule_denies(void)
 	expect(has(rig_ask(&rig, "{\"do\":\"status\"}"), "\"tokens\":0,"));
 }
 
-/* Without its project the policy cannot say whether a rule denies it. */
+/* Without its project the policy cannot decide whether a rule denies the scope. */
 static void no_token_is_issued_for_what_cannot_be_judged(void)
 {
 	_cleanup_rig_ struct rig rig;
@@ -144,7 +144,7 @@ static void no_token_is_issued_for_more_than_the_rules_leave(void)
 		   "\"ok\":true"));
 }
 
-/* The tags that a holder will have are not known when the token is issued. */
+/* The tags of the later caller are not known when the token is issued. */
 static void no_token_is_issued_where_a_rule_matches_the_caller(void)
 {
 	_cleanup_rig_ struct rig rig;
@@ -269,7 +269,8 @@ static void a_control_packet_that_is_wrong_says_what_is(void)
 	}
 }
 
-/* However "do" is written in JSON. A packet that only begins alike is a request, and a bad one. */
+/* "do" may be written with escapes. A packet that only begins like a control packet is an invalid
+ * request. */
 static void a_control_packet_is_known_by_its_first_name(void)
 {
 	static const struct {

@@ -19,7 +19,7 @@
 	"  - { name: src, match: { syscall: fs.write, path_glob: [\"/srv/p/src/**\"] }, "          \
 	"action: require_review }\n"
 #define SRC "{\"op\":\"fs.write\",\"path\":\"/srv/p/src/a\"}"
-/* Answers when the file that is its argument exists; until then it waits. */
+/* Answers when the file that is its argument can be read; until then it waits. */
 #define SLOW_EXTENSION                                                                             \
 	"extensions:\n  - { name: slow, command: [/bin/sh, -c, 'while read -r l; do "              \
 	"n=${l#*:}; read -r x <%s; printf \"{\\\"n\\\":%%s,\\\"action\\\":\\\"allow\\\"}\\n\" "    \
@@ -27,7 +27,7 @@
 
 /* ---- clients ---- */
 
-/* A client of the listener @name; the other end of its connection is the server's. */
+/* A client of the listener @name; the other end of the connection belongs to the server. */
 static int client_of(struct rig *rig, const char *name, uid_t uid)
 {
 	struct peer peer = PEER_INIT;
@@ -61,7 +61,7 @@ static bool is_readable(int fd)
 	return poll(&wait, 1, 0) == 1;
 }
 
-/* The next answer, "" where the connection has ended. */
+/* The next answer, "" if the connection was closed. */
 static const char *hear(struct rig *rig, int fd)
 {
 	static char bytes[256 * 1024];
@@ -226,7 +226,7 @@ static void a_client_that_ends_is_forgotten(void)
 	expect(has(rig_ask(&rig, "{\"do\":\"status\"}"), "\"clients\":0,"));
 }
 
-/* Its requests stay in its socket, and it is the only one that has to wait. */
+/* The unread requests stay in its socket; the other clients are served. */
 static void a_client_that_does_not_read_stops_only_itself(void)
 {
 	_cleanup_rig_ struct rig rig;
@@ -250,7 +250,7 @@ static void a_client_that_does_not_read_stops_only_itself(void)
 	expect_eq(n_answers, n_sent);
 }
 
-/* ---- who asks ---- */
+/* ---- callers ---- */
 
 static void add_sandbox(struct rig *rig, const char *const *words)
 {
@@ -362,7 +362,7 @@ static void one_user_cannot_take_all_places(void)
 	int clients[CLIENTS_DEFAULT / 4], own;
 	struct rlimit files;
 
-	/* Both ends of each connection are here; 1024 files are the usual soft limit. */
+	/* Both ends of each connection are in this process; the usual soft limit is 1024 fds. */
 	expect_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
 	files.rlim_cur = files.rlim_max;
 	expect_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
@@ -387,7 +387,7 @@ static void one_user_cannot_take_all_places(void)
 
 /* ---- extensions ---- */
 
-/* A policy whose extension answers after release(); FIFO is what it waits at. */
+/* A policy whose extension answers after release(); it waits at @fifo. */
 static void slow_policy(const struct rig *rig, char *policy, size_t size, char fifo[64])
 {
 	int n = snprintf(policy, size, "%s", ALLOW_SRC);
@@ -398,7 +398,7 @@ static void slow_policy(const struct rig *rig, char *policy, size_t size, char f
 	(void)snprintf(policy + n, size - (size_t)n, SLOW_EXTENSION, fifo);
 }
 
-/* The extension in force, which is late only when a test says so: the host may be slow. */
+/* The active extension with a long deadline, because the host may be slow. */
 static struct extension *patient_extension(const struct rig *rig)
 {
 	struct extension *extension = rig->server->generation->extensions[0].extension;
@@ -412,8 +412,7 @@ static void release(const char *fifo)
 	int fd = open(fifo, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 
 	expect(fd >= 0 && write(fd, "\n", 1) == 1);
-	/* Kept open until the reader has read: a FIFO without a reader and a writer loses its
-	 * bytes. */
+	/* Keep it open until the reader has read: a FIFO without any open end discards its data. */
 	while (fd >= 0 && is_readable(fd))
 		;
 	(void)close(fd);
@@ -439,7 +438,8 @@ static void others_do_not_wait_for_a_slow_extension(void)
 	say(other, "{\"op\":\"fs.format\"}");
 	expect(is_verdict(hear(&rig, other), "deny"));
 	expect(!is_readable(slow));
-	/* It never answers: deny for the client that waits, and then its next packet. */
+	/* The extension never answers: the waiting client gets deny, and its next packet is read.
+	 */
 	expect_eq(kill(extension_pid(extension), SIGKILL), 0);
 	expect(has(hear(&rig, slow), "\"extension\":\"slow\""));
 	expect(has(hear(&rig, slow), "fs.format"));

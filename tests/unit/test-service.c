@@ -88,7 +88,7 @@ static void goes_on_after_a_failed_reload(void)
 	(void)talk(client, "hello");
 }
 
-/* The manager would read another assignment behind a newline. */
+/* systemd would parse the text after a newline as another assignment. */
 static void keeps_a_status_on_one_line(void)
 {
 	struct setup setup = { .handed_over = 0 };
@@ -134,7 +134,7 @@ static void stops_feeding_while_the_loop_hangs(void)
 	await_watchdogs(&daemon, 2);
 }
 
-/* A fed watchdog would be the first message of all. */
+/* Otherwise WATCHDOG=1 would be the first message. */
 static void leaves_the_watchdog_of_another_process_alone(void)
 {
 	struct setup setup = { .watchdog_usec = "40000", .watchdog_pid = "1" };
@@ -151,7 +151,7 @@ static void refuses_a_watchdog_it_cannot_read(void)
 	expect_eq(daemon_wait(&daemon), STATUS_NOT_STARTED);
 }
 
-/* A socket like that of a .socket unit, under an abstract name. */
+/* A listening socket like that of a .socket unit, with an abstract name. */
 static int manager_listen(int number, struct sockaddr_un *ret_address)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -207,7 +207,7 @@ static void refuses_an_fd_that_is_no_listening_socket(void)
 	expect_eq(daemon_wait(&daemon), STATUS_NOT_STARTED);
 }
 
-/* Two lines of one .socket unit. A third call finds none left. */
+/* The two sockets of a .socket unit; a third call finds no more. */
 static int listen_thrice(void)
 {
 	static const struct log log = { .tool = "test", .journal_fd = -EBADF };
@@ -218,7 +218,8 @@ static int listen_thrice(void)
 	unsigned before = test_failures;
 	int pair[2] = { manager_listen(1, &address), manager_listen(2, &address) };
 
-	/* The low fds may be in use by now: dup2() from high ones overwrites neither socket. */
+	/* The low fd numbers may be in use by now: dup2() from high ones overwrites neither socket.
+	 */
 	expect(dup2(pair[1], 101) == 101 && dup2(pair[0], 100) == 100);
 	expect(dup2(100, LISTEN_FDS_START) >= 0 && dup2(101, LISTEN_FDS_START + 1) >= 0);
 	set_number("LISTEN_PID", getpid());
@@ -245,7 +246,7 @@ static void takes_each_of_several_sockets_of_one_name_once(void)
 	expect(waitpid(pid, &status, 0) == pid && status == 0);
 }
 
-/* An exit status in a child that is no root user, 0: no failure. */
+/* Runs @check in a child as an ordinary user; 0: no failure. */
 static int as_user(int (*check)(const char *directory), const char *directory)
 {
 	unsigned before = test_failures;
@@ -351,7 +352,7 @@ static void closes_a_client_that_the_service_refuses(void)
 	_cleanup_daemon_ struct daemon daemon = daemon_start(&setup);
 
 	expect_str(next_notice(&daemon), "READY=1");
-	/* More than one: a refused client does not count. */
+	/* A refused client does not count, so there may be several. */
 	for (int i = 0; i < 3; i++) {
 		_cleanup_close_ int client = client_open(&daemon);
 
@@ -372,7 +373,7 @@ static void lets_clients_wait_beyond_the_limit(void)
 	(void)talk(first, "one");
 	second = client_open(&daemon);
 	say(second, "hello");
-	/* The loop turns: after one of these the second client would have its answer. */
+	/* Let the loop turn: after one turn the second client would have its answer. */
 	for (int i = 0; i < 5; i++)
 		(void)talk(first, "again");
 	expect_str(await(second, 0), "");
@@ -385,8 +386,8 @@ static void lets_clients_wait_beyond_the_limit(void)
 #define N_CLIENTS 12
 
 /*
- * The queue is never empty, so a loop that only tried again would turn thousands of times between
- * two feeds of the watchdog; and a full table of fds would leave none to feed it.
+ * With no free fds the backlog is never empty: without a pause the loop would spin between two
+ * watchdog messages, and with a full table it could not send them.
  */
 static void rests_when_fds_run_short_and_recovers(void)
 {
@@ -411,7 +412,7 @@ static void rests_when_fds_run_short_and_recovers(void)
 
 	for (int i = 0; i < N_CLIENTS - 1; i++)
 		expect(close(clients[i]) == 0);
-	/* The manager must go on reading, or its full socket would block the daemon. */
+	/* Keep reading the manager's socket: if it were full, the daemon would block. */
 	for (answer = ""; n < 200 && !strstr(answer, "hello"); n++) {
 		await_watchdogs(&daemon, 1);
 		answer = await(last, 0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Sandboxes in a cgroup of their own, and those without namespaces, which have nothing else
+ * Sandboxes in a cgroup of their own, and sandboxes without namespaces, which have only the cgroup
  *
- * Below the first cgroup of the host that root may make others in, or an ordinary user whom we have
- * handed one.
+ * The cgroup is created below the first one in which root can create others, or which is delegated
+ * to the ordinary user.
  */
 
 #include <linux/magic.h>
@@ -14,9 +14,9 @@
 #include "spawn-rig.h"
 
 struct place {
-	char parent[128]; /* the user's own */
-	char home[160];	  /* where the supervisor runs */
-	char folder[160]; /* of the sandbox */
+	char parent[128]; /* delegated to the user */
+	char home[160];	  /* cgroup of the supervisor */
+	char folder[160]; /* cgroup of the sandbox */
 };
 
 static const char *find_cgroups(void)
@@ -51,7 +51,8 @@ static void hand_to(const char *folder, const char *name, uid_t uid)
 		abort();
 }
 
-/* As a service manager delegates one: the folder, and how one moves processes in it. */
+/* Creates a cgroup as a service manager delegates one: directory, cgroup.procs and
+ * cgroup.subtree_control belong to the user. */
 static bool place_init(struct place *place, uid_t uid)
 {
 	static unsigned n;
@@ -80,7 +81,7 @@ static void place_deinit(struct place *place)
 	expect_eq(rmdir(place->parent), 0);
 }
 
-static const struct place *current; /* the test's; its child has a copy */
+static const struct place *current; /* of this test; the child has a copy */
 
 static int move_home(struct rig *rig)
 {
@@ -94,7 +95,7 @@ static void add_cgroup(struct rig *rig, const struct place *place)
 	rig_insert(rig, (struct step){ .kind = STEP_CGROUP, .cgroup.path = place->folder });
 }
 
-/* Only what the tier "reduced" has: the whole tree of the host stays visible. */
+/* A plan of the tier "reduced": the whole file system of the host stays visible. */
 static void init_reduced(struct rig *rig, uid_t uid, const char *script)
 {
 	rig_init(rig, uid, script);
@@ -119,7 +120,7 @@ static void init_reduced(struct rig *rig, uid_t uid, const char *script)
 
 /* ---- */
 
-/* Of a sandbox in a scope: below the folder of that. */
+/* Is it the sandbox's cgroup in a scope: below the scope's directory? */
 static bool is_of_current(const char *cgroup)
 {
 	size_t n = current ? strlen(current->folder) : 0;
@@ -149,7 +150,7 @@ FOR_BOTH(the_cgroup_is_made_told_and_removed)
 	rig.options.hooks = &hooks;
 	rig_run(&rig);
 	expect_eq(rig.outcome->note, 1);
-	/* Its own is the root of what it sees. */
+	/* In its cgroup namespace the sandbox's cgroup is the root. */
 	expect_str(rig.output, "0::/\n");
 	place_deinit(&place);
 }
@@ -221,7 +222,7 @@ FOR_BOTH(too_much_memory_is_told_as_that)
 	place_deinit(&place);
 }
 
-/* ---- a scope, by a service manager that is ours ---- */
+/* ---- a scope, from a service manager that the test plays ---- */
 
 static const char *module_folder(void)
 {
@@ -278,7 +279,7 @@ static void await_empty(const char *cgroup)
 		(void)sched_yield();
 }
 
-/* It has had its signal, and waits for another one; or it is gone. */
+/* Waits until the process has handled its signal and sleeps again, or is gone. */
 static void await_rest(pid_t pid)
 {
 	char folder[32], text[2048];
@@ -290,7 +291,7 @@ static void await_rest(pid_t pid)
 	       !(strstr(text, "\nState:\tS") && strstr(text, "\nShdPnd:\t0000000000000000")));
 }
 
-/* As a service manager that stops the scope does it, or a shell that ends a job. */
+/* SIGTERM to the process that keeps the scope, as from a service manager or a shell. */
 static void ask_keeper_to_go(const struct place *place)
 {
 	char text[32];
@@ -303,7 +304,7 @@ static void ask_keeper_to_go(const struct place *place)
 	expect_eq(getsid(keeper), keeper);
 }
 
-/* As the manager does it: all of it, as soon as nobody is in it. */
+/* Removes the scope's cgroups as soon as they are empty, as the service manager does. */
 static void remove_scope(const struct place *place)
 {
 	static const char *const parts[] = { "/sbx-a.b", "/keeper", "" };
@@ -335,7 +336,8 @@ FOR_BOTH(everything_is_born_in_the_scope)
 	place_deinit(&place);
 }
 
-/* All of it ends while the supervisor sees nothing: the scope waits, until its numbers are read. */
+/* Everything ends while the supervisor is stopped: the scope must stay until it has read its files.
+ */
 static void run_unseen(struct rig *rig, uid_t uid, struct place *place, const char *script,
 		       const char *file, const char *text)
 {
@@ -368,7 +370,7 @@ FOR_BOTH(a_scope_stays_until_its_numbers_are_read)
 	rig_expect(&rig, 128 + SIGKILL, SPAWN_REASON_SIGNAL);
 }
 
-/* 16 MiB, twice for a moment */
+/* 16 MiB, briefly twice that */
 #define USE_MUCH "a=x; while [ ${#a} -lt 16777216 ]; do a=$a$a; done; echo ready; sleep 1000"
 
 FOR_BOTH(too_much_memory_is_told_also_where_nobody_saw_the_end)
@@ -498,7 +500,7 @@ FOR_BOTH(without_namespaces_the_time_limit_kills_all)
 	place_deinit(&place);
 }
 
-/* Who removes the folder is sbx-ctl gc; here it is us. */
+/* Normally sbx-ctl gc removes the directory; here the test does. */
 FOR_BOTH(without_namespaces_kill_9_of_the_supervisor_kills_everything)
 {
 	struct place place;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * Entering a sandbox that runs, as sbx-ctl exec does
- */
+/* Entering a running sandbox, as sbx-ctl exec does */
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -13,10 +11,10 @@
 
 struct house {
 	struct rig rig;
-	pid_t clients[CLIENTS_MAX]; /* who has knocked is there for as long as the house is */
+	pid_t clients[CLIENTS_MAX]; /* clients stay alive until the end of the test */
 	size_t n_clients;
 	int listening;
-	int end; /* of the first command's output */
+	int end; /* of the first command's output pipe */
 	struct sockaddr_un address;
 	socklen_t size;
 };
@@ -65,7 +63,7 @@ static void house_deinit(struct house *house)
 }
 #define _cleanup_house_ _cleanup_(house_deinit)
 
-/* In a user namespace of its own, as whom it was outside. */
+/* Moves into a new user namespace, mapped to the same uid outside. */
 static int move_out(uid_t uid)
 {
 	_cleanup_close_ int map = -EBADF;
@@ -78,7 +76,7 @@ static int move_out(uid_t uid)
 	return map < 0 ? -errno : fd_write_all(map, line, (size_t)n);
 }
 
-/* Connects, gives the connection away, and stays. */
+/* Connects, passes the connection to the test, and stays alive. */
 static void be_client(const struct house *house, uid_t uid, bool moves_out, int socket_pair)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -93,7 +91,7 @@ static void be_client(const struct house *house, uid_t uid, bool moves_out, int 
 		(void)pause();
 }
 
-/* From a process that is @uid, which is what the other end sees. */
+/* Connects from a process with uid @uid, which the other end sees as SO_PEERCRED. */
 static int knock_as(struct house *house, uid_t uid, bool moves_out)
 {
 	int ends[2], fd = -EBADF;
@@ -131,7 +129,7 @@ static void expect_unanswered(int door)
 	expect(read(door, &byte, 1) <= 0);
 }
 
-/* Sends @request with as many fds as @n_fds, of which the second is a pipe to us. */
+/* Sends @request with @n_fds fds, of which the second is a pipe to the test. */
 static int ask(int door, const char *request, size_t n_fds, int *ret_end)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), ends[2];
@@ -148,7 +146,7 @@ static int ask(int door, const char *request, size_t n_fds, int *ret_end)
 	return r;
 }
 
-/* All that comes until the end. */
+/* Reads to the end of file. */
 static const char *read_all(int end, char *ret, size_t size)
 {
 	size_t n = 0;
@@ -193,7 +191,7 @@ FOR_BOTH(a_visitor_is_inside_and_gets_the_status)
 	expect_str(answer.text, "{\"status\":5}");
 	(void)snprintf(wanted, sizeof(wanted), "%u\n", house.rig.plan.uid);
 	expect(strncmp(answer.output, wanted, strlen(wanted)) == 0);
-	/* hidepid hides PID 1, which is not dumpable, but not the first command. */
+	/* hidepid hides PID 1, which is not dumpable; the first command is visible. */
 	expect(strstr(answer.output, "\nsh\n/tmp\n0\n1\n2\n3\n") != NULL);
 	visit(&house, "{\"exec\":[\"/bin/true\"]}", &answer);
 	expect_str(answer.text, "{\"status\":0}");
@@ -215,7 +213,7 @@ FOR_BOTH(a_visitor_has_no_more_rights_than_the_command)
 	visit(&house, "{\"exec\":[\"cat\",\"/proc/self/status\"]}", &answer);
 	for (size_t i = 0; i < N_ELEMENTS(wanted); i++)
 		expect(strstr(answer.output, wanted[i]) != NULL);
-	/* The same namespaces as the first command. */
+	/* The visitor has the same namespaces as the first command. */
 	visit(&house,
 	      "{\"exec\":[\"sh\",\"-c\",\"for n in user mnt pid ipc uts net; do "
 	      "test $(readlink /proc/self/ns/$n) = $(readlink /proc/2/ns/$n) || echo $n; done; "
@@ -300,7 +298,7 @@ FOR_BOTH(another_user_is_not_answered)
 	house_close(&house);
 }
 
-/* The uid is the same: what is in a sandbox may not enter another. */
+/* The uid is the same, but a process in a sandbox must not enter another sandbox. */
 FOR_BOTH(who_comes_from_another_user_namespace_is_not_answered)
 {
 	_cleanup_house_ struct house house;
@@ -316,7 +314,7 @@ FOR_BOTH(who_comes_from_another_user_namespace_is_not_answered)
 	house_close(&house);
 }
 
-/* Its number may be another's by now. */
+/* The PID may have been reused. */
 FOR_BOTH(who_has_gone_is_not_answered)
 {
 	_cleanup_house_ struct house house;

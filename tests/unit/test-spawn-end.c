@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * How sandboxes end: by signals that are passed on, by limits, and by the death of the supervisor
+ * The end of sandboxes: by forwarded signals, by limits, and by the death of the supervisor
  *
- * A script says on a pipe when it is ready; its other end is how we see that all who hold it are
- * gone.
+ * A script writes to a pipe when it is ready; end of file on the pipe shows that all processes that
+ * had it open are gone.
  */
 
 #include <sys/socket.h>
@@ -48,7 +48,7 @@ FOR_BOTH(the_whole_group_of_the_command_gets_them)
 {
 	_cleanup_rig_ struct rig rig;
 
-	/* The shell waits for the command that it runs in the foreground. */
+	/* The shell handles the trap after its foreground command has ended. */
 	rig_init(&rig, uid, "trap 'echo shell' INT; (echo ready; exec sleep 1000); exit 6");
 	run_with_signal(&rig, SIGINT);
 	rig_expect(&rig, 6, SPAWN_REASON_EXIT);
@@ -100,7 +100,7 @@ FOR_BOTH(what_our_caller_ignores_stays_ignored)
 	rig_expect(&rig, 128 + SIGTERM, SPAWN_REASON_SIGNAL);
 }
 
-/* The supervisor stops with the sandbox, and both go on together. */
+/* The supervisor stops together with the sandbox; SIGCONT continues both. */
 FOR_BOTH(tstp_stops_everything_and_cont_continues_it)
 {
 	_cleanup_rig_ struct rig rig;
@@ -110,8 +110,8 @@ FOR_BOTH(tstp_stops_everything_and_cont_continues_it)
 	rig_init(&rig, uid,
 		 "trap '' TSTP; (exec sleep 1000) & child=$!; echo ready; "
 		 "until grep -q '^State:.T' /proc/$child/status; do :; done; exit 3");
-	/* In a group of its own, whose parent is in another one of the session: else the kernel
-	 * does not let it stop. */
+	/* In its own process group with a parent in another group of the session: the kernel does
+	 * not stop an orphaned group. */
 	rig_start_with_pipe(&rig, &end);
 	expect_eq(setpgid(rig.supervisor, rig.supervisor), 0);
 	expect(rig_hears(end, "ready"));
@@ -126,8 +126,8 @@ FOR_BOTH(tstp_stops_everything_and_cont_continues_it)
 
 /* ---- limits ---- */
 
-/* A script that is ready when it says so, until its time is over: with more of it where that was
- * over before. */
+/* Runs a script with a time limit; again with a longer one if it ran out before the script was
+ * ready. */
 static void run_out_of_time(struct rig *rig, uid_t uid, const char *script, uint64_t grace_usec)
 {
 	for (uint64_t limit_usec = 300000;; limit_usec *= 4) {
@@ -166,7 +166,7 @@ FOR_BOTH(the_time_limit_kills_who_ignores_it)
 			20000);
 	rig_expect(&rig, SPAWN_TIME_LIMIT, SPAWN_REASON_TIME);
 	expect_eq(rig.outcome->result.signal, SIGKILL);
-	/* Also where PID 1 could not tell it. */
+	/* Even if PID 1 could not report it. */
 	expect(rig.outcome->result.usage.ru_maxrss > 0);
 }
 
@@ -249,7 +249,7 @@ FOR_BOTH(nothing_of_a_fork_bomb_is_left)
 	rig_wait(&rig);
 }
 
-/* The end of the pipe comes when all who have it are gone: PID 1 has closed its own. */
+/* End of file when all processes that have the pipe are gone; PID 1 has closed its copy. */
 static void kill_supervisor(struct rig *rig, const char *when)
 {
 	_cleanup_close_ int end = -EBADF;
@@ -272,7 +272,7 @@ FOR_BOTH(kill_9_of_the_supervisor_kills_everything)
 	kill_supervisor(&rig, "ready");
 }
 
-/* At many moments of the set-up; what the test sees is that nobody holds the pipe. */
+/* Kills at many moments of the set-up; end of file on the pipe shows that nothing is left. */
 FOR_BOTH(kill_9_at_any_moment_leaves_nothing)
 {
 	int n = test_is_slow() ? 400 : 60;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Somebody else speaks for PID 1: each thing that it should not say now
+ * The test sends messages in place of PID 1: each message that is not allowed in that state must be
+ * refused
  */
 
 #include "spawn/spawn-internal.h"
@@ -25,7 +26,7 @@ struct scene {
 	struct spawn_options options;
 	struct sbx_error err;
 	struct spawn spawn;
-	int its; /* the end that PID 1 has */
+	int its; /* PID 1's end of the socket */
 };
 
 static void scene_init(struct scene *scene, unsigned awaited)
@@ -78,7 +79,7 @@ static unsigned count_fds(void)
 	return n;
 }
 
-/* Says it with @n fds; the answer is that of the supervisor's source. */
+/* Sends the message with @n fds; returns the result of the supervisor's source. */
 static int say(struct scene *scene, struct message message, size_t n)
 {
 	int fds[MESSAGE_FDS_MAX];
@@ -108,7 +109,7 @@ static void nothing_that_is_not_awaited_is_taken(void)
 	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
 		_cleanup_scene_ struct scene scene;
 
-		/* Something else is. */
+		/* Only a kind that does not exist is expected. */
 		scene_init(&scene, 1u << N_MESSAGE_KINDS);
 
 		unsigned before = count_fds();
@@ -142,7 +143,8 @@ static void as_many_fds_as_the_plan_makes(void)
 		scene.spawn.place.n = 4;
 		before = count_fds();
 		expect_eq(say_kind(&scene, MESSAGE_NAMESPACES, n), n == 4 ? 0 : -EBADMSG);
-		/* Nobody takes listeners here; more than the plan has are not even asked about. */
+		/* The supervisor forwards no listeners here; more than the plan has are refused at
+		 * once. */
 		expect_eq(say_kind(&scene, MESSAGE_LISTENERS, n), n == 1 ? -ENOTCONN : -EBADMSG);
 		expect_eq(count_fds(), before + (n == 4 ? 4 : 0));
 	}
@@ -158,7 +160,7 @@ static void a_terminal_that_is_none_is_refused(void)
 	expect(scene.err.what[0] != '\0');
 }
 
-/* What should be protected is not there: nothing is run. */
+/* The path to be protected is missing, so no command may run. */
 static void a_tree_that_is_another_one_is_refused(void)
 {
 	_cleanup_scene_ struct scene scene;
@@ -200,7 +202,7 @@ static void execution_is_told_once_and_to_who_wants_to_know(void)
 			expect(!scene.spawn.is_over);
 			expect_eq(say_kind(&scene, MESSAGE_EXECUTED, 0), 0);
 			expect_eq(n, 1);
-			/* The result can wait for the end. */
+			/* After the result the source waits only for the end. */
 			expect_eq(scene.spawn.inside.source.events, 0);
 		}
 		expect(scene.spawn.is_over);
@@ -227,7 +229,7 @@ static void nothing_goes_before_all_is_there(void)
 	expect(scene.spawn.inside.has_gone);
 	expect_eq(message_receive(scene.its, FROM_SUPERVISOR, &got, fds, &n), 1);
 	expect_eq(got.kind, MESSAGE_GO);
-	/* Once. */
+	/* Only once. */
 	expect_eq(inside_maybe_go(&scene.spawn), 0);
 	expect_eq(message_receive(scene.its, FROM_SUPERVISOR, &got, fds, &n), -EAGAIN);
 }

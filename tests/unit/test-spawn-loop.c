@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "test.h"
 
-/* A pipe with a byte in it, and what its source is to do when that is seen. */
+/* A pipe with a byte in it, and what its source does when it is dispatched. */
 struct probe {
 	struct source source;
 	struct loop *loop;
@@ -127,7 +127,7 @@ static void a_source_without_events_hears_of_nothing(void)
 	probe_init(&probe, &loop);
 	probe.source.events = 0;
 	expect_eq(loop_add(&loop, &probe.source), 0);
-	/* poll() would tell the end of the other side. */
+	/* poll() reports the closed other end. */
 	(void)close(probe.write_end);
 	probe.write_end = -EBADF;
 	expect_eq(loop_turn(&loop, 1), 0);
@@ -152,7 +152,7 @@ static void waits_until_the_deadline_and_not_longer(void)
 
 	expect_eq(loop_turn(&loop, then), 0);
 	expect(loop_now() >= then);
-	/* One that has passed. */
+	/* A deadline that has passed. */
 	expect_eq(loop_turn(&loop, 1), 0);
 }
 

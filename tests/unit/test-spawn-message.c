@@ -132,7 +132,7 @@ static void refuses_results_that_are_none(void)
 {
 	expect_eq(parse_result(W_EXITCODE(255, 0), 1, 999999, 1), 0);
 	expect_eq(parse_result(W_EXITCODE(0, SIGKILL), 0, 0, 0), 0);
-	/* Stopped, continued. */
+	/* Wait statuses of a stopped and a continued process. */
 	expect_eq(parse_result(W_STOPCODE(SIGSTOP), 0, 0, 0), -EBADMSG);
 	expect_eq(parse_result(0xffff, 0, 0, 0), -EBADMSG);
 	expect_eq(parse_result(0, -1, 0, 0), -EBADMSG);
@@ -212,7 +212,8 @@ static void what_is_refused_leaves_no_fd(void)
 	expect_eq(count_fds(), before);
 }
 
-/* The kernel tells first that what we have sent was not read, and then gives what was said. */
+/* The kernel reports ECONNRESET for data that the peer has not read, before it returns the peer's
+ * last message. */
 static void the_last_words_are_heard(void)
 {
 	_cleanup_pair_ struct pair pair = pair_make();

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * A filter that notifies every execve(): one is let through, the one that starts the command
- */
+/* A filter that notifies every execve(): only the first one is allowed, which starts the command */
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -65,7 +63,7 @@ FOR_BOTH(the_command_is_looked_for_along_its_path)
 	expect(!strstr(rig.output, "executed\n"));
 }
 
-/* The kernel asks once for the file, not again for the interpreter that it names. */
+/* The kernel notifies only for the script, not again for its interpreter. */
 FOR_BOTH(a_script_is_one_execution)
 {
 	_cleanup_rig_ struct rig rig;

@@ -128,7 +128,7 @@ static void a_full_sink_holds_bytes_back_and_loses_none(void)
 		n_said += n > 0 ? (size_t)n : 0;
 	} while (n > 0);
 	shut(&line.source);
-	/* Both pipes and the buffer are full. */
+	/* More than both pipes can buffer. */
 	expect(n_said > 2 * 65536);
 	while (!line.relay.has_ended) {
 		n = read(line.sink, block, sizeof(block));
@@ -190,7 +190,7 @@ static void what_is_above_the_limit_is_thrown_away(void)
 	turn(&line);
 	expect(!arrives(&line, "more"));
 	expect_eq(line.n_changes, 1);
-	/* It is still read, so that who writes is not held up. */
+	/* The relay still reads, so that the writer does not block. */
 	expect_eq(read(line.from, &left, 1), -1);
 	expect(!line.relay.has_ended);
 }
@@ -208,7 +208,7 @@ static void exactly_the_limit_is_not_above_it(void)
 	expect(!line.relay.is_over);
 }
 
-/* Somebody still holds the other end, and says nothing. */
+/* Another process keeps the write end open but writes nothing. */
 static void draining_takes_what_there_is_and_ends(void)
 {
 	_cleanup_line_ struct line line;
@@ -273,7 +273,7 @@ static void a_second_open_file_of_a_pipe_does_not_block(void)
 	expect(again >= 0);
 	expect((fcntl(again, F_GETFL) & O_NONBLOCK) != 0);
 	expect((fcntl(ends[1], F_GETFL) & O_NONBLOCK) == 0);
-	/* Its place in the file would be another one. */
+	/* A reopened regular file would have its own file offset. */
 	expect_eq(relay_reopen(file), -EBADF);
 	(void)close(ends[0]);
 	(void)close(ends[1]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What is known of the limits when a sandbox is over: from files as the kernel writes them, in a
- * directory that is no cgroup
+ * What the supervisor finds out about limits at the end, from files like the kernel's in an
+ * ordinary directory
  */
 
 #include <fcntl.h>
@@ -106,7 +106,7 @@ static void a_kill_for_memory_is_of_its_own_limit_only_where_that_was_counted(vo
 	look(&ended);
 	expect_eq(ended.result.reason, SPAWN_REASON_MEMORY);
 	expect_eq(ended.result.reached, REACHED(LIMIT_MEMORY));
-	/* The machine's memory, or that of a cgroup above. */
+	/* The host was out of memory, or a parent cgroup. */
 	count(&ended, "memory.events", "low 0\nhigh 0\nmax 0\noom 0\noom_kill 2\n");
 	look(&ended);
 	expect_eq(ended.result.reason, SPAWN_REASON_MEMORY);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Ports of the loopback, carried in and out. What is inside speaks perl, which every Debian has.
+ * Ports of the loopback, forwarded in and out. The programs inside are written in perl, which every
+ * Debian has.
  */
 
 #include <netinet/in.h>
@@ -11,7 +12,7 @@
 
 #define WORDS "use Socket; $| = 1; $SIG{PIPE} = 'IGNORE'; "
 #define ADDRESS "pack_sockaddr_in($ARGV[0], inet_aton('127.0.0.1'))"
-/* A reset that arrives before connect(2) has returned is the failure of connect(2) itself. */
+/* A RST that arrives before connect(2) returns makes connect(2) itself fail. */
 #define CONNECT                                                                                    \
 	WORDS "socket(my $s, PF_INET, SOCK_STREAM, 0) or die; "                                    \
 	      "connect($s, " ADDRESS ") or die $!{ECONNRESET} ? \"reset\\n\" : \"refused\\n\"; "   \
@@ -25,7 +26,7 @@ struct server {
 	uint16_t port;
 };
 
-/* A port of this host that is free now; it stays ours as long as it is open. */
+/* A free port of this host, reserved as long as its socket is open. */
 static struct server serve(bool listens)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,
@@ -126,7 +127,7 @@ FOR_BOTH(a_named_port_of_the_host_is_reached_from_inside)
 	expect(rig_is_ready(server.fd, POLLIN));
 	peer = accept4(server.fd, NULL, NULL, SOCK_CLOEXEC);
 	expect(reads(peer, "hello\n"));
-	/* Its direction has ended; ours has not. */
+	/* The peer has shut down its direction; ours is still open. */
 	expect(ends(peer));
 	expect_eq(fd_write_all(peer, "world\n", 6), 0);
 	(void)close(peer);
@@ -276,7 +277,7 @@ FOR_BOTH(more_connections_than_there_is_room_for_wait)
 	rig.plan.n_inward = 1;
 	rig_start_with_pipe(&rig, &end);
 	expect(rig_hears(end, "ready\n"));
-	/* They need not arrive in this order. */
+	/* The connections may arrive in any order. */
 	for (size_t i = 0; i < N_ELEMENTS(fds); i++) {
 		fds[i] = connect_to(number);
 		expect_eq(fd_write_all(fds[i], "x\n", 2), 0);

@@ -41,7 +41,7 @@ static void the_mask_is_put_back(void)
 	expect_eq(signals_begin(&signals), 0);
 	(void)sigprocmask(SIG_BLOCK, NULL, &after);
 	expect(sigismember(&after, SIGTERM));
-	/* A broken pipe that was ours does not kill our caller. */
+	/* SIGPIPE to this process must not end it. */
 	expect_eq(kill(getpid(), SIGPIPE), 0);
 	signals_end(&signals);
 	(void)sigprocmask(SIG_BLOCK, NULL, &after);
@@ -68,7 +68,7 @@ static void what_is_ignored_stays_so(void)
 	(void)sigaction(SIGQUIT, &before, NULL);
 }
 
-/* What was not read by then acts as if we had not been there. */
+/* Unread signals take effect after signals_end(), as without the signalfd. */
 static void what_was_not_read_acts_at_the_end(void)
 {
 	struct signals signals = SIGNALS_INIT;
@@ -86,7 +86,7 @@ static void what_was_not_read_acts_at_the_end(void)
 	expect(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 }
 
-/* We stop once, and the signal that continues us is not seen again. */
+/* The process stops once, and does not see the SIGCONT that continues it. */
 static void stopping_ourselves_stops_until_somebody_continues_us(void)
 {
 	struct signals signals = SIGNALS_INIT;
@@ -94,7 +94,8 @@ static void stopping_ourselves_stops_until_somebody_continues_us(void)
 	int status = 0;
 
 	if (child == 0) {
-		/* Our parent is in another group of the session: else the kernel lets nobody stop.
+		/* The parent is in another process group of the session: the kernel does not stop
+		 * an orphaned group.
 		 */
 		if (setpgid(0, 0) < 0 || signals_begin(&signals) < 0)
 			_exit(1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A user at a terminal: we hold its outer end and type. Between him and the supervisor stands a
- * shell of a few lines, without which the kernel would not let a job stop.
+ * The test plays a user at a terminal: it has the master end and types. A small shell runs between
+ * it and the supervisor; without one the process group would be orphaned and could not be stopped.
  */
 
 #include <sys/ioctl.h>
@@ -18,10 +18,10 @@
 
 struct desk {
 	struct rig rig;
-	int screen; /* outer end of the user's terminal */
+	int screen; /* master end of the user's terminal */
 	int shell_fd;
 	pid_t shell;
-	struct termios modes; /* before anything was started */
+	struct termios modes; /* before the supervisor was started */
 	char heard[65536];
 	size_t n_heard;
 };
@@ -53,7 +53,7 @@ static void desk_deinit(struct desk *desk)
 }
 #define _cleanup_desk_ _cleanup_(desk_deinit)
 
-/* Says when the job has stopped, and brings it to the foreground again when it is told to. */
+/* Reports when the job has stopped, and continues it in the foreground when asked. */
 static void run_shell(struct desk *desk, int terminal, int test)
 {
 	char byte = STOPPED;
@@ -96,7 +96,7 @@ static void become_shell(struct desk *desk, int test)
 		(void)tcsetpgrp(terminal, getpid());
 		(void)signal(SIGTTOU, SIG_DFL);
 		(void)signal(SIGHUP, SIG_DFL);
-		/* Ignored where these tests were started in the background. */
+		/* Ignored if the tests were started in the background. */
 		(void)signal(SIGINT, SIG_DFL);
 		(void)signal(SIGQUIT, SIG_DFL);
 		(void)close(test);
@@ -126,7 +126,7 @@ static void desk_type(struct desk *desk, const char *keys)
 	expect_eq(fd_write_all(desk->screen, keys, strlen(keys)), 0);
 }
 
-/* Until the screen shows @wanted, counted from where it was found last. */
+/* Reads until the screen shows @wanted after the last match. */
 static bool desk_sees(struct desk *desk, const char *wanted)
 {
 	for (;;) {
@@ -177,7 +177,7 @@ static void go_on(const struct desk *desk)
 	expect_eq(write(desk->shell_fd, &byte, 1), 1);
 }
 
-/* A cooked terminal shows what is typed and makes lines of it. */
+/* The terminal is cooked again: ECHO and ICANON are set. */
 static bool is_as_before(const struct desk *desk)
 {
 	struct termios modes;
@@ -244,7 +244,7 @@ FOR_BOTH(ctrl_c_interrupts_the_command)
 	expect(is_as_before(&desk));
 }
 
-/* A program that says when it goes on: by then our terminal is raw again. */
+/* A program that prints when it continues: then the terminal is raw again. */
 #define TALKER                                                                                     \
 	"trap 'echo back' CONT; echo ready; while [ \"$line\" != end ]; do "                       \
 	"if read line; then echo \"got $line\"; fi; done"
@@ -256,7 +256,7 @@ static void stop_and_go_on(struct desk *desk, const char *words)
 	expect(is_stopped(desk));
 	expect(is_as_before(desk));
 	go_on(desk);
-	/* A shell that was stopped just before its read() sees its traps behind a line. */
+	/* A shell that was stopped before its read() handles traps only after a line. */
 	desk_type(desk, "\r");
 	expect(desk_sees(desk, "back\r\n"));
 	expect(is_raw(desk));
@@ -288,7 +288,7 @@ FOR_BOTH(tstp_from_outside_stops_both_once)
 	desk_init(&desk, uid, TALKER);
 	desk_start(&desk);
 	expect(desk_sees(&desk, "ready\r\n"));
-	/* The foreground of our terminal is the supervisor's group. */
+	/* The foreground group of the terminal is the supervisor's. */
 	expect_eq(kill(-tcgetpgrp(desk.screen), SIGTSTP), 0);
 	stop_and_go_on(&desk, "end");
 	desk_wait(&desk);
@@ -325,7 +325,7 @@ FOR_BOTH(the_terminal_is_given_back_when_the_time_is_over)
 {
 	bool is_ready = false;
 
-	/* With more time where that was over before it was ready. */
+	/* With a longer limit if it ran out before the command was ready. */
 	for (uint64_t limit_usec = 1000000; !is_ready && limit_usec < 60000000; limit_usec *= 4) {
 		_cleanup_desk_ struct desk desk;
 
@@ -365,7 +365,7 @@ FOR_BOTH(output_is_limited_on_a_terminal_too)
 	expect(desk_sees(&desk, "0123456789\r\n0123456789\r\n012345"));
 }
 
-/* A terminal inside for a program that wants one, with a pipe to us. */
+/* A terminal inside for a program that wants one, with its output in a pipe. */
 FOR_BOTH(what_comes_from_a_pipe_ends)
 {
 	_cleanup_rig_ struct rig rig;

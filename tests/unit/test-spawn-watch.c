@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Names that mounts stand over: which are watched, and what is seen when somebody in another mount
+ * Paths under mounts: which are watched, and what is detected when a process in another mount
  * namespace changes them
  *
- * Who watches is a child in a namespace of its own, where the mounts are; the test is the outside.
+ * The watcher is a child in its own mount namespace with the mounts; the test is outside.
  */
 
 #include "spawn/watch.h"
@@ -58,7 +58,7 @@ static void nothing_is_watched_where_nothing_is_taken_away(void)
 			PUT(STEP_TMPFS, tmpfs, "/tmp"),
 			step_bind("/usr", "/usr", FOLDER | READ_ONLY)),
 		  0);
-	/* A name that only begins alike; one that may do more than what is around it. */
+	/* A path that only begins alike; a bind with more rights than its surroundings. */
 	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), PUT(STEP_MASK, mask, "/pq")), 0);
 	expect_eq(COUNT(step_bind("/p", "/p", FOLDER | READ_ONLY),
 			step_bind("/p/out", "/p/out", FOLDER)),
@@ -81,14 +81,14 @@ static void whatever_is_taken_away_is_watched(void)
 	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), step_bind("/p/a", "/p/a", READ_ONLY)), 1);
 	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), step_bind("/p/a", "/p/a", STEP_NO_EXEC)), 1);
 	expect_eq(COUNT(step_bind("/s", "/p", FOLDER), step_bind("/s/a", "/p/a", READ_ONLY)), 1);
-	/* Something else in its place. */
+	/* Another source is bound there. */
 	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), step_bind("/q", "/p/a", FOLDER)), 1);
 	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), PUT(STEP_TMPFS, tmpfs, "/p/a")), 1);
-	/* A directory that is held only so that nobody inside renames it is not. */
+	/* A directory that is only bound so that the command cannot rename it is not watched. */
 	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), step_bind("/p/a", "/p/a", FOLDER),
 			PUT(STEP_MASK, mask, "/p/a/b/c"), PUT(STEP_MASK, mask, "/p/e")),
 		  2);
-	/* Between two of them lies something that is ours. */
+	/* Between the two there is a tmpfs that sbx has made. */
 	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), PUT(STEP_TMPFS, tmpfs, "/p/t"),
 			step_bind("/q", "/p/t/q", FOLDER), PUT(STEP_MASK, mask, "/p/t/q/x")),
 		  2);
@@ -101,15 +101,15 @@ struct scene {
 	struct step steps[8];
 	struct plan plan;
 	pid_t watcher;
-	int orders; /* to the watcher */
+	int orders; /* commands to the watcher */
 	int answers;
 };
 
-/* What it answers. */
+/* The watcher's answer. */
 struct answer {
-	int code;      /* of watch_begin() */
-	bool is_event; /* anything was told */
-	int lost;      /* number of the step, or -1 */
+	int code;      /* result of watch_begin() */
+	bool is_event; /* inotify has reported something */
+	int lost;      /* index of the lost step, or -1 */
 	struct sbx_error err;
 };
 
@@ -208,8 +208,8 @@ static int number_of(const struct scene *scene, struct watch_loss loss)
 	return -1;
 }
 
-/* Says when it watches, waits for "w" (something will be told) or "l" (look), and says what it has
- * seen. */
+/* Reports when it watches; waits for "w" (an event will come) or "l" (look now), and reports the
+ * result. */
 static void watch_in_child(const struct scene *scene, bool has_mounts, int orders, int answers)
 {
 	_cleanup_watch_ struct watch watch = WATCH_INIT;
@@ -225,7 +225,7 @@ static void watch_in_child(const struct scene *scene, bool has_mounts, int order
 
 	if (has_mounts)
 		put_mounts(scene);
-	/* Of this namespace, as the one before would show other mounts. */
+	/* Open "/" in the new namespace: the old one would not show its mounts. */
 	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	must(watch_read_plan(&watch, &scene->plan) == 0);
 	answer.code = watch_begin(&watch, root, mounts, &answer.err);
@@ -282,7 +282,7 @@ static bool has_namespaces(void)
 	return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
-/* A process outside does it, in the folder: which step is lost? */
+/* A process outside changes something in the directory: which step is lost? */
 static void expect_lost(bool (*change)(void), int step, bool is_told)
 {
 	_cleanup_scene_ struct scene scene;
@@ -312,7 +312,7 @@ static bool rename_a_file(void)
 	return rename("secret", "d/elsewhere") == 0;
 }
 
-/* The same inode under the same name, but no mount over it. */
+/* The same inode under the same name, but without the mount over it. */
 static bool replace_a_file_by_itself(void)
 {
 	return link("secret", "link") == 0 && rename("secret", "old") == 0 &&
@@ -349,8 +349,7 @@ static void what_is_replaced_or_removed_is_lost_at_once(void)
 	expect_lost(replace_a_folder, HOOKS, true);
 }
 
-/* The mount goes along with what is renamed, and the kernel tells nobody: it is found at the end.
- */
+/* The mount moves with a renamed parent and no event is sent: the check at the end detects it. */
 static void what_is_renamed_is_lost_when_it_is_looked_at(void)
 {
 	if (!has_namespaces())

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * Real commands in real sandboxes, each by a plan written by hand
- */
+/* Real commands in real sandboxes, each with a plan written by hand */
 
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -10,7 +8,7 @@
 
 #include "spawn-rig.h"
 
-/* ---- what the command becomes ---- */
+/* ---- the command's process ---- */
 
 FOR_BOTH(the_status_is_the_commands_own)
 {
@@ -69,7 +67,8 @@ FOR_BOTH(the_command_is_nobody_of_the_host)
 
 	rig_init(&rig, uid, "echo $$ $(id -u) $(ls /proc/self/fd | wc -l) $PATH; pwd; umask");
 	rig_run(&rig);
-	/* PID 1 is ours. ls has three, and the folder that it reads. */
+	/* The command's parent is PID 1; ls has three fds and one for the directory that it reads.
+	 */
 	(void)snprintf(wanted, sizeof(wanted), "2 %u 4 /usr/bin:/bin\n/tmp\n", rig.plan.uid);
 	expect(strncmp(rig.output, wanted, strlen(wanted)) == 0);
 	if (strncmp(rig.output, wanted, strlen(wanted)) != 0)
@@ -109,7 +108,7 @@ FOR_BOTH(stdin_and_stdout_are_untouched)
 	expect_str(rig.output, "through the pipe\nfifo\nto stderr\n");
 }
 
-/* Open, and without close-on-exec: as careless as a caller can be. */
+/* Opens an fd without close-on-exec, as a careless caller does. */
 static int open_carelessly(int number)
 {
 	int fd = open("/usr/share", O_RDONLY | O_DIRECTORY);
@@ -171,12 +170,12 @@ static int close_named(void *userdata, pid_t init, const char *cgroup, struct sb
 
 	for (size_t i = 0; i < rig->plan.n_fds; i++)
 		(void)close(rig->plan.fds[i]);
-	/* The count is of before. */
+	/* The plan's fds were not counted before. */
 	rig->outcome->n_fds_before -= (int)rig->plan.n_fds;
 	return 0;
 }
 
-/* What only the command holds ends when the command closes it: PID 1 has no copy. */
+/* End of file when the command closes its fd: PID 1 has no copy. */
 FOR_BOTH(pid_1_holds_nothing_of_the_commands)
 {
 	static const int fds[] = { 9 };
@@ -203,7 +202,8 @@ FOR_BOTH(pid_1_holds_nothing_of_the_commands)
 	rig_expect(&rig, 128 + SIGTERM, SPAWN_REASON_SIGNAL);
 }
 
-/* The supervisor's own copies, as a caller that has nothing more to say closes them. */
+/* Closes the supervisor's copies of stdout and stderr, as a caller does that will not write any
+ * more. */
 static int close_own_output(void *userdata, pid_t init, const char *cgroup, struct sbx_error *err)
 {
 	const struct rig *rig = userdata;
@@ -215,7 +215,7 @@ static int close_own_output(void *userdata, pid_t init, const char *cgroup, stru
 	return 0;
 }
 
-/* A reader of the command's stdout sees the end of file while the command still runs. */
+/* A reader of the command's stdout gets end of file while the command still runs. */
 FOR_BOTH(pid_1_does_not_hold_the_commands_stdout_open)
 {
 	_cleanup_rig_ struct rig rig;
@@ -232,13 +232,13 @@ FOR_BOTH(pid_1_does_not_hold_the_commands_stdout_open)
 	rig_expect(&rig, 128 + SIGTERM, SPAWN_REASON_SIGNAL);
 }
 
-/* ---- who is left ---- */
+/* ---- remaining processes ---- */
 
 FOR_BOTH(orphans_are_reaped)
 {
 	_cleanup_rig_ struct rig rig;
 
-	/* Two generations, so that PID 1 gets them; then nobody may be a zombie. */
+	/* A grandchild, so that PID 1 becomes its parent; no zombie may be left. */
 	rig_init(&rig, uid,
 		 "for i in 1 2 3 4 5 6 7 8; do (sh -c 'exit 3' & ) ; done; "
 		 "while pgrep -P 1 -x sh | grep -qv \"^$$\\$\"; do :; done; "
@@ -254,7 +254,7 @@ FOR_BOTH(what_the_command_leaves_behind_is_killed)
 	int ends[2];
 	char byte;
 
-	/* The daemon holds the pipe; its end is the pipe's. */
+	/* The daemon has the pipe open until it exits. */
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		abort();
 	end = ends[0];
@@ -287,7 +287,7 @@ FOR_BOTH(the_usage_is_the_commands_and_its_childrens)
 	rig_init(&rig, uid, "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done");
 	rig_run(&rig);
 	usage = &rig.outcome->result.usage;
-	/* The kernel shares the sum out by where a few ticks of its clock have found it. */
+	/* The kernel splits CPU time into user and system time by sampling at its clock ticks. */
 	expect((usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000 +
 		       usage->ru_utime.tv_usec + usage->ru_stime.tv_usec >
 	       1000);
@@ -295,7 +295,7 @@ FOR_BOTH(the_usage_is_the_commands_and_its_childrens)
 	expect_eq(rig.outcome->result.peak_memory_bytes, (uint64_t)usage->ru_maxrss * 1024);
 }
 
-/* ---- our caller's part ---- */
+/* ---- callbacks of the caller ---- */
 
 struct told {
 	struct outcome *outcome;
@@ -397,7 +397,7 @@ FOR_BOTH(the_caller_can_say_no_before_anything_runs)
 	rig_expect(&rig, SPAWN_FAILED, SPAWN_REASON_SETUP);
 	expect_str(rig.outcome->err.what, "not today");
 	expect_str(rig.output, "");
-	/* Who said no need not be told that it stops. */
+	/* A caller that has refused need not be told about the end. */
 	expect_eq(rig.outcome->note, 1);
 }
 
@@ -423,7 +423,7 @@ FOR_BOTH(a_pid_1_that_is_killed_while_it_builds_is_told)
 	expect_str(rig.output, "");
 }
 
-/* ---- what cannot be built ---- */
+/* ---- failed set-up ---- */
 
 FOR_BOTH(a_step_that_fails_is_named_and_nothing_runs)
 {

@@ -13,7 +13,7 @@
 #include "base/start.h"
 #include "test.h"
 
-/* What the shell script @text says, with "x" as its standard input. */
+/* Runs the shell script @text with "x" as its stdin; returns its output. */
 static int said_by(const char *text, const char *folder, char *ret, size_t size)
 {
 	const char *const argv[] = { "/bin/sh", "-c", text, NULL };

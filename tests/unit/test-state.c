@@ -27,7 +27,7 @@ static void rig_deinit(struct rig *rig)
 	place_deinit(&rig->place);
 }
 
-/* A user whose account has the directory "home", or another one. */
+/* A user with the directory "home" as the account's home, or another one. */
 static struct rig rig_make(const char *home)
 {
 	struct rig rig = { .place = place_make() };

@@ -167,8 +167,8 @@ static bool is_shown_as_it_is(uint32_t character)
 	return strcmp(text_string(&text), text_string(&shown)) == 0;
 }
 
-/* Bidi_Control of the Unicode Character Database (PropList.txt), what has no width, the spaces, and
- * of Default_Ignorable_Code_Point (DerivedCoreProperties.txt) both ends of each range. */
+/* Bidi_Control of the Unicode Character Database (PropList.txt), characters without width, spaces,
+ * and both ends of each range of Default_Ignorable_Code_Point (DerivedCoreProperties.txt). */
 static const uint32_t unseen[] = {
 	0x061c,	 0x200e,  0x200f,  0x202a,  0x202b,  0x202c,  0x202d,  0x202e, 0x2066,	0x2067,
 	0x2068,	 0x2069,  0x200b,  0x200c,  0x200d,  0x2060,  0x2064,  0xfeff, 0x2028,	0x2029,
@@ -196,7 +196,7 @@ static void shows_every_character_that_cannot_be_seen_or_reorders(void)
 		expect(!is_shown_as_it_is(c) && !is_shown_as_it_is(0x7f + c));
 }
 
-/* A name that holds the four characters of an escape is not one that holds the byte. */
+/* A name with the four characters \x1b must look different from one with the byte. */
 static void a_backslash_of_the_text_is_no_escape_of_ours(void)
 {
 	static const char *const rows[][2] = {

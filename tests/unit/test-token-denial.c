@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Random policies, random scopes, random requests: where no rule is found that denies something in
- * a scope, the evaluator finds none for any request in it either.
+ * Random policies, scopes and requests: if denial_find() finds no rule that denies something in a
+ * scope, the evaluator denies no request in it by a rule
  */
 
 #include <stdarg.h>
@@ -157,7 +157,7 @@ static void add_scope(struct text *out, bool is_network, bool has_project)
 		text_addf(out, ":%s", one_in(2) ? "80" : "443");
 }
 
-/* Requests in the scope: none may be denied by a rule. */
+/* Evaluates requests in the scope: no rule may deny one. */
 static void ask(struct rig *rig, const struct token_terms *terms, const struct scope *scope,
 		struct tally *tally, const char *policy)
 {
@@ -238,7 +238,7 @@ static void no_token_for_hosts_opens_what_a_rule_denies(void)
 	expect_eq(try_policies(true, N_POLICIES).n_wrong, 0);
 }
 
-/* ---- what it must and need not refuse ---- */
+/* ---- required and unnecessary refusals ---- */
 
 static int found(const char *policy, const char *operation, const char *glob)
 {

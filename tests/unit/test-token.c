@@ -142,7 +142,7 @@ static void refuses_another_sandbox_and_another_process(void)
 		  TOKEN_WRONG_PROCESS);
 }
 
-/* Whether a token has ended is nothing that somebody else may find out. */
+/* Another process must not find out whether a token has ended. */
 static void tells_a_stranger_only_that_it_is_not_his(void)
 {
 	_cleanup_token_table_ struct token_table *table = table_new();
@@ -223,7 +223,7 @@ static void ends_exactly_when_its_time_is_over(void)
 	expect_eq(use_at(table, info.text, "/srv/p/src/a.c", NOW + 30 * SECOND), TOKEN_EXPIRED);
 }
 
-/* What the check with a snapshot has said, the use with the same snapshot cannot contradict. */
+/* token_use() agrees with token_check() for the same snapshot of the time. */
 static void check_and_use_agree_for_one_snapshot(void)
 {
 	_cleanup_token_table_ struct token_table *table = table_new();
@@ -344,7 +344,7 @@ static void makes_room_of_ended_ones_only(void)
 	expect_eq(n_listed, TOKENS_MAX);
 }
 
-/* Counted, not timed: the longest way through the table. */
+/* Counts comparisons instead of time: the longest hash chain. */
 static void finding_one_of_sixty_thousand_is_one_look(void)
 {
 	_cleanup_token_table_ struct token_table *table = table_new();

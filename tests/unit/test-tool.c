@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The common main: each test runs a small tool of this file in a child, prepared as a careless
- * parent would, and reads its output and its status
+ * tool_main(): each test runs a small tool of this file in a child, with the fds and environment of
+ * a careless parent, and checks its output and status
  */
 #include "tool.h"
 
@@ -19,7 +19,7 @@
 
 #include "test.h"
 
-/* Prints what the tool finds itself to be. */
+/* Prints the values that the tool got. */
 static int report(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
@@ -39,7 +39,7 @@ static int report(void *context, int n_operands, char *operands[], struct sbx_er
 	return TOOL_YES;
 }
 
-/* Yes if stdin, stdout and stderr are there and refuse what does not belong to them. */
+/* Yes if stdin, stdout and stderr are open and refuse the wrong direction. */
 static int judge_fds(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	bool is_fine = (fcntl(0, F_GETFL) & O_ACCMODE) == O_WRONLY &&
@@ -65,7 +65,7 @@ static const struct tool tool = {
 
 #define WORDS_MAX 8
 
-/* How the tool is called; whatever is not said is as a user's shell has it. */
+/* How the tool is started; defaults are those of a user's shell. */
 struct call {
 	const char *words[WORDS_MAX];
 	const char *variables[4]; /* "SBX_DEBUG", "1" */
@@ -188,7 +188,7 @@ static void closed_standard_fds_are_filled_with_ones_that_refuse(void)
 	expect_eq(WEXITSTATUS(outcome.status), TOOL_YES);
 }
 
-/* So that the substitute for stdin cannot be opened. */
+/* Then the replacement for stdin cannot be opened. */
 static void close_stdin_and_allow_no_more(void)
 {
 	const struct rlimit none = { 0, 0 };

@@ -61,7 +61,7 @@ static void expect_tree(const char *text, const char *want)
 	expect_str(text_string(&out), want);
 }
 
-/* NULL: the other syntax cannot say it. */
+/* NULL: that syntax cannot express it. */
 static const struct {
 	const char *yaml, *json, *tree;
 } same[] = {
@@ -136,7 +136,7 @@ static void reads_the_same_tree_from_yaml_and_json(void)
 	}
 }
 
-/* Each with its place and a word of what, why or fix. */
+/* Expected place of each error, and a word of its what, why or fix. */
 static const struct {
 	const char *text;
 	unsigned line, column;
@@ -177,7 +177,7 @@ static const struct {
 	{ "a: |\n\tb", 2, 1, "a tab" },
 	{ "'a' 'b'", 1, 5, "after the end" },
 	{ "a: 1\n...\nb: 2\n", 3, 1, "after the end" },
-	/* what the strict subset leaves out */
+	/* YAML that the strict subset leaves out */
 	{ "a: &x 1", 1, 4, "anchors" },
 	{ "&x\na: 1", 1, 1, "anchors" },
 	{ "a: &x [1]", 1, 4, "anchors" },
@@ -211,7 +211,7 @@ static const struct {
 	{ "?\n: 1", 1, 2, "empty key" },
 	{ "a: \"\\0\"", 1, 4, "NUL" },
 	{ "\"a\\0\": 1", 1, 1, "NUL" },
-	/* bytes */
+	/* encoding */
 	{ "\xef\xbb\xbf"
 	  "a: 1",
 	  1, 1, "byte order mark" },
@@ -400,7 +400,7 @@ static void reads_the_deepest_tree_and_refuses_one_level_more(void)
 {
 	static const struct {
 		const char *start, *open, *close;
-		unsigned taken; /* levels in start */
+		unsigned taken; /* levels that @start opens */
 	} forms[] = { { "", "[", "]", 0 }, { "{\"a\":", "[", "]", 1 }, { "", "- ", "", 0 } };
 
 	for (size_t i = 0; i < N_ELEMENTS(forms); i++)
@@ -479,7 +479,7 @@ static void keeps_many_keys_of_many_maps_apart(void)
 	expect_refused(text.data, text.len, 5001, 1, "line 2501, column 1");
 }
 
-/* Small maps are searched, others have a table. */
+/* Keys of small maps are compared one by one, those of larger maps are in a hash table. */
 static void keeps_keys_apart_however_many_a_map_has(void)
 {
 	for (unsigned n = 1; n <= 20; n++) {
@@ -627,7 +627,7 @@ static void add_mistake(const struct sbx_error *err, void *userdata)
 	text_add_char(userdata, ' ');
 }
 
-/* The places of all mistakes; of the one that ends the reading, behind "then". */
+/* Expects the places of all mistakes; "then" precedes the one that ends the reading. */
 static void expect_mistakes(const char *yaml, int want, const char *want_places)
 {
 	_cleanup_text_ struct text places = TEXT_INIT;

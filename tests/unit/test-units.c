@@ -15,7 +15,7 @@
 
 typedef int parser(const char *string, uint64_t *ret, struct sbx_error *err);
 
-/* Parses what must be right. */
+/* Parses a valid text. */
 static uint64_t value_of(parser *parse, const char *string)
 {
 	struct sbx_error err = { 0 };
@@ -26,7 +26,7 @@ static uint64_t value_of(parser *parse, const char *string)
 	return value;
 }
 
-/* Parses what must be wrong, and also without anybody who reads the error. */
+/* Parses an invalid text, also without @err. */
 static struct sbx_error refusal_of(parser *parse, const char *string, int code)
 {
 	struct sbx_error err = { 0 };
@@ -94,7 +94,7 @@ static void refuses_what_does_not_fit(void)
 	refusal_of(units_parse_time, "213503983d", -ERANGE);
 	/* Would be 4 modulo 2^64. */
 	refusal_of(units_parse_count, "18446744073709551620", -ERANGE);
-	/* The overflow happens long before the end, and the rest is 0 again. */
+	/* Overflows long before its end, and the remaining digits are 0. */
 	refusal_of(units_parse_size, "1844674407370955161600000000000000000000", -ERANGE);
 }
 
@@ -270,7 +270,7 @@ static void reads_processors_in_thousandths(void)
 	expect_eq(value_of(units_parse_processors, "999999.999"), 999999999);
 }
 
-/* None is rounded: 0.5555 would not be what was written. */
+/* Refused, because 0.5555 would be rounded. */
 static void refuses_processors_that_it_would_round(void)
 {
 	static const char *const bad[] = { "",	      ".5",  "2.",   "0.5555",	"0.15%",

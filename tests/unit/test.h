@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * The whole test framework: a table of named tests, printed as TAP
+ * The test framework: a table of named tests, printed as TAP
  *
- *   static void refuses_an_empty_path(void) { expect(!path_is_normal("")); }
- *   static const struct test tests[] = { TEST(refuses_an_empty_path), TEST_END };
- *   int main(void) { return test_run(tests); }
+ *     static void refuses_an_empty_path(void) { expect(!path_is_normal("")); }
+ *     static const struct test tests[] = { TEST(refuses_an_empty_path), TEST_END };
+ *     int main(void) { return test_run(tests); }
  *
- * A test goes on after a failed expectation, so that one run shows them all. TEST_ONLY=text in the
- * environment runs the tests whose name contains the text. TEST_SLOW=1 asks for the long form of
- * tests that have one.
+ * A test continues after a failed expectation, so that one run shows all failures. TEST_ONLY=text
+ * in the environment runs the tests whose name contains the text. TEST_SLOW=1 selects the long form
+ * of tests that have one.
  */
 
 #include <stdbool.h>
@@ -66,8 +66,8 @@ static const char *test_skip_reason;
 		}                                                                                  \
 	} while (0)
 
-/* Ends the running test: the host cannot do what it needs. Never for something that should work
- * everywhere. */
+/* Ends the running test as skipped: the host lacks something that the test needs. Not for anything
+ * that should work everywhere. */
 #define skip(reason)                                                                               \
 	do {                                                                                       \
 		test_skip_reason = (reason);                                                       \
@@ -87,7 +87,8 @@ static inline int test_run(const struct test *tests)
 	unsigned n = 0, n_failed = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	/* Whoever starts us may have closed his files to others, who are of the tests. */
+	/* The umask of the caller may be stricter, but other users must be able to read the tests'
+	 * files. */
 	(void)umask(022);
 	for (const struct test *t = tests; t->name; t++) {
 		unsigned before = test_failures;

@@ -4,12 +4,12 @@
 /*
  * A disk whose power can be cut, below SQLite
  *
- * A VFS over the default one. The process sees its files as they are; what of them is on the disk
- * is kept here: the bytes as they were at the last sync, and every write since. At the cut each
- * file becomes what is on the disk, and of what was not synced nothing, a part, or some writes in
- * any order with one of them torn. Then the process is gone.
+ * A VFS over the default one. The process sees its files as it wrote them; this code keeps what is
+ * on the disk: the content at the last sync, and every write since. At a power cut each file
+ * becomes what is on the disk: unsynced writes are lost, or partly there, or applied in any order
+ * with one of them torn. Then the process exits.
  *
- * For one process with one thread, which never comes back: fork before.
+ * For one process with one thread, which exits at the cut: fork before.
  */
 
 #include <fcntl.h>
@@ -28,45 +28,45 @@
 #define SHIM_SECTOR 512
 
 enum shim_loss {
-	SHIM_LOSES_ALL,	 /* that was not synced */
-	SHIM_LOSES_END,	 /* a beginning of it is there, the last write in part */
-	SHIM_LOSES_SOME, /* any of it, in any order */
+	SHIM_LOSES_ALL,	 /* of the unsynced writes none is on the disk */
+	SHIM_LOSES_END,	 /* the first ones are, the last of them in part */
+	SHIM_LOSES_SOME, /* any of them are, in any order */
 	N_SHIM_LOSSES,
 };
 
 struct shim_write {
 	size_t begin, n_bytes; /* in the image's payload */
 	size_t at;	       /* in the file */
-	bool is_cut;	       /* the file ends there now */
+	bool is_cut;	       /* the file is truncated there */
 };
 
 struct shim_image {
 	char path[256];
-	struct text bytes;   /* on the disk */
-	struct text payload; /* of all writes since the last sync */
-	struct text writes;  /* structs, one behind the other */
+	struct text bytes;   /* content on the disk */
+	struct text payload; /* data of all writes since the last sync */
+	struct text writes;  /* array of struct shim_write */
 };
 
-/* One a process, because SQLite gives a VFS nothing to find its own by but itself. */
+/* One for each process, because SQLite passes only the VFS to its functions. */
 struct shim {
-	sqlite3_vfs vfs; /* first */
+	sqlite3_vfs vfs; /* must be first */
 	sqlite3_vfs *real;
 	struct shim_image images[SHIM_FILES];
 	size_t n_images;
 	unsigned seed;
-	unsigned n_left; /* writes and syncs before the cut */
+	unsigned n_left; /* remaining writes and syncs before the cut */
 	bool swallows_syncs;
 	enum shim_loss loss;
 };
 
 struct shim_file {
-	sqlite3_file base; /* first */
+	sqlite3_file base; /* must be first */
 	struct shim *shim;
-	struct shim_image *image; /* NULL: what need not outlive the process */
+	struct shim_image *image; /* NULL: a file that need not survive the process */
 	sqlite3_file *real;
 };
 
-/* A test without memory has nothing to say. */
+/* Aborts if there was no memory. */
 static inline void shim_need(const struct text *text)
 {
 	if (text_status(text) < 0)
@@ -106,7 +106,7 @@ static inline void shim_forget(struct shim_image *image)
 	text_reset(&image->writes);
 }
 
-/* @bytes may be NULL: a change of the size. */
+/* @bytes NULL: a change of the file size. */
 static inline void shim_keep(struct shim_image *image, const void *bytes, size_t n_bytes, size_t at)
 {
 	const struct shim_write write = { image->payload.len, n_bytes, at, !bytes };
@@ -123,7 +123,7 @@ static inline unsigned shim_random(struct shim *shim, size_t n)
 	return n > 0 ? (unsigned)rand_r(&shim->seed) % (unsigned)n : 0;
 }
 
-/* A torn write ends at a sector. */
+/* A torn write ends at a sector boundary. */
 static inline void shim_tear(struct shim *shim, struct shim_image *image,
 			     const struct shim_write *write)
 {
@@ -172,7 +172,7 @@ static inline void shim_write_image(const struct shim_image *image)
 	(void)close(fd);
 }
 
-/* What a process shares with others in memory says nothing any more. */
+/* Overwrites the shared memory file, which is lost in a power cut. */
 static inline void shim_spoil(struct shim *shim, const char *path)
 {
 	unsigned char bytes[SHIM_SECTOR];
@@ -238,7 +238,7 @@ static inline int shim_truncate(sqlite3_file *file, sqlite3_int64 size)
 	return own->real->pMethods->xTruncate(own->real, size);
 }
 
-/* The disk that is under the real file has nothing to do with it. */
+/* Does not sync the real file, whose disk is not simulated. */
 static inline int shim_sync(sqlite3_file *file, int flags)
 {
 	struct shim_image *image = shim_file(file)->image;
@@ -258,7 +258,7 @@ static inline int shim_sync(sqlite3_file *file, int flags)
 	return SQLITE_OK;
 }
 
-/* What is only handed on. */
+/* Methods that are only forwarded. */
 #define SHIM_FORWARD(name, ...)                                                                    \
 	shim_file(file)->real->pMethods->name(shim_file(file)->real, ##__VA_ARGS__)
 
@@ -343,7 +343,7 @@ static inline void shim_read_image(struct shim_image *image)
 	(void)close(fd);
 }
 
-/* What is in the file when it is opened first is on the disk. */
+/* When a file is opened first, its content counts as synced. */
 static inline struct shim_image *shim_image_of(struct shim *shim, const char *path)
 {
 	struct shim_image *image = shim->images;
@@ -395,7 +395,7 @@ static inline int shim_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_fil
 	return r;
 }
 
-/* From now on SQLite writes to this disk; after @n_writes writes and syncs its power is cut. */
+/* From now on SQLite writes to this disk; its power is cut after @n_writes writes and syncs. */
 static inline void shim_install(struct shim *shim, unsigned seed, unsigned n_writes)
 {
 	sqlite3_vfs *real = sqlite3_vfs_find(NULL);

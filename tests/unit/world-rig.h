@@ -4,11 +4,12 @@
 /*
  * Sandboxes from hand-written steps, for the tests of lib/kernel
  *
- * A world is a plan and a folder outside that it may take things from. world_run() carries the plan
- * out as far as everything is given up, calls @inside there as PID 1, and brings back what failed:
- * a step, or expectations of the test.
+ * A world is a plan and a directory outside of the sandbox that steps may use. world_run() applies
+ * the plan up to dropping all privileges, calls @inside there as PID 1, and returns what failed: a
+ * step, or expectations of the test.
  *
- * EVERYBODY(name) { ... } is a test that runs as who we are and, for root, as an ordinary user too.
+ * EVERYBODY(name) { ... } is a test that runs as the current user and, if that is root, also as an
+ * ordinary user.
  */
 
 #include <errno.h>
@@ -57,11 +58,11 @@ struct world {
 		.folder = ""                                                                       \
 	}
 
-/* What PID 1 writes down for us. */
+/* Shared memory in which PID 1 stores its result. */
 struct world_end {
 	struct kernel_failure failure;
 	int r;
-	bool is_inside; /* it got there */
+	bool is_inside; /* @inside was called */
 	unsigned test_failures;
 };
 
@@ -72,7 +73,7 @@ static inline bool is_root(void)
 	return geteuid() == 0;
 }
 
-/* The path of @name in the world's folder, for as long as the world lasts. */
+/* The path of @name in the world's directory; valid as long as the world. */
 static inline const char *outside(struct world *world, const char *name)
 {
 	char path[256];
@@ -115,7 +116,7 @@ static inline struct step *add_step(struct world *world, struct step step)
 }
 #define add(world, ...) add_step(world, (struct step){ __VA_ARGS__ })
 
-/* Namespaces, identity and an empty root: what every world begins with. */
+/* Namespaces, identity and an empty root: the first steps of every world. */
 static inline void world_init(struct world *world)
 {
 	memset(world, 0, sizeof(*world));
@@ -153,13 +154,13 @@ static inline void add_bind(struct world *world, const char *source, const char 
 	(void)add_step(world, step_bind(source, target, flags));
 }
 
-/* The /proc of the sandbox, for those that look at it from inside. */
+/* Adds /proc of the sandbox, for tests that look at it from inside. */
 static inline void add_proc(struct world *world)
 {
 	add(world, .kind = STEP_PROC, .proc.target = "/proc", .proc.attributes.is_read_only = true);
 }
 
-/* Nothing more comes into the tree. */
+/* Adds the last steps: nothing can be mounted after them. */
 static inline void add_end(struct world *world)
 {
 	add(world, .kind = STEP_SEAL, .seal.target = "/");
@@ -209,7 +210,7 @@ static inline int world_clone(struct kernel *kernel, struct world *world, inside
 	return end->r;
 }
 
-/* 0, or what the failed step said; then @inside has not run. */
+/* 0, or the code of the failed step; then @inside was not called. */
 static inline int world_run(struct world *world, inside_fn *inside)
 {
 	_cleanup_kernel_ struct kernel kernel = KERNEL_INIT;
@@ -233,7 +234,7 @@ static inline void never(struct world *world)
 	expect(!"this sandbox is there");
 }
 
-/* The step of @kind, and no other, fails with @code, and nothing has run. */
+/* Expects that the step of @kind fails with @code and that @inside was not called. */
 static inline void expect_failing(struct world *world, enum step_kind kind, int code)
 {
 	expect_eq(world_run(world, never), code);
@@ -243,9 +244,9 @@ static inline void expect_failing(struct world *world, enum step_kind kind, int 
 		expect_eq(world->steps[world->failure.step].kind, kind);
 }
 
-/* ---- who runs a test ---- */
+/* ---- users of a test ---- */
 
-/* Runs @body in a child that first does @first; its failures are ours. */
+/* Runs @body in a child that calls @first before; counts its failures. */
 static inline void in_child(void (*first)(void), void (*body)(void))
 {
 	unsigned *failures = mmap(NULL, sizeof(*failures), PROT_READ | PROT_WRITE,
@@ -283,7 +284,7 @@ static inline void as_everybody(void (*body)(void))
 		in_child(become_ordinary, body);
 }
 
-/* Can a process of ours make namespaces at all? */
+/* Can a process of this user create namespaces? */
 static inline bool has_namespaces(void)
 {
 	int status = -1;
