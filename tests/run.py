@@ -73,7 +73,7 @@ class Tally:
 
 
 def remarks_at(lines, at):
-    """The remarks before and behind a result: C tests write them before it, scripts behind."""
+    """The comments before and after a result: C tests print them before it, scripts after."""
     first, end = at, at + 1
     while first > 0 and lines[first - 1].startswith("#"):
         first -= 1
@@ -92,10 +92,10 @@ def all_tests(build):
 
 
 def targets(build, tests, chosen):
-    """The files, below the build directory, that the chosen tests need."""
+    """The files, relative to the build directory, that the chosen tests need."""
     alone = {target for test in tests if test.suite in ALONE_SUITES for target in test.depends}
     if any(test.suite == "check" for test in chosen):
-        alone = set()  # checks read every object
+        alone = set()  # checks read all objects
     with_all = any(test.suite not in ALONE_SUITES for test in chosen)
     needed = {target for test in chosen for target in test.depends}
     return sorted(os.path.relpath(path, os.path.abspath(build)) for target in introspect(build, "targets")
@@ -105,7 +105,8 @@ def targets(build, tests, chosen):
 
 
 def select(tests, suites, names):
-    """Returns the tests to run, the text for TEST_ONLY where a name means single cases, and the names of nothing."""
+    """Returns the selected tests, the text for TEST_ONLY if a name selects single cases, and the names that select
+    nothing."""
     tests = [test for test in tests if test.suite in suites]
     if not names:
         return tests, None, []
@@ -119,7 +120,7 @@ def select(tests, suites, names):
 
 
 def accepted_skips():
-    """[(suite/test, a part of the reason)]"""
+    """Returns [(suite/test, a part of the reason)]."""
     lines = pathlib.Path(__file__).with_name("skips").read_text(encoding="utf-8").splitlines()
     rows = [line.partition(": ") for line in lines if line and not line.startswith("#")]
     return [(test, reason) for test, _, reason in rows]
@@ -171,7 +172,7 @@ def refuse_names(build, names):
 
 
 def main(argv):
-    # What nohup and background jobs ignore is inherited, and tests are about signals.
+    # nohup and background jobs leave signals ignored, which children would inherit; tests need the defaults.
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
     build, words = argv[1], argv[2:]
@@ -198,7 +199,7 @@ def main(argv):
         os.environ["TEST_ONLY"] = only
     command = ["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs"]
     command += ["--timeout-multiplier", "20" if slow else "3" if "--sanitize" in words else "1"]
-    for name in ("testlog.json", "counts.json"):  # what a former run has said is not ours
+    for name in ("testlog.json", "counts.json"):  # results of a former run
         logs(build, name).unlink(missing_ok=True)
     print(f"dev: running {len(chosen)} tests", file=sys.stderr)
     status = subprocess.run(command + [f"sbx:{test.name}" for test in chosen]).returncode

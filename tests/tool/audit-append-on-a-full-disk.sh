@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A disk that becomes full ends append, which says where to go on; and from there nothing is missing or twice.
+# On a full disk append stops and reports where to continue; continuing there loses and duplicates no record.
 if [ -z "${AUDIT_INSIDE:-}" ]; then
 	if unshare --mount true 2>/dev/null; then
 		AUDIT_INSIDE=1 exec unshare --mount --propagation private bash "$0" "$@"

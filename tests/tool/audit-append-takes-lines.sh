@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Lines become records; what is none is refused by its number, and takes nothing along.
+# append stores lines as records; a line that is not a record is refused by its number and does not affect the others.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/audit.sh"
 

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# How verbs end that read a log, or a proof, which cannot be read.
+# Exit statuses and errors of verbs that read a log or a proof, if the file cannot be read.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/audit.sh"
 
 verbs=(tail query 'show 0' stats export 'prove 0' 'consistency 1 1')
 
-# all_end_with STATUS LOG: each of these verbs.
+# all_end_with STATUS LOG: each verb exits with STATUS.
 all_end_with() {
 	local verb others=''
 	for verb in "${verbs[@]}"; do

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What the policy says about the log: which secrets are cut out, and whether anybody can see them again.
+# The audit section of a policy: which secrets are redacted, and whether the originals are kept.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/audit.sh"
 

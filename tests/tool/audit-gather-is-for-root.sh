@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Whoever is not root hands nobody's spool over, and a directory that is not there gets nothing.
+# gather refuses to run without root, and does nothing if the directory does not exist.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/audit.sh"
 

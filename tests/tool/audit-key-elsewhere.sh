@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A log whose private key is in the kernel's keyring or a systemd credential: its folder only names the place.
+# A log whose private key is in the kernel's keyring or in a systemd credential: its directory contains only a
+# reference.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/audit.sh"
 
 line=$(printf 'sbx-audit-key/1 0 %s' "$(head -c 32 /dev/urandom | base64)")
-# with_key NAME COMMAND...: in a session keyring of its own that has the line as NAME ('' for none).
+# with_key NAME COMMAND...: runs COMMAND in a new session keyring with the line as NAME ('': without it).
 with_key() {
 	LINE=$line python3 -c '
 import ctypes, os, platform, sys

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A proof holds for who has the first key, across epochs, and no changed one does.
+# A proof verifies with the first key of the log, across epochs; a changed proof does not.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/audit.sh"
 
@@ -30,7 +30,7 @@ changed another_number 's/"seq":30/"seq":31/'
 changed another_size 's/"size":41/"size":40/; s/"size":42/"size":41/'
 changed a_hash_less 's/"path":\["[^"]*",/"path":[/'
 changed an_epoch_less 's/"epochs":\[".*"\],"checkpoint"/"epochs":[],"checkpoint"/'
-# A checkpoint that is signed, and in its place in the row, but is not the last one of its epoch.
+# A validly signed checkpoint of the right row that is not the last one of its epoch.
 python3 - "$proof" >"$work/changed" <<'END'
 import json, sys
 proof = json.load(open(sys.argv[1]))
@@ -55,7 +55,7 @@ check the_log_only_grew out_has '"new_root"'
 run sbx-audit consistency -l "$log" 40 5
 check it_does_not_shrink has_status 2
 
-# Twenty lines of another language, and no word from us.
+# An independent verifier in twenty lines of Python.
 cat >"$work/again.py" <<'END'
 import base64, hashlib, json, sys
 

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Readers and writers of one log at the same time: each gets what it wants, and none is told of a lock.
+# Concurrent readers and writers of one log: all succeed, and none fails with a lock error.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/audit.sh"
 
-# succeeds COMMAND...: what it says and how it ends is kept if it does not.
+# succeeds COMMAND...: keeps the output and exit status of a failed command.
 succeeds() {
 	"$@" 2>>"$work/said" >/dev/null || echo "$1 $2: status $?" >>"$work/failed"
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A key in the log's folder that is not the log's own signs nothing: nobody would believe it.
+# A key of another log in the directory must not sign: verifiers would not accept it.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/audit.sh"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Segments, archives and what is deleted of them: every verb goes on over all that is there.
+# Segments, archives and deleted archives: each verb covers all that exist.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/audit.sh"
 
@@ -11,7 +11,7 @@ verify() { sbx-audit verify -l "$log" --key="$key" --full "$@"; }
 days_old() { touch -d "$1 days ago" "${@:2}"; }
 is_there() { [ -e "$log/$1" ]; }
 is_gone() { [ ! -e "$log/$1" ]; }
-# Does the chain of what was exported hold? From standard input, with nothing of ours.
+# Verifies the hash chain of an export on standard input with Python only.
 chain_holds() {
 	python3 -c '
 import base64, hashlib, json, struct, sys
@@ -28,7 +28,7 @@ for line in sys.stdin:
 print(n)
 '
 }
-# The same for records.jsonl of an archive of the whole log, where a record stands as it is.
+# The same for records.jsonl of an archive of the whole log, which has each record as it is stored.
 archive_holds() {
 	python3 - "$1" <<-'END'
 		import base64, hashlib, re, struct, sys
@@ -43,7 +43,7 @@ archive_holds() {
 	END
 }
 
-# A segment of yesterday is due: not across midnight.
+# A segment from the day before is due for rotation, so do not run across midnight.
 while [ "$(date -u +%H%M)" = 2359 ]; do sleep 1; done
 setup
 append 1 10
@@ -102,7 +102,7 @@ run verify
 check an_archive_is_as_good_as_a_segment has_status 0
 everything_is_found archives
 
-# What others make of it.
+# tar and Python read the archive.
 run sbx-audit export -l "$log" --archive="$work/all.tar.zst"
 check the_whole_log_can_be_one_archive test -s "$work/all.tar.zst"
 if command -v zstd >/dev/null; then
@@ -121,7 +121,7 @@ run sbx-audit export -l "$log" --archive="$work/none.tar.zst" --segment=12
 check a_segment_that_there_is_not_is_a_wrong_usage has_status 2
 check and_no_file_is_left bash -c "! ls '$work'/none* 2>/dev/null"
 
-# After ninety days.
+# After ninety days archives are deleted.
 sbx-audit key -q -l "$log" change >/dev/null
 append 26 30
 sbx-audit rotate -q -l "$log"
@@ -148,7 +148,7 @@ check that_the_log_only_grew_is_proved_without_it_too has_status 0
 run sbx-audit consistency -l "$log" 5 30
 check but_not_from_what_was_deleted has_status 1
 
-# No room.
+# Without room the oldest archives are deleted.
 run sbx-audit retain -l "$log" --max-size=1KiB --json
 check without_room_everything_closed_goes bash -c "! ls '$log'/*.tar.zst 2>/dev/null"
 check it_is_said_that_there_was_none out_has '"reason":"size"'
@@ -162,7 +162,7 @@ check and_only_once has_lines 1
 run verify
 check after_all_of_it_the_log_is_intact has_status 0
 
-# A log that somebody has changed keeps what was changed.
+# Tampered segments are not archived or deleted.
 append 34 40
 sbx-audit rotate -q -l "$log"
 segment=$(basename "$(find "$log" -name '*.db' | sort | head -1)")

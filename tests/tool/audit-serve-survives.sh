@@ -6,7 +6,7 @@
 n_trials=5
 [ "${TEST_SLOW:-}" = 1 ] && n_trials=50
 
-# Every record that was acknowledged is there, under its number.
+# Each acknowledged record exists under its number.
 acknowledged() {
 	sbx-audit export --log="$work/log" | python3 -c '
 import json, sys
@@ -35,8 +35,8 @@ check and_goes_on asked "$sync" '"seq"'
 stop
 check the_log_is_intact intact
 
-# SIGTERM: records that clients have sent are taken first, and signed. A client that has had an answer is connected, not in the
-# queue of the listener.
+# At SIGTERM the service first stores and signs the records that clients have sent. A client that got an answer is
+# accepted, not just in the listen backlog.
 serve --group-time=500ms
 python3 -c '
 import socket
@@ -50,7 +50,7 @@ stop
 check sigterm_flushes test "$(in_log tool_execute | wc -l)" -eq 50
 check and_signs intact
 
-# Each service of these ends where a segment ends.
+# Each of these services closes its segment when it exits.
 for _ in 1 2 3; do
 	serve --segment-size=1
 	asked "$sync" '"seq"'
@@ -65,7 +65,7 @@ serve
 check a_fifo_in_the_place_of_the_state_does_not_stop_the_service asked "$sync" '"seq"'
 stop
 
-# A break is reported, and records are taken all the same.
+# Damage of the log is reported, and further records are accepted.
 python3 -c '
 import sqlite3
 db = sqlite3.connect("log/00000000000000000000.db")

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# For tests of sbx-audit serve: sourced after tap.sh. A service with the log $work/log and the socket $work/s, and its end.
+# For tests of sbx-audit serve, sourced after tap.sh: starts and stops a service with the log $work/log and the socket
+# $work/s.
 
 seqpacket() { python3 "$SBX_SOURCE/tests/tool/seqpacket.py" "$@"; }
 client() { python3 "$SBX_SOURCE/tests/tool/audit-socket.py" "$@"; }
 
-# serve [OPTION...] in the background, ready when it returns.
+# serve [OPTION...]: starts the service in the background and returns when it is ready.
 serve() { seqpacket start "$work/pid" sbx-audit serve --log="$work/log" --socket="$work/s" "$@" 2>>"$work/errors"; }
 stop() {
 	[ -e "$work/pid" ] && seqpacket stop "$work/pid" "$@"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What a record says of a command: in a line of query, in show, and counted by stats.
+# How query, show and stats present the parts of a record about a command.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/audit.sh"
 
@@ -36,7 +36,7 @@ check a_number_below_zero_is_wrong_usage has_status 2
 run sbx-audit show first -l "$log"
 check a_word_is_not_a_number has_status 2
 
-# A value that is deep, and one of every kind.
+# A deeply nested value, and one of every type.
 printf '{"event":"kernel_start","time":"2026-03-01T00:00:00Z","deep":[[{"a":[1,{"b":null}]}],[],{}],"no":{},"none":[],"f":1.5e3,"t":true}\n' |
 	sbx-audit append -q -l "$log"
 run sbx-audit show 8 -l "$log"
@@ -67,7 +67,7 @@ stats = json.load(sys.stdin)
 print(stats["failures"], stats["verified"], stats["segments"], stats["bytes"] > 10000)')" = \
 	"{'exit status not 0': 1, 'time': 1, 'refused': 1} None 1 True"
 
-# More reasons than there is room for.
+# More reasons than fit in the line.
 for ((i = 0; i < 40; i++)); do
 	printf '{"event":"sandbox_failed","sandbox_id":"r%d","time":"2026-03-01T00:00:00Z","reason":"r%d"}\n' "$i" "$i"
 done | sbx-audit append -q -l "$log"

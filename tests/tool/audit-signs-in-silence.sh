@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A pipe that stays open and says nothing: what came through it is signed all the same.
+# append on a pipe that stays open without data still signs its records in time.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/audit.sh"
 
@@ -10,7 +10,7 @@ signed_size() {
 		print(sqlite3.connect(sys.argv[1]).execute("SELECT max(size) FROM checkpoints").fetchone()[0])
 	END
 }
-# Ten seconds are the longest that a record may wait, on a host that has time; one that has none gets more.
+# A record is signed within ten seconds on an idle host; a busy one gets more time.
 is_signed() {
 	local tries
 	for ((tries = 0; tries < 900; tries++)); do

@@ -77,7 +77,7 @@ def hostile(path):
         if not answer.get("refused"):
             sys.exit(f"not refused: {packet[:60]!r}: {answer}")
     client = connect(path)
-    client.send(b"")  # the same as the end
+    client.send(b"")  # read as end of file
     if client.recv(10) != b"":
         sys.exit("an empty packet was answered")
     fds = [os.open("/dev/null", os.O_RDONLY) for _ in range(200)]
@@ -96,7 +96,7 @@ def hostile(path):
 
 def activate(path, *command):
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    # Whoever waits for the name can connect.
+    # A client that waits for the name must be able to connect.
     listener.bind(path + ".new")
     listener.listen(64)
     os.rename(path + ".new", path)

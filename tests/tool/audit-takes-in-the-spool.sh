@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What the tools have recorded without anybody listening is in the log as soon as somebody looks, once.
+# Records that the tools wrote to the spool while no service was running are imported by the next reader, exactly
+# once.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/audit.sh"
 
@@ -26,7 +27,7 @@ check it_is_taken_in has_lines 5
 run as sbx-audit query
 check it_is_taken_in_once has_lines 5
 
-# Several at once, and one that writes meanwhile.
+# Several readers at once, and a writer at the same time.
 for i in 1 2 3 4; do
 	printf '{"version":1,"time":"2026-01-02T03:04:05Z","event":"kernel_start","tool":"t","n":%d}\n' "$i" |
 		(umask 077 && as tee -a "$work/home/state/sbx/spool/records.jsonl" >/dev/null)

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What verify says about a log that is right, changed, cut, and not there.
+# Verdicts of verify for an intact, a changed, a truncated and a missing log.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/audit.sh"
 
-# Somebody with another program.
+# change SQL: changes the log with SQLite, as another program.
 change() {
 	python3 - "$log/00000000000000000000.db" "$1" <<-'END'
 		import sqlite3, sys

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A log that another program has written, with the chain that sbx-audit's grew out of.
+# Verifies a log of another program, in the format from which that of sbx-audit developed.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 seed=$work/seed.jsonl

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# In the place of this user verify remembers how far the log was right, and begins behind that.
+# verify stores its state for the user and continues there in the next run.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/audit.sh"
 
@@ -36,7 +36,7 @@ run as sbx-audit verify
 check from_then_on_only_what_is_new out_has '(10 verified before)'
 check the_key_need_not_be_given_again out_lacks '--key'
 
-# What was verified is not looked at again, but by --full; whoever cuts it off is found in any case.
+# Verified records are not read again without --full, but a truncation is always detected.
 cp -a "$log" "$work/copy"
 change "UPDATE records SET body=CAST(replace(body,'r3','r99') AS BLOB) WHERE seq=3"
 run as sbx-audit verify
@@ -67,7 +67,7 @@ decisions 13 14 | as sbx-audit append -q
 run as sbx-audit verify
 check and_what_is_new_behind_it_is_verified out_has '(13 verified before)'
 
-# What was verified is no file any more.
+# The stored state is not a regular file any more.
 rm "$log.verified"
 mkfifo "$log.verified"
 run as timeout 60 sbx-audit verify -q

@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # shellcheck disable=SC2016 # scripts for another shell
-# A log is held against the heads of it that the journal has. The journal is a real one, in a mount namespace of its own.
+# Compares a log with its heads in the journal: a real systemd-journald in a private mount namespace.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/audit.sh"
 
 journald=/lib/systemd/systemd-journald
 first=the_heads_in_the_journal_are_reproduced
 
-# in_journal SCRIPT: runs it where /run has a journal and nothing else, whose files are then in $work/journal.
+# in_journal SCRIPT: runs it in a mount namespace in which /run only has a journal, whose files are then in
+# $work/journal.
 in_journal() {
 	local own=(unshare --mount)
 
@@ -26,7 +27,7 @@ in_journal() {
 		done
 		'"$1"'
 		journalctl --sync >/dev/null 2>&1
-		# It writes what it has before it ends.
+		# journald writes its data before it exits.
 		kill "$pid" && wait "$pid"
 		mkdir -p "$work/journal"
 		cp /run/log/journal/*/*.journal "$work/journal/"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# For the tests of sbx-audit: a log of its own, and lines that are records.
+# For tests of sbx-audit: a private log, and lines that are records.
 
 export HOME=$work XDG_STATE_HOME=$work/state
 log=$work/log
 
-# decisions FIRST LAST: as many lines, each with a rule of its own.
+# decisions FIRST LAST: one line for each number, each with its own rule.
 decisions() {
 	local i
 	for ((i = $1; i <= $2; i++)); do

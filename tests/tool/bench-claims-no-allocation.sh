@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The check of the claims, and that it can fail: the self-tests claim to allocate nothing, and lie.
+# sbx-bench --allocations detects false claims: its self-tests claim to allocate nothing, but do.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 run sbx-bench --allocations

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
-# Is every line of standard output one JSON object with these members?
+# Is each line of standard output a JSON object with exactly these members?
 objects_have() {
 	python3 - "$work/out" "$@" <<-'END'
 		import json, sys

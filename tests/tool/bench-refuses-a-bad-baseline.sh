@@ -4,7 +4,7 @@
 
 baseline=$work/baseline.jsonl
 
-# refuse NAME WHY: the file that stands there now is refused, before anything is measured
+# refuse NAME WHY: the current file is refused before anything is measured
 refuse() {
 	run sbx-bench --compare="$baseline"
 	check "$1_ends_with_2" has_status 2

@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The functions that bash calls, called as bash does it: with the words of the line and the number of the last one.
+# Calls the completion functions as bash does: with the words of the line and the index of the last one.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 eval "$(sbx-spawn --completion=bash)"
 eval "$(sbx-config --completion=bash)"
 eval "$(sbx-policy --completion=bash)"
-compopt() { :; } # the builtin only works while bash itself completes
+compopt() { :; } # the builtin works only during a completion of bash
 cd "$work" || exit 1
 : >here.txt
 
-# complete_line WORD...: out has what is offered, a line each; offset is where another command begins
+# complete_line WORD...: $out has the offered words, one in each line; $offset is where another command begins
 complete_line() {
 	COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=() offset=''
 	"_${1//-/_}"
@@ -30,7 +30,7 @@ check a_command_is_offered offers echo
 complete_line sbx-spawn -- -
 check behind_two_dashes_there_are_no_options offers_no --policy
 
-# Whatever stands behind the command is the command's.
+# Words after the command belong to the command.
 complete_line sbx-spawn echo he
 check without_bash_completion_the_command_gets_files offers here.txt
 complete_line sbx-spawn python3 --

@@ -65,7 +65,7 @@ check a_pipe_in_a_files_place_ends_with_125 has_status 125
 check a_pipe_in_a_files_place_is_named err_has "cannot read '.sbx/config.yaml'"
 rm .sbx/config.yaml
 
-# Root reads everything, so it becomes nobody in particular.
+# Root can read every file, so run as another user.
 as_nobody() { if [ "$(id -u)" -eq 0 ]; then setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; else "$@"; fi; }
 chmod 711 "$work" "$work/project"
 cp "$SBX_BUILD/tools/sbx-config" "$work/sbx-config"

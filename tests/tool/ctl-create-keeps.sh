@@ -39,7 +39,7 @@ check its_policy_is_known_before_it_starts test "$(member known policy)" = p.yam
 check so_is_whom_it_will_run_as test "$(member known uid)" = 4711
 check without_a_policy_there_is_none test "$(member kept policy)" = null
 
-# Whoever started us may have left files open: a supervisor that holds them would hold up their readers.
+# The caller may have open fds; if the supervisor inherited them, their readers would not get end of file.
 sbx-ctl create --id pipe -- sleep 1000 >/dev/null
 run timeout 60 bash -c 'sbx-ctl start pipe 5>&1 | cat'
 check a_running_sandbox_holds_no_file_of_its_starter has_status 0

@@ -36,7 +36,7 @@ run sbx-ctl exec closed -- true
 check nobody_enters_what_was_not_started_for_it has_status 125
 check what_would_open_it_is_said err_has '--debug'
 
-# A supervisor that vanishes while it is asked.
+# A supervisor that exits while sbx-ctl talks to it.
 supervisor=$(member a supervisor)
 run sbx-ctl exec a -- sh -c "kill -KILL $supervisor"
 check a_supervisor_that_goes_is_told has_status 125

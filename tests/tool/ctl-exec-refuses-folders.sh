@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A folder of the caller as the standard input, output or error of what enters: from it ".." would lead out.
+# A directory of the caller as stdin, stdout or stderr of a command that enters a sandbox is refused: ".." of it would
+# lead outside.
 . "${SBX_SOURCE:?}/tests/tool/ctl.sh" || exit 99
-# As root the command is an ordinary user, who must be able to get here.
+# As root the command runs as an ordinary user, which must be able to reach this directory.
 chmod 755 "$work"
 export HOME=$work
 mkdir -m 777 "$work/folder" "$work/trace"
@@ -13,7 +14,7 @@ if ! begin d --debug --write "$work/trace" -- sleep 1000 2>"$work/err"; then
 	finish
 	exit
 fi
-# with_path FD PATH: enters with it instead of FD, opened as a path (O_PATH); the command leaves a trace.
+# with_path FD PATH: enters with FD opened with O_PATH at PATH; the command creates a file.
 with_path() {
 	python3 -c 'import os, sys
 os.dup2(os.open(sys.argv[2], os.O_PATH), int(sys.argv[1]))

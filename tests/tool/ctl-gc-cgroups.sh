@@ -12,7 +12,7 @@ if [ -z "$mount" ] || ! mkdir "$top" 2>/dev/null; then
 	exit
 fi
 trap 'end >/dev/null 2>&1; find "$top" -depth -type d -exec rmdir {} +' EXIT
-# old NAME...: made before anybody who is just starting.
+# old NAME...: cgroups that are older than any sandbox that may just be starting.
 old() {
 	for name in "$@"; do
 		mkdir "$top/$name"

@@ -47,7 +47,7 @@ check what_has_ended_goes_when_asked_for out_is '{"id":"made","done":"removed it
 {"id":"over","done":"removed its directory"}'
 check what_lives_still_lives state_is lives RUNNING
 
-# A pid that is used again is somebody else's.
+# A reused PID belongs to another process.
 sleep 1000 &
 other=$!
 mkdir -m 700 "$sandboxes/reused"
@@ -58,7 +58,7 @@ check only_the_folder_of_a_reused_pid_goes out_is 'reused: removed its directory
 check whoever_has_the_pid_now_lives test -e "/proc/$other"
 kill "$other"
 
-# Killed between any two steps.
+# Supervisors that were killed between any two steps.
 mkdir -m 700 "$sandboxes/empty" "$sandboxes/half" "$sandboxes/broken"
 echo '{"id":"half","state":"RUN' >"$sandboxes/half/state.json.new"
 echo '{"id":"broken","state":"RUN' >"$sandboxes/broken/state.json"
@@ -68,14 +68,14 @@ check so_does_a_state_that_was_half_written is_gone half
 check so_does_a_state_that_nobody_understands is_gone broken
 check all_of_it_is_no_failure has_status 0
 
-# One that cannot be cleaned up does not keep others.
+# A directory that cannot be cleaned up does not prevent the others from being cleaned up.
 mkdir -m 700 "$sandboxes/a1" "$sandboxes/a1/strange" "$sandboxes/a2"
 run sbx-ctl gc
 check what_cannot_be_removed_is_told err_has "cannot remove the directory of 'a1'"
 check the_next_one_is_removed_all_the_same is_gone a2
 rmdir "$sandboxes/a1/strange" "$sandboxes/a1"
 
-# Work folders of --out, which an entry names.
+# Work directories of --out, which the entry names.
 mkdir -p place/.v.sbx-work-1/work place/.v.sbx-layer-1 place/other
 chmod 0 place/.v.sbx-work-1/work
 mkdir -m 700 "$sandboxes/o"

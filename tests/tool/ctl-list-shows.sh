@@ -38,7 +38,7 @@ check one_that_is_missing_does_not_hide_another out_has '"id":"b"'
 check it_is_told_which_is_missing err_has "'nobody'"
 check a_missing_one_is_a_no has_status 1
 
-# What is listed of each: all but its age, its pid and its command.
+# All columns except age, PID and command.
 status_of() { sbx-ctl list 2>/dev/null | awk -v id="$1" '$1 == id { sub(/^[^ ]+ +/, ""); sub(/  .*/, ""); print }'; }
 pid_of() { sbx-ctl list 2>/dev/null | sed -n "s/^$1 .*  [0-9]*s  *\([-0-9]*\)  .*/\1/p"; }
 status_is() { [ "$(status_of "$1")" = "$2" ]; }

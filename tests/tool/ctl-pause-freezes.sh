@@ -12,7 +12,7 @@ if [ -z "$mount" ] || ! mkdir "$cgroup" 2>/dev/null; then
 	exit
 fi
 trap 'end >/dev/null 2>&1; rmdir "$cgroup/below" "$cgroup" 2>/dev/null' EXIT
-# named ID FOLDER: its entry says that this is its cgroup.
+# named ID DIRECTORY: writes this cgroup into the entry.
 named() { sed -i "s|^{|{\"cgroup\": \"$2\", |" "$sandboxes/$1/state.json"; }
 frozen() { grep -qx "frozen $1" "$cgroup/cgroup.events"; }
 
@@ -26,7 +26,7 @@ check no_signal_was_sent test "$(process_state "$(member a init)")" != T
 run sbx-ctl resume a
 check resuming_thaws_it frozen 0
 
-# What stands in an entry is not enough to freeze anything.
+# An entry alone is not enough to freeze a cgroup.
 mkdir "$mount/other-$$"
 begin b -- sleep 1000
 for place in "$mount/other-$$" "$mount" "$work" "$cgroup/../other-$$"; do
@@ -39,7 +39,7 @@ done
 check a_cgroup_that_is_not_ours_is_left_alone grep -qx 'frozen 0' "$mount/other-$$/cgroup.events"
 rmdir "$mount/other-$$"
 
-# The supervisor is gone, and with it the one that would remove the cgroup.
+# The supervisor, which would have removed the cgroup, was killed.
 mkdir "$cgroup/below"
 orphan a
 run sbx-ctl gc

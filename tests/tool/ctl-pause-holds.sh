@@ -3,7 +3,7 @@
 . "${SBX_SOURCE:?}/tests/tool/ctl.sh" || exit 99
 fake
 
-# Every process of it, also those that begin while they are looked for. They end when "go" is gone.
+# Pauses each process, including those that are forked meanwhile. The processes end when the file "go" is removed.
 touch go
 begin a -- sh -c 'for i in 1 2 3; do (while [ -e go ] && echo x >>grows; do sleep 0.001; done) & done; wait'
 until_true test -s grows
@@ -19,7 +19,7 @@ check its_supervisor_is_not_held test "$(process_state "$(member a supervisor)")
 run sbx-ctl ping a
 check a_held_one_answers_so out_is 'a: is paused'
 sleep 0.2
-# But for a line of each of the three: who is just in the kernel is held when he comes out of it.
+# Except for two lines of each of the three: SIGSTOP takes effect when a process returns from the kernel.
 check nothing_goes_on_meanwhile test "$(stat -c %s grows)" -le "$((size + 6))"
 run sbx-ctl pause a
 check holding_it_twice_changes_nothing has_status 0
@@ -44,12 +44,12 @@ sbx-ctl create --id b -- true >/dev/null
 run sbx-ctl pause b
 check what_waits_cannot_be_held has_status 1
 
-# An entry that names somebody else's process, or another process of that number.
+# An entry with the PID of another process, or of a later process with that PID.
 begin c -- sleep 1000
 sleep 1000 &
 other=$!
 until_true sleeps "$other"
-# Both may have begun in the same tick of the clock, so the entry's is one at which nothing has.
+# Both may have started in the same clock tick, so the entry gets a start time that no process has.
 sed -i "s/\"init\": [0-9]*, \"init_start\": [0-9]*/\"init\": $other, \"init_start\": 1/" "$sandboxes/c/state.json"
 run sbx-ctl pause c
 check nothing_of_it_is_found out_has 'SIGSTOP to 0 processes'

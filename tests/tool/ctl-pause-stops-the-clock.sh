@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The time limit's clock stands still while a sandbox is paused, and goes on where it stood.
+# The time limit does not run while a sandbox is paused, and continues afterwards.
 . "${SBX_SOURCE:?}/tests/tool/ctl.sh" || exit 99
 chmod 755 "$work"
 export HOME=$work
@@ -11,7 +11,7 @@ if ! begin paused --time 5s -- sleep 1000 2>"$work/err"; then
 	exit
 fi
 sbx-ctl pause paused >/dev/null
-# Whatever begins now with the same limit would end after it.
+# A sandbox that starts now with the same limit reaches it earlier than the paused one.
 begin other --time 5s -- sleep 1000
 run sbx-ctl wait other
 check the_limit_ends_the_other has_status 124

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 CTL_CGROUPS=1
 . "${SBX_SOURCE:?}/tests/tool/ctl.sh" || exit 99
-# As root the command is an ordinary user, who must be able to get here.
+# As root the command runs as an ordinary user, which must be able to reach this directory.
 chmod 755 "$work"
 export HOME=$work
 
@@ -45,7 +45,7 @@ begin status -- sh -c 'exit 42'
 run sbx-ctl wait status
 check a_status_is_passed_through has_status 42
 
-# What cannot be executed has not been started.
+# A command that cannot be executed counts as not started.
 for command in /no/such/program /etc/passwd; do
 	id=not-${command##*/}
 	sbx-ctl create --id "$id" -- "$command" >/dev/null
@@ -76,7 +76,7 @@ run timeout 100 sbx-ctl remove --force d
 check one_that_is_held_can_be_removed ends_with 0
 check it_is_gone is_gone d
 
-# Killed as it runs: with the supervisor everything inside goes, and gc takes the rest.
+# SIGKILL of the supervisor kills all processes inside; gc removes the rest.
 begin k -- sh -c 'sleep 1000 & sleep 1000 & wait'
 init=$(member k init) cgroup=$(member k cgroup)
 orphan k

@@ -15,7 +15,7 @@ check its_status_is_that_of_a_failure has_status 125
 run sbx-ctl start a
 check it_is_not_tried_again has_status 1
 
-# One that says no at once, as for a policy that has been broken since.
+# A supervisor that refuses at once, as for a policy that became invalid.
 sbx-ctl create --id b -- true >/dev/null
 cp "$work/bin/sbx-spawn" "$work/bin/kept"
 printf '%s\n' '#!/bin/sh' "echo '{\"what\":\"no\",\"why\":\"a test\"}' >&2" 'exit 125' >"$work/bin/sbx-spawn"
@@ -30,7 +30,7 @@ check what_it_said_before_is_shown err_has died
 check it_waits_even_then state_is b CREATING
 mv "$work/bin/kept" "$work/bin/sbx-spawn"
 
-# A configuration does not change, and neither does the policy that it names.
+# Neither the configuration nor the policy that it names changes.
 echo one >policy
 sbx-ctl create --id p --policy policy -- true >/dev/null
 check the_digest_of_its_policy_is_kept test "$(member p policy_digest)" = one
@@ -46,7 +46,7 @@ echo one >policy
 run sbx-ctl start p
 check the_same_policy_is_accepted has_status 0
 
-# The folder that it was created in.
+# The working directory of create was removed.
 mkdir gone
 (cd gone && sbx-ctl create --id g -- true >/dev/null)
 rmdir gone

@@ -45,7 +45,7 @@ check what_is_held_can_be_stopped state_is held DESTROYED
 run sbx-ctl wait held
 check it_has_heard_the_signal has_status 143
 
-# Between the end of the supervisor and the removal another process may have the lock.
+# Between the exit of the supervisor and the removal, another process may have the lock.
 begin taken -- sleep 1000
 orphan taken
 run supervisor lock "$sandboxes/taken" sbx-ctl remove --force taken

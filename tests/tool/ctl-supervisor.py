@@ -51,7 +51,7 @@ class Registration:
         if not self.adopted:
             self.folder.mkdir(mode=0o700, parents=True)
         self.lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
-        fcntl.flock(self.lock, fcntl.LOCK_EX)  # who only looks is done soon
+        fcntl.flock(self.lock, fcntl.LOCK_EX)  # a reader releases it soon
         self.entry = {"id": name, "supervisor": os.getpid(), "supervisor_start": start_of(os.getpid()),
                       "created_usec": int(time.time() * 1e6), "uid": os.geteuid(), "tier": "full"}
 
@@ -106,7 +106,7 @@ def listen(registration):
 
 
 def supervise(command, pidfd, server):
-    """Until the command ends."""
+    """Runs until the command ends."""
     while True:
         ready, _, _ = select.select([pidfd] + ([server] if server else []), [], [])
         if server in ready:

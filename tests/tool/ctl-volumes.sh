@@ -53,7 +53,7 @@ done
 run sbx-ctl volume remove used
 check then_it_can_be_removed has_status 0
 
-# Interrupted while it was emptied.
+# A removal that was interrupted.
 mkdir -p "$volumes/.gone-x/deep" "$volumes/kept"
 run sbx-ctl gc --dry-run
 check a_dry_run_leaves_the_rest test -d "$volumes/.gone-x"

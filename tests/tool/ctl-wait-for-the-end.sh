@@ -19,7 +19,7 @@ begin signalled -- sh -c 'kill -ABRT $$'
 run sbx-ctl wait signalled
 check a_signal_is_told_as_a_shell_does has_status 134
 
-# Its status is written before its supervisor ends; until that ends, its name and its directory are taken.
+# The status is written before the supervisor exits; until then its id and directory are in use.
 begin slow --slow-end on -- true
 until_true state_is slow CLEANUP
 run timeout 0.2 sbx-ctl wait slow
@@ -38,7 +38,7 @@ check that_it_was_killed_is_told err_has 'its supervisor was killed'
 run sbx-ctl wait nobody
 check nobody_is_waited_for_in_vain has_status 125
 
-# One that keeps its status to itself: newer kernels tell it all the same.
+# A supervisor that writes no status: newer kernels report it through the pidfd.
 supervisor --id own -- sh -c 'until [ -e stop ]; do sleep 0.01; done; exit 9' &
 until_running own
 sbx-ctl wait own 2>own.err &

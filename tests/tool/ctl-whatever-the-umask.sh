@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A umask that takes everything away: what is ours stays ours to use, and the command has the umask of its caller. Shown
-# for an ordinary user, whom modes hold.
+# With a umask of 0777 sbx can still use its own files, and the command gets the caller's umask. As an ordinary user,
+# because root ignores modes.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -19,7 +19,7 @@ run masked sbx-ctl create --id a -- sh -c 'umask; exec sleep 1000'
 check a_sandbox_is_created has_status 0
 run masked sbx-ctl start a
 check it_starts has_status 0
-for ((i = 0; i < 600; i++)); do # it has begun, and may not have written yet
+for ((i = 0; i < 600; i++)); do # the command has started, but may not have written yet
 	run ctl logs a
 	[ -z "$out" ] || break
 	sleep 0.1
@@ -30,7 +30,7 @@ check it_can_be_looked_at out_has '"state":"RUNNING"'
 run masked sbx-ctl remove --force --time 0s a
 check it_can_be_removed has_status 0
 
-# As older ones have left them.
+# As older versions have left them.
 as user mkdir -m 0 "$registry/closed"
 ctl create --id b -- true >/dev/null
 run ctl list
@@ -48,7 +48,7 @@ as user chmod 700 "$registry/closed"
 run ctl gc
 check once_it_is_open_it_goes test ! -e "$registry/closed"
 
-# What is known before the start, from sbx-spawn itself.
+# sbx-spawn itself reports it before the start.
 programs_policy
 run ctl create --id p "-p$work/p.yaml" -- true
 run ctl inspect p

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# For tests of sbx-ctl: sourced instead of tap.sh. The registry and the volumes are the test's own: for root in a mount
-# namespace, for others by the environment. "fake" puts a supervisor that needs nothing of the host in the place of
-# sbx-spawn. Root's gc also looks for cgroups: those of the host, which belong to tests beside this one, are covered but
-# where CTL_CGROUPS is set before.
+# For tests of sbx-ctl, sourced instead of tap.sh. The registry and the volumes are private: for root in a mount
+# namespace, for other users through the environment. "fake" replaces sbx-spawn by a supervisor that needs nothing of
+# the host. Root's gc also looks for cgroups: those of the host, which belong to concurrent tests, are hidden unless
+# CTL_CGROUPS is set.
 : "${SBX_SOURCE:?}" "${SBX_BUILD:?}"
 if [ "$(id -u)" = 0 ] && [ -z "${CTL_INSIDE:-}" ]; then
 	unshare --mount true 2>/dev/null || { echo '1..0 # SKIP the registry of root has a fixed place'; exit; }
@@ -28,7 +28,7 @@ end() {
 }
 trap 'end >/dev/null 2>&1' EXIT
 
-# sbx-ctl takes the sbx-spawn that lies beside it.
+# sbx-ctl runs the sbx-spawn of its own directory.
 fake() {
 	mkdir "$work/bin"
 	cp "$SBX_BUILD/tools/sbx-ctl" "$work/bin/sbx-ctl"
@@ -37,7 +37,7 @@ fake() {
 	PATH=$work/bin:$PATH
 }
 
-# Some things happen in another process; one that never happens is a failure.
+# until_true COMMAND...: waits for another process; fails at the deadline.
 until_true() {
 	for ((i = 0; i < 3000; i++)); do
 		"$@" && return
@@ -46,30 +46,30 @@ until_true() {
 	echo "Bail out! never: $*"
 	exit 1
 }
-# A process that has begun, and waits for something now.
+# Is the process started and sleeping?
 sleeps() { [ "$(process_state "$1")" = S ]; }
 logs_are() { [ "$(sbx-ctl logs "$1")" = "$2" ]; }
 running() { sbx-ctl ping "$1" >/dev/null 2>&1; }
 until_running() { until_true running "$1"; }
 supervisor() { python3 -B "$SBX_SOURCE/tests/tool/ctl-supervisor.py" "$@"; }
-# A value as it stands in JSON, a text without its quotes.
+# member ID NAME: a value from the JSON of inspect, a string without quotes.
 member() { sbx-ctl inspect "$1" | sed -E "s/.*\"$2\":(\"([^\"]*)\"|(\\[[^]]*\\]|[^,}]*)).*/\\2\\3/"; }
 state_is() { [ "$(member "$1" state)" = "$2" ]; }
 is_gone() { [ ! -e "$sandboxes/$1" ]; }
 ends_with() { [ "$status" -eq "$1" ] && [ -z "$out" ]; }
 
-# begin ID [OPTION...] -- COMMAND: created and started.
+# begin ID [OPTION...] -- COMMAND: creates and starts a sandbox.
 begin() {
 	id=$1
 	shift
 	sbx-ctl create --id "$id" "$@" >/dev/null && sbx-ctl start "$id"
 }
-# Its supervisor is killed as by somebody who cannot be caught.
+# Kills the supervisor with SIGKILL.
 orphan() {
 	pid=$(member "$1" supervisor)
 	kill -KILL "$pid"
 	supervisor ended "$pid"
 }
-# Whoever is to reap it may take his time.
+# True for a zombie, too: its parent may reap it later.
 is_dead() { case $(process_state "$1") in Z | '') true ;; *) false ;; esac }
 process_state() { sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null; }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# SBX_DEBUG, whatever its value, makes every tool log what it does.
+# SBX_DEBUG with any value makes each tool log at debug level.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 

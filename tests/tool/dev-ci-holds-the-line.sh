@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# .ci/run over a ./dev that only counts: what ends green, and what must not.
+# .ci/run with a stub of ./dev that only counts: which results must pass and which must fail.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 mkdir -p "$work/.ci" "$work/build/meson-logs" "$work/build-sanitize/meson-logs" "$work/build/vm"
@@ -39,7 +39,7 @@ check what_has_failed_is_said_again test "$(grep -c 'failed: unit/clock: is_late
 check it_is_said_at_the_end test "$(tail -n 3 <<<"$out" | head -n 1)" = 'failed: unit/clock: is_late'
 check so_is_the_step test "$(tail -n 2 <<<"$out" | head -n 1)" = 'failed: test'
 
-# The counts of the run before are still there.
+# A run must not use the counts of the previous one.
 ci vm
 check a_former_count_is_not_counted test "$last" = '4 passed, 2 failed, 2 skipped'
 check a_run_without_a_count_fails_it has_status 1

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# tests/run.py, which counts for "./dev test", on a small project: what must not look green.
+# tests/run.py, which runs and counts the tests of "./dev test", on a small project: what must count as a failure.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 mkdir "$work/tests"
@@ -33,7 +33,7 @@ dev_test -- alpha_is_true
 check a_name_selects_a_case out_has '1 passed, 0 failed, 0 skipped'
 check a_name_selects_a_case_and_passes has_status 0
 
-# Another meson, which fails before it runs anything.
+# A meson that fails before it runs a test.
 mkdir "$work/bin"
 printf '%s\n' '#!/bin/sh' '[ "$1" != test ] || exit 1' "exec '$(command -v meson)' \"\$@\"" >"$work/bin/meson"
 chmod +x "$work/bin/meson"

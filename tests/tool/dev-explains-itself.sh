@@ -14,7 +14,7 @@ for verb in test vm fuzz lint install-deps packages; do
 	check "${verb}_has_help_and_does_nothing_else" out_has '  fuzz [TARGET...] '
 done
 
-# Where CDPATH is searched, cd prints and may go elsewhere.
+# With CDPATH, cd prints a path and may change to another directory.
 mkdir "$work/$(basename "$SBX_SOURCE")"
 cd "$SBX_SOURCE/.." || exit 1
 run env CDPATH="$work" "$(basename "$SBX_SOURCE")/dev" packages build

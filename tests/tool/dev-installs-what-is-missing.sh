@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# ./dev among false package managers and compilers, which only write down what they were asked.
+# ./dev with stubs of package managers and compilers that only log their arguments.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 dev=$SBX_SOURCE/dev

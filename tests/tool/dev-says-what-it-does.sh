@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# ./dev with false build tools: which targets it asks for, and what it prints while they work and when they fail.
+# ./dev with stubs of build tools: the targets that it requests, and its output during the build and after failures.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 dev=$SBX_SOURCE/dev
@@ -63,7 +63,7 @@ check a_failed_configuration_shows_its_end out_has 'Dependency yaml-0.1 found: N
 check a_failed_configuration_gives_its_status has_status 4
 check a_failed_configuration_builds_nothing test ! -e "$work/asked"
 
-# The real target, of the build that is tested.
+# The target of the real build.
 run ninja -C "${SBX_BUILD:?}" -t inputs run
 for module in filter scope output; do
 	check "the_target_run_has_the_module_of_$module" out_has "lib/$module/"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Every block of a tool's man page that shows a command and its output: the command still prints it. A page's blocks run
-# one after the other in a folder of their own, with the files that the page speaks of.
+# The commands in examples of man pages print the shown output. The examples of a page run one after the other in a
+# temporary directory, with the files that the page mentions.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 for name in $(env | sed -n 's/^\(SBX_[A-Z_]*\)=.*/\1/p'); do
@@ -24,14 +24,14 @@ run_blocks() { # PAGE
 		inside { print > (folder "/" n) }' "$1"
 	local block line
 	for block in "$work"/blocks/*; do
-		# A block is an example if it begins with a command and has lines that are none.
+		# A block is an example if it begins with a command and has lines of output.
 		if ! head -n 1 "$block" | grep -q '^\$ ' || ! grep -qv '^\$ ' "$block"; then
 			continue
 		fi
 		while IFS= read -r line <&9; do
 			case $line in '$ '*) ;; *) continue ;; esac
 			printf '%s\n' "$line"
-			# The page's project lies in /srv/p.
+			# The project of the pages is /srv/p.
 			bash -c "${line#??}" 2>&1 </dev/null | sed "s,$PWD,/srv/p,g"
 		done 9<"$block" >"$block.got"
 	done

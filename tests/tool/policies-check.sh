@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: MIT
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
-# They need sbx-proxy, which this release does not have.
+# These policies need sbx-proxy, which this release does not have.
 needs_proxy() {
 	case $1 in
 	ai-provider | mcp-server | net-egress | networked) return 0 ;;
 	*) return 1 ;;
 	esac
 }
-# Its rules about single files need the broker, which this release does not have.
+# Rules about single files need the broker, which this release does not have.
 needs_broker() { [ "$1" = workspace ]; }
 names_only_rules_about_files() {
 	[ "$(grep -c '^[^ ]' "$work/out")" -eq "$(grep -c ': refused W08: ' "$work/out")" ] &&

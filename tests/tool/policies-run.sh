@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Each policy that comes with sbx runs what it is for, in a project like those that it is for, and nothing else.
+# Each policy of policies/ permits the commands that it is for, in a typical project, and nothing else.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
-# A fresh checkout: nothing has been built, installed or configured yet.
+# A fresh checkout: nothing is built, installed or configured.
 checkout() {
 	rm -rf "$project"
 	mkdir -p "$project/input" "$project/out" "$project/src"

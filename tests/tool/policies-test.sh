@@ -16,7 +16,7 @@ for requests in *.yaml; do
 	check "${stem}_answers_at_least_five_requests" test "$(grep -c '^    request: ' "$requests")" -ge 5
 done
 
-# The same requests to a policy that says something else must fail.
+# The same requests must fail with another policy.
 mkdir -p "$work/policies" "$work/tests/policy"
 cp python.yaml "$work/tests/policy"
 sed 's,./secrets\],./tokens],; s/, fs.read secrets.token//; s,/tmp},/var/tmp},; s,/tmp/,/var/tmp/,g' \

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# sbx-policy check ends with 4 exactly where sbx-spawn starts nothing under the policy, and both name the same line.
+# sbx-policy check exits with 4 exactly if sbx-spawn refuses to start under the policy, and both name the same line.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -9,7 +9,7 @@ digest=a123456789012345678901234567890123456789012345678901234567890123
 name64=$(printf 'a%.0s' {1..64})
 ports32=$(seq -s, 4001 4032)
 
-# NAME<TAB>LINE<TAB>POLICY: LINE is 0 where it starts. '|' ends a line.
+# NAME<TAB>LINE<TAB>POLICY: LINE is 0 if sbx-spawn starts; '|' stands for a newline.
 cases() {
 	cat <<END
 a_path	0	capabilities:| - $system
@@ -98,18 +98,18 @@ while IFS=$'\t' read -r case line text; do
 	fi
 done < <(cases)
 
-# Random policies, by a seed that a failure prints.
+# Random policies; a failure prints the seed.
 cd "$project" || exit 1
 run python3 "$SBX_SOURCE/tests/tool/policy-random.py" "${SEED:-$RANDOM}" 150
 check check_and_spawn_agree_on_random_policies has_status 0
 cd "$work" || exit 1
 
-# What does not start starts, once what is to be typed is typed.
+# A policy that is refused starts after the proposed fix was applied.
 printf 'network_whitelist: [a.example]\ncapabilities:\n - %s\n' "$system" >"$work/p.yaml"
 run spawn --policy "$work/p.yaml" --net none -- /usr/bin/true
 check rules_for_hosts_start_without_a_network_where_that_is_typed has_status 0
 
-# A mask hides what a denied name stands for, and not the name; eval and explain say so.
+# A mask hides the content, but not the name; eval and explain say so.
 printf 'capabilities:\n - %s\n - {name: r, match: {op: fs.*, path: ./src}, action: allow}\n' "$system" >"$work/p.yaml"
 printf ' - {name: d, match: {op: fs.*, path: ./src/a}, action: deny}\n' >>"$work/p.yaml"
 run spawn --policy "$work/p.yaml" -- ls src
@@ -125,12 +125,12 @@ run sbx-policy explain "$work/p.yaml" fs.exists src/a
 check explain_says_that_the_name_stays_visible out_has 'Landlock; the name stays visible where its directory is shown'
 cd "$work" || exit 1
 
-# The link to the process that reads it leads to sbx-spawn for the planner.
+# /proc/self refers to sbx-spawn when the planner looks at it.
 run spawn --deny /proc/self/environ -- true
 check a_denial_of_proc_self_says_why_it_cannot_be err_has "'/proc/self' means the process that reads it: here sbx-spawn"
 check a_denial_of_proc_self_says_what_to_name err_has "fix: name '/proc'"
 
-# What may be executed and not be read is not executed.
+# A program that may be executed but not read cannot be executed.
 cp /usr/bin/true "$project/src/tool"
 chmod 755 "$project/src/tool"
 printf 'capabilities:\n - %s\n - {name: r, match: {op: exec, path: ./src/tool}, action: allow}\n' "$system" >"$work/p.yaml"

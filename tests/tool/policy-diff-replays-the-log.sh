@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A change of a policy is tried on what sbx-audit has in its log.
+# sbx-policy diff evaluates the requests in the log of sbx-audit under the new policy.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/audit.sh"
 
@@ -49,7 +49,7 @@ run sbx-policy update p.yaml --from new.yaml --yes --expect-digest "$(sha256sum 
 check an_update_is_tried_on_the_log_too err_has 'apply 30 breaking'
 check and_is_not_made_then cmp -s old.yaml p.yaml
 
-# A log whose end cannot be read says nothing, and not half of it.
+# If the end of the log cannot be read, nothing is reported, not even the first part.
 segment=$(echo "$log"/*.db)
 size=$(stat -c %s "$segment")
 head -c $((size - 20480)) "$segment" >shorter && cat shorter >"$segment"
@@ -57,7 +57,7 @@ run sbx-policy diff old.yaml new.yaml --replay "$log" --last=all
 check a_broken_log_is_a_failure has_status 2
 check a_broken_log_is_named err_has 'sbx-audit could not read it completely'
 
-# The log of root has a fixed place: then it is one that nobody else sees.
+# Root's log has a fixed path: use a private mount namespace.
 with_own_log() {
 	if [ "$(id -u)" -eq 0 ]; then
 		unshare --mount --propagation private bash -c 'mount -t tmpfs tmpfs /var/lib && mkdir /var/lib/sbx && "$@"' - "$@"

@@ -9,7 +9,7 @@ version: 1
 capabilities:
   - { name: src, match: { syscall: fs.write, path: /srv/src }, action: allow }
 END
-# Asks, waits for the answer, asks again: an answer that is held back would stop this for ever.
+# Sends a request, waits for the answer, sends the next: without a flush after each answer this would hang.
 cat >talk.py <<'END'
 import json, subprocess
 program = subprocess.Popen(["sbx-policy", "eval", "p.yaml"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What an answer of sbx-policy eval depends on stands in its text, in its JSON and in the answer of the service.
+# sbx-policy eval names the facts on which an answer depends in its text, its JSON, and in the answer of the service.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/serve.sh"
 
 digest=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
 
-# NAME<TAB>FACTS<TAB>REQUEST<TAB>RULES: '|' ends a line, '-' is no fact.
+# NAME<TAB>FACTS<TAB>REQUEST<TAB>RULES: '|' stands for a newline, '-' for no fact.
 cases() {
 	cat <<END
 nothing	-	fs.read /a	- {name: r, match: {op: fs.read, path: /a}, action: deny}
@@ -29,7 +29,7 @@ a_built_in_rule	mode	container.run	- {name: r, match: {op: fs.read, path: /a}, a
 END
 }
 
-# The facts of the text and of a line of JSON.
+# The facts in the text, and in a line of JSON.
 of_text() { sed -n 's/^  depends on \([a-z_, ]*\): .*/\1/p' "$work/out" | tr -d ','; }
 of_json() { python3 -c 'import json,sys; print(*json.loads(sys.stdin.readline()).get("depends_on", "-"))'; }
 line_of() { # WORD...

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What eval says of the network is what a command under the policy meets.
+# The network answers of eval match what a command under the policy can do.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
-# A server on our loopback; its port goes to $work/ready.
+# A server on the host's loopback; writes its port to $work/ready.
 cat >"$work/server.py" <<'PY'
 import socket, sys
 listener = socket.create_server(("127.0.0.1", 0))
@@ -77,7 +77,7 @@ check what_to_type_instead_is_said err_has "net: {mode: none}"
 run spawn -q --net none --policy "$work/p.yaml" -- true
 check what_is_typed_goes_before_the_rules has_status 0
 
-# A mode is no rule of the file, so a test need not reach it.
+# A network mode is not a rule of the file, so no test has to cover it.
 policy 'net: {mode: none}'
 sed -i '/name: web/d' "$work/p.yaml"
 printf 'policy: p.yaml\ntests:\n - {name: one, request: fs.read /usr/a, expect: allow, rules: [system]}\n' >"$work/tests.yaml"

@@ -25,7 +25,7 @@ END
 printf 'version: 1\ncapabilities:\n  - { name: all, match: { syscall: fs.read }, action: allow }\n' >gone.yaml
 printf 'extensions: [ { name: names, command: [/nonexistent/vote] } ]\n' >>gone.yaml
 
-# The host may be too slow for it, which is another denial.
+# Asks again if the extension was late on a slow host, which is another deny.
 patiently() {
 	tries=0
 	run "$@"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A policy under review cannot be shown reordered: nothing that reorders text or cannot be seen reaches a terminal as it is.
+# A policy under review must be displayed as it is: characters that reorder text or are invisible never reach the
+# terminal unescaped.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 cd "$work" || exit 1

@@ -68,12 +68,12 @@ def policy(rng):
 def compare(path):
     check = subprocess.run(["sbx-policy", "check", path], capture_output=True, text=True, check=False)
     if check.returncode == 2:
-        return None  # such as an exception that nothing is left for
+        return None  # for example an exception that covers nothing
     spawn = subprocess.run(["sbx-spawn", "--policy", path, "--print-plan", "--", "true"], capture_output=True,
                            text=True, check=False)
     place = re.match(r"sbx-spawn: .*" + re.escape(path) + r":(\d+)(: | 'mounts)", spawn.stderr)
     if "  why: it does not exist" in spawn.stderr:
-        place = None  # it starts on a host that has the path, and check is about every host
+        place = None  # it starts because this host has the path, but check is about any host
     is_refused = check.returncode == 4
     line = place and place.group(1)
     is_named = not line or re.search(rf"p\.yaml:{line}:\d+: refused W", check.stdout)

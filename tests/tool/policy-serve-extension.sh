@@ -20,7 +20,7 @@ chmod +x vote
 mkfifo fifo
 { cat a; echo "extensions: [ { name: names, command: [$work/vote, $work/fifo] } ]"; } >p.yaml
 serve p.yaml
-# A vote that is late on a slow host is a denial of its own.
+# Asks again if a vote was late on a slow host, which is a deny of its own.
 patiently() {
 	tries=0
 	run ask "$1"

@@ -26,7 +26,7 @@ check a_fact_needs_a_sandbox err_has '--sandbox=ID=PATH'
 run sbx-policy serve --sokcet s p.yaml
 check a_mistyped_option_is_explained err_has "did you mean '--socket'?"
 
-# A full disk after the start: RLIMIT_FSIZE makes write() fail in the same way.
+# A disk that becomes full after the start: RLIMIT_FSIZE makes write() fail in the same way.
 rm -f records
 (
 	ulimit -f 2

@@ -6,7 +6,7 @@
 n_trials=20
 [ "${TEST_SLOW:-}" = 1 ] && n_trials=200
 
-# Long enough that a reload takes a while.
+# Long policies, so that a reload takes some time.
 for policy in a b; do
 	seq 500 | while read -r i; do rule "r$i" "/srv/x$i/**" allow; done >>$policy
 done

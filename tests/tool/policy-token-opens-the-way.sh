@@ -3,7 +3,7 @@
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/serve.sh"
 
-# The holder is the process that is connected: a client that asks for its own token first.
+# A token belongs to the connected process, so the client asks for its own token first.
 cat >holder.py <<'END'
 import json, os, sys
 sys.path.insert(0, os.environ["SBX_SOURCE"] + "/tests/tool")

@@ -8,7 +8,7 @@ digest() { sha256sum "$1" | cut -c1-64; }
 in_force() { cmp -s p.yaml "$1"; }
 seq 8 | while read -r i; do echo "{\"input\":{\"op\":\"fs.write\",\"path\":\"/srv/p/src/$i\"}}"; done >six
 
-# Without sbx-audit beside it there is no log that it could read, whatever this host has.
+# In a directory without sbx-audit it cannot read a log of this host.
 mkdir alone
 cp "$(command -v sbx-policy)" alone/
 cp a p.yaml

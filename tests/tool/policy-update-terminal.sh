@@ -3,7 +3,7 @@
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/serve.sh"
 
-# The records go where the terminal's child finds them.
+# The child on the terminal finds the records there.
 typed() {
 	text=$1
 	shift

@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The README's tour of two minutes prints what stands there. Its other commands need root, a network or systemd.
+# The commands of the README's two-minute tour print the shown output. Its other commands need root, a network or
+# systemd.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
 tour() { sed -n '/^## Two minutes$/,/^## /s/^    //p' "$SBX_SOURCE/README.md"; }
 tour >"$work/expected"
-# The policies are not installed yet.
+# The policies are not installed yet, so use those of the source tree.
 tour | sed -n "s,^\\\$ ,,p" | sed "s,/usr/share/sbx/policies/,$SBX_SOURCE/policies/," >"$work/commands"
 cat >"$work/walk" <<'END'
 while IFS= read -r -u 3 command; do

@@ -49,7 +49,7 @@ def talk(client, packet):
 # ---- the service manager ----
 
 def ready(notify):
-    """The next READY=1, or what came instead."""
+    """Returns the next READY=1; anything else is a failure."""
     notify.settimeout(DEADLINE)
     while True:
         text = notify.recv(4096).decode()
@@ -65,7 +65,7 @@ def service(command, **options):
         process = subprocess.Popen(command, env=os.environ | {"NOTIFY_SOCKET": folder + "/notify"},
                                    pass_fds=[9] if has_fd(9) else [], **options)
         try:
-            # A service that ends instead of getting ready is noticed, too.
+            # Notice a service that exits instead of becoming ready.
             pidfd = os.pidfd_open(process.pid)
             got, _, _ = select.select([notify, pidfd], [], [], DEADLINE)
             os.close(pidfd)
@@ -110,7 +110,7 @@ def ask(path):
 
 
 class Client:
-    """Keeps a few requests in flight, and knows what may come next."""
+    """Keeps a few requests in flight and checks the answers."""
 
     def __init__(self, path, number, verdicts=None):
         self.socket = connect(path)
@@ -173,7 +173,7 @@ def load(path, n_clients, n_requests):
 
 
 def install(policy, source):
-    """As file_replace() does."""
+    """Replaces the file like file_replace()."""
     temporary = policy + ".new"
     pathlib.Path(temporary).write_bytes(pathlib.Path(source).read_bytes())
     os.rename(temporary, policy)
@@ -184,7 +184,7 @@ def status(path):
 
 
 def both_digests(path, policy, a, b):
-    """What the service calls the two policies: A allows SRC alone, B allows DOC alone."""
+    """Finds the digests of the two policies: A allows only SRC, B only DOC."""
     known = {}
     for source, verdicts in ((b, ("deny", "allow")), (a, ("allow", "deny"))):
         install(policy, source)
@@ -203,7 +203,7 @@ def swap(path, n_clients, policy, a, b, times):
             state["reloads"] = status(path)["reloads"] + 1
             state["left"] -= 1
             install(policy, b if state["left"] % 2 else a)
-        # Every client was served by both.
+        # Both policies have answered every client.
         if state["left"] <= 0 and state["rest"] is None and all(len(c.digests) == 2 for c in clients):
             state["rest"] = max(c.n_sent for c in clients)
         return state["rest"] is not None and all(c.n_heard == c.n_sent for c in clients)
@@ -231,7 +231,7 @@ def hostile(path):
         if answer.get("verdict") != "deny" and answer.get("ok") is not False:
             sys.exit(f"not refused: {packet[:60]!r}: {answer}")
     client = connect(path)
-    client.send(b"")  # the same as the end
+    client.send(b"")  # read as end of file
     if client.recv(10) != b"":
         sys.exit("an empty packet was answered")
     fds = [os.open("/dev/null", os.O_RDONLY) for _ in range(200)]
@@ -251,7 +251,7 @@ def hostile(path):
 # ---- kill -9 ----
 
 def one_of(policy, a, b):
-    """The policy's file is one of the two, whole."""
+    """The policy file must be one of the two, complete."""
     found = pathlib.Path(policy).read_bytes()
     if found not in (pathlib.Path(a).read_bytes(), pathlib.Path(b).read_bytes()):
         sys.exit(f"{policy} is neither the one nor the other")
@@ -296,7 +296,7 @@ def kill_reload(policy, a, b, trials, *command):
 def kill_update(policy, a, b, trials, *command):
     old = hashlib.sha256(pathlib.Path(a).read_bytes()).hexdigest()
     new = hashlib.sha256(pathlib.Path(b).read_bytes()).hexdigest()
-    # How long a whole one takes says where to aim.
+    # The duration of an uninterrupted one is the range of the kill times.
     whole = DEADLINE
     n_new = n_killed = 0
     for trial in range(-3, int(trials)):
@@ -309,7 +309,7 @@ def kill_update(policy, a, b, trials, *command):
         os.close(pidfd)
         process.kill()
         process.wait(DEADLINE)
-        if ended or trial < 0:  # the host may have become quicker since
+        if ended or trial < 0:  # the host may have become faster
             whole = min(whole, time.monotonic() - begin)
         if trial < 0:
             continue

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# For tests of sbx-policy serve: sourced after tap.sh. Policies a (src may be written) and b (doc may), a service that
-# records into $work/records, and its end.
+# For tests of sbx-policy serve, sourced after tap.sh: policies a (src may be written) and b (doc may be written), and
+# functions that start and stop a service that records into $work/records.
 
 seqpacket() { python3 "$SBX_SOURCE/tests/tool/seqpacket.py" "$@"; }
 
@@ -9,7 +9,7 @@ rule() {
 	printf '  - { name: %s, match: { syscall: fs.write, path_glob: ["%s"] }, action: %s }\n' "$1" "$2" "$3"
 }
 
-# serve [OPTION...] POLICY... in the background, ready when it returns.
+# serve [OPTION...] POLICY...: starts the service in the background and returns when it is ready.
 serve() {
 	seqpacket start "$work/pid" sbx-policy serve --socket "$work/s" --audit-fd 9 "$@" 9>>"$work/records" 2>>"$work/log"
 }

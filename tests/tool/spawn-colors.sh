@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# When the tools write colours: on a terminal that has them, unless somebody says no.
+# Tools print colours on a terminal that supports them, unless an option or variable turns them off.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 unset NO_COLOR SBX_COLOR
@@ -9,7 +9,7 @@ mkdir -p "$work/config/sbx" "$work/project"
 cd "$work/project" || exit 1
 escape=$(printf '\033[')
 
-# What the terminal shows comes back on stdout, all of it: script(1) only waits a moment for the last of it.
+# Prints all output of the terminal; script(1) may lose the last part.
 on_a_terminal() { python3 -B "$SBX_SOURCE/tests/tool/ctl-supervisor.py" terminal sh -c "$*"; }
 is_colored() { out_has "${escape}1;31msbx-spawn${escape}0m: "; }
 is_plain_json() { out_has '{"level":"error"' && ! out_has "$escape"; }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What tools/tool.c gives to every tool, shown on one of them.
+# Behaviour that tools/tool.c gives every tool, tested with sbx-spawn.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 run sbx-spawn --help
@@ -26,13 +26,13 @@ closed() { sbx-spawn --help >&-; }
 run closed
 check a_closed_stdout_is_an_error has_status 125
 
-# Nobody reads: the tool ends as any filter does, by SIGPIPE and without a word.
+# With a closed stdout the tool exits by SIGPIPE without an error message, like other filters.
 unread() { sbx-spawn --help | true; [ "${PIPESTATUS[0]}" -eq 141 ] || [ "${PIPESTATUS[0]}" -eq 0 ]; }
 run unread
 check a_reader_that_went_away_is_no_error err_is ''
 
-# A pipe whose reader is gone before the tool starts. A parent that ignores SIGPIPE, as Python does, must not
-# turn that into an error message.
+# A pipe whose reader has exited before the tool starts. A parent that ignores SIGPIPE, as Python does, must not
+# change that.
 mkfifo "$work/pipe"
 exec 9<>"$work/pipe" 8>"$work/pipe" 9<&-
 ignored() { (trap '' PIPE; exec sbx-spawn --completion=bash >&8); }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Credentials are not shown by accident: each of them against each way to grant what contains it. One command inside tries
-# to read them all; what it could read is the row of the table.
+# Credentials are not exposed accidentally: each credential file with each way to grant a directory that contains it.
+# A command inside tries to read all of them; the ones that it could read are the row of the table.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -12,7 +12,7 @@ credentials=(.ssh/id:.ssh .gnupg/key:.gnupg .aws/credentials:.aws .config/gh/hos
 	.local/share/keyrings/login:.local/share/keyrings .password-store/x.gpg:.password-store .bash_history:.bash_history
 	.psql_history:.psql_history)
 
-# The home, which has them all, and a project in it with files of the same names.
+# Creates a home with all credentials, and a project in it with files of the same names.
 make_home() {
 	places
 	export HOME=$work/$who/people/me
@@ -28,7 +28,7 @@ make_home() {
 	chown -R "$(stat -c %u:%g "$project")" "$work/$who"
 }
 
-# Below TOP: what can be read.
+# Prints which files below TOP can be read.
 cat >"$work/try" <<'END'
 cd / && for file in plain .ssh/other FILES; do cat "$1/$file" >/dev/null 2>&1 && echo "+$file+"; done
 for file in FILES; do cat "$1/p/$file" >/dev/null 2>&1 && echo "+p/$file+"; done
@@ -54,7 +54,7 @@ for who in $starters; do
 		check "outside_${one%:*}_is_read_by_$who" reads "${one%:*}"
 	done
 
-	# What contains them without naming them.
+	# Grants that contain credentials without naming them.
 	while read -r way directory top options; do
 		# shellcheck disable=SC2086 # words
 		try "$directory" "$top" $options
@@ -76,7 +76,7 @@ for who in $starters; do
 	END
 	rm -rf "$work/$who/changes"
 
-	# What names them.
+	# Grants that name a credential.
 	for one in "${credentials[@]}"; do
 		file=${one%:*} entry=${one#*:}
 		try / "$home" --read "$home" --read "$home/$entry"
@@ -86,7 +86,7 @@ for who in $starters; do
 		[ "$entry" = .ssh ] && check "read_file_does_not_show_what_lies_beside_it_to_$who" reads_not .ssh/other
 		[ "$entry" = .ssh ] || check "read_file_does_not_show_.ssh/id_beside_${file}_to_$who" reads_not .ssh/id
 		[ -d "$home/$entry" ] || continue
-		# A directory of PATH is shown without an option, and names nothing.
+		# A directory in PATH is shown without an option, which names no credential.
 		for directory in "$home/$entry" "$(dirname "$home/$file")"; do
 			PATH=$directory:$path try / "$home"
 			check "path_in_${directory#"$home/"}_does_not_show_${file}_to_$who" reads_not "$file"
@@ -97,7 +97,7 @@ for who in $starters; do
 		check "working_directory_in_${entry}_shows_${file}_to_$who" reads "$file"
 	done
 
-	# A rule shows what it allows.
+	# An allow rule shows the file.
 	programs_policy
 	echo "  - {name: home, match: {op: 'fs.*', path: '$home'}, action: allow}" >>"$work/p.yaml"
 	try / "$home" --policy "$work/p.yaml"
@@ -105,7 +105,7 @@ for who in $starters; do
 		check "a_rule_shows_${one%:*}_to_$who" reads "${one%:*}"
 	done
 
-	# Said once, on a terminal; the plan says it always.
+	# The notice appears once on a terminal, and always in the plan.
 	run start_in "$home" -- true
 	check "nothing_is_said_without_a_terminal_to_$who" err_is ''
 	run start_in "$home" -v -- true

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Without a policy: the system and this folder to read, a /tmp of its own, no network, a clean environment.
+# Without a policy: the system and the working directory read-only, a private /tmp, no network, a clean environment.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -10,7 +10,7 @@ echo hidden >"$work/elsewhere/file"
 echo outside >"$work/marker"
 export SECRET_TOKEN=do-not-pass
 
-# A command that is started in /tmp starts in a private one.
+# A command that is started in /tmp gets a private /tmp.
 seen=$(mktemp /tmp/sbx-view-XXXXXX)
 trap 'rm -rf "$work" "$seen" "$seen.made"' EXIT
 from_tmp() { places; (cd /tmp && as "$who" sbx-spawn "$@"); }

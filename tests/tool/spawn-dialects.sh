@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What the dialects say about everything, and about paths that are missing, as a sandbox carries it out.
+# Rules about everything, and about missing paths, in each policy dialect, as a sandbox enforces them.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The first command of a new user, wherever the user is and whatever the environment lacks: it runs, or an error says what to do.
+# The first command of a new user, in any directory and with an incomplete environment: it runs, or the error says
+# what to do.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
 sbx_spawn=$(command -v sbx-spawn)
-closed=$work/closed # to every user but root
+closed=$work/closed # inaccessible to every user but root
 mkdir -m 700 "$closed"
 
 from() { # DIRECTORY COMMAND...
@@ -36,7 +37,7 @@ for who in $starters; do
 	run from / sbx-spawn -- sh -c "ls -d usr etc && cat '$HOME/file' etc/shadow || touch ~/made && ls -A ~"
 	check "in_the_root_directory_the_home_is_private_by_$who" eval 'has_status 0 && [[ $out == etc*usr*made && ! -e $HOME/made ]]'
 
-	# A directory as mktemp -d makes it.
+	# A directory with the mode of mktemp -d.
 	made=$(as "$who" mktemp -d "$work/$who/XXXXXX")
 	run from "$made" sbx-spawn -- sh -c 'pwd; stat -c %a .; touch new'
 	check "in_a_directory_of_mode_0700_it_reads_by_$who" test "$status" -ne 0 -a "$out" = "$(printf '%s\n700' "$made")" -a ! -e "$made/new"
@@ -48,7 +49,7 @@ for who in $starters; do
 	run from_removed "$work/$who/removed" sbx-spawn -- true
 	check "a_directory_that_was_removed_is_an_error_by_$who" eval 'has_status 125 && err_has "change to an existing directory"'
 
-	# What a login sets.
+	# Without the variables that a login sets.
 	run from "$HOME" env -u XDG_RUNTIME_DIR sbx-spawn -- cat file
 	check "without_XDG_RUNTIME_DIR_it_runs_by_$who" test "$status,$out,$err" = 0,new,
 	run from "$HOME" env -i HOME="$HOME" XDG_STATE_HOME="$XDG_STATE_HOME" XDG_RUNTIME_DIR="$XDG_RUNTIME_DIR" "$sbx_spawn" -- \
@@ -62,7 +63,7 @@ if [ "$(id -u)" -ne 0 ]; then
 	exit
 fi
 
-# After "su USER" in a directory of root's, with root's environment.
+# After "su USER" in a directory of root, with root's environment.
 who=user
 places
 run from "$closed" sbx-spawn -- true
@@ -75,7 +76,7 @@ done
 run from "$HOME" env XDG_RUNTIME_DIR="$HOME/none" sbx-spawn -- true
 check a_runtime_directory_that_is_missing_is_an_error eval 'has_status 125 && err_has "make the directory, or correct XDG_RUNTIME_DIR"'
 
-# Root in its own home, which is closed to the user of its sandbox.
+# Root in its own home, which the user of its sandbox cannot enter.
 who=root
 places
 home=$(getent passwd 0 | cut -d : -f 6)

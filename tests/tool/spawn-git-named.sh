@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What the configuration of a repository names (hooks elsewhere, more configuration, a program) is executed by git outside
-# as the repository's own hooks are: each is shown to be so without a sandbox, and not to be so with one. Where the name
-# is missing nothing starts.
+# Files that the configuration of a repository names (hooks in another directory, included files, a program) are
+# executed by git outside like the repository's own hooks. Each is shown to be executed without a sandbox and
+# protected with one. If the named file is missing, the sandbox does not start.
 # shellcheck disable=SC2016 # what is evaluated is so when it is checked
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
@@ -28,7 +28,7 @@ is_executed() { [ -e "$project/was-executed" ]; }
 is_not() { ! "$@"; }
 fsmonitor='printf "[core]\n\tfsmonitor = ./program\n"'
 
-# NAME|what is prepared|what is written.
+# NAME|preparation|attack
 # shellcheck disable=SC2016 # they run elsewhere
 ways=(
 	'hooks_path|git config core.hooksPath .hooks; mkdir .hooks|cp program .hooks/pre-commit'

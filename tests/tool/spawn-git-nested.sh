@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Repositories that are not the project's own: bare ones, and those one level below a folder that may be written.
+# Repositories other than the project's own: bare ones, and those one level below a writable directory.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
 outside() { as "$who" git -c user.name=Outside -c user.email=outside@localhost "$@"; }
 in_folder() { run spawn -q --project "$project/$1" --cwd "$project/$1" --write "$1" -- sh -c "$2"; }
-# What git takes programs from in the repository folder $1.
+# The files of the repository directory $1 from which git runs programs.
 programs() { (cd "$project/$1" && sha256sum config && find hooks -type f -exec sha256sum {} + | sort) 2>/dev/null; }
 # shellcheck disable=SC2016 # it runs inside
 spoil='cd "$1" && { mkdir -p hooks; echo evil >hooks/pre-commit; echo evil >>config; mv hooks h; mv config c; echo "$PWD" >commondir; }; true'

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What git outside would execute afterwards: each way is shown to work for whoever may write the repository, and not to
-# work for a command in a sandbox that may write it.
+# Files from which git outside would run programs later: each attack works for a user with write access to the
+# repository, and fails for a command in a sandbox that may write it.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -9,7 +9,8 @@ export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
 outside() { as "$who" env GIT_AUTHOR_NAME=Outside GIT_AUTHOR_EMAIL=outside@localhost \
 	GIT_COMMITTER_NAME=Outside GIT_COMMITTER_EMAIL=outside@localhost git -c protocol.file.allow=always "$@"; }
 
-# main, with a submodule and a worktree; evil, which says what git shall execute.
+# build: creates main, with a submodule and a worktree, and evil, with the configuration that an attacker wants git to
+# use.
 build() {
 	rm -rf "${project:?}"/* "$work/other" "$work/built"
 	mkdir "$work/other"
@@ -26,7 +27,7 @@ build() {
 			outside submodule --quiet add "$work/other" sub && outside commit -q -m first &&
 			outside worktree add -q ../tree && rm -rf .git/hooks
 	) >/dev/null 2>&1
-	# A repository that names it.
+	# A repository with that configuration.
 	cp -r "$project/main/.git" "$project/evil/git"
 	rm -f "$project/evil/git/config.worktree"
 	printf '[core]\n\tfsmonitor = %s/evil/program\n\trepositoryformatversion = 0\n' "$project" >"$project/evil/git/config"
@@ -42,7 +43,7 @@ is_executed() { [ -e "$project/was-executed" ]; }
 works() { (cd "$project/$1" && outside status) >"$work/said" 2>&1; }
 is_not() { ! "$@"; }
 
-# NAME, where git is run afterwards, what is written in the project.
+# NAME, directory in which git is run later, attack.
 # shellcheck disable=SC2016 # the folder is known where it runs
 ways=(
 	'commondir|main|echo "$PWD/evil/git" >main/.git/commondir'
@@ -68,7 +69,7 @@ for who in $starters; do
 		(cd "$project" && as "$who" sh -c "$script")
 		look "$where"
 		check "without_a_sandbox_${what}_makes_git_execute_something_by_$who" is_executed
-		# Each repository is granted, as a project is.
+		# Each repository is granted as a project.
 		fresh
 		run spawn -q --write main --write tree --write evil --project "$project/$where" --cwd "$project" \
 			--report "$work/$who/report" -- sh -c "$script"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A start that needs a module goes on in another program: nobody notices but a debugger.
+# A start that needs a module continues in spawn-with-modules; only a debugger can see the difference.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -10,7 +10,7 @@ if readelf -l "$SBX_BUILD/tools/sbx-spawn" | grep -q INTERP; then
 	exit
 fi
 
-# What shows its words.
+# A script that prints its arguments.
 words=$project/words
 # shellcheck disable=SC2016 # the script's
 printf '#!/bin/sh\nfor word; do printf "<%%s>" "$word"; done\n' >"$words"
@@ -26,7 +26,7 @@ capabilities:
 END
 newline=$'a\nb'
 
-# With a filter that has to be made: root's cache may have it, an ordinary user's has not.
+# A filter that has to be compiled: root's cache may contain it, that of an ordinary user is removed.
 anew() { rm -rf "$work/$who/run/sbx/filters" && places && spawn "$@"; }
 from_a_pipe() {
 	places
@@ -46,7 +46,7 @@ for who in $starters; do
 	check "a_policy_that_can_be_read_once_is_read_once_by_$who" out_is through
 done
 
-# What a policy denies is not undone by a filter that an earlier command has left.
+# A filter that an earlier command left in the cache must not weaken a policy.
 who=user
 kept=$work/user/run/sbx/filters
 run anew -q --policy "$policy" -- /bin/true
@@ -59,7 +59,7 @@ rm -rf "$kept"
 run spawn -q --write "$work/user/run" -- mkdir "$kept"
 check no_sandbox_makes_its_folder test ! -e "$kept"
 
-# A program that was copied alone, and somebody without the other half's filter.
+# sbx-spawn copied without the other program, and without the filter in the cache.
 who=user
 mkdir -p "$work/alone/tools"
 cp "$SBX_BUILD/tools/sbx-spawn" "$work/alone/tools/"

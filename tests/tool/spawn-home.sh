@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The command's home: private, empty and writable, unless the host's was granted; programs that keep things there work.
+# The command's home: private, empty and writable, unless the host's was granted; programs that store files there
+# work.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -18,7 +19,7 @@ make_home() {
 	places
 }
 
-# What lies in the home is the one who starts it's, and nobody else's.
+# Files in the home belong to the user who starts the sandbox.
 in_home() { (cd "$HOME/$1" && shift && as "$who" sbx-spawn "$@"); }
 
 begin_home() { # HOME|-u COMMAND...
@@ -31,7 +32,7 @@ begin_home() { # HOME|-u COMMAND...
 	fi
 }
 
-# With a home that the host has where users have theirs: below /tmp all is private anyway.
+# In a home at a usual path: below /tmp everything would be private.
 in_root() {
 	local home
 	home=$(getent passwd "$([ "$who" = root ] && echo 0 || echo "$user")" | cut -d: -f6)
@@ -53,7 +54,7 @@ for who in $starters; do
 	run spawn --tmp-size 1MiB -- sh -c 'head -c 700K /dev/zero >~/b && stat -c %s ~/b'
 	check "it_has_the_size_of_tmp_by_$who" out_is 716800
 
-	# Grants below it appear in it; a grant of it is the home.
+	# Grants below the home appear in it; a grant of the home itself replaces it.
 	run spawn --read "$HOME/data" -- sh -c 'cat ~/data/file; echo y >~/data/file; touch ~/data/new ~/beside && ls -A ~ | tr "\n" " "'
 	check "what_is_granted_below_appears_in_it_by_$who" test "${out%%
 *}" = data
@@ -71,7 +72,7 @@ for who in $starters; do
 	run spawn --deny "$HOME" -- sh -c 'touch ~/x'
 	check "a_home_that_is_denied_is_not_there_by_$who" test "$status" -ne 0 -a "$status" -ne 125
 
-	# Programs that are installed there.
+	# Programs that are installed in the home.
 	PATH=$HOME/.cargo/bin:$HOME/.local/bin:$PATH run spawn -- sh -c 'made; mine; touch ~/.local/bin/x ~/.cargo/x'
 	check "directories_of_the_path_and_toolchains_are_executable_by_$who" out_is "$(printf 'made by cargo\nlocal')"
 	check "and_read_only_by_$who" test ! -e "$HOME/.local/bin/x" -a ! -e "$HOME/.cargo/x" -a "$status" -ne 0
@@ -105,7 +106,7 @@ for who in $starters; do
 	run spawn --home / -- true
 	check "home_is_not_the_root_by_$who" has_status 125
 
-	# Whatever HOME says.
+	# With other values of HOME.
 	for home in / '' not/absolute /dev/null /nonexistent "$HOME/"; do
 		run begin_home "$home" sh -c 'touch ~/x && stat -c %a ~'
 		check "there_is_a_home_where_HOME_is_'$home'_by_$who" out_is 700
@@ -115,7 +116,7 @@ for who in $starters; do
 	run in_root sh -c 'touch ~/x && stat -c %a ~ && cat /etc/hostname >/dev/null'
 	check "there_is_a_home_where_the_working_directory_is_the_root_by_$who" out_is 700
 
-	# A policy says itself what can be written.
+	# Under a policy only its rules make paths writable.
 	programs_policy
 	run spawn -p "$work/p.yaml" -- sh -c 'echo x >~/x'
 	check "with_a_policy_there_is_none_by_$who" test "$status" -ne 0 -a "$status" -ne 125

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# While a sandbox runs, its directory in the registry has the policy that is enforced and says where its records go.
+# While a sandbox runs, its directory in the registry has the enforced policy and says where its records go.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -9,7 +9,7 @@ mkfifo "$work/in" "$work/said"
 chmod 666 "$work/in" "$work/said"
 exec 5<>"$work/in" 6<>"$work/said"
 
-# Returns when the command runs, which it does until end.
+# Returns when the command runs; it runs until "end".
 begin() { # ID OPTION...
 	places
 	begin_spawn -q --id "$1" "${@:2}" -- sh -c 'echo started; read -r word' <"$work/in" >"$work/said" &
@@ -35,7 +35,7 @@ for who in $starters; do
 	check "the_file_of_the_policy_is_named_by_$who" test "$(member policy)" = "$work/p.yaml"
 	check "its_rules_are_counted_by_$who" test "$(member policy_rules)" = 2
 	check "its_digest_has_64_digits_by_$who" test "$(member policy_digest | tr -cd 0-9a-f | wc -c)" = 64
-	# Where sbx-audit serves this host, root's records go there.
+	# If sbx-audit serves this host, root's records go there.
 	audit=spool
 	[ "$who" = user ] || [ ! -S /run/sbx/audit.sock ] || audit=service
 	check "it_says_where_records_go_by_$who" test "$(member audit)" = "$audit"

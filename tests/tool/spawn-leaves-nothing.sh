@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Nothing is left: not after many runs, not after a supervisor that was killed at any moment.
+# No process, mount, cgroup or file is left after many runs, or after SIGKILL of a supervisor at any moment.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
 n_runs=40 n_kills=20
-# What only a command of ours has in its command line, and as the size of shared memory.
+# A token that is only in the command line of our commands, and in the size of our shared memory.
 token=$((100000 + RANDOM))
 [ "${TEST_SLOW:-}" = 1 ] && n_runs=1000 n_kills=200
 
-# What may hold something of a sandbox. Records are meant to stay.
+# Lists everything that a sandbox may have left. Records are meant to stay.
 look() {
 	cat /proc/self/mounts
 	ls -d /dev/shm/y /tmp/x 2>/dev/null
@@ -17,7 +17,7 @@ look() {
 	ls /run/sbx/sandboxes 2>/dev/null | while read -r id; do
 		grep -l "$work" "/run/sbx/sandboxes/$id/state.json" 2>/dev/null
 	done
-	# Others make some meanwhile: ours has this size.
+	# Other processes may create segments at the same time; ours have this size.
 	awk -v token="$token" '$4 == token' /proc/sysvipc/shm 2>/dev/null
 	grep -c "$work" /proc/net/unix
 	grep -lzxF "$token" /proc/[0-9]*/cmdline 2>/dev/null
@@ -37,7 +37,7 @@ for who in $starters; do
 	check "many_runs_leave_nothing_by_$who" has_status 0
 	check "every_run_works_by_$who" test ! -s "$work/out"
 
-	# What a killed supervisor leaves in the registry is for the collector: sbx-ctl gc.
+	# Entries of killed supervisors are removed by sbx-ctl gc.
 	places
 	for i in $(seq "$n_kills"); do
 		(
@@ -54,7 +54,7 @@ for who in $starters; do
 		kill -KILL "$pid"
 		wait "$pid"
 	done 2>/dev/null
-	# What was killed is still ending, and leaves something until then. Our own command line does not have it.
+	# Killed processes may still be exiting. This shell's own command line does not have the token.
 	for ((tries = 0; tries < 600; tries++)); do
 		grep -lzF "$token" /proc/[0-9]*/cmdline >/dev/null 2>&1 || break
 		sleep 0.05

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Limits: what is written is held or refused; a default is held as far as the host can.
+# Limits: an explicit limit is enforced or refused; a default is enforced as far as the host permits.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -30,7 +30,7 @@ for who in $starters; do
 	check "a_limit_that_is_no_number_is_refused_by_$who" err_has "option '--cpu' cannot take 'many'"
 done
 
-# Where no cgroup holds memory, a limit that was written is refused and a default is not.
+# If no cgroup can enforce memory, an explicit limit is refused and a default is not.
 if ! sbx-spawn --check --json | grep -q '"memory"' || ! grep -qw memory /sys/fs/cgroup/cgroup.controllers 2>/dev/null; then
 	run spawn --memory 100MiB -- true
 	check a_limit_that_cannot_be_held_is_refused has_status 125
@@ -43,8 +43,8 @@ else
 	skip a_limit_that_cannot_be_held_is_refused 'this host can hold it'
 fi
 
-# The caller's limit on the size of files is about ours, too: an error to be told, and SIGXFSZ would end us in silence with
-# a sandbox that nobody takes back. Through a pipe, because a file takes nothing then.
+# The caller's RLIMIT_FSIZE also applies to sbx-spawn: it must report the error, and not die by SIGXFSZ and leave the
+# sandbox behind. Output through a pipe, because a file could not be written either.
 small() {
 	places
 	{
@@ -60,7 +60,7 @@ for who in $starters; do
 	for how in '' --no-sandbox; do
 		# shellcheck disable=SC2086 # no word, or one
 		run spawn -q $how -- grep SigIgn /proc/self/status
-		# posix_spawn() of glibc leaves its own two signals, 32 and 33, ignored.
+		# glibc's posix_spawn() leaves its two internal signals, 32 and 33, ignored.
 		ignored=$((0x${out##*	} & ~0x180000000))
 		check "the_command_ignores_no_signal_by_$who$how" test "$ignored" -eq 0
 	done
@@ -70,7 +70,7 @@ for who in $starters; do
 		err_is 'sbx-spawn: file size limit of 1KiB reached (--file-size); raise it with --file-size'
 done
 
-# Without a policy and a template only processes are limited, and there is room for a large build.
+# Without a policy only processes are limited, with room for a large build.
 many='for i in $(seq 500); do sleep 1000 & done; set -- $(jobs -p); kill $(jobs -p); wait; echo $#'
 for who in $starters; do
 	run spawn -- bash -c "$many"
@@ -87,7 +87,7 @@ for who in $starters; do
 	check "a_policy_has_the_numbers_of_code_executor_by_$who" out_has 'limit time 5m by supervisor'
 done
 
-# Where a limit comes from is told with it; what the caller was limited to is called so.
+# The report names where a limit comes from, including limits of the caller.
 who=user
 programs_policy
 cat >>"$work/p.yaml" <<'END'

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The network mode loopback: servers and their clients work inside as they do outside, and nothing outside is reached.
+# Network mode loopback: servers and clients work inside as outside, but cannot reach the host.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
-# What prints the same inside and outside.
+# Prints the same inside and outside.
 cat >"$work/sockets.py" <<'PY'
 import asyncio, socket, tempfile, threading
 
@@ -79,7 +79,8 @@ const next = () => {
 };
 next();
 JS
-# The ways out: each line is a way and what came of it. Arguments: a port on all addresses of the host, one address of it.
+# Attempts to reach the host: each line is one attempt and its result. Arguments: a port that listens on all addresses
+# of the host, and one of the addresses.
 cat >"$work/out.py" <<'PY'
 import socket, sys
 
@@ -93,7 +94,7 @@ def attempt(name, way):
 def datagram(address):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.connect(address)
-        sender.send(b"x")  # what this meets the next call reports
+        sender.send(b"x")  # an ICMP error for this packet is reported by the next call
         sender.send(b"x")
 
 port, address, abstract = int(sys.argv[1]), sys.argv[2], "\0" + sys.argv[3]
@@ -129,7 +130,7 @@ for name, arguments in (("raw", (socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO
     attempt(name, lambda: socket.socket(*arguments))
 attempt("ulp", lambda: socket.socket().setsockopt(socket.IPPROTO_TCP, TCP_ULP, b"tls"))
 PY
-# Server on every address, TCP, UDP and an abstract name; the port goes to $work/ready.
+# A server on every address, TCP, UDP and an abstract name; writes its port to $work/ready.
 cat >"$work/server.py" <<'PY'
 import socket, sys, threading
 listener = socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)
@@ -216,7 +217,7 @@ for who in $starters; do
 	check "a_template_has_no_ip_sockets_by_$who" err_has 'Address family not supported'
 	run inside --connect "$port" -- python3 "$work/sockets.py"
 	check "a_port_of_the_host_limits_no_other_by_$who" same_as_outside
-	free=$(python3 -c 'import socket; print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])') # nobody's now
+	free=$(python3 -c 'import socket; print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])') # unused now
 	run inside --connect "$free" -- python3 "$work/reset.py" "$free"
 	check "a_port_of_the_host_without_a_listener_is_reset_by_$who" out_is ECONNRESET
 done

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Many sandboxes at the same time: each has an identity of its own, and none stands in the way of another.
+# Many concurrent sandboxes: each has its own identity, and none affects another.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -14,7 +14,7 @@ as_member() { [ "$(grep -Fxc -f "$1" "$2")" -eq "$many" ]; }
 for who in $starters; do
 	places
 	mkfifo "$work/hold-$who" "$work/said-$who"
-	# All of them hold until the one writer of this goes away.
+	# All of them run until the only writer of this FIFO closes it.
 	exec 7<>"$work/hold-$who" 8<>"$work/said-$who"
 	pids=()
 	for i in $(seq "$many"); do

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What waits outside of a sandbox is small: there may be many.
+# The processes that wait outside of a sandbox use little memory, because there may be many.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -11,7 +11,7 @@ if readelf -l "$SBX_BUILD/tools/sbx-spawn" | grep -q INTERP; then
 fi
 
 limit=3000000
-# The shell that starts it becomes it, so that its number is known.
+# The shell execs sbx-spawn, so its PID is known.
 peak_of() {
 	sed -n 's/^VmHWM:[[:space:]]*\([0-9]*\) kB$/\1/p' "/proc/$1/status"
 }

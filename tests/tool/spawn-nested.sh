@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A sandbox in a sandbox: only where the outer policy says so, and the inner one is whole.
+# A sandbox in a sandbox: only if the outer policy permits it, and the inner one has all layers.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -19,7 +19,7 @@ isolation: {nested: $1}
 END
 	chmod 644 "$work/p.yaml"
 }
-# A sanitizer in the inner one wants more room than a sandbox has, and a process that traces.
+# A sanitizer in the inner sandbox needs more memory than the limit, and ptrace.
 room=
 grep -q __asan_init "$SBX_BUILD/tools/sbx-spawn" && room='--best-effort-limits --memory 64TiB'
 inside='export ASAN_OPTIONS=detect_leaks=0 XDG_STATE_HOME=/tmp/s XDG_RUNTIME_DIR=/tmp/s; mkdir -m 700 /tmp/s; exec ./inner'

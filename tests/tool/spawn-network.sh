@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Networks: none, ours, and single ports of the loopback by name.
+# Networks: none, the host's, and single ports of the loopback.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
-# A server on our loopback that answers every connection with one line; its port goes to $work/port.
+# A server on the host's loopback that answers each connection with one line; writes its port to $work/port.
 cat >"$work/server.py" <<'PY'
 import socket, sys
 listener = socket.create_server(("127.0.0.1", int(sys.argv[2])))
@@ -48,8 +48,8 @@ for who in $starters; do
 	check "a_port_that_is_named_is_reached_by_$who" out_is 'hello from here'
 	run spawn --connect "$((port + 1))" --read "$work/client.py" -- python3 "$work/client.py" "$port"
 	check "another_port_is_not_reached_by_$who" test "$status" -ne 0 -a "$status" -ne 125
-	# The other way: a server inside, asked from here.
-	inside=$(python3 -c 'import socket; print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])') # nobody's now
+	# The opposite direction: a server inside, a client outside.
+	inside=$(python3 -c 'import socket; print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])') # unused now
 	spawn -q --listen "$inside" --read "$work/server.py" --time 100s -- \
 		python3 "$work/server.py" /tmp/port "$inside" >/dev/null 2>&1 &
 	sandbox=$!

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Whatever fails, the command does not run outside of a sandbox.
+# After any failure the command must not run outside of a sandbox.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
-# The attack that must not happen: a command that leaves a trace when it runs outside a sandbox.
+# The command leaves a file if it runs outside of a sandbox.
 trace=$work/trace
 leave=(sh -c "touch '$trace'")
 chmod 777 "$work"
@@ -35,7 +35,7 @@ while read -r -a words; do
 	rm -f "$trace"
 done <<<"$failing"
 
-# What was asked for and cannot hold without a sandbox is not dropped without a word.
+# Options that cannot be enforced without a sandbox are refused, not ignored.
 dropped='--policy /etc/passwd
 --policy-fd 0
 --require landlock
@@ -71,8 +71,8 @@ check what_a_sandbox_would_only_have_allowed_does_no_harm out_is ran
 run spawn -- "${leave[@]}"
 check inside_it_leaves_none test ! -e "$trace"
 
-# Where the registry is in /tmp another user can have taken its name; for once /tmp is this test's own. The build may be
-# in the /tmp that it covers, and stays reachable by a file descriptor.
+# If the registry is in /tmp, another user may have taken its name; /tmp is private in this test. If the build is in the /tmp
+# that is covered, it stays reachable by a file descriptor.
 taken() { # COMMAND-THAT-TAKES-IT
 	local tools
 	tools=$(dirname -- "$(command -v sbx-spawn)")

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# --out FILE.tar: nothing that the command names is taken for a removal, and other archives are refused.
+# --out FILE.tar: no file name of the command can be mistaken for a removal, and existing archives are refused.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -8,7 +8,7 @@ left_out() { # REPORT
 	python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["left_out"])' "$1"
 }
 
-# The name that removing "..wh..opq" would give is that of a replaced folder.
+# The whiteout for "..wh..opq" would be the name that marks a replaced directory.
 for who in $starters; do
 	rm -rf "${project:?}"/* "$project/.wh..opq"
 	echo old >"$project/.wh..opq"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Root's --out where the folders belong to others: what lands there is root's, as the folder is that it lands in.
+# --out as root with directories of other users: new files belong to root, as their target directory does.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 

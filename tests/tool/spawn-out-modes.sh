@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# --out: nothing that runs as somebody else, and whole, also what the command has closed to everybody.
+# --out: no set-user-ID files, and complete, including files that the command has made inaccessible.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -34,6 +34,6 @@ for who in $starters; do
 	run spawn -q --out "$work/$who/kept.tar" -- sh -c 'mkdir folder && touch folder/file && chmod 0 folder/file folder && mkfifo pipe'
 	kept=$(echo "$work/$who"/.kept.tar.sbx-layer-*)
 	check "where_there_is_no_archive_the_layer_is_as_it_was_by_$who" test "$status" -eq 125 -a "$(stat -c %a "$kept/folder")" = 0
-	chmod -R u+rwX "$work/$who" # for whoever cleans up
+	chmod -R u+rwX "$work/$who" # for cleanup
 done
 finish

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A policy becomes layers; what cannot be enforced is refused by its line.
+# A policy is enforced by several layers; a rule that cannot be enforced is refused with its line.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -103,7 +103,7 @@ for who in $starters; do
 	check "a_dry_run_runs_nothing_by_$who" has_only_planned
 done
 
-# A denial is of a name.
+# A deny protects the name, not the inode.
 for who in $starters; do
 	mkdir "$project/bin"
 	cp /bin/echo "$project/bin/denied"
@@ -119,7 +119,7 @@ for who in $starters; do
 	rm -r "${project:?}/bin"
 done
 
-# Whatever lies in policies/ works as it says, or is refused with a reason.
+# Each policy of policies/ works as documented, or is refused with a reason.
 who=user
 for policy in "$SBX_SOURCE"/policies/*.yaml; do
 	cp "$policy" "$work/p.yaml"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A project below /tmp, where the rules around it are about a fresh tmpfs, is shown and written as anywhere else.
+# A project below /tmp, where the sandbox has a private tmpfs, is shown and writable like any other.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -29,7 +29,7 @@ for who in $starters; do
 	check "nothing_of_that_is_left_by_$who" test ! -e "$place.f" -a ! -e "$project/g"
 done
 
-# A start in /tmp itself: the directory is the sandbox's own, and the host's files are there by name only.
+# A start in /tmp itself: it is the sandbox's private one; files of the host are there only if they are named.
 in_tmp() { (cd /tmp && as "$who" sbx-spawn "$@"); }
 note="sbx-spawn: note: the command starts in a private /tmp, without the host's files; --read /tmp/FILE shows one"
 base=${place##*/}
@@ -62,7 +62,7 @@ for who in $starters; do
 	rm -f "$place.f"
 done
 
-# A rule about /tmp is not about the host's files that are shown in it.
+# A rule about /tmp does not apply to files of the host that are shown in it.
 cat >"$work/p.yaml" <<'END'
 capabilities:
  - {name: system, match: {op: [fs.read, fs.list, fs.exists, exec], path: [/usr, /bin, /lib, /lib64, ./]}, action: allow}

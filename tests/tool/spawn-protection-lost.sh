@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What protects a path is a mount over its name, which somebody outside can take away: then the sandbox is killed before
-# it can use that, and everything says why.
+# A path is protected by a mount over its name, which a process outside can remove by renaming: then the sandbox is
+# killed before it can use that, and all outputs say why.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -20,7 +20,7 @@ fresh() {
 report_has() { python3 -c 'import json,sys; report = json.load(open(sys.argv[1])); sys.exit(not eval(sys.argv[2]))' \
 	"$work/$who/report" "$1"; }
 
-# Starts a command that waits for a word. Whoever is not killed at once is asked to end, and does what must not be.
+# Starts a command that waits for a word. If it is not killed at once, it gets SIGTERM and does what must not happen.
 begin() { # WHAT-MUST-NOT-BE ARGUMENT...
 	fresh
 	rm -f "$work/to" "$work/from" "$work/$who/audit" "$work/$who/report"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# --ptrace: debuggers work inside, and only with it.
+# --ptrace: debuggers work inside with it, and not without it.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -48,7 +48,8 @@ END
 	check "strict_refuses_it_by_$who" has_status 125
 	check "and_says_why_by_$who" err_has "the profile 'strict' has no processes to trace"
 
-	# A command that asks its parent to trace it stops for good at its next signal, as under a shell; it is still ended.
+	# A command that calls PTRACE_TRACEME stops at its next signal for ever, as under a shell; the time limit
+	# still ends it.
 	run spawn -q --ptrace --time 500ms --grace 100ms -- \
 		python3 -c 'import ctypes, os; ctypes.CDLL(None).ptrace(0, 0, 0, 0); os.kill(os.getpid(), 10)'
 	check "who_asks_pid_1_to_trace_it_is_ended_in_time_by_$who" has_status 124

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# --pty: a terminal of the command's own; without it one that is lent, and never ours.
+# --pty: the command gets a terminal of its own; without it the user's is passed on, but never as its controlling
+# terminal.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -41,7 +42,7 @@ on_terminal() { # KEYS ARGUMENT...
 	(cd "$project" && python3 "$work/drive.py" "$keys" "${starter[@]}" sbx-spawn "$@")
 }
 chmod 644 "$work/drive.py"
-# The size comes from another process: it is waited for, a minute at most.
+# Another process sets the size: wait for it, up to a minute.
 until_size() { echo "i=0; until [ \"\$(stty size)\" = '$1' ] || [ \$i = 600 ]; do sleep 0.1; i=\$((i + 1)); done; stty size"; }
 for who in $starters; do
 	run on_terminal '' -q --pty -- sh -c 'test -t 0 && test -t 1 && tty'

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Records of a start that was refused, of the end of --no-sandbox, and of what sbx-ctl exec runs.
+# Records of a refused start, of the end of --no-sandbox, and of commands that sbx-ctl exec runs.
 . "${SBX_SOURCE:?}/tests/tool/ctl.sh" || exit 99
 chmod 755 "$work"
 export HOME=$work

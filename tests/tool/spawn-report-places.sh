@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Where a report may go: looked at before the command runs, and never instead of what is no file.
+# The target of a report is checked before the command runs, and a device, FIFO or socket is never replaced.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -8,10 +8,10 @@ command=(sh -c 'echo ran; exit 7')
 refused() { [ "$status" -eq 125 ] && [ -z "$out" ]; }
 ran() { [ "$status" -eq 7 ] && [ "$out" = ran ]; }
 read_only() { spawn -q --report-fd 3 -- "${command[@]}" 3</dev/null; }
-# The reader is gone when the report is written.
+# The reader has exited when the report is written.
 unread() { spawn -q --report-fd 3 -- sh -c 'read -r line; exit 7' 3>"$place/gone" <"$place/go"; }
 
-# Not the host's own: root could take them away.
+# Private devices: root could remove the host's.
 has_devices() {
 	null=/dev/null full=/dev/full
 	[ "$who" = user ] && return
@@ -54,7 +54,7 @@ for who in $starters; do
 	run spawn -q --report "$place/pipe" -- "${command[@]}"
 	check "a_pipe_without_a_reader_is_refused_by_$who" refused
 	check "that_nobody_reads_is_said_by_$who" err_has 'the FIFO has no reader'
-	# The reader is there before: one that is just being started would be nobody.
+	# The reader opens the FIFO before the start: one that starts at the same time might come too late.
 	exec 5<>"$place/pipe" 4<"$place/pipe" 5>&-
 	run spawn -q --report "$place/pipe" -- "${command[@]}"
 	cat <&4 >"$work/read"
@@ -70,7 +70,7 @@ for who in $starters; do
 	check "it_is_a_warning_too_by_$who" err_has 'warning: cannot write the report'
 done
 
-# What only root may do.
+# Only for root.
 who=user
 for path in /etc/passwd /etc/sbx-report; do
 	run spawn -q --report "$path" -- "${command[@]}"

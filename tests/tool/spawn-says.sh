@@ -1,18 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What sbx-spawn says: nothing where there is nothing to say, one line for each thing that is enforced less than it was
-# asked for, and the summary of a plan and of a host.
+# Messages of sbx-spawn: none in the normal case, one line for each protection that is weaker than requested, and the
+# summary of a plan and of a host.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "$SBX_SOURCE/tests/tool/spawn.sh"
 
-# Its stdin, stdout and stderr are a terminal, whose output comes back on stdout.
+# Runs with a terminal as stdin, stdout and stderr; its output is copied to stdout.
 on_a_terminal() {
 	places
 	(cd "$project" && as "$who" /usr/bin/python3 -B "$SBX_SOURCE/tests/tool/ctl-supervisor.py" terminal sbx-spawn "$@")
 }
 n_lines() { wc -l <"$work/$1"; }
 
-# What cannot be executed, and why: PATH, the status, what is said.
+# Commands that cannot be executed: PATH, status, message.
 echo true >"$project/plain"
 printf '#!/no/such/interpreter\n' >"$project/script"
 python3 - "$project/program" <<'END'
@@ -129,7 +129,8 @@ for who in $starters; do
 	check "it_is_not_said_with_q_by_$who" err_is ''
 done
 
-# A policy that shows the directories of the loader by their real names, and not the links that programs go through.
+# A policy that shows the loader's directories by their real names, but not the links through which programs refer to
+# them.
 who=user
 loader=$(python3 - <<'END'
 import struct
@@ -171,7 +172,7 @@ if sbx-spawn --check | grep -q '^  cgroup delegated to sbx *yes' && [ "$(id -u)"
 	skip a_cgroup_that_is_missing_is_explained 'there is one here'
 else
 	run begin_spawn --require cgroup -- true
-	# Under systemd the user may have one.
+	# Under systemd the user may have a delegated cgroup.
 	check a_cgroup_that_is_missing_is_explained eval 'has_status 0 || ! err_has "tier full, network"'
 fi
 mkdir -m 555 "$work/closed"

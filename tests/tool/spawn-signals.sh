@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Signals reach the command; nothing survives the supervisor.
+# Signals reach the command; no process survives the supervisor.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
-# A shell cannot heed a signal again that was ignored when it began (nohup), and the command would ignore it, too: env can.
-# Starts a command that prepares itself, says "ready" and goes on; $supervisor is sbx-spawn itself.
+# A shell cannot trap a signal that was ignored at its start (nohup), and the command would ignore it, too; env can
+# reset it. Starts a command that prepares itself, prints "ready" and waits; $supervisor is the PID of sbx-spawn.
 begin() { # PREPARATION COMMAND
 	rm -f "$work/ready"
 	mkfifo "$work/ready"
@@ -28,7 +28,7 @@ end() {
 	wait "$supervisor" || status=$?
 	exec 6<&-
 }
-# Another process does what they wait for: at most half a minute, and as long as it takes to look so often.
+# Waits for another process, for at least half a minute.
 until_true() {
 	local tries
 	for ((tries = 0; tries < 600; tries++)); do
@@ -38,7 +38,7 @@ until_true() {
 	return 1
 }
 is_gone() { ! alive "$1"; }
-alive() { # a command of a sandbox, by what only its command line has
+alive() { # a command of a sandbox, found by its command line
 	local file
 	for file in /proc/[0-9]*/cmdline; do
 		tr '\0' ' ' <"$file" 2>/dev/null | grep -q "^sleep $1 $" && return 0

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Open files that are handed to sbx-spawn: 0 is one of them, and what is ours is not the command's.
+# Fds that are passed to sbx-spawn: 0 may be one of them; fds of sbx-spawn itself do not reach the command.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 

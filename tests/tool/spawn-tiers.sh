@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Where namespaces are forbidden: refused with what to change, or the tier "reduced" for who accepts it.
+# If namespaces are forbidden, sbx-spawn refuses and says what to change, or runs with the tier "reduced" if the user
+# accepts it.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -40,7 +41,8 @@ check nothing_was_run test ! -e "$project/trace"
 run forbidden sbx-spawn --min-tier reduced -- true
 check without_a_cgroup_reduced_is_refused has_status 125
 
-# A cgroup that was delegated to the user. Its name is none of ours, or a gc beside this test would take it for one.
+# A cgroup that is delegated to the user. Its name must not look like one of sbx, or a gc of another test would remove
+# it.
 top=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 cgroup=$top/tiers-test-$$
 if [ -z "$top" ] || ! mkdir "$cgroup" 2>/dev/null; then
@@ -48,7 +50,7 @@ if [ -z "$top" ] || ! mkdir "$cgroup" 2>/dev/null; then
 	finish
 	exit
 fi
-# The last that was in it may still be ending.
+# Its last process may still be exiting.
 end() {
 	for ((tries = 0; tries < 600; tries++)); do
 		rmdir "$cgroup" 2>/dev/null && break

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A user without a line in /etc/passwd gets one inside; a directory that only root may enter can be read by root's sandbox.
+# A user without a line in /etc/passwd gets one inside; a directory that only root can enter is readable in root's
+# sandbox.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -10,7 +11,7 @@ if [ "$(id -u)" -ne 0 ]; then
 	exit
 fi
 
-# A uid that no file of the host names.
+# A uid that is in no file of the host.
 unlisted=54321
 by_unlisted() {
 	mkdir -p "$work/unlisted/run"
@@ -42,7 +43,7 @@ check a_policy_that_does_not_show_the_file_gets_none test "$status" -ne 0 -a "$s
 run spawn --deny /etc/passwd -- cat /etc/passwd
 check one_that_is_denied_is_denied test "$status" -ne 0 -a "$status" -ne 125
 
-# Where its runtime directory would be without XDG_RUNTIME_DIR nothing is yet; it is hidden before it is there.
+# The fallback runtime directory in /tmp does not exist yet; it is hidden before it is created.
 check this_user_has_no_directory_in_tmp test ! -e "/tmp/sbx-$unlisted"
 run by_unlisted --read /tmp -- sh -c "ls /tmp/sbx-$unlisted || echo hidden"
 check it_starts_with_the_hosts_tmp_all_the_same test "$status:$out" = 0:hidden
@@ -50,7 +51,7 @@ run by_unlisted --read / -- true
 check it_starts_with_all_of_the_host test "$status" -eq 0
 rmdir "/tmp/sbx-$unlisted" 2>/dev/null
 
-# Neither HOME nor an account with a home, as in a container that was given a number.
+# Neither HOME nor an account with a home, as in a container that runs with a numeric uid.
 without_home() { # VARIABLE ARGUMENT...
 	mkdir -p "$work/homeless/run"
 	chown "$unlisted:$unlisted" "$work/homeless" "$work/homeless/run"
@@ -74,7 +75,7 @@ chmod 777 "$work/homeless/run/sbx"
 run without_home A=b -- echo works
 check a_runtime_directory_of_others_is_refused test "$status:$out" = 125:
 
-# Closed by itself, or by a directory above it.
+# Closed by its own mode, or by that of a parent directory.
 closed=$work/closed/own
 mkdir -p "$closed/sub" "$work/open"
 echo for-root >"$closed/file"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Real work that must fail: apt-get knows where a package lies, and cannot fetch it without a network.
+# Real work that must fail: apt-get finds a package in its index, but cannot download it without a network.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Real work: a small C project, built with make and with ninja, and what was built is run.
+# Real work: a small C project is built with make and ninja, and its program is run.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Real work: CPython's own regression tests. What passes outside passes inside.
+# Real work: CPython's regression tests. Tests that pass outside pass inside.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -16,12 +16,12 @@ wanted='^[^# ]*$'
 grep "$wanted" "$SBX_SOURCE/tests/tool/cpython-modules" | cut -d ' ' -f 1 >"$project/modules"
 n_modules=$(wc -l <"$project/modules")
 path=/usr/local/bin:/usr/bin:/bin
-# Their limit on time is for each module, ours for all of them.
+# The time limit of regrtest is for each module, that of sbx-spawn for all of them.
 inside() { spawn -q --env PATH="$path" --write . --pids 300 --time 20m -- "$python" -m test -j2 --timeout 100 "$@"; }
 outside() { (cd "$project" && PATH=$path as "$who" "$python" -m test --timeout 100 "$1"); }
 failed() { sed -n '/ tests\{0,1\} failed:$/,/^$/p' "$work/out" | tail -n +2; }
-# A module that also fails out here says nothing about the sandbox, nor does one that failed by chance: some of them
-# have clocks of their own, and a busy host.
+# Does not count modules that also fail outside, or that fail only sometimes: some depend on the time, and the host
+# may be busy.
 worse_inside() {
 	for module in $(failed); do
 		outside "$module" >/dev/null 2>&1 || continue
@@ -34,7 +34,7 @@ for who in $starters; do
 	run inside --fromfile modules
 	worse=$(worse_inside)
 	passed=$(sed -n -e 's/^All \([0-9]*\) tests OK\.$/\1/p' -e 's/^\([0-9]*\) tests OK\.$/\1/p' "$work/out" | tail -n 1)
-	# The log of all of it is long; what matters of it stands at its end.
+	# The complete log is long; the summary is at its end.
 	out=$worse err=$(tail -n 20 "$work/err" "$work/out")
 	check "no_module_fails_only_inside_by_$who" test -z "$worse"
 	check "nearly_all_modules_run_by_$who" test "${passed:-0}" -ge "$((n_modules - 3))"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Real work: git in a writable folder, where the repository is read-only, and where it is granted. What runs at a later
-# commit outside (hooks, configuration) stays as it was.
+# Real work: git in a writable directory with a read-only repository, and with a granted repository. Files that a
+# later commit outside would execute (hooks, configuration) stay unchanged.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -57,7 +57,7 @@ for who in $starters; do
 	in_repository 'mv .git/config .git/c; mv .git g; true'
 	check "hooks_and_configuration_are_as_before_by_$who" test "$(git_files)" = "$(cat "$work/git-before")"
 
-	# A worktree: its own folder is the project, the repository lies elsewhere.
+	# A worktree: its directory is the project, the repository is elsewhere.
 	rm -rf "$work/tree-$who"
 	mkdir "$work/tree-$who"
 	[ "$who" = user ] && [ "$(id -u)" -eq 0 ] && chown "$user:$user" "$work/tree-$who"
@@ -77,7 +77,7 @@ for who in $starters; do
 		eval 'has_status 125 && err_has "name the repository: --write $project/.git"'
 done
 
-# git trusts no repository of another user: the private home keeps no safe.directory, so that is told with what to type.
+# git refuses repositories of other users: the private home has no safe.directory, so the error says what to type.
 if [ "$(id -u)" -ne 0 ]; then
 	skip a_repository_of_another_user_is_explained 'only root has repositories of others'
 	finish

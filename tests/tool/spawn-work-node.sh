@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Real work: a script of node, with a just-in-time compiler, threads, timers, child processes and files.
+# Real work: a node script with a JIT compiler, threads, timers, child processes and files.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 

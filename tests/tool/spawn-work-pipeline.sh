@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Real work: a filter in a pipeline. What goes through is not changed, and both ends see how it ended.
+# Real work: a filter in a pipeline. Its data is unchanged, and both ends see its end.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
-# Ten million bytes of every kind, zero and newline too.
+# Ten million random bytes, including NUL and newline.
 head -c 10000000 /dev/urandom >"$work/data"
 sum=$(sha256sum <"$work/data")
 lines=$(tr '\0' '\n' <"$work/data" | wc -l)

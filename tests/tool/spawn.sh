@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# For tests of sbx-spawn: every behaviour is shown for whoever may start it.
+# For tests of sbx-spawn: each behaviour is tested for each user who can start it.
 #
 #   for who in $starters; do ... run spawn ARGUMENT... ; check "..._by_$who" ... ; done
 #
-# $starters is "user root", or "user" where we are not root. spawn starts it as $who, in $project, which belongs to them
-# both in turn: to the one who starts it.
+# $starters is "user root", or "user" if the tests do not run as root. spawn starts sbx-spawn as $who in $project,
+# which belongs to that user at that time.
 
 for name in "${!SBX_@}"; do
 	case $name in SBX_SOURCE | SBX_BUILD) ;; *) unset "$name" ;; esac
 done
 user=1000
-# shellcheck disable=SC2034 # for whoever sources this
+# shellcheck disable=SC2034 # for tests that source this
 starters=user
 # shellcheck disable=SC2034
 [ "$(id -u)" -eq 0 ] && starters='user root'
 who=user
-# In memory, and where an ordinary user may pass.
+# In memory, and accessible to an ordinary user.
 chmod 755 "$work"
 project=$work/project
 mkdir "$project"
@@ -31,7 +31,7 @@ as() { # WHO COMMAND...
 	fi
 }
 
-# Where records and the registry go. What a sandbox before this one still takes away needs no owner: -f.
+# The directories of records and the registry. -f: the previous sandbox may still be removing files.
 places() {
 	mkdir -p "$work/$who/state" "$work/$who/run" "$work/$who/home"
 	chmod 700 "$work/$who/run"
@@ -43,8 +43,8 @@ places() {
 	export HOME="$work/$who/home" XDG_STATE_HOME="$work/$who/state" XDG_RUNTIME_DIR="$work/$who/run"
 }
 
-# In the places that are there. Whatever runs beside others starts like this: a change of owners would stumble over what
-# the others rename and remove.
+# Starts in the existing directories. Concurrent sandboxes start like this, because changing owners would race with
+# what the others rename and remove.
 begin_spawn() { (cd "$project" && as "$who" sbx-spawn "$@"); }
 
 spawn() {
@@ -52,7 +52,7 @@ spawn() {
 	begin_spawn "$@"
 }
 
-# A policy that lets the programs of the system run and nothing else be seen: $work/p.yaml.
+# Writes $work/p.yaml: a policy that permits to run the system's programs, and nothing else.
 programs_policy() {
 	cat >"$work/p.yaml" <<'END'
 version: 1

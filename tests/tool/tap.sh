@@ -2,13 +2,13 @@
 # shellcheck shell=sh
 # TAP for shell tests. A test file sources this, calls "check NAME COMMAND..." and ends with "finish".
 #
-#   run COMMAND...        runs it; status, out and err hold what came back
+#   run COMMAND...        runs it; status, out and err have the result
 #   check NAME COMMAND... ok if the command succeeds; the NAME is a sentence
 #   skip NAME REASON      the host cannot do it
 #
 # TEST_ONLY=text runs the checks whose name contains the text.
 
-# Whoever starts the tests may have closed his files to others, who are of the tests.
+# The umask of the caller may be stricter, but other users must be able to read the tests' files.
 umask 022
 n=0
 n_failed=0
@@ -55,7 +55,7 @@ finish() {
 	[ "$n_failed" -eq 0 ]
 }
 
-# For check: what the last run left behind.
+# For check: they test the result of the last run.
 has_status() { [ "$status" -eq "$1" ]; }
 out_is() { [ "$out" = "$1" ]; }
 err_is() { [ "$err" = "$1" ]; }

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Real programs print the same and end with the same status outside and inside of a sandbox, for an ordinary user and for
-# root. What the set "test" of "dependencies" installs runs always, the rest (set "workloads") with --slow.
-# workloads/functions.sh has what they do.
+# Real programs print the same and exit with the same status outside and inside of a sandbox, for an ordinary user and
+# for root. Programs of the set "test" in "dependencies" always run, those of the set "workloads" with --slow.
+# workloads/functions.sh has the commands.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 . "${SBX_SOURCE:?}/tests/tool/workloads/functions.sh"
@@ -10,7 +10,7 @@
 slow=${TEST_SLOW:-0}
 n_files=500 n_out=500
 [ "$slow" = 1 ] && n_files=30000 n_out=10000
-limit=1200 # seconds for one workload on a machine that is busy
+limit=1200 # seconds for one workload on a busy host
 path=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin
 sbx_spawn=$(command -v sbx-spawn)
 
@@ -52,7 +52,7 @@ has_npm_registry() {
 	registry=$(npm config get registry 2>/dev/null) && timeout 60 npm view mocha@10.8.2 version >"$work/registry" 2>&1
 }
 
-# The source of redis, for its tests: where REDIS_SOURCE says, or from Debian, fetched into directories of the test.
+# The source of redis, for its tests: from REDIS_SOURCE, or downloaded from Debian into a temporary directory.
 redis_source=${REDIS_SOURCE:-}
 has_redis_source() {
 	[ -z "$redis_source" ] || return 0
@@ -72,7 +72,7 @@ programs=$work/programs
 cp -r "$SBX_SOURCE/tests/tool/workloads" "$programs"
 chmod -R a+rX,go-w "$programs"
 
-# What a workload lacks, as the reason of its skip.
+# The reason to skip a workload: what it lacks.
 find_reason() { # NEEDS
 	local need
 	reason=''
@@ -84,13 +84,13 @@ find_reason() { # NEEDS
 	done
 }
 
-# What a fresh bash runs.
+# The script for a fresh bash.
 program_of() { # WORKLOAD
 	printf '%s=%q\n' programs "$programs" n_files "$n_files" n_out "$n_out" redis_source "$redis_source" argument "$argument"
 	echo "set -eu -o pipefail; umask 022; . \"\$programs/functions.sh\"; $1"
 }
 
-# In a new directory of WHO's: $work/outside or $work/inside.
+# Runs in a new directory of WHO: $work/outside or $work/inside.
 start() { # PLACE WHO COMMAND...
 	local directory=$work/$1 who=$2 terminal=()
 	places
@@ -112,7 +112,7 @@ inside() { # WHO WORKLOAD
 	start inside "$1" "$sbx_spawn" -q --time "${limit}s" --read "$programs" "${writes[@]}" "${options[@]}" -- bash -c "$(program_of "$2")"
 }
 
-# Leaves what differs in $out and the messages of both in $err.
+# Writes the difference to $out and the messages of both to $err.
 compare() { # WHO BY WORKLOAD
 	began=$SECONDS
 	run outside "$([ "$2" = user ] && echo user || echo "$1")" "$3"
@@ -157,7 +157,7 @@ try_differences() {
 	check "a_difference_is_seen_by_$who" eval '! same'
 }
 
-# They end with a status and a message of their own, not by a signal and not never.
+# Programs whose needs are refused must exit with a status and a message, not by a signal, and not hang.
 try_refusals() {
 	for argument in 'sudo -n true' 'su -c true' 'mount -t tmpfs none .' 'umount /proc' 'unshare -Ur true' 'unshare -n true' \
 		'nsenter -t 1 -m true' 'chroot / true' 'chown 0:0 .' 'mknod node c 1 3'; do
@@ -172,7 +172,7 @@ try_refusals() {
 	done
 }
 
-# The same files whichever way they leave the sandbox.
+# --out DIRECTORY and --out FILE.tar must give the same files.
 try_out() {
 	wanted "out_has_all_files_by_$who" || return 0
 	run outside "$who" files
@@ -192,7 +192,7 @@ try_out() {
 	rm -rf "$work/unpacked" "$work/$who"/changes*
 }
 
-# Tests of CPython that fail inside alone: a part of the name, and why.
+# Tests of CPython that fail only inside: a part of the name, and the reason.
 refused_to_cpython() {
 	cat <<-'END'
 		UDPLITE                       only TCP and UDP sockets are there
@@ -206,7 +206,7 @@ fail_only_inside() { # prints them
 	grep -v -x -F -f "$work/$argument" "$work/out" | grep -v -f "$work/refused"
 }
 
-# Outside by an ordinary user in any case. Some have clocks of their own: what fails counts if it fails each time.
+# Always compared with an ordinary user outside. Some tests depend on the time: only those that fail each time count.
 try_cpython() {
 	local modules worse
 	modules='test_mmap test_os test_posix test_pathlib test_posixpath test_signal test_socket test_subprocess test_threading

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash
-# The workloads of workloads.sh: each function prints what must be the same outside and inside of a sandbox, so no path of
-# the host, no time and no process ID. A fresh bash sources this file and runs one of them with -eu and pipefail in an empty
-# directory. It has $programs (this directory), $n_files, $n_out, $redis_source and $argument.
+# shellcheck shell=sh
+# The workloads of workloads.sh: each function prints text that must be the same outside and inside of a sandbox, so
+# no path of the host, no time and no PID. A fresh bash sources this file and runs one function with -eu and pipefail
+# in an empty directory. It has $programs (this directory), $n_files, $n_out, $redis_source and $argument.
 
-# A port of the loopback that no program uses.
+# A port of the loopback that is not in use.
 unused_port() { python3 -c 'import socket; print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])'; }
 
-# All that a directory contains, as one line.
+# The content of a directory, as one line.
 contents() { # DIRECTORY
 	(cd "$1" && { find . -mindepth 1 -printf '%P %y %m %l\n' | sort; find . -type f -print0 | sort -z | xargs -0 sha256sum; }) | sha256sum
 }
@@ -244,7 +244,7 @@ redis_work() {
 	done
 }
 
-# Redis' own tests of its sockets, files, children and scripts, with Debian's programs.
+# Redis' own tests of sockets, files, children and scripts, with the programs of Debian.
 redis_tests() {
 	cp -r "$redis_source"/{runtest,tests,utils} .
 	mkdir src
@@ -289,15 +289,15 @@ npm_mocha() {
 	npm test >>log
 }
 
-# For what is shown beside the table.
+# For the output beside the table.
 layers() { grep Seccomp /proc/self/status; }
 refused() { $argument; }
 files() { python3 "$programs/make_files.py" "$n_out"; }
-cpython_module() { # prints the tests that fail, and how many there are
+cpython_module() { # prints the failed tests and their number
 	python3.11 -m test -v --timeout 900 "$argument" >log 2>&1 || :
 	sed -n -E 's/^(ERROR|FAIL): [^(]*\(([^)]*)\).*/\2/p; s/^(Ran [0-9]+ tests) in .*/\1/p' log | sort -u
 	grep -q '^Total duration' log || echo "$argument did not end"
 }
 
-# On terminal.py's terminal, because of --pty.
+# On the terminal of terminal.py, because of --pty.
 terminal() { exec bash --norc --noprofile --noediting -i; }
