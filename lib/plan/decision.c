@@ -437,13 +437,28 @@ bool decided_denial(struct planner *planner, const struct asked_path *asked, uns
 	return false;
 }
 
+/* The setting or the option that names it. */
+static struct step_origin origin_of_port(struct planner *planner, const struct request_port *port)
+{
+	const char *list = port->bind ? "net.loopback.bind" : "net.loopback.connect";
+	const struct setting *item;
+
+	for (size_t i = 0; (item = planner_item(planner, list, i, "")); i++)
+		if (item->number == port->port)
+			return origin_of_setting(planner, item);
+	return origin_of_option(planner, port->bind ? "--listen" : "--connect");
+}
+
 static int refuse_port(struct planner *planner, const struct request_port *port,
 		       const struct policy_decision *decision)
 {
 	struct step_origin origin = origin_of(planner, decision);
+	struct step_origin named = origin_of_port(planner, port);
 
-	(void)sbx_error_what(planner->err, -EACCES, "cannot %s port %u of the host's loopback",
-			     port->bind ? "listen on" : "connect to", port->port);
+	(void)sbx_error_what(planner->err, -EACCES,
+			     "cannot %s port %u of the host's loopback for %s",
+			     port->bind ? "listen on" : "connect to", port->port,
+			     origin_text(&named));
 	sbx_error_why(planner->err, "%s denies it, and a denial takes precedence",
 		      origin_text(&origin));
 	sbx_error_fix(planner->err, "leave out the port, or change the rule that denies it");

@@ -423,11 +423,18 @@ bool shown_is_visible(const struct shown *shown)
 static int refuse_unheld(struct planner *planner, const struct place *place, const char *why,
 			 const char *fix)
 {
-	struct step_origin origin = { .kind = ORIGIN_BUILT_IN, .text = "a rule" };
+	struct step_origin origin;
 
-	(void)place_find_denial(planner, place, RIGHTS_SEEN, &origin);
-	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "cannot enforce what %s denies at '%.300s'",
-			     origin_text(&origin), place->path);
+	if (place_find_denial(planner, place, RIGHTS_SEEN, &origin)) {
+		(void)sbx_error_what(planner->err, -EOPNOTSUPP,
+				     "cannot enforce what %s denies at '%.300s'",
+				     origin_text(&origin), place->path);
+	} else {
+		origin = place_find_origin(place, RIGHTS_SEEN);
+		(void)sbx_error_what(planner->err, -EOPNOTSUPP,
+				     "cannot enforce that %s allows no more at '%.300s'",
+				     origin_text(&origin), place->path);
+	}
 	sbx_error_why(planner->err, "%s", why);
 	sbx_error_fix(planner->err, "%s", fix);
 	return -EOPNOTSUPP;

@@ -291,14 +291,18 @@ static int prepare_allow(struct planner *planner, struct mark *mark)
 		r = refuse_source(planner, mark);
 	if (r < 0 || !mark->facts)
 		return r;
+	if (is_pointless(mark)) {
+		/* Root's probe does not follow /proc/self, which no mark here is about. */
+		if (mark->facts->kind == HOST_LINK_REFUSED)
+			mark->facts = NULL;
+		return drop(planner, mark, -EINVAL, "the sandbox has its own /proc and /dev",
+			    "use --device or 'devices:' for devices");
+	}
 	if (mark->facts->kind == HOST_LINK_REFUSED) {
 		/* The names of programs are tried one after the other. */
 		mark->flags |= MARK_DROPPED;
 		return mark->rights & RIGHTS_SEEN ? refuse_link(planner, mark) : 0;
 	}
-	if (is_pointless(mark))
-		return drop(planner, mark, -EINVAL, "the sandbox has its own /proc and /dev",
-			    "use --device or 'devices:' for devices");
 	if (mark->source && mark->content == CONTENT_HOST && mark->facts->real &&
 	    is_below(mark->facts->real, "/proc"))
 		return drop(planner, mark, -EINVAL, "it shows the processes of the host",
@@ -312,9 +316,15 @@ static bool is_file(const struct mark *mark)
 	return mark->facts && mark->facts->kind == HOST_FILE;
 }
 
-/* The probe followed the link to sbx-spawn's own process, which the sandbox does not have. */
+/* The probe followed the link to sbx-spawn's own process, which the sandbox does not have. A rule
+ * that never applies denies nothing there. */
 static int refuse_reader(struct planner *planner, const struct mark *mark)
 {
+	const struct asked_path asked = { .path = mark->path, .kind = HOST_FOLDER };
+	struct step_origin origin;
+
+	if (!decided_denial(planner, &asked, mark->rights, &origin))
+		return 0;
 	(void)sbx_error_what(planner->err, -EINVAL, "cannot hide '%.300s' from the sandbox",
 			     mark->path);
 	sbx_error_why(planner->err,

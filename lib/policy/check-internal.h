@@ -75,6 +75,7 @@ void check_warn(struct checker *checker, enum check_kind kind, struct policy_pla
 void check_paths(struct checker *checker, const struct rule *rule);
 void check_programs(struct checker *checker, const struct rule *rule);
 int check_mounts(struct checker *checker);
+int check_ports(struct checker *checker);
 /* @ret is to be freed, also after a failure. */
 int check_readers_make(const struct policy *policy, struct check_readers *ret);
 void check_readers_deinit(struct check_readers *readers);

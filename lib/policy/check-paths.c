@@ -491,6 +491,8 @@ void check_programs(struct checker *checker, const struct rule *rule)
  */
 
 #define NO_PROJECT "/\x01"
+/* A name that no policy has. */
+#define NAME_BELOW "\x01"
 
 struct judge {
 	struct arena arena;
@@ -533,11 +535,26 @@ static int judge_open(const struct policy *policy, struct judge *judge)
 	return policy_engine_new(&judge->artefact, &judge->engine);
 }
 
+/* The rule of the policy that denies @request, or NULL. */
+static const struct rule *denying_rule(const struct judge *judge, size_t n_rules,
+				       const struct policy_request *request)
+{
+	struct policy_decision decision;
+
+	policy_decide(judge->engine, request, &decision);
+	return decision.verdict == POLICY_DENY && decision.cause == CAUSE_RULES &&
+			       decision.rules[0] < n_rules
+		       ? &judge->composed->rules[decision.rules[0]]
+		       : NULL;
+}
+
 /* The rule of the policy that denies one of @operations at @path, or NULL. */
 static const struct rule *find_denial(const struct judge *judge, size_t n_rules, const char *path,
 				      uint64_t operations)
 {
-	for (uint64_t left = operations; left; left &= left - 1) {
+	const struct rule *rule = NULL;
+
+	for (uint64_t left = operations; left && !rule; left &= left - 1) {
 		const struct policy_request request = {
 			.operation = operation_at(__builtin_ctzll(left))->name,
 			.path = path,
@@ -545,14 +562,10 @@ static const struct rule *find_denial(const struct judge *judge, size_t n_rules,
 			.sandbox = policy_sandbox_level(judge->composed),
 			.has_size = true,
 		};
-		struct policy_decision decision;
 
-		policy_decide(judge->engine, &request, &decision);
-		if (decision.verdict == POLICY_DENY && decision.cause == CAUSE_RULES &&
-		    decision.rules[0] < n_rules)
-			return &judge->composed->rules[decision.rules[0]];
+		rule = denying_rule(judge, n_rules, &request);
 	}
-	return NULL;
+	return rule;
 }
 
 static void warn_of_mount(struct checker *checker, const struct policy_mount *mount,
@@ -565,22 +578,83 @@ static void warn_of_mount(struct checker *checker, const struct policy_mount *mo
 	checker->warning.is_refused = true;
 }
 
+static void say_denial(struct checker *checker, const struct rule *rule)
+{
+	sbx_error_why(&checker->warning.error,
+		      "rule '%s' (%s:%u) denies it, and a denial takes precedence", rule->name,
+		      checker->policy->sources[rule->place.source].name, rule->place.at.line);
+}
+
+/* A mount is denied by the name inside or by the one outside. */
 static int check_denied(struct checker *checker, const struct policy_mount *mount,
 			struct judge *judge)
 {
-	const char *path = view_setting_path(mount->target->text, NO_PROJECT, &judge->arena);
+	const char *inside = mount->target->text, *outside = mount->source ? mount->source : inside;
+	uint64_t operations = mount_operations(mount->mode);
+	size_t n_rules = checker->policy->n_rules;
 	const struct rule *rule;
+	const char *below;
 
-	if (!path)
+	inside = view_setting_path(inside, NO_PROJECT, &judge->arena);
+	outside = view_setting_path(outside, NO_PROJECT, &judge->arena);
+	below = inside ? view_setting_path("./" NAME_BELOW, inside, &judge->arena) : NULL;
+	if (!below || !outside)
 		return -ENOMEM;
-	rule = find_denial(judge, checker->policy->n_rules, path, mount_operations(mount->mode));
+	rule = find_denial(judge, n_rules, inside, operations);
+	if (!rule)
+		rule = find_denial(judge, n_rules, outside, operations);
+	/* What is mounted otherwise may be a file, and then nothing is below it. */
+	if (!rule && (mount->mode == MOUNT_TMPFS || mount->mode == MOUNT_OVERLAY))
+		rule = find_denial(judge, n_rules, below, operations);
 	if (!rule)
 		return 0;
 	warn_of_mount(checker, mount, "",
 		      "remove the mount, or except its path from the denying rule");
-	sbx_error_why(&checker->warning.error,
-		      "rule '%s' (%s:%u) denies it, and a denial takes precedence", rule->name,
-		      checker->policy->sources[rule->place.source].name, rule->place.at.line);
+	say_denial(checker, rule);
+	return 0;
+}
+
+/* A port of "net.loopback" that a rule denies. */
+static void check_port(struct checker *checker, const struct judge *judge,
+		       const struct setting *setting, const char *operation)
+{
+	const struct policy_request request = {
+		.operation = operation,
+		.project_root = NO_PROJECT,
+		.host = "127.0.0.1",
+		.port = (uint16_t)setting->number,
+		.has_port = true,
+	};
+	const struct rule *rule = denying_rule(judge, checker->policy->n_rules, &request);
+
+	if (!rule)
+		return;
+	check_warn(checker, CHECK_SETTING, setting->place, "no sandbox can have '%s'",
+		   setting->path);
+	say_denial(checker, rule);
+	sbx_error_fix(&checker->warning.error, "remove the port, or except it from the rule");
+	checker->warning.is_refused = true;
+}
+
+int check_ports(struct checker *checker)
+{
+	static const char connect[] = "net.loopback.connect[", bind[] = "net.loopback.bind[";
+	_cleanup_judge_ struct judge judge = { .arena = ARENA_INIT };
+	const struct policy *policy = checker->policy;
+
+	for (size_t i = 0; i < policy->n_settings; i++) {
+		const struct setting *setting = &policy->settings[i];
+		bool is_bound = strncmp(setting->path, bind, strlen(bind)) == 0;
+		int r = 0;
+
+		if (!is_bound && strncmp(setting->path, connect, strlen(connect)) != 0)
+			continue;
+		if (!judge.engine)
+			r = judge_open(policy, &judge);
+		if (r < 0)
+			return r;
+		check_port(checker, &judge, setting, is_bound ? "net.bind" : "net.connect");
+	}
 	return 0;
 }
 

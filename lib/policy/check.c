@@ -434,6 +434,9 @@ int policy_check(const struct policy *policy,
 	check_network(&checker);
 	check_settings(&checker);
 	r = check_mounts(&checker);
+	/* A command in the host's network namespace has no loopback of its own. */
+	if (r == 0 && checker.net_mode != NET_HOST)
+		r = check_ports(&checker);
 	if (r < 0)
 		return r;
 	check_groups(&checker);

@@ -52,6 +52,8 @@ two_mounts_at_one_target	5	capabilities:| - $system|mounts:| - {target: /mnt, so
 a_mount_of_another_directory	0	capabilities:| - $system|mounts: [{target: /mnt, source: /usr, mode: ro}]
 a_mount_of_what_is_denied	4	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /mnt}, action: deny}|mounts: [{target: /mnt, source: /usr, mode: ro}]
 a_mount_of_which_a_part_is_denied	0	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /mnt/bin}, action: deny}|mounts: [{target: /mnt, source: /usr, mode: ro}]
+a_mount_whose_source_is_denied	4	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /usr}, action: deny}|mounts: [{target: /mnt, source: /usr, mode: ro}]
+a_tmpfs_whose_content_is_denied	4	capabilities:| - $system| - {name: r, match: {op: fs.read, path_glob: /mnt/**}, action: deny}|mounts: [{target: /mnt, mode: tmpfs}]
 a_mount_below_what_is_denied	5	capabilities:| - $system| - {name: r, match: {op: fs.list, path: /mnt}, action: deny}|mounts:| - {target: /mnt/a, mode: tmpfs}
 a_read_only_mount_of_what_must_not_be_written	0	capabilities:| - $system| - {name: r, match: {op: fs.write, path: /mnt}, action: deny}|mounts: [{target: /mnt, source: /usr, mode: ro}]
 a_tmpfs_that_must_not_be_written	4	capabilities:| - $system| - {name: r, match: {op: fs.write, path: /mnt, caller: me}, action: deny}|mounts: [{target: /mnt, mode: tmpfs}]
@@ -61,6 +63,7 @@ a_mask_of_what_is_denied	0	capabilities:| - $system| - {name: r, match: {op: fs.
 a_mount_in_proc_self	3	capabilities:| - $system|mounts: [{target: /proc/self/environ, mode: mask}]
 a_denial_of_proc_self	3	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /proc/self/environ}, action: deny}
 a_denial_of_what_is_below_proc_self	3	capabilities:| - $system| - {name: r, match: {op: fs.*, path_glob: /proc/thread-self/**}, action: deny}
+a_denial_of_proc_self_that_never_applies	0	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /proc/self/environ}, action: deny, except: [{op: fs.*}]}
 a_denial_of_proc	0	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /proc}, action: deny}
 a_denial_of_a_file_of_proc	0	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /proc/cpuinfo}, action: deny}
 an_allowance_of_proc_self	0	capabilities:| - $system| - {name: r, match: {op: fs.read, path: /proc/self/status}, action: allow}
@@ -72,6 +75,9 @@ a_name_of_65_bytes	3	capabilities:| - $system|hostname: a$name64
 ports_32	0	capabilities:| - $system|net: {loopback: {connect: [$ports32]}}
 ports_32_and_one_twice	0	capabilities:| - $system|net: {loopback: {connect: [$ports32, 4001]}}
 ports_33	3	capabilities:| - $system|net: {loopback: {connect: [$ports32, 4033]}}
+a_port_that_a_rule_denies	4	capabilities:| - $system| - {name: r, match: {op: net.*}, action: deny}|net: {loopback: {connect: [4000]}}
+a_port_that_a_rule_denies_on_the_hosts_network	3	capabilities:| - $system| - {name: r, match: {op: net.connect, ports: 4000}, action: deny}|net: {mode: host, loopback: {connect: [4000]}}
+a_port_to_listen_on_that_a_rule_denies_connecting_to	0	capabilities:| - $system| - {name: r, match: {op: net.connect}, action: deny}|net: {loopback: {bind: [4000]}}
 ports_33_on_the_hosts_network	0	capabilities:| - $system|net: {mode: host, loopback: {connect: [$ports32, 4033]}}
 ports_33_to_listen_on	0	capabilities:| - $system|net: {loopback: {bind: [$ports32, 4033]}}
 a_port_for_both	5	capabilities:| - $system|net:|  loopback: {connect: [4000],|   bind: [4001, 4000]}
@@ -79,7 +85,7 @@ a_manifest_with_the_network	0	{"sandbox": {"config": {"allowNetworkAccess": true
 END
 }
 
-names_place() { err_has "p.yaml:$1: " || err_has "p.yaml:$1 'mounts"; }
+names_place() { err_has "p.yaml:$1: " || err_has "p.yaml:$1 'mounts" || err_has "p.yaml:$1 'net.loopback"; }
 
 mkdir "$project/src" "$project/src/a"
 places
@@ -129,6 +135,14 @@ cd "$work" || exit 1
 run spawn --deny /proc/self/environ -- true
 check a_denial_of_proc_self_says_why_it_cannot_be err_has "'/proc/self' means the process that reads it: here sbx-spawn"
 check a_denial_of_proc_self_says_what_to_name err_has "fix: name '/proc'"
+
+# The sandbox has its own /proc, so that it does not matter that root's probe does not follow /proc/self.
+printf 'capabilities:\n - %s\n - {name: r, match: {op: fs.read, path: /proc/self/status}, action: allow}\n' "$system" >"$work/p.yaml"
+for who in $starters; do
+	run spawn --policy "$work/p.yaml" -- true
+	check "an_allowance_of_proc_self_starts_by_$who" has_status 0
+done
+who=user
 
 # A program that may be executed but not read cannot be executed.
 cp /usr/bin/true "$project/src/tool"
