@@ -124,7 +124,7 @@ static void add_line(struct planner *planner, const char *path, const char *line
 /* As a field of the file. */
 static const char *home_field(struct planner *planner)
 {
-	const char *home = environment_find(planner->environment, "HOME");
+	const char *home = environment_find(planner->chosen.environment, "HOME");
 
 	return home && home[0] == '/' && !strpbrk(home, ":\n") ? home : "/";
 }
@@ -251,7 +251,7 @@ static void set_proxy(struct variables *variables)
 	struct planner *planner = variables->planner;
 	unsigned port = planner_proxy_port(planner);
 
-	if (planner->net_mode != NET_PROXY)
+	if (planner->chosen.net_mode != NET_PROXY)
 		return;
 	for (size_t i = 0; i < N_ELEMENTS(proxy_names); i++)
 		set_variable(variables, planner_format(planner, "%s=http://127.0.0.1:%u",
@@ -362,7 +362,7 @@ int make_environment(struct planner *planner)
 	set_secrets(&variables);
 	for (size_t i = 0; i < planner->request->n_variables; i++)
 		set_typed(&variables, &planner->request->variables[i]);
-	planner->environment = variables.rows;
+	planner->chosen.environment = variables.rows;
 	return 0;
 }
 
@@ -370,7 +370,7 @@ int make_environment(struct planner *planner)
 
 static const char *search_path(const struct planner *planner)
 {
-	const char *path = environment_find(planner->environment, "PATH");
+	const char *path = environment_find(planner->chosen.environment, "PATH");
 
 	return path ? path : "";
 }
@@ -414,13 +414,13 @@ const char *next_candidate(struct planner *planner, const char **at)
 		*at += len + ((*at)[len] == ':');
 		if (folder[0] != '/')
 			continue;
-		text_reset(&planner->text);
-		text_add_bytes(&planner->text, folder, len);
-		text_add_char(&planner->text, '/');
-		text_add(&planner->text, name);
-		planner->no_memory |= text_status(&planner->text) < 0;
-		if (path_is_normal(text_string(&planner->text)))
-			return planner_keep(planner, text_string(&planner->text));
+		text_reset(&planner->memory.text);
+		text_add_bytes(&planner->memory.text, folder, len);
+		text_add_char(&planner->memory.text, '/');
+		text_add(&planner->memory.text, name);
+		planner->memory.is_exhausted |= text_status(&planner->memory.text) < 0;
+		if (path_is_normal(text_string(&planner->memory.text)))
+			return planner_keep(planner, text_string(&planner->memory.text));
 	}
 	return NULL;
 }
@@ -438,7 +438,7 @@ void mark_program(struct planner *planner)
 {
 	const char *at = NULL, *path;
 
-	if (!is_limiting_exec(planner) || planner->has_exec_rules)
+	if (!is_limiting_exec(planner) || planner->ruled.has_exec)
 		return;
 	while ((path = next_candidate(planner, &at))) {
 		const struct host_path *facts = host_find_path(planner->host, path);
@@ -470,8 +470,8 @@ static void note_links(struct planner *planner, const struct mark *mark)
  */
 void note_other_names(struct planner *planner)
 {
-	for (size_t i = 0; i < planner->marks.n_rows; i++) {
-		const struct mark *mark = ((struct mark **)planner->marks.rows)[i];
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
+		const struct mark *mark = ((struct mark **)planner->view.marks.rows)[i];
 
 		if (mark->kind != MARK_DENY || !(mark->rights & RIGHT_EXEC) || !mark->facts ||
 		    mark->facts->kind != HOST_FILE || mark->facts->n_links < 2)

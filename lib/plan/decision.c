@@ -110,12 +110,12 @@ static void add_mark(struct composer *composer, const struct mark *mark)
 
 static void add_marks(struct planner *planner, struct decided *decided, struct composer *composer)
 {
-	struct mark *const *marks = planner->marks.rows;
-	size_t n = planner->marks.n_rows;
+	struct mark *const *marks = planner->view.marks.rows;
+	size_t n = planner->view.marks.n_rows;
 
 	decided->n_original = composer->policy.n_rules;
-	decided->origins = arena_alloc(planner->scratch, n * sizeof(*decided->origins));
-	planner->no_memory |= !decided->origins;
+	decided->origins = arena_alloc(planner->memory.scratch, n * sizeof(*decided->origins));
+	planner->memory.is_exhausted |= !decided->origins;
 	for (size_t i = 0; decided->origins && i < n; i++) {
 		if (!adds_rule(marks[i]))
 			continue;
@@ -179,8 +179,8 @@ static struct list project_excepts(struct planner *planner)
 {
 	struct list all = { .rows = NULL };
 
-	for (size_t i = 0; i < planner->marks.n_rows; i++) {
-		const struct mark *mark = ((struct mark **)planner->marks.rows)[i];
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
+		const struct mark *mark = ((struct mark **)planner->view.marks.rows)[i];
 		const struct composed_except *rows = mark->excepts.rows;
 
 		for (size_t k = 0; (mark->flags & MARK_PROJECT) && k < mark->excepts.n_rows; k++)
@@ -195,8 +195,8 @@ static int compose(struct planner *planner, struct decided *decided)
 	const struct composition with = {
 		.project = planner->request->project,
 		.is_worst_case = true,
-		.level = planner->is_nested ? "L1" : "L2",
-		.home = planner->home,
+		.level = planner->chosen.is_nested ? "L1" : "L2",
+		.home = planner->chosen.home,
 		.has_own_tmp = has_own_tmp(planner),
 		.is_limiting_exec = is_limiting_exec(planner),
 		.resolve = resolve,
@@ -206,18 +206,18 @@ static int compose(struct planner *planner, struct decided *decided)
 	};
 	struct composer composer;
 
-	compose_begin(&composer, planner->policy, &with, planner->scratch);
+	compose_begin(&composer, planner->policy, &with, planner->memory.scratch);
 	add_marks(planner, decided, &composer);
 	return compose_finish(&composer, &decided->policy);
 }
 
 int decide_all(struct planner *planner)
 {
-	struct decided *decided = arena_alloc(planner->scratch, sizeof(*decided));
+	struct decided *decided = arena_alloc(planner->memory.scratch, sizeof(*decided));
 	size_t n_bytes;
 	int r;
 
-	planner->no_memory |= !decided;
+	planner->memory.is_exhausted |= !decided;
 	if (!decided)
 		return planner_status(planner);
 	*decided = (struct decided){ .policy = NULL };
@@ -232,7 +232,7 @@ int decide_all(struct planner *planner)
 	if (r == 0)
 		r = policy_engine_new_guarded(&decided->artefact, planner->request->guarded,
 					      &decided->engine);
-	planner->no_memory |= r == -ENOMEM;
+	planner->memory.is_exhausted |= r == -ENOMEM;
 	return planner_status(planner) < 0 ? -ENOMEM : r;
 }
 
@@ -244,7 +244,7 @@ static void ask(const struct planner *planner, const char *operation, const char
 		.operation = operation,
 		.path = path,
 		.project_root = planner->request->project,
-		.sandbox = planner->is_nested ? "L1" : "L2",
+		.sandbox = planner->chosen.is_nested ? "L1" : "L2",
 		.has_size = true,
 	};
 
@@ -307,9 +307,9 @@ static struct names names_of(struct planner *planner, const struct asked_path *a
 	if (names.n == 2 && asked->source)
 		names.outside[1] = planner_join(planner, asked->source, planner->decided->fresh);
 	/* planner_format() would overwrite a message that the caller is writing. */
-	parent = arena_copy(planner->scratch, asked->path,
+	parent = arena_copy(planner->memory.scratch, asked->path,
 			    (size_t)(strrchr(asked->path, '/') - asked->path));
-	planner->no_memory |= !parent;
+	planner->memory.is_exhausted |= !parent;
 	names.beside = planner_join(planner, parent ? parent : "", planner->decided->fresh);
 	return names;
 }

@@ -139,8 +139,8 @@ static int mark_request(struct planner *planner, const struct request_path *path
  * but a mount covers only what exists, so what a process outside creates there later is shown. */
 void note_missing_denials(struct planner *planner)
 {
-	for (size_t i = 0; i < planner->marks.n_rows; i++) {
-		const struct mark *mark = ((struct mark **)planner->marks.rows)[i];
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
+		const struct mark *mark = ((struct mark **)planner->view.marks.rows)[i];
 
 		if (mark->kind != MARK_DENY || mark->origin.kind != ORIGIN_ARGUMENT ||
 		    !mark->facts || mark->facts->kind != HOST_MISSING)
@@ -441,12 +441,12 @@ static int leave_all_out(struct planner *planner, struct mark *grant)
 	if (n_homes > HOMES_MAX)
 		return refuse_homes(planner, grant, n_homes);
 	if (real)
-		r = credentials_below(list, real, planner->arena, &entries, &n);
-	planner->no_memory |= r == -ENOMEM;
+		r = credentials_below(list, real, planner->memory.arena, &entries, &n);
+	planner->memory.is_exhausted |= r == -ENOMEM;
 	for (size_t i = 0; i < n && r == 0; i++) {
 		if (planner->is_listing)
-			*(const char **)list_add(planner, &planner->asked, sizeof(char *)) =
-				entries[i].path;
+			*(const char **)list_add(planner, &planner->questions.paths,
+						 sizeof(char *)) = entries[i].path;
 		else
 			r = leave_out(planner, grant, real, &entries[i]);
 	}
@@ -455,11 +455,11 @@ static int leave_all_out(struct planner *planner, struct mark *grant)
 
 int mark_credentials(struct planner *planner)
 {
-	size_t n = planner->marks.n_rows;
+	size_t n = planner->view.marks.n_rows;
 	int r = 0;
 
 	for (size_t i = 0; planner->request->credentials && i < n && r == 0; i++) {
-		struct mark *mark = ((struct mark **)planner->marks.rows)[i];
+		struct mark *mark = ((struct mark **)planner->view.marks.rows)[i];
 
 		if (loses(mark))
 			r = leave_all_out(planner, mark);
@@ -473,23 +473,24 @@ static void add_name(struct planner *planner, const char *path)
 	const char *home = planner->request->credentials->home;
 	bool is_short = home && is_below(path, home);
 
-	text_add_char(&planner->text, ' ');
-	text_add(&planner->text, is_short ? "~" : "");
-	text_add(&planner->text, is_short ? path + strlen(home) : path);
+	text_add_char(&planner->memory.text, ' ');
+	text_add(&planner->memory.text, is_short ? "~" : "");
+	text_add(&planner->memory.text, is_short ? path + strlen(home) : path);
 }
 
 static void add_count(struct planner *planner, size_t n)
 {
 	if (n > NAMES_MAX)
-		text_addf(&planner->text, " and %zu more", n - NAMES_MAX);
+		text_addf(&planner->memory.text, " and %zu more", n - NAMES_MAX);
 }
 
 static struct plan_notice *note(struct planner *planner, const char *why, const char *fix)
 {
 	struct plan_notice *notice = list_add(planner, &planner->notices, sizeof(*notice));
 
-	planner->no_memory |= text_status(&planner->text) < 0;
-	*notice = (struct plan_notice){ .what = planner_keep(planner, text_string(&planner->text)),
+	planner->memory.is_exhausted |= text_status(&planner->memory.text) < 0;
+	*notice = (struct plan_notice){ .what = planner_keep(planner,
+							     text_string(&planner->memory.text)),
 					.why = why,
 					.fix = fix };
 	return notice;
@@ -516,11 +517,11 @@ static void note_left_out(struct planner *planner)
 {
 	size_t n = 0;
 
-	text_reset(&planner->text);
-	text_add(&planner->text, "not shown:");
-	for (size_t i = 0; i < planner->n_places; i++)
-		if (is_left_out(&planner->places[i]) && n++ < NAMES_MAX)
-			add_name(planner, planner->places[i].path);
+	text_reset(&planner->memory.text);
+	text_add(&planner->memory.text, "not shown:");
+	for (size_t i = 0; i < planner->view.n_places; i++)
+		if (is_left_out(&planner->view.places[i]) && n++ < NAMES_MAX)
+			add_name(planner, planner->view.places[i].path);
 	add_count(planner, n);
 	if (n > 0)
 		note(planner, "credentials are shown only if they are named",
@@ -541,8 +542,8 @@ static void note_creatable(struct planner *planner)
 	const char *const *paths = planner->creatable.rows;
 	size_t n = 0;
 
-	text_reset(&planner->text);
-	text_add(&planner->text, "the command can create missing startup files:");
+	text_reset(&planner->memory.text);
+	text_add(&planner->memory.text, "the command can create missing startup files:");
 	for (size_t i = 0; i < planner->creatable.n_rows; i++)
 		if (can_be_made(planner, paths[i]) && n++ < NAMES_MAX)
 			add_name(planner, paths[i]);

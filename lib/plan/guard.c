@@ -98,10 +98,11 @@ static const char *seen_at(struct planner *planner, const struct mark *grant, co
 void ask_about_way(struct planner *planner, const char *path)
 {
 	for (const char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
-		char *folder = arena_copy(planner->arena, path, (size_t)(at - path));
+		char *folder = arena_copy(planner->memory.arena, path, (size_t)(at - path));
 
-		planner->no_memory |= !folder;
-		*(const char **)list_add(planner, &planner->asked, sizeof(folder)) = folder;
+		planner->memory.is_exhausted |= !folder;
+		*(const char **)list_add(planner, &planner->questions.paths, sizeof(folder)) =
+			folder;
 	}
 }
 
@@ -123,7 +124,7 @@ static bool can_be_made(struct planner *planner, const struct mark *grant, const
 {
 	*ret_folder = NULL;
 	for (const char *end = strrchr(path, '/'); end > path;) {
-		char *folder = arena_copy(planner->arena, path, (size_t)(end - path));
+		char *folder = arena_copy(planner->memory.arena, path, (size_t)(end - path));
 		const struct host_path *facts =
 			folder ? host_find_path(planner->host, folder) : NULL;
 
@@ -154,8 +155,8 @@ static const struct host_path *find_loose_link(struct planner *planner, const st
 		if (!is_below(path, link) || !is_below(link, outside) ||
 		    strcmp(link, outside) == 0 || !can_be_made(planner, grant, link, &folder))
 			continue;
-		facts = arena_alloc(planner->scratch, sizeof(*facts));
-		planner->no_memory |= !facts;
+		facts = arena_alloc(planner->memory.scratch, sizeof(*facts));
+		planner->memory.is_exhausted |= !facts;
 		if (facts)
 			*facts = (struct host_path){ .path = path,
 						     .real = inside,
@@ -172,8 +173,8 @@ static void guard_folder(struct planner *planner, const struct mark *grant, cons
 {
 	const char *inside = planner_keep(planner, seen_at(planner, grant, folder));
 
-	for (size_t i = planner->marks.n_rows; i-- > 0;) {
-		const struct mark *mark = ((struct mark **)planner->marks.rows)[i];
+	for (size_t i = planner->view.marks.n_rows; i-- > 0;) {
+		const struct mark *mark = ((struct mark **)planner->view.marks.rows)[i];
 
 		if (mark->kind == MARK_DENY && mark->origin.kind == ORIGIN_BUILT_IN &&
 		    strcmp(mark->path, inside) == 0)
@@ -190,7 +191,7 @@ static void guard_folder(struct planner *planner, const struct mark *grant, cons
 static bool lies_in_guarded(struct planner *planner, const char *path)
 {
 	const char *end = strrchr(path, '/');
-	const char *folder = arena_copy(planner->scratch, path, (size_t)(end - path));
+	const char *folder = arena_copy(planner->memory.scratch, path, (size_t)(end - path));
 
 	return folder && guarded_match(planner->request->guarded, folder, GUARDED_WRITE);
 }
@@ -259,7 +260,8 @@ static void guard(struct planner *planner, const struct mark *grant, const struc
 	 * before; what must not be written matters only to a grant that writes. */
 	if (planner->is_listing && row->may_be_made &&
 	    ((grant->rights & RIGHT_WRITE) || row->what == GUARDED_HIDDEN))
-		*(const char **)list_add(planner, &planner->made, sizeof(path)) = row->path;
+		*(const char **)list_add(planner, &planner->questions.made, sizeof(path)) =
+			row->path;
 	mark = planner_add_mark(planner, MARK_DENY,
 				planner_keep(planner, seen_at(planner, grant, path)), rights,
 				(struct step_origin){ ORIGIN_BUILT_IN, row->rule });
@@ -275,10 +277,10 @@ static void guard(struct planner *planner, const struct mark *grant, const struc
 void mark_guarded(struct planner *planner)
 {
 	const struct guarded_list *list = planner->request->guarded;
-	size_t n = planner->marks.n_rows;
+	size_t n = planner->view.marks.n_rows;
 
 	for (size_t i = 0; list && i < n; i++) {
-		const struct mark *mark = ((struct mark **)planner->marks.rows)[i];
+		const struct mark *mark = ((struct mark **)planner->view.marks.rows)[i];
 
 		/* Most marks are about credentials, and there are some 200 rows. */
 		for (size_t k = 0; shows_host(mark) && k < list->n_rows; k++)
@@ -292,7 +294,7 @@ static const struct step_origin protects = { ORIGIN_BUILT_IN, "the protection of
 
 static struct mark *mark_at(const struct planner *planner, size_t i)
 {
-	return ((struct mark **)planner->marks.rows)[i];
+	return ((struct mark **)planner->view.marks.rows)[i];
 }
 
 static bool is_writable(const struct mark *mark)
@@ -324,7 +326,7 @@ static const char *repository_seen_at(struct planner *planner, const struct mark
 /* A grant of @path itself, or with @is_below of something in it. */
 static bool is_granted(struct planner *planner, const char *path, bool below)
 {
-	for (size_t i = 0; i < planner->marks.n_rows; i++) {
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
 		const struct mark *mark = mark_at(planner, i);
 		const struct host_path *facts;
 		const char *at = mark->path;
@@ -356,7 +358,7 @@ static bool is_worktree(const struct planner *planner, const char *path)
 /* Is @path, or a directory that contains it, protected already? */
 static bool is_protected(const struct planner *planner, const char *path)
 {
-	for (size_t i = planner->marks.n_rows; i-- > 0;)
+	for (size_t i = planner->view.marks.n_rows; i-- > 0;)
 		if (mark_at(planner, i)->origin.text == protects.text &&
 		    mark_at(planner, i)->kind == MARK_DENY &&
 		    is_below(path, mark_at(planner, i)->path))
@@ -446,7 +448,7 @@ static unsigned project_rights(const struct planner *planner)
 {
 	unsigned rights = 0;
 
-	for (size_t i = 0; i < planner->marks.n_rows; i++) {
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
 		const struct mark *mark = mark_at(planner, i);
 
 		if (mark->kind == MARK_ALLOW && mark->content != CONTENT_TMPFS && !mark->source &&
@@ -483,7 +485,7 @@ static int refuse_unclear(struct planner *planner)
 
 int mark_git(struct planner *planner)
 {
-	size_t n = planner->marks.n_rows;
+	size_t n = planner->view.marks.n_rows;
 	int r = 0;
 
 	show_common_folder(planner);

@@ -52,8 +52,8 @@ static void add(struct planner *planner, struct list *paths, const char *path)
 /* For a path below a mount, the path below the mount's source. */
 static void add_below_mounts(struct planner *planner, struct list *paths, const char *path)
 {
-	for (size_t i = 0; i < planner->marks.n_rows; i++) {
-		const struct mark *mount = ((struct mark **)planner->marks.rows)[i];
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
+		const struct mark *mount = ((struct mark **)planner->view.marks.rows)[i];
 		const char *rest;
 
 		if (mount->kind != MARK_ALLOW || !mount->source || !is_below(path, mount->path))
@@ -65,8 +65,8 @@ static void add_below_mounts(struct planner *planner, struct list *paths, const 
 
 static bool has_mounts(const struct planner *planner)
 {
-	for (size_t i = 0; i < planner->marks.n_rows; i++)
-		if (((struct mark **)planner->marks.rows)[i]->source)
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++)
+		if (((struct mark **)planner->view.marks.rows)[i]->source)
 			return true;
 	return false;
 }
@@ -75,8 +75,8 @@ static void add_marks(struct planner *planner, struct list *paths)
 {
 	bool below_mounts = has_mounts(planner);
 
-	for (size_t i = 0; i < planner->marks.n_rows; i++) {
-		const struct mark *mark = ((struct mark **)planner->marks.rows)[i];
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
+		const struct mark *mark = ((struct mark **)planner->view.marks.rows)[i];
 
 		if (below_mounts)
 			add_below_mounts(planner, paths, mark->path);
@@ -111,7 +111,7 @@ static const char *const *finish(struct planner *planner, struct list *paths)
 	size_t n = 0;
 
 	*(const char **)list_add(planner, paths, sizeof(*rows)) = NULL;
-	if (planner->no_memory)
+	if (planner->memory.is_exhausted)
 		return NULL;
 	rows = paths->rows;
 	qsort(rows, paths->n_rows - 1, sizeof(*rows), compare);
@@ -138,8 +138,8 @@ static int list_paths(struct planner *planner, const char *const **ret,
 	if (r < 0)
 		return r;
 	add_marks(planner, &paths);
-	for (size_t i = 0; i < planner->asked.n_rows; i++) {
-		const char *path = ((const char **)planner->asked.rows)[i];
+	for (size_t i = 0; i < planner->questions.paths.n_rows; i++) {
+		const char *path = ((const char **)planner->questions.paths.rows)[i];
 
 		add(planner, &paths, path);
 		if (has_mounts(planner))
@@ -151,7 +151,7 @@ static int list_paths(struct planner *planner, const char *const **ret,
 	if (folder)
 		add(planner, &paths, folder);
 	*ret = finish(planner, &paths);
-	*ret_made = finish(planner, &planner->made);
+	*ret_made = finish(planner, &planner->questions.made);
 	return planner_status(planner);
 }
 
@@ -169,17 +169,16 @@ int plan_list_paths(const struct policy *policy, const struct spawn_request *req
 		.request = request,
 		.host = &not_asked,
 		.plan = &plan,
-		.arena = arena,
-		.scratch = &scratch,
+		.memory = { .arena = arena, .scratch = &scratch },
 		.err = err,
-		.file_size_max = UINT64_MAX,
+		.ruled.file_size_max = UINT64_MAX,
 	};
 	const char *const *paths = NULL, *const *made = NULL;
 	int r = list_paths(&planner, &paths, &made);
 
 	if (r == 0)
 		*ret = paths, *ret_made = made;
-	text_deinit(&planner.text);
+	text_deinit(&planner.memory.text);
 	arena_deinit(&scratch);
 	return r;
 }

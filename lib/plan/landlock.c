@@ -199,8 +199,8 @@ int landlock_alone(struct planner *planner)
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < planner->n_places; i++) {
-		struct shown *shown = &planner->shown[i];
+	for (size_t i = 0; i < planner->view.n_places; i++) {
+		struct shown *shown = &planner->view.shown[i];
 		const struct place *place = shown->place;
 		const struct shown *above = place->parent ? shown_of(planner, place->parent) : NULL;
 		const struct mark *winner = place->winner;
@@ -233,7 +233,7 @@ static void add_ports(struct planner *planner)
 	size_t n = planner->steps.n_rows;
 	const struct plan *plan = planner->plan;
 
-	if (!planner->is_limiting_ports)
+	if (!is_limiting_ports(planner))
 		return;
 	for (size_t i = 0; i < n; i++) {
 		struct step *port;
@@ -266,7 +266,7 @@ void add_landlock(struct planner *planner)
 	step = planner_add_step(planner, STEP_LANDLOCK, origin_built_in);
 	step->landlock = (struct step_landlock){
 		.file_rights = all_accesses(abi),
-		.port_rights = planner->is_limiting_ports ? BIND_TCP | CONNECT_TCP : 0,
+		.port_rights = is_limiting_ports(planner) ? BIND_TCP | CONNECT_TCP : 0,
 		.scopes = abi >= ABI_SCOPES ? SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL : 0,
 	};
 	planner->plan->unenforced_landlock = all_accesses(ABI_SCOPES) & ~all_accesses(abi);

@@ -58,7 +58,7 @@ static uint64_t default_memory(const struct planner *planner)
 
 static void choose_default(struct planner *planner, enum limit limit, struct plan_limit *ret)
 {
-	const struct policy_template *template = planner->template;
+	const struct policy_template *template = planner->chosen.template;
 	bool is_default = template == policy_template_default(false);
 
 	ret->value = is_default && limit == LIMIT_MEMORY ? default_memory(planner)
@@ -222,7 +222,7 @@ static void note_limit(struct planner *planner, enum limit limit, const struct r
 				     is_enforced ? row->instead : "is not enforced");
 	notice.why = planner_format(planner, "%s%s", why_no_cgroup(planner->host),
 				    is_enforced ? row->instead_why : "");
-	planner->no_memory |= text_status(&value) < 0;
+	planner->memory.is_exhausted |= text_status(&value) < 0;
 	planner_add_notice(planner, notice);
 }
 
@@ -249,13 +249,13 @@ static void hold_file_size(struct planner *planner)
 {
 	struct plan_limit *limit = &planner->plan->limits[LIMIT_FILE_SIZE];
 
-	if (limit->is_set && limit->value <= planner->file_size_max)
+	if (limit->is_set && limit->value <= planner->ruled.file_size_max)
 		return;
-	if (planner->file_size_max == UINT64_MAX)
+	if (planner->ruled.file_size_max == UINT64_MAX)
 		return;
 	*limit = (struct plan_limit){ .is_set = true,
-				      .value = planner->file_size_max,
-				      .origin = planner->file_size_origin,
+				      .value = planner->ruled.file_size_max,
+				      .origin = planner->ruled.file_size_origin,
 				      .is_constraint = true };
 }
 
@@ -278,8 +278,7 @@ int hold_limits(struct planner *planner)
 	}
 	if (in_scope || in_cgroup)
 		plan->layers |= LAYER_CGROUP;
-	planner->in_scope = in_scope;
-	planner->in_cgroup = in_cgroup && !in_scope;
+	planner->chosen.in_scope = in_scope;
 	return 0;
 }
 
@@ -349,10 +348,10 @@ void add_cgroup(struct planner *planner)
 {
 	const char *id = planner->request->id;
 
-	if (planner->in_cgroup)
+	if ((planner->plan->layers & LAYER_CGROUP) && !planner->chosen.in_scope)
 		planner_add_step(planner, STEP_CGROUP, origin_built_in)->cgroup.path =
 			planner_format(planner, "%s/sbx-%s", planner->host->cgroup, id);
-	if (planner->in_scope)
+	if (planner->chosen.in_scope)
 		planner_add_step(planner, STEP_SCOPE, origin_built_in)->scope.unit =
 			planner_format(planner, "sbx-%s.scope", id);
 	for (size_t i = 0; i < N_ELEMENTS(cgroup_limits); i++) {

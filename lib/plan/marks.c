@@ -57,7 +57,7 @@ void mark_everything(struct planner *planner, unsigned rights, unsigned flags,
 		struct mark *mark = planner_add_mark(planner, MARK_ALLOW, "/", RIGHT_EXEC, origin);
 
 		mark->flags = MARK_OURS | (flags & (MARK_RULED | MARK_PROJECT));
-		planner->exec_everywhere = true;
+		planner->ruled.exec_everywhere = true;
 	}
 	if (!(rights & RIGHTS_FILES))
 		return;
@@ -79,15 +79,16 @@ static const char *path_of(struct planner *planner, const struct glob *glob)
 {
 	const char *root = glob->absolute ? "/" : planner->request->project;
 
-	text_reset(&planner->text);
+	text_reset(&planner->memory.text);
 	if (strcmp(root, "/") != 0 || glob->n_components == 0)
-		text_add(&planner->text, root);
+		text_add(&planner->memory.text, root);
 	for (size_t i = 0; i < glob->n_components; i++) {
-		text_add_char(&planner->text, '/');
-		text_add_bytes(&planner->text, glob->components[i].text, glob->components[i].len);
+		text_add_char(&planner->memory.text, '/');
+		text_add_bytes(&planner->memory.text, glob->components[i].text,
+			       glob->components[i].len);
 	}
-	planner->no_memory |= text_status(&planner->text) < 0;
-	return planner_keep(planner, text_string(&planner->text));
+	planner->memory.is_exhausted |= text_status(&planner->memory.text) < 0;
+	return planner_keep(planner, text_string(&planner->memory.text));
 }
 
 static void mark_path(struct planner *planner, const char *path, enum mark_kind kind,
@@ -192,9 +193,9 @@ static void bound_files(struct planner *planner, const struct rule *rule, unsign
 
 	if (!(rights & RIGHT_WRITE) || size == UINT64_MAX)
 		return;
-	if (size < planner->file_size_max) {
-		planner->file_size_max = size;
-		planner->file_size_origin = *origin;
+	if (size < planner->ruled.file_size_max) {
+		planner->ruled.file_size_max = size;
+		planner->ruled.file_size_origin = *origin;
 	}
 	planner_note(planner, false,
 		     planner_format(planner, "the file size limit of %s applies to all files",
@@ -214,7 +215,7 @@ static int mark_rule(struct planner *planner, const struct rule *rule)
 	if (unseen)
 		note_unseen(planner, &origin, rule->action, unseen);
 	if (kind == MARK_ALLOW && (rights & RIGHT_EXEC))
-		planner->has_exec_rules = true;
+		planner->ruled.has_exec = true;
 	for (size_t i = 0; i < rule->n_exceptions; i++) {
 		int r = mark_exception(planner, rule, &rule->exceptions[i], rights, origin);
 
@@ -323,7 +324,7 @@ static bool is_on_the_way(const struct planner *planner, const struct host_link 
 	const struct host *host = planner->host;
 
 	for (size_t i = 0; i < n_marks; i++) {
-		const struct mark *mark = ((struct mark **)planner->marks.rows)[i];
+		const struct mark *mark = ((struct mark **)planner->view.marks.rows)[i];
 
 		if (mark->kind == MARK_ALLOW && !(mark->flags & MARK_OURS) && !mark->source &&
 		    (mark->rights & RIGHTS_SEEN) && is_below(mark->path, link->path))
@@ -337,7 +338,7 @@ static bool is_on_the_way(const struct planner *planner, const struct host_link 
 
 void mark_links(struct planner *planner)
 {
-	size_t n = planner->marks.n_rows;
+	size_t n = planner->view.marks.n_rows;
 
 	for (size_t i = 0; i < planner->host->n_links; i++) {
 		const struct host_link *link = &planner->host->links[i];
@@ -367,15 +368,15 @@ static bool is_about_host(const struct mark *mark)
 /* A path that is denied outside is denied wherever a mount shows it, but for its exceptions. */
 static void deny_where_shown(struct planner *planner)
 {
-	size_t n = planner->marks.n_rows;
+	size_t n = planner->view.marks.n_rows;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct mark *shown = ((struct mark **)planner->marks.rows)[i];
+		const struct mark *shown = ((struct mark **)planner->view.marks.rows)[i];
 
 		if (shown->kind != MARK_ALLOW || !shown->source)
 			continue;
 		for (size_t k = 0; k < n; k++) {
-			const struct mark *denied = ((struct mark **)planner->marks.rows)[k];
+			const struct mark *denied = ((struct mark **)planner->view.marks.rows)[k];
 			const char *path = shown->path, *rest;
 
 			if (!is_about_host(denied))

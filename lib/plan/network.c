@@ -22,6 +22,17 @@
 
 /* ---- none, a loopback, the host's own, or a proxy's listeners inside ---- */
 
+static bool is_using_inet(const struct planner *planner)
+{
+	return planner->chosen.net_mode != NET_NONE || planner->ports.n_rows > 0;
+}
+
+bool is_limiting_ports(const struct planner *planner)
+{
+	return planner->chosen.net_mode != NET_HOST && planner->chosen.net_mode != NET_LOOPBACK &&
+	       (planner->plan->layers & LAYER_LANDLOCK) && planner->host->landlock_abi >= 4;
+}
+
 uint16_t planner_proxy_port(const struct planner *planner)
 {
 	return planner->request->proxy_port ? planner->request->proxy_port : 8080;
@@ -71,7 +82,7 @@ static int check_ports(struct planner *planner)
 {
 	const struct request_port *ports = planner->ports.rows;
 	uint16_t proxy_port = planner_proxy_port(planner);
-	size_t n_listeners = planner->net_mode == NET_PROXY;
+	size_t n_listeners = planner->chosen.net_mode == NET_PROXY;
 
 	for (size_t i = 0; i < planner->ports.n_rows; i++) {
 		n_listeners += !ports[i].bind;
@@ -79,7 +90,7 @@ static int check_ports(struct planner *planner)
 			return refuse_ports(planner,
 					    "one port is named by both --connect and --listen",
 					    "name it once");
-		if (planner->net_mode == NET_PROXY && ports[i].port == proxy_port)
+		if (planner->chosen.net_mode == NET_PROXY && ports[i].port == proxy_port)
 			return refuse_ports(planner,
 					    planner_format(planner,
 							   "the proxy listens on port %u inside",
@@ -163,7 +174,7 @@ static int refuse_mode(struct planner *planner)
 	if (r < 0)
 		return r;
 	(void)sbx_error_what(planner->err, -EOPNOTSUPP, "there is no network mode '%s' yet",
-			     net_mode_name(planner->net_mode));
+			     net_mode_name(planner->chosen.net_mode));
 	sbx_error_why(planner->err, "this release has none, loopback, proxy and host");
 	sbx_error_fix(planner->err, "use the mode none");
 	return -EOPNOTSUPP;
@@ -194,10 +205,10 @@ static void note_unused_rules(struct planner *planner, enum net_mode mode)
  * becomes none, which gives less; where it was asked for, check_reduced() refuses. */
 static void narrow_default(struct planner *planner)
 {
-	if (planner->plan->tier == TIER_FULL || planner->net_mode != NET_LOOPBACK ||
+	if (planner->plan->tier == TIER_FULL || planner->chosen.net_mode != NET_LOOPBACK ||
 	    planner->policy || planner->request->net_mode || planner->request->template)
 		return;
-	planner->net_mode = NET_NONE;
+	planner->chosen.net_mode = NET_NONE;
 	planner_note(planner, false, "the network mode is none, not loopback",
 		     "in the reduced tier the only loopback is the host's");
 }
@@ -205,7 +216,7 @@ static void narrow_default(struct planner *planner)
 static int check_reduced(struct planner *planner)
 {
 	if (planner->plan->tier == TIER_FULL ||
-	    (planner->net_mode != NET_PROXY && planner->net_mode != NET_LOOPBACK &&
+	    (planner->chosen.net_mode != NET_PROXY && planner->chosen.net_mode != NET_LOOPBACK &&
 	     planner->ports.n_rows == 0))
 		return 0;
 	return planner_refuse(planner, -EOPNOTSUPP, "the reduced tier has no network namespace",
@@ -218,28 +229,24 @@ int choose_network(struct planner *planner)
 	int r = 0;
 
 	narrow_default(planner);
-	if (planner->net_mode == NET_VETH || planner->net_mode == NET_TRANSPARENT)
+	if (planner->chosen.net_mode == NET_VETH || planner->chosen.net_mode == NET_TRANSPARENT)
 		return refuse_mode(planner);
-	if (planner->net_mode == NET_HOST)
+	if (planner->chosen.net_mode == NET_HOST)
 		r = check_host_mode(planner);
 	else
 		read_ports(planner);
-	if (planner->net_mode == NET_PROXY)
+	if (planner->chosen.net_mode == NET_PROXY)
 		r = check_proxy_mode(planner);
-	if (r == 0 && planner->net_mode != NET_HOST)
+	if (r == 0 && planner->chosen.net_mode != NET_HOST)
 		r = check_policys_ports(planner);
-	if (r == 0 && planner->net_mode == NET_LOOPBACK)
+	if (r == 0 && planner->chosen.net_mode == NET_LOOPBACK)
 		r = check_rules(planner, NET_LOOPBACK);
-	if (planner->net_mode == NET_NONE || planner->net_mode == NET_LOOPBACK)
-		note_unused_rules(planner, planner->net_mode);
+	if (planner->chosen.net_mode == NET_NONE || planner->chosen.net_mode == NET_LOOPBACK)
+		note_unused_rules(planner, planner->chosen.net_mode);
 	if (r == 0)
 		r = check_ports(planner);
 	if (r == 0)
 		r = check_reduced(planner);
-	planner->is_using_inet = planner->net_mode != NET_NONE || planner->ports.n_rows > 0;
-	planner->is_limiting_ports =
-		planner->net_mode != NET_HOST && planner->net_mode != NET_LOOPBACK &&
-		(planner->plan->layers & LAYER_LANDLOCK) && planner->host->landlock_abi >= 4;
 	return r;
 }
 
@@ -284,10 +291,10 @@ void add_network(struct planner *planner)
 {
 	const struct request_port *ports = planner->ports.rows;
 
-	if (!planner->is_using_inet || planner->net_mode == NET_HOST)
+	if (!is_using_inet(planner) || planner->chosen.net_mode == NET_HOST)
 		return;
 	planner_add_step(planner, STEP_LOOPBACK, origin_built_in);
-	if (planner->net_mode == NET_PROXY)
+	if (planner->chosen.net_mode == NET_PROXY)
 		add_listener(planner, planner_proxy_port(planner), "proxy");
 	for (size_t i = 0; i < planner->ports.n_rows; i++) {
 		if (ports[i].bind)
@@ -319,7 +326,7 @@ static bool is_memory_private(const struct planner *planner)
 {
 	const struct plan_limit *memory = &planner->plan->limits[LIMIT_MEMORY];
 
-	return strcmp(planner->template->profile, "strict") == 0 && memory->is_set &&
+	return strcmp(planner->chosen.template->profile, "strict") == 0 && memory->is_set &&
 	       memory->holder == HELD_BY_RLIMIT;
 }
 
@@ -340,14 +347,14 @@ int check_ptrace(struct planner *planner)
 
 	if (!planner->request->ptrace)
 		return 0;
-	if (strcmp(planner->profile, "strict") == 0)
+	if (strcmp(planner->chosen.profile, "strict") == 0)
 		return refuse_ptrace(planner, "the profile 'strict' has no processes to trace",
 				     "use the profile 'standard', or leave --ptrace out");
 	if (planner->plan->tier == TIER_REDUCED)
 		return refuse_ptrace(
 			planner, "in the reduced tier the command shares the host's PID namespace",
 			"use a host with user namespaces, or leave --ptrace out");
-	if (planner->is_nested)
+	if (planner->chosen.is_nested)
 		return refuse_ptrace(
 			planner,
 			"'isolation.nested' excludes Landlock, which prevents the command from tracing what 'sbx-ctl exec' runs",
@@ -365,16 +372,16 @@ void add_filter(struct planner *planner)
 {
 	struct step *step = planner_add_step(planner, STEP_SECCOMP, origin_built_in);
 
-	step->seccomp.profile = planner->profile;
-	if (planner->is_using_inet)
+	step->seccomp.profile = planner->chosen.profile;
+	if (is_using_inet(planner))
 		step->seccomp.variants |= VARIANT_INET;
-	if (planner->is_using_inet && (planner->plan->layers & LAYER_NET))
+	if (is_using_inet(planner) && (planner->plan->layers & LAYER_NET))
 		step->seccomp.variants |= VARIANT_LOOPBACK;
-	if (planner->is_nested)
+	if (planner->chosen.is_nested)
 		step->seccomp.variants |= VARIANT_NESTED;
-	if (is_limiting_exec(planner) && !planner->exec_everywhere)
+	if (is_limiting_exec(planner) && !planner->ruled.exec_everywhere)
 		step->seccomp.variants |= VARIANT_NO_MEMFD_EXEC;
-	if (planner->is_using_inet && planner->is_limiting_ports)
+	if (is_using_inet(planner) && is_limiting_ports(planner))
 		step->seccomp.variants |= VARIANT_PORTS;
 	if (planner->plan->tier == TIER_REDUCED)
 		step->seccomp.variants |= VARIANT_NO_NAMESPACES;

@@ -170,15 +170,15 @@ static const struct {
 
 static const char *name_rights(struct planner *planner, unsigned rights)
 {
-	text_reset(&planner->text);
+	text_reset(&planner->memory.text);
 	for (size_t i = 0; i < N_ELEMENTS(verbs); i++)
 		if (rights & verbs[i].right) {
-			if (planner->text.len > 0)
-				text_add(&planner->text, ", ");
-			text_add(&planner->text, verbs[i].verb);
+			if (planner->memory.text.len > 0)
+				text_add(&planner->memory.text, ", ");
+			text_add(&planner->memory.text, verbs[i].verb);
 		}
-	planner->no_memory |= text_status(&planner->text) < 0;
-	return planner_keep(planner, text_string(&planner->text));
+	planner->memory.is_exhausted |= text_status(&planner->memory.text) < 0;
+	return planner_keep(planner, text_string(&planner->memory.text));
 }
 
 /* Where the content of the path is outside, as the steps say; NULL: at the same path. */
@@ -375,12 +375,19 @@ static int compare_behind_link(struct planner *planner, const struct mark *mark)
 
 int compare_with_decisions(struct planner *planner)
 {
-	struct mark *const *marks = planner->marks.rows;
-	int r = 0;
+	struct mark *const *marks = planner->view.marks.rows;
 
-	for (size_t i = 0; r == 0 && i < planner->n_places; i++)
-		r = compare(planner, &planner->places[i]);
-	for (size_t i = 0; r == 0 && i < planner->marks.n_rows; i++)
-		r = compare_behind_link(planner, marks[i]);
-	return r < 0 ? r : planner_status(planner);
+	for (size_t i = 0; i < planner->view.n_places; i++) {
+		int r = compare(planner, &planner->view.places[i]);
+
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
+		int r = compare_behind_link(planner, marks[i]);
+
+		if (r < 0)
+			return r;
+	}
+	return planner_status(planner);
 }

@@ -153,6 +153,7 @@ struct shown {
 	struct place *place;
 	/* The row whose mount can be seen here: itself, one above it, or NULL: the root. */
 	const struct shown *carrier;
+	const char *target;  /* of its own step, as long as the plan lives */
 	unsigned landlocked; /* what Landlock rules at and above this place give, as rights */
 	/* Of its own mount. */
 	bool is_writable;
@@ -168,6 +169,47 @@ struct landlock_path {
 	struct step_origin origin;
 };
 
+struct planner_memory {
+	struct arena *arena;   /* of what the plan points to */
+	struct arena *scratch; /* of rows that no plan points to */
+	struct text text;
+	bool is_exhausted;
+	/* Written to where there is no memory. */
+	_Alignas(max_align_t) unsigned char spare[256];
+};
+
+/* What is chosen from policy, request and host. */
+struct choices {
+	const struct policy_template *template;
+	const char *profile;
+	enum net_mode net_mode;
+	bool is_nested;
+	bool in_scope;	    /* of the service manager: LAYER_CGROUP without a cgroup of sbx's own */
+	char **environment; /* of the command */
+	const char *home;   /* where its private home is, or NULL: it has none */
+};
+
+/* What the rules of the policy say beside their paths. */
+struct ruled {
+	bool has_exec;
+	bool exec_everywhere;
+	uint64_t file_size_max; /* of their constraints; UINT64_MAX: none */
+	struct step_origin file_size_origin;
+};
+
+/* For the caller, before it asks the host. */
+struct questions {
+	struct list paths; /* const char *: of no mark */
+	struct list made;  /* const char *: directories to be made */
+};
+
+struct planner_view {
+	struct list marks;    /* struct mark * */
+	struct place *places; /* by path */
+	size_t n_places;
+	struct shown *shown; /* as many, made by shown_begin() */
+};
+
 struct planner {
 	const struct policy *policy; /* or NULL */
 	const struct spawn_request *request;
@@ -175,43 +217,22 @@ struct planner {
 	/* Marks are made only to list which paths the host is asked about: @host finds none, a path
 	 * may be anything, and @plan is thrown away. */
 	bool is_listing;
-	struct arena *arena;   /* of what is made */
-	struct arena *scratch; /* of rows that no plan points to */
-	struct text text;
 	struct sbx_error *err;
-	struct plan *plan;
-	bool no_memory;
-	_Alignas(max_align_t) unsigned char spare[256]; /* written to where there is no memory */
+	struct planner_memory memory;
 
-	const struct policy_template *template;
-	const char *profile;
-	enum net_mode net_mode;
-	char **environment; /* of the command */
-	const char *home;   /* where its private home is, or NULL: it has none */
-	bool is_nested;
-	bool exec_everywhere;
-	bool has_exec_rules;
-	bool is_using_inet;
-	bool is_limiting_ports;
-	uint64_t file_size_max; /* of the rules' constraints; UINT64_MAX: none */
-	struct step_origin file_size_origin;
-	bool in_cgroup;
-	bool in_scope;
-
-	struct list marks;	 /* struct mark * */
-	struct decided *decided; /* from decide_all() on */
-	struct place *places;	 /* by path */
-	size_t n_places;
-	struct shown *shown; /* as many, made by shown_begin() */
-	struct list steps;   /* struct step */
-	struct list asked;   /* const char *: paths of no mark, for the host */
-	struct list made;    /* const char *: what the caller makes before it asks the host */
-	struct list tops;    /* struct plan_top */
-	struct list notices; /* struct plan_notice */
-	struct list landlock_paths;
+	struct choices chosen;
+	struct ruled ruled;
+	struct questions questions;
 	struct list ports;     /* struct request_port */
 	struct list creatable; /* const char *: missing startup files in what may be written */
-	const char *last_target;
+	struct planner_view view;
+	struct decided *decided; /* from decide_all() on */
+
+	struct plan *plan;
+	struct list steps;	    /* struct step */
+	struct list landlock_paths; /* struct landlock_path */
+	struct list tops;	    /* struct plan_top */
+	struct list notices;	    /* struct plan_notice */
 };
 
 /* plan.c. What adds a row never fails by itself: without memory it returns a spare one to write to,
@@ -322,6 +343,8 @@ int choose_network(struct planner *planner);
 uint16_t planner_proxy_port(const struct planner *planner); /* inside, of net mode proxy */
 int mark_sockets(struct planner *planner);
 void add_network(struct planner *planner);
+/* Does Landlock limit the TCP ports? */
+bool is_limiting_ports(const struct planner *planner);
 /* Can --ptrace be given here? */
 int check_ptrace(struct planner *planner);
 void add_filter(struct planner *planner);

@@ -34,16 +34,16 @@
 
 static void *spare_row(struct planner *planner)
 {
-	planner->no_memory = true;
-	memset(planner->spare, 0, sizeof(planner->spare));
-	return planner->spare;
+	planner->memory.is_exhausted = true;
+	memset(planner->memory.spare, 0, sizeof(planner->memory.spare));
+	return planner->memory.spare;
 }
 
 void *list_add(struct planner *planner, struct list *list, size_t row_size)
 {
 	if (list->n_free == 0) {
 		size_t n = list->n_rows > 0 ? list->n_rows : LIST_FIRST;
-		void *rows = arena_alloc(planner->arena, (list->n_rows + n) * row_size);
+		void *rows = arena_alloc(planner->memory.arena, (list->n_rows + n) * row_size);
 
 		if (!rows)
 			return spare_row(planner);
@@ -59,17 +59,17 @@ void *list_add(struct planner *planner, struct list *list, size_t row_size)
 /* NULL without memory: for arrays, whose callers look. */
 void *planner_alloc(struct planner *planner, size_t n_bytes)
 {
-	void *bytes = arena_alloc(planner->arena, n_bytes);
+	void *bytes = arena_alloc(planner->memory.arena, n_bytes);
 
-	planner->no_memory |= !bytes;
+	planner->memory.is_exhausted |= !bytes;
 	return bytes;
 }
 
 const char *planner_keep(struct planner *planner, const char *string)
 {
-	char *copy = arena_copy(planner->arena, string, strlen(string));
+	char *copy = arena_copy(planner->memory.arena, string, strlen(string));
 
-	planner->no_memory |= !copy;
+	planner->memory.is_exhausted |= !copy;
 	return copy ? copy : "";
 }
 
@@ -77,12 +77,12 @@ const char *planner_format(struct planner *planner, const char *format, ...)
 {
 	va_list args;
 
-	text_reset(&planner->text);
+	text_reset(&planner->memory.text);
 	va_start(args, format);
-	text_addv(&planner->text, format, args);
+	text_addv(&planner->memory.text, format, args);
 	va_end(args);
-	planner->no_memory |= text_status(&planner->text) < 0;
-	return planner_keep(planner, text_string(&planner->text));
+	planner->memory.is_exhausted |= text_status(&planner->memory.text) < 0;
+	return planner_keep(planner, text_string(&planner->memory.text));
 }
 
 const char *planner_join(struct planner *planner, const char *folder, const char *rest)
@@ -124,8 +124,8 @@ struct step *planner_add_step(struct planner *planner, enum step_kind kind,
 struct mark *planner_add_mark(struct planner *planner, enum mark_kind kind, const char *path,
 			      unsigned rights, struct step_origin origin)
 {
-	struct mark **row = list_add(planner, &planner->marks, sizeof(*row));
-	struct mark *mark = arena_alloc(planner->scratch, sizeof(*mark));
+	struct mark **row = list_add(planner, &planner->view.marks, sizeof(*row));
+	struct mark *mark = arena_alloc(planner->memory.scratch, sizeof(*mark));
 
 	if (!mark)
 		mark = spare_row(planner);
@@ -151,7 +151,7 @@ int planner_status(struct planner *planner)
 {
 	int r;
 
-	if (!planner->no_memory)
+	if (!planner->memory.is_exhausted)
 		return 0;
 	r = sbx_error_what(planner->err, -ENOMEM, "no memory for the plan");
 	sbx_error_fix(planner->err, "free memory, or raise its limit (ulimit -v)");
@@ -198,9 +198,9 @@ static const struct host_path *assume(struct planner *planner, const char *path,
 				      enum host_path_kind kind)
 {
 	const struct host_path *project = host_find_path(planner->host, planner->request->project);
-	struct host_path *facts = arena_alloc(planner->scratch, sizeof(*facts));
+	struct host_path *facts = arena_alloc(planner->memory.scratch, sizeof(*facts));
 
-	planner->no_memory |= !facts;
+	planner->memory.is_exhausted |= !facts;
 	if (!facts)
 		return NULL;
 	*facts = (struct host_path){
@@ -516,9 +516,9 @@ static int build(struct planner *planner)
 	if (r < 0)
 		return r;
 	copy_request(planner);
-	plan->environment = planner->environment;
-	plan->net_mode = net_mode_name(planner->net_mode);
-	plan->template = planner->template->name;
+	plan->environment = planner->chosen.environment;
+	plan->net_mode = net_mode_name(planner->chosen.net_mode);
+	plan->template = planner->chosen.template->name;
 	plan->steps = planner->steps.rows;
 	plan->n_steps = planner->steps.n_rows;
 	r = compare_with_decisions(planner);
@@ -538,22 +538,22 @@ int plan_build(const struct policy *policy, const struct spawn_request *request,
 		.policy = policy,
 		.request = request,
 		.host = host,
-		.scratch = &scratch,
+		.memory.scratch = &scratch,
 		.err = err,
 		.plan = plan,
-		.file_size_max = UINT64_MAX,
+		.ruled.file_size_max = UINT64_MAX,
 	};
 	int r;
 
 	if (!plan) {
-		planner.no_memory = true;
+		planner.memory.is_exhausted = true;
 		return planner_status(&planner);
 	}
 	plan->arena = first;
-	planner.arena = &plan->arena;
+	planner.memory.arena = &plan->arena;
 	r = build(&planner);
 	decided_free(planner.decided);
-	text_deinit(&planner.text);
+	text_deinit(&planner.memory.text);
 	arena_deinit(&scratch);
 	if (r < 0)
 		return r;

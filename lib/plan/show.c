@@ -82,7 +82,7 @@ void ask_about_mapped(struct planner *planner, const struct mark *mark)
 static bool is_way_closed(struct planner *planner, const char *path)
 {
 	for (const char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
-		const char *folder = arena_copy(planner->scratch, path, (size_t)(at - path));
+		const char *folder = arena_copy(planner->memory.scratch, path, (size_t)(at - path));
 		const struct host_path *facts =
 			folder ? host_find_path(planner->host, folder) : NULL;
 
@@ -129,7 +129,9 @@ static void make_folders(struct planner *planner, const struct shown *shown)
 	struct place *place = shown->place;
 	const char *above = shown->carrier ? shown->carrier->place->path : "/";
 	const char *at = strchr(place->path + (above[1] ? strlen(above) + 1 : 1), '/');
-	const char *last = planner->last_target;
+	const struct step *steps = planner->steps.rows;
+	size_t n = planner->steps.n_rows;
+	const char *last = n > 0 ? step_target(&steps[n - 1]) : NULL;
 
 	for (; at; at = strchr(at + 1, '/')) {
 		size_t len = (size_t)(at - place->path);
@@ -142,14 +144,14 @@ static void make_folders(struct planner *planner, const struct shown *shown)
 			continue;
 		step = planner_add_step(planner, STEP_FOLDER, origin_built_in);
 		step->folder = (struct step_folder){
-			.target = arena_copy(planner->arena, place->path, len),
+			.target = arena_copy(planner->memory.arena, place->path, len),
 			.mode = 0755,
 		};
-		planner->no_memory |= !step->folder.target;
+		planner->memory.is_exhausted |= !step->folder.target;
 	}
 }
 
-/* Its target is planner->last_target. */
+/* Its target is shown->target. */
 static struct step *add_step(struct planner *planner, struct shown *shown, enum step_kind kind)
 {
 	struct place *place = shown->place;
@@ -159,7 +161,7 @@ static struct step *add_step(struct planner *planner, struct shown *shown, enum 
 	if (place_is_fresh(shown->carrier))
 		make_folders(planner, shown);
 	step = planner_add_step(planner, kind, origin);
-	planner->last_target = planner_keep(planner, place->path);
+	shown->target = planner_keep(planner, place->path);
 	shown->carrier = shown;
 	return step;
 }
@@ -219,7 +221,7 @@ static void entry_show_host(struct planner *planner, struct shown *shown)
 
 	step->origin = why;
 	step->bind = (struct step_bind){
-		.target = planner->last_target,
+		.target = shown->target,
 		.source = planner_keep(planner, place->source),
 		.is_folder = is_folder,
 		.attributes = attributes_of(place),
@@ -237,7 +239,7 @@ static void show_tmpfs(struct planner *planner, struct shown *shown)
 	struct step *step = add_step(planner, shown, STEP_TMPFS);
 
 	step->tmpfs = (struct step_tmpfs){
-		.target = planner->last_target,
+		.target = shown->target,
 		.size_bytes = place->winner->value,
 		.mode = (mode_t)place->winner->second,
 		.attributes = attributes_of(place),
@@ -270,7 +272,7 @@ static void show_overlay(struct planner *planner, struct shown *shown)
 	struct step *step = add_step(planner, shown, STEP_OVERLAY);
 
 	step->overlay = (struct step_overlay){
-		.target = planner->last_target,
+		.target = shown->target,
 		.source = planner_keep(planner, place->source),
 		.upper = winner->text,
 		.work = winner->extra,
@@ -288,7 +290,7 @@ static void show_socket(struct planner *planner, struct shown *shown)
 	struct step *step = add_step(planner, shown, STEP_BIND);
 
 	step->bind = (struct step_bind){
-		.target = planner->last_target,
+		.target = shown->target,
 		.source = planner_keep(planner, place->source),
 		.is_socket = true,
 		.attributes = { .is_read_only = true, .no_exec = true },
@@ -301,9 +303,8 @@ static void show_device(struct planner *planner, struct shown *shown)
 	struct step *step = add_step(planner, shown, STEP_BIND);
 
 	step->bind = (struct step_bind){
-		.target = planner->last_target,
-		.source =
-			place->source ? planner_keep(planner, place->source) : planner->last_target,
+		.target = shown->target,
+		.source = place->source ? planner_keep(planner, place->source) : shown->target,
 		.is_folder = place->facts && place->facts->kind == HOST_FOLDER,
 		.attributes = { .is_read_only = true, .no_exec = true, .devices = true },
 	};
@@ -313,7 +314,7 @@ static void show_folder(struct planner *planner, struct shown *shown)
 {
 	struct step *step = add_step(planner, shown, STEP_FOLDER);
 
-	step->folder = (struct step_folder){ .target = planner->last_target, .mode = 0755 };
+	step->folder = (struct step_folder){ .target = shown->target, .mode = 0755 };
 }
 
 static void show_link(struct planner *planner, struct shown *shown)
@@ -322,7 +323,7 @@ static void show_link(struct planner *planner, struct shown *shown)
 	struct step *step = add_step(planner, shown, STEP_LINK);
 
 	step->link = (struct step_link){
-		.target = planner->last_target,
+		.target = shown->target,
 		.points_to = planner_keep(planner, place->winner->text),
 	};
 }
@@ -333,7 +334,7 @@ static void show_copy(struct planner *planner, struct shown *shown)
 	struct step *step = add_step(planner, shown, STEP_FILE);
 
 	step->file = (struct step_file){
-		.target = planner->last_target,
+		.target = shown->target,
 		.source = planner_keep(planner, place->source),
 		.mode = (mode_t)place->winner->second,
 	};
@@ -345,7 +346,7 @@ static void show_proc(struct planner *planner, struct shown *shown)
 	struct step *step = add_step(planner, shown, STEP_PROC);
 
 	step->proc = (struct step_proc){
-		.target = planner->last_target,
+		.target = shown->target,
 		.attributes = { .is_read_only = !place_wants_write(place), .no_exec = true },
 	};
 }
@@ -354,7 +355,7 @@ static void show_pts(struct planner *planner, struct shown *shown)
 {
 	struct step *step = add_step(planner, shown, STEP_PTS);
 
-	step->pts.target = planner->last_target;
+	step->pts.target = shown->target;
 }
 
 static void (*const show[])(struct planner *planner, struct shown *shown) = {
@@ -398,7 +399,7 @@ static void entry_hide(struct planner *planner, struct shown *shown)
 	struct step *step = add_step(planner, shown, STEP_MASK);
 
 	step->mask = (struct step_mask){
-		.target = planner->last_target,
+		.target = shown->target,
 		.is_folder = !place->facts || place->facts->kind == HOST_FOLDER,
 		/* The host was not asked, and a kernel may be built without. */
 		.optional =
@@ -542,7 +543,7 @@ static const struct host_path *find_refused_link(const struct place *place)
 /* Does a place that shows nothing contain one that another mark shows? */
 static bool shows_below(const struct planner *planner, const struct place *place)
 {
-	const struct place *end = planner->places + planner->n_places;
+	const struct place *end = planner->view.places + planner->view.n_places;
 
 	if (place->rights & RIGHTS_SEEN)
 		return false;
@@ -720,16 +721,17 @@ static int check_mount(struct planner *planner, const struct shown *shown)
 
 int shown_begin(struct planner *planner)
 {
-	planner->shown = arena_alloc(planner->scratch, planner->n_places * sizeof(*planner->shown));
-	planner->no_memory |= !planner->shown;
-	for (size_t i = 0; planner->shown && i < planner->n_places; i++)
-		planner->shown[i] = (struct shown){ .place = &planner->places[i] };
+	planner->view.shown = arena_alloc(planner->memory.scratch,
+					  planner->view.n_places * sizeof(*planner->view.shown));
+	planner->memory.is_exhausted |= !planner->view.shown;
+	for (size_t i = 0; planner->view.shown && i < planner->view.n_places; i++)
+		planner->view.shown[i] = (struct shown){ .place = &planner->view.places[i] };
 	return planner_status(planner);
 }
 
 struct shown *shown_of(const struct planner *planner, const struct place *place)
 {
-	return &planner->shown[place - planner->places];
+	return &planner->view.shown[place - planner->view.places];
 }
 
 int show_places(struct planner *planner)
@@ -738,8 +740,8 @@ int show_places(struct planner *planner)
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < planner->n_places; i++) {
-		struct shown *shown = &planner->shown[i];
+	for (size_t i = 0; i < planner->view.n_places; i++) {
+		struct shown *shown = &planner->view.shown[i];
 		const struct place *parent = shown->place->parent;
 
 		if (parent)

@@ -222,7 +222,7 @@ bool home_is_usable(const char *path)
 
 static struct mark *mark_at(const struct planner *planner, size_t i)
 {
-	return ((struct mark **)planner->marks.rows)[i];
+	return ((struct mark **)planner->view.marks.rows)[i];
 }
 
 /* Without links, as far as the host has been asked. */
@@ -282,18 +282,18 @@ static bool is_link_refused(struct planner *planner, const char *path)
  * user. NULL where there is none, because it is shown, or nothing can be put there. */
 static const char *find_home(struct planner *planner)
 {
-	char *const *from =
-		planner->request->home ? planner->request->environment : planner->environment;
+	char *const *from = planner->request->home ? planner->request->environment
+						   : planner->chosen.environment;
 	const char *home = environment_find(from, "HOME"), *real;
 
 	if (planner->policy || planner->plan->tier != TIER_FULL || !home || !home_is_usable(home) ||
 	    is_link_refused(planner, home))
 		return NULL;
 	real = real_path(planner, home);
-	for (size_t i = 0; i < planner->marks.n_rows; i++)
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++)
 		if (is_home(planner, mark_at(planner, i), real))
 			return NULL;
-	planner->home = planner_keep(planner, real);
+	planner->chosen.home = planner_keep(planner, real);
 	return home;
 }
 
@@ -325,7 +325,7 @@ static bool is_credential(struct planner *planner, const char *path)
 	for (size_t i = 0; list && i < list->n_places; i++) {
 		const struct credential_list one = { .places = &list->places[i], .n_places = 1 };
 
-		if (credentials_match(&one, path, planner->scratch, &found) &&
+		if (credentials_match(&one, path, planner->memory.scratch, &found) &&
 		    (found.kinds & (CREDENTIAL_SECRET | CREDENTIAL_SOCKET)))
 			return true;
 	}
@@ -351,16 +351,16 @@ static void mark_directory(struct planner *planner, const char *path)
 
 static void mark_search_path(struct planner *planner, const char *home)
 {
-	const char *at = environment_find(planner->environment, "PATH");
+	const char *at = environment_find(planner->chosen.environment, "PATH");
 
 	for (size_t n; at && *at; at += n + (at[n] == ':')) {
 		const char *path;
 
 		n = strcspn(at, ":");
-		text_reset(&planner->text);
-		text_add_bytes(&planner->text, at, n);
-		planner->no_memory |= text_status(&planner->text) < 0;
-		path = planner_keep(planner, text_string(&planner->text));
+		text_reset(&planner->memory.text);
+		text_add_bytes(&planner->memory.text, at, n);
+		planner->memory.is_exhausted |= text_status(&planner->memory.text) < 0;
+		path = planner_keep(planner, text_string(&planner->memory.text));
 		if (path_is_normal(path) && is_below(path, home) && strcmp(path, home) != 0 &&
 		    is_directory(planner, path))
 			mark_directory(planner, path);
@@ -370,12 +370,12 @@ static void mark_search_path(struct planner *planner, const char *home)
 /* Is the file named itself, and not also in a directory that is shown from outside? */
 static bool is_alone(struct planner *planner, const struct mark *file)
 {
-	for (size_t i = 0; i < planner->marks.n_rows; i++) {
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
 		const struct mark *other = mark_at(planner, i);
 		const char *path = real_path(planner, other->path);
 
-		if (other->kind == MARK_ALLOW && is_below(path, planner->home) &&
-		    strcmp(path, planner->home) != 0 &&
+		if (other->kind == MARK_ALLOW && is_below(path, planner->chosen.home) &&
+		    strcmp(path, planner->chosen.home) != 0 &&
 		    is_below(real_path(planner, file->path), path) &&
 		    (strcmp(other->path, file->path) != 0 || (other->rights & RIGHT_WRITE)))
 			return false;
@@ -395,14 +395,14 @@ static bool is_closed_to_command(const struct planner *planner, const struct hos
  * program that is named to be executed could be overwritten, and the home executes nothing then. */
 static void copy_files(struct planner *planner)
 {
-	for (size_t i = 0; i < planner->marks.n_rows; i++) {
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
 		struct mark *mark = mark_at(planner, i);
 		const struct host_path *facts = planner_facts(planner, mark->path);
 
 		if (mark->kind != MARK_ALLOW || mark->content != CONTENT_HOST || mark->source ||
 		    !(mark->flags & MARK_ASKED) || !(mark->rights & RIGHT_READ) || !facts ||
 		    facts->kind != HOST_FILE || facts->size_bytes > COPIED_BYTES_MAX ||
-		    !is_below(facts->real, planner->home) || !is_alone(planner, mark) ||
+		    !is_below(facts->real, planner->chosen.home) || !is_alone(planner, mark) ||
 		    is_closed_to_command(planner, facts) || (mark->flags & MARK_RUN))
 			continue;
 		mark->content = CONTENT_COPY;
@@ -420,7 +420,7 @@ void mark_as_tmpfs(struct planner *planner, struct mark *mark, uint64_t size_byt
 /* /tmp and the home have one size together. */
 static void share_size(struct planner *planner)
 {
-	for (size_t i = 0; i < planner->marks.n_rows; i++) {
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
 		struct mark *mark = mark_at(planner, i);
 
 		if (mark->content == CONTENT_TMPFS && mark->origin.kind == ORIGIN_BUILT_IN &&
@@ -567,7 +567,7 @@ static const struct host_path keys[] = {
  */
 static bool has_keys_to_hide(const struct planner *planner)
 {
-	return !planner->is_listing && !planner->is_nested &&
+	return !planner->is_listing && !planner->chosen.is_nested &&
 	       (!is_real_root(planner->host) || planner->request->has_uid);
 }
 
@@ -595,7 +595,7 @@ static void mark_proc(struct planner *planner)
 	proc = planner_add_mark(planner, MARK_ALLOW, "/proc", RIGHTS_READ, origin_built_in);
 	proc->content = CONTENT_PROC;
 	proc->flags = MARK_OURS;
-	if (planner->is_nested)
+	if (planner->chosen.is_nested)
 		proc->rights |= RIGHT_WRITE;
 	mark_keys(planner);
 }

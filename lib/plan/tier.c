@@ -116,9 +116,10 @@ static void choose_profile(struct planner *planner)
 	const struct setting *seccomp = planner_setting(planner, "isolation.seccomp");
 	bool is_typed = planner->request->template != NULL;
 
-	planner->profile = planner->template->profile;
-	if (seccomp && !(is_typed && strcmp(planner->profile, "strict") == 0))
-		planner->profile = strcmp(seccomp->text, "strict") == 0 ? "strict" : "standard";
+	planner->chosen.profile = planner->chosen.template->profile;
+	if (seccomp && !(is_typed && strcmp(planner->chosen.profile, "strict") == 0))
+		planner->chosen.profile =
+			strcmp(seccomp->text, "strict") == 0 ? "strict" : "standard";
 }
 
 /* Constant strings, so that the plan points to no memory of the policy. */
@@ -128,7 +129,7 @@ static int choose_net_mode(struct planner *planner)
 	const char *name = planner->request->net_mode;
 
 	if (!name || net_mode_find(name, &choice.mode)) {
-		planner->net_mode = choice.mode;
+		planner->chosen.net_mode = choice.mode;
 		return 0;
 	}
 	(void)sbx_error_what(planner->err, -EINVAL, "there is no network mode '%s'", name);
@@ -145,11 +146,11 @@ int choose_template(struct planner *planner)
 
 	if (!name && setting)
 		name = setting->text;
-	planner->template = name ? policy_template_find(name)
-				 : policy_template_default(planner->policy != NULL);
-	if (!planner->template)
+	planner->chosen.template = name ? policy_template_find(name)
+					: policy_template_default(planner->policy != NULL);
+	if (!planner->chosen.template)
 		return refuse_name(planner, name);
-	planner->is_nested = nested && nested->number;
+	planner->chosen.is_nested = nested && nested->number;
 	choose_profile(planner);
 	return choose_net_mode(planner);
 }
@@ -193,11 +194,11 @@ static int check_common(struct planner *planner)
 	if (!host->has_seccomp)
 		return planner_refuse(planner, -EOPNOTSUPP, "cannot build a sandbox here",
 				      "this kernel has no system call filters", fix_seccomp);
-	if (host->landlock_abi <= 0 && !planner->is_nested)
+	if (host->landlock_abi <= 0 && !planner->chosen.is_nested)
 		return planner_refuse(planner, -EOPNOTSUPP, "cannot build a sandbox here",
 				      "this kernel has no Landlock, or it is switched off",
 				      fix_landlock);
-	if (strcmp(planner->profile, "strict") == 0 && !host->has_notify)
+	if (strcmp(planner->chosen.profile, "strict") == 0 && !host->has_notify)
 		return planner_refuse(
 			planner, -EOPNOTSUPP, "cannot use the profile 'strict' here",
 			"it needs seccomp user notification to allow the exec of the command, "
@@ -283,13 +284,13 @@ int choose_tier(struct planner *planner)
 	if (r < 0)
 		return r;
 	plan->layers = LAYER_SECCOMP | LAYER_CAPABILITIES;
-	if (!planner->is_nested)
+	if (!planner->chosen.is_nested)
 		plan->layers |= LAYER_LANDLOCK;
 	plan->tier =
 		host->has_userns && !wants_reduced(planner, accepted) ? TIER_FULL : TIER_REDUCED;
 	if (plan->tier == TIER_FULL) {
 		plan->layers |= NAMESPACE_LAYERS | LAYER_CGROUP_NAMESPACE;
-		if (planner->net_mode != NET_HOST)
+		if (planner->chosen.net_mode != NET_HOST)
 			plan->layers |= LAYER_NET;
 	} else if (wants_reduced(planner, accepted) && !can_reduce(host)) {
 		return planner_refuse(planner, -EOPNOTSUPP,
@@ -297,7 +298,7 @@ int choose_tier(struct planner *planner)
 				      "it needs Landlock and a delegated cgroup with cgroup.kill",
 				      "run it in a unit with Delegate=yes, or leave out "
 				      "--tier-exactly");
-	} else if (accepted == TIER_FULL || planner->is_nested || !can_reduce(host)) {
+	} else if (accepted == TIER_FULL || planner->chosen.is_nested || !can_reduce(host)) {
 		return refuse_full(planner, accepted == TIER_REDUCED);
 	}
 	if (plan->tier == TIER_REDUCED && planner->request->pty)
@@ -306,7 +307,7 @@ int choose_tier(struct planner *planner)
 				      "leave out --pty, or use a host with user namespaces");
 	if (plan->tier == TIER_REDUCED)
 		note_reduced(planner);
-	if (planner->is_nested)
+	if (planner->chosen.is_nested)
 		planner_note(planner, true, "Landlock is left out",
 			     "a process under Landlock cannot mount, and 'isolation.nested' lets "
 			     "the command build sandboxes; it can therefore reopen the files that "
@@ -321,8 +322,8 @@ static int refuse_layers(struct planner *planner, unsigned missing, const char *
 	int r = sbx_error_what(planner->err, -EOPNOTSUPP, "the layer '%s' is not available", name);
 
 	sbx_error_why(planner->err, "%s requires it, and this run has: tier %s, network %s%s", who,
-		      tier_name(planner->plan->tier), net_mode_name(planner->net_mode),
-		      planner->is_nested ? ", nested" : "");
+		      tier_name(planner->plan->tier), net_mode_name(planner->chosen.net_mode),
+		      planner->chosen.is_nested ? ", nested" : "");
 	if ((missing & -missing) == LAYER_CGROUP && planner->host->cgroup_why)
 		sbx_error_why(planner->err, "%s requires it, and %s", who,
 			      planner->host->cgroup_why);

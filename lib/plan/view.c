@@ -139,8 +139,8 @@ static const struct mark *find_mount(const struct planner *planner, const struct
 {
 	const struct mark *found = NULL;
 
-	for (size_t i = 0; i < planner->marks.n_rows && !mark->source; i++) {
-		const struct mark *mount = ((struct mark **)planner->marks.rows)[i];
+	for (size_t i = 0; i < planner->view.marks.n_rows && !mark->source; i++) {
+		const struct mark *mount = ((struct mark **)planner->view.marks.rows)[i];
 
 		if (is_mount(mount) && is_below(mark->path, mount->path) &&
 		    (!found || is_below(mount->path, found->path)))
@@ -250,8 +250,8 @@ static int refuse_linked_denial(struct planner *planner, const struct mark *mark
 	if (mark->source || mark->origin.kind == ORIGIN_BUILT_IN || !facts || !facts->real ||
 	    facts->kind == HOST_LINK_REFUSED || strcmp(facts->real, facts->path) == 0)
 		return 0;
-	for (size_t i = 0; i < planner->marks.n_rows; i++) {
-		const struct mark *mount = ((struct mark **)planner->marks.rows)[i];
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
+		const struct mark *mount = ((struct mark **)planner->view.marks.rows)[i];
 
 		if (!is_mount(mount) || (!is_below(facts->real, mount->source) &&
 					 !is_below(mount->source, facts->real)))
@@ -338,12 +338,12 @@ static int refuse_reader(struct planner *planner, const struct mark *mark)
 
 static int prepare_marks(struct planner *planner)
 {
-	struct mark **marks = planner->marks.rows;
+	struct mark **marks = planner->view.marks.rows;
 	bool has_mounts = false;
 
-	for (size_t i = 0; i < planner->marks.n_rows; i++)
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++)
 		has_mounts |= is_mount(marks[i]);
-	for (size_t i = 0; i < planner->marks.n_rows; i++) {
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++) {
 		const struct mark *mount = has_mounts ? find_mount(planner, marks[i]) : NULL;
 		int r = find_facts(planner, marks[i], mount);
 
@@ -377,14 +377,14 @@ static int compare_marks(const void *a, const void *b)
 
 static void make_places(struct planner *planner)
 {
-	struct mark **marks = planner->marks.rows;
-	size_t n = planner->marks.n_rows;
-	struct place *places = arena_alloc(planner->scratch, n * sizeof(*places));
+	struct mark **marks = planner->view.marks.rows;
+	size_t n = planner->view.marks.n_rows;
+	struct place *places = arena_alloc(planner->memory.scratch, n * sizeof(*places));
 	struct place *last = NULL;
 
-	planner->n_places = 0;
-	planner->places = places;
-	planner->no_memory |= !places;
+	planner->view.n_places = 0;
+	planner->view.places = places;
+	planner->memory.is_exhausted |= !places;
 	for (size_t i = 0; places && i < n; i++) {
 		const struct place *above = last;
 
@@ -394,7 +394,7 @@ static void make_places(struct planner *planner)
 		}
 		while (above && !is_below(marks[i]->place, above->path))
 			above = above->parent;
-		last = &places[planner->n_places++];
+		last = &places[planner->view.n_places++];
 		*last = (struct place){
 			.path = marks[i]->place, .marks = &marks[i], .n_marks = 1, .parent = above
 		};
@@ -403,14 +403,14 @@ static void make_places(struct planner *planner)
 
 static int build_tree(struct planner *planner)
 {
-	struct mark **marks = planner->marks.rows;
+	struct mark **marks = planner->view.marks.rows;
 
-	for (size_t i = 0; i < planner->marks.n_rows; i++)
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++)
 		marks[i]->number = i;
-	qsort(marks, planner->marks.n_rows, sizeof(*marks), compare_marks);
+	qsort(marks, planner->view.marks.n_rows, sizeof(*marks), compare_marks);
 	make_places(planner);
-	for (size_t i = 0; i < planner->n_places; i++) {
-		int r = place_find_rights(planner, &planner->places[i]);
+	for (size_t i = 0; i < planner->view.n_places; i++) {
+		int r = place_find_rights(planner, &planner->view.places[i]);
 
 		if (r < 0)
 			return r;
@@ -445,11 +445,11 @@ static const struct place *find_writable_above(const struct place *place)
 
 static void add_pin(struct planner *planner, const struct place *place, size_t len)
 {
-	char *path = arena_copy(planner->arena, place->path, len);
+	char *path = arena_copy(planner->memory.arena, place->path, len);
 	struct step_origin origin = origin_built_in;
 	struct mark *pin;
 
-	planner->no_memory |= !path;
+	planner->memory.is_exhausted |= !path;
 	if (!path)
 		return;
 	(void)place_find_denial(planner, place, RIGHT_WRITE, &origin);
@@ -464,10 +464,10 @@ static void add_pin(struct planner *planner, const struct place *place, size_t l
  */
 static size_t pin_folders(struct planner *planner)
 {
-	size_t n = 0, n_places = planner->n_places;
+	size_t n = 0, n_places = planner->view.n_places;
 
 	for (size_t i = 0; i < n_places; i++) {
-		const struct place *place = &planner->places[i];
+		const struct place *place = &planner->view.places[i];
 		const struct place *above = find_writable_above(place);
 		const char *at = above ? strchr(place->path + strlen(above->path) + 1, '/') : NULL;
 
@@ -497,18 +497,18 @@ int view_build(struct planner *planner)
 const struct place *view_find(const struct planner *planner, const char *path)
 {
 	const struct place *place = NULL;
-	size_t low = 0, high = planner->n_places;
+	size_t low = 0, high = planner->view.n_places;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (compare_by_component(planner->places[middle].path, path) <= 0)
+		if (compare_by_component(planner->view.places[middle].path, path) <= 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	if (low > 0)
-		place = &planner->places[low - 1];
+		place = &planner->view.places[low - 1];
 	while (place && !is_below(path, place->path))
 		place = place->parent;
 	return place;
@@ -516,10 +516,10 @@ const struct place *view_find(const struct planner *planner, const char *path)
 
 bool view_has_below(const struct planner *planner, const char *path)
 {
-	for (size_t i = 0; i < planner->n_places; i++)
-		if (is_below(planner->places[i].path, path) &&
-		    strcmp(planner->places[i].path, path) != 0 &&
-		    shown_is_visible(&planner->shown[i]))
+	for (size_t i = 0; i < planner->view.n_places; i++)
+		if (is_below(planner->view.places[i].path, path) &&
+		    strcmp(planner->view.places[i].path, path) != 0 &&
+		    shown_is_visible(&planner->view.shown[i]))
 			return true;
 	return false;
 }

@@ -135,7 +135,7 @@ static const char *any_near_path(struct planning *planning)
 	if (n_mentioned > 0 && chance(40))
 		path = mentioned[any((unsigned)n_mentioned)];
 	if (chance(30) && strlen(path) < 24)
-		path = planner_join(&(struct planner){ .arena = &planning->arena }, path,
+		path = planner_join(&(struct planner){ .memory.arena = &planning->arena }, path,
 				    chance(50) ? "a" : "b");
 	return mention(path);
 }
@@ -494,11 +494,11 @@ static void add_excepts(struct planning *planning, const struct request_path *op
 			continue;
 		rest = real + strlen(outside) + 1;
 		excepts[path->n_excepts++] = (struct composed_except){
-			.path = option->target
-					? planner_join(
-						  &(struct planner){ .arena = &planning->arena },
-						  option->target, rest)
-					: real,
+			.path = option->target ? planner_join(
+							 &(struct planner){
+								 .memory.arena = &planning->arena },
+							 option->target, rest)
+					       : real,
 			.operations = is_startup ? operation_set("fs.write") : 0,
 		};
 	}
@@ -848,8 +848,9 @@ static void compare(struct planning *planning, const struct judge *judge, const 
 	if (strcmp(facts.real, source) != 0)
 		return;
 	if (is_fresh && facts.kind == HOST_FOLDER) {
-		path = planner_join(&(struct planner){ .arena = &planning->arena }, path, "fresh");
-		source = planner_join(&(struct planner){ .arena = &planning->arena }, source,
+		path = planner_join(&(struct planner){ .memory.arena = &planning->arena }, path,
+				    "fresh");
+		source = planner_join(&(struct planner){ .memory.arena = &planning->arena }, source,
 				      "fresh");
 		facts = look_at_host(planning, source);
 	}
