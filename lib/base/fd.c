@@ -185,6 +185,16 @@ static int change_flags(int fd, int set, int clear)
 	return 0;
 }
 
+DIR *fd_open_dir(int folder)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!dir)
+		close_fd(&fd);
+	return dir;
+}
+
 int fd_set_cloexec(int fd)
 {
 	return change_flags(fd, FD_CLOEXEC, 0);

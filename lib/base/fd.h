@@ -7,6 +7,7 @@
  * Every fd that these functions create is close-on-exec from the start.
  */
 
+#include <dirent.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -32,6 +33,12 @@ ssize_t fd_receive(int socket, void *bytes, size_t max_bytes, int *fds, size_t m
 		   size_t *ret_n_fds);
 /* Closes @n_fds fds and sets each to -EBADF. */
 void fd_close_many(int *fds, size_t n_fds);
+
+/*
+ * A listing of the directory @folder, with a file description of its own: readdir() moves the file
+ * offset, which every dup() of a file description shares. NULL with errno.
+ */
+DIR *fd_open_dir(int folder);
 
 /* Sets or clears close-on-exec. 0 or negative errno. */
 int fd_set_cloexec(int fd);

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/path.h"
 
 #define FLAT_NAME_SIZE sizeof(".discard-18446744073709551615")
@@ -70,16 +71,14 @@ static bool is_dots(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Removes the files and moves the directories up. Opens another fd for readdir(). */
+/* Removes the files and moves the directories up. */
 static void empty(struct discard *discard, int folder)
 {
-	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	_cleanup_closedir_ DIR *dir = fd_open_dir(folder);
 	const struct dirent *item;
 
 	if (!dir) {
 		note(discard, -errno);
-		close_fd(&fd);
 		return;
 	}
 	while ((errno = 0, item = readdir(dir))) {
@@ -98,15 +97,13 @@ static void empty(struct discard *discard, int folder)
  */
 static bool remove_round(struct discard *discard)
 {
-	int fd = openat(discard->top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	_cleanup_closedir_ DIR *dir = fd_open_dir(discard->top);
 	const struct dirent *item;
 	uint64_t n_moved = discard->n_moved;
 	bool is_smaller = false;
 
 	if (!dir) {
 		note(discard, -errno);
-		close_fd(&fd);
 		return false;
 	}
 	while ((item = readdir(dir))) {

@@ -22,6 +22,7 @@
 #include <sbx/error.h>
 
 #include "base/file.h"
+#include "base/fd.h"
 #include "base/path.h"
 
 #define SYSTEM_RUNTIME "/run"
@@ -233,20 +234,18 @@ static int add_id(struct ids *ids, const char *id)
 
 static int read_ids(int registry, struct ids *ids)
 {
-	int fd = openat(registry, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	_cleanup_closedir_ DIR *dir = fd_open_dir(registry);
 	const struct dirent *item;
-	int r = 0;
 
-	if (!dir) {
-		r = -errno;
-		close_fd(&fd);
-		return r;
+	if (!dir)
+		return -errno;
+	while ((errno = 0, item = readdir(dir))) {
+		int r = sandbox_id_is_valid(item->d_name) ? add_id(ids, item->d_name) : 0;
+
+		if (r < 0)
+			return r;
 	}
-	while (r == 0 && (errno = 0, item = readdir(dir)))
-		if (sandbox_id_is_valid(item->d_name))
-			r = add_id(ids, item->d_name);
-	return r == 0 ? -errno : r;
+	return -errno;
 }
 
 static int compare_ids(const void *a, const void *b)
