@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Reading an archive: its rows and its notes, each on a way of its own through the file, so that a
- * verifier has both side by side without keeping either
+ * Reading an archive: its rows and its notes, each with a stream of its own through the file, so
+ * that a verifier has both side by side without keeping either
  *
- * A hash and a signature are random to a program that packs them. So a file of N bytes cannot hold
- * more than N / 32 records, nor more than N / 64 notes, and what is said to be in it is compared
- * with that before anything is unpacked. Nor is anything unpacked of a file that is not one frame
- * to its last byte: a library that looks for the next one reads a hole to its end, which may be of
- * any size.
+ * A decompression bomb would make the reader unpack for ever. zstd cannot compress a hash or a
+ * signature, so a file of N bytes holds at most N / 32 records and N / 64 notes: numbers in
+ * segment.json above that are refused before anything is unpacked. A file that is not one zstd
+ * frame to its last byte is refused too: libarchive looks for a next frame, and would read a sparse
+ * file to its end.
  */
 
 #include "audit/archive.h"
@@ -73,7 +73,7 @@ const struct segment_about *audit_archive_about(const struct audit_archive *arch
 	return &archive->about;
 }
 
-/* Unpacks what it says about itself. */
+/* Unpacks segment.json into the stream's buffer. */
 static int pass_about(struct stream *stream, struct sbx_error *err)
 {
 	int r = stream_next_member(stream, SEGMENT_ABOUT_MAX, err);
@@ -87,8 +87,9 @@ static int read_about(struct audit_archive *archive, struct sbx_error *err)
 	int r = stream_open(archive->fd, archive->n_bytes, archive->name, SEGMENT_ABOUT_MAX,
 			    &stream, err);
 
-	if (r == 0)
-		r = pass_about(stream, err);
+	if (r < 0)
+		return r;
+	r = pass_about(stream, err);
 	if (r < 0)
 		return r;
 	r = segment_parse_about(stream->bytes, stream->end, &archive->about);
@@ -124,16 +125,18 @@ int audit_archive_open(int folder, const char *name, struct audit_archive **ret,
 		return archive_fail_format(err, name, "it is no regular file");
 	archive->n_bytes = (uint64_t)st.st_size;
 	r = archive_check_frame(archive->fd, archive->n_bytes, archive->name, err);
-	if (r == 0)
-		r = read_about(archive, err);
-	if (r == 0)
-		*ret = take_ptr(archive);
-	return r;
+	if (r < 0)
+		return r;
+	r = read_about(archive, err);
+	if (r < 0)
+		return r;
+	*ret = take_ptr(archive);
+	return 0;
 }
 
 /* ---- notes ---- */
 
-/* A stream at its notes. */
+/* A new stream whose next byte is the first of the checkpoints. */
 static int open_at_notes(struct audit_archive *archive, size_t size, struct stream **ret,
 			 struct sbx_error *err)
 {
@@ -141,13 +144,16 @@ static int open_at_notes(struct audit_archive *archive, size_t size, struct stre
 	uint64_t n_max = archive->n_bytes / SIGNATURE_SIZE + 1;
 	int r = stream_open(archive->fd, archive->n_bytes, archive->name, size, &stream, err);
 
-	if (r == 0)
-		r = pass_about(stream, err);
-	if (r == 0)
-		r = stream_next_member(stream, n_max * STORE_NOTE_MAX, err);
-	if (r == 0)
-		*ret = take_ptr(stream);
-	return r;
+	if (r < 0)
+		return r;
+	r = pass_about(stream, err);
+	if (r < 0)
+		return r;
+	r = stream_next_member(stream, n_max * STORE_NOTE_MAX, err);
+	if (r < 0)
+		return r;
+	*ret = take_ptr(stream);
+	return 0;
 }
 
 static int begin_notes(struct audit_archive *archive, struct sbx_error *err)
@@ -158,15 +164,12 @@ static int begin_notes(struct audit_archive *archive, struct sbx_error *err)
 	return open_at_notes(archive, NOTES_BUFFER_SIZE, &archive->notes, err);
 }
 
-/* What its text says. 0 where it is no checkpoint. */
+/* 0 where the note is no checkpoint. */
 static uint64_t size_of(const char *note, size_t n)
 {
-	const char *end = memmem(note, n, "\n\n", 2);
 	struct audit_checkpoint checkpoint;
 
-	if (!end || checkpoint_parse(note, (size_t)(end - note) + 1, &checkpoint, NULL) < 0)
-		return 0;
-	return checkpoint.size;
+	return checkpoint_peek(note, n, &checkpoint) < 0 ? 0 : checkpoint.size;
 }
 
 /* The length of the note at the stream's begin; 0 where there is none. */
@@ -182,16 +185,17 @@ static int next_note(struct audit_archive *archive, struct sbx_error *err)
 	struct stream *stream = archive->notes;
 	size_t n = archive->n_note;
 	uint64_t size;
-	int r = 0;
 
 	if (n > 0)
 		return 1;
 	n = note_length(stream);
-	if (n == 0)
-		r = stream_fill(stream, err);
-	if (r < 0 || stream_is_at_end(stream))
-		return r;
-	n = n > 0 ? n : note_length(stream);
+	if (n == 0) {
+		int r = stream_fill(stream, err);
+
+		if (r < 0 || stream_is_at_end(stream))
+			return r;
+		n = note_length(stream);
+	}
 	size = n > 0 ? size_of(stream->bytes + stream->begin, n) : 0;
 	if (size <= archive->note_size || n > STORE_NOTE_MAX)
 		return archive_fail_format(err, archive->name,
@@ -202,12 +206,6 @@ static int next_note(struct audit_archive *archive, struct sbx_error *err)
 	return 1;
 }
 
-static void pass_note(struct audit_archive *archive)
-{
-	archive->notes->begin += archive->n_note;
-	archive->n_note = 0;
-}
-
 int audit_archive_each_checkpoint(struct audit_archive *archive, uint64_t from_size,
 				  store_visit_note visit, void *userdata, struct sbx_error *err)
 {
@@ -215,15 +213,19 @@ int audit_archive_each_checkpoint(struct audit_archive *archive, uint64_t from_s
 									     : archive->note_size);
 	int r = !archive->notes || is_behind ? begin_notes(archive, err) : 0;
 
-	while (r == 0 && (r = next_note(archive, err)) > 0) {
+	if (r < 0)
+		return r;
+	while ((r = next_note(archive, err)) > 0) {
 		struct stream *stream = archive->notes;
 
-		r = 0;
-		if (archive->note_size >= from_size)
+		if (archive->note_size >= from_size) {
 			r = visit(userdata, archive->note_size, stream->bytes + stream->begin,
 				  archive->n_note, err);
-		if (r == 0)
-			pass_note(archive);
+			if (r != 0)
+				return r;
+		}
+		stream->begin += archive->n_note;
+		archive->n_note = 0;
 	}
 	return r;
 }
@@ -290,16 +292,16 @@ static int next_line(struct rows *rows, uint64_t seq, struct sbx_error *err)
 {
 	struct stream *stream = rows->stream;
 	const char *line = stream->bytes + stream->begin, *newline;
-	int r = 0;
 
 	newline = memchr(line, '\n', stream->end - stream->begin);
 	if (!newline) {
-		r = stream_fill(stream, err);
+		int r = stream_fill(stream, err);
+
+		if (r < 0)
+			return r;
 		line = stream->bytes;
 		newline = memchr(line, '\n', stream->end);
 	}
-	if (r < 0)
-		return r;
 	if (!newline)
 		return fail_line(rows, seq, "is missing, or too long", err);
 	stream->begin = (size_t)(newline + 1 - stream->bytes);
@@ -312,15 +314,18 @@ static int each_row(struct rows *rows, struct sbx_error *err)
 	uint64_t n = about->size - about->first;
 	int r = stream_skip(rows->stream, err);
 
-	if (r == 0)
-		r = stream_next_member(rows->stream, n * ARCHIVE_LINE_MAX, err);
-	for (uint64_t seq = about->first; r == 0 && seq < about->size; seq++) {
+	if (r < 0)
+		return r;
+	r = stream_next_member(rows->stream, n * ARCHIVE_LINE_MAX, err);
+	if (r < 0)
+		return r;
+	for (uint64_t seq = about->first; seq < about->size; seq++) {
 		if (seq > rows->to)
 			return 0;
 		r = next_line(rows, seq, err);
+		if (r != 0)
+			return r;
 	}
-	if (r != 0)
-		return r;
 	if (!stream_is_at_end(rows->stream))
 		return archive_fail_format(err, rows->archive->name,
 					   "it has more lines than records");
@@ -503,9 +508,11 @@ static int put_rows(struct writer *writer, struct sbx_error *err)
 
 	writer->next = source->about.first;
 	r = source->each(source->userdata, put_row, writer, err);
-	if (r == 0 && writer->next != source->about.size)
-		r = fail_row(writer, "records are missing at its end", err);
-	return r;
+	if (r != 0)
+		return r;
+	return writer->next == source->about.size
+		       ? 0
+		       : fail_row(writer, "records are missing at its end", err);
 }
 
 /* ---- members ---- */
@@ -530,29 +537,34 @@ static int begin_member(struct writer *writer, enum archive_member member, uint6
 	return archive_write_header(writer->tar, entry) == ARCHIVE_OK ? 0 : fail_tar(writer, err);
 }
 
+/* @put may be NULL: what is in writer->out already is all of it. */
+static int put_member(struct writer *writer, enum archive_member member, uint64_t n_bytes,
+		      int (*put)(struct writer *writer, struct sbx_error *err),
+		      struct sbx_error *err)
+{
+	int r = begin_member(writer, member, n_bytes, err);
+
+	if (r < 0)
+		return r;
+	r = put ? put(writer, err) : 0;
+	return r == 0 ? flush(writer, 0, err) : r;
+}
+
 static int put_members(struct writer *writer, struct sbx_error *err)
 {
 	int r;
 
 	segment_add_about(&writer->out, &writer->source->about);
-	r = begin_member(writer, MEMBER_ABOUT, writer->out.len, err);
-	if (r == 0)
-		r = flush(writer, 0, err);
-	if (r == 0)
-		r = begin_member(writer, MEMBER_NOTES, writer->n_notes, err);
-	if (r == 0)
-		r = put_notes(writer, err);
-	if (r == 0)
-		r = flush(writer, 0, err);
-	if (r == 0)
-		r = begin_member(writer, MEMBER_RECORDS, writer->n_records, err);
-	if (r == 0)
-		r = put_rows(writer, err);
-	if (r == 0)
-		r = flush(writer, 0, err);
-	if (r == 0 && archive_write_close(writer->tar) != ARCHIVE_OK)
-		r = fail_tar(writer, err);
-	return r;
+	r = put_member(writer, MEMBER_ABOUT, writer->out.len, NULL, err);
+	if (r != 0)
+		return r;
+	r = put_member(writer, MEMBER_NOTES, writer->n_notes, put_notes, err);
+	if (r != 0)
+		return r;
+	r = put_member(writer, MEMBER_RECORDS, writer->n_records, put_rows, err);
+	if (r != 0)
+		return r;
+	return archive_write_close(writer->tar) == ARCHIVE_OK ? 0 : fail_tar(writer, err);
 }
 
 static int begin_tar(struct writer *writer, int fd, struct sbx_error *err)
@@ -569,30 +581,31 @@ static int begin_tar(struct writer *writer, int fd, struct sbx_error *err)
 	return archive_write_open_fd(tar, fd) == ARCHIVE_OK ? 0 : fail_tar(writer, err);
 }
 
-static void tar_free(struct archive **tar)
+static void writer_deinit(struct writer *writer)
 {
-	if (*tar)
-		(void)archive_write_free(*tar);
+	text_deinit(&writer->out);
+	if (writer->tar)
+		(void)archive_write_free(writer->tar);
 }
 
 int audit_archive_write(int fd, const char *name, const struct archive_source *source,
 			struct sbx_error *err)
 {
-	_cleanup_(tar_free) struct archive *tar = archive_write_new();
-	struct writer writer = { .tar = tar, .name = name, .source = source };
+	_cleanup_(writer_deinit) struct writer writer = { .tar = archive_write_new(),
+							  .name = name,
+							  .source = source };
 	int r;
 
-	if (!tar)
+	if (!writer.tar)
 		return fail(&writer, -ENOMEM, NULL, "free some memory", err);
 	writer.is_measuring = true;
 	r = put_notes(&writer, err);
-	if (r == 0)
-		r = put_rows(&writer, err);
+	if (r != 0)
+		return r;
+	r = put_rows(&writer, err);
+	if (r != 0)
+		return r;
 	writer.is_measuring = false;
-	if (r == 0)
-		r = begin_tar(&writer, fd, err);
-	if (r == 0)
-		r = put_members(&writer, err);
-	text_deinit(&writer.out);
-	return r;
+	r = begin_tar(&writer, fd, err);
+	return r < 0 ? r : put_members(&writer, err);
 }

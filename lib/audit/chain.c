@@ -71,6 +71,12 @@ bool audit_hash_equal(const struct audit_hash *a, const struct audit_hash *b)
 	return memcmp(a->bytes, b->bytes, AUDIT_HASH_SIZE) == 0;
 }
 
+void audit_hash_add_hex(struct text *out, const struct audit_hash *hash)
+{
+	for (size_t i = 0; i < sizeof(hash->bytes); i++)
+		text_addf(out, "%02x", hash->bytes[i]);
+}
+
 /* ---- the chain, and the record that it starts with ---- */
 
 #define TAG_SIZE (sizeof(AUDIT_CHAIN_TAG) - 1)
@@ -220,18 +226,25 @@ static int take_facts(const void *bytes, size_t n_bytes, struct chain_genesis *r
 	}
 }
 
+static int parse_genesis(const void *bytes, size_t n_bytes, struct chain_genesis *ret)
+{
+	_cleanup_text_ struct text again = TEXT_INIT;
+	int r;
+
+	if (n_bytes > GENESIS_MAX || take_facts(bytes, n_bytes, ret) < 0)
+		return -EBADMSG;
+	r = chain_add_genesis(&again, ret);
+	if (r < 0)
+		return r == -EINVAL ? -EBADMSG : r;
+	return again.len == n_bytes && memcmp(again.data, bytes, n_bytes) == 0 ? 0 : -EBADMSG;
+}
+
 int chain_parse_genesis(const void *bytes, size_t n_bytes, struct chain_genesis *ret,
 			struct sbx_error *err)
 {
-	_cleanup_text_ struct text again = TEXT_INIT;
 	struct chain_genesis genesis = { .time_usec = 0 };
-	int r = -EBADMSG;
+	int r = parse_genesis(bytes, n_bytes, &genesis);
 
-	if (n_bytes <= GENESIS_MAX && take_facts(bytes, n_bytes, &genesis) == 0)
-		r = chain_add_genesis(&again, &genesis);
-	if (r == -EINVAL ||
-	    (r == 0 && (again.len != n_bytes || memcmp(again.data, bytes, n_bytes) != 0)))
-		r = -EBADMSG;
 	if (r == 0) {
 		*ret = genesis;
 		return 0;
@@ -273,8 +286,7 @@ int stub_add_members(struct text *out, const struct audit_stub *stub)
 	add_hash(out, "head", &stub->head);
 	add_hash(out, "root", &stub->root);
 	text_add(out, ",\"archive_sha256\":\"");
-	for (size_t i = 0; i < sizeof(stub->archive.bytes); i++)
-		text_addf(out, "%02x", stub->archive.bytes[i]);
+	audit_hash_add_hex(out, &stub->archive);
 	text_addf(out, "\",\"reason\":\"%s\"", reasons[stub->reason]);
 	return text_status(out);
 }

@@ -41,6 +41,7 @@ int hasher_digest(struct hasher *hasher, const struct iovec *parts, size_t n_par
 		  struct audit_hash *ret);
 
 bool audit_hash_equal(const struct audit_hash *a, const struct audit_hash *b);
+void audit_hash_add_hex(struct text *out, const struct audit_hash *hash);
 
 /* ---- the chain ---- */
 

@@ -23,8 +23,6 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-/* ---- notes ---- */
-
 /* ---- signatures ---- */
 
 static void free_key(EVP_PKEY **key)
@@ -84,8 +82,6 @@ int signature_verify(const uint8_t public_key[SIGNATURE_KEY_SIZE], const void *b
 
 /* ---- notes ---- */
 
-#define DASH "\xe2\x80\x94 " /* U+2014 and a space begin a signature line */
-#define DASH_SIZE (sizeof(DASH) - 1)
 #define TYPE_ED25519 1
 /* The largest signature of another's that is still passed over: there are some of five thousand. */
 #define SIGNATURE_BYTES_MAX 8192
@@ -236,7 +232,7 @@ int note_sign(struct text *out, const void *text, size_t n_text,
 	if (r < 0)
 		return r;
 	text_add_bytes(out, text, n_text);
-	text_addf(out, "\n" DASH "%s ", verifier->name);
+	text_addf(out, "\n" NOTE_SIGNATURE "%s ", verifier->name);
 	base64_add(out, signature, sizeof(signature));
 	text_add_char(out, '\n');
 	return text_status(out);
@@ -262,6 +258,12 @@ static int split_note(const char *bytes, size_t n, struct note *ret)
 	return -EBADMSG;
 }
 
+bool note_is_signature(const char *line, size_t n)
+{
+	return n >= strlen(NOTE_SIGNATURE) &&
+	       memcmp(line, NOTE_SIGNATURE, strlen(NOTE_SIGNATURE)) == 0;
+}
+
 /* One signature line without its newline: 1 where this key has made it, 0 where it is of another
  * key. */
 static int check_line(const struct note *note, const char *line, size_t n,
@@ -272,10 +274,10 @@ static int check_line(const struct note *note, const char *line, size_t n,
 	ssize_t n_signature;
 	size_t n_name;
 
-	if (n < DASH_SIZE || memcmp(line, DASH, DASH_SIZE) != 0)
+	if (!note_is_signature(line, n))
 		return -EBADMSG;
-	line += DASH_SIZE;
-	n -= DASH_SIZE;
+	line += strlen(NOTE_SIGNATURE);
+	n -= strlen(NOTE_SIGNATURE);
 	space = memchr(line, ' ', n);
 	n_name = space ? (size_t)(space - line) : 0;
 	if (!is_name(line, n_name))
@@ -322,25 +324,30 @@ static const struct {
 	{ -EKEYREJECTED, "the signature in the name of this key is not from it" },
 };
 
+static int fail_note(const struct note_verifier *verifier, int code, struct sbx_error *err)
+{
+	(void)sbx_error_what(err, code, "cannot accept the note of '%s'", verifier->name);
+	for (size_t i = 0; i < N_ELEMENTS(reasons); i++)
+		if (reasons[i].code == code)
+			sbx_error_why(err, "%s", reasons[i].why);
+	sbx_error_fix(err, "compare it with a copy that was kept elsewhere");
+	return code;
+}
+
 int note_open(const void *bytes, size_t n_bytes, const struct note_verifier *verifier,
 	      const char **ret_text, size_t *ret_n_text, struct sbx_error *err)
 {
 	struct note note;
 	int r = split_note(bytes, n_bytes, &note);
 
-	if (r == 0)
-		r = check_lines(&note, verifier);
-	if (r == 0) {
-		*ret_text = note.text;
-		*ret_n_text = note.n_text;
-		return 0;
-	}
-	(void)sbx_error_what(err, r, "cannot accept the note of '%s'", verifier->name);
-	for (size_t i = 0; i < N_ELEMENTS(reasons); i++)
-		if (reasons[i].code == r)
-			sbx_error_why(err, "%s", reasons[i].why);
-	sbx_error_fix(err, "compare it with a copy that was kept elsewhere");
-	return r;
+	if (r < 0)
+		return fail_note(verifier, r, err);
+	r = check_lines(&note, verifier);
+	if (r < 0)
+		return fail_note(verifier, r, err);
+	*ret_text = note.text;
+	*ret_n_text = note.n_text;
+	return 0;
 }
 
 /* ---- checkpoints ---- */
@@ -351,18 +358,20 @@ struct value {
 	size_t n;
 };
 
-/* Nineteen digits are enough for every number here; the first wrong character ends the reading. */
+bool note_take_number(const char **at, size_t *n, uint64_t *ret)
+{
+	uint64_t value = 0;
+	size_t n_digits = 0;
+
+	for (; *n > 0 && **at >= '0' && **at <= '9' && n_digits < 19; (*at)++, (*n)--, n_digits++)
+		value = value * 10 + (uint64_t)(**at - '0');
+	*ret = value;
+	return n_digits > 0;
+}
+
 static bool take_number(struct value *value, uint64_t *ret)
 {
-	uint64_t number = 0;
-	size_t n = 0;
-
-	for (; n < value->n && n < 19 && value->bytes[n] >= '0' && value->bytes[n] <= '9'; n++)
-		number = number * 10 + (uint64_t)(value->bytes[n] - '0');
-	value->bytes += n;
-	value->n -= n;
-	*ret = number;
-	return n > 0 && number <= INT64_MAX;
+	return note_take_number(&value->bytes, &value->n, ret) && *ret <= INT64_MAX;
 }
 
 static bool take_whole_number(struct value *value, uint64_t *ret)
@@ -519,17 +528,38 @@ int checkpoint_parse(const void *bytes, size_t n_bytes, struct audit_checkpoint 
 	return 0;
 }
 
+int checkpoint_peek(const char *note, size_t n_note, struct audit_checkpoint *ret)
+{
+	const char *end = n_note > 0 ? memmem(note, n_note, "\n\n", 2) : NULL;
+
+	return end ? checkpoint_parse(note, (size_t)(end - note) + 1, ret, NULL) : -EBADMSG;
+}
+
+bool checkpoint_ends_epoch(const char *note, size_t n_note)
+{
+	struct audit_checkpoint checkpoint;
+
+	return checkpoint_peek(note, n_note, &checkpoint) == 0 && checkpoint.is_last_of_epoch;
+}
+
+static int sign(struct text *out, const struct audit_checkpoint *checkpoint,
+		const struct note_verifier *verifier, const uint8_t private_key[SIGNATURE_KEY_SIZE])
+{
+	_cleanup_text_ struct text text = TEXT_INIT;
+	int r;
+
+	if (strcmp(checkpoint->origin, verifier->name) != 0)
+		return -EINVAL;
+	r = checkpoint_add_text(&text, checkpoint);
+	return r < 0 ? r : note_sign(out, text.data, text.len, verifier, private_key);
+}
+
 int checkpoint_sign(struct text *out, const struct audit_checkpoint *checkpoint,
 		    const struct note_verifier *verifier,
 		    const uint8_t private_key[SIGNATURE_KEY_SIZE], struct sbx_error *err)
 {
-	_cleanup_text_ struct text text = TEXT_INIT;
-	int r = -EINVAL;
+	int r = sign(out, checkpoint, verifier, private_key);
 
-	if (strcmp(checkpoint->origin, verifier->name) == 0)
-		r = checkpoint_add_text(&text, checkpoint);
-	if (r == 0)
-		r = note_sign(out, text.data, text.len, verifier, private_key);
 	if (r < 0)
 		return fail(err, r, "sign", r == -EINVAL ? "what it says cannot be" : "",
 			    "run 'sbx-audit verify' on the log");
@@ -544,8 +574,9 @@ int checkpoint_open(const void *bytes, size_t n_bytes, const struct note_verifie
 	size_t n_text;
 	int r = note_open(bytes, n_bytes, verifier, &text, &n_text, err);
 
-	if (r == 0)
-		r = checkpoint_parse(text, n_text, &checkpoint, err);
+	if (r < 0)
+		return r;
+	r = checkpoint_parse(text, n_text, &checkpoint, err);
 	if (r < 0)
 		return r;
 	if (strcmp(checkpoint.origin, verifier->name) != 0)
@@ -558,10 +589,10 @@ int checkpoint_open(const void *bytes, size_t n_bytes, const struct note_verifie
 /* ---- one after the other ---- */
 
 /*
- * One checkpoint after the other. The signature alone says little: a thief of today's key signs
- * whatever he likes with it. What he cannot do is to sign for an epoch whose key is gone, so the
- * key that a checkpoint must be signed with is never looked up by what the checkpoint says, but
- * follows from the checkpoints before it.
+ * One checkpoint after the other. An attacker with today's private key signs any text with it, but
+ * cannot sign for an epoch whose key was erased. So the key that a checkpoint must be signed with
+ * is never looked up by the epoch that the checkpoint claims: it follows from the checkpoints
+ * before it.
  */
 
 void trail_begin(struct audit_trail *trail, const struct note_verifier *verifier, uint64_t epoch)

@@ -57,6 +57,7 @@ int signature_verify(const uint8_t public_key[SIGNATURE_KEY_SIZE], const void *b
 #define NOTE_KEY_HASH_SIZE 4
 #define NOTE_BYTES_MAX 65536
 #define NOTE_SIGNATURES_MAX 32
+#define NOTE_SIGNATURE "\xe2\x80\x94 " /* U+2014 and a space: a signature line begins with it */
 
 /* The key whose signatures are believed. */
 struct note_verifier {
@@ -90,6 +91,12 @@ int note_sign(struct text *out, const void *text, size_t n_text,
 int note_open(const void *bytes, size_t n_bytes, const struct note_verifier *verifier,
 	      const char **ret_text, size_t *ret_n_text, struct sbx_error *err);
 
+/* Does the line begin as a signature does? */
+bool note_is_signature(const char *line, size_t n);
+/* The decimal number, of at most 19 digits, at *@at, which goes on behind it. False where there is
+ * no digit. */
+bool note_take_number(const char **at, size_t *n, uint64_t *ret);
+
 /* ---- checkpoints ---- */
 
 #define CHECKPOINT_ORIGIN_PREFIX "sbx-audit/"
@@ -116,6 +123,11 @@ int checkpoint_add_text(struct text *out, const struct audit_checkpoint *checkpo
 /* Reads exactly what checkpoint_add_text() writes; everything else is -EBADMSG. */
 int checkpoint_parse(const void *bytes, size_t n_bytes, struct audit_checkpoint *ret,
 		     struct sbx_error *err);
+
+/* The text of a note whose signatures are not looked at: 0, -EBADMSG or -ENOMEM. */
+int checkpoint_peek(const char *note, size_t n_note, struct audit_checkpoint *ret);
+/* Does its text name the key of the next epoch? */
+bool checkpoint_ends_epoch(const char *note, size_t n_note);
 
 /* The same as a signed note. Its origin must be the name of @verifier. */
 int checkpoint_sign(struct text *out, const struct audit_checkpoint *checkpoint,

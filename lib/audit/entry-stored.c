@@ -424,8 +424,10 @@ int entry_split(struct audit_entry *entry, const char *bytes, size_t n_bytes, st
 			return r;
 	}
 	entry->end = scanner.at;
-	if (r == 0)
-		r = json_next(&scanner, &value);
+	if (r < 0)
+		return fail_json(&scanner, r, err);
+	/* Only white space may come after the object. */
+	r = json_next(&scanner, &value);
 	return r < 0 ? fail_json(&scanner, r, err) : 0;
 }
 

@@ -132,8 +132,6 @@ int event_unknown_in_log(const char *name, size_t n_bytes, struct sbx_error *err
 	return -EINVAL;
 }
 
-/* ---- what the line must not have ---- */
-
 #define COMMITMENT "commitment"
 #define WRITER "writer"
 
@@ -288,13 +286,13 @@ static int add_member(struct audit_entry *entry, const struct entry_options *opt
 {
 	struct entry_text value = entry_member_value(entry, member);
 	struct entry_text name = raw_name(entry, member);
-	int r = 0;
+	int r;
 
 	text_reset(&entry->piece);
-	if (is_suspect)
-		r = clean_value(entry, options->redactor, member, &value, err);
-	if (r == 0 && is_summary(member))
-		r = cut_summary(entry, &value, err);
+	r = is_suspect ? clean_value(entry, options->redactor, member, &value, err) : 0;
+	if (r < 0)
+		return r;
+	r = is_summary(member) ? cut_summary(entry, &value, err) : 0;
 	if (r < 0)
 		return r;
 	text_add(&entry->body, entry->body.len > 1 ? ",\"" : "\"");
@@ -302,14 +300,6 @@ static int add_member(struct audit_entry *entry, const struct entry_options *opt
 	text_add(&entry->body, "\":");
 	add_on_one_line(&entry->body, value.bytes, value.n_bytes);
 	return 0;
-}
-
-static void add_hex(struct text *out, const struct audit_hash *hash)
-{
-	text_add_char(out, '"');
-	for (size_t i = 0; i < sizeof(hash->bytes); i++)
-		text_addf(out, "%02x", hash->bytes[i]);
-	text_add_char(out, '"');
 }
 
 static int add_commitments(struct audit_entry *entry, struct hasher *hasher, struct sbx_error *err)
@@ -326,8 +316,9 @@ static int add_commitments(struct audit_entry *entry, struct hasher *hasher, str
 			return entry_fail(err, -EIO, "libcrypto cannot hash", NULL);
 		text_add(&entry->body, i == 0 ? ",\"" COMMITMENT "\":{\"" : ",\"");
 		text_add_bytes(&entry->body, original->name.bytes, original->name.n_bytes);
-		text_add(&entry->body, "\":");
-		add_hex(&entry->body, &hash);
+		text_add(&entry->body, "\":\"");
+		audit_hash_add_hex(&entry->body, &hash);
+		text_add_char(&entry->body, '"');
 	}
 	if (entry->n_originals > 0)
 		text_add_char(&entry->body, '}');
@@ -383,15 +374,17 @@ static void add_what_we_know(struct audit_entry *entry, const struct entry_optio
 static int write_body(struct audit_entry *entry, const struct entry_options *options,
 		      bool is_suspect, struct sbx_error *err)
 {
-	int r = 0;
+	int r;
 
 	text_reset(&entry->body);
 	entry->n_originals = 0;
 	text_add_char(&entry->body, '{');
-	for (size_t i = 0; r == 0 && i < entry->n_members; i++)
+	for (size_t i = 0; i < entry->n_members; i++) {
 		r = add_member(entry, options, &entry->members[i], is_suspect, err);
-	if (r == 0)
-		r = add_commitments(entry, options->hasher, err);
+		if (r < 0)
+			return r;
+	}
+	r = add_commitments(entry, options->hasher, err);
 	if (r < 0)
 		return r;
 	add_what_we_know(entry, options);
@@ -481,17 +474,17 @@ int entry_read(struct audit_entry *entry, const struct entry_options *options, c
 		return entry_fail(err, -EMSGSIZE, "it is longer than 128KiB",
 				  "write a summary, and keep the rest elsewhere");
 	r = entry_split(entry, line, n_bytes, err);
-	if (r == 0 && entry->n_members > ENTRY_LINE_MEMBERS_MAX)
-		r = entry_fail_members(ENTRY_LINE_MEMBERS_MAX, err);
-	if (r == 0)
-		r = check_names(entry, err);
+	if (r < 0)
+		return r;
+	if (entry->n_members > ENTRY_LINE_MEMBERS_MAX)
+		return entry_fail_members(ENTRY_LINE_MEMBERS_MAX, err);
+	r = check_names(entry, err);
 	if (r < 0)
 		return r;
 	/* An escape can spell any character of a secret. */
 	is_suspect = memchr(line, '\\', n_bytes) != NULL ||
 		     redactor_suspects(options->redactor, line, n_bytes);
-	if (is_suspect)
-		r = check_clean_names(entry, options->redactor, err);
+	r = is_suspect ? check_clean_names(entry, options->redactor, err) : 0;
 	if (r < 0)
 		return r;
 	r = !is_suspect && can_stand(entry, options, line)

@@ -54,9 +54,9 @@ static int fd_of(const void *bytes, size_t n_bytes)
 	_cleanup_close_ int fd = memfd_create("sbx-head", MFD_CLOEXEC);
 	int r = fd < 0 ? -errno : fd_write_all(fd, bytes, n_bytes);
 
-	if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
-		r = -errno;
-	return r < 0 ? r : take_fd(&fd);
+	if (r < 0)
+		return r;
+	return lseek(fd, 0, SEEK_SET) < 0 ? -errno : take_fd(&fd);
 }
 
 static int spawn(const char *command, int stdin_fd, pid_t *ret)
@@ -298,17 +298,17 @@ static void tell_journal(struct heads *heads, uint64_t now_usec, bool may_wait)
 	int r = write_journal(heads, may_wait);
 
 	heads->journal.not_before_usec = now_usec + INTERVAL_USEC;
-	/* Its queue is full. It gets this one, or a newer one, in a second. */
+	/* The journal's queue is full. It gets this head, or a newer one, in a second. */
 	if (r == -EAGAIN && !may_wait)
 		return;
 	heads->journal.is_due = false;
-	if (r == 0) {
-		heads->state.n_sent++;
-		heads->state.sent_size = heads->size;
-		heads->journal.problem[0] = '\0';
-	} else if (!is_absent(r)) {
+	if (r < 0 && !is_absent(r))
 		fail(heads, &heads->journal, "the journal does not take heads: %s", strerror(-r));
-	}
+	if (r < 0)
+		return;
+	heads->state.n_sent++;
+	heads->state.sent_size = heads->size;
+	heads->journal.problem[0] = '\0';
 }
 
 /* ---- the command ---- */
@@ -319,10 +319,12 @@ static int start_command(struct heads *heads)
 	int r = head_command_start(&heads->command, heads->witness_command, heads->note.data,
 				   heads->note.len);
 
-	if (r == 0 && epoll_ctl(heads->epoll, EPOLL_CTL_ADD, heads->command.pidfd, &event) < 0) {
-		r = -errno;
-		head_command_deinit(&heads->command);
-	}
+	if (r < 0)
+		return r;
+	if (epoll_ctl(heads->epoll, EPOLL_CTL_ADD, heads->command.pidfd, &event) == 0)
+		return 0;
+	r = -errno;
+	head_command_deinit(&heads->command);
 	return r;
 }
 

@@ -118,13 +118,14 @@ static int fail(struct sbx_error *err, int code, const char *doing, const char *
 int key_make(uint64_t epoch, struct audit_key *ret, struct sbx_error *err)
 {
 	_cleanup_audit_key_ struct audit_key key = { .epoch = epoch };
-	int r = -EOVERFLOW;
+	int r;
 
-	if (epoch <= INT64_MAX)
-		r = getrandom(key.private_key, sizeof(key.private_key), 0) ==
-				    sizeof(key.private_key)
-			    ? signature_public_key(key.private_key, key.public_key)
-			    : -EIO;
+	if (epoch > INT64_MAX)
+		r = -EOVERFLOW;
+	else if (getrandom(key.private_key, sizeof(key.private_key), 0) != sizeof(key.private_key))
+		r = -EIO;
+	else
+		r = signature_public_key(key.private_key, key.public_key);
 	if (r < 0)
 		return fail(err, r, "make", KEY_NAME, "", "try again");
 	*ret = key;
@@ -180,9 +181,10 @@ static int parse_line(const struct line *line, struct audit_key *ret)
 	if (again.n != line->n || memcmp(again.bytes, line->bytes, line->n) != 0)
 		return -EBADMSG;
 	r = signature_public_key(key.private_key, key.public_key);
-	if (r == 0)
-		*ret = key;
-	return r;
+	if (r < 0)
+		return r;
+	*ret = key;
+	return 0;
 }
 
 /* An open key file, checked; or negative errno. */
@@ -284,9 +286,10 @@ static int read_place(const char *place, const char *credentials, struct audit_k
 	const struct place *row = find_place(place, &name);
 	int r = row ? row->read(credentials, name, ret) : -EBADMSG;
 
-	if (r == 0)
-		ret->is_elsewhere = true;
-	return r == -ENOENT || r == KEY_ERASED ? -ENOKEY : r;
+	if (r != 0)
+		return r == -ENOENT || r == KEY_ERASED ? -ENOKEY : r;
+	ret->is_elsewhere = true;
+	return 0;
 }
 
 /* A key, or the name of the place that has it. */
@@ -360,6 +363,14 @@ static int put_next_in_place(int folder)
 	return sync_folder(folder);
 }
 
+/* rename() over the current key would leave its bytes on the disk, so it is erased first. */
+static int replace_by_next(int folder)
+{
+	int r = erase_file(folder, KEY_NAME);
+
+	return r < 0 ? r : put_next_in_place(folder);
+}
+
 int key_store_at(int folder, const struct audit_key *key, struct sbx_error *err)
 {
 	if (is_there(folder, KEY_NAME) || is_there(folder, KEY_NEXT_NAME))
@@ -409,25 +420,6 @@ static int read_current(int folder, const char *credentials, struct audit_key *r
 	return r == 0 ? put_next_in_place(folder) : r;
 }
 
-int key_load_at(int folder, struct audit_key *ret, struct sbx_error *err)
-{
-	_cleanup_audit_key_ struct audit_key key = AUDIT_KEY_INIT;
-	const char *name;
-	int r = read_current(folder, NULL, &key, &name);
-
-	if (r != 0)
-		return fail_to_load(err, r, name);
-	*ret = key;
-	return 0;
-}
-
-int key_load_credential(const char *credentials, struct audit_key *ret, struct sbx_error *err)
-{
-	int r = read_credential(credentials, KEY_CREDENTIAL_NAME, ret);
-
-	return r == 0 ? 0 : fail_to_load(err, r, KEY_CREDENTIAL_NAME);
-}
-
 int key_load(int folder, const char *credentials, struct audit_key *ret, struct sbx_error *err)
 {
 	_cleanup_audit_key_ struct audit_key given = AUDIT_KEY_INIT, kept = AUDIT_KEY_INIT;
@@ -475,9 +467,10 @@ int key_store_elsewhere(int folder, const char *place, const char *credentials,
 	if (r < 0)
 		return fail_to_load(err, r, place);
 	r = write_place(folder, place, err);
-	if (r == 0)
-		*ret = key;
-	return r;
+	if (r < 0)
+		return r;
+	*ret = key;
+	return 0;
 }
 
 int key_prepare_next(int folder, const struct audit_key *current, struct audit_key *ret,
@@ -501,11 +494,13 @@ int key_prepare_next(int folder, const struct audit_key *current, struct audit_k
 	if (r < 0 && r != -ENOENT)
 		return fail_to_load(err, r, KEY_NEXT_NAME);
 	r = key_make(current->epoch + 1, &next, err);
-	if (r == 0)
-		r = write_file(folder, KEY_NEXT_NAME, &next, err);
-	if (r == 0)
-		*ret = next;
-	return r;
+	if (r < 0)
+		return r;
+	r = write_file(folder, KEY_NEXT_NAME, &next, err);
+	if (r < 0)
+		return r;
+	*ret = next;
+	return 0;
 }
 
 int key_advance(int folder, struct sbx_error *err)
@@ -515,23 +510,10 @@ int key_advance(int folder, struct sbx_error *err)
 
 	if (r != 0)
 		return fail_to_load(err, r, KEY_NEXT_NAME);
-	r = erase_file(folder, KEY_NAME);
-	if (r == 0)
-		r = put_next_in_place(folder);
+	r = replace_by_next(folder);
 	if (r < 0)
 		return fail(err, r, "advance", KEY_NAME, "",
 			    "check the file system and its rights");
-	return 0;
-}
-
-int key_erase(int folder, struct sbx_error *err)
-{
-	int r = erase_file(folder, KEY_NEXT_NAME);
-
-	if (r == 0)
-		r = erase_file(folder, KEY_NAME);
-	if (r < 0)
-		return fail(err, r, "erase", KEY_NAME, "", "overwrite and remove the file by hand");
 	return 0;
 }
 
@@ -542,15 +524,7 @@ int key_erase(int folder, struct sbx_error *err)
  * whole at any crash. Nothing in it is believed, but what is no row of notes is not passed on.
  */
 
-#define SIGNATURE_LINE "\xe2\x80\x94 "
-#define SIGNATURE_LINE_SIZE (sizeof(SIGNATURE_LINE) - 1)
-
 /* ---- notes one behind the other ---- */
-
-static bool is_signature(const char *at, size_t n)
-{
-	return n >= SIGNATURE_LINE_SIZE && memcmp(at, SIGNATURE_LINE, SIGNATURE_LINE_SIZE) == 0;
-}
 
 size_t notes_next(const char *bytes, size_t n_bytes, bool is_end)
 {
@@ -559,13 +533,13 @@ size_t notes_next(const char *bytes, size_t n_bytes, bool is_end)
 
 	if (!at)
 		return 0;
-	for (begin = at += 2; is_signature(at, (size_t)(end - at)); at = newline + 1) {
+	for (begin = at += 2; note_is_signature(at, (size_t)(end - at)); at = newline + 1) {
 		newline = memchr(at, '\n', (size_t)(end - at));
 		if (!newline)
 			return 0;
 	}
-	/* Perhaps another signature comes. */
-	if (at == begin || ((size_t)(end - at) < SIGNATURE_LINE_SIZE && !is_end))
+	/* The next bytes may be another signature of this note. */
+	if (at == begin || ((size_t)(end - at) < strlen(NOTE_SIGNATURE) && !is_end))
 		return 0;
 	return (size_t)(at - bytes);
 }
@@ -584,8 +558,7 @@ static int fail_epochs(struct sbx_error *err, int code, const char *why, const c
 /* 0, -EBADMSG or -ENOMEM. */
 static int parse(const char *note, size_t n_bytes, struct audit_checkpoint *ret)
 {
-	const char *end = memmem(note, n_bytes, "\n\n", 2);
-	int r = end ? checkpoint_parse(note, (size_t)(end - note) + 1, ret, NULL) : -EBADMSG;
+	int r = checkpoint_peek(note, n_bytes, ret);
 
 	return r == 0 && !ret->is_last_of_epoch ? -EBADMSG : r;
 }
@@ -655,8 +628,10 @@ static int find_epoch_place(void *userdata, uint64_t size, const char *note, siz
 	struct audit_checkpoint there;
 	int r = parse(note, n_bytes, &there);
 
-	if (r < 0 || there.epoch > place->epoch)
-		return r < 0 ? r : 1;
+	if (r < 0)
+		return r;
+	if (there.epoch > place->epoch)
+		return 1;
 	if (there.epoch < place->epoch) {
 		place->at = (size_t)(note - place->bytes) + n_bytes;
 		return 0;

@@ -72,15 +72,12 @@ int key_store_elsewhere(int folder, const char *place, const char *credentials,
 /* Keeps the first key of a log, mode 0600. -EEXIST where there is one already. */
 int key_store_at(int folder, const struct audit_key *key, struct sbx_error *err);
 /*
- * The current key; an advance that was cut short is completed first. -ENOENT where there is none,
- * -EPERM where another user has a right to the file, -EBADMSG where it is no key, -ENOKEY where it
- * names a place that has none.
+ * The directory's key, or the one that systemd gave: of both the one of the later epoch, because a
+ * log that began with a credential goes on in its directory. An advance that was cut short is
+ * completed first. @credentials is the value of $CREDENTIALS_DIRECTORY, or NULL. -ENOENT where
+ * there is no key, -EPERM where another user has a right to the file, -EBADMSG where it is no key,
+ * -ENOKEY where it names a place that has none.
  */
-int key_load_at(int folder, struct audit_key *ret, struct sbx_error *err);
-/* The key that systemd gave: @credentials is the value of $CREDENTIALS_DIRECTORY, or NULL. */
-int key_load_credential(const char *credentials, struct audit_key *ret, struct sbx_error *err);
-/* Of these two the one of the later epoch: a log that began with a credential goes on in its
- * directory. */
 int key_load(int folder, const char *credentials, struct audit_key *ret, struct sbx_error *err);
 
 /* -EOPNOTSUPP where the current one is elsewhere. */
@@ -88,8 +85,6 @@ int key_prepare_next(int folder, const struct audit_key *current, struct audit_k
 		     struct sbx_error *err);
 /* -ENOENT where no key was prepared; then nothing is erased. */
 int key_advance(int folder, struct sbx_error *err);
-/* Erases what is there of both. */
-int key_erase(int folder, struct sbx_error *err);
 
 /* ---- the file of epochs ---- */
 

@@ -54,15 +54,13 @@ static int add_sum(struct text *out, size_t begin)
 {
 	_cleanup_hasher_ struct hasher *hasher = NULL;
 	struct audit_hash sum;
-	int r = text_status(out);
+	struct iovec part;
+	int r = hasher_new(&hasher);
 
-	if (r == 0)
-		r = hasher_new(&hasher);
-	if (r == 0) {
-		const struct iovec part = { out->data + begin, out->len - begin };
-
-		r = hasher_digest(hasher, &part, 1, &sum);
-	}
+	if (r < 0 || text_status(out) < 0)
+		return -ENOMEM;
+	part = (struct iovec){ out->data + begin, out->len - begin };
+	r = hasher_digest(hasher, &part, 1, &sum);
 	if (r < 0)
 		return r;
 	add_bytes(out, "sum ", sum.bytes, sizeof(sum.bytes), "\n");
@@ -124,18 +122,6 @@ static bool take_line(struct lines *lines, const char *prefix, const char **ret,
 	return true;
 }
 
-/* At the beginning of *@at, which goes behind it. */
-static bool take_number(const char **at, size_t *n, uint64_t *ret)
-{
-	uint64_t value = 0;
-	size_t n_digits = 0;
-
-	for (; *n > 0 && **at >= '0' && **at <= '9' && n_digits < 19; (*at)++, (*n)--, n_digits++)
-		value = value * 10 + (uint64_t)(**at - '0');
-	*ret = value;
-	return n_digits > 0;
-}
-
 static bool take_origin(struct lines *lines, struct verified_state *state)
 {
 	const char *value;
@@ -160,7 +146,7 @@ static bool take_keys(struct lines *lines, struct verified_state *state)
 					    sizeof(state->first_key)) < 0)
 		return false;
 	state->is_key_own = value + n - space == (ptrdiff_t)strlen(" own");
-	if (!take_line(lines, "key ", &value, &n) || !take_number(&value, &n, &state->epoch) ||
+	if (!take_line(lines, "key ", &value, &n) || !note_take_number(&value, &n, &state->epoch) ||
 	    n == 0)
 		return false;
 	return base64_decode_exactly(value + 1, n - 1, state->key, sizeof(state->key)) == 0;
@@ -183,7 +169,7 @@ static bool take_deleted(struct lines *lines, struct verified_place *ret)
 
 	if (!take_line(lines, "deleted ", &value, &n))
 		return true;
-	if (!take_number(&value, &n, &ret->size) || ret->size == 0 || n == 0)
+	if (!note_take_number(&value, &n, &ret->size) || ret->size == 0 || n == 0)
 		return false;
 	value++;
 	n--;
@@ -202,7 +188,7 @@ static bool take_tree(struct lines *lines, struct verified_state *state)
 	uint64_t size;
 	size_t n, n_peaks;
 
-	if (!take_line(lines, "size ", &value, &n) || !take_number(&value, &n, &size) ||
+	if (!take_line(lines, "size ", &value, &n) || !note_take_number(&value, &n, &size) ||
 	    !take_hash(lines, "head ", &state->head) || !take_deleted(lines, &state->deleted))
 		return false;
 	n_peaks = (size_t)__builtin_popcountll(size);
@@ -246,12 +232,10 @@ int verified_state_parse(const char *bytes, size_t n_bytes, struct verified_stat
 /* ---- what was witnessed elsewhere ---- */
 
 /*
- * What was seen of the log elsewhere: its checkpoints as they were published, or their sizes
- * and roots alone. A checkpoint is taken apart like any other; what it is signed with is not
- * needed, since the log has to reproduce its root.
+ * Heads of the log that were kept elsewhere: its checkpoints as they were published, or their sizes
+ * and roots alone. The signature of a checkpoint is not verified here: the log has to reproduce its
+ * root.
  */
-
-#define SIGNATURE_LINE "\xe2\x80\x94 "
 
 void witness_deinit(struct witness *witness)
 {
@@ -282,23 +266,28 @@ static int fail(const struct reading *reading, const char *why, struct sbx_error
 	return -EBADMSG;
 }
 
-static int add_head(struct reading *reading, uint64_t size, const struct audit_hash *root,
-		    struct sbx_error *err)
+/* *@n_max is how many there is room for. */
+static int append_head(struct witness *witness, size_t *n_max, const struct witness_head *head)
 {
-	struct witness *witness = &reading->witness;
-
-	if (witness->n_heads == WITNESS_HEADS_MAX)
-		return fail(reading, "there are more than 100000 heads", err);
-	if (witness->n_heads == reading->n_max) {
-		size_t n_max = reading->n_max ? 2 * reading->n_max : 64;
-		void *grown = reallocarray(witness->heads, n_max, sizeof(*witness->heads));
+	if (witness->n_heads == *n_max) {
+		size_t n = *n_max ? 2 * *n_max : 64;
+		void *grown = reallocarray(witness->heads, n, sizeof(*witness->heads));
 
 		if (!grown)
-			return sbx_error_what(err, -ENOMEM, "cannot read what was witnessed");
+			return -ENOMEM;
 		witness->heads = grown;
-		reading->n_max = n_max;
+		*n_max = n;
 	}
-	witness->heads[witness->n_heads++] = (struct witness_head){ .size = size, .root = *root };
+	witness->heads[witness->n_heads++] = *head;
+	return 0;
+}
+
+static int add_head(struct reading *reading, const struct witness_head *head, struct sbx_error *err)
+{
+	if (reading->witness.n_heads == WITNESS_HEADS_MAX)
+		return fail(reading, "there are more than 100000 heads", err);
+	if (append_head(&reading->witness, &reading->n_max, head) < 0)
+		return sbx_error_what(err, -ENOMEM, "cannot read what was witnessed");
 	return 0;
 }
 
@@ -318,32 +307,25 @@ static void pass_line(struct reading *reading, size_t n)
 
 static int take_pair(struct reading *reading, struct sbx_error *err)
 {
-	size_t n = line_length(reading), i = 0;
-	struct audit_hash root;
-	uint64_t size = 0;
+	size_t n_line = line_length(reading), n = n_line;
+	const char *at = reading->at;
+	struct witness_head head;
 	int r;
 
-	for (; i < n && i < 19 && reading->at[i] >= '0' && reading->at[i] <= '9'; i++)
-		size = size * 10 + (uint64_t)(reading->at[i] - '0');
-	if (size == 0 || i == n || reading->at[i] != ' ' ||
-	    base64_decode_exactly(reading->at + i + 1, n - i - 1, root.bytes, sizeof(root.bytes)) <
-		    0)
+	if (!note_take_number(&at, &n, &head.size) || head.size == 0 || n == 0 || *at != ' ' ||
+	    base64_decode_exactly(at + 1, n - 1, head.root.bytes, sizeof(head.root.bytes)) < 0)
 		return fail(reading, "it is not a size and a root", err);
-	r = add_head(reading, size, &root, err);
-	pass_line(reading, n);
+	r = add_head(reading, &head, err);
+	pass_line(reading, n_line);
 	return r;
 }
 
 static int take_note(struct reading *reading, struct sbx_error *err)
 {
-	const char *end = memmem(reading->at, left(reading), "\n\n", 2);
 	struct audit_checkpoint checkpoint;
 	struct witness *witness = &reading->witness;
-	int r = -EBADMSG;
+	int r = checkpoint_peek(reading->at, left(reading), &checkpoint);
 
-	if (end)
-		r = checkpoint_parse(reading->at, (size_t)(end - reading->at) + 1, &checkpoint,
-				     NULL);
 	if (r == -ENOMEM)
 		return sbx_error_what(err, r, "cannot read what was witnessed");
 	if (r < 0)
@@ -351,18 +333,17 @@ static int take_note(struct reading *reading, struct sbx_error *err)
 	if (witness->origin[0] != '\0' && strcmp(witness->origin, checkpoint.origin) != 0)
 		return fail(reading, "it is of another log than those before", err);
 	memcpy(witness->origin, checkpoint.origin, sizeof(witness->origin));
-	while (reading->at < end)
-		pass_line(reading, line_length(reading));
-	return add_head(reading, checkpoint.size, &checkpoint.root, err);
+	/* The empty line before the signatures ends it. */
+	for (size_t n; (n = line_length(reading)) > 0;)
+		pass_line(reading, n);
+	return add_head(reading, &(struct witness_head){ checkpoint.size, checkpoint.root }, err);
 }
 
 static int take(struct reading *reading, struct sbx_error *err)
 {
-	size_t n = line_length(reading), n_signature = strlen(SIGNATURE_LINE);
-	bool is_signature =
-		n >= n_signature && memcmp(reading->at, SIGNATURE_LINE, n_signature) == 0;
+	size_t n = line_length(reading);
 
-	if (n == 0 || is_signature) {
+	if (n == 0 || note_is_signature(reading->at, n)) {
 		pass_line(reading, n);
 		return 0;
 	}
@@ -399,13 +380,14 @@ void witness_drop(struct witness *witness, uint64_t size)
 int witness_parse(struct witness *ret, const char *bytes, size_t n_bytes, struct sbx_error *err)
 {
 	struct reading reading = { .at = bytes, .end = bytes + n_bytes, .line = 1 };
-	int r = 0;
 
-	while (r == 0 && reading.at < reading.end)
-		r = take(&reading, err);
-	if (r < 0) {
-		witness_deinit(&reading.witness);
-		return r;
+	while (reading.at < reading.end) {
+		int r = take(&reading, err);
+
+		if (r < 0) {
+			witness_deinit(&reading.witness);
+			return r;
+		}
 	}
 	witness_sort(&reading.witness);
 	*ret = reading.witness;
@@ -465,17 +447,9 @@ static int get_field(const struct journal_reading *reading, const char *name, co
 
 static bool parse_number(const char *bytes, size_t n, uint64_t max, uint64_t *ret)
 {
-	uint64_t value = 0;
+	bool begins_with_zero = n > 1 && bytes[0] == '0';
 
-	if (n == 0 || n > 19 || (bytes[0] == '0' && n > 1))
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		if (bytes[i] < '0' || bytes[i] > '9')
-			return false;
-		value = value * 10 + (uint64_t)(bytes[i] - '0');
-	}
-	*ret = value;
-	return value <= max;
+	return !begins_with_zero && note_take_number(&bytes, &n, ret) && n == 0 && *ret <= max;
 }
 
 /* 1 with the number, 0 where there is none. */
@@ -502,7 +476,7 @@ static int get_root(const struct journal_reading *reading, struct audit_hash *re
 
 /* ---- heads ---- */
 
-/* Each of those that are left still shows what was before it. */
+/* Drops every other head. One that is left covers the records of the dropped one before it too. */
 static void thin_out(struct witness *witness)
 {
 	size_t n = 0;
@@ -514,21 +488,9 @@ static void thin_out(struct witness *witness)
 
 static int add_entry_head(struct journal_reading *reading, const struct witness_head *head)
 {
-	struct witness *witness = &reading->witness;
-
-	if (witness->n_heads == HEADS_KEPT_MAX)
-		thin_out(witness);
-	if (witness->n_heads == reading->n_max) {
-		size_t n_max = reading->n_max ? 2 * reading->n_max : 64;
-		void *grown = reallocarray(witness->heads, n_max, sizeof(*witness->heads));
-
-		if (!grown)
-			return -ENOMEM;
-		witness->heads = grown;
-		reading->n_max = n_max;
-	}
-	witness->heads[witness->n_heads++] = *head;
-	return 0;
+	if (reading->witness.n_heads == HEADS_KEPT_MAX)
+		thin_out(&reading->witness);
+	return append_head(&reading->witness, &reading->n_max, head);
 }
 
 /* Fields that begin with an underscore are journald's own. */
@@ -563,13 +525,16 @@ static int take_entry(struct journal_reading *reading, struct sbx_error *err)
 
 static int each_entry(struct journal_reading *reading, struct sbx_error *err)
 {
-	int r = 0, more;
+	int more;
 
-	while (r == 0 && (more = sd_journal_next(reading->journal)) != 0)
-		r = more < 0 ? fail_journal(err, more, NULL,
-					    "check the journal: journalctl --verify")
-			     : take_entry(reading, err);
-	return r;
+	while ((more = sd_journal_next(reading->journal)) > 0) {
+		int r = take_entry(reading, err);
+
+		if (r < 0)
+			return r;
+	}
+	return more < 0 ? fail_journal(err, more, NULL, "check the journal: journalctl --verify")
+			: 0;
 }
 
 /* ---- the journal ---- */
@@ -593,10 +558,24 @@ static int choose(sd_journal *journal, const struct journal_options *options)
 	char origin[sizeof(HEADS_FIELD_LOG) + NOTE_NAME_SIZE];
 	int r = sd_journal_add_match(journal, "MESSAGE_ID=" HEADS_MESSAGE_ID, 0);
 
+	if (r < 0)
+		return r;
 	(void)snprintf(origin, sizeof(origin), HEADS_FIELD_LOG "=%s", options->origin);
-	if (r >= 0)
-		r = sd_journal_add_match(journal, origin, 0);
-	return r;
+	return sd_journal_add_match(journal, origin, 0);
+}
+
+static int read_heads(struct journal_reading *reading, struct sbx_error *err)
+{
+	int r = choose(reading->journal, reading->options);
+
+	if (r < 0)
+		return fail_journal(err, r, NULL, "check the journal: journalctl --verify");
+	r = each_entry(reading, err);
+	if (r < 0 || reading->witness.n_heads > 0)
+		return r;
+	return fail_journal(err, -ENODATA, "there is none of this log that this user may see",
+			    "run it as root or in the group systemd-journal, on the machine where "
+			    "'sbx-audit serve' keeps the log");
 }
 
 int witness_read_journal(struct witness *ret, const struct journal_options *options,
@@ -609,14 +588,7 @@ int witness_read_journal(struct witness *ret, const struct journal_options *opti
 	if (r < 0)
 		return r;
 	reading.journal = journal;
-	r = choose(journal, options);
-	r = r < 0 ? fail_journal(err, r, NULL, "check the journal: journalctl --verify")
-		  : each_entry(&reading, err);
-	if (r == 0 && reading.witness.n_heads == 0)
-		r = fail_journal(
-			err, -ENODATA, "there is none of this log that this user may see",
-			"run it as root or in the group systemd-journal, on the machine where "
-			"'sbx-audit serve' keeps the log");
+	r = read_heads(&reading, err);
 	if (r < 0) {
 		witness_deinit(&reading.witness);
 		return r;

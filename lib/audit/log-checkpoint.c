@@ -100,23 +100,28 @@ static int reload(struct audit_log *log, struct sbx_error *err)
 	return r < 0 ? r : make_verifier(log, log->key.public_key, &log->verifier, err);
 }
 
+static int advance(struct audit_log *log, struct sbx_error *err)
+{
+	int r = key_advance(log->folder, err);
+
+	return r < 0 ? r : reload(log, err);
+}
+
 /* The key must be the one that the checkpoint was signed with, or that it names: what another one
  * signs no verifier will believe. */
 static int check_key(struct audit_log *log, const struct last *found, struct sbx_error *err)
 {
 	const struct audit_checkpoint *last = &found->checkpoint;
-	int r = 0;
 
 	if (last->epoch == log->key.epoch && !found->is_of_key)
 		return fail_key(log, "its key is another than the one of its last checkpoint", err);
 	/* The change of keys was cut short. */
 	if (last->is_last_of_epoch && last->epoch == log->key.epoch) {
-		r = key_advance(log->folder, err);
-		if (r == 0)
-			r = reload(log, err);
+		int r = advance(log, err);
+
+		if (r < 0)
+			return r;
 	}
-	if (r < 0)
-		return r;
 	if (log->key.epoch != last->epoch + last->is_last_of_epoch)
 		return fail_key(log, "its key is of another epoch than its last checkpoint", err);
 	if (last->is_last_of_epoch &&
@@ -163,8 +168,9 @@ int log_load_checkpoint(struct audit_log *log, struct sbx_error *err)
 	struct last last = { .is_of_key = false };
 	int r = reload(log, err);
 
-	if (r == 0)
-		r = read_last(log, &last, err);
+	if (r < 0)
+		return r;
+	r = read_last(log, &last, err);
 	if (r < 0)
 		return r;
 	/* With a note of another key the log is broken already. */
@@ -186,11 +192,12 @@ static int save(struct audit_log *log, const struct text *note, struct sbx_error
 	log_put_u64(signer, log->key.epoch);
 	memcpy(signer + 8, log->key.public_key, SIGNATURE_KEY_SIZE);
 	r = store_add_checkpoint(log->store, log->now.frontier.size, note->data, note->len, err);
-	if (r == 0)
-		r = store_set_meta(log->store, META_FRONTIER, frontier, n, err);
-	if (r == 0)
-		r = store_set_meta(log->store, META_SIGNER, signer, sizeof(signer), err);
-	return r;
+	if (r < 0)
+		return r;
+	r = store_set_meta(log->store, META_FRONTIER, frontier, n, err);
+	if (r < 0)
+		return r;
+	return store_set_meta(log->store, META_SIGNER, signer, sizeof(signer), err);
 }
 
 static int make_note(struct audit_log *log, const struct audit_key *next,
@@ -214,18 +221,25 @@ static int make_note(struct audit_log *log, const struct audit_key *next,
 	return checkpoint_sign(note, &checkpoint, &log->verifier, log->key.private_key, err);
 }
 
+static int sign(struct audit_log *log, const struct audit_key *next, struct audit_hash *ret_root,
+		struct sbx_error *err)
+{
+	int r;
+
+	text_reset(&log->note);
+	r = make_note(log, next, ret_root, &log->note, err);
+	if (r < 0)
+		return r;
+	r = log_begin(log, err);
+	return r < 0 ? r : save(log, &log->note, err);
+}
+
 int log_sign(struct audit_log *log, const struct audit_key *next, struct sbx_error *err)
 {
 	struct log_state *now = &log->now;
 	struct audit_hash root;
-	int r;
+	int r = sign(log, next, &root, err);
 
-	text_reset(&log->note);
-	r = make_note(log, next, &root, &log->note, err);
-	if (r == 0)
-		r = log_begin(log, err);
-	if (r == 0)
-		r = save(log, &log->note, err);
 	if (r < 0)
 		return log_failed(log, r);
 	now->last = (struct log_signed){ now->frontier.size, now->head, root };
@@ -235,10 +249,9 @@ int log_sign(struct audit_log *log, const struct audit_key *next, struct sbx_err
 
 int audit_log_checkpoint(struct audit_log *log, struct sbx_error *err)
 {
-	int r = 0;
+	bool is_signed = log->now.frontier.size == log->now.last.size;
+	int r = is_signed ? 0 : log_sign(log, NULL, err);
 
-	if (log->now.frontier.size != log->now.last.size)
-		r = log_sign(log, NULL, err);
 	return r < 0 ? r : audit_log_commit(log, err);
 }
 
@@ -251,15 +264,16 @@ int audit_log_change_key(struct audit_log *log, struct sbx_error *err)
 	if (r < 0)
 		return r;
 	text_addf(&members, "\"epoch\":%llu", (unsigned long long)next.epoch);
-	r = text_status(&members) < 0 ? sbx_error_what(err, -ENOMEM, "cannot change the key")
-				      : audit_log_say(log, "key_changed", members.data, err);
-	if (r == 0)
-		r = log_sign(log, &next, err);
-	if (r == 0)
-		r = audit_log_commit(log, err);
-	if (r == 0)
-		r = key_advance(log->folder, err);
-	return r < 0 ? r : reload(log, err);
+	if (text_status(&members) < 0)
+		return sbx_error_what(err, -ENOMEM, "cannot change the key");
+	r = audit_log_say(log, "key_changed", members.data, err);
+	if (r < 0)
+		return r;
+	r = log_sign(log, &next, err);
+	if (r < 0)
+		return r;
+	r = audit_log_commit(log, err);
+	return r < 0 ? r : advance(log, err);
 }
 
 bool audit_log_can_change_key(const struct audit_log *log)

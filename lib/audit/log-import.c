@@ -31,12 +31,11 @@
 #include <sbx/error.h>
 
 #include "audit/log-internal.h"
+#include "base/fd.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "record/record.h"
-
-/* ---- spools ---- */
 
 /* ---- names of claimed files ---- */
 
@@ -106,6 +105,17 @@ static void fail(struct gather *gather, int code, const char *name, const char *
 	sbx_error_fix(gather->err, "%s", fix);
 }
 
+/* Moves a file to a name that was never used. */
+static int move(int from_folder, const char *from, int to_folder, const char *prefix, uid_t owner,
+		char ret[CLAIM_NAME_SIZE])
+{
+	int r = claim_make_name(prefix, owner, ret);
+
+	if (r < 0)
+		return r;
+	return renameat2(from_folder, from, to_folder, ret, RENAME_NOREPLACE) < 0 ? -errno : 0;
+}
+
 static bool is_the_same(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
@@ -138,6 +148,12 @@ static int give(const struct gather *gather, const char *name, uid_t owner)
 	return fchownat(fd, "", inbox->st_uid, inbox->st_gid, AT_EMPTY_PATH) < 0 ? -errno : 0;
 }
 
+static void fail_moving(struct gather *gather, int code, const char *name)
+{
+	fail(gather, code, name, NULL,
+	     "check the file system and the permissions of the directories");
+}
+
 static void finish(struct gather *gather, const char *name, uid_t owner)
 {
 	const struct gather_options *options = gather->options;
@@ -152,14 +168,14 @@ static void finish(struct gather *gather, const char *name, uid_t owner)
 		     "look what that user's service does");
 		return;
 	}
-	if (r == 0)
-		r = claim_make_name(CLAIM_PREFIX, owner, to);
-	if (r == 0 && renameat2(options->staging, name, options->inbox, to, RENAME_NOREPLACE) < 0)
-		r = -errno;
-	gather->n_files += r == 0;
+	if (r < 0) {
+		fail_moving(gather, r, name);
+		return;
+	}
+	r = move(options->staging, name, options->inbox, CLAIM_PREFIX, owner, to);
 	if (r < 0)
-		fail(gather, r, name, NULL,
-		     "check the file system and the permissions of the directories");
+		fail_moving(gather, r, name);
+	gather->n_files += r == 0;
 }
 
 /* ---- from a spool into the staging directory ---- */
@@ -182,10 +198,7 @@ static void take_spool(struct gather *gather, int spool, const char *name, uid_t
 	}
 	if (st.st_size == 0)
 		return;
-	r = claim_make_name(MOVED_PREFIX, owner, to);
-	if (r == 0 &&
-	    renameat2(spool, RECORD_SPOOL_NAME, gather->options->staging, to, RENAME_NOREPLACE) < 0)
-		r = -errno;
+	r = move(spool, RECORD_SPOOL_NAME, gather->options->staging, MOVED_PREFIX, owner, to);
 	if (r == 0)
 		finish(gather, to, owner);
 	else if (r != -ENOENT)
@@ -221,20 +234,10 @@ static void take_service(struct gather *gather, const char *name)
 
 /* ---- all of them ---- */
 
-static DIR *open_again(int fd)
-{
-	int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = again < 0 ? NULL : fdopendir(again);
-
-	if (!dir)
-		close_fd(&again);
-	return dir;
-}
-
 /* What a tool that was killed has left. */
 static void finish_all(struct gather *gather)
 {
-	_cleanup_closedir_ DIR *dir = open_again(gather->options->staging);
+	_cleanup_closedir_ DIR *dir = fd_open_dir(gather->options->staging);
 	const struct dirent *entry;
 	uid_t owner;
 
@@ -247,7 +250,7 @@ static void finish_all(struct gather *gather)
 
 static void take_services(struct gather *gather)
 {
-	_cleanup_closedir_ DIR *dir = open_again(gather->options->state);
+	_cleanup_closedir_ DIR *dir = fd_open_dir(gather->options->state);
 	const struct dirent *entry;
 	struct stat st;
 
@@ -288,6 +291,7 @@ int audit_gather(const struct gather_options *options, uint64_t *ret_n_files, st
 /* A line and its end fit into it. */
 #define IMPORT_CHUNK_SIZE (4 * RECORD_BYTES_MAX)
 #define CLAIM_KEY_SIZE (sizeof(META_SPOOL) + CLAIM_NAME_SIZE)
+#define OFFSET_SIZE 8
 
 struct import {
 	struct audit_log *log;
@@ -301,8 +305,6 @@ struct import {
 	struct audit_import taken; /* since the last commit */
 	struct audit_import *total;
 };
-
-/* ---- lines ---- */
 
 static int import_fail(struct sbx_error *err, int code, const char *why, const char *fix)
 {
@@ -328,7 +330,7 @@ static void import_add_key(const char *name, char ret[CLAIM_KEY_SIZE])
 static int import_read_offset(struct import *import, struct sbx_error *err)
 {
 	char key[CLAIM_KEY_SIZE];
-	uint8_t offset[8];
+	uint8_t offset[OFFSET_SIZE];
 	int n;
 
 	import_add_key(import->name, key);
@@ -339,20 +341,29 @@ static int import_read_offset(struct import *import, struct sbx_error *err)
 	return 0;
 }
 
+/* Commits with how much of the file is taken, or (@offset: NULL) without it. */
+static int commit_offset(struct audit_log *log, const char *key, const uint8_t *offset,
+			 struct sbx_error *err)
+{
+	int r = log_begin(log, err);
+
+	if (r < 0)
+		return r;
+	r = store_set_meta(log->store, key, offset, OFFSET_SIZE, err);
+	return r < 0 ? r : audit_log_commit(log, err);
+}
+
 /* With everything that was taken since the last time. */
 static int commit(struct import *import, struct sbx_error *err)
 {
 	struct audit_import *taken = &import->taken, *total = import->total;
 	char key[CLAIM_KEY_SIZE];
-	uint8_t offset[8];
-	int r = log_begin(import->log, err);
+	uint8_t offset[OFFSET_SIZE];
+	int r;
 
 	import_add_key(import->name, key);
 	log_put_u64(offset, import->offset);
-	if (r == 0)
-		r = store_set_meta(import->log->store, key, offset, sizeof(offset), err);
-	if (r == 0)
-		r = audit_log_commit(import->log, err);
+	r = commit_offset(import->log, key, offset, err);
 	if (r < 0)
 		return r;
 	total->n_records += taken->n_records;
@@ -379,14 +390,14 @@ static int say_instead(struct import *import, const char *event, const char *lin
 	if (line && hasher_digest(import->log->hasher, &part, 1, &hash) < 0)
 		return import_fail(err, -EIO, "libcrypto cannot hash",
 				   "check how it is configured");
-	for (size_t i = 0; line && i < sizeof(hash.bytes); i++)
-		text_addf(&hex, "%02x", hash.bytes[i]);
 	json_write(&json, &members);
 	json_member_string(&json, "source", "spool");
 	json_member_u64(&json, "uid", import->owner.uid);
 	json_member_u64(&json, "bytes", n_bytes);
-	if (line)
+	if (line) {
+		audit_hash_add_hex(&hex, &hash);
 		json_member_string(&json, "sha256", text_string(&hex));
+	}
 	json_member_string(&json, "why", why);
 	if (text_status(&members) < 0 || text_status(&hex) < 0)
 		return import_fail(err, -ENOMEM, NULL, "free some memory");
@@ -455,9 +466,10 @@ static int take_giant(struct import *import, struct sbx_error *err)
 	if (n <= 0)
 		return n < 0 ? import_fail_file(err, (int)n) : 0;
 	r = refuse(import, NULL, (size_t)n - 1, "it is longer than 128KiB", err);
+	if (r < 0)
+		return r;
 	import->offset += (uint64_t)n;
-	if (r == 0)
-		r = commit(import, err);
+	r = commit(import, err);
 	return r < 0 ? r : 1;
 }
 
@@ -466,19 +478,19 @@ static int take_chunk(struct import *import, struct sbx_error *err)
 {
 	const char *at = import->chunk, *end;
 	ssize_t n;
-	int r = 0;
+	int r;
 
 	if (import->offset >= import->until)
 		return 0;
 	n = pread(import->fd, import->chunk, IMPORT_CHUNK_SIZE, (off_t)import->offset);
 	if (n <= 0)
 		return n < 0 ? import_fail_file(err, -errno) : 0;
-	while (r == 0 && (end = memchr(at, '\n', (size_t)(import->chunk + n - at)))) {
+	while ((end = memchr(at, '\n', (size_t)(import->chunk + n - at)))) {
 		r = take_line(import, at, (size_t)(end - at), err);
+		if (r < 0)
+			return r;
 		at = end + 1;
 	}
-	if (r < 0)
-		return r;
 	if (at == import->chunk)
 		return n == IMPORT_CHUNK_SIZE ? take_giant(import, err) : 0;
 	import->offset += (uint64_t)(at - import->chunk);
@@ -517,8 +529,6 @@ static int import_take_torn_end(struct import *import, struct sbx_error *err)
 	return r < 0 ? r : commit(import, err);
 }
 
-/* ---- files ---- */
-
 /* ---- claim ---- */
 
 static int claim(int spool, struct sbx_error *err)
@@ -551,15 +561,11 @@ static bool is_left_alone(int fd)
 static int remove_file(struct import *import, struct sbx_error *err)
 {
 	char key[CLAIM_KEY_SIZE];
-	int r;
 
 	import_add_key(import->name, key);
 	if (unlinkat(import->spool, import->name, 0) < 0)
 		return import_fail_file(err, -errno);
-	r = log_begin(import->log, err);
-	if (r == 0)
-		r = store_set_meta(import->log->store, key, NULL, 0, err);
-	return r < 0 ? r : audit_log_commit(import->log, err);
+	return commit_offset(import->log, key, NULL, err);
 }
 
 static bool is_ours_alone(int fd, uint64_t *ret_size)
@@ -584,20 +590,22 @@ static int take_open_file(struct import *import, struct sbx_error *err)
 				   "a file in it is not owned by the calling user alone",
 				   "move the file away");
 	r = import_read_offset(import, err);
-	if (r == 0 && import->offset > size)
+	if (r < 0)
+		return r;
+	if (import->offset > size)
 		return import_fail(err, -EBADMSG, "a file in it has become shorter",
 				   "move the file away, and keep it");
 	/* A process that writes as fast as it is read would keep the log's service for itself. */
 	import->until = size;
-	if (r == 0)
-		r = import_take_lines(import, err);
+	r = import_take_lines(import, err);
 	if (r < 0 || !is_left_alone(import->fd))
 		return r;
 	/* A writer may have written between the last line and the lease. */
 	import->until = UINT64_MAX;
 	r = import_take_lines(import, err);
-	if (r == 0)
-		r = import_take_torn_end(import, err);
+	if (r < 0)
+		return r;
+	r = import_take_torn_end(import, err);
 	return r < 0 ? r : remove_file(import, err);
 }
 
@@ -623,15 +631,13 @@ static int take_file(struct import *import, const char *name, uid_t owner, struc
  * of the others are taken all the same, and the first failure is returned. */
 static int take_files(struct import *import, struct sbx_error *err)
 {
-	int fd = openat(import->spool, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), first = 0;
-	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	_cleanup_closedir_ DIR *dir = fd_open_dir(import->spool);
 	const struct dirent *entry;
 	uid_t owner;
+	int first = 0;
 
-	if (!dir) {
-		close_fd(&fd);
+	if (!dir)
 		return import_fail_file(err, -EIO);
-	}
 	while ((entry = readdir(dir))) {
 		int r = claim_parse_name(CLAIM_PREFIX, entry->d_name, &owner)
 				? take_file(import, entry->d_name, owner, first ? NULL : err)
@@ -670,10 +676,7 @@ static int forget_gone(struct import *import, struct sbx_error *err)
 
 	if (r < 0 || gone.key[0] == '\0')
 		return r;
-	r = log_begin(import->log, err);
-	if (r == 0)
-		r = store_set_meta(import->log->store, gone.key, NULL, 0, err);
-	return r < 0 ? r : audit_log_commit(import->log, err);
+	return commit_offset(import->log, gone.key, NULL, err);
 }
 
 void audit_log_watch_import(struct audit_log *log, audit_imported *imported, void *userdata)
@@ -694,9 +697,11 @@ int audit_log_import(struct audit_log *log, int spool, struct audit_import *ret,
 		return import_fail(err, -ENOMEM, NULL, "free some memory");
 	import.chunk = chunk;
 	r = audit_log_commit(log, err);
-	if (r == 0)
-		r = forget_gone(&import, err);
-	if (r == 0)
-		r = claim(spool, err);
+	if (r < 0)
+		return r;
+	r = forget_gone(&import, err);
+	if (r < 0)
+		return r;
+	r = claim(spool, err);
 	return r < 0 ? r : take_files(&import, err);
 }

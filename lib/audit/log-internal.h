@@ -85,7 +85,18 @@ int log_open_folder(const struct audit_log_options *options, struct sbx_error *e
 int log_find_segment(int folder, char ret[SEGMENT_NAME_SIZE]);
 void log_segment_name(uint64_t first, char ret[SEGMENT_NAME_SIZE]);
 
+/* Sets @n values of the table meta. */
+struct log_meta {
+	const char *key;
+	const void *bytes;
+	size_t n_bytes;
+};
+int log_set_meta(struct store *store, const struct log_meta *values, size_t n,
+		 struct sbx_error *err);
+
+/* A frontier as the table meta holds it: the size, and the peaks. -EBADMSG where it is none. */
 size_t log_save_frontier(const struct merkle_frontier *frontier, uint8_t ret[FRONTIER_BYTES_MAX]);
+int log_parse_frontier(const uint8_t *bytes, size_t n_bytes, struct merkle_frontier *ret);
 /* Reads what the segment says about itself and verifies what came after the last checkpoint. */
 int log_read_tail(struct audit_log *log, struct sbx_error *err);
 void log_break(struct audit_log *log, uint64_t seq);

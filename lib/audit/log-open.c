@@ -125,16 +125,12 @@ static bool is_segment(const char *name)
 
 int log_find_segment(int folder, char ret[SEGMENT_NAME_SIZE])
 {
-	/* A second file description: readdir() shares the position with other readers otherwise. */
-	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	_cleanup_closedir_ DIR *dir = fd_open_dir(folder);
 	const struct dirent *entry;
 	bool is_found = false;
 
-	if (!dir) {
-		close_fd(&fd);
+	if (!dir)
 		return -EIO;
-	}
 	while ((entry = readdir(dir)))
 		if (is_segment(entry->d_name) && (!is_found || strcmp(entry->d_name, ret) > 0)) {
 			memcpy(ret, entry->d_name, SEGMENT_NAME_SIZE);
@@ -151,13 +147,22 @@ struct creation {
 	struct text body;
 };
 
+static void creation_deinit(struct creation *creation)
+{
+	(void)hasher_free(creation->hasher);
+	text_deinit(&creation->body);
+}
+
 static int describe(struct creation *creation, const struct audit_key *key)
 {
 	struct chain_genesis *genesis = &creation->genesis;
 	_cleanup_close_ int boot = open(BOOT_ID_PATH, O_RDONLY | O_CLOEXEC);
 	uint8_t id[(AUDIT_LOG_ID_SIZE - 1) / 2];
+	int r = hasher_new(&creation->hasher);
 	ssize_t n;
 
+	if (r < 0)
+		return r;
 	if (getrandom(id, sizeof(id), 0) != (ssize_t)sizeof(id))
 		return -EIO;
 	for (size_t i = 0; i < sizeof(id); i++)
@@ -169,28 +174,34 @@ static int describe(struct creation *creation, const struct audit_key *key)
 	return chain_add_genesis(&creation->body, genesis);
 }
 
+int log_set_meta(struct store *store, const struct log_meta *values, size_t n,
+		 struct sbx_error *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		int r = store_set_meta(store, values[i].key, values[i].bytes, values[i].n_bytes,
+				       err);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 static int fill_meta(struct store *store, const struct creation *creation, struct sbx_error *err)
 {
 	static const struct audit_hash zero;
 	static const struct merkle_frontier empty;
 	uint8_t first[8] = { 0 }, frontier[FRONTIER_BYTES_MAX];
 	size_t n_frontier = log_save_frontier(&empty, frontier);
-	const struct {
-		const char *key;
-		const void *bytes;
-		size_t n_bytes;
-	} values[] = {
+	const struct log_meta values[] = {
 		{ META_LOG, creation->genesis.log_id, AUDIT_LOG_ID_SIZE - 1 },
 		{ META_FIRST, first, sizeof(first) },
 		{ META_PREVIOUS, zero.bytes, sizeof(zero.bytes) },
 		{ META_FIRST_FRONTIER, frontier, n_frontier },
 		{ META_FRONTIER, frontier, n_frontier },
 	};
-	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < N_ELEMENTS(values); i++)
-		r = store_set_meta(store, values[i].key, values[i].bytes, values[i].n_bytes, err);
-	return r;
+	return log_set_meta(store, values, N_ELEMENTS(values), err);
 }
 
 static int fill(struct store *store, void *userdata, struct sbx_error *err)
@@ -204,52 +215,58 @@ static int fill(struct store *store, void *userdata, struct sbx_error *err)
 	};
 	int r = chain_next(creation->hasher, 0, &zero, body->data, row.n_body, &row.hash);
 
-	if (r == 0)
-		r = fill_meta(store, creation, err);
 	if (r < 0)
 		return r;
-	return store_add(store, &row, err);
+	r = fill_meta(store, creation, err);
+	return r < 0 ? r : store_add(store, &row, err);
 }
 
 static int make_segment(int folder, const struct audit_key *key, const char *path,
 			struct sbx_error *err)
 {
-	_cleanup_hasher_ struct hasher *hasher = NULL;
-	struct creation creation = { .body = TEXT_INIT };
+	_cleanup_(creation_deinit) struct creation creation = { .body = TEXT_INIT };
 	char name[SEGMENT_NAME_SIZE];
-	int r = hasher_new(&hasher);
+	int r = describe(&creation, key);
 
-	creation.hasher = hasher;
-	if (r == 0)
-		r = describe(&creation, key);
+	if (r < 0)
+		return log_fail(err, r, path, NULL, "free some memory");
 	log_segment_name(0, name);
-	r = r < 0 ? log_fail(err, r, path, NULL, "free some memory")
-		  : store_create(folder, name, fill, &creation, err);
-	text_deinit(&creation.body);
+	return store_create(folder, name, fill, &creation, err);
+}
+
+/* The key of @options->key_place or of the credential, the one that an earlier audit_log_create()
+ * has stored before it failed, or a new one. */
+static int find_key(int folder, const struct audit_log_options *options, struct audit_key *ret,
+		    struct sbx_error *err)
+{
+	struct sbx_error why = { .code = 0 };
+	int r;
+
+	if (options->key_place)
+		return key_store_elsewhere(folder, options->key_place, options->credentials, ret,
+					   err);
+	r = key_load(folder, options->credentials, ret, &why);
+	if (r == -ENOENT) {
+		r = key_make(0, ret, err);
+		return r < 0 ? r : key_store_at(folder, ret, err);
+	}
+	if (r < 0 && err)
+		*err = why;
 	return r;
 }
 
-/* The credential's, the one of a try before this, or a new one. */
 static int first_key(int folder, const struct audit_log_options *options, struct audit_key *ret,
 		     struct sbx_error *err)
 {
-	struct sbx_error why = { .code = 0 };
-	int r = options->key_place ? key_store_elsewhere(folder, options->key_place,
-							 options->credentials, ret, &why)
-				   : key_load(folder, options->credentials, ret, &why);
+	int r = find_key(folder, options, ret, err);
 
-	if (r < 0 && (r != -ENOENT || options->key_place) && err)
-		*err = why;
-	if (r == -ENOENT && !options->key_place) {
-		r = key_make(0, ret, err);
-		if (r == 0)
-			r = key_store_at(folder, ret, err);
-	}
-	if (r == 0 && ret->epoch != 0)
+	if (r < 0)
+		return r;
+	if (ret->epoch != 0)
 		return log_fail(err, -EEXIST, options->folder,
 				"there is the key of a log that was used before",
 				"restore that log, or name another directory");
-	return r;
+	return 0;
 }
 
 int audit_log_create(const struct audit_log_options *options, struct sbx_error *err)
@@ -266,13 +283,15 @@ int audit_log_create(const struct audit_log_options *options, struct sbx_error *
 	if (folder < 0)
 		return folder;
 	r = log_find_segment(folder, name);
+	if (r < 0)
+		return r;
 	if (r > 0)
 		return log_fail(err, -EEXIST, options->folder, "there is one already",
 				"use it, or name another directory");
-	if (r == 0)
-		r = first_key(folder, options, &key, err);
-	if (r == 0)
-		r = make_segment(folder, &key, options->folder, err);
+	r = first_key(folder, options, &key, err);
+	if (r < 0)
+		return r;
+	r = make_segment(folder, &key, options->folder, err);
 	if (r < 0)
 		return r;
 	/* The lock is on the directory, and the log takes it again. */
@@ -305,6 +324,17 @@ size_t log_save_frontier(const struct merkle_frontier *frontier, uint8_t ret[FRO
 	return 8 + n * sizeof(peaks[0]);
 }
 
+int log_parse_frontier(const uint8_t *bytes, size_t n_bytes, struct merkle_frontier *ret)
+{
+	struct audit_hash peaks[MERKLE_PATH_MAX];
+	size_t n_peaks = n_bytes < 8 ? 0 : (n_bytes - 8) / sizeof(peaks[0]);
+
+	if (n_bytes != 8 + n_peaks * sizeof(peaks[0]) || n_peaks > MERKLE_PATH_MAX)
+		return -EBADMSG;
+	memcpy(peaks, bytes + 8, n_peaks * sizeof(peaks[0]));
+	return merkle_load(log_get_u64(bytes), peaks, n_peaks, ret);
+}
+
 static int fail(struct audit_log *log, const char *why, struct sbx_error *err)
 {
 	return log_fail(err, -EBADMSG, log->log_id, why,
@@ -322,23 +352,15 @@ void log_break(struct audit_log *log, uint64_t seq)
 static int load_frontier(struct audit_log *log, const char *key, struct merkle_frontier *ret,
 			 struct sbx_error *err)
 {
-	struct audit_hash peaks[MERKLE_PATH_MAX];
 	uint8_t bytes[FRONTIER_BYTES_MAX];
 	struct sbx_error why = { .code = 0 };
 	int n = store_get_meta(log->store, key, bytes, sizeof(bytes), &why);
-	size_t n_peaks;
 
 	if (n == -ENOENT || n == -EBADMSG)
 		return -EBADMSG;
 	if (n < 0 && err)
 		*err = why;
-	if (n < 0)
-		return n;
-	if (n < 8 || (n - 8) % AUDIT_HASH_SIZE != 0)
-		return -EBADMSG;
-	n_peaks = (size_t)(n - 8) / AUDIT_HASH_SIZE;
-	memcpy(peaks, bytes + 8, n_peaks * sizeof(peaks[0]));
-	return merkle_load(log_get_u64(bytes), peaks, n_peaks, ret);
+	return n < 0 ? n : log_parse_frontier(bytes, (size_t)n, ret);
 }
 
 /* ---- rows ---- */
@@ -398,12 +420,11 @@ static int walk_row(void *userdata, const struct store_row *row, struct sbx_erro
 	struct walk *walk = userdata;
 	struct audit_log *log = walk->log;
 	struct audit_hash hash;
-	int r = 0;
+	int r;
 
 	if (row->problem)
 		return fail(log, row->problem, err);
-	if (row->seq > walk->expected)
-		r = fill_gap(walk, row->seq, err);
+	r = row->seq > walk->expected ? fill_gap(walk, row->seq, err) : 0;
 	if (r < 0)
 		return r;
 	if (walk->has_previous) {
@@ -445,9 +466,10 @@ static int break_end(struct audit_log *log, uint64_t first, struct sbx_error *er
 	uint64_t lowest, last;
 	int r = store_bounds(log->store, &lowest, &last, err);
 
-	if (r >= 0)
-		log_break(log, r > 0 ? last + 1 : first);
-	return r < 0 ? r : 0;
+	if (r < 0)
+		return r;
+	log_break(log, r > 0 ? last + 1 : first);
+	return 0;
 }
 
 /* The rows behind the frontier, and the one before them for its hash. */
@@ -532,18 +554,24 @@ int log_read_tail(struct audit_log *log, struct sbx_error *err)
 	uint8_t first[8];
 	int r = read_exactly(log, META_LOG, log->log_id, AUDIT_LOG_ID_SIZE - 1, err);
 
-	if (r == 0)
-		r = read_exactly(log, META_FIRST, first, sizeof(first), err);
-	if (r == 0)
-		r = read_exactly(log, META_PREVIOUS, previous.bytes, sizeof(previous.bytes), err);
-	if (r == 0)
-		r = log_load_checkpoint(log, err);
-	if (r == 0)
-		r = choose_frontier(log, log_get_u64(first), &previous, err);
-	if (r == 0)
-		r = walk_rows(log, log_get_u64(first), &previous, err);
-	if (r == 0)
-		r = look_behind(log, err);
+	if (r < 0)
+		return r;
+	r = read_exactly(log, META_FIRST, first, sizeof(first), err);
+	if (r < 0)
+		return r;
+	r = read_exactly(log, META_PREVIOUS, previous.bytes, sizeof(previous.bytes), err);
+	if (r < 0)
+		return r;
+	r = log_load_checkpoint(log, err);
+	if (r < 0)
+		return r;
+	r = choose_frontier(log, log_get_u64(first), &previous, err);
+	if (r < 0)
+		return r;
+	r = walk_rows(log, log_get_u64(first), &previous, err);
+	if (r < 0)
+		return r;
+	r = look_behind(log, err);
 	if (r < 0)
 		return r;
 	log->committed = log->now;

@@ -168,10 +168,12 @@ int audit_log_open(const struct audit_log_options *options, struct audit_log **r
 		return r;
 	log->folder = r;
 	r = prepare(log, options, err);
-	if (r == 0)
-		r = open_segment(log, options->folder, err);
-	if (r == 0)
-		r = log_read_tail(log, err);
+	if (r < 0)
+		return r;
+	r = open_segment(log, options->folder, err);
+	if (r < 0)
+		return r;
+	r = log_read_tail(log, err);
 	if (r < 0)
 		return r;
 	make_reserve(log);
@@ -194,8 +196,9 @@ int log_begin(struct audit_log *log, struct sbx_error *err)
 	if (log->is_in_transaction)
 		return 0;
 	r = log->is_closed ? log_go_on(log, err) : 0;
-	if (r == 0)
-		r = store_begin(log->store, err);
+	if (r < 0)
+		return r;
+	r = store_begin(log->store, err);
 	log->is_in_transaction = r == 0;
 	return r;
 }
@@ -241,12 +244,23 @@ int audit_log_commit(struct audit_log *log, struct sbx_error *err)
 static int add_originals(struct audit_log *log, uint64_t seq, struct sbx_error *err)
 {
 	const struct audit_entry *entry = &log->entry;
-	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < entry->n_originals; i++)
-		r = store_add_original(log->store, seq, &entry->originals[i], log->keep_originals,
-				       err);
-	return r;
+	for (size_t i = 0; i < entry->n_originals; i++) {
+		int r = store_add_original(log->store, seq, &entry->originals[i],
+					   log->keep_originals, err);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int hash_row(struct audit_log *log, struct store_row *row)
+{
+	int r = chain_next(log->hasher, row->seq, &log->now.head, row->body, row->n_body,
+			   &row->hash);
+
+	return r < 0 ? r : merkle_add(log->hasher, &log->now.frontier, &row->hash);
 }
 
 static int store_entry(struct audit_log *log, struct sbx_error *err)
@@ -257,23 +271,21 @@ static int store_entry(struct audit_log *log, struct sbx_error *err)
 		.body = entry->body.data,
 		.n_body = (uint32_t)entry->body.len,
 	};
-	int r;
+	int r = hash_row(log, &row);
 
-	r = chain_next(log->hasher, row.seq, &log->now.head, row.body, row.n_body, &row.hash);
-	if (r == 0)
-		r = merkle_add(log->hasher, &log->now.frontier, &row.hash);
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot hash the record");
 	r = store_add(log->store, &row, err);
-	if (r == 0)
-		r = add_originals(log, row.seq, err);
+	if (r < 0)
+		return r;
+	r = add_originals(log, row.seq, err);
 	if (r < 0)
 		return r;
 	log->now.head = row.hash;
 	log_note_time(&log->now, entry->time_usec);
-	if (log->now.frontier.size - log->now.last.size >= CHECKPOINT_RECORDS_MAX)
-		r = log_sign(log, NULL, err);
-	return r;
+	return log->now.frontier.size - log->now.last.size < CHECKPOINT_RECORDS_MAX
+		       ? 0
+		       : log_sign(log, NULL, err);
 }
 
 static bool is_the_lines_fault(int code)
@@ -288,12 +300,14 @@ static int add_line(struct audit_log *log, const struct entry_options *options, 
 
 	if (is_the_lines_fault(r))
 		return AUDIT_REFUSED;
+	if (r < 0)
+		return log_failed(log, r);
 	/* Nothing can be undone before there is a transaction. */
-	if (r == 0)
-		r = log_begin(log, err);
-	if (r == 0)
-		r = store_entry(log, err);
-	return r < 0 ? log_failed(log, r) : r;
+	r = log_begin(log, err);
+	if (r < 0)
+		return log_failed(log, r);
+	r = store_entry(log, err);
+	return r < 0 ? log_failed(log, r) : 0;
 }
 
 int audit_log_add(struct audit_log *log, const char *line, size_t n_bytes,
@@ -391,26 +405,14 @@ bool audit_log_is_broken(const struct audit_log *log, uint64_t *ret_seq)
  * segment next.
  */
 
-/* ---- epochs ---- */
-
-static bool ends_epoch(const char *note, size_t n_bytes)
-{
-	const char *end = memmem(note, n_bytes, "\n\n", 2);
-	struct audit_checkpoint checkpoint;
-
-	return end && checkpoint_parse(note, (size_t)(end - note) + 1, &checkpoint, NULL) == 0 &&
-	       checkpoint.is_last_of_epoch;
-}
-
 static int keep_epoch(void *userdata, uint64_t size, const char *note, size_t n_bytes,
 		      struct sbx_error *err)
 {
 	struct audit_log *log = userdata;
 
-	return ends_epoch(note, n_bytes) ? epochs_add(log->folder, note, n_bytes, err) : 0;
+	return checkpoint_ends_epoch(note, n_bytes) ? epochs_add(log->folder, note, n_bytes, err)
+						    : 0;
 }
-
-/* ---- the new segment ---- */
 
 struct next {
 	struct audit_log *log;
@@ -431,11 +433,14 @@ static int copy_meta(void *userdata, const char *key, struct sbx_error *err)
 static int copy_all_meta(struct next *next, struct sbx_error *err)
 {
 	static const char *const keys[] = { META_LOG, META_SIGNER, META_DELETED, META_STORAGE };
-	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < N_ELEMENTS(keys); i++)
-		r = copy_meta(next, keys[i], err);
-	return r == 0 ? store_each_meta(next->log->store, META_SPOOL, copy_meta, next, err) : r;
+	for (size_t i = 0; i < N_ELEMENTS(keys); i++) {
+		int r = copy_meta(next, keys[i], err);
+
+		if (r < 0)
+			return r;
+	}
+	return store_each_meta(next->log->store, META_SPOOL, copy_meta, next, err);
 }
 
 static int write_joint(struct next *next, struct sbx_error *err)
@@ -443,25 +448,17 @@ static int write_joint(struct next *next, struct sbx_error *err)
 	const struct log_state *now = &next->log->now;
 	uint8_t first[8], begun[8], frontier[FRONTIER_BYTES_MAX];
 	size_t n_frontier = log_save_frontier(&now->frontier, frontier);
-	const struct {
-		const char *key;
-		const void *bytes;
-		size_t n_bytes;
-	} values[] = {
+	const struct log_meta values[] = {
 		{ META_FIRST, first, sizeof(first) },
 		{ META_BEGUN, begun, sizeof(begun) },
 		{ META_PREVIOUS, now->head.bytes, sizeof(now->head.bytes) },
 		{ META_FIRST_FRONTIER, frontier, n_frontier },
 		{ META_FRONTIER, frontier, n_frontier },
 	};
-	int r = 0;
 
 	log_put_u64(first, now->frontier.size);
 	log_put_u64(begun, log_now_usec());
-	for (size_t i = 0; r == 0 && i < N_ELEMENTS(values); i++)
-		r = store_set_meta(next->store, values[i].key, values[i].bytes, values[i].n_bytes,
-				   err);
-	return r;
+	return log_set_meta(next->store, values, N_ELEMENTS(values), err);
 }
 
 /* The checkpoint that the old one ends with; notes that were added behind it are not. */
@@ -469,11 +466,12 @@ static int copy_note(void *userdata, uint64_t size, const char *note, size_t n_b
 		     struct sbx_error *err)
 {
 	struct next *next = userdata;
-	int r = 0;
+	int r;
 
-	if (size == next->log->now.frontier.size)
-		r = store_add_checkpoint(next->store, size, note, n_bytes, err);
-	return r == 0 ? 1 : r;
+	if (size != next->log->now.frontier.size)
+		return 1;
+	r = store_add_checkpoint(next->store, size, note, n_bytes, err);
+	return r < 0 ? r : 1;
 }
 
 static int fill(struct store *store, void *userdata, struct sbx_error *err)
@@ -483,31 +481,31 @@ static int fill(struct store *store, void *userdata, struct sbx_error *err)
 
 	next->store = store;
 	r = copy_all_meta(next, err);
-	if (r == 0)
-		r = write_joint(next, err);
-	if (r == 0)
-		r = store_each_checkpoint(next->log->store, next->log->now.frontier.size, copy_note,
-					  next, err);
+	if (r < 0)
+		return r;
+	r = write_joint(next, err);
+	if (r < 0)
+		return r;
+	r = store_each_checkpoint(next->log->store, next->log->now.frontier.size, copy_note, next,
+				  err);
 	return r < 0 ? r : 0;
 }
 
-/* So that the segment behind it is missed. What cannot be written is not: the log goes on. Once is
- * enough: where a lost one is begun again, the first one stays to be missed. */
+/* Writes into the old segment where the new one begins, so that a verifier misses the new one when
+ * it is deleted. A failure does not stop the log. Only the first call writes: where a lost segment
+ * is begun again, the lost one stays to be missed. */
 static void note_next(struct audit_log *log)
 {
+	struct store *store = log->store;
 	uint8_t next[8];
-	int r;
 
-	if (store_get_meta(log->store, META_NEXT, next, sizeof(next), NULL) != -ENOENT)
+	if (store_get_meta(store, META_NEXT, next, sizeof(next), NULL) != -ENOENT)
 		return;
 	log_put_u64(next, log->now.frontier.size);
-	r = store_begin(log->store, NULL);
-	if (r == 0)
-		r = store_set_meta(log->store, META_NEXT, next, sizeof(next), NULL);
-	if (r == 0)
-		r = store_commit(log->store, NULL);
-	if (r < 0)
-		store_rollback(log->store);
+	if (store_begin(store, NULL) < 0 ||
+	    store_set_meta(store, META_NEXT, next, sizeof(next), NULL) < 0 ||
+	    store_commit(store, NULL) < 0)
+		store_rollback(store);
 }
 
 /* It has its name, so a process that opens the log goes on in it: nothing may be added to the old
@@ -558,17 +556,20 @@ int audit_log_rotate(struct audit_log *log, struct sbx_error *err)
 	uint64_t first = 0;
 	int r = first_of(log, &first, err);
 
-	if (r == 0)
-		r = audit_log_checkpoint(log, err);
+	if (r < 0)
+		return r;
+	r = audit_log_checkpoint(log, err);
 	if (r < 0 || log->now.frontier.size <= first)
 		return r;
 	if (log->is_closed)
 		return log_go_on(log, err);
 	r = store_each_checkpoint(log->store, 0, keep_epoch, log, err);
+	if (r < 0)
+		return r;
 	log_segment_name(log->now.frontier.size, name);
-	if (r == 0)
-		r = store_create(log->folder, name, fill, &next, err);
-	if (r == 0)
-		r = switch_to(log, name, err);
+	r = store_create(log->folder, name, fill, &next, err);
+	if (r < 0)
+		return r;
+	r = switch_to(log, name, err);
 	return r < 0 ? r : 1;
 }

@@ -45,20 +45,26 @@ static bool has_bit(uint64_t size, unsigned bit)
 	return bit < MERKLE_PATH_MAX && (size >> bit & 1);
 }
 
+/* @node is the root of 2^@level leaves, which begin where the tree ends. */
+static int add_tree(struct hasher *hasher, struct merkle_frontier *frontier, unsigned level,
+		    struct audit_hash node)
+{
+	uint64_t size = UINT64_C(1) << level;
+
+	for (; has_bit(frontier->size, level); level++) {
+		int r = merkle_node(hasher, &frontier->peaks[level], &node, &node);
+
+		if (r < 0)
+			return r;
+	}
+	frontier->peaks[level] = node;
+	frontier->size += size;
+	return 0;
+}
+
 int merkle_add_node(struct hasher *hasher, struct merkle_frontier *frontier, struct audit_hash node)
 {
-	unsigned level = 0;
-	int r = 0;
-
-	if (frontier->size >= MERKLE_SIZE_MAX)
-		return -EOVERFLOW;
-	for (; r == 0 && has_bit(frontier->size, level); level++)
-		r = merkle_node(hasher, &frontier->peaks[level], &node, &node);
-	if (r < 0)
-		return r;
-	frontier->peaks[level] = node;
-	frontier->size++;
-	return 0;
+	return frontier->size < MERKLE_SIZE_MAX ? add_tree(hasher, frontier, 0, node) : -EOVERFLOW;
 }
 
 int merkle_add(struct hasher *hasher, struct merkle_frontier *frontier,
@@ -89,7 +95,9 @@ int merkle_run_add(struct hasher *hasher, struct merkle_run *run, const struct a
 	if (at >= MERKLE_SIZE_MAX)
 		return -EOVERFLOW;
 	r = merkle_leaf(hasher, leaf, &node);
-	for (; r == 0 && has_bit(at, level); level++) {
+	if (r < 0)
+		return r;
+	for (; has_bit(at, level); level++) {
 		if (((at >> level) - 1) << level < run->first) {
 			run->right[level] = node;
 			run->has_right |= UINT64_C(1) << level;
@@ -97,48 +105,38 @@ int merkle_run_add(struct hasher *hasher, struct merkle_run *run, const struct a
 			return 0;
 		}
 		r = merkle_node(hasher, &run->left[level], &node, &node);
+		if (r < 0)
+			return r;
 	}
-	if (r < 0)
-		return r;
 	run->left[level] = node;
 	run->end++;
-	return 0;
-}
-
-/* @node is the root of 2^@level leaves, which begin where the tree ends. */
-static int add_tree(struct hasher *hasher, struct merkle_frontier *frontier, unsigned level,
-		    struct audit_hash node)
-{
-	uint64_t size = UINT64_C(1) << level;
-	int r = 0;
-
-	for (; r == 0 && has_bit(frontier->size, level); level++)
-		r = merkle_node(hasher, &frontier->peaks[level], &node, &node);
-	if (r < 0)
-		return r;
-	frontier->peaks[level] = node;
-	frontier->size += size;
 	return 0;
 }
 
 int merkle_add_run(struct hasher *hasher, struct merkle_frontier *frontier,
 		   const struct merkle_run *run)
 {
-	int r = 0;
+	int r;
 
 	if (frontier->size != run->first)
 		return -EINVAL;
-	for (unsigned level = 0; r == 0 && level < MERKLE_PATH_MAX; level++)
-		if (has_bit(run->has_right, level))
-			r = add_tree(hasher, frontier, level, run->right[level]);
-	for (unsigned n = MERKLE_PATH_MAX; r == 0 && n > 0; n--) {
-		unsigned level = n - 1;
+	for (unsigned level = 0; level < MERKLE_PATH_MAX; level++) {
+		r = has_bit(run->has_right, level)
+			    ? add_tree(hasher, frontier, level, run->right[level])
+			    : 0;
+		if (r < 0)
+			return r;
+	}
+	for (unsigned level = MERKLE_PATH_MAX; level-- > 0;) {
 		uint64_t begin = run->end >> level << level;
 
-		if (has_bit(run->end, level) && begin - (UINT64_C(1) << level) >= frontier->size)
-			r = add_tree(hasher, frontier, level, run->left[level]);
+		if (!has_bit(run->end, level) || begin - (UINT64_C(1) << level) < frontier->size)
+			continue;
+		r = add_tree(hasher, frontier, level, run->left[level]);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 int merkle_root(struct hasher *hasher, const struct merkle_frontier *frontier,
@@ -146,19 +144,32 @@ int merkle_root(struct hasher *hasher, const struct merkle_frontier *frontier,
 {
 	struct audit_hash root;
 	unsigned level = 0;
-	int r = 0;
 
 	if (frontier->size == 0)
 		return hasher_digest(hasher, NULL, 0, ret);
 	while (!has_bit(frontier->size, level))
 		level++;
 	root = frontier->peaks[level++];
-	for (; r == 0 && level < MERKLE_PATH_MAX; level++)
-		if (has_bit(frontier->size, level))
-			r = merkle_node(hasher, &frontier->peaks[level], &root, &root);
-	if (r == 0)
-		*ret = root;
-	return r;
+	for (; level < MERKLE_PATH_MAX; level++)
+		if (has_bit(frontier->size, level)) {
+			int r = merkle_node(hasher, &frontier->peaks[level], &root, &root);
+
+			if (r < 0)
+				return r;
+		}
+	*ret = root;
+	return 0;
+}
+
+bool merkle_equal(const struct merkle_frontier *a, const struct merkle_frontier *b)
+{
+	if (a->size != b->size)
+		return false;
+	for (unsigned level = 0; level < MERKLE_PATH_MAX; level++)
+		if (has_bit(a->size, level) &&
+		    !audit_hash_equal(&a->peaks[level], &b->peaks[level]))
+			return false;
+	return true;
 }
 
 size_t merkle_save(const struct merkle_frontier *frontier, struct audit_hash ret[MERKLE_PATH_MAX])
@@ -222,8 +233,9 @@ static int subtree(const struct merkle_source *source, uint64_t begin, uint64_t 
 		struct audit_hash node;
 		int r = source->read(source->userdata, i, &node);
 
-		if (r == 0)
-			r = merkle_add_node(source->hasher, &frontier, node);
+		if (r < 0)
+			return r;
+		r = merkle_add_node(source->hasher, &frontier, node);
 		if (r < 0)
 			return r;
 	}
@@ -244,9 +256,10 @@ static int add_subtree(const struct merkle_source *source, struct path *path, ui
 
 	int r = subtree(source, begin, end, &path->hashes[path->n]);
 
-	if (r == 0)
-		path->n++;
-	return r;
+	if (r < 0)
+		return r;
+	path->n++;
+	return 0;
 }
 
 static int turn_over(struct path *path)
@@ -294,21 +307,22 @@ int merkle_source_consistency(const struct merkle_source *source, uint64_t old_s
 {
 	struct path path = { .hashes = ret };
 	uint64_t begin = 0, end = new_size;
-	int r = 0;
+	int r;
 
 	if (new_size > MERKLE_SIZE_MAX || old_size == 0 || old_size > new_size)
 		return -EINVAL;
-	while (r == 0 && old_size != end) {
+	while (old_size != end) {
 		uint64_t middle = begin + split(end - begin);
 		bool is_left = old_size <= middle;
 
 		r = is_left ? add_subtree(source, &path, middle, end)
 			    : add_subtree(source, &path, begin, middle);
+		if (r < 0)
+			return r;
 		*(is_left ? &end : &begin) = middle;
 	}
-	/* The verifier knows the old tree's own root; any other subtree it does not. */
-	if (r == 0 && begin != 0)
-		r = add_subtree(source, &path, begin, end);
+	/* The verifier knows the root of the old tree, and of no other subtree. */
+	r = begin != 0 ? add_subtree(source, &path, begin, end) : 0;
 	return r < 0 ? r : turn_over(&path);
 }
 
@@ -363,11 +377,9 @@ int merkle_prove_consistency_behind(struct hasher *hasher, uint64_t old_size, ui
 /* ---- does a proof hold? ---- */
 
 /*
- * Proofs, verified
- *
- * All of it may be a lie, so the path decides nothing: the sizes alone say how
- * many hashes there are and on which side each one is (RFC 9162, 2.1.3.2 and 2.1.4.2), and a
- * hash too few or too many is a refusal like a wrong one.
+ * An attacker may have written every hash of a proof. So the sizes alone say how many hashes the
+ * path has and on which side each one is (RFC 9162, 2.1.3.2 and 2.1.4.2), and a path with a hash
+ * too few or too many is refused like one with a wrong hash.
  */
 
 /* A walk from a leaf to the root: the leaf's number and the last leaf's, halved at each level. */
@@ -398,19 +410,19 @@ static int verify_node(struct hasher *hasher, uint64_t index, uint64_t size, str
 		       const struct audit_hash *path, size_t n, const struct audit_hash *root)
 {
 	struct walk walk = { .at = index, .last = size - 1 };
-	int r = 0;
 
 	if (size > MERKLE_SIZE_MAX || index >= size || n > MERKLE_PATH_MAX)
 		return -EBADMSG;
-	for (size_t i = 0; r == 0 && i < n; i++) {
+	for (size_t i = 0; i < n; i++, go_up(&walk)) {
+		int r;
+
 		if (walk.last == 0)
 			return -EBADMSG;
 		r = is_on_the_left(&walk) ? merkle_node(hasher, &path[i], &node, &node)
 					  : merkle_node(hasher, &node, &path[i], &node);
-		go_up(&walk);
+		if (r < 0)
+			return r;
 	}
-	if (r < 0)
-		return r;
 	return walk.last == 0 && audit_hash_equal(&node, root) ? 0 : -EBADMSG;
 }
 
@@ -430,22 +442,22 @@ static int verify_growth(struct hasher *hasher, struct walk walk, const struct a
 			 const struct audit_hash *new_root)
 {
 	struct audit_hash old_hash = *first, new_hash = *first;
-	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < n; i++) {
+	for (size_t i = 0; i < n; i++, go_up(&walk)) {
+		bool is_left;
+		int r;
+
 		if (walk.last == 0)
 			return -EBADMSG;
-		if (is_on_the_left(&walk)) {
-			r = merkle_node(hasher, &path[i], &old_hash, &old_hash);
-			if (r == 0)
-				r = merkle_node(hasher, &path[i], &new_hash, &new_hash);
-		} else {
-			r = merkle_node(hasher, &new_hash, &path[i], &new_hash);
-		}
-		go_up(&walk);
+		is_left = is_on_the_left(&walk);
+		r = is_left ? merkle_node(hasher, &path[i], &old_hash, &old_hash) : 0;
+		if (r < 0)
+			return r;
+		r = is_left ? merkle_node(hasher, &path[i], &new_hash, &new_hash)
+			    : merkle_node(hasher, &new_hash, &path[i], &new_hash);
+		if (r < 0)
+			return r;
 	}
-	if (r < 0)
-		return r;
 	return walk.last == 0 && audit_hash_equal(&old_hash, old_root) &&
 			       audit_hash_equal(&new_hash, new_root)
 		       ? 0

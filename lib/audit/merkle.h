@@ -8,6 +8,7 @@
  * grows needs no more than one hash for every bit of its size; a proof needs as many.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,6 +49,8 @@ int merkle_run_add(struct hasher *hasher, struct merkle_run *run, const struct a
 /* merkle_add() for all of its leaves; the tree's size must be where the run begins. */
 int merkle_add_run(struct hasher *hasher, struct merkle_frontier *frontier,
 		   const struct merkle_run *run);
+
+bool merkle_equal(const struct merkle_frontier *a, const struct merkle_frontier *b);
 
 /* The peaks that there are, the largest first, to be kept beside the size: how many. */
 size_t merkle_save(const struct merkle_frontier *frontier, struct audit_hash ret[MERKLE_PATH_MAX]);

@@ -26,6 +26,7 @@
 #include "audit/checkpoint.h"
 #include "audit/key.h"
 #include "audit/chain.h"
+#include "base/fd.h"
 #include "base/text.h"
 
 /* Where a closed segment leads to. */
@@ -68,16 +69,14 @@ static int walk_row(void *userdata, const struct store_row *row, struct sbx_erro
 {
 	struct walk *walk = userdata;
 	struct segment_end *end = &walk->end;
-	int r;
 
 	if (row->problem)
 		return fail_walk(walk, row->problem, err);
 	if (row->seq != end->frontier.size)
 		return fail_walk(walk, "a record is missing in it", err);
-	r = chain_next(walk->hasher, row->seq, &end->head, row->body, row->n_body, &end->head);
-	if (r == 0)
-		r = merkle_add(walk->hasher, &end->frontier, &end->head);
-	if (r < 0)
+	if (chain_next(walk->hasher, row->seq, &end->head, row->body, row->n_body, &end->head) <
+		    0 ||
+	    merkle_add(walk->hasher, &end->frontier, &end->head) < 0)
 		return fail_walk(walk, "libcrypto cannot hash", err);
 	if (!audit_hash_equal(&end->head, &row->hash))
 		return fail_walk(walk, "a record is not what was written there", err);
@@ -89,14 +88,12 @@ static int walk_note(void *userdata, uint64_t size, const char *note, size_t n_b
 		     struct sbx_error *err)
 {
 	struct walk *walk = userdata;
-	const char *end = memmem(note, n_bytes, "\n\n", 2);
 	const struct iovec parts[] = {
 		{ walk->end.notes.bytes, sizeof(walk->end.notes.bytes) },
 		{ (void *)note, n_bytes },
 	};
 
-	if (!end || checkpoint_parse(note, (size_t)(end - note) + 1, &walk->last, NULL) < 0 ||
-	    walk->last.size != size)
+	if (checkpoint_peek(note, n_bytes, &walk->last) < 0 || walk->last.size != size)
 		return fail_walk(walk, "a checkpoint in it is none", err);
 	if (hasher_digest(walk->hasher, parts, N_ELEMENTS(parts), &walk->end.notes) < 0)
 		return fail_walk(walk, "libcrypto cannot hash", err);
@@ -133,21 +130,16 @@ static int retain_read_end(struct segment *segment, const char *name, struct seg
 	if (walk.about.first != walk.about.frontier.size)
 		return fail_walk(&walk, "it was begun with the tree of another one", err);
 	r = segment_each(segment, 0, UINT64_MAX, walk_row, &walk, err);
-	if (r == 0)
-		r = segment_each_checkpoint(segment, 0, walk_note, &walk, err);
-	if (r == 0)
-		r = check_signed(&walk, err);
-	if (r == 0)
-		*ret = walk.end;
-	return r;
-}
-
-static bool is_frontier(const struct merkle_frontier *a, const struct merkle_frontier *b)
-{
-	uint8_t bytes_a[FRONTIER_BYTES_MAX], bytes_b[FRONTIER_BYTES_MAX];
-	size_t n = log_save_frontier(a, bytes_a);
-
-	return log_save_frontier(b, bytes_b) == n && memcmp(bytes_a, bytes_b, n) == 0;
+	if (r < 0)
+		return r;
+	r = segment_each_checkpoint(segment, 0, walk_note, &walk, err);
+	if (r < 0)
+		return r;
+	r = check_signed(&walk, err);
+	if (r < 0)
+		return r;
+	*ret = walk.end;
+	return 0;
 }
 
 static int retain_check_joint(int folder, const struct segment_file *behind, const char *name,
@@ -158,12 +150,13 @@ static int retain_check_joint(int folder, const struct segment_file *behind, con
 	/* The one behind may be the one that is written to. */
 	int r = segment_open_patiently(folder, behind, &segment, err);
 
-	if (r == 0)
-		r = segment_read_about(segment, &about, err);
+	if (r < 0)
+		return r;
+	r = segment_read_about(segment, &about, err);
 	if (r < 0)
 		return r;
 	if (about.first == end->frontier.size && audit_hash_equal(&about.previous, &end->head) &&
-	    is_frontier(&about.frontier, &end->frontier))
+	    merkle_equal(&about.frontier, &end->frontier))
 		return 0;
 	return retain_fail(
 		err, -EBADMSG, "close", name,
@@ -174,36 +167,22 @@ static int retain_check_joint(int folder, const struct segment_file *behind, con
 /* ---- epochs that end in it ---- */
 
 /*
- * What an archive and nothing else may know: the keys of epochs that have ended in it
+ * The last copy of an epoch's last checkpoint, which names the next key, may be in the archive
  *
- * They are in the file of epochs since the segment was closed. Where somebody has taken them away
- * they are put back before the archive is deleted, and not earlier: until then it is a fault that
- * whoever verifies the log hears of.
+ * The writer has put these notes into the file of epochs when it closed the segment. If they were
+ * removed from that file, they are put back before the archive is deleted, and not earlier: until
+ * then 'sbx-audit verify' has to report the loss.
  */
-
-static bool ends_epoch(const char *note, size_t n_bytes)
-{
-	const char *end = memmem(note, n_bytes, "\n\n", 2);
-	struct audit_checkpoint checkpoint;
-
-	return end && checkpoint_parse(note, (size_t)(end - note) + 1, &checkpoint, NULL) == 0 &&
-	       checkpoint.is_last_of_epoch;
-}
 
 static int find_epoch(void *userdata, uint64_t size, const char *note, size_t n_bytes,
 		      struct sbx_error *err)
 {
 	struct retain_work *work = userdata;
-	int r = ends_epoch(note, n_bytes) ? epochs_has(work->folder, note, n_bytes, err) : 1;
+	int r = checkpoint_ends_epoch(note, n_bytes) ? epochs_has(work->folder, note, n_bytes, err)
+						     : 1;
 
 	work->lacks_epochs |= r == 0;
 	return r < 0 ? r : 0;
-}
-
-static int retain_find_epochs(struct retain_work *work, struct segment *segment,
-			      struct sbx_error *err)
-{
-	return segment_each_checkpoint(segment, 0, find_epoch, work, err);
 }
 
 static int keep_epoch(void *userdata, uint64_t size, const char *note, size_t n_bytes,
@@ -212,11 +191,12 @@ static int keep_epoch(void *userdata, uint64_t size, const char *note, size_t n_
 	const struct retain_work *work = userdata;
 	int r;
 
-	if (!ends_epoch(note, n_bytes))
+	if (!checkpoint_ends_epoch(note, n_bytes))
 		return 0;
 	r = epochs_add(work->folder, note, n_bytes, err);
-	if (r == 0)
-		r = epochs_has(work->folder, note, n_bytes, err);
+	if (r < 0)
+		return r;
+	r = epochs_has(work->folder, note, n_bytes, err);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	return retain_fail(err, -EBADMSG, "delete", work->file.name,
@@ -229,7 +209,7 @@ static int retain_keep_epochs(const struct retain_work *work, struct sbx_error *
 	_cleanup_segment_ struct segment *segment = NULL;
 	int r = segment_open(work->folder, &work->file, &segment, err);
 
-	return r == 0 ? segment_each_checkpoint(segment, 0, keep_epoch, (void *)work, err) : r;
+	return r < 0 ? r : segment_each_checkpoint(segment, 0, keep_epoch, (void *)work, err);
 }
 
 /* ---- archive ---- */
@@ -311,8 +291,9 @@ static int check_new(int folder, const struct segment_file *file, const struct n
 
 	memcpy(archive.name, names->new_archive, sizeof(archive.name));
 	r = segment_open_patiently(folder, &archive, &segment, err);
-	if (r == 0)
-		r = retain_read_end(segment, archive.name, &there, err);
+	if (r < 0)
+		return r;
+	r = retain_read_end(segment, archive.name, &there, err);
 	if (r < 0)
 		return r;
 	if (audit_hash_equal(&there.head, &end->head) &&
@@ -347,7 +328,8 @@ static int put_in_place(int folder, const struct segment_file *file, const struc
 	return remove_store(folder, file, err);
 }
 
-/* Whatever else is written to that disk meanwhile has to find room, the log itself above all. */
+/* The archive must not take the last room of the disk: the log itself and other programs go on
+ * writing to it. */
 static int check_room(const struct retain_work *work, struct sbx_error *err)
 {
 	struct statvfs fs;
@@ -368,15 +350,19 @@ static int make_archive(const struct retain_work *work, const struct names *name
 	struct segment_end end;
 	int folder = work->folder, r = check_room(work, err);
 
-	if (r == 0)
-		r = segment_open_patiently(folder, file, &segment, err);
-	if (r == 0)
-		r = retain_read_end(segment, file->name, &end, err);
-	if (r == 0)
-		r = retain_check_joint(folder, &work->behind, file->name, &end, err);
-	if (r == 0)
-		r = write_new(folder, file, names->new_archive, segment, err);
-	return r == 0 ? check_new(folder, file, names, &end, err) : r;
+	if (r < 0)
+		return r;
+	r = segment_open_patiently(folder, file, &segment, err);
+	if (r < 0)
+		return r;
+	r = retain_read_end(segment, file->name, &end, err);
+	if (r < 0)
+		return r;
+	r = retain_check_joint(folder, &work->behind, file->name, &end, err);
+	if (r < 0)
+		return r;
+	r = write_new(folder, file, names->new_archive, segment, err);
+	return r < 0 ? r : check_new(folder, file, names, &end, err);
 }
 
 int retain_archive(const struct retain_work *work, struct sbx_error *err)
@@ -386,10 +372,11 @@ int retain_archive(const struct retain_work *work, struct sbx_error *err)
 
 	make_names(&work->file, &names);
 	r = make_archive(work, &names, err);
-	if (r == 0)
-		return put_in_place(work->folder, &work->file, &names, err);
-	(void)unlinkat(work->folder, names.new_archive, 0);
-	return r;
+	if (r < 0) {
+		(void)unlinkat(work->folder, names.new_archive, 0);
+		return r;
+	}
+	return put_in_place(work->folder, &work->file, &names, err);
 }
 
 /* ---- what a crash has left ---- */
@@ -420,20 +407,9 @@ static bool is_left_over(int folder, const char *name)
 	       !is_there(folder, name, SEGMENT_DIGITS + strlen(".db"));
 }
 
-static DIR *open_listing(int folder)
-{
-	/* A second file description: readdir() shares the position with other readers otherwise. */
-	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!dir)
-		close_fd(&fd);
-	return dir;
-}
-
 void retain_clean(int folder)
 {
-	_cleanup_closedir_ DIR *dir = open_listing(folder);
+	_cleanup_closedir_ DIR *dir = fd_open_dir(folder);
 	const struct dirent *entry;
 
 	while (dir && (entry = readdir(dir)))
@@ -443,7 +419,7 @@ void retain_clean(int folder)
 
 int retain_measure(int folder, uint64_t *ret)
 {
-	_cleanup_closedir_ DIR *dir = open_listing(folder);
+	_cleanup_closedir_ DIR *dir = fd_open_dir(folder);
 	const struct dirent *entry;
 	uint64_t n_bytes = 0;
 	struct stat st;
@@ -516,6 +492,17 @@ static int check_said(struct audit_log *log, const struct audit_stub *stub, stru
 	return -EINVAL;
 }
 
+static int add_stub(struct audit_log *log, const struct audit_stub *stub, const char *members,
+		    struct sbx_error *err)
+{
+	int r = audit_log_say(log, STUB_EVENT, members, err);
+
+	if (r < 0)
+		return r;
+	r = check_said(log, stub, err);
+	return r < 0 ? r : write_deleted(log, stub, err);
+}
+
 static int say(struct audit_log *log, const struct audit_stub *stub, struct sbx_error *err)
 {
 	_cleanup_text_ struct text members = TEXT_INIT;
@@ -523,11 +510,7 @@ static int say(struct audit_log *log, const struct audit_stub *stub, struct sbx_
 
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot record that an archive is deleted");
-	r = audit_log_say(log, STUB_EVENT, members.data, err);
-	if (r == 0)
-		r = check_said(log, stub, err);
-	if (r == 0)
-		r = write_deleted(log, stub, err);
+	r = add_stub(log, stub, members.data, err);
 	if (r < 0) {
 		audit_log_rollback(log);
 		return r;
@@ -549,9 +532,7 @@ static int describe(const struct segment_end *end, enum retain_action action,
 	_cleanup_hasher_ struct hasher *hasher = NULL;
 	int r = hasher_new(&hasher);
 
-	if (r == 0)
-		r = merkle_root(hasher, &end->frontier, &stub->root);
-	if (r < 0)
+	if (r < 0 || (r = merkle_root(hasher, &end->frontier, &stub->root)) < 0)
 		return sbx_error_what(err, r, "cannot record that an archive is deleted");
 	stub->last = end->frontier.size - 1;
 	stub->head = end->head;
@@ -572,8 +553,9 @@ int retain_prepare_deletion(struct retain_work *work, struct sbx_error *err)
 	struct segment_end end;
 	int r = segment_open_patiently(work->folder, file, &segment, err);
 
-	if (r == 0)
-		r = retain_find_epochs(work, segment, err);
+	if (r < 0)
+		return r;
+	r = segment_each_checkpoint(segment, 0, find_epoch, work, err);
 	if (r < 0)
 		return r;
 	about = audit_archive_about(segment->archive);
@@ -586,19 +568,22 @@ int retain_prepare_deletion(struct retain_work *work, struct sbx_error *err)
 	stub->first = about->first;
 	stub->previous = about->previous;
 	r = retain_read_end(segment, file->name, &end, err);
-	if (r == 0)
-		r = retain_check_joint(work->folder, &work->behind, file->name, &end, err);
-	if (r == 0)
-		r = audit_archive_digest(segment->archive, &stub->archive, err);
-	return r == 0 ? describe(&end, work->action, stub, err) : r;
+	if (r < 0)
+		return r;
+	r = retain_check_joint(work->folder, &work->behind, file->name, &end, err);
+	if (r < 0)
+		return r;
+	r = audit_archive_digest(segment->archive, &stub->archive, err);
+	return r < 0 ? r : describe(&end, work->action, stub, err);
 }
 
 int retain_delete(struct audit_log *log, const struct retain_work *work, struct sbx_error *err)
 {
 	int r = work->lacks_epochs ? retain_keep_epochs(work, err) : 0;
 
-	if (r == 0 && !work->is_said)
-		r = say(log, &work->stub, err);
+	if (r < 0)
+		return r;
+	r = work->is_said ? 0 : say(log, &work->stub, err);
 	if (r < 0)
 		return r;
 	if (unlinkat(work->folder, work->file.name, 0) < 0 || fsync(work->folder) < 0)

@@ -134,27 +134,36 @@ static int save(struct audit_log *log, enum retain_level level, struct sbx_error
 	uint8_t byte = (uint8_t)level;
 	int r = log_begin(log, err);
 
-	return r == 0 ? store_set_meta(log->store, META_STORAGE, &byte, sizeof(byte), err) : r;
+	return r < 0 ? r : store_set_meta(log->store, META_STORAGE, &byte, sizeof(byte), err);
 }
 
-/* What the level of the directory is. Each that was crossed upwards says so once, in a record;
- * downwards they are forgotten. */
+static int say_levels(struct audit_log *log, uint64_t n_bytes, uint64_t max_bytes,
+		      enum retain_level before, enum retain_level level, struct sbx_error *err)
+{
+	for (unsigned i = before + 1U; i <= (unsigned)level; i++) {
+		int r = say(log, n_bytes, max_bytes, (enum retain_level)i, err);
+
+		if (r < 0)
+			return r;
+	}
+	return save(log, level, err);
+}
+
+/* A record says once that the directory has grown over a level. When it shrinks below a level, the
+ * level is forgotten. */
 static int say_level(struct audit_log *log, uint64_t n_bytes, uint64_t max_bytes,
 		     enum retain_level *ret, struct sbx_error *err)
 {
 	enum retain_level level = retain_level_of(n_bytes, max_bytes);
 	uint8_t before = RETAIN_LEVEL_FINE;
-	int n = store_get_meta(log->store, META_STORAGE, &before, sizeof(before), NULL), r = 0;
+	int n = store_get_meta(log->store, META_STORAGE, &before, sizeof(before), NULL), r;
 
 	*ret = level;
 	if (n != sizeof(before))
 		before = RETAIN_LEVEL_FINE;
 	if (before == (uint8_t)level)
 		return 0;
-	for (unsigned i = before + 1U; r == 0 && i <= (unsigned)level; i++)
-		r = say(log, n_bytes, max_bytes, (enum retain_level)i, err);
-	if (r == 0)
-		r = save(log, level, err);
+	r = say_levels(log, n_bytes, max_bytes, (enum retain_level)before, level, err);
 	if (r < 0) {
 		audit_log_rollback(log);
 		return r;
@@ -253,6 +262,17 @@ void retention_free_ptr(struct retention **retention)
 	*retention = retention_free(*retention);
 }
 
+static int look(int folder, struct segment_list *list, struct retain_facts *facts)
+{
+	int r = segment_list(folder, list);
+
+	if (r < 0)
+		return r;
+	facts->files = list->files;
+	facts->n = list->n;
+	return retain_measure(folder, &facts->n_bytes);
+}
+
 static int choose(struct retention *retention, struct sbx_error *err)
 {
 	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
@@ -265,16 +285,14 @@ static int choose(struct retention *retention, struct sbx_error *err)
 
 	if (r < 0)
 		return r;
-	r = segment_list(retention->log->folder, &list);
-	if (r == 0)
-		r = retain_measure(retention->log->folder, &facts.n_bytes);
+	r = look(retention->log->folder, &list, &facts);
+	if (r < 0)
+		return fail(err, r);
 	held = calloc(list.n + 1, sizeof(*held));
-	if (r < 0 || !held)
-		return fail(err, r < 0 ? r : -ENOMEM);
+	if (!held)
+		return fail(err, -ENOMEM);
 	for (size_t at = 0; at < list.n; at++)
 		held[at] = is_held_file(&retention->held, list.files[at].first);
-	facts.files = list.files;
-	facts.n = list.n;
 	facts.is_held = held;
 	retention->report.n_bytes = facts.n_bytes;
 	*work = (struct retain_work){
@@ -334,9 +352,13 @@ int audit_log_retain(struct audit_log *log, const struct retain_options *options
 	_cleanup_retention_ struct retention *retention = NULL;
 	int r = retention_begin(log, options, &retention, err);
 
-	while (r == 0 && (r = retention_next(retention, ret, err)) > 0) {
+	if (r < 0)
+		return r;
+	while ((r = retention_next(retention, ret, err)) > 0) {
 		retention_work(retention);
 		r = retention_end(retention, err);
+		if (r < 0)
+			return r;
 	}
 	return r;
 }
@@ -367,14 +389,10 @@ int retain_preview(int folder, const struct retain_options *options, struct reta
 	struct retain_report report = { .n_archived = 0 };
 	enum retain_action action;
 	size_t i = 0;
-	int r = segment_list(folder, &list);
+	int r = look(folder, &list, &facts);
 
-	if (r == 0)
-		r = retain_measure(folder, &facts.n_bytes);
 	if (r < 0)
 		return fail(err, r);
-	facts.files = list.files;
-	facts.n = list.n;
 	while ((action = retain_next(&options->policy, &facts, &i)) != RETAIN_NOTHING) {
 		if (options->tell)
 			options->tell(options->userdata, action, &list.files[i], NULL);

@@ -172,7 +172,7 @@ static int read_entry(struct seed *seed, const char *line, size_t n_bytes)
 	struct entry *entry = &seed->entry;
 	struct json_scanner scanner;
 	struct json_item item;
-	int r = 0;
+	int r;
 
 	memset(entry->has, 0, sizeof(entry->has));
 	text_reset(&entry->event);
@@ -181,19 +181,20 @@ static int read_entry(struct seed *seed, const char *line, size_t n_bytes)
 	json_scan(&scanner, line, n_bytes);
 	if (json_next(&scanner, &item) <= 0 || item.kind != JSON_OBJECT_BEGIN)
 		return fail_line(seed, "it is no JSON object");
-	while (r == 0) {
+	for (;;) {
 		if (json_next(&scanner, &item) <= 0)
 			return fail_line(seed, "it is no JSON object");
 		if (item.kind != JSON_NAME)
 			break;
 		r = take_member(seed, &scanner, &item);
+		if (r != 0)
+			return r;
 	}
-	if (r == 0 && json_next(&scanner, &item) != 0)
+	if (json_next(&scanner, &item) != 0)
 		return fail_line(seed, "there is text after the object");
 	text_add_char(&entry->data, '}');
-	if (r == 0)
-		r = text_status(&entry->data);
-	return r == 0 ? check_members(seed) : r;
+	r = text_status(&entry->data);
+	return r < 0 ? r : check_members(seed);
 }
 
 /* ---- the chain ---- */
@@ -204,11 +205,13 @@ static int digest(struct seed *seed, const struct iovec *parts, size_t n, char r
 	struct audit_hash hash;
 	int r = hasher_digest(seed->hasher, parts, n, &hash);
 
-	for (size_t i = 0; r == 0 && i < AUDIT_HASH_SIZE; i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < AUDIT_HASH_SIZE; i++) {
 		ret[2 * i] = digits[hash.bytes[i] >> 4];
 		ret[2 * i + 1] = digits[hash.bytes[i] & 15];
 	}
-	return r;
+	return 0;
 }
 
 static struct iovec part_of(const struct json_item *item)
@@ -294,10 +297,12 @@ static int take_line(struct seed *seed, const char *line, size_t n_bytes)
 	const struct json_item *values = seed->entry.values;
 	int r = read_entry(seed, line, n_bytes);
 
-	if (r == 0)
-		r = check_hash(seed);
-	if (r == 0)
-		r = check_place(seed);
+	if (r != 0)
+		return r;
+	r = check_hash(seed);
+	if (r != 0)
+		return r;
+	r = check_place(seed);
 	if (r != 0)
 		return r;
 	memcpy(seed->last, values[MEMBER_HASH].bytes, sizeof(seed->last));
@@ -312,10 +317,9 @@ static int take_lines(struct seed *seed, int fd, struct sbx_error *err)
 	_cleanup_lines_ struct line_reader reader = { .fd = fd, .max = SEED_LINE_MAX };
 	size_t n_bytes;
 	char *line;
-	int r = 0;
 
-	while (r == 0) {
-		int state = lines_next(&reader, &line, &n_bytes);
+	for (;;) {
+		int state = lines_next(&reader, &line, &n_bytes), r;
 
 		seed->line = reader.number;
 		if (state < 0)
@@ -324,8 +328,9 @@ static int take_lines(struct seed *seed, int fd, struct sbx_error *err)
 			return 0;
 		r = state == LINE_TOO_LONG ? fail_line(seed, "it is longer than 1 MiB")
 					   : take_line(seed, line, n_bytes);
+		if (r != 0)
+			return r < 0 ? sbx_error_what(err, r, "cannot verify the log") : 0;
 	}
-	return r < 0 ? sbx_error_what(err, r, "cannot verify the log") : 0;
 }
 
 int seed_verify(int fd, struct seed_report *ret, struct sbx_error *err)

@@ -21,12 +21,11 @@
 #include "audit/archive.h"
 #include "base/base64.h"
 #include "audit/log-internal.h"
+#include "base/fd.h"
 #include "base/json.h"
 #include "base/text.h"
 
-/* ---- what a segment says about itself ---- */
-
-/* ---- a database ---- */
+/* ---- what a database says about itself ---- */
 
 static int fail_about(struct store *store, const char *what, struct sbx_error *err)
 {
@@ -48,18 +47,12 @@ static int read_exactly(struct store *store, const char *key, const char *what, 
 
 static int read_frontier(struct store *store, struct merkle_frontier *ret, struct sbx_error *err)
 {
-	struct audit_hash peaks[MERKLE_PATH_MAX];
 	uint8_t bytes[FRONTIER_BYTES_MAX];
 	int n = store_get_meta(store, META_FIRST_FRONTIER, bytes, sizeof(bytes), err);
-	size_t n_peaks;
 
 	if (n < 0 && n != -ENOENT)
 		return n;
-	n_peaks = n < 8 ? 0 : (size_t)(n - 8) / sizeof(peaks[0]);
-	if (n < 8 || (size_t)n != 8 + n_peaks * sizeof(peaks[0]))
-		return fail_about(store, "what tree it began with", err);
-	memcpy(peaks, bytes + 8, n_peaks * sizeof(peaks[0]));
-	if (merkle_load(log_get_u64(bytes), peaks, n_peaks, ret) < 0)
+	if (n < 0 || log_parse_frontier(bytes, (size_t)n, ret) < 0)
 		return fail_about(store, "what tree it began with", err);
 	return 0;
 }
@@ -86,18 +79,23 @@ static int read_store_about(struct store *store, struct segment_about *ret, stru
 	int r = read_exactly(store, META_LOG, "which log it is of", about.log_id,
 			     sizeof(about.log_id) - 1, err);
 
-	if (r == 0)
-		r = read_exactly(store, META_FIRST, "with which record it begins", first,
-				 sizeof(first), err);
-	if (r == 0)
-		r = read_exactly(store, META_PREVIOUS, "what came before it", about.previous.bytes,
-				 sizeof(about.previous.bytes), err);
-	if (r == 0)
-		r = read_frontier(store, &about.frontier, err);
-	if (r == 0)
-		r = read_next(store, &about.next, err);
-	if (r == 0)
-		r = store_bounds(store, &least, &last, err);
+	if (r < 0)
+		return r;
+	r = read_exactly(store, META_FIRST, "with which record it begins", first, sizeof(first),
+			 err);
+	if (r < 0)
+		return r;
+	r = read_exactly(store, META_PREVIOUS, "what came before it", about.previous.bytes,
+			 sizeof(about.previous.bytes), err);
+	if (r < 0)
+		return r;
+	r = read_frontier(store, &about.frontier, err);
+	if (r < 0)
+		return r;
+	r = read_next(store, &about.next, err);
+	if (r < 0)
+		return r;
+	r = store_bounds(store, &least, &last, err);
 	if (r < 0)
 		return r;
 	about.first = about.size = log_get_u64(first);
@@ -107,7 +105,7 @@ static int read_store_about(struct store *store, struct segment_about *ret, stru
 	return 0;
 }
 
-/* ---- an archive ---- */
+/* ---- what an archive says about itself ---- */
 
 void segment_add_about(struct text *out, const struct segment_about *about)
 {
@@ -294,21 +292,17 @@ static void sort(struct segment_list *list)
 int segment_list(int folder, struct segment_list *ret)
 {
 	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
-	/* A second file description: readdir() shares the position with other readers otherwise. */
-	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	_cleanup_closedir_ DIR *dir = fd_open_dir(folder);
 	const struct dirent *entry;
-	int r = 0;
 
-	if (!dir) {
-		r = -errno;
-		close_fd(&fd);
-		return r;
+	if (!dir)
+		return -errno;
+	while ((entry = readdir(dir))) {
+		int r = add_file(&list, folder, entry->d_name);
+
+		if (r < 0)
+			return r;
 	}
-	while (r == 0 && (entry = readdir(dir)))
-		r = add_file(&list, folder, entry->d_name);
-	if (r < 0)
-		return r;
 	sort(&list);
 	*ret = list;
 	list = (struct segment_list)SEGMENT_LIST_INIT;
@@ -354,11 +348,13 @@ int segment_open(int folder, const struct segment_file *file, struct segment **r
 		r = audit_archive_open(folder, file->name, &segment->archive, err);
 	else
 		r = store_open_to_read(folder, file->name, &segment->store, err);
-	if (r == 0 && segment->store)
-		r = store_begin_reading(segment->store, err);
-	if (r == 0)
-		*ret = take_ptr(segment);
-	return r;
+	if (r < 0)
+		return r;
+	r = segment->store ? store_begin_reading(segment->store, err) : 0;
+	if (r < 0)
+		return r;
+	*ret = take_ptr(segment);
+	return 0;
 }
 
 static int64_t monotonic_msec(void)

@@ -144,11 +144,12 @@ static int read_number(struct store *store, const char *pragma, int *ret, struct
 
 static int check_numbers(struct store *store, struct sbx_error *err)
 {
-	int application = 0, format = 0, r;
+	int application = 0, format = 0;
+	int r = read_number(store, "PRAGMA application_id", &application, err);
 
-	r = read_number(store, "PRAGMA application_id", &application, err);
-	if (r == 0)
-		r = read_number(store, "PRAGMA user_version", &format, err);
+	if (r < 0)
+		return r;
+	r = read_number(store, "PRAGMA user_version", &format, err);
 	if (r < 0)
 		return r;
 	if (application != APPLICATION_ID)
@@ -322,8 +323,9 @@ static int open_checked(int folder, const char *name, bool to_write, struct stor
 	if (!store)
 		return r;
 	r = store_check_schema(store, err);
-	if (r == 0)
-		r = to_write ? prepare_writing(store, err) : prepare_reading(store, err);
+	if (r < 0)
+		return r;
+	r = to_write ? prepare_writing(store, err) : prepare_reading(store, err);
 	if (r < 0)
 		return r;
 	*ret = take_ptr(store);
@@ -364,15 +366,28 @@ static int fill_new(int folder, const char *name, store_fill fill, void *userdat
 	if (!store)
 		return r;
 	r = run_pragmas(store, "PRAGMA page_size=4096; PRAGMA synchronous=EXTRA", err);
-	if (r == 0)
-		r = store_begin(store, err);
-	if (r == 0)
-		r = store_make_schema(store, err);
-	if (r == 0 && fill)
-		r = fill(store, userdata, err);
-	if (r == 0)
-		r = store_commit(store, err);
-	return r;
+	if (r < 0)
+		return r;
+	r = store_begin(store, err);
+	if (r < 0)
+		return r;
+	r = store_make_schema(store, err);
+	if (r < 0)
+		return r;
+	r = fill ? fill(store, userdata, err) : 0;
+	return r < 0 ? r : store_commit(store, err);
+}
+
+static int make_new(int folder, const char *name, const char *new_name, store_fill fill,
+		    void *userdata, struct sbx_error *err)
+{
+	int r = fill_new(folder, new_name, fill, userdata, err);
+
+	if (r < 0)
+		return r;
+	if (renameat2(folder, new_name, folder, name, RENAME_NOREPLACE) < 0)
+		return fail_file(name, -errno, NULL, "look at what is there", err);
+	return fsync(folder) < 0 ? fail_file(name, -errno, NULL, "check the file system", err) : 0;
 }
 
 int store_create(int folder, const char *name, store_fill fill, void *userdata,
@@ -389,11 +404,7 @@ int store_create(int folder, const char *name, store_fill fill, void *userdata,
 		return fail_file(name, -errno, NULL,
 				 "check the permissions of the directory, and its room", err);
 	(void)close(fd);
-	r = fill_new(folder, new_name, fill, userdata, err);
-	if (r == 0 && renameat2(folder, new_name, folder, name, RENAME_NOREPLACE) < 0)
-		r = fail_file(name, -errno, NULL, "look at what is there", err);
-	if (r == 0 && fsync(folder) < 0)
-		r = fail_file(name, -errno, NULL, "check the file system", err);
+	r = make_new(folder, name, new_name, fill, userdata, err);
 	if (r < 0)
 		remove_new(folder, new_name);
 	return r;

@@ -100,9 +100,10 @@ int store_begin_reading(struct store *store, struct sbx_error *err)
 	uint64_t first, last;
 	int r = store_run(store, STATEMENT_BEGIN, err);
 
+	if (r < 0)
+		return r;
 	/* The snapshot is taken by the first read. */
-	if (r == 0)
-		r = store_bounds(store, &first, &last, err);
+	r = store_bounds(store, &first, &last, err);
 	if (r < 0)
 		store_rollback(store);
 	return r < 0 ? r : 0;
@@ -241,6 +242,19 @@ int store_bounds(struct store *store, uint64_t *ret_first, uint64_t *ret_last,
 	return 1;
 }
 
+/* The value's length, or -EBADMSG. */
+static int take_meta(struct store *store, sqlite3_stmt *get, void *bytes, size_t max,
+		     struct sbx_error *err)
+{
+	size_t n = (size_t)sqlite3_column_bytes(get, 0);
+
+	if (sqlite3_column_type(get, 0) != SQLITE_BLOB || n > max)
+		return store_fail_format(store->name, "a value of its table 'meta' is none", err);
+	if (n > 0)
+		memcpy(bytes, sqlite3_column_blob(get, 0), n);
+	return (int)n;
+}
+
 int store_get_meta(struct store *store, const char *key, void *bytes, size_t max,
 		   struct sbx_error *err)
 {
@@ -252,15 +266,7 @@ int store_get_meta(struct store *store, const char *key, void *bytes, size_t max
 		return r;
 	step = bind_text(get, 1, &name) == SQLITE_OK ? sqlite3_step(get) : SQLITE_ERROR;
 	if (step == SQLITE_ROW) {
-		size_t n = (size_t)sqlite3_column_bytes(get, 0);
-
-		if (sqlite3_column_type(get, 0) != SQLITE_BLOB || n > max)
-			r = store_fail_format(store->name, "a value of its table 'meta' is none",
-					      err);
-		else if (n > 0)
-			memcpy(bytes, sqlite3_column_blob(get, 0), n);
-		if (r == 0)
-			r = (int)n;
+		r = take_meta(store, get, bytes, max, err);
 	} else if (step == SQLITE_DONE) {
 		r = -ENOENT;
 	}

@@ -291,11 +291,11 @@ static int look_at_record(void *userdata, const struct store_row *row, struct sb
 	if (row->problem || !find_commitment(row, original, &commitment))
 		return 0;
 	r = hasher_digest(look->hasher, parts, N_ELEMENTS(parts), &hash);
-	if (r == 0)
-		look->problem = is_hex(&commitment, &hash)
-					? NULL
-					: "the record has a commitment to another value";
-	return r;
+	if (r < 0)
+		return r;
+	look->problem =
+		is_hex(&commitment, &hash) ? NULL : "the record has a commitment to another value";
+	return 0;
 }
 
 static int see_original(void *userdata, const struct store_original *original,

@@ -33,17 +33,9 @@ static int digest(struct hasher *hasher, const char *note, size_t n_bytes, struc
 	return hasher_digest(hasher, &part, 1, ret);
 }
 
-/* What a note says, before its signature was looked at. */
-static bool peek(const char *note, size_t n_bytes, struct audit_checkpoint *ret)
-{
-	const char *end = n_bytes > 0 ? memmem(note, n_bytes, "\n\n", 2) : NULL;
-
-	return end && checkpoint_parse(note, (size_t)(end - note) + 1, ret, NULL) == 0;
-}
-
 static bool peek_next(const struct verification *v, struct audit_checkpoint *ret)
 {
-	return peek(v->part->note.data, v->part->note.len, ret);
+	return checkpoint_peek(v->part->note.data, v->part->note.len, ret) == 0;
 }
 
 /* ---- the origin, and heads that were kept elsewhere ---- */
@@ -95,13 +87,15 @@ int verify_heads(struct verification *v)
 	    witness->heads[seen->n_heads].size != size)
 		return 0;
 	r = merkle_root(v->hasher, &v->now.frontier, &root);
-	for (; r == 0 && seen->n_heads < witness->n_heads; seen->n_heads++) {
+	if (r < 0)
+		return r;
+	for (; seen->n_heads < witness->n_heads; seen->n_heads++) {
 		if (witness->heads[seen->n_heads].size != size)
 			return 0;
 		if (!audit_hash_equal(&witness->heads[seen->n_heads].root, &root))
 			return fail_head(v, "the witness");
 	}
-	return r;
+	return 0;
 }
 
 /* ---- which one comes next ---- */
@@ -466,13 +460,13 @@ static int follow_epoch(void *userdata, uint64_t size, const char *note, size_t 
 	struct audit_checkpoint claim;
 	int r;
 
-	if (size > v->part->about.first || !peek(note, n_bytes, &claim) ||
+	if (size > v->part->about.first || checkpoint_peek(note, n_bytes, &claim) < 0 ||
 	    claim.epoch < v->keys.trail.epoch)
 		return 0;
 	r = trail_follow(&v->keys.trail, v->hasher, note, n_bytes, NULL);
 	if (r == 0)
-		r = keep_last(v, note, n_bytes);
-	if (r == 0 || r == -ENOMEM || r == -EIO)
+		return keep_last(v, note, n_bytes);
+	if (r == -ENOMEM || r == -EIO)
 		return r;
 	return verify_refuse_segment(v, "the file of epochs does not lead to the key that has "
 					"signed the checkpoint at its begin");
@@ -534,7 +528,7 @@ static int see_epoch(void *userdata, uint64_t size, const char *note, size_t n_b
 	struct audit_checkpoint claim;
 	int r;
 
-	if (peek(note, n_bytes, &claim) && claim.epoch > walk->trail.epoch)
+	if (checkpoint_peek(note, n_bytes, &claim) == 0 && claim.epoch > walk->trail.epoch)
 		return miss_epoch(v, walk->trail.epoch);
 	r = trail_follow(&walk->trail, v->hasher, note, n_bytes, &why);
 	if (r == -ENOMEM)

@@ -81,14 +81,6 @@ static int verify_bounds(struct verification *v, struct sbx_error *err)
 				   .first = least, .last = least, .number = part->about.first });
 }
 
-static bool is_frontier(const struct merkle_frontier *a, const struct merkle_frontier *b)
-{
-	uint8_t x[FRONTIER_BYTES_MAX], y[FRONTIER_BYTES_MAX];
-	size_t n_x = log_save_frontier(a, x), n_y = log_save_frontier(b, y);
-
-	return n_x == n_y && memcmp(x, y, n_x) == 0;
-}
-
 /* It begins where the one before has ended. */
 static int join_segment(struct verification *v, struct sbx_error *err)
 {
@@ -96,7 +88,7 @@ static int join_segment(struct verification *v, struct sbx_error *err)
 
 	if (!audit_hash_equal(&about->previous, &v->now.head))
 		return verify_refuse_segment(v, "it does not follow from the record before it");
-	if (!is_frontier(&about->frontier, &v->now.frontier))
+	if (!merkle_equal(&about->frontier, &v->now.frontier))
 		return verify_refuse_segment(v, "it was begun with another tree than that of the "
 						"records before it");
 	v->state = WANTS_COPY;
@@ -184,15 +176,16 @@ static int take_genesis(struct verification *v, const struct chain_genesis *gene
 {
 	struct verify_keys *keys = &v->keys;
 	char origin[NOTE_NAME_SIZE];
-	int r = 0;
+	int r;
 
 	if (strcmp(genesis->log_id, v->seen.log_id) != 0)
 		return verify_find(v, FOUND_RECORD,
 				   (struct found_at){ .why = "it is of another log than the file "
 							     "says" });
 	(void)snprintf(origin, sizeof(origin), CHECKPOINT_ORIGIN_PREFIX "%s", genesis->log_id);
-	if (keys->first.name[0] == '\0')
-		r = note_verifier_make(v->hasher, origin, genesis->public_key, &keys->first);
+	r = keys->first.name[0] == '\0'
+		    ? note_verifier_make(v->hasher, origin, genesis->public_key, &keys->first)
+		    : 0;
 	if (r < 0)
 		return r;
 	if (strcmp(keys->first.name, origin) != 0)
@@ -211,13 +204,17 @@ static int take_special_records(struct verification *v, const struct verify_run 
 {
 	int r = run->has_genesis ? take_genesis(v, &run->genesis) : 0;
 
-	for (size_t i = 0; r == 0 && i < run->n_stubs; i++) {
+	if (r != 0)
+		return r;
+	for (size_t i = 0; i < run->n_stubs; i++) {
 		r = verify_stub(v, &run->stubs[i]);
 		/* The records before it were right. */
 		if (r > 0)
 			v->now.frontier.size = run->stubs[i].seq;
+		if (r != 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int find_fault(struct verification *v, const struct verify_run *run)
@@ -276,6 +273,18 @@ static int add_run(struct verification *v, const struct verify_run *run)
 	return merkle_add_run(v->hasher, &v->now.frontier, &run->tree);
 }
 
+/* The log ends here in a checkpoint, or a head that was kept elsewhere does. */
+static int compare_heads(struct verification *v, struct sbx_error *err)
+{
+	if (v->part->has_note && v->part->note_size == v->now.frontier.size) {
+		int r = handle(v, NOTE_HERE, err);
+
+		if (r != 0)
+			return r;
+	}
+	return verify_heads(v);
+}
+
 /* A checkpoint is due from the record behind @due on, unless that one has it. */
 static int take_run(void *userdata, const struct verify_run *run, struct sbx_error *err)
 {
@@ -288,14 +297,9 @@ static int take_run(void *userdata, const struct verify_run *run, struct sbx_err
 		return r;
 	if (before <= due && v->now.frontier.size > due + 1)
 		miss_overdue(v);
-	if (run->tree.end > run->tree.first) {
-		if (v->part->has_note && v->part->note_size == v->now.frontier.size)
-			r = handle(v, NOTE_HERE, err);
-		if (r == 0)
-			r = verify_heads(v);
-		if (r != 0)
-			return r;
-	}
+	r = run->tree.end > run->tree.first ? compare_heads(v, err) : 0;
+	if (r != 0)
+		return r;
 	if (v->now.frontier.size == v->keys.trail.last.size + CHECKPOINT_RECORDS_MAX + 1)
 		miss_overdue(v);
 	show_progress(v, before);
@@ -327,6 +331,11 @@ struct cuts {
 	size_t n, n_max;
 };
 
+static void cuts_deinit(struct cuts *cuts)
+{
+	free(cuts->sizes);
+}
+
 static int add_cut(void *userdata, uint64_t size, const char *note, size_t n_bytes,
 		   struct sbx_error *err)
 {
@@ -357,18 +366,24 @@ static int find_cuts(struct verification *v, struct cuts *cuts, struct sbx_error
 	const struct witness *witness = v->options->witness;
 	int r = segment_each_checkpoint(v->part->segment, v->now.frontier.size, add_cut, cuts, err);
 
-	for (size_t i = v->seen.n_heads; r == 0 && witness && i < witness->n_heads; i++)
+	if (r < 0)
+		return r;
+	for (size_t i = v->seen.n_heads; witness && i < witness->n_heads; i++) {
 		r = add_cut(cuts, witness->heads[i].size, NULL, 0, NULL);
-	if (r == 0 && v->options->since)
-		r = add_cut(cuts, v->options->since->frontier.size, NULL, 0, NULL);
+		if (r < 0)
+			return r;
+	}
+	r = v->options->since ? add_cut(cuts, v->options->since->frontier.size, NULL, 0, NULL) : 0;
+	if (r < 0)
+		return r;
 	if (cuts->n > 1)
 		qsort(cuts->sizes, cuts->n, sizeof(*cuts->sizes), compare_cuts);
-	return r;
+	return 0;
 }
 
 static int read_rows(struct verification *v, struct sbx_error *err)
 {
-	struct cuts cuts = { .n = 0 };
+	_cleanup_(cuts_deinit) struct cuts cuts = { .n = 0 };
 	struct verify_rows rows = {
 		.folder = v->options->folder,
 		.file = v->part->file,
@@ -383,12 +398,11 @@ static int read_rows(struct verification *v, struct sbx_error *err)
 	};
 	int r = rows.n_jobs > 1 ? find_cuts(v, &cuts, err) : 0;
 
+	if (r < 0)
+		return r;
 	rows.cuts = cuts.sizes;
 	rows.n_cuts = cuts.n;
-	if (r == 0)
-		r = verify_rows(&rows, err);
-	free(cuts.sizes);
-	return r;
+	return verify_rows(&rows, err);
 }
 
 /* ---- a segment ends ---- */
@@ -456,8 +470,9 @@ static int begin_segment(struct verification *v, struct sbx_error *err)
 	uint64_t size = v->now.frontier.size, first;
 	int r = read_about(v, err);
 
-	if (r == 0)
-		r = verify_bounds(v, err);
+	if (r != 0)
+		return r;
+	r = verify_bounds(v, err);
 	if (r != 0)
 		return r;
 	first = v->part->about.first;
@@ -509,12 +524,15 @@ static int read_segment(struct verification *v, struct sbx_error *err)
 	if (v->state == WANTS_STATE)
 		return verify_originals(v, from, err);
 	r = read_first_note(v, err);
-	if (r == 0)
-		r = read_rows(v, err);
-	if (r == 0 && v->part->has_note)
-		r = handle(v, NOTE_LEFT, err);
-	if (r == 0)
-		r = verify_originals(v, from, err);
+	if (r != 0)
+		return r;
+	r = read_rows(v, err);
+	if (r != 0)
+		return r;
+	r = v->part->has_note ? handle(v, NOTE_LEFT, err) : 0;
+	if (r != 0)
+		return r;
+	r = verify_originals(v, from, err);
 	return r == 0 ? end_segment(v, err) : r;
 }
 
@@ -558,6 +576,17 @@ static int fail_reading(struct verification *v, int r, struct sbx_error *err)
 				 err);
 }
 
+static int open_and_read(struct verification *v, struct sbx_error *err)
+{
+	struct verify_part *part = v->part;
+	int r = segment_open_patiently(v->options->folder, part->file, &part->segment, err);
+
+	if (r < 0)
+		return r;
+	read_mtime(v);
+	return read_segment(v, err);
+}
+
 /* -ENOENT where it is not there any more: it was archived or deleted meanwhile. */
 static int verify_segment(struct verification *v, const struct segment_list *list, size_t i)
 {
@@ -568,13 +597,10 @@ static int verify_segment(struct verification *v, const struct segment_list *lis
 		.note = TEXT_INIT,
 	};
 	struct sbx_error err = { .code = 0 };
-	int r = segment_open_patiently(v->options->folder, part.file, &part.segment, &err);
+	int r;
 
 	v->part = &part;
-	if (r == 0) {
-		read_mtime(v);
-		r = read_segment(v, &err);
-	}
+	r = open_and_read(v, &err);
 	if (r < 0)
 		r = fail_reading(v, r, &err);
 	(void)segment_free(part.segment);
@@ -585,7 +611,7 @@ static int verify_segment(struct verification *v, const struct segment_list *lis
 
 /* ---- the log ---- */
 
-/* Of those that begin before the next record the last. */
+/* The last segment that begins before the next record. */
 static size_t find_begin(const struct verification *v, const struct segment_list *list)
 {
 	size_t begin = 0;
@@ -608,9 +634,12 @@ static int verify_segments(struct verification *v)
 	if (list.n == 0)
 		return verify_find(v, FOUND_NO_SEGMENT, (struct found_at){ .code = -ENOENT });
 	v->seen.begin = list.files[0].first;
-	for (size_t i = find_begin(v, &list); r == 0 && i < list.n; i++)
+	for (size_t i = find_begin(v, &list); i < list.n; i++) {
 		r = verify_segment(v, &list, i);
-	return r;
+		if (r != 0)
+			return r;
+	}
+	return 0;
 }
 
 static void miss_end(struct verification *v, uint64_t size, uint64_t had, const char *why)
@@ -684,16 +713,20 @@ static int take_since(struct verification *v)
 	struct audit_trail *trail = &v->keys.trail;
 	struct note_verifier next;
 	struct audit_hash root;
-	int r = 0;
+	int r;
 
-	if (v->keys.first.name[0] == '\0')
-		r = note_verifier_make(v->hasher, since->origin, since->first_key, &v->keys.first);
-	if (r == 0)
-		r = verify_origin(v);
-	if (r == 0)
-		r = note_verifier_make(v->hasher, since->origin, since->key, &next);
-	if (r == 0)
-		r = merkle_root(v->hasher, &since->frontier, &root);
+	r = v->keys.first.name[0] == '\0'
+		    ? note_verifier_make(v->hasher, since->origin, since->first_key, &v->keys.first)
+		    : 0;
+	if (r != 0)
+		return r;
+	r = verify_origin(v);
+	if (r != 0)
+		return r;
+	r = note_verifier_make(v->hasher, since->origin, since->key, &next);
+	if (r != 0)
+		return r;
+	r = merkle_root(v->hasher, &since->frontier, &root);
 	if (r != 0)
 		return r;
 	v->state = WANTS_STATE;
@@ -723,14 +756,16 @@ static int verify(struct verification *v, struct sbx_error *err)
 		return r;
 	v->state = WANTS_SEGMENT;
 	v->seen.is_since_due = options->since != NULL;
-	if (options->since && !options->is_full && !has_earlier_head(options))
-		r = take_since(v);
-	if (r == 0)
-		r = verify_heads(v);
-	if (r == 0)
-		r = verify_epochs_before(v);
-	if (r == 0)
-		r = verify_segments(v);
+	r = options->since && !options->is_full && !has_earlier_head(options) ? take_since(v) : 0;
+	if (r != 0)
+		return r;
+	r = verify_heads(v);
+	if (r != 0)
+		return r;
+	r = verify_epochs_before(v);
+	if (r != 0)
+		return r;
+	r = verify_segments(v);
 	return r == 0 ? verify_end(v) : r;
 }
 
@@ -768,8 +803,9 @@ static int verify_once(const struct verify_options *options, struct verify_repor
 	v->options = options;
 	v->report = &report;
 	r = hasher_new(&v->hasher);
-	if (r == 0)
-		r = verify(v, err);
+	if (r < 0)
+		return r;
+	r = verify(v, err);
 	if (r < 0)
 		return r;
 	finish(v);

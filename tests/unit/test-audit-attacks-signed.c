@@ -230,7 +230,7 @@ static void a_later_key_does_not_seal_an_earlier_epoch(void)
 	expect_eq(audit_log_change_key(log, NULL), 0);
 	(void)audit_log_free(log);
 	folder = open(place.log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	expect_eq(key_load_at(folder, &key, NULL), 0);
+	expect_eq(key_load(folder, NULL, &key, NULL), 0);
 	(void)close(folder);
 	expect_eq(key.epoch, 1);
 	execute(&place, "UPDATE records SET "
@@ -254,7 +254,7 @@ static void the_key_of_the_epoch_does_seal_it(void)
 
 	copy_make(&copy);
 	folder = open(copy.place.log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	expect_eq(key_load_at(folder, &key, NULL), 0);
+	expect_eq(key_load(folder, NULL, &key, NULL), 0);
 	(void)close(folder);
 	execute(&copy.place, "UPDATE records SET body=CAST(replace(body,'srv','etc')AS BLOB)"
 			     " WHERE seq=18");
