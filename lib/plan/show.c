@@ -258,8 +258,10 @@ static struct step_owner find_overlay_owner(struct planner *planner, const struc
 	if (!owner.is_set || !real || place->facts->uid != 0 || !is_of_system(real))
 		return owner;
 	planner_note(planner, false,
-		     planner_format(planner, "in '%s' the command can change only what other "
-					     "users may change", place->path),
+		     planner_format(planner,
+				    "in '%s' the command can change only what other "
+				    "users may change",
+				    place->path),
 		     "it does not run as the owner root there, because it could then read files "
 		     "such as /etc/shadow; --uid chooses another user");
 	return (struct step_owner){ .is_set = false };
