@@ -17,7 +17,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "kernel/kernel-internal.h"
-#include "kernel/mask.h"
+#include "kernel/mount.h"
 
 #include "kernel/fault.h"
 

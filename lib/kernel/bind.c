@@ -15,10 +15,8 @@
 
 #include "base/fd.h"
 #include "base/path.h"
-#include "kernel/idmap.h"
+#include "kernel/mount.h"
 #include "kernel/kernel-internal.h"
-#include "kernel/mount-api.h"
-#include "kernel/tree.h"
 
 #include "kernel/fault.h"
 

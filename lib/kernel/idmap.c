@@ -6,7 +6,7 @@
  * It reads from a pipe and exits when the supervisor closes the other end or dies.
  */
 
-#include "kernel/idmap.h"
+#include "kernel/mount.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -17,7 +17,7 @@
 
 #include "base/path.h"
 #include "kernel/kernel-internal.h"
-#include "kernel/mount-api.h"
+#include "kernel/mount.h"
 
 #include "kernel/fault.h"
 

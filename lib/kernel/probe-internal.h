@@ -46,9 +46,9 @@ int probe_place_from(struct place_search *search, const char *folder, const char
 int probe_places(struct place_search *search, const char *const *paths, struct host *ret,
 		 struct sbx_error *err);
 
-/* probe-git.c: git_common. @project is canonical. */
+/* probe-repository.c: git_common. @project is canonical. */
 int probe_git(struct place_search *search, const char *project, struct host *ret);
-/* probe-tops.c: repository and tops, for each ".git" among @ret's paths, which the plan asks for in
+/* Repository and tops, for each ".git" among @ret's paths, which the plan asks for in
  * writable directories. */
 int probe_repositories(struct place_search *search, struct host *ret);
 
@@ -57,8 +57,7 @@ int probe_cgroup(struct arena *arena, struct host *ret);
 /* The same with @mount as the cgroup file system and @own as the line of /proc/self/cgroup. */
 int probe_cgroup_at(struct arena *arena, const char *mount, const char *own, struct host *ret);
 
-/* probe-userns.c: with @sysctl_fd for /proc/sys, or -EBADF; @is_filtered: the process has a seccomp
- * filter. */
+/* With @sysctl_fd for /proc/sys, or -EBADF; @is_filtered: the process has a seccomp filter. */
 void probe_explain_userns(int sysctl_fd, bool is_filtered, int code, struct sbx_error *err);
 
 /* probe-try.c: facts that a child process determines by trying. */

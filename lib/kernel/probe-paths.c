@@ -22,7 +22,7 @@
 
 #include "base/cleanup.h"
 #include "base/path.h"
-#include "kernel/mount-api.h"
+#include "kernel/mount.h"
 #include "kernel/probe-internal.h"
 
 #define FOLLOWED_MAX 40	   /* per path, as in the kernel */

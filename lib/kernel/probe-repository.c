@@ -17,13 +17,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "kernel/probe-internal.h"
 #include "kernel/probe-scan.h"
+#include "kernel/probe.h"
 
 /* Limit of subdirectories of one writable directory, and of all repositories. */
 #define ENTRIES_MAX 4096
@@ -55,7 +58,8 @@ int scan_add_name(struct scan *scan, const struct host_path *name)
 	return 0;
 }
 
-int scan_add_entry(struct scan *scan, const char *path)
+/* Queues the ".git" at @path, unless it was queued before. */
+static int scan_add_entry(struct scan *scan, const char *path)
 {
 	struct entry *entry;
 
@@ -122,23 +126,38 @@ int scan_look_and_add(struct scan *scan, const char *folder, const char *text,
 	return r < 0 ? r : scan_add_name(scan, ret);
 }
 
+#define POINTER "gitdir: "
+#define POINTER_MAX (PATH_MAX + sizeof(POINTER))
+
+/* The text after @prefix in the file @folder/@name; NULL if there is none. */
+static const char *read_after(const char *folder, const char *name, const char *prefix,
+			      char text[POINTER_MAX])
+{
+	char path[PATH_MAX + NAME_MAX + 2];
+	size_t n = strlen(prefix);
+	int len = snprintf(path, sizeof(path), "%s/%s", folder, name);
+
+	if (len < 0 || (size_t)len >= sizeof(path) ||
+	    probe_read(AT_FDCWD, path, text, POINTER_MAX) <= (int)n ||
+	    strncmp(text, prefix, n) != 0)
+		return NULL;
+	return text + n;
+}
+
 /* Resolves the path after @prefix in the file @folder/@name. 1; 0 if there is none. */
 static int read_pointer(struct scan *scan, const char *folder, const char *name, const char *prefix,
 			struct host_path *ret)
 {
-	char path[PATH_MAX + NAME_MAX + 2], text[PATH_MAX + 16];
-	size_t n = strlen(prefix);
-	int len = snprintf(path, sizeof(path), "%s/%s", folder, name), r;
+	char text[POINTER_MAX];
+	const char *path = read_after(folder, name, prefix, text);
+	int r = path ? scan_look(scan, folder, path, ret) : 0;
 
-	if (len < 0 || (size_t)len >= sizeof(path) ||
-	    probe_read(AT_FDCWD, path, text, sizeof(text)) <= (int)n ||
-	    strncmp(text, prefix, n) != 0)
-		return 0;
-	r = scan_look(scan, folder, text + n, ret);
-	return r < 0 ? r : 1;
+	return r < 0 || !path ? r : 1;
 }
 
-bool scan_is_closed(const char *folder)
+/* The directory belongs to another user and the caller may not search it: the command, with the
+ * caller's uid, can neither enter it nor chmod it. */
+static bool scan_is_closed(const char *folder)
 {
 	struct stat status;
 
@@ -146,7 +165,9 @@ bool scan_is_closed(const char *folder)
 	       faccessat(AT_FDCWD, folder, X_OK, AT_EACCESS) < 0 && errno == EACCES;
 }
 
-int scan_each_folder(struct scan *scan, const char *folder, scan_name_fn *fn)
+typedef int scan_name_fn(struct scan *scan, const char *folder, const char *name);
+/* Calls @fn for each directory in @folder; 0 if @folder does not exist. */
+static int scan_each_folder(struct scan *scan, const char *folder, scan_name_fn *fn)
 {
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -250,7 +271,9 @@ static int scan_links(struct scan *scan, const char *folder)
 	return r;
 }
 
-int scan_repository(struct scan *scan, const char *top, const char *folder)
+/* @folder is the git directory, and @top the worktree, or for a bare repository the same
+ * directory. */
+static int scan_repository(struct scan *scan, const char *top, const char *folder)
 {
 	struct host_path common = { .real = folder }, own;
 	const char *worktrees;
@@ -273,7 +296,7 @@ int scan_repository(struct scan *scan, const char *top, const char *folder)
 }
 
 /* Scans the ".git" at @path, if it exists. */
-int scan_entry(struct scan *scan, const char *path)
+static int scan_entry(struct scan *scan, const char *path)
 {
 	const char *top = scan_around(scan, path);
 	struct host_path place, folder;
@@ -289,4 +312,267 @@ int scan_entry(struct scan *scan, const char *path)
 		return r;
 	return folder.kind == HOST_FOLDER ? scan_repository(scan, top, folder.real)
 					  : scan_add_name(scan, &folder);
+}
+
+/*
+ * The repositories in and around the directories that a sandbox may write
+ *
+ * The repository of such a directory, one in a parent, whose configuration may name paths in the
+ * directory, and one in each direct subdirectory. Deeper ones are not protected. If there are more
+ * subdirectories than the limit, the start is refused: a command could have created them to hide a
+ * repository from the next run.
+ */
+
+static bool has(int fd, const char *name)
+{
+	return faccessat(fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static unsigned signs_in(int fd)
+{
+	unsigned signs = has(fd, ".git") ? HOST_HAS_GIT : 0;
+
+	if (!has(fd, "HEAD"))
+		return signs;
+	if (has(fd, "objects") && has(fd, "refs"))
+		signs |= HOST_IS_REPOSITORY;
+	return has(fd, "commondir") ? signs | HOST_HAS_COMMONDIR : signs;
+}
+
+unsigned host_find_signs(const char *folder)
+{
+	_cleanup_close_ int fd = open(folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? 0 : signs_in(fd);
+}
+
+/* The parts of a writable repository that stay read-only. */
+static int add_kept(struct scan *scan, const char *folder, const char *const *names, size_t n,
+		    size_t n_needed)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		struct host_path place;
+
+		r = scan_look(scan, folder, names[i], &place);
+		if (r == 0 && (place.kind != HOST_MISSING || i < n_needed))
+			r = scan_add_name(scan, &place);
+	}
+	return r;
+}
+
+static int keep_of_worktree(struct scan *scan, const char *folder, const char *name)
+{
+	static const char *const names[] = { "gitdir", "commondir", "config.worktree" };
+	const char *own = probe_join(scan->search->arena, folder, name);
+
+	return own ? add_kept(scan, own, names, N_ELEMENTS(names), 0) : -ENOMEM;
+}
+
+static bool is_bare(const char *folder)
+{
+	return !strstr(folder, "/.git/") && strcmp(path_last(folder), ".git") != 0;
+}
+
+static int scan_granted_repository(struct scan *scan, const char *folder)
+{
+	static const char *const names[] = { "hooks", "config", "config.worktree", "commondir",
+					     "modules" };
+	const char *worktrees = probe_join(scan->search->arena, folder, "worktrees");
+	int r = add_kept(scan, folder, names, N_ELEMENTS(names), 2);
+
+	if (r == 0)
+		r = worktrees ? scan_each_folder(scan, worktrees, keep_of_worktree) : -ENOMEM;
+	/* A repository with a worktree is found by its ".git" as well. */
+	return r < 0 || !is_bare(folder) ? r : scan_repository(scan, folder, folder);
+}
+
+static int scan_child(struct scan *scan, const char *folder, const char *name)
+{
+	const char *path = probe_join(scan->search->arena, folder, name), *entry;
+	struct host_path child = { .kind = HOST_UNREACHABLE, .uid = geteuid() };
+	struct stat status;
+
+	entry = path ? probe_join(scan->search->arena, path, ".git") : NULL;
+	if (!entry)
+		return -ENOMEM;
+	if (fstatat(AT_FDCWD, entry, &status, AT_SYMLINK_NOFOLLOW) == 0)
+		return scan_add_entry(scan, entry);
+	if (errno == EACCES && scan_is_closed(path))
+		return 0;
+	if (errno == EACCES) {
+		/* The command has the same uid and could chmod the directory. */
+		child.real = entry;
+		return scan_add_name(scan, &child);
+	}
+	if (!(host_find_signs(path) & (HOST_IS_REPOSITORY | HOST_HAS_COMMONDIR)) ||
+	    strcmp(name, ".git") == 0)
+		return 0;
+	return scan_repository(scan, path, path);
+}
+
+/* Includes repositories in parent directories, whose configuration may name paths below @folder. */
+static int add_entries_around(struct scan *scan, const char *folder)
+{
+	const char *at = folder;
+	int r = 0;
+
+	for (;; at = scan_around(scan, at)) {
+		const char *path = at ? probe_join(scan->search->arena, at, ".git") : NULL;
+		struct stat status;
+
+		if (!path)
+			return -ENOMEM;
+		if (fstatat(AT_FDCWD, path, &status, AT_SYMLINK_NOFOLLOW) == 0)
+			r = scan_add_entry(scan, path);
+		if (r < 0 || strcmp(at, "/") == 0)
+			return r;
+	}
+}
+
+/* Includes a broken repository, which a command could repair so that git uses it. */
+static bool is_repository(const struct host_top *top)
+{
+	return (top->signs & (HOST_IS_REPOSITORY | HOST_HAS_COMMONDIR)) ||
+	       strcmp(path_last(top->path), ".git") == 0;
+}
+
+/* Scans the directory @asked, for which the plan has asked for "@asked/.git". */
+static int scan_top(struct scan *scan, const char *asked)
+{
+	struct host_top *top = &scan->host->tops[scan->host->n_tops];
+	struct host_path place;
+	int r = probe_place(scan->search, asked, &place, NULL);
+
+	if (r < 0 || place.kind != HOST_FOLDER)
+		return r == -ENOMEM ? r : 0;
+	*top = (struct host_top){ .path = place.real, .signs = host_find_signs(place.real) };
+	scan->host->n_tops++;
+	r = add_entries_around(scan, place.real);
+	if (r == 0 && is_repository(top))
+		return scan_granted_repository(scan, place.real);
+	return r < 0 ? r : scan_each_folder(scan, place.real, scan_child);
+}
+
+int probe_repositories(struct place_search *search, struct host *ret)
+{
+	struct scan scan = { .search = search, .host = ret };
+	int r = 0;
+
+	ret->tops = arena_alloc(search->arena, (ret->n_paths + 1) * sizeof(*ret->tops));
+	if (!ret->tops)
+		return -ENOMEM;
+	scan.last = &scan.first;
+	for (size_t i = 0; i < ret->n_paths && r == 0; i++) {
+		const char *asked = ret->paths[i].path;
+
+		if (strcmp(path_last(asked), ".git") != 0)
+			continue;
+		asked = scan_around(&scan, asked);
+		r = asked ? scan_top(&scan, asked) : -ENOMEM;
+	}
+	for (const struct entry *entry = scan.first; entry && r == 0; entry = entry->next)
+		r = scan_entry(&scan, entry->path);
+	ret->repository = scan.names;
+	ret->n_repository = scan.n;
+	return r;
+}
+
+/*
+ * The repository of a project that is a linked worktree
+ *
+ * In a worktree ".git" is a file that names a directory elsewhere. A process that can write to the
+ * project could put any path there, so it is not trusted alone: the directory must have the
+ * structure of a git directory, the same owner, and refer back to this project, which only a
+ * process with write access to that directory can have written.
+ */
+
+/* The ".git" in @project or in a parent; NULL if there is none. -ENOMEM. */
+static int find_entry(struct arena *arena, const char *project, const char **ret,
+		      struct stat *ret_status)
+{
+	char path[PATH_MAX + sizeof("/.git")];
+	size_t n = strlen(project);
+
+	memcpy(path, project, n + 1);
+	for (;;) {
+		n = n == 1 ? 0 : n;
+		memcpy(path + n, "/.git", sizeof("/.git"));
+		if (fstatat(AT_FDCWD, path, ret_status, AT_SYMLINK_NOFOLLOW) == 0) {
+			*ret = arena_copy(arena, path, strlen(path));
+			return *ret ? 0 : -ENOMEM;
+		}
+		if (n == 0)
+			break;
+		path[n] = '\0';
+		n = (size_t)(strrchr(path, '/') - path);
+	}
+	*ret = NULL;
+	return 0;
+}
+
+/* The same, without a scan. 0, or -ENOENT. */
+static int find_pointed(struct place_search *search, const char *folder, const char *name,
+			const char *prefix, struct host_path *ret)
+{
+	char text[POINTER_MAX];
+	const char *path = read_after(folder, name, prefix, text);
+
+	return path && probe_place_from(search, folder, path, ret) == 0 ? 0 : -ENOENT;
+}
+
+static bool has_shape(struct arena *arena, const char *common)
+{
+	const char *head = probe_join(arena, common, "HEAD");
+	const char *objects = probe_join(arena, common, "objects");
+
+	return head && objects && faccessat(AT_FDCWD, head, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       faccessat(AT_FDCWD, objects, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/*
+ * The ".git" of a worktree names COMMON/worktrees/NAME; commondir there contains "../..", and
+ * gitdir there refers back to the ".git".
+ */
+static int find_common(struct place_search *search, const char *folder, const char *entry,
+		       uid_t owner, const char **ret)
+{
+	struct host_path own = { .path = "" }, back = { .path = "" }, common = { .path = "" };
+	size_t n;
+
+	if (find_pointed(search, folder, ".git", POINTER, &own) < 0 || own.kind != HOST_FOLDER)
+		return -ENOENT;
+	if (find_pointed(search, own.real, "gitdir", "", &back) < 0 ||
+	    strcmp(back.real, entry) != 0)
+		return -ENOENT;
+	if (find_pointed(search, own.real, "commondir", "", &common) < 0 ||
+	    common.kind != HOST_FOLDER || common.uid != owner || own.uid != owner)
+		return -ENOENT;
+	n = strlen(common.real);
+	if (strncmp(own.real, common.real, n) != 0 ||
+	    strncmp(own.real + n, "/worktrees/", strlen("/worktrees/")) != 0 ||
+	    strchr(own.real + n + strlen("/worktrees/"), '/') ||
+	    !has_shape(search->arena, common.real))
+		return -ENOENT;
+	*ret = common.real;
+	return 0;
+}
+
+int probe_git(struct place_search *search, const char *project, struct host *ret)
+{
+	struct stat status;
+	const char *entry, *common;
+	char *folder;
+	int r = find_entry(search->arena, project, &entry, &status);
+
+	if (r < 0 || !entry || !S_ISREG(status.st_mode))
+		return r;
+	folder = arena_copy(search->arena, entry, (size_t)(path_last(entry) - entry) - 1);
+	if (!folder)
+		return -ENOMEM;
+	if (find_common(search, folder[0] ? folder : "/", entry, status.st_uid, &common) == 0 &&
+	    !path_is_beneath(common, project))
+		ret->git_common = common;
+	return 0;
 }

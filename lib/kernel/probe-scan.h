@@ -4,8 +4,7 @@
 /*
  * One scan of the repositories in writable directories and in their parents
  *
- *   probe-tops.c         where they are
- *   probe-repository.c   the parts of one repository
+ *   probe-repository.c   where they are, and the parts of one repository
  *   probe-config.c       the paths that its configuration names
  */
 
@@ -40,20 +39,6 @@ const char *scan_around(struct scan *scan, const char *path);
 int scan_look(struct scan *scan, const char *folder, const char *text, struct host_path *ret);
 int scan_look_and_add(struct scan *scan, const char *folder, const char *text,
 		      struct host_path *ret);
-
-/* Queues the ".git" at @path, unless it was queued before. */
-int scan_add_entry(struct scan *scan, const char *path);
-int scan_entry(struct scan *scan, const char *path);
-/*
- * @folder is the git directory, and @top the worktree, or for a bare repository the same directory.
- */
-int scan_repository(struct scan *scan, const char *top, const char *folder);
-/* Calls @fn for each directory in @folder; 0 if @folder does not exist. */
-typedef int scan_name_fn(struct scan *scan, const char *folder, const char *name);
-/* The directory belongs to another user and the caller may not search it: the command, with the
- * caller's uid, can neither enter it nor chmod it. */
-bool scan_is_closed(const char *folder);
-int scan_each_folder(struct scan *scan, const char *folder, scan_name_fn *fn);
 
 /* probe-config.c: each variable of the file; 0 also if the file does not exist. */
 int scan_read_file(struct scan *scan, const char *path, git_config_fn *fn, void *context);

@@ -30,7 +30,7 @@
 
 #include "base/cleanup.h"
 #include "kernel/kernel-internal.h"
-#include "kernel/mount-api.h"
+#include "kernel/mount.h"
 #include "kernel/probe-internal.h"
 #include "kernel/probe.h"
 
