@@ -468,15 +468,18 @@ static int refuse_port(struct planner *planner, const struct request_port *port,
 /* A mode is what an option chooses; a rule of a file that denies goes before the option. */
 int decide_ports(struct planner *planner)
 {
+	/* The address by which a request names the port, and the name that leads to it. */
+	static const char *const hosts[] = { "127.0.0.1", "localhost" };
 	const struct request_port *ports = planner->ports.rows;
 	size_t n_rules = planner->policy ? planner->policy->n_rules : 0;
 
-	for (size_t i = 0; i < planner->ports.n_rows; i++) {
+	for (size_t i = 0; i < planner->ports.n_rows * N_ELEMENTS(hosts); i++) {
+		const struct request_port *port = &ports[i / N_ELEMENTS(hosts)];
 		const struct policy_request request = {
-			.operation = ports[i].bind ? "net.bind" : "net.connect",
+			.operation = port->bind ? "net.bind" : "net.connect",
 			.project_root = planner->request->project,
-			.host = "127.0.0.1",
-			.port = ports[i].port,
+			.host = hosts[i % N_ELEMENTS(hosts)],
+			.port = port->port,
 			.has_port = true,
 		};
 		struct policy_decision decision;
@@ -484,7 +487,7 @@ int decide_ports(struct planner *planner)
 		policy_decide(planner->decided->engine, &request, &decision);
 		if (answer_of(&decision) == ANSWER_DENIED && decision.cause == CAUSE_RULES &&
 		    decision.rules[0] < n_rules)
-			return refuse_port(planner, &ports[i], &decision);
+			return refuse_port(planner, port, &decision);
 	}
 	return 0;
 }

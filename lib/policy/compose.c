@@ -663,11 +663,109 @@ static void add_settings(struct composer *composer, const struct policy *policy)
 	}
 }
 
+/* ---- the network ---- */
+
+static const struct {
+	const char *setting; /* a list of ports */
+	const char *name;
+	const char *operation;
+} forwarded[] = {
+	{ "net.loopback.connect[", "net.loopback.connect", "net.connect" },
+	{ "net.loopback.bind[", "net.loopback.bind", "net.bind" },
+};
+
+/* The supervisor's listener inside is at 127.0.0.1; the kernel connects 0.0.0.0 to it, too. */
+static const struct match_value forwarded_addresses[] = { { .text = "127.0.0.1" },
+							  { .text = "0.0.0.0" } };
+static const struct match_value forwarded_names[] = { { .text = "localhost" } };
+static const struct match_value forwarded_protocols[] = { { .text = "tcp" } };
+
+#define MATCH_LIST(array)                                                                      \
+	((struct match_list){                                                                  \
+		.present = true, .values = (array), .n_values = N_ELEMENTS(array) })
+
+/* A request has an address or a name, so one port needs two conditions. */
+static void add_port(struct composer *composer, const struct setting *setting, size_t kind,
+		     struct condition ret[2])
+{
+	struct match_value *port = take(composer, sizeof(*port));
+	char text[sizeof("65535")];
+	char *kept;
+
+	(void)snprintf(text, sizeof(text), "%u", (unsigned)(uint16_t)setting->number);
+	kept = take(composer, sizeof(text));
+	if (!port || !kept)
+		return;
+	memcpy(kept, text, sizeof(text));
+	*port = (struct match_value){ .text = kept, .place = setting->place };
+	for (size_t i = 0; i < 2; i++) {
+		ret[i] = (struct condition){
+			.operations = operation_set(forwarded[kind].operation),
+			.place = policy_net_place(&composer->policy, setting->place),
+		};
+		ret[i].lists[MATCH_PORT] =
+			(struct match_list){ .present = true, .values = port, .n_values = 1 };
+		ret[i].lists[MATCH_PROTO] = MATCH_LIST(forwarded_protocols);
+	}
+	ret[0].lists[MATCH_CIDR] = MATCH_LIST(forwarded_addresses);
+	ret[1].lists[MATCH_HOST] = MATCH_LIST(forwarded_names);
+}
+
+/* Adds rules that allow the ports of net.loopback; their conditions in *@ret_n rows. */
+static const struct condition *add_ports(struct composer *composer, const struct policy *policy,
+					 size_t *ret_n)
+{
+	struct condition *ports = take(composer, 2 * policy->n_settings * sizeof(*ports));
+	size_t n = 0;
+
+	for (size_t i = 0; ports && i < policy->n_settings; i++)
+		for (size_t k = 0; k < N_ELEMENTS(forwarded); k++) {
+			const struct setting *setting = &policy->settings[i];
+			const char *prefix = forwarded[k].setting;
+
+			if (strncmp(setting->path, prefix, strlen(prefix)) != 0)
+				continue;
+			add_port(composer, setting, k, &ports[n]);
+			for (size_t last = n + 2; n < last; n++)
+				(void)add_rule(composer,
+					       &(struct rule){
+						       .name = forwarded[k].name,
+						       .action = POLICY_ALLOW,
+						       .match = ports[n],
+						       .constraints.max_file_size_bytes =
+							       UINT64_MAX,
+						       .place = ports[n].place,
+					       });
+		}
+	*ret_n = n;
+	return ports;
+}
+
+/* What net.mode denies does not include the ports that net.loopback forwards. */
+static void add_network(struct composer *composer, const struct policy *policy)
+{
+	struct rule implied[NET_RULES_MAX];
+	size_t n_ports, n = policy_net_rules(policy, implied);
+	const struct condition *ports = add_ports(composer, policy, &n_ports);
+
+	for (size_t i = 0; ports && i < n; i++) {
+		size_t n_own = implied[i].n_exceptions;
+		struct condition *all = take(composer, (n_own + n_ports) * sizeof(*all));
+
+		if (all && n_ports > 0 && implied[i].action == POLICY_DENY) {
+			if (n_own > 0)
+				memcpy(all, implied[i].exceptions, n_own * sizeof(*all));
+			memcpy(all + n_own, ports, n_ports * sizeof(*all));
+			implied[i].exceptions = all;
+			implied[i].n_exceptions = n_own + n_ports;
+		}
+		(void)add_rule(composer, &implied[i]);
+	}
+}
+
 void compose_begin(struct composer *composer, const struct policy *policy,
 		   const struct composition *with, struct arena *arena)
 {
-	struct rule implied[NET_RULES_MAX];
-
 	*composer = (struct composer){ .arena = arena, .with = *with };
 	if (policy) {
 		composer->policy = *policy;
@@ -701,8 +799,7 @@ void compose_begin(struct composer *composer, const struct policy *policy,
 	if (!policy)
 		return;
 	add_settings(composer, policy);
-	for (size_t i = 0, n = policy_net_rules(policy, implied); i < n; i++)
-		(void)add_rule(composer, &implied[i]);
+	add_network(composer, policy);
 }
 
 int compose_finish(struct composer *composer, const struct policy **ret)

@@ -430,7 +430,7 @@ enum net_mode policy_net_mode(const struct policy *policy)
 
 /* An allow of a file that only narrows does not count alone. Its mode narrows that of another file,
  * so the implied allow gets the place of a file that may widen. */
-static struct policy_place place_of_allow(const struct policy *policy, struct policy_place place)
+struct policy_place policy_net_place(const struct policy *policy, struct policy_place place)
 {
 	for (unsigned i = 0; policy->sources[place.source].narrows && i < policy->n_sources; i++)
 		if (!policy->sources[i].narrows)
@@ -451,7 +451,7 @@ size_t policy_net_rules(const struct policy *policy, struct rule ret[NET_RULES_M
 		if (implied[i].mode != choice.mode)
 			continue;
 		if (implied[i].action == POLICY_ALLOW)
-			place = place_of_allow(policy, place);
+			place = policy_net_place(policy, place);
 		ret[n++] = (struct rule){
 			.name = NET_RULE_NAME,
 			.action = implied[i].action,

@@ -98,6 +98,8 @@ enum net_mode policy_net_mode(const struct policy *policy);
  */
 size_t policy_net_rules(const struct policy *policy, struct rule ret[NET_RULES_MAX]);
 #define NET_RULE_NAME "net.mode"
+/* The place of a rule that allows what a setting at @place opens. */
+struct policy_place policy_net_place(const struct policy *policy, struct policy_place place);
 /* Is a denial of this name and reason (which may be NULL) such a rule? */
 bool net_rule_is_denial(const char *name, const char *reason);
 

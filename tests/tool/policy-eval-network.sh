@@ -47,6 +47,34 @@ check the_compiled_form_answers_alike has_status 1
 connect
 check without_a_network_nothing_is_reached test "$status" -ne 0
 
+# A port that net.loopback forwards is the exception, and only at the address that is forwarded.
+for mode in none loopback; do
+	policy "net: {mode: $mode, loopback: {connect: [$port]}}"
+	evaluate "$work/p.yaml"
+	check "eval_allows_a_forwarded_port_under_$mode" has_status 0
+	run sbx-policy eval "$work/p.yaml" net.connect "localhost:$port"
+	check "by_its_name_as_well_under_$mode" has_status 0
+	connect
+	check "the_server_is_reached_there_under_$mode" has_status 0
+	run sbx-policy eval "$work/p.yaml" net.connect "10.0.0.1:$port"
+	check "eval_denies_the_port_of_another_host_under_$mode" has_status 1
+done
+policy "net: {mode: none, loopback: {connect: [$port]}}"
+run sbx-policy eval "$work/p.yaml" net.connect "127.0.0.1:1"
+check eval_denies_another_port has_status 1
+run sbx-policy eval "$work/p.yaml" net.bind "127.0.0.1:$port"
+check eval_denies_listening_on_it has_status 1
+run sbx-policy eval "$work/p.yaml" net.connect "127.0.0.1:$port" proto=udp
+check eval_denies_it_for_udp has_status 1
+for denied in 'cidr: 127.0.0.1' 'host: localhost'; do
+	policy "net: {mode: none, loopback: {connect: [$port]}}"
+	echo " - {name: blocked, match: {op: net.connect, $denied}, action: deny}" >>"$work/p.yaml"
+	run sbx-policy eval "$work/p.yaml" net.connect "${denied#*: }:$port"
+	check "eval_denies_a_forwarded_port_by_a_rule_about_${denied%%:*}" has_status 1
+	connect
+	check "nothing_runs_where_a_rule_about_${denied%%:*}_denies_a_forwarded_port" has_status 125
+done
+
 policy 'net: {mode: host}'
 evaluate "$work/p.yaml"
 check on_the_hosts_network_eval_allows has_status 0
