@@ -680,9 +680,8 @@ static const struct match_value forwarded_addresses[] = { { .text = "127.0.0.1" 
 static const struct match_value forwarded_names[] = { { .text = "localhost" } };
 static const struct match_value forwarded_protocols[] = { { .text = "tcp" } };
 
-#define MATCH_LIST(array)                                                                      \
-	((struct match_list){                                                                  \
-		.present = true, .values = (array), .n_values = N_ELEMENTS(array) })
+#define MATCH_LIST(array)                                                                          \
+	((struct match_list){ .present = true, .values = (array), .n_values = N_ELEMENTS(array) })
 
 /* A request has an address or a name, so one port needs two conditions. */
 static void add_port(struct composer *composer, const struct setting *setting, size_t kind,
@@ -727,15 +726,14 @@ static const struct condition *add_ports(struct composer *composer, const struct
 				continue;
 			add_port(composer, setting, k, &ports[n]);
 			for (size_t last = n + 2; n < last; n++)
-				(void)add_rule(composer,
-					       &(struct rule){
-						       .name = forwarded[k].name,
-						       .action = POLICY_ALLOW,
-						       .match = ports[n],
-						       .constraints.max_file_size_bytes =
-							       UINT64_MAX,
-						       .place = ports[n].place,
-					       });
+				(void)add_rule(composer, &(struct rule){
+								 .name = forwarded[k].name,
+								 .action = POLICY_ALLOW,
+								 .match = ports[n],
+								 .constraints.max_file_size_bytes =
+									 UINT64_MAX,
+								 .place = ports[n].place,
+							 });
 		}
 	*ret_n = n;
 	return ports;
