@@ -26,6 +26,7 @@
 #include "base/module.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "kernel/probe.h"
 #include "registry/registry.h"
 
 static int fail(struct sbx_error *err, int code, const char *value, const char *why,
@@ -38,47 +39,56 @@ static int fail(struct sbx_error *err, int code, const char *value, const char *
 	return code;
 }
 
-/* The folder that holds @value, without links, and in *@ret_name its last part. */
-static int find_parent(const char *value, char **ret, const char **ret_name)
+/* The parent of @path, which is normal, opened; *@ret_real: its path without links. */
+static int open_parent(struct spawn_run *run, const char *path, const char **ret_real,
+		       struct sbx_error *err)
 {
-	_cleanup_free_ char *copy = strdup(value);
-	size_t len = copy ? strlen(copy) : 0;
-	char *slash;
+	size_t n = (size_t)(path_last(path) - path);
+	const char *parent = arena_copy(&run->arena, path, n > 1 ? n - 1 : 1);
 
-	if (!copy)
-		return -ENOMEM;
-	while (len > 1 && copy[len - 1] == '/')
-		copy[--len] = '\0';
-	slash = strrchr(copy, '/');
-	*ret_name = value + (slash ? slash + 1 - copy : 0);
-	if (slash)
-		slash[slash == copy ? 1 : 0] = '\0';
-	*ret = realpath(slash ? copy : ".", NULL);
-	return *ret ? 0 : -errno;
+	return parent ? host_open_folder("--out", parent, &run->arena, ret_real, err)
+		      : spawn_no_memory(err);
 }
 
-/* A folder of ours, beside the target, under a name that nobody else has. */
-static int make_beside(const char *parent, const char *name, const char *what, char **ret)
+static int join(const char *parent, const char *name, char **ret)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
 
-	text_addf(&path, "%s/.%.*s.%s-XXXXXX", strcmp(parent, "/") == 0 ? "" : parent,
-		  (int)strcspn(name, "/"), name, what);
+	text_addf(&path, "%s/%s", strcmp(parent, "/") == 0 ? "" : parent, name);
 	if (text_status(&path) < 0)
 		return -ENOMEM;
-	if (!mkdtemp(path.data))
-		return -errno;
 	*ret = text_take(&path);
 	return 0;
 }
 
-static bool is_empty(const char *path)
+/* A directory of the caller's in the parent, by its fd, under a name that is new. */
+static int make_beside(const struct changes *changes, const char *parent, const char *name,
+		       const char *what, char **ret)
 {
-	_cleanup_closedir_ DIR *dir = opendir(path);
+	_cleanup_text_ struct text path = TEXT_INIT;
+	int r;
+
+	text_addf(&path, "/proc/self/fd/%d/.%s.%s-XXXXXX", changes->parent, name, what);
+	if (text_status(&path) < 0)
+		return -ENOMEM;
+	if (!mkdtemp(path.data))
+		return -errno;
+	r = join(parent, path_last(path.data), ret);
+	if (r < 0)
+		(void)unlinkat(changes->parent, path_last(path.data), AT_REMOVEDIR);
+	return r;
+}
+
+static bool is_empty(int parent, const char *name)
+{
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
 
-	if (!dir)
+	if (!dir) {
+		close_fd(&fd);
 		return false;
+	}
 	while ((entry = readdir(dir)))
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
 			return false;
@@ -88,23 +98,20 @@ static bool is_empty(const char *path)
 static int use_folder(struct changes *changes, const char *parent, const char *name,
 		      const char *value, struct sbx_error *err)
 {
-	_cleanup_text_ struct text path = TEXT_INIT;
 	struct stat st;
 
-	text_addf(&path, "%s/%.*s", strcmp(parent, "/") == 0 ? "" : parent, (int)strcspn(name, "/"),
-		  name);
-	if (text_status(&path) < 0)
-		return spawn_no_memory(err);
-	if (mkdir(path.data, 0755) < 0 && errno != EEXIST)
+	if (mkdirat(changes->parent, name, 0755) < 0 && errno != EEXIST)
 		return fail(err, -errno, value, NULL, "choose a directory that you may create");
-	if (lstat(path.data, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+	if (fstatat(changes->parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode) ||
+	    st.st_uid != geteuid())
 		return fail(err, -ENOTDIR, value, "it is not a directory of yours",
 			    "choose another one, or one that does not exist");
-	if (!is_empty(path.data))
+	if (!is_empty(changes->parent, name))
 		return fail(err, -ENOTEMPTY, value,
 			    "it is not empty, and changes are not mixed with other files",
 			    "choose a new directory, or empty this one");
-	changes->folder = text_take(&path);
+	if (join(parent, name, &changes->folder) < 0)
+		return spawn_no_memory(err);
 	changes->kind = CHANGES_FOLDER;
 	return 0;
 }
@@ -132,23 +139,22 @@ static int check_ending(const char *value, struct sbx_error *err)
 	return 0;
 }
 
-int changes_prepare(struct changes *changes, const char *value, struct sbx_error *err)
+int changes_prepare(struct spawn_run *run, struct sbx_error *err)
 {
-	_cleanup_free_ char *parent = NULL;
-	const char *name;
+	struct changes *changes = &run->changes;
+	const char *value = run->values->out, *path, *parent, *name;
 	int r = check_ending(value, err);
 
+	if (r == 0)
+		r = spawn_read_path(run, "--out", value, &path, err);
 	if (r < 0)
 		return r;
-	r = find_parent(value, &parent, &name);
-	if (r == 0) {
-		changes->parent = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		r = changes->parent < 0 ? -errno : 0;
-	}
-	if (r < 0)
-		return fail(err, r, value, NULL, "create its parent directory");
+	changes->parent = open_parent(run, path, &parent, err);
+	if (changes->parent < 0)
+		return changes->parent;
+	name = path[1] ? path_last(path) : ".";
 	if (ends_in(value, ".tar")) {
-		r = make_beside(parent, name, "sbx-layer", &changes->folder);
+		r = make_beside(changes, parent, name, "sbx-layer", &changes->folder);
 		changes->kind = CHANGES_TAR;
 		changes->tar = value;
 		if (r < 0)
@@ -159,7 +165,7 @@ int changes_prepare(struct changes *changes, const char *value, struct sbx_error
 		if (r < 0)
 			return r;
 	}
-	r = make_beside(parent, name, "sbx-work", &changes->work);
+	r = make_beside(changes, parent, name, "sbx-work", &changes->work);
 	return r < 0 ? fail(err, r, value, NULL,
 			    "choose a directory in which you may create directories")
 		     : 0;

@@ -47,7 +47,7 @@ static int load_policy(struct spawn_run *run, struct sbx_error *err)
 
 static int prepare_output(struct spawn_run *run, struct sbx_error *err)
 {
-	int r = run->values->out ? changes_prepare(&run->changes, run->values->out, err) : 0;
+	int r = run->values->out ? changes_prepare(run, err) : 0;
 
 	run->request.out_folder = run->changes.folder;
 	run->request.out_work = run->changes.work;

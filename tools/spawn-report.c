@@ -23,6 +23,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "kernel/probe.h"
 #include "policy/request.h"
 #include "tool.h"
 
@@ -266,18 +267,18 @@ int spawn_open_report(struct spawn_run *run, struct sbx_error *err)
 {
 	const char *path = run->values->report;
 	_cleanup_free_ char *folder = path ? strndup(path, (size_t)(path_last(path) - path)) : NULL;
+	const char *parent, *real;
 	int r;
 
 	if (!path)
 		return 0;
 	if (!folder)
 		return spawn_no_memory(err);
-	run->report_folder = open(*folder ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (run->report_folder >= 0)
-		return look_at_place(run, path, err);
-	r = sbx_error_what(err, -errno, "cannot open the directory of the report '%s'", path);
-	sbx_error_fix(err, "create it, or use another with --report");
-	return r;
+	r = spawn_read_path(run, "--report", *folder ? folder : ".", &parent, err);
+	if (r < 0)
+		return r;
+	run->report_folder = host_open_folder("--report", parent, &run->arena, &real, err);
+	return run->report_folder < 0 ? run->report_folder : look_at_place(run, path, err);
 }
 
 static int write_to(int fd, const struct text *report, const char *fix, struct sbx_error *err)

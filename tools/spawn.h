@@ -156,7 +156,7 @@ int spawn_hand_over(const struct spawn_run *run, struct sbx_error *err);
 int spawn_run_bare(struct spawn_run *run, struct sbx_error *err);
 
 /* spawn-changes.c */
-int changes_prepare(struct changes *changes, const char *value, struct sbx_error *err);
+int changes_prepare(struct spawn_run *run, struct sbx_error *err);
 /* Makes what the command left fit to be handed over, removes what only the kernel needed; for a
  * tar: writes it, until @deadline_usec (-ETIME). */
 int changes_finish(struct changes *changes, uint64_t deadline_usec, struct sbx_error *err);

@@ -24,6 +24,7 @@
 #include "base/path.h"
 #include "kernel/mount.h"
 #include "kernel/probe-internal.h"
+#include "kernel/probe.h"
 
 #define FOLLOWED_MAX 40	   /* per path, as in the kernel */
 #define UID_UNMAPPED 65534 /* overflow uid, shown for unmapped owners */
@@ -445,4 +446,42 @@ int probe_places(struct place_search *search, const char *const *paths, struct h
 	ret->links = search->links;
 	ret->n_links = search->n_links;
 	return 0;
+}
+
+static int refuse_link(const struct host_path *place, const char *option, struct sbx_error *err)
+{
+	(void)sbx_error_what(err, -ELOOP, "cannot follow the link '%.300s'", place->real);
+	sbx_error_why(err,
+		      "%s leads through it, and its owner (uid %u) could change where it leads",
+		      option, place->uid);
+	if (place->leads_to)
+		sbx_error_fix(err, "name '%.300s', where it leads now", place->leads_to);
+	else
+		sbx_error_fix(err, "name the directory that it leads to");
+	return -ELOOP;
+}
+
+int host_open_folder(const char *option, const char *path, struct arena *arena,
+		     const char **ret_real, struct sbx_error *err)
+{
+	struct place_search search = { .arena = arena, .has_root = -1 };
+	struct host_path place, target;
+	int r = probe_place(&search, path, &place, err), fd;
+
+	if (r == 0)
+		r = follow_refused(&search, &place, &target, err);
+	if (r < 0)
+		return r;
+	if (place.kind == HOST_LINK_REFUSED)
+		return refuse_link(&place, option, err);
+	/* A link that has been created since is refused by the kernel. */
+	fd = mount_open(AT_FDCWD, place.real, O_RDONLY | O_DIRECTORY);
+	if (fd < 0) {
+		(void)sbx_error_what(err, fd, "cannot open the directory '%.300s' of %s",
+				     place.real, option);
+		sbx_error_fix(err, "create it, or name another with %s", option);
+		return fd;
+	}
+	*ret_real = place.real;
+	return fd;
 }

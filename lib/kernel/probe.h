@@ -31,6 +31,14 @@ int host_try_userns(struct arena *arena, struct host *host, struct sbx_error *er
  * Takes a few milliseconds. */
 int host_probe_deeply(struct arena *arena, struct host *ret, struct sbx_error *err);
 
+/*
+ * Opens the directory @path, which is normal and the parent of what @option names. It passes only
+ * the links that a grant passes, so that no other user, and no command in a sandbox, has redirected
+ * it. *@ret_real: the path without links. The fd or negative errno.
+ */
+int host_open_folder(const char *option, const char *path, struct arena *arena,
+		     const char **ret_real, struct sbx_error *err);
+
 /* The enum host_sign flags of @folder, to compare a plan's tops after the end of the command. */
 unsigned host_find_signs(const char *folder);
 

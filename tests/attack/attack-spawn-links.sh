@@ -121,6 +121,48 @@ chown -R "$user:$user" "$work/user"
 run spawn --tmpfs "$work/user" --read "$work/user/home" -- cat "$work/user/home/.ssh/id"
 check a_tmpfs_around_the_home_shows_no_credentials test "$status" -ne 0 -a "$status" -ne 125 -a "$out" = ''
 
+# A command replaces a directory by a link, and the next --out and --report name something in it.
+keeps_results() { # WHAT EXPECTED
+	run spawn --project in --out results/o -- sh -c 'echo planted >f'
+	check "--out_$1_by_$who" "$2"
+	run spawn --project in --out results/o.tar -- sh -c 'echo planted >f'
+	check "--out_of_an_archive_$1_by_$who" "$2"
+	run spawn --report results/r -- true
+	check "--report_$1_by_$who" "$2"
+}
+wrote() { test "$status" -eq 0; }
+mkdir "$project/in"
+for who in user root; do
+	aim=$work/aim-$who
+	mkdir "$project/results" "$aim"
+	[ "$who" = root ] || chown "$user:$user" "$aim"
+	keeps_results writes_in_a_directory wrote
+	check "what_the_command_wrote_is_there_by_$who" test "$(cat "$project/results/o/f")" = planted
+	check "the_archive_and_the_report_are_there_by_$who" test -s "$project/results/o.tar" -a -s "$project/results/r"
+	rm -r "$project/results"
+	mkdir "$project/results"
+	run spawn --write . -- sh -c "rmdir results && ln -s '$aim' results && echo made"
+	check "a_command_makes_a_link_by_$who" out_is made
+	keeps_results follows_no_link_of_a_command refused
+	check "the_link_is_named_by_$who" err_has "cannot follow the link '$project/results'"
+	check "nothing_is_made_behind_the_link_by_$who" test "$(ls -A "$aim")" = ''
+	# Outside of sbx the link leads there.
+	as "$who" sh -c "echo seen >'$project/results/seen'"
+	check "without_sbx_the_link_is_followed_by_$who" test "$(cat "$aim/seen")" = seen
+	rm "$project/results" "$aim/seen"
+done
+# The link of another user, which root names.
+who=root
+places
+ln -s "$aim" "$project/results"
+chown -h "$user:$user" "$project/results"
+run begin_spawn --project in --out results/o -- sh -c 'echo planted >f'
+check root_follows_no_link_of_another_user_by_--out refused
+run begin_spawn --report results/r -- true
+check nor_by_--report refused
+check nothing_is_made_behind_it test "$(ls -A "$aim")" = ''
+rm -r "$project/results" "$project/in"
+
 # Root's command makes a link, which is root's outside.
 who=root
 places
