@@ -31,7 +31,7 @@ static uint64_t namespaces(const struct kernel *kernel)
 
 	uint64_t flags = kernel->plan->steps[number].namespaces.clone_flags;
 
-	if (kernel->network_maker.is_used)
+	if (kernel->has_network_maker)
 		flags &= ~(uint64_t)CLONE_NEWNET;
 	/* The root of a cgroup namespace is the cgroup of the process that creates it, so PID 1
 	 * creates it in its own cgroup (kernel_build()). */

@@ -5,7 +5,7 @@
  * Carries out the steps of a plan; no other directory changes the state of a process
  *
  *   supervisor   kernel_prepare()   makes the cgroup; as root, opens every path once
- *                kernel_clone()     one clone3() with all namespaces, into the cgroup
+ *                kernel_clone()     one clone3() with the namespaces, into the cgroup
  *                kernel_divide_scope()  where a service manager has moved PID 1 into a scope
  *   PID 1        kernel_build()     id map, paths, file tree, network: the host's tree is gone
  *                kernel_confine()   rlimits, identity, capabilities, Landlock: for good
@@ -26,6 +26,7 @@
 #include "kernel/interpreter.h"
 #include "plan/plan.h"
 
+struct network_maker;
 struct sbx_error;
 struct sock_fprog;
 
@@ -34,16 +35,6 @@ struct sock_fprog;
 #define KERNEL_STEP_FDS 4
 /* In struct kernel_failure: before any step, or between two. */
 #define KERNEL_NO_STEP UINT32_MAX
-
-/* The process that creates the network namespace while PID 1 builds the file tree: network.c. */
-struct network_maker {
-	/* Set before kernel_clone(). Not where other processes join the namespaces: PID 1 opens its
-	 * own for them before it builds. */
-	bool is_used;
-	pid_t pid;
-	int namespace;	   /* fd, or negative errno */
-	int loopback_code; /* of the loopback device in it: 0 or negative errno */
-};
 
 /* The state while a plan is carried out. */
 struct kernel {
@@ -65,7 +56,11 @@ struct kernel {
 	int owner_fd; /* of a user namespace that maps owner to the command's user: idmap.h */
 	uid_t owner_uid;
 	gid_t owner_gid;
-	struct network_maker network_maker;
+	/* Set before kernel_clone(): a process creates the network namespace while PID 1 builds the
+	 * file tree (network.c). Not where other processes join the namespaces, because PID 1 opens
+	 * its own for them before it builds. */
+	bool has_network_maker;
+	struct network_maker *network_maker;
 	const char *unmapped; /* the source of a bind whose optional owner could not be mapped; or
 				 NULL */
 	pid_t pid;	      /* of PID 1 in the supervisor's PID namespace */
@@ -95,17 +90,15 @@ struct exec_failure {
 	{                                                                                          \
 		.cgroup_fd = -EBADF, .cgroup_parent_fd = -EBADF, .proc_fd = -EBADF,                \
 		.ruleset_fd = -EBADF, .notify_fd = -EBADF, .pty_master = -EBADF, .pidfd = -EBADF,  \
-		.owner_fd = -EBADF, .network_maker = {                                             \
-			.namespace = -EBADF                                                        \
-		}                                                                                  \
+		.owner_fd = -EBADF                                                                 \
 	}
 
 int kernel_prepare(struct kernel *kernel, const struct plan *plan, const struct sock_fprog *filter,
 		   bool filter_notifies, struct kernel_failure *ret_failure);
 /*
- * Like fork() into all namespaces of the plan and its cgroup: 0 in PID 1, its pid in the
- * supervisor, or negative errno (a failure of STEP_NAMESPACES). Started by root, the new process is
- * no longer root outside.
+ * Like fork() into the namespaces of the plan, except the network namespace where PID 1 has a
+ * maker, and into its cgroup: 0 in PID 1, its pid in the supervisor, or negative errno (a failure
+ * of STEP_NAMESPACES). Started by root, the new process is no longer root outside.
  */
 pid_t kernel_clone(struct kernel *kernel);
 /*

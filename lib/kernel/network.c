@@ -8,18 +8,23 @@
  * inside, and the namespace needs no other connection to the host.
  *
  * The kernel takes as long to create a network namespace as PID 1 to build the file tree, and no
- * step of the tree needs it. So a process that shares PID 1's memory and fds, the maker, creates it
+ * step of the tree needs it. So a process that shares the fds of PID 1, the maker, creates it
  * meanwhile, and PID 1 waits for the maker's end and enters the namespace before it goes on.
  */
 
 #include <errno.h>
+#include <linux/sched.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
+#include <stdint.h>
+#include <stdnoreturn.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,7 +33,14 @@
 
 #include "kernel/fault.h"
 
-#define STACK_SIZE (16 * 1024)
+/* The first that is free in a new PID namespace. */
+#define MAKER_PID 2
+
+/* What the maker writes down, in memory that PID 1 shares. */
+struct network_maker {
+	int namespace;	   /* fd, or negative errno */
+	int loopback_code; /* of the loopback device in it: 0 or negative errno */
+};
 
 int network_hostname(struct kernel *kernel, const struct step *step, size_t number)
 {
@@ -55,13 +67,13 @@ int network_loopback(struct kernel *kernel, const struct step *step, size_t numb
 {
 	_cleanup_close_ int fd = -EBADF;
 
-	if (kernel->network_maker.is_used)
-		return kernel->network_maker.loopback_code;
+	if (kernel->has_network_maker)
+		return kernel->network_maker->loopback_code;
 	fd = open_socket();
 	return fd < 0 ? fd : bring_up(fd);
 }
 
-static int make_namespace(struct network_maker *maker)
+static int make_namespace(const struct plan *plan, int *ret_loopback_code)
 {
 	_cleanup_close_ int fd = -EBADF;
 	int namespace;
@@ -71,45 +83,65 @@ static int make_namespace(struct network_maker *maker)
 	fd = open_socket();
 	if (fd < 0)
 		return fd;
-	maker->loopback_code = bring_up(fd);
+	if (kernel_find_step(plan, STEP_LOOPBACK) != KERNEL_NO_STEP)
+		*ret_loopback_code = bring_up(fd);
 	/* Not by /proc, which PID 1 is about to leave. */
 	namespace = ioctl(fd, SIOCGSKNS);
 	return namespace < 0 ? -errno : namespace;
 }
 
-/* Its errno is PID 1's: a call of PID 1 that fails in the same moment as one of the maker may
- * report the wrong error, but then network_enter() fails and the command does not run. */
-static int be_maker(void *argument)
+static noreturn void be_maker(const struct kernel *kernel)
 {
-	struct network_maker *maker = argument;
+	struct network_maker *maker = kernel->network_maker;
 
-	maker->namespace = make_namespace(maker);
-	return 0;
+	maker->namespace = make_namespace(kernel->plan, &maker->loopback_code);
+	for (;;)
+		(void)syscall(SYS_exit_group, 0);
+}
+
+/* Like fork(), but with the fds of PID 1, and with the pid that the command has later: the kernel
+ * gives the command the pid behind the last one that it chose itself. */
+static pid_t clone_maker(void)
+{
+	static const pid_t pid = MAKER_PID;
+	const struct clone_args args = {
+		.flags = CLONE_FILES,
+		.set_tid = (uintptr_t)&pid,
+		.set_tid_size = 1,
+	};
+
+	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 
 int network_begin(struct kernel *kernel)
 {
-	static char stack[STACK_SIZE] __attribute__((aligned(16)));
-	struct network_maker *maker = &kernel->network_maker;
+	struct network_maker *maker;
+	pid_t pid;
 
-	if (!maker->is_used)
+	if (!kernel->has_network_maker)
 		return 0;
+	maker = mmap(NULL, sizeof(*maker), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	if (maker == MAP_FAILED)
+		return -errno;
+	kernel->network_maker = maker;
 	/* In case the maker is killed before it answers. */
-	maker->namespace = -ECHILD;
-	maker->loopback_code = -ECHILD;
-	maker->pid = clone(be_maker, stack + STACK_SIZE, CLONE_VM | CLONE_FILES, maker);
-	return maker->pid < 0 ? -errno : 0;
+	*maker = (struct network_maker){ .namespace = -ECHILD, .loopback_code = -ECHILD };
+	pid = clone_maker();
+	if (pid == 0)
+		be_maker(kernel);
+	return pid < 0 ? -errno : 0;
 }
 
 int network_enter(struct kernel *kernel)
 {
-	struct network_maker *maker = &kernel->network_maker;
+	struct network_maker *maker = kernel->network_maker;
 	int r = 0;
 
-	if (!maker->is_used)
+	if (!kernel->has_network_maker)
 		return 0;
-	/* __WALL: the maker's end sends no signal. */
-	while (waitpid(maker->pid, NULL, __WALL) < 0)
+	/* __WALL: its end sends no signal. */
+	while (waitpid(MAKER_PID, NULL, __WALL) < 0)
 		if (errno != EINTR)
 			return -errno;
 	if (maker->namespace < 0)

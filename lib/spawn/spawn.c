@@ -385,6 +385,15 @@ static int prepare_terminal(struct spawn *spawn)
 	return r;
 }
 
+/* Where other processes join the namespaces, PID 1 opens its own for them before it builds. */
+static bool can_have_network_maker(const struct spawn *spawn)
+{
+	unsigned long needed = CLONE_NEWNET | CLONE_NEWPID;
+
+	return (spawn->namespaces & needed) == needed &&
+	       !(spawn->inside.awaited & (1u << MESSAGE_NAMESPACES));
+}
+
 static int prepare(struct spawn *spawn)
 {
 	const struct spawn_options *options = spawn->options;
@@ -401,8 +410,7 @@ static int prepare(struct spawn *spawn)
 	if (r < 0)
 		return r;
 	spawn->kernel.umask = options->umask;
-	spawn->kernel.network_maker.is_used = (spawn->namespaces & CLONE_NEWNET) &&
-					      !(spawn->inside.awaited & (1u << MESSAGE_NAMESPACES));
+	spawn->kernel.has_network_maker = can_have_network_maker(spawn);
 	if (kernel_prepare(&spawn->kernel, spawn->plan, options->filter, options->filter_notifies,
 			   &failure) < 0)
 		return fail_step(spawn, &failure);

@@ -123,22 +123,38 @@ static ino_t network_namespace(void)
 
 static ino_t network_of_host;
 
-static void expect_a_network_with_loopback(struct world *world)
+static pid_t pid_of_a_child(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	expect_eq(waitpid(pid, NULL, 0), pid);
+	return pid;
+}
+
+static bool is_loopback_up(void)
 {
 	struct ifreq request = { .ifr_name = "lo" };
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	expect(network_namespace() != network_of_host);
 	expect_eq(ioctl(fd, SIOCGIFFLAGS, &request), 0);
-	expect(request.ifr_flags & IFF_UP);
-	/* The maker is gone. */
-	expect_eq(waitpid(-1, NULL, __WALL), -1);
-	expect_eq(errno, ECHILD);
-	close_fd(&fd);
-	expect_no_fd_of_ours(world);
+	return request.ifr_flags & IFF_UP;
 }
 
-EVERYBODY(the_network_namespace_is_made_beside_the_file_tree)
+static void expect_a_network_of_its_own(struct world *world)
+{
+	expect(network_namespace() != network_of_host);
+	expect_eq(is_loopback_up(),
+		  kernel_find_step(&world->plan, STEP_LOOPBACK) != KERNEL_NO_STEP);
+	/* The maker is gone, and the command gets the pid that it had. */
+	expect_eq(waitpid(-1, NULL, __WALL), -1);
+	expect_eq(errno, ECHILD);
+	expect_no_fd_of_ours(world);
+	expect_eq(pid_of_a_child(), 2);
+}
+
+static void make_network(bool has_loopback)
 {
 	_cleanup_world_ struct world world = WORLD_INIT;
 
@@ -148,13 +164,20 @@ EVERYBODY(the_network_namespace_is_made_beside_the_file_tree)
 	world.has_network_maker = true;
 	add_proc(&world);
 	add(&world, .kind = STEP_SEAL, .seal.target = "/");
-	add(&world, .kind = STEP_LOOPBACK);
+	if (has_loopback)
+		add(&world, .kind = STEP_LOOPBACK);
 	add(&world, .kind = STEP_IDENTITY, .identity.uid = world.plan.uid,
 	    .identity.gid = world.plan.gid);
 	add(&world, .kind = STEP_CAPABILITIES);
 	add(&world, .kind = STEP_NO_NEW_PRIVILEGES);
-	expect_eq(world_run(&world, expect_a_network_with_loopback), 0);
+	expect_eq(world_run(&world, expect_a_network_of_its_own), 0);
 	expect_eq(network_namespace(), network_of_host);
+}
+
+EVERYBODY(the_network_namespace_is_made_beside_the_file_tree)
+{
+	make_network(true);
+	make_network(false);
 }
 
 EVERYBODY(the_supervisor_keeps_no_mount)

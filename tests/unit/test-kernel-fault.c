@@ -141,8 +141,8 @@ static void add_network_maker(struct world *world)
 
 EVERYBODY(nothing_runs_where_the_maker_of_the_network_namespace_fails)
 {
-	static const char *const names[] = { "clone",	"unshare", "socket", "ioctl",
-					     "waitpid", "setns",   NULL };
+	static const char *const names[] = { "mmap",  "clone3",	 "unshare", "socket",
+					     "ioctl", "waitpid", "setns",   NULL };
 
 	fail_all(add_network_maker, names);
 }

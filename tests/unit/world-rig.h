@@ -218,7 +218,7 @@ static inline int world_run(struct world *world, inside_fn *inside)
 		mmap(NULL, sizeof(*end), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int r = kernel_prepare(&kernel, &world->plan, NULL, false, &end->failure);
 
-	kernel.network_maker.is_used = world->has_network_maker;
+	kernel.has_network_maker = world->has_network_maker;
 	if (r == 0)
 		r = world_clone(&kernel, world, inside, end);
 	expect_eq(end->is_inside, r == 0);
