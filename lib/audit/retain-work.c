@@ -526,13 +526,20 @@ static int fail_gap(const struct segment_file *file, struct sbx_error *err)
 			   "records before it are missing, and nothing says why", FIX_VERIFY);
 }
 
-static int describe(const struct segment_end *end, enum retain_action action,
-		    struct audit_stub *stub, struct sbx_error *err)
+static int make_root(const struct merkle_frontier *frontier, struct audit_hash *ret)
 {
 	_cleanup_hasher_ struct hasher *hasher = NULL;
 	int r = hasher_new(&hasher);
 
-	if (r < 0 || (r = merkle_root(hasher, &end->frontier, &stub->root)) < 0)
+	return r < 0 ? r : merkle_root(hasher, frontier, ret);
+}
+
+static int describe(const struct segment_end *end, enum retain_action action,
+		    struct audit_stub *stub, struct sbx_error *err)
+{
+	int r = make_root(&end->frontier, &stub->root);
+
+	if (r < 0)
 		return sbx_error_what(err, r, "cannot record that an archive is deleted");
 	stub->last = end->frontier.size - 1;
 	stub->head = end->head;

@@ -26,15 +26,31 @@ static int set_attributes(posix_spawnattr_t *attributes)
 
 static int set_actions(posix_spawn_file_actions_t *actions, const struct start *start)
 {
-	int r = posix_spawn_file_actions_adddup2(actions, start->stdin_fd, STDIN_FILENO);
+	int r = -posix_spawn_file_actions_adddup2(actions, start->stdin_fd, STDIN_FILENO);
 
-	if (r == 0)
-		r = posix_spawn_file_actions_adddup2(actions, start->stdout_fd, STDOUT_FILENO);
-	if (r == 0)
-		r = posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
-	if (r == 0 && start->folder)
-		r = posix_spawn_file_actions_addchdir_np(actions, start->folder);
-	return -r;
+	if (r < 0)
+		return r;
+	r = -posix_spawn_file_actions_adddup2(actions, start->stdout_fd, STDOUT_FILENO);
+	if (r < 0)
+		return r;
+	r = -posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
+	if (r < 0 || !start->folder)
+		return r;
+	return -posix_spawn_file_actions_addchdir_np(actions, start->folder);
+}
+
+static int set_and_spawn(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes,
+			 const struct start *start, pid_t *ret)
+{
+	int r = set_attributes(attributes);
+
+	if (r < 0)
+		return r;
+	r = set_actions(actions, start);
+	if (r < 0)
+		return r;
+	return -posix_spawn(ret, start->argv[0], actions, attributes, (char *const *)start->argv,
+			    (char *const *)start->environment);
 }
 
 int start_program(const struct start *start, pid_t *ret)
@@ -50,12 +66,7 @@ int start_program(const struct start *start, pid_t *ret)
 		(void)posix_spawn_file_actions_destroy(&actions);
 		return r;
 	}
-	r = set_attributes(&attributes);
-	if (r == 0)
-		r = set_actions(&actions, start);
-	if (r == 0)
-		r = -posix_spawn(ret, start->argv[0], &actions, &attributes,
-				 (char *const *)start->argv, (char *const *)start->environment);
+	r = set_and_spawn(&actions, &attributes, start, ret);
 	(void)posix_spawnattr_destroy(&attributes);
 	(void)posix_spawn_file_actions_destroy(&actions);
 	return r;

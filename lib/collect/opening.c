@@ -93,9 +93,11 @@ int collect_verify(struct audit_log *audit, int folder, const struct log *log,
 	if (report.verdict != VERIFY_INTACT)
 		tell(&report, log);
 	r = say(audit, &report, err);
-	if (r == 0)
-		r = audit_log_checkpoint(audit, err);
-	if (r == 0 && report.verdict == VERIFY_INTACT)
-		r = write_state(folder, &state, err);
-	return r < 0 ? r : report.verdict == VERIFY_INTACT;
+	if (r < 0)
+		return r;
+	r = audit_log_checkpoint(audit, err);
+	if (r < 0 || report.verdict != VERIFY_INTACT)
+		return r;
+	r = write_state(folder, &state, err);
+	return r < 0 ? r : 1;
 }

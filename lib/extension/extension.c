@@ -64,12 +64,19 @@ int extension_watch(struct extension *extension, int fd, uint32_t events, int op
 	return epoll_ctl(extension->epoll_fd, operation, fd, &event) < 0 ? -errno : 0;
 }
 
-int extension_start(struct extension *extension)
+static int start_and_watch(struct extension *extension)
 {
 	int r = program_start(&extension->program, extension->argv);
 
-	if (r == 0)
-		r = extension_watch(extension, extension->program.from_fd, EPOLLIN, EPOLL_CTL_ADD);
+	if (r < 0)
+		return r;
+	return extension_watch(extension, extension->program.from_fd, EPOLLIN, EPOLL_CTL_ADD);
+}
+
+int extension_start(struct extension *extension)
+{
+	int r = start_and_watch(extension);
+
 	if (r < 0) {
 		program_kill(&extension->program);
 		return r;

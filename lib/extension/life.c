@@ -90,11 +90,13 @@ static int make(const char *name, const char *const *argv, struct extension **re
 	if (!extension->name || !extension->argv)
 		return -ENOMEM;
 	r = extension_watch(extension, extension->timer_fd, EPOLLIN, EPOLL_CTL_ADD);
-	if (r == 0)
-		r = extension_start(extension);
-	if (r == 0)
-		*ret = take_ptr(extension);
-	return r;
+	if (r < 0)
+		return r;
+	r = extension_start(extension);
+	if (r < 0)
+		return r;
+	*ret = take_ptr(extension);
+	return 0;
 }
 
 int extension_new(const char *name, const char *const *argv, struct extension **ret,

@@ -145,8 +145,9 @@ static int write_file(struct writer *writer, int folder, const char *name)
 	if (archive_entry_hardlink(entry))
 		return put_header(writer, entry);
 	r = judge(writer, content_find(&writer->content, entry, fd, st.st_size));
-	if (r == 0)
-		r = put_header(writer, entry);
+	if (r < 0)
+		return r;
+	r = put_header(writer, entry);
 	return r < 0 ? r : judge(writer, content_write(&writer->content, fd, st.st_size));
 }
 
@@ -193,11 +194,22 @@ static int write_opaque(struct writer *writer)
 	int r;
 
 	text_add(&writer->path, OPAQUE);
-	r = text_status(&writer->path);
-	if (r == 0)
-		r = write_header(writer, text_string(&writer->path), &st, AE_IFREG, NULL);
+	r = text_status(&writer->path) < 0
+		    ? -ENOMEM
+		    : write_header(writer, text_string(&writer->path), &st, AE_IFREG, NULL);
 	text_truncate(&writer->path, len);
 	return r;
+}
+
+static int write_open_folder(struct writer *writer, int fd, const struct stat *st)
+{
+	int r = write_header(writer, text_string(&writer->path), st, AE_IFDIR, NULL);
+
+	if (r < 0)
+		return r;
+	text_add_char(&writer->path, '/');
+	r = is_opaque(fd) ? write_opaque(writer) : 0;
+	return r < 0 ? r : write_folder(writer, fd);
 }
 
 static int write_subfolder(struct writer *writer, int folder, const char *name)
@@ -210,12 +222,7 @@ static int write_subfolder(struct writer *writer, int folder, const char *name)
 		return fail(writer, fd, "cannot be opened");
 	if (!S_ISDIR(st.st_mode))
 		return fail(writer, -EBADMSG, "was replaced while it was being read");
-	r = write_header(writer, text_string(&writer->path), &st, AE_IFDIR, NULL);
-	text_add_char(&writer->path, '/');
-	if (r == 0 && is_opaque(fd))
-		r = write_opaque(writer);
-	if (r == 0)
-		r = write_folder(writer, fd);
+	r = write_open_folder(writer, fd, &st);
 	/* Restore the mode: if the archive fails, the layer is the only copy of the changes. */
 	(void)fchmod(fd, st.st_mode & 07777);
 	return r;
@@ -262,10 +269,22 @@ static int compare_names(const struct dirent **a, const struct dirent **b)
 }
 
 /* Sorted by name, so that the same changes give the same archive. */
+static int write_child(struct writer *writer, int folder, const char *name)
+{
+	size_t len = writer->path.len;
+	int r;
+
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return 0;
+	text_add(&writer->path, name);
+	r = text_status(&writer->path) < 0 ? -ENOMEM : write_name(writer, folder, name);
+	text_truncate(&writer->path, len);
+	return r;
+}
+
 static int write_folder(struct writer *writer, int folder)
 {
 	struct dirent **names = NULL;
-	size_t len = writer->path.len;
 	int n, r = 0;
 
 	if (++writer->depth > DEPTH_MAX)
@@ -274,20 +293,25 @@ static int write_folder(struct writer *writer, int folder)
 	if (n < 0)
 		return fail(writer, -errno, "cannot be listed");
 	for (int i = 0; i < n; i++) {
-		const char *name = names[i]->d_name;
-
-		if (r == 0 && strcmp(name, ".") != 0 && strcmp(name, "..") != 0) {
-			text_add(&writer->path, name);
-			r = text_status(&writer->path);
-			if (r == 0)
-				r = write_name(writer, folder, name);
-			text_truncate(&writer->path, len);
-		}
+		if (r == 0)
+			r = write_child(writer, folder, names[i]->d_name);
 		free(names[i]);
 	}
 	free(names);
 	writer->depth--;
 	return r;
+}
+
+static int write_all(struct writer *writer, int folder)
+{
+	int r = judge(writer, content_check_clock(&writer->content));
+
+	if (r < 0)
+		return r;
+	r = write_folder(writer, folder);
+	if (r < 0)
+		return r;
+	return archive_write_close(writer->archive) == ARCHIVE_OK ? 0 : fail_in_archive(writer);
 }
 
 __attribute__((__visibility__("default"))) int sbx_output_archive(int folder, int target,
@@ -313,11 +337,7 @@ __attribute__((__visibility__("default"))) int sbx_output_archive(int folder, in
 	    archive_write_open_fd(archive, target) != ARCHIVE_OK)
 		r = fail_in_archive(&writer);
 	else
-		r = judge(&writer, content_check_clock(&writer.content));
-	if (r == 0)
-		r = write_folder(&writer, folder);
-	if (r == 0 && archive_write_close(archive) != ARCHIVE_OK)
-		r = fail_in_archive(&writer);
+		r = write_all(&writer, folder);
 	/* Otherwise libarchive would fill the unfinished file with zeros up to its size. */
 	if (r < 0)
 		(void)archive_write_fail(archive);

@@ -85,16 +85,18 @@ static int find_next(struct content *content, int fd, off_t at, off_t size, off_
 int content_find(struct content *content, struct archive_entry *entry, int fd, off_t size)
 {
 	off_t from, to = 0;
-	int r = 0;
 
-	while (to < size && r == 0) {
-		r = content_check_clock(content);
-		if (r == 0)
-			r = find_next(content, fd, to, size, &from, &to);
-		if (r == 0)
-			archive_entry_sparse_add_entry(entry, from, to - from);
+	while (to < size) {
+		int r = content_check_clock(content);
+
+		if (r < 0)
+			return r;
+		r = find_next(content, fd, to, size, &from, &to);
+		if (r < 0)
+			return r;
+		archive_entry_sparse_add_entry(entry, from, to - from);
 	}
-	return r;
+	return 0;
 }
 
 static int write_hole(struct content *content, off_t size)
@@ -141,10 +143,12 @@ int content_write(struct content *content, int fd, off_t size)
 		off_t from = at, to = size;
 		int r = find_next(content, fd, at, size, &from, &to);
 
-		if (r == 0)
-			r = write_hole(content, from - at);
-		if (r == 0)
-			r = write_bytes(content, fd, from, to);
+		if (r < 0)
+			return r;
+		r = write_hole(content, from - at);
+		if (r < 0)
+			return r;
+		r = write_bytes(content, fd, from, to);
 		if (r < 0)
 			return r;
 		at = to;

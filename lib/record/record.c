@@ -274,8 +274,14 @@ static int send_to_service(struct recorder *recorder, const struct text *record)
 /* A packet is the record itself, a line of a file ends with a newline. */
 static int write_record(struct recorder *recorder, struct text *record)
 {
-	int r;
+	int r = text_status(record);
 
+	if (r < 0)
+		return r;
+	if (recorder->fd < 0)
+		return -EBADF;
+	if (record->len >= RECORD_BYTES_MAX)
+		return -EMSGSIZE;
 	return_to_service(recorder);
 	if (recorder->is_with_service) {
 		r = send_to_service(recorder, record);
@@ -295,13 +301,7 @@ int record_send(struct recorder *recorder, struct text *record, struct json_writ
 	int r;
 
 	json_end_object(json);
-	r = text_status(record);
-	if (r == 0 && recorder->fd < 0)
-		r = -EBADF;
-	if (r == 0 && record->len >= RECORD_BYTES_MAX)
-		r = -EMSGSIZE;
-	if (r == 0)
-		r = write_record(recorder, record);
+	r = write_record(recorder, record);
 	if (r == 0)
 		return 0;
 	(void)sbx_error_what(err, r, "cannot write the audit record");

@@ -101,12 +101,12 @@ static int open_file(int folder, const char *name, struct sbx_error *err)
 	return take_fd(&fd);
 }
 
-static int open_folder(int state)
+static int open_spool_directory(int state)
 {
 	return path_open_beneath(state, RECORD_SPOOL_FOLDER, O_RDONLY | O_DIRECTORY, 0);
 }
 
-static int make_folder(int state)
+static int make_spool_directory(int state)
 {
 	int r = path_make_parents_beneath(state, RECORD_SPOOL_FOLDER, 0755);
 
@@ -116,13 +116,13 @@ static int make_folder(int state)
 int spool_open_in(const char *state_folder, struct sbx_error *err)
 {
 	_cleanup_close_ int state = open(state_folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_close_ int folder = state < 0 ? -errno : open_folder(state);
+	int r = state < 0 ? -errno : 0;
+	_cleanup_close_ int folder = r < 0 ? -EBADF : open_spool_directory(state);
 	struct stat st;
-	int r = state < 0 ? folder : 0;
 
-	if (folder == -ENOENT && r == 0) {
-		r = make_folder(state);
-		folder = r < 0 ? r : open_folder(state);
+	if (folder == -ENOENT) {
+		r = make_spool_directory(state);
+		folder = r < 0 ? r : open_spool_directory(state);
 	}
 	if (r < 0)
 		return spool_fail(err, r, state_folder, NULL,

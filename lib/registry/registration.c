@@ -177,11 +177,12 @@ int registration_adopt(int registry, const char *id, struct registration *ret,
 /* @name and @new_name are of one file. */
 static int put(int folder, const char *name, const char *new_name, const struct text *content)
 {
-	_cleanup_close_ int fd =
-		openat(folder, new_name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-		       0600);
-	int r;
+	_cleanup_close_ int fd = -EBADF;
+	int r = text_status(content);
 
+	if (r < 0)
+		return r;
+	fd = openat(folder, new_name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	r = fd_write_all(fd, text_string(content), content->len);
@@ -200,9 +201,7 @@ int registration_write(const struct registration *registration, const struct san
 	int r;
 
 	entry_add_state(&state, entry);
-	r = text_status(&state);
-	if (r == 0)
-		r = put(registration->folder, STATE_NAME, NEW_STATE_NAME, &state);
+	r = put(registration->folder, STATE_NAME, NEW_STATE_NAME, &state);
 	if (r < 0)
 		return fail(err, r, "write the state of", registration->id, NULL,
 			    "make room in the runtime directory");
@@ -212,10 +211,8 @@ int registration_write(const struct registration *registration, const struct san
 int registration_write_policy(const struct registration *registration, const struct text *policy,
 			      struct sbx_error *err)
 {
-	int r = text_status(policy);
+	int r = put(registration->folder, SANDBOX_POLICY_NAME, NEW_POLICY_NAME, policy);
 
-	if (r == 0)
-		r = put(registration->folder, SANDBOX_POLICY_NAME, NEW_POLICY_NAME, policy);
 	if (r < 0)
 		return fail(err, r, "write the policy of", registration->id, NULL,
 			    "make room in the runtime directory");

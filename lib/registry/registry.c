@@ -172,15 +172,22 @@ static int fail_to_find(const char *id, int code, struct sbx_error *err)
 	return code;
 }
 
+static int read_state(int folder, const char *id, struct arena *arena, struct sandbox_entry *ret,
+		      struct sbx_error *err)
+{
+	_cleanup_free_ char *bytes = NULL;
+	size_t n_bytes;
+	int r = file_read(folder, STATE_NAME, STATE_BYTES_MAX, &bytes, &n_bytes, err);
+
+	return r < 0 ? r : entry_read_state(id, bytes, n_bytes, arena, ret, err);
+}
+
 int registry_read(int registry, const char *id, struct arena *arena, struct sandbox_entry *ret,
 		  bool *ret_is_alive, struct sbx_error *err)
 {
 	_cleanup_close_ int folder = registry_open_folder(registry, id);
-	_cleanup_free_ char *bytes = NULL;
 	struct sandbox_entry entry = { .state = SANDBOX_CREATING };
 	bool is_alive;
-	size_t n_bytes;
-	int r = 0;
 
 	if (folder < 0)
 		return fail_to_find(id, folder, err);
@@ -188,12 +195,11 @@ int registry_read(int registry, const char *id, struct arena *arena, struct sand
 	 * orphaned. */
 	is_alive = registry_is_locked(folder);
 	if (faccessat(folder, STATE_NAME, F_OK, 0) == 0) {
-		r = file_read(folder, STATE_NAME, STATE_BYTES_MAX, &bytes, &n_bytes, err);
-		if (r == 0)
-			r = entry_read_state(id, bytes, n_bytes, arena, &entry, err);
+		int r = read_state(folder, id, arena, &entry, err);
+
+		if (r < 0)
+			return r;
 	}
-	if (r < 0)
-		return r;
 	entry.id = arena_copy(arena, id, strlen(id));
 	if (!entry.id)
 		return sbx_error_what(err, -ENOMEM, "no memory to read the sandbox '%s'", id);

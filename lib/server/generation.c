@@ -87,20 +87,19 @@ static int load_layers(const char *const *paths, size_t n_paths, struct policy *
 		       struct sbx_error *err)
 {
 	_cleanup_free_ struct policy **all = calloc(n_paths, sizeof(*all));
-	size_t n = 0;
-	int r = 0;
 
 	if (!all)
 		return sbx_error_what(err, -ENOMEM, "cannot load the policy");
-	while (r >= 0 && n < n_paths) {
-		r = policy_load_file(AT_FDCWD, paths[n], &all[n], err);
-		n += r >= 0;
+	for (size_t n = 0; n < n_paths; n++) {
+		int r = policy_load_file(AT_FDCWD, paths[n], &all[n], err);
+
+		if (r < 0) {
+			while (n > 0)
+				(void)policy_free(all[--n]);
+			return r;
+		}
 	}
-	if (r >= 0)
-		return policy_merge(all, n, 0, ret, err);
-	while (n > 0)
-		(void)policy_free(all[--n]);
-	return r;
+	return policy_merge(all, n_paths, 0, ret, err);
 }
 
 static int load_one(struct generation *generation, const char *path, struct sbx_error *err)
@@ -160,6 +159,17 @@ static int start_extensions(struct generation *generation, struct sbx_error *err
 	return r;
 }
 
+static int prepare(struct generation *generation, const char *const *paths, size_t n_paths,
+		   char *const *environment)
+{
+	int r = policy_engine_new(&generation->artefact, &generation->engine);
+
+	if (r < 0)
+		return r;
+	return guarded_find(environment, geteuid(), paths, n_paths, &generation->arena,
+			    &generation->guarded);
+}
+
 int generation_load(const char *const *paths, size_t n_paths, char *const *environment,
 		    struct generation **ret, struct sbx_error *err)
 {
@@ -173,10 +183,7 @@ int generation_load(const char *const *paths, size_t n_paths, char *const *envir
 	r = load(generation, paths, n_paths, err);
 	if (r < 0)
 		return r;
-	r = policy_engine_new(&generation->artefact, &generation->engine);
-	if (r == 0)
-		r = guarded_find(environment, geteuid(), paths, n_paths, &generation->arena,
-				 &generation->guarded);
+	r = prepare(generation, paths, n_paths, environment);
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot prepare the policy '%s'", paths[0]);
 	policy_engine_guard(generation->engine, &generation->guarded);
@@ -197,15 +204,11 @@ static int judge_example(struct generation *generation, const struct token_terms
 					  .project_root = terms->project_root };
 	_cleanup_text_ struct text example = TEXT_INIT;
 	struct scope scope;
-	int r = 0;
 
-	if (argument != ARGUMENT_NONE) {
-		r = scope_parse(argument, terms->glob, terms->project_root, &scope, NULL);
-		if (r == 0)
-			r = scope_add_example(&scope, &example);
-		if (r < 0)
-			return -ENOENT;
-	}
+	if (argument != ARGUMENT_NONE &&
+	    (scope_parse(argument, terms->glob, terms->project_root, &scope, NULL) < 0 ||
+	     scope_add_example(&scope, &example) < 0))
+		return -ENOENT;
 	if (argument == ARGUMENT_PATH)
 		request.path = text_string(&example);
 	if (argument == ARGUMENT_HOST) {

@@ -268,13 +268,12 @@ void client_end(struct client *client)
 int client_reply(struct client *client, const void *bytes, size_t n_bytes, const int *fds,
 		 size_t n_fds)
 {
-	int r = client->replies ? -EAGAIN : 0;
+	int r;
 
 	assert(n_bytes > 0);
 	if (client->is_gone)
 		return 0;
-	if (r == 0)
-		r = fd_send(client->socket.fd, bytes, n_bytes, fds, n_fds);
+	r = client->replies ? -EAGAIN : fd_send(client->socket.fd, bytes, n_bytes, fds, n_fds);
 	if (r == 0 || r == -EMSGSIZE)
 		return r;
 	if (r == -EAGAIN && !client->is_dropped)
@@ -523,17 +522,22 @@ int clients_add(struct clients *clients, const char *listener, int fd, const str
 	return r < 0 ? r : 0;
 }
 
-int clients_accept(struct clients *clients, const char *listener, int listening_fd)
+static int add_accepted(struct clients *clients, const char *listener, int *fd)
 {
 	_cleanup_peer_ struct peer peer = PEER_INIT;
+	int r = peer_identify(*fd, &peer);
+
+	return r < 0 ? r : clients_add(clients, listener, take_fd(fd), &peer);
+}
+
+int clients_accept(struct clients *clients, const char *listener, int listening_fd)
+{
 	_cleanup_close_ int fd = listen_accept(listening_fd);
 	int r;
 
 	if (fd < 0)
 		return fd;
-	r = peer_identify(fd, &peer);
-	if (r >= 0)
-		r = clients_add(clients, listener, take_fd(&fd), &peer);
+	r = add_accepted(clients, listener, &fd);
 	if (r < 0)
 		log_warn_rated(clients->log, &clients->refusals,
 			       "cannot serve a client of '%s': %s", listener, strerror(-r));
