@@ -68,9 +68,10 @@ static int commit(struct appending *appending, struct sbx_error *err)
 	int r = audit_log_commit(appending->log, err);
 
 	appending->n_open = 0;
-	if (r == 0)
-		appending->committed_number = appending->number;
-	return r;
+	if (r < 0)
+		return r;
+	appending->committed_number = appending->number;
+	return 0;
 }
 
 /* The disk is full: the caller has to append the lines after the last commit again. */

@@ -223,8 +223,11 @@ static int open_log(struct tool_run *run, uint64_t wait_usec, struct audit_log *
 	_cleanup_text_ struct text folder = TEXT_INIT;
 	int r = places_folder(run->values, &folder, err);
 
-	if (r == 0)
-		r = settings_read(run->values, &settings, err);
+	if (r < 0)
+		return r;
+	r = settings_read(run->values, &settings, err);
+	if (r < 0)
+		return r;
 	const struct audit_log_options options = {
 		.folder = text_string(&folder),
 		.credentials = getenv("CREDENTIALS_DIRECTORY"),
@@ -234,7 +237,7 @@ static int open_log(struct tool_run *run, uint64_t wait_usec, struct audit_log *
 		.wait_usec = wait_usec,
 	};
 
-	return r < 0 ? r : audit_log_open(&options, ret, err);
+	return audit_log_open(&options, ret, err);
 }
 
 int places_open_only(struct tool_run *run, struct audit_log **ret, struct sbx_error *err)
@@ -249,8 +252,9 @@ static int open_and_take_in(struct tool_run *run, uint64_t wait_usec, struct aud
 	uint64_t seq;
 	int r = open_log(run, wait_usec, &log, err);
 
-	if (r == 0)
-		r = heads_watch(run, log, err);
+	if (r < 0)
+		return r;
+	r = heads_watch(run, log, err);
 	if (r < 0)
 		return r;
 	if (audit_log_is_broken(log, &seq))
@@ -258,9 +262,10 @@ static int open_and_take_in(struct tool_run *run, uint64_t wait_usec, struct aud
 			  "record %llu was changed; 'sbx-audit verify --full' reports details",
 			  (unsigned long long)seq);
 	r = take_in(run, log, err);
-	if (r == 0)
-		*ret = take_ptr(log);
-	return r;
+	if (r < 0)
+		return r;
+	*ret = take_ptr(log);
+	return 0;
 }
 
 int places_open(struct tool_run *run, struct audit_log **ret, struct sbx_error *err)

@@ -279,6 +279,11 @@ static int follow_trail(const struct reader *reader, struct hasher *hasher,
 				    reader->checkpoint.len, err);
 }
 
+static int fail_root(int code, struct sbx_error *err)
+{
+	return sbx_error_what(err, code, "the record does not lead to the signed root");
+}
+
 static int check(const struct reader *reader, struct hasher *hasher,
 		 const struct note_verifier *verifier, struct sbx_error *err)
 {
@@ -298,10 +303,11 @@ static int check(const struct reader *reader, struct hasher *hasher,
 	}
 	r = chain_next(hasher, proof->seq, &proof->previous, text_string(&reader->record),
 		       (uint32_t)reader->record.len, &leaf);
-	if (r == 0)
-		r = merkle_verify_inclusion(hasher, proof->seq, proof->size, &leaf, proof->path,
-					    proof->n_path, &trail.last.root);
-	return r < 0 ? sbx_error_what(err, r, "the record does not lead to the signed root") : 0;
+	if (r < 0)
+		return fail_root(r, err);
+	r = merkle_verify_inclusion(hasher, proof->seq, proof->size, &leaf, proof->path,
+				    proof->n_path, &trail.last.root);
+	return r < 0 ? fail_root(r, err) : 0;
 }
 
 static int read_input(const char *path, char **ret, size_t *ret_n, struct sbx_error *err)
@@ -548,8 +554,9 @@ static int open_all(struct tool_run *run, struct rows *rows, struct leaves *leav
 {
 	int r = rows_open_to_show(run, NULL, rows, err);
 
-	if (r == 0)
-		r = rows_read_begin(rows, &leaves->begin, err);
+	if (r < 0)
+		return r;
+	r = rows_read_begin(rows, &leaves->begin, err);
 	return r < 0 ? r : rows_each(rows, 0, add_leaf, leaves, err);
 }
 
@@ -568,6 +575,11 @@ static int read_leaf_before(struct leaves *leaves, uint64_t seq, struct audit_ha
 	return read_leaf(leaves, seq - 1, ret);
 }
 
+static int fail_to_prove(uint64_t seq, int code, struct sbx_error *err)
+{
+	return sbx_error_what(err, code, "cannot prove record %llu", (unsigned long long)seq);
+}
+
 static int prove(struct tool_run *run, uint64_t seq, struct sbx_error *err)
 {
 	_cleanup_rows_ struct rows rows = ROWS_INIT;
@@ -580,12 +592,14 @@ static int prove(struct tool_run *run, uint64_t seq, struct sbx_error *err)
 	struct merkle_leaves tree;
 	int r = open_all(run, &rows, &leaves, err);
 
-	if (r == 0 && seq < leaves.begin.first)
-		r = fail_deleted(&leaves, err);
-	if (r == 0)
-		r = find_note(&rows, seq + 1, &notes, err);
-	if (r == 0)
-		r = hasher_new(&hasher);
+	if (r < 0)
+		return r;
+	if (seq < leaves.begin.first)
+		return fail_deleted(&leaves, err);
+	r = find_note(&rows, seq + 1, &notes, err);
+	if (r < 0)
+		return r;
+	r = hasher_new(&hasher);
 	if (r < 0)
 		return r;
 	r = rows_each(&rows, seq, copy_record, &wanted, err);
@@ -594,10 +608,11 @@ static int prove(struct tool_run *run, uint64_t seq, struct sbx_error *err)
 		return r;
 	tree = tree_of(&leaves);
 	r = read_leaf_before(&leaves, seq, &proof.previous);
-	if (r == 0)
-		r = merkle_prove_inclusion_behind(hasher, seq, notes.size, &tree, proof.path);
 	if (r < 0)
-		return sbx_error_what(err, r, "cannot prove record %llu", (unsigned long long)seq);
+		return fail_to_prove(seq, r, err);
+	r = merkle_prove_inclusion_behind(hasher, seq, notes.size, &tree, proof.path);
+	if (r < 0)
+		return fail_to_prove(seq, r, err);
 	proof.n_path = (size_t)r;
 	proof.size = notes.size;
 	proof.record = text_string(&body);
@@ -614,8 +629,9 @@ int audit_verb_prove(void *context, int n_operands, char *operands[], struct sbx
 	uint64_t seq;
 	int r = audit_read_number(operands[0], &seq, err);
 
-	if (r == 0)
-		r = prove(run, seq, err);
+	if (r < 0)
+		return places_status_of(r);
+	r = prove(run, seq, err);
 	return r < 0 ? places_status_of(r) : TOOL_YES;
 }
 
@@ -632,12 +648,15 @@ int audit_verb_consistency(void *context, int n_operands, char *operands[], stru
 	struct merkle_leaves tree;
 	int r = audit_read_number(operands[0], &old_size, err);
 
-	if (r == 0)
-		r = audit_read_number(operands[1], &new_size, err);
-	if (r == 0)
-		r = open_all(run, &rows, &leaves, err);
-	if (r == 0)
-		r = hasher_new(&hasher);
+	if (r < 0)
+		return places_status_of(r);
+	r = audit_read_number(operands[1], &new_size, err);
+	if (r < 0)
+		return places_status_of(r);
+	r = open_all(run, &rows, &leaves, err);
+	if (r < 0)
+		return places_status_of(r);
+	r = hasher_new(&hasher);
 	if (r < 0)
 		return places_status_of(r);
 	end = leaves.begin.first + leaves.n;

@@ -76,18 +76,17 @@ int audit_verb_rotate(void *context, int n_operands, char *operands[], struct sb
 {
 	struct tool_run *run = context;
 	_cleanup_audit_log_ struct audit_log *log = NULL;
-	int r = places_open(run, &log, err);
+	int r = places_open(run, &log, err), is_new;
 
-	if (r == 0)
-		r = rotate_log(run, log, err);
-	if (r >= 0 && audit_log_size(log) != audit_log_checkpoint_size(log)) {
-		int signed_r = audit_log_checkpoint(log, err);
-
-		r = signed_r < 0 ? signed_r : r;
-	}
 	if (r < 0)
 		return places_status_of(r);
-	say_rotated(run, r > 0, audit_log_size(log));
+	is_new = rotate_log(run, log, err);
+	if (is_new < 0)
+		return places_status_of(is_new);
+	r = audit_log_checkpoint(log, err);
+	if (r < 0)
+		return places_status_of(r);
+	say_rotated(run, is_new > 0, audit_log_size(log));
 	return TOOL_YES;
 }
 
@@ -198,8 +197,9 @@ static int retain(struct tool_run *run, const struct retain_options *options,
 	_cleanup_audit_log_ struct audit_log *log = NULL;
 	int r = places_open(run, &log, err);
 
-	if (r == 0)
-		r = audit_log_retain(log, options, ret, err);
+	if (r < 0)
+		return r;
+	r = audit_log_retain(log, options, ret, err);
 	return r < 0 ? r : audit_log_checkpoint(log, err);
 }
 
@@ -211,9 +211,10 @@ int audit_verb_retain(void *context, int n_operands, char *operands[], struct sb
 	struct retain_report report = { .n_archived = 0 };
 	int r = read_options(run, &options, err);
 
-	if (r == 0)
-		r = values->dry_run ? preview(run, &options, &report, err)
-				    : retain(run, &options, &report, err);
+	if (r < 0)
+		return places_status_of(r);
+	r = values->dry_run ? preview(run, &options, &report, err)
+			    : retain(run, &options, &report, err);
 	if (r < 0)
 		return places_status_of(r);
 	say_report(run, &report, options.policy.max_bytes);
@@ -316,13 +317,16 @@ static int open_all(const struct rows *rows, const char *segment, struct copying
 	copying->segments = calloc(n, sizeof(*copying->segments));
 	if (!copying->segments)
 		return sbx_error_what(err, -ENOMEM, "cannot read the log");
-	for (; r == 0 && copying->n < n; copying->n += r == 0)
+	for (; copying->n < n; copying->n++) {
 		r = rows_open_segment(rows, first + copying->n, &copying->segments[copying->n],
 				      err);
-	if (r == 0)
-		r = segment_read_about(copying->segments[0], &source->about, err);
-	if (r == 0)
-		r = segment_read_about(copying->segments[n - 1], &last, err);
+		if (r < 0)
+			return r;
+	}
+	r = segment_read_about(copying->segments[0], &source->about, err);
+	if (r < 0)
+		return r;
+	r = segment_read_about(copying->segments[n - 1], &last, err);
 	if (r < 0)
 		return r;
 	source->about.size = copying->size = last.size;

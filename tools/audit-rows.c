@@ -63,10 +63,11 @@ int rows_open_to_show(struct tool_run *run, bool *has_said, struct rows *ret, st
 {
 	int r = unreadable(rows_open(run->values, ret, err));
 
+	if (r < 0)
+		return r;
 	/* It goes into the last segment, which is in the list. */
-	if (r == 0)
-		places_take_in(run, has_said);
-	return r;
+	places_take_in(run, has_said);
+	return 0;
 }
 
 /* It may have become an archive since the directory was read. */
@@ -138,15 +139,20 @@ int rows_each_checkpoint(const struct rows *rows, store_visit_note visit, void *
 	struct notes notes = { .end = first, .visit = visit, .userdata = userdata };
 	int r = first > 0 ? epochs_each(rows->folder, read_note, &notes, err) : 0;
 
+	if (r != 0)
+		return r;
 	notes.end = INT64_MAX;
-	for (size_t i = 0; r == 0 && i < rows->list.n; i++) {
+	for (size_t i = 0; i < rows->list.n; i++) {
 		_cleanup_segment_ struct segment *segment = NULL;
 
 		r = rows_open_segment(rows, i, &segment, err);
-		if (r == 0)
-			r = segment_each_checkpoint(segment, 0, read_note, &notes, err);
+		if (r < 0)
+			return r;
+		r = segment_each_checkpoint(segment, 0, read_note, &notes, err);
+		if (r != 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 /* ---- what there is ---- */
@@ -165,11 +171,13 @@ int rows_count(const struct rows *rows, uint64_t *ret, struct sbx_error *err)
 	struct segment_about about;
 	int r = rows_open_segment(rows, rows->list.n - 1, &segment, err);
 
-	if (r == 0)
-		r = segment_read_about(segment, &about, err);
-	if (r == 0)
-		*ret = about.size;
-	return r;
+	if (r < 0)
+		return r;
+	r = segment_read_about(segment, &about, err);
+	if (r < 0)
+		return r;
+	*ret = about.size;
+	return 0;
 }
 
 /* ---- which of them ---- */
@@ -275,13 +283,16 @@ int filter_new(struct tool_run *run, struct row_filter **ret, struct sbx_error *
 	filter->until_usec = UINT64_MAX;
 	take_columns(filter, values);
 	r = check_events(&values->events, err);
-	if (r == 0 && values->since)
-		r = read_moment("--since", values->since, &filter->since_usec, err);
-	if (r == 0 && values->until)
-		r = read_moment("--until", values->until, &filter->until_usec, err);
-	if (r == 0)
-		*ret = take_ptr(filter);
-	return r;
+	if (r < 0)
+		return r;
+	r = values->since ? read_moment("--since", values->since, &filter->since_usec, err) : 0;
+	if (r < 0)
+		return r;
+	r = values->until ? read_moment("--until", values->until, &filter->until_usec, err) : 0;
+	if (r < 0)
+		return r;
+	*ret = take_ptr(filter);
+	return 0;
 }
 
 bool rows_text_is(const struct entry_text *text, const char *wanted)

@@ -141,10 +141,11 @@ static int read_keeping(const struct audit_values *values, struct collector_keep
 	struct keeping keeping;
 	int r = keeping_read(values, &keeping, err);
 
-	if (r == 0)
-		*ret = (struct collector_keeping){ keeping.rotation, keeping.segment_bytes,
-						   keeping.policy };
-	return r;
+	if (r < 0)
+		return r;
+	*ret = (struct collector_keeping){ keeping.rotation, keeping.segment_bytes,
+					   keeping.policy };
+	return 0;
 }
 
 static int on_reload(struct service *service, void *userdata)

@@ -96,12 +96,15 @@ int audit_verb_setup(void *context, int n_operands, char *operands[], struct sbx
 
 	if (r == -EEXIST || r == -EINVAL)
 		return r == -EEXIST ? TOOL_NO : TOOL_USAGE;
-	if (r == 0)
-		r = places_folder(run->values, &folder, err);
-	if (r == 0)
-		r = places_open(run, &log, err);
-	if (r == 0)
-		r = audit_log_tell_head(log, err);
+	if (r < 0)
+		return r;
+	r = places_folder(run->values, &folder, err);
+	if (r < 0)
+		return r;
+	r = places_open(run, &log, err);
+	if (r < 0)
+		return r;
+	r = audit_log_tell_head(log, err);
 	if (r < 0)
 		return r;
 	warn_of_no_reserve(run, log);
@@ -122,10 +125,12 @@ int audit_verb_key(void *context, int n_operands, char *operands[], struct sbx_e
 		sbx_error_fix(err, "write 'sbx-audit key', or 'sbx-audit key change'");
 		return TOOL_USAGE;
 	}
-	if (r == 0)
-		r = places_open(run, &log, err);
-	if (r == 0 && is_change)
-		r = audit_log_change_key(log, err);
+	if (r < 0)
+		return r;
+	r = places_open(run, &log, err);
+	if (r < 0)
+		return r;
+	r = is_change ? audit_log_change_key(log, err) : 0;
 	return r < 0 ? r : say_key(run, text_string(&folder), log);
 }
 

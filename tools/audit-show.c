@@ -411,8 +411,9 @@ static int fail_missing(const struct rows *rows, uint64_t seq, struct sbx_error 
 	uint64_t n = 0;
 	int r = rows_read_begin(rows, &about, err);
 
-	if (r == 0)
-		r = rows_count(rows, &n, err);
+	if (r < 0)
+		return r;
+	r = rows_count(rows, &n, err);
 	if (r < 0)
 		return r;
 	(void)sbx_error_what(err, -ERANGE, "there is no record %" PRIu64, seq);
@@ -437,11 +438,13 @@ int audit_verb_show(void *context, int n_operands, char *operands[], struct sbx_
 	int r = entry ? audit_read_number(operands[0], &wanted.seq, err)
 		      : sbx_error_what(err, -ENOMEM, "cannot read the log");
 
-	if (r == 0)
-		r = rows_open_to_show(run, NULL, &rows, err);
-	if (r == 0)
-		r = rows_each(&rows, wanted.seq, look, &wanted, err);
-	if (r >= 0 && !wanted.is_found)
-		r = fail_missing(&rows, wanted.seq, err);
-	return r < 0 ? places_status_of(r) : TOOL_YES;
+	if (r < 0)
+		return places_status_of(r);
+	r = rows_open_to_show(run, NULL, &rows, err);
+	if (r < 0)
+		return places_status_of(r);
+	r = rows_each(&rows, wanted.seq, look, &wanted, err);
+	if (r < 0)
+		return places_status_of(r);
+	return wanted.is_found ? TOOL_YES : places_status_of(fail_missing(&rows, wanted.seq, err));
 }

@@ -325,11 +325,13 @@ int audit_verb_stats(void *context, int n_operands, char *operands[], struct sbx
 	_cleanup_counting_ struct counting counting = { .progress = PROGRESS_INIT };
 	int r = filter_new(run, &counting.filter, err);
 
-	if (r == 0)
-		r = rows_open_to_show(run, NULL, &rows, err);
+	if (r < 0)
+		return places_status_of(r);
+	r = rows_open_to_show(run, NULL, &rows, err);
+	if (r < 0)
+		return places_status_of(r);
 	tool_begin_progress(run, &counting.progress, "counting");
-	if (r == 0)
-		r = rows_each(&rows, 0, count, &counting, err);
+	r = rows_each(&rows, 0, count, &counting, err);
 	progress_clear(&counting.progress);
 	if (r < 0)
 		return places_status_of(r);

@@ -66,10 +66,12 @@ static int known_read_state(const struct audit_values *values, struct verified_s
 			      &why);
 	if (r == -ENOENT || (r == -EACCES && !values->state))
 		return 0;
-	if (r == 0)
-		r = verified_state_parse(bytes, n_bytes, ret, &why);
-	if (r < 0 && err)
-		*err = why;
+	if (r < 0) {
+		if (err)
+			*err = why;
+		return r;
+	}
+	r = verified_state_parse(bytes, n_bytes, ret, err);
 	return r < 0 ? r : 1;
 }
 
@@ -122,8 +124,9 @@ static int known_read_witness(const struct audit_values *values, struct witness 
 	size_t n_bytes = 0;
 	int r = file_read(AT_FDCWD, values->witness, WITNESS_BYTES_MAX, &bytes, &n_bytes, err);
 
-	if (r == 0)
-		r = witness_parse(ret, bytes, n_bytes, err);
+	if (r < 0)
+		return r;
+	r = witness_parse(ret, bytes, n_bytes, err);
 	if (r < 0 || ret->n_heads > 0)
 		return r;
 	(void)sbx_error_what(err, -EINVAL, "there is no head in '%s'", values->witness);
@@ -148,8 +151,9 @@ static int read_origin(int folder, char ret[NOTE_NAME_SIZE], struct sbx_error *e
 		return r;
 	}
 	r = segment_open(folder, &list.files[0], &segment, err);
-	if (r == 0)
-		r = segment_read_about(segment, &about, err);
+	if (r < 0)
+		return r;
+	r = segment_read_about(segment, &about, err);
 	if (r < 0)
 		return r;
 	(void)snprintf(ret, NOTE_NAME_SIZE, CHECKPOINT_ORIGIN_PREFIX "%s", about.log_id);
