@@ -101,7 +101,7 @@ static int find_path(const struct config_values *values, struct config_places *p
 	*ret = config_places_path(places, origin_of(values->where));
 	if (*ret)
 		return 0;
-	r = sbx_error_what(err, -ENOENT, "cannot tell where your configuration is");
+	r = sbx_error_what(err, -ENOENT, "cannot determine where the configuration is");
 	sbx_error_why(err, "neither XDG_CONFIG_HOME nor HOME is set to an absolute path");
 	sbx_error_fix(err, "set HOME, or write --where=project");
 	return r;

@@ -99,7 +99,7 @@ int archive_check_frame(int fd, uint64_t n_bytes, const char *name, struct sbx_e
 	int r = read_at(&window, 0, begin, sizeof(begin));
 
 	if (r > 0 && memcmp(begin, magic, sizeof(magic)) != 0)
-		return archive_fail_format(err, name, "it is not packed with zstd");
+		return archive_fail_format(err, name, "it is not compressed with zstd");
 	if (r > 0)
 		r = find_end(&window, begin[MAGIC_SIZE], &end);
 	if (r < 0)
@@ -138,7 +138,7 @@ int archive_fail(struct sbx_error *err, int code, const char *name, const char *
 int archive_fail_format(struct sbx_error *err, const char *name, const char *why)
 {
 	return archive_fail(err, -EBADMSG, name, why,
-			    "keep it, and put a copy of the archive in its place");
+			    "keep the file, and replace it with a copy of the archive");
 }
 
 /* The errno is what the file system said; libarchive's own errors are about what it reads. */
@@ -226,19 +226,19 @@ static const char *why_not(struct stream *stream, struct archive_entry *entry, u
 
 	if (archive_filter_count(stream->tar) != 2 ||
 	    archive_filter_code(stream->tar, 0) != ARCHIVE_FILTER_ZSTD)
-		return "it is not packed with zstd, once";
+		return "it is not compressed with zstd exactly once";
 	if (!path ||
 	    strcmp(path, archive_member_name((enum archive_member)stream->next_member)) != 0)
-		return "a member is not one of a log, or not in its place";
+		return "it has an unexpected member, or members in another order";
 	if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) ||
 	    archive_entry_symlink(entry) || archive_entry_perm(entry) != ARCHIVE_MODE ||
 	    archive_entry_uid(entry) != 0 || archive_entry_gid(entry) != 0 ||
 	    archive_entry_mtime(entry) != 0 || archive_entry_xattr_count(entry) != 0 ||
 	    archive_entry_sparse_count(entry) != 0)
-		return "a member is no plain file";
+		return "a member is not a regular file";
 	if (!archive_entry_size_is_set(entry) || archive_entry_size(entry) < 0 ||
 	    (uint64_t)archive_entry_size(entry) > max)
-		return "a member is larger than it can be";
+		return "a member is too large";
 	return NULL;
 }
 
@@ -301,6 +301,6 @@ int stream_expect_end(struct stream *stream, struct sbx_error *err)
 	int r = archive_read_next_header(stream->tar, &entry);
 
 	if (r == ARCHIVE_OK)
-		return archive_fail_format(err, stream->name, "there is a member too many");
+		return archive_fail_format(err, stream->name, "it has additional members");
 	return r == ARCHIVE_EOF ? 0 : fail_tar(stream, err);
 }

@@ -94,16 +94,16 @@ static int read_about(struct audit_archive *archive, struct sbx_error *err)
 		return r;
 	r = segment_parse_about(stream->bytes, stream->end, &archive->about);
 	if (r == -ENOTSUP)
-		return archive_fail(err, r, archive->name, "it is of a later format",
+		return archive_fail(err, r, archive->name, "its format is newer than this program",
 				    "use a later release of sbx-audit");
 	if (r == -ENOMEM)
 		return archive_fail(err, r, archive->name, NULL, "free some memory");
 	if (r < 0)
 		return archive_fail_format(err, archive->name,
-					   "it does not say of which records it is");
+					   "it does not name its first and last record");
 	if ((archive->about.size - archive->about.first) > archive->n_bytes / AUDIT_HASH_SIZE)
 		return archive_fail_format(err, archive->name,
-					   "it claims more than its size allows");
+					   "it names more records than its size allows");
 	return 0;
 }
 
@@ -122,7 +122,7 @@ int audit_archive_open(int folder, const char *name, struct audit_archive **ret,
 		return archive_fail(err, archive->fd, name, NULL,
 				    "check that it exists and can be read");
 	if (fstat(archive->fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return archive_fail_format(err, name, "it is no regular file");
+		return archive_fail_format(err, name, "it is not a regular file");
 	archive->n_bytes = (uint64_t)st.st_size;
 	r = archive_check_frame(archive->fd, archive->n_bytes, archive->name, err);
 	if (r < 0)
@@ -273,14 +273,14 @@ static int take_line(struct rows *rows, uint64_t seq, const char *line, size_t n
 	if (n < at + HASH_TEXT_SIZE ||
 	    base64_decode_exactly(line + at, HASH_TEXT_SIZE, row.hash.bytes,
 				  sizeof(row.hash.bytes)) < 0)
-		return fail_line(rows, seq, "has another form", err);
+		return fail_line(rows, seq, "is malformed", err);
 	text_reset(&rows->expected);
 	add_line_begin(&rows->expected, seq, &row.hash);
 	if (text_status(&rows->expected) < 0)
 		return archive_fail(err, -ENOMEM, rows->archive->name, NULL, "free some memory");
 	at = rows->expected.len;
 	if (n <= at + 1 || memcmp(line, rows->expected.data, at) != 0 || line[n - 1] != '}')
-		return fail_line(rows, seq, "has another form", err);
+		return fail_line(rows, seq, "is malformed", err);
 	row.body = line + at;
 	row.n_body = (uint32_t)(n - at - 1);
 	if (row.n_body > ENTRY_BYTES_MAX)
@@ -424,7 +424,8 @@ static int fail_tar(struct writer *writer, struct sbx_error *err)
 	int code = archive_errno(writer->tar);
 	const char *why = archive_error_string(writer->tar);
 
-	return fail(writer, code > 0 ? -code : -EIO, why, "check the room on the file system", err);
+	return fail(writer, code > 0 ? -code : -EIO, why, "check the free space of the file system",
+		    err);
 }
 
 static int fail_row(struct writer *writer, const char *why, struct sbx_error *err)

@@ -251,8 +251,8 @@ int chain_parse_genesis(const void *bytes, size_t n_bytes, struct chain_genesis 
 	}
 	(void)sbx_error_what(err, r, "cannot read the first record of the log");
 	sbx_error_why(err, r == -ENOMEM ? "there is no memory left"
-					: "it is not the record that every log begins with");
-	sbx_error_fix(err, "take this part of the log from a copy of it");
+					: "it is not a valid first record of a log");
+	sbx_error_fix(err, "restore this part of the log from a copy");
 	return r;
 }
 
@@ -386,14 +386,14 @@ int stub_read(const void *body, size_t n_body, struct audit_stub *ret, struct sb
 	if (stub_is(body, n_body) && take_members(body, n_body, &stub))
 		r = stub_add_members(&again, &stub);
 	if (r == -ENOMEM)
-		return sbx_error_what(err, r, "cannot read what is said about a deleted archive");
+		return sbx_error_what(err, r, "cannot read the record of a deleted archive");
 	if (r == 0 && n_body > again.len && memcmp(bytes, again.data, again.len) == 0 &&
 	    is_time(bytes + again.len, n_body - again.len)) {
 		*ret = stub;
 		return 0;
 	}
-	(void)sbx_error_what(err, -EBADMSG, "cannot read what is said about a deleted archive");
-	sbx_error_why(err, "the record is not of the form that the log writes");
-	sbx_error_fix(err, "look at the log with 'sbx-audit verify --full'");
+	(void)sbx_error_what(err, -EBADMSG, "cannot read the record of a deleted archive");
+	sbx_error_why(err, "the record does not have the format that sbx-audit writes");
+	sbx_error_fix(err, "check the log: sbx-audit verify --full");
 	return -EBADMSG;
 }

@@ -321,7 +321,7 @@ static const struct {
 } reasons[] = {
 	{ -EBADMSG, "it is not a signed note" },
 	{ -ENOKEY, "this key has not signed it" },
-	{ -EKEYREJECTED, "the signature in the name of this key is not from it" },
+	{ -EKEYREJECTED, "the signature with the name of this key is not valid" },
 };
 
 static int fail_note(const struct note_verifier *verifier, int code, struct sbx_error *err)
@@ -522,7 +522,7 @@ int checkpoint_parse(const void *bytes, size_t n_bytes, struct audit_checkpoint 
 	if (r < 0)
 		return fail(err, r, "read",
 			    r == -ENOMEM ? "there is no memory left"
-					 : "its text is not that of a checkpoint",
+					 : "its text is not a valid checkpoint",
 			    "compare it with a copy that was kept elsewhere");
 	*ret = checkpoint;
 	return 0;
@@ -561,7 +561,7 @@ int checkpoint_sign(struct text *out, const struct audit_checkpoint *checkpoint,
 	int r = sign(out, checkpoint, verifier, private_key);
 
 	if (r < 0)
-		return fail(err, r, "sign", r == -EINVAL ? "what it says cannot be" : "",
+		return fail(err, r, "sign", r == -EINVAL ? "its values contradict each other" : "",
 			    "run 'sbx-audit verify' on the log");
 	return 0;
 }
@@ -580,7 +580,7 @@ int checkpoint_open(const void *bytes, size_t n_bytes, const struct note_verifie
 	if (r < 0)
 		return r;
 	if (strcmp(checkpoint.origin, verifier->name) != 0)
-		return fail(err, -EBADMSG, "accept", "it is one of another log",
+		return fail(err, -EBADMSG, "accept", "it belongs to another log",
 			    "give the checkpoint of this log");
 	*ret = checkpoint;
 	return 0;
@@ -606,14 +606,14 @@ static const char *why_not(const struct audit_trail *trail, const struct audit_c
 	const struct audit_checkpoint *last = &trail->last;
 
 	if (next->epoch != trail->epoch)
-		return "it is of another epoch than the key that signed it";
+		return "its epoch is not that of the key that signed it";
 	if (!trail->has_last)
 		return NULL;
 	if (next->size < last->size)
-		return "the log was larger before";
+		return "an earlier checkpoint covers more records";
 	if (next->size == last->size && (!audit_hash_equal(&next->root, &last->root) ||
 					 !audit_hash_equal(&next->head, &last->head)))
-		return "the log of the same size was another one before";
+		return "an earlier checkpoint of the same size has another root";
 	return NULL;
 }
 

@@ -185,7 +185,7 @@ int entry_fail_memory(struct sbx_error *err)
 
 int entry_fail_members(size_t n_max, struct sbx_error *err)
 {
-	(void)entry_fail(err, -EINVAL, "", "put what belongs together into an object");
+	(void)entry_fail(err, -EINVAL, "", "group members into an object");
 	sbx_error_why(err, "it has more than %zu members", n_max);
 	return -EINVAL;
 }
@@ -193,8 +193,8 @@ int entry_fail_members(size_t n_max, struct sbx_error *err)
 int entry_fail_pair(struct sbx_error *err)
 {
 	return entry_fail(err, -EINVAL,
-			  "a text has half of a surrogate pair, which is not a character",
-			  "write the other half, too");
+			  "a string contains half of a surrogate pair, which is not a character",
+			  "write both halves, or neither");
 }
 
 static int fail_json(const struct json_scanner *scanner, int r, struct sbx_error *err)
@@ -411,7 +411,8 @@ int entry_split(struct audit_entry *entry, const char *bytes, size_t n_bytes, st
 	int r;
 
 	if (n_bytes > ENTRY_BYTES_MAX)
-		return entry_fail(err, -EMSGSIZE, "it is longer than a record can be", "split it");
+		return entry_fail(err, -EMSGSIZE, "it is longer than the maximum of a record",
+				  "split it");
 	begin_members(entry, bytes);
 	json_scan(&scanner, bytes, n_bytes);
 	r = json_next(&scanner, &value);
@@ -485,7 +486,7 @@ static int read_event(struct audit_entry *entry, struct sbx_error *err)
 		return entry_fail(err, -EINVAL, "it has no event",
 				  "add a member \"event\" with the event's name");
 	if (entry->known[known].kind != JSON_STRING)
-		return entry_fail(err, -EINVAL, "its event is not a text",
+		return entry_fail(err, -EINVAL, "its event is not a string",
 				  "write the event's name in quotes");
 	r = decode_value(entry, &entry->known[known], &name, err);
 	if (r < 0)
@@ -540,15 +541,15 @@ static int read_time(struct audit_entry *entry, struct sbx_error *err)
 		    (read_usual_time(entry, item.bytes, item.n_bytes) ||
 		     moment_parse(item.bytes, item.n_bytes, &entry->time_usec) == 0))
 			return 0;
-		return entry_fail(err, -EINVAL, "its time has another form than RFC 3339 in UTC",
+		return entry_fail(err, -EINVAL, "its time is not in the format of RFC 3339 in UTC",
 				  "write it as \"2026-01-02T03:04:05.678901Z\"");
 	}
 	if (!entry_has_known(entry, KNOWN_TIMESTAMP))
-		return entry_fail(err, -EINVAL, "it does not say when it happened",
+		return entry_fail(err, -EINVAL, "it has no time",
 				  "add \"time\":\"2026-01-02T03:04:05.678901Z\", in UTC");
 	item = item_of(entry, &entry->known[KNOWN_TIMESTAMP]);
 	if (item.kind != JSON_NUMBER || json_u64(&item, &msec) < 0 || msec > TIME_MSEC_MAX)
-		return entry_fail(err, -EINVAL, "its timestamp is no time",
+		return entry_fail(err, -EINVAL, "its timestamp is not a valid time",
 				  "write milliseconds since 1970, as a whole number");
 	entry->time_usec = msec * 1000;
 	return 0;
@@ -593,8 +594,8 @@ static int read_source(struct audit_entry *entry, const struct source *source,
 	int r;
 
 	if (item->kind == JSON_NUMBER || item->kind == JSON_TRUE || item->kind == JSON_FALSE) {
-		r = entry_fail(err, -EINVAL, "", "write it as a text");
-		sbx_error_why(err, "'%s' is not a text", known_names[source->member]);
+		r = entry_fail(err, -EINVAL, "", "write it as a string");
+		sbx_error_why(err, "'%s' is not a string", known_names[source->member]);
 		return r;
 	}
 	if (item->kind != JSON_STRING)

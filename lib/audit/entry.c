@@ -105,7 +105,7 @@ static const char *tell_unknown(const char *name, size_t n_bytes, struct suggest
 	near = suggest(shown, words);
 	(void)sbx_error_what(err, -EINVAL, "'%s' is not an event", shown);
 	sbx_error_why(err,
-		      near ? "no event has this name" : "no event has this name, nor one near it");
+		      near ? "no event has this name" : "no event has this name or a similar one");
 	if (near)
 		sbx_error_fix(err, "did you mean '%s'?", near);
 	return near;
@@ -155,11 +155,11 @@ static bool has_twice(const struct audit_entry *entry)
 static int check_names(struct audit_entry *entry, struct sbx_error *err)
 {
 	if (has_twice(entry))
-		return entry_fail(err, -EINVAL, "a member is there twice",
+		return entry_fail(err, -EINVAL, "a member occurs twice",
 				  "write it once; readers do not agree on which of them counts");
 	if (entry_has_known(entry, KNOWN_COMMITMENT) || entry_has_known(entry, KNOWN_WRITER))
 		return entry_fail(err, -EINVAL,
-				  "its '" COMMITMENT "' and '" WRITER "' are the log's to say",
+				  "only sbx-audit writes '" COMMITMENT "' and '" WRITER "'",
 				  "leave these members out");
 	return 0;
 }
@@ -176,7 +176,7 @@ static int check_clean_names(struct audit_entry *entry, const struct redactor *r
 			return entry_fail_memory(err);
 		if (r > 0)
 			return entry_fail(err, -EINVAL, "the name of a member looks like a secret",
-					  "put it into a value, where it is cut out");
+					  "put it into a value, where sbx-audit redacts it");
 	}
 	return 0;
 }
@@ -392,7 +392,8 @@ static int write_body(struct audit_entry *entry, const struct entry_options *opt
 	if (text_status(&entry->body) < 0)
 		return entry_fail_memory(err);
 	if (entry->body.len > ENTRY_BYTES_MAX)
-		return entry_fail(err, -EMSGSIZE, "without its secrets it is too long", "split it");
+		return entry_fail(err, -EMSGSIZE, "it is too long after its secrets were redacted",
+				  "split it");
 	return 0;
 }
 
@@ -449,9 +450,8 @@ static int check_event(const struct audit_entry *entry, const struct entry_optio
 	int r;
 
 	if (event->is_own != options->is_own) {
-		r = entry_fail(err, -EINVAL, "",
-			       "leave it to sbx-audit, or name what has really happened");
-		sbx_error_why(err, "the event '%s' is the log's own", event->name);
+		r = entry_fail(err, -EINVAL, "", "choose another event");
+		sbx_error_why(err, "only sbx-audit itself can write the event '%s'", event->name);
 		return r;
 	}
 	for (size_t i = 0; i < EVENT_REQUIRED_MAX && event->required[i]; i++)

@@ -303,7 +303,7 @@ static void tell_journal(struct heads *heads, uint64_t now_usec, bool may_wait)
 		return;
 	heads->journal.is_due = false;
 	if (r < 0 && !is_absent(r))
-		fail(heads, &heads->journal, "the journal does not take heads: %s", strerror(-r));
+		fail(heads, &heads->journal, "cannot write heads to the journal: %s", strerror(-r));
 	if (r < 0)
 		return;
 	heads->state.n_sent++;

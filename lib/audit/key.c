@@ -375,7 +375,7 @@ int key_store_at(int folder, const struct audit_key *key, struct sbx_error *err)
 {
 	if (is_there(folder, KEY_NAME) || is_there(folder, KEY_NEXT_NAME))
 		return fail(err, -EEXIST, "store", KEY_NAME, "the log has a key already",
-			    "keep it: what it has signed can be verified by no other");
+			    "keep it: no other key can verify its signatures");
 	return write_file(folder, KEY_NAME, key, err);
 }
 
@@ -384,13 +384,13 @@ static const struct {
 	const char *why;
 	const char *fix;
 } reasons[] = {
-	{ -ENOENT, "there is none", "run 'sbx-audit setup'" },
+	{ -ENOENT, "it does not exist", "run 'sbx-audit setup'" },
 	{ KEY_ERASED, "it was erased", "run 'sbx-audit setup' for a new log" },
 	{ -EPERM, "the file is not owned by the calling user alone",
 	  "change its owner to the calling user, its mode to 0600, and remove its other names" },
-	{ -ELOOP, "it is a link", "put the file itself in its place" },
-	{ -EBADMSG, "the file has no key", "put a copy of the key in its place" },
-	{ -ENOKEY, "the place that it names has none",
+	{ -ELOOP, "it is a link", "replace the link with the file itself" },
+	{ -EBADMSG, "the file has no key", "restore the key from a copy" },
+	{ -ENOKEY, "the keyring or credential that it names has no key",
 	  "put the key there again; sbx-audit(1) says how, under KEYS" },
 };
 
@@ -450,7 +450,7 @@ static int write_place(int folder, const char *place, struct sbx_error *err)
 	    memcmp(kept.bytes, line, kept.n) == 0)
 		return 0;
 	return fail(err, -EEXIST, "store", KEY_NAME, "the log has a key already",
-		    "keep it: what it has signed can be verified by no other");
+		    "keep it: no other key can verify its signatures");
 }
 
 int key_store_elsewhere(int folder, const char *place, const char *credentials,
@@ -461,7 +461,8 @@ int key_store_elsewhere(int folder, const char *place, const char *credentials,
 	int r;
 
 	if (!find_place(place, &name))
-		return fail(err, -EINVAL, "find", place, "this is no place for a key",
+		return fail(err, -EINVAL, "find", place,
+			    "it names neither a keyring nor a credential",
 			    "write keyring:NAME or credential:NAME");
 	r = read_place(place, credentials, &key);
 	if (r < 0)
@@ -481,8 +482,8 @@ int key_prepare_next(int folder, const struct audit_key *current, struct audit_k
 
 	if (current->is_elsewhere)
 		return fail(err, -EOPNOTSUPP, "change", KEY_NAME,
-			    "it is kept outside the log, where sbx-audit only reads",
-			    "begin another log with another key, or leave it as it is");
+			    "it is kept outside the log, where sbx-audit cannot change it",
+			    "create another log with another key");
 	r = read_file(folder, KEY_NEXT_NAME, FORBIDDEN_OURS, &next);
 	if (r == 0 && next.epoch == current->epoch + 1) {
 		*ret = next;
@@ -513,7 +514,7 @@ int key_advance(int folder, struct sbx_error *err)
 	r = replace_by_next(folder);
 	if (r < 0)
 		return fail(err, r, "advance", KEY_NAME, "",
-			    "check the file system and its rights");
+			    "check the file system and its permissions");
 	return 0;
 }
 
@@ -575,8 +576,8 @@ static int read_epochs_file(int folder, char **ret_bytes, size_t *ret_n, struct 
 	if (fd < 0)
 		return fail_epochs(err, fd, NULL, "check that it is a file and can be read");
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return fail_epochs(err, -EBADMSG, "it is no regular file",
-				   "put a copy of it in its place");
+		return fail_epochs(err, -EBADMSG, "it is not a regular file",
+				   "restore it from a copy");
 	return file_read_fd(fd, EPOCHS_NAME, EPOCHS_BYTES_MAX, ret_bytes, ret_n, err);
 }
 
@@ -594,8 +595,9 @@ static int each(const char *bytes, size_t n, store_visit_note visit, void *userd
 		if (r == -ENOMEM)
 			return fail_epochs(err, r, NULL, "free some memory");
 		if (r < 0 || next.size <= last.size || (at > 0 && next.epoch <= last.epoch))
-			return fail_epochs(err, -EBADMSG, "it is not a row of last checkpoints",
-					   "put a copy of it in its place");
+			return fail_epochs(err, -EBADMSG,
+					   "it is not a list of checkpoints that end epochs",
+					   "restore it from a copy");
 		r = visit(userdata, next.size, bytes + at, n_note, err);
 		if (r != 0)
 			return r;
@@ -648,8 +650,9 @@ static int read_epoch_place(int folder, const char *note, size_t n_bytes, char *
 	int r = n_bytes > STORE_NOTE_MAX ? -EBADMSG : parse(note, n_bytes, &wanted);
 
 	if (r < 0)
-		return fail_epochs(err, r == -ENOMEM ? r : -EINVAL, "the checkpoint ends no epoch",
-				   "look at the log with 'sbx-audit verify --full'");
+		return fail_epochs(err, r == -ENOMEM ? r : -EINVAL,
+				   "the checkpoint does not end an epoch",
+				   "check the log: sbx-audit verify --full");
 	r = read_epochs_file(folder, ret_bytes, ret_n, err);
 	if (r < 0)
 		return r;
@@ -690,7 +693,7 @@ int epochs_add(int folder, const char *note, size_t n_bytes, struct sbx_error *e
 	if (text_status(&all) < 0)
 		return fail_epochs(err, -ENOMEM, NULL, "free some memory");
 	if (all.len > EPOCHS_BYTES_MAX)
-		return fail_epochs(err, -EFBIG, "there are too many epochs", "begin a new log");
+		return fail_epochs(err, -EFBIG, "there are too many epochs", "create a new log");
 	r = each(all.data, all.len, pass, NULL, err);
 	return r < 0 ? r : file_replace(folder, EPOCHS_NAME, all.data, all.len, 0600, err);
 }

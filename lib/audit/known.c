@@ -222,9 +222,9 @@ int verified_state_parse(const char *bytes, size_t n_bytes, struct verified_stat
 		*ret = state;
 		return 0;
 	}
-	(void)sbx_error_what(err, r, "cannot read what was verified before");
+	(void)sbx_error_what(err, r, "cannot read the state of the last verification");
 	if (r == -EBADMSG)
-		sbx_error_why(err, "it is not what 'sbx-audit verify' has written");
+		sbx_error_why(err, "'sbx-audit verify' did not write it");
 	sbx_error_fix(err, "remove the file; the log is then verified from its beginning");
 	return r;
 }
@@ -258,7 +258,7 @@ static size_t left(const struct reading *reading)
 
 static int fail(const struct reading *reading, const char *why, struct sbx_error *err)
 {
-	(void)sbx_error_what(err, -EBADMSG, "cannot read line %u of what was witnessed",
+	(void)sbx_error_what(err, -EBADMSG, "cannot read line %u of the heads from elsewhere",
 			     reading->line);
 	sbx_error_why(err, "%s", why);
 	sbx_error_fix(err, "write signed checkpoints as the log publishes them, or lines "
@@ -287,7 +287,7 @@ static int add_head(struct reading *reading, const struct witness_head *head, st
 	if (reading->witness.n_heads == WITNESS_HEADS_MAX)
 		return fail(reading, "there are more than 100000 heads", err);
 	if (append_head(&reading->witness, &reading->n_max, head) < 0)
-		return sbx_error_what(err, -ENOMEM, "cannot read what was witnessed");
+		return sbx_error_what(err, -ENOMEM, "cannot read the heads from elsewhere");
 	return 0;
 }
 
@@ -327,11 +327,11 @@ static int take_note(struct reading *reading, struct sbx_error *err)
 	int r = checkpoint_peek(reading->at, left(reading), &checkpoint);
 
 	if (r == -ENOMEM)
-		return sbx_error_what(err, r, "cannot read what was witnessed");
+		return sbx_error_what(err, r, "cannot read the heads from elsewhere");
 	if (r < 0)
 		return fail(reading, "no checkpoint begins there", err);
 	if (witness->origin[0] != '\0' && strcmp(witness->origin, checkpoint.origin) != 0)
-		return fail(reading, "it is of another log than those before", err);
+		return fail(reading, "it belongs to another log than the lines before it", err);
 	memcpy(witness->origin, checkpoint.origin, sizeof(witness->origin));
 	/* The empty line before the signatures ends it. */
 	for (size_t n; (n = line_length(reading)) > 0;)
@@ -573,7 +573,7 @@ static int read_heads(struct journal_reading *reading, struct sbx_error *err)
 	r = each_entry(reading, err);
 	if (r < 0 || reading->witness.n_heads > 0)
 		return r;
-	return fail_journal(err, -ENODATA, "there is none of this log that this user may see",
+	return fail_journal(err, -ENODATA, "it shows no head of this log to this user",
 			    "run it as root or in the group systemd-journal, on the machine where "
 			    "'sbx-audit serve' keeps the log");
 }

@@ -34,7 +34,7 @@ static int make_verifier(struct audit_log *log, const uint8_t public_key[SIGNATU
 
 	(void)snprintf(origin, sizeof(origin), CHECKPOINT_ORIGIN_PREFIX "%s", log->log_id);
 	r = note_verifier_make(log->hasher, origin, public_key, ret);
-	return r < 0 ? fail_key(log, "its segment does not say which log it is of", err) : 0;
+	return r < 0 ? fail_key(log, "its segment does not name its log", err) : 0;
 }
 
 /* ---- what the last checkpoint says ---- */
@@ -114,7 +114,7 @@ static int check_key(struct audit_log *log, const struct last *found, struct sbx
 	const struct audit_checkpoint *last = &found->checkpoint;
 
 	if (last->epoch == log->key.epoch && !found->is_of_key)
-		return fail_key(log, "its key is another than the one of its last checkpoint", err);
+		return fail_key(log, "its key is not the key of its last checkpoint", err);
 	/* The change of keys was cut short. */
 	if (last->is_last_of_epoch && last->epoch == log->key.epoch) {
 		int r = advance(log, err);
@@ -123,10 +123,10 @@ static int check_key(struct audit_log *log, const struct last *found, struct sbx
 			return r;
 	}
 	if (log->key.epoch != last->epoch + last->is_last_of_epoch)
-		return fail_key(log, "its key is of another epoch than its last checkpoint", err);
+		return fail_key(log, "its key and its last checkpoint have different epochs", err);
 	if (last->is_last_of_epoch &&
 	    memcmp(last->next_key, log->key.public_key, sizeof(last->next_key)) != 0)
-		return fail_key(log, "its key is another than its last checkpoint names", err);
+		return fail_key(log, "its key is not the key that its last checkpoint names", err);
 	return 0;
 }
 
@@ -158,8 +158,7 @@ static int check_first_key(struct audit_log *log, struct sbx_error *err)
 	if (r < 0 || !first.is_read)
 		return r < 0 ? r : 0;
 	if (memcmp(first.genesis.public_key, log->key.public_key, SIGNATURE_KEY_SIZE) != 0)
-		return fail_key(log, "its key is another than the one that its first record names",
-				err);
+		return fail_key(log, "its key is not the key that its first record names", err);
 	return 0;
 }
 

@@ -99,7 +99,7 @@ static void fail(struct gather *gather, int code, const char *name, const char *
 {
 	if (gather->first < 0)
 		return;
-	gather->first = sbx_error_what(gather->err, code, "cannot hand over the spool '%s'", name);
+	gather->first = sbx_error_what(gather->err, code, "cannot pass on the spool '%s'", name);
 	if (why)
 		sbx_error_why(gather->err, "%s", why);
 	sbx_error_fix(gather->err, "%s", fix);
@@ -164,8 +164,9 @@ static void finish(struct gather *gather, const char *name, uid_t owner)
 		/* Its owner has put it there in the moment in which it was moved. */
 		if (unlinkat(options->staging, name, 0) < 0)
 			(void)unlinkat(options->staging, name, AT_REMOVEDIR);
-		fail(gather, r, name, "it was not a file of its owner alone, and is removed",
-		     "look what that user's service does");
+		fail(gather, r, name,
+		     "it was removed: it was not a regular file that only its owner can write",
+		     "check which service of that user created it");
 		return;
 	}
 	if (r < 0) {
@@ -192,8 +193,9 @@ static void take_spool(struct gather *gather, int spool, const char *name, uid_t
 		return;
 	}
 	if (!is_of_owner_alone(&st, owner)) {
-		fail(gather, -EPERM, name, "'" RECORD_SPOOL_NAME "' is no file of its owner alone",
-		     "move the file away; it is made again with the right owner and mode 0600");
+		fail(gather, -EPERM, name,
+		     "'" RECORD_SPOOL_NAME "' is not a regular file that only its owner can write",
+		     "move the file away; it is created again with the right owner and mode 0600");
 		return;
 	}
 	if (st.st_size == 0)
@@ -224,9 +226,9 @@ static void take_service(struct gather *gather, const char *name)
 		return;
 	if (spool < 0 || fstat(spool, &st) < 0)
 		fail(gather, spool < 0 ? spool : -errno, name, NULL,
-		     "remove the link in its place, or what keeps root out");
+		     "replace the link with a directory that root can open");
 	else if ((st.st_mode & 077) != 0)
-		fail(gather, -EPERM, name, "others than its owner could change its records",
+		fail(gather, -EPERM, name, "users other than its owner could change its records",
 		     "give the directory mode 0700");
 	else
 		take_spool(gather, spool, name, st.st_uid);
@@ -270,11 +272,11 @@ int audit_gather(const struct gather_options *options, uint64_t *ret_n_files, st
 	*ret_n_files = 0;
 	if (fstat(options->staging, &gather.staging) < 0 ||
 	    fstat(options->inbox, &gather.inbox) < 0)
-		return sbx_error_what(err, -errno, "cannot hand over spools");
+		return sbx_error_what(err, -errno, "cannot pass on spools");
 	if (gather.staging.st_uid != geteuid() || (gather.staging.st_mode & 077) != 0 ||
 	    (gather.inbox.st_mode & 077) != 0) {
-		(void)sbx_error_what(err, -EPERM, "cannot hand over spools");
-		sbx_error_why(err, "others could change the records on their way");
+		(void)sbx_error_what(err, -EPERM, "cannot pass on spools");
+		sbx_error_why(err, "other users could change the records in transit");
 		sbx_error_fix(err, "set the mode of the spool and of the log's directory to 0700");
 		return -EPERM;
 	}
@@ -524,7 +526,7 @@ static int import_take_torn_end(struct import *import, struct sbx_error *err)
 	import->taken.n_torn++;
 	r = say_instead(import, "record_torn",
 			(uint64_t)n == (uint64_t)st.st_size - import->offset ? import->chunk : NULL,
-			(size_t)((uint64_t)st.st_size - import->offset), "it has no end", err);
+			(size_t)((uint64_t)st.st_size - import->offset), "it has no line end", err);
 	import->offset = (uint64_t)st.st_size;
 	return r < 0 ? r : commit(import, err);
 }

@@ -83,7 +83,7 @@ static int open_segment(struct audit_log *log, const char *path, struct sbx_erro
 		return log_fail(err, r, path, NULL, "check the file system");
 	if (r == 0)
 		return log_fail(err, -ENOENT, path, "there is no segment in the directory",
-				"make the log with 'sbx-audit setup'");
+				"create the log with 'sbx-audit setup'");
 	return store_open(log->folder, name, &log->store, err);
 }
 
@@ -543,8 +543,8 @@ static int first_of(struct audit_log *log, uint64_t *ret, struct sbx_error *err)
 
 	if (n != (int)sizeof(first))
 		return log_fail(err, n < 0 && n != -ENOENT ? n : -EBADMSG, log->log_id,
-				"its segment does not say where it begins",
-				"look at it with 'sbx-audit verify --full'");
+				"its segment does not name its first record",
+				"check the log: sbx-audit verify --full");
 	*ret = log_get_u64(first);
 	return 0;
 }

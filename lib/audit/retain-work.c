@@ -62,7 +62,7 @@ static int fail_walk(struct walk *walk, const char *why, struct sbx_error *err)
 {
 	return retain_fail(
 		err, -EBADMSG, "close", walk->name, why,
-		"find the fault, and keep the directory as it is: sbx-audit verify --full");
+		"keep the directory as it is, and find the fault: sbx-audit verify --full");
 }
 
 static int walk_row(void *userdata, const struct store_row *row, struct sbx_error *err)
@@ -79,7 +79,7 @@ static int walk_row(void *userdata, const struct store_row *row, struct sbx_erro
 	    merkle_add(walk->hasher, &end->frontier, &end->head) < 0)
 		return fail_walk(walk, "libcrypto cannot hash", err);
 	if (!audit_hash_equal(&end->head, &row->hash))
-		return fail_walk(walk, "a record is not what was written there", err);
+		return fail_walk(walk, "a record was changed", err);
 	end->has_stub |= stub_is(row->body, row->n_body);
 	return 0;
 }
@@ -94,7 +94,7 @@ static int walk_note(void *userdata, uint64_t size, const char *note, size_t n_b
 	};
 
 	if (checkpoint_peek(note, n_bytes, &walk->last) < 0 || walk->last.size != size)
-		return fail_walk(walk, "a checkpoint in it is none", err);
+		return fail_walk(walk, "a checkpoint in it is not valid", err);
 	if (hasher_digest(walk->hasher, parts, N_ELEMENTS(parts), &walk->end.notes) < 0)
 		return fail_walk(walk, "libcrypto cannot hash", err);
 	return 0;
@@ -108,7 +108,7 @@ static int check_signed(struct walk *walk, struct sbx_error *err)
 	    merkle_root(walk->hasher, &walk->end.frontier, &root) < 0 ||
 	    !audit_hash_equal(&root, &walk->last.root) ||
 	    !audit_hash_equal(&walk->end.head, &walk->last.head))
-		return fail_walk(walk, "its last checkpoint is not that of its records", err);
+		return fail_walk(walk, "its last checkpoint does not match its records", err);
 	return 0;
 }
 
@@ -128,7 +128,7 @@ static int retain_read_end(struct segment *segment, const char *name, struct seg
 	walk.end.head = walk.about.previous;
 	walk.end.frontier = walk.about.frontier;
 	if (walk.about.first != walk.about.frontier.size)
-		return fail_walk(&walk, "it was begun with the tree of another one", err);
+		return fail_walk(&walk, "its initial tree does not match its first record", err);
 	r = segment_each(segment, 0, UINT64_MAX, walk_row, &walk, err);
 	if (r < 0)
 		return r;
@@ -161,7 +161,7 @@ static int retain_check_joint(int folder, const struct segment_file *behind, con
 	return retain_fail(
 		err, -EBADMSG, "close", name,
 		"the segment after it does not continue where it ends",
-		"find the fault, and keep the directory as it is: sbx-audit verify --full");
+		"keep the directory as it is, and find the fault: sbx-audit verify --full");
 }
 
 /* ---- epochs that end in it ---- */
@@ -200,8 +200,8 @@ static int keep_epoch(void *userdata, uint64_t size, const char *note, size_t n_
 	if (r != 0)
 		return r < 0 ? r : 0;
 	return retain_fail(err, -EBADMSG, "delete", work->file.name,
-			   "the file '" EPOCHS_NAME "' has another key for an epoch in it",
-			   "put a copy of the file '" EPOCHS_NAME "' in its place");
+			   "the file '" EPOCHS_NAME "' has another key for one of its epochs",
+			   "restore the file '" EPOCHS_NAME "' from a copy");
 }
 
 static int retain_keep_epochs(const struct retain_work *work, struct sbx_error *err)
@@ -215,7 +215,7 @@ static int retain_keep_epochs(const struct retain_work *work, struct sbx_error *
 /* ---- archive ---- */
 
 #define NEW_SUFFIX RETAIN_NEW_SUFFIX
-#define FIX_DISK "check the file system, and its room"
+#define FIX_DISK "check the file system and its free space"
 /* zstd makes records an eighth of their size. */
 #define ROOM_SHARE 4
 #define USEC_PER_SEC UINT64_C(1000000)
@@ -300,7 +300,7 @@ static int check_new(int folder, const struct segment_file *file, const struct n
 	    audit_hash_equal(&there.notes, &end->notes))
 		return 0;
 	return retain_fail(err, -EIO, "archive", file->name,
-			   "the archive that was written is not what was to be written",
+			   "the archive on the disk differs from the records",
 			   "check the disk and the memory of this machine");
 }
 
@@ -338,8 +338,8 @@ static int check_room(const struct retain_work *work, struct sbx_error *err)
 	if (fstatvfs(work->folder, &fs) < 0 || (uint64_t)fs.f_bavail * fs.f_frsize >= wanted)
 		return 0;
 	return retain_fail(err, -ENOSPC, "archive", work->file.name,
-			   "there is too little room for the archive beside it",
-			   "make room on the file system");
+			   "there is too little free space for the archive",
+			   "free some space on the file system");
 }
 
 static int make_archive(const struct retain_work *work, const struct names *names,
@@ -447,7 +447,7 @@ int retain_measure(int folder, uint64_t *ret)
  * such records speaks for all that they spoke for: it begins with record 0.
  */
 
-#define FIX_VERIFY "find the fault, and keep the directory as it is: sbx-audit verify --full"
+#define FIX_VERIFY "keep the directory as it is, and find the fault: sbx-audit verify --full"
 #define DELETED_SIZE (8 + AUDIT_HASH_SIZE)
 
 int retain_read_deleted(struct audit_log *log, struct retain_work *work, struct sbx_error *err)
@@ -461,7 +461,7 @@ int retain_read_deleted(struct audit_log *log, struct retain_work *work, struct 
 		return n == -ENOENT ? 0 : n;
 	if (n != DELETED_SIZE)
 		return log_fail(err, -EBADMSG, log->log_id,
-				"its segment does not say what was deleted", FIX_VERIFY);
+				"its segment does not name the deleted records", FIX_VERIFY);
 	deleted->size = log_get_u64(bytes);
 	memcpy(deleted->head.bytes, bytes + 8, sizeof(deleted->head.bytes));
 	return 0;
@@ -523,7 +523,7 @@ static int say(struct audit_log *log, const struct audit_stub *stub, struct sbx_
 static int fail_gap(const struct segment_file *file, struct sbx_error *err)
 {
 	return retain_fail(err, -EBADMSG, "delete", file->name,
-			   "records before it are missing, and nothing says why", FIX_VERIFY);
+			   "earlier records are missing, and no record says why", FIX_VERIFY);
 }
 
 static int make_root(const struct merkle_frontier *frontier, struct audit_hash *ret)

@@ -184,7 +184,7 @@ static int say_level(struct audit_log *log, uint64_t n_bytes, uint64_t max_bytes
 static int fail(struct sbx_error *err, int code)
 {
 	(void)sbx_error_what(err, code, "cannot read the directory of the log");
-	sbx_error_fix(err, code == -ENOMEM ? "free some memory" : "check who may read it");
+	sbx_error_fix(err, code == -ENOMEM ? "free some memory" : "check its permissions");
 	return code;
 }
 

@@ -71,7 +71,8 @@ static int fail(struct seed *seed, enum verify_verdict verdict, const char *what
 	seed->report->bad_line = seed->line;
 	(void)sbx_error_what(finding, -EBADMSG, "line %" PRIu64 " %s", seed->line, what);
 	sbx_error_why(finding, "%s", why);
-	sbx_error_fix(finding, "take the log from a copy; the %" PRIu64 " entries before are good",
+	sbx_error_fix(finding,
+		      "restore the log from a copy; the %" PRIu64 " entries before are good",
 		      seed->report->n_good);
 	return 1;
 }
@@ -80,7 +81,7 @@ static int fail(struct seed *seed, enum verify_verdict verdict, const char *what
 static int fail_line(struct seed *seed, const char *why)
 {
 	return fail(seed, seed->report->n_good > 0 ? VERIFY_TAMPERED : VERIFY_UNREADABLE,
-		    "is no entry", why);
+		    "is not an entry", why);
 }
 
 /* ---- one line ---- */
@@ -132,14 +133,14 @@ static int take_member(struct seed *seed, struct json_scanner *scanner,
 	size_t begin;
 
 	if (json_next(scanner, &value) <= 0)
-		return fail_line(seed, "it is no JSON object");
+		return fail_line(seed, "it is not a JSON object");
 	begin = value.offset;
 	if (json_skip(scanner, &value) < 0)
-		return fail_line(seed, "it is no JSON object");
+		return fail_line(seed, "it is not a JSON object");
 	if (member < N_MEMBERS) {
 		if (entry->has[member] || value.kind != members[member].kind)
-			return fail_line(seed, "a member that it must have is there twice, or of "
-					       "another type");
+			return fail_line(seed,
+					 "a required member occurs twice, or has another type");
 		entry->has[member] = true;
 		entry->values[member] = value;
 	}
@@ -159,11 +160,11 @@ static int check_members(struct seed *seed)
 					       "and hash");
 	if (!is_digits(timestamp->bytes, timestamp->n_bytes) ||
 	    timestamp->n_bytes > TIMESTAMP_DIGITS_MAX)
-		return fail_line(seed, "its timestamp is no whole number");
+		return fail_line(seed, "its timestamp is not a whole number");
 	if (!is_hash(&entry->values[MEMBER_PREV_HASH]) || !is_hash(&entry->values[MEMBER_HASH]))
 		return fail_line(seed, "its hashes are not 64 hexadecimal digits");
 	if (json_decode(&entry->values[MEMBER_EVENT_TYPE], &entry->event) < 0)
-		return fail_line(seed, "its event_type is no text");
+		return fail_line(seed, "its event_type is not a string");
 	return text_status(&entry->event);
 }
 
@@ -180,10 +181,10 @@ static int read_entry(struct seed *seed, const char *line, size_t n_bytes)
 	text_add_char(&entry->data, '{');
 	json_scan(&scanner, line, n_bytes);
 	if (json_next(&scanner, &item) <= 0 || item.kind != JSON_OBJECT_BEGIN)
-		return fail_line(seed, "it is no JSON object");
+		return fail_line(seed, "it is not a JSON object");
 	for (;;) {
 		if (json_next(&scanner, &item) <= 0)
-			return fail_line(seed, "it is no JSON object");
+			return fail_line(seed, "it is not a JSON object");
 		if (item.kind != JSON_NAME)
 			break;
 		r = take_member(seed, &scanner, &item);
@@ -238,8 +239,7 @@ static int check_hash(struct seed *seed)
 
 	if (r < 0 || is_value(&entry->values[MEMBER_HASH], hash))
 		return r;
-	return fail(seed, VERIFY_TAMPERED, "is not what was written there",
-		    "its hash is not that of what it says");
+	return fail(seed, VERIFY_TAMPERED, "was changed", "its hash does not match its content");
 }
 
 /* Its hash is right, so it was once written like that: behind others that are not there. */
@@ -259,8 +259,8 @@ static int check_begin(struct seed *seed)
 	    memcmp(entry->event.data, GENESIS_EVENT, entry->event.len) == 0 &&
 	    is_value(&entry->values[MEMBER_PREV_HASH], hash))
 		return 0;
-	return fail(seed, VERIFY_INCOMPLETE, "is not where a log begins",
-		    "the first entry is a " GENESIS_EVENT " whose prev_hash is made of its own "
+	return fail(seed, VERIFY_INCOMPLETE, "is not the first entry of a log",
+		    "the first entry is a " GENESIS_EVENT " whose prev_hash is the hash of its own "
 		    "timestamp");
 }
 
@@ -283,9 +283,9 @@ static int check_place(struct seed *seed)
 	if (seed->report->n_good == 0)
 		return check_begin(seed);
 	if (!is_value(&values[MEMBER_PREV_HASH], seed->last))
-		return fail(seed, VERIFY_TAMPERED, "does not follow from the one before it",
-			    "its prev_hash is another one: entries between them are missing, or "
-			    "it was put there");
+		return fail(
+			seed, VERIFY_TAMPERED, "does not follow from the one before it",
+			"its prev_hash does not match: entries between them are missing, or it was inserted");
 	if (!is_id_next(&seed->last_id, &values[MEMBER_ID]))
 		return fail(seed, VERIFY_TAMPERED, "is out of order",
 			    "its id does not come after the one before it");
@@ -349,7 +349,7 @@ int seed_verify(int fd, struct seed_report *ret, struct sbx_error *err)
 		return r;
 	if (report.n_good == 0 && report.verdict == VERIFY_INTACT) {
 		seed.line = 1;
-		(void)fail_line(&seed, "there are no entries at all");
+		(void)fail_line(&seed, "the file has no entries");
 	}
 	*ret = report;
 	return 0;

@@ -31,7 +31,7 @@ static int fail_about(struct store *store, const char *what, struct sbx_error *e
 {
 	(void)sbx_error_what(err, -EBADMSG, "cannot use a segment of the log");
 	sbx_error_why(err, "it does not say %s", what);
-	sbx_error_fix(err, "look at the log with 'sbx-audit verify --full'");
+	sbx_error_fix(err, "check the log: sbx-audit verify --full");
 	return -EBADMSG;
 }
 
@@ -76,7 +76,7 @@ static int read_store_about(struct store *store, struct segment_about *ret, stru
 	struct segment_about about = { .size = 0 };
 	uint8_t first[8];
 	uint64_t least, last;
-	int r = read_exactly(store, META_LOG, "which log it is of", about.log_id,
+	int r = read_exactly(store, META_LOG, "which log it belongs to", about.log_id,
 			     sizeof(about.log_id) - 1, err);
 
 	if (r < 0)

@@ -34,20 +34,20 @@ static const struct {
 	int code;
 	const char *fix;
 } causes[] = {
-	{ SQLITE_FULL, -ENOSPC, "make room on the file system" },
+	{ SQLITE_FULL, -ENOSPC, "free some space on the file system" },
 	{ SQLITE_BUSY, -EBUSY, "let nothing but sbx-audit write to the log's files" },
 	{ SQLITE_LOCKED, -EBUSY, "let nothing but sbx-audit write to the log's files" },
-	{ SQLITE_CORRUPT, -EBADMSG, "look at it with 'sbx-audit verify --full'" },
-	{ SQLITE_NOTADB, -EBADMSG, "look at it with 'sbx-audit verify --full'" },
-	{ SQLITE_ERROR, -EBADMSG, "look at it with 'sbx-audit verify --full'" },
-	{ SQLITE_MISMATCH, -EBADMSG, "look at it with 'sbx-audit verify --full'" },
-	{ SQLITE_CONSTRAINT, -EEXIST, "look at it with 'sbx-audit verify --full'" },
+	{ SQLITE_CORRUPT, -EBADMSG, "check the log: sbx-audit verify --full" },
+	{ SQLITE_NOTADB, -EBADMSG, "check the log: sbx-audit verify --full" },
+	{ SQLITE_ERROR, -EBADMSG, "check the log: sbx-audit verify --full" },
+	{ SQLITE_MISMATCH, -EBADMSG, "check the log: sbx-audit verify --full" },
+	{ SQLITE_CONSTRAINT, -EEXIST, "check the log: sbx-audit verify --full" },
 	{ SQLITE_NOMEM, -ENOMEM, "free some memory" },
 	{ SQLITE_READONLY, -EROFS, "check the file system and the permissions of the file" },
 	{ SQLITE_PERM, -EACCES, "check the permissions of the file" },
 	{ SQLITE_AUTH, -EACCES, "check the permissions of the file" },
 	{ SQLITE_CANTOPEN, -EACCES, "check the permissions of the directory" },
-	{ SQLITE_TOOBIG, -EMSGSIZE, "split what is too long" },
+	{ SQLITE_TOOBIG, -EMSGSIZE, "split the record" },
 };
 
 int store_fail(struct store *store, const char *doing, struct sbx_error *err)
@@ -63,7 +63,7 @@ int store_fail(struct store *store, const char *doing, struct sbx_error *err)
 	if (sqlite == SQLITE_IOERR && (sqlite3_system_errno(store->db) == ENOSPC ||
 				       sqlite3_system_errno(store->db) == EDQUOT)) {
 		code = -ENOSPC;
-		fix = "make room on the file system";
+		fix = "free some space on the file system";
 	}
 	(void)sbx_error_what(err, code, "cannot %s the segment '%s'", doing, store->name);
 	sbx_error_why(err, "%s", sqlite3_errmsg(store->db));
@@ -153,7 +153,7 @@ static int check_numbers(struct store *store, struct sbx_error *err)
 	if (r < 0)
 		return r;
 	if (application != APPLICATION_ID)
-		return store_fail_format(store->name, "it is not marked as one", err);
+		return store_fail_format(store->name, "it is not marked as a segment", err);
 	if (format == STORE_FORMAT)
 		return 0;
 	(void)sbx_error_what(err, -ENOTSUP, "cannot use the segment '%s'", store->name);
@@ -214,12 +214,13 @@ static int check_file(int folder, const char *name, bool to_write, struct sbx_er
 	struct stat st;
 
 	if (fd < 0)
-		return fail_file(name, fd, NULL, "check that it is there, and no link", err);
+		return fail_file(name, fd, NULL, "check that it exists and is not a symbolic link",
+				 err);
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return fail_file(name, -EBADMSG, "it is no regular file",
+		return fail_file(name, -EBADMSG, "it is not a regular file",
 				 "move it out of the log's directory", err);
 	if (to_write && (st.st_uid != geteuid() || (st.st_mode & 022) != 0))
-		return fail_file(name, -EPERM, "others could write it",
+		return fail_file(name, -EPERM, "other users could write it",
 				 "change its owner to the user of the log, and its mode to 0600",
 				 err);
 	return 0;
@@ -386,7 +387,7 @@ static int make_new(int folder, const char *name, const char *new_name, store_fi
 	if (r < 0)
 		return r;
 	if (renameat2(folder, new_name, folder, name, RENAME_NOREPLACE) < 0)
-		return fail_file(name, -errno, NULL, "look at what is there", err);
+		return fail_file(name, -errno, NULL, "check the file that has this name", err);
 	return fsync(folder) < 0 ? fail_file(name, -errno, NULL, "check the file system", err) : 0;
 }
 
@@ -402,7 +403,7 @@ int store_create(int folder, const char *name, store_fill fill, void *userdata,
 	fd = openat(folder, new_name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return fail_file(name, -errno, NULL,
-				 "check the permissions of the directory, and its room", err);
+				 "check the permissions of the directory and the free space", err);
 	(void)close(fd);
 	r = make_new(folder, name, new_name, fill, userdata, err);
 	if (r < 0)

@@ -249,7 +249,9 @@ static int take_meta(struct store *store, sqlite3_stmt *get, void *bytes, size_t
 	size_t n = (size_t)sqlite3_column_bytes(get, 0);
 
 	if (sqlite3_column_type(get, 0) != SQLITE_BLOB || n > max)
-		return store_fail_format(store->name, "a value of its table 'meta' is none", err);
+		return store_fail_format(store->name,
+					 "a value in its table 'meta' has the wrong type or size",
+					 err);
 	if (n > 0)
 		memcpy(bytes, sqlite3_column_blob(get, 0), n);
 	return (int)n;
@@ -289,7 +291,7 @@ static int visit_note(struct store *store, sqlite3_stmt *each, store_visit_note 
 	size_t n;
 
 	if (!take_number(each, 0, &size) || sqlite3_column_type(each, 1) != SQLITE_TEXT)
-		return store_fail_format(store->name, "a checkpoint is no text", err);
+		return store_fail_format(store->name, "a checkpoint is not text", err);
 	note = (const char *)sqlite3_column_text(each, 1);
 	n = (size_t)sqlite3_column_bytes(each, 1);
 	if (!note || n > STORE_NOTE_MAX)
@@ -342,12 +344,12 @@ static const char *take_original(sqlite3_stmt *each, struct store_original *orig
 	struct entry_text salt = take_bytes(each, 2);
 
 	if (!take_number(each, 0, &original->seq))
-		return "it is of a record with a negative number";
+		return "its record has a negative number";
 	if (sqlite3_column_type(each, 1) != SQLITE_TEXT ||
 	    sqlite3_column_type(each, 3) != SQLITE_BLOB)
-		return "its member is no text, or its value no bytes";
+		return "its member is not text, or its value is not a blob";
 	if (sqlite3_column_type(each, 2) != SQLITE_BLOB || salt.n_bytes != ENTRY_SALT_SIZE)
-		return "its salt has another length than 32 bytes";
+		return "its salt is not 32 bytes long";
 	original->member = take_bytes(each, 1);
 	original->value = take_bytes(each, 3);
 	if (!original->member.bytes || !original->value.bytes || !salt.bytes)
@@ -454,9 +456,9 @@ static const char *take_row(sqlite3_value *values[], struct store_row *row)
 	if (row->seq > INT64_MAX)
 		return "its number is negative";
 	if (!take_hash(values[ROW_HASH], row))
-		return "its hash has another length than 32 bytes";
+		return "its hash is not 32 bytes long";
 	if (!take_body(values[ROW_BODY], row))
-		return "its body is no bytes, or too many";
+		return "its body is not a blob, or too long";
 	return NULL;
 }
 

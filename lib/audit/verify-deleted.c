@@ -50,7 +50,7 @@ static int begin_trail(struct verification *v)
 	if (r != 0)
 		return r;
 	if (strcmp(v->keys.first.name + strlen(CHECKPOINT_ORIGIN_PREFIX), v->seen.log_id) != 0)
-		return verify_refuse_segment(v, "it is of another log than the key");
+		return verify_refuse_segment(v, "it belongs to another log than the key");
 	trail_begin(&v->keys.trail, &v->keys.first, 0);
 	return verify_origin(v);
 }
@@ -165,12 +165,12 @@ int verify_stub(struct verification *v, const struct run_stub *at)
 	struct verified_place *deleted = &v->seen.deleted;
 
 	if (end.size > at->seq)
-		return fail_stub(v, at->seq, "the archive would have records that came later");
+		return fail_stub(v, at->seq, "it names records that are later than itself");
 	if (!is_about_what_is_there(v, stub, &end) ||
 	    (end.size == deleted->size && !is_place(&end, deleted)) ||
 	    (stub->first == deleted->size && !is_next(deleted, stub)) ||
 	    (stub->first == 0 && !is_next(&begin, stub)))
-		return fail_stub(v, at->seq, "the records were others");
+		return fail_stub(v, at->seq, "it does not match the records that were there");
 	if (end.size > deleted->size && (is_next(deleted, stub) || stub->first == 0))
 		*deleted = end;
 	return 0;

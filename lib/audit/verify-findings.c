@@ -18,13 +18,13 @@
 #include "audit/key.h"
 
 #define COMPARE "compare the log with a copy, and keep the directory as it is"
-#define COPY_EPOCHS "put a copy of the file '" EPOCHS_NAME "' in its place"
-#define BEFORE_GAP "take the segments or archives before '%S', or the file 'epochs', from a copy"
+#define COPY_EPOCHS "restore the file '" EPOCHS_NAME "' from a copy"
+#define BEFORE_GAP "restore the segments or archives before '%S', or the file 'epochs', from a copy"
 #define SIGN                                                                                       \
-	"look why sbx-audit does not sign any more; what has no checkpoint can have been changed"
-#define ORIGINAL "an original of record %I is not what was written there"
-#define ORIGINAL_FIX                                                                               \
-	"keep the directory as it is; the record itself is right, take what it has in the table "  \
+	"find out why sbx-audit no longer signs; records without a checkpoint may have been changed"
+#define ORIGINAL "an original value of record %I was changed"
+#define ORIGINAL_FIX                                                                                 \
+	"keep the directory as it is; the record itself is intact, restore its values in the table " \
 	"'originals' from a copy"
 
 /*
@@ -47,32 +47,33 @@ static const struct finding {
 /* ROW(FOUND, VERDICT, FLAGS, WHAT[, WHY[, FIX]]) */
 #define ROW(found, verdict, ...)                                                                   \
 	[FOUND_##found] = { VERIFY_##verdict, FOUR(__VA_ARGS__, NULL, NULL, NULL) }
-	ROW(RECORD, TAMPERED, RECORDS, "record %F is not what was written there"),
+	ROW(RECORD, TAMPERED, RECORDS, "record %F was changed"),
 	ROW(RECORD_MISSING, TAMPERED, RECORDS, "record %F is missing", "there are later records"),
 	ROW(RECORDS_MISSING, TAMPERED, RECORDS, "records %F to %L are missing",
 	    "there are later records"),
-	ROW(RECORD_TWICE, TAMPERED, RECORDS, "record %F is there twice",
-	    "it is in the segment that begins with record %N"),
-	ROW(RECORD_AFTER_STATE, TAMPERED, RECORDS,
-	    "record %F is not what it was when it was verified",
-	    "its hash is another one, or it is missing",
+	ROW(RECORD_TWICE, TAMPERED, RECORDS, "record %F occurs twice",
+	    "it is also in the segment that begins with record %N"),
+	ROW(RECORD_AFTER_STATE, TAMPERED, RECORDS, "record %F was changed after it was verified",
+	    "its hash differs, or it is missing",
 	    "find the first one that was changed: sbx-audit verify --full"),
 	ROW(OTHER_LOG, TAMPERED, RECORDS, "this is another log", NULL,
 	    "find out how it got there; if it is expected, give the key that 'sbx-audit setup' "
 	    "printed for it"),
-	ROW(OTHER_HEAD, TAMPERED, RECORDS, "the log of %E records was another one",
-	    "%W has another root for it"),
+	ROW(OTHER_HEAD, TAMPERED, RECORDS,
+	    "the first %E records are not those that were seen before",
+	    "%W has another root for them"),
 	ROW(SEGMENT, TAMPERED, RECORDS, "the segment '%S' does not belong here"),
 	ROW(SEGMENT_MISSING, INCOMPLETE, GOES_ON,
-	    "the segment that began with record %N is missing", "'%S' was closed when it was made"),
+	    "the segment that began with record %N is missing",
+	    "'%S' was closed when that segment was created"),
 	ROW(SEGMENT_AND_RECORDS_MISSING, INCOMPLETE, RECORDS | GOES_ON,
 	    "records %F to %L and the segment after them are missing",
-	    "'%S' was closed when it was made"),
+	    "'%S' was closed when that segment was created"),
 	ROW(LAST_SEGMENT_MISSING, INCOMPLETE, GOES_ON, "the segment after '%S' is missing",
-	    "a segment is archived when there is another one to write to"),
+	    "a segment is archived only after the next one was created"),
 	ROW(GAP, INCOMPLETE, RECORDS | GOES_ON, "records %F to %L are missing", NULL,
 	    "restore the segments or archives with them from a copy, and keep the directory as it is"),
-	ROW(NOTE, TAMPERED, RECORDS, "the checkpoint of %E records is not what was written there"),
+	ROW(NOTE, TAMPERED, RECORDS, "the checkpoint of %E records was changed"),
 	ROW(NOTE_MISSING, INCOMPLETE, GOES_ON, "the checkpoint of %N records is missing", NULL,
 	    COMPARE),
 	ROW(NOTE_BETWEEN_MISSING, INCOMPLETE, GOES_ON,
@@ -80,10 +81,10 @@ static const struct finding {
 	    "the next one does not cover the times of all the records since", COMPARE),
 	ROW(NOTE_OVERDUE, INCOMPLETE, GOES_ON,
 	    "a checkpoint is missing after the one of %N records",
-	    "there has to be one for every 4096 records",
+	    "one is required for every 4096 records",
 	    "check whether sbx-audit could sign then, and keep the directory as it is"),
 	ROW(NOTE_BEHIND_GAP, INCOMPLETE, RECORDS,
-	    "the checkpoint at the begin of a segment is missing",
+	    "the checkpoint at the beginning of a segment is missing",
 	    "without it, the records before it are not signed", BEFORE_GAP),
 	ROW(KEYS_BEHIND_GAP, INCOMPLETE, RECORDS,
 	    "the checkpoints that name the later keys are missing",
@@ -100,26 +101,24 @@ static const struct finding {
 	    "not even the first one is there", SIGN),
 	ROW(NO_NOTES, INCOMPLETE, GOES_ON, "the log has no checkpoints",
 	    "its records are not signed", SIGN),
-	ROW(STUB, TAMPERED, RECORDS, "what record %F says about a deleted archive is not true"),
+	ROW(STUB, TAMPERED, RECORDS, "record %F makes a false statement about a deleted archive"),
 	ROW(DELETED_OTHERS, TAMPERED, RECORDS | GOES_ON,
 	    "records %F to %L are not those that were deleted",
-	    "what the log says about them does not lead to what is there"),
-	ROW(EPOCHS, TAMPERED, 0, "the file '" EPOCHS_NAME "' is not what was written there", NULL,
-	    COPY_EPOCHS),
+	    "their recorded hashes do not lead to the records that follow"),
+	ROW(EPOCHS, TAMPERED, 0, "the file '" EPOCHS_NAME "' was changed", NULL, COPY_EPOCHS),
 	ROW(EPOCHS_MISSING, INCOMPLETE, 0,
 	    "the checkpoint that ends epoch %N is missing in the file '" EPOCHS_NAME "'",
-	    "when the archive that has it is deleted, nothing else leads to the present key",
-	    COPY_EPOCHS),
+	    "once its archive is deleted, nothing else leads to the current key", COPY_EPOCHS),
 	ROW(ORIGINAL, TAMPERED, RECORDS, ORIGINAL, NULL, ORIGINAL_FIX),
 	ROW(ORIGINAL_ANYWHERE, TAMPERED, 0, ORIGINAL, NULL, ORIGINAL_FIX),
 	ROW(NO_KEY, UNREADABLE, 0, "the first key is not known",
-	    "record 0, which says it, was deleted",
-	    "give the key that 'sbx-audit setup' printed with --key, or what was verified before with --state"),
+	    "record 0, which contains it, was deleted",
+	    "pass the key that 'sbx-audit setup' printed with --key, or the state of an earlier verification with --state"),
 	ROW(UNREADABLE, UNREADABLE, 0, "cannot read the log", NULL,
 	    "check the permissions of the directory"),
 	ROW(NO_SEGMENT, UNREADABLE, 0, "cannot read the log",
 	    "there is no segment in the directory",
-	    "name the directory of a log, or make one with 'sbx-audit setup'"),
+	    "name the directory of a log, or create one with 'sbx-audit setup'"),
 #undef ROW
 };
 
@@ -178,10 +177,10 @@ static void fix_changed(const struct verification *v, struct sbx_error *err)
 		sbx_error_fix(
 			err,
 			"keep the directory as it is; the log is good up to the checkpoint of "
-			"%" PRIu64 " records, take the rest from a copy",
+			"%" PRIu64 " records, restore the rest from a copy",
 			v->report->good_size);
 	else
-		sbx_error_fix(err, "keep the directory as it is, and take the log from a copy");
+		sbx_error_fix(err, "keep the directory as it is, and restore the log from a copy");
 }
 
 static void describe(const struct verification *v, const struct finding *finding,

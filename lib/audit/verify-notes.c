@@ -52,11 +52,12 @@ int verify_origin(struct verification *v)
 	const struct note_verifier *first = &v->keys.first;
 
 	if (witness && witness->origin[0] && strcmp(witness->origin, first->name) != 0)
-		return verify_other_log(v, "the witness has seen a log of another id");
+		return verify_other_log(v, "the witness has seen a log with another ID");
 	if (since && strcmp(since->origin, first->name) != 0)
-		return verify_other_log(v, "what was verified before is a log of another id");
+		return verify_other_log(v, "the last verification was of a log with another ID");
 	if (since && memcmp(since->first_key, first->public_key, sizeof(since->first_key)) != 0)
-		return verify_other_log(v, "what was verified before began with another key");
+		return verify_other_log(
+			v, "the last verification was of a log with another first key");
 	return 0;
 }
 
@@ -81,7 +82,7 @@ int verify_heads(struct verification *v)
 	if (seen->is_since_due && since->frontier.size == size) {
 		seen->is_since_due = false;
 		if (!audit_hash_equal(&v->now.head, &since->head))
-			return fail_head(v, "what was verified before");
+			return fail_head(v, "the last verification");
 	}
 	if (!witness || seen->n_heads == witness->n_heads ||
 	    witness->heads[seen->n_heads].size != size)
@@ -183,7 +184,7 @@ static int fail_signature(struct verification *v, const struct sbx_error *why)
 	if (!peek_next(v, &claim))
 		return fail_from_good(v, why->why);
 	if (strcmp(claim.origin, v->keys.first.name) != 0)
-		return fail_from_good(v, "it is of another log");
+		return fail_from_good(v, "it belongs to another log");
 	if (claim.epoch > v->keys.trail.epoch)
 		return fail_from_good(v, "it was signed with a later key, and the checkpoint that "
 					 "has to name that key is missing");
@@ -216,7 +217,7 @@ static int compare_with_last(struct verification *v)
 		return r;
 	if (audit_hash_equal(&root, &last->root) && audit_hash_equal(&v->now.head, &last->head))
 		return 0;
-	return fail_from_good(v, "the records before it are not those that were signed");
+	return fail_from_good(v, "the records before it are not the signed ones");
 }
 
 static int follow(struct verification *v)
@@ -232,7 +233,7 @@ static int follow(struct verification *v)
 		return fail_signature(v, &why);
 	part->signer = signer;
 	if (v->keys.trail.last.size != part->note_size)
-		return fail_from_good(v, "it is of another size");
+		return fail_from_good(v, "it is for another size");
 	return compare_with_last(v);
 }
 
@@ -293,7 +294,7 @@ int verify_note_left(struct verification *v, struct sbx_error *err)
 	if (r < 0)
 		return fail_signature(v, &why);
 	if (v->keys.trail.last.size != v->part->note_size)
-		return fail_here(v, "it is of another size");
+		return fail_here(v, "it is for another size");
 	return verify_find(v, FOUND_CUT_BELOW_NOTE, cut);
 }
 
@@ -324,9 +325,9 @@ static int follow_state(struct verification *v)
 
 	if (is_of_state(v, &why))
 		return keep_last_of_part(v);
-	return why.code == -ENOMEM ? -ENOMEM
-				   : fail(v, v->now.frontier.size - 1,
-					  "it is not what it was when it was verified");
+	return why.code == -ENOMEM
+		       ? -ENOMEM
+		       : fail(v, v->now.frontier.size - 1, "it was changed after it was verified");
 }
 
 int verify_note_of_state(struct verification *v, struct sbx_error *err)
@@ -468,8 +469,9 @@ static int follow_epoch(void *userdata, uint64_t size, const char *note, size_t 
 		return keep_last(v, note, n_bytes);
 	if (r == -ENOMEM || r == -EIO)
 		return r;
-	return verify_refuse_segment(v, "the file of epochs does not lead to the key that has "
-					"signed the checkpoint at its begin");
+	return verify_refuse_segment(
+		v,
+		"the file of epochs does not lead to the key that signed the checkpoint at its beginning");
 }
 
 int verify_follow_epochs(struct verification *v)

@@ -94,7 +94,7 @@ static int add_genesis(struct verify_run *run, const struct store_row *row)
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
-		return fault(run, RUN_RECORD, 0, "it is not the record that every log begins with");
+		return fault(run, RUN_RECORD, 0, "it is not a valid first record of a log");
 	run->has_genesis = true;
 	return 0;
 }
@@ -134,12 +134,12 @@ static int add_row(struct reading *reading, const struct store_row *row)
 		return r;
 	if (!audit_hash_equal(&hash, &row->hash))
 		return fault(run, RUN_RECORD, row->seq,
-			     "its hash is not that of its bytes and of the record before");
+			     "its hash does not match its bytes and the record before it");
 	r = entry_check_stored(reading->entry, reading->shapes, row->body, row->n_body);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)
-		return fault(run, RUN_RECORD, row->seq, "its bytes are no record");
+		return fault(run, RUN_RECORD, row->seq, "its bytes are not a valid record");
 	if (row->seq == 0)
 		r = add_genesis(run, row);
 	else if (stub_is(row->body, row->n_body))

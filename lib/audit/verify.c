@@ -56,7 +56,7 @@ static int read_about(struct verification *v, struct sbx_error *err)
 	if (v->seen.log_id[0] == '\0')
 		memcpy(v->seen.log_id, part->about.log_id, sizeof(v->seen.log_id));
 	if (strcmp(v->seen.log_id, part->about.log_id) != 0)
-		return verify_refuse_segment(v, "it is of another log");
+		return verify_refuse_segment(v, "it belongs to another log");
 	if (part->about.first != part->file->first ||
 	    part->about.frontier.size != part->file->first)
 		return verify_refuse_segment(v, "it begins with another record");
@@ -89,8 +89,8 @@ static int join_segment(struct verification *v, struct sbx_error *err)
 	if (!audit_hash_equal(&about->previous, &v->now.head))
 		return verify_refuse_segment(v, "it does not follow from the record before it");
 	if (!merkle_equal(&about->frontier, &v->now.frontier))
-		return verify_refuse_segment(v, "it was begun with another tree than that of the "
-						"records before it");
+		return verify_refuse_segment(
+			v, "its initial tree does not match the records before it");
 	v->state = WANTS_COPY;
 	return verify_note_joint(v);
 }
@@ -180,8 +180,8 @@ static int take_genesis(struct verification *v, const struct chain_genesis *gene
 
 	if (strcmp(genesis->log_id, v->seen.log_id) != 0)
 		return verify_find(v, FOUND_RECORD,
-				   (struct found_at){ .why = "it is of another log than the file "
-							     "says" });
+				   (struct found_at){
+					   .why = "it belongs to another log than the file" });
 	(void)snprintf(origin, sizeof(origin), CHECKPOINT_ORIGIN_PREFIX "%s", genesis->log_id);
 	r = keys->first.name[0] == '\0'
 		    ? note_verifier_make(v->hasher, origin, genesis->public_key, &keys->first)
@@ -190,7 +190,7 @@ static int take_genesis(struct verification *v, const struct chain_genesis *gene
 		return r;
 	if (strcmp(keys->first.name, origin) != 0)
 		return verify_other_log(
-			v, "its first record has another id than the key that was given");
+			v, "its first record has another ID than the key that was given");
 	if (memcmp(keys->first.public_key, genesis->public_key, sizeof(genesis->public_key)) != 0)
 		return verify_other_log(v,
 					"its first record names another key than the one that was "
@@ -233,11 +233,12 @@ static int find_fault(struct verification *v, const struct verify_run *run)
 							      : FOUND_RECORDS_MISSING,
 				   (struct found_at){ .first = size, .last = run->fault_seq - 1 });
 	case RUN_STUB:
-		return verify_find(v, FOUND_STUB,
-				   (struct found_at){ .first = run->fault_seq,
-						      .last = run->fault_seq,
-						      .why = "it is not of the form that the log "
-							     "writes" });
+		return verify_find(
+			v, FOUND_STUB,
+			(struct found_at){
+				.first = run->fault_seq,
+				.last = run->fault_seq,
+				.why = "it does not have the format that sbx-audit writes" });
 	case RUN_GOOD:
 		break;
 	}
@@ -655,9 +656,9 @@ static void verify_age(struct verification *v)
 	const char *why = NULL;
 
 	if (v->seen.mtime_usec + 2 * CHECKPOINT_INTERVAL_USEC < v->options->now_usec)
-		why = "they are older than twice the time in which one has to be made";
+		why = "they are older than twice the interval between checkpoints";
 	else if (v->seen.is_from_future)
-		why = "their file says that it was written later than now";
+		why = "the modification time of their file is in the future";
 	if (why)
 		(void)verify_find(v, FOUND_TAIL_NOT_SIGNED, (struct found_at){ .why = why });
 }
@@ -671,7 +672,7 @@ static int verify_end(struct verification *v)
 	(void)verify_deleted(v);
 	if (v->state == WANTS_STATE || v->seen.is_since_due)
 		miss_end(v, v->state == WANTS_STATE ? v->seen.end : size,
-			 options->since->frontier.size, "who verified it before has seen a log");
+			 options->since->frontier.size, "the last verification has seen a log");
 	if (witness && v->seen.n_heads < witness->n_heads)
 		miss_end(v, size, witness->heads[witness->n_heads - 1].size,
 			 "the witness has seen a log");

@@ -385,9 +385,9 @@ int collector_finish(struct collector *collector, struct sbx_error *err)
 	tell_status(collector);
 	if (r == 0)
 		return 0;
-	(void)sbx_error_what(err, r, "%zu records that were taken are not in the log",
+	(void)sbx_error_what(err, r, "%zu accepted records are not in the log",
 			     collector->group.queue.n);
 	sbx_error_why(err, "%s", collector->group.problem);
-	sbx_error_fix(err, "make room for the log, and start the service again");
+	sbx_error_fix(err, "free some space for the log, and start the service again");
 	return r;
 }

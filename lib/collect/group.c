@@ -187,8 +187,9 @@ static int get_stuck(struct collector *collector, const struct sbx_error *why)
 	if (is_new) {
 		log_write(collector->options.log, LOG_LEVEL_ERROR, NULL,
 			  "%s; tried again every second, %s", collector->group.problem,
-			  collector->options.is_shedding ? "what does not fit into memory is lost"
-							 : "clients wait");
+			  collector->options.is_shedding
+				  ? "records that do not fit into memory are lost"
+				  : "clients wait");
 		clients_update(collector->clients);
 	}
 	return why->code;
@@ -201,7 +202,7 @@ static void get_going(struct collector *collector)
 	collector->group.is_stuck = false;
 	collector->is_status_due = true;
 	collector->group.problem[0] = '\0';
-	log_write(collector->options.log, LOG_LEVEL_NOTICE, NULL, "the log is written again");
+	log_write(collector->options.log, LOG_LEVEL_NOTICE, NULL, "the log can be written again");
 }
 
 /* By the first member "event" alone: the log, which would parse the whole line, is not there. A
@@ -354,7 +355,7 @@ static int add_again(struct collector *collector, struct waiting *waiting, struc
 	if (r != AUDIT_REFUSED)
 		return r;
 	collector->counts.n_refused++;
-	waiting->refusal = "{\"refused\":\"it is no record\"}";
+	waiting->refusal = "{\"refused\":\"it is not a record\"}";
 	return 0;
 }
 

@@ -38,7 +38,7 @@ static int write_state(int folder, const struct verified_state *state, struct sb
 	int r = verified_state_add_text(&text, state);
 
 	if (r < 0)
-		return sbx_error_what(err, r, "cannot keep how far the log was verified");
+		return sbx_error_what(err, r, "cannot save the state of the verification");
 	return file_replace(folder, STATE_NAME, text.data, text.len, 0600, err);
 }
 
@@ -62,7 +62,7 @@ static int say(struct audit_log *audit, const struct verify_report *report, stru
 		json_member_u64(&json, "last_bad", report->last_bad);
 	}
 	if (text_status(&members) < 0)
-		return sbx_error_what(err, -ENOMEM, "cannot record how the log is");
+		return sbx_error_what(err, -ENOMEM, "cannot record the result of the verification");
 	return audit_log_say(audit, is_intact ? "log_verified" : "chain_broken", members.data, err);
 }
 

@@ -475,7 +475,7 @@ static void add_word(struct request_draft *draft, enum request_member member, co
 
 static int wrong_port(const char *word, struct sbx_error *err)
 {
-	int r = refuse(err, "'%s' has no port behind its colon", word);
+	int r = refuse(err, "'%s' has no valid port after its colon", word);
 
 	sbx_error_why(err, "a port is a number from 0 to 65535");
 	sbx_error_fix(err, "write HOST:PORT, or [ADDRESS]:PORT for IPv6");

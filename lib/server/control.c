@@ -101,7 +101,7 @@ static int get_number(const struct control *control, const char *key, uint64_t *
 
 static int wrong(struct sbx_error *err, int code, const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot do that with a token");
+	(void)sbx_error_what(err, code, "cannot carry out the request for a token");
 	sbx_error_why(err, "%s", why);
 	sbx_error_fix(err, "%s", fix);
 	return code;
@@ -125,7 +125,7 @@ static int read_holder(const struct control *control, struct token_terms *terms,
 		return wrong(err, -EINVAL, "no process is named", "add \"pid\"");
 	terms->pid = (pid_t)pid;
 	r = process_identify(terms->pid, -EBADF, &terms->process_id);
-	return r < 0 ? wrong(err, r, "there is no such process", "name one that is running") : 0;
+	return r < 0 ? wrong(err, r, "no such process exists", "name one that is running") : 0;
 }
 
 static int read_ttl(const struct control *control, uint64_t *ret, struct sbx_error *err)
@@ -276,10 +276,13 @@ static int revoke_token(struct control *control, struct sbx_error *err)
 	if (r < 0)
 		return r;
 	if (!token || token_get(server->tokens, token, &info) < 0)
-		return wrong(err, -ENOENT, "it is not known", "it has ended already, or never was");
+		return wrong(err, -ENOENT, "this token is not known",
+			     "it has expired, was revoked, or was never issued");
 	/* The token is revoked even where no record can be written. */
 	r = token_revoke(server->tokens, token);
-	return r < 0 ? sbx_error_what(err, r, "the token has ended, but no record says so") : 0;
+	return r < 0 ? sbx_error_what(err, r,
+				      "the token is revoked, but no record of it was written")
+		     : 0;
 }
 
 struct listing {
@@ -376,8 +379,8 @@ static int run(struct control *control, struct sbx_error *err)
 		r = tree_check_keys(control->tree, tree_root(control->tree), actions[i].keys, err);
 		return r < 0 ? r : actions[i].run(control, err);
 	}
-	(void)sbx_error_what(err, -EINVAL, "cannot do '%.64s'", name);
-	sbx_error_why(err, "that is not something this service does");
+	(void)sbx_error_what(err, -EINVAL, "cannot carry out the action '%.64s'", name);
+	sbx_error_why(err, "this service has no such action");
 	sbx_error_fix(err, "ask for status, reload, or token.issue, .check, .revoke or .list");
 	return -EINVAL;
 }

@@ -49,11 +49,11 @@ int facts_add(struct facts **list, const char *id, struct facts **ret, struct sb
 	struct facts *facts;
 
 	if (!is_id(id))
-		return refuse(err, -EINVAL, "cannot serve the sandbox", id, "that is no id",
+		return refuse(err, -EINVAL, "cannot serve the sandbox", id, "its ID is not valid",
 			      "use letters, digits, '.', '_' and '-'");
 	if (facts_find(*list, id, strlen(id)))
 		return refuse(err, -EEXIST, "cannot serve the sandbox", id,
-			      "it has a socket already", "name each sandbox once");
+			      "it already has a socket", "name each sandbox once");
 	facts = calloc(1, sizeof(*facts));
 	if (facts)
 		facts->sandbox_id = strdup(id);
@@ -98,11 +98,11 @@ void facts_free_all(struct facts **list)
 static int add_tag(struct facts *facts, const char *word, const char *value, struct sbx_error *err)
 {
 	if (facts->n_tags == REQUEST_TAGS_MAX)
-		return refuse(err, -E2BIG, "cannot take the fact", word, "it has 64 tags already",
+		return refuse(err, -E2BIG, "cannot use the fact", word, "it has 64 tags already",
 			      "leave some out");
 	facts->tags[facts->n_tags] = strdup(value);
 	if (!facts->tags[facts->n_tags])
-		return sbx_error_what(err, -ENOMEM, "cannot take the fact '%s'", word);
+		return sbx_error_what(err, -ENOMEM, "cannot use the fact '%s'", word);
 	facts->n_tags++;
 	return 0;
 }
@@ -113,21 +113,21 @@ static int set(struct facts *facts, const struct fact_name *name, const char *wo
 	const char *value = word + strlen(name->prefix);
 
 	if (value[0] == '\0')
-		return refuse(err, -EINVAL, "cannot take the fact", word, "it has no value",
-			      "write something behind the '='");
+		return refuse(err, -EINVAL, "cannot use the fact", word, "it has no value",
+			      "write a value after the '='");
 	if (name->fact == FACT_PROJECT && !path_is_normal(value))
-		return refuse(err, -EINVAL, "cannot take the fact", word,
+		return refuse(err, -EINVAL, "cannot use the fact", word,
 			      "a project is an absolute path without '.', '..' and doubled slashes",
 			      "write its whole path");
 	if (name->fact == FACT_TAG)
 		return add_tag(facts, word, value, err);
 	if (facts->texts[name->fact])
-		return refuse(err, -EEXIST, "cannot take the fact", word, "it is there twice",
+		return refuse(err, -EEXIST, "cannot use the fact", word, "it occurs twice",
 			      "give it once");
 	facts->texts[name->fact] = strdup(value);
 	return facts->texts[name->fact]
 		       ? 0
-		       : sbx_error_what(err, -ENOMEM, "cannot take the fact '%s'", word);
+		       : sbx_error_what(err, -ENOMEM, "cannot use the fact '%s'", word);
 }
 
 int facts_set(struct facts *facts, const char *word, struct sbx_error *err)
@@ -135,7 +135,7 @@ int facts_set(struct facts *facts, const char *word, struct sbx_error *err)
 	for (size_t i = 0; i < N_ELEMENTS(names); i++)
 		if (strncmp(word, names[i].prefix, strlen(names[i].prefix)) == 0)
 			return set(facts, &names[i], word, err);
-	return refuse(err, -EINVAL, "cannot take the fact", word, "nothing is known by that name",
+	return refuse(err, -EINVAL, "cannot use the fact", word, "no fact has this name",
 		      "write project=, caller=, tag=, state=, mode= or sandbox=");
 }
 

@@ -222,7 +222,7 @@ static int judge_example(struct generation *generation, const struct token_terms
 
 static int refuse(struct sbx_error *err, int code, const char *why, const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot do that with a token");
+	(void)sbx_error_what(err, code, "cannot carry out the request for a token");
 	sbx_error_why(err, "%s", why);
 	sbx_error_fix(err, "%s", fix);
 	return code;
@@ -236,7 +236,7 @@ static int refuse_denied(const struct generation *generation, uint32_t row, stru
 	const struct artefact_source *sources = artefact_rows(artefact, SECTION_SOURCES);
 	_cleanup_text_ struct text why = TEXT_INIT;
 
-	text_addf(&why, "the policy denies some of what it would be for: rule '%s' (%s:%u)",
+	text_addf(&why, "the policy denies a part of its scope: rule '%s' (%s:%u)",
 		  artefact_text(artefact, rule->name),
 		  artefact_text(artefact, sources[rule->source].name), rule->line);
 	return refuse(err, -EACCES, text_string(&why), "change the policy, or ask for less");
@@ -260,7 +260,7 @@ int generation_check_token(struct generation *generation, const struct token_ter
 	r = denial_find(&generation->artefact, terms, &rule);
 
 	if (r < 0)
-		return sbx_error_what(err, r, "cannot judge the token");
+		return sbx_error_what(err, r, "cannot evaluate the token");
 	if (r > 0)
 		return refuse_denied(generation, rule, err);
 	/* Built-in rules, and whether a port is missing, are checked again at every use of the
@@ -271,7 +271,7 @@ int generation_check_token(struct generation *generation, const struct token_ter
 		return refuse(err, -EINVAL, decision.reason,
 			      "name what is missing: a port in the glob (HOST:PORT)");
 	return decision.cause == CAUSE_BUILTIN
-		       ? refuse(err, -EACCES, "a built-in rule denies what it would be for",
+		       ? refuse(err, -EACCES, "a built-in rule denies its scope",
 				"ask for something else")
 		       : 0;
 }

@@ -327,7 +327,7 @@ static int decide(struct question *question, struct sbx_error *err)
 			return r;
 	}
 	if (r < 0) {
-		(void)sbx_error_what(err, r, "cannot judge the request");
+		(void)sbx_error_what(err, r, "cannot evaluate the request");
 		return r;
 	}
 	answer(question, generation, &decision);

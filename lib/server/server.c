@@ -220,7 +220,7 @@ static void shorten(struct connection *connection)
 
 	(void)sbx_error_what(&err, -EMSGSIZE, "the answer is too long for one packet");
 	sbx_error_why(&err, "%zu bytes", connection->question.answer.len);
-	sbx_error_fix(&err, "ask with a shorter request, or make one rule of many");
+	sbx_error_fix(&err, "send a shorter request, or combine rules of the policy");
 	question_refuse(&connection->question, "error", &err);
 }
 

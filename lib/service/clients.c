@@ -309,9 +309,9 @@ static void refuse(struct client *client)
 	(void)sbx_error_what(&why, -EMSGSIZE, "the packet is too long%s",
 			     limits->n_fds > 0 ? ", or too many file descriptors came with it"
 					       : "");
-	sbx_error_why(&why, "at most %zu bytes are taken", limits->n_bytes);
+	sbx_error_why(&why, "at most %zu bytes are accepted", limits->n_bytes);
 	if (limits->n_fds > 0)
-		sbx_error_why(&why, "at most %zu bytes and %zu file descriptors are taken",
+		sbx_error_why(&why, "at most %zu bytes and %zu file descriptors are accepted",
 			      limits->n_bytes, limits->n_fds);
 	sbx_error_fix(&why, "send less in one packet");
 	client->clients->protocol->refuse(client->data, &why);
@@ -443,7 +443,8 @@ static bool drop_idlest(struct clients *clients, const struct stranger *of)
 	if (!client || now_usec() - client->active_usec < clients->limits.idle_usec)
 		return false;
 	drop(client);
-	log_warn_rated(clients->log, &clients->drops, "an idle client of uid %u made room", uid);
+	log_warn_rated(clients->log, &clients->drops,
+		       "closed an idle client of uid %u to make room", uid);
 	return true;
 }
 

@@ -148,7 +148,7 @@ static int remove_stale(const char *path, const struct sockaddr_un *address, str
 	if (lstat(path, &st) < 0)
 		return errno == ENOENT ? 0 : fail(-errno, path, err);
 	if (!S_ISSOCK(st.st_mode))
-		return fail_because(-EEXIST, path, "something is there that is not a socket",
+		return fail_because(-EEXIST, path, "the path exists and is not a socket",
 				    "remove it, or choose another path", err);
 
 	probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

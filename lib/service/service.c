@@ -189,7 +189,8 @@ static int on_reload_signal(sd_event_source *source, const struct signalfd_sigin
 		r = service->reload(service, service->userdata);
 	if (r < 0)
 		log_write(service->log, LOG_LEVEL_ERROR, NULL,
-			  "cannot reload: %s; what was loaded stays in force", strerror(-r));
+			  "cannot reload: %s; the loaded configuration stays in force",
+			  strerror(-r));
 	(void)sd_notify(0, "READY=1");
 	return 0;
 }
@@ -329,7 +330,8 @@ int service_add_path(struct text *out, const char *name, struct sbx_error *err)
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 
 	if (geteuid() != 0 && (!runtime || runtime[0] != '/')) {
-		(void)sbx_error_what(err, -ENOENT, "cannot tell where the service's socket is");
+		(void)sbx_error_what(err, -ENOENT,
+				     "cannot determine the path of the service's socket");
 		sbx_error_why(err, "XDG_RUNTIME_DIR is not set to an absolute path");
 		sbx_error_fix(err, "name it with --socket");
 		return -ENOENT;

@@ -40,7 +40,7 @@ check its_key_is_not_changed has_status 125
 check it_is_said_why err_has 'it is kept outside the log'
 run add_one env -u CREDENTIALS_DIRECTORY
 check without_the_credential_nothing_is_written has_status 125
-check the_missing_key_is_told err_has 'the place that it names has none'
+check the_missing_key_is_told err_has 'the keyring or credential that it names has no key'
 run sbx-audit setup -l "$log"
 check setup_makes_no_other_key has_status 1
 chmod 444 "$work/credentials/log-key"

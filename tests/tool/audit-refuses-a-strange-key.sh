@@ -11,7 +11,7 @@ sbx-audit setup -l "$work/other" >/dev/null
 cat "$work/other/key" >"$log/key"
 run sbx-audit append -l "$log" </dev/null
 check a_strange_key_stops_whoever_writes has_status 125
-check it_is_said_that_the_key_is_strange err_has 'its key is another than the one of its last checkpoint'
+check it_is_said_that_the_key_is_strange err_has 'its key is not the key of its last checkpoint'
 check it_is_said_what_to_do_about_a_strange_key err_has 'fix: restore the directory'
 run sbx-audit setup -l "$log"
 check setup_makes_no_log_over_it has_status 1

@@ -85,12 +85,12 @@ socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(entry, \"/run/systemd/jo
 }
 forge "SBX_AUDIT_LOG=$id" SBX_AUDIT_SIZE=6 "SBX_AUDIT_ROOT=$head"
 check a_log_of_another_root_was_written_again has_status 1
-check the_journals_word_is_told err_has 'the log of 6 records was another one'
+check the_journals_word_is_told err_has 'the first 6 records are not those that were seen before'
 forge "SBX_AUDIT_LOG=$id" SBX_AUDIT_SIZE=6
 check an_entry_that_is_no_head_is_no_verdict has_status 5
 forge SBX_AUDIT_LOG=sbx-audit/00000000000000000000000000000000 SBX_AUDIT_SIZE=6 "SBX_AUDIT_ROOT=$head"
 check a_journal_without_heads_of_this_log_is_no_verdict has_status 5
-check what_the_journal_lacks_is_said err_has 'there is none of this log'
+check what_the_journal_lacks_is_said err_has 'it shows no head of this log'
 
 anybodys=what_anybody_writes_into_the_journal_is_no_head
 if [ "$(id -u)" -eq 0 ]; then

@@ -20,7 +20,7 @@ check without_records_it_does_not_start test "$status" -ne 0
 run sbx-policy serve --socket "$work/none/s" --audit-fd 9 p.yaml 9>>records
 check without_its_directory_it_says_so err_has 'its directory does not exist'
 run sbx-policy serve --socket "$work/s" --sandbox=a/b="$work/x" p.yaml --audit-fd 9 9>>records
-check a_sandbox_needs_an_id err_has 'that is no id'
+check a_sandbox_needs_an_id err_has 'its ID is not valid'
 run sbx-policy serve --socket "$work/s" --fact=box1:tag=x p.yaml --audit-fd 9 9>>records
 check a_fact_needs_a_sandbox err_has '--sandbox=ID=PATH'
 run sbx-policy serve --sokcet s p.yaml

@@ -48,5 +48,5 @@ check it_ends_with_a_policy_that_denies_it out_is 'allow valid; deny unknown; '
 cp denying p.yaml
 ask '{"do":"reload"}' >/dev/null
 run sbx-policy token --socket "$work/s" issue fs.write --pid $$ --glob '/srv/**'
-check none_is_issued_for_more_than_a_rule_denies err_has "the policy denies some of what it would be for: rule 'secret' (p.yaml:3)"
+check none_is_issued_for_more_than_a_rule_denies err_has "the policy denies a part of its scope: rule 'secret' (p.yaml:3)"
 finish

@@ -471,7 +471,7 @@ static void more_records_than_the_file_has_room_for_are_refused_at_once(void)
 	place_init(&place);
 	expect_eq(read_changed(&place, 0, "\"size\":21,", "\"size\":100021,"), -EBADMSG);
 	expect_eq(audit_archive_open(place.folder, OTHER, &archive, &err), -EBADMSG);
-	expect_str(err.why, "it claims more than its size allows");
+	expect_str(err.why, "it names more records than its size allows");
 }
 
 static void a_line_without_an_end_is_refused(void)

@@ -157,8 +157,8 @@ static const struct decision {
 	const char *why; /* why it is refused */
 } decisions[] = {
 	/* duplicate names, also with escapes */
-	{ AFTER("\"v\":1"), -EINVAL, "a member is there twice" },
-	{ AFTER("\"\\u0076\":1"), -EINVAL, "a member is there twice" },
+	{ AFTER("\"v\":1"), -EINVAL, "a member occurs twice" },
+	{ AFTER("\"\\u0076\":1"), -EINVAL, "a member occurs twice" },
 	{ AFTER("\"w\":{\"a\":1,\"a\":2}"), 0, NULL },
 	/* names */
 	{ AFTER("\"\":1"), 0, NULL },
@@ -177,9 +177,9 @@ static const struct decision {
 	{ AFTER("\"w\":-0.0E-0"), 0, NULL },
 	{ AFTER("\"w\":123456789012345678901234567890.000000000000000000001"), 0, NULL },
 	/* numbers that the log interprets */
-	{ "{\"timestamp\":1e3,\"event\":\"syscall\"}", -EINVAL, "its timestamp is no time" },
-	{ "{\"timestamp\":-1,\"event\":\"syscall\"}", -EINVAL, "its timestamp is no time" },
-	{ "{\"timestamp\":1.0,\"event\":\"syscall\"}", -EINVAL, "its timestamp is no time" },
+	{ "{\"timestamp\":1e3,\"event\":\"syscall\"}", -EINVAL, "its timestamp is not a valid time" },
+	{ "{\"timestamp\":-1,\"event\":\"syscall\"}", -EINVAL, "its timestamp is not a valid time" },
+	{ "{\"timestamp\":1.0,\"event\":\"syscall\"}", -EINVAL, "its timestamp is not a valid time" },
 	/* one text in each line */
 	{ AFTER("\"w\":1") AFTER("\"w\":1"), -EBADMSG, "expected the end of the text" },
 	{ AFTER("\"w\":1") " \r\n", 0, NULL },

@@ -153,7 +153,7 @@ static void survive_full_disk(struct log_place *place)
 	ballast_put(&ballast, place, BALLAST_PAGES);
 	n = fill_disk(log, 0, &err);
 	expect(n > 0);
-	expect_str(err.fix, "make room on the file system");
+	expect_str(err.fix, "free some space on the file system");
 	/* First uses up what the reserve has left, then has nothing. */
 	n = fill_disk(log, n, &err);
 	expect_eq(fill_disk(log, n, &err), n);

@@ -199,7 +199,7 @@ static void a_torn_line_is_said_and_the_next_one_is_whole(void)
 	expect_eq(import.n_refused, 0);
 	expect_eq(verify(&f, see_last, &last), 4);
 	expect(strstr(text_string(&last), "\"event\":\"record_torn\"") != NULL);
-	expect(strstr(text_string(&last), "\"why\":\"it has no end\"") != NULL);
+	expect(strstr(text_string(&last), "\"why\":\"it has no line end\"") != NULL);
 }
 
 static void half_a_line_may_still_get_its_end_while_somebody_writes(void)

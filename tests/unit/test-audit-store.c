@@ -474,7 +474,7 @@ static void refuses_files_that_are_no_segment(void)
 	refuse_to_open(&place, -EBADMSG, "not marked");
 	expect_eq(unlinkat(place.folder, NAME, 0), 0);
 	expect_eq(mkdirat(place.folder, NAME, 0700), 0);
-	refuse_to_open(&place, -EBADMSG, "no regular file");
+	refuse_to_open(&place, -EBADMSG, "not a regular file");
 	expect_eq(unlinkat(place.folder, NAME, AT_REMOVEDIR), 0);
 	expect_eq(symlinkat("/etc/passwd", place.folder, NAME), 0);
 	refuse_to_open(&place, -ELOOP, "");
@@ -517,7 +517,7 @@ static void refuses_to_write_where_others_can_write(void)
 
 	(void)store_free(store_made(&place));
 	expect_eq(fchmodat(place.folder, NAME, 0620, 0), 0);
-	refuse_to_open(&place, -EPERM, "others");
+	refuse_to_open(&place, -EPERM, "other users");
 	expect_eq(store_open_to_read(place.folder, NAME, &reader, NULL), 0);
 }
 

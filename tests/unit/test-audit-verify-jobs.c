@@ -137,7 +137,7 @@ static void several_find_bytes_that_are_no_record(void)
 		20000);
 
 	expect_eq(found.first_bad, 20000);
-	expect_str(found.finding.why, "its bytes are no record");
+	expect_str(found.finding.why, "its bytes are not a valid record");
 }
 
 static void archive_closed(struct audit_log *log)

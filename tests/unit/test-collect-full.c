@@ -208,7 +208,7 @@ static void an_end_without_room_says_how_much_is_lost(void)
 	expect(say(fd, ASYNC));
 	disk.failure = -ENOSPC;
 	expect_eq(collector_finish(rig.collector, &err), -ENOSPC);
-	expect_str(err.what, "2 records that were taken are not in the log");
+	expect_str(err.what, "2 accepted records are not in the log");
 }
 
 static const struct test tests[] = {

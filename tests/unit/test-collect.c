@@ -185,7 +185,7 @@ static void a_packet_that_is_too_long_is_refused(void)
 	memcpy(packet + RECORD_BYTES_MAX - 2, "a\"}", 3);
 	expect(say(fd, packet));
 	expect_str(hear(&rig, fd),
-		   "{\"refused\":\"the packet is too long: at most 131072 bytes are taken\"}");
+		   "{\"refused\":\"the packet is too long: at most 131072 bytes are accepted\"}");
 	free(packet);
 }
 

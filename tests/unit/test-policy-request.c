@@ -329,9 +329,9 @@ static void refuses_words_that_mean_nothing(void)
 		{ "fs.read /a state=x state=y", "is given twice" },
 		{ "fs.write /a size=10mb", "10mb" },
 		{ "net.connect :443", "names no host" },
-		{ "net.connect h:", "no port behind its colon" },
-		{ "net.connect h:99999", "no port behind its colon" },
-		{ "net.connect [::1]x", "no port behind its colon" },
+		{ "net.connect h:", "no valid port after its colon" },
+		{ "net.connect h:99999", "no valid port after its colon" },
+		{ "net.connect [::1]x", "no valid port after its colon" },
 		{ "fs.read /\xff", "is not UTF-8" },
 	};
 

@@ -244,7 +244,7 @@ static void a_control_packet_that_is_wrong_says_what_is(void)
 	static const struct {
 		const char *packet, *wanted;
 	} rows[] = {
-		{ "{\"do\":\"dance\"}", "cannot do 'dance'" },
+		{ "{\"do\":\"dance\"}", "cannot carry out the action 'dance'" },
 		{ "{\"do\":7}", "must be a string" },
 		{ "{\"do\":\"status\",\"more\":1}", "more" },
 		{ "{\"do\":\"token.issue\"}", "no process is named" },

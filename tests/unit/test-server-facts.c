@@ -75,8 +75,8 @@ static void refuses_facts_that_are_none(void)
 		const char *word, *why;
 	} rows[] = {
 		{ "project=srv", "absolute" }, { "project=/srv/", "absolute" },
-		{ "caller=", "no value" },     { "callr=x", "nothing is known" },
-		{ "caller", "nothing is" },    { "mode=b", "twice" },
+		{ "caller=", "no value" },     { "callr=x", "no fact has this name" },
+		{ "caller", "no fact has" },   { "mode=b", "twice" },
 	};
 	_cleanup_facts_ struct facts *list = NULL;
 	struct facts *facts = NULL;

@@ -79,8 +79,9 @@ static void goes_on_after_a_failed_reload(void)
 
 	expect_str(next_notice(&daemon), "READY=1");
 	expect(kill(daemon.pid, SIGHUP) == 0);
-	expect_str(await(daemon.log, DEADLINE_MSEC),
-		   "test: cannot reload: Invalid argument; what was loaded stays in force\n");
+	expect_str(
+		await(daemon.log, DEADLINE_MSEC),
+		"test: cannot reload: Invalid argument; the loaded configuration stays in force\n");
 	expect(strncmp(next_notice(&daemon), "RELOADING=1\n", 12) == 0);
 	expect_str(next_notice(&daemon), "STATUS=reloading");
 	expect_str(next_notice(&daemon), "READY=1");
