@@ -59,8 +59,8 @@ static void tell_refused(struct appending *appending, uint64_t number, const str
 		tell_in_json(number, why);
 	else if (appending->run->verbosity >= 0)
 		log_write(&appending->run->log, LOG_LEVEL_WARNING, NULL,
-			  "line %llu refused: %s%s%s", (unsigned long long)number, why->what,
-			  why->why[0] ? ": " : "", why->why);
+			  "line %llu refused: %s%s%s%s%s", (unsigned long long)number, why->what,
+			  why->why[0] ? ": " : "", why->why, why->fix[0] ? "; " : "", why->fix);
 }
 
 static int commit(struct appending *appending, struct sbx_error *err)
@@ -84,6 +84,12 @@ static int tell_where(const struct appending *appending, int r, struct sbx_error
 	return r;
 }
 
+static void refuse_length(struct sbx_error *why)
+{
+	(void)sbx_error_what(why, -EMSGSIZE, "it is longer than %d bytes", RECORD_BYTES_MAX);
+	sbx_error_fix(why, "write a summary, and keep the rest elsewhere");
+}
+
 static int take(struct appending *appending, struct line_reader *reader, int state,
 		const char *line, size_t n_bytes, struct sbx_error *err)
 {
@@ -93,8 +99,7 @@ static int take(struct appending *appending, struct line_reader *reader, int sta
 
 	appending->number = reader->number;
 	if (state == LINE_TOO_LONG)
-		(void)sbx_error_what(&why, -EMSGSIZE, "it is longer than %d bytes",
-				     RECORD_BYTES_MAX);
+		refuse_length(&why);
 	else
 		r = audit_log_add(appending->log, line, n_bytes, &appending->writer, NULL, &why);
 	if (r == AUDIT_REFUSED) {

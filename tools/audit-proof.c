@@ -349,6 +349,8 @@ int audit_verb_verify_proof(void *context, int n_operands, char *operands[], str
 	r = read_proof(&reader, bytes, n_bytes);
 	if (r < 0) {
 		(void)sbx_error_what(err, r, "this is not a proof");
+		if (r != -ENOMEM)
+			sbx_error_why(err, "it does not have the members that a proof has");
 		sbx_error_fix(err, "pass the output of 'sbx-audit prove'");
 		return r == -ENOMEM ? r : TOOL_UNREADABLE;
 	}

@@ -72,9 +72,11 @@ int audit_make_log(const struct audit_values *values, struct sbx_error *err)
 	if (r < 0)
 		return r;
 	r = make_parents(folder.data);
-	if (r < 0)
-		return sbx_error_what(err, r, "cannot make the parent directories of '%s'",
-				      folder.data);
+	if (r < 0) { /* it ends at the directory that cannot be created */
+		(void)sbx_error_what(err, r, "cannot create the directory '%s'", folder.data);
+		sbx_error_fix(err, "choose a directory that this user may create, with --log");
+		return r;
+	}
 	return audit_log_create(&options, err);
 }
 

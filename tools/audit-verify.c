@@ -129,8 +129,8 @@ static int known_read_witness(const struct audit_values *values, struct witness 
 	r = witness_parse(ret, bytes, n_bytes, err);
 	if (r < 0 || ret->n_heads > 0)
 		return r;
-	(void)sbx_error_what(err, -EINVAL, "there is no head in '%s'", values->witness);
-	sbx_error_why(err, "nothing would be compared");
+	(void)sbx_error_what(err, -EINVAL, "'%s' contains no head", values->witness);
+	sbx_error_why(err, "the log could not be compared with anything");
 	sbx_error_fix(err, "write checkpoints of the log into it, or leave out --witness-file");
 	return -EINVAL;
 }
@@ -436,22 +436,33 @@ static int read_known(const struct audit_values *values, struct verify_options *
 	return r < 0 ? bad_input(r) : 0;
 }
 
+static int refuse(struct sbx_error *err, const char *what, const char *why, const char *fix)
+{
+	(void)sbx_error_what(err, -EINVAL, "%s", what);
+	sbx_error_why(err, "%s", why);
+	sbx_error_fix(err, "%s", fix);
+	return -EINVAL;
+}
+
 static int check_usage(const struct audit_values *values, int n_operands, struct sbx_error *err)
 {
-	const char *why = NULL;
-
-	if (values->seed_format != (n_operands == 1))
-		why = "a file is given with --seed-format, and only then";
-	else if (values->witness && (values->journal || values->journal_directory))
-		why = "--witness-file and --journal exclude each other";
-	else if (values->n_jobs > JOBS_MAX)
-		why = "--jobs is a number up to 64";
-	if (!why)
-		return 0;
-	(void)sbx_error_what(err, -EINVAL, "cannot verify that");
-	sbx_error_why(err, "%s", why);
-	sbx_error_fix(err, "see sbx-audit verify --help");
-	return -EINVAL;
+	if (values->seed_format && n_operands == 0)
+		return refuse(err, "missing argument: --seed-format needs FILE",
+			      "it verifies one file in the seed format",
+			      "write: sbx-audit verify --seed-format FILE");
+	if (!values->seed_format && n_operands == 1)
+		return refuse(err,
+			      "too many arguments: verify takes a file only with --seed-format",
+			      "a log is a directory, which --log names",
+			      "write: sbx-audit verify --log DIR");
+	if (values->witness && (values->journal || values->journal_directory))
+		return refuse(err, "options '--witness-file' and '--journal' do not go together",
+			      "the log is compared with the heads of one of them",
+			      "leave one of them out");
+	if (values->n_jobs > JOBS_MAX)
+		return refuse(err, "option '--jobs' has a value that is too large",
+			      "the maximum is 64", "write --jobs=64, or less");
+	return 0;
 }
 
 int audit_verb_verify(void *context, int n_operands, char *operands[], struct sbx_error *err)

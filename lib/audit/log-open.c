@@ -97,7 +97,7 @@ int log_open_folder(const struct audit_log_options *options, struct sbx_error *e
 	int r;
 
 	if (folder < 0)
-		return log_fail(err, -errno, path, NULL, "make it with 'sbx-audit setup'");
+		return log_fail(err, -errno, path, NULL, "create it with 'sbx-audit setup'");
 	if (fstat(folder, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 022) != 0)
 		return log_fail(err, -EPERM, path, "other users could write to the directory",
 				"change its owner to the user of the log, and its mode to 0700");
@@ -264,9 +264,18 @@ static int first_key(int folder, const struct audit_log_options *options, struct
 		return r;
 	if (ret->epoch != 0)
 		return log_fail(err, -EEXIST, options->folder,
-				"there is the key of a log that was used before",
+				"it contains the key of an earlier log",
 				"restore that log, or name another directory");
 	return 0;
+}
+
+static int fail_exists(const char *folder, struct sbx_error *err)
+{
+	(void)sbx_error_what(err, -EEXIST, "cannot create the log '%s'", folder);
+	sbx_error_why(err, "it exists already");
+	sbx_error_fix(err,
+		      "see its key with 'sbx-audit key', or name another directory with --log");
+	return -EEXIST;
 }
 
 int audit_log_create(const struct audit_log_options *options, struct sbx_error *err)
@@ -277,8 +286,12 @@ int audit_log_create(const struct audit_log_options *options, struct sbx_error *
 	char name[SEGMENT_NAME_SIZE];
 	int r;
 
-	if (mkdir(options->folder, 0700) < 0 && errno != EEXIST)
-		return log_fail(err, -errno, options->folder, NULL, "make its parent directory");
+	if (mkdir(options->folder, 0700) < 0 && errno != EEXIST) {
+		r = sbx_error_what(err, -errno, "cannot create the log '%s'", options->folder);
+		sbx_error_fix(err, r == -ENOENT ? "create its parent directory"
+						: "choose a directory that this user may create");
+		return r;
+	}
 	folder = log_open_folder(options, err);
 	if (folder < 0)
 		return folder;
@@ -286,8 +299,7 @@ int audit_log_create(const struct audit_log_options *options, struct sbx_error *
 	if (r < 0)
 		return r;
 	if (r > 0)
-		return log_fail(err, -EEXIST, options->folder, "there is one already",
-				"use it, or name another directory");
+		return fail_exists(options->folder, err);
 	r = first_key(folder, options, &key, err);
 	if (r < 0)
 		return r;
@@ -338,7 +350,7 @@ int log_parse_frontier(const uint8_t *bytes, size_t n_bytes, struct merkle_front
 static int fail(struct audit_log *log, const char *why, struct sbx_error *err)
 {
 	return log_fail(err, -EBADMSG, log->log_id, why,
-			"look at it with 'sbx-audit verify --full', and keep it");
+			"keep the directory as it is, and check it: sbx-audit verify --full");
 }
 
 void log_break(struct audit_log *log, uint64_t seq)
@@ -505,7 +517,7 @@ static int read_exactly(struct audit_log *log, const char *key, void *bytes, siz
 	int n = store_get_meta(log->store, key, bytes, n_bytes, err);
 
 	if (n == -ENOENT || (n >= 0 && (size_t)n != n_bytes))
-		return fail(log, "its segment does not say which log it is of", err);
+		return fail(log, "its segment does not name its log", err);
 	return n < 0 ? n : 0;
 }
 
@@ -532,7 +544,7 @@ static int choose_frontier(struct audit_log *log, uint64_t first, const struct a
 	if (r < 0 && r != -EBADMSG)
 		return r;
 	if (r < 0 || now->frontier.size != first)
-		return fail(log, "its tree is not kept", err);
+		return fail(log, "the segment does not contain its initial tree", err);
 	now->head = *previous;
 	return 0;
 }
