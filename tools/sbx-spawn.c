@@ -44,6 +44,7 @@ static const char *const tiers[] = { "full", "reduced", NULL };
 	{ .name = long_name, .kind = OPTION_CHOICE, .choices = list,                               \
 	  .offset = offsetof(struct spawn_values, member), .metavar = meta, .help = text }
 #define LIST(long_name, member, meta, text) ROW(long_name, 0, OPTION_LIST, member, meta, text)
+#define PATHS(long_name, member, meta, text) ROW(long_name, 0, OPTION_PATHS, member, meta, text)
 #define FLAG(long_name, member, text) ROW(long_name, 0, OPTION_FLAG, member, NULL, text)
 #define LIMIT(id, key, long_name, type, meta, called, a, b, c, d, help)                            \
 	ROW(long_name, 0, OPTION_STRING, limits[LIMIT_##id], meta, help),
@@ -55,16 +56,16 @@ static const struct option_spec options[] = {
 	ROW("project", 0, OPTION_PATH, project, "DIR", "the directory that './' means in a policy"),
 	ROW("cwd", 0, OPTION_PATH, cwd, "DIR", "start the command in DIR"),
 	ROW("id", 0, OPTION_STRING, id, "ID", "ID of the sandbox, for sbx-ctl"),
-	LIST("read", read, "PATH", "let it read and execute PATH and all below it"),
-	LIST("optional-read", optional_read, "PATH", "the same if PATH exists"),
-	LIST("write", write, "PATH", "let it also write to PATH"),
-	LIST("exec", exec, "PATH", "let it execute PATH, and nothing that is not named"),
-	LIST("deny", deny, "PATH", "hide PATH"),
-	LIST("deny-write", deny_write, "PATH", "make PATH read-only"),
+	PATHS("read", read, "PATH", "let it read and execute PATH and all below it"),
+	PATHS("optional-read", optional_read, "PATH", "the same if PATH exists"),
+	PATHS("write", write, "PATH", "let it also write to PATH"),
+	PATHS("exec", exec, "PATH", "let it execute PATH, and nothing that is not named"),
+	PATHS("deny", deny, "PATH", "hide PATH"),
+	PATHS("deny-write", deny_write, "PATH", "make PATH read-only"),
 	LIST("bind", bind, "SRC:DST", "show SRC as DST; with ':rw' writable"),
 	ROW("home", 0, OPTION_PATH, home, "DIR", "keep its home in DIR, which it may write"),
 	LIST("tmpfs", tmpfs, "PATH", "an empty directory in memory"),
-	LIST("unix", unix_socket, "PATH", "let it connect to this socket"),
+	PATHS("unix", unix_socket, "PATH", "let it connect to this socket"),
 	PICK("net", net, "MODE", net_modes, "its network; by default loopback, or the policy's"),
 	LIST("connect", connect, "PORT", "let it connect to this port of the host's loopback"),
 	LIST("listen", listen, "PORT", "forward this port of the host's loopback to it"),
@@ -94,12 +95,12 @@ static const struct option_spec options[] = {
 	FLAG("check", check, "show what this host can enforce"),
 	FLAG("no-sandbox", no_sandbox, "run it without any protection, to compare"),
 	PICK("tier", tier, "TIER", tiers, "the same as --min-tier"),
-	LIST("allow-read", read, "PATH", "the same as --read"),
-	LIST("allow-write", write, "PATH", "the same as --write"),
-	LIST("allow-run", exec, "PATH", "the same as --exec"),
+	PATHS("allow-read", read, "PATH", "the same as --read"),
+	PATHS("allow-write", write, "PATH", "the same as --write"),
+	PATHS("allow-run", exec, "PATH", "the same as --exec"),
 	LIST("allow-env", env, "NAME", "the same as --env"),
 	PICK("allow-net", net, "MODE", net_modes, "the same as --net"),
-	LIST("deny-read", deny, "PATH", "the same as --deny"),
+	PATHS("deny-read", deny, "PATH", "the same as --deny"),
 	FLAG("deny-net", deny_net, "the same as '--net none'"),
 	OPTION_END,
 };

@@ -25,6 +25,10 @@ complete_line sbx-spawn --completion = f
 check a_value_behind_an_equals_sign_is_offered offers fish
 complete_line sbx-spawn -p h
 check a_file_is_offered_where_an_option_wants_one offers here.txt
+for option in --read --write --exec --deny --unix --allow-read; do
+	complete_line sbx-spawn "$option" h
+	check "a_file_is_offered_to_$option" offers here.txt
+done
 complete_line sbx-spawn ec
 check a_command_is_offered offers echo
 complete_line sbx-spawn -- -
