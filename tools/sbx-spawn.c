@@ -3,9 +3,9 @@
 /*
  * sbx-spawn: build one sandbox from a policy and run one command in it
  *
- * Command line → request → plan → kernel, in one direction. The status belongs to the command, so
- * whatever is ours is 125. There is one way to a command without a sandbox, --no-sandbox: it must
- * be typed, it warns, and it is recorded.
+ * Data flows in one direction: command line, request, plan, kernel. The exit status is the
+ * command's, so every failure of sbx-spawn itself is 125. The only way to run a command without a
+ * sandbox is --no-sandbox: it must be given, prints a warning and is recorded.
  */
 
 #include <errno.h>
@@ -269,8 +269,8 @@ static int run_plan(struct spawn_run *run, struct sbx_error *err)
 }
 
 /*
- * The time limit holds for bringing the changes home, too, because the command decides how much
- * that is: what it has left of the limit, and where it has used it up, as long as it had to end.
+ * The time limit also applies to writing the changes, because the command decides how much there is
+ * to write: the rest of the limit, but at least the grace.
  */
 static uint64_t deadline_of_changes(const struct spawn_run *run)
 {
@@ -287,7 +287,7 @@ static uint64_t deadline_of_changes(const struct spawn_run *run)
 	return left < OUTPUT_NO_DEADLINE - now_usec ? now_usec + left : OUTPUT_NO_DEADLINE;
 }
 
-/* Everything behind here has left something that others see, so it is all taken back. */
+/* From here on the run is visible to other processes, so every failure removes that again. */
 static int run_in_sandbox(struct spawn_run *run, struct sbx_error *err)
 {
 	struct sbx_error *rest = NULL;
@@ -298,10 +298,10 @@ static int run_in_sandbox(struct spawn_run *run, struct sbx_error *err)
 		rest = err;
 	spawn_find_repositories(run);
 	spawn_say_repositories(run);
-	/* Who has nothing to bring home is gone before anybody could read this. */
+	/* Without --out the CLEANUP state would last microseconds; do not write it. */
 	if (run->changes.kind != CHANGES_NONE)
 		(void)spawn_set_state(run, r < 0 ? SANDBOX_FAILED : SANDBOX_CLEANUP, NULL);
-	last = changes_finish(&run->changes, deadline_of_changes(run), rest);
+	last = changes_finish(run, deadline_of_changes(run), rest);
 	if (last == 0)
 		spawn_say_left_out(run);
 	if (last == 0)
@@ -341,7 +341,7 @@ static int show_plan(struct spawn_run *run, struct sbx_error *err)
 	return r < 0 ? r : spawn_foresee(run->plan, err);
 }
 
-/* Nothing has been made yet; who reads the records sees that it was tried, and why it was not. */
+/* Nothing was made yet; a record says that the start was tried, and why it was refused. */
 static int refuse(struct spawn_run *run, int r, struct sbx_error *err)
 {
 	if (!run->values->dry_run && !run->values->print_plan)
@@ -380,7 +380,7 @@ static int run_command(struct spawn_run *run, struct sbx_error *err)
 	return r < 0 ? refuse(run, r, err) : run_in_sandbox(run, err);
 }
 
-/* What is wrong with the words, whatever the host and the policy are. */
+/* Usage mistakes, which depend neither on the host nor on the policy. */
 static int check_line(const struct spawn_run *run, int n_operands, struct sbx_error *err)
 {
 	if (run->values->check)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * --out: where the changes of the working folder go
+ * --out: the destination of changes to the working directory
  *
- * The folder is the upper layer of an overlay, so what lands there is complete files, and nothing
- * is copied at the end. It must be empty: an old result is never mixed with a new one. For an
- * archive the layer is a hidden folder beside it, which is gone afterwards. What is done when the
- * command has run happens through the folder that was opened before: the command may have been able
- * to write there, and to put links at any name. Whatever it made and closed is ours, and opened.
+ * The destination directory is the upper layer of an overlay, so it gets complete files, and
+ * nothing is copied at the end. It must be empty: an old result is never mixed with a new one. For
+ * an archive the layer is a hidden directory beside it, which is removed afterwards.
+ *
+ * After the command has run, all work goes through the directory fd that was opened before: the
+ * command may have been able to write there, and to replace any name by a link. Files that it
+ * created belong to the caller now, and are opened without following links.
  */
 
 #include "spawn.h"
@@ -25,9 +27,11 @@
 
 #include "base/module.h"
 #include "base/path.h"
+#include "base/progress.h"
 #include "base/text.h"
 #include "kernel/probe.h"
 #include "registry/registry.h"
+#include "tool.h"
 
 static int fail(struct sbx_error *err, int code, const char *value, const char *why,
 		const char *fix)
@@ -171,9 +175,19 @@ int changes_prepare(struct spawn_run *run, struct sbx_error *err)
 		     : 0;
 }
 
-static int write_archive(struct changes *changes, int folder, int target, uint64_t deadline_usec,
+static void show_progress(void *userdata, uint64_t n_names)
+{
+	progress_show(userdata, n_names, 0);
+}
+
+static int write_archive(struct spawn_run *run, int folder, int target, uint64_t deadline_usec,
 			 struct sbx_error *err)
 {
+	struct changes *changes = &run->changes;
+	_cleanup_progress_ struct progress progress = PROGRESS_INIT;
+	const struct output_options options = { .deadline_usec = deadline_usec,
+						.advanced = show_progress,
+						.userdata = &progress };
 	const char *missing;
 	char path[PATH_MAX];
 	output_archive_fn *archive;
@@ -186,7 +200,10 @@ static int write_archive(struct changes *changes, int folder, int target, uint64
 	if (!archive)
 		return fail(err, -ENOENT, changes->tar, "the module 'archive.so' cannot be opened",
 			    "install all of sbx, or use a directory with --out");
-	r = archive(folder, target, deadline_usec, &changes->archived);
+	progress_begin(&progress, tool_wants_progress(run->tool) ? STDERR_FILENO : -EBADF,
+		       "writing the archive", "files");
+	r = archive(folder, target, &options, &changes->archived);
+	progress_clear(&progress);
 	if (r < 0) {
 		(void)fail(err, r, changes->tar, changes->archived.why, "");
 		sbx_error_fix(err, "the changes are still there, as they are: '%s'",
@@ -196,9 +213,10 @@ static int write_archive(struct changes *changes, int folder, int target, uint64
 }
 
 /* A new file, which takes the name when it is whole: what stands there is never written to. */
-static int archive_layer(struct changes *changes, int folder, uint64_t deadline_usec,
+static int archive_layer(struct spawn_run *run, int folder, uint64_t deadline_usec,
 			 struct sbx_error *err)
 {
+	struct changes *changes = &run->changes;
 	char temporary[NAME_MAX + 1];
 	_cleanup_close_ int target = -EBADF;
 	int r;
@@ -209,7 +227,7 @@ static int archive_layer(struct changes *changes, int folder, uint64_t deadline_
 	if (target < 0)
 		return fail(err, -errno, changes->tar, NULL,
 			    "check the directory that contains it");
-	r = write_archive(changes, folder, target, deadline_usec, err);
+	r = write_archive(run, folder, target, deadline_usec, err);
 	if (r == 0 &&
 	    renameat(changes->parent, temporary, changes->parent, path_last(changes->tar)) < 0)
 		r = fail(err, -errno, changes->tar, NULL, "check the directory that contains it");
@@ -218,8 +236,9 @@ static int archive_layer(struct changes *changes, int folder, uint64_t deadline_
 	return r;
 }
 
-static int hand_over(struct changes *changes, uint64_t deadline_usec, struct sbx_error *err)
+static int hand_over(struct spawn_run *run, uint64_t deadline_usec, struct sbx_error *err)
 {
+	const struct changes *changes = &run->changes;
 	struct stat st = { .st_mode = 0 };
 	_cleanup_close_ int folder =
 		path_open_own(changes->parent, path_last(changes->folder), &st);
@@ -230,15 +249,16 @@ static int hand_over(struct changes *changes, uint64_t deadline_usec, struct sbx
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid())
 		return fail(err, -ENOTDIR, changes->tar, "it was exchanged while the command ran",
 			    "find out which program changes the directory that contains it");
-	return archive_layer(changes, folder, deadline_usec, err);
+	return archive_layer(run, folder, deadline_usec, err);
 }
 
-int changes_finish(struct changes *changes, uint64_t deadline_usec, struct sbx_error *err)
+int changes_finish(struct spawn_run *run, uint64_t deadline_usec, struct sbx_error *err)
 {
+	struct changes *changes = &run->changes;
 	int r = 0, last = 0;
 
 	if (changes->kind == CHANGES_TAR)
-		r = hand_over(changes, deadline_usec, err);
+		r = hand_over(run, deadline_usec, err);
 	if (changes->work)
 		last = folder_discard(changes->parent, path_last(changes->work));
 	if (changes->kind == CHANGES_TAR && r == 0 && last == 0)

@@ -54,7 +54,7 @@ struct spawn_values {
 	const char *proxy_port;
 	struct option_list env, secret, device;
 	const char *hostname;
-	const char *limits[N_LIMITS]; /* as they were written */
+	const char *limits[N_LIMITS]; /* as given */
 	const char *grace;
 	bool best_effort;
 	const char *tier, *exact_tier;
@@ -74,7 +74,7 @@ enum changes_kind {
 	CHANGES_TAR,
 };
 
-/* Where what the command changes in its working folder goes. */
+/* The destination of changes to the working directory. */
 struct changes {
 	enum changes_kind kind;
 	char *folder; /* upper layer of the overlay */
@@ -157,9 +157,9 @@ int spawn_run_bare(struct spawn_run *run, struct sbx_error *err);
 
 /* spawn-changes.c */
 int changes_prepare(struct spawn_run *run, struct sbx_error *err);
-/* Makes what the command left fit to be handed over, removes what only the kernel needed; for a
- * tar: writes it, until @deadline_usec (-ETIME). */
-int changes_finish(struct changes *changes, uint64_t deadline_usec, struct sbx_error *err);
+/* Prepares the changes for the caller, and removes the kernel's work directory; for a tar: writes
+ * it, until @deadline_usec (-ETIME). */
+int changes_finish(struct spawn_run *run, uint64_t deadline_usec, struct sbx_error *err);
 void changes_deinit(struct changes *changes);
 
 /* spawn-record.c */
@@ -168,15 +168,16 @@ int spawn_open_records(struct spawn_run *run, struct sbx_error *err);
 int spawn_record_created(struct spawn_run *run, struct sbx_error *err);
 /* @failure: why nothing was run, or NULL. */
 int spawn_record_end(struct spawn_run *run, const struct sbx_error *failure, struct sbx_error *err);
-/* A start that was refused before anything was made; what cannot be written is only that. */
+/* Records a start that was refused before anything was created. A failure to write the record is
+ * ignored. */
 void spawn_record_refused(struct spawn_run *run, const struct sbx_error *failure);
 /* Hooks: sbx-ctl exec begins, which it does not where that cannot be written, and ends. */
 int spawn_record_entering(void *userdata, char *const *argv);
 void spawn_record_left(void *userdata, char *const *argv, int status);
-/* The state that others see; 0 or negative errno. */
+/* Writes the state in the registry; 0 or negative errno. */
 int spawn_set_state(struct spawn_run *run, enum sandbox_state state, struct sbx_error *err);
-/* A hook: what sbx-ctl has made runs when its command does, since 'sbx-ctl start' waits for that.
- */
+/* A hook: sets the state RUNNING when the command's program runs, since 'sbx-ctl start' waits for
+ * that. */
 void spawn_note_execution(void *userdata);
 /* A hook: what 'sbx-ctl pause' leaves in the sandbox's directory is there. */
 bool spawn_is_paused(void *userdata);
@@ -185,11 +186,11 @@ void spawn_unregister(struct spawn_run *run);
 /* spawn-end.c: which writable directories have become a repository. */
 void spawn_find_repositories(struct spawn_run *run);
 void spawn_say_repositories(const struct spawn_run *run);
-/* Why a program that is known to fail inside may have failed. */
+/* Prints why a program that is known to fail inside may have failed. */
 void spawn_say_hint(const struct spawn_run *run);
-/* What an archive does not take. */
+/* Warns of files that an archive leaves out. */
 void spawn_say_left_out(const struct spawn_run *run);
-/* A status alone does not say why. */
+/* Prints why the command was ended, if the status does not say so. */
 void spawn_explain_end(const struct spawn_run *run, struct sbx_error *err);
 
 /* spawn-report.c: the folder of --report is opened before the command could exchange it. A report

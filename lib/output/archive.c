@@ -278,6 +278,7 @@ static int write_child(struct writer *writer, int folder, const char *name)
 		return 0;
 	text_add(&writer->path, name);
 	r = text_status(&writer->path) < 0 ? -ENOMEM : write_name(writer, folder, name);
+	writer->content.n_names++;
 	text_truncate(&writer->path, len);
 	return r;
 }
@@ -314,9 +315,8 @@ static int write_all(struct writer *writer, int folder)
 	return archive_write_close(writer->archive) == ARCHIVE_OK ? 0 : fail_in_archive(writer);
 }
 
-__attribute__((__visibility__("default"))) int sbx_output_archive(int folder, int target,
-								  uint64_t deadline_usec,
-								  struct output_result *ret)
+__attribute__((__visibility__("default"))) int sbx_output_archive(
+	int folder, int target, const struct output_options *options, struct output_result *ret)
 {
 	_cleanup_(archive_free_ptr) struct archive *archive = archive_write_new();
 	_cleanup_text_ struct text path = TEXT_INIT;
@@ -324,7 +324,7 @@ __attribute__((__visibility__("default"))) int sbx_output_archive(int folder, in
 		archive_entry_linkresolver_new();
 	struct writer writer = {
 		.archive = archive,
-		.content = { .archive = archive, .deadline_usec = deadline_usec },
+		.content = { .archive = archive, .options = options },
 		.names = names,
 	};
 	int r;

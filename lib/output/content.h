@@ -10,18 +10,20 @@
 
 struct archive;
 struct archive_entry;
+struct output_options;
 
 struct content {
 	struct archive *archive;
 	const char *zeros;
-	uint64_t deadline_usec; /* of CLOCK_MONOTONIC, or OUTPUT_NO_DEADLINE */
-	const char *why;	/* reason if the last call failed */
+	const struct output_options *options;
+	uint64_t n_names; /* written so far, for options->advanced() */
+	const char *why;  /* reason if the last call failed */
 };
 
 /* 0 or -ENOMEM. */
 int content_init(struct content *content);
 void content_deinit(struct content *content);
-/* -ETIME after the deadline. */
+/* Reports the progress; -ETIME after the deadline. */
 int content_check_clock(struct content *content);
 /* Adds the data ranges and holes of the file to @entry. */
 int content_find(struct content *content, struct archive_entry *entry, int fd, off_t size);

@@ -8,6 +8,13 @@
 
 #include <stdint.h>
 
+struct output_options {
+	uint64_t deadline_usec; /* of CLOCK_MONOTONIC, or OUTPUT_NO_DEADLINE */
+	/* Called at each name and each block, or NULL: how many names were written. */
+	void (*advanced)(void *userdata, uint64_t n_names);
+	void *userdata;
+};
+
 struct output_result {
 	char *why;	      /* reason of a failure */
 	uint64_t n_left_out;  /* names that begin with ".wh.", each with everything below it */
@@ -20,10 +27,10 @@ struct output_result {
  * directory gets ".wh..wh..opq". The command has filled the directory, so it is untrusted: links
  * are not followed, devices are refused, set-user-ID bits and extended attributes are left out, and
  * so are names that begin with ".wh.". Files without read permission are archived, too: the caller
- * owns them and adds it. Stops with -ETIME at @deadline_usec of CLOCK_MONOTONIC. 0 or negative
- * errno; the caller frees the texts in *@ret, which may be NULL.
+ * owns them and adds it. Stops with -ETIME at the deadline. 0 or negative errno; the caller frees
+ * the texts in *@ret, which may be NULL.
  */
-typedef int output_archive_fn(int folder, int target, uint64_t deadline_usec,
+typedef int output_archive_fn(int folder, int target, const struct output_options *options,
 			      struct output_result *ret);
 #define OUTPUT_NO_DEADLINE UINT64_MAX
 #define OUTPUT_MODULE_SYMBOL "sbx_output_archive"

@@ -67,7 +67,9 @@ static int make_file(const struct rig *rig, const char *name)
 
 static int archive(struct rig *rig, uint64_t deadline_usec)
 {
-	return sbx_output_archive(rig->layer.fd, rig->target, deadline_usec, &rig->result);
+	const struct output_options options = { .deadline_usec = deadline_usec };
+
+	return sbx_output_archive(rig->layer.fd, rig->target, &options, &rig->result);
 }
 
 /* Bytes read by all calls of this process, or -1 if the kernel does not count them. */
@@ -149,6 +151,38 @@ static void a_file_that_is_all_hole_is_nothing_but_its_size(void)
 	expect(size_of(rig.target) < 64 * KIB);
 }
 
+struct advance {
+	unsigned n_calls;
+	uint64_t n_names;
+};
+
+static void advanced(void *userdata, uint64_t n_names)
+{
+	struct advance *advance = userdata;
+
+	expect(n_names >= advance->n_names);
+	advance->n_calls++;
+	advance->n_names = n_names;
+}
+
+static void progress_is_reported_for_names_and_within_a_file(void)
+{
+	_cleanup_rig_ struct rig rig = rig_make();
+	_cleanup_close_ int large = make_file(&rig, "a"), small = make_file(&rig, "b");
+	struct advance advance = { .n_calls = 0 };
+	const struct output_options options = { .deadline_usec = OUTPUT_NO_DEADLINE,
+						.advanced = advanced,
+						.userdata = &advance };
+	static const char block[64 * 1024] = "x";
+
+	for (int i = 0; i < 16; i++)
+		expect_eq(write(large, block, sizeof(block)), sizeof(block));
+	expect_eq(write(small, "x", 1), 1);
+	expect_eq(sbx_output_archive(rig.layer.fd, rig.target, &options, &rig.result), 0);
+	expect(advance.n_calls > 4);
+	expect_eq(advance.n_names, 1);
+}
+
 /* A deadline after some readings of the clock expires in the middle of any work. */
 static void expect_late(struct rig *rig)
 {
@@ -215,6 +249,7 @@ static void names_are_left_when_the_time_is_over(void)
 static const struct test tests[] = {
 	TEST(a_hole_is_stored_without_being_read),
 	TEST(a_file_that_is_all_hole_is_nothing_but_its_size),
+	TEST(progress_is_reported_for_names_and_within_a_file),
 	TEST(content_is_left_when_the_time_is_over),
 	TEST(a_hole_is_left_when_the_time_is_over),
 	TEST(many_holes_are_left_when_the_time_is_over),
