@@ -201,7 +201,7 @@ def main(argv):
     command += ["--timeout-multiplier", "20" if slow else "3" if "--sanitize" in words else "1"]
     for name in ("testlog.json", "counts.json"):  # results of a former run
         logs(build, name).unlink(missing_ok=True)
-    print(f"dev: running {len(chosen)} tests", file=sys.stderr)
+    print(f"dev: running {len(chosen)} test{'s' * (len(chosen) != 1)}", file=sys.stderr)
     status = subprocess.run(command + [f"sbx:{test.name}" for test in chosen]).returncode
     if not logs(build, "testlog.json").exists():
         print("dev: meson has run no test\n  fix: see above for what it says", file=sys.stderr)

@@ -82,7 +82,7 @@ static int check_usage(const struct tool_run *run, const struct values *values,
 				 "they exclude each other", "run them one by one");
 	if (values->threshold && !values->compare)
 		return bad_usage(err, "--threshold needs --compare",
-				 "without a former run there is nothing to judge",
+				 "without an earlier run there is nothing to compare with",
 				 "add '--compare=FILE', written by 'sbx-bench --json'");
 	if (values->allocations && run->json)
 		return bad_usage(err, "--allocations and --json exclude each other",

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -120,10 +121,13 @@ static int read_number(const char *option, const char *word, uint64_t most, uint
 static int read_port(const char *option, const char *word, uint16_t *ret, struct sbx_error *err)
 {
 	uint64_t port = 0;
+	char fix[64];
 
-	if (units_parse_count(word, &port, NULL) < 0 || port == 0 || port > UINT16_MAX)
-		return spawn_bad_value(option, word, "a port is a number from 1 to 65535",
-				       "write the port of the service, as in '--listen 8080'", err);
+	if (units_parse_count(word, &port, NULL) < 0 || port == 0 || port > UINT16_MAX) {
+		(void)snprintf(fix, sizeof(fix), "write a port, as in '%s 8080'", option);
+		return spawn_bad_value(option, word, "a port is a number from 1 to 65535", fix,
+				       err);
+	}
 	*ret = (uint16_t)port;
 	return 0;
 }
@@ -176,7 +180,7 @@ static int check_fd(const char *word, int fd, struct sbx_error *err)
 		sbx_error_fix(err, "open it in the shell: --pass-fd=%d %d<FILE", fd, fd);
 		return r;
 	}
-	/* With it come what is typed and the modes, which are the user's. */
+	/* A terminal fd would give the command the user's input and terminal modes. */
 	if (fd > STDERR_FILENO && isatty(fd))
 		return spawn_bad_value("--pass-fd", word, "it is a terminal",
 				       "pass it as stdin, stdout or stderr", err);
@@ -285,7 +289,7 @@ static int read_folder(struct spawn_run *run, const char *option, const char *va
 	return value ? spawn_read_path(run, option, value, ret, err) : 0;
 }
 
-/* That it is missing, or closed, the plan says. */
+/* A missing or closed directory is an error of the plan. */
 static int read_home(struct spawn_run *run, struct sbx_error *err)
 {
 	struct stat st;
@@ -337,7 +341,7 @@ static int read_places(struct spawn_run *run, struct sbx_error *err)
 	return r < 0 ? r : read_folder(run, "--cwd", values->cwd, &run->request.cwd, err);
 }
 
-/* The words that are the command's, with the NULL that execve() wants behind them. */
+/* argv of the command, with the NULL that execve() expects. */
 static int read_command(struct spawn_run *run, int n_operands, char *operands[],
 			struct sbx_error *err)
 {

@@ -127,14 +127,14 @@ static int refuse_name(const char *name, struct sbx_error *err)
 	if (tool) {
 		sbx_error_what(err, -EINVAL, "'%s' cannot be configured", name);
 		sbx_error_why(err, "it belongs to %s, which this version does not have", tool);
-		sbx_error_fix(err, "remove it here");
+		sbx_error_fix(err, "leave it out");
 		return -EINVAL;
 	}
 	if (config_is_security(name)) {
 		sbx_error_what(err, -EINVAL, "'%s' cannot be configured", name);
 		sbx_error_why(err, "it decides what a sandbox may do, which neither a project's "
 				   "file nor an inherited variable may change");
-		sbx_error_fix(err, "remove it here; it belongs in the policy file");
+		sbx_error_fix(err, "leave it out; it belongs in the policy file");
 		return -EINVAL;
 	}
 	suggest_add_all(&list, words);
@@ -143,7 +143,7 @@ static int refuse_name(const char *name, struct sbx_error *err)
 	if (meant)
 		sbx_error_fix(err, "did you mean '%s'?", meant);
 	else
-		sbx_error_fix(err, "remove it, or write one of the keys");
+		sbx_error_fix(err, "leave it out, or write one of the keys");
 	return -EINVAL;
 }
 

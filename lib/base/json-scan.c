@@ -62,8 +62,9 @@ static const struct rule {
 } rules[] = {
 	[WANTS_VALUE] = { MAY_VALUE, "expected a value" },
 	[WANTS_FIRST_VALUE] = { MAY_VALUE | MAY(CLOSE_ARRAY), "expected a value or ']'" },
-	[WANTS_FIRST_NAME] = { MAY(QUOTE) | MAY(CLOSE_OBJECT), "expected a name in \"\" or '}'" },
-	[WANTS_NAME] = { MAY(QUOTE), "expected a name in \"\"" },
+	[WANTS_FIRST_NAME] = { MAY(QUOTE) | MAY(CLOSE_OBJECT),
+			       "expected a name in double quotes or '}'" },
+	[WANTS_NAME] = { MAY(QUOTE), "expected a name in double quotes" },
 	[WANTS_COLON] = { MAY(COLON), "expected ':'" },
 	[WANTS_MORE_MEMBERS] = { MAY(COMMA) | MAY(CLOSE_OBJECT), "expected ',' or '}'" },
 	[WANTS_MORE_VALUES] = { MAY(COMMA) | MAY(CLOSE_ARRAY), "expected ',' or ']'" },

@@ -320,7 +320,10 @@ int tree_wrong_type(const struct tree *tree, const struct tree_node *node, enum 
 	tree_error(tree, node->place, err, "%s must be %s", describe(node).text,
 		   types[wanted].name);
 	sbx_error_why(err, "it is %s", types[node->type].name);
-	sbx_error_fix(err, "%s", types[wanted].fix);
+	if (wanted == TREE_MAP && !node->parent)
+		sbx_error_fix(err, "write one 'key: value' a line");
+	else
+		sbx_error_fix(err, "%s", types[wanted].fix);
 	return -EINVAL;
 }
 

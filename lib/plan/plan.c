@@ -359,11 +359,12 @@ static int check_hostname(struct planner *planner)
 	if (enforcement.state == ENFORCEMENT_REFUSED)
 		return enforcement_refuse(planner->policy, &enforcement, planner->err);
 	if (hostname_of(planner)[0] == '\0')
-		return planner_refuse(planner, -EINVAL, "not a valid host name", "it is empty",
+		return planner_refuse(planner, -EINVAL, "cannot use the host name ''",
+				      "it is empty",
 				      "name one: --hostname, or 'hostname' in the policy");
 	if (strlen(hostname_of(planner)) > HOST_NAME_MAX)
-		return planner_refuse(planner, -EINVAL, "not a valid host name",
-				      "a host name has at most 64 bytes",
+		return planner_refuse(planner, -EINVAL, "cannot use the host name",
+				      "it is longer than 64 bytes",
 				      "shorten it: --hostname, or 'hostname' in the policy");
 	return 0;
 }

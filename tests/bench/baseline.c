@@ -30,7 +30,7 @@ struct place {
 
 static int refuse(const struct place *place, struct sbx_error *err, const char *why)
 {
-	(void)sbx_error_what(err, -EINVAL, "%s:%u: is no baseline", place->name, place->line);
+	(void)sbx_error_what(err, -EINVAL, "%s:%u: not a baseline", place->name, place->line);
 	sbx_error_why(err, "%s", why);
 	sbx_error_fix(err, "write one: sbx-bench --json > FILE");
 	return -EINVAL;

@@ -132,8 +132,8 @@ static const struct accepted {
 	}
 #define VALUE "expected a value"
 #define FIRST_VALUE "expected a value or ']'"
-#define FIRST_NAME "expected a name in \"\" or '}'"
-#define NAME "expected a name in \"\""
+#define FIRST_NAME "expected a name in double quotes or '}'"
+#define NAME "expected a name in double quotes"
 #define COLON "expected ':'"
 #define MORE_MEMBERS "expected ',' or '}'"
 #define MORE_VALUES "expected ',' or ']'"

@@ -107,7 +107,7 @@ static const struct {
 	{ "color: auto\ncolor: auto\n", "user.yaml:2:1: the key 'color' occurs twice", "keep one" },
 	{ "- color\n", "user.yaml:1:1: the top level must be a map", "list" },
 	{ "color: \"auto", "user.yaml:1:8: a quote", "close" },
-	{ "theme: dark\n", "user.yaml:1:1: 'theme' cannot be configured", "remove it here" },
+	{ "theme: dark\n", "user.yaml:1:1: 'theme' cannot be configured", "leave it out" },
 	{ "policy: p.yaml\n", "user.yaml:1:1: 'policy'", "belongs in the policy file" },
 	{ "session_mode: explore\n", "user.yaml:1:1: 'session_mode'",
 	  "belongs in the policy file" },
