@@ -118,7 +118,7 @@ static int eval_words(struct tool_run *run, struct judge *judge, char *words[], 
 	return decision_status(decision.verdict);
 }
 
-/* Whoever looks at the verdict alone is answered, too: what cannot be read is denied. */
+/* A malformed line also yields "verdict":"deny", for readers that look at nothing else. */
 static void add_malformed(struct text *out, uint64_t line, const struct sbx_error *err)
 {
 	struct json_writer json;

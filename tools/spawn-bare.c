@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * --no-sandbox: the command as a child of ours, without any protection
+ * --no-sandbox: the command as a plain child process, without any protection
  *
- * Only typed, never fallen back to. The record of its beginning is written first, or nothing runs;
- * we stay until its end for the record of that. The terminal sends its signals to both of us, so
- * only what a process has sent to us alone is passed on.
+ * Only on request, never as a fallback. The record of its start is written first, or nothing runs;
+ * sbx-spawn stays until its end to record that. The terminal signals both processes, so only a
+ * signal that was sent to sbx-spawn alone is passed on.
  */
 
 #include "spawn.h"
@@ -43,7 +43,7 @@ static int start(const struct spawn_run *run, const sigset_t *mask, pid_t *ret)
 
 	if (r < 0)
 		return r;
-	/* The tools ignore it, so that a write beyond the limit fails and is said. */
+	/* The tools ignore SIGXFSZ, so that a write beyond the limit fails with a message. */
 	(void)sigemptyset(&ignored);
 	(void)sigaddset(&ignored, SIGXFSZ);
 	(void)posix_spawnattr_setsigdefault(&how, &ignored);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What a user is told when it is over: why the command was ended, and what it has left
+ * Messages after a run: why the command was ended, and which files need attention
  */
 
 #include "spawn.h"
@@ -27,7 +27,7 @@
 
 #define GIT_FATAL 128
 
-/* Each writable directory is looked at once more; a link in its place is none. */
+/* Looks at each writable directory again; a symbolic link in its place is not one. */
 void spawn_find_repositories(struct spawn_run *run)
 {
 	const struct plan *plan = run->plan;
@@ -40,7 +40,7 @@ void spawn_find_repositories(struct spawn_run *run)
 	run->repositories = found;
 }
 
-/* Also with -q: whoever runs git there next should know. */
+/* Also with -q: git outside would run programs that the command named. */
 void spawn_say_repositories(const struct spawn_run *run)
 {
 	_cleanup_text_ struct text text = TEXT_INIT;
@@ -153,7 +153,7 @@ static void add_ptrace(struct text *text, const struct spawn_run *run)
 			  path_last(run->request.argv[0]));
 }
 
-/* Programs that fail inside for a reason that they cannot know, by their names. */
+/* Programs whose own messages cannot name the reason why they fail inside. */
 static const struct {
 	const char *name;
 	void (*add)(struct text *text, const struct spawn_run *run);
@@ -180,7 +180,7 @@ void spawn_say_hint(const struct spawn_run *run)
 		(void)fd_write_all(STDERR_FILENO, text_string(&text), text.len);
 }
 
-/* Also with -q: whoever unpacks the archive does not get all that was made. */
+/* Also with -q: the archive lacks files that the command made. */
 void spawn_say_left_out(const struct spawn_run *run)
 {
 	const struct output_result *archived = &run->changes.archived;
@@ -234,11 +234,11 @@ static void say_reached(const struct spawn_run *run, enum sbx_level level, enum 
 	say_line(run, level, &line);
 }
 
-/* What the caller's own limits have ended: they hold inside, too, where they are lower. */
+/* Limits that the caller has set (ulimit) apply inside, too, if they are lower. */
 static const struct {
 	int signal;
 	__rlimit_resource_t resource;
-	enum limit limit; /* that is held by the same rlimit; N_LIMITS: none is */
+	enum limit limit; /* the limit with the same rlimit, or N_LIMITS */
 	const char *what, *option;
 	uint64_t unit;
 	void (*add)(struct text *out, uint64_t value);
@@ -295,7 +295,7 @@ static bool has_ended(const struct spawn_result *result, enum limit limit)
 	return reasons[limit] != SPAWN_REASON_NONE && reasons[limit] == result->reason;
 }
 
-/* A status alone does not say that it was a limit. What only hindered the command comes first. */
+/* The exit status alone does not name a limit. Limits that only refused something come first. */
 void spawn_explain_end(const struct spawn_run *run, struct sbx_error *err)
 {
 	const struct spawn_result *result = &run->result;

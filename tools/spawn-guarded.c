@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The guarded paths of this start: found before the plan, which holds them, and made where the
- * command could make them
+ * The guarded paths of this start: determined before the plan, which protects them, and created if
+ * the command could create them
  *
- * A directory that is missing cannot be covered by a mount; the command could make it, and fill it
- * with a policy or with state that is read outside. So the caller's own ones are made first, empty
- * and for their owner alone, as the tools that use them would make them.
+ * A missing directory cannot be covered by a mount: the command could create it and put a policy or
+ * state into it that is read outside. So the caller's own ones are created first, empty and with
+ * mode 0700, as the tools that use them would create them.
  */
 
 #include "spawn.h"
@@ -23,7 +23,7 @@
 
 #include "base/cleanup.h"
 
-/* The file that an fd stands for, where it has a name. */
+/* The path of an open file, if it has one. */
 static const char *name_of_fd(struct spawn_run *run, int fd)
 {
 	char link[32], path[PATH_MAX];

@@ -25,7 +25,7 @@
 
 #define ARGUMENTS_BYTES_MAX (64 << 20)
 
-/* What can be read only once must not be read by us. */
+/* Input that can be read only once must not be read here. */
 static bool has_policy_of_one_reading(const struct spawn_values *values)
 {
 	struct stat status;
@@ -43,7 +43,7 @@ bool spawn_needs_modules(const struct spawn_run *run, int prepared)
 {
 	if (module_is_possible())
 		return false;
-	/* What it answers where a filter is not in the cache. */
+	/* The answer if a filter is not in the cache. */
 	if (prepared == -ELIBACC)
 		return true;
 	for (size_t i = 0; prepared == 0 && i < run->plan->n_steps; i++)
@@ -52,7 +52,7 @@ bool spawn_needs_modules(const struct spawn_run *run, int prepared)
 	return false;
 }
 
-/* The words that we were started with, as the kernel keeps them: parsing has moved ours. */
+/* The original arguments, from /proc/self/cmdline: option parsing has reordered argv. */
 static int read_words(char **ret_text, char ***ret_words, struct sbx_error *err)
 {
 	_cleanup_free_ char *text = NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Options that do not go together, and the open files that are for us
+ * Options that exclude each other, and fds that are for sbx-spawn itself
  *
- * Whatever was asked for and would not count is refused: a command that runs without the policy, or
- * without the limit, that somebody has typed is worse than one that does not run.
+ * An option that would have no effect is refused: it is worse to run a command without the
+ * requested policy or limit than not to run it.
  */
 
 #include "spawn.h"
@@ -87,7 +87,8 @@ static int fail_to_take(int fd, int code, struct sbx_error *err)
 	return code;
 }
 
-/* A policy must not be the command's input, nor must the command write where records go. */
+/* The policy must not be the command's input, and the command must not write to the fd of the
+ * records. */
 static int empty_stdin(struct sbx_error *err)
 {
 	_cleanup_close_ int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -106,7 +107,7 @@ int spawn_take_fds(struct spawn_values *values, struct sbx_error *err)
 	for (size_t i = 0; i < N_ELEMENTS(handed); i++) {
 		int fd = *handed[i];
 
-		/* What is closed and marked close-on-exec later is not the command's own. */
+		/* All other fds are closed before the command runs. */
 		if (fd < 0 || fd > STDERR_FILENO)
 			continue;
 		*handed[i] = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);

@@ -3,8 +3,8 @@
 /*
  * The options that name paths
  *
- * Whatever was typed is joined with the working folder and made normal by its text alone; that no
- * link on the way leads elsewhere is found out when the host is asked.
+ * Each path is joined with the working directory and normalised by its text alone; symbolic links
+ * are resolved later, when the host is probed.
  */
 
 #include "spawn.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Policy, host, plan, filter: everything that can go wrong before anything has been made
+ * Policy, host, plan and filter: every step that can fail before anything was created
  */
 
 #include "spawn.h"
@@ -54,7 +54,7 @@ static int prepare_output(struct spawn_run *run, struct sbx_error *err)
 	return r;
 }
 
-/* Whoever would do with less gets less only where more is certainly not there. */
+/* A request that accepts less is reduced only if the host certainly lacks the layer. */
 static bool accepts_less(const struct spawn_run *run)
 {
 	const struct setting *setting =
@@ -169,7 +169,7 @@ static int choose_filter(struct spawn_run *run, struct sbx_error *err)
 			      step->seccomp.profile);
 }
 
-/* The plan has a grace of its own; what was typed goes before it. */
+/* An option overrides the grace of the plan. */
 static int take_grace(struct spawn_run *run, struct sbx_error *err)
 {
 	const char *text = run->values->grace;
@@ -179,7 +179,7 @@ static int take_grace(struct spawn_run *run, struct sbx_error *err)
 	return 0;
 }
 
-/* Before the plan, which guards it: what is not there yet could be made by the command. */
+/* Before the plan, which protects it: the command could create a missing directory. */
 static int open_registry(struct spawn_run *run, struct sbx_error *err)
 {
 	if (run->values->dry_run || run->values->print_plan)

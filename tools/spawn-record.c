@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What others see of a run: audit records and the registry
+ * Audit records and the registry entry of a run
  *
- * sandbox_created is written before the command runs, by the supervisor while the sandbox is being
- * built; where it cannot be written nothing runs. sandbox_destroyed or sandbox_failed ends it, and
- * sandbox_failed alone is a start that was refused. tool_execute and tool_result are what sbx-ctl
- * exec begins and ends.
+ * The supervisor writes sandbox_created while the sandbox is built, before the command runs; if it
+ * cannot be written, nothing runs. sandbox_destroyed or sandbox_failed ends the run; sandbox_failed
+ * alone is a start that was refused. tool_execute and tool_result are the begin and end of a
+ * command of 'sbx-ctl exec'.
  */
 
 #include "spawn.h"
@@ -66,7 +66,7 @@ static void add_hex(struct json_writer *json, const uint8_t digest[DIGEST_SIZE])
 	json_add_string(json, text_string(&hex));
 }
 
-/* Of every word with the NUL behind it. */
+/* The digest of all words, each with its NUL. */
 static void add_digest_of_argv(struct json_writer *json, char *const *argv)
 {
 	_cleanup_text_ struct text words = TEXT_INIT;
@@ -83,8 +83,8 @@ static void add_digest_of_argv(struct json_writer *json, char *const *argv)
 	add_hex(json, digest);
 }
 
-/* A record has an end, and a command may have 2 MiB of words: of such a one the first words are
- * written, and what they all were can be proved. */
+/* A record has a maximum size, and a command may have 2 MiB of arguments: the first ones are
+ * written, with the digest of all. */
 static void add_argv(struct json_writer *json, char *const *argv)
 {
 	size_t left = ARGV_BYTES_MAX;
@@ -222,7 +222,7 @@ static int listen_for_control(struct spawn_run *run)
 
 	if (fd < 0)
 		return -errno;
-	/* By the fd: the folder's own path may be longer than an address. */
+	/* By the fd: the path of the directory may be longer than sun_path. */
 	len = snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/control.sock",
 		       run->registration.folder);
 	if (len < 0 || (size_t)len >= sizeof(address.sun_path))
@@ -267,7 +267,7 @@ static const char *digest_of_policy(struct spawn_run *run)
 	return arena_copy(&run->arena, text_string(&hex), hex.len);
 }
 
-/* Where records go now: the service may end, and then they go to the spool. */
+/* The current destination: if the service ends, records go to the spool. */
 static const char *place_of_records(const struct recorder *recorder)
 {
 	if (recorder->is_with_service)
@@ -303,7 +303,7 @@ static void describe(struct spawn_run *run)
 	};
 }
 
-/* The file of --policy may change, or be a pipe: what is enforced is kept while it is. */
+/* A copy of the enforced policy: the file of --policy may change later, or be a pipe. */
 static int keep_policy(const struct spawn_run *run, struct sbx_error *err)
 {
 	_cleanup_text_ struct text text = TEXT_INIT;

@@ -46,7 +46,7 @@ static void add_usage(struct json_writer *json, const struct rusage *usage)
 	json_end_object(json);
 }
 
-/* Directories that git outside would now take programs from. */
+/* Directories that have become git repositories. */
 static void add_repositories(struct json_writer *json, const struct spawn_run *run)
 {
 	json_add_name(json, "new_repositories");
@@ -56,7 +56,7 @@ static void add_repositories(struct json_writer *json, const struct spawn_run *r
 	json_end_array(json);
 }
 
-/* Those of which it is known. */
+/* Only limits whose enforcement is known. */
 static void add_reached(struct json_writer *json, unsigned reached)
 {
 	json_add_name(json, "limits_reached");
@@ -142,7 +142,7 @@ static void add_plan(struct json_writer *json, const struct plan *plan)
 	json_member_string(json, "policy_digest", plan->has_digest ? text_string(&hex) : NULL);
 }
 
-/* What the command made and the archive of --out does not have. */
+/* Files that the command made and that the archive of --out leaves out. */
 static void add_left_out(struct json_writer *json, const struct output_result *archived)
 {
 	json_add_name(json, "left_out");
@@ -188,7 +188,7 @@ static int fail_to_open(int code, const char *path, const char *why, const char 
 	return code;
 }
 
-/* What neither takes a report nor may be replaced by one. */
+/* File types that neither accept a report nor may be replaced. */
 static const struct {
 	mode_t kind;
 	int code;
@@ -201,8 +201,8 @@ static const struct {
 	{ S_IFBLK, -EINVAL, "it is a block device", "name a file" },
 };
 
-/* A pipe or a device, through the fd that was looked at. A pipe without a reader would hold us up,
- * and its failure is told before the command runs. */
+/* Opens a pipe or device by the fd that was checked. O_NONBLOCK: a pipe without a reader fails
+ * before the command runs, and does not block. */
 static int open_as_it_is(struct spawn_run *run, int found, const char *path, struct sbx_error *err)
 {
 	char self[64];
@@ -230,7 +230,7 @@ static int check_file(const struct spawn_run *run, const char *path, const struc
 	return 0;
 }
 
-/* What stands there now decides how the report is written. */
+/* The file that exists at the path decides how the report is written. */
 static int look_at_place(struct spawn_run *run, const char *path, struct sbx_error *err)
 {
 	const char *name = path_last(path);

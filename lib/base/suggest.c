@@ -80,7 +80,7 @@ const char *suggest(const char *word, struct suggest_words candidates)
 			continue;
 		d = strcasecmp(word, candidate) == 0 ? CASE_EDIT
 						     : distance(word, word_len, candidate, len);
-		/* Not if every letter would be replaced: 'q' is no suggestion for 'x'. */
+		/* Not if every letter would be replaced: 'q' is not suggested for 'x'. */
 		if (d >= best_distance || d >= EDIT * min_of((unsigned)word_len, (unsigned)len))
 			continue;
 		best_distance = d;

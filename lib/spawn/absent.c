@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A command that is there outside and not inside
+ * A command that exists outside and not inside
  *
- * It is looked for as the shell of the caller would, by the command's own PATH, and only after it
- * could not be executed: a start that succeeds pays nothing.
+ * It is looked up as the caller's shell would, in the command's PATH, and only after execve()
+ * failed, so a start that succeeds does not pay for it.
  */
 
 #include "spawn/absent.h"
@@ -56,7 +56,7 @@ static bool find(const struct plan *plan, const char *name, char ret[static PATH
 	return false;
 }
 
-/* Only what is bound from outside shows programs of the host. */
+/* Only a bind mount shows programs of the host. */
 static bool is_shown(const struct plan *plan, const char *path)
 {
 	const struct step *carrier = plan_find_carrier(plan, path);
@@ -64,7 +64,8 @@ static bool is_shown(const struct plan *plan, const char *path)
 	return carrier && (carrier->kind == STEP_BIND || carrier->kind == STEP_OVERLAY);
 }
 
-/* A program may need what is beside it, but nobody types --read /home or --read ~ for one file. */
+/* A program may need files beside it, so the fix names its directory, except for /home and a home
+ * itself. */
 static bool is_wide(const struct plan *plan, const char *path, size_t n)
 {
 	const char *home = environment_find_folder(plan->environment, "HOME");

@@ -31,7 +31,7 @@
 #define STACK_SIZE (256 * 1024)
 #define FIRST_FD (STDERR_FILENO + 1)
 
-/* Of a visit it may be any of the three that is the terminal. */
+/* With 'sbx-ctl exec' any of fds 0 to 2 may be the terminal. */
 static int take_foreground(const struct command *command)
 {
 	int r = -ENOTTY;
@@ -62,8 +62,8 @@ static int close_on_exec(unsigned from, unsigned to)
 }
 
 /*
- * A folder that was opened outside is a way out: from it ".." leads anywhere, and neither a mount
- * view nor Landlock looks at who goes there, asks about a file or connects to a socket.
+ * A directory fd that was opened outside lets the command escape: from it ".." leads anywhere, and
+ * neither the mount namespace nor Landlock checks a lookup, stat() or connect() there.
  */
 static int refuse_folders(void)
 {
@@ -79,9 +79,9 @@ static int refuse_folders(void)
 }
 
 /*
- * In the tier reduced the filter lets no AF_UNIX socket be made that could be connected to a name
- * of the host's. One that is inherited and has no peer yet, or that takes an address with each
- * datagram, would be such a socket.
+ * In the tier reduced the filter permits only connected pairs of AF_UNIX sockets, so that the
+ * command cannot connect to a socket of the host by its name. An inherited socket without a peer,
+ * or a datagram socket, could be used for that.
  */
 static int refuse_socket(int fd)
 {
@@ -113,8 +113,8 @@ static int refuse_sockets(const struct command *command)
 	return r;
 }
 
-/* Leaves open what was named, and nothing else; where it is not open, the command is not started.
- */
+/* Closes all fds but 0 to 2 and those of --pass-fd. If one of these is not open, the command is not
+ * started. */
 static int keep_fds(const struct command *command)
 {
 	unsigned next = FIRST_FD;
@@ -144,7 +144,7 @@ static int keep_fds(const struct command *command)
 	return close_on_exec(next, ~0u);
 }
 
-/* What kernel_become() has made, for the supervisor. */
+/* Sends the supervisor the fds that kernel_become() made. */
 static int hand_over(const struct command *command, const int *watch)
 {
 	const struct message message = { .kind = MESSAGE_NOTIFIER };
@@ -155,7 +155,7 @@ static int hand_over(const struct command *command, const int *watch)
 	return message_send(command->socket, &message, fds, N_ELEMENTS(fds));
 }
 
-/* With read(), which every filter has. The supervisor's death ends it. */
+/* By read(), which every filter permits. It returns 0 when the supervisor dies. */
 static int await_go(int socket)
 {
 	struct message message;
@@ -180,7 +180,7 @@ static int fail(struct command *command, enum doing doing, int code)
 	return code;
 }
 
-/* Returns only where it failed. */
+/* Returns only on failure. */
 static int become(struct command *command)
 {
 	int watch[2] = { -EBADF, -EBADF };
@@ -188,14 +188,14 @@ static int become(struct command *command)
 
 	if (r < 0)
 		return fail(command, DOING_START, r);
-	/* Before the fds: its end must close when the command begins, and no copy of it may be
-	 * left: we are alone in our table of fds. */
+	/* Before keep_fds(): execve() must close the only writing end of this pipe. No copy of it
+	 * exists, since CLONE_FILES is not set. */
 	if (command->kernel->filter_notifies && pipe2(watch, O_CLOEXEC) < 0)
 		return fail(command, DOING_START, -errno);
 	r = keep_fds(command);
 	if (r < 0)
 		return fail(command, DOING_FDS, r);
-	/* Ours is ignored, and what is ignored stays so. */
+	/* execve() keeps ignored signals ignored, and sbx-spawn ignores SIGXFSZ. */
 	(void)signal(SIGXFSZ, SIG_DFL);
 	signals_unblock_all();
 	r = kernel_become(command->kernel, &command->failure);
@@ -216,7 +216,7 @@ static int child(void *argument)
 	return 0;
 }
 
-/* Of the child that has written down why. */
+/* Reaps a child that has stored why it failed. */
 static int take_failure(struct command *command, pid_t pid)
 {
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
@@ -226,11 +226,11 @@ static int take_failure(struct command *command, pid_t pid)
 
 pid_t command_start(struct command *command)
 {
-	/* Ours alone: we wait until the child has left it. */
+	/* One stack is enough: CLONE_VFORK suspends the parent until the child has left it. */
 	static char stack[STACK_SIZE] __attribute__((aligned(16)));
 	pid_t pid;
 
-	/* Without CLONE_FILES and CLONE_FS: its fds and its folder are its own from the start. */
+	/* Without CLONE_FILES and CLONE_FS the child has its own fds and working directory. */
 	pid = clone(child, stack + STACK_SIZE, CLONE_VM | CLONE_VFORK | SIGCHLD, command);
 	if (pid < 0)
 		return fail(command, DOING_START, -errno);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Requests are one object with one member; whatever else is in it is refused, so that nobody thinks
- * he was understood
+ * A request is one object with one member. Any other member is refused, so that no client believes
+ * that it was carried out
  */
 
 #include "spawn/door-request.h"
@@ -27,7 +27,7 @@ static bool is_next(struct json_scanner *scanner, enum json_kind kind, struct js
 	return json_next(scanner, ret) == 1 && ret->kind == kind;
 }
 
-/* The words of the array, each with its NUL, in @out. */
+/* Adds the strings of the array to @out, each with its NUL. */
 static const char *read_words(struct json_scanner *scanner, struct text *out, struct words *words)
 {
 	struct json_item item;

@@ -16,8 +16,8 @@ struct text;
 
 #define REQUEST_BYTES_MAX (128 * 1024)
 
-/* 0 with @ret_argv, one block that the caller frees; -EBADMSG where it is no such request, with
- * what is wrong in *@ret_problem. */
+/* 0 with @ret_argv, one block that the caller frees; -EBADMSG with the reason in *@ret_problem if
+ * the bytes are not such a request. */
 int door_parse_request(const void *bytes, size_t n_bytes, char ***ret_argv,
 		       const char **ret_problem);
 /* @error may be NULL; a negative @status is left out. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One visitor a connection: a request with three fds, a process inside, one answer
+ * The control socket: each connection of a client is one request with three fds, one process inside
+ * and one answer
  *
- * Only our own user may ask, from outside of every sandbox, and root's sandboxes only root. A
- * client that goes away takes what it has started with it.
+ * Only a client with the supervisor's uid that is in no sandbox may ask, and for a sandbox of root
+ * only root. When a client closes its connection, the process that it has started is ended.
  */
 
 #include "spawn/door.h"
@@ -45,8 +46,8 @@ struct visitor {
 	struct joined joined;
 	struct notifier notifier;
 	char **argv;	 /* what it runs */
-	bool is_entered; /* its beginning is told, and so will be its end */
-	int status;	 /* what it ended with; -1 while there is none */
+	bool is_entered; /* the start was recorded, so the end is, too */
+	int status;	 /* exit status; -1 before the end */
 };
 
 /* ---- the client's identity ---- */
@@ -140,7 +141,7 @@ static void leave(struct visitor *visitor)
 		door->lost(door->userdata);
 }
 
-/* The end of a visit. */
+/* Answers the client and ends the visit. */
 static void answer(struct visitor *visitor, int status, const char *error)
 {
 	_cleanup_text_ struct text out = TEXT_INIT;
@@ -163,7 +164,7 @@ static void answer_failure(struct visitor *visitor, const struct message *messag
 	answer(visitor, explain_status(message), text_string(&text));
 }
 
-/* The fds are taken, also on failure. */
+/* Takes the fds, also on failure. */
 static bool take_notifier(struct visitor *visitor, const struct message *message, int *fds,
 			  size_t n_fds)
 {
@@ -173,7 +174,7 @@ static bool take_notifier(struct visitor *visitor, const struct message *message
 	return false;
 }
 
-/* The anchor was killed, or taken over: those whom it was to end are anybody's children. */
+/* The anchor was killed or taken over, so it no longer ends the command's descendants. */
 static void lose(struct visitor *visitor)
 {
 	struct door *door = visitor->door;
@@ -182,7 +183,7 @@ static void lose(struct visitor *visitor)
 	door->lost(door->userdata);
 }
 
-/* Anything else than what is expected is the end: it may have been taken over. */
+/* An unexpected message ends the sandbox: the process inside may have been taken over. */
 static int from_inside(struct source *source, short events)
 {
 	struct visitor *visitor = source->userdata;
@@ -259,7 +260,7 @@ static int from_client(struct source *source, short events)
 
 	if (n == -EAGAIN)
 		return 0;
-	/* Gone, or a second request. */
+	/* The client has closed the connection, or sent a second request. */
 	if (n <= 0 || visitor->argv) {
 		fd_close_many(fds, n_fds);
 		leave(visitor);

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The control socket: who may enter a sandbox that runs, and what he is answered
+ * The control socket, by which 'sbx-ctl exec' runs another command in a sandbox
  */
 
 #include <errno.h>
@@ -23,7 +23,7 @@ struct door {
 	const struct place *place;
 	const struct scope_cgroup *scope;
 	const struct spawn_hooks *hooks; /* or NULL */
-	/* What a visit has started can no longer be ended alone. */
+	/* An anchor is lost: what its command started can only be ended with the sandbox. */
 	void (*lost)(void *userdata);
 	void *userdata;
 	struct source listening;
@@ -41,5 +41,5 @@ struct door {
 int door_open(struct door *door, struct loop *loop, int socket, const struct kernel *kernel,
 	      const struct place *place, const struct scope_cgroup *scope,
 	      const struct spawn_hooks *hooks);
-/* Whoever is inside is killed, and his client told. */
+/* Ends every visit: kills its processes and answers its client. */
 void door_close(struct door *door);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Failures inside are numbers; here, where the plan is, they become words
+ * Error messages for the failures that processes inside report as numbers
  */
 
 #include "spawn/explain.h"

@@ -34,14 +34,14 @@
 #define NESTED_MAX 5 /* scripts whose interpreters are scripts */
 #define UNCERTAIN -EAGAIN
 
-/* A path inside, as far as it has been followed. */
+/* A walk along a path inside. */
 struct walk {
 	const struct plan *plan;
-	char done[PATH_MAX];	/* without links; "" is the root */
-	char rest[PATH_MAX];	/* what is left of it */
+	char done[PATH_MAX];	/* the path so far, without links; "" is the root */
+	char rest[PATH_MAX];	/* the rest of the path */
 	char outside[PATH_MAX]; /* of done; "": a directory that only the sandbox has */
 	struct stat st;		/* of outside */
-	bool is_mapped;		/* its owner is another one inside */
+	bool is_mapped;		/* id-mapped: its owner inside is another uid */
 	int n_links;
 };
 
@@ -117,7 +117,7 @@ static int follow(struct walk *walk, const char *target, size_t n)
 	return 0;
 }
 
-/* Nothing that an ACL could open: the bits of the group are its mask. */
+/* With an ACL the group bits are its mask, so no entry permits more than they do. */
 static bool is_closed(const struct walk *walk)
 {
 	mode_t others = S_IXGRP | S_IXOTH;

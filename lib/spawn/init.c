@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * PID 1: builds the sandbox around itself, confines itself, starts the command, and then reaps,
- * forwards signals and reports
+ * PID 1 of a sandbox: builds the sandbox around itself, confines itself, starts the command, then
+ * reaps, forwards signals and reports
  *
- * Nothing untrusted runs before the command does, and from then on PID 1 has no fd but its socket,
- * no capability, a filter with a dozen system calls, and memory that nobody may read. It never
- * reads what the command writes. When it goes, the kernel kills all the others; and it goes when
- * the supervisor does. The kernel forgets that wish whenever ids or capabilities change, so it is
- * made again after each stage.
+ * No untrusted code runs before the command. From then on PID 1 has no fd but its socket, no
+ * capability, a filter with a few system calls, and is not dumpable. It never reads what the
+ * command writes. When it exits, the kernel kills all other processes of the pid namespace. PID 1
+ * itself is killed when the supervisor dies (PR_SET_PDEATHSIG); the kernel clears that setting when
+ * ids or capabilities change, so it is set again after each stage.
  *
- * Everything inside has our uid and may send us signals. A signal of the supervisor, which is
- * outside our pid namespace, has si_pid 0 here, and no process inside can have that. In the tier
- * without a pid namespace we are an ordinary process that adopts orphans; the end of the supervisor
- * is then a signal that we carry out ourselves: the whole cgroup is killed, and we with it.
+ * The processes inside have the same uid and may send signals to PID 1. A signal from the
+ * supervisor, which is outside the pid namespace, has si_pid 0, which no process inside can have.
+ *
+ * In a tier without a pid namespace the reaper is an ordinary process that adopts orphans
+ * (PR_SET_CHILD_SUBREAPER). The death of the supervisor is a signal then, and the reaper kills the
+ * whole cgroup, itself included.
  */
 
 #include "spawn/init.h"
@@ -36,7 +38,7 @@
 #include "spawn/message.h"
 #include "spawn/signals.h"
 
-/* So that a fork bomb, whose dead never end, cannot keep us from the supervisor's signals. */
+/* A fork bomb leaves zombies without end: look for signals of the supervisor after so many. */
 #define REAP_AT_ONCE 64
 
 #define DEATH_SIGNAL SIGIO
@@ -44,12 +46,12 @@
 struct reaper {
 	int socket; /* to the supervisor */
 	pid_t command;
-	pid_t supervisor;   /* as we see it: 0 where it lives outside our pid namespace */
-	bool is_pid_1;	    /* kill(-1) means the sandbox and nothing else */
-	int cgroup_kill_fd; /* where it is not */
+	pid_t supervisor;   /* its pid here; 0 if it is outside the pid namespace */
+	bool is_pid_1;	    /* kill(-1) reaches the processes of the sandbox only */
+	int cgroup_kill_fd; /* if not: cgroup.kill */
 	int wait_flags;	    /* of wait4(); with WUNTRACED a stopped command is reported */
-	int terminal;	    /* ours and the command's, whose foreground it gets when it reads */
-	bool is_held;	    /* the supervisor has stopped everything, and need not be told */
+	int terminal; /* the lent terminal: the command becomes its foreground job when it reads */
+	bool is_held; /* the supervisor stopped all processes: do not report stops */
 };
 
 #define REAPER_INIT                                                                                \
@@ -109,7 +111,7 @@ static bool lets_read(struct reaper *reaper, int status)
 	return true;
 }
 
-/* true where there may be more. */
+/* True if there may be more children to reap. */
 static bool reap(struct reaper *reaper)
 {
 	const struct message stopped = { .kind = MESSAGE_STOPPED };
@@ -125,7 +127,8 @@ static bool reap(struct reaper *reaper)
 			continue;
 		if (!WIFSTOPPED(status))
 			report(reaper, status, &usage);
-		/* PTRACE_TRACEME has made us its tracer: no stop of a job. It stays in it. */
+		/* A process that called PTRACE_TRACEME has PID 1 as its tracer: a ptrace stop,
+		 * which is not reported. The process stays stopped. */
 		else if (!(reaper->wait_flags & WUNTRACED))
 			continue;
 		else if (!reaper->is_held && !lets_read(reaper, status))
@@ -157,7 +160,7 @@ static void forward(struct reaper *reaper, int signal)
 
 static void end_all(const struct reaper *reaper)
 {
-	/* Our own end, too. */
+	/* This kills the reaper itself, too. */
 	if (write(reaper->cgroup_kill_fd, "1", 1) < 0)
 		(void)kill(-reaper->command, SIGKILL);
 	child_leave(0);
@@ -168,10 +171,10 @@ static bool is_from_supervisor(const struct reaper *reaper, const siginfo_t *inf
 	return info->si_code == SI_USER && info->si_pid == reaper->supervisor;
 }
 
-/* With the system calls of kernel_confine_reaper(); ends when the command does. */
+/* Uses only the system calls of kernel_confine_reaper(). Returns when the command has ended. */
 static void reap_run(struct reaper *reaper)
 {
-	/* The command may have ended before its first signal could reach us. */
+	/* The command may have ended before SIGCHLD could be read. */
 	bool may_be_more = true;
 
 	for (;;) {
@@ -227,7 +230,7 @@ static int leave_session(const struct init *init)
 	(void)close(init->supervisor_socket);
 	if (r < 0)
 		return r;
-	/* What is typed at our terminal goes to the supervisor alone. */
+	/* A session without the caller's terminal: Ctrl-C there signals only the supervisor. */
 	if (setsid() < 0)
 		return -errno;
 	if (init->terminal >= 0 && ioctl(init->terminal, TIOCSCTTY, 0) < 0)
@@ -268,7 +271,7 @@ static int hand_tree(const struct init *init, int mounts)
 	return root < 0 ? -errno : message_send(init->socket, &message, fds, N_ELEMENTS(fds));
 }
 
-/* Who joins finds it built. */
+/* The namespaces are complete when another process joins. */
 static int hand_made(const struct init *init, struct place *place, int mounts)
 {
 	const struct message namespaces = { .kind = MESSAGE_NAMESPACES };
@@ -288,8 +291,8 @@ static int hand_made(const struct init *init, struct place *place, int mounts)
 	return r;
 }
 
-/* What the command inherits, what becomes its stdio, and the socket: nothing else is needed any
- * more. The caller frees @ret_fds, which are the command's. */
+/* Keeps the fds that the command inherits, its stdio and the socket, and closes all others. The
+ * caller frees @ret_fds, the fds for the command. */
 static int keep_own(const struct init *init, int reaper_fd, int **ret_fds)
 {
 	size_t n_fds = init->plan->n_fds, n = 0;
@@ -314,7 +317,7 @@ static int keep_own(const struct init *init, int reaper_fd, int **ret_fds)
 	return 0;
 }
 
-/* The command's process shares our memory until then, so that we get here when it is done. */
+/* CLONE_VFORK: this is reached when the command's process has executed or ended. */
 static int tell_execution(const struct init *init)
 {
 	const struct message message = { .kind = MESSAGE_EXECUTED };
@@ -322,12 +325,12 @@ static int tell_execution(const struct init *init)
 	return init->tells_execution ? message_send(init->socket, &message, NULL, 0) : 0;
 }
 
-/* Only now something untrusted runs. */
+/* From here on untrusted code runs. */
 static void serve(const struct init *init, struct reaper *reaper)
 {
 	int kept[] = { reaper->socket, reaper->cgroup_kill_fd, reaper->terminal };
 
-	/* Not even stdio: whoever is at its other end waits for the command, not for us. */
+	/* Close stdio, too: a reader at the other end must see EOF when the command closes it. */
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
 		(void)close(fd);
 	check(init, DOING_CLOSE, child_close_others(kept, N_ELEMENTS(kept)));
@@ -371,7 +374,7 @@ noreturn void init_run(const struct init *init)
 	command.is_job = init->terminal >= 0;
 	reaper.socket = init->socket;
 	reaper.terminal = init->terminal;
-	/* Without a terminal nobody would do anything about it. */
+	/* Without a terminal no shell would continue a stopped command. */
 	if (command.in_foreground || command.is_job)
 		reaper.wait_flags |= WUNTRACED;
 	reaper.command = command_start(&command);

@@ -14,13 +14,13 @@ struct init {
 	struct kernel *kernel;
 	const struct plan *plan;
 	int socket;		  /* to the supervisor */
-	int supervisor_socket;	  /* its end, which we have inherited */
+	int supervisor_socket;	  /* inherited from the supervisor, closed by PID 1 */
 	int terminal;		  /* that is lent, or -EBADF */
 	int stdio[3];		  /* of the command; -EBADF: ours */
 	unsigned long namespaces; /* CLONE_NEW* that it lives in */
-	bool hands_namespaces;	  /* somebody will want to join */
-	bool hands_tree;	  /* the supervisor watches what stands over the host's files */
-	bool tells_execution;	  /* somebody waits for it */
+	bool hands_namespaces;	  /* send namespace fds, for processes that join later */
+	bool hands_tree;	  /* send "/" and mountinfo, for watch.h */
+	bool tells_execution;	  /* report the successful execve() */
 	bool awaits_place;	  /* the service manager puts it into its cgroup */
 };
 

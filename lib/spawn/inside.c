@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What PID 1 and the command's process say
+ * Messages from PID 1 and from the command's process
  *
- * Each of them may say each thing once, and only what this plan makes them say. Anything else means
- * that somebody else is speaking: then it is over.
+ * Each may send each kind once, and only the kinds that this plan makes it send. Any other message
+ * means that the process was taken over: the sandbox is ended.
  */
 
 #include <poll.h>
@@ -26,8 +26,8 @@ static bool is_awaited(const struct spawn *spawn, enum message_kind kind)
 	return (spawn->inside.awaited & (1u << kind)) != 0;
 }
 
-/* From here on it has nothing to say but its result, which can wait for its end: one wake-up less.
- */
+/* After this message PID 1 sends only the result, which is read when PID 1 ends: do not poll its
+ * socket. */
 static void await_end(struct spawn *spawn)
 {
 	if (spawn->terminal.master < 0)
@@ -47,8 +47,8 @@ static void lost_visit(void *userdata)
 
 	if (spawn->is_over)
 		return;
-	/* The end of PID 1 ends the anchors, too; its last word or its closed socket comes first.
-	 */
+	/* When PID 1 ends, the anchors are killed, too. Its last message, or the end of its socket,
+	 * is read before that. */
 	if (spawn->ending.cause == SPAWN_REASON_NONE && poll(&last, 1, 0) == 0)
 		spawn->ending.cause = SPAWN_REASON_KILLED;
 	limits_kill(spawn);
@@ -72,7 +72,7 @@ int inside_maybe_go(struct spawn *spawn)
 	spawn->door.userdata = spawn;
 	if (r == 0)
 		r = message_send(spawn->inside.source.fd, &go, NULL, 0);
-	/* PID 1 has gone: what it said before that is read when its end is seen. */
+	/* PID 1 has ended: its messages are read when its pidfd is handled. */
 	if (r == -EPIPE || r == -ECONNRESET)
 		return 0;
 	if (r < 0)
@@ -174,8 +174,7 @@ static int stopped(struct spawn *spawn)
 {
 	if (spawn->terminal.master < 0 || !spawn->inside.has_gone)
 		return -EBADMSG;
-	/* Without a terminal of ours there is no shell that would continue us: a script would hang.
-	 */
+	/* Without a terminal no shell would continue the supervisor, and a script would hang. */
 	if (spawn->terminal.has_modes)
 		stop_with_job(spawn, true);
 	else
@@ -203,7 +202,7 @@ static int executed(struct spawn *spawn)
 	return 0;
 }
 
-/* The fds are still the caller's; what is taken is no longer there. */
+/* The caller closes the fds that are left in @fds. */
 static int take(struct spawn *spawn, const struct message *message, int *fds, size_t n_fds)
 {
 	if (is_awaited(spawn, message->kind)) {
@@ -232,7 +231,7 @@ static int take(struct spawn *spawn, const struct message *message, int *fds, si
 	return 0;
 }
 
-/* 1: there may be more; 0: not now. */
+/* 1 if there may be more messages, else 0. */
 static int take_one(struct spawn *spawn)
 {
 	struct message message;
@@ -249,7 +248,8 @@ static int take_one(struct spawn *spawn)
 	return r < 0 ? r : 1;
 }
 
-/* Not a message of ours: while nothing has been run it fails; later all of it is killed. */
+/* Handles a message that breaks the protocol: an error before the command runs; afterwards the
+ * sandbox is killed. */
 static int refuse(struct spawn *spawn)
 {
 	if (!spawn->inside.has_gone) {

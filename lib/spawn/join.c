@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Namespaces as fds, and a fork() of which nothing of the supervisor is left but one socket
+ * Namespaces as fds, and helper processes that keep nothing of the supervisor but one socket
  *
- * PID 1 opens its own namespaces and hands them out while it is built: afterwards it is not
- * dumpable, and its user could not open them any more.
+ * PID 1 sends fds of its own namespaces while it is built. Later it is not dumpable, and its user
+ * could not open them any more.
  */
 
 #include "spawn/join.h"
@@ -37,7 +37,7 @@ int child_die_with_supervisor(int socket, int signal)
 
 	if (prctl(PR_SET_PDEATHSIG, signal) < 0)
 		return -errno;
-	/* It may have died before that: then its end of the socket is closed. */
+	/* If the supervisor died before prctl(), its end of the socket is closed. */
 	if (poll(&other, 1, 0) < 0)
 		return -errno;
 	return other.revents ? -ESRCH : 0;
@@ -91,7 +91,8 @@ static const struct {
 	int flag;
 	const char *name;
 } namespaces[] = {
-	/* The first gives the right to enter the others, the last changes what paths mean. */
+	/* The user namespace comes first, because it permits entering the others; the mount
+	 * namespace comes last, because it changes what paths mean. */
 	{ CLONE_NEWUSER, "user" }, { CLONE_NEWIPC, "ipc" }, { CLONE_NEWUTS, "uts" },
 	{ CLONE_NEWNET, "net" },   { CLONE_NEWPID, "pid" }, { CLONE_NEWNS, "mnt" },
 };
@@ -152,7 +153,7 @@ int place_enter(const struct place *place, unsigned long wanted)
 
 int join_die_with_supervisor(int socket)
 {
-	/* Nobody else of this user looks into it either. */
+	/* Not dumpable: other processes of this user cannot ptrace it either. */
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return -errno;
 	return child_die_with_supervisor(socket, SIGKILL);
@@ -218,8 +219,8 @@ bool joined_end(const struct joined *joined)
 void joined_deinit(struct joined *joined)
 {
 	if (joined->pid > 0) {
-		/* Its child would otherwise be reaped by whoever reaps orphans here, in his own
-		 * time, and the sandbox could not end before. */
+		/* Otherwise a subreaper of the host would reap its child at an unknown time, and
+		 * the sandbox could not end before. */
 		(void)joined_end(joined);
 		(void)kill(joined->pid, SIGKILL);
 		while (waitpid(joined->pid, NULL, 0) < 0 && errno == EINTR)

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Processes of ours: each dies with the supervisor and has no fd that it does not need; some enter
- * a sandbox that runs
+ * Helper processes of the supervisor: each dies with it and has only the fds that it needs; some
+ * enter a running sandbox
  */
 
 #include <errno.h>
@@ -59,7 +59,7 @@ int join_fork(struct joined *ret, const int *kept, size_t n_kept);
 int join_die_with_supervisor(int socket);
 /* Asks it to end, and waits a while: did it? */
 bool joined_end(const struct joined *joined);
-/* Ends it: first by JOINED_END, for who has children to reap; kills who does not go, and waits. */
+/* Ends it: by JOINED_END first, so that it can reap its children, then by SIGKILL; and waits. */
 #define JOINED_END SIGTERM
 void joined_deinit(struct joined *joined);
 
@@ -76,9 +76,9 @@ int child_close_others(int *kept, size_t n);
 void child_sort(int *fds, size_t n);
 
 /*
- * The end, at once: without what our caller has registered to be done at the end of his process.
- * The first does not return either, but is not declared so: a sanitizer does something before each
- * call of such a function, and PID 1's filter kills for that.
+ * Exits at once, without the caller's atexit() functions. child_leave() does not return either, but
+ * is not declared noreturn: a sanitizer calls a function of its own before a noreturn call, and PID
+ * 1's filter kills for that.
  */
 void child_leave(int status);
 noreturn void child_fail(void);

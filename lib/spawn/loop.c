@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A loop for a few dozen sources: the table is rebuilt before each poll(), so that a source is
- * changed by changing its fields
+ * A poll() loop for a few dozen sources. The table is built anew before each poll(), so a source is
+ * changed by assigning to its fields
  *
- * A function may remove sources, also ones that poll() has just found ready: they are taken out of
- * both lists, and what is no longer there is not called.
+ * A function may remove sources, including ones that this poll() found ready: they are removed from
+ * both lists, and a removed source is not called.
  */
 
 #include "spawn/loop.h"
@@ -63,7 +63,7 @@ int loop_add(struct loop *loop, struct source *source)
 
 	if (r < 0)
 		return r;
-	/* Behind those that are being handed out just now. */
+	/* It was added after the poll() that is being handled. */
 	loop->ready[loop->n] = NULL;
 	loop->sources[loop->n++] = source;
 	return 0;
@@ -128,7 +128,7 @@ int loop_turn(struct loop *loop, uint64_t deadline_usec)
 		struct source *source = loop->ready[i];
 		short events = loop->polls[i].revents;
 
-		/* Switched off by one of those before it. */
+		/* A source before it has cleared its events. */
 		if (!source || events == 0 || source->events == 0)
 			continue;
 

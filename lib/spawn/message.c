@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The messages of a sandbox: one table says who may send a kind, and with how many fds
+ * The messages of a sandbox: one table has the sender of each kind and its number of fds
  */
 
 #include "spawn/message.h"
@@ -41,7 +41,7 @@ static bool is_time(const struct timeval *time)
 	return time->tv_sec >= 0 && time->tv_usec >= 0 && time->tv_usec < USEC_A_SECOND;
 }
 
-/* Only what is shown or counted with; the rest of struct rusage is passed on as numbers. */
+/* Only members that are printed or compared; the rest of struct rusage is passed on unchecked. */
 static bool is_usage(const struct rusage *usage)
 {
 	return is_time(&usage->ru_utime) && is_time(&usage->ru_stime) && usage->ru_maxrss >= 0;
@@ -95,8 +95,8 @@ int message_receive(int socket, enum message_side side, struct message *ret, int
 	ssize_t n;
 	int r;
 
-	/* The other end has gone with something of ours unread: told once, and before what it had
-	 * to say. */
+	/* The other end was closed with unread data: the kernel reports ECONNRESET once, before the
+	 * messages that it sent. */
 	do
 		n = fd_receive(socket, bytes, sizeof(bytes), fds, MESSAGE_FDS_MAX, &n_fds);
 	while (n == -ECONNRESET);

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * What the supervisor and the inside of a sandbox say to each other, over a SOCK_SEQPACKET pair
+ * The messages between the supervisor and the inside of a sandbox, over a SOCK_SEQPACKET pair
  *
- * A packet is one struct message, always whole, with its fds beside it. Both ends are the same
- * program, but the inside may have been taken over when it speaks: a message that is not exactly of
- * this shape is refused, with everything that came with it.
+ * A packet is one struct message, always whole, with its fds. Both ends are the same program, but
+ * the inside may have been taken over: a message that is not exactly of this form is refused, with
+ * its fds.
  */
 
 #include <stddef.h>

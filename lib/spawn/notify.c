@@ -21,7 +21,7 @@
 
 #include "base/cleanup.h"
 
-/* A newer kernel may have more to say; what it takes and gives must have room. */
+/* A newer kernel may use larger structs: both buffers have room for the sizes that it reports. */
 #define ROOM 512
 
 union request {
@@ -56,25 +56,25 @@ static bool is_ours(const struct notifier *notifier, const struct seccomp_notif 
 	       (notifier->pid == 0 || notifier->pid == (pid_t)notif->pid);
 }
 
-/* Whatever is not as it should be ends the right to execute, and with it the start. */
+/* Any unexpected event closes the listener, so execve() and the start fail. */
 static int answer(struct source *source, short events)
 {
 	struct notifier *notifier = source->userdata;
 	union request request = { .room = { 0 } };
 	union answer answer = { .room = { 0 } };
 
-	/* Its process has ended: to receive would be to wait. */
+	/* Its process has ended, and the ioctl() would block. */
 	if (!(events & POLLIN)) {
 		notifier_deinit(notifier);
 		return 0;
 	}
 	if (ioctl(source->fd, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0) {
-		/* It has been killed meanwhile. */
+		/* The process was killed meanwhile. */
 		if (errno != ENOENT && errno != EINTR)
 			notifier_deinit(notifier);
 		return 0;
 	}
-	/* In this order: the call is made by whoever is there now. */
+	/* Compare after receiving: the notification is of the process that has this pid now. */
 	if (has_begun(notifier) || !is_ours(notifier, &request.notif)) {
 		notifier_deinit(notifier);
 		return 0;

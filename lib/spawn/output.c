@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Counting what a command writes
+ * The limit on what a command writes
  *
- * What is above the limit is read and thrown away until the command is gone, so that it sees its
- * end and not a full pipe. Where stdout and stderr are one file, one pipe carries both, in the
- * order in which they were written.
+ * Bytes beyond the limit are read and discarded until the command has ended, so that it is ended by
+ * a signal and does not block on a full pipe. If stdout and stderr are the same file, one pipe
+ * carries both and keeps their order.
  */
 
 #include "spawn/output.h"
@@ -24,7 +24,8 @@ static bool is_same_file(int left, int right)
 	       a.st_ino == b.st_ino && a.st_rdev == b.st_rdev;
 }
 
-/* Nobody reads: the command shall see that as it would without us. */
+/* Nothing reads the outer end any more: close the pipe, so that the command gets EPIPE as it would
+ * without the limit. */
 static void changed(struct relay *relay, void *userdata)
 {
 	struct output_stream *stream = userdata;
@@ -43,7 +44,7 @@ static int begin_stream(struct output_stream *stream, struct loop *loop, int fd,
 		return -errno;
 	stream->pipe = ends[0];
 	stream->inner = ends[1];
-	/* Each end has its own flags: the command's stays as a program expects it. */
+	/* O_NONBLOCK applies to one end of a pipe: the command's end stays blocking. */
 	if (fcntl(stream->pipe, F_SETFL, O_NONBLOCK) < 0)
 		return -errno;
 	stream->again = relay_reopen(fd);

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The limit of the output: only then the command's stdout and stderr pass through us
+ * The limit of the output. Without one stdout and stderr do not pass through the supervisor
  */
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "spawn/loop.h"
 #include "spawn/relay.h"
 
-/* What a stream is for us: pipes that we read and what we write to. */
+/* One stream: a pipe from the command, and the caller's fd that it is copied to. */
 struct output_stream {
 	struct relay relay;
 	int inner; /* the command's end, until it has it */
@@ -39,10 +39,10 @@ struct output {
 int output_begin(struct output *output, struct loop *loop, uint64_t max_bytes);
 /* What becomes the command's 1 and 2; ours to close. */
 void output_get_inner(const struct output *output, int ret_stdio[3]);
-/* It has them. */
+/* Closes the inner ends, which PID 1 has now. */
 void output_close_inner(struct output *output);
 bool output_is_over(const struct output *output);
-/* Nobody inside is left: what was written still goes where it should. */
+/* All processes inside have ended: writes out what is still in the pipes. */
 void output_drain(struct output *output);
 bool output_has_ended(const struct output *output);
 void output_deinit(struct output *output);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One direction of bytes
+ * A relay copies bytes from one fd to another
  *
- * The supervisor must never hang in a write(): it has signals and a time limit to watch. Output
- * that is ours alone does not block. What we share with others keeps its flags; there we wait for
- * room and write no more than a pipe takes at once.
+ * The supervisor must never block in write(), because it handles signals and the time limit. An fd
+ * that only the supervisor has is non-blocking. The flags of an open file that other processes
+ * share stay as they are: the relay waits for POLLOUT then and writes at most PIPE_BUF bytes at
+ * once.
  */
 
 #include "spawn/relay.h"
@@ -20,7 +21,7 @@
 
 #include "base/cleanup.h"
 
-#define WRITE_AT_ONCE 4096 /* PIPE_BUF: a pipe that has room at all takes that much */
+#define WRITE_AT_ONCE 4096 /* PIPE_BUF: a pipe with POLLOUT has room for this */
 
 static void arm(struct relay *relay)
 {
@@ -34,7 +35,7 @@ static void arm(struct relay *relay)
 		relay->source.events = 0;
 }
 
-/* Of a shared allowance, as much as there is. */
+/* Takes the bytes off the shared limit and drops what exceeds it. */
 static void count(struct relay *relay)
 {
 	size_t n = relay->end - relay->begin;
@@ -54,7 +55,8 @@ static void fill(struct relay *relay)
 
 	if (n < 0 && (errno == EINTR || (errno == EAGAIN && !relay->is_last)))
 		return;
-	/* A terminal says EIO when its last user has gone, a connection that it was reset. */
+	/* A terminal returns EIO after its last close(), a connection ECONNRESET: both are the end.
+	 * */
 	if (n <= 0) {
 		relay->has_ended = true;
 		return;
@@ -95,12 +97,12 @@ static void turn(struct relay *relay, bool is_polled)
 	do {
 		if (relay->end == relay->begin)
 			fill(relay);
-		/* Mostly there is room: one round of the loop less. */
+		/* Usually there is room: this saves one turn of the loop. */
 		if (relay->end > relay->begin && (!relay->to_may_block || has_room))
 			flush(relay);
 		has_room = false;
-		/* Of what is over, poll() might never tell us the end: somebody may still hold it.
-		 */
+		/* Read on without poll(): another process may keep the other end open, so that
+		 * poll() never reports the end. */
 	} while (relay->is_last && !relay->has_ended && relay->end == relay->begin);
 	arm(relay);
 	if ((relay->has_ended || relay->is_over != was_over) && relay->changed)
@@ -148,7 +150,7 @@ void relay_drain(struct relay *relay)
 {
 	relay->is_last = true;
 	relay->is_paused = false;
-	/* Without this, a relay whose other side is silent for ever would wait for it. */
+	/* Otherwise a relay whose source is silent would wait for it for ever. */
 	if (!relay->has_ended && relay->end == relay->begin)
 		turn(relay, false);
 }
@@ -167,7 +169,8 @@ int relay_reopen(int fd)
 	struct stat st;
 	int again;
 
-	/* A regular file has a place of its own in every open file, and never blocks for long. */
+	/* Reopening a regular file would start at offset 0, and writes to it do not block: keep the
+	 * inherited fd. */
 	if (fstat(fd, &st) < 0 || (!S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode)))
 		return -EBADF;
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);

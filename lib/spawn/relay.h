@@ -24,10 +24,10 @@ struct relay {
 	int to;
 	bool to_is_socket;
 	bool to_may_block; /* its flags are not ours to change: small writes, when there is room */
-	bool is_paused;	   /* nothing is read; what was read is still written */
-	bool is_last;	   /* no more comes than what is there now */
-	bool has_ended;	   /* nothing more will come, and all of it is written or lost */
-	bool has_failed;   /* the other end does not want it */
+	bool is_paused;	   /* nothing is read; bytes that were read are still written */
+	bool is_last;	   /* @from has no more than the bytes that can be read now */
+	bool has_ended;	   /* the end was read, and all bytes are written or lost */
+	bool has_failed;   /* a write failed */
 	uint64_t *left;	   /* how many bytes may still pass, shared by relays; or NULL */
 	bool is_over;	   /* more came than that: it was thrown away, and so is the rest */
 	/* After every change of the two above; it may deinit the relay. */

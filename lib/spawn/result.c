@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * How a sandbox has ended: facts, in a fixed order of precedence
+ * How a sandbox ended, in a fixed order of precedence
  *
- * A process that was killed does not know why. Memory is given as the reason only where the cgroup
- * has counted a kill of its own, and a limit as reached only where the kernel or the supervisor has
- * counted that.
+ * A wait status does not say why a process was killed. The reason is memory only if memory.events
+ * of the sandbox's own cgroup counted a kill, and a limit was reached only if the kernel or the
+ * supervisor counted that.
  */
 
 #include <fcntl.h>
@@ -40,7 +40,7 @@ const char *spawn_reason_name(enum spawn_reason reason)
 	return (size_t)reason < N_ELEMENTS(reasons) ? reasons[reason] : "none";
 }
 
-/* A small file of our cgroup, as a text; "" where it is not there. */
+/* Reads a file of the sandbox's cgroup; "" if it does not exist. */
 static void read_cgroup(const struct spawn *spawn, const char *name, char *text, size_t size)
 {
 	_cleanup_close_ int fd =
@@ -52,7 +52,7 @@ static void read_cgroup(const struct spawn *spawn, const char *name, char *text,
 	text[n > 0 ? n : 0] = '\0';
 }
 
-/* The number in the line of @text that begins with @name; 0 where there is none. */
+/* The number in the line of @text that begins with @name, or 0. */
 static uint64_t find_count(const char *text, const char *name)
 {
 	size_t n = strlen(name);
@@ -64,7 +64,8 @@ static uint64_t find_count(const char *text, const char *name)
 	return text ? strtoull(text + n, NULL, 10) : 0;
 }
 
-/* Forks are counted where the limit is: a scope's is above the sandbox's own directory. */
+/* pids.events counts in the cgroup that has the limit: with a scope that is the parent of the
+ * sandbox's cgroup. */
 static void read_pids(const struct spawn *spawn, char *text, size_t size)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
@@ -107,7 +108,8 @@ static void fill_memory(const struct counted *counted, struct spawn_result *ret)
 						   : (uint64_t)ret->usage.ru_maxrss * KIB;
 }
 
-/* RLIMIT_NPROC and RLIMIT_DATA make a call inside fail, which cannot be seen from outside. */
+/* RLIMIT_NPROC, RLIMIT_DATA and RLIMIT_NOFILE let a system call inside fail, which is not visible
+ * outside. */
 static unsigned find_reached(const struct spawn *spawn, const struct counted *counted, int signal)
 {
 	const bool is_reached[N_LIMITS] = {
@@ -128,7 +130,7 @@ static unsigned find_reached(const struct spawn *spawn, const struct counted *co
 static void fill_end(const struct spawn *spawn, const struct counted *counted,
 		     struct spawn_result *ret)
 {
-	/* Without a result from PID 1, its own end was the command's. */
+	/* Without a result from PID 1, it was killed, and the command with it. */
 	int status = spawn->inside.has_result ? spawn->inside.result.status : counted->init_status;
 
 	ret->usage = spawn->inside.has_result ? spawn->inside.result.usage : counted->init_usage;
@@ -142,7 +144,7 @@ static void fill_end(const struct spawn *spawn, const struct counted *counted,
 		ret->reason = spawn->ending.cause;
 	if (spawn->ending.cause == SPAWN_REASON_TIME)
 		ret->status = SPAWN_TIME_LIMIT;
-	/* Also where it ended in the same moment. */
+	/* Also if the command ended at the same moment. */
 	if (spawn->ending.cause == SPAWN_REASON_PROTECTION)
 		ret->status = SIGNAL_BASE + SIGKILL;
 	ret->reached = find_reached(spawn, counted, ret->signal);

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Ports that cross the border of a sandbox. connect: a listener inside, whose connections the
- * supervisor makes again outside. bind: the other way round, with sockets that an agent makes
- * inside
+ * Forwarded TCP ports. connect: a listener inside whose connections the supervisor continues
+ * outside. bind: a listener outside whose connections it continues inside, with sockets that an
+ * agent makes
  *
- * Only the ports that were named, only TCP on 127.0.0.1, and the supervisor does not look at the
- * bytes.
+ * Only ports that were named, only TCP on 127.0.0.1; the supervisor does not interpret the bytes.
  *
- * A connection is a connect() and then one relay for each direction. The end of one direction is
- * passed on as the end of that direction; the connection is over when both are, or when one side
- * does not take what comes. The kernel completes the handshake of a listener's connection before a
- * program accepts it. So where no program listens on the other side, connect() has succeeded
- * already when that is known; the nearest thing to a refusal is a reset, which no program takes for
- * an empty answer.
+ * A connection is a connect() and one relay for each direction. The end of one direction is passed
+ * on by shutdown(); the connection is over when both directions have ended, or when one side no
+ * longer accepts data. The kernel completes the handshake of a connection before accept(). So if no
+ * program listens on the other side, connect() has already succeeded; the accepted socket is reset
+ * then (ECONNRESET), which no program takes for an empty answer.
  *
- * A socket belongs to the network namespace in which it was made, and the supervisor cannot go
- * there and come back. The agent is a process of ours that can: as the sandbox's user, without any
- * right, in its user and network namespaces and in no other one of it, so that nothing inside can
- * see it. Nothing from the sandbox reaches it: it reads one byte at a time from the supervisor.
+ * A socket belongs to the network namespace in which it was made, and the supervisor cannot enter
+ * the sandbox's and return. The agent is a process that can enter: it has the sandbox's uid, no
+ * capability, and joins only the user and network namespaces of the sandbox, so that no process
+ * inside can see it. It reads single bytes from the supervisor and nothing from the sandbox.
  */
 
 #include "spawn/services.h"
@@ -54,7 +52,7 @@ struct connection {
 	struct source connecting;
 	struct relay there;
 	struct relay back;
-	void (*ended)(struct connection *connection, void *userdata); /* frees it */
+	void (*ended)(struct connection *connection, void *userdata); /* may free it */
 	void *userdata;
 };
 
@@ -62,12 +60,12 @@ struct service {
 	struct source source;
 	struct services *services;
 	uint16_t port;
-	bool is_inside; /* where it listens */
+	bool is_inside; /* else it listens outside */
 };
 
 /* ---- the agent ---- */
 
-/* ANSWER_NONE comes without an fd. */
+/* ANSWER_NONE has no fd. */
 enum answer {
 	ANSWER_SOCKET = 'y',
 	ANSWER_NONE = 'n',
@@ -110,7 +108,8 @@ static int agent_start(struct joined *agent, const struct place *place)
 
 	if (r != 0)
 		return r < 0 ? r : 0;
-	/* Only the namespaces that sockets need: in the others the sandbox could see it. */
+	/* Only the namespaces that a socket needs: in the pid namespace the sandbox could see the
+	 * agent. */
 	r = place_enter(place, CLONE_NEWUSER | CLONE_NEWNET);
 	if (r == 0)
 		r = drop_all_rights(place);
@@ -191,7 +190,7 @@ static int connect_ready(struct source *source, short events)
 	return 0;
 }
 
-/* Closes an accepted socket whose connection leads nowhere: its peer gets ECONNRESET. */
+/* Closes an accepted socket without a connection on the other side: its peer gets ECONNRESET. */
 static void connection_refuse(int fd)
 {
 	/* Without a time to linger close() sends RST instead of FIN. */
@@ -291,7 +290,7 @@ static void ended(struct connection *connection, void *userdata)
 	watch(services);
 }
 
-/* On the side where nobody listens for us. */
+/* A socket on the other side than the listener. */
 static int make_socket(struct service *service)
 {
 	int fd;
@@ -302,7 +301,7 @@ static int make_socket(struct service *service)
 	return fd < 0 ? -errno : fd;
 }
 
-/* What fails here is one connection, which its maker sees reset. */
+/* A failure here resets this one connection. */
 static int accept_one(struct source *source, short events)
 {
 	struct service *service = source->userdata;
@@ -388,7 +387,7 @@ int services_begin(struct services *services, struct loop *loop, const struct pl
 	size_t n = plan->n_inward + count_connect(plan);
 
 	services->loop = loop;
-	/* Sources must not move. */
+	/* The loop keeps pointers to the sources, so the array has its final size. */
 	services->size = n;
 	services->all = n > 0 ? calloc(n, sizeof(*services->all)) : NULL;
 	if (n > 0 && !services->all)
@@ -410,7 +409,7 @@ bool services_carries(const struct step *step)
 
 int services_add_listener(struct services *services, int listener, uint16_t port)
 {
-	/* It came from inside: its flags may be anything. */
+	/* The fd came from inside, with any flags. */
 	int r = fcntl(listener, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
 	int added = add(services, listener, port, true);
 
@@ -427,7 +426,7 @@ int services_open(struct services *services, const struct place *place)
 		needs_agent = needs_agent || !services->all[i].is_inside;
 	if (needs_agent)
 		r = agent_start(&services->agent, place);
-	/* Where it could not enter, nothing shall run. */
+	/* Make one socket now: if the agent could not enter the sandbox, the start fails. */
 	if (needs_agent && r == 0)
 		r = first = agent_make_socket(&services->agent);
 	if (r < 0)

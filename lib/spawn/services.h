@@ -33,11 +33,11 @@ struct services {
 		.agent = JOINED_INIT                                                               \
 	}
 
-/* Listens on the host for what the command will serve. Before anything else is made: a port that is
- * taken is a mistake of the user's. */
+/* Listens on the host for --listen. Called first: a port that is in use is an error of the request.
+ * */
 int services_begin(struct services *services, struct loop *loop, const struct plan *plan,
 		   struct sbx_error *err);
-/* Is it for us, or for a proxy? */
+/* Does the supervisor serve this listener? Else it is passed to a proxy. */
 bool services_carries(const struct step *step);
 /* From inside: connections to it go to the host's @port. Takes @listener, also on failure. */
 int services_add_listener(struct services *services, int listener, uint16_t port);

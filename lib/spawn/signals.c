@@ -27,14 +27,14 @@ static const struct {
 	{ SIGWINCH, SIGNAL_FORWARDED },
 	{ SIGCONT, SIGNAL_FORWARDED },
 	{ SIGTSTP, SIGNAL_STOPS },
-	/* A relay learns from write() that nobody reads. */
+	/* Blocked, so that a relay gets EPIPE from write(). */
 	{ SIGPIPE, SIGNAL_DROPPED },
-	/* With it blocked the terminal's modes can be put back from the background, too. */
+	/* Blocked, so that a background process can restore the terminal's modes. */
 	{ SIGTTOU, SIGNAL_DROPPED },
-	/* With it blocked a read in the background is EIO: it neither stops us nor takes anything.
-	 */
+	/* Blocked, so that read() in the background fails with EIO: it neither stops the supervisor
+	 * nor takes input. */
 	{ SIGTTIN, SIGNAL_DROPPED },
-	/* Its default is to be ignored: sent to a supervisor of another version it does no harm. */
+	/* Ignored by default, so it does no harm to a supervisor of another version. */
 	{ SIGURG, SIGNAL_PAUSED },
 };
 
@@ -80,7 +80,7 @@ int signals_next(const struct signals *signals)
 	return n == (ssize_t)sizeof(info) ? (int)info.ssi_signo : 0;
 }
 
-/* Those that were never meant for our caller, who would die of SIGPIPE. */
+/* Discards pending signals that must not reach the caller: SIGPIPE would kill it. */
 static void drop_pending(void)
 {
 	static const struct timespec now = { .tv_sec = 0 };
@@ -117,12 +117,13 @@ void signals_stop_ourselves(bool whole_job)
 	(void)sigaddset(&stop, SIGTSTP);
 	(void)sigaction(SIGTSTP, &plain, &before);
 	(void)kill(whole_job ? 0 : getpid(), SIGTSTP);
-	/* Here we stop: SIGSTOP would do so also in an orphaned process group, and for ever. */
+	/* The process stops here. SIGSTOP would also stop it in an orphaned process group, where no
+	 * shell continues it. */
 	(void)sigprocmask(SIG_UNBLOCK, &stop, &mask);
 	(void)sigprocmask(SIG_SETMASK, &mask, NULL);
 	(void)sigaction(SIGTSTP, &before, NULL);
-	/* What has continued us: our caller here passes it on in his own way. A second one later
-	 * would undo the next stop. */
+	/* Take the SIGCONT that continued the process: the caller passes it on itself, and a second
+	 * one would undo the next stop. */
 	(void)sigemptyset(&stop);
 	(void)sigaddset(&stop, SIGCONT);
 	(void)sigtimedwait(&stop, NULL, &now);

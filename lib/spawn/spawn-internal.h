@@ -41,8 +41,8 @@ struct ending {
 	uint64_t paused_usec;	 /* since when sbx-ctl pauses it, and its time stands still; or 0 */
 	enum spawn_reason cause; /* SPAWN_REASON_NONE while the supervisor has not ended it */
 	struct watch_loss lost;	 /* the path that is not protected any more */
-	bool is_told;		 /* our caller knows that it ends */
-	bool gives_up;		 /* a signal ends the wait for readers of the output */
+	bool is_told;		 /* stopping() was called */
+	bool gives_up;		 /* a signal has ended the wait for readers of the output */
 };
 
 /* Its systemd scope, and the process that stays in it until its numbers are read. */
@@ -61,7 +61,7 @@ struct spawn {
 	struct loop loop;
 	int was_dumpable;
 	uint64_t begun_usec;
-	bool is_started; /* our caller knows of it and agrees */
+	bool is_started; /* started() has returned 0 */
 	bool is_over;
 
 	struct source outside; /* signals */

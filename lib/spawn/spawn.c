@@ -83,7 +83,7 @@ static void limits_tell(struct spawn *spawn)
 	spawn->ending.is_told = true;
 }
 
-/* It stays until its numbers have been read. */
+/* The cgroup itself is removed after its counters were read. */
 static void kill_cgroup(struct spawn *spawn)
 {
 	_cleanup_close_ int fd =
@@ -104,7 +104,8 @@ void limits_kill(struct spawn *spawn)
 	spawn->ending.kill_usec = LOOP_NO_DEADLINE;
 }
 
-/* Nobody may use it for a moment longer, so nobody is asked; whatever else was going to end it. */
+/* A protection is lost: SIGKILL at once, without the TERM grace, even if another limit is already
+ * ending the sandbox. */
 void limits_check_watch(struct spawn *spawn)
 {
 	if (spawn->ending.lost.path)
@@ -120,7 +121,7 @@ static void limits_await_end(struct spawn *spawn)
 {
 	uint64_t then = loop_after(loop_now(), spawn->plan->grace_usec);
 
-	/* Who asks twice does not give it more time. */
+	/* A second SIGTERM does not extend the grace. */
 	if (then < spawn->ending.kill_usec)
 		spawn->ending.kill_usec = then;
 	limits_tell(spawn);
@@ -149,7 +150,8 @@ static void limits_check_pause(struct spawn *spawn)
 	spawn->ending.paused_usec = is_paused ? now : 0;
 }
 
-/* The signal that tells of a pause may come in the same moment. */
+/* SIGURG for a pause may be pending still: look at the pause itself before the time limit ends the
+ * sandbox. */
 static bool time_is_over(struct spawn *spawn, uint64_t now)
 {
 	if (spawn->ending.paused_usec || now < spawn->ending.limit_usec)
@@ -252,7 +254,8 @@ void stop_with_job(struct spawn *spawn, bool whole_job)
 	if (!is_frozen)
 		(void)pidfd_kill(spawn->kernel.pidfd, SIGNAL_STOP_ALL);
 	stop_job(spawn, whole_job);
-	/* 'sbx-ctl pause' uses the same freezer; what it holds only 'sbx-ctl resume' lets go on. */
+	/* 'sbx-ctl pause' uses the same freezer: a sandbox that it paused is resumed only by 'sbx-
+	 * ctl resume'. */
 	if (is_frozen && !stop_is_paused(spawn))
 		(void)freeze(spawn, "0");
 	(void)pidfd_kill(spawn->kernel.pidfd, is_frozen ? SIGCONT : SIGNAL_CONT_ALL);
@@ -260,8 +263,8 @@ void stop_with_job(struct spawn *spawn, bool whole_job)
 
 /* ---- signals of the supervisor ---- */
 
-/* They reach the command through PID 1, which knows its process group; it is in a session of its
- * own, so that the terminal does not send them a second time. */
+/* PID 1 passes the signal on to the command's process group. That is in another session, so the
+ * terminal does not send it a second time. */
 static void pass_on(const struct spawn *spawn, int signal)
 {
 	(void)pidfd_kill(spawn->kernel.pidfd, signal);
@@ -271,12 +274,12 @@ static void forward(struct spawn *spawn, int signal)
 {
 	bool has_terminal = spawn->terminal.master >= 0;
 
-	/* The terminal inside tells those whom it concerns. */
+	/* TIOCSWINSZ sends SIGWINCH to the foreground job inside. */
 	if (signal == SIGWINCH && has_terminal) {
 		terminal_resize(&spawn->terminal);
 		return;
 	}
-	/* We may have come to the foreground. */
+	/* The supervisor may be in the foreground now. */
 	if (signal == SIGCONT && has_terminal)
 		terminal_seize(&spawn->terminal);
 	pass_on(spawn, signal);
@@ -305,7 +308,7 @@ static void outside_check(struct spawn *spawn)
 {
 	if (!spawn->terminal.has_hung_up)
 		return;
-	/* The kernel tells only who leads the session, and inside that is PID 1. */
+	/* The kernel sends SIGHUP only to the session leader, which is PID 1 inside. */
 	pass_on(spawn, SIGHUP);
 	pass_on(spawn, SIGCONT);
 	spawn->terminal.has_hung_up = false;
@@ -324,7 +327,7 @@ static bool has_step(const struct spawn *spawn, enum step_kind kind)
 	return kernel_find_step(spawn->plan, kind) != KERNEL_NO_STEP;
 }
 
-/* Somebody will join it later. */
+/* True if a process joins the namespaces later: the agent of --listen, or 'sbx-ctl exec'. */
 static bool hands_namespaces(const struct spawn *spawn)
 {
 	return spawn->plan->n_inward > 0 ||
@@ -353,7 +356,7 @@ static int read_plan(struct spawn *spawn)
 	return r < 0 ? fail(spawn, r, "cannot read the plan") : 0;
 }
 
-/* A terminal is read by us anyway. */
+/* With a terminal its relay counts the output. */
 static int prepare_output(struct spawn *spawn)
 {
 	const uint64_t *left = spawn_output_left(spawn);
@@ -449,7 +452,7 @@ static int clone_init(struct spawn *spawn)
 		return fail(spawn, -errno, "cannot make a socket");
 	ours = pair[0];
 	its = pair[1];
-	/* Each end has its own flags. */
+	/* O_NONBLOCK applies to this end only. */
 	if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
 		return fail(spawn, -errno, "cannot make a socket");
 	pid = kernel_clone(&spawn->kernel);
@@ -464,7 +467,7 @@ static int clone_init(struct spawn *spawn)
 		return fail_step(spawn, &failure);
 	}
 	spawn->inside.source.fd = take_fd(&ours);
-	/* Our memory is nobody's business from here on: the policy, the environment. */
+	/* Not dumpable from here on: its memory has the policy and the environment. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	output_close_inner(&spawn->output);
 	return 0;
@@ -493,7 +496,7 @@ static int add_sources(struct spawn *spawn)
 	return r < 0 ? fail(spawn, r, "cannot watch the sandbox") : 0;
 }
 
-/* PID 1 builds meanwhile; the command waits until our caller agrees. */
+/* PID 1 builds the sandbox meanwhile; the command waits for MESSAGE_GO, after started(). */
 static int tell_started(struct spawn *spawn)
 {
 	const struct spawn_hooks *hooks = spawn->options->hooks;
@@ -561,7 +564,7 @@ static void reap(struct spawn *spawn, struct counted *counted)
 							  : W_EXITCODE(0, info.si_status);
 }
 
-/* The reader of our output may be slow; a signal ends the wait for it. */
+/* Drain without a deadline: the reader of stdout may be slow. A signal aborts it. */
 static void drain(struct spawn *spawn)
 {
 	spawn->is_over = true;
@@ -599,7 +602,7 @@ static void deinit(struct spawn *spawn)
 	watch_deinit(&spawn->watch);
 	place_close(&spawn->place);
 	close_fd(&spawn->inside.source.fd);
-	/* What cannot be removed now, sbx-ctl gc removes. */
+	/* 'sbx-ctl gc' removes what cannot be removed now. */
 	(void)kernel_finish(&spawn->kernel);
 	kernel_deinit(&spawn->kernel);
 	loop_deinit(&spawn->loop);

@@ -40,8 +40,9 @@ enum spawn_reason {
 	SPAWN_REASON_OUTPUT,	 /* wrote more than limits.output */
 	SPAWN_REASON_SETUP,	 /* nothing was run */
 	SPAWN_REASON_EXEC,	 /* the command could not be executed */
-	SPAWN_REASON_KILLED,	 /* by us: TERM came, and the command did not go in time */
-	SPAWN_REASON_PROTECTION, /* by us: somebody outside took away what covered a file */
+	SPAWN_REASON_KILLED,	 /* by the supervisor: the command did not end within the grace */
+	SPAWN_REASON_PROTECTION, /* by the supervisor: a process outside detached a mount that
+				    protects a file */
 };
 const char *spawn_reason_name(enum spawn_reason reason); /* "exit" */
 
@@ -64,18 +65,18 @@ struct spawn_result {
 /* The caller's part; every function may be NULL. A negative errno from started() stops the sandbox
  * before the command runs. */
 struct spawn_hooks {
-	/* PID 1 is there (@init, and its cgroup's folder or NULL), and nothing untrusted has run.
-	 */
+	/* PID 1 exists (@init, and the path of its cgroup or NULL), and no untrusted code has run.
+	 * */
 	int (*started)(void *userdata, pid_t init, const char *cgroup, struct sbx_error *err);
-	/* What only root may read of @path, the command may not. */
+	/* @path is not id-mapped: the command cannot read files there that only root may read. */
 	void (*unmapped)(void *userdata, const char *path);
-	/* The command's program runs. Who leaves it NULL saves a message at each start. */
+	/* execve() of the command has succeeded. NULL saves one message at each start. */
 	void (*executed)(void *userdata);
-	/* Its end takes a while: it is asked to stop, or somebody has not yet read what it wrote.
-	 * Nothing is removed yet. */
+	/* The sandbox is ending: it was asked to stop, or its output is not read yet. Nothing is
+	 * removed yet. */
 	void (*stopping)(void *userdata);
 	/* The caller's listeners of net mode proxy: takes none of the fds. */
-	/* Does sbx-ctl hold it? Asked at SIGURG, and before the time limit ends it. */
+	/* Is it paused by 'sbx-ctl pause'? Called at SIGURG, and before the time limit ends it. */
 	bool (*is_paused)(void *userdata);
 	/* sbx-ctl exec runs @argv inside: a negative errno refuses it. left() is told the status,
 	 * or -1 where there is none. */

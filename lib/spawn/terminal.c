@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Two terminals: ours, made raw, and one inside, where what is typed gets its meaning
+ * Two terminals: the caller's, made raw, and one inside, whose line discipline interprets the input
  *
- * Ctrl-C and Ctrl-Z pass through ours as bytes, and the line discipline inside makes signals of
- * them, for the job that is in the foreground there. Nothing inside ever holds our terminal:
- * neither its input, nor its modes, nor its inode. Our modes are put back before we stop and on
- * every way out.
+ * Ctrl-C and Ctrl-Z pass through the caller's terminal as bytes, and the line discipline inside
+ * makes signals of them for its foreground job. No process inside has the caller's terminal open:
+ * neither its input, nor its modes, nor its inode. Its modes are restored before the supervisor
+ * stops and on every way out.
  *
- * Without --pty a terminal of ours among the command's first three fds is replaced by one that is
- * lent: a pseudo-terminal of the host's that is nobody else's. The command begins in its
- * background, so that ours stays as it is, and what is typed stays there for others (a pager behind
- * a pipe), until a read or a change of modes stops the command with SIGTTIN or SIGTTOU. PID 1 says
- * so, and only then we read.
+ * Without --pty a terminal among the command's first three fds is replaced by a lent one: a new
+ * pseudoterminal of the host. The command begins in its background. So the caller's terminal stays
+ * as it is, and input stays there for other programs (a pager after a pipe), until a read or a
+ * change of modes stops the command with SIGTTIN or SIGTTOU. PID 1 reports that, and only then the
+ * supervisor reads input.
  *
- * We read in the foreground alone. Who has just been moved to the background is kept from it by the
- * kernel: with SIGTTIN blocked read() is EIO. No event tells that a job that runs is in the
- * foreground again ('bg', then 'fg'), so that is looked for while the command waits for input.
+ * It reads only in the foreground. In the background the kernel prevents it: with SIGTTIN blocked
+ * read() returns EIO. No event reports that a running job is in the foreground again ('bg', then
+ * 'fg'), so the supervisor polls for that while the command waits for input.
  */
 
 #include "spawn/terminal.h"
@@ -30,7 +30,7 @@
 
 #define LOOK_AGAIN_USEC 200000
 
-/* Ctrl-D: what the reader of a terminal takes for the end. */
+/* Ctrl-D: end of input for the reader of a terminal. */
 static const char end_of_input[] = { 4 };
 
 void terminal_resize(const struct terminal *terminal)
@@ -42,7 +42,7 @@ void terminal_resize(const struct terminal *terminal)
 		(void)ioctl(terminal->master, TIOCSWINSZ, &size);
 }
 
-/* Where there is no terminal of ours, nobody else can use what we read. */
+/* Without a terminal of the caller no other process reads this input. */
 static bool is_in_foreground(const struct terminal *terminal)
 {
 	return !terminal->has_modes || tcgetpgrp(terminal->ours) == getpgrp();
@@ -61,7 +61,8 @@ void terminal_seize(struct terminal *terminal)
 {
 	struct termios raw = terminal->modes;
 
-	/* A job in the background must leave it alone; it is told by CONT when that changes. */
+	/* A background job must not change the terminal; SIGCONT tells it when it is in the
+	 * foreground. */
 	if (terminal->master < 0 || !terminal->wants_input || !is_in_foreground(terminal))
 		return;
 	cfmakeraw(&raw);
@@ -72,8 +73,8 @@ void terminal_seize(struct terminal *terminal)
 	terminal_resize(terminal);
 }
 
-/* Ours turns the ends of lines into CR LF while it is as it was, the other one while ours is raw.
- */
+/* Only one of the two terminals may turn LF into CR LF: the caller's in its own modes, the inner
+ * one while the caller's is raw. */
 static void set_line_ends(const struct terminal *terminal, bool inside)
 {
 	struct termios modes;
@@ -107,7 +108,7 @@ void terminal_check(struct terminal *terminal)
 		terminal_seize(terminal);
 }
 
-/* EIO in the background; a terminal that has gone says so here, too. */
+/* EIO means the background, or that the terminal has hung up. */
 static bool is_in_background(const struct terminal *terminal)
 {
 	pid_t foreground = terminal->has_modes ? tcgetpgrp(terminal->ours) : -1;
@@ -120,7 +121,7 @@ static int input_ready(struct source *source, short events)
 	struct relay *relay = source->userdata;
 	struct terminal *terminal = relay->userdata;
 
-	/* What was read is still written. */
+	/* Bytes that were read are still written. */
 	if (relay->end == relay->begin && is_in_background(terminal)) {
 		terminal_release(terminal);
 		return 0;
@@ -137,7 +138,8 @@ static void input_changed(struct relay *relay, void *userdata)
 		terminal_release(terminal);
 		return;
 	}
-	/* A terminal that is raw has no end but this; a pipe's is told as a user would. */
+	/* A raw terminal ends only by a hangup. For the end of a pipe the relay writes Ctrl-D, as a
+	 * user would. */
 	if (terminal->has_modes ||
 	    (!relay->has_failed && write(terminal->master, end_of_input, sizeof(end_of_input)) < 0))
 		terminal->has_hung_up = true;
@@ -170,7 +172,7 @@ static int take_master(struct terminal *terminal, int master)
 	terminal->master = master;
 	if (flags < 0 || fcntl(master, F_SETFL, flags | O_NONBLOCK) < 0)
 		return -errno;
-	/* Fails for whatever is not the outer end of a terminal. */
+	/* Fails if the fd is not the outer end of a pseudoterminal. */
 	terminal->inner = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	return terminal->inner < 0 ? -errno : 0;
 }
@@ -179,7 +181,7 @@ static void take_modes(struct terminal *terminal)
 {
 	terminal->has_modes =
 		terminal->ours >= 0 && tcgetattr(terminal->ours, &terminal->modes) == 0;
-	/* The same keys inside: erase, interrupt, whether it is UTF-8. */
+	/* The inner terminal gets the same keys (erase, interrupt) and UTF-8 mode. */
 	if (terminal->has_modes)
 		(void)tcsetattr(terminal->inner, TCSANOW, &terminal->modes);
 }
@@ -200,7 +202,7 @@ int terminal_begin(struct terminal *terminal, struct loop *loop, int master, boo
 	return r;
 }
 
-/* /dev/tty and the terminal that it means have two numbers as files. */
+/* /dev/tty and the terminal itself have different device numbers. */
 static bool is_terminal(int fd, unsigned *ret)
 {
 	return isatty(fd) && ioctl(fd, TIOCGDEV, ret) == 0;
@@ -260,7 +262,7 @@ int terminal_lend(struct terminal *terminal, struct loop *loop, uint64_t *left, 
 
 void terminal_drain(struct terminal *terminal)
 {
-	/* Where nothing was begun there is nothing to read. */
+	/* Without a lent terminal nothing is read. */
 	if (terminal->output.bytes)
 		relay_drain(&terminal->output);
 }

@@ -15,8 +15,8 @@
 #include "spawn/relay.h"
 
 struct terminal {
-	struct relay input;  /* what is typed, to the sandbox */
-	struct relay output; /* what it shows, to our stdout */
+	struct relay input;  /* input, to the sandbox */
+	struct relay output; /* its output, to stdout */
 	int master;
 	int inner;  /* the other end, so that the first never ends before we say so */
 	int screen; /* ours once more, for output */
@@ -27,9 +27,9 @@ struct terminal {
 	bool has_modes;
 	bool has_input;	  /* the command's stdin is its terminal */
 	bool wants_input; /* it has asked for input */
-	bool is_seized;	  /* it gets what is typed */
+	bool is_seized;	  /* it gets the input */
 	bool is_raw;
-	bool has_hung_up; /* ours is gone */
+	bool has_hung_up; /* the caller's terminal has hung up */
 };
 
 #define TERMINAL_INIT                                                                              \
@@ -62,7 +62,7 @@ void terminal_resize(const struct terminal *terminal);
 void terminal_release(struct terminal *terminal);
 /* Raw again, where we are in the foreground. */
 void terminal_seize(struct terminal *terminal);
-/* Nobody inside is left: what it has written is still shown. */
+/* All processes inside have ended: writes out what the terminal still has. */
 void terminal_drain(struct terminal *terminal);
 bool terminal_has_ended(const struct terminal *terminal);
 void terminal_deinit(struct terminal *terminal);

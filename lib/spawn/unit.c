@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The scope of a sandbox whose limits the service manager holds
+ * The scope of a sandbox whose limits the service manager enforces
  *
- * libsystemd stays out of every other start: the module that speaks to the manager is opened only
- * here. PID 1 waits for MESSAGE_PLACED before it does anything, so whatever it starts is born in
- * the scope.
- *
- * The manager removes a scope that is empty. Where all were killed because memory ran out, it may
- * do so before we have seen that; so a process of ours stays in it until we have.
+ * libsystemd is loaded only here, by a module, so other starts do not pay for it. PID 1 waits for
+ * MESSAGE_PLACED before it does anything, so every process that it starts is born in the scope. The
+ * manager removes an empty scope. If all processes were killed for lack of memory, it may do so
+ * before the supervisor has read the counters; so a keeper process stays in the scope until then.
  */
 
 #include <stdio.h>
@@ -35,7 +33,7 @@ static const struct {
 	{ "TasksMax", offsetof(struct scope_limits, tasks_max) },
 };
 
-/* A limit that we do not know is not one that is held. */
+/* An unknown limit does not count as enforced. */
 static int read_limit(const struct step *step, struct scope_limits *limits)
 {
 	for (size_t i = 0; i < N_ELEMENTS(properties); i++) {
@@ -60,7 +58,7 @@ static int fail(struct spawn *spawn, int code, const char *unit, const char *why
 	return code;
 }
 
-/* Stays open until our process ends: it is libsystemd's to say when it can go. */
+/* Never closed: libsystemd may still use its own state. */
 static int open_module(struct spawn *spawn, const char *unit, scope_start_fn **ret_start,
 		       scope_join_fn **ret_join)
 {
@@ -90,8 +88,8 @@ static int open_module(struct spawn *spawn, const char *unit, scope_start_fn **r
 	return 0;
 }
 
-/* What stays in the scope until its numbers have been read. Who ends the supervisor's process
- * group, or everything in the scope, does not mean us: the sandbox may take its time to go. */
+/* The keeper stays in the scope until the counters were read. It ignores signals to the
+ * supervisor's process group and to the scope, because the sandbox may take time to end. */
 static noreturn void keep(pid_t supervisor)
 {
 	siginfo_t info;
@@ -114,7 +112,7 @@ static const char *id_of(const struct spawn *spawn)
 	return spawn->plan->id ? spawn->plan->id : "";
 }
 
-/* Its name is what that of a cgroup without a scope is, too. */
+/* The directory has the same name as a cgroup without a scope. */
 static int divide(struct spawn *spawn, const char *scope)
 {
 	_cleanup_text_ struct text folder = TEXT_INIT;
@@ -178,7 +176,7 @@ int unit_begin(struct spawn *spawn)
 	if (r < 0)
 		return r;
 	r = message_send(spawn->inside.source.fd, &placed, NULL, 0);
-	/* PID 1 has gone: what it said before that is read when its end is seen. */
+	/* PID 1 has ended: its messages are read when its pidfd is handled. */
 	if (r < 0 && r != -EPIPE && r != -ECONNRESET)
 		return fail(spawn, r, unit, "PID 1 of the sandbox cannot be reached");
 	return 0;

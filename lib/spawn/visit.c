@@ -54,13 +54,13 @@ struct anchor {
 
 struct round {
 	size_t n;      /* children */
-	size_t n_left; /* children that are not zombies yet */
-	bool is_whole; /* all of them were seen */
+	size_t n_left; /* not zombies yet */
+	bool is_whole; /* the list is complete */
 };
 
 /* ---- the anchor ---- */
 
-/* The list of its children, while a path still leads there; or negative errno. */
+/* Opens the list of its children while its /proc is still reachable; or negative errno. */
 static int anchor_open(void)
 {
 	int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
@@ -146,7 +146,7 @@ static void reap(const struct anchor *anchor)
 			continue;
 		if (!WIFSTOPPED(result.status))
 			end(anchor, &result);
-		/* No shell waits for it that could continue it. */
+		/* No shell would continue a stopped command. */
 		else if (WSTOPSIG(result.status) != SIGSTOP)
 			(void)kill(-pid, SIGCONT);
 	}
@@ -184,14 +184,14 @@ static int enter_cgroup(const struct visit *visit)
 	r = move_to_cgroup(cgroup_fd);
 	if (r != -EACCES || !scope->join)
 		return r;
-	/* Whoever moves a process must be allowed to write where its old place and its new one
-	 * meet; in a login session that is root's. */
+	/* cgroup v2: moving a process needs write permission in the common ancestor of both
+	 * cgroups, which in a login session belongs to root. */
 	r = scope->join(scope->unit, path_last(scope->folder) - 1);
-	/* Now both are in the scope. Where that is not so, this fails again. */
+	/* Both are in the scope now; if the manager did not move them, this fails again. */
 	return r < 0 ? r : move_to_cgroup(cgroup_fd);
 }
 
-/* Root's groups are nothing that a sandbox has, and inside they could not be dropped. */
+/* Drop root's supplementary groups here: inside, setgroups() is denied. */
 static int drop_groups(const struct kernel *kernel, const struct plan *plan)
 {
 	return plan->uid != kernel->uid && setgroups(0, NULL) < 0 ? -errno : 0;
@@ -235,7 +235,7 @@ static noreturn void fail(const struct command *command)
 	child_fail();
 }
 
-/* The process that has entered, and waits for the anchor: its supervisor speaks to the anchor
+/* The process that has entered waits for the anchor; the supervisor has a socket to the anchor
  * itself. */
 static noreturn void stay_outside(int socket, pid_t anchor)
 {
@@ -265,7 +265,7 @@ static void check(struct command *command, enum doing doing, int r)
 		fail(command);
 }
 
-/* A terminal that controls another session is somebody's own, and not what sbx-ctl lends. */
+/* A terminal that controls another session is not one that sbx-ctl lent. */
 static int take_terminal(struct command *command)
 {
 	for (int fd = 0; fd < 3; fd++) {
@@ -279,8 +279,8 @@ static int take_terminal(struct command *command)
 	return 0;
 }
 
-/* Orphans of the command come to the anchor, and its end ends them; it goes with who has entered.
- */
+/* The anchor adopts orphans of the command and kills them at its end. It is killed when the process
+ * that entered ends. */
 static void become_anchor(struct command *command, int *ret_children)
 {
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)

@@ -26,6 +26,5 @@ struct visit {
 	int stdio[3];
 };
 
-/* What is not the command's own is reported over @ret->socket, as PID 1 does. 0 or negative errno.
- */
+/* Messages come from @ret->socket, as from PID 1. 0 or negative errno. */
 int visit_start(const struct visit *visit, struct joined *ret);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The mounts that stand over names of the host, looked at from outside
+ * The mounts over names of the host, watched from outside
  *
- * Whatever takes something away from what a directory from outside shows, or stands in for it, is a
- * mount over a name there, and only a process outside can make the kernel detach it. poll() of the
- * sandbox's mountinfo says that some mount has changed; a statx() of each name then says which
- * mount stands there: one that was detached never comes back. Names in a file system of the
- * sandbox's own are out of reach from outside.
+ * A denial or protection in a directory that is bound from outside is a mount over a name there,
+ * and only a process outside can make the kernel detach it. poll() of the sandbox's mountinfo
+ * reports that some mount has changed; statx() of each name then returns the ID of the mount there;
+ * a detached mount does not come back. Names in a file system of the sandbox cannot be
+ * changed from outside.
  */
 
 #include "spawn/watch.h"
@@ -27,13 +27,13 @@
 #include "base/path.h"
 #include "plan/plan.h"
 
-/* Only in what is bound from outside somebody else can rename. An overlay has names of its own. */
+/* Only in a bind mount can a process outside rename; an overlay has its own names. */
 static bool is_from_outside(const struct step *step)
 {
 	return step->kind == STEP_BIND && step->bind.is_folder;
 }
 
-/* What @carrier, a bind too, shows at the place of @step, no less. */
+/* True if @carrier, also a bind mount, shows the same at the place of @step. */
 static bool is_the_same(const struct step *step, const struct step *carrier)
 {
 	const struct step_bind *bind = &step->bind, *above = &carrier->bind;
@@ -83,10 +83,10 @@ static int open_inside(const struct watch *watch, const char *path)
 	return fd;
 }
 
-/* The mount over the name that @step is about. */
+/* The ID of the mount at the target of @step. */
 static int look(const struct watch *watch, const struct step *step, struct statx *ret)
 {
-	/* A file system over a network is not asked: what we want to know is known here. */
+	/* AT_STATX_DONT_SYNC: the mount ID is known without asking a network file system. */
 	const int flags = AT_EMPTY_PATH | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
 	_cleanup_close_ int fd = open_inside(watch, step_target(step) + 1);
 
@@ -115,8 +115,8 @@ static bool may_be_closed(const struct step *step)
 	       (step->kind == STEP_BIND && step->bind.may_be_closed);
 }
 
-/* Such a step is left out where the command cannot get to its name: a directory on the way, as the
- * sandbox's mounts show it, does not let the command's user search it. */
+/* Such a step is left out if the command cannot reach its name: a directory on the way, as the
+ * sandbox's mounts show it, is not searchable for the command's user. */
 static bool is_closed(const struct watch *watch, const struct step *step)
 {
 	const char *path = step_target(step) + 1;
@@ -157,7 +157,7 @@ int watch_begin(struct watch *watch, int root, int mountinfo, struct sbx_error *
 	watch->root = root;
 	watch->changes.fd = mountinfo;
 	watch->changes.events = POLLPRI;
-	/* It tells of what has happened since it was asked last, so of the building. */
+	/* poll() reports changes since the last read, so this discards those of the building. */
 	if (poll(&seen, 1, 0) < 0)
 		return sbx_error_what(err, -errno, "cannot watch the sandbox's mounts");
 	for (size_t i = 0; i < watch->n; i++) {
@@ -172,7 +172,7 @@ int watch_begin(struct watch *watch, int root, int mountinfo, struct sbx_error *
 		if (r < 0)
 			return refuse(mount.step, r, err);
 		mount.mount = status.stx_mnt_id;
-		/* A socket is granted, and its server may make it anew. */
+		/* Not watched: a server may replace its socket. */
 		if (!S_ISSOCK(status.stx_mode))
 			watch->mounts[n++] = mount;
 	}

@@ -40,7 +40,7 @@ struct watch {
 	uid_t uid; /* of the command, outside */
 	gid_t gid;
 	bool is_begun;
-	/* Has something to say when mounts have changed; its function is the caller's. */
+	/* Ready when mounts have changed; the caller sets its function. */
 	struct source changes;
 };
 
@@ -62,7 +62,7 @@ static inline bool watch_is_needed(const struct watch *watch)
  * what @watch->changes says watch_check() tells.
  */
 int watch_begin(struct watch *watch, int root, int mountinfo, struct sbx_error *err);
-/* The first that does not stand where it stood. */
+/* The first mount that is no longer at its target. */
 struct watch_loss watch_check(const struct watch *watch);
 void watch_deinit(struct watch *watch);
 #define _cleanup_watch_ _cleanup_(watch_deinit)

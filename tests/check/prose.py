@@ -25,14 +25,14 @@ IN_LIB = {
 MARKS = {
     "begins without its noun": re.compile(r"(?:who|whoever|what (?:is|was)|nobody|somebody)\b(?!:)", re.I),
     "a program is 'it'": re.compile(r"\b(?:he|him|his|himself)\b", re.I),
+    "'is not a'": re.compile(r"(?<!there )\bis no (?!longer|more\b)|(?<!mode )(?<!there )\bis none\b", re.I),
+    "'after'": re.compile(r"(?<!left )\bbehind\b", re.I),
     "'directory' is the word": re.compile(r"(?<![\w@/.=<`'-])folders?(?![\w/=>`'-])(?!\()", re.I),
 }
 AT_THE_BEGIN = {"begins without its noun"}
 # The directories whose comments keep to it; add one when its comments are rewritten.
 COMMENTS = ["lib/base", "lib/client", "lib/extension", "lib/filter", "lib/include", "lib/kernel", "lib/output", "lib/record",
-            "lib/registry", "lib/ring", "lib/scope", "lib/token"]
-# Their messages are not rewritten yet.
-MESSAGES_LATER = ["lib/audit", "lib/collect", "lib/server", "lib/service"]
+            "lib/registry", "lib/ring", "lib/scope", "lib/spawn", "lib/token"]
 PAGES = ["README.md", "HACKING.md", "NEWS.md", "SECURITY.md", "policies/*", "man/*.scd"]
 SINCE = "56dd65af8c"  # subjects are looked at from the commit behind this one on
 SUBJECT_COLUMNS = 72
@@ -126,7 +126,7 @@ def is_below(name, folders):
 
 def check_sentences(code):
     tap.none("messages name their actor and object",
-             [line for name in code if not is_below(name, MESSAGES_LATER)
+             [line for name in code
               for number, text in literals(tap.read(name)) if " " in text.strip()
               for line in tell(name, number, text)])
     tap.none("pages name their actor and object",
