@@ -475,7 +475,7 @@ int host_open_folder(const char *option, const char *path, struct arena *arena,
 	if (place.kind == HOST_LINK_REFUSED)
 		return refuse_link(&place, option, err);
 	/* A link that has been created since is refused by the kernel. */
-	fd = mount_open(AT_FDCWD, place.real, O_RDONLY | O_DIRECTORY);
+	fd = path_open_no_links(AT_FDCWD, place.real, O_RDONLY | O_DIRECTORY);
 	if (fd < 0) {
 		(void)sbx_error_what(err, fd, "cannot open the directory '%.300s' of %s",
 				     place.real, option);
