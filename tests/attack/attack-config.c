@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A project whose own files wait for somebody to configure it
+ * Attacks by a project's files on a user who configures it
  *
- * "sbx-config set --where=project" runs as the user, in a folder that a stranger has filled. Every
- * attack is first led against the usual way (make the folder, open the path, replace the path),
- * where it must work.
+ * "sbx-config set --where=project" runs as the user in a directory that an attacker has filled.
+ * Each attack first runs against the plain way (mkdir, open the path, replace the path), where it
+ * must succeed.
  *
- *   arena/project/.sbx/config.yaml   what may be written
- *   arena/home/config.yaml           the user's own, which must stay as it is
+ *   arena/project/.sbx/config.yaml   the file to write
+ *   arena/home/config.yaml           the user's own file, which must not change
  */
 #include "test.h"
 
@@ -84,7 +84,7 @@ static void restore(const struct arena *arena)
 	write_file(arena->top, "home/config.yaml");
 }
 
-/* What a tool without config_save() would do: look whether all is well, then use the path. */
+/* A tool without config_save(): checks the path, then uses it. */
 static void save_plainly(const struct arena *arena)
 {
 	_cleanup_text_ struct text folder = TEXT_INIT;
@@ -126,7 +126,7 @@ static void a_dangling_link_does_not_plant_a_file_elsewhere(void)
 	expect_eq(mkdirat(arena.top, "project/.sbx", 0700), 0);
 	expect_eq(symlinkat("../../home/sub", arena.top, "project/.sbx/config.yaml"), 0);
 
-	/* The usual open would make the file where the link leads. */
+	/* A plain open() creates the target of the link. */
 	_cleanup_close_ int fd = open(arena.config, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 
 	expect(fd >= 0);
@@ -148,7 +148,7 @@ static void a_file_that_is_a_link_is_neither_read_nor_written(void)
 	expect_eq(mkdirat(arena.top, "project/.sbx", 0700), 0);
 	expect_eq(symlinkat("../../home/config.yaml", arena.top, "project/.sbx/config.yaml"), 0);
 
-	/* The usual read brings the user's own lines into a file of the project. */
+	/* A plain read copies lines of the user's file into a file of the project. */
 	expect_eq(file_read(AT_FDCWD, arena.config, 4096, &bytes, &n_bytes, NULL), 0);
 	expect_str(bytes, precious);
 
@@ -177,7 +177,7 @@ static void *attack(void *context)
 	return NULL;
 }
 
-/* While the attacker exchanges the folder and a link to the user's home. */
+/* The attacker swaps the directory and a link to the user's home during the save. */
 static void a_link_swapped_in_during_the_save_never_leads_out(void)
 {
 	unsigned n_most = test_is_slow() ? 200000 : 20000, n_tries = test_is_slow() ? 20000 : 1000;
@@ -207,7 +207,7 @@ static void a_link_swapped_in_during_the_save_never_leads_out(void)
 	expect_eq(pthread_join(thread, NULL), 0);
 	expect(n_saved > 0 && n_refused > 0);
 	expect(is_untouched(&arena));
-	/* For arena_close(): the folder under its own name. */
+	/* Give the directory its own name again, for arena_close(). */
 	if (atomic_load(&attacker.n_swaps) % 2 != 0)
 		expect_eq(renameat2(arena.top, "project/.sbx", arena.top, "project/link",
 				    RENAME_EXCHANGE),

@@ -28,7 +28,7 @@ POLICIES = int(os.environ.get("DECISIONS", "300"))
 NAMES = "abc"
 OPERATIONS = ["fs.read", "fs.write", "fs.list", "exec", "fs.exists", "fs.*", "fs.*", "fs.read"]
 
-# What has to be allowed for each success of the probe; "{}" is its path.
+# The operations of which one must be allowed for each success of the probe; "{}" is its path.
 NEEDED = {
     "read": [("fs.read", "{}")],
     "write": [("fs.write", "{}")],
@@ -49,7 +49,7 @@ ATTEMPTS = {
 
 
 class Trees:
-    """Two trees with random contents; everybody may do everything in them where no sandbox is."""
+    """Two trees with random contents; outside of a sandbox every user may do everything in them."""
 
     def __init__(self, stack, rng):
         self.rng = rng
@@ -77,7 +77,7 @@ class Trees:
             listener.bind(str(path))
             listener.listen(100)
         elif kind == "link":
-            # Never to where another link may be, so that none leads to itself.
+            # Never to a path where another link may be, so that there are no loops.
             path.symlink_to(self.top / "u" / self.rng.choice(NAMES))
         else:
             path.write_bytes(self.program)
@@ -99,12 +99,12 @@ class Trees:
             shutil.rmtree(root, ignore_errors=True)
             root.mkdir()
         for path, kind in self.plan.items():
-            with contextlib.suppress(OSError):  # something else is in its way
+            with contextlib.suppress(OSError):  # another file has its name
                 self.put(path, kind)
         self.kinds = {}
         for root in (self.top / "t", self.top / "u"):
             for folder, folders, files in os.walk(root):
-                pathlib.Path(folder, ".of-the-host").touch()  # what a listing of the host's directory shows
+                pathlib.Path(folder, ".of-the-host").touch()  # visible in a listing of the host's directory
                 for path in [pathlib.Path(folder), *(pathlib.Path(folder, name) for name in [*folders, *files])]:
                     if path.is_symlink():
                         continue
@@ -145,7 +145,7 @@ def make_policy(rng, trees):
 
 
 def attempts(trees):
-    """Unlinking takes away what others need, so it comes last."""
+    """Unlinking removes files that other attempts need, so it comes last."""
     tried = [(name, path) for path, kind in trees.kinds.items() for name in ATTEMPTS[kind]]
     return sorted(tried, key=lambda attempt: attempt[0] == "unlink")
 
@@ -169,10 +169,10 @@ def run(policy, trees, user):
 
 
 def find_more(policy, trees, done):
-    """What was done although eval denies it."""
+    """Returns what was done although eval denies it."""
     found = []
     successes = [tuple(line.split(" ", 1)) for line in done.stdout.splitlines()]
-    # A special file is protected where a rule names it; further down its directory decides who sees it (sbx-policy(5)).
+    # A special file is protected if a rule names it; below a rule's directory it is not (sbx-policy(5)).
     text = pathlib.Path(policy).read_text().replace("/**'", "'").replace("/'", "'")
     named = [success for success in successes
              if trees.kinds[pathlib.Path(success[1])] not in ("fifo", "socket") or f"'{success[1]}'" in text]

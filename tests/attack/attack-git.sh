@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A command that may write a project makes the user's next git outside execute a program: each way works for a shell
-# without a sandbox, and not for a command in one.
+# A command with write access to a project makes the user's next git outside run a program: each attack works for a
+# shell without a sandbox, and not for a command in one.
 # shellcheck disable=SC2016 # what the commands do is expanded where they run
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
@@ -11,7 +11,7 @@ outside() { as "$who" env GIT_AUTHOR_NAME=Outside GIT_AUTHOR_EMAIL=outside@local
 	GIT_COMMITTER_NAME=Outside GIT_COMMITTER_EMAIL=outside@localhost git -c protocol.file.allow=always "$@"; }
 in_main() { (cd "$project/main" && "$@"); }
 
-# main: a clone with two commits and a submodule that was not initialised, in the middle of a rebase where REBASE is set.
+# main: a clone with two commits and an uninitialised submodule, in the middle of a rebase if REBASE is set.
 build() {
 	rm -rf "${project:?}"/* "$work/origin" "$work/library"
 	mkdir "$work/origin" "$work/library"
@@ -42,7 +42,7 @@ inside() { run spawn -q --project "$project/main" --cwd "$project/main" --write 
 
 config='printf "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = %s\n\tfsmonitor = %s/program\n" "$PWD" "$PWD/$up"'
 repository="mkdir -p objects refs/heads; echo 'ref: refs/heads/main' >HEAD; $config >config"
-# NAME|what git is asked outside|what is done.
+# NAME|git command outside|attack
 ways=(
 	"a_repository_around_one_without_HEAD|look|rm -f .git/HEAD; $repository"
 	"a_repository_around_one_without_refs|look|mv .git/refs .git/gone; mv .git/packed-refs .git/gone2; $repository"
@@ -53,10 +53,10 @@ ways=(
 	"a_moved_submodule|look|mv sub gone; mkdir sub && cd sub && up=.. && git init -q . && $config >.git/config"
 	"the_list_of_a_rebase|goes_on|echo 'exec ./program' >>.git/rebase-merge/git-rebase-todo"
 )
-# One that may be executed by whoever starts it.
+# A Python that every user can execute.
 python=/usr/bin/python3
 [ -x "$python" ] || python=python3
-# Until "stop" is there.
+# Runs until the file "stop" exists.
 relink='import os
 def attempt(function):
     try:
@@ -67,7 +67,7 @@ attempt(lambda: open(".git/name", "w").write(os.getcwd() + "/evil"))
 print("ready", flush=True)
 while not os.path.exists("stop"):
     attempt(lambda: os.link(".git/name", ".git/commondir"))'
-# Git is asked outside meanwhile.
+# Runs git outside meanwhile.
 while_it_links() { # COMMAND...
 	rm -f "$work/from"
 	mkfifo "$work/from"
@@ -97,7 +97,7 @@ for who in $starters; do
 		check "with_a_sandbox_${what}_does_not_by_$who" is_not is_executed
 	done
 
-	# What commondir names is a copy of .git whose configuration names the program.
+	# commondir names a copy of .git whose configuration names the program.
 	for where in 'without as' 'with begin_spawn'; do
 		fresh
 		cp -a "$project/main/.git" "$project/main/evil"
@@ -112,7 +112,7 @@ for who in $starters; do
 		fi
 	done
 
-	# One run makes directories, which keep the next one from finding all repositories.
+	# A run creates directories, so the next one would not find all repositories.
 	spoil='for i in main 1 2 3 4; do git -C "$i" config core.fsmonitor "$PWD/main/program"; done'
 	look_at_all() { for i in main 1 2 3 4; do (cd "$project/$i" && outside status) >"$work/said" 2>&1; done; }
 	fresh

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ways out of a folder that the attacker may change while we work in it
+ * Escapes from a directory that the attacker can change while we work in it
  *
- * Every test first leads the attack against the usual call (openat, or a check followed by openat)
- * and expects it to work: an attack that nobody can win would prove nothing. Then the same attack
- * meets path_open_beneath().
+ * Each test first runs the attack against the usual call (openat, or a check followed by openat)
+ * and expects it to succeed: an attack that never succeeds proves nothing. Then the same attack
+ * runs against path_open_beneath().
  *
- *   arena/root/work/secret   "inside"    what a caller may open
- *   arena/outside/secret     "outside"   what it must never see
+ *   arena/root/work/secret   "inside"    the file that the caller may open
+ *   arena/outside/secret     "outside"   the file that it must never open
  */
 #include "test.h"
 
@@ -73,7 +73,7 @@ static void arena_close(struct arena *arena)
 
 enum seen { SEEN_NOTHING, SEEN_INSIDE, SEEN_OUTSIDE };
 
-/* Which of the two files is behind the fd; closes it. */
+/* Which of the two files the fd refers to; closes it. */
 static enum seen look(int fd)
 {
 	_cleanup_close_ int owned = fd;
@@ -133,7 +133,7 @@ static void a_link_on_the_way_does_not_lead_out(void)
 	expect_eq(path_open_beneath(arena.root, "link/secret", O_RDONLY, 0), -ELOOP);
 }
 
-/* The kernel's own links, /proc/PID/root and the like, go where no path says. */
+/* Magic links such as /proc/PID/root leave the directory without "..". */
 static void a_magic_link_does_not_lead_out(void)
 {
 	_cleanup_arena_ struct arena arena;
@@ -184,7 +184,7 @@ static void a_link_does_not_get_folders_made_outside(void)
 	expect_eq(faccessat(arena.top, "outside/made", F_OK, 0), 0);
 }
 
-/* Puts what is called @a in the place of @b and the other way round, in one step. */
+/* Exchanges the names @a and @b with one renameat2(RENAME_EXCHANGE). */
 static void swap(const struct arena *arena, const char *a, const char *b)
 {
 	expect_eq(renameat2(arena->top, a, arena->top, b, RENAME_EXCHANGE), 0);
@@ -198,7 +198,7 @@ static void a_check_before_the_open_would_be_too_early(void)
 	arena_open(&arena);
 	expect_eq(symlinkat("../outside", arena.root, "link"), 0);
 
-	/* The check sees a folder; what is opened a moment later goes through a link. */
+	/* The check sees a directory; the open a moment later follows a link. */
 	expect_eq(fstatat(arena.root, "work", &info, AT_SYMLINK_NOFOLLOW), 0);
 	expect(S_ISDIR(info.st_mode));
 	swap(&arena, "root/work", "root/link");
@@ -213,7 +213,7 @@ static void a_folder_that_is_moved_away_does_not_take_us_along(void)
 
 	arena_open(&arena);
 
-	/* Walks a step at a time: inside "work", then ".." after the attacker has moved it. */
+	/* Opens "work", and then ".." of it after the attacker has moved it. */
 	_cleanup_close_ int work = openat(arena.root, "work", O_DIRECTORY | O_CLOEXEC);
 
 	expect_eq(mkdirat(arena.top, "outside/deep", 0700), 0);
@@ -222,10 +222,10 @@ static void a_folder_that_is_moved_away_does_not_take_us_along(void)
 	expect_eq(path_open_beneath(work, "../../secret", O_RDONLY, 0), -EXDEV);
 }
 
-/* An attacker who changes the tree as fast as it can, until it is told to stop. */
+/* An attacker thread that changes the tree in a loop until it is stopped. */
 struct attacker {
 	const struct arena *arena;
-	const char *a, *b; /* exchanged again and again */
+	const char *a, *b; /* exchanged in a loop */
 	atomic_bool stop;
 	atomic_uint n_swaps;
 };
@@ -234,7 +234,7 @@ static void *attack(void *context)
 {
 	struct attacker *attacker = context;
 
-	/* An even number of exchanges leaves the tree as it was. */
+	/* An even number of exchanges restores the tree. */
 	while (!atomic_load(&attacker->stop) || atomic_load(&attacker->n_swaps) % 2 != 0) {
 		swap(attacker->arena, attacker->a, attacker->b);
 		atomic_fetch_add(&attacker->n_swaps, 1);
@@ -248,8 +248,8 @@ struct race {
 
 typedef enum seen look_fn(int dirfd, const char *path);
 
-/* Looks through @path while the attacker works: @n_looks times at least, and until it has changed
- * the tree as often and was once seen inside and once not, but @n_most times at most. */
+/* Looks through @path during the attack: at least @n_looks times, until the attacker has changed
+ * the tree as often and both outcomes were seen, but at most @n_most times. */
 static struct race race(struct attacker *attacker, look_fn *looks, const char *path,
 			unsigned n_looks, unsigned n_most)
 {
@@ -274,7 +274,7 @@ static struct race race(struct attacker *attacker, look_fn *looks, const char *p
 	return race;
 }
 
-/* Enough that the usual call loses hundreds of times, short enough for every run. */
+/* Enough that the usual call fails hundreds of times, but short enough for each run. */
 static unsigned n_trials(void)
 {
 	return test_is_slow() ? 500000 : 20000;
@@ -299,7 +299,7 @@ static void a_link_swapped_in_during_the_walk_never_leads_out(void)
 	expect_eq(ours.n_outside, 0);
 }
 
-/* Steps out through ".." of a folder that is exchanged with one whose parent lies outside. */
+/* ".." of a directory that is exchanged with one whose parent is outside. */
 static void dots_during_a_move_never_lead_out(void)
 {
 	_cleanup_arena_ struct arena arena;
@@ -316,7 +316,7 @@ static void dots_during_a_move_never_lead_out(void)
 	expect(ours.n_inside > 0);
 	expect_eq(ours.n_outside, 0);
 
-	/* The same way, a step at a time, as a resolver in user space goes. */
+	/* The same, component by component, as a resolver in user space does it. */
 	_cleanup_close_ int work = openat(arena.root, "work", O_DIRECTORY | O_CLOEXEC);
 
 	swap(&arena, "root/work", "outside/deep/work");

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# --ptrace lets a command trace its own children. Every other process that has a number in the sandbox is tried: PID 1,
-# and with sbx-ctl exec the process that keeps the visit and what runs in it, from both sides.
+# With --ptrace a command may trace only its own children. Tries every other process that is visible in the sandbox:
+# PID 1, and with sbx-ctl exec the process that keeps the visit and the visiting command, from both sides.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
-# Prints "seized NUMBER" for each process that it can take, or of which it can open the memory; its own child at last. By
-# number, since /proc hides those that are not to be traced.
+# Prints "seized NUMBER" for each process that it can trace or whose memory it can open, its own child last. Tries all
+# PIDs, because hidepid hides those that must not be traced.
 cat >"$work/seize.py" <<'END'
 import ctypes
 import os
@@ -52,9 +52,9 @@ chmod 644 "$work/seize.py"
 seize='/usr/bin/python3 '$work/seize.py
 sandboxes() { if [ "$who" = root ]; then echo /run/sbx/sandboxes; else echo "$work/$who/run/sbx/sandboxes"; fi; }
 
-# Outside, a process of the same user can be taken.
+# Outside, a process of the same user can be traced.
 if [ "$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)" = 0 ]; then
-	# The shell of the function would not pass the signal on.
+	# A shell function would not forward the signal.
 	if [ "$(id -u)" -eq 0 ]; then setpriv --reuid="$user" --regid="$user" --clear-groups sleep 1000 & else sleep 1000 & fi
 	victim=$!
 	run as user /usr/bin/python3 - "$victim" <<-'END'
@@ -69,7 +69,7 @@ else
 	skip outside_a_process_of_the_same_user_is_seized 'Yama forbids it on this host'
 fi
 
-# A sandbox that may be entered: its command waits for the word, then attacks.
+# A sandbox that can be entered: its command waits for a word, then attacks.
 # shellcheck disable=SC2086 # two words
 for who in $starters; do
 	run spawn -q --ptrace --read "$work/seize.py" -- $seize
@@ -86,7 +86,7 @@ for who in $starters; do
 	sandbox=$!
 	exec 5>"$work/go-$who" 6<"$work/ready-$who"
 	read -r _ <&6
-	# The visit sees PID 1, the command's shell and the process that keeps the visit.
+	# The visitor sees PID 1, the command's shell and the process that keeps the visit.
 	run as "$who" sbx-ctl exec "$id" -- $seize
 	check "a_visit_seizes_its_own_child_by_$who" out_has 'own child seized'
 	check "a_visit_seizes_nobody_else_by_$who" test "$(grep -c '^refused' "$work/out") $(grep -c '^seized' "$work/out")" = '3 0'
@@ -100,7 +100,8 @@ for who in $starters; do
 		case $line in own*) break ;; esac
 	done >"$work/seen-$who"
 	check "the_command_seizes_its_own_child_by_$who" grep -qx 'own child seized' "$work/seen-$who"
-	# PID 1, what keeps the visit, and what runs in it; the command's own shell, number 2, is of its domain.
+	# PID 1, the keeper of the visit and the visiting command; the command's own shell, PID 2, is in its Landlock
+	# domain.
 	check "the_command_seizes_no_visit_by_$who" \
 		test "$(grep -c '^refused' "$work/seen-$who") $(grep '^seized' "$work/seen-$who")" = '3 seized 2'
 	exec 5>&- 6<&-

@@ -27,7 +27,7 @@ def control(policy, audit):
             ("reload", {"do": "reload"}),
             ("list", {"do": "token.list"})):
         client = connect(policy)
-        # Inside a pid namespace os.getpid() is another number: the service goes by SO_PEERCRED.
+        # In a PID namespace os.getpid() differs from the PID that the service sees in SO_PEERCRED.
         client.send(json.dumps(packet).encode())
         answer = json.loads(client.recv(1 << 20))
         done = answer.get("ok") is True or "no such process" in answer.get("why", "")
@@ -66,7 +66,7 @@ def crowd(path, packet, first, each):
             hold(path, packet.encode(), uid, int(each), write)
             os._exit(0)
         os.close(write)
-        # One after the other: a later user finds the connections that the earlier ones have left.
+        # One after the other, so that a later user finds the connections that earlier ones have left.
         reports.append(int(os.read(read, 64)))
     print(sum(reports), flush=True)
     sys.stdin.read()

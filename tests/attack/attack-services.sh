@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A sandboxed command of the user that runs the services, and users that take all their connections.
+# Attacks on the services by a sandboxed command of the same user, and by users that open all connections.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
 cd "$work" || exit 1
-# A Python that every user and every sandbox can run, whatever comes first in PATH.
+# A Python that every user and every sandbox can run, whatever PATH contains.
 python=/usr/bin/python3
 cp "$SBX_SOURCE/tests/attack/attack-services.py" attack.py
 cp "$SBX_SOURCE/tests/tool/seqpacket.py" .
@@ -13,7 +13,7 @@ cat >p.yaml <<'END'
 capabilities:
   - { name: src, match: { syscall: fs.write, path_glob: ["/srv/p/src/**"] }, action: require_review }
 END
-# With 64 connections a quarter is 16.
+# With 64 connections, one user gets a quarter: 16.
 start() { # WHO
 	mkdir "$1.d"
 	touch records
@@ -51,7 +51,7 @@ merges() { as user sbx-audit query --log="$work/user.d/log" --json --event=merge
 last_merge_has() { merges | tail -n 1 | grep -q "$1"; }
 last_refusal_has() { grep 'cannot control the service' records | tail -n 1 | grep -q "$1"; }
 
-# Outside of a sandbox all of it works.
+# Outside of a sandbox every request works.
 run as user $control
 check outside_a_token_is_had out_has 'token done'
 check outside_it_reloads out_has 'reload done'
@@ -87,7 +87,7 @@ if [ "$(id -u)" -ne 0 ]; then
 	exit
 fi
 start root
-# They keep the group that the mode of the socket lets connect.
+# They keep the group that may connect to the socket.
 hold() { # SOCKET PACKET
 	coproc crowd_process { exec "$python" attack.py crowd "$1" "$2" 20001 16; }
 	exec 7<&"${crowd_process[0]}" 8>&"${crowd_process[1]}"

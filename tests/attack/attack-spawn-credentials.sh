@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A command in a home reaches for a key by every other name, connects to the services of its user, and writes what the host
-# executes later. What is tried inside is also tried outside, where it must work.
+# A command in a home tries to read a key under other names, to connect to services of its user, and to write files
+# that the host executes later. Each attempt is also made outside, where it must succeed.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -18,7 +18,7 @@ fresh_home() {
 	chown -hR "$(stat -c %u:%g "$project")" "${HOME%/*}"
 }
 
-# Every other name of the key and of the token: links, magic links, renamed directories.
+# Other names of the key and of the token: links, magic links, renamed directories.
 cat >"$work/reach" <<'END'
 cd "$1" || exit
 cat p/link/id /proc/self/cwd/.ssh/id /proc/self/root"$1"/.ssh/id p/../.ssh/id dot/netrc .netrc
@@ -33,7 +33,7 @@ umount .ssh && cat .ssh/id
 cp -r .ssh copy && cat copy/id
 true
 END
-# Whatever a shell, a session or PATH executes later.
+# Files that a shell, a session or PATH executes later.
 cat >"$work/plant" <<'END'
 cd "$1" || exit
 for file in .bashrc .local/bin/ls .config/systemd/user/a.service dot/zshrc; do
@@ -102,7 +102,7 @@ for who in $starters; do
 		bind /x --bind $home:/x:rw
 	END
 
-	# A fresh account has none of it.
+	# In a fresh account none of these files exists.
 	rm -rf "$home"
 	mkdir "$home"
 	chown "$(stat -c %u:%g "$project")" "$home"
@@ -111,7 +111,7 @@ for who in $starters; do
 	check "which_is_said_to_$who" err_has 'can create missing startup files: ~/.profile'
 done
 
-# Services of the user act outside for whoever can connect.
+# Services of the user act outside of the sandbox for every client.
 who=user
 places
 talk='import socket, sys
@@ -129,7 +129,7 @@ as user mkdir -p "$run_folder/gnupg" "$project/agent"
 sockets=("$run_folder/bus" "$run_folder/docker.sock" "$run_folder/gnupg/S.gpg-agent" "$project/agent/a.1")
 become=()
 [ "$(id -u)" -ne 0 ] || become=(setpriv --reuid="$user" --regid="$user" --clear-groups)
-# By exec, so that it is this process that is killed: a listener that is left would keep the output open.
+# With exec, so that the PID is that of the listener: a remaining child would keep the output open.
 (exec "${become[@]}" /usr/bin/python3 -c "$listen" "$work/$who/ready" "${sockets[@]}") &
 listener=$!
 trap 'kill "$listener"; rm -rf "$work"' EXIT

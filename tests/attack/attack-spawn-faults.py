@@ -24,7 +24,7 @@ FAILED = 125
 CANNOT_EXECUTE = 126
 HUNG = 999
 CODES = ["EPERM", "ENOSYS"]
-# So many calls in a row whose failure changes nothing: there are no more of this name.
+# After so many calls in a row whose failure changes nothing, there are no further calls of this name.
 CLEAN_MAX = 3
 CALLS_MAX = 200
 FD = 9
@@ -45,12 +45,12 @@ capabilities:
 
 
 def names_of_calls():
-    """From the header itself, so that one that is added is attacked, too; and those that go by their number."""
+    """The names from the header, so that new ones are attacked too, and those that are called by number."""
     header = (SOURCE / "lib/kernel/fault.h").read_text()
     names = set(re.findall(r"^#define (\w+)\(\.\.\.\)", header, re.M))
     for source in (SOURCE / "lib/kernel").glob("*.c"):
         names |= set(re.findall(r"\bsyscall\(SYS_(\w+)", source.read_text()))
-    return sorted(names - {"exit_group"})  # what cannot end would hang, and builds nothing
+    return sorted(names - {"exit_group"})  # it would hang, because it could not exit
 
 
 def library():
@@ -100,7 +100,7 @@ class Arena:
         }
 
     def run(self, argv, extra):
-        # A sanitizer looks for leaks in a process of its own, which is refused here too.
+        # LeakSanitizer uses a process of its own, which is refused here too.
         places = {"HOME": str(self.top), "XDG_STATE_HOME": str(self.top / "state"),
                   "XDG_RUNTIME_DIR": str(self.top / "run"), "ASAN_OPTIONS": "detect_leaks=0"}
         who = {"user": USER, "group": USER, "extra_groups": []}
@@ -149,12 +149,12 @@ def describe(done):
 
 
 def judge(arena, done, layers):
-    """None, or what is wrong. A refusal after the command has run is one only if it ran confined."""
+    """Returns None, or what is wrong. A failure after the command has run is fine only if it ran confined."""
     if not arena.is_untouched():
         return "it has left a trace"
     if done.returncode == FAILED and done.stdout in ("", "confined\n"):
         return None
-    # What of the host could not be found out is not granted; the program then cannot be started.
+    # Paths of the host that could not be examined are not granted; then the program cannot be executed.
     if done.returncode == CANNOT_EXECUTE and done.stdout == "":
         return None
     if done.returncode != 0 or done.stdout != "confined\n":
@@ -169,7 +169,7 @@ def fail_one(arena, fault, layers):
 
 
 def fail_each(arena, name, code, layers):
-    """The first call, the second, ... and all of them."""
+    """Fails the first call, the second, ... and all of them."""
     wrong, n_clean, n = [], 0, 0
     while n_clean < CLEAN_MAX and n < CALLS_MAX:
         n += 1
@@ -201,11 +201,11 @@ def attack_others(tap, arena, layers):
 
 
 def prove(tap, arena):
-    """Without a sandbox everything is open, with one nothing; only then the rest says something."""
+    """Without a sandbox every check is open, with an unmodified one none; otherwise the results prove nothing."""
     outside = arena.run([arena.program], {})
     n_checks = len(re.findall(r'^\t\{ "', (SOURCE / "tests/attack/confined.c").read_text(), re.M))
     opened = re.findall(r"open: (\S+)", outside.stdout)
-    # Who is an ordinary user has no capabilities outside either, but for the bounding set.
+    # An ordinary user has no capabilities outside either, except in the bounding set.
     tap.say(len(opened) >= n_checks - 1, f"everything_is_open_outside_to_{arena.starter}", describe(outside))
     with contextlib.suppress(FileNotFoundError):
         arena.trace.unlink()
@@ -217,7 +217,7 @@ def prove(tap, arena):
 
 
 def main():
-    os.umask(0o022)  # others are of the attacks
+    os.umask(0o022)  # other users take part in the attacks
     tap = Tap()
     for starter in ("user", "root") if os.geteuid() == 0 else ("user",):
         with contextlib.ExitStack() as stack:

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A command rewrites the policy that confines it, and talks to sbx's services where their directory is shown. What is
-# tried inside is also tried outside, where it must work.
+# A command tries to rewrite the policy that confines it, and to use sbx's services through their visible directory.
+# Each attempt is also made outside, where it must succeed.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -11,7 +11,7 @@ policy() {
 		'  - {name: s, match: {syscall: [fs.read, fs.list, exec], path: [/usr, /bin, /lib, /lib64, /etc]}, action: allow}'
 }
 
-# Every way to another policy under the name: write, truncate, link, rename the file or a directory on the way.
+# All ways to put another policy under the name: write, truncate, link, rename the file or a parent directory.
 cat >"$work/rewrite" <<'END'
 p=$1
 d=${p%/*}
@@ -65,7 +65,7 @@ for who in $starters; do
 	run spawn --policy conf/p.yaml --bind "$project:/mnt:rw" -- sh -c 'cd /mnt && sh rewrite conf/p.yaml'
 	check "nor_where_a_bind_shows_it_of_$who" unchanged
 
-	# A link that is replaced names another policy.
+	# A replaced link names another policy.
 	fresh
 	ln -s conf/p.yaml "$project/link.yaml"
 	chown -h "$(stat -c %u:%g "$project")" "$project/link.yaml"
@@ -81,7 +81,7 @@ for who in $starters; do
 	(as "$who" sbx-ctl remove "guarded-$$-$who") >/dev/null 2>&1
 done
 
-# A fresh account: what sbx would read there is made before the command could make it.
+# In a fresh account sbx creates the paths that it would read, before the command could.
 for who in $starters; do
 	fresh
 	owner=$(stat -c %u "$project")
@@ -94,7 +94,7 @@ for who in $starters; do
 	check "which_is_the_owners_alone_for_$who" test "$(stat -c %a:%u "$project/.config/sbx")" = "700:$owner"
 done
 
-# The service of the user, in the runtime directory; a command that can connect to it asks for a token and a reload.
+# The user's service, in the runtime directory; a command that can connect asks for a token and a reload.
 who=user
 fresh
 talk='import socket, sys
@@ -123,8 +123,8 @@ done
 run begin_spawn --read "$XDG_RUNTIME_DIR" -- sh -c "ls -A $XDG_RUNTIME_DIR/sbx 2>/dev/null | wc -l"
 check nothing_of_the_directory_is_seen out_is 0
 
-# A policy that allows writing in a directory and except a name in it: whatever it says of what is below that name, the name
-# is not renamed, removed or made anew.
+# A policy that allows writing in a directory, except a name in it: whatever it says about paths below the name, the
+# name itself cannot be renamed, removed or created anew.
 tree() {
 	rm -rf "$work/tree"
 	mkdir -p "$work/tree/a/x"

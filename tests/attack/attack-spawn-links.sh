@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# A grant or a denial that passes a symbolic link means what the link leads to: it must not show what is hidden under
-# the real name, and a link that a command of root's has made must not lead the next command out.
+# A grant or a denial whose path contains a symbolic link is about the target: it must not show what is hidden under
+# the real name, and a link that a command of root has created must not lead the next command outside.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -10,11 +10,11 @@ if [ "$(id -u)" -ne 0 ]; then
 	finish
 	exit
 fi
-links=$work/links # root's, where a user may pass
+links=$work/links # owned by root, accessible to users
 mkdir -m 755 "$links"
 refused() { test "$status" -eq 125 && test "$out" = ''; }
 
-# An ordinary user, with links that root has made.
+# An ordinary user, with links that root has created.
 who=user
 places
 ln -s "$work/user" "$links/rundir"
@@ -34,7 +34,7 @@ for option in read write bind; do
 done
 run spawn --bind "$work/user:/x" -- cat /x/run/sbx/state
 check nor_by_a_bind_of_what_contains_them test "$status" -ne 0 -a "$status" -ne 125 -a "$out" = ''
-# A link in what a bind shows stays a link: inside, its target is looked up there.
+# A link inside of a bind stays a link: its target is resolved inside.
 run spawn --bind /var:/x -- ls -d /x/lib
 check a_directory_with_links_to_them_can_be_bound out_is /x/lib
 for show in "--read=$work/user" "--bind=$work/user/run:$work/user/run" "--bind=$work/user:/y"; do
@@ -121,7 +121,7 @@ chown -R "$user:$user" "$work/user"
 run spawn --tmpfs "$work/user" --read "$work/user/home" -- cat "$work/user/home/.ssh/id"
 check a_tmpfs_around_the_home_shows_no_credentials test "$status" -ne 0 -a "$status" -ne 125 -a "$out" = ''
 
-# A command replaces a directory by a link, and the next --out and --report name something in it.
+# A command replaces a directory by a symbolic link; the next --out and --report name paths below it.
 keeps_results() { # WHAT EXPECTED
 	run spawn --project in --out results/o -- sh -c 'echo planted >f'
 	check "--out_$1_by_$who" "$2"
@@ -146,12 +146,12 @@ for who in user root; do
 	keeps_results follows_no_link_of_a_command refused
 	check "the_link_is_named_by_$who" err_has "cannot follow the link '$project/results'"
 	check "nothing_is_made_behind_the_link_by_$who" test "$(ls -A "$aim")" = ''
-	# Outside of sbx the link leads there.
+	# Outside of sbx, the shell follows the link.
 	as "$who" sh -c "echo seen >'$project/results/seen'"
 	check "without_sbx_the_link_is_followed_by_$who" test "$(cat "$aim/seen")" = seen
 	rm "$project/results" "$aim/seen"
 done
-# The link of another user, which root names.
+# root names a link that another user owns.
 who=root
 places
 ln -s "$aim" "$project/results"
@@ -163,7 +163,7 @@ check nor_by_--report refused
 check nothing_is_made_behind_it test "$(ls -A "$aim")" = ''
 rm -r "$project/results" "$project/in"
 
-# Root's command makes a link, which is root's outside.
+# Root's command creates a link, which root owns outside.
 who=root
 places
 mkdir "$project/out" "$work/victim"

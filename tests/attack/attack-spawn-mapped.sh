@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What root's command may read as root's own must not be what the system is protected by, nor anybody else's; and it must
-# not become a way to write, to connect or to execute.
+# Files that root's command may read as root's own must not include protected files of the system or of other users,
+# and the access must not allow writing, connecting or executing.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -14,7 +14,7 @@ who=root
 places
 from() { (cd "$1" && shift && sbx-spawn "$@"); }
 
-# The system's files that are closed to others.
+# Files of the system that only root may read.
 secrets='cat /etc/shadow /etc/gshadow /etc/ssh/ssh_host_*_key 2>/dev/null | wc -c'
 for directory in / /etc /usr /var /home; do
 	run from "$directory" -- sh -c "$secrets"
@@ -45,7 +45,7 @@ run spawn --read "$shut" -- cat "$shut/file"
 check nor_is_it_by_name test "$status" -ne 125 -a "$out" = ''
 rm -r "$shut"
 
-# In a directory of root's that others cannot enter: another user's file that root's group may read.
+# In a private directory of root: a file of another user that root's group may read.
 own=$work/own
 mkdir "$own" "$own/other"
 chmod 700 "$own"
@@ -60,7 +60,7 @@ check another_users_file_is_not_read_by_roots_group test "$status" -ne 125 -a "$
 run from "$own" -- cat other/file
 check another_users_closed_directory_is_not_entered test "$status" -ne 125 -a "$out" = ''
 
-# What a read-only mount does not hold: sockets and FIFOs of root's alone.
+# A read-only mount does not restrict sockets and FIFOs of root.
 cat >"$work/try.py" <<'EOF'
 import os, socket, sys
 os.chdir(sys.argv[1])
@@ -90,7 +90,7 @@ check sockets_and_fifos_of_roots_stay_closed out_is "$(printf 'stream 13\nfifo 1
 run from "$own" -- sh -c 'chmod 777 . || touch new || mv theirs gone || rm theirs'
 check nothing_in_it_is_changed test "$status" -ne 0 -a "$status" -ne 125 -a -e "$own/theirs" -a ! -e "$own/new"
 
-# What is mounted below root has not named.
+# Mounts below the named directory are not included.
 mkdir "$own/mounted"
 if unshare -m true 2>/dev/null; then
 	run unshare -m sh -c "mount --bind /etc '$own/mounted' && cd '$own' && sbx-spawn -- sh -c 'ls mounted/passwd; cat mounted/shadow'"
@@ -98,7 +98,7 @@ if unshare -m true 2>/dev/null; then
 else
 	skip what_is_mounted_below_is_not_mapped 'no mount namespace can be made here'
 fi
-# Nor is what root has mounted from the system below a directory of its own: all of it, a directory in it, a file.
+# Bind mounts of system directories or files below the named directory are not included either.
 bound() { # DIRECTORY-OR-FILE-OF-THE-SYSTEM COMMAND...: with it mounted at $own/bound
 	unshare -m sh -c 'mount --bind "$1" "$2" && shift 2 && "$@"' sh "$1" "$own/bound" "${@:2}"
 }
@@ -127,13 +127,13 @@ if unshare -m true 2>/dev/null; then
 	mkdir "$own/plain" "$own/bound"
 	echo mine >"$own/plain/file"
 	chmod 600 "$own/plain/file"
-	run bound /etc sh -c "cd '$own/plain' && sbx-spawn -- cat file" # the mount is beside it
+	run bound /etc sh -c "cd '$own/plain' && sbx-spawn -- cat file" # the mount is beside this directory
 	check what_is_roots_own_is_read out_is mine
 	rm -r "$own/plain" "$own/bound"
 else
 	skip a_mount_of_the_system_is_not_mapped_as_the_working_directory 'no mount namespace can be made here'
 fi
-# A link to the system is not the system.
+# A link to a system directory.
 ln -s /etc "$work/link"
 run spawn --read "$work/link" -- sh -c "$secrets"
 check a_link_to_the_system_is_not_followed test "$status" -eq 125 -a "$out" = ''

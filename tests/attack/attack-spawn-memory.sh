@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Where an rlimit holds the memory, it counts the private memory of each process: that is said, and in a strict template a
-# System V segment, which is in no process's count, cannot be made.
+# An rlimit only counts the private memory of each process, which is reported. In a strict template a System V
+# segment, which no process is charged for, cannot be created.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -10,7 +10,7 @@ cat >>"$work/p.yaml" <<'END'
 isolation: {template: ai-provider, seccomp: standard}
 net: {mode: none}
 END
-# A segment of 300 MiB, all of it written; the template's limit is 256 MiB.
+# Creates and fills a segment of 300 MiB; the template's limit is 256 MiB.
 cat >"$work/segment.py" <<'END'
 import ctypes
 import sys

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The tier "reduced", where the host's processes have numbers inside and its files their names, too: attacks of "escape"
-# on another process, the files and the sockets of the same user, each also outside, where it must work.
+# The tier "reduced", in which PIDs and paths of the host are visible inside: attacks of "escape" on other processes,
+# files and sockets of the same user, each also outside, where it must succeed.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
@@ -15,7 +15,7 @@ attacks='probe_victim signal_victim signal_victim_by_pidfd trace_victim seize_vi
 	set_flags_of_shown_by_descriptor change_mode_of_secret connect_to_named_socket connect_to_abstract_socket
 	send_to_named_socket_by_pair connect_pair_to_named_socket'
 
-# Its name is none of ours, or a gc beside this test would take it for one.
+# The name must not look like a cgroup of sbx, or a gc of another test would remove it.
 cgroup=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)/reduced-test-$$
 delegated() { (echo 0 >"$cgroup/cgroup.procs" && exec "$@"); }
 forbidden() { delegated python3 "$SBX_SOURCE/tests/tool/no-userns.py" "$@"; }
@@ -26,7 +26,7 @@ if [ "$(id -u)" -ne 0 ] || [ "$cgroup" = "/reduced-test-$$" ] || ! mkdir "$cgrou
 fi
 victim='' segment='' listener='' queue=/sbx-reduced-$$
 end() {
-	[ -z "$victim" ] || kill -KILL "$victim" # it may have been stopped
+	[ -z "$victim" ] || kill -KILL "$victim" # it may be stopped
 	[ -z "$segment" ] || ipcrm -m "$segment"
 	[ -z "$listener" ] || kill "$listener"
 	rm -rf "$work"
@@ -47,7 +47,7 @@ cp "$SBX_BUILD/tests/attack/escape" "$work/escape"
 echo 'do not read this' >"$work/secret"
 echo 'read this' >"$work/shown"
 chown "$user:$user" "$work/secret" "$work/shown"
-# The sockets are there when their listener has said so.
+# Wait until the listener has created its sockets.
 mkfifo "$work/ready"
 python3 "$SBX_SOURCE/tests/attack/listeners.py" "$project" "sbx-reduced-$$" >"$work/ready" &
 listener=$!
@@ -88,7 +88,7 @@ for attack in $attacks; do
 done
 make_queue "$queue" remove
 check the_victim_of_the_reduced_tier_lives kill -0 "$victim"
-# A socket that the command inherits is none of the filter's making.
+# The filter does not apply to the creation of an inherited socket.
 inherits() { # KIND
 	(cd "$project" && delegated python3 "$SBX_SOURCE/tests/attack/inherit-socket.py" "$1" \
 		python3 "$SBX_SOURCE/tests/tool/no-userns.py" sbx-spawn -q --tier reduced -- true)

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What a command sets up inside, so that something of ours, or of another sandbox, falls into it outside: links where we
-# write afterwards, folders that are exchanged while sandboxes start, files that only look small.
+# Traps that a command leaves for sbx or another sandbox outside: links where sbx later writes, directories that are
+# exchanged while sandboxes start, sparse files.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 . "${SBX_SOURCE:?}/tests/tool/spawn.sh"
 
-# What must stay as it is.
+# The file that must not change.
 victim=$work/victim
 beside=$work/beside
 prepare() {
@@ -19,7 +19,7 @@ prepare() {
 }
 is_precious() { [ "$(cat "$victim/file")" = precious ] && [ -z "$(ls -A "$victim/folder")" ]; }
 
-# Without protection: the shell itself, which writes through a name.
+# Without protection: the shell itself follows the link.
 link_is_followed() {
 	prepare
 	ln -s "$victim/file" "$beside/result.tar"
@@ -46,7 +46,7 @@ archive_through_a_link() {
 	is_precious && [ "$status" -eq 0 ] && [ ! -L "$beside/result.tar" ] && tar -tf "$beside/result.tar" >"$work/listed"
 }
 
-# A name that the planner might take for "any name": the file alone is granted, not its directory.
+# A name that looks like a wildcard: only the file is granted, not its directory.
 strange_name() {
 	prepare
 	name=$(printf '\001')
@@ -57,7 +57,7 @@ strange_name() {
 	done
 }
 
-# What a rule takes away or gives at a path must not be had by moving a directory on the way to it.
+# Moving a parent directory must not change what a rule denies or grants at a path.
 moved_parents() {
 	prepare
 	as "$who" mkdir -p "$beside/tree/a/b" "$beside/tree/c/d"
@@ -98,14 +98,14 @@ archive_with_strange_names() {
 	[ "$status" -eq 0 ] && [ "$(tar -tf "$beside/result.tar" 2>/dev/null | wc -l)" -eq 3 ] && err_has "'.wh.x' is not in"
 }
 
-# Only a name that cannot be written to an archive: nothing half-made is left at its name.
+# A socket cannot be stored in an archive: no partial archive is left.
 archive_of_a_socket() {
 	prepare
 	run spawn -q --out "$beside/result.tar" -- mkfifo pipe
 	[ "$status" -eq 125 ] && [ ! -e "$beside/result.tar" ]
 }
 
-# Where it may write beside the archive it finds the folder that the kernel works in, and that we remove.
+# If it may write beside the archive, it finds overlayfs's work directory, which sbx removes.
 deep_folders_where_we_work() {
 	prepare
 	run spawn -q --write "$beside" --out "$beside/result.tar" -- \
@@ -119,7 +119,7 @@ processes_of_the_host() {
 	[ "$status" -eq 125 ] && err_has 'processes of the host'
 }
 
-# What we read and write on our own behalf, wherever it is said to be.
+# Paths that sbx itself reads and writes, wherever they are configured to be.
 places_of_ours() {
 	prepare
 	mkdir -p "$work/$who/state/sbx" "$work/$who/run/sbx" "$work/$who/home/.config/sbx" \
@@ -152,16 +152,16 @@ registry_in_tmp() {
 	prepare
 	run spawn_without_runtime --write /tmp --deny "$work" -- sh -c "
 		ls '/tmp/sbx-$user' >&2; mkdir -p '/tmp/sbx-$user/sandboxes/forged' 2>/dev/null && exit 9; exit 0"
-	# Not the directory itself: another test of this user may be about to mask it.
+	# Do not remove the directory itself: another test of this user may be about to mask it.
 	rmdir "/tmp/sbx-$user/sandboxes/forged" "/tmp/sbx-$user/sandboxes" 2>/dev/null
 	[ "$status" -eq 0 ] && err_has 'Permission denied'
 }
-# HOME is in /tmp for tests, and what is to be kept there must be; so it is another one.
+# The HOME of tests is in /tmp, but the trap must be in a persistent home: use another one.
 spawn_without_runtime() {
 	(cd / && as "$who" env -u XDG_RUNTIME_DIR HOME=/nonexistent XDG_STATE_HOME="$work/$who/state" sbx-spawn -q "$@")
 }
 
-# Another sandbox of the same user, which may be entered, and who asks for that: as sbx-ctl does, with three files.
+# Another sandbox of the same user that can be entered, and a request to enter it as sbx-ctl sends it, with three fds.
 enter=$(cat <<'EOF'
 import array, os, socket, sys
 try:
@@ -201,7 +201,7 @@ sandbox_is_entered_from_a_sandbox() {
 	out_has 'No such file or directory' || out_has 'Permission denied'
 }
 
-exchange() { # A B: one name for the other, as fast as it goes
+exchange() { # A B: exchanges the two names in a loop
 	exec python3 -c '
 import ctypes, sys
 call = ctypes.CDLL(None).renameat2
@@ -210,14 +210,14 @@ while True:
     call(-100, one, -100, other, 2)' "$1" "$2"
 }
 
-# Whatever is found there at whatever moment: a sandbox of the folder itself, or none.
+# Whichever is found at each moment: the sandbox shows the directory itself, or does not start.
 granted_folder_is_exchanged() { # OPTIONS for "$project/sub/granted"
 	local racer n_good=0 n_refused=0
 	prepare
 	mkdir "$project/sub/granted"
 	ln -s "$victim/folder" "$project/sub/link"
 	places
-	# One of root's own would be followed.
+	# A link of root would be followed.
 	[ "$(id -u)" -ne 0 ] || chown -h "$user:$user" "$project/sub/link"
 	(exchange "$project/sub/granted" "$project/sub/link") &
 	racer=$!

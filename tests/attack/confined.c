@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The command of attack-spawn-faults.py: is it confined by every layer that was asked for?
+ * The command of attack-spawn-faults.py: is it confined by each requested layer?
  *
- * Each check is an attack or asks the kernel. What should have held and did not is a line "open:
- * NAME"; "confined" or "loose" ends it, with status 0 or 1. Outside of a sandbox all of them must
+ * Each check is an attack or asks the kernel. "open: NAME" is printed for each failed protection;
+ * the last line is "confined" or "loose", with status 0 or 1. Outside of a sandbox all checks must
  * be open, or the test proves nothing.
  */
 
@@ -41,13 +41,13 @@ static bool reads_the_secret(void)
 	return open(target("CONFINED_SECRET"), O_RDONLY | O_CLOEXEC) >= 0;
 }
 
-/* The file is visible, and who asks may write it; only the mount stands before it. */
+/* The file's mode permits writing; only the read-only mount refuses it. */
 static bool writes_what_is_read_only(void)
 {
 	return open(target("CONFINED_READ_ONLY"), O_WRONLY | O_CLOEXEC) >= 0;
 }
 
-/* Where there is no read-only tree at all, the programs are as they are outside. */
+/* Without a read-only tree the programs are writable as outside. */
 static bool sees_writable_system(void)
 {
 	struct statvfs status;
@@ -79,7 +79,7 @@ static bool is_without_filter(void)
 	return prctl(PR_GET_SECCOMP) != SECCOMP_MODE_FILTER || unshare(CLONE_NEWUSER) == 0;
 }
 
-/* A library lies where programs may be mapped; that it may not be started, only Landlock says. */
+/* A library is in a directory whose files may be mapped; only Landlock refuses execve() of it. */
 static bool starts_a_library(void)
 {
 	int status;
@@ -116,7 +116,7 @@ static bool shares_a_namespace(void)
 	return false;
 }
 
-/* Our supervisor, or who started us. */
+/* The supervisor, or the parent outside. */
 static bool sees_others(void)
 {
 	char path[64];
@@ -125,7 +125,7 @@ static bool sees_others(void)
 	return access(path, F_OK) == 0 || getppid() != 1 || access("/proc/1/status", F_OK) == 0;
 }
 
-/* 1 keeps files and handlers away; where our caller had no more than 0, that stays. */
+/* RLIMIT_CORE 1 prevents core files and pipe handlers; if the caller's limit was 0, it stays 0. */
 static bool dumps_core(void)
 {
 	struct rlimit limit;
@@ -149,7 +149,7 @@ static bool inherits_files(void)
 	return fcntl((int)strtol(target("CONFINED_FD"), NULL, 10), F_GETFD) >= 0;
 }
 
-/* A session of our own: what is typed elsewhere does not come here. */
+/* Its own session: input typed elsewhere does not reach it. */
 static bool is_in_session(void)
 {
 	return getsid(0) != getpid();

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Tries operations on paths, one a line ("read /srv/x"), and prints those that the kernel permitted
+ * Tries operations on paths, one in each line ("read /srv/x"), and prints those that the kernel
+ * permitted
  *
- * Each is undone at once, so that the next one finds what the test has made; unlinking comes last.
+ * Each operation is undone at once, so that the next one finds the original tree; unlinking comes
+ * last.
  */
 
 #include <dirent.h>
@@ -25,7 +27,7 @@ static bool try_open(const char *path, int flags)
 {
 	int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
-	/* A FIFO without a reader: the kernel has checked the permission before it says so. */
+	/* A FIFO without a reader: ENXIO comes after the permission check. */
 	if (fd < 0)
 		return errno == ENXIO && (flags & O_ACCMODE) == O_WRONLY;
 	(void)close(fd);
@@ -41,7 +43,7 @@ static bool try_write(const char *path)
 {
 	struct stat status;
 
-	/* To a socket a program connects; opening it fails with ENXIO, whoever may. */
+	/* Sockets are tested with connect(), because open() always fails with ENXIO. */
 	if (stat(path, &status) == 0 && S_ISSOCK(status.st_mode))
 		return false;
 	return try_open(path, O_WRONLY);
@@ -61,7 +63,7 @@ static bool try_create(const char *path)
 	return true;
 }
 
-/* Directories on the way to what is shown are the sandbox's own, and empty. */
+/* Parent directories of visible paths are created by the sandbox, and empty. */
 static bool try_list(const char *path)
 {
 	DIR *directory = opendir(path);
@@ -92,7 +94,7 @@ static bool try_exec(const char *path)
 		_exit(1);
 	}
 	(void)close(result[1]);
-	/* The pipe ends without a byte when the program was executed. */
+	/* End of file without a byte: exec closed the pipe. */
 	is_run = pid > 0 && read(result[0], &byte, 1) == 0;
 	(void)close(result[0]);
 	if (pid > 0)

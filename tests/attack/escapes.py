@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every attack of the program "escape": it works outside, and inside a sandbox it is refused and changes nothing.
+"""Each attack of the program "escape": it succeeds outside, and inside a sandbox it is refused and changes nothing.
 
-Outside it runs as whom it needs, as root in mount and uts namespaces of its own. Inside it runs in a sandbox that an
-ordinary user has started, and in one of root's, without and with --ptrace. What is attacked is made here and checked
-after every attack.
-"""
+Outside it runs as the user that it needs, as root in its own mount and UTS namespaces. Inside it runs in a sandbox
+of an ordinary user and in one of root, without and with --ptrace. The targets are created here and checked after
+each attack."""
 import contextlib
 import ctypes
 import os
@@ -42,7 +41,7 @@ capabilities:
 
 
 class Arena:
-    """What is attacked."""
+    """The targets of the attacks."""
 
     def __init__(self, stack):
         self.top = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sbx-escape-")))
@@ -90,7 +89,7 @@ class Arena:
         return listener
 
     def make_shared(self, stack):
-        """A System V segment, whose key comes back, a POSIX queue and POSIX memory."""
+        """Creates a System V segment, whose key is returned, a POSIX queue and POSIX shared memory."""
         made = subprocess.run(["ipcmk", "-M", "4096", "-p", "0666"], capture_output=True, text=True, check=True)
         number = made.stdout.split()[-1]
         stack.callback(subprocess.run, ["ipcrm", "-m", number], check=False)
@@ -127,7 +126,7 @@ class Arena:
         }
 
     def look(self):
-        """What no attack may change. The state of the project is the attacker's own, but for .git."""
+        """The state that no attack may change. The attacker may change the project, except .git."""
         secret, shown = self.secret.stat(), self.shown.stat()
         return (self.secret.read_text(), secret.st_mode, secret.st_nlink, self.victim.poll(), os.uname().nodename,
                 shown.st_mode, shown.st_ctime_ns, os.listxattr(self.shown),
@@ -138,7 +137,7 @@ class Arena:
 
 
 def address_of_host():
-    """One that is not of the loopback; "" where there is none."""
+    """An address outside of the loopback; "" if there is none."""
     listed = subprocess.run(["hostname", "--all-ip-addresses"], capture_output=True, text=True, check=True)
     return next((address for address in listed.stdout.split() if ":" not in address), "")
 
@@ -200,7 +199,7 @@ def describe(done):
 
 
 def prove_outside(tap, arena, name, needs):
-    """Does it work where nothing protects? What cannot be shown without damage is not claimed."""
+    """Does it succeed without protection? Attacks that would cause damage are not run."""
     if needs == "nobody":
         return None
     title = f"{name}_works_outside"
@@ -223,7 +222,7 @@ def lacks_entry(name, status):
 
 
 def is_refusal(name, status, proof):
-    """SIGSYS is the filter's own answer to a foreign entry. Unknown is one only where it is unknown outside, too."""
+    """SIGSYS is the filter's answer to a foreign entry. "Unknown" counts only if it is unknown outside, too."""
     if name.startswith("stdin_"):
         return status == NOT_STARTED
     if lacks_entry(name, proof):
@@ -232,7 +231,7 @@ def is_refusal(name, status, proof):
 
 
 def sandboxes():
-    """By whom it is started, and with which options."""
+    """The users who start it, and the options."""
     starters = [("user", True), ("root", False)] if os.geteuid() == 0 else [("user", True)]
     for options in [], ["--ptrace"]:
         for who, user in starters:
@@ -255,7 +254,7 @@ def attack(tap, arena, name, needs):
 
 
 def main():
-    os.umask(0o022)  # others are of the attacks
+    os.umask(0o022)  # other users take part in the attacks
     tap = Tap()
     listed = subprocess.run([BUILD / "tests/attack/escape", "--list"], capture_output=True, text=True, check=True)
     with contextlib.ExitStack() as stack:

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * without-call NAME ERRNO COMMAND...: runs the command where one system call always fails
+ * without-call NAME ERRNO COMMAND...: runs the command with a filter that lets one system call fail
  *
- * The kernel refuses it, by a filter, so no program has to be built for it; but it is refused in
- * all processes that the command starts. Status 99: this machine has no such call. What is only
- * used once the command runs (to wait for it) is not here: without it nothing ever ends.
+ * No special build is needed, but the call fails in all processes that the command starts. Status
+ * 99: this architecture has no such call. Calls that are only used after the command has started,
+ * to wait for it, cannot be tested: the wait would never end.
  */
 
 #include <errno.h>

@@ -14,8 +14,9 @@ limit=1200 # seconds for one workload on a busy host
 path=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin
 sbx_spawn=$(command -v sbx-spawn)
 
-# WHEN: quick is always, slow is with --slow. BY: root's run inside is compared with one outside by the same; by an ordinary
-# user where root may not run the program outside. NEEDS: programs, paths, functions. The rest are options of sbx-spawn.
+# WHEN: quick always runs, slow with --slow. BY: the user of the run outside with which root's run inside is compared:
+# the same, or an ordinary user if root must not run the program outside. NEEDS: programs, paths, functions. The rest
+# are options of sbx-spawn.
 table() {
 	cat <<-'END'
 		quick same processes    python3

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Mode, owner, times, attributes and flags of a file that may be read and not written, by its name
- * and through a read-only descriptor
+ * Mode, owner, times, attributes and flags of a file that may be read but not written, by its name
+ * and through a read-only fd
  *
- * Each call leaves the file as it is where it can: being allowed to is enough.
+ * If possible a call sets the value that the file already has: the permission is what counts.
  */
 
 #include "escape.h"
@@ -107,7 +107,7 @@ static enum escape_verdict change_shown(long number)
 	struct shown shown = { .path = escape_target("ESCAPE_SHOWN") };
 
 	shown.fd = open(shown.path, O_RDONLY | O_CLOEXEC);
-	/* A sandbox that does not show it proves nothing. */
+	/* If the sandbox does not show the file, the attack proves nothing. */
 	if (shown.fd < 0 || fstat(shown.fd, &shown.st) < 0)
 		return UNKNOWN;
 	return ways[number](&shown);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * The command line over the tables of attacks
- */
+/* The command line: runs one attack of the tables */
 
 #include "escape.h"
 
@@ -44,14 +42,14 @@ int main(int argc, char *argv[])
 		list_all();
 		return 0;
 	}
-	/* Run by an attack of ours, with the setuid bit. */
+	/* An attack has executed this program with the set-user-ID bit. */
 	if (argc == 2 && strcmp(argv[1], "--am-i-root") == 0)
 		return geteuid() == 0 ? ESCAPED : REFUSED;
 	if (argc != 2) {
 		(void)fputs("usage: escape NAME | --list\n", stderr);
 		return 3;
 	}
-	/* What hangs has not escaped. */
+	/* An attack that hangs has not succeeded. */
 	(void)alarm(60);
 	for (const struct escape *const *table = tables; *table; table++)
 		for (const struct escape *escape = *table; escape->name; escape++)

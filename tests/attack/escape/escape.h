@@ -2,18 +2,18 @@
 #pragma once
 
 /*
- * One small attack each, to be run inside a sandbox, where it must be refused, and outside, where
- * it must succeed: otherwise it proves nothing
+ * Small attacks, each run inside a sandbox, where it must be refused, and outside, where it must
+ * succeed: otherwise it proves nothing
  *
- *   escape NAME    exit status 0: the attack worked, 1: it was refused, 2: this host has no such
- *                  thing
- *   escape --list  NAME and who must run it outside (root, user), one a line
+ *   escape NAME    exit status 0: the attack worked, 1: it was refused, 2: this host has no
+ *                  such thing
+ *   escape --list  NAME and who must run it outside (root, user), one in each line
  *
- * What is attacked stands in the environment: ESCAPE_SECRET (a file outside of the sandbox),
- * ESCAPE_SHOWN (a file that may be read and not written), ESCAPE_VICTIM (a process), ESCAPE_SOCKET
- * and ESCAPE_ABSTRACT (listening sockets), ESCAPE_DATAGRAM (a socket for datagrams), ESCAPE_PORT (a
- * listener on our loopback), ESCAPE_SHM (the key of a shared memory segment). Outside nothing is
- * really damaged: to be allowed to is enough.
+ * The targets are in the environment: ESCAPE_SECRET (a file outside of the sandbox), ESCAPE_SHOWN
+ * (a file that may be read but not written), ESCAPE_VICTIM (a process), ESCAPE_SOCKET and
+ * ESCAPE_ABSTRACT (listening sockets), ESCAPE_DATAGRAM (a datagram socket), ESCAPE_PORT (a listener
+ * on the host's loopback), ESCAPE_SHM (the key of a shared memory segment). Outside, nothing is
+ * really damaged: the permission is what counts.
  */
 
 #include <errno.h>
@@ -24,14 +24,14 @@
 enum escape_verdict {
 	ESCAPED = 0,
 	REFUSED = 1,
-	UNKNOWN = 2, /* neither: the host lacks what the attack is about */
+	UNKNOWN = 2, /* neither: the host lacks the object of the attack */
 };
 
-/* Who can do it where nothing protects. */
+/* Which user can do it without protection. */
 enum escape_needs {
 	NEEDS_USER,
 	NEEDS_ROOT,
-	NEEDS_NOTHING_OUTSIDE, /* cannot be shown outside without damage; says why in its comment */
+	NEEDS_NOTHING_OUTSIDE, /* cannot be shown outside without damage; a comment says why */
 };
 
 struct escape {
@@ -50,17 +50,18 @@ extern const struct escape escapes_attributes[];
 extern const struct escape escapes_kernel[];
 extern const struct escape escapes_privileges[];
 
-/* "" where it is not set. */
+/* "" if it is not set. */
 const char *escape_target(const char *name);
 long escape_number(const char *name);
 
-/* A call that gives 0 or more has worked; one that the kernel does not have says nothing outside,
- * but is as good as refused inside: ENOSYS is what a filter answers. */
+/* A call that returns 0 or more has worked. ENOSYS counts as refused inside, because filters return
+ * it; outside it proves nothing. */
 static inline enum escape_verdict escape_judge(long result)
 {
 	return result >= 0 ? ESCAPED : REFUSED;
 }
-/* The same, where reaching the kernel's own check of arguments shows that nothing stood before it.
+/* The same, but @reached is the errno of the kernel's own argument check, after any permission
+ * check: the call has worked.
  */
 static inline enum escape_verdict escape_judge_reached(long result, int reached)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * Files: what must not be seen, what must not be written, and the names that lead around both
- */
+/* Files: hidden ones, read-only ones, and names that lead around both */
 
 #include "escape.h"
 
@@ -38,7 +36,7 @@ static enum escape_verdict stat_secret(long unused)
 	return escape_judge(stat(escape_target("ESCAPE_SECRET"), &st));
 }
 
-/* The secret under a name that goes through something else. */
+/* Opens the secret below a prefix. */
 static enum escape_verdict secret_below(const char *prefix)
 {
 	char path[512];
@@ -90,7 +88,7 @@ static enum escape_verdict secret_by_hard_link(long unused)
 	return verdict;
 }
 
-/* A handle names a file of a file system, whatever is mounted. */
+/* open_by_handle_at() opens any file of a file system, mounted or not. */
 static enum escape_verdict by_handle(long unused)
 {
 	struct {
@@ -158,7 +156,8 @@ static enum escape_verdict make_node(long mode)
 	return verdict;
 }
 
-/* An overlay takes such a node for "removed": made by hand it hides files of the lower layer. */
+/* overlayfs takes a character device 0/0 for a removal: created by hand it hides files of the lower
+ * layer. */
 static enum escape_verdict make_whiteout(long unused)
 {
 	enum escape_verdict verdict = escape_judge(mknod("whiteout", S_IFCHR, makedev(0, 0)));
@@ -167,7 +166,7 @@ static enum escape_verdict make_whiteout(long unused)
 	return verdict;
 }
 
-/* The supervisor's program, to be written to while it runs or after it. */
+/* Opens the supervisor's program through /proc/PID/exe for writing. */
 static enum escape_verdict own_supervisor(long flags)
 {
 	return can_open("/proc/1/exe", (int)flags);
@@ -196,7 +195,7 @@ static enum escape_verdict replace_git(long number)
 	return ESCAPED;
 }
 
-/* The folder that was granted is exchanged for one that a link leads out of. */
+/* Exchanges the granted directory with a symbolic link that leads outside. */
 static enum escape_verdict exchange_granted_folder(long unused)
 {
 	const char *granted = escape_target("ESCAPE_GRANTED");
@@ -205,7 +204,8 @@ static enum escape_verdict exchange_granted_folder(long unused)
 	(void)snprintf(other, sizeof(other), "%s-other", granted);
 	if (mkdir(other, 0700) < 0)
 		return REFUSED;
-	if (syscall(SYS_renameat2, AT_FDCWD, granted, AT_FDCWD, other, 2 /* exchange */) < 0) {
+	if (syscall(SYS_renameat2, AT_FDCWD, granted, AT_FDCWD, other, 2 /* RENAME_EXCHANGE */) <
+	    0) {
 		(void)rmdir(other);
 		return REFUSED;
 	}
@@ -232,7 +232,8 @@ static enum escape_verdict change_attributes(long number)
 {
 	struct stat st;
 
-	/* Outside our own secret; the tree inside must not let even its mode be touched. */
+	/* Outside the test's own secret; inside not even the mode of a system file may be changed.
+	 */
 	const char *path = number ? "/usr/bin/env" : escape_target("ESCAPE_SECRET");
 
 	if (stat(path, &st) < 0)
@@ -253,8 +254,8 @@ const struct escape escapes_files[] = {
 	{ "secret_by_own_root", NEEDS_USER, secret_through, 1 },
 	{ "secret_by_own_cwd", NEEDS_USER, secret_through, 2 },
 	{ "secret_by_thread_root", NEEDS_USER, secret_through, 3 },
-	{ "secret_by_root_of_init", NEEDS_NOTHING_OUTSIDE, secret_through, 4 }, /* PID 1 is a stranger there */
-	{ "secret_by_cwd_of_init", NEEDS_NOTHING_OUTSIDE, secret_through, 5 }, /* PID 1 is a stranger there */
+	{ "secret_by_root_of_init", NEEDS_NOTHING_OUTSIDE, secret_through, 4 }, /* PID 1 belongs to another user there */
+	{ "secret_by_cwd_of_init", NEEDS_NOTHING_OUTSIDE, secret_through, 5 }, /* PID 1 belongs to another user there */
 	{ "secret_by_root_of_victim", NEEDS_USER, secret_of_victim, 0 },
 	{ "secret_by_symbolic_link", NEEDS_USER, secret_by_link, 0 },
 	{ "secret_by_hard_link", NEEDS_USER, secret_by_hard_link, 0 },
@@ -275,13 +276,13 @@ const struct escape escapes_files[] = {
 	{ "write_namespace_limits", NEEDS_NOTHING_OUTSIDE, write_to, 8 }, /* a kernel may lack it */
 	{ "read_kernel_memory", NEEDS_NOTHING_OUTSIDE, read_from, 0 }, /* a kernel may lack it */
 	{ "read_physical_memory", NEEDS_NOTHING_OUTSIDE, read_from, 1 }, /* many kernels have none */
-	{ "read_environment_of_init", NEEDS_NOTHING_OUTSIDE, read_from, 2 }, /* PID 1 is a stranger there */
+	{ "read_environment_of_init", NEEDS_NOTHING_OUTSIDE, read_from, 2 }, /* PID 1 belongs to another user there */
 	{ "read_shadow", NEEDS_ROOT, read_from, 3 },
 	{ "make_character_device", NEEDS_ROOT, make_node, S_IFCHR },
 	{ "make_block_device", NEEDS_ROOT, make_node, S_IFBLK },
 	{ "make_whiteout", NEEDS_USER, make_whiteout, 0 },
 	{ "write_program_of_init", NEEDS_NOTHING_OUTSIDE, own_supervisor, O_WRONLY }, /* PID 1 of the host */
-	{ "read_program_of_init", NEEDS_NOTHING_OUTSIDE, own_supervisor, O_RDONLY }, /* PID 1 is a stranger there */
+	{ "read_program_of_init", NEEDS_NOTHING_OUTSIDE, own_supervisor, O_RDONLY }, /* PID 1 belongs to another user there */
 	{ "write_git_hook", NEEDS_USER, tamper_with_git, 0 },
 	{ "write_git_config", NEEDS_USER, tamper_with_git, 1 },
 	{ "replace_git_hooks", NEEDS_USER, replace_git, 0 },

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Parts of the kernel that have been its weak places, or that are nobody's inside a sandbox; other
- * entries into it; and ioctls that type into a terminal
+ * Kernel interfaces that have had vulnerabilities or are not namespaced, other system call entries,
+ * and ioctls that inject input into a terminal
  */
 
 #include "escape.h"
@@ -38,8 +38,8 @@ static enum escape_verdict keyring(long number)
 				    ENOKEY);
 }
 
-/* What a file says about keys is what their owner has elsewhere, too. Outside there is one, at
- * least for as long as this takes. */
+/* /proc/keys and /proc/key-users list the user's keys outside of the sandbox. Outside there is one,
+ * at least during this call. */
 static enum escape_verdict names_of_keys(long number)
 {
 	static const struct {
@@ -87,7 +87,7 @@ static enum escape_verdict fault_handler(long flags)
 	return escape_judge(syscall(SYS_userfaultfd, flags));
 }
 
-/* mkdir(NULL) by the 32-bit entry: EFAULT means that the kernel has taken it. */
+/* mkdir(NULL) through the 32-bit entry: EFAULT shows that the kernel accepted the call. */
 static enum escape_verdict by_32_bit_entry(long unused)
 {
 #ifdef __x86_64__
@@ -114,7 +114,7 @@ static int open_terminal(void)
 	return fd;
 }
 
-/* With a bit that only the upper half of the argument has, which the kernel does not look at. */
+/* Also with a bit in the upper half of the argument, which the kernel ignores. */
 static enum escape_verdict terminal_ioctl(long request)
 {
 	char letter[8] = "x";
@@ -127,7 +127,8 @@ static enum escape_verdict terminal_ioctl(long request)
 	if (slave >= 0)
 		(void)setsid(), (void)ioctl(slave, TIOCSCTTY, 0);
 	r = syscall(SYS_ioctl, slave >= 0 ? slave : fd, request, letter);
-	/* A filter answers EPERM; the kernel, where it lets the ioctl through to a pty, EINVAL. */
+	/* The filter returns EPERM; a kernel that lets the ioctl through returns EINVAL for a pty.
+	 */
 	return r >= 0 || errno == EINVAL || errno == ENOTTY || errno == EFAULT ? ESCAPED : REFUSED;
 }
 
@@ -156,7 +157,7 @@ static enum escape_verdict ports_of_machine(long unused)
 #endif
 }
 
-/* With arguments that the kernel refuses after it has looked at our rights. */
+/* With arguments that the kernel refuses only after the capability check. */
 static enum escape_verdict load_module(long unused)
 {
 	return escape_judge_reached(syscall(SYS_init_module, NULL, 0, ""), ENOEXEC);
@@ -186,7 +187,7 @@ static enum escape_verdict set_clock(long unused)
 {
 	struct timespec wrong = { .tv_nsec = -1 };
 
-	/* libc would look at it first. */
+	/* Raw system call: libc would check the argument first. */
 	return escape_judge_reached(syscall(SYS_clock_settime, CLOCK_REALTIME, &wrong), EINVAL);
 }
 
@@ -204,7 +205,7 @@ static enum escape_verdict quota(long unused)
 
 static enum escape_verdict watch_file_system(long unused)
 {
-	return escape_judge(syscall(SYS_fanotify_init, 4 /* content */, 0));
+	return escape_judge(syscall(SYS_fanotify_init, 4 /* FAN_CLASS_CONTENT */, 0));
 }
 
 static enum escape_verdict secret_memory(long unused)
@@ -217,7 +218,7 @@ static enum escape_verdict lookup_cookie(long unused)
 	return escape_judge_reached(syscall(SYS_lookup_dcookie, 0, NULL, 0), EINVAL);
 }
 
-/* A filter of one's own with a listener could answer for others. */
+/* A listener of one's own could answer calls of other processes. */
 static enum escape_verdict notify_oneself(long unused)
 {
 	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
@@ -235,7 +236,7 @@ static enum escape_verdict change_own_map(long unused)
 
 static enum escape_verdict be_traceable(long unused)
 {
-	/* A kernel without Yama has no such option, which is as good. */
+	/* A kernel without Yama has no such option, which also counts. */
 	return escape_judge(prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0));
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The file tree is the first wall: attempts to add to it, to open it and to look behind it
+ * Mounts: attempts to add to the mount tree, to make it writable and to look under it
  *
- * Outside these run in a mount namespace of their own, so that nothing of the host changes.
+ * Outside, these run in their own mount namespace, so that the host does not change.
  */
 
 #include "escape.h"
@@ -46,7 +46,7 @@ static enum escape_verdict make_usr_writable(long unused)
 {
 	struct mount_attr attr = { .attr_clr = MOUNT_ATTR_RDONLY };
 
-	/* Outside /usr need not be a mount of its own: then the root is. */
+	/* Outside /usr need not be a mount point: then use the root. */
 	if (syscall(SYS_mount_setattr, AT_FDCWD, "/usr", 0, &attr, sizeof(attr)) == 0)
 		return ESCAPED;
 	return escape_judge(syscall(SYS_mount_setattr, AT_FDCWD, "/", 0, &attr, sizeof(attr)));
@@ -86,7 +86,7 @@ static enum escape_verdict pivot(long unused)
 	return escape_judge_reached(syscall(SYS_pivot_root, "/", "/"), EBUSY);
 }
 
-/* The old way out: a root below the working folder, and then up. */
+/* The classic chroot escape: chroot() below the working directory, then "..". */
 static enum escape_verdict chroot_and_climb(long unused)
 {
 	int top = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -105,7 +105,7 @@ static enum escape_verdict chroot_and_climb(long unused)
 static enum escape_verdict list_of_mounts(long unused)
 {
 	uint64_t request[4] = { 32, UINT64_MAX, 0, 0 }, ids[16];
-	long r = syscall(457 /* statmount, from 6.8 on */, request, ids, sizeof(ids), 0);
+	long r = syscall(457 /* statmount, since 6.8 */, request, ids, sizeof(ids), 0);
 
 	if (r < 0 && errno == ENOSYS)
 		return REFUSED;

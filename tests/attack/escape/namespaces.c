@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A namespace of one's own brings capabilities back: by each of the three calls, with each flag
+ * A new namespace would give capabilities back: each of the three calls, with each flag
  *
- * A user namespace goes with each flag, because it is what gives an ordinary user the right.
+ * Each flag is combined with CLONE_NEWUSER, which gives an ordinary user the permission.
  */
 
 #include "escape.h"
@@ -39,7 +39,7 @@ static enum escape_verdict by_clone(long flags)
 	return wait_for(syscall(SYS_clone, flags | SIGCHLD, NULL, NULL, NULL, 0));
 }
 
-/* A filter cannot look into the struct that clone3() is given. */
+/* A filter cannot read the struct that clone3() takes. */
 static enum escape_verdict by_clone3(long flags)
 {
 	struct clone_args args = { .flags = (uint64_t)flags, .exit_signal = SIGCHLD };
@@ -56,7 +56,7 @@ static enum escape_verdict by_setns(long number)
 	return fd < 0 ? REFUSED : escape_judge(setns(fd, 0));
 }
 
-/* A low flag that the kernel ignores must not hide a high one. */
+/* A bit that the kernel ignores must not hide a flag from the filter. */
 static enum escape_verdict clone_with_high_bits(long flags)
 {
 	return wait_for(syscall(SYS_clone, (1L << 32) | flags | SIGCHLD, NULL, NULL, NULL, 0));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What was given up must not come back: ids, capabilities, setuid programs, names of the machine,
- * and, where execution is limited, running what may only be read
+ * Regaining privileges: ids, capabilities, set-user-ID programs, host names and, if execution is
+ * restricted, executing readable files
  */
 
 #include "escape.h"
@@ -88,11 +88,11 @@ static enum escape_verdict secure_bits(long unused)
 
 static enum escape_verdict name_machine(long is_domain)
 {
-	/* Outside in a namespace of its own. */
+	/* Outside in a UTS namespace of its own. */
 	return escape_judge(is_domain ? setdomainname("escaped", 7) : sethostname("escaped", 7));
 }
 
-/* Starts the program with one argument; what it exits with says what it could do. */
+/* Runs the program with one argument; its exit status is the result. */
 static enum escape_verdict run(const char *path, const char *argument)
 {
 	const char *const argv[] = { path, argument, NULL };
@@ -109,13 +109,13 @@ static enum escape_verdict run(const char *path, const char *argument)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? ESCAPED : REFUSED;
 }
 
-/* A program of root's with the setuid bit, made for this test, that exits with 0 as root. */
+/* A set-user-ID program of root, made for this test, that exits with 0 if it runs as root. */
 static enum escape_verdict setuid_program(long unused)
 {
 	return run(escape_target("ESCAPE_SETUID"), "--am-i-root");
 }
 
-/* A program that may be read and not executed, by the three ways around. */
+/* A program that may be read but not executed: three ways around. */
 static enum escape_verdict run_directly(long unused)
 {
 	return run(escape_target("ESCAPE_PROGRAM"), NULL);
@@ -161,7 +161,7 @@ static enum escape_verdict run_from_memory(long flags)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? ESCAPED : REFUSED;
 }
 
-/* Copied to where one may write. */
+/* Copied to a writable directory. */
 static enum escape_verdict run_a_copy(long number)
 {
 	static const char *const places[] = { "/tmp", "/dev/shm", "." };
@@ -179,7 +179,8 @@ static enum escape_verdict run_a_copy(long number)
 	return verdict;
 }
 
-/* A program of the folder's owner, who is somebody outside: whoever starts it there becomes him. */
+/* A set-user-ID program in a directory of the host belongs to its owner: any user who runs it gets
+ * that uid. */
 static enum escape_verdict leave_setuid(long way)
 {
 	struct stat st = { .st_mode = 0 };
@@ -216,7 +217,7 @@ static enum escape_verdict leave_nameless_setuid(long unused)
 	return st.st_mode & (S_ISUID | S_ISGID) ? ESCAPED : REFUSED;
 }
 
-/* The caller's standard input is a folder of his. */
+/* The caller's stdin is a directory outside. */
 static enum escape_verdict leave_by_stdin(long unused)
 {
 	struct stat st;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * Other processes: to see, to signal, to read, to take over, and what they have left in memory
- */
+/* Other processes: visibility, signals, memory, ptrace, and shared memory that they have left */
 
 #include "escape.h"
 
@@ -96,7 +94,7 @@ static bool set_call(pid_t pid, long number)
 }
 #endif
 
-/* Its first call is harmless; what the tracer makes of it succeeds only outside. */
+/* Its first call is harmless; the call that the tracer changes it to only succeeds outside. */
 static noreturn void be_traced(void)
 {
 	if (ptrace(PTRACE_TRACEME, 0, 0, 0) < 0)
@@ -123,7 +121,7 @@ static enum escape_verdict change_call_of_traced(long number)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? ESCAPED : REFUSED;
 }
 
-/* Outside, the kernel lets only the host's own root do it, and only without a filter. */
+/* Outside, the kernel permits this only to root in the initial user namespace, without a filter. */
 static enum escape_verdict suspend_filter_of_traced(long request)
 {
 	long r;
@@ -149,7 +147,7 @@ static enum escape_verdict attach_to_init(long request)
 	return escape_judge(syscall(SYS_ptrace, request, 1, 0, 0));
 }
 
-/* The address is the caller's own; forked processes have it too. */
+/* The address is that of this process; forked processes have the same. */
 static enum escape_verdict memory_of(pid_t pid, bool write)
 {
 	static char there[8];
@@ -192,7 +190,7 @@ static enum escape_verdict see_victim(long unused)
 	struct stat st;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d", victim());
-	/* Inside a process of our own may have that number. */
+	/* Inside, one of our own processes may have that PID. */
 	if (stat(path, &st) < 0 || victim() == getpid())
 		return REFUSED;
 	return kill(victim(), 0) == 0 || errno == EPERM ? ESCAPED : REFUSED;
@@ -211,7 +209,7 @@ static enum escape_verdict compare_kernel_pointers(long unused)
 		syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILE, STDIN_FILENO, STDOUT_FILENO));
 }
 
-/* Set to what it is. */
+/* Sets the limit to its current value. */
 static enum escape_verdict limit_victim(long unused)
 {
 	struct rlimit limit;
@@ -221,7 +219,7 @@ static enum escape_verdict limit_victim(long unused)
 	return escape_judge(prlimit(victim(), RLIMIT_NOFILE, &limit, NULL));
 }
 
-/* EACCES comes behind the question who may: for a priority that is too good. */
+/* EACCES (the priority is too high) comes after the permission check. */
 static enum escape_verdict renice(int which, id_t who)
 {
 	errno = 0;
@@ -238,7 +236,7 @@ static enum escape_verdict renice_victim(long unused)
 	return renice(PRIO_PROCESS, (id_t)victim());
 }
 
-/* All processes of the user that have a number here: is the victim one of them? */
+/* All visible processes of the user: is the victim one of them? */
 static enum escape_verdict renice_everybody(long unused)
 {
 	errno = 0;
@@ -263,7 +261,7 @@ static enum escape_verdict pin_victim(long unused)
 	return escape_judge(sched_setaffinity(victim(), sizeof(processors), &processors));
 }
 
-/* 1: of processes, 3: of users */
+/* IOPRIO_WHO_PROCESS or IOPRIO_WHO_USER */
 static enum escape_verdict io_priority(long which)
 {
 	long priority = syscall(SYS_ioprio_get, 1L, (long)victim());
@@ -272,18 +270,18 @@ static enum escape_verdict io_priority(long which)
 	return priority < 0 ? REFUSED : escape_judge(syscall(SYS_ioprio_set, which, who, priority));
 }
 
-/* From inside our own PID 1 must not be stoppable. Outside, PID 1 is the host's. */
+/* Inside, PID 1 of the sandbox must not stop. Outside, PID 1 is the host's. */
 static enum escape_verdict stop_init(long number)
 {
 	if (kill(1, (int)number) < 0)
 		return REFUSED;
-	/* The signal is taken but must have no effect: we are still here, and are waited for. */
+	/* kill() succeeds but must have no effect: this process still runs and is waited for. */
 	return REFUSED;
 }
 
 static enum escape_verdict raise_priority(long unused)
 {
-	/* From wherever we have been started. */
+	/* One below the current priority. */
 	return escape_judge(setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) - 1));
 }
 
@@ -344,7 +342,7 @@ const struct escape escapes_processes[] = {
 	{ "seize_victim", NEEDS_USER, attach_to_victim, PTRACE_SEIZE },
 	{ "trace_a_child", NEEDS_USER, trace_a_child, 0 },
 	{ "change_call_of_traced", NEEDS_ROOT, change_call_of_traced, SYS_unshare },
-	{ "suspend_filter_by_options", NEEDS_NOTHING_OUTSIDE, suspend_filter_of_traced, PTRACE_SETOPTIONS }, /* the host's own root alone */
+	{ "suspend_filter_by_options", NEEDS_NOTHING_OUTSIDE, suspend_filter_of_traced, PTRACE_SETOPTIONS }, /* only root in the initial user namespace */
 	{ "suspend_filter_by_old_options", NEEDS_NOTHING_OUTSIDE, suspend_filter_of_traced, 21 }, /* the same */
 	{ "suspend_filter_by_seizing", NEEDS_NOTHING_OUTSIDE, suspend_filter_of_traced, PTRACE_SEIZE }, /* the same */
 	{ "trace_init", NEEDS_NOTHING_OUTSIDE, attach_to_init, PTRACE_ATTACH }, /* outside: the host's */
@@ -354,7 +352,7 @@ const struct escape escapes_processes[] = {
 	{ "read_own_memory_by_number", NEEDS_USER, own_memory, 0 },
 	{ "write_own_memory_by_number", NEEDS_USER, own_memory, 1 },
 	{ "open_memory_of_victim", NEEDS_USER, open_memory_of_victim, 0 },
-	{ "open_memory_of_init", NEEDS_NOTHING_OUTSIDE, open_memory_of_init, 0 }, /* a stranger there */
+	{ "open_memory_of_init", NEEDS_NOTHING_OUTSIDE, open_memory_of_init, 0 }, /* PID 1 belongs to another user there */
 	{ "take_fd_of_victim", NEEDS_USER, take_fd_of_victim, 0 },
 	{ "advise_victim", NEEDS_ROOT, advise_victim, 0 },
 	{ "compare_kernel_pointers", NEEDS_USER, compare_kernel_pointers, 0 },
@@ -370,9 +368,9 @@ const struct escape escapes_processes[] = {
 	{ "raise_priority", NEEDS_ROOT, raise_priority, 0 },
 	{ "real_time", NEEDS_ROOT, real_time, SCHED_FIFO },
 	{ "real_time_round_robin", NEEDS_ROOT, real_time, SCHED_RR },
-	{ "raise_limit_of_files", NEEDS_NOTHING_OUTSIDE, raise_limit, RLIMIT_NOFILE }, /* a capability that a container may lack */
-	{ "raise_limit_of_processes", NEEDS_NOTHING_OUTSIDE, raise_limit, RLIMIT_NPROC }, /* a capability that a container may lack */
-	{ "raise_limit_of_core_files", NEEDS_NOTHING_OUTSIDE, raise_limit, RLIMIT_CORE }, /* a capability that a container may lack */
+	{ "raise_limit_of_files", NEEDS_NOTHING_OUTSIDE, raise_limit, RLIMIT_NOFILE }, /* CAP_SYS_RESOURCE, which a container may lack */
+	{ "raise_limit_of_processes", NEEDS_NOTHING_OUTSIDE, raise_limit, RLIMIT_NPROC }, /* CAP_SYS_RESOURCE, which a container may lack */
+	{ "raise_limit_of_core_files", NEEDS_NOTHING_OUTSIDE, raise_limit, RLIMIT_CORE }, /* CAP_SYS_RESOURCE, which a container may lack */
 	{ "lock_memory", NEEDS_ROOT, lock_memory, 0 },
 	{ "attach_shared_memory", NEEDS_USER, shared_memory, 0 },
 	{ "open_message_queue", NEEDS_USER, message_queue, 0 },

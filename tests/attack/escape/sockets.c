@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * Ways to somebody else: sockets of every family, and the ways around a check of connect()
- */
+/* Connections to the outside: sockets of each family, and ways around a check of connect() */
 
 #include "escape.h"
 
@@ -52,7 +50,7 @@ static enum escape_verdict connect_to_host(long protocol)
 	return escape_judge(connect(fd, (struct sockaddr *)&address, sizeof(address)));
 }
 
-/* A connection by the first packet, without connect(). */
+/* MSG_FASTOPEN connects with the first packet, without connect(). */
 static enum escape_verdict fast_open(long unused)
 {
 	struct sockaddr_in address = host_port();
@@ -64,7 +62,7 @@ static enum escape_verdict fast_open(long unused)
 				   (struct sockaddr *)&address, sizeof(address)));
 }
 
-/* What the first one meets the second one reports: ECONNREFUSED, where no socket takes it. */
+/* A second datagram reports what the first one met: ECONNREFUSED if no socket takes it. */
 static enum escape_verdict send_datagram(long unused)
 {
 	struct sockaddr_in address = host_port();
@@ -76,7 +74,7 @@ static enum escape_verdict send_datagram(long unused)
 	return escape_judge(send(fd, "x", 1, MSG_NOSIGNAL));
 }
 
-/* An address of the host's that is not of its loopback. */
+/* An address of the host outside of its loopback. */
 static enum escape_verdict connect_to_address(long is_mapped)
 {
 	struct sockaddr_in6 mapped = { .sin6_family = AF_INET6 };
@@ -111,7 +109,8 @@ static enum escape_verdict netlink_protocol(long protocol)
 	return escape_judge(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, (int)protocol));
 }
 
-/* The kernel's answer about any protocol, also that it has none of this name, shows that it looked.
+/* TCP_ULP: any errno of the kernel about the protocol, even ENOENT, shows that the filter did not
+ * refuse it.
  */
 static enum escape_verdict upper_layer(long unused)
 {
@@ -150,7 +149,7 @@ static enum escape_verdict connect_to_unix(long is_abstract)
 						(is_abstract ? 1 : 0))));
 }
 
-/* Of a pair of datagram sockets each end sends to any other address, or connects to it. */
+/* Either end of a datagram socketpair can send or connect to any other address. */
 static enum escape_verdict datagram_of_pair(long connects)
 {
 	const char *name = escape_target("ESCAPE_DATAGRAM");
@@ -175,7 +174,7 @@ static enum escape_verdict ring(long unused)
 	return escape_judge(syscall(SYS_io_uring_setup, 4, &parameters));
 }
 
-/* The kernel makes the socket for us: socket() is never called. */
+/* io_uring creates the socket without socket(). */
 static enum escape_verdict socket_by_ring(long unused)
 {
 	struct io_uring_params p = { .flags = 0 };
@@ -209,12 +208,12 @@ const struct escape escapes_sockets[] = {
 	{ "without_net_listen_for_all", NEEDS_USER, listen_for_all, 0 },
 	{ "packet_socket", NEEDS_ROOT, make_socket, AF_PACKET },
 	{ "raw_socket", NEEDS_ROOT, send_raw, IPPROTO_TCP },
-	{ "ping_socket", NEEDS_NOTHING_OUTSIDE, datagram_protocol, IPPROTO_ICMP }, /* ping_group_range */
+	{ "ping_socket", NEEDS_NOTHING_OUTSIDE, datagram_protocol, IPPROTO_ICMP }, /* depends on ping_group_range */
 	{ "udplite_socket", NEEDS_NOTHING_OUTSIDE, datagram_protocol, IPPROTO_UDPLITE }, /* not in all kernels */
 	{ "diagnosis_of_sockets", NEEDS_USER, netlink_protocol, NETLINK_SOCK_DIAG },
 	{ "upper_layer_of_tcp", NEEDS_USER, upper_layer, 0 },
-	{ "vsock_socket", NEEDS_NOTHING_OUTSIDE, make_socket, AF_VSOCK }, /* a module of its own */
-	{ "alg_socket", NEEDS_NOTHING_OUTSIDE, make_socket, AF_ALG },	  /* as the next five */
+	{ "vsock_socket", NEEDS_NOTHING_OUTSIDE, make_socket, AF_VSOCK }, /* needs a module */
+	{ "alg_socket", NEEDS_NOTHING_OUTSIDE, make_socket, AF_ALG },	  /* like the next five */
 	{ "key_socket", NEEDS_NOTHING_OUTSIDE, make_socket, AF_KEY },
 	{ "bluetooth_socket", NEEDS_NOTHING_OUTSIDE, make_socket, AF_BLUETOOTH },
 	{ "tipc_socket", NEEDS_NOTHING_OUTSIDE, make_socket, AF_TIPC },
