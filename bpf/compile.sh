@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # compile.sh ROOT INPUT OUTPUT CLANG [FLAG...]
 #
-# Compiles from the top of the sources, with names below it: so no place of a build gets into the object, and clang
-# finds the lines of source that it stores for the verifier's messages (it looks for them under the recorded name).
+# Compiles in the source directory with relative names, so that the object does not contain the path of the build, and
+# clang finds the source lines that it stores for messages of the verifier (it looks for them under the recorded
+# name).
 set -eu
 root=$(realpath "$1")
 input=$(realpath "$2")

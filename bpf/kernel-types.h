@@ -3,11 +3,11 @@
 #pragma once
 
 /*
- * The kernel's types, as far as our programs read them
+ * Kernel types with the fields that our programs read
  *
- * A generated vmlinux.h would tie the build to the machine that it runs on. These few structs are
- * written by hand instead and name only the fields that are used: preserve_access_index makes the
- * loader look up each field's real offset, by its name, in the kernel that is running.
+ * A generated vmlinux.h would tie the build to the kernel of the build machine. These structs are
+ * written by hand and name only the fields that are used: with preserve_access_index the loader
+ * looks up the offset of each field by its name in the running kernel (CO-RE).
  */
 
 typedef unsigned char __u8;
@@ -19,12 +19,12 @@ typedef short __s16;
 typedef int __s32;
 typedef long long __s64;
 
-/* bpf_helper_defs.h names them; byte order is the business of whoever stores into them. */
+/* bpf_helper_defs.h needs the type; programs must convert the byte order themselves. */
 typedef __u16 __be16;
 typedef __u32 __be32;
 typedef __u32 __wsum;
 
-/* Numbers of the kernel's interface to user space (linux/bpf.h), which never change. */
+/* UAPI numbers of linux/bpf.h, which never change. */
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A program that calls sbx reads its errors as objects: level, what, why, fix, context. Needs python3.
+# A program reads errors of sbx as JSON objects: level, what, why, fix, context. Needs python3.
 set -eu
 
 sbx-config --json set color sometimes 2>&1 >/dev/null |

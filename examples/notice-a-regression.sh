@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Keep a baseline, compare with it later: the first run writes FILE, each later one says whether something got slower.
-# Ends with 0 unless the comparison itself did not work.
+# Keep a baseline and compare with it later: the first run writes FILE, each later one reports whether something got
+# slower. Exits with 0 unless the comparison itself failed.
 set -eu
 
 baseline=${1:-baseline.jsonl}
@@ -12,5 +12,5 @@ sbx-bench --filter=frame --samples=20 --threshold=1000 --compare "$baseline" || 
 case $status in
 0) echo "no regression" ;;
 1) echo "something got slower" ;;
-*) exit "$status" ;; # sbx-bench has said what is wrong
+*) exit "$status" ;; # sbx-bench has printed the error
 esac

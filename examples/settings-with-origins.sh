@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Where does a setting come from? The project's file says one thing, the environment another.
+# Where does a setting come from? The project's file and the environment disagree.
 set -eu
 
 folder=$(mktemp -d)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Run a script that nobody has read, and see what it would change in this folder before anything is changed. Without
-# arguments it shows itself on a script of its own.
+# Run an unknown script and see what it would change in this directory before anything is changed. Without arguments
+# it runs an example.
 set -eu
 
 folder=$(mktemp -d)

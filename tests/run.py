@@ -106,7 +106,8 @@ def targets(build, tests, chosen):
 
 def select(tests, suites, names):
     """Returns the selected tests, the text for TEST_ONLY if a name selects single cases, and the names that select
-    nothing."""
+    nothing.
+    """
     tests = [test for test in tests if test.suite in suites]
     if not names:
         return tests, None, []

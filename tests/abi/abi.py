@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Programs outside: the public headers in their languages, the layout, a caller of libsbx.so."""
+"""Programs outside of the project: the public headers in each language, the layout, a caller of libsbx.so."""
 import os
 import pathlib
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "check"))
-import tap  # noqa: E402, from the folder of the checks
+import tap  # noqa: E402, from the directory of the checks
 
 HERE = pathlib.Path(__file__).parent
 STRICT = ["-pedantic-errors", "-Wall", "-Wextra", "-Werror", "-I", tap.SOURCE / "lib/include"]

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A stranger's program: it knows the public headers and libsbx.so, and is valid C11 and C++17. The
- * last text of the struct lies at its end, so a library that disagrees about the size is noticed.
+ * A program outside of the project: it uses only the public headers and libsbx.so, and is valid C11
+ * and C++17. The last text of the struct ends the struct, so a library with another size is
+ * detected.
  */
 #include "layout.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A stranger's program with threads that uses libsbx.so: records, and sandboxes that are started
- * while other threads hold the heap's locks.
+ * A multithreaded program outside of the project that uses libsbx.so: it sends records, and starts
+ * sandboxes while other threads hold the heap's locks
  *
- *	client record EVENT MEMBERS
- *	client spawn PROGRAM N COMMAND...	N sandboxes; the last status
+ *   client record EVENT MEMBERS
+ *   client spawn PROGRAM N COMMAND...	N sandboxes; the last status
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -2,10 +2,11 @@
 #pragma once
 
 /*
- * The binary layout that programs outside rely on, as a table that the compiler checks
+ * The binary layout on which programs outside of the project depend, as a table that the compiler
+ * checks
  *
- * A row that no longer holds means that programs which were built before read the wrong bytes.
- * Rows are added; they change only together with the version of the library.
+ * If a row fails, programs that were built before would read the wrong bytes. Rows are added; they
+ * change only with the version of the library.
  */
 
 #include <stddef.h>
@@ -33,7 +34,7 @@ SAME(SBX_LEVEL_ERROR, 0);
 SAME(SBX_LEVEL_WARN, 1);
 SAME(SBX_LEVEL_INFO, 2);
 
-/* Members are only added behind these. */
+/* New members are added after these. */
 SAME(offsetof(struct sbx_spawn_config, size), 0);
 SAME(offsetof(struct sbx_spawn_config, program), 8);
 SAME(offsetof(struct sbx_spawn_config, policy), 16);
@@ -46,7 +47,7 @@ SAME(sizeof(struct sbx_spawn_fd), 8);
 SAME(offsetof(struct sbx_spawn_fd, fd), 0);
 SAME(offsetof(struct sbx_spawn_fd, as), 4);
 
-/* Frames are bytes on a wire: these numbers are the protocol. */
+/* Frames are a wire format: these numbers are the protocol. */
 SAME(SBX_FRAME_LENGTH_OFFSET, 0);
 SAME(SBX_FRAME_TYPE_OFFSET, 4);
 SAME(SBX_FRAME_REQUEST_ID_OFFSET, 5);
@@ -54,7 +55,7 @@ SAME(SBX_FRAME_PAYLOAD_OFFSET, 9);
 SAME(SBX_FRAME_LENGTH_MIN, 5);
 SAME(SBX_FRAME_PAYLOAD_MAX, 16777216);
 
-/* Shows that the table can fail. */
+/* For the check that the table can fail. */
 #ifdef EXPECT_ANOTHER_LAYOUT
 SAME(sizeof(struct sbx_error), 2055);
 #endif

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Random policies in real sandboxes: what sbx-policy eval denies, no command can do.
+"""Random policies in real sandboxes: a command cannot do what sbx-policy eval denies.
 
-Each policy is carried out over a random tree of directories, files, links, FIFOs and sockets, by root and by an ordinary
-user. A probe inside tries everything on every path; each success is compared with eval. The seed is printed;
-DECISIONS_SEED=N repeats a run, DECISIONS=N changes how many policies are carried out. Where CI is set the seed is 1.
+Each policy runs over a random tree of directories, files, links, FIFOs and sockets, as root and as an ordinary
+user. A probe inside tries every operation on every path; each success is compared with eval. The seed is printed;
+DECISIONS_SEED=N repeats a run, DECISIONS=N changes the number of policies. If CI is set the seed is 1.
 """
 import contextlib
 import json
@@ -172,7 +172,7 @@ def find_more(policy, trees, done):
     """Returns what was done although eval denies it."""
     found = []
     successes = [tuple(line.split(" ", 1)) for line in done.stdout.splitlines()]
-    # A special file is protected if a rule names it; below a rule's directory it is not (sbx-policy(5)).
+    # A special file is protected if a rule names it; otherwise its directory decides who sees it (sbx-policy(5)).
     text = pathlib.Path(policy).read_text().replace("/**'", "'").replace("/'", "'")
     named = [success for success in successes
              if trees.kinds[pathlib.Path(success[1])] not in ("fifo", "socket") or f"'{success[1]}'" in text]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Attacks of a sandboxed command, and of other users, on the services.
+"""Attacks on the services by a sandboxed command and by other users.
 
-control POLICY AUDIT        issues itself a token, reloads and lists tokens at the one, writes merge_approved to the other;
+control POLICY AUDIT        asks POLICY for a token, a reload and a list of tokens, and writes merge_approved to AUDIT;
                             prints "WHAT done" or "WHAT refused: WHY" for each
 crowd SOCKET PACKET FIRST EACH
                             four users from uid FIRST on, each with EACH connections over which it sends PACKET once and

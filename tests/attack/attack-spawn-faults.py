@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Whatever call of the set-up fails, nothing runs that is not confined.
+"""If any system call of the set-up fails, no unconfined command runs.
 
-Every call that lib/kernel makes is made to fail, each time that it is made, in a build of sbx-spawn for tests
-(sbx-spawn-faults, kernel/fault.h). Those of the other folders are refused by the kernel instead (without-call), in
-the program as it is. Either the result is 125 and nothing has run, or the program "confined" has found every layer.
+In a test build of sbx-spawn (sbx-spawn-faults, kernel/fault.h) each call that lib/kernel makes fails in turn, at
+each time that it is made. Calls of other directories are made to fail by the kernel (without-call), with the
+installed program. The result must be 125 with nothing run, or the program "confined" must have found every layer.
 """
 import contextlib
 import json

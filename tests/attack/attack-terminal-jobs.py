@@ -3,7 +3,8 @@
 """What a command tries with the terminal and the job of the user who started its sandbox.
 
 A Desk is a terminal with a shell: a process of the test that leads the terminal's session, starts jobs, and moves
-them to the foreground and the background. The test types at the master end."""
+them to the foreground and the background. The test types at the master end.
+"""
 import contextlib
 import fcntl
 import json

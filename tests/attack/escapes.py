@@ -4,7 +4,8 @@
 
 Outside it runs as the user that it needs, as root in its own mount and UTS namespaces. Inside it runs in a sandbox
 of an ordinary user and in one of root, without and with --ptrace. The targets are created here and checked after
-each attack."""
+each attack.
+"""
 import contextlib
 import ctypes
 import os

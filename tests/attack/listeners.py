@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The sockets that attacks connect to: listeners.py DIRECTORY ABSTRACT-NAME; says "ready" and stays until it is killed.
+"""The sockets to which attacks connect: listeners.py DIRECTORY ABSTRACT-NAME; prints "ready" and runs until it is
+killed.
 
-DIRECTORY/stream and the abstract name are listening streams, DIRECTORY/datagram takes datagrams.
+DIRECTORY/stream and the abstract name are listening stream sockets, DIRECTORY/datagram is a datagram socket.
 """
 import os
 import signal

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Reading a former run back
+ * Parses a baseline
  *
- * One line is one JSON object. Of its members only "name" and "ratio" are used; unknown ones are
- * skipped, so that a baseline of another version can still be compared.
+ * Each line is a JSON object. Only its members "name" and "ratio" are used; others are skipped, so
+ * that a baseline of another version can be compared.
  */
 
 #include "baseline.h"
@@ -22,7 +22,7 @@
 #include "base/json.h"
 #include "base/text.h"
 
-/* Where we are, for messages. */
+/* The current position, for messages. */
 struct place {
 	const char *name;
 	unsigned line;
@@ -36,7 +36,7 @@ static int refuse(const struct place *place, struct sbx_error *err, const char *
 	return -EINVAL;
 }
 
-/* The scanner has checked that a number is one; what is left is its size. */
+/* The scanner has checked the syntax of the number; check its range. */
 static bool read_ratio(const struct json_item *item, struct baseline_row *row)
 {
 	char number[64];
@@ -71,7 +71,7 @@ static void row_deinit(struct baseline_row *row)
 
 static const char *const not_an_object = "the line is not one JSON object";
 
-/* Reads the members of the object that @scanner has just entered. NULL, or what is wrong. */
+/* Reads the members of the object that @scanner has entered. Returns NULL, or what is wrong. */
 static const char *read_members(struct json_scanner *scanner, struct baseline_row *row)
 {
 	bool has_ratio = false;
@@ -163,7 +163,7 @@ int baseline_read(const char *path, struct baseline *ret, struct sbx_error *err)
 	size_t n_bytes;
 	int r;
 
-	/* Opening a FIFO would wait until somebody writes into it. */
+	/* open() of a FIFO would block until it has a writer. */
 	if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
 		(void)sbx_error_what(err, -EINVAL, "cannot read '%s'", path);
 		sbx_error_why(err, "it is not a regular file");

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * What a former run measured: the lines that "sbx-bench --json" wrote
+ * A baseline: the lines that an earlier "sbx-bench --json" wrote
  *
- * Only ratios are compared. A time belongs to the machine that took it; the ratio to a peer that
- * ran in the same minute on the same machine mostly survives a change of both.
+ * Only ratios are compared. A time depends on the host; the ratio to a peer that ran in the same
+ * minute on the same host mostly does not.
  */
 
 #include <stdbool.h>
@@ -19,9 +19,9 @@ struct sbx_error;
 
 struct baseline_row {
 	char *name;
-	bool has_ratio; /* the peer was there */
+	bool has_ratio; /* the peer was installed */
 	double ratio;
-	bool compared; /* starts false; for whoever compares */
+	bool compared; /* starts false; used by the comparison */
 };
 
 struct baseline {
@@ -36,17 +36,17 @@ struct baseline {
 #define _cleanup_baseline_ _cleanup_(baseline_deinit)
 
 /*
- * Reads the lines in @bytes; @name stands before the place of what is wrong. Refused (-EINVAL): a
- * line that is no JSON object, has no name, no ratio or one that is neither positive nor null, a
- * benchmark that stands there twice, and a text without any line.
+ * Parses the lines in @bytes; @name precedes the place in messages. -EINVAL: a line is not a JSON
+ * object, has no name, no ratio or one that is neither positive nor null, a benchmark occurs twice,
+ * or there is no line.
  */
 int baseline_parse(const char *name, const char *bytes, size_t n_bytes, struct baseline *ret,
 		   struct sbx_error *err);
-/* The same from a regular file; anything else is refused, so that nothing is waited for. */
+/* The same from a regular file; other types are refused, so that it never blocks. */
 int baseline_read(const char *path, struct baseline *ret, struct sbx_error *err);
 void baseline_deinit(struct baseline *baseline);
 
-/* NULL where the former run did not have it. */
+/* NULL: the baseline does not contain it. */
 struct baseline_row *baseline_find(const struct baseline *baseline, const char *name);
-/* How much larger @ratio is than the row's, in percent; negative where it became faster. */
+/* By how many percent @ratio is larger than that of the row; negative: it became faster. */
 double baseline_change_percent(const struct baseline_row *row, double ratio);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * The one list of all benchmarks, in the order in which they are shown
- */
+/* The list of all benchmarks, in the order in which they run */
 
 #include "bench.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What a record costs from a line to the disk
+ * The cost of a record from a line to the disk
  *
- * The peer is SQLite itself: a database with the tables and indexes of a segment and with the same
- * settings gets the rows that the log has made of the same lines. So what is between the two is
- * reading the line, looking for secrets, the chain and the tree.
+ * The peer is SQLite: a database with the tables, indexes and settings of a segment gets the rows
+ * that the log has made of the same lines. The difference is the cost of parsing the line,
+ * searching for secrets, the hash chain and the Merkle tree.
  */
 
 #include "bench.h"
@@ -34,14 +34,14 @@
 struct insert_bench {
 	struct arena arena;
 	struct bench_line lines[BENCH_LINES];
-	struct store_row rows[BENCH_LINES]; /* what becomes of them */
+	struct store_row rows[BENCH_LINES]; /* the rows of these lines */
 	size_t n_rows, n_bytes;
 	struct bench_place place, other;
 	struct audit_log *log;
 	uint64_t next;
 	sqlite3 *bare;
 	sqlite3_stmt *begin, *insert, *commit;
-	struct audit_log *single; /* its records are committed one by one */
+	struct audit_log *single; /* a log whose records are committed one by one */
 	uint64_t next_other;
 };
 
@@ -139,7 +139,7 @@ static int keep_rows(struct insert_bench *bench, struct sbx_error *err)
 	return r < 0 ? r : store_each(store, 1, BENCH_LINES, keep_row, bench, err);
 }
 
-/* Every definition of the segment, again. */
+/* Copies all definitions of the segment. */
 static int define(void *userdata, int n, char **values, char **names)
 {
 	return sqlite3_exec(userdata, values[0], NULL, NULL, NULL) != SQLITE_OK;
@@ -253,7 +253,7 @@ static int disk_setup(struct bench_state *ret, struct sbx_error *err)
 	return setup_beside_bare(ret, DISK, err);
 }
 
-/* ---- one commit a record ---- */
+/* ---- one commit for each record ---- */
 
 static bool add_single(struct insert_bench *bench)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A place for a log, and what happens in it
+ * A directory for a log, and records for it
  *
- * A folder in memory, because a disk would hide what our own work costs; what a commit to the disk
- * costs is measured by the row that is about that.
+ * In memory, because a disk would hide the cost of our own work; one benchmark measures commits to
+ * the disk.
  */
 
 #include "bench-audit-place.h"
@@ -25,7 +25,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 
-#define FIRST_SECOND 1767312000u /* of 2026, at noon in the middle of the Atlantic */
+#define FIRST_SECOND 1767312000u /* 2026, 12:00 UTC */
 #define LINES_A_SECOND 1000u
 
 static void add_time(struct text *out, uint64_t i)
@@ -91,7 +91,7 @@ size_t bench_audit_make_lines(struct arena *arena, struct bench_line ret[BENCH_L
 	return n_bytes;
 }
 
-/* ---- folders ---- */
+/* ---- directories ---- */
 
 int bench_place_make(struct bench_place *place, const char *parent, struct sbx_error *err)
 {
@@ -116,7 +116,7 @@ void bench_place_remove(struct bench_place *place)
 	if (!place->path[0])
 		return;
 	(void)snprintf(command, sizeof(command), "rm -rf -- '%s'", place->path);
-	if (system(command) != 0) /* NOLINT(cert-env33-c): a folder that we have made */
+	if (system(command) != 0) /* NOLINT(cert-env33-c): the directory is our own */
 		(void)fprintf(stderr, "# left behind: %s\n", place->path);
 	place->path[0] = '\0';
 }
@@ -140,7 +140,7 @@ static int copy_file(int from, int to, const char *name)
 	return 0;
 }
 
-/* Calls for every file in the folder. */
+/* Calls @visit for each file in the directory. */
 static int each_file(const char *path, int (*visit)(int from, int to, const char *name), int to)
 {
 	_cleanup_closedir_ DIR *dir = opendir(path);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * For benchmarks of the log: records like those of a working day, and a log in a folder of its own
- */
+/* For benchmarks of the log: typical records, and a log in a temporary directory */
 
 #include <stdint.h>
 
@@ -15,7 +13,7 @@ struct sbx_error;
 
 #define BENCH_LINES 1000u
 
-/* The @i-th line, without a line break: two decisions of a policy, then a tool's result. */
+/* Adds the @i-th line, without a newline: two policy decisions, then a result of a tool. */
 void bench_audit_add_line(struct text *out, uint64_t i);
 
 struct bench_line {
@@ -23,17 +21,17 @@ struct bench_line {
 	size_t n_bytes;
 };
 
-/* The first BENCH_LINES of them: how long they are all together, or 0 without memory. */
+/* Makes the first BENCH_LINES of them; returns their total length, or 0: out of memory. */
 size_t bench_audit_make_lines(struct arena *arena, struct bench_line ret[BENCH_LINES]);
 
 struct bench_place {
-	char path[40]; /* "": none yet */
-	char log[48];  /* a folder in it */
+	char path[40]; /* "": not created yet */
+	char log[48];  /* a directory in it */
 	struct audit_log_options options;
 };
 
-/* A new folder in @parent; in memory where that is NULL and the system has such a place. */
+/* Creates a directory in @parent; NULL: in memory, if the host has such a file system. */
 int bench_place_make(struct bench_place *place, const char *parent, struct sbx_error *err);
 void bench_place_remove(struct bench_place *place);
-/* The files in @from, a folder, become all that is in @to, which is made. 0 or negative errno. */
+/* Creates the directory @to with a copy of the files in @from. 0 or negative errno. */
 int bench_copy_files(const char *from, const char *to);

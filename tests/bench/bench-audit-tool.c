@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A pipeline of lines into sbx-audit append, from its start to its end: 20,000 of them, so a
- * million lines a second would be 20 ms
+ * A pipeline of 20,000 lines into sbx-audit append, from its start to its end: at a million lines a
+ * second it would take 20 ms
  *
- * Every run finds the same log, made anew, which is copied while the time is taken: three small
- * files. The floor writes the same bytes into a file, and waits for the disk as often.
+ * Each run uses a fresh copy of the same log (three small files), and the copying is included in
+ * the time. The floor writes the same bytes to a file, with as many fsync() calls.
  */
 
 #include "bench.h"
@@ -32,10 +32,10 @@
 
 struct append_bench {
 	struct text tool;
-	struct bench_place place; /* its log stays as it was made */
+	struct bench_place place; /* with the original log */
 	char fresh[56];		  /* where it is copied to */
-	char copy[56];		  /* and what the floor writes */
-	int lines;		  /* a file in memory */
+	char copy[56];		  /* the floor's output */
+	int lines;		  /* a memfd */
 	size_t n_bytes;
 };
 
@@ -98,7 +98,7 @@ static int append_setup(struct bench_state *ret, struct sbx_error *err)
 	return 0;
 }
 
-/* The exit status of a process with the lines as its standard input, or negative errno. */
+/* Runs a process with the lines as its stdin; returns its exit status, or negative errno. */
 static int run_with_lines(const struct append_bench *bench, const char *const argv[])
 {
 	char *const environment[] = { (char *)"LC_ALL=C.UTF-8", (char *)"PATH=/usr/bin:/bin",

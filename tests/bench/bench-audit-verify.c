@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What it costs to verify a log
+ * The cost of verifying a log
  *
- * The peer hashes the same stored bytes, record by record, and does nothing else: no reading from
- * the disk, no tree, no look at what is a record. The floor reads the rows of the segment, and
- * computes the three hashes that a record costs: its own, its leaf and one node of the tree. Of a
- * log that was verified before only what is new is verified; that is measured beside the whole.
+ * The peer only hashes the same stored bytes, record by record: no reading from the disk, no tree,
+ * no parsing. The floor reads the rows of the segment and computes the three hashes of each record:
+ * its own, its leaf, and one node of the tree. The verification that continues from a verified
+ * state is measured, too.
  */
 
 #define OPENSSL_SUPPRESS_DEPRECATED
@@ -41,8 +41,8 @@ struct verify_bench {
 	struct bench_line lines[BENCH_LINES];
 	struct bench_place place;
 	int folder;
-	struct verified_state before; /* the last N_NEW records */
-	struct bench_line *bodies;    /* as they are stored */
+	struct verified_state before; /* without the last N_NEW records */
+	struct bench_line *bodies;    /* as stored */
 	size_t n_bodies, n_bytes;
 	EVP_MD *md;
 	EVP_MD_CTX *context;
@@ -79,7 +79,7 @@ static int verify_once(const struct verify_bench *bench, const struct verified_s
 	return verify_folder(&options, ret, ret_state, err);
 }
 
-/* Lines are taken again and again, so the records of a log differ in their numbers. */
+/* The lines repeat, so the records of a log differ only in their numbers. */
 static int add_lines(struct verify_bench *bench, struct audit_log *log, unsigned n)
 {
 	int r = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What a record costs before it is stored: reading a line, looking for secrets, finding what people
- * search for
+ * The cost of a record before it is stored: parsing a line, searching for secrets, extracting the
+ * columns
  *
- * The floor is the walk over the line that tells where its values are.
+ * The floor is the scan of the line that finds its values.
  */
 
 #include "bench.h"

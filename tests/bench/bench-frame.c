@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Frames: what every message between two processes costs before anybody looks at its payload
+ * Frames: the cost of each message between two processes before its payload is read
  *
- * The floors move the same bytes and check nothing; the distance to them is the price of not
- * trusting the peer. Both sides are calls, so that neither is inlined into its loop.
+ * The floors move the same bytes without checks; the difference is the cost of not trusting the
+ * peer. Both sides are function calls, so that neither is inlined into its loop.
  */
 
 #include "bench.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * The document of the JSON benchmarks, made twice: by hand and through the writer
- */
+/* The document of the JSON benchmarks, written twice: by hand and with the writer */
 
 #include "bench-json-document.h"
 

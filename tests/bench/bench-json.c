@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * JSON in and out of pipes, over a document of audit records (bench-json-document.h)
+ * JSON parsing and printing, with a document of audit records (bench-json-document.h)
  *
- * The peer is jansson, loaded when it is installed and never linked. It builds a tree, which our
- * scanner does not; what is compared is what each needs to take in, or to give out, the same bytes.
- * json_validate has a floor instead: one look at every byte.
+ * The peer is jansson, loaded if it is installed and never linked. It builds a tree, which our
+ * scanner does not; the comparison is between what each needs for the same bytes. json_validate has
+ * a floor instead: one read of each byte.
  */
 
 #include "bench.h"
@@ -25,12 +25,13 @@
 #define PEER_OUTPUT_SIZE 16384
 #define JANSSON_COMPACT 0x20
 
-/* The part of jansson's ABI that we call. */
+/* The functions of jansson's ABI that we call. */
 struct jansson {
 	void *library;
 	void *(*loadb)(const char *bytes, size_t n_bytes, size_t flags, void *error_or_null);
 	size_t (*dumpb)(const void *json, char *bytes, size_t n_bytes, size_t flags);
-	void (*destroy)(void *json); /* json_delete(): what its macro does with the last owner */
+	void (*destroy)(
+		void *json); /* json_delete(), which the macro calls for the last reference */
 };
 
 struct json_bench {
@@ -38,7 +39,7 @@ struct json_bench {
 	struct text document;
 	struct text written;
 	struct jansson jansson;
-	void *tree; /* jansson's, of the document */
+	void *tree; /* the document as jansson's tree */
 	char peer_output[PEER_OUTPUT_SIZE];
 	uint8_t class_of[256];
 };
@@ -63,7 +64,7 @@ static void json_bench_free(struct json_bench **bench)
 	json_teardown(*bench);
 }
 
-/* NULL, or why it cannot be the peer. */
+/* Returns NULL, or why it cannot be the peer. */
 static const char *jansson_load(struct jansson *jansson)
 {
 	jansson->library = dlopen("libjansson.so.4", RTLD_NOW | RTLD_LOCAL);
@@ -75,7 +76,7 @@ static const char *jansson_load(struct jansson *jansson)
 	return jansson->loadb && jansson->dumpb && jansson->destroy ? NULL : "jansson (too old)";
 }
 
-/* Without the peer: json_validate has none. */
+/* json_validate has no peer. */
 static int validate_setup(struct bench_state *ret, struct sbx_error *err)
 {
 	_cleanup_(json_bench_free) struct json_bench *bench = calloc(1, sizeof(*bench));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A command line of 13 words over a table of 20 options, as sbx-spawn will have it
+ * A command line of 13 words with a table of 20 options, like that of sbx-spawn
  *
- * The peer is getopt_long() with the same options. It reads sizes and times with the same
+ * The peer is getopt_long() with the same options. It parses sizes and times with the same
  * base/units, so that only the parser differs. Both move operands in argv, so each operation starts
  * from a copy.
  */
@@ -62,7 +62,7 @@ static const struct option_spec specs[] = {
 	OPTION_END,
 };
 
-/* What getopt_long() returns for the rows, in the same order. */
+/* Return values of getopt_long() for the rows, in the same order. */
 enum peer_option {
 	PEER_POLICY = 'p',
 	PEER_TIER = 't',
@@ -158,7 +158,7 @@ static int choose(const char *const *choices, const char *value, const char **re
 	return -EINVAL;
 }
 
-/* A switch, because that is what programs over getopt_long() are made of. */
+/* A switch, as in programs that use getopt_long(). */
 static int store_peer(int option, const char *value, struct values *ret)
 {
 	switch (option) {
@@ -195,7 +195,7 @@ static int parse_peer(struct options_bench *bench)
 
 	memcpy(bench->argv, command_line, sizeof(command_line));
 	bench->values = (struct values){ .policy = NULL };
-	optind = 0; /* glibc: start anew */
+	optind = 0; /* glibc: reinitialise */
 	opterr = 0;
 	while ((option = getopt_long(N_WORDS, bench->argv, "+p:t:n:w:C:u:g:m:v", peer_options,
 				     NULL)) >= 0) {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * Deciding without an index: fnmatch(), a comparison of names, a mask, a range
- */
+/* Decisions without an index: fnmatch(), string comparison, a mask, a range */
 
 #include "bench-policy-linear.h"
 
@@ -27,8 +25,8 @@ static bool add_pattern(struct linear_rule *rule, int flags, const char *head, s
 }
 
 /*
- * What is below a folder is FNM_LEADING_DIR; a "**" at another place becomes a "*" that may match a
- * slash, once with the slash that stands for "at least one folder" and once without.
+ * FNM_LEADING_DIR matches what is below a directory. A "**" in another place becomes a "*" that may
+ * match slashes, in two patterns: with the slash of "at least one directory" and without.
  */
 static bool parse_glob(const char *value, struct linear_rule *ret)
 {
@@ -44,7 +42,7 @@ static bool parse_glob(const char *value, struct linear_rule *ret)
 	if (!*rest)
 		return add_pattern(ret, FNM_PATHNAME | FNM_LEADING_DIR, value, head, "");
 	if (strchr(value, '*') < floating || strchr(rest, '*'))
-		return false; /* its "*" would match a slash, too */
+		return false; /* its "*" would match slashes, too */
 	if (head == 0)
 		return add_pattern(ret, 0, "*", 1, rest);
 

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * The peer of a decision: one rule after the other, as most programs do it
+ * The peer of a decision: tests one rule after the other, as most programs do
  *
- * It is given every help: values are parsed once, rules stand in the order of severity, so that the
- * first one that matches is the answer. A glob becomes at most two patterns of fnmatch() that mean
+ * It is optimised as far as possible: values are parsed once, and rules are sorted by severity, so
+ * that the first match is the answer. A glob becomes at most two fnmatch() patterns that mean
  * exactly the same for the globs and paths of the benchmark; setup verifies that both sides agree.
  */
 
@@ -47,7 +47,7 @@ struct linear_rule {
 	};
 };
 
-/* How the values of one key are kept and compared. */
+/* How the values of one key are stored and compared. */
 struct linear_kind {
 	bool (*parse)(const char *value, struct linear_rule *ret);
 	/* @address is the request's host as an IPv4 address, or 0. */
@@ -64,7 +64,7 @@ struct linear {
 
 extern const struct linear_kind linear_globs, linear_hosts, linear_networks, linear_ports;
 
-/* -ENOMEM, or -EINVAL where a value is none that the peer can express. */
+/* -ENOMEM; -EINVAL: the peer cannot express a value. */
 int linear_init(struct linear *linear, const struct linear_kind *kind,
 		const struct bench_texts *values);
 void linear_deinit(struct linear *linear);

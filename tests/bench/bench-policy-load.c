@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * From the text of a policy to its model and to its compiled form
+ * From the text of a policy to its model and its compiled form
  *
- * The peer is the bare event loop of libyaml over the same text, which everything else stands on:
- * whatever the ratio has above 1 is what tree, keys, checks, globs and indexes cost together.
+ * The peer is libyaml's event loop over the same text, which is part of both: a ratio above 1 is
+ * the cost of tree, keys, checks, globs and indexes.
  */
 
 #include "bench.h"

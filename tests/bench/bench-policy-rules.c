@@ -3,8 +3,8 @@
 /*
  * The words, globs, paths and rules of the policy benchmarks
  *
- * Rules are built as a model, not as text: a text of 100,000 rules would be larger than a policy
- * file may be.
+ * Rules are built as a model, because the text of 100,000 rules would exceed the maximum size of a
+ * policy file.
  */
 
 #include "bench-policy-rules.h"
@@ -79,7 +79,7 @@ static void add_ending(struct text *out, struct bench_random *random)
 	text_addf(out, ".%s", any(random, endings, N_ELEMENTS(endings)));
 }
 
-/* From @min to @max components. */
+/* Adds @min to @max components. */
 static void add_folders(struct text *out, struct bench_random *random, unsigned min, unsigned max)
 {
 	unsigned depth = min + bench_random(random) % (max - min + 1);
@@ -133,7 +133,7 @@ static void add_middle_glob(struct text *out, struct bench_random *random)
 }
 
 static const struct {
-	unsigned below; /* of a hundred */
+	unsigned below; /* of one hundred */
 	void (*add)(struct text *out, struct bench_random *random);
 } shapes[] = {
 	{ 50, add_folder_glob }, { 70, add_exact_glob },    { 82, add_ending_glob },
@@ -156,7 +156,7 @@ static void add_file(struct text *out, struct bench_random *random)
 	add_ending(out, random);
 }
 
-/* A path that @glob matches: each wildcard becomes a word or two. */
+/* Adds a path that @glob matches: each wildcard becomes one or two words. */
 static void add_match(struct text *out, struct bench_random *random, const char *glob)
 {
 	while (*glob) {

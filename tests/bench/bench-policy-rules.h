@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Policies of any size, and requests that look like a tool's at work
+ * Policies of any size, and typical requests of a tool
  *
- * Half of the globs are folders ("/a/b/" and everything below), the rest exact names, names by
- * their ending, and some with "**" in front or in the middle; three rules of five allow, one asks,
- * one denies. Half of the paths are made from a glob, so that about half of the requests meet a
- * rule. The same seed gives the same texts on every machine.
+ * Half of the globs are directories ("/a/b/" and everything below), the others exact names, names
+ * with a given ending, and some with "**" at the begin or in the middle; of five rules three allow,
+ * one requires review, one denies. Half of the paths are made from a glob, so that about half of
+ * the requests match a rule. The same seed gives the same texts on every host.
  */
 
 #include <stdbool.h>
@@ -19,7 +19,7 @@
 
 struct sbx_error;
 
-/* A list of texts in one piece of memory. */
+/* A list of texts in one block of memory. */
 struct bench_texts {
 	struct text bytes;
 	size_t *starts;
@@ -49,7 +49,7 @@ int bench_texts_fill(struct bench_texts *texts, size_t n, struct bench_random *r
 void bench_add_glob(struct text *out, struct bench_random *random, void *userdata);
 void bench_add_path(struct text *out, struct bench_random *random, void *userdata);
 
-/* What the i-th rule does. */
+/* The action of the i-th rule. */
 enum policy_action bench_action(size_t i);
 
 /*

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What a tool pays that asks the service: one packet there, one decision back
+ * The cost of asking the service: one packet there, one decision back
  *
- * The peer is the barest server there is: a process that sends every packet back as it came. Both
- * are processes of their own behind a SOCK_SEQPACKET socket, so both pay for the same two switches;
- * what is left is reading the request, deciding and writing the answer. All three run on one
- * processor, because a wake-up across two costs more than everything else and falls on either side
- * by chance. Sockets are abstract, so nothing is left behind.
+ * The peer is a minimal server: a process that echoes each packet. Both are separate processes
+ * behind a SOCK_SEQPACKET socket, so both have the same two context switches; the difference is
+ * parsing the request, deciding and writing the answer. All three processes run on one CPU, because
+ * a wake-up across CPUs costs more than everything else and varies. Sockets are abstract, so
+ * nothing is left behind.
  */
 
 #include "bench.h"
@@ -32,7 +32,7 @@
 #include "base/text.h"
 #include "bench-policy-tool.h"
 
-#define LISTENER_FD 3 /* the first that LISTEN_FDS means */
+#define LISTENER_FD 3 /* the first fd of LISTEN_FDS */
 #define RECORDS_FD 4
 #define ANSWER_SIZE 65536
 #define PATIENCE_SEC 10
@@ -41,7 +41,7 @@
 static const char request[] = "{\"op\":\"fs.read\",\"path\":\"/srv/m7/src/a.c\",\"project\":"
 			      "\"/srv/project\",\"caller\":\"bench\",\"id\":7}";
 
-/* A server in a child, and our connection to it. */
+/* A server in a child, and a connection to it. */
 struct served {
 	pid_t pid;
 	int fd;
@@ -50,8 +50,8 @@ struct served {
 struct socket_bench {
 	struct text tool;
 	struct text policy_path;
-	int policy;	      /* a file in memory */
-	cpu_set_t processors; /* that we may run on, to be given back */
+	int policy;	      /* a memfd */
+	cpu_set_t processors; /* CPU affinity of this process, to be restored */
 	bool pinned;
 	struct served own;
 	struct served echo;
@@ -104,7 +104,7 @@ static int make_listener(struct sockaddr_un *ret_address, socklen_t *ret_length)
 	return take_fd(&fd);
 }
 
-/* The children's part: it never returns. */
+/* Runs in the child; does not return. */
 static void echo(int listener)
 {
 	char packet[ANSWER_SIZE];
@@ -117,7 +117,7 @@ static void echo(int listener)
 	_exit(0);
 }
 
-/* From above all numbers that are wanted, because what is there now may be one of the two. */
+/* Duplicate the fds above all target numbers first, because one may be at the number of another. */
 static bool place_fds(int listener)
 {
 	int records = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -129,7 +129,8 @@ static bool place_fds(int listener)
 
 static void serve(const struct socket_bench *bench, int listener)
 {
-	/* The listener is handed over; the path keeps the service from making its usual folder. */
+	/* The listener is passed; the path keeps the service from creating its default directory.
+	 */
 	const char *const argv[] = { bench->tool.data,
 				     "serve",
 				     "--socket=/nonexistent/policy.sock",
@@ -146,7 +147,7 @@ static void serve(const struct socket_bench *bench, int listener)
 	_exit(1);
 }
 
-/* The answer's length, or negative errno. */
+/* Returns the length of the answer, or negative errno. */
 static ssize_t ask(const struct served *served, char answer[ANSWER_SIZE])
 {
 	ssize_t n;
@@ -168,7 +169,7 @@ static int connect_to(const struct sockaddr_un *address, socklen_t length)
 	return take_fd(&fd);
 }
 
-/* The children inherit it. */
+/* The children inherit the affinity. */
 static int pin(struct socket_bench *bench)
 {
 	cpu_set_t one;

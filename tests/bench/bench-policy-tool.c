@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What a script pays that asks "may I?" once: a new process of sbx-policy, a policy read, compiled
- * and asked
+ * The cost of one "may I?" in a script: a new process of sbx-policy that reads, compiles and
+ * evaluates a policy
  *
  * The peer is a process that does nothing. Both are started in the same way, with the same fds.
  */
@@ -32,7 +32,7 @@
 
 struct eval_bench {
 	struct text tool;
-	int policy; /* a file in memory */
+	int policy; /* a memfd */
 	posix_spawn_file_actions_t actions;
 	bool has_actions;
 };
@@ -132,7 +132,7 @@ static int eval_setup(struct bench_state *ret, struct sbx_error *err)
 	return 0;
 }
 
-/* The exit status, or negative errno. */
+/* Returns the exit status, or negative errno. */
 static int start_and_wait(const struct eval_bench *bench, const char *const argv[])
 {
 	char *const environment[] = { (char *)"LC_ALL=C.UTF-8", NULL };

@@ -8,7 +8,8 @@
 struct sbx_error;
 struct text;
 
-/* The tool @name beside the running program; -ENOENT with a fix where it is not. */
+/* The path of the tool @name in the directory of this program; -ENOENT with a fix if it is missing.
+ */
 int bench_find_tool(const char *name, struct text *ret, struct sbx_error *err);
-/* A policy of 24 rules in a file in memory, or negative errno. It allows to read below /srv/m7. */
+/* A policy with 24 rules in a memfd, or negative errno. It allows to read below /srv/m7. */
 int bench_policy_file(void);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One decision, over policies of different sizes
+ * One decision, with policies of different sizes
  *
- * The requests are many and different, because a real tool's are: the same few paths again and
- * again would measure the processor's cache. Before anything is measured the engine and its peer
- * must have given the same answers. All four kinds of index have the same benchmark; what differs
- * is a table.
+ * There are many different requests, as from a real tool: repeating a few paths would measure the
+ * CPU cache. Before the measurement, engine and peer must give the same answers. All four kinds of
+ * index use the same benchmark with another table.
  */
 
 #include "bench.h"
@@ -24,9 +23,9 @@
 
 #define N_REQUESTS 16384 /* a power of two */
 #define PORT 443
-#define VERIFIED_STEPS 2000000 /* rules that the peer may look at while it is verified */
+#define VERIFIED_STEPS 2000000 /* rules that the peer may test during the verification */
 
-/* The values of a rule's key, the arguments that are asked for, and what they are compared with. */
+/* The values of a rule's key, the requested arguments, and how the peer compares them. */
 struct policy_subject {
 	enum match_key key;
 	const char *operation;
@@ -59,7 +58,7 @@ static void add_host(struct text *out, struct bench_random *random, void *userda
 		  bench_random(random) % 40000);
 }
 
-/* Networks of 16, 24 and 32 bits; all are within 10.0.0.0/8, where the questions are, too. */
+/* Networks of 16, 24 and 32 bits within 10.0.0.0/8, like the requested addresses. */
 static void add_network(struct text *out, struct bench_random *random, void *userdata)
 {
 	unsigned a = bench_random(random) % 256, b = bench_random(random) % 256;
@@ -89,7 +88,7 @@ static void add_ports(struct text *out, struct bench_random *random, void *userd
 		text_addf(out, "%u-%u", first, first + 1 + bench_random(random) % 20);
 }
 
-/* The port comes from the request's number (fill_request()). */
+/* The port depends on the number of the request (fill_request()). */
 static void add_one_host(struct text *out, struct bench_random *random, void *userdata)
 {
 	text_add(out, "www.example.org");
@@ -226,7 +225,7 @@ static int ports_setup(struct bench_state *ret, struct sbx_error *err)
 	return policy_setup(&by_port, 1000, ret, err);
 }
 
-/* Also refuses a mix of requests that would measure one verdict only. */
+/* Also fails if the requests have only one verdict. */
 static bool policy_verify(const void *data)
 {
 	const struct policy_bench *bench = data;

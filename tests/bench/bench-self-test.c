@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * No benchmarks, but the proof that a false claim is found
+ * Not benchmarks, but tests that a false claim is detected
  *
- * Each row claims that it allocates nothing, and lies: one for every way to the heap. A counter
- * that misses one of them would let a real benchmark lie the same way.
+ * Each row falsely claims that it allocates nothing: one row for each allocation function. If the
+ * counter missed one of them, a real benchmark could make the same false claim.
  */
 
 #include "bench.h"
@@ -26,7 +26,7 @@ static bool self_verify(const void *data)
 
 static void self_teardown(void *data) {}
 
-/* The compiler may leave out an allocation that nobody can see. */
+/* Keeps the compiler from removing the allocation. */
 static void use_and_free(void *memory)
 {
 	bench_keep(memory);

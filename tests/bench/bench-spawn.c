@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What one command in a sandbox costs, from the start of the tool to its end
+ * The cost of one command in a sandbox, from the start of the tool to its exit
  *
- * Every row runs /usr/bin/true. The peers are started in the same way, by the same user, with the
- * same environment, in turn with ours: bubblewrap with flags that isolate as much as it can, a
- * program by hand that makes the same system calls and nothing else, the bare command. Started as
- * root the rows "user" give root up first, because that is how most sandboxes are started.
+ * Each row runs /usr/bin/true. The peers are started in the same way, by the same user, with the
+ * same environment, alternating with sbx-spawn: bubblewrap with as much isolation as it offers, a
+ * hand-written program with the same system calls only, the bare command. If root runs the
+ * benchmark, the rows "user" drop root first, because most sandboxes are started without root.
  */
 
 #include "bench.h"
@@ -28,7 +28,7 @@
 #include "base/text.h"
 #include "bench-policy-tool.h"
 
-#define USER 1000u /* who we become where we are root; need not exist */
+#define USER 1000u /* user after dropping root; need not exist */
 #define ARGUMENTS_MAX 48
 
 enum side { SUBJECT, PEER };
@@ -85,7 +85,7 @@ static void spawn_teardown(void *data)
 		return;
 	if (bench->home[0]) {
 		(void)snprintf(command, sizeof(command), "rm -rf -- '%s'", bench->home);
-		if (system(command) != 0) /* NOLINT(cert-env33-c): a folder that we have made */
+		if (system(command) != 0) /* NOLINT(cert-env33-c): the directory is our own */
 			(void)fprintf(stderr, "# left behind: %s\n", bench->home);
 	}
 	text_deinit(&bench->program[SUBJECT]);
@@ -113,7 +113,7 @@ static int make_home(struct spawn_bench *bench)
 	return 0;
 }
 
-/* Words behind the program: flags, then the command. */
+/* Arguments of the program: flags, then the command. */
 static void set_words(struct spawn_bench *bench, enum side side, const char *const *flags)
 {
 	size_t n = 0;
@@ -132,7 +132,7 @@ static void become_user(const struct spawn_bench *bench)
 		_exit(120);
 }
 
-/* The exit status, or negative errno. */
+/* Returns the exit status, or negative errno. */
 static int start_and_wait(const struct spawn_bench *bench, enum side side)
 {
 	const char *const environment[] = { "LC_ALL=C.UTF-8", "PATH=/usr/bin:/bin", bench->state,
@@ -154,7 +154,7 @@ static int start_and_wait(const struct spawn_bench *bench, enum side side)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -EIO;
 }
 
-/* A peer that is not there is no wrong result: its column stays empty. */
+/* A missing peer is not an error: its column stays empty. */
 static bool spawn_verify(const void *data)
 {
 	const struct spawn_bench *bench = data;
@@ -206,7 +206,7 @@ static int begin(bool as_user, struct spawn_bench **ret, struct sbx_error *err)
 
 static const char *const no_flags[] = { "--quiet", "--", NULL };
 
-/* A peer that is a program of its own; where it is not installed the row is shown without it. */
+/* A peer that is a separate program; if it is not installed the row is shown without it. */
 static void set_peer(struct spawn_bench *bench, const char *path, const char *const *flags,
 		     const char *missing, struct bench_state *ret)
 {
@@ -255,7 +255,7 @@ static int setup_bare(struct bench_state *ret, struct sbx_error *err)
 	return 0;
 }
 
-/* The floor lies in the build, which is not installed. */
+/* The floor is only in the build directory. */
 static int setup_floor(struct bench_state *ret, struct sbx_error *err)
 {
 	static const char *const nothing[] = { NULL };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Reading a policy file's tree
+ * Reading the tree of a policy file
  *
- * The peer is the bare event loop of libyaml over the same text, which the tree stands on: the
- * distance is what positions, types, the check for duplicate keys and the copies cost.
+ * The peer is libyaml's event loop over the same text, on which the tree is based: the difference
+ * is the cost of positions, types, the check for duplicate keys, and copies.
  */
 
 #include "bench.h"
@@ -78,7 +78,7 @@ static bool tree_verify(const void *data)
 	const struct tree_node *fs = tree_get(tree, tree_root(tree), "fs");
 	const struct tree_node *rules = fs ? tree_get(tree, fs, "rules") : NULL;
 
-	/* A rule has four keys with their values; before the rules stand 17 scalars. */
+	/* A rule has four keys with values; 17 scalars precede the rules. */
 	return rules && rules->n_children == N_RULES &&
 	       read_events(&bench->policy) == N_RULES * 8 + 17;
 }

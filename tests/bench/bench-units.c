@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Sizes and times: a policy holds dozens of them, and every option value is one
+ * Sizes and times: a policy contains dozens of them, and so do command lines
  *
- * The peer is what a program writes that does not have base/units: strtoull() and a chain of
- * strcmp(), without any refusal of signs, spaces or overflow. An operation is one text, taken in
- * turn from a list, so that no branch predictor knows the answer.
+ * The peer is typical code without base/units: strtoull() and a chain of strcmp(), without refusing
+ * signs, spaces or overflow. The texts of a list are parsed in turn, so that the branch predictor
+ * cannot learn one text.
  */
 
 #include "bench.h"
@@ -29,7 +29,7 @@ struct sample {
 	uint64_t value;
 };
 
-/* What one benchmark is about; the tables below hold two of them. */
+/* The subject of one benchmark; there are two. */
 struct units_bench {
 	int (*parse)(const char *string, uint64_t *ret, struct sbx_error *err);
 	struct unit units[10]; /* ends with a NULL name */

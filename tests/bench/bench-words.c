@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Does a command line hold any of 1,733 words? The usual answer is no, so that is what is measured
+ * Does a command line contain any of 1,733 words? Usually not, so that case is measured
  *
- * The words share their beginnings with what stands in the line, so that the automaton leaves its
- * first states and strstr() finds false starts, as with real lists.
+ * The words share prefixes with words of the line, so that the automaton leaves its first states
+ * and strstr() has false starts, as with real lists.
  */
 
 #include "bench.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * libyaml by itself, in whose events trees and policies are measured
- */
+/* libyaml's event loop, the peer for trees and policies */
 
 #include <yaml.h>
 

@@ -4,12 +4,13 @@
 /*
  * Benchmarks as tables
  *
- * A benchmark is one row: what it measures, in which unit, against what, and the functions that do
- * it. bench-X.c holds the rows of one subject; bench-all.c lists the tables. Adding one is a row
- * and two short loops: the subject and, doing the same work, its peer or floor.
+ * A benchmark is one row: what it measures, in which unit, against what, and its functions.
+ * bench-X.c has the rows of one subject; bench-all.c lists the tables. A new one is a row and two
+ * short loops: the subject, and its peer or floor for the same work.
  *
- * A peer is somebody else's code for the same job. A floor is the least that any code for the job
- * must do, without checks. The ratio is the subject's time divided by that: below 1 is faster.
+ * A peer is other code for the same job. A floor is the minimum that any code for the job must do,
+ * without checks. The ratio is the subject's time divided by that of the peer or floor: below 1 is
+ * faster.
  */
 
 #include <stdbool.h>
@@ -18,10 +19,10 @@
 
 struct sbx_error;
 
-/* What setup leaves for the loops. */
+/* Results of setup for the loops. */
 struct bench_state {
 	void *data;
-	size_t bytes_per_op; /* what one operation reads or writes; 0 where that says nothing */
+	size_t bytes_per_op;	  /* bytes that one operation reads or writes; 0: not meaningful */
 	const char *peer_missing; /* "jansson (not installed)"; NULL: the peer can run */
 };
 
@@ -29,16 +30,17 @@ typedef void bench_loop(void *data, uint64_t n_ops);
 
 struct bench {
 	const char *name;    /* NULL ends a table */
-	const char *subject; /* what one operation is, one line */
-	const char *unit;    /* the number to look at: "ns/op" or "MB/s" */
+	const char *subject; /* one operation, in one line */
+	const char *unit;    /* unit of the result: "ns/op" or "MB/s" */
 	const char *against; /* "peer: ..." or "floor: ..." */
-	/* After the first operation; "sbx-bench --allocations" fails where it is not true. */
+	/* After the first operation; "sbx-bench --allocations" fails if it is false. */
 	bool claims_no_allocation;
-	/* Not 0: no benchmark but the proof that the counter counts. One operation makes exactly so
-	 * many allocations, and the claim above, which it also makes, must be found false. */
+	/* Not 0: a self-test of the counter. One operation makes exactly this number of
+	 * allocations, and its claim above must be found false. */
 	unsigned self_test_allocations;
 	int (*setup)(struct bench_state *ret, struct sbx_error *err);
-	bool (*verify)(const void *data); /* does the subject do its job, and the peer the same? */
+	bool (*verify)(const void *data); /* are the results of the subject right, and those of the
+					     peer the same? */
 	bench_loop *run;
 	bench_loop *peer;
 	void (*teardown)(void *data); /* accepts NULL */
@@ -61,13 +63,14 @@ extern const struct bench bench_tree[];
 extern const struct bench bench_units[];
 extern const struct bench bench_words[];
 
-/* The i-th of all benchmarks, or NULL behind the last; the self-tests come first. */
+/* The i-th of all benchmarks, or NULL after the last; the self-tests come first. */
 const struct bench *bench_at(size_t i);
 bool bench_is_self_test(const struct bench *bench);
-/* Is it meant by --filter @filter (NULL: no filter)? A self-test only by its whole name. */
+/* Does --filter @filter (NULL: no filter) select it? A self-test is selected only by its full name.
+ */
 bool bench_is_selected(const struct bench *bench, const char *filter);
 
-/* The compiler must assume that this reads and changes everything that @pointer can reach. */
+/* A compiler barrier: the compiler must assume that all memory reachable from @pointer is used. */
 static inline void bench_keep(const void *pointer)
 {
 	__asm__ volatile("" : : "r"(pointer) : "memory");

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The heap's functions, counted
+ * Counts calls of the heap functions
  *
- * An executable that defines malloc() and its relatives replaces them for libc and for every loaded
- * library. Ours count and pass on to glibc's own, which it exports under __libc_ names. Counting is
- * off while times are taken: then a call costs one predicted branch more.
+ * An executable that defines malloc() and its relatives replaces them for libc and all loaded
+ * libraries. These count and call glibc's own, which are exported as __libc_*. During measurements
+ * counting is off and costs one predicted branch.
  *
- * The three variables below are the only mutable globals of the tool: malloc() has no parameter
- * that could carry them.
+ * The three variables below are the only mutable globals of the tool: malloc() has no parameter for
+ * them.
  */
 
 #include "count-alloc.h"
@@ -65,7 +65,8 @@ static void count(size_t n_bytes)
 	atomic_fetch_add_explicit(&n_requested, n_bytes, memory_order_relaxed);
 }
 
-/* The build hides symbols; a replacement that libc cannot see would count our own calls only. */
+/* The build hides symbols; if libc did not see the replacement, only our own calls would be
+ * counted. */
 #define REPLACES_LIBC __attribute__((__visibility__("default"), __used__))
 
 void *__libc_malloc(size_t n_bytes);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The stopwatch (measure.h says how)
+ * The measurement (see measure.h)
  *
- * Allocations are counted in a pass of their own, before any time is taken, so that the counter
- * costs the times nothing. All memory of the harness itself is allocated before it starts.
+ * Allocations are counted in a separate pass before the times are taken, so that the counter does
+ * not affect them. The harness allocates all its own memory in advance.
  */
 
 #include "measure.h"
@@ -22,7 +22,7 @@
 #define BATCH_MAX (UINT64_C(1) << 30)
 #define COUNTED_OPS 16
 
-/* A benchmark that is set up; torn down at the end of its scope. */
+/* A benchmark after setup; torn down at the end of its scope. */
 struct subject {
 	const struct bench *bench;
 	struct bench_state state;
@@ -65,7 +65,7 @@ static double time_batch(bench_loop *loop, void *data, uint64_t batch)
 	return now_ns() - start;
 }
 
-/* The quickest of three: a first run is cold, and any run may be interrupted. */
+/* The fastest of three: the first run is cold, and any run may be interrupted. */
 static double time_undisturbed(bench_loop *loop, void *data, uint64_t batch)
 {
 	double quickest = time_batch(loop, data, batch);
@@ -79,7 +79,7 @@ static double time_undisturbed(bench_loop *loop, void *data, uint64_t batch)
 	return quickest;
 }
 
-/* How many operations make a sample. Doubling also warms caches and branch predictors. */
+/* The number of operations in a sample. Doubling also warms up caches and branch predictors. */
 static uint64_t calibrate(bench_loop *loop, void *data)
 {
 	uint64_t batch = 1;
@@ -97,7 +97,7 @@ static uint64_t calibrate(bench_loop *loop, void *data)
 
 static double count_allocations(const struct subject *subject)
 {
-	/* The claim is about the steady state: a text that is reused may grow once. */
+	/* The claim is about the steady state: a reused text may grow once. */
 	subject->bench->run(subject->state.data, 1);
 	count_alloc_start();
 	subject->bench->run(subject->state.data, COUNTED_OPS);
@@ -137,7 +137,7 @@ static void measure_alone(const struct subject *subject, double *own, struct mea
 			 (double)result->batch;
 }
 
-/* @samples has room for three times n_samples; the first third gets the subject's own times. */
+/* @samples has 3 * n_samples elements; the first third gets the subject's times. */
 static void measure_against(const struct subject *subject, double *samples,
 			    struct measure_result *result)
 {
@@ -148,7 +148,7 @@ static void measure_against(const struct subject *subject, double *samples,
 	double *own = samples, *peer = samples + n, *ratios = samples + 2 * n;
 
 	for (size_t i = 0; i < n; i++) {
-		/* Who comes second finds the caches as the first one left them: take turns. */
+		/* The second one runs with the caches of the first: alternate. */
 		bool own_first = i % 2 == 0;
 
 		if (own_first)

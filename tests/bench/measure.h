@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Measuring one benchmark
+ * Measures one benchmark
  *
- * A sample is a batch of operations that takes about a millisecond. Every round takes one sample of
- * the subject and one of its peer or floor, in alternating order, so that whatever slows the
- * machine for a while slows both; the ratio is the median of the rounds' ratios.
+ * A sample is a batch of operations that takes about a millisecond. Each round takes one sample of
+ * the subject and one of its peer or floor, in alternating order, so that a temporary load of the
+ * host affects both; the ratio is the median of the rounds' ratios.
  */
 
 #include <stdbool.h>
@@ -21,28 +21,28 @@
 
 struct measure_result {
 	size_t n_samples;
-	uint64_t batch; /* operations a sample */
+	uint64_t batch; /* operations in a sample */
 	double ns_median;
 	double ns_p99;
 	size_t bytes_per_op; /* 0: unknown */
-	bool counted;	     /* false: a sanitizer owns the heap */
+	bool counted;	     /* false: a sanitizer replaces the heap */
 	double allocations_per_op;
-	bool compared;	     /* false: the peer is missing, and the next three say nothing */
-	const char *against; /* of the row, or why the peer could not run */
+	bool compared;	     /* false: the peer is missing, and the next three are not set */
+	const char *against; /* from the row, or why the peer could not run */
 	double against_ns_median;
 	double ratio;
 };
 
-/* Sets up, verifies, measures and tears down. -EIO where the benchmark gives a wrong result. */
+/* Sets up, verifies, measures and tears down. -EIO: the benchmark gives a wrong result. */
 int measure(const struct bench *bench, size_t n_samples, struct measure_result *ret,
 	    struct sbx_error *err);
-/* Only counts, takes no times. -ENOTSUP where count_alloc_works() says no. */
+/* Only counts allocations. -ENOTSUP if count_alloc_works() is false. */
 int measure_allocations(const struct bench *bench, double *ret_per_op, struct sbx_error *err);
 
-/* Megabytes (1,000,000 bytes) a second; 0 where bytes_per_op is. */
+/* Megabytes (1,000,000 bytes) in a second; 0 if bytes_per_op is 0. */
 double measure_mb_per_s(const struct measure_result *result);
 
-/* Sorts @values. The smallest one that is not less than @percent of them; @n is at least 1. */
+/* Sorts @values. The smallest value that is not less than @percent percent of them; @n >= 1. */
 double measure_percentile(double *values, size_t n, unsigned percent);
-/* Sorts @values. The mean of the middle two where @n is even. */
+/* Sorts @values. If @n is even, the mean of the middle two. */
 double measure_median(double *values, size_t n);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What a measurement looks like
+ * Prints a result
  *
- * Columns have fixed widths, so that each row can be shown as soon as it is measured. The absolute
- * time comes first: a percentage without it says little.
+ * Columns have fixed widths, so that each row can be printed as soon as it is measured. The
+ * absolute time comes first, because a percentage without it says little.
  */
 
 #include "report.h"
@@ -14,7 +14,7 @@
 #include "bench.h"
 #include "measure.h"
 
-/* A column that may have nothing to say. */
+/* A column whose value may be unknown. */
 static void add_cell(struct text *out, bool known, int width, int decimals, double value)
 {
 	if (known)

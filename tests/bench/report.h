@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * Results as a table for people and as JSON lines for --compare
- */
+/* Results as a table, and as JSON lines for --compare */
 
 #include <stdbool.h>
 
@@ -11,7 +9,7 @@ struct bench;
 struct measure_result;
 struct text;
 
-/* How a result stands to a former run's. */
+/* The comparison of a result with a baseline. */
 struct report_change {
 	bool wanted; /* --compare was given */
 	bool known;  /* both runs have a ratio */
@@ -23,10 +21,10 @@ struct report_change {
 void report_add_header(struct text *out, bool with_change);
 void report_add_row(struct text *out, const struct bench *bench,
 		    const struct measure_result *result, const struct report_change *change);
-/* One line; what is not known is null. */
+/* One line; unknown values are null. */
 void report_add_json(struct text *out, const struct bench *bench,
 		     const struct measure_result *result, const struct report_change *change);
 
-/* What --list says about one benchmark. */
+/* Adds the line of one benchmark for --list. */
 void report_add_listed(struct text *out, const struct bench *bench);
 void report_add_listed_json(struct text *out, const struct bench *bench);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The floor under sbx-spawn: the system calls of "sbx-spawn -q -- /usr/bin/true", by hand
+ * The floor of sbx-spawn: the system calls of "sbx-spawn -q -- /usr/bin/true", by hand
  *
- * A sandbox of the default view for an ordinary user, made by a program that knows beforehand what
- * there is: no options, no policy, no plan, no questions to the host, and no way to go on after a
- * failure. The layers are the same, and so is their order: record and registry, one clone into all
- * namespaces, the mounts, what PID 1 gives up, the command, what PID 1 keeps, the end. What
- * sbx-spawn takes longer than this is what its generality costs. Runs /usr/bin/true, whatever it is
- * told.
+ * A sandbox with the default view for an ordinary user, made by a program that knows the result in
+ * advance: no options, no policy, no plan, no probing of the host, and it exits on any failure. The
+ * layers and their order are the same: record and registry, one clone into all namespaces, the
+ * mounts, what PID 1 drops, the command, what PID 1 keeps, the end. The time that sbx-spawn needs
+ * beyond this is the cost of its generality. Runs /usr/bin/true regardless of its arguments.
  */
 
 #include <errno.h>
@@ -59,7 +58,7 @@ struct message {
 	struct rusage usage;
 };
 
-/* What the supervisor keeps open. */
+/* Fds of the supervisor. */
 struct floor {
 	char id[17];
 	int records;
@@ -83,7 +82,7 @@ static int open_folder(int at, const char *path)
 	return openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Folders in a place that the environment names, which is there. */
+/* Opens directories below the one that the variable names, which must exist. */
 static int open_place(const char *variable, const char *first, const char *second)
 {
 	const char *place = getenv(variable);
@@ -161,7 +160,7 @@ static void watch_signals(struct floor *floor)
 	must(floor->signals >= 0 && sigprocmask(SIG_BLOCK, &set, NULL) == 0, "watch for signals");
 }
 
-/* PID 1 from here to become_reaper(). */
+/* Functions of PID 1 from here to become_reaper(). */
 
 static void die_with_supervisor(const struct floor *floor)
 {
@@ -356,7 +355,9 @@ static void allow_path(int ruleset, const char *path, uint64_t rights)
 
 static void restrict_files(void)
 {
-	static const uint64_t known[] = { 13, 13, 14, 15, 15, 16, 16 }; /* rights by ABI */
+	static const uint64_t known[] = {
+		13, 13, 14, 15, 15, 16, 16
+	}; /* access rights of each ABI version */
 	const uint64_t look = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE |
 			      LANDLOCK_ACCESS_FS_READ_DIR;
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
@@ -473,7 +474,7 @@ static _Noreturn void run_init(const struct floor *floor, uid_t uid, gid_t gid, 
 	serve(floor, command);
 }
 
-/* The supervisor again. */
+/* Functions of the supervisor from here on. */
 
 static pid_t clone_init(struct floor *floor)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A small program that uses what the real ones will: fields of kernel structs found at load time,
- * an array map, and a mark in task storage. It exists so that the way BPF is built and loaded is
- * tested before the first program that matters.
+ * A small program that uses the same features as the planned ones: fields of kernel structs located
+ * at load time, an array map, and task storage. It tests how BPF programs are built and loaded.
  *
- * Each new process inherits the mark of its parent plus one; without a mark it starts at zero, so
- * the mark is the number of generations that were seen being born.
+ * A new process gets the value of its parent plus one; without a value it starts at zero, so the
+ * value is the number of observed forks in its ancestry.
  */
 #include "kernel-types.h"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads architecture.tsv: which folder may include and link what, and what each tool links."""
+"""Reads architecture.tsv: which directory may include and link what, and what each tool links."""
 import dataclasses
 
 import tap
@@ -24,7 +24,7 @@ class Row:
 
 
 def read():
-    """({name: Row} of the folders, {name: Row} of the tools, what is wrong with the table itself)."""
+    """Returns ({name: Row} of the directories, {name: Row} of the tools, errors in the table itself)."""
     kinds, wrong = {"folder": {}, "tool": {}}, []
     for number, line in tap.lines(TABLE):
         if not line or line.startswith("#"):

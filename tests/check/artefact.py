@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""sbx-policy-artefact(7) has every byte of lib/policy/artefact.h where a C compiler puts it."""
+"""sbx-policy-artefact(7) documents each byte of lib/policy/artefact.h as the C compiler lays it out."""
 import re
 
 import tap
@@ -11,7 +11,7 @@ ALIGNS = {**SIZES, "struct artefact_span": 4, "struct artefact_value": 8}
 
 
 def enumerators(text):
-    """{name: number} of all enums and of the #defines that are numbers."""
+    """Returns {name: number} of all enums and numeric #defines."""
     numbers = {}
     for body in re.findall(r"^enum \w+ \{(.*?)^\};", text, re.M | re.S):
         value = 0
@@ -24,7 +24,7 @@ def enumerators(text):
 
 
 def structs():
-    """(name, [(offset, size, member)]) of every row of a section, and of the header."""
+    """Yields (name, [(offset, size, member)]) for each row of a section, and for the header."""
     text = tap.without_comments(tap.read(HEADER))
     numbers = enumerators(text)
     for name, body in re.findall(r"^struct artefact_(\w+) \{(.*?)^\};", text, re.M | re.S):

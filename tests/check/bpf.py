@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""BPF objects are the same bytes wherever they are built, without /sys too, and the kernel takes them."""
+"""BPF objects are the same bytes wherever they are built, also without /sys, and the kernel accepts them."""
 import os
 import pathlib
 import shlex
@@ -8,11 +8,11 @@ import tempfile
 
 import tap
 
-os.environ["PATH"] += ":/usr/sbin:/sbin"  # bpftool, for people who are not root
+os.environ["PATH"] += ":/usr/sbin:/sbin"  # bpftool is there for users other than root, too
 
 
 def objects():
-    """[(object that the build made, the words of its compiler command, its source)]"""
+    """Returns [(object in the build, words of its compiler command, its source)]."""
     for target in tap.targets():
         path = pathlib.Path(target["filename"][0])
         if target["type"] == "custom" and path.name.endswith(".bpf.o"):
@@ -21,7 +21,7 @@ def objects():
 
 
 def copy_sources(folder):
-    """What a compilation reads, at another place."""
+    """Copies the files that a compilation reads."""
     for name in tap.files():
         if name.parts[0] == "bpf" or name.name.endswith(".bpf.c"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -29,13 +29,13 @@ def copy_sources(folder):
 
 
 def compile_command(words, source, tree, output):
-    """The build's own command, for the source in another tree."""
+    """Returns the build's own command, for the source in another tree."""
     places = {"@INPUT@": str(tree / source.relative_to(tap.SOURCE)), "@OUTPUT@": str(output)}
     return [places.get(word, word.replace(str(tap.SOURCE), str(tree))) for word in words]
 
 
 def build_at(folder, words, source, wrap=lambda command: command):
-    """(bytes or None, complaints) of the object, built from a copy of the sources in the folder."""
+    """Returns (bytes or None, errors) of the object, built from a copy of the sources in the directory."""
     copy_sources(folder)
     output = folder / "out.o"
     finished = tap.run(*wrap(compile_command(words, source, folder, output)), cwd=folder)
@@ -43,7 +43,7 @@ def build_at(folder, words, source, wrap=lambda command: command):
 
 
 def without_sys(command):
-    """The command in a mount namespace whose /sys is empty."""
+    """Returns the command, run in a mount namespace with an empty /sys."""
     return ["unshare", "--mount", "sh", "-ec", "mount -t tmpfs none /sys; ! ls /sys | grep -q .; exec "
             + shlex.join(command)]
 
@@ -63,7 +63,7 @@ def check_same_bytes(name, path, words, source, scratch):
 
 
 def reason_not_to_load():
-    """Why this host cannot load any program at all, or None."""
+    """Returns why this host cannot load any BPF program, or None."""
     if not shutil.which("bpftool"):
         return "bpftool is not installed"
     if not os.path.exists("/sys/kernel/btf/vmlinux"):
@@ -76,7 +76,7 @@ def reason_not_to_load():
 
 
 def load(path):
-    """Loads the object. Its pin lives in a mount namespace of its own, so it goes when the shell ends."""
+    """Loads the object. Its pin is in a private mount namespace, so it disappears when the shell exits."""
     return tap.run("unshare", "--mount", "sh", "-ec",
                    'mount -t bpf none /mnt; bpftool prog load "$1" /mnt/loaded; '
                    "bpftool prog show pinned /mnt/loaded; rm /mnt/loaded", "sh", path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""sbx-spawn(1) lists the credentials and startup files that the table has, and no others."""
+"""sbx-spawn(1) lists exactly the credentials and startup files of the table."""
 import os
 import re
 
@@ -7,7 +7,7 @@ import tap
 
 TABLE = "lib/policy/credentials.c"
 PAGE = "man/sbx-spawn.1.scd"
-# The paragraphs that end with a colon, in their order: which table, and the kind of its rows.
+# The paragraphs that end with a colon, in order: which table, and the kind of its rows.
 LISTS = [("of_home", "SECRET"), ("of_home", "BOTH"), ("of_home", "STARTUP"), ("of_runtime", None), ("of_root", None)]
 
 
@@ -17,7 +17,7 @@ def rows(table, kind):
 
 
 def misplaced(table):
-    """Rows that no path can match, that are there twice, or that another row hides as a whole."""
+    """Returns rows that no path can match, duplicates, and rows that another row hides completely."""
     hiding = rows(table, "SECRET") + rows(table, "BOTH") + rows(table, "SOCKET")
     for path in rows(table, None):
         if path != os.path.normpath(path).lstrip("/") or path.startswith(".."):

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""The packages stand in one place, the file "dependencies"; everybody else reads it or agrees with it."""
+"""Packages are listed in the file "dependencies"; other files read it or agree with it."""
 import re
 
 import tap
 
 LIST = "dependencies"
-SETS = {"build", "test", "lint", "vm", "image", "peers"}  # those that other files ask for; there may be more
-READERS = ["dev", ".ci/run", "tests/vm/*"]  # install what the list says, name nothing themselves
+SETS = {"build", "test", "lint", "vm", "image", "peers"}  # sets that other files ask for; there may be more
+READERS = ["dev", ".ci/run", "tests/vm/*"]  # files that install packages of the list and name none themselves
 
 
 def listed():
-    """({set: {package}}, what is wrong with the list)."""
+    """Returns ({set: {package}}, errors in the list)."""
     sets, wrong = {}, []
     for number, line in tap.lines(LIST):
         if not line or line.startswith("#"):
@@ -27,7 +27,7 @@ def listed():
 
 
 def build_depends(control):
-    """The packages of Build-Depends, without versions, architectures and build profiles."""
+    """Returns the packages of Build-Depends, without versions, architectures and build profiles."""
     field = re.search(r"^Build-Depends:((?:.*\n)(?:[ \t#].*\n)*)", control, re.M)
     text = re.sub(r"^#.*$", "", field.group(1), flags=re.M)
     text = re.sub(r"\([^)]*\)|<[^>]*>|\[[^\]]*\]", "", text)
@@ -36,8 +36,8 @@ def build_depends(control):
 
 
 def named_packages(name):
-    """Packages that an installing command of a script names by itself."""
-    joined = re.sub(r"\\\n", lambda _: " \0", tap.read(name))  # \0 keeps the count of the lines
+    """Returns the packages that an install command of a script names directly."""
+    joined = re.sub(r"\\\n", lambda _: " \0", tap.read(name))  # \0 keeps the line numbers
     number = 0
     for line in joined.splitlines():
         number += 1

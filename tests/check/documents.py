@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Options table, --help, man page, completions and tests of a tool say the same."""
+"""The options table, --help, man page, completions and tests of a tool agree."""
 import re
 import shutil
 
@@ -7,10 +7,10 @@ import tap
 
 SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "EXAMPLES", "SEE ALSO"]
 WIDTH = 80
-USAGE_STATUS = {"sbx-spawn": 125}  # its other statuses belong to the command that it runs
+USAGE_STATUS = {"sbx-spawn": 125}  # the other statuses are those of the command that it runs
 TESTS_PER_TOOL = 3                 # does its job, refuses something, unknown option
 
-# shell: the file in the build's completions/, how an option stands in it, how the shell parses it
+# shell: the file in the build's completions/, the form of an option in it, the command that parses it
 SHELLS = {
     "bash": ("{}", "--{}", ["bash", "-n"]),
     "zsh": ("_{}", "--{}", ["zsh", "-n"]),
@@ -19,7 +19,7 @@ SHELLS = {
 
 
 def inventory(path):
-    """({(verb or "-", name, letter or "-")}, {verb}) as the tool's own table has them."""
+    """Returns ({(verb or "-", name, letter or "-")}, {verb}) of the tool's table."""
     options, verbs = set(), set()
     for line in tap.must(path, "--completion=inventory").splitlines():
         kind, *cells = line.split("\t")
@@ -33,13 +33,13 @@ def inventory(path):
 
 
 def sections(text):
-    """{heading: text} in order."""
+    """Returns {heading: text} in order."""
     parts = re.split(r"^# (.+)$", text, flags=re.M)
     return dict(zip(parts[1::2], parts[2::2]))
 
 
 def words(text):
-    """Scdoc text without its marks: escapes, bold and underline."""
+    """Returns scdoc text without escapes, bold and underline."""
     return re.sub(r"\\(.)", r"\1", re.sub(r"(?<!\\)\*|(?<![\w\\])_|(?<!\\)_(?!\w)", "", text))
 
 
@@ -120,7 +120,7 @@ def check_completions(tool, options, verbs):
                   if not re.search(rf"(?<![\w-]){re.escape(form.format(name[2:]))}(?![\w-])", text)]
                  + [f"{script.name}: nothing of {verb}" for verb in verbs
                     if not re.search(rf"\b{re.escape(verb)}\b", text)])
-        # The shells are among the packages of the tests: a missing one is a mistake of the list, not of the host.
+        # The shells are packages of the set "test": a missing one is an error of the list, not of the host.
         parsed = tap.run(*parse, script) if shutil.which(shell) else None
         tap.ok(f"{shell} parses the completion of {tool}", bool(parsed and parsed.returncode == 0 and text),
                parsed.stderr.splitlines() if parsed else [f"{shell} is not installed"])

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Every file that is a test is run, under a name of its own: meson knows it. A target of the fuzzer has its corpus."""
+"""Each file that is a test is run, under a unique name: meson knows it. Each fuzz target has a corpus."""
 import collections
 import json
 
 import tap
 
-# Which files are tests, and what the test of such a file is called. The text shows that the file is one by itself, and
-# not a part of others.
+# Which files are tests, and the name of their test. The content shows that a file is a test, and not included by
+# others.
 KINDS = [
     ("tests/unit/test-*.c", "int main(", lambda stem: stem.removeprefix("test-")),
     ("tests/attack/attack-*.c", "int main(", lambda stem: stem),
@@ -44,7 +44,7 @@ def main():
     for pattern, mark, name_of in KINDS:
         check_kind(pattern, mark, name_of, set(tests))
     check_corpora()
-    # Two tests of one name end "meson test" with a failed assertion of its own.
+    # Two tests with one name make "meson test" fail with an assertion of its own.
     times = collections.Counter(name for _, name in tests)
     tap.none("no two tests have the same name",
              [f"{suite}/{name}: there is another test of this name" for suite, name in tests if times[name] > 1])

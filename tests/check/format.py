@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""clang-format has nothing to change in any C file (or in those that are named as arguments)."""
+"""clang-format would change nothing in any C file (or in those given as arguments)."""
 import collections
 import concurrent.futures
 import os
@@ -12,7 +12,7 @@ import tap
 
 
 def places(names):
-    """Where clang-format would change something, as 'FILE:LINE:COLUMN'."""
+    """Returns where clang-format would change something, as 'FILE:LINE:COLUMN'."""
     finished = tap.run("clang-format", "--dry-run", "-Werror", "--style=file", *names, cwd=tap.SOURCE)
     found = re.findall(r"^(\S+?:\d+:\d+): error:", finished.stderr, re.M)
     return found if found or finished.returncode == 0 else [f"{names[0]}: {finished.stderr.strip()}"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every header of lib/ compiles alone and twice. The public ones do so in more languages: tests/abi."""
+"""Each header of lib/ compiles alone and when included twice. tests/abi checks the public ones in more languages."""
 import concurrent.futures
 import os
 
@@ -10,7 +10,7 @@ FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-fsyntax
 
 
 def compile_alone(name):
-    """What the compiler says about a file that includes the header and nothing else."""
+    """Returns the compiler's messages for a file that only includes the header."""
     text = f'#include "{name.relative_to("lib")}"\n' * 2
     finished = tap.run(os.environ.get("CC", "cc"), *FLAGS, input=text)
     return name, finished.stderr.splitlines() if finished.returncode else []

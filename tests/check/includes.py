@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Nobody includes a folder that architecture.tsv does not let it see."""
+"""A file includes only directories that architecture.tsv permits."""
 import posixpath
 import re
 
@@ -11,7 +11,7 @@ NAMED = re.compile(r'"([^"]+)"|<([^>]+)>')
 
 
 def folder_of(path, folders):
-    """The row that a path from the top belongs to: lib/policy/load.c to policy; None outside of all."""
+    """Returns the row for a path: lib/policy/load.c belongs to policy; None: outside of all rows."""
     parts = path.split("/")
     if parts[0] == "lib" and len(parts) > 2:
         return parts[1]
@@ -19,8 +19,9 @@ def folder_of(path, folders):
 
 
 def target_of(name, target, folders):
-    """The path from the top that an #include means. Judged by its text: a header that does not exist
-    yet, or that only some build has, belongs to its folder all the same."""
+    """Returns the path that an #include refers to, by its text: a header that does not exist yet, or only in some
+    builds, also belongs to its directory.
+    """
     first = target.split("/")[0]
     if first == "sbx":
         return "lib/include/" + target
@@ -37,14 +38,14 @@ def may_see(row, folder):
 
 
 def is_own(name, target):
-    """Tools share tool.h; a header of a tool's own is named after it: policy.h is for sbx-policy.c and policy-*.c."""
+    """Tools share tool.h; a tool's own headers have its name: policy.h is for sbx-policy.c and policy-*.c."""
     stem, other = (posixpath.splitext(posixpath.basename(path))[0] for path in (name, target))
     return (other == "tool" or other == stem or other.startswith(stem + "-")
             or (stem.removeprefix("sbx-") + "-").startswith(other + "-"))
 
 
 def judge(name, target, folders):
-    """What is wrong with one #include of the file @name, or None."""
+    """Returns what is wrong with one #include of the file @name, or None."""
     path = target_of(name, target, folders)
     if path is None:
         return None
@@ -71,7 +72,7 @@ def violations(names, folders):
                 yield f"{name}:{number}: an #include must name its header, or nobody can check it"
                 continue
             if named.group(2) and "/" not in named.group(2):
-                continue  # a header of the system: no folder of ours is searched for <name.h>
+                continue  # a system header: no directory of the project is searched for <name.h>
             wrong = judge(name, named.group(1) or named.group(2), folders)
             if wrong:
                 yield f"{name}:{number}: {wrong}"

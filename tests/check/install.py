@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What 'meson install' puts on a machine."""
+"""The files that 'meson install' installs."""
 import json
 import os
 import pathlib
@@ -8,7 +8,7 @@ import tempfile
 
 import tap
 
-FOREIGN = "sbx"  # the command of another product: no file and no link of ours may be called that
+FOREIGN = "sbx"  # the command of another product: no file or link may have this name
 
 
 def installed(root):
@@ -47,14 +47,14 @@ def main():
 
 
 def is_ours(name, prefix):
-    """Not the headers, pages and completions, which decide nothing."""
+    """Without headers, pages and completions, which have no effect on decisions."""
     share = prefix / "share"
     return not any(name.is_relative_to(folder) for folder in (prefix / "include", share / "man", share / "zsh", share / "fish",
                    share / "bash-completion", prefix / tap.option("zshdir"))) and name.parent.name != "pkgconfig"
 
 
 def unguarded(names):
-    """Those that a policy which allows everything could open to be written."""
+    """Returns the files that a policy which allows everything would make writable."""
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as policy:
         policy.write("version: 1\ndefaults: {fs: allow}\n")
         policy.flush()
@@ -68,7 +68,7 @@ def unguarded(names):
 
 
 def loaded(path):
-    """The bytes that stay after strip; debug information may name the sources."""
+    """Returns the bytes after strip; debug information may contain paths of the sources."""
     with tempfile.NamedTemporaryFile() as stripped:
         tap.must("objcopy", "--strip-debug", path, stripped.name)
         return pathlib.Path(stripped.name).read_bytes()

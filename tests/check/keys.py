@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""sbx-policy(5) has the keys, operations, built-in rules and warnings that the program has, and no others."""
+"""sbx-policy(5) documents exactly the keys, operations, built-in rules and warnings of the program."""
 import json
 import re
 
@@ -9,13 +9,13 @@ PAGE = "man/sbx-policy.5.scd"
 
 
 def section(heading):
-    """The text behind a heading, up to the next one of any level."""
+    """Returns the text after a heading, up to the next heading of any level."""
     parts = re.split(r"^##? (.+)$", tap.read(PAGE), flags=re.M)
     return dict(zip(parts[1::2], parts[2::2]))[heading]
 
 
 def keys_of_schema(node, path=""):
-    """Every key that the schema allows, as a path: "[]" for items, "*" for a name of one's own."""
+    """Yields each key that the schema allows, as a path: "[]" for items, "*" for any name."""
     if not isinstance(node, dict):
         return
     for option in node.get("oneOf", []) + node.get("anyOf", []):
@@ -30,7 +30,7 @@ def keys_of_schema(node, path=""):
 
 
 def keys_of_page():
-    """The same from the headings and the terms of KEYS."""
+    """Returns the same from the headings and terms of KEYS."""
     text = tap.read(PAGE)
     begin = re.search(r"^# KEYS$", text, re.M)
     end = re.search(r"^# UNITS$", text, re.M)
@@ -43,7 +43,7 @@ def keys_of_page():
 
 
 def choices_of_schema(node):
-    """Every word that stands in an enum."""
+    """Yields each word of an enum."""
     for below in node.values() if isinstance(node, dict) else node if isinstance(node, list) else []:
         yield from choices_of_schema(below)
     if isinstance(node, dict):
@@ -51,7 +51,7 @@ def choices_of_schema(node):
 
 
 def table(heading):
-    """The bold first cells of the table behind a heading."""
+    """Returns the bold first cells of the table after a heading."""
     return re.findall(r"^\|  \*(.+)\*$", section(heading), re.M)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What every tool and libsbx.so link is what architecture.tsv says, and nothing more."""
+"""Each tool and libsbx.so link exactly what architecture.tsv permits."""
 import pathlib
 import re
 
@@ -7,12 +7,12 @@ import architecture
 import tap
 
 LIBC = "libc.so.6"
-# Compilers add these to instrumented builds.
+# Libraries that instrumented builds add.
 INSTRUMENTS = re.compile(r"lib(asan|ubsan|tsan|lsan|gcc_s|m|gcov)\.so\.\d+")
 
 
 def needed(path):
-    """The sonames in DT_NEEDED."""
+    """Returns the sonames in DT_NEEDED."""
     found = set(re.findall(r"\(NEEDED\).*\[(.*)\]", tap.must("readelf", "-dW", path)))
     if tap.option("b_sanitize") != "none":
         found = {name for name in found if not INSTRUMENTS.fullmatch(name)}
@@ -20,13 +20,13 @@ def needed(path):
 
 
 def opens_at_run_time(path):
-    """Whether dlopen is among the imported symbols."""
+    """Is dlopen among the imported symbols?"""
     symbols = tap.must("readelf", "--dyn-syms", "-W", path)
     return bool(re.search(r"\bUND\s+dlm?open(@|\s|$)", symbols, re.M))
 
 
 def linked_folders(path, folders):
-    """The folders whose static library is part of the executable, as ninja knows it."""
+    """Returns the directories whose static library is linked into the executable, from ninja."""
     inputs = tap.must("ninja", "-C", tap.BUILD, "-t", "inputs", path.relative_to(tap.BUILD))
     archives = {pathlib.PurePath(line.strip()) for line in inputs.splitlines()}
     return {archive.stem.removeprefix("lib") for archive in archives
@@ -62,7 +62,7 @@ def main():
               for name in set(rows) ^ set(tools)])
     for name in sorted(set(rows) & set(tools)):
         check_tool(name, tools[name], folders, rows[name])
-    # It is linked statically where that is possible, and then there is one that is not.
+    # sbx-spawn is static if possible; then there is a second, dynamic one.
     check_libc_alone("sbx-spawn", tools["sbx-spawn"])
     with_modules = tap.all_of_tools().get("spawn-with-modules")
     if with_modules:

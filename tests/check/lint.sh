@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# lint.sh PREFIX: looks at every source without running it. Builds into PREFIX-clang and PREFIX-analyzer.
+# lint.sh PREFIX: static analysis of all sources. Builds in PREFIX-clang and PREFIX-analyzer.
 #
-# Every tool runs, also after a finding of another one; the last line counts the tools that found something. What a
-# tool is told to keep quiet about stands here (or in .clang-tidy) with its reason.
+# All tools run, even after findings; the last line counts the tools with findings. Each suppressed warning is here
+# (or in .clang-tidy) with its reason.
 set -u
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
@@ -30,7 +30,7 @@ files() { # PATTERN...
 	python3 -B -c 'import sys, tap; print(*tap.files(*sys.argv[1:]), sep="\n")' "$@"
 }
 
-scripts() { # everything whose first line calls a shell, and what is sourced
+scripts() { # files whose first line names a shell, and sourced files
 	files | while read -r name; do
 		case $name in
 		tests/fuzz/corpus/*) continue ;;
@@ -44,7 +44,7 @@ format() {
 	files '*.c' '*.h' '*.cc' | xargs clang-format --dry-run -Werror --style=file
 }
 
-# Silent, but for a failure. An old folder gets the options that stand here today.
+# Silent unless it fails. An existing directory is reconfigured with the current options.
 configure() { # DIRECTORY MESON-OPTION...
 	directory=$1
 	shift
@@ -57,9 +57,9 @@ configure() { # DIRECTORY MESON-OPTION...
 	}
 }
 
-# A file that several targets compile is looked at once. clang-tidy asks for clang's own flags, so it gets a folder that
-# was configured for clang; what the build would generate is not there. How many warnings it has kept to itself, of each
-# file, would bury what it finds.
+# Files that several targets compile are checked once. clang-tidy needs clang's own flags, so it uses a directory that
+# is configured for clang; generated files are not there. Its count of suppressed warnings for each file would hide
+# the findings.
 tidy() {
 	CC=clang configure "$prefix-clang" || return 1
 	mkdir -p "$prefix-clang/once"
@@ -79,9 +79,9 @@ tidy() {
 		exit "$status"' "$prefix-clang/once" <"$prefix-clang/once/files"
 }
 
-# Without "information" and "style": the first is about cppcheck itself, the second is clang-tidy's and the format's.
-# memleak, resourceLeak: it does not know __attribute__((cleanup)). nullPointerRedundantCheck: a test goes on after a
-# failed expectation, so that an expectation proves nothing for the lines below it.
+# Without "information" and "style": the first is about cppcheck itself, clang-tidy and clang-format cover the second.
+# memleak, resourceLeak: cppcheck does not know __attribute__((cleanup)). nullPointerRedundantCheck: a test continues
+# after a failed expectation, so an expectation proves nothing for the lines after it.
 check_c() {
 	files 'lib/*/*.c' 'tools/*.c' 'tests/*/*.c' | grep -v '\.bpf\.c$' |
 		xargs cppcheck --quiet --error-exitcode=1 --inline-suppr -j "$jobs" \
@@ -91,9 +91,9 @@ check_c() {
 			--template='{file}:{line}: {severity}: {message} [{id}]'
 }
 
-# The only analyser that understands __attribute__((cleanup)). Without optimisation, so that it follows the code as it
-# is written: behind inlining gcc 12 finds null pointers that no caller passes. Nothing is linked. Here, a file that is
-# compiled with other definitions is another file.
+# The only analyser that understands __attribute__((cleanup)). Without optimisation, so that it follows the code as
+# written: with inlining gcc 12 reports null pointers that no caller passes. Nothing is linked. A file that is
+# compiled with other definitions counts as another file.
 analyse() {
 	CC=gcc configure "$prefix-analyzer" --werror -Doptimization=0 -Ddebug=false -Dc_args=-fanalyzer || return 1
 	python3 -B - "$prefix-analyzer" >"$prefix-analyzer/once" <<-'EOF' || return 1
@@ -109,8 +109,8 @@ analyse() {
 	xargs ninja --quiet -k 0 -C "$prefix-analyzer" <"$prefix-analyzer/once"
 }
 
-# SC1090, SC1091: what a test sources is found through $SBX_SOURCE, which shellcheck cannot follow.
-# SC2154: status, out and err come from there. Below "warning" it mostly minds single quotes that are meant.
+# SC1090, SC1091: the sourced file is found through $SBX_SOURCE, which shellcheck cannot follow. SC2154: it sets
+# status, out and err. Below "warning" most findings are intended single quotes.
 check_shell() {
 	scripts | xargs shellcheck --severity=warning --external-sources --exclude=SC1090,SC1091,SC2154
 }

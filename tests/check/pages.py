@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""sbx.conf(5) has the keys, choices and defaults of the program; sbx-frame-layout(7) has the bytes of the header;
-no page loses a line."""
+"""sbx.conf(5) has the keys, choices and defaults of the program; sbx-frame-layout(7) has the bytes of the header; no
+page loses a line.
+"""
 import json
 import os
 import re
@@ -13,7 +14,7 @@ FRAME_HEADER = "lib/include/sbx/frame-layout.h"
 
 
 def keys_of_page():
-    """{key: (choices, default, variable)}"""
+    """Returns {key: (choices, default, variable)}."""
     text = re.sub(r"\s+", " ", re.search(r"^# KEYS$(.*?)^# ", tap.read(CONFIG_PAGE), re.M | re.S).group(1))
     found = re.findall(r"\*(\w+)\* \(([^;)]*); default ([^)]*)\)(.*?)(?=(?: \*\w+\* \()|$)", text)
     return {key: ([word.strip("_ ") for word in choices.split(",")], default.strip("_"),
@@ -21,7 +22,7 @@ def keys_of_page():
 
 
 def keys_of_program():
-    """The same, from what "list" prints and from how a wrong value is refused, where nothing is configured."""
+    """Returns the same from the output of "list" and from the errors for wrong values, without any configuration."""
     tool = tap.tools()["sbx-config"]
     with tempfile.TemporaryDirectory() as home:
         clean = {"env": {"PATH": os.environ["PATH"], "HOME": home}, "cwd": home}
@@ -39,7 +40,7 @@ def header_numbers():
 
 
 def parse(numbers, frame):
-    """(length, type, request id, payload), as the header says."""
+    """Returns (length, type, request id, payload) of the header."""
     def number(name, size):
         return int.from_bytes(frame[numbers[name]:numbers[name] + size], "little")
     return (number("LENGTH_OFFSET", 4), number("TYPE_OFFSET", 1), number("REQUEST_ID_OFFSET", 4),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every policy that comes with sbx is installed, listed, explained at its top, and has requests of its own."""
+"""Each policy of policies/ is installed, listed, explained at its top, and has its own requests as tests."""
 import re
 
 import tap
@@ -10,7 +10,7 @@ LISTS = {
     "man/sbx-policy.5.scd": r"^\t- \*([\w-]+\.yaml)\*:",
 }
 OPENING = ["{name}: ", "For: ", "Who: ", "It does not: "]
-TEMPLATES = {  # the numbers that whoever uses a template relies on
+TEMPLATES = {  # limits on which users of a template rely
     "ai-provider": ["memory: 256MiB", "cpu: 0.5", "pids: 10", "time: 120s", "mode: proxy", "seccomp: strict"],
     "code-executor": ["memory: 1GiB", "cpu: 1.0", "pids: 100", "time: 300s", "mode: none", "seccomp: standard"],
     "policy-sandbox": ["memory: 128MiB", "cpu: 0.25", "pids: 5", "mode: none", "seccomp: strict"],

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What no file of the project says, how its sentences begin, and how long its files and functions are."""
+"""Words that no file of the project contains, the wording of its sentences, and the length of its functions."""
+import ast
 import pathlib
 import re
 
@@ -7,7 +8,7 @@ import tap
 
 FUNCTION_LINES = 60
 
-NOTE = "TO" + "DO"  # in two parts, so that this file is looked at like the others
+NOTE = "TO" + "DO"  # in two parts, so that this file can be checked like the others
 ANYWHERE = {
     "a path of one machine": re.compile(r"(?<![\w.$}])/(?:work|home/(?!user\b|me\b)\w+)/\w"),
     "a note to oneself": re.compile(r"(?:#|//|\*)\s*" + NOTE + r"\b|\b" + NOTE + r":|\bFIX" + r"ME\b|\bXX" + r"X\b"),
@@ -21,9 +22,9 @@ IN_LIB = {
     "a library that prints": re.compile(r"(?<!\w)(?:printf|puts|putchar|perror|vprintf|err|errx|warn|warnx)\s*\("),
     "a library that prints through a standard stream": re.compile(r"(?<!\w)(?:stdout|stderr)(?!\w)"),
 }
-# STYLE, "PROSE": a sentence names its actor and its object. These are the marks of one that does not.
+# STYLE, "PROSE": a sentence names its actor and its object. These words show that one does not.
 MARKS = {
-    "begins without its noun": re.compile(r"(?:who|whoever|what (?:is|was)|nobody|somebody)\b(?!:)", re.I),
+    "begins without its noun": re.compile(r"(?!WHO\b)(?i:who|whoever|what (?:is|was)|nobody|somebody)\b(?!:)"),
     "a program is 'it'": re.compile(r"\b(?:he|him|his|himself)\b", re.I),
     "'is not a'": re.compile(r"(?<!there )\bis no (?!longer|more\b)|(?<!mode )(?<!there )\bis none\b", re.I),
     "'after'": re.compile(r"(?<!left )\bbehind\b", re.I),
@@ -34,7 +35,7 @@ AT_THE_BEGIN = {"begins without its noun"}
 COMMENTS = ["lib/base", "lib/client", "lib/extension", "lib/filter", "lib/include", "lib/kernel", "lib/output", "lib/record",
             "lib/registry", "lib/ring", "lib/scope", "lib/spawn", "lib/token"]
 PAGES = ["README.md", "HACKING.md", "NEWS.md", "SECURITY.md", "policies/*", "man/*.scd"]
-SINCE = "56dd65af8c"  # subjects are looked at from the commit behind this one on
+SINCE = "56dd65af8c"  # subjects are checked from the commit after this one on
 SUBJECT_COLUMNS = 72
 
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
@@ -50,26 +51,53 @@ def matches(name, text, patterns):
 
 
 def marks(text):
-    """What is wrong with one sentence or paragraph."""
-    text = text.strip()
+    """The marks that a paragraph has; AT_THE_BEGIN: that one of its sentences begins with."""
+    sentences = re.split(r"(?<=[.;?!])\s+(?=[A-Z])", text.strip())
     return [what for what, pattern in MARKS.items()
-            if (pattern.match(text) if what in AT_THE_BEGIN else pattern.search(text))]
+            if (any(map(pattern.match, sentences)) if what in AT_THE_BEGIN else pattern.search(text))]
 
 
 def tell(name, number, text):
     return [f"{name}:{number}: {what}: {' '.join(text.split())[:80]}" for what in marks(text)]
 
 
-def comments(text):
-    """(line, text) of every comment of a C file."""
+def comments(name):
+    """Yields (line, text) of each comment of a file: C, or a language whose comments begin with '#'."""
+    text = tap.read(name)
+    if name.suffix not in {".c", ".h"}:
+        yield from script_comments(text)
+        yield from docstrings(text) if name.suffix == ".py" else ()
+        return
     for found in TOKEN.finditer(text):
         if found.group()[0] == "/":
             yield text.count("\n", 0, found.start()) + 1, re.sub(r"^[ \t]*\*+(?!/)|^/[/*]+|\*/$", " ", found.group(),
                                                                  flags=re.M)
 
 
+def script_comments(text):
+    """Yields (line, text) of each block of '#' lines, and of each comment after code."""
+    start, block = 0, []
+    for number, line in enumerate([*text.splitlines(), ""], 1):
+        own = re.match(r"\s*#+(?!!)(.*)", line)
+        if block and (not own or not own[1].strip()):
+            yield start, " ".join(block)
+            block = []
+        if own:
+            start = start if block else number
+            block += [own[1].strip()] if own[1].strip() else []
+        elif " # " in line:
+            yield number, line.partition(" # ")[2]
+
+
+def docstrings(text):
+    """Yields (line, text) of each docstring of a Python file."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
+            yield node.body[0].lineno, ast.get_docstring(node)
+
+
 def literals(text):
-    """(line, text) of every string of a C file, with the parts that the compiler joins."""
+    """Yields (line, text) of each string of a C file; adjacent literals are joined as by the compiler."""
     line, joined, end = 0, None, 0
     for found in TOKEN.finditer(text):
         if found.group()[0] != '"':
@@ -84,7 +112,7 @@ def literals(text):
 
 
 def paragraphs(name):
-    """(line, text) of every paragraph, list item and table cell of a page, and of every comment of a policy."""
+    """Yields (line, text) of each paragraph, list item and table cell of a page, and of each comment of a policy."""
     start, gathered, is_code = 0, [], False
     for number, line in tap.lines(name):
         if name.suffix == ".yaml":
@@ -102,7 +130,7 @@ def paragraphs(name):
 
 
 def subjects():
-    """The subjects of the commits since SINCE, or None outside of a repository that has it."""
+    """Returns the subjects of the commits since SINCE, or None outside of a repository that has it."""
     listed = tap.run("git", "-C", tap.SOURCE, "log", "--no-merges", "--format=%h %s", f"{SINCE}..HEAD")
     inside = tap.run("git", "-C", tap.SOURCE, "rev-parse", "--show-toplevel").stdout.strip()
     is_ours = inside and pathlib.Path(inside).resolve() == tap.SOURCE
@@ -113,18 +141,24 @@ def check_subjects():
     name = "subjects of commits name their object"
     found = subjects()
     if found is None:
-        tap.skip(name, f"no repository with the commit {SINCE} is here")
+        tap.skip(name, f"this is not a repository with the commit {SINCE}")
         return
     tap.none(name, [f"{line}: {what}" for line in found for what in marks(line.partition(": ")[2])]
              + [f"{line}: longer than {SUBJECT_COLUMNS} columns" for line in found
                 if len(line.partition(" ")[2]) > SUBJECT_COLUMNS])
 
 
-def is_below(name, folders):
-    return any(str(name).startswith(folder + "/") for folder in folders)
+def is_below(name, directories):
+    return any(str(name).startswith(directory + "/") for directory in directories)
 
 
-def check_sentences(code):
+def has_comments(name):
+    """Is it a file of code, of the build, or a unit? Pages are checked by paragraphs()."""
+    return (name.suffix in {".c", ".h", ".sh", ".py", ".service", ".socket", ".timer", ".slice", ".conf"}
+            or name.name in {"meson.build", "rules"} or tap.read(name).startswith("#!"))
+
+
+def check_sentences(code, everything):
     tap.none("messages name their actor and object",
              [line for name in code
               for number, text in literals(tap.read(name)) if " " in text.strip()
@@ -133,12 +167,12 @@ def check_sentences(code):
              [line for name in tap.files(*PAGES) if name.suffix in {".md", ".scd", ".yaml"}
               for number, text in paragraphs(name) for line in tell(name, number, text)])
     tap.none("comments name their actor and object",
-             [line for name in code if is_below(name, COMMENTS)
-              for number, text in comments(tap.read(name)) for line in tell(name, number, text)])
+             [line for name in everything if has_comments(name) and not is_below(name, COMMENTS_LATER)
+              for number, text in comments(name) for line in tell(name, number, text)])
 
 
 def functions(name):
-    """(line, name, length) of every function: by our format its braces stand alone in the first column."""
+    """Yields (line, name, length) of each function: clang-format puts its braces alone in the first column."""
     text = tap.read(name).splitlines()
     start = None
     for number, line in enumerate(text, 1):
@@ -167,7 +201,7 @@ def main():
     tap.none(f"no function is longer than {FUNCTION_LINES} lines",
              [f"{name}:{line}: {called} has {length} lines" for name in code
               for line, called, length in functions(name) if length > FUNCTION_LINES])
-    check_sentences(code)
+    check_sentences(code, everything)
     check_subjects()
     tap.done()
 

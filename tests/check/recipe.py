@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The checks can fail: a new tool, made as HACKING.md says, passes them; one mistake at a time is found.
+"""The checks can fail: a new tool, made by HACKING.md, passes them; each of many mistakes is found.
 
-All of it happens in a copy of the tree with one build folder. Blocks of HACKING.md are taken by their info string:
+Works in a copy of the tree with one build directory. Blocks of HACKING.md are selected by their info string:
 
     ```c file=PATH                      the whole file
     ```tsv append=PATH                  lines at its end
-    ```meson insert=PATH after="TEXT"   lines behind the first line that contains TEXT
+    ```meson insert=PATH after="TEXT"   lines after the first line that contains TEXT
 """
 import contextlib
 import json
@@ -53,7 +53,7 @@ class Tree:
         path.write_text(text[:at] + block["text"] + text[at:])
 
     def configure(self):
-        # Not optimised and without -Werror: this build is looked at, and thrown away.
+        # Without optimisation and -Werror: the build is only inspected.
         tap.must("meson", "setup", self.build, self.top, "--prefix=/usr", "-Dbuildtype=debug", "-Dwerror=false")
         targets = json.loads((self.build / "meson-info/intro-targets.json").read_text())
         self.targets = [pathlib.Path(target["filename"][0]).relative_to(self.build) for target in targets
@@ -61,17 +61,17 @@ class Tree:
         self.compile()
 
     def compile(self):
-        # Beside other tests, some of which have to be in time.
+        # Other tests with deadlines run at the same time.
         tap.must("nice", "ninja", "-C", self.build, *self.targets)
 
     def relink(self, target, flag):
-        """Links a target once more, with a flag too many."""
+        """Links a target again, with an additional flag."""
         commands = tap.must("ninja", "-C", self.build, "-t", "commands", target).splitlines()
         command = next(line for line in reversed(commands) if f"-o {target} " in line)
         tap.must("sh", "-c", f"{command} {shlex.quote(flag)}", cwd=self.build)
 
     def check(self, name):
-        """(passed, output) of a check, run on this tree by the tree's own script."""
+        """Returns (passed, output) of a check of this tree."""
         script, *words = name.split()
         finished = tap.run(sys.executable, "-B", next(self.top.glob(f"tests/*/{script}.py")), *words,
                            env=self.environment)
@@ -79,7 +79,7 @@ class Tree:
 
     @contextlib.contextmanager
     def changed(self, name, change):
-        """The tree with one file changed by a function from text to text; None removes it."""
+        """Changes one file during the context by a function from text to text; None removes it."""
         path = self.top / name
         before = path.read_bytes() if path.exists() else None
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,7 +107,7 @@ def with_page_line(line):
     return with_line(f"\n{line}\n", before="# EXIT STATUS")
 
 
-# A mistake: what it is, the check that must find it, what the check must say, the file, the change.
+# A mistake: its name, the check that must find it, what the check must say, the file, the change.
 MISTAKES = [
     ("a tool without a man page", "documents", f"{PAGE}: is missing", PAGE, removed),
     ("a man page with an option that does not exist", "documents", "--louder is in no table", PAGE,
@@ -189,7 +189,7 @@ def check_mistake(tree, sentence, name, says):
 
 
 def check_build_mistakes(tree):
-    """Mistakes that the finished build shows."""
+    """Mistakes that are visible only in a finished build."""
     option = '\t{ .name = "loud", .kind = OPTION_FLAG, .offset = 0, .help = "stray" },'
     stray = ('__attribute__((visibility("default"))) void stray(void);\n'
              "void stray(void)\n{\n\tstatic int calls;\n\n\tcalls++;\n}")
@@ -206,7 +206,7 @@ def check_build_mistakes(tree):
                          ("lib/libsbx.so.0.0.0", "libsbx.so: DT_NEEDED libm.so.6")]:
         tree.relink(target, "-Wl,--no-as-needed,-lm")
         check_mistake(tree, f"a library too many in {target}", "links", says)
-    # What is installed is copied from where the plan of the installation says.
+    # Installed files are copied from the paths in the installation plan.
     (tree.build / "tools/sbx-hello").unlink()
     check_mistake(tree, "a tool that was not built", "install", "Bail out!")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""sbx-seccomp(7) has the profiles, variants and rules of lib/filter, in their order, and no others."""
+"""sbx-seccomp(7) has exactly the profiles, variants and rules of lib/filter, in their order."""
 import re
 
 import tap
@@ -11,7 +11,7 @@ ANSWERS = {"ALLOW": "allowed", "ASK": "asked"}
 ROW = re.compile(r'\{\s*"(\w+)",\s*(\w+),\s*(\w+),\s*(\w+),\s*((?:"[^"]*"\s*)+),\s*(ALWAYS|WHEN\(.*?\)),'
                  r"\s*(ALLOW|ASK|REFUSE\(\w+\))\s*\}", re.S)
 ENTRY = re.compile(r"^\*([a-z, ]+)\* \(([^)]*(?:\([^)]*\)[^)]*)*)\)\n((?:\t.+\n)+)", re.M)
-# What a condition says in a word of its own; a mask and what macros stand for are told in prose.
+# Constants of a condition that the page must name; masks and what macros stand for are described in prose.
 CONSTANT = re.compile(r"\b(?:(?:MFD|O|PR|PTRACE|SECCOMP|MSG|IPPROTO|TCP|AF|NETLINK)_[A-Z0-9_]+|(?:TC|TIOC|FIO)[A-Z]+)\b")
 IN_PROSE = {"O_ACCMODE"}
 
@@ -21,7 +21,7 @@ def variant(name):
 
 
 def rules_of_table():
-    """(set, profiles, answer and variants, has a condition, calls) in order, and the conditions beside."""
+    """Returns (set, profiles, answer and variants, has a condition, calls) in order, and the conditions."""
     body = tap.read(TABLE).split("filter_rules[] = {")[1]
     for name, profiles, on, off, calls, when, answer in ROW.findall(body):
         parts = [ANSWERS.get(answer) or answer[len("REFUSE("):-1]]
@@ -41,7 +41,7 @@ def rules_of_page():
 
 
 def entries(heading):
-    """The terms below a heading of the page."""
+    """Returns the terms below a heading of the page."""
     body = re.search(rf"^## {heading}$(.*?)^#", tap.read(PAGE), re.M | re.S)[1]
     return re.findall(r"^\*([\w-]+)\*$", body, re.M)
 

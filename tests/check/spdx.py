@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Every file says its licence in its first three lines, and it is the licence of its place."""
+"""Each file has a licence identifier in its first three lines, the one for its directory."""
 import fnmatch
 import re
 
 import tap
 
 TAG = "SPDX-License-" + "Identifier:"
-OURS, KERNEL = "MIT", "GPL-2.0-only OR MIT"  # the second is what "Dual MIT/GPL" means to the kernel
+OURS, KERNEL = "MIT", "GPL-2.0-only OR MIT"  # the second one is what "Dual MIT/GPL" means for the kernel
 
 EXEMPT = {
     "LICENSE": "it is the licence",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""libsbx.so exports what lib/libsbx.sym lists and its headers declare; lib/ keeps no mutable globals."""
+"""libsbx.so exports what lib/libsbx.sym lists and its headers declare; lib/ has no mutable globals."""
 import pathlib
 import re
 
@@ -9,14 +9,14 @@ LIST = "lib/libsbx.sym"
 
 
 def exported(path):
-    """The symbols that the shared object defines for others, without the names of its versions."""
+    """Returns the symbols that the shared object exports, without the version names."""
     symbols = re.findall(r"(?:GLOBAL|WEAK|UNIQUE)\s+DEFAULT\s+(\d+|ABS)\s+([^\s@]+)",
                          tap.must("readelf", "--dyn-syms", "-W", path))
     return {name for section, name in symbols if section != "ABS"}
 
 
 def listed(text):
-    """{symbol: version} of a version script."""
+    """Returns {symbol: version} of a version script."""
     found, version, is_global = {}, None, False
     for line in re.sub(r"/\*.*?\*/", "", text, flags=re.S).splitlines():
         line = line.strip()
@@ -30,7 +30,7 @@ def listed(text):
 
 
 def declared():
-    """{prototype: header} of everything in the public headers that is a function of the library."""
+    """Returns {prototype: header} of all library functions in the public headers."""
     found = {}
     for name in tap.files("lib/include/sbx/*.h"):
         text = re.sub(r"^\s*#(?:.*\\\n)*.*", "", tap.without_comments(tap.read(name)), flags=re.M)
@@ -40,7 +40,7 @@ def declared():
 
 
 def released():
-    """[(tag, {symbol: version})] of the releases that git knows."""
+    """Returns [(tag, {symbol: version})] of the tagged releases."""
     for tag in tap.run("git", "-C", tap.SOURCE, "tag", "--list", "v*").stdout.split():
         text = tap.run("git", "-C", tap.SOURCE, "show", f"{tag}:{LIST}").stdout
         yield tag, listed(text)
@@ -52,7 +52,7 @@ def archives():
 
 
 def mutable(path):
-    """Objects in .data and .bss; constants that only wait for relocation lie elsewhere."""
+    """Returns objects in .data and .bss; constants with relocations are in another section."""
     unit = path
     for line in tap.must("objdump", "-t", path).splitlines():
         if ":     file format" in line:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What the checks share: TAP, the two trees, the list of files.
+"""Shared by the checks: TAP, the two trees, the list of files.
 
-A check collects violations, one line each ("FILE:LINE: what is wrong"), and hands them to none():
-no line passes. Both trees come from the environment, so that a check also runs on a changed copy.
+A check collects violations, one line each ("FILE:LINE: what is wrong"), and passes them to none(): no line is a
+success. Both trees come from the environment, so that a check can run on a modified copy.
 """
 import json
 import os
@@ -21,7 +21,7 @@ _results = []
 
 
 def ok(name, passed, notes=()):
-    """One TAP line; above a failure stand the notes, as comments."""
+    """Prints one TAP line, after the notes of a failure as comments."""
     if ONLY not in name:
         return
     for note in [] if passed else notes:
@@ -36,7 +36,7 @@ def none(name, violations):
 
 
 def skip(name, reason):
-    """For what this host cannot do; never for something that should work everywhere."""
+    """For a test that this host cannot run; never for something that should work everywhere."""
     if ONLY not in name:
         return
     _results.append(True)
@@ -49,7 +49,7 @@ def done():
 
 
 def run(*command, **options):
-    """The finished process, with its output as text and a limit on its time."""
+    """Returns the finished process, with its output as text; the time is limited."""
     words = [str(word) for word in command]
     settings = {"capture_output": True, "text": True, "errors": "replace", "timeout": 900}
     if "input" not in options:
@@ -61,7 +61,7 @@ def run(*command, **options):
 
 
 def must(*command, **options):
-    """The output of a command without which the check knows nothing."""
+    """Returns the output of a command without which the check cannot continue."""
     finished = run(*command, **options)
     if finished.returncode:
         bail_out(f"{' '.join(map(str, command))}: {finished.stderr.strip() or finished.stdout[-2000:]}")
@@ -69,13 +69,13 @@ def must(*command, **options):
 
 
 def bail_out(reason):
-    """The end of a check that cannot go on."""
+    """Ends a check that cannot continue."""
     print("Bail out!", reason.replace("\n", " | "))
     sys.exit(1)
 
 
 def files(*patterns):
-    """What git tracks or would add, as paths below SOURCE; outside git, what lies there."""
+    """Returns the files that git tracks or would add, as paths below SOURCE; outside of git all files."""
     top = run("git", "-C", SOURCE, "rev-parse", "--show-toplevel")
     if top.returncode == 0 and pathlib.Path(top.stdout.strip()).resolve() == SOURCE:
         listed = run("git", "-C", SOURCE, "ls-files", "-coz", "--exclude-standard").stdout.split("\0")
@@ -87,7 +87,7 @@ def files(*patterns):
 
 
 def _matches(name, pattern):
-    """A pattern with a slash begins at the top; "*" stays within one folder."""
+    """A pattern with a slash begins at the top; "*" does not match slashes."""
     return name.match(pattern) and ("/" not in pattern or len(name.parts) == pattern.count("/") + 1)
 
 
@@ -107,12 +107,12 @@ def read(name):
 
 
 def lines(name):
-    """(number, line) from 1."""
+    """Returns (number, line) from 1."""
     return enumerate(read(name).splitlines(), 1)
 
 
 def without_comments(text):
-    """C text whose comments and string contents are blank and whose lines keep their numbers."""
+    """Returns C text with blanked comments and strings; line numbers stay the same."""
     token = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 
     def blank(match):
@@ -122,23 +122,23 @@ def without_comments(text):
 
 
 def targets():
-    """Everything that the build makes, as meson describes it."""
+    """Returns all targets of the build, from meson's introspection."""
     return json.loads((BUILD / "meson-info/intro-targets.json").read_text())
 
 
 def option(name):
-    """The value of a build option."""
+    """Returns the value of a build option."""
     options = json.loads((BUILD / "meson-info/intro-buildoptions.json").read_text())
     return next(entry["value"] for entry in options if entry["name"] == name)
 
 
 def tools():
-    """{name: executable} of everything that tools/meson.build installs for people."""
+    """Returns {name: executable} of the tools that tools/meson.build installs for users."""
     return {name: path for name, path in all_of_tools().items() if name.startswith("sbx-")}
 
 
 def all_of_tools():
-    """The same with what tools start by themselves."""
+    """The same with programs that only tools start."""
     return {target["name"]: pathlib.Path(target["filename"][0]) for target in targets()
             if target["type"] == "executable" and target["installed"]
             and pathlib.Path(target["defined_in"]).parent.name == "tools"}

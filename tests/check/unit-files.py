@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""systemd understands every unit as it is installed, and each unit is bound as its comments say."""
+"""systemd accepts each unit as it is installed, and the limits of each unit are those in its comments."""
 import os
 import pathlib
 import shutil
@@ -24,7 +24,7 @@ def main():
     with tempfile.TemporaryDirectory() as root:
         tap.must("meson", "install", "-C", tap.BUILD, "--no-rebuild", "--destdir", root)
         place = pathlib.Path(tap.option("prefix").lstrip("/"), tap.option("unitdir"), "system")
-        # The units that ours refer to (basic.target and the like) are those of this host.
+        # Units that ours refer to (basic.target and the like) are taken from this host.
         system = pathlib.Path(root, "usr/lib/systemd/system")
         shutil.copytree("/usr/lib/systemd/system", system, symlinks=True, dirs_exist_ok=True)
         for name in names:

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Runs a fuzz target without libFuzzer: first the corpus, then seeded mutations of it
+ * Runs a fuzz target without libFuzzer: first the corpus, then mutations of it from a fixed seed
  *
- * The mutations depend on nothing but their number, so a failure comes back in every run and in a
- * debugger. TEST_SLOW=1 makes a hundred times as many.
+ * A mutation depends only on its number, so a failure is reproducible. TEST_SLOW=1 runs a hundred
+ * times as many.
  */
 
 #include <dirent.h>
@@ -26,7 +26,7 @@ struct input {
 	size_t n_bytes;
 };
 
-/* A full-period generator: small, and the same on every host. */
+/* A generator with full period: small, and the same on every host. */
 static uint64_t next_random(uint64_t *state)
 {
 	uint64_t z = (*state += 0x9e3779b97f4a7c15u);
@@ -36,7 +36,7 @@ static uint64_t next_random(uint64_t *state)
 	return z ^ (z >> 31);
 }
 
-/* Hands the target memory of exactly this size, so that one byte too far is seen by a sanitizer. */
+/* Passes a heap block of exactly this size, so that a sanitizer detects a read past it. */
 static void run_one(const uint8_t *bytes, size_t n_bytes)
 {
 	uint8_t *exact = malloc(n_bytes + (n_bytes == 0));
@@ -80,7 +80,7 @@ static size_t read_corpus(const char *path, struct input inputs[FILES_MAX])
 	return n;
 }
 
-/* Flips bits, writes interesting bytes, removes and repeats stretches. */
+/* Flips bits, writes interesting bytes, removes and duplicates ranges. */
 static size_t mutate(uint8_t *bytes, size_t n_bytes, uint64_t *state)
 {
 	static const uint8_t interesting[] = { 0,    1,	  0x7f, 0x80, 0xff, '"', '\\', '{',  '[',

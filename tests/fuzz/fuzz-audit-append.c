@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The bytes are what comes through a pipe into sbx-audit append: its lines, into a log. Every line
- * is taken or refused, a refused one takes nothing along, and what is not committed is gone. One
- * log serves for all inputs, because nothing is committed. A failed check is an abort.
+ * The bytes are the input of sbx-audit append: lines that go into a log. Each line is accepted or
+ * refused, a refused one does not affect the others, and uncommitted records are gone after
+ * reopening. One log is used for all inputs, because nothing is committed. A failed check is an
+ * abort.
  */
 
 #include "audit/log.h"
@@ -29,7 +30,7 @@ static void check(bool condition)
 		abort();
 }
 
-/* A log whose folder is gone as soon as it is open. */
+/* A log whose directory is removed after it was opened. */
 static struct audit_log *make_log(void)
 {
 	static const char *const names[] = { "00000000000000000000.db",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What a stranger may have put into the log's folder: the first byte says whether the others are an
- * archive as it is, the three members of one (with a zero byte between them, to be packed here),
- * the file of epochs, or the record of a deleted archive. A failed check is an abort.
+ * Files that an attacker could put into the log's directory: the first byte says whether the others
+ * are a packed archive, the three members of one (separated by zero bytes, to be packed here), the
+ * file of epochs, or the record of a deleted archive. A failed check is an abort.
  */
 
 #include <archive.h>
@@ -32,7 +32,7 @@ static void check(bool condition)
 		abort();
 }
 
-/* ---- a folder of its own ---- */
+/* ---- a temporary directory ---- */
 
 struct place {
 	char path[32];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The bytes are the text of a checkpoint, and the first record of a log: what is accepted is
- * written back byte for byte, and what is not leaves nothing behind. A failed check is an abort.
+ * The bytes are the text of a checkpoint, and the first record of a log: an accepted text is
+ * printed back byte for byte, a refused one gives no output. A failed check is an abort.
  */
 
 #include "audit/checkpoint.h"

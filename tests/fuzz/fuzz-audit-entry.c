@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The bytes are a line that somebody wants to become a record, and what somebody has put into a log
- * as one. What is taken can be read again and says the same then, the verifier agrees, space in
- * front of the line changes nothing, and no known secret is left. A failed check is an abort.
+ * The bytes are a line to be stored as a record, and a stored record that an attacker wrote. An
+ * accepted line can be read back with the same result, the verifier agrees, white space before the
+ * line changes nothing, and no known secret is left. A failed check is an abort.
  */
 
 #include "audit/entry.h"
@@ -113,7 +113,7 @@ static void check_clean(const struct reader *reader, const struct text *body)
 	check(r == 0);
 }
 
-/* What was read and checked before changes nothing. */
+/* Previously read or checked records change nothing. */
 static void check_reader(const struct reader *reader, const void *bytes, size_t n_bytes)
 {
 	int r = entry_read_stored(reader->again, bytes, n_bytes, NULL);
@@ -151,7 +151,7 @@ static void read_with_space(const struct reader *reader, const struct audit_entr
 	if (wanted == 0) {
 		check_same(entry, reader->again);
 		check(entry->n_originals == reader->again->n_originals);
-		/* A commitment's salt is another one each time. */
+		/* The salt of a commitment differs each time. */
 		check(entry->body.len == reader->again->body.len);
 		check(entry->n_originals > 0 ||
 		      memcmp(entry->body.data, reader->again->body.data, entry->body.len) == 0);

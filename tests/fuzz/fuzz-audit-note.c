@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The bytes are a signed note, and a verifier key. The corpus holds notes that one key has signed;
- * no mutation of them may be opened unless its text is one of those that were signed. A failed
- * check is an abort.
+ * The bytes are a signed note, and a verifier key. The corpus contains notes that one key has
+ * signed; a mutation may be accepted only if its text is one of the signed ones. A failed check is
+ * an abort.
  */
 
 #include "audit/checkpoint.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The bytes are a proof about a tree of sixteen leaves: which kind, from where, of what size, and
- * the hashes. There is one right proof for each claim, so only that one may hold. The numbers are
- * also taken as those of trees of any size, where nothing may hold. A failed check is an abort.
+ * The bytes are a proof about a tree of sixteen leaves: kind, index, size, and hashes. Each claim
+ * has exactly one valid proof, so only that one may verify. The numbers are also used with trees of
+ * other sizes, where no proof may verify. A failed check is an abort.
  */
 
 #include "audit/merkle.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The log of another program: whatever stands in the file, there is a verdict, and of a log that is
- * intact no line can be left out before the last one
+ * The log format of another program: every file gets a verdict, and from an intact log no line
+ * before the last can be removed
  */
 
 #include "audit/seed.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The bytes are a segment that somebody has put into a log's folder: it is read, verified, and
- * opened to go on with. Whatever it is, it is refused or read, and everything that is read from it
- * has a length. A failed check is an abort.
+ * The bytes are a segment that an attacker put into the log's directory: it is read, verified, and
+ * opened for writing. It is refused or read, and all values that are read have a length. A failed
+ * check is an abort.
  */
 
 #include "audit/store.h"
@@ -33,7 +33,7 @@ static void check(bool condition)
 
 static void use_bytes(const void *bytes, size_t n_bytes)
 {
-	/* A sanitizer looks at each of them. */
+	/* Reads each byte, for the sanitizer. */
 	check(n_bytes == 0 || memchr(bytes, 0xff, n_bytes) != (const char *)bytes + n_bytes);
 }
 
@@ -130,7 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 					     SEGMENT "-shm", SEGMENT "-journal",
 					     "key",	     "reserve",
 					     "key.next" };
-	/* Of the log in the corpus: nobody signs anything else with it. */
+	/* The key of the log in the corpus; it signs nothing else. */
 	static const char key[] =
 		"sbx-audit-key/1 0 sLnPIW/pMknDWXqFi4Ly8PTP0kmb/zYWUFAAJgvPPL8=\n";
 	char path[] = "/tmp/fuzz-store-XXXXXX";

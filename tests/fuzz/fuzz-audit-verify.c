@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The bytes are what was witnessed of a log, and what of it was verified: a text that is accepted
- * is the one that would be written. A failed check is an abort.
+ * The bytes are a witness, and a stored state of the verifier: an accepted text is what would be
+ * printed. A failed check is an abort.
  */
 
 #include "audit/verify.h"

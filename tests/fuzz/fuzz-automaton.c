@@ -3,7 +3,7 @@
 /*
  * The first byte says what the rest is:
  *
- *   B  a block from elsewhere, in this host's byte order
+ *   B  an untrusted block, in this host's byte order
  *   W  a line of flags ("i" folds case), a line for each word, an empty line, and the text: the
  *      matches must be those of a plain search
  *   D  four bytes of damage (place and mask, two each), then as W: the damaged block must be
@@ -39,7 +39,7 @@ static void check(bool condition)
 		abort();
 }
 
-/* Every match must be within the text, and they must end. */
+/* Each match must be within the text, and the scan must end. */
 static void scan(const struct automaton *automaton, const char *text, size_t text_len)
 {
 	struct automaton_scan position = { 0 };
@@ -72,7 +72,7 @@ static void open_and_scan(const uint8_t *block, size_t n_bytes)
 		check(automaton == NULL);
 }
 
-/* Cuts the next line off; NULL where none is left. */
+/* Splits off the next line; NULL if there is none. */
 static char *take_line(char **rest)
 {
 	char *line = *rest, *newline = line ? strchr(line, '\n') : NULL;

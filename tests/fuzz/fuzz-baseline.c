@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A former run of sbx-bench: what is read has names and positive ratios, and can be written and
- * read again; what is refused gives nothing.
+ * A baseline of sbx-bench: an accepted one has names and positive ratios, and can be printed and
+ * read again; a refused one gives no output.
  */
 
 #include <math.h>

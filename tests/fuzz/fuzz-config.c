@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The first byte chooses a key and one of its values, the rest is a configuration file to edit. A
- * successful edit gives the value back, keeps every other key, and changes nothing when repeated. A
+ * The first byte selects a key and one of its values, the rest is a configuration file to edit. A
+ * successful edit reads back the value, keeps all other keys, and changes nothing when repeated. A
  * failed check is an abort.
  */
 
@@ -94,7 +94,7 @@ static void edit(const char *bytes, size_t n_bytes, const struct config_key *key
 	check_edited(key, value, &edited, count_keys(bytes, n_bytes));
 	if (load(bytes, n_bytes, NULL, &before, NULL) < 0)
 		return;
-	/* What was a valid configuration still is one, and says what was asked for. */
+	/* A valid configuration is still valid, with the new value. */
 	check(load(edited.data, edited.len, NULL, &after, NULL) == 0);
 	check(strcmp(config_get(after, key->name).text, value) == 0);
 	check(config_get(after, key->name).origin == CONFIG_FROM_USER);
@@ -103,7 +103,7 @@ static void edit(const char *bytes, size_t n_bytes, const struct config_key *key
 					     config_get(after, other->name).text) == 0);
 }
 
-/* The same bytes as a variable and as an argument. */
+/* The same bytes as an environment variable and as an argument. */
 static void use_as_words(const char *bytes, size_t n_bytes)
 {
 	_cleanup_free_ char *word = strndup(bytes, n_bytes);

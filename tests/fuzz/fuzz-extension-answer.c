@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What an extension writes: an answer is JSON with a known action and a reason that is one string;
- * everything else changes nothing.
+ * The output of an extension: an answer is JSON with a known action and a reason that is a string;
+ * anything else gives no output.
  */
 
 #include <assert.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * A cached filter: the key that is asked for, a NUL, and the bytes of the file
- */
+/* A cached filter: the expected key, a NUL, and the bytes of the file */
 
 #include <assert.h>
 #include <errno.h>
@@ -14,7 +12,7 @@
 #include "base/cleanup.h"
 #include "filter/cache.h"
 
-/* What is accepted holds the key, the instructions, and only them. */
+/* An accepted file contains exactly the key and the instructions. */
 static void check_accepted(const char *key, const uint8_t *file, size_t n_file,
 			   const struct sock_filter *code, size_t n)
 {
@@ -32,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 	size_t key_size = end ? (size_t)(end - bytes) : n_bytes;
 	size_t n_file = end ? n_bytes - key_size - 1 : 0;
 	_cleanup_free_ char *key = strndup((const char *)bytes, key_size);
-	/* Exactly as long as the file, so that one byte too far is seen. */
+	/* A block of exactly the file's size, so that a sanitizer detects a read past it. */
 	_cleanup_free_ uint8_t *file = malloc(n_file > 0 ? n_file : 1);
 	_cleanup_free_ struct sock_filter *code = NULL;
 	size_t n = 77;

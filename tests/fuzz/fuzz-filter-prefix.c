@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * Instructions that came out of a file, in front of a filter: what they are makes no difference to
- * what the filter refuses
- */
+/* Instructions of a cached prefix before a filter: whatever they are, the filter's refusals stay */
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The bytes are a stream of frames: what parses prints back to the same bytes, and a frame that is
- * cut anywhere is never taken for one. They are also a payload. A failed check is an abort.
+ * The bytes are a stream of frames: a parsed frame prints back to the same bytes, and a truncated
+ * frame never parses. They are also a payload. A failed check is an abort.
  */
 
 #include "ring/frame.h"
@@ -37,7 +37,7 @@ static void check_frame(const struct frame *frame, const uint8_t *bytes, size_t 
 	check(frame_parse(bytes, n_bytes / 2, &cut) == 0);
 }
 
-/* All frames of the stream, to its end or to where it is no stream of frames. */
+/* Parses frames to the end of the stream, or to the first invalid one. */
 static void parse_stream(const uint8_t *bytes, size_t n_bytes)
 {
 	while (n_bytes > 0) {
@@ -47,7 +47,7 @@ static void parse_stream(const uint8_t *bytes, size_t n_bytes)
 		if (n <= 0) {
 			check(n == 0 || n == -EBADMSG || n == -EMSGSIZE);
 			check(frame.payload == NULL && frame.payload_size == 0);
-			/* Four bytes are enough to be refused; none after them helps. */
+			/* The first four bytes decide a refusal. */
 			check(n == 0 || frame_parse(bytes, 4, &frame) == n);
 			return;
 		}

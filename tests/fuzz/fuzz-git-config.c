@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The bytes are read as git's configuration. What is told is of git's shape, and never more than
- * there was; the first time that somebody ends it is the last. A failed check is an abort.
+ * The bytes are read as git's configuration. Reported variables have valid names and values from
+ * the input; no callback follows one that returned an error. A failed check is an abort.
  */
 
 #include "kernel/git-config.h"

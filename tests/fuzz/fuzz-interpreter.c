@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The bytes are a program that could not be executed. A name that is found in it is a string in it.
+ * The bytes are a program that could not be executed. An interpreter that is found must be a string
+ * in it.
  */
 
 #include "kernel/interpreter.h"

@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-/* Prefixes are checked one by one, so that only short texts are. */
+/* Prefixes are checked one by one, so only short texts are. */
 #define PREFIX_BYTES_MAX 512
 
 static void check(bool condition)
@@ -91,7 +91,7 @@ static void check_number(const struct json_item *item)
 	      (again.len == item->n_bytes && memcmp(again.data, item->bytes, again.len) == 0));
 }
 
-/* Copies every item to @ret, which so becomes the same text without white space. */
+/* Copies each item to @ret, which becomes the same text without white space. */
 static int scan_all(const char *bytes, size_t n_bytes, struct json_scanner *scanner,
 		    struct text *ret)
 {
@@ -171,7 +171,7 @@ static void check_success(const char *bytes, size_t n_bytes, const struct text *
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
-	/* A block of exactly this size: one byte read too many is seen. */
+	/* A block of exactly this size, so that a sanitizer detects a read past it. */
 	_cleanup_free_ char *copy = malloc(n_bytes);
 	_cleanup_text_ struct text compact = TEXT_INIT, decoded = TEXT_INIT;
 	struct json_scanner scanner;

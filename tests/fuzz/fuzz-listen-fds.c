@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The three variables of handed-over sockets, one a line: LISTEN_PID, LISTEN_FDS, and the rest is
+ * The three variables of passed sockets, one in each line: LISTEN_PID, LISTEN_FDS, and the rest is
  * LISTEN_FDNAMES. A missing line is a missing variable.
  */
 
@@ -20,7 +20,7 @@
 
 #define SELF 1234
 
-/* Every fd that could be meant is open; what the fuzzer itself has there stays. */
+/* Opens every fd that the variables could refer to; fds of the fuzzer itself stay. */
 static void open_all(void)
 {
 	for (int fd = LISTEN_FDS_START; fd < LISTEN_FDS_START + LISTEN_FDS_MAX; fd++)
@@ -33,7 +33,7 @@ static char *cut_line(char **rest)
 	return *rest ? strsep(rest, "\n") : NULL;
 }
 
-/* The names that were found, put together again, are what was given. */
+/* The parsed names, joined, must be the input. */
 static void check_names(const struct listen_fds *fds, const char *names)
 {
 	for (size_t i = 0; i < fds->n_fds; i++) {

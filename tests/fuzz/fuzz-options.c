@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The words of a command line, separated by NUL: the first byte says whether operands end the
- * options. Operands are words of the input, in order; a refusal always says what, why and what to
- * type.
+ * The words of a command line, separated by NUL: the first byte says whether an operand ends the
+ * options. Operands are words of the input, in order; an error always has what, why and fix.
  */
 
 #include <assert.h>
@@ -58,7 +57,7 @@ static const struct option_spec table[] = {
 
 #define WORDS_MAX 64
 
-/* Splits @words in place; returns how many there are. */
+/* Splits @words in place; returns their number. */
 static int split(char *words, size_t n_bytes, char *argv[WORDS_MAX + 2])
 {
 	int argc = 0;

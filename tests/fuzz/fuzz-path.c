@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The bytes are a path, or two with a newline between them. The lexical answers must agree with
- * each other, and whatever opens beneath a folder full of traps must really be there: the kernel is
- * asked where the fd is. A failed check is an abort.
+ * The bytes are a path, or two separated by a newline. The lexical functions must agree with each
+ * other, and a path that opens beneath a directory full of traps must really be there: the kernel
+ * says where the fd is. A failed check is an abort.
  */
 
 #include "base/path.h"
@@ -27,7 +27,7 @@ static void check(bool condition)
 		abort();
 }
 
-/* Removed when the process ends; the names are short, so that mutations meet them. */
+/* Removed when the process exits; the names are short, so that mutations contain them. */
 static char root_path[] = "/tmp/sbx-fuzz-path-XXXXXX";
 static int root = -1;
 
@@ -67,7 +67,7 @@ static void check_beneath(const char *path)
 	ssize_t n = readlink(link, place, sizeof(place) - 1);
 
 	if (n < 0)
-		return; /* no /proc: nobody can be asked */
+		return; /* no /proc: the place of the fd is unknown */
 	place[n] = '\0';
 	check(path_is_normal(place) && path_is_beneath(place, root_path));
 }
@@ -96,7 +96,7 @@ static void check_two(const char *path, const char *folder)
 		return;
 	check(path_is_normal(path) && path_is_normal(folder));
 	check(strncmp(path, folder, strlen(folder)) == 0);
-	/* Only of each other if they are the same. */
+	/* Both are beneath each other only if they are equal. */
 	check(!path_is_beneath(folder, path) || strcmp(path, folder) == 0);
 }
 

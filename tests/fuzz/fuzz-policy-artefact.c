@@ -3,11 +3,11 @@
 /*
  * The first byte says what the rest is:
  *
- *   B  a block from elsewhere, in this host's byte order
+ *   B  an untrusted block, in this host's byte order
  *   D  damage to a compiled policy: for each change four bytes of place and four of content
  *
- * Lengths and checksum are made right, so that all of the check is reached. What passes it must be
- * safe to ask anything. A failed check is an abort.
+ * Length and checksums are corrected, so that the whole check is reached. A block that passes it
+ * must be safe for every request. A failed check is an abort.
  */
 
 #include <errno.h>
@@ -85,7 +85,7 @@ static void damage_and_ask(const uint8_t *bytes, size_t n_bytes)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
 	if (n_bytes > 0 && bytes[0] == 'B') {
-		/* The address that malloc() gives is aligned. */
+		/* malloc() returns an aligned address. */
 		_cleanup_free_ uint8_t *block = malloc(n_bytes);
 
 		if (!block)

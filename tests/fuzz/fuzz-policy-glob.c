@@ -2,10 +2,10 @@
 
 /*
  * The first line is a glob, the rest a path. The first byte of the glob says what it is: L a
- * literal path, G a glob, R raw bytes for the matcher, which must be safe with anything.
+ * literal path, G a glob, R raw bytes for the matcher, which must be safe with any input.
  *
- * What glob_parse() accepts must be sound, must compile, and must match as the naive matcher says.
- * A failed check is an abort.
+ * A glob that glob_parse() accepts must be sound, must compile, and must match like the naive
+ * matcher. A failed check is an abort.
  */
 
 #include "policy/glob.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The bytes are loaded as a policy. One that loads says the same after it was printed, in both
- * syntaxes, can be looked through for warnings, and narrows itself; one that does not has mistakes
- * with a place, a reason and a fix, and nothing comes out. A failed check is an abort.
+ * The bytes are loaded as a policy. A valid one is the same after printing in both syntaxes, can be
+ * checked for warnings, and narrows itself; an invalid one gives mistakes with a place, a reason
+ * and a fix, and no policy. A failed check is an abort.
  */
 
 #include "policy/load.h"

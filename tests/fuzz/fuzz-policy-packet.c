@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Any bytes as a packet, from a trusted peer, from an untrusted one and from a sandbox: there is
- * always one answer, it is JSON, only the trusted peer controls the service, and the same request
- * gets the same verdict again.
+ * Any bytes as a packet, from a trusted peer, an untrusted one and a sandbox: there is exactly one
+ * answer, it is JSON, only the trusted peer controls the service, and the same request gets the
+ * same verdict again.
  */
 
 #include <assert.h>
@@ -101,7 +101,7 @@ static bool says(const struct question *question, const char *what)
 	return strstr(text_string(&question->answer), what) != NULL;
 }
 
-/* What is in the answer before its reasons, which may hold anything. */
+/* Looks only before the reasons, which may contain anything. */
 static bool is_verdict(const struct question *question, const char *verdict)
 {
 	const char *at = strstr(text_string(&question->answer), "\"verdict\":\"");

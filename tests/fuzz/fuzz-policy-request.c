@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The bytes are a request as a line and, cut at spaces, as words. What is read must come back from
- * its normal form; what is refused must leave nothing behind. A failed check is an abort.
+ * The bytes are a request as a line and, split at spaces, as words. A valid request reads back from
+ * its normal form; a refused one gives no output. A failed check is an abort.
  */
 
 #include "policy/request.h"
@@ -53,7 +53,7 @@ static void print_and_read(const struct request_buffer *buffer)
 	request_add_json(&json, buffer);
 	check(text_status(&json) == 0);
 	check(memchr(json.data, '\n', json.len) == NULL);
-	/* Escapes may make a text longer than a line may be. */
+	/* Escapes may make the text longer than a line may be. */
 	if (json.len > REQUEST_BYTES_MAX)
 		return;
 	check(request_parse(json.data, json.len, &again, NULL) == 0);
@@ -94,7 +94,7 @@ static void read_words(const uint8_t *bytes, size_t n_bytes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 {
-	/* A block of exactly this size: one byte read too many is seen. */
+	/* A block of exactly this size, so that a sanitizer detects a read past it. */
 	_cleanup_free_ char *copy = malloc(n_bytes);
 	_cleanup_request_ struct request_buffer buffer = { .texts = TEXT_INIT };
 	struct sbx_error err = { 0 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The bytes are a request to enter a sandbox: what is taken is a command of whole words, and says
- * the same when it is asked for again. A failed check is an abort.
+ * The bytes are a request to enter a sandbox: an accepted one is a command of complete strings, and
+ * reads back the same after encoding. A failed check is an abort.
  */
 
 #include "spawn/door-request.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The bytes are a packet from the inside of a sandbox; the first one says how many fds came with
- * it. What is taken must be what the supervisor can act on. A failed check is an abort.
+ * The bytes are a packet from PID 1 of a sandbox; the first one says how many fds came with it. An
+ * accepted message must be one that the supervisor can handle. A failed check is an abort.
  */
 
 #include "spawn/message.h"

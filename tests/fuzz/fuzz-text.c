@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Visible text is valid UTF-8 without anything that acts on a terminal, and an error made of it
- * stays three lines. */
+/* Visible text is valid UTF-8 without anything that acts on a terminal, and an error with it has
+ * three lines. */
 
 #include <assert.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The bytes are read as a tree. A tree keeps its own rules, and printed as JSON it reads back as
- * itself; a refusal names the file, and gives nothing out. A failed check is an abort.
+ * The bytes are read as a tree. A tree follows its own rules, and printed as JSON it reads back the
+ * same; an error names the file and there is no tree. A failed check is an abort.
  */
 
 #include "base/tree.h"
@@ -26,7 +26,7 @@ static void check(bool condition)
 		abort();
 }
 
-/* How many characters each line has, its end not counted. */
+/* The number of characters in each line, without its end. */
 struct lines {
 	unsigned *lengths;
 	size_t n_lines;
@@ -117,7 +117,7 @@ static void check_same(const struct tree_node *a, const struct tree_node *b)
 	check(!a && !b);
 }
 
-/* JSON begins with a brace here, so only a map goes through the JSON reader as it is. */
+/* A JSON text begins with a brace, so only maps go through the JSON reader directly. */
 static void check_round_trip(const struct tree *tree)
 {
 	_cleanup_text_ struct text printed = TEXT_INIT;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The bytes are parsed as each kind of number; what parses is printed and parsed again. Their first
- * eight are also a value that is printed and must come back. A failed check is an abort.
+ * The bytes are parsed as each kind of number; an accepted number is printed and parsed again. The
+ * first eight bytes are also a value that is printed and must read back. A failed check is an
+ * abort.
  */
 
 #include "base/units.h"
@@ -44,7 +45,7 @@ static void check(bool condition)
 		abort();
 }
 
-/* Digits and letters, nothing else, in this order: what no accepted text can differ from. */
+/* Digits and then letters: every accepted text has this form. */
 static bool is_plain(const char *string)
 {
 	size_t n_digits = strspn(string, "0123456789");

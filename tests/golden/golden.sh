@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Texts that users see, byte for byte: a change of one is a change that somebody has looked at.
+# Texts that users see, byte for byte, so that every change is reviewed.
 . "${SBX_SOURCE:?}/tests/tool/tap.sh"
 
 golden=$SBX_SOURCE/tests/golden

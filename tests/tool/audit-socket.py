@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""A client of sbx-audit serve, for shell tests beside seqpacket.py.
+"""A client of sbx-audit serve, for shell tests; see also seqpacket.py.
 
-write SOCKET N             N records that nobody answers, then one that is answered, which is waited for
+write SOCKET N             N records without an answer, then one whose answer is awaited
 until-killed PIDFILE SOCKET CLIENTS ACKS
-                           sync events over so many connections until that many are acknowledged, then kill -9;
+                           sync events over this number of connections until this number is acknowledged, then kill -9;
                            prints what was acknowledged: NUMBER in the log, N of the record
-hostile SOCKET             what no client should send; the service must answer or hang up, and live
-await PATH                 waits until it is there
+hostile SOCKET             invalid packets; the service must answer or hang up, and survive
+await PATH                 waits until PATH exists
 activate PATH COMMAND...   runs COMMAND with a socket listening at PATH, as a service manager would
 """
 import json

@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: MIT
-"""What sbx-ctl sees of sbx-spawn, without a sandbox: it holds its folder's lock, writes its state, forwards signals.
+"""Plays sbx-spawn for sbx-ctl, without a sandbox: locks its directory, writes its state, forwards signals.
 
 ctl-supervisor.py [OPTION...] -- COMMAND...
   --print-plan        prints what sbx-ctl reads of a plan; a policy's digest is its text
   --policy FILE       the policy
-  --check             says that this host has everything
-  --bad               ends with 125 and an error, as for an option that it does not know
-  --id ID             the folder: that of sbx-ctl create, or one of its own
-  --deaf              does not hand signals on
-  --stuck             and does not end with its command, either
-  --fails             ends before the command has run
+  --check             says that this host supports everything
+  --bad               exits with 125 and an error, as for an unknown option
+  --id ID             the directory: that of sbx-ctl create, or one of its own
+  --deaf              does not forward signals
+  --stuck             and does not exit with its command, either
+  --fails             exits before the command has run
   --enter             answers sbx-ctl exec
-  --slow-start FILE   builds until FILE is there
-  --slow-end FILE     cleans up until FILE is there
-  --write-out FOLDER  what it says of --out
+  --slow-start FILE   builds until FILE exists
+  --slow-end FILE     cleans up until FILE exists
+  --write-out DIRECTORY
+                      its text about --out
 
-ctl-supervisor.py ended PID             returns when that process has ended
+ctl-supervisor.py ended PID             returns when that process has exited
 ctl-supervisor.py terminal COMMAND...   runs it on a terminal and prints what it shows
-ctl-supervisor.py lock FOLDER COMMAND...
-                                        runs it while the folder's lock is held
+ctl-supervisor.py lock DIRECTORY COMMAND...
+                                        runs it while the directory is locked
 """
 import contextlib
 import fcntl

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs a command as an ordinary user where nobody may make a user namespace: no-userns.py COMMAND...
+"""Runs a command as an ordinary user where no process may create a user namespace: no-userns.py COMMAND...
 
-Needs root: in a user namespace of its own, which maps everybody, the number of further ones is set to none. The host's
-own setting stays as it is.
+Needs root: in a user namespace that maps all users, the limit of further ones is set to 0. The host's own setting
+does not change.
 """
 import ctypes
 import os

@@ -2,14 +2,14 @@
 """A client of sbx-policy serve, and its service manager, for shell tests.
 
 start PIDFILE COMMAND...   runs a service, returns when it is ready; its pid is in PIDFILE
-stop PIDFILE [SIGNAL]      ends it, and returns when it has ended
-ask SOCKET                 one request a line on standard input, one answer a line
+stop PIDFILE [SIGNAL]      ends it, and returns when it has exited
+ask SOCKET                 one request in each line of standard input, one answer in each line of output
 load SOCKET CLIENTS N      N requests over that many connections, all in flight; each answered once, in order
 swap SOCKET CLIENTS POLICY A B TIMES
                            the same without end, while POLICY is replaced by A and B in turn
-hostile SOCKET             what no client should send; the service must answer or hang up, and live
+hostile SOCKET             invalid packets; the service must answer or hang up, and survive
 kill-reload POLICY A B TRIALS COMMAND...
-                           kill -9 while a reload is going on
+                           kill -9 during a reload
 kill-update POLICY A B TRIALS COMMAND...
                            kill -9 of an update that replaces A by B
 type TEXT COMMAND...       runs it on a terminal, types TEXT and newline after each "Type"

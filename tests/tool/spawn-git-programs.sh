@@ -44,7 +44,7 @@ works() { (cd "$project/$1" && outside status) >"$work/said" 2>&1; }
 is_not() { ! "$@"; }
 
 # NAME, directory in which git is run later, attack.
-# shellcheck disable=SC2016 # the folder is known where it runs
+# shellcheck disable=SC2016 # the directory is known where it runs
 ways=(
 	'commondir|main|echo "$PWD/evil/git" >main/.git/commondir'
 	'config.worktree|main|git config --file main/.git/config.worktree core.fsmonitor "$PWD/evil/program"'

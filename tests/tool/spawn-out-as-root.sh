@@ -16,7 +16,7 @@ echo old >"$work/theirs/file"
 chown -R "$user:$user" "$work/theirs" "$work/users"
 chmod 700 "$work/theirs" "$work/closed" "$work/users"
 
-change() { # TARGET OPTION... : as seen from $folder
+change() { # TARGET OPTION... : relative to the directory in which it runs
 	local target=$1
 	shift
 	rm -rf "${target:?}"

@@ -188,7 +188,7 @@ static void survives_a_buffer_that_shrinks_under_a_scan(void)
 	struct automaton_match match;
 
 	expect_eq(automaton_next(automaton, &scan, "....she", 7, &match), 1);
-	expect_eq(automaton_next(automaton, &scan, ".", 1, &match), 1); /* the pending "he" */
+	expect_eq(automaton_next(automaton, &scan, ".", 1, &match), 1); /* the pending match */
 	expect_eq(automaton_next(automaton, &scan, ".", 1, &match), 0);
 }
 

@@ -150,7 +150,7 @@ static void add_mask(struct scene *scene, const char *name)
 
 enum { ALL, PIN, DEEP, HOOKS, SECRET };
 
-/* FOLDER, FOLDER/d/e/f hidden, FOLDER/hooks read-only, FOLDER/secret hidden. */
+/* In the directory of the scene: d/e/f hidden, hooks read-only, secret hidden. */
 static void scene_init(struct scene *scene)
 {
 	*scene = (struct scene){ .folder = "/tmp/test-watch-XXXXXX", .watcher = -1 };

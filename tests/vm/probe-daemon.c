@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A small complete daemon, for tests only: what lib/service promises, seen from outside
+ * A small complete daemon for tests: behaviour of lib/service, seen from outside
  *
- *   probe-daemon [PATH]
+ * probe-daemon [PATH]
  *
- * listens on the socket that was handed over as "probe", else at PATH. A packet comes back with the
- * "PID UID " of its sender in front. SIGHUP begins a new generation, which is shown in STATUS=.
- * "log TEXT" writes TEXT to the log, "hang" stops the loop for ever, so that the watchdog ends it.
+ * Listens on the socket that was passed as "probe", else at PATH. A packet comes back with "PID UID
+ * " of its sender before it. SIGHUP starts a new generation, which is shown in STATUS=. "log TEXT"
+ * writes TEXT to the log, "hang" stops the loop for ever, so that the watchdog kills it.
  */
 
 #include <errno.h>

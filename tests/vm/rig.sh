@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# What the scripts of the rig share: how they speak, where they keep things, what the host's apt
-# knows. To be sourced; the caller sets $top to the project's folder.
+# Shared by the scripts of the VM rig: messages, directories, and the host's apt configuration. Sourced; the caller
+# sets $top to the project's directory.
 
 release=bookworm
 
 say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
 
-# refuse WHAT WHY FIX: the rig itself cannot go on, which is 2; 1 is left for failed tests.
+# refuse WHAT WHY FIX: the rig itself cannot continue, status 2; 1 is for failed tests.
 refuse()
 {
 	printf '%s: %s\n  why: %s\n  fix: %s\n' "$(basename "$0")" "$1" "$2" "$3" >&2
@@ -24,26 +24,25 @@ cache_folder()
 
 hash_of() { sha256sum | cut -c 1-16; }
 
-# disk_of FOLDER FILE SIZE: a file system without a journal, for disks whose writes are thrown away.
+# disk_of DIRECTORY FILE SIZE: a file system without a journal, for disks whose writes are discarded.
 disk_of()
 {
 	truncate -s "$3" "$2"
 	PATH=$PATH:/usr/sbin:/sbin mke2fs -q -t ext4 -O ^has_journal -m 0 -E root_owner=0:0 -d "$1" "$2"
 }
 
-# What a build leaves half done is never taken for a result: it is made beside its place and moved
-# there whole.
+# An interrupted build must not look complete: build in a temporary directory and rename it.
 new_folder() { mktemp -d "$1.XXXXXX"; }
 
-# Only the newest few of a kind stay: a changed package list must not fill the disk for ever.
+# Keeps only the newest few of a kind: changed package lists must not fill the disk.
 forget_old()
 {
 	# shellcheck disable=SC2012 # the names are our own
 	ls -dt "$1"-* 2>/dev/null | tail -n +4 | while read -r old; do rm -rf "$old"; done
 }
 
-# The archive that this host's apt uses, as lines of a sources.list; $1 is a codename or a pattern of
-# awk's. The project names no host of packages itself.
+# The archive that the host's apt uses, as lines of a sources.list; $1 is a codename or an awk pattern. The project
+# itself names no package server.
 debian_sources()
 {
 	# shellcheck disable=SC2016 # the words in $() are apt's
@@ -59,7 +58,7 @@ need_sources()
 		"add it to apt's sources and run 'apt-get update'"
 }
 
-# How this host's apt reaches the archive (a proxy, a snapshot), as lines of an apt.conf.
+# How the host's apt reaches the archive (a proxy, a snapshot), as lines of an apt.conf.
 apt_settings()
 {
 	apt-config dump |

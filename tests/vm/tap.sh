@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# TAP for the tests of the virtual machine; to be sourced. A test is a function whose name is a
-# sentence; its return value is the result:
+# TAP for the tests in the virtual machine; sourced. A test is a function whose name is a sentence; its return value
+# is the result:
 #
-#	. "$(dirname "$0")/tap.sh"
-#	refuses_a_weak_unit() { ! exposure weak.service; }
-#	run_tests refuses_a_weak_unit
+#   . "$(dirname "$0")/tap.sh"
+#   refuses_a_weak_unit() { ! exposure weak.service; }
+#   run_tests refuses_a_weak_unit
 #
-# A test ends at the first command that fails; its trace is then shown as comments.
+# A test ends at the first command that fails; its trace is then printed as comments.
 
-# Ends the running test: this machine cannot do what it needs.
+# Ends the running test as skipped: this host lacks something that it needs.
 skip() { printf '%s\n' "$*" >"$TAP_FOLDER/skip"; exit 0; }
 
-# A figure that decides nothing, told behind the result.
+# Prints a number for information after the result.
 remark() { printf '# %s\n' "$*" >>"$TAP_FOLDER/remarks"; }
 
-# The condition that failed, in words, then the end of the test.
+# Prints the failed condition and ends the test.
 fail() { set +x; printf '%s\n' "$*" >&2; exit 1; }
 
 expect_same() # FILE FILE
@@ -23,7 +23,7 @@ expect_same() # FILE FILE
 	diff -u "$1" "$2" >&2 || fail "$1 and $2 differ"
 }
 
-# Waits until a command succeeds, at most so many seconds.
+# Waits until a command succeeds, at most this number of seconds.
 within() # SECONDS COMMAND...
 {
 	until_time=$(($(date +%s) + $1))
@@ -41,7 +41,7 @@ run_tests() # FUNCTION...
 	for tap_name in "$@"; do
 		tap_n=$((tap_n + 1)) tap_mark=
 		rm -f "$TAP_FOLDER/skip" "$TAP_FOLDER/remarks"
-		# Not as a condition: there the shell would ignore -e.
+		# Not in a condition: there the shell ignores -e.
 		(PS4='+ '; set -eux; "$tap_name") >"$TAP_FOLDER/out" 2>&1 </dev/null
 		tap_status=$?
 		if [ "$tap_status" = 0 ]; then
@@ -53,7 +53,7 @@ run_tests() # FUNCTION...
 			sed 's/^/# /' "$TAP_FOLDER/out"
 			printf 'not ok %d - %s\n' "$tap_n" "$tap_name"
 		fi
-		[ -t 2 ] || sed "s/^/$tap_name: /" "$TAP_FOLDER/out" >&2 # a log keeps all of it
+		[ -t 2 ] || sed "s/^/$tap_name: /" "$TAP_FOLDER/out" >&2 # a log gets all of it
 	done
 	rm -rf "$TAP_FOLDER"
 	printf '1..%d\n' "$tap_n"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # timeout: 600
-# What root and a service have recorded while nobody listened, before the socket was there and while it was stopped, is
-# in the log of the shipped units, once, with its owner.
+# Records that root and a service wrote while sbx-audit was not running, before its socket existed and while it was
+# stopped, are in the log of the shipped units, once, with their owner.
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 policy=/etc/sbx/policy.yaml
@@ -10,7 +10,7 @@ policy=/etc/sbx/policy.yaml
 in_log() { sbx-audit query --json "$@" 2>/dev/null; }
 begun() { in_log --event=sandbox_created | grep '"writer":{"uid":0}' | grep -c . || :; }
 decided() { in_log --event=policy_decision | grep "\"writer\":{\"uid\":$(id -u sbx-policy)}" | grep -c "$1" || :; }
-record() # N: so many records of root, in its spool
+record() # N: writes N records of root to its spool
 {
 	i=0
 	while [ $i -lt $(($1 / 2)) ]; do

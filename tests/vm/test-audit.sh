@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # timeout: 600
-# The shipped units of sbx-audit, as the package installs them, under a real service manager with a journal.
+# The shipped units of sbx-audit, as the package installs them, under a real systemd with a journal.
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 socket=/run/sbx/audit.sock
@@ -14,7 +14,7 @@ in_log() { sbx-audit query --json "$@" 2>/dev/null; }
 
 starts_when_somebody_writes_and_makes_its_log()
 {
-	# Another test may have used it: a log that is there is gone on with.
+	# Another test may have used the log, which is continued.
 	systemctl stop sbx-audit.service
 	systemctl start sbx-audit.socket
 	[ "$(property ActiveState)" = inactive ]
@@ -75,7 +75,7 @@ the_journal_finds_a_log_that_was_put_back()
 	systemctl start sbx-audit.socket
 	send '{"event":"policy_update"}' | grep '{"seq":'
 	systemctl stop sbx-audit.socket sbx-audit.service
-	journalctl --sync # it may not have written yet what it was sent
+	journalctl --sync # journald may not have written the message yet
 	sbx-audit verify --full --log=/tmp/earlier
 	! sbx-audit verify --full --journal --log=/tmp/earlier
 	sbx-audit verify --full --journal
@@ -127,7 +127,7 @@ waits_while_the_disk_is_full_and_goes_on()
 		    status = subprocess.run(["systemctl", "show", "--value", "-p", "StatusText", "sbx-audit.service"],
 		                            capture_output=True, text=True, check=True).stdout
 		    return "No space" in status or "full" in status
-		# Until an answer stays away, and not only for a moment.
+		# Until an answer stays away for longer than a moment.
 		is_waiting = False
 		while not is_waiting:
 		    n += 1

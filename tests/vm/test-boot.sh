@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The machine is what the other tests take it for.
+# The virtual machine has the properties that the other tests rely on.
 . "$(dirname "$0")/tap.sh"
 
 reaches_running()
@@ -36,7 +36,7 @@ offers_the_controllers_that_limits_need()
 	done
 }
 
-# What a service of ours gets: a subtree that a plain user can split and limit.
+# A delegated cgroup subtree, in which an ordinary user can create cgroups with limits.
 delegates_controllers_to_a_service_of_a_plain_user()
 {
 	cat >/tmp/delegated <<-'SCRIPT'

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# BPF objects that were built against our own types load on this kernel and do their work.
+# BPF objects that were built with kernel-types.h load and work on this kernel.
 . "$(dirname "$0")/tap.sh"
 pins=/sys/fs/bpf/sbx-vm
 
@@ -14,7 +14,7 @@ loads_every_object()
 	done
 }
 
-# Attaching them is for their own loaders; this shows that what was asked for came to be.
+# Their own loaders will attach them; this test checks that programs and maps were created.
 loads_programs_and_maps_as_they_were_written()
 {
 	mkdir -p "$pins"

@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # timeout: 300
-# What lib/service promises, with a real service manager at the other end: fixtures/probe.service is
-# confined as ours are.
+# lib/service with a real systemd: fixtures/probe.service has the same restrictions as our services.
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -81,7 +80,7 @@ is_killed_by_the_watchdog_when_it_hangs_and_comes_back()
 	journalctl --sync
 	journalctl -q -o cat UNIT=probe.service | grep 'Watchdog timeout'
 	ask 'here again'
-	rm /var/lib/systemd/coredump/core.probe-daemon.* # the watchdog's doing, and proof that one is kept
+	rm /var/lib/systemd/coredump/core.probe-daemon.* # from the watchdog's SIGABRT; shows that core dumps are kept
 }
 
 stops_when_told_to()

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # timeout: 600
-# The packages bring what they should and take all of it away again. They are installed when this
-# begins and when it ends, because the other tests need them; "before" was noted before the first time.
+# The packages install all their files and remove them again. They are installed at the start and at the end of this
+# test, because other tests need them; "before" was noted before their first installation.
 . "$(dirname "$0")/tap.sh"
 ours='sbx-tools libsbx0 libsbx-dev'
 

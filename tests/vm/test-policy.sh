@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # timeout: 300
-# The shipped units of sbx-policy, as the package installs them, under a real service manager.
+# The shipped units of sbx-policy, as the package installs them, under a real systemd.
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 policy=/etc/sbx/policy.yaml

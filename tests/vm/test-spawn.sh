@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # timeout: 900
-# sbx-spawn and sbx-ctl where every limit can be held: cgroup v2 and a service manager, for root and
-# for an ordinary user, in a scope that the manager makes and in a unit whose inside is ours.
+# sbx-spawn and sbx-ctl where every limit can be enforced: cgroup v2 and systemd, for root and an ordinary user, in a
+# scope that systemd creates and in a unit with a delegated cgroup.
 . "$(dirname "$0")/tap.sh"
 tester=sbx-tester
 work=$(mktemp -d)
@@ -16,8 +16,7 @@ clean()
 	rm -rf "$work"
 }
 
-# The user's manager runs as if he were logged in; what root leaves in the environment does not reach
-# him.
+# Runs as a logged-in user with a running user manager, without root's environment.
 as_user()
 {
 	uid=$(id -u "$tester")
@@ -33,9 +32,8 @@ registry_of() # WHO
 	esac
 }
 
-# A unit that has handed the inside of its cgroup over. Who wants limits below it may not sit in it,
-# so the command moves into a cgroup of its own first. That is a file, because the manager has its own
-# idea of what "$$" means.
+# A unit with a delegated cgroup. A cgroup with limits below it must not contain processes, so the command first moves
+# into a cgroup of its own. That is a script, because systemd expands "$$" itself.
 delegated() # USER COMMAND...
 {
 	user=$1
@@ -73,7 +71,7 @@ reports_the_full_tier() # WHO
 		'"uts"' '"net"' '"landlock"' '"seccomp"' '"capabilities"'
 }
 
-# What the kernel says of the command, seen from outside.
+# The kernel's view of the command, from outside.
 lives_in_the_full_tier() # WHO
 {
 	begin "$1" "full-$1" --memory 64MiB -- sleep 1000
@@ -114,10 +112,10 @@ check_says_what_is_held() # WHO
 says_to_root_what_can_be_held() { check_says_what_is_held root; }
 says_to_a_user_what_can_be_held() { check_says_what_is_held user; }
 
-# Half of what it wants: some of it is in use when the kernel says no.
+# About half of it is in use when the limit is reached.
 hungry='head -c 200000000 /dev/zero | tail -c 150000000 | wc -c'
 
-# Many that are smaller than the process of ours that keeps the scope: all of them end, and that one does not.
+# Many processes that are smaller than the scope keeper: all are killed, but not the keeper.
 crowded='for i in $(seq 400); do sleep 1000 & done; wait'
 
 is_out_of_memory() # REPORT HOLDER
@@ -138,7 +136,7 @@ runs_out_of_memory_in_a_scope() # WHO
 holds_the_memory_of_roots_in_a_scope() { runs_out_of_memory_in_a_scope root; }
 holds_the_memory_of_a_users_in_a_scope() { runs_out_of_memory_in_a_scope user; }
 
-runs_out_of_memory_in_a_unit() # USER FOLDER
+runs_out_of_memory_in_a_unit() # USER DIRECTORY
 {
 	! delegated "$1" sbx-spawn -q --memory 64MiB --report "$2/unit.json" -- sh -c "$hungry" ||
 		fail 'it has lived'
@@ -150,8 +148,7 @@ holds_the_memory_of_a_users_in_a_delegated_unit()
 	runs_out_of_memory_in_a_unit "$tester" "$work/user"
 }
 
-# A service whose user the manager makes for it: no name in /etc/passwd, HOME=/, most of the system read-only, one
-# directory of its own.
+# A service with DynamicUser=: no name in /etc/passwd, HOME=/, most of the system read-only, one directory of its own.
 runs_for_the_dynamic_user_of_a_service()
 {
 	cat >"$work/dynamic" <<'END'
@@ -165,7 +162,7 @@ END
 	rm -rf /var/lib/private/sbx-dynamic /var/lib/sbx-dynamic
 }
 
-# Microseconds of one run of some.
+# The average duration of a run in microseconds.
 cost_of_a_run() # COMMAND...
 {
 	"$@" sh -c 'begin=$(date +%s%N)
@@ -197,7 +194,7 @@ stays_below() # WHO
 leaves_alone_what_stays_below_its_limit_for_root() { stays_below root; }
 leaves_alone_what_stays_below_its_limit_for_a_user() { stays_below user; }
 
-# In the background, until it is known who it is: $cgroup, the $scope that holds it, $init, $supervisor.
+# Starts in the background and sets $cgroup, its $scope, $init and $supervisor.
 begin() # WHO ID OPTION... -- COMMAND...
 {
 	who=$1 id=$2
@@ -220,15 +217,15 @@ end() # WHO ID
 	"as_$1" sbx-ctl kill "$2"
 	wait
 	[ ! -e "$(registry_of "$1")/$2" ]
-	# A scope is the manager's to remove.
+	# systemd removes the scope.
 	within 120 scope_is_gone
 }
 scope_is_gone() { [ ! -e "$scope" ]; }
 
 value() { sed -n "s/^$2 //p" "$1"; } # FILE NAME
 
-# A tenth of a second at a time, a fifth of it to use. A machine that is held up itself may charge
-# more to one such time; then the kernel gives none of the next ones until that is paid back.
+# A CPU quota of a fifth in periods of 100 ms. A host that stalls may charge more to one period; the kernel then
+# throttles the following ones until that is repaid.
 keeps_its_share()
 {
 	periods=$(value "$scope/cpu.stat" nr_periods)
@@ -249,7 +246,7 @@ holds_the_processor_of_a_users() { holds_the_processor user; }
 
 was_refused() { [ "$(value "$scope/pids.events" max)" -gt 0 ]; }
 
-# As many as were allowed, PID 1, and who keeps the scope. (Alone it would be held by an rlimit, which needs no scope.)
+# The allowed number, PID 1, and the scope keeper. (Alone the limit would be an rlimit, which needs no scope.)
 stops_a_fork_bomb() # WHO
 {
 	begin "$1" "pids-$1" --memory 256MiB --pids 20 -- \
@@ -265,7 +262,7 @@ stops_a_fork_bomb_of_a_users() { stops_a_fork_bomb user; }
 holds_it_still() # WHO
 {
 	begin "$1" "still-$1" --memory 64MiB -- sh -c 'while :; do :; done'
-	# The process of ours beside it has memory of its own.
+	# The keeper beside it has 4 MiB of its own.
 	[ "$(cat "$cgroup/memory.max") $(cat "$scope/memory.max")" = "$((64 << 20)) $((68 << 20))" ]
 	"as_$1" sbx-ctl pause "still-$1" | grep 'paused (cgroup frozen)'
 	[ "$(value "$cgroup/cgroup.events" frozen)" = 1 ]
@@ -286,8 +283,8 @@ holds_it_still() # WHO
 pauses_roots_by_their_cgroup() { holds_it_still root; }
 pauses_a_users_by_their_cgroup() { holds_it_still user; }
 
-# Whoever enters is held to the same limits. An ordinary user is outside of all that is his manager's here, as in a login
-# session: the kernel lets him move nothing of his into a cgroup that is.
+# Entering processes have the same limits. An ordinary user here is outside of the user manager's cgroups, as in a
+# login session: the kernel does not let the user move a process into them.
 enters_the_scope() # WHO
 {
 	begin "$1" "entered-$1" --debug --memory 64MiB -- sleep 1000
@@ -303,7 +300,7 @@ enters_the_scope() # WHO
 enters_what_is_in_a_scope_of_roots() { enters_the_scope root; }
 enters_what_is_in_a_scope_of_a_users() { enters_the_scope user; }
 
-# Without a manager there is nobody who could give out a cgroup.
+# Without a user manager no scope can be created.
 is_refused() # WHO COMMAND...
 {
 	who=$1
@@ -344,7 +341,7 @@ kill_the_supervisor() # WHO
 kills_roots_with_their_supervisor() { kill_the_supervisor root; }
 kills_a_users_with_their_supervisor() { kill_the_supervisor user; }
 
-# The slice stays with the manager, empty; of the services those that are installed.
+# The slice stays, empty; of the services only installed ones.
 leaves_nothing()
 {
 	no_cgroup_is_left()
@@ -358,7 +355,7 @@ leaves_nothing()
 	[ ! -s "$work/units" ] || fail "$(cat "$work/units")"
 	find "$(registry_of root)" "$(registry_of user)" -mindepth 1 >"$work/registered"
 	[ ! -s "$work/registered" ] || fail "$(cat "$work/registered")"
-	cat /proc/[0-9]*/comm >"$work/processes" 2>/dev/null || : # some have gone meanwhile
+	cat /proc/[0-9]*/comm >"$work/processes" 2>/dev/null || : # some have exited meanwhile
 	! grep -xE 'sbx-spawn|sleep|tail' "$work/processes" || fail 'some are still running'
 }
 

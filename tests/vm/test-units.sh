@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # timeout: 300
-# Every unit that is installed means what it says and is as confined as we promise.
+# Each installed unit is valid, and as restricted as documented.
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 

@@ -44,7 +44,7 @@ static enum escape_verdict names_of_keys(long number)
 {
 	static const struct {
 		const char *path;
-		const char *wanted; /* of a key of ours; NULL: anything */
+		const char *wanted; /* text of one of our keys; NULL: any content */
 	} files[] = { { "/proc/keys", "sbx-escape" }, { "/proc/key-users", NULL } };
 	long key = syscall(SYS_add_key, "user", "sbx-escape", "x", 1, KEY_SPEC_USER_KEYRING);
 	static char text[65536];

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""bounded.py SECONDS COMMAND...: runs it, kills it after SECONDS (status 124), and kills what it has left behind.
+"""bounded.py SECONDS COMMAND...: runs COMMAND, kills it after SECONDS (status 124), and kills the processes that it
+has left.
 
-As a subreaper it becomes the parent of every orphan, so only its own children are ever killed, each by its process ID.
+As a subreaper it becomes the parent of every orphan, so it only kills its own children, each by its PID.
 """
 import ctypes
 import os
@@ -23,7 +24,7 @@ def children():
 
 
 def end_children():
-    """A parent that is killed leaves its children to this process: until there are none."""
+    """The children of a killed process become children of this one: repeat until there are none."""
     while True:
         for pid in children():
             os.kill(pid, signal.SIGKILL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Processes of all start methods, machine code in memory, a shared mapping.
+# Processes with each start method, machine code in memory, a shared mapping.
 
 import ctypes, mmap, multiprocessing, os, platform
 

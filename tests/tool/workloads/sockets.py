@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Shared memory, sockets of every family, descriptors that are passed, and what a loop of events waits for.
+# Shared memory, sockets of each family, passed fds, and the objects that an event loop waits for.
 
 import multiprocessing.shared_memory, os, select, signal, socket, tempfile
 

@@ -9,9 +9,9 @@ import struct
 import sys
 import termios
 
-SECONDS = 300  # without a sign of life
+SECONDS = 300  # without any output
 
-# What is typed once the text before it has appeared; <N> is the Nth prompt. No typed line contains such a text.
+# The text to type after the given text was printed; <N> is the Nth prompt. No typed line contains such a text.
 CHILD = f"'{sys.executable}' '{os.path.realpath(__file__)}' --child\n"
 STEPS = [
     ("", "PS1='<\\#>'\n"),
@@ -38,7 +38,7 @@ STEPS = [
 def child():
     signal.signal(signal.SIGINT, lambda number, frame: sys.exit(42))
     signal.signal(signal.SIGCONT, lambda number, frame: os.write(1, b"child resumed\n"))
-    os.write(1, b"child runs\n")  # the handler may run in the middle of it
+    os.write(1, b"child runs\n")  # async-signal-safe: the handler may interrupt print()
     while True:
         signal.pause()
 

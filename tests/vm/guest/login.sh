@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# Said at the first login on the console of './dev vm --shell'.
+# Printed at the first login on the console of './dev vm --shell'.
 if [ ! -e /run/sbx-vm-greeted ]; then
 	: >/run/sbx-vm-greeted
 	export SBX_VM=/opt/sbx-vm
