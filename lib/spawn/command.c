@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Everything from the start of the command's process to its execve()
+ * From the start of the command's process to its execve()
  *
- * The code of the child runs on a stack of its own in its parent's memory, with its own table of
- * fds and its own signal handling. It allocates nothing and takes no lock. The order: what needs no
- * privilege and many system calls first, then kernel_become(), after which the command's own filter
- * holds. From there on it only passes on what kernel_become() has made, waits for the supervisor
- * and executes.
+ * The child shares the memory of its parent (CLONE_VM) but has its own stack, fd table and signal
+ * handlers. It must not allocate and must not take a lock. First it does what needs no privilege
+ * and many system calls; then kernel_become() installs the command's own seccomp filter. After that
+ * it only passes fds that kernel_become() has opened, waits for the supervisor and executes the
+ * command.
  */
 
 #include "spawn/command.h"
@@ -49,7 +49,8 @@ static int lead(const struct command *command)
 		return -errno;
 	if (!command->in_foreground && !command->is_job)
 		return setsid() < 0 ? -errno : 0;
-	/* A job like one of a shell: the parent in our session is what lets the terminal stop it.
+	/* A process group of its own in this session: because its parent is in the same session,
+	 * the group is not orphaned, and the terminal can stop it.
 	 */
 	if (setpgid(0, 0) < 0)
 		return -errno;

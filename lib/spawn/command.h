@@ -4,8 +4,8 @@
 /*
  * The process that becomes the command
  *
- * Started like vfork(): it shares our memory, and we wait, until it executes the command or ends.
- * So it can say what failed by writing it down here.
+ * It is started like vfork(): it shares the memory of its parent, which is suspended until execve()
+ * or exit. So the child can report a failure by writing it into struct command.
  */
 
 #include <errno.h>
@@ -19,17 +19,17 @@ struct command {
 	struct kernel *kernel;
 	const struct plan *plan;
 	int socket;	/* to the supervisor */
-	int stdio[3];	/* what becomes 0 to 2; -EBADF: stays as it is */
-	const int *fds; /* what else it inherits, sorted */
+	int stdio[3];	/* fds that become 0 to 2; -EBADF: unchanged */
+	const int *fds; /* further inherited fds, sorted */
 	size_t n_fds;
-	bool in_foreground; /* of our terminal, as a job of its own; else in a session of its own */
-	bool is_job;	    /* in the background of our terminal, as a job of its own */
-	bool dies_with_us;  /* where no pid namespace sees to it */
+	bool in_foreground; /* a foreground job of the terminal; else in its own session */
+	bool is_job;	    /* a background job of the terminal */
+	bool dies_with_us;  /* set if there is no PID namespace that kills it with PID 1 */
 
 	bool has_failed;
 	enum doing doing;
 	struct kernel_failure failure;
-	struct exec_failure execution; /* with DOING_EXEC */
+	struct exec_failure execution; /* set with DOING_EXEC */
 };
 
 #define COMMAND_INIT                                                                               \
@@ -37,7 +37,7 @@ struct command {
 		.socket = -EBADF, .stdio = { -EBADF, -EBADF, -EBADF }                              \
 	}
 
-/* The pid of the command, which runs now, or negative errno with has_failed, doing and failure. */
+/* The pid of the running command, or negative errno with has_failed, doing and failure set. */
 pid_t command_start(struct command *command);
-/* Tells the supervisor what failed. */
+/* Reports the failure to the supervisor. */
 void command_report(const struct command *command);
