@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * What sbx-ctl asks the supervisor over the control socket, and the answers
+ * Requests of sbx-ctl to the supervisor over the control socket, and the answers
  *
  *   {"exec":["ps","-ef"]}    with stdin, stdout and stderr as fds
- *   {"status":0}             what sbx-ctl exits with
+ *   {"status":0}             exit status of sbx-ctl
  *   {"status":127,"error":"cannot execute 'foo'"}
  *   {"error":"..."}          nothing was run
  */
@@ -20,5 +20,5 @@ struct text;
  * the bytes are not such a request. */
 int door_parse_request(const void *bytes, size_t n_bytes, char ***ret_argv,
 		       const char **ret_problem);
-/* @error may be NULL; a negative @status is left out. */
+/* @error may be NULL; a negative @status is omitted. */
 void door_add_answer(struct text *out, int status, const char *error);

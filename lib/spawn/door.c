@@ -53,10 +53,9 @@ struct visitor {
 /* ---- the client's identity ---- */
 
 /*
- * The uid alone does not say that a client is outside: what an ordinary user runs in a sandbox has
- * the same one, but a user namespace of its own, for ever. That is read by the pid, which another
- * process may have by then; so where the kernel knows a pidfd of the peer (from 6.5 on) the peer
- * must still be there afterwards.
+ * The uid alone does not prove that a client is outside: a sandbox of the same user has the same
+ * uid, but a user namespace of its own. The namespace is read through /proc/PID, and the PID could
+ * have been reused; so with SO_PEERPIDFD (Linux 6.5) the peer must still be alive afterwards.
  */
 static bool is_in_our_namespace(pid_t pid)
 {

@@ -36,8 +36,8 @@ struct door {
 		.listening = {.fd = -EBADF }                                                       \
 	}
 
-/* From here on requests are answered. @socket listens, and stays the caller's. @door is not moved
- * any more. */
+/* Answers requests from now on. @socket listens and still belongs to the caller. Do not move @door
+ * afterwards. */
 int door_open(struct door *door, struct loop *loop, int socket, const struct kernel *kernel,
 	      const struct place *place, const struct scope_cgroup *scope,
 	      const struct spawn_hooks *hooks);
