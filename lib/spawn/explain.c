@@ -34,8 +34,8 @@ static const char *const doings[N_DOINGS] = {
 	[DOING_JOIN] = "cannot enter the sandbox",
 };
 
-/* What execve() says, for a command that is looked for inside; the first row that fits is taken.
- * "%s" is the interpreter or loader that the file names. */
+/* Explanations for errnos of execve(); the first matching row applies. "%s" is the interpreter or
+ * loader that the file names. */
 static const struct {
 	enum exec_fault fault;
 	int code; /* 0: any */
@@ -80,8 +80,7 @@ static void explain_why(const char *why, const char *interpreter, struct sbx_err
 		sbx_error_why(err, "%s", why);
 }
 
-/* "#!/bin/sh" and a line end of another system: the kernel takes the carriage return for a part of
- * the name. */
+/* "#!/bin/sh" with a CR LF line end: the kernel takes the carriage return as part of the name. */
 static bool explain_line_end(const char *command, const char *interpreter, struct sbx_error *err)
 {
 	size_t n = strlen(interpreter);
@@ -96,7 +95,7 @@ static bool explain_line_end(const char *command, const char *interpreter, struc
 	return true;
 }
 
-/* What hides the path, which may be a link, by its real name. */
+/* The mask that hides the path, whose links may have to be resolved first. */
 static const struct step *find_mask(const struct plan *plan, const char *path)
 {
 	_cleanup_free_ char *real = realpath(path, NULL);
@@ -105,8 +104,8 @@ static const struct step *find_mask(const struct plan *plan, const char *path)
 	return carrier && carrier->kind == STEP_MASK ? carrier : NULL;
 }
 
-/* The way to /lib64/ld-linux.so may lead through /lib: a rule that shows one of them is not enough,
- * and the real path, which may be shown, is not the one that the file names. */
+/* /lib64/ld-linux.so may be reached through a link in /lib: a rule that shows only one of them is
+ * not enough, and the real path, which may be visible, is not the one that the file names. */
 static bool explain_hidden(const struct plan *plan, const char *interpreter, struct sbx_error *err)
 {
 	const struct step *mask;
@@ -153,7 +152,7 @@ static void explain_exec(const struct plan *plan, const char *command,
 	}
 }
 
-/* A step number from inside is looked at before it is used. */
+/* The step number comes from inside: check it before use. */
 static bool names_step(const struct plan *plan, const struct message *message)
 {
 	return message->doing == DOING_STEP &&
