@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Would execve() find the command in a sandbox that has not been built?
+ * Would execve() find the command in the planned sandbox, before it is built?
  *
- * The walk is that of the kernel: component by component through what the steps mount, with their
- * links and those of the host. Only what is certain is an answer. /proc, a copied file, the upper
- * layer of an overlay and id-mapped directories are not looked at, and the run says what it finds
- * there.
+ * Resolves the path like the kernel: component by component through the mounts of the steps, with
+ * their links and those of the host. It only answers if the result is certain. Paths in /proc,
+ * copied files, overlays and id-mapped directories are not examined; the run itself reports an
+ * error there.
  */
 
 #include "spawn/foresee.h"
@@ -30,7 +30,7 @@
 #include "spawn/message.h"
 #include "spawn/spawn.h"
 
-#define LINKS_MAX 40 /* as in the kernel */
+#define LINKS_MAX 40 /* as in the kernel (MAXSYMLINKS) */
 #define NESTED_MAX 5 /* scripts whose interpreters are scripts */
 #define UNCERTAIN -EAGAIN
 
@@ -54,7 +54,7 @@ static const struct step *find_step_at(const struct plan *plan, const char *path
 	return NULL;
 }
 
-/* A tmpfs of the sandbox contains what steps put there and the directories on the way. */
+/* Does a step create the path, or a file below it? */
 static bool is_made(const struct plan *plan, const char *path)
 {
 	for (size_t i = 0; i < plan->n_steps; i++) {
@@ -76,7 +76,7 @@ static int join_outside(struct walk *walk, const char *source, const char *targe
 	return n < 0 || (size_t)n >= sizeof(walk->outside) ? -ENAMETOOLONG : 0;
 }
 
-/* What of the host is shown at walk->done. */
+/* Sets walk->outside to the host path that is visible at walk->done. */
 static int find_outside(struct walk *walk)
 {
 	const struct step *carrier = plan_find_carrier(walk->plan, walk->done);
@@ -98,7 +98,7 @@ static int find_outside(struct walk *walk)
 	return is_made(walk->plan, walk->done) ? 0 : -ENOENT;
 }
 
-/* Goes on at @target, which the link at walk->done contains. */
+/* Continues at @target, the content of the link at walk->done. */
 static int follow(struct walk *walk, const char *target, size_t n)
 {
 	char rest[PATH_MAX];
@@ -126,7 +126,7 @@ static bool is_closed(const struct walk *walk)
 	       !(walk->st.st_mode & (walk->st.st_uid == walk->plan->uid ? S_IXUSR : others));
 }
 
-/* Looks at walk->done, whose last component has just been added. */
+/* Examines walk->done after a component was added. */
 static int look(struct walk *walk)
 {
 	const struct step *link = walk->plan->tier == TIER_FULL
@@ -177,7 +177,7 @@ static int step_on(struct walk *walk)
 	return look(walk);
 }
 
-/* 0 with walk->done, outside and st of what @path names inside. */
+/* 0 with done, outside and st of @walk set for @path inside. */
 static int walk_to(const struct plan *plan, const char *path, struct walk *walk)
 {
 	const char *from = path[0] == '/' ? "" : plan_working_directory(plan);
@@ -192,7 +192,7 @@ static int walk_to(const struct plan *plan, const char *path, struct walk *walk)
 	return r;
 }
 
-/* 0 where the file's interpreters and loader are there, as far as they can be read. */
+/* 0 if the interpreters and the loader of the file exist inside, as far as they can be read. */
 static int check_interpreters(const struct plan *plan, struct walk *walk,
 			      struct exec_failure *failure)
 {
@@ -217,7 +217,7 @@ static int check_interpreters(const struct plan *plan, struct walk *walk,
 	return 0;
 }
 
-/* What execve() would answer for one path. */
+/* The result of execve() for one path. */
 static int foresee_path(const struct plan *plan, const char *path, struct exec_failure *failure)
 {
 	struct exec_failure found = { .fault = EXEC_FAULT_NONE };
@@ -237,7 +237,7 @@ static int foresee_path(const struct plan *plan, const char *path, struct exec_f
 	} else {
 		r = check_interpreters(plan, &walk, &found);
 	}
-	/* As in kernel_exec(): the first file that is there says why. */
+	/* As in kernel_exec(): the first existing file gives the reason. */
 	if (failure->fault == EXEC_FAULT_NONE)
 		*failure = found;
 	return r;
@@ -248,7 +248,7 @@ static bool is_absence(int code)
 	return code == -ENOENT || code == -ENOTDIR || code == -EACCES || code == -ENAMETOOLONG;
 }
 
-/* As kernel_exec() does: 0, or the errno that it would end with. */
+/* As kernel_exec(): 0, or its errno. */
 static int foresee(const struct plan *plan, struct exec_failure *failure)
 {
 	const char *name = plan->argv[0];
