@@ -62,13 +62,13 @@ struct reaper {
 
 /* ---- after the start: reap, forward, report ---- */
 
-/* Of PID 1, when the supervisor dies. */
+/* The signal that PID 1 gets when the supervisor dies. */
 static int reap_death_signal(unsigned long namespaces)
 {
 	return namespaces & CLONE_NEWPID ? SIGKILL : DEATH_SIGNAL;
 }
 
-/* Before any right is given up. 0 or negative errno. */
+/* Called before any privilege is dropped. 0 or negative errno. */
 static int reap_prepare(struct reaper *reaper, const struct kernel *kernel,
 			unsigned long namespaces)
 {
@@ -94,8 +94,8 @@ static void report(const struct reaper *reaper, int status, const struct rusage 
 	child_leave(0);
 }
 
-/* The first read, or change of modes, in the background. Later ones are of jobs inside, and stops
- * like all others. */
+/* The first SIGTTIN or SIGTTOU of the command in the background brings it to the foreground. Later
+ * ones belong to jobs inside and are stops like any other. */
 static bool lets_read(struct reaper *reaper, int status)
 {
 	const struct message reads = { .kind = MESSAGE_READS };
@@ -217,7 +217,7 @@ static void check(const struct init *init, enum doing doing, int r)
 		fail(init, doing, &failure);
 }
 
-/* Again after each stage. */
+/* Set PR_SET_PDEATHSIG again after each stage. */
 static int die_with_supervisor(const struct init *init)
 {
 	return child_die_with_supervisor(init->socket, reap_death_signal(init->namespaces));
@@ -238,7 +238,8 @@ static int leave_session(const struct init *init)
 	return die_with_supervisor(init);
 }
 
-/* Through the old /proc; nobody could open them any more once we are not dumpable. */
+/* Through the old /proc, and before PID 1 becomes non-dumpable: afterwards no process of the user
+ * could open them. */
 static int open_namespaces(const struct init *init, struct place *place, int *ret_mounts)
 {
 	place_list(place, init->hands_namespaces ? init->namespaces : 0);

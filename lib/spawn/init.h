@@ -24,5 +24,5 @@ struct init {
 	bool awaits_place;	  /* the service manager puts it into its cgroup */
 };
 
-/* In the new process, which has been cloned with every signal of the supervisor's blocked. */
+/* Runs in the new process, which was cloned with the supervisor's signals blocked. */
 noreturn void init_run(const struct init *init);
