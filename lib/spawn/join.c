@@ -29,7 +29,7 @@
 #define STATUS_FAILED 125
 #define END_WAIT_MSEC 2000
 
-/* ---- first and last ---- */
+/* ---- first and last steps of a child ---- */
 
 int child_die_with_supervisor(int socket, int signal)
 {

@@ -18,7 +18,7 @@
 /* The namespaces of a sandbox, in the order in which they are entered, and its user. */
 struct place {
 	int fds[PLACE_NAMESPACES_MAX];
-	int flags[PLACE_NAMESPACES_MAX]; /* the CLONE_NEW* of each */
+	int flags[PLACE_NAMESPACES_MAX]; /* CLONE_NEW* flag of each */
 	size_t n;
 	uid_t uid;
 	gid_t gid;
@@ -26,21 +26,21 @@ struct place {
 
 struct plan;
 
-/* CLONE_NEW* of a plan. */
+/* The CLONE_NEW* flags of a plan. */
 unsigned long place_namespaces(const struct plan *plan);
-/* Those in @namespaces, without fds. None of cgroups: PID 1 makes it when it is in its own, and so
- * does everybody who comes later. */
+/* Lists @namespaces without opening them. Not CLONE_NEWCGROUP: PID 1 creates that namespace when it
+ * is in its cgroup, and so does each process that joins later. */
 void place_list(struct place *place, unsigned long namespaces);
-/* Of our own, through /proc; @place is listed. 0 or negative errno. */
+/* Opens those of this process through /proc; @place is listed. 0 or negative errno. */
 int place_open(struct place *place);
 void place_close(struct place *place);
-/* Enters those in @namespaces. */
+/* Enters the listed namespaces in @namespaces. */
 int place_enter(const struct place *place, unsigned long namespaces);
 
 struct joined {
 	pid_t pid;
 	int pidfd;
-	int socket; /* to it */
+	int socket; /* to the process */
 };
 
 #define JOINED_INIT                                                                                \
@@ -51,27 +51,27 @@ struct joined {
 
 /*
  * Like fork(): 0 in the new process, where @ret->socket is its end, every signal is blocked and all
- * fds from 3 on are closed but that socket and those in @kept (fewer than JOIN_KEPT_MAX); 1 in the
- * supervisor; or negative errno.
+ * fds from 3 on are closed except that socket and those in @kept (fewer than JOIN_KEPT_MAX); 1 in
+ * the supervisor; or negative errno.
  */
 int join_fork(struct joined *ret, const int *kept, size_t n_kept);
-/* Again, after each change of ids, capabilities or namespaces. 0 or negative errno. */
+/* Call it again after each change of ids, capabilities or namespaces. 0 or negative errno. */
 int join_die_with_supervisor(int socket);
-/* Asks it to end, and waits a while: did it? */
+/* Sends JOINED_END and waits for a limited time; true if the process has exited. */
 bool joined_end(const struct joined *joined);
 /* Ends it: by JOINED_END first, so that it can reap its children, then by SIGKILL; and waits. */
 #define JOINED_END SIGTERM
 void joined_deinit(struct joined *joined);
 
-/* ---- what each of them does first and last ---- */
+/* ---- first and last steps of each child ---- */
 
 /*
- * Asks the kernel for @signal when the supervisor dies, and looks whether it is still there:
- * @socket is our end of a pair whose other end only it has. The kernel forgets this whenever ids or
- * capabilities change. 0 or negative errno, -ESRCH where it is gone.
+ * Makes the kernel send @signal when the supervisor dies, and checks that it is still alive: only
+ * the supervisor has the other end of @socket. The kernel clears this setting whenever ids or
+ * capabilities change. 0 or negative errno, -ESRCH: the supervisor is dead.
  */
 int child_die_with_supervisor(int socket, int signal);
-/* Closes all fds from 3 on but those in @kept, which it sorts; negative ones are none. */
+/* Closes all fds from 3 on except those in @kept, which it sorts; negative ones are ignored. */
 int child_close_others(int *kept, size_t n);
 void child_sort(int *fds, size_t n);
 
