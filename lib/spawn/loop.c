@@ -79,8 +79,7 @@ void loop_remove(struct loop *loop, const struct source *source)
 	}
 }
 
-/* A source without events is left out altogether: poll() would report that its other end is gone.
- */
+/* A source without events is left out: poll() would report POLLHUP even for events 0. */
 static void prepare(struct loop *loop)
 {
 	size_t n = 0;
