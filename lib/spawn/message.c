@@ -73,7 +73,7 @@ int message_parse(const void *bytes, size_t n_bytes, size_t n_fds, enum message_
 	if (n_bytes != sizeof(message))
 		return -EBADMSG;
 	memcpy(&message, bytes, sizeof(message));
-	/* Kind 0 has a row of zeroes, so it is refused by its number. */
+	/* Kind 0 has a row of zeroes, so check for it explicitly. */
 	if (message.kind == 0 || message.kind >= N_MESSAGE_KINDS ||
 	    kinds[message.kind].side != side || n_fds < kinds[message.kind].min_fds ||
 	    n_fds > kinds[message.kind].max_fds || !has_meaning(&message))
