@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The filter of the strict profile notifies execve() instead of allowing it. We let one succeed:
- * that of our own code, in the process that becomes the command, before anything untrusted runs.
+ * The filter of the strict profile returns SECCOMP_RET_USER_NOTIF for execve(). The supervisor lets
+ * exactly one succeed: that of sbx's own code in the process that becomes the command, before
+ * untrusted code runs.
  *
- * How do we know? That process holds the only writing end of a pipe, close-on-exec. While it is
- * open, the process is still our code, which looks for the command along PATH and may try several
- * files. The kernel closes it before the first instruction of the command; from then on we answer
- * nothing, and with the listener closed the call fails by itself (ENOSYS). So "continue", which is
- * not safe for what other threads can change, is only ever said to a single thread of ours.
+ * That process has the only writing end of a close-on-exec pipe. While the pipe is open, the
+ * process still runs sbx's code, which searches PATH and may try several files. The kernel closes
+ * it before the first instruction of the command; from then on the supervisor closes the listener
+ * and every further execve() fails with ENOSYS. SECCOMP_USER_NOTIF_FLAG_CONTINUE, which is unsafe
+ * if another thread can change the arguments, is only sent to this single-threaded code.
  */
 
 #include "spawn/notify.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * The one execve() of a filter that knows none
- */
+/* Answers the seccomp notification of the command's execve() */
 
 #include <errno.h>
 #include <stdint.h>
@@ -12,10 +10,10 @@
 #include "spawn/loop.h"
 
 struct notifier {
-	struct source listener; /* of the filter */
-	struct source watch;	/* ends when the command begins */
+	struct source listener; /* the seccomp listener */
+	struct source watch;	/* pipe that closes when the command is executed */
 	struct loop *loop;
-	pid_t pid; /* of the process that becomes the command, once it has asked */
+	pid_t pid; /* the process that becomes the command, after its first execve() */
 };
 
 #define NOTIFIER_INIT                                                                              \
@@ -23,7 +21,7 @@ struct notifier {
 		.listener = { .fd = -EBADF }, .watch = {.fd = -EBADF }                             \
 	}
 
-/* Takes both fds, also on failure. @notifier is not moved any more. */
+/* Takes both fds, even on failure. Do not move @notifier afterwards. */
 int notifier_begin(struct notifier *notifier, struct loop *loop, int listener, int watch);
-/* From here on every such call fails. */
+/* From here on every execve() that needs an answer fails. */
 void notifier_deinit(struct notifier *notifier);
