@@ -15,14 +15,14 @@
 /* One stream: a pipe from the command, and the caller's fd that it is copied to. */
 struct output_stream {
 	struct relay relay;
-	int inner; /* the command's end, until it has it */
+	int inner; /* the command's end, until the command has it */
 	int pipe;
-	int again; /* a second open file of ours, that does not block */
+	int again; /* a second, non-blocking open file description of the target */
 };
 
 struct output {
 	struct output_stream streams[2]; /* stdout, stderr */
-	bool is_one;			 /* both go to the same place, through the first */
+	bool is_one;			 /* both have the same target, and use the first stream */
 	uint64_t left;
 };
 
@@ -35,9 +35,9 @@ struct output {
 		.streams = { OUTPUT_STREAM_INIT, OUTPUT_STREAM_INIT }                              \
 	}
 
-/* Pipes in place of both; @output is not moved any more. 0 or negative errno. */
+/* Creates the pipes. Do not move @output afterwards. 0 or negative errno. */
 int output_begin(struct output *output, struct loop *loop, uint64_t max_bytes);
-/* What becomes the command's 1 and 2; ours to close. */
+/* The fds that become the command's 1 and 2; output_close_inner() closes them. */
 void output_get_inner(const struct output *output, int ret_stdio[3]);
 /* Closes the inner ends, which PID 1 has now. */
 void output_close_inner(struct output *output);
