@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Carries bytes from one fd to another one, through the supervisor's loop
+ * Copies bytes from one fd to another in the supervisor's loop
  *
- * A relay has one buffer and waits for one thing at a time: for bytes, or for room to write them.
- * It takes neither fd. For a connection there are two.
+ * A relay has one buffer and waits either for bytes or for room to write them. It does not own the
+ * fds. A connection has two relays.
  */
 
 #include <errno.h>
@@ -43,14 +43,13 @@ struct relay {
 		.from = -EBADF, .to = -EBADF                                                       \
 	}
 
-/* @relay is not moved any more. 0 or negative errno. */
+/* Do not move @relay afterwards. 0 or negative errno. */
 int relay_begin(struct relay *relay, struct loop *loop, int from, int to);
 void relay_pause(struct relay *relay, bool is_paused);
-/* Nothing more can come: the relay ends when what there is has been written. @from must not block.
- */
+/* Ends the relay when the available bytes were written. @from must not block. */
 void relay_drain(struct relay *relay);
 void relay_deinit(struct relay *relay);
 
-/* A second open file of @fd that does not block, where there can be one: the flags of the first are
- * shared with others. -EBADF where not. */
+/* A second, non-blocking open file description of @fd, because the flags of the first are shared.
+ * -EBADF: not possible. */
 int relay_reopen(int fd);
