@@ -150,7 +150,7 @@ static void fill_end(const struct spawn *spawn, const struct counted *counted,
 	ret->reached = find_reached(spawn, counted, ret->signal);
 	ret->lost = spawn->ending.lost.path;
 	ret->lost_origin = spawn->ending.lost.origin;
-	/* The command handled SIGTERM, and exited with 0. */
+	/* The command handled SIGTERM and exited with 0. */
 	if (spawn->ending.cause == SPAWN_REASON_OUTPUT && ret->status == 0)
 		ret->status = SIGNAL_BASE + SIGTERM;
 }
@@ -165,7 +165,7 @@ static int nothing_was_run(const struct counted *counted, int r, int status,
 	return r;
 }
 
-/* PID 1 has ended without a message, and the command cannot have begun. */
+/* PID 1 has ended without a message, so the command cannot have started. */
 static int lost(const struct spawn *spawn, const struct counted *counted)
 {
 	(void)sbx_error_what(spawn->err, -ECHILD, "cannot build the sandbox");
