@@ -75,7 +75,7 @@ static void serve_agent(int socket_to_us)
 {
 	char byte;
 
-	/* It has no children to reap. */
+	/* The agent has no children to reap. */
 	signals_unblock_all();
 
 	while (read(socket_to_us, &byte, sizeof(byte)) == sizeof(byte)) {
@@ -121,7 +121,7 @@ static int agent_start(struct joined *agent, const struct place *place)
 	child_fail();
 }
 
-/* A stream socket in the sandbox that does not block, or negative errno. */
+/* A non-blocking stream socket of the sandbox's network namespace, or negative errno. */
 static int agent_make_socket(const struct joined *agent)
 {
 	char byte = 0;
@@ -193,7 +193,7 @@ static int connect_ready(struct source *source, short events)
 /* Closes an accepted socket without a connection on the other side: its peer gets ECONNRESET. */
 static void connection_refuse(int fd)
 {
-	/* Without a time to linger close() sends RST instead of FIN. */
+	/* With SO_LINGER 0 close() sends RST instead of FIN. */
 	static const struct linger at_once = { .l_onoff = 1, .l_linger = 0 };
 
 	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
@@ -233,9 +233,9 @@ static struct connection *connection_free(struct connection *connection)
 }
 
 /*
- * Connects the non-blocking @socket to 127.0.0.1:@port of its own side and carries what comes.
- * Takes both sockets, also on failure; where no program listens there, @accepted is reset. The
- * caller frees *@ret when told by @ended, or before.
+ * Connects the non-blocking @socket to 127.0.0.1:@port in its network namespace and copies bytes in
+ * both directions. Takes both sockets, even on failure; if no program listens there, @accepted is
+ * reset. The caller frees *@ret when @ended is called, or before.
  */
 static int connection_new(struct loop *loop, int accepted, int socket, uint16_t port,
 			  void (*ended)(struct connection *connection, void *userdata),

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * Single ports of the host's 127.0.0.1 and the sandbox's, carried to each other: net.loopback
- */
+/* Forwards single ports between the host's 127.0.0.1 and the sandbox's: net.loopback */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,8 +37,9 @@ int services_begin(struct services *services, struct loop *loop, const struct pl
 		   struct sbx_error *err);
 /* Does the supervisor serve this listener? Else it is passed to a proxy. */
 bool services_carries(const struct step *step);
-/* From inside: connections to it go to the host's @port. Takes @listener, also on failure. */
+/* Forwards connections to @listener, which PID 1 has sent, to the host's @port. Takes @listener,
+ * even on failure. */
 int services_add_listener(struct services *services, int listener, uint16_t port);
-/* From here on connections are taken. @place stays the caller's. */
+/* Accepts connections from now on. @place still belongs to the caller. */
 int services_open(struct services *services, const struct place *place);
 void services_deinit(struct services *services);
