@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * The signals that the supervisor passes on, in one table
- */
+/* The signals that the supervisor forwards, in one table */
 
 #include "spawn/signals.h"
 

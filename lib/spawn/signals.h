@@ -2,10 +2,11 @@
 #pragma once
 
 /*
- * Signals: what arrives at the supervisor, and what it passes on to PID 1
+ * Signals: what the supervisor receives, and what it forwards to PID 1
  *
- * The supervisor blocks what it passes on and reads it from an fd; PID 1 blocks everything and
- * waits. What our caller ignores is neither blocked nor passed on: it stays ignored in the command.
+ * The supervisor blocks the signals that it forwards and reads them from a signalfd; PID 1 blocks
+ * all and waits. A signal that the caller ignores is neither blocked nor forwarded: it stays
+ * ignored in the command.
  */
 
 #include <errno.h>
@@ -16,24 +17,24 @@
 
 #include "base/cleanup.h"
 
-/* What the supervisor does with a signal, told by one table. */
+/* What the supervisor does with a signal. */
 enum signal_use {
 	SIGNAL_UNUSED,
 	SIGNAL_FORWARDED, /* to the command's process group */
-	SIGNAL_STOPS,	  /* stops the sandbox, and us */
-	SIGNAL_DROPPED,	  /* ours alone: a pipe that we write to, the terminal */
-	SIGNAL_PAUSED,	  /* from sbx-ctl: it has paused or resumed the sandbox */
+	SIGNAL_STOPS,	  /* stops the sandbox and the supervisor */
+	SIGNAL_DROPPED,	  /* only for the supervisor: SIGPIPE, signals of the terminal */
+	SIGNAL_PAUSED,	  /* from sbx-ctl: the sandbox was paused or resumed */
 };
 enum signal_use signal_use(int signal);
 
-/* For PID 1, beside the forwarded ones: to everything inside. Not constants: the C library keeps
- * the first realtime signals for itself. */
-#define SIGNAL_END_ALL (SIGRTMIN + 0)  /* TERM, and CONT for what has stopped */
-#define SIGNAL_STOP_ALL (SIGRTMIN + 1) /* STOP */
-#define SIGNAL_CONT_ALL (SIGRTMIN + 2) /* CONT */
+/* To PID 1, besides forwarded signals: for all processes inside. Not constants: libc reserves the
+ * first realtime signals. */
+#define SIGNAL_END_ALL (SIGRTMIN + 0)  /* sends TERM, and CONT for stopped processes */
+#define SIGNAL_STOP_ALL (SIGRTMIN + 1) /* sends STOP */
+#define SIGNAL_CONT_ALL (SIGRTMIN + 2) /* sends CONT */
 
 struct signals {
-	sigset_t before; /* our caller's mask */
+	sigset_t before; /* signal mask of the caller */
 	int fd;
 	bool is_begun;
 };
@@ -43,22 +44,22 @@ struct signals {
 	}
 
 int signals_begin(struct signals *signals);
-/* The next one that has come, or 0. */
+/* The next pending signal, or 0. */
 int signals_next(const struct signals *signals);
-/* Puts our caller's mask back: what has come and was not read acts now. */
+/* Restores the caller's mask: unread signals take effect now. */
 void signals_end(struct signals *signals);
 #define _cleanup_signals_ _cleanup_(signals_end)
 
-/* Stops us, or with @whole_job our process group as the terminal would, and returns when somebody
- * continues us; at once where we ignore TSTP or nobody would be there to continue us. */
+/* Stops this process, or with @whole_job its process group as the terminal would, and returns when
+ * it is continued; at once if SIGTSTP is ignored or the process group is orphaned. */
 void signals_stop_ourselves(bool whole_job);
 
-/* In PID 1: nothing is delivered any more, everything waits for signals_wait(). */
+/* In PID 1: blocks all signals; signals_wait() reads them. */
 int signals_block_all(void);
-/* In the command's process: as a program expects them. */
+/* In the command's process: the mask that a program expects. */
 void signals_unblock_all(void);
-/* The next signal, with what is known about its sender; 0 where @may_wait is false and there is
- * none. */
+/* The next signal, with information about its sender; 0 if @may_wait is false and none is pending.
+ */
 int signals_wait(bool may_wait, siginfo_t *ret);
-/* The same, after @usec at the latest. */
+/* The same, but waits at most @usec. */
 int signals_wait_for(uint64_t usec, siginfo_t *ret);
