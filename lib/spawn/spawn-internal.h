@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * A sandbox as its supervisor sees it; the parts of spawn_run()
+ * A sandbox as the supervisor sees it; the parts of spawn_run()
  *
- *   spawn.c    begin, watch, stop, end   inside.c   messages of PID 1, and when the command may go
+ *   spawn.c    begin, watch, stop, end   inside.c   messages of PID 1, and when the command may run
  *   unit.c     its systemd scope         result.c   how it ended
  */
 
@@ -24,10 +24,10 @@
 
 /* Messages of PID 1 and of the command's process. */
 struct inside {
-	struct source source; /* our end of the socket pair */
-	uint32_t awaited;     /* 1 << message_kind: what must have come before the command may go */
-	bool has_gone;	      /* the command may be running */
-	bool has_executed;    /* its execve() has succeeded: only where a caller asks */
+	struct source source; /* supervisor's end of the socket pair */
+	uint32_t awaited;     /* 1 << message_kind: must come before the command may run */
+	bool has_gone;	      /* MESSAGE_GO was sent: the command may be running */
+	bool has_executed;    /* its execve() has succeeded; only known if a caller asks */
 	bool has_failed;
 	struct message failure;
 	bool has_result;
@@ -36,16 +36,16 @@ struct inside {
 
 /* When and why the sandbox is ended. */
 struct ending {
-	uint64_t limit_usec;	 /* when its time is over */
-	uint64_t kill_usec;	 /* when it is killed */
-	uint64_t paused_usec;	 /* since when sbx-ctl pauses it, and its time stands still; or 0 */
-	enum spawn_reason cause; /* SPAWN_REASON_NONE while the supervisor has not ended it */
+	uint64_t limit_usec;	 /* time limit */
+	uint64_t kill_usec;	 /* when it gets SIGKILL */
+	uint64_t paused_usec;	 /* when sbx-ctl paused it and the time limit stopped; or 0 */
+	enum spawn_reason cause; /* SPAWN_REASON_NONE: the supervisor has not ended it */
 	struct watch_loss lost;	 /* the path that is not protected any more */
 	bool is_told;		 /* stopping() was called */
 	bool gives_up;		 /* a signal has ended the wait for readers of the output */
 };
 
-/* Its systemd scope, and the process that stays in it until its numbers are read. */
+/* Its systemd scope, and the process that keeps the scope until its counters were read. */
 struct unit {
 	struct scope_cgroup scope;
 	struct joined keeper;
@@ -74,7 +74,7 @@ struct spawn {
 	struct notifier notifier;
 	struct output output;
 	struct terminal terminal;
-	int stdio[3]; /* what becomes the command's; -EBADF: ours */
+	int stdio[3]; /* fds that become the command's; -EBADF: unchanged */
 	struct services services;
 	struct door door;
 	struct watch watch;
@@ -91,38 +91,38 @@ struct spawn {
 		.door = DOOR_INIT, .watch = WATCH_INIT                                             \
 	}
 
-/* What the kernel has counted, once PID 1 has been reaped. */
+/* Counters of the kernel, read after PID 1 was reaped. */
 struct counted {
-	struct rusage init_usage; /* of PID 1, with all that it has waited for */
+	struct rusage init_usage; /* of PID 1 and its reaped children */
 	int init_status;
 	uint64_t n_oom_kills;
-	uint64_t n_oom;	     /* how often its own limit of memory was reached */
-	uint64_t n_pids_max; /* forks that its limit of processes has refused */
+	uint64_t n_oom;	     /* how often its own memory.max was reached with an OOM kill */
+	uint64_t n_pids_max; /* forks that its pids.max has refused */
 	uint64_t peak_memory_bytes;
 	bool has_peak;
 };
 
 /* spawn.c */
-uint64_t *spawn_output_left(struct spawn *spawn); /* NULL where output is not limited */
-/* KILL to everything inside, now. */
+uint64_t *spawn_output_left(struct spawn *spawn); /* NULL if output is not limited */
+/* Sends SIGKILL to all processes inside, now. */
 void limits_kill(struct spawn *spawn);
-/* The same where a path is not protected any more. */
+/* The same if a path is not protected any more. */
 void limits_check_watch(struct spawn *spawn);
-/* Stops everything inside, then us, or with @whole_job our process group; returns when we and the
- * inside have been continued. The clock of the time limit goes on. */
+/* Stops all processes inside, then the supervisor, or with @whole_job its process group; returns
+ * when the supervisor and the inside were continued. The time limit keeps running. */
 void stop_with_job(struct spawn *spawn, bool whole_job);
 
-/* inside.c: source functions; the command goes when all that is awaited has come. */
+/* inside.c: ready() functions; the command may run when all awaited messages have come. */
 int inside_ready(struct source *source, short events);
 int inside_end_ready(struct source *source, short events);
 int inside_maybe_go(struct spawn *spawn);
-/* Does the caller want to be called when the command's execve() has succeeded? */
+/* Does the caller have a hook for a successful execve()? */
 bool inside_tells_execution(const struct spawn *spawn);
 
-/* unit.c: 0 also where the plan has no scope. */
+/* unit.c: 0 also if the plan has no scope. */
 int unit_begin(struct spawn *spawn);
 
-/* result.c: reads the counters of the cgroup, which may be removed then. */
+/* result.c: reads the counters of the cgroup, which may be removed afterwards. */
 void result_look(const struct spawn *spawn, struct counted *counted);
 int result_make(struct spawn *spawn, const struct counted *counted, int r,
 		struct spawn_result *ret);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One sandbox from its beginning to its end
+ * One sandbox from its begin to its end
  *
- * Begin: prepare, clone, and while PID 1 builds, tell our caller. Watch: a loop over what PID 1
- * says, signals, its end and the clock. End, on every way out: kill PID 1 and with it everything,
- * reap it, let the last output through, remove the cgroup. What fails before the command may go
- * fails as a whole.
+ * Begin: prepare, clone, and call the caller's hook while PID 1 builds. Watch: a loop over messages
+ * of PID 1, signals, its end and the clock. End, in every case: kill PID 1 and with it all
+ * processes, reap it, write the last output, remove the cgroup. If anything fails before the
+ * command may run, the whole start fails.
  */
 
 #include "spawn/spawn.h"
@@ -38,7 +38,7 @@ static int fail(struct spawn *spawn, int code, const char *what)
 	return sbx_error_what(spawn->err, code, "%s", what);
 }
 
-/* ---- ending: first the sandbox is asked, then it is killed ---- */
+/* ---- ending: SIGTERM first, SIGKILL after the grace time ---- */
 
 static bool stop_is_paused(const struct spawn *spawn)
 {
@@ -176,15 +176,15 @@ static void limits_check(struct spawn *spawn)
 	limits_kill(spawn);
 }
 
-/* ---- stopping: everything inside first, then the supervisor and its job ---- */
+/* ---- stopping: all processes inside first, then the supervisor and its job ---- */
 
 /*
- * A supervisor that is stopped cannot end the sandbox at its time limit, and the shell that stopped
- * it may never continue it. So a waker, a process of ours in a session of its own, continues the
- * supervisor when the limit comes; where no waker can be made, nothing is stopped.
+ * A stopped supervisor cannot enforce the time limit, and the shell that stopped it may never
+ * continue it. So a waker, a helper process in its own session, sends SIGCONT to the supervisor at
+ * the limit; if no waker can be started, nothing is stopped.
  *
- * A process inside continues itself with a POSIX timer that sends SIGCONT. The freezer of the
- * sandbox's cgroup stops it all the same; without a cgroup of its own only SIGSTOP is left.
+ * A process inside could continue itself with a POSIX timer that sends SIGCONT. The freezer of the
+ * sandbox's cgroup stops it anyway; without a cgroup there is only SIGSTOP.
  */
 
 static int freeze(const struct spawn *spawn, const char *state)
@@ -197,8 +197,8 @@ static int freeze(const struct spawn *spawn, const char *state)
 	return fd < 0 ? fd : fd_write_all(fd, state, 1);
 }
 
-/* SIGCONT discards a SIGTSTP that is still pending, and does nothing to a supervisor that stops
- * only afterwards: so it is sent again until the supervisor ends us. */
+/* SIGCONT discards a pending SIGTSTP, and has no effect on a supervisor that stops only afterwards:
+ * so send it again until the supervisor ends the waker. */
 static noreturn void wake(pid_t supervisor, uint64_t deadline_usec)
 {
 	siginfo_t info = { .si_signo = 0 };
@@ -422,7 +422,7 @@ static int prepare(struct spawn *spawn)
 	return 0;
 }
 
-/* In the new process. */
+/* Runs in the new process. */
 static noreturn void become_init(struct spawn *spawn, int socket, int supervisor_socket)
 {
 	struct init init = {
@@ -546,7 +546,7 @@ static int watch(struct spawn *spawn)
 	return 0;
 }
 
-/* Blocks until the kernel has killed all of it. */
+/* Blocks until the kernel has killed all processes of the PID namespace. */
 static void reap(struct spawn *spawn, struct counted *counted)
 {
 	siginfo_t info = { .si_status = 0 };
@@ -555,7 +555,7 @@ static void reap(struct spawn *spawn, struct counted *counted)
 	if (spawn->kernel.pidfd < 0)
 		return;
 	limits_kill(spawn);
-	/* The C library's waitid() has no room for the usage. */
+	/* waitid() of the C library has no rusage argument. */
 	do
 		r = syscall(SYS_waitid, P_PIDFD, spawn->kernel.pidfd, &info, WEXITED,
 			    &counted->init_usage);
@@ -589,7 +589,7 @@ static void end(struct spawn *spawn, struct counted *counted)
 	reap(spawn, counted);
 	result_look(spawn, counted);
 	joined_deinit(&spawn->unit.keeper);
-	/* A mount that protected a path may have been lost just before the end. */
+	/* A protecting mount may have been lost just before the end. */
 	limits_check_watch(spawn);
 	drain(spawn);
 	terminal_deinit(&spawn->terminal);

@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * Carries out a plan and stays beside it until it is over
+ * Runs a plan and supervises the sandbox until its end
  *
- * The supervisor (our caller's process) is the only one that is trusted. It clones PID 1 of the
- * sandbox, which builds, confines itself, starts the command and then only reaps and forwards
- * signals. They speak over one socket pair in fixed messages (spawn/message.h); what comes from
- * there is checked like any input. When the supervisor dies, in whatever way, PID 1 is killed and
- * with it everything inside.
+ * The supervisor (the process of the caller) is the only trusted one. It clones PID 1 of the
+ * sandbox, which builds it, confines itself, starts the command and then only reaps and forwards
+ * signals. They communicate over a socket pair with fixed messages (spawn/message.h), which are
+ * checked like any input. If the supervisor dies for any reason, PID 1 is killed and with it all
+ * processes inside.
  */
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@ struct sock_fprog;
 struct step_origin;
 struct text;
 
-/* Exit status of ours; the command's own else, and 128+N for signal N. */
+/* Exit statuses of sbx-spawn itself; otherwise the command's, or 128+N for signal N. */
 enum spawn_status {
 	SPAWN_TIME_LIMIT = 124,
 	SPAWN_FAILED = 125,
@@ -47,23 +47,23 @@ enum spawn_reason {
 const char *spawn_reason_name(enum spawn_reason reason); /* "exit" */
 
 struct spawn_result {
-	int status; /* what sbx-spawn exits with */
+	int status; /* exit status of sbx-spawn */
 	enum spawn_reason reason;
-	int exit_code;		    /* -1 where it did not exit */
-	int signal;		    /* 0 where it was not killed by one */
+	int exit_code;		    /* -1: it did not exit */
+	int signal;		    /* 0: no signal killed it */
 	uint64_t usec;		    /* from the start of building to the end */
-	struct rusage usage;	    /* of the command and its waited-for children */
+	struct rusage usage;	    /* of the command and its reaped children */
 	uint64_t peak_memory_bytes; /* of the cgroup, else of the largest process */
 	bool is_peak_of_cgroup;
-	unsigned reached; /* set of 1 << enum limit: as the kernel or the supervisor has counted */
-	/* SPAWN_REASON_PROTECTION: which path inside, and who wants it protected; else NULL. Both
-	 * are the plan's. */
+	unsigned reached; /* set of 1 << enum limit, as counted by the kernel or the supervisor */
+	/* SPAWN_REASON_PROTECTION: the path inside, and the origin of its protection; else NULL.
+	 * Both belong to the plan. */
 	const char *lost;
 	const struct step_origin *lost_origin;
 };
 
-/* The caller's part; every function may be NULL. A negative errno from started() stops the sandbox
- * before the command runs. */
+/* Hooks of the caller; each may be NULL. A negative errno from started() stops the sandbox before
+ * the command runs. */
 struct spawn_hooks {
 	/* PID 1 exists (@init, and the path of its cgroup or NULL), and no untrusted code has run.
 	 * */
@@ -78,8 +78,8 @@ struct spawn_hooks {
 	/* The caller's listeners of net mode proxy: takes none of the fds. */
 	/* Is it paused by 'sbx-ctl pause'? Called at SIGURG, and before the time limit ends it. */
 	bool (*is_paused)(void *userdata);
-	/* sbx-ctl exec runs @argv inside: a negative errno refuses it. left() is told the status,
-	 * or -1 where there is none. */
+	/* sbx-ctl exec wants to run @argv inside: a negative errno refuses it. left() gets the
+	 * status, or -1 if there is none. */
 	int (*entering)(void *userdata, char *const *argv);
 	void (*left)(void *userdata, char *const *argv, int status);
 	int (*listening)(void *userdata, const int *fds, size_t n_fds, struct sbx_error *err);
@@ -90,20 +90,20 @@ struct spawn_options {
 	const struct sock_fprog *filter;
 	bool filter_notifies;
 	const struct spawn_hooks *hooks;
-	int control_socket; /* listening, SOCK_SEQPACKET, for sbx-ctl; -EBADF: none */
-	bool is_terminal;   /* --pty: stdin is a terminal whose window size and state are ours */
-	const char *module_folder; /* where scope.so lies */
-	const mode_t *umask;	   /* of the command, or NULL: ours */
+	int control_socket; /* listening SOCK_SEQPACKET socket for sbx-ctl; -EBADF: none */
+	bool is_terminal;   /* --pty: stdin is a terminal; window size and modes come from it */
+	const char *module_folder; /* directory of scope.so */
+	const mode_t *umask;	   /* of the command; NULL: unchanged */
 };
 
 /*
- * Runs @plan to its end. 0 with @ret filled in, whatever became of the command; negative errno with
- * @err where nothing was run: @ret->reason is then SPAWN_REASON_SETUP and status 125, or
- * SPAWN_REASON_EXEC and 126 or 127. The fds of the plan stay the caller's; started() is a good
- * place to close them, so that who is at their other ends sees the command alone.
+ * Runs @plan to its end. 0 with @ret set, whatever the status of the command; negative errno with
+ * @err if nothing was run: @ret->reason is then SPAWN_REASON_SETUP and status 125, or
+ * SPAWN_REASON_EXEC and 126 or 127. The fds of the plan still belong to the caller; started() is a
+ * good place to close them, so that only the command has them open.
  *
- * Standard fds must be open. It waits for children, forks and changes the signal mask and dumpable
- * (and puts both back): for a process with one thread, which does not ignore SIGCHLD.
+ * stdin, stdout and stderr must be open. It waits for children, forks, and changes the signal mask
+ * and dumpable (and restores both): for a single-threaded process that does not ignore SIGCHLD.
  */
 int spawn_run(const struct plan *plan, const struct spawn_options *options,
 	      struct spawn_result *ret, struct sbx_error *err);
