@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * The outer end of a terminal that the sandbox has for itself (--pty), and our own terminal beside
- * it
- */
+/* The master of the sandbox's own terminal (--pty), and the user's terminal */
 
 #include <errno.h>
 #include <stdbool.h>
@@ -18,12 +15,12 @@ struct terminal {
 	struct relay input;  /* input, to the sandbox */
 	struct relay output; /* its output, to stdout */
 	int master;
-	int inner;  /* the other end, so that the first never ends before we say so */
-	int screen; /* ours once more, for output */
-	int ours;   /* one of our first three fds that is our terminal, or -EBADF */
-	/* Of the relay: what it does with what is there to be read. */
+	int inner;  /* the slave, open so that the master gets no EIO before terminal_deinit() */
+	int screen; /* the user's terminal, reopened for output */
+	int ours;   /* one of fds 0 to 2 that is the user's terminal, or -EBADF */
+	/* The relay's own ready() function, which reads the input. */
 	int (*read_input)(struct source *source, short events);
-	struct termios modes; /* of our terminal, as we found them */
+	struct termios modes; /* of the user's terminal, before any change */
 	bool has_modes;
 	bool has_input;	  /* the command's stdin is its terminal */
 	bool wants_input; /* it has asked for input */
@@ -39,28 +36,28 @@ struct terminal {
 	}
 
 /*
- * Takes @master, also on failure: it must be a terminal's. @is_terminal: our stdin is one, and from
- * now on raw while we are in its foreground. @left: limit of the output, or NULL. @terminal is not
- * moved any more.
+ * Takes @master, even on failure; it must be that of a pseudo-terminal. @is_terminal: stdin is a
+ * terminal, which is set to raw mode while the supervisor is in its foreground. @left: limit of the
+ * output, or NULL. Do not move @terminal afterwards.
  */
 int terminal_begin(struct terminal *terminal, struct loop *loop, int master, bool is_terminal,
 		   uint64_t *left);
 /*
- * Lends a terminal where one of our first three fds is ours and @stdio has nothing for it: 1 with
- * the command's end in @stdio, 0 where none is. It becomes PID 1's controlling terminal, and the
- * command begins in its background. -ENOTUNIQ: they are different terminals.
+ * Creates a pseudo-terminal if one of fds 0 to 2 is a terminal and @stdio does not replace it: 1
+ * with the command's end in @stdio, 0 if there is none. It becomes PID 1's controlling terminal,
+ * and the command starts in its background. -ENOTUNIQ: the fds are different terminals.
  */
 int terminal_lend(struct terminal *terminal, struct loop *loop, uint64_t *left, int stdio[3]);
-/* The command reads: it gets what is typed from now on, while we are in the foreground. */
+/* The command reads: it gets the input from now on, while the supervisor is in the foreground. */
 void terminal_want_input(struct terminal *terminal);
-/* When terminal_check() is to look whether we have come to the foreground. */
+/* When terminal_check() must check whether the supervisor is in the foreground. */
 uint64_t terminal_next(const struct terminal *terminal);
 void terminal_check(struct terminal *terminal);
-/* The size of our window has changed. */
+/* The window size of the user's terminal has changed. */
 void terminal_resize(const struct terminal *terminal);
-/* Our terminal as it was; nothing is read from it any more. */
+/* Restores the user's terminal and stops reading from it. */
 void terminal_release(struct terminal *terminal);
-/* Raw again, where we are in the foreground. */
+/* Raw mode again, if the supervisor is in the foreground. */
 void terminal_seize(struct terminal *terminal);
 /* All processes inside have ended: writes out what the terminal still has. */
 void terminal_drain(struct terminal *terminal);
