@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Entering: cgroup, namespaces, then what PID 1 has given up, then a command like the first one
+ * Entering a sandbox: cgroup, namespaces, the restrictions of PID 1, then a command like the first
+ * one
  *
- * The process that enters is not in the sandbox's pid namespace (only its children are), so nothing
- * inside can see it. Its child, the anchor, is inside, makes a confinement of its own from the same
- * plan and starts the command: nothing is opened for it that the first command does not have.
+ * The process that enters is not in the sandbox's PID namespace (only its children are), so no
+ * process inside can see it. Its child, the anchor, is inside, confines itself by the same plan and
+ * starts the command, which gets nothing that the first command does not have.
  *
- * setsid() and a double fork() lead out of a process group, but not away from a child subreaper:
- * all that the command starts is a descendant of the anchor for ever. When the command ends, the
- * anchor kills its children; the kernel hands their children to it before it sees them dead, and
- * they are killed in the next round.
+ * setsid() and a double fork() leave a process group, but not a child subreaper: all processes that
+ * the command starts stay descendants of the anchor. When the command ends, the anchor kills its
+ * children; the kernel reparents their children to it before it sees them dead, and they are killed
+ * in the next round.
  *
- * A fork bomb would win a race against one process that kills. So the dead stay zombies meanwhile,
- * and count against the limit of processes: at that limit nothing new begins, and the rounds end.
+ * A fork bomb would win a race against one process that kills. So zombies are not reaped meanwhile
+ * and count against pids.max: when it is reached no new process can start, and the rounds end.
  *
  * A process inside has the anchor's uid and can kill it. Then the supervisor ends the sandbox.
  */
@@ -48,7 +49,7 @@
 
 struct anchor {
 	int socket;   /* to the supervisor */
-	int children; /* of anchor_open() */
+	int children; /* fd of anchor_open() */
 	pid_t command;
 };
 
@@ -109,7 +110,7 @@ static struct round kill_children(const struct anchor *anchor)
 	return round;
 }
 
-/* Two rounds saw the same children, all zombies: no process is left that can fork. */
+/* If two rounds see the same children, all zombies, no process is left that can fork. */
 static void kill_all(const struct anchor *anchor)
 {
 	struct round before = { .n_left = 1 }, now;
@@ -120,7 +121,7 @@ static void kill_all(const struct anchor *anchor)
 		now = kill_children(anchor);
 		if (now.is_whole && now.n_left == 0 && before.n_left == 0 && now.n == before.n)
 			return;
-		/* The list is full of zombies: reap some, so that live children appear in it. */
+		/* The list contains only zombies: reap some, so that live children appear in it. */
 		while (!now.is_whole && wait4(-1, NULL, WNOHANG, NULL) > 0)
 			;
 		if (now.n_left > 0)
@@ -152,8 +153,8 @@ static void reap(const struct anchor *anchor)
 	}
 }
 
-/* With the system calls of kernel_confine_reaper(). Waits for the end of the command or JOINED_END,
- * kills every descendant, sends the result to the supervisor, and ends. */
+/* Uses only the system calls of kernel_confine_reaper(). Waits for the end of the command or
+ * JOINED_END, kills all descendants, sends the result to the supervisor, and exits. */
 static void anchor_run(struct anchor *anchor)
 {
 	for (;;) {
@@ -211,7 +212,7 @@ static int enter(const struct visit *visit, int socket)
 	return r < 0 ? r : join_die_with_supervisor(socket);
 }
 
-/* The plan of the first command, for another one that has no terminal of its own. */
+/* Copies the plan of the first command for another one without a terminal of its own. */
 static int copy_plan(const struct visit *visit, struct plan *ret)
 {
 	struct step *steps = calloc(visit->plan->n_steps, sizeof(*steps));

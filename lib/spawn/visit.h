@@ -2,17 +2,17 @@
 #pragma once
 
 /*
- * A second command in a sandbox that runs, as the first one is: same namespaces, same cgroup, same
- * confinement (sbx-ctl exec)
+ * Runs a second command in a running sandbox with the namespaces, cgroup and restrictions of the
+ * first (sbx-ctl exec)
  */
 
 #include "kernel/kernel.h"
 #include "scope/scope.h"
 #include "spawn/join.h"
 
-/* A sandbox's cgroup in a scope of the service manager. */
+/* The cgroup of a sandbox in a scope of systemd. */
 struct scope_cgroup {
-	scope_join_fn *join; /* NULL: it is in none */
+	scope_join_fn *join; /* NULL: there is no scope */
 	const char *unit;
 	char *folder; /* absolute */
 };
