@@ -66,9 +66,9 @@ int watch_read_plan(struct watch *watch, const struct plan *plan)
 }
 
 /*
- * In a mount that is id-mapped for reading, directories of root's belong to the command's user and
- * to no group at all, so that even CAP_DAC_OVERRIDE does not open a closed one: the supervisor
- * looks as the command's user then.
+ * In an id-mapped mount, directories of root belong to the command's user and to no mapped group,
+ * so even CAP_DAC_OVERRIDE does not open a closed one: the supervisor looks as the command's user
+ * then.
  */
 static int open_inside(const struct watch *watch, const char *path)
 {

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Notices when the kernel has detached a mount that protects a path
+ * Detects when the kernel has detached a mount that protects a path
  *
  * A denial in a directory that is shown from outside is a mount over a name. The kernel detaches it
- * when a process outside removes that name or renames another file over it; a process inside gets
- * EBUSY. It cannot be prevented, but a poll() of the sandbox's mountinfo tells.
+ * when a process outside removes the name or renames another file over it; a process inside gets
+ * EBUSY. It cannot be prevented, but poll() of the sandbox's mountinfo reports it.
  */
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@ struct step_origin;
 
 /* Points into the plan. */
 struct watch_loss {
-	const char *path; /* inside, or NULL: nothing is lost */
+	const char *path; /* inside; NULL: nothing is lost */
 	const struct step_origin *origin;
 };
 
@@ -49,7 +49,7 @@ struct watch {
 		.root = -EBADF, .changes = {.fd = -EBADF }                                         \
 	}
 
-/* Which mounts are to be watched; none is the usual answer. 0 or -ENOMEM. */
+/* Finds the mounts to watch; usually there are none. 0 or -ENOMEM. */
 int watch_read_plan(struct watch *watch, const struct plan *plan);
 static inline bool watch_is_needed(const struct watch *watch)
 {
@@ -58,8 +58,8 @@ static inline bool watch_is_needed(const struct watch *watch)
 
 /*
  * @root is the sandbox's "/", and @mountinfo a /proc/PID/mountinfo of its mounts, opened before any
- * was made there. Takes both, also on failure. From its success on no change goes unnoticed: after
- * what @watch->changes says watch_check() tells.
+ * was made there. Takes both, even on failure. After success no change is missed: call
+ * watch_check() when @watch->changes is ready.
  */
 int watch_begin(struct watch *watch, int root, int mountinfo, struct sbx_error *err);
 /* The first mount that is no longer at its target. */
