@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-audit append: JSON lines from a pipe become records
+ * sbx-audit append: stores JSON lines from a pipe as records
  *
- * Records are committed in groups: as soon as the pipe has nothing more at hand, or when there are
- * many. What has been committed is signed when the pipe is silent for a while, and at its end. A
- * line that is no record is refused with its number, and the rest goes on. A full disk ends it: the
- * message says which line is the first that is not in the log.
+ * Records are committed in groups: when the pipe has no more data available, or when there are
+ * many. Committed records are signed when the pipe has been silent for a while, and at its end. A
+ * line that is not a record is refused with its number, and the next lines are processed. A full
+ * disk ends it: the error names the first line that is not in the log.
  */
 
 #include "audit.h"
@@ -34,8 +34,9 @@ struct appending {
 	struct audit_log *log;
 	struct audit_writer writer;
 	uint64_t n_added, n_refused;
-	uint64_t number, committed_number; /* of lines: the last one, and the last that is safe */
-	unsigned n_open;		   /* added and not committed */
+	uint64_t number,
+		committed_number; /* line numbers: the last one, and the last committed one */
+	unsigned n_open;	  /* added but not committed */
 	struct progress progress;
 };
 
@@ -74,7 +75,7 @@ static int commit(struct appending *appending, struct sbx_error *err)
 	return 0;
 }
 
-/* The disk is full: the caller has to append the lines after the last commit again. */
+/* Names the first line after the last commit, which the caller must append again. */
 static int tell_where(const struct appending *appending, int r, struct sbx_error *err)
 {
 	if (r == -ENOSPC)
@@ -122,7 +123,7 @@ static int take(struct appending *appending, struct line_reader *reader, int sta
 	return ++appending->n_open < GROUP && lines_at_hand(reader) ? 0 : commit(appending, err);
 }
 
-/* Committed records must not stay unsigned while the pipe is silent. */
+/* Signs committed records when the pipe is silent. */
 static int wait_for_lines(struct appending *appending, const struct line_reader *reader,
 			  struct sbx_error *err)
 {
@@ -167,7 +168,7 @@ int audit_verb_append(void *context, int n_operands, char *operands[], struct sb
 	appending.log = log;
 	tool_begin_progress(run, &appending.progress, "appending");
 	r = tell_where(&appending, take_all(&appending, err), err);
-	/* Lines that were taken before a failure stay taken. */
+	/* Records that were added before a failure are committed. */
 	if (r < 0)
 		rest = NULL;
 	progress_clear(&appending.progress);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * Where the log and the spool are, and the way from one into the other
- */
+/* The directories of the log and the spool, and importing the spool */
 
 #include "audit.h"
 
@@ -35,7 +33,7 @@ void settings_deinit(struct audit_settings *settings)
 	settings->policy = policy_free(settings->policy);
 }
 
-/* The list's length stands in itself, its items behind it. */
+/* The setting of the list has its length; the items are settings of their own. */
 static int read_patterns(struct audit_settings *settings, struct sbx_error *err)
 {
 	const struct setting *list = policy_get_setting(settings->policy, "audit.redact");
@@ -85,7 +83,7 @@ int settings_read(const struct audit_values *values, struct audit_settings *ret,
 	return read_patterns(ret, err);
 }
 
-/* ---- what is kept ---- */
+/* ---- retention ---- */
 
 #define DAYS_MAX UINT64_C(36500)
 
@@ -124,11 +122,11 @@ int keeping_read(const struct audit_values *values, struct keeping *ret, struct 
 	return 0;
 }
 
-/* ---- places ---- */
+/* ---- directories ---- */
 
 #define WAIT_USEC UINT64_C(5000000)
 
-/* @folder in the state directory. */
+/* Adds @folder below the state directory. */
 static int add_state(struct text *out, const char *folder, struct sbx_error *err)
 {
 	int r = state_find(out, environ, geteuid());
@@ -181,7 +179,7 @@ static int import_spool(struct tool_run *run, struct audit_log *log, int spool,
 	return r;
 }
 
-/* Only the log of this user's place has his spool. */
+/* Only the default log of this user imports the user's spool. */
 static int take_in(struct tool_run *run, struct audit_log *log, struct sbx_error *err)
 {
 	const struct audit_values *values = run->values;
@@ -202,8 +200,7 @@ static int take_in(struct tool_run *run, struct audit_log *log, struct sbx_error
 		return errno == ENOENT ? 0
 				       : sbx_error_what(err, -errno, "cannot open the spool '%s'",
 							text_string(&spool));
-	/* Root's log is the system's where it is root's own: it takes in what services have left.
-	 */
+	/* Root's default log is the system's: it also imports what services have spooled. */
 	if (geteuid() == 0 && gather_into(fd, fd, &n_files, &why) < 0)
 		log_write(&run->log, LOG_LEVEL_WARNING, NULL, "%s: %s", why.what,
 			  why.why[0] != '\0' ? why.why : strerror(-why.code));
@@ -290,7 +287,7 @@ static bool something_waits(const struct audit_values *values)
 	return false;
 }
 
-/* A service has it, and does what we would. */
+/* A running service has the log open, and imports and rotates itself. */
 static bool is_kept_by_another(const struct audit_values *values, int code)
 {
 	_cleanup_text_ struct text folder = TEXT_INIT;

@@ -3,9 +3,9 @@
 /*
  * sbx-audit verify-proof, and the text of proofs
  *
- * The checker of a proof has the first public key and the text, and trusts nothing else: the record
- * gives the leaf, the leaf and the path give a root, and a checkpoint that the key has signed, or
- * that a key it names has signed, must have that root.
+ * The verifier of a proof has only the first public key and the text: the record gives the leaf,
+ * the leaf and the path give a root, and a checkpoint with that root must be signed by the key, or
+ * by a key that a checkpoint of the key names.
  */
 
 #include "audit.h"
@@ -30,13 +30,12 @@
 
 struct proof {
 	uint64_t seq, size;
-	struct audit_hash
-		previous; /* the chain hash of the record before it; zeros before the first */
+	struct audit_hash previous; /* chain hash of the previous record; zeros before the first */
 	struct audit_hash path[MERKLE_PATH_MAX];
 	size_t n_path;
-	const char *record;	   /* as it is stored */
-	const char *checkpoint;	   /* the note whose root the path leads to */
-	const char *const *epochs; /* the last checkpoints of the epochs before that one */
+	const char *record;	   /* as stored */
+	const char *checkpoint;	   /* the note with the root to which the path leads */
+	const char *const *epochs; /* the last checkpoints of the earlier epochs */
 	size_t n_epochs;
 };
 
@@ -102,13 +101,13 @@ static void consistency_add(struct text *out, uint64_t old_size, uint64_t new_si
 	text_add_char(out, '\n');
 }
 
-/* ---- reading what somebody sent ---- */
+/* ---- reading an untrusted proof ---- */
 
 struct reader {
 	struct json_scanner scanner;
 	struct proof proof;
 	struct text record, checkpoint;
-	struct text epochs; /* each with its NUL */
+	struct text epochs; /* each followed by a NUL */
 	unsigned seen;
 };
 
@@ -239,7 +238,7 @@ static int read_member(struct reader *reader, const struct json_item *name)
 	return -EBADMSG;
 }
 
-/* Exactly these members, each once. */
+/* Requires exactly these members, each once. */
 static int read_proof(struct reader *reader, const char *bytes, size_t n_bytes)
 {
 	struct json_item item;
@@ -367,18 +366,18 @@ int audit_verb_verify_proof(void *context, int n_operands, char *operands[], str
 /* ---- prove ---- */
 
 /*
- * sbx-audit prove, verify-proof, consistency: that a record is in the log, and that the log only
- * grew, for somebody who has nothing but the first public key
+ * sbx-audit prove, verify-proof, consistency: proves that a record is in the log, and that the log
+ * only grew, to a verifier who has only the first public key
  *
- * A proof is one JSON object: the record as it is stored, what its chain hash is made from, the
- * path to the root, and the checkpoint with that root. Where the checkpoint's key is not the first
- * one the last checkpoints of the epochs before it are there too: each names the next key.
+ * A proof is a JSON object: the record as stored, the input of its chain hash, the path to the
+ * root, and the checkpoint with that root. If the checkpoint's key is not the first one, the last
+ * checkpoints of the earlier epochs are included: each names the next key.
  */
 
 /* ---- the leaves of the tree ---- */
 
 struct leaves {
-	struct segment_about begin; /* before them records were deleted, and their tree is known */
+	struct segment_about begin; /* earlier records were deleted; their tree is known */
 	struct audit_hash *hashes;
 	uint64_t n, n_max;
 };
@@ -440,13 +439,13 @@ static int fail_deleted(const struct leaves *leaves, struct sbx_error *err)
 
 /* ---- checkpoints ---- */
 
-/* The notes that lead to the one which is wanted; all are texts. */
+/* The notes that lead to the wanted one. */
 struct notes {
 	struct arena arena;
-	const char **epochs; /* in the arena, as all of it */
+	const char **epochs; /* texts in the arena */
 	size_t n_epochs;
 	const char *last;
-	uint64_t least_size; /* the first one that is at least so large */
+	uint64_t least_size; /* size of the first wanted checkpoint, at least */
 	uint64_t size;
 };
 
@@ -456,7 +455,7 @@ static void notes_free(struct notes *notes)
 }
 #define _cleanup_notes_ _cleanup_(notes_free)
 
-/* "next" stands in the last checkpoint of an epoch only. Nothing is believed here. */
+/* Only the last checkpoint of an epoch has "next". The note is not verified here. */
 static bool ends_epoch(const char *note, size_t n_bytes)
 {
 	return memmem(note, n_bytes, "\nnext ", 6) != NULL;
@@ -567,7 +566,7 @@ static struct merkle_leaves tree_of(struct leaves *leaves)
 	return (struct merkle_leaves){ &leaves->begin.frontier, read_leaf, leaves };
 }
 
-/* The chain hash of the record before it. */
+/* The chain hash of the previous record. */
 static int read_leaf_before(struct leaves *leaves, uint64_t seq, struct audit_hash *ret)
 {
 	if (seq == leaves->begin.first) {

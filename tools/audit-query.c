@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * sbx-audit query, tail: records for people, and for other programs with --json
- */
+/* sbx-audit query, tail: prints records as text, or with --json as stored */
 
 #include "audit.h"
 
@@ -21,11 +19,11 @@
 struct querying {
 	struct tool_run *run;
 	struct row_filter *filter;
-	uint64_t next; /* the number behind the last row that was seen */
+	uint64_t next; /* number after the last row that was read */
 	uint64_t n_found;
-	uint64_t n_skip; /* of those found: so many come before the last ones */
+	uint64_t n_skip; /* matching records before those to be printed */
 	bool is_counting;
-	bool has_said; /* that the spool cannot be taken in */
+	bool has_said; /* the warning about the spool was printed */
 };
 
 static void querying_deinit(struct querying *querying)
@@ -49,7 +47,7 @@ static int look(void *userdata, const struct store_row *row, struct sbx_error *e
 	return rows_flush(querying->run, err);
 }
 
-/* The last @n of what the filter takes. */
+/* Prints the last @n matching records. */
 static int show(struct querying *querying, const struct rows *rows, uint64_t n,
 		struct sbx_error *err)
 {
@@ -89,7 +87,7 @@ int audit_verb_query(void *context, int n_operands, char *operands[], struct sbx
 	return filter_status(querying.filter, querying.n_found > 0 ? TOOL_YES : TOOL_NO);
 }
 
-/* Ends with the reader of its output, or by a signal. */
+/* Runs until its reader exits, or until a signal. */
 static int follow(struct querying *querying, struct sbx_error *err)
 {
 	for (;;) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-audit rotate, retain, export --archive: segments, how long they are kept, and copies of them
+ * sbx-audit rotate, retain, export --archive: segments, their retention, and copies of them
  *
- * How long is what the policy says in its section audit; options say it for once. The work is
- * lib/audit's (audit/retain.h); here it is told.
+ * The policy's section audit has the retention; options override it. lib/audit does the work
+ * (audit/retain.h); this prints the results.
  */
 
 #include "audit.h"
@@ -40,7 +40,7 @@ static uint64_t now_usec(void)
 
 /* ---- rotate ---- */
 
-/* 1, or 0 where there was nothing to be done. */
+/* 1, or 0: nothing was done. */
 static int rotate_log(struct tool_run *run, struct audit_log *log, struct sbx_error *err)
 {
 	const struct audit_values *values = run->values;
@@ -93,7 +93,7 @@ int audit_verb_rotate(void *context, int n_operands, char *operands[], struct sb
 /* ---- retain ---- */
 
 static const struct {
-	const char *name; /* in JSON */
+	const char *name; /* name in JSON */
 	const char *done;
 	const char *would;
 	const char *reason;
@@ -223,12 +223,12 @@ int audit_verb_retain(void *context, int n_operands, char *operands[], struct sb
 
 /* ---- export --archive ---- */
 
-/* The export: some files of the log, read from one moment each. */
+/* An export: some files of the log, each read in one transaction. */
 struct copying {
 	struct segment **segments;
 	size_t n;
-	uint64_t size;	    /* where it ends */
-	uint64_t note_size; /* of the checkpoint that came last */
+	uint64_t size;	    /* size of the log at its end */
+	uint64_t note_size; /* size at the last checkpoint */
 	store_visit_note visit;
 	void *visitor;
 };
@@ -251,7 +251,7 @@ static int each_row(void *userdata, store_visit visit, void *visitor, struct sbx
 	return r;
 }
 
-/* A segment begins with a copy of the last one before it. */
+/* A segment repeats the last checkpoint of the previous one; skip that. */
 static int take_note(void *userdata, uint64_t size, const char *note, size_t n_bytes,
 		     struct sbx_error *err)
 {
@@ -284,7 +284,7 @@ static int fail_segment(const char *text, struct sbx_error *err)
 	return -EINVAL;
 }
 
-/* All of them, or the one that --segment names. */
+/* All segments, or the one that --segment names. */
 static int choose(const struct rows *rows, const char *text, size_t *ret_first, size_t *ret_n,
 		  struct sbx_error *err)
 {
@@ -338,7 +338,7 @@ static int open_all(const struct rows *rows, const char *segment, struct copying
 	return -ERANGE;
 }
 
-/* An older file of this name stays until the new one is whole. */
+/* An existing file of this name is replaced when the new one is complete. */
 static int write_file(const char *path, const struct archive_source *source, struct sbx_error *err)
 {
 	_cleanup_text_ struct text name = TEXT_INIT;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * The rows of a log, one segment after the other, and which of them somebody wants to see
- */
+/* The rows of a log, segment by segment, and the filter of records */
 
 #include "audit.h"
 
@@ -53,7 +51,7 @@ int rows_open(const struct audit_values *values, struct rows *ret, struct sbx_er
 	return 0;
 }
 
-/* Whatever it is that the file system or the database says. */
+/* Any error of the file system or of SQLite means that the log cannot be read. */
 static int unreadable(int r)
 {
 	return r >= 0 || r == -ENOMEM ? r : -EBADMSG;
@@ -65,12 +63,12 @@ int rows_open_to_show(struct tool_run *run, bool *has_said, struct rows *ret, st
 
 	if (r < 0)
 		return r;
-	/* It goes into the last segment, which is in the list. */
+	/* Imported records go into the last segment, which is in the list. */
 	places_take_in(run, has_said);
 	return 0;
 }
 
-/* It may have become an archive since the directory was read. */
+/* The segment may have been archived since the directory was read. */
 int rows_open_segment(const struct rows *rows, size_t i, struct segment **ret,
 		      struct sbx_error *err)
 {
@@ -112,10 +110,10 @@ int rows_each(const struct rows *rows, uint64_t from, store_visit visit, void *u
 
 /* ---- checkpoints ---- */
 
-/* Each once: a segment begins with a copy of the last one before it. */
+/* Each checkpoint once: a segment repeats the last one of the previous segment. */
 struct notes {
-	uint64_t size; /* of the one that came last */
-	uint64_t end;  /* those behind are in segments */
+	uint64_t size; /* size of the last checkpoint */
+	uint64_t end;  /* later ones are in segments */
 	store_visit_note visit;
 	void *userdata;
 };
@@ -131,7 +129,7 @@ static int read_note(void *userdata, uint64_t size, const char *note, size_t n_b
 	return notes->visit(notes->userdata, size, note, n_bytes, err);
 }
 
-/* Those of segments that were deleted are in the file of epochs, where they end one. */
+/* Of deleted segments only checkpoints that end an epoch exist, in the file of epochs. */
 int rows_each_checkpoint(const struct rows *rows, store_visit_note visit, void *userdata,
 			 struct sbx_error *err)
 {
@@ -155,7 +153,7 @@ int rows_each_checkpoint(const struct rows *rows, store_visit_note visit, void *
 	return 0;
 }
 
-/* ---- what there is ---- */
+/* ---- begin and size ---- */
 
 int rows_read_begin(const struct rows *rows, struct segment_about *ret, struct sbx_error *err)
 {
@@ -180,7 +178,7 @@ int rows_count(const struct rows *rows, uint64_t *ret, struct sbx_error *err)
 	return 0;
 }
 
-/* ---- which of them ---- */
+/* ---- the filter ---- */
 
 #define USEC_PER_SEC UINT64_C(1000000)
 #define USEC_PER_DAY (86400 * USEC_PER_SEC)
@@ -193,7 +191,7 @@ static uint64_t now_usec(void)
 	return (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* "today" and "yesterday" begin at midnight UTC, as a date does. */
+/* "today" and "yesterday" begin at midnight UTC, as dates do. */
 static bool read_day(const char *text, uint64_t *ret)
 {
 	uint64_t now = now_usec(), today = now - now % USEC_PER_DAY;
@@ -207,7 +205,7 @@ static bool read_day(const char *text, uint64_t *ret)
 	return true;
 }
 
-/* "2h" and "-2h" are two hours ago. */
+/* "2h" and "-2h" mean two hours ago. */
 static bool read_ago(const char *text, uint64_t *ret)
 {
 	uint64_t ago, now = now_usec();
@@ -238,7 +236,7 @@ struct row_filter {
 	struct tool_run *run;
 	uint64_t since_usec, until_usec;
 	const char *columns[N_ENTRY_COLUMNS]; /* NULL: any */
-	bool has_passed_over;		      /* a record that cannot be read */
+	bool has_passed_over;		      /* a record could not be read */
 	struct audit_entry entry;
 };
 
@@ -309,7 +307,7 @@ static bool is_wanted_event(const struct audit_values *values, const char *event
 	return values->events.n_items == 0;
 }
 
-/* Said once: what is wrong with the log is the verifier's to find out. */
+/* Warns once; sbx-audit verify finds out what is wrong with the log. */
 static int pass_over(struct row_filter *filter, const struct store_row *row)
 {
 	if (!filter->has_passed_over)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-audit serve: records over a socket
+ * sbx-audit serve: stores records that clients send over a socket
  *
- * The process around lib/collect: its log, its socket, its loop, and where heads go.
+ * The process around lib/collect: log, socket, loop, and the targets of heads.
  */
 
 #include "audit.h"
@@ -25,7 +25,7 @@
 #include "service/service.h"
 #include "tool.h"
 
-/* ---- heads, where they are kept elsewhere ---- */
+/* ---- heads for the journal and a witness ---- */
 
 struct watching {
 	struct tool_run *run;
@@ -114,7 +114,7 @@ const struct option_spec audit_serve_options[] = {
 };
 /* clang-format on */
 
-/* What daemon_deinit() ends, in its order. */
+/* Members of the service, freed by daemon_deinit() in this order. */
 struct daemon {
 	struct tool_run *run;
 	const struct audit_values *values;
@@ -163,7 +163,7 @@ static int on_reload(struct service *service, void *userdata)
 	return 0;
 }
 
-/* Only root may, and only for the log of the system. */
+/* Only as root, and only for the system's log. */
 static int gather(void *userdata, struct sbx_error *err)
 {
 	const struct daemon *daemon = userdata;
@@ -228,11 +228,12 @@ static int open_log(struct daemon *daemon, struct sbx_error *err)
 	if (r < 0)
 		return r;
 	audit_log_watch(daemon->audit, &watch);
-	/* The last service may have been killed before its last head had left the machine. */
+	/* The previous service may have been killed before it sent its last head. */
 	return audit_log_tell_head(daemon->audit, err);
 }
 
-/* A log that cannot be verified now is served all the same: sbx-audit verify can do it later. */
+/* If the log cannot be verified now, the service starts anyway: sbx-audit verify can do it later.
+ */
 static void verify(const struct daemon *daemon)
 {
 	struct sbx_error why = { .code = 0 };
@@ -242,7 +243,7 @@ static void verify(const struct daemon *daemon)
 			  why.what, why.why[0] != '\0' ? why.why : strerror(-why.code));
 }
 
-/* The user's spool, unless one is named; a log that is elsewhere has none. */
+/* The user's spool, or the one that is named; a log in another directory has none. */
 static int open_spool(struct daemon *daemon, struct sbx_error *err)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
@@ -348,8 +349,7 @@ int audit_verb_serve(void *context, int n_operands, char *operands[], struct sbx
 	};
 	int r, last;
 
-	/* A write beyond RLIMIT_FSIZE must fail with EFBIG and be tried again, as on a full disk.
-	 */
+	/* A write beyond RLIMIT_FSIZE must fail with EFBIG and be retried, like on a full disk. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
 	r = start(&daemon, err);

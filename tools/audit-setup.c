@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-audit setup, key: make a log, print its public key, begin an epoch
+ * sbx-audit setup, key: creates a log, prints its public key, starts an epoch
  *
- * The key that setup prints is what a verifier needs, and nothing else; kept on another machine it
- * also tells this log from another one that somebody put in its place.
+ * A verifier needs only the key that setup prints; stored on another machine it also shows that an
+ * attacker has replaced the log.
  */
 
 #include "audit.h"
@@ -27,7 +27,7 @@
 #include "base/json.h"
 #include "tool.h"
 
-/* Parents of the log's directory, which are the user's own. */
+/* Creates the parent directories of the log. */
 static int make_parents(char *path)
 {
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -138,9 +138,7 @@ int audit_verb_key(void *context, int n_operands, char *operands[], struct sbx_e
 
 /* ---- gather ---- */
 
-/*
- * sbx-audit gather: what root and services have spooled, for the user who keeps the system's log
- */
+/* sbx-audit gather: moves what root and services have spooled to the user of the system's log */
 
 #define STATE_FOLDER "/var/lib/sbx"
 #define INBOX STATE_FOLDER "/audit-inbox"
@@ -170,7 +168,7 @@ int gather_into(int staging, int inbox, uint64_t *ret_n_files, struct sbx_error 
 	return audit_gather(&options, ret_n_files, err);
 }
 
-/* A service that a socket unit starts is started by this; one that runs looks by itself. */
+/* Starts a socket-activated service; a running one checks its inbox itself. */
 static void wake_service(void)
 {
 	const struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = SERVICE_SOCKET };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-audit show: one record, all of it
+ * sbx-audit show: prints one record completely
  *
- * Members are printed a line each in the order in which they are stored, those of objects indented
- * below their name. A list of plain values stays on one line, its texts quoted as for a shell.
+ * Each member is printed on its own line in stored order, members of objects indented below their
+ * name. A list of scalars is printed on one line, its strings quoted as for a shell.
  */
 
 #include "audit.h"
@@ -20,7 +20,7 @@
 #include "base/json.h"
 #include "tool.h"
 
-/* ---- details for people ---- */
+/* ---- details as text ---- */
 
 #define COMMAND_BYTES_MAX 200
 #define USEC_PER_MSEC 1000
@@ -32,7 +32,7 @@ void details_deinit(struct details *details)
 	text_deinit(&details->reason);
 }
 
-/* A word is quoted where a shell would split it or read something else in it. */
+/* Quotes a word that a shell would split or interpret. */
 void details_add_word(struct text *out, const char *bytes, size_t n_bytes)
 {
 	static const char plain[] =
@@ -54,7 +54,7 @@ void details_add_word(struct text *out, const char *bytes, size_t n_bytes)
 	text_add_char(out, '\'');
 }
 
-/* What has no characters (an unpaired surrogate) is taken as it is written. */
+/* Text that cannot be decoded (an unpaired surrogate) is copied as written. */
 void details_decode(const struct json_item *item, struct text *out)
 {
 	size_t begin = out->len;
@@ -154,7 +154,7 @@ void details_read(const char *body, size_t n_body, struct details *ret)
 
 /* ---- as text ---- */
 
-/* Not exactly: what is short is said in milliseconds, what is long in minutes or hours. */
+/* Rounded: milliseconds if it is short, minutes or hours if it is long. */
 static void add_duration(struct text *out, uint64_t usec)
 {
 	uint64_t seconds = usec / USEC_PER_SEC;
@@ -170,7 +170,7 @@ static void add_duration(struct text *out, uint64_t usec)
 		text_addf(out, "%" PRIu64 "h%02" PRIu64 "m", seconds / 3600, seconds / 60 % 60);
 }
 
-/* The command comes last, because its words are separated by spaces. */
+/* The command is the last, because its words are separated by spaces. */
 void details_add_text(struct text *out, const struct details *details)
 {
 	size_t len = details->command.len;
@@ -197,7 +197,7 @@ void details_add_text(struct text *out, const struct details *details)
 		text_add(out, "...");
 }
 
-/* ---- a record, whole ---- */
+/* ---- a complete record ---- */
 
 #define INDENT 2
 #define GAP 2
@@ -235,7 +235,7 @@ static void add_scalar(struct text *out, const struct json_item *item, bool is_w
 		text_add_bytes(out, item->bytes, item->n_bytes);
 }
 
-/* Has the list that was just begun no objects and no lists? */
+/* Does the list that was just entered contain only scalars? */
 static bool is_flat(const struct json_scanner *scanner)
 {
 	struct json_scanner ahead = *scanner;
@@ -249,7 +249,7 @@ static bool is_flat(const struct json_scanner *scanner)
 
 static void show_value(struct showing *showing, const struct json_item *value, size_t depth);
 
-/* Has the object or list that was just begun nothing in it? */
+/* Is the object or list that was just entered empty? */
 static bool is_empty(const struct json_scanner *scanner)
 {
 	struct json_scanner ahead = *scanner;
@@ -259,7 +259,7 @@ static bool is_empty(const struct json_scanner *scanner)
 	       (item.kind == JSON_OBJECT_END || item.kind == JSON_ARRAY_END);
 }
 
-/* Is the value shown on the line of its name? */
+/* Is the value printed on the line of its name? */
 static bool is_inline(const struct showing *showing, const struct json_item *value)
 {
 	if (value->kind == JSON_ARRAY_BEGIN)
@@ -296,7 +296,7 @@ static void show_list(struct showing *showing, size_t depth)
 	}
 }
 
-/* Of the longest name of the object that was just begun, as it is shown. */
+/* Width of the longest name of the object that was just entered, as printed. */
 static size_t width_of_names(struct json_scanner scanner)
 {
 	struct json_item name, value;
@@ -312,7 +312,7 @@ static size_t width_of_names(struct json_scanner scanner)
 	return width;
 }
 
-/* @width: where the values of this object begin, behind their names. */
+/* @width: column of the values of this object, after their names. */
 static void show_members(struct showing *showing, size_t width, size_t depth)
 {
 	struct json_item name, value;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-audit stats, export: all records counted, and all records as lines that can be verified again
+ * sbx-audit stats, export: counts all records, and prints all records as lines that can be verified
  */
 
 #include "audit.h"
@@ -30,7 +30,7 @@
 static const char *const decisions[] = { "allow", "warn", "require_review", "deny", NULL };
 #define N_DECISIONS (N_ELEMENTS(decisions) - 1)
 
-/* How often something failed for this reason. */
+/* How often commands failed for this reason. */
 struct failure {
 	char reason[REASON_SIZE];
 	uint64_t n;
@@ -47,7 +47,7 @@ struct counting {
 	struct failure failures[REASONS_MAX];
 	size_t n_reasons;
 	uint64_t n_failures;
-	uint64_t verified_size, verified_usec; /* 0: never, as far as is known */
+	uint64_t verified_size, verified_usec; /* 0: never, or unknown */
 	uint64_t n_bytes;		       /* of all segments */
 	size_t n_segments;
 };
@@ -68,7 +68,7 @@ static void add_failure(struct counting *counting, const char *reason)
 
 	while (i < counting->n_reasons && strcmp(counting->failures[i].reason, reason) != 0)
 		i++;
-	/* The last place is for all that have none of their own. */
+	/* The last element counts all reasons that have none of their own. */
 	if (i == counting->n_reasons && i == REASONS_MAX - 1)
 		reason = OTHERS;
 	if (i == counting->n_reasons && i < REASONS_MAX)
@@ -86,7 +86,7 @@ static bool is_event(const struct audit_entry *said, const char *name)
 	return strcmp(said->event->name, name) == 0;
 }
 
-/* A sandbox that failed says why; a command that ended by itself says how. */
+/* A failed sandbox has a reason; a command that exited has a status. */
 static void count_failure(struct counting *counting, const struct audit_entry *said,
 			  const struct store_row *row)
 {
@@ -103,7 +103,7 @@ static void count_failure(struct counting *counting, const struct audit_entry *s
 		add_failure(counting, EXITED);
 }
 
-/* The service verifies the log when it starts, and records that. */
+/* The service verifies the log at its start, and records that. */
 static void take_verification(struct counting *counting, const struct audit_entry *said,
 			      const struct store_row *row)
 {
@@ -146,7 +146,7 @@ static void measure(struct counting *counting, const struct rows *rows)
 		counting->n_bytes += rows->list.files[i].n_bytes;
 }
 
-/* 'sbx-audit verify' keeps what it has found beside the log. */
+/* 'sbx-audit verify' stores its result beside the log. */
 static void find_verification(struct counting *counting, const struct audit_values *values)
 {
 	uint64_t size, usec;
@@ -210,7 +210,7 @@ static void add_json(struct text *out, const struct counting *counting)
 
 /* ---- as tables ---- */
 
-/* To two digits at least: "52KiB", "1024MiB". */
+/* With at least two digits: "52KiB", "1024MiB". */
 static void add_size(struct text *out, uint64_t bytes)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
@@ -346,7 +346,7 @@ int audit_verb_stats(void *context, int n_operands, char *operands[], struct sbx
 
 /* ---- export ---- */
 
-/* {"seq":N,"hash":BASE64,"record":STRING}: the string holds the stored bytes. */
+/* {"seq":N,"hash":BASE64,"record":STRING}: the string contains the stored bytes. */
 static int export_row(void *userdata, const struct store_row *row, struct sbx_error *err)
 {
 	struct tool_run *run = userdata;

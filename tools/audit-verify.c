@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-audit verify: is the log what was written there, and all of it?
+ * sbx-audit verify: is the log complete and unchanged?
  *
- * Unlike the other verbs it takes in nothing first and writes nothing into the log's directory:
- * what it would sign on the way could not be doubted any more.
+ * Unlike other verbs it imports nothing and writes nothing to the log's directory: otherwise it
+ * would sign records that it should question.
  */
 
 #include "audit.h"
@@ -29,13 +29,13 @@
 #include "base/progress.h"
 #include "tool.h"
 
-/* ---- how far it was verified, and heads from elsewhere ---- */
+/* ---- stored state, and heads of witnesses ---- */
 
 #define STATE_BYTES_MAX 16384
 #define WITNESS_BYTES_MAX (64 * 1024 * 1024)
 #define STATE_SUFFIX ".verified"
 
-/* ---- how far it was verified ---- */
+/* ---- the stored state ---- */
 
 static bool known_state_path(const struct audit_values *values, struct text *out)
 {
@@ -43,14 +43,14 @@ static bool known_state_path(const struct audit_values *values, struct text *out
 		text_add(out, values->state);
 		return true;
 	}
-	/* Beside the log of this user's place, and beside no other: that may be a copy. */
+	/* Only beside the default log of this user: a log in another directory may be a copy. */
 	if (values->folder || places_folder(values, out, NULL) < 0)
 		return false;
 	text_add(out, STATE_SUFFIX);
 	return true;
 }
 
-/* Where there is no state yet everything is verified. */
+/* Without a state everything is verified. */
 static int known_read_state(const struct audit_values *values, struct verified_state *ret,
 			    struct sbx_error *err)
 {
@@ -104,7 +104,7 @@ static int known_write_state(struct tool_run *run, const struct verified_state *
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot keep what was verified");
 	r = file_replace(AT_FDCWD, text_string(&path), text.data, text.len, 0600, &why);
-	/* A user who may only read the log verifies all of it again the next time. */
+	/* A user with read access only verifies the whole log each time. */
 	if (r < 0 && !values->state) {
 		if (run->verbosity > 0)
 			log_write(&run->log, LOG_LEVEL_INFO, NULL, "%s: %s", why.what, why.why);
@@ -115,7 +115,7 @@ static int known_write_state(struct tool_run *run, const struct verified_state *
 	return r;
 }
 
-/* ---- what others have seen ---- */
+/* ---- witnesses ---- */
 
 static int known_read_witness(const struct audit_values *values, struct witness *ret,
 			      struct sbx_error *err)
@@ -135,7 +135,7 @@ static int known_read_witness(const struct audit_values *values, struct witness 
 	return -EINVAL;
 }
 
-/* As it says itself. Whether that is true is seen when it is verified. */
+/* Reads the log's own name; the verification finds out whether it is true. */
 static int read_origin(int folder, char ret[NOTE_NAME_SIZE], struct sbx_error *err)
 {
 	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
@@ -160,7 +160,7 @@ static int read_origin(int folder, char ret[NOTE_NAME_SIZE], struct sbx_error *e
 	return 0;
 }
 
-/* Another log in its place must have the heads of this one. */
+/* Heads are searched by the name of the expected log, not of one that replaced it. */
 static int find_origin(const struct audit_values *values, const struct verified_state *since,
 		       int folder, char ret[NOTE_NAME_SIZE], struct sbx_error *err)
 {
@@ -218,7 +218,7 @@ static const char *verdict_text(enum verify_verdict verdict)
 	return verdict == VERIFY_INTACT ? "OK" : verify_verdict_name(verdict);
 }
 
-/* ---- what is said ---- */
+/* ---- output ---- */
 
 static void add_finding(struct json_writer *json, const struct sbx_error *finding)
 {
@@ -227,7 +227,7 @@ static void add_finding(struct json_writer *json, const struct sbx_error *findin
 	json_member_string(json, "fix", finding->fix);
 }
 
-/* ---- the seed's form ---- */
+/* ---- logs in the format of another program ---- */
 
 static void say_seed_json(struct tool_run *run, const struct seed_report *report)
 {
@@ -311,7 +311,7 @@ static void say_json(struct tool_run *run, const struct verify_report *report)
 	text_add_char(&run->out, '\n');
 }
 
-/* What was found, how far it is signed, and whether that key could be anybody's. */
+/* Prints the verdict, up to where it is signed, and whether the key came from the log itself. */
 static void say_text(struct tool_run *run, const struct verify_report *report)
 {
 	bool is_intact = report->verdict == VERIFY_INTACT;
@@ -381,7 +381,7 @@ static int open_folder(const struct audit_values *values, struct sbx_error *err)
 	return r;
 }
 
-/* A mistake in what is given from elsewhere is no verdict on the log. */
+/* An error in another input is not a verdict about the log. */
 static int bad_input(int r)
 {
 	return r == -ENOMEM ? r : TOOL_USAGE;
@@ -407,13 +407,14 @@ static int verify(struct tool_run *run, struct verify_options *options, struct s
 	say(run, &report);
 	if (report.verdict != VERIFY_INTACT && err)
 		*err = report.finding;
-	/* What was found once is found again, until somebody has looked at it. */
+	/* After a finding the state is not stored, so that it is found again until it is resolved.
+	 */
 	if (report.verdict == VERIFY_INTACT)
 		r = known_write_state(run, &state, err);
 	return r < 0 ? r : verdict_status(report.verdict);
 }
 
-/* What was given from elsewhere, which has to be right before the log is looked at. */
+/* Reads the inputs from elsewhere, which must be valid before the log is read. */
 static int read_known(const struct audit_values *values, struct verify_options *options,
 		      struct verified_state *since, struct witness *witness, struct sbx_error *err)
 {
@@ -429,7 +430,7 @@ static int read_known(const struct audit_values *values, struct verify_options *
 	} else if (values->journal || values->journal_directory) {
 		r = known_read_journal(values, options->since, options->folder, witness, err);
 		options->witness = witness;
-		/* Without heads there is no verdict, and no other way to pass either. */
+		/* Without the requested heads there must be no verdict, so that it cannot pass. */
 		if (r < 0)
 			return r == -ENOMEM ? r : TOOL_UNREADABLE;
 	}

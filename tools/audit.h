@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * What the verbs of sbx-audit share: the values of its options, where the log is, and its rows
+ * Shared by the verbs of sbx-audit: the values of options, the place of the log, and its rows
  *
- * One file a group of verbs: tools/audit-NAME.c. The table of verbs is in sbx-audit.c.
+ * One file for each group of verbs: tools/audit-NAME.c. The table of verbs is in sbx-audit.c.
  */
 
 #include <errno.h>
@@ -29,26 +29,26 @@ struct tool_run;
 
 struct audit_values {
 	const char *folder;
-	const char *policy;	   /* NULL: the one in force */
-	const char *key;	   /* of the first epoch, as setup printed it */
+	const char *policy;	   /* NULL: the installed policy */
+	const char *key;	   /* of the first epoch, as printed by setup */
 	const char *key_place;	   /* setup */
 	bool strict;		   /* append */
 	bool follow;		   /* tail */
 	uint64_t n_last;	   /* query; 0: all */
-	const char *last;	   /* tail; NULL: the default, which 0 is not */
+	const char *last;	   /* tail; NULL: the default, not 0 */
 	const char *since, *until; /* query, stats */
-	struct option_list events; /* any of these */
+	struct option_list events; /* records of any of these events */
 	const char *columns[N_ENTRY_COLUMNS];
 	const char *witness, *state; /* verify */
 	const char *journal_directory;
 	bool journal, seed_format;
 	uint64_t n_jobs;	     /* 0: one */
 	const char *witness_command; /* append, serve */
-	/* serve; numbers: 0 is the default; @spool is gather's --to, too */
+	/* serve; numbers: 0 means the default; @spool is also --to of gather */
 	const char *socket, *spool, *on_full;
 	uint64_t group_records, group_usec, queue_bytes, epoch_usec, max_clients;
 	bool full;
-	/* rotate, retain, export; numbers: 0 is what the policy says */
+	/* rotate, retain, export; numbers: 0 means the value of the policy */
 	bool if_due, dry_run;
 	uint64_t segment_size, max_size, retention_days;
 	const char *archive, *segment;
@@ -72,71 +72,69 @@ verb_fn audit_verb_rotate;
 verb_fn audit_verb_retain;
 extern const struct option_spec audit_serve_options[], audit_gather_options[];
 
-/* Hands the spools of the system's services over, for root: audit_gather() in audit/log.h. */
+/* As root: moves the spools of the system's services, by audit_gather() of audit/log.h. */
 int gather_into(int staging, int inbox, uint64_t *ret_n_files, struct sbx_error *err);
 
-/* The log that setup makes, at the place of @values. */
+/* Creates the log at the place in @values, for setup. */
 int audit_make_log(const struct audit_values *values, struct sbx_error *err);
 
 /* ---- audit-places.c: settings ---- */
 
 struct policy;
 
-/* What the policy says about the log; 0 and NULL is what it does not say. */
+/* The policy's settings of the log; 0 and NULL: not set. */
 struct audit_settings {
-	struct policy *policy; /* whose texts the rest are */
+	struct policy *policy; /* owns the texts */
 	bool keep_originals;
 	uint64_t retention_days;
 	uint64_t max_size;
 	const char *rotation;  /* "hourly", "daily", "weekly", "monthly" */
-	const char **patterns; /* of secrets */
+	const char **patterns; /* patterns of secrets */
 	size_t n_patterns;
 };
 #define _cleanup_settings_ _cleanup_(settings_deinit)
-/* Reads --policy, or the policy in force where there is one. */
+/* Reads --policy, or the installed policy if there is one. */
 int settings_read(const struct audit_values *values, struct audit_settings *ret,
 		  struct sbx_error *err);
 void settings_deinit(struct audit_settings *settings);
 
 /* ---- audit-places.c ---- */
 
-/* /var/lib/sbx/audit for root, the state folder's sbx/audit else; what --log says before both. */
+/* /var/lib/sbx/audit for root, else sbx/audit in the state directory; --log overrides both. */
 int places_folder(const struct audit_values *values, struct text *out, struct sbx_error *err);
-/* Why and fix of a log that is not there. */
+/* Fills why and fix for a missing log. */
 void places_explain_missing(const struct audit_values *values, struct sbx_error *err);
-/*
- * Opens the log to write and takes in what waits in the spool. What is wrong with its end is said.
- */
+/* Opens the log for writing and imports the spool. Reports damage at its end. */
 int places_open(struct tool_run *run, struct audit_log **ret, struct sbx_error *err);
-/* ---- audit-places.c: what is kept ---- */
+/* ---- audit-places.c: retention ---- */
 
 struct keeping {
 	enum rotation rotation;
-	uint64_t segment_bytes; /* from which on a segment is large */
+	uint64_t segment_bytes; /* size from which a segment is rotated */
 	struct retain_policy policy;
 };
 int keeping_read(const struct audit_values *values, struct keeping *ret, struct sbx_error *err);
 
-/* Without taking anything in, and without a word. */
+/* Without importing and without messages. */
 int places_open_only(struct tool_run *run, struct audit_log **ret, struct sbx_error *err);
-/* Where the tools of this user leave their records while no service runs. */
+/* The spool to which this user's tools write records while no service runs. */
 int places_spool(struct text *out, struct sbx_error *err);
-/* Takes in what waits where that can be done; whoever only reads goes on where it cannot, which is
- * said once: @has_said is remembered by the caller, and may be NULL. */
+/* Imports the spool if possible; a verb that only reads continues if it is not, after one warning:
+ * @has_said is kept by the caller, and may be NULL. */
 void places_take_in(struct tool_run *run, bool *has_said);
-/* What a verb that reads ends with: -EINVAL is wrong usage, -ERANGE a record that is not there,
- * -EBADMSG a log that cannot be read. */
+/* The exit status of a reading verb: -EINVAL is wrong usage, -ERANGE a record that does not exist,
+ * -EBADMSG an unreadable log. */
 int places_status_of(int r);
 
 /* ---- audit-serve.c ---- */
 
-/* From now on new heads go where they should; the last one when the log is freed, which may wait
+/* Sends new heads to their targets from now on; the last one when the log is freed, which may wait
  * for the command of --witness. */
 int heads_watch(struct tool_run *run, struct audit_log *log, struct sbx_error *err);
 
 /* ---- audit-rows.c ---- */
 
-/* The segments of a log, each read from one moment, and its archives. */
+/* The segments of a log, each read in one transaction, and its archives. */
 struct rows {
 	int folder;
 	struct segment_list list; /* at least one */
@@ -147,8 +145,7 @@ struct rows {
 	}
 #define _cleanup_rows_ _cleanup_(rows_close)
 int rows_open(const struct audit_values *values, struct rows *ret, struct sbx_error *err);
-/* And takes in what waits (places_take_in()). -EBADMSG for whatever keeps the log from being read.
- */
+/* Also imports the spool (places_take_in()). -EBADMSG: the log cannot be read. */
 int rows_open_to_show(struct tool_run *run, bool *has_said, struct rows *ret,
 		      struct sbx_error *err);
 void rows_close(struct rows *rows);
@@ -156,66 +153,63 @@ int rows_each(const struct rows *rows, uint64_t from, store_visit visit, void *u
 	      struct sbx_error *err);
 int rows_each_checkpoint(const struct rows *rows, store_visit_note visit, void *userdata,
 			 struct sbx_error *err);
-/* Number @i of the list, whatever it has become since; -EBADMSG for whatever keeps it from being
- * read. */
+/* Opens segment @i of the list, which may have been archived since; -EBADMSG: it cannot be read. */
 int rows_open_segment(const struct rows *rows, size_t i, struct segment **ret,
 		      struct sbx_error *err);
-/* What the first one that is there says about itself. */
+/* Reads the metadata of the first existing segment. */
 int rows_read_begin(const struct rows *rows, struct segment_about *ret, struct sbx_error *err);
-/* For export: writes the archive that --archive names (audit-rotate.c). */
+/* For export: writes the archive of --archive (audit-rotate.c). */
 int audit_export_archive(struct tool_run *run, const struct rows *rows, struct sbx_error *err);
-/* How many records there are. */
+/* The number of records. */
 int rows_count(const struct rows *rows, uint64_t *ret, struct sbx_error *err);
 
-/* What --since and the like choose. */
+/* The filter of --since and the like. */
 struct row_filter;
 int filter_new(struct tool_run *run, struct row_filter **ret, struct sbx_error *err);
 void filter_free_ptr(struct row_filter **filter);
 #define _cleanup_filter_ _cleanup_(filter_free_ptr)
 /*
- * 1 for a record that is one of these, 0 for another, with what it says until the next one is
- * taken. A record that cannot be read is none of them: *@ret is NULL, and a warning tells of the
- * first.
+ * 1 if the record matches, 0 if not; *@ret is its content until the next call. A record that cannot
+ * be read does not match: *@ret is NULL, and the first one causes a warning.
  */
 int filter_take(struct row_filter *filter, const struct store_row *row,
 		const struct audit_entry **ret, struct sbx_error *err);
-/* @status, or that of a log with records which could not be read. */
+/* @status, or that for a log with unreadable records. */
 int filter_status(const struct row_filter *filter, int status);
 bool rows_text_is(const struct entry_text *text, const char *wanted);
-/* A record that cannot be read is a failure of whatever reads it. */
+/* The error for a record that cannot be read. */
 int rows_refuse(const struct store_row *row, struct sbx_error *err);
-/* The number of a record, as it is typed. */
+/* Parses the number of a record. */
 int audit_read_number(const char *text, uint64_t *ret, struct sbx_error *err);
-/* A line for people, or the record itself with --json. */
+/* Prints a line of text, or with --json the record itself. */
 void rows_show(struct tool_run *run, const struct store_row *row, const struct audit_entry *said);
-/* Writes what there is to write when it is much. */
+/* Writes the output if there is much of it. */
 int rows_flush(struct tool_run *run, struct sbx_error *err);
 
 /* ---- audit-verify.c ---- */
 
-/* How far this user's log was verified the last time, and when that was: 1, or 0 where it is not
- * known. */
+/* Up to which size, and when, this user's log was verified last: 1, or 0 if it is not known. */
 int known_read_last(const struct audit_values *values, uint64_t *ret_size, uint64_t *ret_usec);
 
 /* ---- audit-show.c ---- */
 
 struct json_item;
 
-/* What a record says about a command; start it as { 0 }, it may be read into again. */
+/* Details of a record about a command; start with { 0 }, it can be reused. */
 struct details {
-	struct text command; /* the words, quoted as for a shell; empty: not said */
-	struct text reason;  /* why it ended, as the record has it */
+	struct text command; /* words, quoted as for a shell; empty: unknown */
+	struct text reason;  /* why it ended, as in the record */
 	int64_t status;
-	uint64_t usec; /* how long it ran */
-	uint64_t size; /* of the log, in what the log says about itself; 0: not said */
+	uint64_t usec; /* duration */
+	uint64_t size; /* size of the log in records about the log; 0: unknown */
 	bool has_status, has_usec;
 };
 #define _cleanup_details_ _cleanup_(details_deinit)
 void details_deinit(struct details *details);
 void details_read(const char *body, size_t n_body, struct details *ret);
-/* " status=3 reason=exit duration=1.2s command=make -j4", as far as it is known. */
+/* Adds " status=3 reason=exit duration=1.2s command=make -j4", as far as known. */
 void details_add_text(struct text *out, const struct details *details);
-/* The decoded characters of a name or string. */
+/* Adds the decoded characters of a name or string. */
 void details_decode(const struct json_item *item, struct text *out);
-/* In single quotes where a shell would read something else in it. */
+/* Adds the word, in single quotes if a shell would interpret it. */
 void details_add_word(struct text *out, const char *bytes, size_t n_bytes);
