@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The cgroup of a sandbox: frozen, killed as a whole, removed
+ * The cgroup of a sandbox: freeze, kill all processes, remove
  *
- * What an entry names is only touched where it is a cgroup whose name is one of ours: an entry that
- * says something else can at most keep a sandbox from being paused.
+ * A cgroup that an entry names is only touched if its name is one that sbx makes: a wrong entry can
+ * at most prevent a sandbox from being paused.
  */
 
 #include "ctl.h"
@@ -57,7 +57,7 @@ static int write_file(int cgroup, const char *name, const char *text)
 	return fd < 0 ? fd : fd_write_all(fd, text, strlen(text));
 }
 
-/* Does cgroup.events say so? Reading it also arms the next wait. */
+/* Does cgroup.events have this line? Reading it also rearms poll(). */
 static int says(int events, const char *line)
 {
 	char bytes[256];
@@ -132,13 +132,13 @@ int cgroup_kill_all(int cgroup)
 	int n = count_processes(cgroup);
 	int r = write_file(cgroup, "cgroup.kill", "1");
 
-	/* Before Linux 5.14 killing PID 1 of the sandbox must do. */
+	/* Before Linux 5.14 there is no cgroup.kill: killing PID 1 of the sandbox must suffice. */
 	if (r == 0 || r == -ENOENT)
 		r = wait_until(cgroup, "populated 0\n");
 	return r < 0 ? r : n;
 }
 
-/* Those below it first: what ran inside may have made some. */
+/* Removes the children first, which processes inside may have created. */
 static int remove_below(int parent, const char *name, unsigned depth)
 {
 	int fd = path_open_beneath(parent, name, O_RDONLY | O_DIRECTORY, 0);

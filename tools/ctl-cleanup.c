@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The cleanup of a supervisor, done for one that was killed: a table of steps
+ * Cleans up after a killed supervisor: a table of steps
  *
- * Each step can be repeated, and does not depend on the success of the others. Only the directory
- * is removed last: as long as something is left, its state says what and where.
+ * Each step can be repeated, and does not depend on the success of the others. The directory is
+ * removed last: as long as something is left, its state says what and where.
  */
 
 #include "ctl.h"
@@ -41,14 +41,14 @@ static void say(const struct cleanup *cleanup, const char *done, const char *wou
 		ctl_say(cleanup->ctl, cleanup->registration->id, cleanup->dry_run ? would : done);
 }
 
-/* With the sandbox's PID 1 all of its pid namespace goes. */
+/* Killing PID 1 of the sandbox kills its whole PID namespace. */
 static int end_init(struct cleanup *cleanup)
 {
 	const struct sandbox_entry *entry = &cleanup->entry;
 	_cleanup_close_ int pidfd = process_open(entry->init, entry->init_start);
 	int r;
 
-	/* A zombie has ended, but its parent may not have reaped it yet. */
+	/* A zombie has exited, but its parent may not have reaped it yet. */
 	if (pidfd == -ESRCH || (pidfd >= 0 && wait_for_pidfd(pidfd, 0) == 1))
 		return 0;
 	if (pidfd < 0)
@@ -75,7 +75,7 @@ static int empty_cgroup(struct cleanup *cleanup)
 	if (cleanup->dry_run)
 		return 0;
 	r = cgroup_kill_all(cgroup);
-	/* A service manager removes its scope meanwhile. */
+	/* systemd may remove its scope at the same time. */
 	return r < 0 && r != -ENOENT && r != -ENODEV ? r : 0;
 }
 
@@ -118,7 +118,7 @@ static int remove_work(struct cleanup *cleanup)
 	return r < 0 ? r : last;
 }
 
-/* RUNNING → FAILED → CLEANUP → DESTROYED, each as the life cycle has it. */
+/* RUNNING → FAILED → CLEANUP → DESTROYED, as in the life cycle. */
 static int end_states(struct cleanup *cleanup)
 {
 	static const enum sandbox_state way[] = { SANDBOX_FAILED, SANDBOX_CLEANUP,
@@ -157,7 +157,7 @@ static int finish_folder(struct cleanup *cleanup)
 static const struct {
 	const char *failing;
 	int (*run)(struct cleanup *cleanup);
-	bool needs_all; /* only if nothing before it has failed */
+	bool needs_all; /* only if no earlier step has failed */
 } steps[] = {
 	{ "kill the processes of", end_init, false },
 	{ "empty the cgroup of", empty_cgroup, false },
@@ -217,7 +217,8 @@ int cleanup_claim(struct cleanup *cleanup, struct ctl *ctl, const char *id,
 #define CGROUP_PREFIX "sbx-"
 #define DEPTH_MAX 32
 
-/* A waiting one is to be started, an ended one to be looked at: neither is an orphan. */
+/* A configured sandbox waits for its start, an ended one for a look at its status: both are kept.
+ */
 static bool is_orphan(const struct cleanup *cleanup, bool ended_too)
 {
 	if (!cleanup->keeps_folder)
@@ -335,9 +336,7 @@ int ctl_verb_gc(void *context, int n_operands, char *operands[], struct sbx_erro
 	return first < 0 ? first : r;
 }
 
-/*
- * sbx-ctl remove: forgets a sandbox that is over, with its log and its status
- */
+/* sbx-ctl remove: removes an ended sandbox with its log and status */
 
 /* Stops it first. -ENOENT: the sandbox has removed its directory itself. */
 static int stop_and_claim(struct cleanup *cleanup, struct ctl *ctl, const char *id,
@@ -349,7 +348,7 @@ static int stop_and_claim(struct cleanup *cleanup, struct ctl *ctl, const char *
 	if (r < 0)
 		return r;
 	r = cleanup_claim(cleanup, ctl, id, registration, err);
-	/* Its supervisor has ended, so the lock belongs to another process of sbx-ctl. */
+	/* Its supervisor has exited, so another sbx-ctl has the lock. */
 	if (r == -EBUSY)
 		return ctl_fail(err, r, "remove", id,
 				"it was stopped, and another process is cleaning up after it",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-ctl create: a configuration that is checked now and never changes
+ * sbx-ctl create: stores a configuration, which is checked now and never changes
  *
- * What it keeps is a command line of sbx-spawn and the folder in which it was written, as words
- * with a NUL behind each; in the state, the digest of the policy that it was checked with.
+ * The configuration is a command line of sbx-spawn and the working directory, as strings separated
+ * by NUL; the state has the digest of the policy with which it was checked.
  */
 
 #include "ctl.h"
@@ -26,7 +26,7 @@
 
 #define CONFIGURATION_BYTES_MAX (4 * 1024 * 1024)
 
-/* Options of sbx-spawn that mean nothing for a sandbox that is started later. */
+/* Options of sbx-spawn that are not possible for a sandbox that starts later. */
 static const struct {
 	const char *name;
 	const char *why;
@@ -51,7 +51,7 @@ static bool is_one_of(const char *word, const char *const *words)
 	return false;
 }
 
-/* How many words our own option takes here; 0: it is not ours. */
+/* The number of words of sbx-ctl's own option at @words; 0: it is not one. */
 static int count_own(char *const words[], int n)
 {
 	static const char *const flags[] = { "--json", "-q", "--quiet",	  "-v",	    "--verbose",
@@ -62,7 +62,7 @@ static int count_own(char *const words[], int n)
 	return strcmp(words[0], "--id") == 0 && n > 1 ? 2 : 0;
 }
 
-/* The words that are our own options, or all others. */
+/* Picks the words of sbx-ctl's own options, or all others. */
 static int pick(char *const words[], int n, bool own, char *ret[])
 {
 	int n_picked = 0;
@@ -104,12 +104,12 @@ char **create_arrange(int argc, char *argv[], int *ret_argc)
 	return words;
 }
 
-/* What was written behind "create". */
+/* The arguments of "create". */
 struct creation {
 	struct ctl *ctl;
 	const char **words; /* NULL-terminated */
 	size_t n_words;
-	size_t n_options; /* before the "--" */
+	size_t n_options; /* before "--" */
 	struct plan_facts facts;
 	char id[SANDBOX_ID_MAX + 1];
 };
@@ -180,7 +180,7 @@ static int write_configuration(const struct creation *creation, int folder, cons
 		r = -E2BIG;
 	if (r == 0)
 		r = fd_write_all(fd, bytes.data, bytes.len);
-	/* Its name says that all of it is there. */
+	/* The file gets its name when it is complete. */
 	if (r == 0 && renameat(folder, SANDBOX_CONFIGURATION_NAME ".new", folder,
 			       SANDBOX_CONFIGURATION_NAME) < 0)
 		r = -errno;
@@ -289,7 +289,7 @@ static int split_words(struct arena *arena, const char *bytes, size_t n_bytes,
 	words = arena_alloc(arena, (n + 1) * sizeof(*words));
 	if (!copy || !words)
 		return -ENOMEM;
-	/* The folder, "--" and a command at least; nothing behind the last NUL. */
+	/* At least the directory, "--" and a command; nothing after the last NUL. */
 	if (n < 3 || bytes[n_bytes - 1] != '\0')
 		return -EBADMSG;
 	for (size_t i = 0; i < n; i++, at += strlen(at) + 1)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-ctl exec: asks the supervisor to run another command in its sandbox, with our stdin, stdout
- * and stderr, or a terminal that is lent in the place of ours
+ * sbx-ctl exec: asks the supervisor to run another command in its sandbox, with the caller's stdin,
+ * stdout and stderr, or a pseudo-terminal instead of the caller's terminal
  *
- * One packet there, {"exec":["ls","-l"]} with three fds, and one back: {"status":0},
- * {"error":"..."}, or both where the command could not be executed. When we go, the connection
- * goes, and the supervisor ends the command.
+ * One packet is sent, {"exec":["ls","-l"]} with three fds, and one is received: {"status":0},
+ * {"error":"..."}, or both if the command could not be executed. If sbx-ctl exits, the connection
+ * closes, and the supervisor kills the command.
  */
 
 #include "ctl.h"
@@ -35,11 +35,11 @@
 #include "tool.h"
 
 /*
- * The terminal of sbx-ctl exec: what enters a sandbox never holds ours
+ * The terminal of sbx-ctl exec: a process that enters a sandbox never gets the user's terminal
  *
- * It gets one that is lent. What is typed is passed on where both our stdin and our stdout are
- * terminals, and while we are in the foreground; the terminal that is lent makes signals of Ctrl-C.
- * With a pipe behind us the pager at its end reads our terminal, so the command's input is empty.
+ * It gets a new pseudo-terminal. Input is copied if both stdin and stdout are terminals and while
+ * sbx-ctl is in the foreground; the line discipline inside makes signals of Ctrl-C. If stdout is a
+ * pipe, a pager at its end reads the user's terminal, so the command gets empty input.
  */
 
 struct desk {
@@ -49,7 +49,7 @@ struct desk {
 	struct source answer;
 	struct source signal;
 	bool is_answered;
-	int ended_by; /* a signal that ends us */
+	int ended_by; /* signal that ends sbx-ctl */
 };
 
 static int answered(struct source *source, short events)
@@ -83,7 +83,7 @@ static int begin(struct desk *desk, int stdio[3])
 	const bool is_typed = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 	int r;
 
-	/* Of the output alone. */
+	/* Input is left to the reader of the output: the command gets /dev/null. */
 	if (!is_typed && isatty(STDIN_FILENO)) {
 		stdio[STDIN_FILENO] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		if (stdio[STDIN_FILENO] < 0)
@@ -173,7 +173,7 @@ static int connect_to(struct ctl *ctl, const char *id)
 
 	if (fd < 0)
 		return -errno;
-	/* By the fd: the folder's own path may be longer than an address. */
+	/* Through the fd, because the path of the directory may exceed sun_path. */
 	(void)snprintf(address.sun_path, sizeof(address.sun_path),
 		       "/proc/self/fd/%d/%s/" SANDBOX_CONTROL_NAME, ctl->registry, id);
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
@@ -231,7 +231,7 @@ static int understand(const char *id, const char *answer, size_t n_bytes, struct
 	if (error)
 		(void)ctl_fail(err, -EREMOTEIO, "run a command in", id, error->text,
 			       "correct what its supervisor reports");
-	/* With both it is why nothing ran, as it was said by what looked for it. */
+	/* With a status, the error says why the command was not executed. */
 	if (error && !status)
 		return -EREMOTEIO;
 	if (!status || status->type != TREE_NUMBER ||

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * sbx-ctl list, inspect: looking without touching
- */
+/* sbx-ctl list, inspect: show sandboxes without changing anything */
 
 #include "ctl.h"
 
@@ -22,8 +20,7 @@
 
 /* ---- the column STATUS ---- */
 
-/* A limit or a failure has a text of its own; how a command ended by itself is said with a number.
- */
+/* Texts for limits and failures; an exit of the command itself is shown with its number. */
 static const struct {
 	const char *reason;
 	const char *shown;
@@ -50,7 +47,7 @@ static void add_end(struct text *out, const struct sandbox_entry *entry)
 		text_add_visible(out, reason, strlen(reason));
 }
 
-/* A live supervisor decides first: what it has already written of the end is not over yet. */
+/* While the supervisor is alive its state counts, even if it has already written a status. */
 static void add_status(struct text *out, const struct target *target)
 {
 	static const char *const alive[N_SANDBOX_STATES] = {
@@ -98,7 +95,7 @@ static void add_command(struct table *table, const char *const *argv)
 	for (size_t i = 0; argv && argv[i]; i++)
 		text_addf(&whole, i > 0 ? " %s" : "%s", argv[i]);
 	len = whole.len > COMMAND_BYTES_MAX ? COMMAND_BYTES_MAX : whole.len;
-	/* Not within a character. */
+	/* Do not cut inside a UTF-8 character. */
 	while (len < whole.len && len > 0 && ((unsigned char)whole.data[len] & 0xc0) == 0x80)
 		len--;
 	text_add_visible(&cell, text_string(&whole), len);
@@ -133,8 +130,8 @@ static void add_header(struct table *table)
 		table_add(table, names[i]);
 }
 
-/* 1: it is gone by now, which is no mistake, or closed to us, which is told. Of the others the
- * first is. */
+/* 1: it was removed meanwhile, which is fine, or it is not accessible, which is a warning. The
+ * first other error ends the list. */
 static int list_read(struct ctl *ctl, const char *id, struct target *ret, struct sbx_error *err)
 {
 	struct sbx_error why = { .code = 0 };

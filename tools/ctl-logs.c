@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-ctl logs: what a sandbox that sbx-ctl has started has written
+ * sbx-ctl logs: the output of a sandbox that sbx-ctl has started
  *
- * Into a file or a pipe it goes byte for byte. A terminal would obey what is in it, so there
- * control characters are shown instead. Following waits for changes in the sandbox's folder and for
- * the end of its supervisor, whichever comes first.
+ * Written unchanged to a file or pipe. On a terminal control characters are escaped. Following
+ * waits for changes in the sandbox's directory and for the end of its supervisor.
  */
 
 #include "ctl.h"
@@ -31,9 +30,9 @@ struct following {
 	const char *id;
 	int log;
 	int watch;
-	int supervisor; /* pidfd, once it is known */
+	int supervisor; /* pidfd, if known */
 	bool is_terminal;
-	struct text rest; /* of a line that has not ended, on a terminal */
+	struct text rest; /* an incomplete line, on a terminal */
 };
 
 static void following_deinit(struct following *following)
@@ -44,7 +43,7 @@ static void following_deinit(struct following *following)
 	text_deinit(&following->rest);
 }
 
-/* Tabs and line breaks stay what they are. */
+/* Tabs and newlines are not escaped. */
 static void show_line(struct text *out, const char *line, size_t len)
 {
 	while (len > 0) {
@@ -60,7 +59,7 @@ static void show_line(struct text *out, const char *line, size_t len)
 	}
 }
 
-/* Whole lines; one that is not complete waits, so that no character is cut in two. */
+/* Writes complete lines; an incomplete one waits, so that no character is split. */
 static void show(struct following *following, const char *bytes, size_t n_bytes)
 {
 	struct text *out = &following->ctl->run->out, *rest = &following->rest;
@@ -103,7 +102,7 @@ static int copy(struct following *following, struct sbx_error *err)
 	return r;
 }
 
-/* 1 as long as more can come. */
+/* 1 while more output may come. */
 static int find_supervisor(struct following *following)
 {
 	struct target target;
@@ -130,7 +129,7 @@ static int follow(struct following *following, struct sbx_error *err)
 	if (following->watch < 0 || inotify_add_watch(following->watch, path, IN_MODIFY) < 0)
 		return ctl_fail(err, -errno, "follow", following->id, NULL,
 				"raise the limit of inotify watches");
-	/* What comes behind the end of the supervisor was written before it. */
+	/* Read once more after the supervisor's end: its last output was written before. */
 	while (r == 0) {
 		struct pollfd fds[] = { { .fd = following->watch, .events = POLLIN },
 					{ .fd = following->supervisor, .events = POLLIN } };

@@ -23,7 +23,7 @@
 
 #include "tool.h"
 
-/* The file comes first and goes last: whatever happens in between can be resumed. */
+/* The file is created first and removed last: a failure in between can be resumed. */
 static int mark(struct ctl *ctl, const char *id, bool paused)
 {
 	char path[SANDBOX_ID_MAX + sizeof("/" SANDBOX_PAUSED_NAME)];
@@ -60,8 +60,8 @@ static int hold(struct ctl *ctl, const char *id, const struct sandbox_entry *ent
 	return 0;
 }
 
-/* The supervisor's clock of the time limit stands still while the file is there. The signal tells
- * it to look; a supervisor that is stopped looks when it goes on. */
+/* The time limit does not run while the file exists. SIGURG makes the supervisor check it; a
+ * stopped supervisor checks when it continues. */
 static void tell(const struct sandbox_entry *entry)
 {
 	_cleanup_close_ int supervisor = process_open(entry->supervisor, entry->supervisor_start);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * sbx-ctl ping: is everything there that a sandbox needs? is this one running?
- */
+/* sbx-ctl ping: does the host have everything that a sandbox needs? Is this sandbox running? */
 
 #include "ctl.h"
 
@@ -33,7 +31,7 @@ static const char *text_of(const struct tree *tree, const struct tree_node *map,
 	return node ? node->text : NULL;
 }
 
-/* What --check has found out by trying. */
+/* Evaluates the result of --check. */
 static int judge(const struct tree *tree, struct sbx_error *err)
 {
 	const struct tree_node *full = tree_get(tree, tree_root(tree), "full");

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The processes of a sandbox that has no cgroup of its own
+ * The processes of a sandbox without a cgroup of its own
  *
- * They are found from outside, through /proc: whatever descends from its PID 1, and what its
- * supervisor has started in a pid namespace below ours (sbx-ctl exec). A process can begin a new
- * one while we look; so after each signal we look again, until nothing new is there. Each is
- * signalled through a pidfd that was opened before its start was compared, so that a pid that is
- * used again is never hit.
+ * They are found from outside through /proc: the descendants of its PID 1, and children of its
+ * supervisor in a deeper PID namespace (sbx-ctl exec). A process can fork during the search; so
+ * after each signal the search is repeated until it finds no new process. Signals are sent through
+ * a pidfd that was opened before the start time was compared, so that a reused PID is never hit.
  */
 
 #include "ctl.h"
@@ -45,7 +44,7 @@ static ssize_t read_small(int proc, const char *name, pid_t pid, char *ret, size
 	return n;
 }
 
-/* A signal that has been sent and not seen yet: its process is in the kernel, perhaps for long. */
+/* Is the signal still pending? The process is in the kernel, maybe for long. */
 static bool has_pending(int proc, pid_t pid, int signal)
 {
 	char bytes[4096];
@@ -57,7 +56,7 @@ static bool has_pending(int proc, pid_t pid, int signal)
 	return line && strtoull(line + strlen("\nShdPnd:"), NULL, 16) >> (signal - 1) & 1;
 }
 
-/* "NSpid:\t4711\t17\t1" is a process two namespaces below ours. */
+/* "NSpid:\t4711\t17\t1" is a process two PID namespaces below this one. */
 static unsigned read_depth(int proc, pid_t pid)
 {
 	char bytes[4096];
@@ -81,7 +80,7 @@ static int read_process(int proc, pid_t pid, struct process *ret)
 
 	if (read_small(proc, "stat", pid, bytes, sizeof(bytes)) <= 0)
 		return -ESRCH;
-	/* The name may hold anything, also ") S 1". */
+	/* The name may contain anything, such as ") S 1". */
 	name_end = strrchr(bytes, ')');
 	if (!name_end ||
 	    sscanf(name_end + 1,
@@ -145,11 +144,11 @@ static const struct process *find(const struct processes *all, pid_t pid)
 	return bsearch(&key, all->items, all->n, sizeof(key), compare_pids);
 }
 
-/* Is it, or does it descend from, the process @pid that began at @start? */
+/* Is it the process @pid that started at @start, or a descendant of it? */
 static bool is_below(const struct processes *all, const struct process *process, pid_t pid,
 		     uint64_t start)
 {
-	/* What was read at different moments may go around in a circle. */
+	/* Bounded: lines read at different times could form a cycle. */
 	for (size_t i = 0; pid > 0 && process && i < all->n; i++) {
 		if (process->pid == pid)
 			return process->start == start;
@@ -158,7 +157,7 @@ static bool is_below(const struct processes *all, const struct process *process,
 	return false;
 }
 
-/* Of the supervisor's own processes those belong to the sandbox whose pid namespace is deeper. */
+/* Of the supervisor's children those in a deeper PID namespace belong to the sandbox. */
 static bool is_member(int proc, const struct processes *all, const struct process *process,
 		      const struct sandbox_entry *entry)
 {
@@ -193,10 +192,10 @@ static int send_to(const struct process *process, int signal)
 	return r == -ESRCH ? 0 : r;
 }
 
-/* Does a signal still have something to do here? */
+/* Would a signal still change this process? */
 typedef bool wanted_fn(const struct process *process);
 
-/* Who waits in the kernel, as a parent does in vfork(), stops when he comes out. */
+/* A process in uninterruptible sleep, such as a parent in vfork(), stops when it returns. */
 static bool runs(const struct process *process)
 {
 	return !strchr("TtZX", process->state) && !(process->state == 'D' && process->will_stop);
@@ -209,12 +208,13 @@ static bool is_held(const struct process *process)
 
 struct round {
 	int n_sent;
-	int n_waiting; /* they have been signalled, and it does not show yet */
+	int n_waiting; /* signalled, but the state has not changed yet */
 };
 
 static bool comes_now(const struct process *process, pid_t init, int signal, int pass)
 {
-	/* PID 1 first or last: it would report the others. */
+	/* PID 1 is stopped first and continued last: otherwise it would report stops of the others.
+	 */
 	return (process->pid == init) == (pass == (signal == SIGSTOP ? 0 : 1));
 }
 

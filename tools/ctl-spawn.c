@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * Running sbx-spawn: the one beside us, never one that an environment names
- */
+/* Runs sbx-spawn: always the one in the directory of sbx-ctl, never one from PATH */
 
 #include "ctl.h"
 
@@ -56,7 +54,8 @@ static int add_actions(posix_spawn_file_actions_t *actions, const struct spawn_s
 		r = posix_spawn_file_actions_adddup2(actions, start->err, STDERR_FILENO);
 	if (r == 0 && start->cwd)
 		r = posix_spawn_file_actions_addchdir_np(actions, start->cwd);
-	/* What our caller has left open would be held open for as long as the sandbox lives. */
+	/* Close fds that the caller has left open: the sandbox would keep them open for its
+	 * lifetime. */
 	if (r == 0)
 		r = posix_spawn_file_actions_addclosefrom_np(actions, FIRST_OTHER_FD);
 	return r;
@@ -100,14 +99,14 @@ int spawn_wait(pid_t pid)
 }
 
 /*
- * What sbx-spawn says: of a command line, that it can be carried out here, and under which policy
+ * Asks sbx-spawn whether it can run a command line on this host, and under which policy
  *
- * Only sbx-spawn understands its own options, so it is asked for the plan. Its errors come back as
- * JSON and are told as ours: they are about words that stand on our command line.
+ * Only sbx-spawn parses its options, so it is run with --print-plan. Its errors are read as JSON
+ * and reported as those of sbx-ctl: they are about words of sbx-ctl's command line.
  */
 
 #define ANSWER_MAX TREE_BYTES_MAX
-/* See --uid in sbx-spawn(1): this plus the number of its process. */
+/* See --uid in sbx-spawn(1): this plus the PID. */
 #define MADE_UP_UIDS 2000000000u
 
 static int read_back(int fd, struct tree **ret)
@@ -158,7 +157,7 @@ static int keep(struct ctl *ctl, const struct tree *tree, const char *name, cons
 	return text && !*ret ? -ENOMEM : 0;
 }
 
-/* Root's own start as whoever is free then, and that is not known yet. */
+/* A start of root gets a free uid, which is not known yet: 0. */
 static uid_t lasting_uid(const struct tree *tree)
 {
 	const struct tree_node *node = tree_get(tree, tree_root(tree), "uid");
@@ -170,7 +169,7 @@ static uid_t lasting_uid(const struct tree *tree)
 	return (uid_t)uid;
 }
 
-/* It has a plan, and its command may be there when it is started. */
+/* There is a plan; the command may exist later, when the sandbox is started. */
 static bool is_missing_command(int status)
 {
 	return status == SPAWN_CANNOT_EXECUTE || status == SPAWN_NOT_FOUND;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-ctl start: sbx-spawn in a session of its own, with the words that were kept
+ * sbx-ctl start: runs sbx-spawn in its own session with the stored configuration
  *
- * It takes the sandbox's folder over and writes there how far it is: RUNNING when the command has
- * been executed. So the folder is watched, and the process: whichever says first that the command
+ * sbx-spawn takes over the sandbox's directory and writes its state there: RUNNING after execve()
+ * of the command. sbx-ctl watches the directory and the process: either shows that the command
  * runs, or that it will not.
  */
 
@@ -110,7 +110,7 @@ static bool has_failed(const struct sandbox_entry *entry)
 	return entry->state == SANDBOX_FAILED;
 }
 
-/* 1: the command runs or has run; 0: not known yet; or negative errno. */
+/* 1: the command runs or has run; 0: unknown yet; or negative errno. */
 static int look(struct starting *starting)
 {
 	struct target target;
@@ -142,7 +142,8 @@ static int wait_started(struct starting *starting)
 			return -errno;
 		while (read(starting->watch, events, sizeof(events)) > 0)
 			;
-		/* Its last word comes before its end. */
+		/* Check for the exit first, so that the state that is read afterwards is the last
+		 * one. */
 		has_ended = fds[1].revents != 0;
 		r = look(starting);
 		if (r != 0 || has_ended)
@@ -150,7 +151,7 @@ static int wait_started(struct starting *starting)
 	}
 }
 
-/* What sbx-spawn has said until its end; nothing else has written there yet. */
+/* Prints the messages of sbx-spawn; nothing else has been written to the log yet. */
 static int show_failure(struct starting *starting, struct sbx_error *err)
 {
 	char said[LOG_SHOWN_MAX];
@@ -174,7 +175,7 @@ static int show_failure(struct starting *starting, struct sbx_error *err)
 	return -ECANCELED;
 }
 
-/* The policy is read again at the start; it must be the one that was checked. */
+/* The start reads the policy again; it must be the checked one. */
 static int check_unchanged(struct ctl *ctl, const struct sandbox_entry *entry,
 			   const char *const *words, struct sbx_error *err)
 {

@@ -40,7 +40,7 @@ int stop_read_time(const struct ctl_values *values, uint64_t *ret, struct sbx_er
 	return values->time ? units_parse_time(values->time, ret, err) : 0;
 }
 
-/* Everything inside, whatever the supervisor is doing. */
+/* Kills all processes inside, whatever the state of the supervisor. */
 static int kill_inside(const struct sandbox_entry *entry)
 {
 	_cleanup_close_ int init = process_open(entry->init, entry->init_start);
@@ -54,14 +54,14 @@ static int kill_inside(const struct sandbox_entry *entry)
 	return r;
 }
 
-/* The supervisor has exited without cleaning up: do it here. */
+/* The supervisor has exited without cleaning up: clean up here. */
 static int tidy_up(struct ctl *ctl, const char *id, struct sbx_error *err)
 {
 	_cleanup_registration_ struct registration registration = REGISTRATION_INIT;
 	struct cleanup cleanup;
 	int r = cleanup_claim(&cleanup, ctl, id, &registration, NULL);
 
-	/* It has cleaned up itself, or another process is doing it. */
+	/* It has cleaned up, or another process is cleaning up. */
 	if (r == -ENOENT || r == -EBUSY)
 		return 0;
 	if (r < 0)
@@ -76,7 +76,7 @@ static int end_by_force(struct ctl *ctl, const char *id, struct target *target, 
 	struct target now;
 	int r;
 
-	/* PID 1 may have been written down after we have read the entry. */
+	/* The supervisor may have written PID 1 after the entry was read. */
 	if (ctl_read(ctl, id, &now, NULL) == 0 &&
 	    now.entry.supervisor == target->entry.supervisor &&
 	    now.entry.supervisor_start == target->entry.supervisor_start)
@@ -123,7 +123,7 @@ static int open_supervisor(struct ctl *ctl, const char *id, struct target *targe
 	return process_open(target->entry.supervisor, target->entry.supervisor_start);
 }
 
-/* A sandbox that has already ended needs no more than a cleanup. */
+/* An ended sandbox only needs cleanup. */
 static int already_gone(struct ctl *ctl, const char *id, int r, struct sbx_error *err)
 {
 	if (r == -ESRCH)

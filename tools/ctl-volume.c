@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-ctl volume: folders for the output of one sandbox each
+ * sbx-ctl volume: directories for the output of one sandbox each
  *
- * A volume is made empty, filled by one sandbox (sbx-spawn --out refuses one that is not empty),
- * looked at, and removed. What is in it was written by untrusted code. Removing renames it first,
- * so that it is gone by its name at once, whatever happens while it is emptied.
+ * A volume is created empty, filled by one sandbox (sbx-spawn --out refuses one that is not empty),
+ * inspected, and removed. Untrusted code has written its content. It is renamed before its content
+ * is removed, so that the name is free even if the removal is interrupted.
  */
 
 #include "ctl.h"
@@ -57,7 +57,7 @@ static int add_state_folder(struct text *out, struct sbx_error *err)
 	return -ENOENT;
 }
 
-/* The user's own folders above may be links, as the user likes them. */
+/* Parents belong to the user and may be links. */
 static int make_folders(const char *path)
 {
 	_cleanup_free_ char *copy = strdup(path);
@@ -108,8 +108,8 @@ static int volumes_open(struct text *ret_path, struct sbx_error *err)
 	return r;
 }
 
-/* Without links, and without slashes that mean nothing; the last name, of an archive, may not be
- * there yet. NULL where there is nothing. */
+/* Resolves links and normalises; the last component, an archive, may not exist yet. NULL: the
+ * parent does not exist. */
 static char *resolve(const char *path)
 {
 	_cleanup_free_ char *whole = realpath(path, NULL), *folder = NULL, *copy = NULL;
@@ -127,7 +127,7 @@ static char *resolve(const char *path)
 	return folder && asprintf(&resolved, "%s/%s", folder, name + 1) >= 0 ? resolved : NULL;
 }
 
-/* Does --out, as it was typed, mean @path, or what is below it? */
+/* Does the stored --out refer to @path, or to a path below it? */
 static bool means(const struct sandbox_entry *entry, const char *path)
 {
 	_cleanup_text_ struct text typed = TEXT_INIT;
@@ -147,7 +147,7 @@ static bool means(const struct sandbox_entry *entry, const char *path)
 	return strncmp(out, volume, len) == 0 && (out[len] == '\0' || out[len] == '/');
 }
 
-/* The sandbox that writes there now, or NULL. */
+/* The sandbox that writes to it now, or NULL. */
 static const char *find_user(struct ctl *ctl, const char *folder, const char *name)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
@@ -259,7 +259,7 @@ static int list(struct volumes *volumes, const char *name, struct sbx_error *err
 	return r;
 }
 
-/* Out of sight under a name that no volume can have. */
+/* Renames it to a name that no volume can have. */
 static int put_aside(int folder, const char *name, char ret[SANDBOX_ID_MAX + 16])
 {
 	char id[SANDBOX_ID_MAX + 1];
@@ -293,7 +293,7 @@ static int remove_one(struct volumes *volumes, const char *name, struct sbx_erro
 	return 0;
 }
 
-/* ".NAME.sbx-work-X": left over where nobody uses the volume NAME. */
+/* ".NAME.sbx-work-X": left over if no sandbox uses the volume NAME. */
 static bool is_left_over(struct ctl *ctl, const char *path, int folder, const char *item)
 {
 	char name[NAME_MAX + 1];
@@ -317,7 +317,7 @@ int volumes_collect(struct ctl *ctl, struct sbx_error *err)
 	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *item;
 
-	/* Nobody who has no place for volumes has left one. */
+	/* Without a directory of volumes there is nothing to collect. */
 	if (!dir) {
 		close_fd(&fd);
 		return 0;

@@ -21,7 +21,7 @@
 
 #include "tool.h"
 
-/* Of linux/pidfd.h, which is younger than the headers that this is built with. */
+/* struct pidfd_info of linux/pidfd.h, which the headers of the build may lack. */
 struct pidfd_info_64 {
 	uint64_t mask;
 	uint64_t cgroup;
@@ -70,7 +70,7 @@ static int ask_kernel(int pidfd)
 					 : 128 + WTERMSIG(info.exit_code);
 }
 
-/* The status that the kernel keeps for those who hold a pidfd; -ENOTTY before Linux 6.15. */
+/* The exit status that the kernel keeps for owners of a pidfd; -ENOTTY before Linux 6.15. */
 static int status_of_pidfd(int pidfd)
 {
 	struct pollfd reaped = { .fd = pidfd, .events = 0 };
@@ -117,7 +117,7 @@ int ctl_verb_wait(void *context, int n_operands, char *operands[], struct sbx_er
 	r = ctl_read(&ctl, id, &target, err);
 	if (r < 0)
 		return r;
-	/* A supervisor writes the status before it ends; "list" shows it as alive until then. */
+	/* A supervisor writes the status before it exits; "list" shows it as alive until then. */
 	if (target.is_alive)
 		return wait_alive(&ctl, id, &target, err);
 	if (target.entry.has_status)
