@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-policy check: what is wrong with a policy, all of it in one run
+ * sbx-policy check: reports all problems of a policy in one run
  *
- * Mistakes keep a policy from being loaded. Refused is what loads, but sbx-spawn of this version
- * starts nothing under it, on any host. Warnings are about a policy that loads and does not mean
- * what it looks like. Findings are this verb's output; the count is for people.
+ * Errors keep a policy from being loaded. "Refused" means that it loads, but sbx-spawn of this
+ * version starts nothing under it, on any host. Warnings are about a policy whose meaning may
+ * differ from what it looks like. Findings are the output of this verb; the count is for people.
  */
 
 #include "policy.h"
@@ -25,12 +25,12 @@
 
 #include "tool.h"
 
-/* The code of whatever keeps a policy from being loaded. */
+/* Code of an error that keeps a policy from being loaded. */
 #define CODE_ERROR "E00"
 
 struct checking {
 	struct tool_run *run;
-	const char *name; /* of the file */
+	const char *name; /* name of the file */
 	const struct policy *policy;
 	bool strict;
 	size_t n_files, n_errors, n_refusals, n_warnings;
@@ -55,7 +55,7 @@ struct finding {
 	const char *code;
 	const char *file;
 	const char *what; /* without the place */
-	unsigned line;	  /* 0: not known */
+	unsigned line;	  /* 0: unknown */
 	unsigned column;
 	enum level level;
 	const struct sbx_error *err;
@@ -70,7 +70,7 @@ static unsigned read_number(const char **at)
 	return value;
 }
 
-/* Takes "p.yaml:3:5: " from the beginning of what @err says, if it is there. */
+/* Splits "p.yaml:3:5: " off the beginning of the error, if it is there. */
 static void split_place(struct finding *finding)
 {
 	const char *at = finding->err->what;
@@ -92,7 +92,7 @@ static void split_place(struct finding *finding)
 	finding->column = column;
 }
 
-/* Without a reason of its own an error has the reason of its errno. */
+/* An error without a reason has that of its errno. */
 static const char *why_of(const struct finding *finding)
 {
 	const struct sbx_error *err = finding->err;
@@ -188,7 +188,7 @@ static void report_warning(const struct policy_warning *warning, void *userdata)
 	add_finding(checking, &finding);
 }
 
-/* What only shows once the text makes a policy: examples, costs, and the warnings. */
+/* Checks that need a loaded policy: examples, costs, and warnings. */
 static int check_policy(struct checking *checking, const char *bytes, size_t n_bytes)
 {
 	_cleanup_policy_ struct policy *policy = NULL;
@@ -215,7 +215,7 @@ static int check_file(struct checking *checking, const char *path)
 
 	checking->name = strcmp(path, "-") == 0 ? "<stdin>" : path;
 	if (r >= 0 && judge_is_compiled(bytes, n_bytes)) {
-		/* A compiled policy can only be whole or not. */
+		/* A compiled policy is either intact or not. */
 		struct artefact artefact;
 
 		r = artefact_open(bytes, n_bytes, &artefact, &err);

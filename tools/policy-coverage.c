@@ -3,7 +3,7 @@
 /*
  * Which rules of the tested policies have determined an answer
  *
- * A rule that never did may be dead, or nobody has tried it; both are worth a line.
+ * A rule that never did may have no effect, or no test covers it; both are reported.
  */
 
 #include "policy.h"
@@ -136,7 +136,7 @@ static void add_json(struct text *out, const struct coverage *coverage, size_t n
 	text_add_char(out, '\n');
 }
 
-/* Those that stand in the files; the rules of the network mode follow them. */
+/* The rules of the files; those of the network mode come after them. */
 static size_t count_rules(const struct coverage *coverage)
 {
 	const struct policy *policy = coverage->judge.policy;

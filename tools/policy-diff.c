@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-policy diff: what a change of a policy changes
+ * sbx-policy diff: the effect of a change of a policy
  *
- * First by rule, from the texts; then, with --replay, by answer.
+ * First by rule, from the texts; then, with --replay, by answers.
  */
 
 #include "policy.h"
@@ -59,16 +59,16 @@ int policy_verb_diff(void *context, int n_operands, char *operands[], struct sbx
 }
 
 /*
- * Requests that were really made, judged by two policies
+ * Evaluates recorded requests with two policies
  *
- * Only answers that change are shown, grouped by the rule that made the change; the same answer to
- * the same request is shown once.
+ * Prints only answers that change, grouped by the rule that made the change; the same answer to the
+ * same request is printed once.
  */
 
 #define RECORD_LINE_MAX (1024 * 1024)
 #define LAST_DEFAULT 100
 
-/* The last lines of an input, in a ring of @size; or all, one after the other. */
+/* The last lines of an input, in a ring buffer of @size; or all of them. */
 struct last_lines {
 	struct text *lines;
 	size_t size; /* 0: all */
@@ -76,7 +76,7 @@ struct last_lines {
 };
 
 struct answer {
-	char *group; /* which rule made the change */
+	char *group; /* the rule that made the change */
 	char *text;
 };
 
@@ -175,8 +175,8 @@ static void note_change(const struct request_buffer *request, const struct polic
 	struct differing *differing = userdata;
 	_cleanup_text_ struct text group = TEXT_INIT, text = TEXT_INIT;
 
-	/* What denies now did so by a rule of the new file; what no rule allows any more was
-	 * allowed by one of the old. */
+	/* A new denial comes from a rule of the new file; if no rule decides any more, a rule of
+	 * the old file did before. */
 	if (after->n_rules == 0 && before->n_rules > 0) {
 		add_rule_of(&group, differing->before, before);
 		text_add(&group, " no longer decides");
@@ -201,7 +201,7 @@ static int by_group(const void *a, const void *b)
 	return order != 0 ? order : strcmp(one->text, other->text);
 }
 
-/* How many of the answers from @i on are the same. */
+/* The number of equal answers from @i on. */
 static size_t count_same(const struct differing *differing, size_t i)
 {
 	size_t n = 1;
@@ -308,7 +308,7 @@ static void replay_kept(struct differing *differing, const struct last_lines *la
 
 static int replay_fd(struct differing *differing, int fd, struct last_lines *last)
 {
-	/* What is too long to be a record is none, and may never end. */
+	/* A line that is too long is not a record, and may never end. */
 	_cleanup_lines_ struct line_reader reader = { .fd = fd,
 						      .max = RECORD_LINE_MAX,
 						      .refuses_long = true };
@@ -395,7 +395,7 @@ static int replay_file(struct differing *differing, const char *path, struct las
 	return r < 0 ? unreadable(path, r, err) : 0;
 }
 
-/* Half a log is none: what is missing might be what changes. */
+/* Without the complete log the missing requests might be those that change. */
 static int replay_log(struct differing *differing, const char *path, struct last_lines *last,
 		      struct sbx_error *err)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-policy eval: what a policy answers, to one request or to each line of standard input
+ * sbx-policy eval: the answer of a policy to one request, or to each line of standard input
  *
- * With lines it can be used as a coprocess: before it waits for a line, every answer that is ready
- * has been written.
+ * With lines it can be a coprocess: before it waits for a line, all answers are written.
  */
 
 #include "policy.h"
@@ -35,7 +34,7 @@ static void add_visible(struct text *out, const char *string)
 	text_add_visible(out, string, strlen(string));
 }
 
-/* Rules that would have allowed it, had one thing been different. */
+/* Rules that would have allowed it with one other fact. */
 static void add_hints(struct text *out, struct judge *judge, const struct request_buffer *buffer)
 {
 	const struct artefact_rule *rules = artefact_rows(&judge->artefact, SECTION_RULES);
@@ -72,7 +71,7 @@ static void add_facts(struct text *out, unsigned facts)
 	}
 }
 
-/* In a sandbox a denial that depends on such a fact always holds, a permission never does. */
+/* In a sandbox a denial that depends on such a fact always applies, and a permission never does. */
 static void add_dependences(struct text *out, const struct artefact *artefact,
 			    const struct policy_decision *decision)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-policy explain: the answer, and for every rule that was near why it did or did not apply
+ * sbx-policy explain: the answer, and for each rule that nearly applied why it did or did not
  *
- * Nothing is cut short: a rule that lost against a more severe one is shown as well, because
- * whoever takes the severe one away wants to know what happens then.
+ * Nothing is left out: a rule that lost against a more severe one is shown as well, because it
+ * matters when the severe one is removed.
  */
 
 #include "policy.h"
@@ -22,10 +22,10 @@
 
 #include "tool.h"
 
-/* Behind those that apply, and those that nearly did, many more are only noise; -v shows all. */
+/* Rules further away than those that nearly applied are noise; -v shows all. */
 #define FAR_SHOWN_MAX 20
 
-/* What a person wants to read first. */
+/* The order of the output: what matters most first. */
 static const enum policy_near reading_order[] = { NEAR_APPLIES, NEAR_EXCEPTED, NEAR_EXCLUDED,
 						  NEAR_KEY, NEAR_OPERATION };
 
@@ -36,7 +36,7 @@ struct explaining {
 	const struct policy_decision *decision;
 	const struct policy_explanation *rows;
 	size_t n_rows;
-	struct credential credential; /* no path: it is in none */
+	struct credential credential; /* no path: not a credential */
 };
 
 static bool decides(const struct policy_decision *decision, uint32_t rule)
@@ -74,7 +74,7 @@ static void add_visible(struct text *out, const char *string)
 	text_add_visible(out, string, strlen(string));
 }
 
-/* What holds the rule around a sandboxed command; nothing where the rule's text is not known. */
+/* How a sandbox enforces the rule; nothing if the rule's text is not known. */
 static bool add_enforcement(struct text *out, const struct judge *judge, uint32_t row)
 {
 	struct rule_enforcement enforcement;
@@ -109,7 +109,7 @@ static void add_row(const struct explaining *explaining, const struct policy_exp
 	}
 }
 
-/* What sbx-spawn's options do with it, which no rule says. */
+/* What sbx-spawn's options do with the credential, which is in no rule. */
 static void add_credential(const struct explaining *explaining)
 {
 	const struct credential *credential = &explaining->credential;
@@ -238,7 +238,7 @@ int policy_verb_explain(void *context, int n_operands, char *operands[], struct 
 	_cleanup_free_ struct policy_explanation *rows = why_explain(&judge, &buffer.request, &n);
 	if (!rows)
 		return sbx_error_what(err, -ENOMEM, "cannot explain the decision");
-	/* Last, because it is valid until the engine works again. */
+	/* Last, because its result is valid only until the engine is used again. */
 	judge_decide(&judge, &buffer, &decision);
 
 	struct explaining explaining = { run, &judge, &buffer, &decision, rows, n, { NULL, 0 } };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A policy that is ready to judge
+ * A policy that is ready to evaluate requests
  *
- * A text is loaded, joined with its layers and compiled in memory; a compiled file is checked and
- * used as it is. From there on both are the same, so that no answer depends on the form. The file
- * is read and not mapped: whoever can write it could otherwise change it after it was checked.
+ * A text is loaded, merged with its layers and compiled in memory; a compiled file is checked and
+ * used directly. From there on both are the same, so that no answer depends on the form. The file
+ * is read and not mapped: otherwise an attacker with write access could change it after the check.
  */
 
 #include "policy.h"
@@ -119,7 +119,7 @@ static int load_layer(const char *path, struct policy **ret, struct sbx_error *e
 	return r < 0 ? r : load_text(path, bytes, n_bytes, ret, err);
 }
 
-/* Layers, then @policy (taken over, also on failure), then the project's file. */
+/* Merges the layers, then @policy (taken over, even on failure), then the project's file. */
 static int add_layers(struct policy *policy, const struct policy_values *values,
 		      struct policy **ret, struct sbx_error *err)
 {
@@ -172,7 +172,7 @@ int judge_load(const char *path, const struct policy_values *values, struct poli
 	return r < 0 ? r : load_all(path, bytes, n_bytes, values, ret, err);
 }
 
-/* The policy's own files and the user's places, whatever a rule says of them. */
+/* Denies the policy's own files and the user's guarded paths, whatever the rules say. */
 static int guard(struct judge *judge, const char *path, const struct policy_values *values)
 {
 	size_t n_layers = values ? values->layers.n_items : 0, n = 0;
@@ -230,7 +230,7 @@ static int prepare(struct judge *judge, const char *path, const struct policy_va
 int judge_open(const char *path, const struct policy_values *values, struct judge *ret,
 	       struct sbx_error *err)
 {
-	/* Not moved once it is open: the engine points at its artefact. */
+	/* Do not move it when it is open: the engine points to its artefact. */
 	struct judge *judge = ret;
 	size_t n_bytes = 0;
 	int r;
@@ -249,7 +249,7 @@ int judge_open(const char *path, const struct policy_values *values, struct judg
 	return r;
 }
 
-/* A program that cannot be started denies, as one that does not answer would. */
+/* A program that cannot be started denies, like one that does not answer. */
 static void ask(struct judge *judge, size_t i, const struct extension_program *program)
 {
 	struct policy_vote *vote = &judge->votes[i];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The decisions in the log of sbx-audit, which that tool reads for us
+ * The decisions in the log of sbx-audit, which is run to read them
  *
- * sbx-policy starts often, and the libraries behind the log would cost every start half of what it
- * costs now. So the seam is a pipe: what comes through it is what "sbx-audit query" prints.
+ * sbx-policy starts often, and linking the libraries of the log would make each start half as slow
+ * again. So it reads the output of "sbx-audit query" from a pipe.
  */
 
 #include "policy.h"
@@ -27,7 +27,7 @@
 #define OWN_LOG DECISION_LOG_OWN
 #define READER "sbx-audit"
 #define ARGUMENTS_MAX 12
-#define FOUND_NOTHING 1 /* its exit status, which is no failure */
+#define FOUND_NOTHING 1 /* its exit status, which is not a failure */
 
 bool decision_log_is(const char *path)
 {
@@ -36,7 +36,7 @@ bool decision_log_is(const char *path)
 	return strcmp(path, OWN_LOG) == 0 || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
 }
 
-/* Where sbx-audit keeps it. */
+/* Where sbx-audit stores it. */
 bool decision_log_is_kept(void)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
@@ -56,7 +56,7 @@ static int fail(struct sbx_error *err, int code, const char *why, const char *fi
 	return code;
 }
 
-/* Beside this program, as both are installed. */
+/* In the directory of this program. */
 static int find_reader(struct text *ret, struct sbx_error *err)
 {
 	char own[4096];
@@ -123,7 +123,7 @@ int decision_log_close(struct decision_log *log, struct sbx_error *err)
 
 	if (log->pid <= 0)
 		return 0;
-	/* If it is still writing, nobody reads it any more. */
+	/* If it is still writing, it gets SIGPIPE. */
 	close_fd(&log->fd);
 	while (waitpid(log->pid, &status, 0) < 0 && errno == EINTR)
 		;
@@ -139,9 +139,7 @@ void decision_log_end(struct decision_log *log)
 	(void)decision_log_close(log, NULL);
 }
 
-/*
- * Where records go
- */
+/* The target of records */
 
 int policy_open_recorder(struct recorder *ret, const struct policy_values *values,
 			 struct sbx_error *err)

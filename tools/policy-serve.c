@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-policy serve: decisions on a socket
+ * sbx-policy serve: decisions over a socket
  *
- * The process around lib/server: its sockets, its loop, where its records go.
+ * The process around lib/server: sockets, loop, and the target of records.
  */
 
 #include "policy.h"
@@ -25,8 +25,8 @@
 #include "tool.h"
 
 #define MAIN_MODE 0660
-/* Every process that can reach the file speaks as the sandbox: its directory decides which these
- * are, because a sandboxed process has the user that its namespace gives it. */
+/* Each process that can reach the file speaks for the sandbox, so its directory must restrict
+ * access: the uid of a sandboxed process depends on its user namespace. */
 #define SANDBOX_MODE 0666
 
 static const char *const record_names[] = {
@@ -72,7 +72,7 @@ const struct option_spec policy_serve_options[] = {
 	OPTION_END,
 };
 
-/* What daemon_deinit() ends, in its order. */
+/* Members of the service, freed by daemon_deinit() in this order. */
 struct daemon {
 	struct tool_run *run;
 	const struct policy_values *values;
@@ -226,7 +226,7 @@ int policy_verb_serve(void *context, int n_operands, char *operands[], struct sb
 
 	if (r < 0)
 		return TOOL_USAGE;
-	/* A record that cannot be written makes the answer "deny"; the service goes on. */
+	/* A record that cannot be written makes the answer "deny"; the service continues. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
 	r = start(&daemon, (const char *const *)operands, (size_t)n_operands, err);

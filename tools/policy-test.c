@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-policy test: the examples inside a policy, and files of requests with the answers they must
- * get
+ * sbx-policy test: the examples in a policy, and files of requests with their expected answers
  *
- *   policy: p.yaml              # beside this file
- *   project: /srv/p             # of every request that names none
+ *   policy: p.yaml              # in the directory of this file
+ *   project: /srv/p             # for requests that name none
  *   tests:
  *     - name: writes_source
  *       request: fs.write src/a.c tag=editor
  *       expect: allow
  *       rules: [write-source]   # exactly these decide
  *
- * One test is one line of TAP, or one object with --json.
+ * Each test is one line of TAP, or one object with --json.
  */
 
 #include "policy.h"
@@ -31,7 +30,7 @@
 #include "tool.h"
 
 /*
- * Is a file of tests one? Every test must say what it asks and what it expects, before any is run.
+ * Validates a file of tests before any test runs: each test must have a request and an expectation
  */
 
 static int wrong_value(const struct tree *tree, const struct tree_node *test, const char *key,
@@ -124,7 +123,7 @@ struct testing {
 	size_t n, n_failed;
 };
 
-/* A '#' would begin a directive of TAP, with which a failure counts as none. */
+/* A '#' would begin a TAP directive, with which a failure does not count. */
 static void add_name(struct text *out, const char *name)
 {
 	_cleanup_text_ struct text visible = TEXT_INIT;
@@ -138,7 +137,7 @@ static void add_name(struct text *out, const char *name)
 	}
 }
 
-/* One result; @notes is shown for a failure only. */
+/* One result; @notes is printed only for a failure. */
 static void report(struct testing *testing, bool passed, const char *name, const char *file,
 		   unsigned line, const char *notes)
 {
@@ -209,7 +208,8 @@ static void add_node(struct json_writer *json, const struct tree_node *node)
 	}
 }
 
-/* A request as a map is the request as JSON; request_parse() is as strict about it. */
+/* A request as a map is converted to JSON and parsed by request_parse(), with the same strictness.
+ */
 static int read_map(struct testing *testing, const struct tree_node *map, const char *project,
 		    struct sbx_error *err)
 {
@@ -243,7 +243,7 @@ static bool is_decided_by(const struct artefact *artefact, const struct policy_d
 	return decision->builtin && strcmp(decision->builtin, name) == 0;
 }
 
-/* Exactly the rules of @list, in any order; NULL: any. */
+/* Are these exactly the rules of @list, in any order? NULL: any. */
 static bool has_rules(const struct artefact *artefact, const struct policy_decision *decision,
 		      const struct tree_node *list)
 {
@@ -279,7 +279,7 @@ static void run_test(struct testing *testing, const struct tree *tree, const str
 	       tree_name(tree), test->place.line, text_string(&notes));
 }
 
-/* The policy's path beside the test file; "" and @policy where that is the current folder. */
+/* The policy's path relative to the test file; "" and @policy if that is the working directory. */
 static void add_beside(struct text *out, const char *test_file, const char *policy)
 {
 	if (policy[0] != '/')
@@ -321,7 +321,8 @@ static int run_test_file(struct testing *testing, const struct tree *tree, struc
 	return 0;
 }
 
-/* The loader has tried the examples on each rule alone; here they are tried in the whole policy. */
+/* The loader has tested the examples with each rule alone; here they are tested with the whole
+ * policy. */
 static void run_example(struct testing *testing, struct coverage *coverage, uint32_t row,
 			const struct example *example)
 {
@@ -363,7 +364,7 @@ static int run_policy(struct testing *testing, const char *path, struct sbx_erro
 	return 0;
 }
 
-/* A file with 'tests' at its top is a file of tests; everything else is a policy. */
+/* A file with 'tests' at its top level is a file of tests; any other file is a policy. */
 static int run_file(struct testing *testing, const char *path, struct sbx_error *err)
 {
 	_cleanup_tree_ struct tree *tree = NULL;
@@ -373,7 +374,7 @@ static int run_file(struct testing *testing, const char *path, struct sbx_error 
 		return run_test_file(testing, tree, err);
 	if (strcmp(path, "-") != 0)
 		return run_policy(testing, path, err);
-	/* It has been read, and what is left would be a policy that says nothing. */
+	/* stdin has been read, and what is left would be an empty policy. */
 	(void)sbx_error_what(err, -EINVAL, "cannot test what is on standard input");
 	sbx_error_why(err, "it is not a file of tests, and a policy must be a file");
 	sbx_error_fix(err, "name the policy's file");

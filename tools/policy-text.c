@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/*
- * sbx-policy merge, print, schema and compile: a policy in its other forms
- */
+/* sbx-policy merge, print, schema and compile: convert a policy to other forms */
 
 #include "policy.h"
 
@@ -47,7 +45,7 @@ static int print_policy(struct tool_run *run, const struct policy *policy, struc
 	return r < 0 ? sbx_error_what(err, r, "cannot print the policy") : TOOL_YES;
 }
 
-/* Which files, and exactly which versions of them, a merged policy came from. */
+/* The files, and their digests, from which a policy was merged. */
 static void add_origins(struct text *out, const struct policy *policy)
 {
 	for (size_t i = 0; i < policy->n_sources; i++) {
@@ -66,7 +64,7 @@ int policy_verb_merge(void *context, int n_operands, char *operands[], struct sb
 	struct tool_run *run = context;
 	const struct policy_values *values = run->values;
 	_cleanup_policy_ struct policy *policy = NULL;
-	/* The last operand is the one that is named; those before it are above it. */
+	/* The last operand is the policy; those before it are its layers. */
 	struct policy_values layered = {
 		.layers = { (const char **)operands, (size_t)n_operands - 1 },
 		.project_file = values->project_file,
@@ -101,7 +99,8 @@ int policy_verb_schema(void *context, int n_operands, char *operands[], struct s
 	return TOOL_YES;
 }
 
-/* The compiled form has no place for programs: without them it would allow more than the text. */
+/* A compiled policy cannot contain extension programs: without them it would allow more than the
+ * text. */
 static int refuse_extensions(const char *path, const struct policy *policy, struct sbx_error *err)
 {
 	int r;

@@ -3,8 +3,8 @@
 /*
  * sbx-policy token: capability tokens of a running service
  *
- * The table of tokens lives in the service and nowhere else; this only asks. issue prints nothing
- * but the token, so that a script can keep it.
+ * The table of tokens is only in the service; this sends requests. issue prints only the token, so
+ * that a script can store it.
  */
 
 #include "policy.h"
@@ -29,16 +29,14 @@
 
 #include "tool.h"
 
-/*
- * One question to a running service: connect, send, receive, understand
- */
+/* One request to a running service: connect, send, receive, parse */
 
 #define ANSWER_MAX (256 * 1024)
 #define WAIT_SECONDS 10
 
 static int fail(int code, const char *path, struct sbx_error *err)
 {
-	/* "Not found" is an answer of the service; that there is none is something else. */
+	/* -ENOENT may be an answer of the service, so a missing service is -ENOTCONN. */
 	(void)sbx_error_what(err, code == -ENOENT ? -ENOTCONN : code,
 			     "cannot ask the service at '%s'", path);
 	sbx_error_why(err, "%s", strerror(-code));
@@ -93,7 +91,8 @@ static const char *text_of(const struct tree *tree, const char *key)
 	return node && node->type == TREE_STRING ? node->text : NULL;
 }
 
-/* {"ok":false,"code":...,"what":...}, or a decision: the packet of somebody who may not control. */
+/* {"ok":false,"code":...,"what":...}, or a decision: the answer to a client without permission to
+ * control. */
 static int read_refusal(const struct tree *tree, struct sbx_error *err)
 {
 	const struct tree_node *root = tree_root(tree), *code, *reasons;
@@ -117,9 +116,8 @@ static int read_refusal(const struct tree *tree, struct sbx_error *err)
 }
 
 /*
- * Sends one packet to the service at @path (NULL: the default) and reads its answer, an object.
- * The error of an answer that says so ("ok":false, or a refusal) becomes @err and its code the
- * return value.
+ * Sends one packet to the service at @path (NULL: the default) and reads its answer, an object. If
+ * the answer is an error ("ok":false, or a refusal), it is stored in @err and its code returned.
  */
 static int client_ask(const char *path, const struct text *packet, struct text *ret_answer,
 		      struct tree **ret, struct sbx_error *err)
@@ -213,7 +211,7 @@ static void add_text(struct asking *asking, const char *name, const char *value)
 		json_member_string(&asking->json, name, value);
 }
 
-/* What was given, also 0: the service says what is wrong with it. */
+/* The given value, even 0: the service reports what is wrong with it. */
 static int add_count(struct asking *asking, const char *name, const char *value,
 		     struct sbx_error *err)
 {
@@ -348,7 +346,7 @@ static void print_token(const struct asking *asking, const struct tree_node *tok
 		  answer_text(asking, token, "max_uses"), answer_text(asking, token, "expires_in"));
 }
 
-/* A hundred at a time, because an answer is one packet. */
+/* A hundred tokens in each request, because an answer is one packet. */
 static int list(struct asking *asking, struct sbx_error *err)
 {
 	const struct tree_node *after = NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-policy update and edit: a new policy on its way into the place of an old one
+ * sbx-policy update and edit: install another policy
  *
- * The bytes that are judged, shown and approved are the bytes that are installed: the file is read
- * once. A running service sees the rename and reloads by itself.
+ * The bytes that are checked, shown and approved are the bytes that are installed: the file is read
+ * once. A running service notices the rename and reloads.
  */
 
 #include "policy.h"
@@ -39,25 +39,25 @@
 struct update {
 	struct tool_run *run;
 	const struct policy_values *values;
-	const char *path; /* what is replaced */
-	char *target;	  /* where a link at the path that was given leads; NULL: it was none */
+	const char *path; /* the policy that is replaced */
+	char *target;	  /* target of a link at the given path; NULL: it is no link */
 	const char *from; /* for messages and the metadata */
-	char *old_bytes;  /* NULL: there was none */
+	char *old_bytes;  /* NULL: there was no policy */
 	size_t n_old_bytes;
-	bool has_before; /* what was there can be read as a policy */
+	bool has_before; /* the old policy is valid */
 	struct judge before;
 	struct judge after;
 	struct replay replay;
-	char digest[65]; /* SHA-256 of the new file, as sha256sum prints it */
+	char digest[65]; /* SHA-256 of the new file, as printed by sha256sum */
 	char old_digest[65];
 };
 
 /*
- * The review that every new policy needs
+ * The review of each new policy
  *
- * A person on a terminal answers "yes". A script approves with --yes, and only together with the
- * digest of what it has seen, so that it cannot approve what somebody put there since. Where more
- * than a few recorded requests would be answered worse than before, the number has to be typed.
+ * A person at a terminal types "yes". A script approves with --yes and the digest of the reviewed
+ * file, so that it cannot approve a file that was changed since. If more than a few recorded
+ * requests would get a worse answer, their number has to be typed.
  */
 
 #define BREAKING_WITHOUT_PHRASE 5
@@ -71,7 +71,7 @@ static int refuse(struct sbx_error *err, int status, const char *path, const cha
 	return status;
 }
 
-/* Asks on the terminal; false at the end of input. The answer without its newline. */
+/* Asks on the terminal; false at end of file. The answer has no newline. */
 static bool review_ask(const char *question, char *answer, size_t size)
 {
 	size_t n = 0;
@@ -82,7 +82,7 @@ static bool review_ask(const char *question, char *answer, size_t size)
 		if (n + 1 < size)
 			answer[n++] = byte;
 		else
-			n = size; /* too long to be any of the answers */
+			n = size; /* too long for any of the answers */
 	answer[n < size ? n : 0] = '\0';
 	return byte == '\n';
 }
@@ -125,8 +125,8 @@ static int review_by_person(const struct update *update, const char *phrase, str
 		      "run it again, and type exactly what it asks for");
 }
 
-/* A tool_status: TOOL_YES approved, TOOL_NO refused, TOOL_REVIEW nobody could be asked. Only a
- * person approves, or a script that knows the digest and the phrase. */
+/* Returns a tool_status: TOOL_YES approved, TOOL_NO refused, TOOL_REVIEW no terminal. Only a
+ * person, or a script that knows the digest and the phrase, can approve. */
 static int update_review(const struct update *update, struct sbx_error *err)
 {
 	char phrase[64] = "";
@@ -144,12 +144,11 @@ static int update_review(const struct update *update, struct sbx_error *err)
 }
 
 /*
- * Putting a policy into the place of another
+ * Replaces a policy
  *
- * The rename of the policy itself is the one moment at which something changes; before and after
- * it, whatever happens, one of the two is there, whole. The old one is kept beside it before, and
- * what is known about the new one after: metadata whose digest is not the policy's belongs to an
- * update that was interrupted.
+ * The rename() of the policy itself is the only moment of change; at any time one of the two
+ * versions is there, complete. The old one is stored beside it before, and metadata of the new one
+ * after: metadata whose digest is not the policy's belongs to an interrupted update.
  */
 
 #define NEW_FILE_MODE 0644
@@ -163,7 +162,7 @@ static int fail(struct sbx_error *err, int code, const char *path, const char *w
 	return code;
 }
 
-/* Two updates of policies of one folder do not meet. The lock ends with the fd. */
+/* Prevents concurrent updates of policies in one directory. The lock ends with the fd. */
 static int lock_folder(const char *path, struct sbx_error *err)
 {
 	size_t n = (size_t)(path_last(path) - path);
@@ -181,7 +180,7 @@ static int lock_folder(const char *path, struct sbx_error *err)
 	return take_fd(&fd);
 }
 
-/* What was compared must be what is replaced. */
+/* The compared policy must be the one that is replaced. */
 static int check_unchanged(const struct update *update, struct sbx_error *err)
 {
 	_cleanup_free_ char *bytes = NULL;
@@ -353,7 +352,7 @@ static int update_install(const struct update *update, struct sbx_error *err)
 	if (lock < 0)
 		return lock;
 	r = check_unchanged(update, err);
-	/* Before: a change that cannot be recorded does not happen. */
+	/* Before: without a record there is no change. */
 	if (r >= 0)
 		r = record(&recorder, update, "approved", err);
 	if (r >= 0)
@@ -428,8 +427,8 @@ static void update_close(struct update *update)
 	free(update->target);
 }
 
-/* A link stays one: the file that it leads to is replaced, and what is kept lies beside that. Once,
- * so that whoever turns the link around meanwhile changes nothing. */
+/* A link is kept: its target is replaced, and the old version is stored beside the target. Resolved
+ * once, so that a link that an attacker changes later has no effect. */
 static int resolve(struct update *update, struct sbx_error *err)
 {
 	struct stat st;
@@ -466,7 +465,7 @@ static void print_warning(const struct policy_warning *warning, void *userdata)
 		  warning->place.at.line, warning->error.what);
 }
 
-/* A text: what is compiled has no source that anybody could review. */
+/* Requires a text: a compiled policy cannot be reviewed. */
 static int open_new(struct update *update, struct sbx_error *err)
 {
 	int r = judge_open(update->from, NULL, &update->after, err);
@@ -485,7 +484,7 @@ static int open_new(struct update *update, struct sbx_error *err)
 	return 0;
 }
 
-/* What is there may be missing or broken: to replace it must be possible all the same. */
+/* The old policy may be missing or invalid; replacing it must still be possible. */
 static int open_old(struct update *update, struct sbx_error *err)
 {
 	struct sbx_error why = { .code = 0 };
@@ -515,8 +514,8 @@ static int replay(struct update *update, const char *path, struct sbx_error *err
 			     update->values->last, &update->replay, err);
 }
 
-/* Nobody should have to think of it. A log that cannot be read does not stand in the way of a
- * repair, but whoever reviews is told that nothing was tried. */
+/* Replays the default log without being asked. An unreadable log must not prevent a repair, but the
+ * reviewer is told that nothing was replayed. */
 static int replay_own_log(struct update *update, struct sbx_error *err)
 {
 	struct sbx_error why = { .code = 0 };
@@ -566,7 +565,7 @@ static int show(struct update *update, struct sbx_error *err)
 	return tool_flush(update->run, err);
 }
 
-/* Reads both and prints what changes. */
+/* Reads both policies and prints the differences. */
 static int update_open(struct tool_run *run, const char *path, const char *from, struct update *ret,
 		       struct sbx_error *err)
 {
@@ -614,10 +613,10 @@ int policy_verb_update(void *context, int n_operands, char *operands[], struct s
 }
 
 /*
- * sbx-policy edit: the editor, and then the same way as update
+ * sbx-policy edit: the editor, then the same steps as update
  *
- * The editor gets a copy in a folder that is the user's alone. Nothing that was typed is lost: a
- * draft that does not come into force stays, and its place is said.
+ * The editor gets a copy in a private directory. Typed text is never lost: a rejected draft is
+ * kept, and its path is printed.
  */
 
 struct draft {
@@ -636,7 +635,7 @@ static void draft_close(struct draft *draft)
 	text_deinit(&draft->path);
 }
 
-/* Under the policy's own name, by which editors know its syntax. */
+/* With the policy's file name, by which editors recognise its syntax. */
 static int draft_open(const char *policy, struct draft *ret, struct sbx_error *err)
 {
 	const char *temporary = getenv("TMPDIR");
@@ -671,7 +670,7 @@ static const char *find_editor(void)
 	return "vi";
 }
 
-/* The variable may hold options, too, so a shell takes it apart. */
+/* The variable may contain options, so a shell splits it. */
 static int run_editor(const char *path, struct sbx_error *err)
 {
 	_cleanup_text_ struct text script = TEXT_INIT;
@@ -720,8 +719,7 @@ static bool is_same(const char *path, const char *draft)
 	       n_before == n_after && memcmp(before, after, n_before) == 0;
 }
 
-/* One turn: the editor, and what became of it. @ret_again: it cannot be read, and somebody wants to
- * go on. */
+/* One round of editing. @ret_again: the draft is invalid, and the user wants to continue. */
 static int edit_once(struct tool_run *run, const char *policy, const char *draft, bool *ret_again,
 		     struct sbx_error *err)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Why a rule that was near did or did not apply, for somebody who did not write the policy
+ * Explains why a rule did or did not apply, for users who did not write the policy
  *
- * The evaluator says which key of which rule did not hold; what that key says stands in the model.
- * A policy that came compiled has no texts any more, so there only the key is named.
+ * The evaluator says which key of which rule did not match; the model has the text of that key. A
+ * compiled policy has no texts, so only the key is named.
  */
 
 #include "policy.h"
@@ -54,7 +54,7 @@ static bool excludes(const struct match_value *value)
 	return value->text[0] == '!' && !value->literal;
 }
 
-/* Only the values that are written with, or without, the '!' that excludes. */
+/* Only values with, or without, the excluding '!'. */
 static void add_values(struct text *out, const struct match_list *list, bool excluding)
 {
 	size_t n_shown = 0, n_left = 0;
@@ -112,10 +112,10 @@ static void add_given(struct text *out, const char *noun, const char *value)
 	add_quoted(out, value);
 }
 
-/* What the globs of a list are anchored at, which is what people get wrong most. */
+/* Where the globs of a list are anchored, a frequent mistake. */
 struct anchors {
 	bool at_project; /* "src/a", "./a" */
-	bool anywhere;	 /* "a", "a/": in any folder of the project */
+	bool anywhere;	 /* "a", "a/": in any directory of the project */
 	bool absolute;
 };
 
@@ -163,7 +163,7 @@ static void add_anchor(struct text *out, struct anchors anchors,
 		text_add(out, ", and the path is not in there");
 }
 
-/* The path as the globs see it: from the project's root where all of them begin there. */
+/* The path as the globs see it: relative to the project's root if all of them are. */
 static const char *path_for(struct anchors anchors, const struct policy_request *request)
 {
 	const char *root = request->project_root;

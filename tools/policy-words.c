@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Requests that somebody types
+ * Requests that users type
  *
- * People name files as they stand before them; the evaluator takes absolute normal paths only. So
- * "src/a.c" and "../x" are joined to the project's root here, by their text alone: nothing is
- * looked up, because the request may be about a file that does not exist, or on another machine.
- * A path that begins with a slash is taken as it is.
+ * Users name files relative to the project; the evaluator only accepts absolute normal paths. So
+ * "src/a.c" and "../x" are joined with the project's root lexically: the file system is not read,
+ * because the request may be about a file that does not exist, or on another host. A path that
+ * begins with a slash is taken unchanged.
  */
 
 #include "policy.h"
@@ -22,7 +22,7 @@
 
 #define PROJECT "project="
 
-/* Steps up one folder; "/" stays. */
+/* Removes the last component; "/" stays. */
 static void drop_last(struct text *path)
 {
 	const char *last = path_last(text_string(path));
@@ -32,7 +32,7 @@ static void drop_last(struct text *path)
 		text_truncate(path, path->len - 1);
 }
 
-/* Adds @path below @folder (absolute and normal) by its text alone; the result is normal. */
+/* Adds @path below @folder (absolute and normal) lexically; the result is normal. */
 static void words_join(struct text *out, const char *folder, const char *path)
 {
 	text_add(out, strcmp(folder, "/") == 0 ? "" : folder);
@@ -59,7 +59,7 @@ static const char *find_project(char *const words[], size_t n_words)
 	return NULL;
 }
 
-/* Is the word behind the operation a relative path? */
+/* Is the word after the operation a relative path? */
 static bool is_relative(char *const words[], size_t n_words)
 {
 	static const char *const names[] = { "caller=", "tag=",	  "state=", "mode=",
@@ -75,7 +75,7 @@ static bool is_relative(char *const words[], size_t n_words)
 	return true;
 }
 
-/* "project=" and its absolute form. */
+/* Adds "project=" and the absolute form of it. */
 static int resolve_project(const char *project, struct text *ret, struct sbx_error *err)
 {
 	_cleanup_free_ char *here = getcwd(NULL, 0);
@@ -83,7 +83,7 @@ static int resolve_project(const char *project, struct text *ret, struct sbx_err
 	text_add(ret, PROJECT);
 	if (project && project[0] == '/') {
 		text_add(ret, project);
-		/* What a shell's completion leaves behind. */
+		/* Remove trailing slashes, which completion in a shell adds. */
 		while (ret->len > strlen(PROJECT "/") && text_string(ret)[ret->len - 1] == '/')
 			text_truncate(ret, ret->len - 1);
 		return 0;

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * What the verbs of sbx-policy share: the values of its options, a policy that is ready to judge,
- * lines of a pipe, requests as words, and why a rule did or did not apply
+ * Shared by the verbs of sbx-policy: the values of options, a policy that is ready to evaluate
+ * requests, lines of a pipe, requests as words, and explanations of rules
  *
- * One file a group of verbs: tools/policy-NAME.c. The table of verbs is in sbx-policy.c.
+ * One file for each group of verbs: tools/policy-NAME.c. The table of verbs is in sbx-policy.c.
  */
 
 #include <errno.h>
@@ -32,13 +32,13 @@ struct tool_run;
 struct tree;
 
 struct policy_values {
-	struct option_list layers; /* files above FILE: system, user */
+	struct option_list layers; /* layers above FILE: system, user */
 	const char *project_file;  /* a file below FILE that only narrows */
 	bool strict;
 	const char *output;
 	const char *replay;
 	const char *last;
-	uint64_t coverage; /* least percentage of rules; 0: none */
+	uint64_t coverage; /* minimum percentage of rules; 0: none */
 
 	const char *socket; /* serve, token */
 	int audit_fd;	    /* serve, update, edit; -EBADF: the spool */
@@ -68,31 +68,31 @@ verb_fn policy_verb_token;
 verb_fn policy_verb_update;
 verb_fn policy_verb_edit;
 
-/* Those whose tables stand beside their verbs. */
+/* Tables of verbs in other files. */
 extern const struct option_spec policy_serve_options[];
 extern const struct option_spec policy_token_options[];
 extern const struct option_spec policy_update_options[];
 extern const struct option_spec policy_edit_options[];
 
-/* The exit status of a verb whose input could not be read or understood: TOOL_USAGE, but memory
- * that ran out stays a negative errno. */
+/* The exit status of a verb whose input could not be read or parsed: TOOL_USAGE, except that
+ * -ENOMEM stays an errno. */
 int policy_bad_input(int r);
 
 /*
- * What has been read once is empty the second time, and an empty policy is one, too: -EINVAL where
- * more than one of @files, the files of @values and the requests is standard input.
+ * stdin can be read only once, and an empty policy is valid: -EINVAL if more than one of @files,
+ * the files of @values and the requests is standard input.
  */
 int policy_check_stdin(const struct policy_values *values, size_t n_files, char *const files[],
 		       bool reads_requests, struct sbx_error *err);
 
 /*
- * policy-judge.c: a policy that is ready to judge, whatever form it came in. It decides exactly
+ * policy-judge.c: a policy that is ready to evaluate requests, in either form. It decides exactly
  * like the service: built-in rules, the artefact, the extension programs.
  */
 struct judge {
-	struct policy *policy; /* NULL: it came compiled, without the texts of its matches */
+	struct policy *policy; /* NULL: it was compiled, without the texts of its matches */
 	char *bytes;	       /* the compiled file */
-	void *block;	       /* what was compiled here */
+	void *block;	       /* compiled here */
 	struct artefact artefact;
 	struct policy_engine *engine;
 	struct guarded_list guarded;
@@ -114,21 +114,21 @@ int judge_open(const char *path, const struct policy_values *values, struct judg
 void judge_close(struct judge *judge);
 void judge_decide(struct judge *judge, const struct request_buffer *request,
 		  struct policy_decision *ret);
-/* The policy of @path and its layers as one; never a compiled file. */
+/* Loads @path and its layers as one policy; never a compiled file. */
 int judge_load(const char *path, const struct policy_values *values, struct policy **ret,
 	       struct sbx_error *err);
 int judge_read(const char *path, char **ret_bytes, size_t *ret_n_bytes, struct sbx_error *err);
 bool judge_is_compiled(const void *bytes, size_t n_bytes);
 
-/* policy-words.c: OP ARGUMENT NAME=VALUE..., where a path may be relative to the project, and the
- * project is the current folder unless project= names one. */
+/* policy-words.c: OP ARGUMENT NAME=VALUE..., where a path may be relative to the project, which is
+ * the working directory unless project= names another. */
 int words_read(char *const words[], size_t n_words, struct request_buffer *ret,
 	       struct sbx_error *err);
 
-/* policy-log.c: the decisions in a log, one JSON object a line. */
+/* policy-log.c: the decisions in a log, one JSON object in each line. */
 struct decision_log {
 	int fd;
-	pid_t pid; /* who reads the log */
+	pid_t pid; /* the process that reads the log */
 };
 
 #define DECISION_LOG_INIT                                                                          \
@@ -139,11 +139,11 @@ struct decision_log {
 
 #define DECISION_LOG_OWN "log"
 
-/* A folder is a log's, and "log" is the user's own. */
+/* True for the directory of a log, and for "log", the user's own. */
 bool decision_log_is(const char *path);
-/* Is there one of the user's own that may be read? */
+/* Is there a readable log of the user? */
 bool decision_log_is_kept(void);
-/* The last @n_last of them, or with 0 all. */
+/* The last @n_last decisions; 0: all. */
 int decision_log_open(const char *path, uint64_t n_last, struct decision_log *ret,
 		      struct sbx_error *err);
 /* Could all of them be read? */
@@ -159,14 +159,14 @@ int policy_open_recorder(struct recorder *ret, const struct policy_values *value
  * rules alone are asked, no extension programs. */
 int replay_record(struct tool_run *run, struct judge *before, struct judge *after, const char *path,
 		  const char *last, struct replay *ret, struct sbx_error *err);
-/* Says that nothing was tried: on standard error, or with --json as counts that are all 0. */
+/* Reports that nothing was replayed: on standard error, or with --json as counts of 0. */
 void replay_say_untried(struct tool_run *run, const char *why);
 
-/* policy-why.c: in plain words why a rule that was near did or did not apply. */
+/* policy-why.c: explains why a rule did or did not apply. */
 void why_add(struct text *out, const struct judge *judge, const struct policy_request *request,
 	     const struct policy_explanation *explanation);
 const char *why_near_name(enum policy_near near);
-/* All rows, ascending by rule; the caller frees them. NULL without memory. */
+/* All rows, ascending by rule; the caller frees them. NULL: out of memory. */
 struct policy_explanation *why_explain(struct judge *judge, const struct policy_request *request,
 				       size_t *ret_n);
 
@@ -179,11 +179,11 @@ struct coverage {
 };
 
 void coverage_free(struct coverage **list);
-/* The entry of @path, opened when it is asked for first. */
+/* The entry of @path, opened at its first use. */
 int coverage_of(struct coverage **list, const char *path, const struct policy_values *values,
 		struct coverage **ret, struct sbx_error *err);
 void coverage_count(struct coverage *coverage, const struct policy_decision *decision);
-/* TAP comments, or an object for each policy; true if at least @min_percent of the rules of every
- * policy are covered. */
+/* Prints TAP comments, or an object for each policy; true if at least @min_percent of the rules of
+ * each policy are covered. */
 bool coverage_report(const struct coverage *list, uint64_t min_percent, bool as_json,
 		     struct text *out);
