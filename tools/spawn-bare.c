@@ -12,7 +12,7 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <spawn.h> /* NOLINT(readability-duplicate-include): of libc, and above our own */
+#include <spawn.h> /* NOLINT(readability-duplicate-include): that of libc, before our own */
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -43,7 +43,7 @@ static int fail(struct sbx_error *err, int code, const char *value, const char *
 	return code;
 }
 
-/* The parent of @path, which is normal, opened; *@ret_real: its path without links. */
+/* Opens the parent directory of the normalized @path; *@ret_real is its path without links. */
 static int open_parent(struct spawn_run *run, const char *path, const char **ret_real,
 		       struct sbx_error *err)
 {
@@ -127,7 +127,7 @@ static bool ends_in(const char *text, const char *end)
 	return len > n && strcmp(text + len - n, end) == 0;
 }
 
-/* Archives that are not written, and would become folders of a strange name. */
+/* Archive formats that are not supported, and would become directories with a misleading name. */
 static int check_ending(const char *value, struct sbx_error *err)
 {
 	static const char *const others[] = {
@@ -270,7 +270,7 @@ int changes_finish(struct spawn_run *run, uint64_t deadline_usec, struct sbx_err
 	return r;
 }
 
-/* Where nothing was run there is nothing in it. */
+/* If nothing was run it is empty. */
 void changes_deinit(struct changes *changes)
 {
 	if (changes->kind != CHANGES_NONE) {

@@ -58,7 +58,7 @@ void spawn_say_repositories(const struct spawn_run *run)
 		(void)fd_write_all(STDERR_FILENO, text_string(&text), text.len);
 }
 
-/* Git itself only says that a file system is read-only. */
+/* git itself only reports a read-only file system. */
 static void add_read_only(struct text *text, const struct plan *plan)
 {
 	if (!plan->git)
@@ -86,8 +86,8 @@ static bool find_source(const struct plan *plan, const char *path, struct text *
 	return text_status(ret) == 0;
 }
 
-/* The owner of the repository that contains @path: (uid_t)-1 where there is none. Leaves the path
- * of its worktree in @path. */
+/* The owner of the repository that contains @path: (uid_t)-1 if there is none. @path becomes that
+ * of its worktree. */
 static uid_t find_owner(const struct plan *plan, char *path)
 {
 	_cleanup_text_ struct text source = TEXT_INIT;
@@ -115,7 +115,7 @@ static bool is_told_safe(const struct plan *plan)
 	return false;
 }
 
-/* Git ends with 128 and suggests a global setting, which the private home does not keep. */
+/* git exits with 128 and suggests a global setting, which the private home does not keep. */
 static void add_owner(struct text *text, const struct spawn_run *run)
 {
 	const struct plan *plan = run->plan;
@@ -143,7 +143,7 @@ static void add_git(struct text *text, const struct spawn_run *run)
 		add_read_only(text, run->plan);
 }
 
-/* The filter answers EPERM, which a tracer reports as a setting of the host. */
+/* The filter returns EPERM, which tracers report as a setting of the host. */
 static void add_ptrace(struct text *text, const struct spawn_run *run)
 {
 	if (!run->request.ptrace)
@@ -210,7 +210,7 @@ static void explain_loss(const struct spawn_result *result, struct sbx_error *er
 		      "check what is there now; change it while no sandbox uses it, or use --out");
 }
 
-/* One line, the last one. An error with nothing but a "what", so that --json has it too. */
+/* Prints the last line. As an error with only a "what", so that --json contains it. */
 static void say_line(const struct spawn_run *run, enum sbx_level level, const struct text *line)
 {
 	struct sbx_error err = { .code = 0 };
@@ -273,7 +273,7 @@ static bool say_inherited(const struct spawn_run *run)
 	return false;
 }
 
-/* The host's memory ran out, or that of a cgroup around the sandbox. */
+/* OOM kill by the host or a cgroup above the sandbox. */
 static void say_killed_for_others(const struct spawn_run *run)
 {
 	_cleanup_text_ struct text line = TEXT_INIT;

@@ -65,8 +65,8 @@ int spawn_find_credentials(struct spawn_run *run, struct sbx_error *err)
 	return r;
 }
 
-/* Root's links are followed, as they are inside. A new directory belongs to whom its parent does,
- * also where root makes it in the home of another user. */
+/* Links of root are followed, as inside. A new directory gets the owner of its parent, also if root
+ * creates it in another user's home. */
 static int enter(int parent, const char *name)
 {
 	struct stat status;

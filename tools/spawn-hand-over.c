@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-spawn is linked statically where that is possible, because a program without a loader starts
- * sooner. A start that needs a module is left to the same program with a loader, by execve()
- * before anything has begun: what was read so far it reads again.
+ * sbx-spawn is linked statically if possible, because a program without a loader starts faster. A
+ * start that needs a module is passed by execve() to the same program with a loader before anything
+ * has begun; it reads everything again.
  */
 
 #include "spawn.h"

@@ -20,8 +20,8 @@
 
 #include "tool.h"
 
-/* What --no-sandbox keeps by itself: a record, and what would only have been allowed. All others
- * say what a sandbox is to hold, to hide or to report. */
+/* Options that --no-sandbox accepts: those about records, and those that would only have permitted
+ * something. All others ask for a restriction or a report. */
 static const size_t kept_without_sandbox[] = {
 	offsetof(struct spawn_values, no_sandbox),  offsetof(struct spawn_values, id),
 	offsetof(struct spawn_values, audit_fd),    offsetof(struct spawn_values, read),
@@ -119,11 +119,11 @@ int spawn_take_fds(struct spawn_values *values, struct sbx_error *err)
 }
 
 /*
- * The options that are limits: each is text until here, so that "0", which would read as "none" or
- * as "no limit", is refused, and what was not typed is known
+ * Options that are limits: each is kept as text until here, so that "0", which could mean "none" or
+ * "unlimited", is refused, and an option that was not given is known
  */
 
-/* The parsers have said why and what to write; what it was about is told here. */
+/* The parsers set why and fix; this adds the option. */
 static int bad_limit(const char *option, const char *text, const struct sbx_error *reason,
 		     struct sbx_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The options that name paths
+ * Options that name paths
  *
  * Each path is joined with the working directory and normalised by its text alone; symbolic links
  * are resolved later, when the host is probed.
@@ -35,7 +35,7 @@ int spawn_bad_value(const char *option, const char *value, const char *why, cons
 	return r;
 }
 
-/* Takes out "." and ".." and empty components, in place; ".." above the root stays there. */
+/* Removes ".", ".." and empty components in place; ".." at the root is dropped. */
 static void make_normal(char *path)
 {
 	char *end = path;
@@ -58,7 +58,7 @@ static void make_normal(char *path)
 	*end = '\0';
 }
 
-/* NULL without memory. */
+/* NULL: out of memory. */
 static const char *join(struct spawn_run *run, const char *folder, const char *path)
 {
 	_cleanup_text_ struct text joined = TEXT_INIT;
@@ -95,7 +95,7 @@ const char *spawn_real_path(struct spawn_run *run, const char *path)
 	return strcmp(real, path) == 0 ? NULL : real;
 }
 
-/* The lists of paths, in the order of their options. */
+/* The path options, in the order of their lists. */
 struct path_option {
 	const char *option;
 	size_t offset;

@@ -119,8 +119,9 @@ int spawn_module_folder(const char *name, char *ret, size_t size)
 }
 
 /*
- * Beside the registry, which is there before the plan and which no sandbox may write to: whoever
- * could put a filter there could undo what a policy denies. Without one a filter is made anew.
+ * The cache is beside the registry, which exists before the plan and to which no sandbox can write:
+ * a process that could write a filter there could weaken a policy. Without a cache the filter is
+ * compiled.
  */
 static int open_cache(const struct spawn_run *run)
 {

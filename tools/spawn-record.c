@@ -27,10 +27,10 @@
 #include "policy/request.h"
 #include "tool.h"
 
-/* Each byte takes six in JSON at most. */
+/* Each byte needs at most six in JSON. */
 #define ARGV_BYTES_MAX (RECORD_BYTES_MAX / 8)
 
-/* Also with -q: the records are lost with the directory. */
+/* Printed even with -q: the records are lost with the directory. */
 static void say_fallback(const struct spawn_run *run)
 {
 	const char *place = run->recorder.state_folder;
@@ -360,7 +360,7 @@ bool spawn_is_paused(void *userdata)
 	return faccessat(run->registration.folder, SANDBOX_PAUSED_NAME, F_OK, 0) == 0;
 }
 
-/* A folder that sbx-ctl has made stays, with the end in it, until sbx-ctl removes it. */
+/* A directory that sbx-ctl has created stays, with the status, until sbx-ctl removes it. */
 void spawn_unregister(struct spawn_run *run)
 {
 	run->entry.has_status = true;

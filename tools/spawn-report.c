@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * --report: one JSON object about a run that is over
+ * --report: one JSON object about a finished run
  *
- * What could not be observed is null, never zero. Where it goes is looked at and opened before the
- * command runs; when the command has run, the status is its own, whatever becomes of the report.
+ * Unknown values are null, never 0. The target is checked and opened before the command runs; after
+ * the run the exit status is the command's, even if the report fails.
  */
 
 #include "spawn.h"
@@ -89,7 +89,7 @@ void spawn_add_result(struct json_writer *json, const struct spawn_run *run)
 	json_member_u64(json, "usec", result->usec);
 }
 
-/* An out-of-memory kill is seen only where a cgroup counts it. */
+/* An OOM kill is only visible if a cgroup counts it. */
 static void add_memory(struct json_writer *json, const struct spawn_run *run)
 {
 	const struct spawn_result *result = &run->result;
@@ -217,7 +217,7 @@ static int open_as_it_is(struct spawn_run *run, int found, const char *path, str
 		       : fail_to_open(-errno, path, NULL, "name a file, or use --report-fd", err);
 }
 
-/* Can a new file take this name? The old one's owner is kept, which only root can. */
+/* Can a new file replace this name? Its owner must stay, and only root can give files away. */
 static int check_file(const struct spawn_run *run, const char *path, const struct stat *before,
 		      struct sbx_error *err)
 {
@@ -319,7 +319,7 @@ void spawn_write_report(const struct spawn_run *run)
 
 	if (!run->values->report && run->values->report_fd < 0)
 		return;
-	/* A reader that has gone must not end us before all is taken back. */
+	/* SIGPIPE must not kill sbx-spawn before it has cleaned up. */
 	before = signal(SIGPIPE, SIG_IGN);
 	if (write_report(run, &warning) < 0) {
 		warning.level = SBX_LEVEL_WARN;

@@ -301,7 +301,7 @@ static int read_home(struct spawn_run *run, struct sbx_error *err)
 			       "name a directory, which the command may write", err);
 }
 
-/* Where it is missing the command would start in "/". */
+/* In a missing directory the command would start in "/". */
 static int read_project(struct spawn_run *run, struct sbx_error *err)
 {
 	const char *value = run->values->project;

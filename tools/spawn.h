@@ -2,19 +2,19 @@
 #pragma once
 
 /*
- * What the parts of sbx-spawn share: the values of its options, and one run from the command line
- * to the status
+ * Shared by the files of sbx-spawn: the values of options, and one run from the command line to the
+ * status
  *
- *   sbx-spawn.c        the options, and the order of things
- *   spawn-options.c    options that do not go together, limits, file descriptors
+ *   sbx-spawn.c        options, and the order of the steps
+ *   spawn-options.c    options that exclude each other, limits, fds
  *   spawn-request.c    values → struct spawn_request
- *   spawn-paths.c      the options that name paths
- *   spawn-guarded.c    what no sandbox writes or sees, and what it sees only by name
+ *   spawn-paths.c      options that name paths
+ *   spawn-guarded.c    paths that no sandbox may write or see, or see only by name
  *   spawn-prepare.c    policy, host, plan, filter
- *   spawn-record.c     audit records and the registry: what others see of the run
+ *   spawn-record.c     audit records and the registry: what other programs see of the run
  *   spawn-bare.c       --no-sandbox
  *   spawn-report.c     --report
- *   spawn-end.c        what is said at the end
+ *   spawn-end.c        messages at the end
  *   spawn-changes.c    --out
  *   spawn-hand-over.c  starts that need a module
  */
@@ -67,7 +67,7 @@ struct spawn_values {
 	bool print_plan, dry_run, check, no_sandbox;
 };
 
-/* How a value of --out is meant. */
+/* The meaning of the value of --out. */
 enum changes_kind {
 	CHANGES_NONE,
 	CHANGES_FOLDER,
@@ -78,57 +78,58 @@ enum changes_kind {
 struct changes {
 	enum changes_kind kind;
 	char *folder; /* upper layer of the overlay */
-	char *work;   /* beside it, for the kernel */
+	char *work;   /* work directory of overlayfs, beside it */
 	const char *tar;
-	int parent; /* the folder that these lie in */
+	int parent; /* the directory that contains them */
 	struct output_result archived;
 };
 
-/* One run. What it points to lives in its arena or in the command line. */
+/* One run. Its pointers refer to its arena or to the command line. */
 struct spawn_run {
 	struct tool_run *tool;
 	const struct spawn_values *values;
 	struct arena arena;
 	struct spawn_request request;
-	struct policy *policy; /* or NULL */
+	struct policy *policy; /* may be NULL */
 	struct guarded_list guarded;
 	struct credential_list credentials;
 	struct host host;
 	struct plan *plan;
-	struct sock_fprog made_filter; /* where the policy has system calls of its own */
+	struct sock_fprog made_filter; /* compiled if the policy denies system calls of its own */
 	const struct sock_fprog *filter;
 	bool filter_notifies;
 	struct changes changes;
-	int report_folder; /* that the report will lie in */
-	int report;	   /* a pipe or a device that takes it, or -EBADF: a file in the folder */
+	int report_folder; /* directory of the report */
+	int report;	   /* a FIFO or a device, or -EBADF: a file in the directory */
 	struct recorder recorder;
 	int registry;
 	struct registration registration;
 	struct sandbox_entry entry;
 	int control_socket;
-	mode_t umask; /* of our caller, for the command */
+	mode_t umask; /* of the caller, for the command */
 	struct spawn_result result;
-	const struct plan_top **repositories; /* writable directories that have become one */
+	const struct plan_top *
+		*repositories; /* writable directories that have become a repository */
 	size_t n_repositories;
-	bool is_adopted; /* sbx-ctl made its folder, and removes it */
+	bool is_adopted; /* sbx-ctl has created its directory, and removes it */
 };
 
-/* spawn-options.c: before anything is read, and once nothing will be handed over any more */
+/* spawn-options.c: before anything is read, and after the decision not to hand over */
 int spawn_check_options(const struct spawn_values *values, const struct option_spec *options,
 			struct sbx_error *err);
-/* What was handed to us as one of the first three fds is ours alone from here on; a stdin that was
- * is empty for the command. */
+/* Takes fds 0 to 2 that were passed to sbx-spawn itself; the command gets an empty stdin if that
+ * was one of them. */
 int spawn_take_fds(struct spawn_values *values, struct sbx_error *err);
 
-/* spawn-request.c: everything that was typed, joined with the working folder and checked. */
+/* spawn-request.c: all options, with absolute paths, checked. */
 int spawn_read_request(struct spawn_run *run, int n_operands, char *operands[],
 		       struct sbx_error *err);
 /* spawn-paths.c */
 int spawn_read_paths(struct spawn_run *run, struct sbx_error *err);
-/* Joined with the working folder, normal; in the run's arena. */
+/* Joined with the working directory and normalised; in the run's arena. */
 int spawn_read_path(struct spawn_run *run, const char *option, const char *value, const char **ret,
 		    struct sbx_error *err);
-/* NULL where no link is on its way. */
+/* NULL: there is no link in it. */
 const char *spawn_real_path(struct spawn_run *run, const char *path);
 int spawn_bad_value(const char *option, const char *value, const char *why, const char *fix,
 		    struct sbx_error *err);
@@ -138,16 +139,17 @@ int spawn_no_memory(struct sbx_error *err);
 int spawn_read_limits(const struct spawn_values *values, struct request_limit limits[N_LIMITS],
 		      struct sbx_error *err);
 
-/* spawn-guarded.c: before the plan, for the request; and what the plan wants to be there. */
+/* spawn-guarded.c: guarded paths, before the plan; and creating those that the plan needs. */
 int spawn_find_guarded(struct spawn_run *run, struct sbx_error *err);
 int spawn_find_credentials(struct spawn_run *run, struct sbx_error *err);
 int spawn_make_guarded(const struct spawn_run *run, const char *const *paths,
 		       struct sbx_error *err);
 
-/* spawn-prepare.c: 0, or negative errno; nothing has been made then. */
+/* spawn-prepare.c: 0, or negative errno; then nothing was created. */
 int spawn_prepare(struct spawn_run *run, struct sbx_error *err);
 
-/* spawn-hand-over.c: to the program with a loader, which begins anew; returns only a failure */
+/* spawn-hand-over.c: executes the program with a loader, which starts again; returns only on
+ * failure */
 bool spawn_begins_with_modules(const struct spawn_values *values);
 bool spawn_needs_modules(const struct spawn_run *run, int prepared);
 int spawn_hand_over(const struct spawn_run *run, struct sbx_error *err);
@@ -171,7 +173,7 @@ int spawn_record_end(struct spawn_run *run, const struct sbx_error *failure, str
 /* Records a start that was refused before anything was created. A failure to write the record is
  * ignored. */
 void spawn_record_refused(struct spawn_run *run, const struct sbx_error *failure);
-/* Hooks: sbx-ctl exec begins, which it does not where that cannot be written, and ends. */
+/* Hooks: the start of sbx-ctl exec, which fails if it cannot be recorded, and its end. */
 int spawn_record_entering(void *userdata, char *const *argv);
 void spawn_record_left(void *userdata, char *const *argv, int status);
 /* Writes the state in the registry; 0 or negative errno. */
@@ -179,11 +181,11 @@ int spawn_set_state(struct spawn_run *run, enum sandbox_state state, struct sbx_
 /* A hook: sets the state RUNNING when the command's program runs, since 'sbx-ctl start' waits for
  * that. */
 void spawn_note_execution(void *userdata);
-/* A hook: what 'sbx-ctl pause' leaves in the sandbox's directory is there. */
+/* A hook: does the file of 'sbx-ctl pause' exist in the sandbox's directory? */
 bool spawn_is_paused(void *userdata);
 void spawn_unregister(struct spawn_run *run);
 
-/* spawn-end.c: which writable directories have become a repository. */
+/* spawn-end.c: finds writable directories that have become a repository. */
 void spawn_find_repositories(struct spawn_run *run);
 void spawn_say_repositories(const struct spawn_run *run);
 /* Prints why a program that is known to fail inside may have failed. */
@@ -193,19 +195,20 @@ void spawn_say_left_out(const struct spawn_run *run);
 /* Prints why the command was ended, if the status does not say so. */
 void spawn_explain_end(const struct spawn_run *run, struct sbx_error *err);
 
-/* spawn-report.c: the folder of --report is opened before the command could exchange it. A report
- * that cannot be written in the end is a warning. */
+/* spawn-report.c: opens the directory of --report before the command could replace it. A report
+ * that cannot be written at the end is a warning. */
 int spawn_open_report(struct spawn_run *run, struct sbx_error *err);
-/* Before spawn_take_fds(), which gives the file descriptor another number. */
+/* Before spawn_take_fds(), which changes the fd number. */
 int spawn_check_report(const struct spawn_values *values, struct sbx_error *err);
 void spawn_write_report(const struct spawn_run *run);
-/* The members that records and reports have in common. */
+/* The members that records and reports share. */
 struct json_writer;
 void spawn_add_result(struct json_writer *json, const struct spawn_run *run);
 
 #define SPAWN_TOOL "sbx-spawn"
-/* NAME with @suffix: beside a build it is in lib/FOLDER, else where modules are installed. */
+/* The path of NAME with @suffix: in a build it is in lib/FOLDER, else where modules are installed.
+ */
 int spawn_module_path(const char *folder, const char *name, const char *suffix, char *ret,
 		      size_t size);
-/* The folder of NAME.so, which a build has in lib/NAME. */
+/* The directory of NAME.so, in a build lib/NAME. */
 int spawn_module_folder(const char *name, char *ret, size_t size);
