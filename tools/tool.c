@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * One run of a tool: a clean process, the command line, the verb, its output, its error, its status
+ * One run of a tool: process state, command line, verb, output, error, status
  *
- * Nothing below prints an error or ends the process; whatever went wrong arrives here once, as a
- * struct sbx_error, and is printed once.
+ * Library functions never print an error or end the process; an error arrives here as a struct
+ * sbx_error and is printed once.
  */
 
 #include "tool.h"
@@ -69,9 +69,9 @@ static const struct option_spec common_options[] = {
 };
 
 /*
- * Whoever started us may have left signals blocked or ignored (Python ignores SIGPIPE); a blocked
- * SIGTERM would make a sandbox immortal. What a user ignores on purpose (nohup, a background job)
- * stays ignored.
+ * The caller may have left signals blocked or ignored (Python ignores SIGPIPE); with SIGTERM
+ * blocked a sandbox could not be ended. Signals that a user ignores on purpose (nohup, a background
+ * job) stay ignored.
  */
 static void restore_signals(void)
 {
@@ -85,17 +85,17 @@ static void restore_signals(void)
 	for (int number = 1; number < NSIG; number++)
 		if (sigismember(&kept, number) == 0)
 			(void)signal(number, SIG_DFL);
-	/* Our caller's limit on file sizes is an error of write(), to be told: it is no reason to
-	 * die with a record half written, or a sandbox not taken back. What we start has the
-	 * default. */
+	/* With SIGXFSZ ignored, RLIMIT_FSIZE of the caller makes write() fail with an error; the
+	 * signal would kill the tool in the middle of a record or leave a sandbox behind. Child
+	 * processes get the default. */
 	(void)signal(SIGXFSZ, SIG_IGN);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 /*
- * A closed stdin, stdout or stderr would give its number to the next file that is opened, and what
- * we print would land there. The substitute refuses reading where one reads and writing where one
- * writes.
+ * If stdin, stdout or stderr is closed, the next open() would get its number, and output would be
+ * written to that file. The replacement fails with EBADF for reads of stdin and writes to the
+ * others.
  */
 static int fill_standard_fds(void)
 {
@@ -122,7 +122,7 @@ static int no_memory(struct sbx_error *err)
 	return r;
 }
 
-/* What -v and -q say, as the strongest layer of the configuration. */
+/* Applies -v and -q as the strongest layer of the configuration. */
 static int take_verbosity(struct tool_run *run, struct sbx_error *err)
 {
 	enum log_level level = run->verbosity < 0    ? LOG_LEVEL_ERROR
@@ -151,8 +151,8 @@ static int load_config(struct tool_run *run, struct sbx_error *err)
 	return r < 0 ? r : take_verbosity(run, err);
 }
 
-/* As much of it as can be read, where the run does not depend on it: to print an error as the user
- * wants errors, to repair a broken file. */
+/* Loads as much of the configuration as possible if the run does not depend on it: for the format
+ * of an error, or to repair a broken file. */
 static void load_what_can_be_read(struct tool_run *run)
 {
 	if (run->config || load_config(run, NULL) == 0)
@@ -175,7 +175,7 @@ static enum log_level level_of(const struct tool_run *run)
 	return LOG_LEVEL_NOTICE;
 }
 
-/* What decides how the run looks, and which layer of the configuration says so. */
+/* Logs the settings that affect the run, and their layer. */
 static void log_begin(const struct tool_run *run)
 {
 	if (!log_wants(&run->log, LOG_LEVEL_DEBUG))
@@ -194,13 +194,13 @@ static void start_log(struct tool_run *run)
 {
 	log_init(&run->log, run->tool->command.name, run->verbosity,
 		 environment_value("SBX_DEBUG") != NULL, environment_value("JOURNAL_STREAM"));
-	/* -v and -q are in there too; only SBX_DEBUG goes before everything. */
+	/* They include -v and -q; only SBX_DEBUG overrides them. */
 	if (run->config && !environment_value("SBX_DEBUG"))
 		run->log.most = level_of(run);
 	log_begin(run);
 }
 
-/* What --help, --version and --completion print; 0 if none of them was asked for. */
+/* Prints the output of --help, --version and --completion; 0 if none was given. */
 static bool answer_about_itself(struct tool_run *run, const struct common_values *common,
 				const struct verb_spec *verb)
 {
@@ -234,7 +234,7 @@ static int no_verb(const struct command *command, struct sbx_error *err)
 	return r;
 }
 
-/* The words of the command line, once they are understood. */
+/* The parsed command line. */
 struct call {
 	const struct verb_spec *verb;
 	int n_operands;
@@ -248,7 +248,7 @@ static int parse(const struct command *command, struct common_values *common, vo
 	const struct verb_spec *verb = NULL;
 	int n;
 
-	/* The last group but one is for the options of the verb. */
+	/* The last but one group is for the options of the verb. */
 	groups[1] = (struct option_group){ command->options, values };
 	groups[command->options ? 2 : 1].values = values;
 	n = command->verbs ? options_parse_verb(groups, command, argc, argv, &verb, err)
@@ -266,7 +266,7 @@ static int check_call(const struct command *command, const struct call *call, st
 	return options_check_operands(command, call->verb, call->n_operands, err);
 }
 
-/* Those of the tool and of all its verbs. */
+/* Calls @each for the options of the tool and of all verbs. */
 static void with_options(const struct command *command, void *values,
 			 void (*visit)(const struct option_group *groups))
 {
@@ -275,7 +275,7 @@ static void with_options(const struct command *command, void *values,
 		visit((struct option_group[]){ { verb->options, values }, { NULL, NULL } });
 }
 
-/* A configuration that says something wrong is wrong usage; one that cannot be read is not. */
+/* An invalid configuration is wrong usage; an unreadable one is not. */
 static int prepare(struct tool_run *run, const struct call *call, struct sbx_error *err)
 {
 	const struct command *command = &run->tool->command;
@@ -312,7 +312,7 @@ static int run_call(struct tool_run *run, const struct common_values *common,
 							  err);
 	if (run->out.len == 0 && text_status(&run->out) == 0)
 		return r;
-	/* An error of the verb's own is the one to tell. */
+	/* An error of the verb takes precedence. */
 	flushed = tool_flush(run, r < 0 ? NULL : err);
 	return r < 0 || flushed == 0 ? r : flushed;
 }
@@ -323,7 +323,7 @@ static int run_line(struct tool_run *run, int argc, char *argv[], struct sbx_err
 	struct call call = { .verb = NULL };
 	int r = parse(&run->tool->command, &common, run->values, argc, argv, &call, err);
 
-	/* The mistake may stand before --json. */
+	/* --json may come after the mistake. */
 	take_common(run, &common);
 	return r < 0 ? run->tool->usage_status : run_call(run, &common, &call, err);
 }
@@ -370,9 +370,7 @@ int tool_main(const struct tool *tool, int argc, char *argv[])
 	return r < 0 ? TOOL_FAILED : r;
 }
 
-/*
- * What a tool writes: its output, its errors and warnings, and whether these have colours
- */
+/* Output of a tool: stdout, errors and warnings, and their colours */
 
 int tool_flush(struct tool_run *run, struct sbx_error *err)
 {
@@ -403,7 +401,7 @@ static bool is_wanted(const struct tool_run *run, const char *key, bool automati
 	return strcmp(setting, "always") == 0 || (strcmp(setting, "auto") == 0 && automatic);
 }
 
-/* Should @fd get colours? What the configuration says; "auto" means a terminal that has them. */
+/* Should output to @fd be coloured? By the configuration; "auto" means a terminal with colours. */
 static bool tool_wants_color(const struct tool_run *run, int fd)
 {
 	const char *terminal = getenv("TERM");

@@ -4,10 +4,9 @@
 /*
  * The common main of all tools
  *
- * A tool's file holds a struct of values, an options table, its verbs and one const struct tool;
+ * A tool's file contains a struct of values, an options table, its verbs and one const struct tool;
  * its main() is "return tool_main(&tool, argc, argv)". Parsing, --help, --version, --completion,
- * the one place that prints errors and the mapping to exit codes are here, so that all tools behave
- * alike.
+ * printing errors and the mapping to exit statuses are here, so that all tools behave alike.
  */
 
 #include "base/config.h"
@@ -18,8 +17,8 @@
 struct progress;
 
 /*
- * What an exit status says. A verb returns one of these or a negative errno, which ends as
- * TOOL_FAILED; an error that it has filled is printed in both cases.
+ * Exit statuses. A verb returns one of these or a negative errno, which becomes TOOL_FAILED; a
+ * filled error is printed in both cases.
  */
 enum tool_status {
 	TOOL_YES = 0,	 /* done, or yes */
@@ -27,7 +26,7 @@ enum tool_status {
 	TOOL_USAGE = 2,	 /* wrong usage or bad input */
 	TOOL_REVIEW = 3, /* needs review */
 	TOOL_INCOMPLETE = 4,
-	TOOL_REFUSED = 4, /* this release starts nothing under it */
+	TOOL_REFUSED = 4, /* sbx-spawn of this release starts nothing under the policy */
 	TOOL_UNREADABLE = 5,
 	TOOL_FAILED = 125, /* sbx itself failed */
 };
@@ -36,10 +35,10 @@ struct tool {
 	struct command command;
 	size_t values_size; /* of the struct that the options' offsets point into */
 	int usage_status;   /* TOOL_USAGE; TOOL_FAILED where the status belongs to a command */
-	const char *usage_context; /* said with wrong usage, or NULL */
+	const char *usage_context; /* printed with wrong usage, or NULL */
 };
 
-/* What a verb gets as its context. */
+/* The context of a verb. */
 struct tool_run {
 	const struct tool *tool;
 	void *values; /* the tool's own struct, filled from the options */
@@ -53,18 +52,16 @@ struct tool_run {
 int tool_main(const struct tool *tool, int argc, char *argv[]);
 
 /*
- * Writes what run->out holds to standard output and empties it. A reader that went away ends the
- * tool as SIGPIPE would; any other failure is a negative errno with @err.
+ * Writes run->out to standard output and empties it. If the reader has gone the tool exits as by
+ * SIGPIPE; any other failure is a negative errno with @err.
  */
 int tool_flush(struct tool_run *run, struct sbx_error *err);
 
-/* Prints @err at once: an error, or with SBX_LEVEL_WARN a warning after which the tool goes on.
- * What a verb leaves in its own @err is printed without that. */
+/* Prints @err now: an error, or with SBX_LEVEL_WARN a warning after which the tool continues. The
+ * error that a verb returns is printed without this. */
 void tool_tell(const struct tool_run *run, const struct sbx_error *err);
 
-/* Should long work show how far it is, on stderr? "auto" means a terminal, without --quiet and
- * --json. */
+/* Should progress be shown on stderr? "auto" means a terminal, without --quiet and --json. */
 bool tool_wants_progress(const struct tool_run *run);
-/* A line on stderr of how many records were dealt with, if that is wanted; what it is called:
- * "verifying". */
+/* Starts a progress line on stderr for a number of records, if it is wanted; @what: "verifying". */
 void tool_begin_progress(const struct tool_run *run, struct progress *ret, const char *what);
