@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-bench - measure what the parts of sbx cost, against a peer or a floor
+ * sbx-bench: measures the cost of the parts of sbx, against a peer or a floor
  *
- * The command line over tests/bench/, which holds the benchmarks and the stopwatch. Here is what is
- * done with them: list them, measure them, compare with a former run, or hold them to their claim
- * of allocating nothing.
+ * The command line of tests/bench/, which has the benchmarks and the measurement: list them,
+ * measure them, compare with a baseline, or check their claims of no allocation.
  */
 
 #include "tool.h"
@@ -53,7 +52,7 @@ static int bad_usage(struct sbx_error *err, const char *what, const char *why, c
 	return -EINVAL;
 }
 
-/* *ret keeps its default where @text is NULL. */
+/* @ret keeps its default if @text is NULL. */
 static int read_number(const char *option, const char *text, uint64_t min, uint64_t max,
 		       uint64_t *ret, struct sbx_error *err)
 {
@@ -141,7 +140,7 @@ static void list(struct tool_run *run, const char *filter)
 	}
 }
 
-/* Self-tests are judged the other way round, unless one was asked for by its name. */
+/* Self-tests must fail, unless one was selected by its name. */
 static bool claim_holds(struct text *out, unsigned number, const struct bench *bench, bool inverted,
 			double per_op)
 {
@@ -201,7 +200,7 @@ static struct report_change judge(struct settings *settings, const struct bench 
 	return change;
 }
 
-/* A slowdown that is real is there every time; one that the machine made rarely comes back. */
+/* A real slowdown occurs each time; one caused by the host rarely repeats, so measure again. */
 static int measure_and_judge(struct settings *settings, const struct bench *bench,
 			     struct measure_result *ret, struct report_change *ret_change,
 			     struct sbx_error *err)
@@ -222,7 +221,7 @@ static void show_progress(const struct tool_run *run, const char *name)
 {
 	if (!tool_wants_progress(run))
 		return;
-	/* An empty name takes the line away before a row is printed in its place. */
+	/* An empty name clears the line before a row is printed. */
 	(void)fprintf(stderr, "\r\033[K%s%s", name[0] ? "measuring " : "", name);
 	(void)fflush(stderr);
 }
@@ -239,7 +238,8 @@ static int slower(const struct settings *settings, unsigned n_slower, const char
 	return TOOL_NO;
 }
 
-/* A comparison that leaves something out in silence would call everything fine. */
+/* Without this check a comparison would silently skip benchmarks that are missing in the baseline.
+ */
 static int find_incomparable(const struct settings *settings, struct sbx_error *err)
 {
 	for (size_t i = 0; i < settings->baseline.n_rows; i++) {

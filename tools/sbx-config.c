@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-config: what the tools are configured to do, and which file, variable or default says so
+ * sbx-config: shows and changes the configuration of the tools, and which file, variable or default
+ * a value comes from
  *
- * Only conveniences live here. What a sandbox may do is never configured: it stands in a policy.
+ * Only conveniences are configured. What a sandbox may do is never configuration: it is in a
+ * policy.
  */
 
 #include <errno.h>
@@ -79,7 +81,7 @@ static int get(void *context, int n_operands, char *operands[], struct sbx_error
 	return TOOL_YES;
 }
 
-/* The layer of that name, one of layers[]; without one the user's. */
+/* The layer of that name, one of layers[]; without a name the user's. */
 static enum config_origin origin_of(const char *layer)
 {
 	static const enum config_origin others[] = { CONFIG_FROM_PROJECT, CONFIG_FROM_SYSTEM };

@@ -144,10 +144,7 @@ int main(int argc, char *argv[])
 	return arranged ? tool_main(&tool, argc, arranged) : TOOL_FAILED;
 }
 
-/*
- * What every verb begins and ends with: the registry, a sandbox in it, and what its failure means
- * for the exit status
- */
+/* Shared by the verbs: the registry, a sandbox in it, and the exit status of a failure */
 
 int ctl_init(struct ctl *ctl, struct tool_run *run, struct sbx_error *err)
 {

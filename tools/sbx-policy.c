@@ -3,8 +3,8 @@
 /*
  * sbx-policy: one file, one model, one evaluator
  *
- * This file is the table of its verbs. Whatever a verb decides is decided by lib/policy on the
- * compiled form, so that no two of them, and no other tool, can disagree.
+ * This file is the table of its verbs. Every decision of a verb is made by lib/policy on the
+ * compiled form, so that verbs and tools cannot disagree.
  */
 
 #include "policy.h"

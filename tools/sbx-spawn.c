@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * sbx-spawn: build one sandbox from a policy and run one command in it
+ * sbx-spawn: builds one sandbox from a policy and runs one command in it
  *
  * Data flows in one direction: command line, request, plan, kernel. The exit status is the
  * command's, so every failure of sbx-spawn itself is 125. The only way to run a command without a
@@ -135,7 +135,7 @@ static int no_command(struct sbx_error *err)
 	return r;
 }
 
-/* One line: what is enforced less than was asked for, and what to type. */
+/* One line: what is enforced less than requested, and what to type. */
 static void add_notice(struct text *out, const struct plan_notice *notice, bool is_verbose)
 {
 	text_add(out, SPAWN_TOOL ": note: ");
@@ -159,7 +159,7 @@ static bool is_said(const struct plan_notice *notice, bool is_verbose)
 	return notice->fix || (is_verbose && notice->is_weaker);
 }
 
-/* A run with nothing to say is silent, on a terminal, too. */
+/* A run without notices prints nothing, even on a terminal. */
 static void say_notices(const struct spawn_run *run)
 {
 	const struct plan *plan = run->plan;
@@ -180,7 +180,7 @@ static void say_notices(const struct spawn_run *run)
 		(void)fd_write_all(STDERR_FILENO, text_string(&line), line.len);
 }
 
-/* Line by line. Values of variables, which may be secrets, are not part of the plan's text. */
+/* Line by line. The plan's text does not contain values of variables, which may be secrets. */
 static void log_plan(const struct spawn_run *run)
 {
 	const struct log *log = &run->tool->log;
@@ -333,7 +333,7 @@ static int print_plan(struct spawn_run *run, struct sbx_error *err)
 	return tool_flush(run->tool, err);
 }
 
-/* The status is that of the run, as far as it is certain. */
+/* The exit status is that of the run, if it is certain. */
 static int show_plan(struct spawn_run *run, struct sbx_error *err)
 {
 	int r = print_plan(run, err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The answers of a program without a loader; linked in front of lib/base, they take the place
- * of its own
+ * base/module.h for a program without a loader: these functions fail, and replace those of lib/base
+ * at link time
  */
 
 #include <stddef.h>
