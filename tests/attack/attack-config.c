@@ -101,7 +101,7 @@ static int save(const struct arena *arena, struct sbx_error *err)
 	return config_save(arena->config, CONFIG_FROM_PROJECT, "color", "never", err);
 }
 
-static void a_folder_that_is_a_link_is_not_written_through(void)
+static void a_directory_that_is_a_link_is_not_written_through(void)
 {
 	_cleanup_arena_ struct arena arena;
 	struct sbx_error err = { 0 };
@@ -215,7 +215,7 @@ static void a_link_swapped_in_during_the_save_never_leads_out(void)
 }
 
 static const struct test tests[] = {
-	TEST(a_folder_that_is_a_link_is_not_written_through),
+	TEST(a_directory_that_is_a_link_is_not_written_through),
 	TEST(a_dangling_link_does_not_plant_a_file_elsewhere),
 	TEST(a_file_that_is_a_link_is_neither_read_nor_written),
 	TEST(a_link_swapped_in_during_the_save_never_leads_out),

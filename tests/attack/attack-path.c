@@ -112,7 +112,7 @@ static void dots_and_slashes_do_not_lead_out(void)
 	expect_eq(look_beneath(arena.root, "work/../work/secret"), SEEN_INSIDE);
 }
 
-static void an_absolute_path_does_not_forget_the_folder(void)
+static void an_absolute_path_does_not_forget_the_directory(void)
 {
 	_cleanup_arena_ struct arena arena;
 	char path[PATH_MAX];
@@ -169,7 +169,7 @@ static void a_dangling_link_does_not_plant_a_file_outside(void)
 	expect_eq(faccessat(arena.top, "outside/planted", F_OK, 0), 0);
 }
 
-static void a_link_does_not_get_folders_made_outside(void)
+static void creates_no_directories_through_a_link(void)
 {
 	_cleanup_arena_ struct arena arena;
 
@@ -207,7 +207,7 @@ static void a_check_before_the_open_would_be_too_early(void)
 	swap(&arena, "root/work", "root/link");
 }
 
-static void a_folder_that_is_moved_away_does_not_take_us_along(void)
+static void resolution_does_not_follow_a_moved_directory(void)
 {
 	_cleanup_arena_ struct arena arena;
 
@@ -325,13 +325,13 @@ static void dots_during_a_move_never_lead_out(void)
 
 static const struct test tests[] = {
 	TEST(dots_and_slashes_do_not_lead_out),
-	TEST(an_absolute_path_does_not_forget_the_folder),
+	TEST(an_absolute_path_does_not_forget_the_directory),
 	TEST(a_link_on_the_way_does_not_lead_out),
 	TEST(a_magic_link_does_not_lead_out),
 	TEST(a_dangling_link_does_not_plant_a_file_outside),
-	TEST(a_link_does_not_get_folders_made_outside),
+	TEST(creates_no_directories_through_a_link),
 	TEST(a_check_before_the_open_would_be_too_early),
-	TEST(a_folder_that_is_moved_away_does_not_take_us_along),
+	TEST(resolution_does_not_follow_a_moved_directory),
 	TEST(a_link_swapped_in_during_the_walk_never_leads_out),
 	TEST(dots_during_a_move_never_lead_out),
 	TEST_END,

@@ -116,7 +116,7 @@ static void its_members_have_the_form_that_the_page_describes(void)
 	expect(strstr(records, "\",\"record\":{\"time\":") != NULL);
 }
 
-static void what_another_has_packed_the_same_way_is_read(void)
+static void an_equivalent_archive_of_another_program_is_read(void)
 {
 	_cleanup_(place_deinit) struct place place;
 	struct member members[3];
@@ -637,7 +637,7 @@ static void writes_no_archive_that_could_not_be_read(void)
 static const struct test tests[] = {
 	TEST(an_archive_holds_what_the_segment_held),
 	TEST(its_members_have_the_form_that_the_page_describes),
-	TEST(what_another_has_packed_the_same_way_is_read),
+	TEST(an_equivalent_archive_of_another_program_is_read),
 	TEST(rows_can_be_read_in_part),
 	TEST(a_note_comes_again_where_it_is_asked_for_again),
 	TEST(the_digest_is_that_of_the_file),

@@ -76,7 +76,7 @@ static void cut_at_checkpoint(const struct copy *copy)
 	put_frontier(&copy->place, 16);
 }
 
-static void an_end_that_was_cut_off_is_missed_by_who_has_seen_it(void)
+static void a_witness_detects_a_cut_off_end(void)
 {
 	_cleanup_witness_ struct witness witness = WITNESS_INIT;
 	_cleanup_copy_ struct copy copy;
@@ -344,7 +344,7 @@ static void a_segment_of_another_log_is_found(void)
 static const struct test tests[] = {
 	TEST(an_end_that_was_written_again_does_not_have_the_signed_root),
 	TEST(an_end_without_its_checkpoint_is_not_what_was_witnessed),
-	TEST(an_end_that_was_cut_off_is_missed_by_who_has_seen_it),
+	TEST(a_witness_detects_a_cut_off_end),
 	TEST(an_end_that_was_cut_off_carelessly_is_missed),
 	TEST(an_end_that_is_not_signed_grows_old),
 	TEST(a_checkpoint_that_was_dropped_is_missed),

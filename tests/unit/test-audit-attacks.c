@@ -293,7 +293,7 @@ static void bytes_that_are_no_record_are_found_behind_the_last_checkpoint(void)
 
 /* ---- unreadable files ---- */
 
-static void what_is_no_segment_is_unreadable(void)
+static void a_file_that_is_no_segment_is_unreadable(void)
 {
 	static const char *const changes[] = {
 		"CREATE TRIGGER t AFTER INSERT ON records BEGIN SELECT 1; END",
@@ -335,7 +335,7 @@ static const struct test tests[] = {
 	TEST(records_that_changed_places_are_found),
 	TEST(a_record_that_is_there_twice_is_found),
 	TEST(bytes_that_are_no_record_are_found_behind_the_last_checkpoint),
-	TEST(what_is_no_segment_is_unreadable),
+	TEST(a_file_that_is_no_segment_is_unreadable),
 	TEST_END,
 };
 

@@ -120,7 +120,7 @@ static void a_genesis_may_not_know_its_boot_or_be_from_1970_or_9999(void)
 	}
 }
 
-static void refuses_to_write_a_genesis_nobody_could_read(void)
+static void refuses_to_write_a_genesis_that_could_not_be_read(void)
 {
 	_cleanup_text_ struct text out = TEXT_INIT;
 	struct chain_genesis late = example(), name = example(), capital = example(),
@@ -221,7 +221,7 @@ static const struct test tests[] = {
 	TEST(writes_the_documented_genesis),
 	TEST(reads_a_genesis_back),
 	TEST(a_genesis_may_not_know_its_boot_or_be_from_1970_or_9999),
-	TEST(refuses_to_write_a_genesis_nobody_could_read),
+	TEST(refuses_to_write_a_genesis_that_could_not_be_read),
 	TEST(refuses_a_genesis_in_any_other_form),
 	TEST(refuses_a_genesis_that_is_cut_anywhere),
 	TEST(refuses_a_genesis_of_any_length),

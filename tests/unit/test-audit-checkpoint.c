@@ -251,7 +251,7 @@ static void refuses_a_checkpoint_that_was_changed_after_it_was_signed(void)
 }
 
 /* A note that the key has signed for another purpose is no checkpoint of this log. */
-static void refuses_a_signed_note_that_is_no_checkpoint_of_ours(void)
+static void refuses_a_signed_note_that_is_no_checkpoint_of_this_log(void)
 {
 	const struct note_verifier verifier = verifier_named(ORIGIN),
 				   other = verifier_named("other");
@@ -297,7 +297,7 @@ static const struct test tests[] = {
 	TEST(signs_the_documented_note),
 	TEST(opens_the_documented_note),
 	TEST(refuses_a_checkpoint_that_was_changed_after_it_was_signed),
-	TEST(refuses_a_signed_note_that_is_no_checkpoint_of_ours),
+	TEST(refuses_a_signed_note_that_is_no_checkpoint_of_this_log),
 	TEST(refuses_to_sign_for_another_log_or_what_cannot_be),
 	TEST_END,
 };

@@ -239,7 +239,7 @@ static void refuses_members_that_only_the_log_writes(void)
 		       "only sbx-audit");
 }
 
-static void refuses_an_event_of_the_logs_own_from_anybody_else(void)
+static void refuses_events_of_the_log_itself_from_clients(void)
 {
 	_cleanup_fixture_ struct fixture f = fixture_new();
 
@@ -571,7 +571,7 @@ static const struct test tests[] = {
 	TEST(refuses_a_record_that_does_not_say_when),
 	TEST(refuses_a_member_that_is_there_twice),
 	TEST(refuses_members_that_only_the_log_writes),
-	TEST(refuses_an_event_of_the_logs_own_from_anybody_else),
+	TEST(refuses_events_of_the_log_itself_from_clients),
 	TEST(refuses_a_record_without_what_its_event_needs),
 	TEST(refuses_a_column_of_another_type),
 	TEST(refuses_half_a_character),

@@ -127,7 +127,7 @@ static void an_epoch_that_was_lost_comes_back_to_its_place(void)
 	(void)close(folder);
 }
 
-static void what_does_not_fit_between_the_others_is_refused(void)
+static void refuses_an_epoch_out_of_order(void)
 {
 	_cleanup_log_place_ struct log_place place;
 	int folder = folder_made(&place);
@@ -259,7 +259,7 @@ static const struct test tests[] = {
 	TEST(notes_come_in_the_order_in_which_they_were_added),
 	TEST(an_epoch_is_added_once),
 	TEST(an_epoch_that_was_lost_comes_back_to_its_place),
-	TEST(what_does_not_fit_between_the_others_is_refused),
+	TEST(refuses_an_epoch_out_of_order),
 	TEST(exactly_that_note_is_there),
 	TEST(a_checkpoint_in_the_middle_of_an_epoch_is_refused),
 	TEST(another_content_is_refused),

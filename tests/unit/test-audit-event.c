@@ -81,7 +81,7 @@ static void an_unknown_event_comes_with_the_one_that_was_meant(void)
 	expect_eq(event_unknown("xyz", 3, NULL), -EINVAL);
 }
 
-static void nobody_is_sent_to_an_event_of_the_logs_own(void)
+static void suggestions_omit_events_of_the_log_itself(void)
 {
 	struct sbx_error err = { 0 };
 
@@ -89,7 +89,7 @@ static void nobody_is_sent_to_an_event_of_the_logs_own(void)
 	expect(strstr(err.fix, "records_lost") == NULL);
 }
 
-static void whoever_reads_is_sent_to_any_event(void)
+static void readers_get_suggestions_of_all_events(void)
 {
 	struct sbx_error err = { 0 };
 
@@ -118,8 +118,8 @@ static const struct test tests[] = {
 	TEST(the_events_that_change_what_is_allowed_wait_for_the_disk),
 	TEST(only_the_log_speaks_of_deleted_archives_and_lost_records),
 	TEST(an_unknown_event_comes_with_the_one_that_was_meant),
-	TEST(nobody_is_sent_to_an_event_of_the_logs_own),
-	TEST(whoever_reads_is_sent_to_any_event),
+	TEST(suggestions_omit_events_of_the_log_itself),
+	TEST(readers_get_suggestions_of_all_events),
 	TEST(a_name_that_is_no_text_is_shown_safely_and_briefly),
 	TEST_END,
 };

@@ -154,7 +154,7 @@ static void a_services_spool_is_handed_over_with_its_owners_name(void)
 	expect_eq(n, 0);
 }
 
-static void our_own_spool_is_handed_over_unless_the_log_is_ours(void)
+static void roots_spool_is_handed_over_unless_root_owns_the_log(void)
 {
 	_cleanup_place_ struct place place;
 	struct sbx_error err;
@@ -264,7 +264,7 @@ static void a_spool_that_others_can_write_is_not_looked_into(void)
 	expect_refused(&place);
 }
 
-static void somebody_elses_file_is_not_handed_over(void)
+static void a_file_of_another_user_is_not_handed_over(void)
 {
 	_cleanup_place_ struct place place;
 
@@ -276,7 +276,7 @@ static void somebody_elses_file_is_not_handed_over(void)
 }
 
 /* The service replaced the file between the check and the rename. */
-static void what_was_put_there_in_the_last_moment_is_removed(void)
+static void a_file_replaced_before_the_rename_is_removed(void)
 {
 	_cleanup_place_ struct place place;
 	struct sbx_error err;
@@ -317,15 +317,15 @@ static void hands_nothing_to_a_directory_that_others_can_write(void)
 
 static const struct test tests[] = {
 	TEST(a_services_spool_is_handed_over_with_its_owners_name),
-	TEST(our_own_spool_is_handed_over_unless_the_log_is_ours),
+	TEST(roots_spool_is_handed_over_unless_root_owns_the_log),
 	TEST(what_is_written_later_by_whoever_had_it_open_comes_too),
 	TEST(goes_on_where_a_killed_one_has_stopped),
 	TEST(a_link_in_the_place_of_the_spool_is_not_handed_over),
 	TEST(a_second_name_of_anothers_file_is_not_handed_over),
 	TEST(a_file_that_others_can_write_is_not_handed_over),
 	TEST(a_spool_that_others_can_write_is_not_looked_into),
-	TEST(somebody_elses_file_is_not_handed_over),
-	TEST(what_was_put_there_in_the_last_moment_is_removed),
+	TEST(a_file_of_another_user_is_not_handed_over),
+	TEST(a_file_replaced_before_the_rename_is_removed),
 	TEST(hands_nothing_to_a_directory_that_others_can_write),
 	TEST_END,
 };

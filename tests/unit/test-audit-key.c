@@ -117,7 +117,7 @@ static void a_key_is_overwritten_when_it_is_given_back(void)
 	expect(memcmp((const char *)&key, (const char *)&nothing, sizeof(key)) == 0);
 }
 
-static void a_stored_key_comes_back_and_is_nobody_elses(void)
+static void a_stored_key_is_read_back_and_private(void)
 {
 	_cleanup_place_ struct place place = make_place();
 	const struct audit_key key = new_key(INT64_MAX);
@@ -166,7 +166,7 @@ static void refuses_to_store_a_second_first_key(void)
 	expect(same_key(&kept, &next));
 }
 
-static void refuses_a_folder_without_a_key(void)
+static void refuses_a_directory_without_a_key(void)
 {
 	_cleanup_place_ struct place place = make_place();
 
@@ -364,7 +364,7 @@ static void takes_the_key_that_systemd_gives(void)
 	expect_eq(key.epoch, 7);
 }
 
-static void a_key_in_the_folder_goes_on_where_the_credential_ended(void)
+static void a_key_in_the_directory_continues_after_the_credential(void)
 {
 	_cleanup_place_ struct place place = make_place(), log = make_place();
 	struct audit_key given, next, key;
@@ -398,7 +398,7 @@ static void refuses_a_credential_that_others_can_read_or_write(void)
 	}
 }
 
-static void no_credential_is_no_mistake_where_the_folder_has_a_key(void)
+static void a_missing_credential_is_fine_if_the_directory_has_a_key(void)
 {
 	_cleanup_place_ struct place place = make_place(), log = make_place();
 	const char *const none[] = { NULL, "", "relative", "/nonexistent/folder", place.path };
@@ -539,10 +539,10 @@ static const struct test tests[] = {
 	TEST(two_keys_are_never_the_same),
 	TEST(refuses_an_epoch_without_a_number),
 	TEST(a_key_is_overwritten_when_it_is_given_back),
-	TEST(a_stored_key_comes_back_and_is_nobody_elses),
+	TEST(a_stored_key_is_read_back_and_private),
 	TEST(a_key_file_is_the_documented_line),
 	TEST(refuses_to_store_a_second_first_key),
-	TEST(refuses_a_folder_without_a_key),
+	TEST(refuses_a_directory_without_a_key),
 	TEST(refuses_a_key_file_that_others_can_read),
 	TEST(refuses_a_key_file_that_is_no_plain_file),
 	TEST(refuses_a_key_file_with_anything_else_in_it),
@@ -554,9 +554,9 @@ static const struct test tests[] = {
 	TEST(refuses_a_key_that_was_erased),
 	TEST(refuses_to_overwrite_through_a_link),
 	TEST(takes_the_key_that_systemd_gives),
-	TEST(a_key_in_the_folder_goes_on_where_the_credential_ended),
+	TEST(a_key_in_the_directory_continues_after_the_credential),
 	TEST(refuses_a_credential_that_others_can_read_or_write),
-	TEST(no_credential_is_no_mistake_where_the_folder_has_a_key),
+	TEST(a_missing_credential_is_fine_if_the_directory_has_a_key),
 	TEST(a_key_in_the_keyring_leaves_its_name_only),
 	TEST(refuses_a_key_of_the_keyring_that_others_can_read),
 	TEST(refuses_what_of_the_keyring_is_no_key),

@@ -145,7 +145,7 @@ static void see_number(void *userdata, const struct store_row *row)
 		numbers->next[trial]++;
 }
 
-static void what_was_acknowledged_outlives_a_killed_writer(void)
+static void acknowledged_records_survive_a_killed_writer(void)
 {
 	_cleanup_log_place_ struct log_place place;
 	unsigned n = n_trials();
@@ -300,7 +300,7 @@ static void see_record(void *userdata, const struct store_row *row)
 		seen->n_others += row->seq != 0;
 }
 
-static void every_line_of_the_spool_is_taken_once_whoever_is_killed(void)
+static void each_line_of_the_spool_is_imported_once_despite_kills(void)
 {
 	unsigned n_wrong = 0, n_rounds = test_is_slow() ? 20 : 1;
 
@@ -330,8 +330,8 @@ static void every_line_of_the_spool_is_taken_once_whoever_is_killed(void)
 }
 
 static const struct test tests[] = {
-	TEST(what_was_acknowledged_outlives_a_killed_writer),
-	TEST(every_line_of_the_spool_is_taken_once_whoever_is_killed),
+	TEST(acknowledged_records_survive_a_killed_writer),
+	TEST(each_line_of_the_spool_is_imported_once_despite_kills),
 	TEST_END,
 };
 

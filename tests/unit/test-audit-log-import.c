@@ -123,7 +123,7 @@ static void what_waits_is_taken_and_the_file_is_gone(void)
 	expect_eq(verify(&f, NULL, NULL), 5001);
 }
 
-static void a_file_that_somebody_has_open_stays_and_is_read_on(void)
+static void a_file_that_a_writer_has_open_is_kept_and_read_further(void)
 {
 	_cleanup_fixture_ struct fixture f;
 
@@ -202,7 +202,7 @@ static void a_torn_line_is_said_and_the_next_one_is_whole(void)
 	expect(strstr(text_string(&last), "\"why\":\"it has no line end\"") != NULL);
 }
 
-static void half_a_line_may_still_get_its_end_while_somebody_writes(void)
+static void an_incomplete_line_waits_while_a_writer_has_it_open(void)
 {
 	_cleanup_fixture_ struct fixture f;
 
@@ -244,7 +244,7 @@ static void a_line_of_any_length_is_passed_over(void)
 	}
 }
 
-static void what_another_process_has_claimed_is_taken_and_removed(void)
+static void a_spool_file_claimed_by_another_process_is_imported(void)
 {
 	_cleanup_fixture_ struct fixture f;
 	static const char line[] = "{" LOG_TIME ",\"event\":\"syscall\"}\n";
@@ -271,7 +271,7 @@ static void expect_refusal(struct fixture *f, int code, const char *why)
 	(void)close(spool);
 }
 
-static void refuses_a_spool_that_somebody_else_could_have_written(void)
+static void refuses_a_spool_that_other_users_can_write(void)
 {
 	_cleanup_fixture_ struct fixture f;
 	char path[96], other[96], second[96];
@@ -409,14 +409,14 @@ static void one_file_that_is_refused_keeps_no_other_out(void)
 
 static const struct test tests[] = {
 	TEST(what_waits_is_taken_and_the_file_is_gone),
-	TEST(a_file_that_somebody_has_open_stays_and_is_read_on),
+	TEST(a_file_that_a_writer_has_open_is_kept_and_read_further),
 	TEST(nothing_to_take_is_no_error),
 	TEST(a_line_that_is_no_record_leaves_one_that_says_so),
 	TEST(a_torn_line_is_said_and_the_next_one_is_whole),
-	TEST(half_a_line_may_still_get_its_end_while_somebody_writes),
+	TEST(an_incomplete_line_waits_while_a_writer_has_it_open),
 	TEST(a_line_of_any_length_is_passed_over),
-	TEST(what_another_process_has_claimed_is_taken_and_removed),
-	TEST(refuses_a_spool_that_somebody_else_could_have_written),
+	TEST(a_spool_file_claimed_by_another_process_is_imported),
+	TEST(refuses_a_spool_that_other_users_can_write),
 	TEST(a_file_that_has_become_shorter_is_not_read_on),
 	TEST(a_record_says_whose_file_it_came_from),
 	TEST(names_that_nothing_claims_are_left_alone),

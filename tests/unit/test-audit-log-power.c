@@ -168,7 +168,7 @@ static void cut_again_and_again(unsigned first_seed, struct tally *tally)
 	expect_eq(numbers.n_wrong, 0);
 }
 
-static void what_was_acknowledged_outlives_a_power_cut(void)
+static void acknowledged_records_survive_a_power_cut(void)
 {
 	unsigned n_logs = test_is_slow() ? N_LOGS_SLOW : 1;
 	struct tally tally = { 0, 0 };
@@ -226,7 +226,7 @@ static void the_disk_keeps_some_of_what_was_not_synced(void)
 }
 
 static const struct test tests[] = {
-	TEST(what_was_acknowledged_outlives_a_power_cut),
+	TEST(acknowledged_records_survive_a_power_cut),
 	TEST(a_disk_that_swallows_syncs_is_found_out),
 	TEST(the_disk_keeps_some_of_what_was_not_synced),
 	TEST_END,

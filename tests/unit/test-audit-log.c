@@ -131,7 +131,7 @@ static void many_records_are_signed_on_the_way(void)
 	expect_eq(verify_log(&place, NULL, NULL), 9001);
 }
 
-static void what_is_not_committed_was_never_there(void)
+static void uncommitted_records_are_lost_at_close(void)
 {
 	_cleanup_log_place_ struct log_place place;
 	struct audit_hash before, after;
@@ -170,7 +170,7 @@ static void a_refused_line_leaves_the_others_alone(void)
 	expect_eq(verify_log(&place, NULL, NULL), 3);
 }
 
-static void a_receipt_tells_who_waits_for_the_disk(void)
+static void a_receipt_says_whether_the_event_needs_a_sync(void)
 {
 	_cleanup_log_place_ struct log_place place;
 	static const char line[] = "{\"event\":\"policy_update\"}";
@@ -303,7 +303,7 @@ static void a_second_process_waits_as_long_as_it_was_told(void)
 	(void)close(ready[1]);
 }
 
-static void refuses_a_folder_that_others_can_write(void)
+static void refuses_a_directory_that_others_can_write(void)
 {
 	_cleanup_log_place_ struct log_place place;
 	struct sbx_error err = { 0 };
@@ -317,7 +317,7 @@ static void refuses_a_folder_that_others_can_write(void)
 	expect_eq(chmod(place.log, 0700), 0);
 }
 
-static void a_folder_without_a_log_is_said(void)
+static void reports_a_directory_without_a_log(void)
 {
 	_cleanup_log_place_ struct log_place place;
 	struct sbx_error err = { 0 };
@@ -650,15 +650,15 @@ static const struct test tests[] = {
 	TEST(a_log_that_was_half_made_is_completed),
 	TEST(what_is_committed_is_found_again),
 	TEST(many_records_are_signed_on_the_way),
-	TEST(what_is_not_committed_was_never_there),
+	TEST(uncommitted_records_are_lost_at_close),
 	TEST(a_refused_line_leaves_the_others_alone),
-	TEST(a_receipt_tells_who_waits_for_the_disk),
+	TEST(a_receipt_says_whether_the_event_needs_a_sync),
 	TEST(the_log_says_what_only_it_can_say),
 	TEST(an_original_is_kept_only_where_that_was_asked_for),
 	TEST(one_process_at_a_time_writes),
 	TEST(a_second_process_waits_as_long_as_it_was_told),
-	TEST(refuses_a_folder_that_others_can_write),
-	TEST(a_folder_without_a_log_is_said),
+	TEST(refuses_a_directory_that_others_can_write),
+	TEST(reports_a_directory_without_a_log),
 	TEST(an_epoch_ends_with_the_next_key_signed),
 	TEST(a_change_of_keys_that_was_cut_short_is_completed),
 	TEST(refuses_to_go_on_with_a_key_of_another_epoch),

@@ -281,7 +281,7 @@ static void signs_a_text_with_empty_lines(void)
 	}
 }
 
-static void refuses_to_sign_what_nobody_could_open(void)
+static void refuses_to_sign_a_note_that_could_not_be_opened(void)
 {
 	static const char *const refused[] = { "", "text", "a\tb\n", "a\xff\n", "a\n\nb" };
 	const struct note_verifier verifier = neumann();
@@ -310,7 +310,7 @@ static const struct test tests[] = {
 	TEST(accepts_32_signatures_and_refuses_more),
 	TEST(refuses_a_note_that_is_too_long),
 	TEST(signs_a_text_with_empty_lines),
-	TEST(refuses_to_sign_what_nobody_could_open),
+	TEST(refuses_to_sign_a_note_that_could_not_be_opened),
 	TEST_END,
 };
 

@@ -38,7 +38,7 @@ static size_t read_files(const char *text, struct segment_file *ret)
 	return n;
 }
 
-static void what_has_to_be_done_follows_from_age_and_size(void)
+static void the_next_action_follows_from_age_and_size(void)
 {
 	static const struct {
 		const char *files;
@@ -88,7 +88,7 @@ static void what_has_to_be_done_follows_from_age_and_size(void)
 	}
 }
 
-static void what_cannot_be_dealt_with_is_passed_over(void)
+static void locked_segments_are_skipped(void)
 {
 	static const struct {
 		const char *files;
@@ -171,8 +171,8 @@ static void a_time_is_over_when_another_has_begun(void)
 }
 
 static const struct test tests[] = {
-	TEST(what_has_to_be_done_follows_from_age_and_size),
-	TEST(what_cannot_be_dealt_with_is_passed_over),
+	TEST(the_next_action_follows_from_age_and_size),
+	TEST(locked_segments_are_skipped),
 	TEST(levels_are_at_80_and_95_percent),
 	TEST(a_time_is_over_when_another_has_begun),
 	TEST_END,

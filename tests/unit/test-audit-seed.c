@@ -125,7 +125,7 @@ static void ids_of_a_seeds_log_ascend(void)
 	("{\"id\":\"1\",\"timestamp\":" timestamp ",\"event_type\":\"x\",\"prev_hash\":\"" hash    \
 	 "\",\"hash\":\"" hash "\"}\n")
 
-static void what_is_no_entry_is_refused(void)
+static void refuses_lines_that_are_no_entries(void)
 {
 	static const char *const lines[] = {
 		"",
@@ -157,7 +157,7 @@ static const struct test tests[] = {
 	TEST(a_seeds_entry_that_is_missing_is_found),
 	TEST(a_seeds_log_begins_with_kernel_start),
 	TEST(ids_of_a_seeds_log_ascend),
-	TEST(what_is_no_entry_is_refused),
+	TEST(refuses_lines_that_are_no_entries),
 	TEST_END,
 };
 

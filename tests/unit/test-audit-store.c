@@ -313,7 +313,7 @@ static int read_as_nobody(const struct place *place)
 	return seen.n == 7 ? 0 : 3;
 }
 
-static void another_user_who_may_read_can_read_a_closed_segment(void)
+static void another_user_with_read_access_can_read_a_closed_segment(void)
 {
 	_cleanup_place_ struct place place = place_new();
 	_cleanup_store_ struct store *store = store_made(&place);
@@ -427,7 +427,7 @@ static void a_segment_is_made_whole_or_not_at_all(void)
 	expect_eq(count_rows(store), 1);
 }
 
-static void what_a_crash_has_left_half_made_is_made_again(void)
+static void a_store_that_a_crash_left_incomplete_is_created_again(void)
 {
 	_cleanup_place_ struct place place = place_new();
 	int fd = openat(place.folder, NAME ".new", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -521,7 +521,7 @@ static void refuses_to_write_where_others_can_write(void)
 	expect_eq(store_open_to_read(place.folder, NAME, &reader, NULL), 0);
 }
 
-static void rows_that_nobody_of_ours_has_written_are_pointed_out(void)
+static void rows_that_the_log_never_writes_are_reported(void)
 {
 	static const struct {
 		const char *sql;
@@ -585,7 +585,7 @@ static void values_of_another_type_are_pointed_out(void)
 	}
 }
 
-static void a_name_cannot_lead_out_of_the_folder(void)
+static void a_name_cannot_lead_out_of_the_directory(void)
 {
 	_cleanup_place_ struct place place = place_new();
 	struct store *store = NULL;
@@ -604,19 +604,19 @@ static const struct test tests[] = {
 	TEST(a_reader_cannot_write),
 	TEST(a_lock_that_passes_is_waited_for),
 	TEST(a_lock_that_stays_is_an_error_after_some_time),
-	TEST(another_user_who_may_read_can_read_a_closed_segment),
+	TEST(another_user_with_read_access_can_read_a_closed_segment),
 	TEST(values_of_meta_are_set_changed_and_taken_away),
 	TEST(keys_are_listed_by_what_they_begin_with),
 	TEST(checkpoints_come_in_the_order_of_their_sizes),
 	TEST(a_segment_is_made_whole_or_not_at_all),
-	TEST(what_a_crash_has_left_half_made_is_made_again),
+	TEST(a_store_that_a_crash_left_incomplete_is_created_again),
 	TEST(refuses_files_that_are_no_segment),
 	TEST(refuses_a_segment_with_something_else_in_it),
 	TEST(refuses_a_segment_of_a_later_format),
 	TEST(refuses_to_write_where_others_can_write),
-	TEST(rows_that_nobody_of_ours_has_written_are_pointed_out),
+	TEST(rows_that_the_log_never_writes_are_reported),
 	TEST(values_of_another_type_are_pointed_out),
-	TEST(a_name_cannot_lead_out_of_the_folder),
+	TEST(a_name_cannot_lead_out_of_the_directory),
 	TEST_END,
 };
 

@@ -245,7 +245,7 @@ static void archives_alone_are_no_log(void)
 
 /* ---- deleted archives ---- */
 
-static void what_was_deleted_is_not_missed(void)
+static void deleted_archives_with_a_stub_are_not_missed(void)
 {
 	_cleanup_open_log_ struct open_log gap;
 	struct verified_state state = { .origin = "" };
@@ -324,7 +324,7 @@ static void a_state_remembers_what_was_deleted(void)
 	expect(audit_hash_equal(&again.deleted.root, &state.deleted.root));
 }
 
-static void without_record_0_somebody_has_to_say_the_key(void)
+static void without_record_0_a_key_must_be_given(void)
 {
 	_cleanup_open_log_ struct open_log gap;
 	struct verify_report report;
@@ -537,10 +537,10 @@ static const struct test tests[] = {
 	TEST(a_missing_archive_is_missed),
 	TEST(behind_what_is_missing_nothing_may_be_changed),
 	TEST(archives_alone_are_no_log),
-	TEST(what_was_deleted_is_not_missed),
+	TEST(deleted_archives_with_a_stub_are_not_missed),
 	TEST(a_state_of_what_was_deleted_is_gone_on_from),
 	TEST(a_state_remembers_what_was_deleted),
-	TEST(without_record_0_somebody_has_to_say_the_key),
+	TEST(without_record_0_a_key_must_be_given),
 	TEST(another_key_is_not_that_of_the_log),
 	TEST(the_file_of_epochs_leads_to_the_present_key),
 	TEST(without_the_file_of_epochs_the_log_is_incomplete),

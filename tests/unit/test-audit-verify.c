@@ -11,7 +11,7 @@
 
 /* ---- unchanged logs ---- */
 
-static void a_log_that_nobody_touched_is_intact(void)
+static void an_unchanged_log_is_intact(void)
 {
 	_cleanup_log_place_ struct log_place place;
 	_cleanup_text_ struct text key = TEXT_INIT;
@@ -153,7 +153,7 @@ static void records_of_tomorrow_have_waited_too_long(void)
 }
 
 /* Records from the spool may be a week old, so times in records are not compared with the clock. */
-static void the_times_that_records_claim_accuse_nobody(void)
+static void times_in_records_are_not_compared_with_the_clock(void)
 {
 	static const char *const times[] = { "1971-01-01T00:00:00Z", "2026-01-02T03:04:05.5Z",
 					     "9999-12-31T23:59:59.999999Z",
@@ -618,14 +618,14 @@ static void a_time_of_zero_is_a_time(void)
 }
 
 static const struct test tests[] = {
-	TEST(a_log_that_nobody_touched_is_intact),
+	TEST(an_unchanged_log_is_intact),
 	TEST(without_a_key_it_says_that_the_log_is_its_own_witness),
 	TEST(a_key_that_is_none_is_the_callers_mistake),
 	TEST(changes_of_keys_are_followed),
 	TEST(the_last_records_may_wait_for_their_checkpoint),
 	TEST(to_look_at_old_records_makes_them_no_younger),
 	TEST(records_of_tomorrow_have_waited_too_long),
-	TEST(the_times_that_records_claim_accuse_nobody),
+	TEST(times_in_records_are_not_compared_with_the_clock),
 	TEST(no_clean_log_is_accused),
 	TEST(a_log_that_is_written_to_is_not_accused),
 	TEST(many_records_need_a_checkpoint_now_and_then),

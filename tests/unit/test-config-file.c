@@ -79,7 +79,7 @@ static int load_as_nobody(const struct config_sources *sources, struct sbx_error
 	return -WEXITSTATUS(status);
 }
 
-static void a_folder_that_cannot_be_searched_has_no_files(void)
+static void a_directory_that_cannot_be_searched_has_no_files(void)
 {
 	_cleanup_layers_ struct layers layers = { .folder = "" };
 	const struct config_sources project = { .project_path = layers.project_path };
@@ -191,7 +191,7 @@ static void refuses_to_save_what_is_wrong_or_cannot_be_edited(void)
 	expect_text(layers.user_path, "color: |\n  auto\n");
 }
 
-static void refuses_a_folder_in_the_place_of_a_file(void)
+static void refuses_a_directory_in_the_place_of_a_file(void)
 {
 	struct config_sources sources = { .user_path = "/tmp" };
 	struct config *config = NULL;
@@ -203,13 +203,13 @@ static const struct test tests[] = {
 	TEST(refuses_links_in_the_place_of_the_project_file),
 	TEST(follows_a_link_in_the_place_of_the_users_own_file),
 	TEST(refuses_a_pipe_in_the_place_of_a_file_without_waiting),
-	TEST(a_folder_that_cannot_be_searched_has_no_files),
+	TEST(a_directory_that_cannot_be_searched_has_no_files),
 	TEST(a_file_that_cannot_be_read_is_an_error),
 	TEST(saves_into_a_new_file_as_the_umask_says),
 	TEST(a_saved_file_keeps_its_mode_and_its_owner),
 	TEST(saving_goes_through_a_link_of_the_users_own),
 	TEST(refuses_to_save_what_is_wrong_or_cannot_be_edited),
-	TEST(refuses_a_folder_in_the_place_of_a_file),
+	TEST(refuses_a_directory_in_the_place_of_a_file),
 	TEST_END,
 };
 

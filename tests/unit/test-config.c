@@ -309,7 +309,7 @@ static void finds_the_users_file_as_xdg_says(void)
 	expect_user_path("HOMER=/h", "XDG_CONFIG_HOMES=/c", NULL);
 }
 
-static void finds_the_projects_file_in_its_folder(void)
+static void finds_the_projects_file_in_its_directory(void)
 {
 	struct config_places places = { NULL, NULL, NULL };
 
@@ -354,7 +354,7 @@ static const struct test tests[] = {
 	TEST(refuses_a_wrong_argument_and_keeps_the_old_value),
 	TEST(judges_a_value_by_the_type_of_its_key),
 	TEST(finds_the_users_file_as_xdg_says),
-	TEST(finds_the_projects_file_in_its_folder),
+	TEST(finds_the_projects_file_in_its_directory),
 	TEST(names_every_origin),
 	TEST_END,
 };

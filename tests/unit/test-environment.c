@@ -21,7 +21,7 @@ static void expect_state(const char *const *environment, uid_t uid, const char *
 
 #define ENVIRONMENT(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
-static void the_state_folder_is_where_the_user_has_it(void)
+static void the_state_directory_is_where_the_user_has_it(void)
 {
 	expect_state(ENVIRONMENT("HOME=/home/u", "XDG_STATE_HOME=/state"), USER, "/state");
 	expect_state(ENVIRONMENT("XDG_STATE_HOME=/state"), USER, "/state");
@@ -35,7 +35,7 @@ static void that_of_root_is_the_systems_whatever_the_environment_says(void)
 	expect_state(NULL, 0, "/var/lib");
 }
 
-static void a_folder_that_is_not_absolute_is_none(void)
+static void a_directory_that_is_not_absolute_is_none(void)
 {
 	expect_state(ENVIRONMENT("HOME=/home/u", "XDG_STATE_HOME=state"), USER,
 		     "/home/u/.local/state");
@@ -54,9 +54,9 @@ static void of_two_variables_of_a_name_the_first_one_counts(void)
 }
 
 static const struct test tests[] = {
-	TEST(the_state_folder_is_where_the_user_has_it),
+	TEST(the_state_directory_is_where_the_user_has_it),
 	TEST(that_of_root_is_the_systems_whatever_the_environment_says),
-	TEST(a_folder_that_is_not_absolute_is_none),
+	TEST(a_directory_that_is_not_absolute_is_none),
 	TEST(of_two_variables_of_a_name_the_first_one_counts),
 	TEST_END,
 };

@@ -98,7 +98,7 @@ static void a_fix_names_the_sandbox_that_it_is_for(void)
 	error_fix_for(NULL, "ID ID", "x");
 }
 
-static void accepts_nobody_listening(void)
+static void accepts_a_null_error(void)
 {
 	expect_eq(sbx_error_what(NULL, -EIO, "x"), -EIO);
 	sbx_error_why(NULL, "x");
@@ -172,7 +172,7 @@ static const struct test tests[] = {
 	TEST(retelling_keeps_the_reason_and_the_fix),
 	TEST(a_new_error_forgets_the_one_before),
 	TEST(a_fix_names_the_sandbox_that_it_is_for),
-	TEST(accepts_nobody_listening),
+	TEST(accepts_a_null_error),
 	TEST(a_long_text_ends_in_dots_at_a_character),
 	TEST(a_text_that_just_fits_is_not_cut),
 	TEST(a_hostile_name_cannot_act_on_the_terminal),

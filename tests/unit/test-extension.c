@@ -216,7 +216,7 @@ static void works_again_after_a_crash(void)
 	expect_eq(ask(extension).action, POLICY_ALLOW);
 }
 
-static void what_is_no_answer_is_deny(void)
+static void an_invalid_answer_is_deny(void)
 {
 	static const char *const lines[] = {
 		"nonsense",
@@ -462,7 +462,7 @@ static const struct test tests[] = {
 	TEST(a_crash_is_deny_and_a_restart),
 	TEST(is_denied_while_the_program_is_down),
 	TEST(works_again_after_a_crash),
-	TEST(what_is_no_answer_is_deny),
+	TEST(an_invalid_answer_is_deny),
 	TEST(an_answer_to_another_question_is_deny),
 	TEST(an_answer_before_the_question_is_deny),
 	TEST(endless_output_is_deny),

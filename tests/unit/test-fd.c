@@ -444,7 +444,7 @@ static void sending_refuses_what_cannot_be_one_message(void)
 	expect_eq(fd_send(-EBADF, "x", 1, NULL, 0), -EBADF);
 }
 
-static void sending_to_nobody_raises_no_signal(void)
+static void sending_to_a_closed_socket_raises_no_sigpipe(void)
 {
 	_cleanup_pair_ struct pair pair = pair_make(SOCK_STREAM);
 	void (*saved)(int) = signal(SIGPIPE, SIG_DFL);
@@ -506,7 +506,7 @@ static const struct test tests[] = {
 	TEST(the_end_of_a_stream_is_no_bytes_and_no_fds),
 	TEST(an_empty_packet_smuggles_no_fd),
 	TEST(sending_refuses_what_cannot_be_one_message),
-	TEST(sending_to_nobody_raises_no_signal),
+	TEST(sending_to_a_closed_socket_raises_no_sigpipe),
 	TEST(sets_and_clears_close_on_exec),
 	TEST(kills_by_pidfd),
 	TEST_END,

@@ -44,7 +44,7 @@ int __wrap_renameat(int from_dir, const char *from, int to_dir, const char *to)
 }
 
 /* After a power cut between two steps no name may exist without its content. */
-static void syncs_the_file_then_renames_it_then_syncs_the_folder(void)
+static void syncs_the_file_then_renames_it_then_syncs_the_directory(void)
 {
 	_cleanup_place_ struct place place = place_make();
 
@@ -80,7 +80,7 @@ static void an_update_keeps_mode_and_owner_and_a_new_file_has_the_umasks(void)
 }
 
 static const struct test tests[] = {
-	TEST(syncs_the_file_then_renames_it_then_syncs_the_folder),
+	TEST(syncs_the_file_then_renames_it_then_syncs_the_directory),
 	TEST(an_update_keeps_mode_and_owner_and_a_new_file_has_the_umasks),
 	TEST_END,
 };

@@ -174,7 +174,7 @@ static void refuses_to_read_what_is_not_there_or_no_file(void)
 	expect_unreadable(-EBADF, "x", 10, -EBADF);
 }
 
-static void what_is_no_regular_file_is_not_waited_for(void)
+static void reading_a_fifo_does_not_block(void)
 {
 	_cleanup_place_ struct place place = place_make();
 	_cleanup_free_ char *read = NULL;
@@ -259,7 +259,7 @@ static void replaces_a_link_and_leaves_its_target(void)
 }
 
 /* "-o /dev/stdout" as root must not replace the device. */
-static void what_is_no_file_is_not_replaced(void)
+static void refuses_to_replace_devices_and_sockets(void)
 {
 	static const struct {
 		const char *name, *target;
@@ -290,7 +290,7 @@ static void what_is_no_file_is_not_replaced(void)
 	expect_eq(count_names(place.fd), (int)N_ELEMENTS(others));
 }
 
-static void works_on_paths_with_folders_and_without(void)
+static void works_on_paths_with_directories_and_without(void)
 {
 	_cleanup_place_ struct place place = place_make();
 	char path[128];
@@ -303,7 +303,7 @@ static void works_on_paths_with_folders_and_without(void)
 	expect_content(place.fd, "a/y", "two");
 }
 
-static void refuses_a_target_that_is_a_folder(void)
+static void refuses_a_target_that_is_a_directory(void)
 {
 	_cleanup_place_ struct place place = place_make();
 
@@ -320,7 +320,7 @@ static void refuses_a_target_that_is_a_folder(void)
 	expect_eq(count_names(place.fd), 1);
 }
 
-static void refuses_a_folder_that_is_not_there_or_takes_no_files(void)
+static void refuses_a_directory_that_is_not_there_or_takes_no_files(void)
 {
 	_cleanup_place_ struct place place = place_make();
 	char name[NAME_MAX + 2];
@@ -463,16 +463,16 @@ static const struct test tests[] = {
 	TEST(reads_a_file_that_has_no_size),
 	TEST(reads_a_pipe_to_its_end),
 	TEST(refuses_to_read_what_is_not_there_or_no_file),
-	TEST(what_is_no_regular_file_is_not_waited_for),
+	TEST(reading_a_fifo_does_not_block),
 	TEST(names_the_fd_as_it_was_told),
 	TEST(gives_exactly_the_mode_whatever_the_umask),
 	TEST(every_failure_says_what_to_do),
 	TEST(a_reader_keeps_the_file_that_it_opened),
 	TEST(replaces_a_link_and_leaves_its_target),
-	TEST(what_is_no_file_is_not_replaced),
-	TEST(works_on_paths_with_folders_and_without),
-	TEST(refuses_a_target_that_is_a_folder),
-	TEST(refuses_a_folder_that_is_not_there_or_takes_no_files),
+	TEST(refuses_to_replace_devices_and_sockets),
+	TEST(works_on_paths_with_directories_and_without),
+	TEST(refuses_a_target_that_is_a_directory),
+	TEST(refuses_a_directory_that_is_not_there_or_takes_no_files),
 	TEST(a_failed_write_leaves_the_old_content_and_no_temporary),
 	TEST(a_killed_writer_leaves_the_old_or_the_new_content_whole),
 	TEST_END,

@@ -125,7 +125,7 @@ static void refuses_a_file_with_any_bit_changed(void)
 	}
 }
 
-static void refuses_a_file_of_somebody_else(void)
+static void refuses_a_file_of_another_user(void)
 {
 	char name[256];
 	_cleanup_place_ struct place place = one_file(name);
@@ -211,7 +211,7 @@ static const struct test tests[] = {
 	TEST(trusts_the_key_in_the_file_and_not_its_name),
 	TEST(refuses_a_torn_file_wherever_it_was_torn),
 	TEST(refuses_a_file_with_any_bit_changed),
-	TEST(refuses_a_file_of_somebody_else),
+	TEST(refuses_a_file_of_another_user),
 	TEST(refuses_a_file_that_others_may_write),
 	TEST(refuses_a_file_with_a_second_name),
 	TEST(follows_no_link),

@@ -308,7 +308,7 @@ static void only_a_nested_sandbox_may_be_built(void)
 	CHECK(rows);
 }
 
-static void nobody_becomes_another_user(void)
+static void no_call_changes_the_user(void)
 {
 	static const char *const names[] = { "setuid",	 "setgid",   "setgroups",
 					     "setfsuid", "setfsgid", NULL };
@@ -721,7 +721,7 @@ static void finds_no_profile_that_does_not_exist(void)
 	expect_eq(filter_needs_notify("permissive"), -ENOENT);
 }
 
-static void only_strict_needs_somebody_who_answers(void)
+static void only_strict_needs_a_listener(void)
 {
 	expect_eq(filter_needs_notify("strict"), 1);
 	expect_eq(filter_needs_notify("standard"), 0);
@@ -737,7 +737,7 @@ static const struct test tests[] = {
 	TEST(no_tracer_takes_a_filter_off_or_reads_it),
 	TEST(says_that_a_call_does_not_exist_where_libc_has_another_way),
 	TEST(only_a_nested_sandbox_may_be_built),
-	TEST(nobody_becomes_another_user),
+	TEST(no_call_changes_the_user),
 	TEST(no_clone_makes_a_namespace),
 	TEST(no_terminal_is_typed_into),
 	TEST(looks_at_the_low_half_of_what_is_an_int),
@@ -751,7 +751,7 @@ static const struct test tests[] = {
 	TEST(no_verdict_is_further_than_12_jumps),
 	TEST(variants_that_are_alike_share_their_bytes),
 	TEST(finds_no_profile_that_does_not_exist),
-	TEST(only_strict_needs_somebody_who_answers),
+	TEST(only_strict_needs_a_listener),
 	TEST_END,
 };
 

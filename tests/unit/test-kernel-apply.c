@@ -217,7 +217,7 @@ static void expect_nobody_else(struct world *world)
 	expect_eq(sethostname("x", 1), -1);
 }
 
-EVERYBODY(the_sandbox_is_somebody_without_rights)
+EVERYBODY(the_sandbox_runs_without_capabilities)
 {
 	_cleanup_world_ struct world world = WORLD_INIT;
 
@@ -256,7 +256,7 @@ static void expect_default_signals(struct world *world)
 	expect(action.sa_handler == SIG_DFL);
 }
 
-EVERYBODY(no_handler_of_ours_runs_inside)
+EVERYBODY(no_signal_handler_of_the_supervisor_runs_inside)
 {
 	_cleanup_world_ struct world world = WORLD_INIT;
 	struct sigaction old;
@@ -380,7 +380,7 @@ static void goes_on_behind_what_may_not_be_executed(void)
 	expect_eq(run_command((char *[]){ "alone", NULL }, environment), 200 + EACCES);
 }
 
-static void an_empty_folder_of_the_path_is_the_working_folder(void)
+static void an_empty_directory_of_the_path_is_the_working_directory(void)
 {
 	_cleanup_world_ struct world world = WORLD_INIT;
 	_cleanup_close_ int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -416,14 +416,14 @@ static const struct test tests[] = {
 	TEST(no_fd_of_the_set_up_is_left),
 	TEST(the_network_namespace_is_made_beside_the_file_tree),
 	TEST(the_supervisor_keeps_no_mount),
-	TEST(the_sandbox_is_somebody_without_rights),
+	TEST(the_sandbox_runs_without_capabilities),
 	TEST(root_stays_root),
-	TEST(no_handler_of_ours_runs_inside),
+	TEST(no_signal_handler_of_the_supervisor_runs_inside),
 	TEST(a_failure_names_its_step),
 	TEST(pid_1_is_born_in_its_cgroup),
 	TEST(finds_a_command_through_its_own_path),
 	TEST(goes_on_behind_what_may_not_be_executed),
-	TEST(an_empty_folder_of_the_path_is_the_working_folder),
+	TEST(an_empty_directory_of_the_path_is_the_working_directory),
 	TEST(may_be_deinitialised_twice),
 	TEST_END,
 };

@@ -75,7 +75,7 @@ static int signal_of(pid_t pid)
 	return waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) ? WTERMSIG(status) : -1;
 }
 
-static void makes_a_folder_that_is_ours_alone(void)
+static void makes_a_cgroup_with_mode_0700(void)
 {
 	struct stat status;
 
@@ -91,7 +91,7 @@ static void makes_a_folder_that_is_ours_alone(void)
 	expect_eq(stat(folder, &status), -1);
 }
 
-static void refuses_a_folder_that_is_there_already(void)
+static void refuses_a_directory_that_is_there_already(void)
 {
 	NEEDS_CGROUP();
 
@@ -104,7 +104,7 @@ static void refuses_a_folder_that_is_there_already(void)
 	expect_eq(give_back(&kernel), 0);
 }
 
-static void refuses_a_folder_without_a_parent(void)
+static void refuses_a_directory_without_a_parent(void)
 {
 	struct kernel kernel = KERNEL_INIT;
 	const struct step missing = { .kind = STEP_CGROUP, .cgroup.path = "/nothing/is/here" };
@@ -229,9 +229,9 @@ static void may_be_killed_and_removed_again(void)
 }
 
 static const struct test tests[] = {
-	TEST(makes_a_folder_that_is_ours_alone),
-	TEST(refuses_a_folder_that_is_there_already),
-	TEST(refuses_a_folder_without_a_parent),
+	TEST(makes_a_cgroup_with_mode_0700),
+	TEST(refuses_a_directory_that_is_there_already),
+	TEST(refuses_a_directory_without_a_parent),
 	TEST(writes_limits_as_files),
 	TEST(a_limit_that_cannot_be_held_is_a_failure),
 	TEST(kills_what_is_in_it_and_waits_until_it_is_gone),

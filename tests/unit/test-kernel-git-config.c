@@ -85,7 +85,7 @@ static void refuses_what_git_refuses(void)
 	expect_str(text_string(&out), "");
 }
 
-static void whoever_is_told_may_end_it(void)
+static void a_callback_error_ends_the_parsing(void)
 {
 	_cleanup_text_ struct text out = TEXT_INIT;
 
@@ -121,7 +121,7 @@ static void git_reads_the_same(void)
 static const struct test tests[] = {
 	TEST(reads_what_git_reads),
 	TEST(refuses_what_git_refuses),
-	TEST(whoever_is_told_may_end_it),
+	TEST(a_callback_error_ends_the_parsing),
 	TEST(git_reads_the_same),
 	TEST_END,
 };

@@ -39,7 +39,7 @@ static int map_as_user(void)
 	return 0;
 }
 
-static void maps_its_own_ids_to_themselves_and_nobody_else(void)
+static void maps_only_its_own_ids_to_themselves(void)
 {
 	NEEDS_USERNS();
 	expect_eq(in_child(map_as_user), 0);
@@ -75,7 +75,7 @@ static int map_somebody_else(void)
 	return r;
 }
 
-static void refuses_a_map_of_an_id_that_is_not_ours(void)
+static void refuses_to_map_an_id_of_another_user(void)
 {
 	NEEDS_USERNS();
 	expect_eq(in_child(map_somebody_else), -EPERM);
@@ -92,7 +92,7 @@ static int set_as_user(void)
 	return identity_set(&kernel, &identity, 0);
 }
 
-static void an_ordinary_user_stays_who_he_is(void)
+static void an_ordinary_user_keeps_the_uid(void)
 {
 	NEEDS_USERNS();
 	expect_eq(in_child(set_as_user), 0);
@@ -113,7 +113,7 @@ static int keep_own_groups(void)
 	return identity_set(&kernel, &identity, 0);
 }
 
-static void an_ordinary_user_keeps_groups_that_he_cannot_drop(void)
+static void an_ordinary_user_keeps_supplementary_groups(void)
 {
 	NEEDS_ROOT();
 	NEEDS_USERNS();
@@ -130,7 +130,7 @@ static int set_somebody_else(void)
 	return identity_set(&kernel, &other, 0);
 }
 
-static void refuses_to_be_somebody_else_without_the_right(void)
+static void refuses_another_identity_without_the_capability(void)
 {
 	NEEDS_ROOT();
 	expect_eq(in_child(set_somebody_else), -EPERM);
@@ -242,12 +242,12 @@ static void refuses_to_go_on_with_a_group_of_root(void)
 }
 
 static const struct test tests[] = {
-	TEST(maps_its_own_ids_to_themselves_and_nobody_else),
+	TEST(maps_only_its_own_ids_to_themselves),
 	TEST(writes_the_map_through_a_kept_proc),
-	TEST(refuses_a_map_of_an_id_that_is_not_ours),
-	TEST(an_ordinary_user_stays_who_he_is),
-	TEST(an_ordinary_user_keeps_groups_that_he_cannot_drop),
-	TEST(refuses_to_be_somebody_else_without_the_right),
+	TEST(refuses_to_map_an_id_of_another_user),
+	TEST(an_ordinary_user_keeps_the_uid),
+	TEST(an_ordinary_user_keeps_supplementary_groups),
+	TEST(refuses_another_identity_without_the_capability),
 	TEST(refuses_ids_that_mean_as_it_is),
 	TEST(root_borrows_ids_and_has_its_own_back),
 	TEST(refuses_to_borrow_what_it_may_not),

@@ -24,7 +24,7 @@ static void expect_masked(struct world *world)
 	expect(holds("/bound/other", "to be seen"));
 }
 
-EVERYBODY(what_is_masked_cannot_be_read)
+EVERYBODY(a_masked_path_cannot_be_read)
 {
 	_cleanup_world_ struct world world = WORLD_INIT;
 
@@ -93,7 +93,7 @@ EVERYBODY(a_mask_without_a_target_is_refused)
 }
 
 static const struct test tests[] = {
-	TEST(what_is_masked_cannot_be_read),
+	TEST(a_masked_path_cannot_be_read),
 	TEST(a_mask_on_a_link_is_refused),
 	TEST(a_mask_that_is_optional_needs_no_target),
 	TEST(a_mask_without_a_target_is_refused),

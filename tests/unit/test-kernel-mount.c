@@ -182,7 +182,7 @@ static void mount_below_a_running_sandbox(void)
 	expect_eq(umount2(outside(&world, "bound/below"), MNT_DETACH), 0);
 }
 
-EVERYBODY(what_is_mounted_later_does_not_come_in)
+EVERYBODY(later_mounts_on_the_host_do_not_propagate)
 {
 	in_child(make_own_mounts, mount_below_a_running_sandbox);
 }
@@ -202,7 +202,7 @@ static void expect_not_executable(struct world *world)
 	expect_eq(errno, ENOEXEC);
 }
 
-EVERYBODY(what_may_not_be_executed_is_not)
+EVERYBODY(noexec_mounts_refuse_execve)
 {
 	_cleanup_world_ struct world world = WORLD_INIT;
 
@@ -337,7 +337,7 @@ static void what_root_owns_belongs_to_the_command(struct world *world)
 	expect_eq(st.st_gid, 88);
 }
 
-static void what_is_written_belongs_to_the_owner_of_the_folder(void)
+static void what_is_written_belongs_to_the_owner_of_the_directory(void)
 {
 	_cleanup_world_ struct world world = WORLD_INIT;
 
@@ -371,7 +371,7 @@ static void root_does_not_lend_its_rights(void)
 	expect_eq(world_run(&world, expect_no_access), 0);
 }
 
-static void an_ordinary_user_owns_only_what_is_his_body(void)
+static void refuses_an_owner_map_of_an_ordinary_user_body(void)
 {
 	_cleanup_world_ struct world world = WORLD_INIT;
 
@@ -384,14 +384,14 @@ static void an_ordinary_user_owns_only_what_is_his_body(void)
 	expect_failing(&world, STEP_BIND, -EPERM);
 }
 
-static void an_ordinary_user_owns_only_what_is_his(void)
+static void refuses_an_owner_map_of_an_ordinary_user(void)
 {
 	if (!has_namespaces())
 		skip("nobody may make user namespaces here");
 	if (is_root())
-		in_child(become_ordinary, an_ordinary_user_owns_only_what_is_his_body);
+		in_child(become_ordinary, refuses_an_owner_map_of_an_ordinary_user_body);
 	else
-		an_ordinary_user_owns_only_what_is_his_body();
+		refuses_an_owner_map_of_an_ordinary_user_body();
 }
 
 /* ---- own file systems ---- */
@@ -502,7 +502,7 @@ EVERYBODY(a_read_only_tmpfs_carries_what_the_plan_puts_there)
 	expect_eq(world_run(&world, expect_read_only_tmpfs), 0);
 }
 
-EVERYBODY(a_read_only_tmpfs_that_nobody_would_seal_is_refused)
+EVERYBODY(a_read_only_tmpfs_without_a_seal_step_is_refused)
 {
 	_cleanup_world_ struct world world = WORLD_INIT;
 
@@ -531,7 +531,7 @@ static void expect_own_proc(struct world *world)
 	expect_eq(errno, EROFS);
 }
 
-EVERYBODY(proc_shows_nobody_else_and_changes_nothing)
+EVERYBODY(proc_is_read_only_and_shows_only_the_sandbox)
 {
 	_cleanup_world_ struct world world = WORLD_INIT;
 
@@ -590,24 +590,24 @@ static const struct test tests[] = {
 	TEST(read_only_is_read_only),
 	TEST(writable_is_writable),
 	TEST(read_only_goes_for_what_is_mounted_below),
-	TEST(what_is_mounted_later_does_not_come_in),
-	TEST(what_may_not_be_executed_is_not),
+	TEST(later_mounts_on_the_host_do_not_propagate),
+	TEST(noexec_mounts_refuse_execve),
 	TEST(a_device_works_only_where_it_may),
 	TEST(a_source_that_became_a_link_is_refused),
 	TEST(a_source_through_a_process_is_refused),
 	TEST(a_source_of_another_kind_is_refused),
 	TEST(a_source_that_is_gone_is_refused),
 	TEST(one_bind_may_lie_in_another),
-	TEST(what_is_written_belongs_to_the_owner_of_the_folder),
+	TEST(what_is_written_belongs_to_the_owner_of_the_directory),
 	TEST(root_does_not_lend_its_rights),
-	TEST(an_ordinary_user_owns_only_what_is_his),
+	TEST(refuses_an_owner_map_of_an_ordinary_user),
 	TEST(a_tmpfs_is_as_large_as_it_may_be),
 	TEST(empty_names_do_not_fill_memory),
 	TEST(a_tmpfs_without_a_limit_is_refused),
 	TEST(a_tmpfs_has_its_flags),
 	TEST(a_read_only_tmpfs_carries_what_the_plan_puts_there),
-	TEST(a_read_only_tmpfs_that_nobody_would_seal_is_refused),
-	TEST(proc_shows_nobody_else_and_changes_nothing),
+	TEST(a_read_only_tmpfs_without_a_seal_step_is_refused),
+	TEST(proc_is_read_only_and_shows_only_the_sandbox),
 	TEST(pid_1_is_not_to_be_seen),
 	TEST(terminals_are_the_sandbox_s_own),
 	TEST_END,

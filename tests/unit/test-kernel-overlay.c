@@ -81,7 +81,7 @@ static void expect_changes_in_upper(struct world *world)
 	expect(S_ISCHR(st.st_mode) && st.st_rdev == 0);
 }
 
-EVERYBODY(changes_land_in_the_upper_folder_only)
+EVERYBODY(changes_land_in_the_upper_directory_only)
 {
 	_cleanup_world_ struct world world = WORLD_INIT;
 
@@ -94,7 +94,7 @@ EVERYBODY(changes_land_in_the_upper_folder_only)
 	expect_changes_in_upper(&world);
 }
 
-static void changes_belong_to_the_owner_of_the_folder(void)
+static void changes_belong_to_the_owner_of_the_directory(void)
 {
 	_cleanup_world_ struct world world = WORLD_INIT;
 	struct stat st;
@@ -116,7 +116,7 @@ static void changes_belong_to_the_owner_of_the_folder(void)
 }
 
 /* As root: upper and work belong to root, lower to another user. */
-static void what_lands_belongs_to_the_owner_of_the_upper_folder(void)
+static void what_lands_belongs_to_the_owner_of_the_upper_directory(void)
 {
 	_cleanup_world_ struct world world = WORLD_INIT;
 	struct stat st;
@@ -167,7 +167,7 @@ static void replace_folder(struct world *world)
 }
 
 /* The opaque xattr: a later comparison must see that the old directory was replaced. */
-EVERYBODY(a_folder_that_was_replaced_is_marked)
+EVERYBODY(a_directory_that_was_replaced_is_marked)
 {
 	_cleanup_world_ struct world world = WORLD_INIT;
 	char mark = '-';
@@ -326,7 +326,7 @@ EVERYBODY(layers_that_are_gone_are_refused)
 	}
 }
 
-static void root_wants_both_written_folders_side_by_side(void)
+static void root_needs_upper_and_work_in_one_directory(void)
 {
 	_cleanup_world_ struct world world = WORLD_INIT;
 
@@ -362,7 +362,7 @@ static void overlay_with_a_mounted_upper_folder(void)
 
 /* The clone of the mount around it would contain the directory below the mount point, and changes
  * would be lost there. */
-static void root_refuses_an_upper_folder_that_is_a_mount(void)
+static void root_refuses_an_upper_directory_that_is_a_mount(void)
 {
 	if (!is_root())
 		skip("only root copies the mounts of layers");
@@ -372,11 +372,11 @@ static void root_refuses_an_upper_folder_that_is_a_mount(void)
 }
 
 static const struct test tests[] = {
-	TEST(changes_land_in_the_upper_folder_only),
-	TEST(changes_belong_to_the_owner_of_the_folder),
-	TEST(what_lands_belongs_to_the_owner_of_the_upper_folder),
+	TEST(changes_land_in_the_upper_directory_only),
+	TEST(changes_belong_to_the_owner_of_the_directory),
+	TEST(what_lands_belongs_to_the_owner_of_the_upper_directory),
 	TEST(an_overlay_that_takes_no_changes_is_refused),
-	TEST(a_folder_that_was_replaced_is_marked),
+	TEST(a_directory_that_was_replaced_is_marked),
 	TEST(changes_may_be_thrown_away),
 	TEST(room_for_what_is_thrown_away_has_a_limit),
 	TEST(there_may_be_two_of_them),
@@ -384,8 +384,8 @@ static const struct test tests[] = {
 	TEST(an_attribute_of_a_layer_leads_nowhere),
 	TEST(layers_that_are_links_are_refused),
 	TEST(layers_that_are_gone_are_refused),
-	TEST(root_wants_both_written_folders_side_by_side),
-	TEST(root_refuses_an_upper_folder_that_is_a_mount),
+	TEST(root_needs_upper_and_work_in_one_directory),
+	TEST(root_refuses_an_upper_directory_that_is_a_mount),
 	TEST_END,
 };
 

@@ -38,7 +38,7 @@ static void finds_none_where_there_is_none(void)
 	expect(!rig.host.git_common);
 }
 
-static void finds_the_common_folder_of_a_worktree(void)
+static void finds_the_common_directory_of_a_worktree(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
@@ -99,7 +99,7 @@ static void a_forged_worktree_shows_nothing_else(void)
 	make_file("tree/.git", "gitdir: @/main/.git/worktrees/tree\n");
 }
 
-static void refuses_a_common_folder_of_another_owner(void)
+static void refuses_a_common_directory_of_another_owner(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
@@ -112,7 +112,7 @@ static void refuses_a_common_folder_of_another_owner(void)
 	expect(rig.host.git_common);
 }
 
-static void refuses_a_common_folder_that_is_no_repository(void)
+static void refuses_a_common_directory_that_is_no_repository(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
@@ -134,11 +134,11 @@ static void a_link_is_no_repository(void)
 
 static const struct test tests[] = {
 	TEST(finds_none_where_there_is_none),
-	TEST(finds_the_common_folder_of_a_worktree),
+	TEST(finds_the_common_directory_of_a_worktree),
 	TEST(opens_nothing_that_does_not_name_the_project),
 	TEST(a_forged_worktree_shows_nothing_else),
-	TEST(refuses_a_common_folder_of_another_owner),
-	TEST(refuses_a_common_folder_that_is_no_repository),
+	TEST(refuses_a_common_directory_of_another_owner),
+	TEST(refuses_a_common_directory_that_is_no_repository),
 	TEST(a_link_is_no_repository),
 	TEST_END,
 };

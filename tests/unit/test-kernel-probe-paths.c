@@ -153,7 +153,7 @@ static void remembers_each_link_once_and_sorted(void)
 	become(0);
 }
 
-static void refuses_a_link_of_somebody_else(void)
+static void refuses_a_link_of_another_user(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
@@ -187,7 +187,7 @@ static int look_as_ordinary_user(void)
 	return 0;
 }
 
-static void an_ordinary_user_has_no_links_of_his_own_followed(void)
+static void an_ordinary_users_own_links_are_refused(void)
 {
 	NEEDS_ROOT();
 	expect_eq(in_child(look_as_ordinary_user), 0);
@@ -210,7 +210,7 @@ static void a_loop_of_links_is_nothing(void)
 	become(0);
 }
 
-static void knows_the_links_in_the_root_folder(void)
+static void knows_the_links_in_the_root_directory(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 	struct stat status;
@@ -237,14 +237,14 @@ static int look_in_a_namespace(void)
 
 /* In a user namespace without uid 0, root's files have the overflow uid; a nested sandbox needs
  * those links. */
-static void where_root_has_no_number_links_of_nobody_are_roots(void)
+static void links_of_the_overflow_uid_count_as_roots_if_root_is_unmapped(void)
 {
 	NEEDS_ROOT();
 	NEEDS_USERNS();
 	expect_eq(in_child(look_in_a_namespace), 0);
 }
 
-static void where_root_has_a_number_links_of_nobody_are_refused(void)
+static void links_of_the_overflow_uid_are_refused_if_root_is_mapped(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
@@ -300,12 +300,12 @@ static const struct test tests[] = {
 	TEST(follows_links_of_root),
 	TEST(two_dots_in_a_link_leave_what_it_leads_to),
 	TEST(remembers_each_link_once_and_sorted),
-	TEST(refuses_a_link_of_somebody_else),
-	TEST(an_ordinary_user_has_no_links_of_his_own_followed),
+	TEST(refuses_a_link_of_another_user),
+	TEST(an_ordinary_users_own_links_are_refused),
 	TEST(a_loop_of_links_is_nothing),
-	TEST(knows_the_links_in_the_root_folder),
-	TEST(where_root_has_no_number_links_of_nobody_are_roots),
-	TEST(where_root_has_a_number_links_of_nobody_are_refused),
+	TEST(knows_the_links_in_the_root_directory),
+	TEST(links_of_the_overflow_uid_count_as_roots_if_root_is_unmapped),
+	TEST(links_of_the_overflow_uid_are_refused_if_root_is_mapped),
 	TEST(refuses_a_path_that_is_not_normal),
 	TEST(sorts_the_places_and_leaves_no_link_out),
 	TEST(a_place_that_cannot_be_looked_at_is_named),

@@ -226,7 +226,7 @@ static void an_include_of_itself_ends(void)
 	expect(!rig.host.git_unclear);
 }
 
-static void what_a_link_in_a_repository_leads_to_is_a_name(void)
+static void the_target_of_a_link_in_a_repository_is_reported(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
@@ -236,7 +236,7 @@ static void what_a_link_in_a_repository_leads_to_is_a_name(void)
 	expect_eq(unlink(in_place("main/.git/hooks")), 0);
 }
 
-static void what_a_file_names_that_is_missing_is_a_name(void)
+static void a_missing_path_in_a_configuration_is_still_reported(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
@@ -290,7 +290,7 @@ static void a_directory_that_is_closed_is_told(void)
 	expect_eq(chmod(in_place("src"), 0755), 0);
 }
 
-static void what_has_become_a_repository_has_its_signs(void)
+static void a_new_repository_is_detected(void)
 {
 	expect_eq(host_find_signs(in_place("plain")), 0);
 	expect_eq(host_find_signs(in_place("nothing")), 0);
@@ -310,12 +310,12 @@ static const struct test tests[] = {
 	TEST(words_that_name_nothing_are_no_names),
 	TEST(gives_up_where_it_cannot_tell),
 	TEST(an_include_of_itself_ends),
-	TEST(what_a_link_in_a_repository_leads_to_is_a_name),
-	TEST(what_a_file_names_that_is_missing_is_a_name),
+	TEST(the_target_of_a_link_in_a_repository_is_reported),
+	TEST(a_missing_path_in_a_configuration_is_still_reported),
 	TEST(a_link_in_the_place_of_a_repository_is_told),
 	TEST(more_directories_than_it_looks_at_are_told),
 	TEST(a_directory_that_is_closed_is_told),
-	TEST(what_has_become_a_repository_has_its_signs),
+	TEST(a_new_repository_is_detected),
 	TEST_END,
 };
 

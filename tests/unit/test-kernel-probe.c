@@ -112,7 +112,7 @@ static int probe_in_a_removed_folder(void)
 	return r;
 }
 
-static void fails_in_a_folder_that_is_gone(void)
+static void fails_in_a_directory_that_is_gone(void)
 {
 	expect_eq(in_child(probe_in_a_removed_folder), -ENOENT);
 }
@@ -345,7 +345,7 @@ static void make_cgroups(void)
 	make_cgroup("cgroup/empty", "cpu io memory\n", "", "");
 }
 
-static void our_own_cgroup_has_us_and_so_no_limits(void)
+static void the_callers_cgroup_contains_processes_so_has_no_limits(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
@@ -484,7 +484,7 @@ static const struct test tests[] = {
 	TEST(tells_what_an_ordinary_user_can_do),
 	TEST(tells_what_root_can_do),
 	TEST(uid_0_without_capabilities_is_not_root),
-	TEST(fails_in_a_folder_that_is_gone),
+	TEST(fails_in_a_directory_that_is_gone),
 	TEST(looks_for_the_repository_of_the_project_that_is_named),
 	TEST(asks_the_kernel_no_more_than_it_has_to),
 	TEST(finds_by_trying_what_works),
@@ -492,7 +492,7 @@ static const struct test tests[] = {
 	TEST(a_covered_proc_is_noticed_without_being_asked),
 	TEST(explains_each_switch_with_what_to_type),
 	TEST(explains_without_a_proc),
-	TEST(our_own_cgroup_has_us_and_so_no_limits),
+	TEST(the_callers_cgroup_contains_processes_so_has_no_limits),
 	TEST(an_empty_one_can_hand_down_what_it_has),
 	TEST(one_above_that_was_handed_over_is_better),
 	TEST(takes_no_cgroup_that_it_may_not_write),

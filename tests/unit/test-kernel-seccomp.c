@@ -243,7 +243,7 @@ static pid_t start_confined(int *ret_report)
 	return child;
 }
 
-static void pid_1_gives_nobody_its_memory(void)
+static void the_memory_of_pid_1_is_not_readable(void)
 {
 	_cleanup_close_ int report = -EBADF;
 	pid_t child = start_confined(&report);
@@ -267,7 +267,7 @@ static const struct test tests[] = {
 	TEST(pid_1_can_still_reap_and_forward_and_report),
 	TEST(pid_1_is_killed_for_anything_else),
 	TEST(pid_1_is_killed_at_every_other_entry),
-	TEST(pid_1_gives_nobody_its_memory),
+	TEST(the_memory_of_pid_1_is_not_readable),
 	TEST_END,
 };
 

@@ -246,7 +246,7 @@ EVERYBODY(nothing_is_made_in_what_is_bound)
 		expect_nothing_made(steps[i], -EXDEV);
 }
 
-EVERYBODY(a_link_of_the_sandbox_leads_nobody_into_the_host)
+EVERYBODY(a_link_in_the_sandbox_is_resolved_inside)
 {
 	_cleanup_world_ struct world world = WORLD_INIT;
 
@@ -287,7 +287,7 @@ static const struct test tests[] = {
 	TEST(only_files_are_copied),
 	TEST(a_link_is_not_followed_to_what_is_copied),
 	TEST(nothing_is_made_in_what_is_bound),
-	TEST(a_link_of_the_sandbox_leads_nobody_into_the_host),
+	TEST(a_link_in_the_sandbox_is_resolved_inside),
 	TEST(a_link_outside_is_not_followed_to_a_target),
 	TEST_END,
 };

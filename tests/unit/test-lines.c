@@ -87,7 +87,7 @@ static void a_line_that_is_too_long_is_passed_over(void)
 	expect_eq(rig.reader.number, 3);
 }
 
-static void what_a_pipe_has_is_at_hand_without_waiting(void)
+static void lines_at_hand_reads_a_pipe_without_blocking(void)
 {
 	_cleanup_rig_ struct pipe_rig rig = rig_new();
 
@@ -116,7 +116,7 @@ static void the_end_is_at_hand_too(void)
 	expect_state(&rig, LINE_END);
 }
 
-static void a_failure_is_left_to_who_reads(void)
+static void lines_next_reports_a_read_error(void)
 {
 	_cleanup_rig_ struct pipe_rig rig = rig_new();
 
@@ -139,9 +139,9 @@ static void a_long_line_can_be_an_error_before_it_ends(void)
 static const struct test tests[] = {
 	TEST(lines_come_in_their_order_and_with_their_number),
 	TEST(a_line_that_is_too_long_is_passed_over),
-	TEST(what_a_pipe_has_is_at_hand_without_waiting),
+	TEST(lines_at_hand_reads_a_pipe_without_blocking),
 	TEST(the_end_is_at_hand_too),
-	TEST(a_failure_is_left_to_who_reads),
+	TEST(lines_next_reports_a_read_error),
 	TEST(a_long_line_can_be_an_error_before_it_ends),
 	TEST_END,
 };

@@ -113,7 +113,7 @@ static void options_may_follow_operands(void)
 	expect(p.values.flag);
 }
 
-static void what_follows_the_command_is_not_ours(void)
+static void options_after_the_command_belong_to_it(void)
 {
 	char words[] = "-f ls -l --string=s -- x";
 	_cleanup_(release) struct parsed p;
@@ -502,7 +502,7 @@ static void help_keeps_every_space_between_words(void)
 static const struct test tests[] = {
 	TEST(reads_every_kind_of_value),
 	TEST(options_may_follow_operands),
-	TEST(what_follows_the_command_is_not_ours),
+	TEST(options_after_the_command_belong_to_it),
 	TEST(two_dashes_end_the_options),
 	TEST(a_single_dash_is_an_operand),
 	TEST(an_option_may_take_a_value_that_looks_like_one),

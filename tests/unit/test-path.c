@@ -155,7 +155,7 @@ static void become_root_again(void)
 		abort();
 }
 
-static void opens_what_is_closed_and_ours(void)
+static void path_open_own_adds_missing_permissions(void)
 {
 	_cleanup_place_ struct place place = place_make();
 	_cleanup_close_ int folder = -EBADF, fd = -EBADF;
@@ -179,7 +179,7 @@ static void opens_what_is_closed_and_ours(void)
 	become_root_again();
 }
 
-static void opens_no_link_and_no_pipe_as_ours(void)
+static void path_open_own_refuses_links_and_pipes(void)
 {
 	_cleanup_place_ struct place place = place_make();
 	struct stat st;
@@ -299,7 +299,7 @@ static _Noreturn void flip(int root, atomic_uint *n_flips)
 	}
 }
 
-static void never_escapes_while_a_link_and_a_folder_are_swapped(void)
+static void never_escapes_while_a_link_and_a_directory_are_swapped(void)
 {
 	_cleanup_place_ struct place place = place_make();
 	unsigned want = test_is_slow() ? 100000 : 2000;
@@ -416,8 +416,8 @@ static void refuses_the_same_without_openat2(void)
 	static void (*const cases[])(void) = {
 		adds_close_on_exec,
 		creates_with_the_mode_and_ignores_it_otherwise,
-		opens_what_is_closed_and_ours,
-		opens_no_link_and_no_pipe_as_ours,
+		path_open_own_adds_missing_permissions,
+		path_open_own_refuses_links_and_pipes,
 		refuses_two_dots_that_leave,
 		refuses_an_absolute_path,
 		refuses_a_link_that_leaves,
@@ -425,7 +425,7 @@ static void refuses_the_same_without_openat2(void)
 		refuses_a_link_even_if_it_stays_inside,
 		does_not_create_through_a_dangling_link,
 		refuses_magic_links,
-		never_escapes_while_a_link_and_a_folder_are_swapped,
+		never_escapes_while_a_link_and_a_directory_are_swapped,
 		makes_the_parents_but_not_the_last_component,
 		makes_no_parents_outside,
 	};
@@ -603,8 +603,8 @@ static const struct test tests[] = {
 	TEST(opens_what_is_beneath),
 	TEST(adds_close_on_exec),
 	TEST(creates_with_the_mode_and_ignores_it_otherwise),
-	TEST(opens_what_is_closed_and_ours),
-	TEST(opens_no_link_and_no_pipe_as_ours),
+	TEST(path_open_own_adds_missing_permissions),
+	TEST(path_open_own_refuses_links_and_pipes),
 	TEST(refuses_two_dots_that_leave),
 	TEST(refuses_an_absolute_path),
 	TEST(refuses_a_link_that_leaves),
@@ -612,7 +612,7 @@ static const struct test tests[] = {
 	TEST(refuses_a_link_even_if_it_stays_inside),
 	TEST(does_not_create_through_a_dangling_link),
 	TEST(refuses_magic_links),
-	TEST(never_escapes_while_a_link_and_a_folder_are_swapped),
+	TEST(never_escapes_while_a_link_and_a_directory_are_swapped),
 	TEST(makes_the_parents_but_not_the_last_component),
 	TEST(makes_no_parents_outside),
 	TEST(refuses_the_same_without_openat2),

@@ -238,7 +238,7 @@ static bool has_all_ids(void)
 	return map && fgets(line, sizeof(line), map) && strstr(line, " 4294967295");
 }
 
-static void distinguishes_a_process_beside_us_from_one_in_a_user_namespace(void)
+static void distinguishes_a_host_process_from_one_in_a_user_namespace(void)
 {
 	pid_t beside = start(stay), inside = start(enter_namespace);
 
@@ -312,7 +312,7 @@ static const struct test tests[] = {
 	TEST(knows_a_peer_in_another_user_namespace),
 	TEST(refuses_a_socket_without_a_peer_process),
 	TEST(fails_when_there_is_no_room_for_the_pidfd),
-	TEST(distinguishes_a_process_beside_us_from_one_in_a_user_namespace),
+	TEST(distinguishes_a_host_process_from_one_in_a_user_namespace),
 	TEST(distinguishes_them_without_the_right_to_trace_them),
 	TEST(the_place_of_a_process_that_has_ended_is_unknown),
 	TEST(a_sandbox_has_a_cgroup_of_its_own),

@@ -183,7 +183,7 @@ static void a_rule_about_the_target_of_a_bind_does_not_show_what_the_bind_loses(
 }
 
 /* Exceptions of the working directory apply to its own names, whatever is mounted over it. */
-static void what_a_bind_shows_over_them_is_hidden_as_they_are(void)
+static void credentials_are_hidden_in_a_bind_over_the_home(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -262,7 +262,7 @@ static void startup_files_that_are_missing_are_noted(void)
 }
 
 /* A user's own links: dotfiles in a separate repository. */
-static void what_a_link_leads_to_is_left_out_where_the_grant_contains_it(void)
+static void a_credential_behind_a_link_is_excepted_in_the_grant(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -368,12 +368,12 @@ static const struct test tests[] = {
 	TEST(a_working_directory_in_an_entry_names_it),
 	TEST(a_rule_of_a_policy_shows_what_it_allows),
 	TEST(a_rule_about_the_target_of_a_bind_does_not_show_what_the_bind_loses),
-	TEST(what_a_bind_shows_over_them_is_hidden_as_they_are),
+	TEST(credentials_are_hidden_in_a_bind_over_the_home),
 	TEST(directories_above_them_cannot_be_renamed_in_a_writable_home),
 	TEST(startup_files_are_those_of_a_writable_home),
 	TEST(a_startup_file_that_is_named_is_written),
 	TEST(startup_files_that_are_missing_are_noted),
-	TEST(what_a_link_leads_to_is_left_out_where_the_grant_contains_it),
+	TEST(a_credential_behind_a_link_is_excepted_in_the_grant),
 	TEST(a_grant_by_another_name_of_the_home_loses_them),
 	TEST(sockets_are_opened_by_unix_alone),
 	TEST(what_is_missing_needs_nothing),

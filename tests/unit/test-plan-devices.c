@@ -38,7 +38,7 @@ static void a_policy_that_names_some_gets_those(void)
 	expect(!find_step(&planning, STEP_TMPFS, "/dev/shm"));
 }
 
-static void a_terminal_of_its_own_needs_its_folder(void)
+static void a_terminal_step_needs_dev_pts(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -69,7 +69,7 @@ static void bundles_are_what_of_them_is_there(void)
 	expect_eq(planning.plan->n_notices, 0);
 }
 
-static void a_bundle_may_be_a_folder(void)
+static void a_bundle_may_be_a_directory(void)
 {
 	static const char *const names[] = { "dri" };
 	_cleanup_planning_ struct planning planning;
@@ -139,9 +139,9 @@ static void a_denied_device_is_not_there(void)
 static const struct test tests[] = {
 	TEST(the_few_that_programs_need_are_there),
 	TEST(a_policy_that_names_some_gets_those),
-	TEST(a_terminal_of_its_own_needs_its_folder),
+	TEST(a_terminal_step_needs_dev_pts),
 	TEST(bundles_are_what_of_them_is_there),
-	TEST(a_bundle_may_be_a_folder),
+	TEST(a_bundle_may_be_a_directory),
 	TEST(refuses_a_device_that_is_not_there),
 	TEST(refuses_a_name_that_is_no_device),
 	TEST(a_denial_of_writing_does_not_take_the_devices),

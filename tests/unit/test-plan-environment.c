@@ -57,7 +57,7 @@ static void an_empty_list_lets_nothing_pass(void)
 	expect_str(value_of(&planning, "HOME"), "(unset)");
 }
 
-static void what_is_typed_wins(void)
+static void options_override_the_environment(void)
 {
 	static const struct request_variable variables[] = {
 		{ "HOME", "/srv", "--env" },
@@ -138,7 +138,7 @@ static const struct test tests[] = {
 	TEST(only_harmless_variables_pass),
 	TEST(a_policy_says_what_passes_and_what_is_set),
 	TEST(an_empty_list_lets_nothing_pass),
-	TEST(what_is_typed_wins),
+	TEST(options_override_the_environment),
 	TEST(a_name_is_not_the_beginning_of_another),
 	TEST(a_secret_is_named_by_its_path_inside),
 	TEST(values_are_not_printed),

@@ -192,7 +192,7 @@ static void refuses_the_file_that_names_a_repository(void)
 		    "--write /home/user/main/.git"));
 }
 
-static void the_common_folder_of_a_worktree_is_shown_read_only(void)
+static void the_common_directory_of_a_worktree_is_shown_read_only(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -206,7 +206,7 @@ static void the_common_folder_of_a_worktree_is_shown_read_only(void)
 	expect(!find_step(&planning, STEP_BIND, "/home/user/main"));
 }
 
-static void a_project_that_is_not_visible_shows_no_common_folder(void)
+static void a_project_that_is_not_visible_shows_no_common_directory(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -314,8 +314,8 @@ static const struct test tests[] = {
 	TEST(refuses_a_part_of_a_repository_beside_what_is_around_it),
 	TEST(a_submodule_is_writable_where_a_grant_names_it),
 	TEST(refuses_the_file_that_names_a_repository),
-	TEST(the_common_folder_of_a_worktree_is_shown_read_only),
-	TEST(a_project_that_is_not_visible_shows_no_common_folder),
+	TEST(the_common_directory_of_a_worktree_is_shown_read_only),
+	TEST(a_project_that_is_not_visible_shows_no_common_directory),
 	TEST(what_was_found_is_protected_where_a_bind_shows_it),
 	TEST(on_an_overlay_nothing_is_protected),
 	TEST(what_was_found_elsewhere_is_left_alone),

@@ -267,7 +267,7 @@ static void refuses_the_names_that_masks_are_made_of(void)
 	}
 }
 
-static void reading_the_root_shows_its_folders(void)
+static void reading_the_root_shows_its_directories(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -349,7 +349,7 @@ static void a_tmp_that_is_named_is_the_hosts(void)
 	}
 }
 
-static void whoever_accepts_no_mounts_gets_the_hosts_to_read(void)
+static void the_reduced_tier_has_the_hosts_tmp_read_only(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -577,12 +577,12 @@ static const struct test tests[] = {
 	TEST(refuses_to_put_something_at_the_root),
 	TEST(refuses_to_show_the_root_elsewhere),
 	TEST(refuses_the_names_that_masks_are_made_of),
-	TEST(reading_the_root_shows_its_folders),
+	TEST(reading_the_root_shows_its_directories),
 	TEST(a_typed_tmp_is_the_hosts),
 	TEST(a_command_that_starts_in_tmp_starts_in_its_own),
 	TEST(a_file_of_the_hosts_tmp_is_shown_in_it_by_name),
 	TEST(a_tmp_that_is_named_is_the_hosts),
-	TEST(whoever_accepts_no_mounts_gets_the_hosts_to_read),
+	TEST(the_reduced_tier_has_the_hosts_tmp_read_only),
 	TEST(a_socket_is_opened_by_its_name),
 	TEST(mounts_of_a_policy_are_put_into_the_tree),
 	TEST(an_option_that_names_the_target_of_a_mount_is_about_the_mount),

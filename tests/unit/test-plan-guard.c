@@ -21,7 +21,7 @@ static void what_is_guarded_is_so_where_a_bind_shows_it(void)
 }
 
 /* A project's own policy can only narrow, so writing it gives no rights. */
-static void a_projects_own_folder_is_content(void)
+static void a_projects_own_directory_is_content(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -221,7 +221,7 @@ static void a_sandbox_of_roots_could_make_what_only_root_can(void)
 		    "the command could create it", ""));
 }
 
-static void what_a_bind_shows_is_protected_too(void)
+static void guarded_paths_are_protected_in_a_bind(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -346,7 +346,7 @@ static void where_there_are_no_services_nothing_is_hidden(void)
 	expect(!find_step(&planning, STEP_MASK, "/run/sbx"));
 }
 
-static void what_nobody_writes_needs_no_guard(void)
+static void a_read_only_path_needs_no_guard(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -357,7 +357,7 @@ static void what_nobody_writes_needs_no_guard(void)
 }
 
 static const struct test tests[] = {
-	TEST(a_projects_own_folder_is_content),
+	TEST(a_projects_own_directory_is_content),
 	TEST(the_policy_in_force_is_read_only_in_a_writable_project),
 	TEST(the_policy_in_force_is_read_only_where_a_bind_shows_it),
 	TEST(refuses_a_policy_behind_a_link_that_the_command_could_replace),
@@ -369,13 +369,13 @@ static const struct test tests[] = {
 	TEST(what_is_missing_elsewhere_is_refused_where_the_command_could_make_it),
 	TEST(what_only_root_could_make_may_be_missing),
 	TEST(a_sandbox_of_roots_could_make_what_only_root_can),
-	TEST(what_a_bind_shows_is_protected_too),
+	TEST(guarded_paths_are_protected_in_a_bind),
 	TEST(no_sandbox_sees_the_directory_of_the_services),
 	TEST(what_must_not_be_seen_is_made_before_it_is_hidden),
 	TEST(no_option_shows_what_lies_in_the_directory_of_the_services),
 	TEST(the_directory_of_the_services_is_hidden_where_a_bind_shows_it),
 	TEST(where_there_are_no_services_nothing_is_hidden),
-	TEST(what_nobody_writes_needs_no_guard),
+	TEST(a_read_only_path_needs_no_guard),
 	TEST_END,
 };
 

@@ -116,7 +116,7 @@ static void rules_of_a_policy_are_said_again(void)
 	expect_eq(rights_at(&planning, "/"), 0);
 }
 
-static void a_file_gets_no_rights_of_folders(void)
+static void a_file_gets_no_rights_of_directories(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -202,7 +202,7 @@ static void alone_it_refuses_what_only_a_mount_could_hold(void)
 	}
 }
 
-static void alone_it_refuses_a_denial_of_writing_in_a_writable_folder(void)
+static void without_mounts_a_denied_write_in_a_writable_directory_is_refused(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -220,12 +220,12 @@ static const struct test tests[] = {
 	TEST(an_abi_gets_what_it_knows_and_the_rest_is_told),
 	TEST(ports_are_only_for_an_abi_that_has_them),
 	TEST(rules_of_a_policy_are_said_again),
-	TEST(a_file_gets_no_rights_of_folders),
+	TEST(a_file_gets_no_rights_of_directories),
 	TEST(what_is_allowed_above_is_not_said_again),
 	TEST(devices_may_be_written_and_asked),
 	TEST(alone_it_holds_the_same_paths),
 	TEST(alone_it_refuses_what_only_a_mount_could_hold),
-	TEST(alone_it_refuses_a_denial_of_writing_in_a_writable_folder),
+	TEST(without_mounts_a_denied_write_in_a_writable_directory_is_refused),
 	TEST_END,
 };
 

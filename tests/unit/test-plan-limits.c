@@ -83,7 +83,7 @@ static void refuses_a_template_that_is_not_there(void)
 	expect(says(&planning, "no template 'code-executer'", "code-executor", "name one"));
 }
 
-static void what_is_typed_goes_before_the_policy_and_that_before_the_template(void)
+static void options_override_the_policy_and_that_the_template(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -198,7 +198,7 @@ static bool is_any_weaker(const struct planning *planning)
 	return false;
 }
 
-static void refuses_a_written_limit_that_nobody_holds(void)
+static void refuses_an_explicit_limit_that_cannot_be_enforced(void)
 {
 	static const struct {
 		enum limit typed;
@@ -241,7 +241,7 @@ static void a_policy_can_accept_less(void)
 	expect_eq(planning.plan->limits[LIMIT_MEMORY].holder, HELD_BY_RLIMIT);
 }
 
-static void the_service_manager_holds_what_somebody_wrote(void)
+static void the_service_manager_enforces_explicit_limits(void)
 {
 	_cleanup_planning_ struct planning planning;
 	const struct step *step;
@@ -343,7 +343,7 @@ static void of_two_limits_on_processes_the_smaller_one_is_set(void)
 }
 
 /* RLIMIT_CORE 0 would still run a handler that core_pattern pipes to; 1 does not. */
-static void nobody_leaves_a_core_to_a_file_or_a_handler(void)
+static void no_core_goes_to_a_file_or_a_handler(void)
 {
 	_cleanup_planning_ struct planning planning;
 	const struct step *step;
@@ -378,7 +378,7 @@ static void time_and_output_are_the_supervisors(void)
 	expect_eq(planning.plan->grace_usec, 2000000);
 }
 
-static void what_an_rlimit_holds_of_memory_is_said(void)
+static void a_memory_limit_by_rlimit_is_a_notice(void)
 {
 	static const char part[] = "private memory of each process";
 	_cleanup_text_ struct text line = TEXT_INIT, whole = TEXT_INIT, json = TEXT_INIT;
@@ -549,23 +549,23 @@ static void a_limit_that_is_reached_is_told_with_its_value_and_origin(void)
 static const struct test tests[] = {
 	TEST(the_templates_have_their_numbers),
 	TEST(refuses_a_template_that_is_not_there),
-	TEST(what_is_typed_goes_before_the_policy_and_that_before_the_template),
+	TEST(options_override_the_policy_and_that_the_template),
 	TEST(a_typed_template_does_not_widen_a_strict_profile),
 	TEST(a_cgroup_holds_what_it_can),
 	TEST(a_small_share_of_a_processor_has_a_longer_period),
 	TEST(more_processes_than_the_kernel_counts_are_its_most),
 	TEST(a_template_that_cannot_be_held_is_held_as_far_as_it_can),
-	TEST(refuses_a_written_limit_that_nobody_holds),
+	TEST(refuses_an_explicit_limit_that_cannot_be_enforced),
 	TEST(a_policy_can_accept_less),
-	TEST(the_service_manager_holds_what_somebody_wrote),
+	TEST(the_service_manager_enforces_explicit_limits),
 	TEST(a_cgroup_with_every_controller_needs_no_service_manager),
 	TEST(a_registered_sandbox_gets_a_cgroup_to_pause_it),
 	TEST(each_limit_has_its_rlimit),
 	TEST(of_two_limits_on_processes_the_smaller_one_is_set),
-	TEST(nobody_leaves_a_core_to_a_file_or_a_handler),
+	TEST(no_core_goes_to_a_file_or_a_handler),
 	TEST(the_size_of_tmp_is_the_size_of_its_tmpfs),
 	TEST(time_and_output_are_the_supervisors),
-	TEST(what_an_rlimit_holds_of_memory_is_said),
+	TEST(a_memory_limit_by_rlimit_is_a_notice),
 	TEST(a_strict_template_has_no_segments_where_no_cgroup_counts_them),
 	TEST(a_manifest_means_the_same_limits),
 	TEST(without_a_policy_and_a_template_only_processes_are_limited),

@@ -205,7 +205,7 @@ static void a_proxy_gets_a_listener_and_the_command_its_address(void)
 	expect(planning.plan->layers & LAYER_NET);
 }
 
-static void refuses_a_proxy_to_which_nobody_listens(void)
+static void refuses_mode_proxy_without_a_proxy_fd(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -460,7 +460,7 @@ static const struct test tests[] = {
 	TEST(none_has_no_sockets),
 	TEST(a_proxy_gets_a_listener_and_the_command_its_address),
 	TEST(a_proxy_listens_on_the_port_that_is_asked_for),
-	TEST(refuses_a_proxy_to_which_nobody_listens),
+	TEST(refuses_mode_proxy_without_a_proxy_fd),
 	TEST(refuses_modes_of_a_later_release),
 	TEST(refuses_a_mode_that_is_none),
 	TEST(the_hosts_network_is_shared_with_a_warning),

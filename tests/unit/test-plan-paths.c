@@ -73,7 +73,7 @@ static void without_a_policy_few_are_asked(void)
 	expect(planning.host.n_paths <= 22);
 }
 
-static void what_no_host_could_do_is_refused_before_one_is_asked(void)
+static void unsupported_policies_are_refused_before_probing(void)
 {
 	_cleanup_planning_ struct planning planning;
 	const char *const *paths = NULL, *const *made = NULL;
@@ -107,7 +107,7 @@ static const struct test tests[] = {
 	TEST(they_are_sorted_and_each_is_there_once),
 	TEST(everything_that_a_plan_needs_is_asked),
 	TEST(without_a_policy_few_are_asked),
-	TEST(what_no_host_could_do_is_refused_before_one_is_asked),
+	TEST(unsupported_policies_are_refused_before_probing),
 	TEST(one_that_was_not_asked_about_is_not_found),
 	TEST_END,
 };

@@ -110,7 +110,7 @@ static void a_command_that_is_not_there_is_left_to_exec(void)
 	expect_plan(&planning);
 }
 
-static void a_command_in_a_folder_that_is_hidden_is_not_found(void)
+static void a_command_in_a_directory_that_is_hidden_is_not_found(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -142,7 +142,7 @@ static void the_command_starts_where_it_was_told(void)
 		   PROJECT);
 }
 
-static void refuses_to_start_in_a_folder_that_is_not_visible(void)
+static void refuses_to_start_in_a_directory_that_is_not_visible(void)
 {
 	static const char *const folders[] = { "/srv", PROJECT "/absent", PROJECT "/file",
 					       "/tmp/outside" };
@@ -162,7 +162,7 @@ static void refuses_to_start_in_a_folder_that_is_not_visible(void)
 	}
 }
 
-static void folders_of_the_sandbox_can_be_started_in(void)
+static void directories_of_the_sandbox_can_be_started_in(void)
 {
 	static const char *const folders[] = { "/", "/tmp", "/home/user", "/usr/lib", "/proc" };
 
@@ -236,10 +236,10 @@ static const struct test tests[] = {
 	TEST(a_rule_that_cannot_be_seen_names_programs_too),
 	TEST(refuses_a_command_that_a_rule_denies),
 	TEST(a_command_that_is_not_there_is_left_to_exec),
-	TEST(a_command_in_a_folder_that_is_hidden_is_not_found),
+	TEST(a_command_in_a_directory_that_is_hidden_is_not_found),
 	TEST(the_command_starts_where_it_was_told),
-	TEST(refuses_to_start_in_a_folder_that_is_not_visible),
-	TEST(folders_of_the_sandbox_can_be_started_in),
+	TEST(refuses_to_start_in_a_directory_that_is_not_visible),
+	TEST(directories_of_the_sandbox_can_be_started_in),
 	TEST(a_project_that_is_not_visible_is_not_started_in),
 	TEST(a_project_of_which_a_part_is_visible_is_started_in),
 	TEST_END,

@@ -86,7 +86,7 @@ static void a_glob_without_its_slash_is_a_file(void)
 	expect(has_notice(&planning, "'" PROJECT "/a/folder' of p.yaml:2 'two' is left out"));
 }
 
-static void what_a_list_excludes_is_excluded_for_its_rule_alone(void)
+static void an_exclusion_applies_only_to_its_own_rule(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -138,7 +138,7 @@ static void exceptions_of_a_denial_let_through(void)
 }
 
 /* Only the directory itself is excepted; paths below it stay denied. */
-static void an_exception_that_names_a_folder_alone_lets_nothing_through(void)
+static void an_exception_that_names_a_directory_alone_lets_nothing_through(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -484,10 +484,10 @@ static const struct test tests[] = {
 	TEST(refuses_what_needs_the_broker_by_name_and_place),
 	TEST(globs_that_are_only_paths_are_paths),
 	TEST(a_glob_without_its_slash_is_a_file),
-	TEST(what_a_list_excludes_is_excluded_for_its_rule_alone),
+	TEST(an_exclusion_applies_only_to_its_own_rule),
 	TEST(exceptions_take_back_what_they_name),
 	TEST(exceptions_of_a_denial_let_through),
-	TEST(an_exception_that_names_a_folder_alone_lets_nothing_through),
+	TEST(an_exception_that_names_a_directory_alone_lets_nothing_through),
 	TEST(an_exception_without_a_path_takes_back_its_operations),
 	TEST(what_the_kernel_cannot_see_is_not_allowed),
 	TEST(what_the_kernel_cannot_see_is_always_denied),

@@ -224,7 +224,7 @@ static void layers_that_are_there_may_be_required(void)
 	expect(find_step(&planning, STEP_CGROUP, NULL));
 }
 
-static void what_a_policy_does_not_require_may_be_false(void)
+static void false_for_a_layer_does_not_disable_it(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -253,7 +253,7 @@ static void nested_is_without_landlock_and_says_so(void)
 	expect_plan(&planning);
 }
 
-static void an_ordinary_user_stays_who_they_are(void)
+static void an_ordinary_user_keeps_the_uid(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -356,9 +356,9 @@ static const struct test tests[] = {
 	TEST(refuses_layers_that_are_required_and_not_there),
 	TEST(namespaces_that_a_policy_requires_rule_the_reduced_tier_out),
 	TEST(layers_that_are_there_may_be_required),
-	TEST(what_a_policy_does_not_require_may_be_false),
+	TEST(false_for_a_layer_does_not_disable_it),
 	TEST(nested_is_without_landlock_and_says_so),
-	TEST(an_ordinary_user_stays_who_they_are),
+	TEST(an_ordinary_user_keeps_the_uid),
 	TEST(a_command_of_root_gets_a_user_of_its_own),
 	TEST(refuses_to_run_the_command_as_root),
 	TEST(refuses_uid_0_without_its_capabilities),

@@ -20,7 +20,7 @@ static void open_with(struct planning *planning, const char *more)
 	planning_load(planning, policy);
 }
 
-static void a_denied_file_below_an_allowed_folder_is_hidden(void)
+static void a_denied_file_below_an_allowed_directory_is_hidden(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -120,7 +120,7 @@ static void a_missing_name_that_could_be_made_is_refused(void)
 		    "does not exist, and the command could create it", "create it"));
 }
 
-static void a_missing_name_where_nobody_writes_needs_nothing(void)
+static void a_missing_name_in_a_read_only_place_needs_nothing(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -144,7 +144,7 @@ static void a_missing_name_that_may_be_written_but_not_read_is_refused(void)
 }
 
 /* A directory that contains a mount point can still be renamed. */
-static void folders_around_what_is_read_only_become_mounts(void)
+static void directories_around_what_is_read_only_become_mounts(void)
 {
 	_cleanup_planning_ struct planning planning;
 	const struct step *pin;
@@ -162,7 +162,7 @@ static void folders_around_what_is_read_only_become_mounts(void)
 	expect(flags_of(&planning, STEP_BIND, PROJECT "/a/c/fixed") & STEP_READ_ONLY);
 }
 
-static void what_is_hidden_in_a_writable_folder_is_held_by_mounts_too(void)
+static void what_is_hidden_in_a_writable_directory_is_held_by_mounts_too(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -173,7 +173,7 @@ static void what_is_hidden_in_a_writable_folder_is_held_by_mounts_too(void)
 	expect(find_step(&planning, STEP_MASK, PROJECT "/a/keys"));
 }
 
-static void a_folder_that_other_rules_name_is_held_by_a_mount_too(void)
+static void a_directory_that_other_rules_name_is_also_a_mount_point(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -185,7 +185,7 @@ static void a_folder_that_other_rules_name_is_held_by_a_mount_too(void)
 	expect(find_step(&planning, STEP_BIND, PROJECT "/a/fixed"));
 }
 
-static void in_a_read_only_folder_nothing_is_held_twice(void)
+static void in_a_read_only_directory_no_second_mount_is_made(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -229,7 +229,7 @@ static void a_link_of_root_is_followed_and_made_again(void)
 	expect(!find_step(&planning, STEP_BIND, "/etc/localtime"));
 }
 
-static void a_link_that_comes_with_its_folder_is_not_made_again(void)
+static void a_link_inside_of_a_bind_is_not_created_again(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -269,7 +269,7 @@ static void links_that_only_lead_to_denials_are_not_made(void)
 	expect(!find_step(&planning, STEP_LINK, "/var/run"));
 }
 
-static void a_link_of_somebody_else_is_refused(void)
+static void a_link_of_another_user_is_refused(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -286,7 +286,7 @@ static void a_link_of_somebody_else_is_refused(void)
 }
 
 /* The target stays readable under its own name. */
-static void a_denied_link_of_somebody_else_is_refused_where_it_is_visible(void)
+static void a_denied_visible_link_of_another_user_is_refused(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -299,7 +299,7 @@ static void a_denied_link_of_somebody_else_is_refused_where_it_is_visible(void)
 	expect(says(&planning, "'keys'", "", "name its target, '" PROJECT "/src/env'"));
 }
 
-static void a_denied_link_of_somebody_else_outside_of_the_view_is_nothing(void)
+static void a_denied_invisible_link_of_another_user_needs_nothing(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -333,7 +333,7 @@ static void libraries_stay_executable_where_programs_are_named(void)
 	expect(!find_step(&planning, STEP_BIND, "/usr/bin"));
 }
 
-static void libraries_that_nobody_may_see_stay_away(void)
+static void hidden_libraries_are_not_bound(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -386,7 +386,7 @@ static void programs_may_be_executed_everywhere_if_a_rule_says_so(void)
 	expect(!find_step(&planning, STEP_BIND, "/etc"));
 }
 
-static void a_denial_in_a_fresh_folder_is_made_beforehand(void)
+static void a_denial_in_a_fresh_directory_is_made_beforehand(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -524,7 +524,7 @@ static void a_socket_and_a_device_are_no_files_to_read(void)
 	expect(has_notice(&planning, "'/srv/sda'"));
 }
 
-static void what_we_cannot_reach_the_command_cannot_reach(void)
+static void an_unreachable_denied_path_needs_no_mask(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -537,7 +537,7 @@ static void what_we_cannot_reach_the_command_cannot_reach(void)
 	expect(!find_step(&planning, STEP_MASK, "/etc/closed/x"));
 }
 
-static void what_could_be_opened_to_reach_it_is_refused(void)
+static void refuses_a_denial_that_a_chmod_could_evade(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -547,7 +547,7 @@ static void what_could_be_opened_to_reach_it_is_refused(void)
 	expect(says(&planning, "'keys'", "the command could open it", "chmod u+x"));
 }
 
-static void everything_means_the_usual_folders(void)
+static void everything_means_the_usual_directories(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -589,34 +589,34 @@ static void owners_outside_are_kept_where_root_builds(void)
 }
 
 static const struct test tests[] = {
-	TEST(a_denied_file_below_an_allowed_folder_is_hidden),
+	TEST(a_denied_file_below_an_allowed_directory_is_hidden),
 	TEST(a_denial_of_listing_or_reading_alone_hides_too),
 	TEST(a_denial_of_the_name_alone_is_refused),
 	TEST(a_denial_of_what_each_process_reads_as_its_own_is_refused),
 	TEST(a_denial_of_writing_makes_read_only),
 	TEST(the_order_of_rules_changes_nothing),
 	TEST(a_missing_name_that_could_be_made_is_refused),
-	TEST(a_missing_name_where_nobody_writes_needs_nothing),
+	TEST(a_missing_name_in_a_read_only_place_needs_nothing),
 	TEST(a_missing_name_that_may_be_written_but_not_read_is_refused),
-	TEST(folders_around_what_is_read_only_become_mounts),
-	TEST(what_is_hidden_in_a_writable_folder_is_held_by_mounts_too),
-	TEST(a_folder_that_other_rules_name_is_held_by_a_mount_too),
-	TEST(in_a_read_only_folder_nothing_is_held_twice),
+	TEST(directories_around_what_is_read_only_become_mounts),
+	TEST(what_is_hidden_in_a_writable_directory_is_held_by_mounts_too),
+	TEST(a_directory_that_other_rules_name_is_also_a_mount_point),
+	TEST(in_a_read_only_directory_no_second_mount_is_made),
 	TEST(what_is_allowed_inside_something_hidden_by_exception_is_refused),
 	TEST(a_link_of_root_is_followed_and_made_again),
-	TEST(a_link_that_comes_with_its_folder_is_not_made_again),
+	TEST(a_link_inside_of_a_bind_is_not_created_again),
 	TEST(links_of_links_are_made_again),
 	TEST(links_that_only_lead_to_denials_are_not_made),
-	TEST(a_link_of_somebody_else_is_refused),
-	TEST(a_denied_link_of_somebody_else_is_refused_where_it_is_visible),
-	TEST(a_denied_link_of_somebody_else_outside_of_the_view_is_nothing),
+	TEST(a_link_of_another_user_is_refused),
+	TEST(a_denied_visible_link_of_another_user_is_refused),
+	TEST(a_denied_invisible_link_of_another_user_needs_nothing),
 	TEST(denials_go_through_links_of_root),
 	TEST(libraries_stay_executable_where_programs_are_named),
-	TEST(libraries_that_nobody_may_see_stay_away),
+	TEST(hidden_libraries_are_not_bound),
 	TEST(a_denied_program_is_not_executable),
 	TEST(a_denial_of_all_programs_takes_the_libraries_too),
 	TEST(programs_may_be_executed_everywhere_if_a_rule_says_so),
-	TEST(a_denial_in_a_fresh_folder_is_made_beforehand),
+	TEST(a_denial_in_a_fresh_directory_is_made_beforehand),
 	TEST(writing_to_a_private_tmp_is_not_writing_to_what_lies_in_it),
 	TEST(nothing_of_proc_and_dev_is_the_hosts),
 	TEST(denials_hold_in_the_sandboxs_own_proc),
@@ -625,9 +625,9 @@ static const struct test tests[] = {
 	TEST(a_partial_denial_in_proc_changes_nothing),
 	TEST(a_file_cannot_be_listed_anyway),
 	TEST(a_socket_and_a_device_are_no_files_to_read),
-	TEST(what_we_cannot_reach_the_command_cannot_reach),
-	TEST(what_could_be_opened_to_reach_it_is_refused),
-	TEST(everything_means_the_usual_folders),
+	TEST(an_unreachable_denied_path_needs_no_mask),
+	TEST(refuses_a_denial_that_a_chmod_could_evade),
+	TEST(everything_means_the_usual_directories),
 	TEST(owners_outside_are_kept_where_root_builds),
 	TEST_END,
 };

@@ -75,7 +75,7 @@ static void steps_come_in_the_order_of_their_kinds(void)
 }
 
 /* A step comes after the step that creates the parent of its target. */
-static void folders_come_before_what_is_in_them(void)
+static void directories_come_before_what_is_in_them(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -99,7 +99,7 @@ static void folders_come_before_what_is_in_them(void)
 	expect(find_step(&planning, STEP_BIND, "/srv/a/x"));
 }
 
-static void every_folder_on_the_way_is_made_once(void)
+static void every_directory_on_the_way_is_made_once(void)
 {
 	_cleanup_planning_ struct planning planning;
 	size_t n = 0;
@@ -158,7 +158,7 @@ static void a_project_in_tmp_lies_in_the_fresh_tmp(void)
 		   "/tmp/build/p");
 }
 
-static void a_project_that_is_the_root_shows_the_usual_folders(void)
+static void a_project_that_is_the_root_shows_the_usual_directories(void)
 {
 	_cleanup_planning_ struct planning planning;
 
@@ -221,7 +221,7 @@ static void refuses_a_path_that_the_host_was_not_asked_about(void)
 	expect(says(&planning, "/srv/late", "the host was not probed", ""));
 }
 
-static void exec_later_is_for_those_who_ask_and_may(void)
+static void exec_needs_debug_and_an_allow_rule(void)
 {
 	static const char allows[] = "capabilities:\n"
 				     "- {name: debug, match: {op: container.run, mode: debug},"
@@ -294,15 +294,15 @@ static const struct test tests[] = {
 	TEST(outlives_policy_host_and_request),
 	TEST(the_same_inputs_give_the_same_bytes),
 	TEST(steps_come_in_the_order_of_their_kinds),
-	TEST(folders_come_before_what_is_in_them),
-	TEST(every_folder_on_the_way_is_made_once),
+	TEST(directories_come_before_what_is_in_them),
+	TEST(every_directory_on_the_way_is_made_once),
 	TEST(without_a_policy_system_and_project_can_be_read),
 	TEST(a_project_in_tmp_lies_in_the_fresh_tmp),
-	TEST(a_project_that_is_the_root_shows_the_usual_folders),
+	TEST(a_project_that_is_the_root_shows_the_usual_directories),
 	TEST(refuses_a_request_without_a_command_or_a_name),
 	TEST(refuses_a_name_of_the_machine_that_no_kernel_takes),
 	TEST(refuses_a_path_that_the_host_was_not_asked_about),
-	TEST(exec_later_is_for_those_who_ask_and_may),
+	TEST(exec_needs_debug_and_an_allow_rule),
 	TEST(carries_the_digest_fds_and_name),
 	TEST(a_plan_of_nothing_is_freed),
 	TEST_END,

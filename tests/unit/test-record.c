@@ -154,7 +154,7 @@ static void records_of_many_processes_never_mix(void)
 	expect_eq(count_lines(&place), N_WRITERS * N_RECORDS);
 }
 
-static void the_spool_is_for_us_alone(void)
+static void the_spool_is_private(void)
 {
 	_cleanup_place_ struct place place = place_new();
 	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
@@ -216,7 +216,7 @@ static void refuses_a_spool_that_others_can_change(void)
 	expect_refused(&place);
 }
 
-static void refuses_a_state_folder_that_is_not_there(void)
+static void refuses_a_state_directory_that_is_not_there(void)
 {
 	struct place place = { .folder = "/tmp/record-nowhere" };
 
@@ -235,7 +235,7 @@ static void says_what_to_set_without_a_home(void)
 	expect(strstr(err.fix, "HOME") != NULL);
 }
 
-static void makes_the_state_folder_of_a_user(void)
+static void makes_the_state_directory_of_a_user(void)
 {
 	_cleanup_place_ struct place place = place_new();
 	char home[64], file[160], folder[160];
@@ -535,7 +535,7 @@ static void find_nobody(struct runtime *runtime)
 	expect_eq(count_lines(&runtime->place), 1);
 }
 
-static void a_socket_where_nobody_listens_is_no_service(void)
+static void a_socket_without_a_listener_is_no_service(void)
 {
 	with_runtime(find_nobody);
 }
@@ -544,12 +544,12 @@ static const struct test tests[] = {
 	TEST(a_record_says_when_what_and_who),
 	TEST(takes_the_members_of_a_finished_object),
 	TEST(records_of_many_processes_never_mix),
-	TEST(the_spool_is_for_us_alone),
+	TEST(the_spool_is_private),
 	TEST(refuses_a_spool_that_is_a_link),
 	TEST(refuses_a_spool_that_others_can_change),
-	TEST(refuses_a_state_folder_that_is_not_there),
+	TEST(refuses_a_state_directory_that_is_not_there),
 	TEST(says_what_to_set_without_a_home),
-	TEST(makes_the_state_folder_of_a_user),
+	TEST(makes_the_state_directory_of_a_user),
 	TEST(a_torn_line_stays_alone),
 	TEST(a_record_that_does_not_fit_is_an_error_and_spoils_no_other),
 	TEST(refuses_a_record_that_is_too_long),
@@ -559,7 +559,7 @@ static const struct test tests[] = {
 	TEST(prefers_the_service_where_it_runs),
 	TEST(records_go_to_the_spool_when_the_service_goes_away),
 	TEST(records_go_to_the_service_when_it_comes_back),
-	TEST(a_socket_where_nobody_listens_is_no_service),
+	TEST(a_socket_without_a_listener_is_no_service),
 	TEST_END,
 };
 

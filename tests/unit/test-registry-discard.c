@@ -13,7 +13,7 @@ static bool is_there(const struct rig *rig, const char *name)
 	return faccessat(rig->folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-static void removes_files_and_folders(void)
+static void removes_files_and_directories(void)
 {
 	RIG;
 
@@ -56,7 +56,7 @@ static void removes_a_tree_that_is_deeper_than_any_path(void)
 	expect(!is_there(&rig, "t"));
 }
 
-static void removes_folders_that_their_maker_has_closed(void)
+static void removes_directories_that_their_maker_has_closed(void)
 {
 	RIG;
 
@@ -128,10 +128,10 @@ static void removes_the_rest_where_something_must_stay(void)
 }
 
 static const struct test tests[] = {
-	TEST(removes_files_and_folders),
+	TEST(removes_files_and_directories),
 	TEST(what_is_gone_already_is_removed),
 	TEST(removes_a_tree_that_is_deeper_than_any_path),
-	TEST(removes_folders_that_their_maker_has_closed),
+	TEST(removes_directories_that_their_maker_has_closed),
 	TEST(follows_no_link),
 	TEST(refuses_to_remove_through_a_link),
 	TEST(names_that_look_like_its_own_do_not_disturb_it),

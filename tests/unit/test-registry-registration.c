@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <sys/file.h>
 
-static void its_folder_is_closed_to_others(void)
+static void its_directory_is_closed_to_others(void)
 {
 	_cleanup_registration_ struct registration made = REGISTRATION_INIT;
 	struct stat st;
@@ -82,7 +82,7 @@ static pid_t start_supervisor(struct rig *rig, const char *id)
 	return child;
 }
 
-static void a_killed_supervisor_leaves_a_folder_of_nobody(void)
+static void a_killed_supervisor_leaves_an_unlocked_directory(void)
 {
 	struct registration claimed = REGISTRATION_INIT;
 	RIG;
@@ -117,7 +117,7 @@ static void adopts_nothing_that_is_not_there(void)
 	expect_eq(adopted.folder, -EBADF);
 }
 
-static void nobody_adopts_twice(void)
+static void a_sandbox_is_adopted_once(void)
 {
 	struct registration adopted = REGISTRATION_INIT, second = REGISTRATION_INIT;
 	RIG;
@@ -155,7 +155,7 @@ static void refuses_to_adopt_what_was_not_made_for_it(void)
 	expect_eq(registration_adopt(rig.registry, "a", &made, &rig.err), -EEXIST);
 }
 
-static void removes_the_folder_with_all_that_it_put_there(void)
+static void removes_the_directory_with_all_that_it_put_there(void)
 {
 	static const char *const names[] = { SANDBOX_CONTROL_NAME, SANDBOX_CONFIGURATION_NAME,
 					     SANDBOX_LOG_NAME, SANDBOX_PAUSED_NAME };
@@ -183,7 +183,7 @@ static void removing_what_is_gone_already_succeeds(void)
 	expect_eq(registration_remove(rig.registry, &made), 0);
 }
 
-static void keeps_a_folder_with_something_of_somebody_else(void)
+static void keeps_a_directory_with_a_file_of_another_program(void)
 {
 	struct registration made = REGISTRATION_INIT;
 	RIG;
@@ -274,7 +274,7 @@ static void look(struct rig *rig)
 	(void)registry_read(rig->registry, "a", &arena, &entry, &alive, NULL);
 }
 
-static void somebody_who_looks_is_no_supervisor(void)
+static void a_shared_lock_of_a_reader_is_no_supervisor(void)
 {
 	RIG;
 
@@ -308,7 +308,7 @@ static unsigned long count_waits(pid_t pid)
 }
 
 /* A reader may be preempted while it holds the shared lock. */
-static void somebody_who_looks_for_long_is_waited_for(void)
+static void a_long_shared_lock_of_a_reader_is_waited_for(void)
 {
 	int status = 0;
 	pid_t child, ended = 0;
@@ -357,7 +357,7 @@ static pid_t fork_claimer(const struct rig *rig, int begin, int end)
 	return child;
 }
 
-static void one_of_many_who_want_it_gets_it(void)
+static void one_of_many_competitors_gets_the_lock(void)
 {
 	pid_t claimers[N_CLAIMERS];
 	int begin[2], end[2];
@@ -385,23 +385,23 @@ static void one_of_many_who_want_it_gets_it(void)
 }
 
 static const struct test tests[] = {
-	TEST(its_folder_is_closed_to_others),
+	TEST(its_directory_is_closed_to_others),
 	TEST(one_name_has_one_sandbox),
 	TEST(is_alive_as_long_as_it_is_held),
-	TEST(a_killed_supervisor_leaves_a_folder_of_nobody),
+	TEST(a_killed_supervisor_leaves_an_unlocked_directory),
 	TEST(adopts_what_waits_to_be_started),
 	TEST(adopts_nothing_that_is_not_there),
-	TEST(nobody_adopts_twice),
+	TEST(a_sandbox_is_adopted_once),
 	TEST(refuses_to_run_again_what_has_run),
 	TEST(refuses_to_adopt_what_was_not_made_for_it),
-	TEST(removes_the_folder_with_all_that_it_put_there),
+	TEST(removes_the_directory_with_all_that_it_put_there),
 	TEST(removing_what_is_gone_already_succeeds),
-	TEST(keeps_a_folder_with_something_of_somebody_else),
+	TEST(keeps_a_directory_with_a_file_of_another_program),
 	TEST(a_reader_sees_one_whole_state),
 	TEST(a_collector_takes_nothing_from_a_creator),
-	TEST(somebody_who_looks_is_no_supervisor),
-	TEST(somebody_who_looks_for_long_is_waited_for),
-	TEST(one_of_many_who_want_it_gets_it),
+	TEST(a_shared_lock_of_a_reader_is_no_supervisor),
+	TEST(a_long_shared_lock_of_a_reader_is_waited_for),
+	TEST(one_of_many_competitors_gets_the_lock),
 	TEST_END,
 };
 

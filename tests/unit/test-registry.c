@@ -101,7 +101,7 @@ static void refuses_a_registry_that_others_may_read(void)
 	expect(strstr(rig.err.fix, "0700"));
 }
 
-static void refuses_a_registry_in_a_folder_that_others_may_write(void)
+static void refuses_a_registry_in_a_directory_that_others_may_write(void)
 {
 	RIG;
 
@@ -109,7 +109,7 @@ static void refuses_a_registry_in_a_folder_that_others_may_write(void)
 	expect_eq(registry_open_in(rig.path, &rig.err), -EPERM);
 }
 
-static void refuses_a_registry_of_somebody_else(void)
+static void refuses_a_registry_of_another_user(void)
 {
 	RIG;
 
@@ -128,7 +128,7 @@ static void refuses_a_link_in_the_place_of_the_registry(void)
 	expect_eq(registry_open_in(rig.path, &rig.err), -EPERM);
 }
 
-static void says_where_a_runtime_folder_is_missing(void)
+static void says_where_a_runtime_directory_is_missing(void)
 {
 	RIG;
 
@@ -262,10 +262,10 @@ static const struct test tests[] = {
 	TEST(the_registry_is_closed_to_others),
 	TEST(opens_the_same_registry_twice),
 	TEST(refuses_a_registry_that_others_may_read),
-	TEST(refuses_a_registry_in_a_folder_that_others_may_write),
-	TEST(refuses_a_registry_of_somebody_else),
+	TEST(refuses_a_registry_in_a_directory_that_others_may_write),
+	TEST(refuses_a_registry_of_another_user),
 	TEST(refuses_a_link_in_the_place_of_the_registry),
-	TEST(says_where_a_runtime_folder_is_missing),
+	TEST(says_where_a_runtime_directory_is_missing),
 	TEST(an_ordinary_user_finds_it_by_the_environment),
 	TEST(an_empty_registry_lists_nothing),
 	TEST(lists_sandboxes_in_order_and_nothing_else),

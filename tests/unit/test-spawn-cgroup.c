@@ -373,7 +373,7 @@ FOR_BOTH(a_scope_stays_until_its_numbers_are_read)
 /* 16 MiB, briefly twice that */
 #define USE_MUCH "a=x; while [ ${#a} -lt 16777216 ]; do a=$a$a; done; echo ready; sleep 1000"
 
-FOR_BOTH(too_much_memory_is_told_also_where_nobody_saw_the_end)
+FOR_BOTH(an_oom_kill_is_reported_although_the_supervisor_was_stopped)
 {
 	struct place place;
 	_cleanup_rig_ struct rig rig = RIG_NONE;
@@ -386,7 +386,7 @@ FOR_BOTH(too_much_memory_is_told_also_where_nobody_saw_the_end)
 	expect(rig.outcome->result.peak_memory_bytes > 16 * MIB);
 }
 
-FOR_BOTH(the_memory_that_was_used_is_told_also_where_nobody_saw_the_end)
+FOR_BOTH(peak_memory_is_reported_although_the_supervisor_was_stopped)
 {
 	struct place place;
 	_cleanup_rig_ struct rig rig = RIG_NONE;
@@ -529,8 +529,8 @@ static const struct test tests[] = {
 	BOTH(too_much_memory_is_told_as_that),
 	BOTH(everything_is_born_in_the_scope),
 	BOTH(a_scope_stays_until_its_numbers_are_read),
-	BOTH(too_much_memory_is_told_also_where_nobody_saw_the_end),
-	BOTH(the_memory_that_was_used_is_told_also_where_nobody_saw_the_end),
+	BOTH(an_oom_kill_is_reported_although_the_supervisor_was_stopped),
+	BOTH(peak_memory_is_reported_although_the_supervisor_was_stopped),
 	BOTH(without_its_scope_nothing_runs),
 	BOTH(a_limit_that_a_scope_does_not_have_is_refused),
 	BOTH(without_the_module_nothing_runs),

@@ -225,7 +225,7 @@ FOR_BOTH(a_visitor_has_no_more_rights_than_the_command)
 	house_close(&house);
 }
 
-FOR_BOTH(what_a_visitor_cannot_execute_is_told)
+FOR_BOTH(a_visitor_gets_the_error_of_execve)
 {
 	_cleanup_house_ struct house house;
 	struct answer answer;
@@ -299,7 +299,7 @@ FOR_BOTH(another_user_is_not_answered)
 }
 
 /* The uid is the same, but a process in a sandbox must not enter another sandbox. */
-FOR_BOTH(who_comes_from_another_user_namespace_is_not_answered)
+FOR_BOTH(a_client_in_another_user_namespace_is_refused)
 {
 	_cleanup_house_ struct house house;
 	_cleanup_close_ int door = -EBADF;
@@ -315,7 +315,7 @@ FOR_BOTH(who_comes_from_another_user_namespace_is_not_answered)
 }
 
 /* The PID may have been reused. */
-FOR_BOTH(who_has_gone_is_not_answered)
+FOR_BOTH(a_client_that_has_exited_is_refused)
 {
 	_cleanup_house_ struct house house;
 	_cleanup_close_ int door = -EBADF;
@@ -411,12 +411,12 @@ FOR_BOTH(many_visitors_at_once_are_served)
 static const struct test tests[] = {
 	BOTH(a_visitor_is_inside_and_gets_the_status),
 	BOTH(a_visitor_has_no_more_rights_than_the_command),
-	BOTH(what_a_visitor_cannot_execute_is_told),
+	BOTH(a_visitor_gets_the_error_of_execve),
 	BOTH(a_sandbox_that_may_not_be_entered_says_so),
 	BOTH(requests_that_are_none_are_refused),
 	BOTH(another_user_is_not_answered),
-	BOTH(who_comes_from_another_user_namespace_is_not_answered),
-	BOTH(who_has_gone_is_not_answered),
+	BOTH(a_client_in_another_user_namespace_is_refused),
+	BOTH(a_client_that_has_exited_is_refused),
 	BOTH(a_client_that_leaves_takes_its_command_with_it),
 	BOTH(the_end_of_the_sandbox_is_the_visitors_end),
 	BOTH(kill_9_of_the_supervisor_kills_visitors_too),

@@ -84,7 +84,7 @@ static void heed(int signal)
 	(void)sigaction(signal, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
 }
 
-FOR_BOTH(what_our_caller_ignores_stays_ignored)
+FOR_BOTH(signals_that_the_caller_ignores_stay_ignored)
 {
 	_cleanup_rig_ struct rig rig;
 	_cleanup_close_ int end = -EBADF;
@@ -141,7 +141,7 @@ static void run_out_of_time(struct rig *rig, uid_t uid, const char *script, uint
 	}
 }
 
-FOR_BOTH(the_time_limit_asks_everybody_to_go)
+FOR_BOTH(the_time_limit_sends_term_to_all_processes)
 {
 	_cleanup_rig_ struct rig rig = RIG_NONE;
 
@@ -156,7 +156,7 @@ FOR_BOTH(the_time_limit_asks_everybody_to_go)
 	expect_str(rig.output, "ready\nchild\nparent\n");
 }
 
-FOR_BOTH(the_time_limit_kills_who_ignores_it)
+FOR_BOTH(the_time_limit_kills_a_command_that_ignores_term)
 {
 	_cleanup_rig_ struct rig rig = RIG_NONE;
 
@@ -181,7 +181,7 @@ FOR_BOTH(the_time_limit_ends_what_has_stopped)
 	expect_eq(rig.outcome->result.signal, SIGTERM);
 }
 
-FOR_BOTH(who_is_in_time_is_not_told_of_the_limit)
+FOR_BOTH(a_command_that_ends_in_time_has_no_limit_reported)
 {
 	_cleanup_rig_ struct rig rig;
 
@@ -296,12 +296,12 @@ static const struct test tests[] = {
 	BOTH(the_whole_group_of_the_command_gets_them),
 	BOTH(a_command_that_dies_of_a_signal_dies_of_that_signal),
 	BOTH(a_command_that_ignores_term_is_killed_after_the_grace),
-	BOTH(what_our_caller_ignores_stays_ignored),
+	BOTH(signals_that_the_caller_ignores_stay_ignored),
 	BOTH(tstp_stops_everything_and_cont_continues_it),
-	BOTH(the_time_limit_asks_everybody_to_go),
-	BOTH(the_time_limit_kills_who_ignores_it),
+	BOTH(the_time_limit_sends_term_to_all_processes),
+	BOTH(the_time_limit_kills_a_command_that_ignores_term),
 	BOTH(the_time_limit_ends_what_has_stopped),
-	BOTH(who_is_in_time_is_not_told_of_the_limit),
+	BOTH(a_command_that_ends_in_time_has_no_limit_reported),
 	BOTH(output_below_the_limit_passes_in_its_order),
 	BOTH(output_above_the_limit_is_cut_and_ends_the_command),
 	BOTH(a_command_whose_reader_goes_away_sees_it),

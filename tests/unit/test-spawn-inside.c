@@ -121,7 +121,7 @@ static void nothing_that_is_not_awaited_is_taken(void)
 	}
 }
 
-static void what_was_said_once_is_not_said_again(void)
+static void a_repeated_message_is_refused(void)
 {
 	_cleanup_scene_ struct scene scene;
 
@@ -186,7 +186,7 @@ static void count(void *userdata)
 	++*(unsigned *)userdata;
 }
 
-static void execution_is_told_once_and_to_who_wants_to_know(void)
+static void execution_is_reported_once_and_only_to_a_hook(void)
 {
 	unsigned n = 0;
 	const struct spawn_hooks hooks = { .executed = count, .userdata = &n };
@@ -278,11 +278,11 @@ static void numbers_from_inside_are_looked_at_before_they_are_used(void)
 
 static const struct test tests[] = {
 	TEST(nothing_that_is_not_awaited_is_taken),
-	TEST(what_was_said_once_is_not_said_again),
+	TEST(a_repeated_message_is_refused),
 	TEST(as_many_fds_as_the_plan_makes),
 	TEST(a_terminal_that_is_none_is_refused),
 	TEST(a_tree_that_is_another_one_is_refused),
-	TEST(execution_is_told_once_and_to_who_wants_to_know),
+	TEST(execution_is_reported_once_and_only_to_a_hook),
 	TEST(nothing_goes_before_all_is_there),
 	TEST(nonsense_later_is_the_end),
 	TEST(there_is_one_result),

@@ -140,7 +140,7 @@ static void a_full_sink_holds_bytes_back_and_loses_none(void)
 	expect_eq(n_heard, n_said);
 }
 
-static void who_does_not_read_ends_it(void)
+static void a_closed_reader_ends_the_relay(void)
 {
 	_cleanup_line_ struct line line;
 
@@ -170,7 +170,7 @@ static void paused_it_reads_nothing(void)
 	expect(arrives(&line, "hello"));
 }
 
-static void what_is_above_the_limit_is_thrown_away(void)
+static void output_above_the_limit_is_dropped(void)
 {
 	_cleanup_line_ struct line line;
 	uint64_t left = 7;
@@ -242,7 +242,7 @@ static void draining_waits_for_a_slow_sink(void)
 	expect(arrives(&line, "hello"));
 }
 
-static void what_may_block_gets_little_at_a_time(void)
+static void a_blocking_target_gets_small_writes(void)
 {
 	_cleanup_line_ struct line line;
 	char block[10000];
@@ -283,13 +283,13 @@ static const struct test tests[] = {
 	TEST(bytes_pass_in_one_turn),
 	TEST(the_end_comes_after_the_last_byte),
 	TEST(a_full_sink_holds_bytes_back_and_loses_none),
-	TEST(who_does_not_read_ends_it),
+	TEST(a_closed_reader_ends_the_relay),
 	TEST(paused_it_reads_nothing),
-	TEST(what_is_above_the_limit_is_thrown_away),
+	TEST(output_above_the_limit_is_dropped),
 	TEST(exactly_the_limit_is_not_above_it),
 	TEST(draining_takes_what_there_is_and_ends),
 	TEST(draining_waits_for_a_slow_sink),
-	TEST(what_may_block_gets_little_at_a_time),
+	TEST(a_blocking_target_gets_small_writes),
 	TEST(a_second_open_file_of_a_pipe_does_not_block),
 	TEST_END,
 };

@@ -113,7 +113,7 @@ static void a_kill_for_memory_is_of_its_own_limit_only_where_that_was_counted(vo
 	expect_eq(ended.result.reached, 0);
 }
 
-static void what_the_supervisor_ended_is_a_limit_of_its_own(void)
+static void a_supervisors_limit_is_a_reached_limit(void)
 {
 	static const struct {
 		enum spawn_reason cause;
@@ -151,7 +151,7 @@ static const struct test tests[] = {
 	TEST(nothing_is_reached_where_nothing_was_counted),
 	TEST(a_fork_that_was_refused_is_a_limit_of_processes_that_was_reached),
 	TEST(a_kill_for_memory_is_of_its_own_limit_only_where_that_was_counted),
-	TEST(what_the_supervisor_ended_is_a_limit_of_its_own),
+	TEST(a_supervisors_limit_is_a_reached_limit),
 	TEST(a_file_that_was_too_large_is_told_by_its_signal),
 	TEST_END,
 };

@@ -151,7 +151,7 @@ FOR_BOTH(other_ports_of_the_host_are_not_reached)
 	(void)close(other.fd);
 }
 
-FOR_BOTH(where_nobody_listens_outside_the_connection_is_reset)
+FOR_BOTH(a_connection_without_an_outer_listener_is_reset)
 {
 	_cleanup_rig_ struct rig rig;
 	uint16_t number = find_port();
@@ -225,7 +225,7 @@ FOR_BOTH(what_listens_inside_is_reached_from_the_host)
 	expect_eq(connect_to(number), -ECONNREFUSED);
 }
 
-FOR_BOTH(where_nobody_listens_inside_the_connection_is_reset)
+FOR_BOTH(a_connection_without_an_inner_listener_is_reset)
 {
 	_cleanup_rig_ struct rig rig;
 	_cleanup_close_ int end = -EBADF, fd = -EBADF;
@@ -322,7 +322,7 @@ FOR_BOTH(a_proxy_gets_its_listeners_before_the_command_runs)
 	expect_str(rig.output, "ran\n");
 }
 
-FOR_BOTH(without_somebody_who_takes_them_nothing_runs)
+FOR_BOTH(without_a_listeners_hook_nothing_runs)
 {
 	_cleanup_rig_ struct rig rig;
 	char port[8];
@@ -339,14 +339,14 @@ FOR_BOTH(without_somebody_who_takes_them_nothing_runs)
 static const struct test tests[] = {
 	BOTH(a_named_port_of_the_host_is_reached_from_inside),
 	BOTH(other_ports_of_the_host_are_not_reached),
-	BOTH(where_nobody_listens_outside_the_connection_is_reset),
+	BOTH(a_connection_without_an_outer_listener_is_reset),
 	BOTH(much_passes_in_both_directions),
 	BOTH(what_listens_inside_is_reached_from_the_host),
-	BOTH(where_nobody_listens_inside_the_connection_is_reset),
+	BOTH(a_connection_without_an_inner_listener_is_reset),
 	BOTH(a_port_that_is_taken_is_refused),
 	BOTH(more_connections_than_there_is_room_for_wait),
 	BOTH(a_proxy_gets_its_listeners_before_the_command_runs),
-	BOTH(without_somebody_who_takes_them_nothing_runs),
+	BOTH(without_a_listeners_hook_nothing_runs),
 	TEST_END,
 };
 

@@ -21,7 +21,7 @@ static void only_those_in_the_table_are_used(void)
 	expect_eq(signal_use(SIGNAL_END_ALL), SIGNAL_UNUSED);
 }
 
-static void what_comes_is_read_and_not_delivered(void)
+static void blocked_signals_are_read_and_not_delivered(void)
 {
 	_cleanup_signals_ struct signals signals = SIGNALS_INIT;
 
@@ -50,7 +50,7 @@ static void the_mask_is_put_back(void)
 	signals_end(&signals);
 }
 
-static void what_is_ignored_stays_so(void)
+static void ignored_signals_stay_ignored(void)
 {
 	struct signals signals = SIGNALS_INIT;
 	struct sigaction ignore = { .sa_handler = SIG_IGN }, before, during;
@@ -69,7 +69,7 @@ static void what_is_ignored_stays_so(void)
 }
 
 /* Unread signals take effect after signals_end(), as without the signalfd. */
-static void what_was_not_read_acts_at_the_end(void)
+static void unread_signals_take_effect_at_the_end(void)
 {
 	struct signals signals = SIGNALS_INIT;
 	pid_t child = fork();
@@ -87,7 +87,7 @@ static void what_was_not_read_acts_at_the_end(void)
 }
 
 /* The process stops once, and does not see the SIGCONT that continues it. */
-static void stopping_ourselves_stops_until_somebody_continues_us(void)
+static void signals_stop_ourselves_returns_after_sigcont(void)
 {
 	struct signals signals = SIGNALS_INIT;
 	pid_t child = fork();
@@ -109,7 +109,7 @@ static void stopping_ourselves_stops_until_somebody_continues_us(void)
 	expect(WIFEXITED(status) && WEXITSTATUS(status) == 7);
 }
 
-static void nobody_stops_where_nobody_could_continue_him(void)
+static void an_orphaned_process_group_does_not_stop(void)
 {
 	struct signals signals = SIGNALS_INIT;
 	pid_t child = fork();
@@ -149,12 +149,12 @@ static void pid_1_waits_for_signals_with_their_senders(void)
 
 static const struct test tests[] = {
 	TEST(only_those_in_the_table_are_used),
-	TEST(what_comes_is_read_and_not_delivered),
+	TEST(blocked_signals_are_read_and_not_delivered),
 	TEST(the_mask_is_put_back),
-	TEST(what_is_ignored_stays_so),
-	TEST(what_was_not_read_acts_at_the_end),
-	TEST(stopping_ourselves_stops_until_somebody_continues_us),
-	TEST(nobody_stops_where_nobody_could_continue_him),
+	TEST(ignored_signals_stay_ignored),
+	TEST(unread_signals_take_effect_at_the_end),
+	TEST(signals_stop_ourselves_returns_after_sigcont),
+	TEST(an_orphaned_process_group_does_not_stop),
 	TEST(pid_1_waits_for_signals_with_their_senders),
 	TEST_END,
 };

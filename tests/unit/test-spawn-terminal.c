@@ -208,7 +208,7 @@ FOR_BOTH(the_command_has_a_terminal_of_its_own)
 	expect(is_as_before(&desk));
 }
 
-FOR_BOTH(what_is_typed_is_shown_once_and_read)
+FOR_BOTH(typed_input_is_echoed_once_and_read)
 {
 	_cleanup_desk_ struct desk desk;
 
@@ -366,7 +366,7 @@ FOR_BOTH(output_is_limited_on_a_terminal_too)
 }
 
 /* A terminal inside for a program that wants one, with its output in a pipe. */
-FOR_BOTH(what_comes_from_a_pipe_ends)
+FOR_BOTH(end_of_file_of_a_pipe_reaches_the_command)
 {
 	_cleanup_rig_ struct rig rig;
 	int ends[2];
@@ -386,7 +386,7 @@ FOR_BOTH(what_comes_from_a_pipe_ends)
 
 static const struct test tests[] = {
 	BOTH(the_command_has_a_terminal_of_its_own),
-	BOTH(what_is_typed_is_shown_once_and_read),
+	BOTH(typed_input_is_echoed_once_and_read),
 	BOTH(all_that_was_written_is_shown),
 	BOTH(ctrl_c_interrupts_the_command),
 	BOTH(ctrl_z_stops_the_job_and_gives_the_terminal_back),
@@ -396,7 +396,7 @@ static const struct test tests[] = {
 	BOTH(the_terminal_is_given_back_when_the_time_is_over),
 	BOTH(the_terminal_is_given_back_when_nothing_was_run),
 	BOTH(output_is_limited_on_a_terminal_too),
-	BOTH(what_comes_from_a_pipe_ends),
+	BOTH(end_of_file_of_a_pipe_reaches_the_command),
 	TEST_END,
 };
 

@@ -66,7 +66,7 @@ static void nothing_is_watched_where_nothing_is_taken_away(void)
 	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), step_bind("/p/a", "/p/a", FOLDER)), 0);
 }
 
-static void what_is_ours_is_not_watched(void)
+static void mounts_in_own_file_systems_are_not_watched(void)
 {
 	expect_eq(COUNT(PUT(STEP_TMPFS, tmpfs, "/tmp"), PUT(STEP_MASK, mask, "/tmp/a")), 0);
 	expect_eq(COUNT(PUT(STEP_OVERLAY, overlay, "/p"), PUT(STEP_MASK, mask, "/p/a")), 0);
@@ -339,7 +339,7 @@ static bool rename_a_folder_on_the_way(void)
 	return rename("d/e", "d/e2") == 0 && mkdir("d/e", 0700) == 0;
 }
 
-static void what_is_replaced_or_removed_is_lost_at_once(void)
+static void replacing_or_removing_a_name_is_reported_at_once(void)
 {
 	if (!has_namespaces())
 		skip("user namespaces are forbidden here");
@@ -350,7 +350,7 @@ static void what_is_replaced_or_removed_is_lost_at_once(void)
 }
 
 /* The mount moves with a renamed parent and no event is sent: the check at the end detects it. */
-static void what_is_renamed_is_lost_when_it_is_looked_at(void)
+static void a_renamed_parent_is_detected_by_watch_check(void)
 {
 	if (!has_namespaces())
 		skip("user namespaces are forbidden here");
@@ -378,7 +378,7 @@ static void other_names_and_the_files_themselves_may_change(void)
 	expect_eq(ask(&scene, 'l').lost, -1);
 }
 
-static void what_was_lost_before_is_refused(void)
+static void watch_begin_refuses_a_lost_mount(void)
 {
 	if (!has_namespaces())
 		skip("user namespaces are forbidden here");
@@ -393,7 +393,7 @@ static void what_was_lost_before_is_refused(void)
 	expect(strstr(answer.err.why, "while the sandbox was built"));
 }
 
-static void a_folder_that_is_gone_is_refused(void)
+static void a_directory_that_is_gone_is_refused(void)
 {
 	if (!has_namespaces())
 		skip("user namespaces are forbidden here");
@@ -432,13 +432,13 @@ static void nothing_is_lost_that_was_never_begun(void)
 
 static const struct test tests[] = {
 	TEST(nothing_is_watched_where_nothing_is_taken_away),
-	TEST(what_is_ours_is_not_watched),
+	TEST(mounts_in_own_file_systems_are_not_watched),
 	TEST(whatever_is_taken_away_is_watched),
-	TEST(what_is_replaced_or_removed_is_lost_at_once),
-	TEST(what_is_renamed_is_lost_when_it_is_looked_at),
+	TEST(replacing_or_removing_a_name_is_reported_at_once),
+	TEST(a_renamed_parent_is_detected_by_watch_check),
 	TEST(other_names_and_the_files_themselves_may_change),
-	TEST(what_was_lost_before_is_refused),
-	TEST(a_folder_that_is_gone_is_refused),
+	TEST(watch_begin_refuses_a_lost_mount),
+	TEST(a_directory_that_is_gone_is_refused),
 	TEST(a_link_on_the_way_is_refused),
 	TEST(nothing_is_lost_that_was_never_begun),
 	TEST_END,

@@ -60,7 +60,7 @@ FOR_BOTH(a_command_that_may_not_be_executed_is_126)
 	rig_expect(&rig, SPAWN_CANNOT_EXECUTE, SPAWN_REASON_EXEC);
 }
 
-FOR_BOTH(the_command_is_nobody_of_the_host)
+FOR_BOTH(the_command_has_an_id_that_the_host_does_not_use)
 {
 	_cleanup_rig_ struct rig rig;
 	char wanted[64];
@@ -247,7 +247,7 @@ FOR_BOTH(orphans_are_reaped)
 	expect_str(rig.output, "done\n");
 }
 
-FOR_BOTH(what_the_command_leaves_behind_is_killed)
+FOR_BOTH(background_processes_of_the_command_are_killed)
 {
 	_cleanup_rig_ struct rig rig;
 	_cleanup_close_ int end = -EBADF;
@@ -455,7 +455,7 @@ static const struct test tests[] = {
 	BOTH(a_signal_is_told_as_a_signal),
 	BOTH(a_command_that_is_not_there_is_127),
 	BOTH(a_command_that_may_not_be_executed_is_126),
-	BOTH(the_command_is_nobody_of_the_host),
+	BOTH(the_command_has_an_id_that_the_host_does_not_use),
 	BOTH(signals_and_rights_are_as_they_should_be),
 	BOTH(stdin_and_stdout_are_untouched),
 	BOTH(inherited_fds_are_closed),
@@ -464,7 +464,7 @@ static const struct test tests[] = {
 	BOTH(pid_1_holds_nothing_of_the_commands),
 	BOTH(pid_1_does_not_hold_the_commands_stdout_open),
 	BOTH(orphans_are_reaped),
-	BOTH(what_the_command_leaves_behind_is_killed),
+	BOTH(background_processes_of_the_command_are_killed),
 	BOTH(a_stopped_child_does_not_hang_the_end),
 	BOTH(the_usage_is_the_commands_and_its_childrens),
 	BOTH(the_caller_is_told_of_the_beginning),

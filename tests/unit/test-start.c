@@ -54,7 +54,7 @@ static void a_program_starts_with_three_fds_and_its_own_environment(void)
 	expect_str(said, "x 1\n");
 }
 
-static void a_program_starts_in_the_folder_that_was_named(void)
+static void a_program_starts_in_the_directory_that_was_named(void)
 {
 	char said[64];
 
@@ -100,7 +100,7 @@ static void a_program_that_is_not_there_is_an_error(void)
 
 static const struct test tests[] = {
 	TEST(a_program_starts_with_three_fds_and_its_own_environment),
-	TEST(a_program_starts_in_the_folder_that_was_named),
+	TEST(a_program_starts_in_the_directory_that_was_named),
 	TEST(a_program_starts_with_every_signal_as_it_was_at_first),
 	TEST(a_program_starts_in_a_process_group_of_its_own),
 	TEST(a_program_that_is_not_there_is_an_error),

@@ -108,7 +108,7 @@ static void without_any_it_is_in_the_runtime_directory(void)
 	}
 }
 
-static void what_another_user_may_write_is_no_fallback(void)
+static void refuses_a_fallback_that_other_users_can_write(void)
 {
 	_cleanup_rig_ struct rig rig = rig_make(NULL);
 	char parent[128], state[160], link[128];
@@ -140,7 +140,7 @@ static const struct test tests[] = {
 	TEST(a_variable_of_its_own_goes_before_whatever_is_there),
 	TEST(without_a_home_it_is_in_that_of_the_account),
 	TEST(without_any_it_is_in_the_runtime_directory),
-	TEST(what_another_user_may_write_is_no_fallback),
+	TEST(refuses_a_fallback_that_other_users_can_write),
 	TEST_END,
 };
 

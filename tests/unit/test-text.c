@@ -197,7 +197,7 @@ static void shows_every_character_that_cannot_be_seen_or_reorders(void)
 }
 
 /* A name with the four characters \x1b must look different from one with the byte. */
-static void a_backslash_of_the_text_is_no_escape_of_ours(void)
+static void a_literal_backslash_x_is_escaped(void)
 {
 	static const char *const rows[][2] = {
 		{ "\\x1b", "\\x5cx1b" }, { "\x1b", "\\x1b" },	  { "C:\\dir", "C:\\dir" },
@@ -268,7 +268,7 @@ static const struct test tests[] = {
 	TEST(knows_valid_utf8_from_everything_else),
 	TEST(shows_what_would_move_a_terminal),
 	TEST(shows_every_character_that_cannot_be_seen_or_reorders),
-	TEST(a_backslash_of_the_text_is_no_escape_of_ours),
+	TEST(a_literal_backslash_x_is_escaped),
 	TEST(quotes_a_text_so_that_yaml_reads_it_back),
 	TEST(decodes_the_character_of_a_sequence),
 	TEST_END,

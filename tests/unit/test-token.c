@@ -143,7 +143,7 @@ static void refuses_another_sandbox_and_another_process(void)
 }
 
 /* Another process must not find out whether a token has ended. */
-static void tells_a_stranger_only_that_it_is_not_his(void)
+static void another_process_learns_only_that_it_does_not_own_the_token(void)
 {
 	_cleanup_token_table_ struct token_table *table = table_new();
 	struct token_terms terms = write_terms();
@@ -572,7 +572,7 @@ static const struct test tests[] = {
 	TEST(refuses_a_text_that_is_no_token),
 	TEST(no_capital_is_as_good_as_its_letter),
 	TEST(refuses_another_sandbox_and_another_process),
-	TEST(tells_a_stranger_only_that_it_is_not_his),
+	TEST(another_process_learns_only_that_it_does_not_own_the_token),
 	TEST(refuses_another_operation_and_another_path),
 	TEST(refuses_under_another_policy),
 	TEST(ends_after_its_uses),
