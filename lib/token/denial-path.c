@@ -84,9 +84,9 @@ static void mark_here(struct way *way, const struct artefact_node *node)
 		mark_all(way, way->forks[node->ends].here, covers(way));
 }
 
-/* A glob "NODE/**" needs at least one more name. A glob that also matches NODE itself covers more;
- * in a fork this is not taken into account, so an exception can only seem to cover less than it
- * does. */
+/* Two stars below NODE need at least one more name. A glob that also matches NODE itself covers
+ * more; in a fork this is not taken into account, so an exception can only seem to cover less than
+ * it does. */
 static void mark_below(struct way *way, const struct artefact_node *node)
 {
 	size_t n_taken = way->taken.n_steps;

@@ -58,7 +58,7 @@ static bool add_root(struct scope *scope, const char *root)
 	return true;
 }
 
-/* "a/" matches a and everything below it; "a/**" only what is below: at least one more name. */
+/* "a/" matches a and everything below it; "a" and two stars only what is below: one more name. */
 static bool add_end(struct scope *scope)
 {
 	if (!scope->glob.subtree)
