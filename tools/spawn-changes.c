@@ -65,7 +65,7 @@ static int join(const char *parent, const char *name, char **ret)
 	return 0;
 }
 
-/* A directory of the caller's in the parent, by its fd, under a name that is new. */
+/* Creates a private directory with an unused name in the parent, through its fd. */
 static int make_beside(const struct changes *changes, const char *parent, const char *name,
 		       const char *what, char **ret)
 {
