@@ -90,8 +90,8 @@ KERNEL_STEPS(DECLARE)
 int identity_borrow(uid_t uid, gid_t gid);
 int identity_return(uid_t uid, gid_t gid);
 
-/* network.c: starts the maker of the network namespace; waits for its end and enters what it has
- * made. Nothing to do where network_maker is not used. */
+/* network.c: starts the maker of the network namespace; waits for its end and enters the
+ * namespace. Both do nothing if has_network_maker is false. */
 int network_begin(struct kernel *kernel);
 int network_enter(struct kernel *kernel);
 

@@ -33,13 +33,13 @@
 
 #include "kernel/fault.h"
 
-/* The first that is free in a new PID namespace. */
+/* The lowest free pid in a new PID namespace in which only PID 1 runs. */
 #define MAKER_PID 2
 
-/* What the maker writes down, in memory that PID 1 shares. */
+/* The results of the maker, in memory that it shares with PID 1. */
 struct network_maker {
 	int namespace;	   /* fd, or negative errno */
-	int loopback_code; /* of the loopback device in it: 0 or negative errno */
+	int loopback_code; /* of setting lo up in the namespace: 0 or negative errno */
 };
 
 int network_hostname(struct kernel *kernel, const struct step *step, size_t number)
@@ -99,8 +99,8 @@ static noreturn void be_maker(const struct kernel *kernel)
 		(void)syscall(SYS_exit_group, 0);
 }
 
-/* Like fork(), but with the fds of PID 1, and with the pid that the command has later: the kernel
- * gives the command the pid behind the last one that it chose itself. */
+/* Like fork(), but shares the fds of PID 1. set_tid: a pid that alloc_pid() is given does not
+ * advance its cursor, so the command has pid 2 although the maker had it before. */
 static pid_t clone_maker(void)
 {
 	static const pid_t pid = MAKER_PID;
@@ -140,7 +140,7 @@ int network_enter(struct kernel *kernel)
 
 	if (!kernel->has_network_maker)
 		return 0;
-	/* __WALL: its end sends no signal. */
+	/* __WALL: without it wait4() ignores a child whose exit signal is not SIGCHLD. */
 	while (waitpid(MAKER_PID, NULL, __WALL) < 0)
 		if (errno != EINTR)
 			return -errno;

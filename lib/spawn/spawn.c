@@ -388,7 +388,8 @@ static int prepare_terminal(struct spawn *spawn)
 	return r;
 }
 
-/* Where other processes join the namespaces, PID 1 opens its own for them before it builds. */
+/* Not if other processes join the sandbox: PID 1 opens its namespaces for them before it builds
+ * the file tree, thus before the maker's network namespace exists. */
 static bool can_have_network_maker(const struct spawn *spawn)
 {
 	unsigned long needed = CLONE_NEWNET | CLONE_NEWPID;
