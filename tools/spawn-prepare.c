@@ -49,7 +49,7 @@ static int prepare_output(struct spawn_run *run, struct sbx_error *err)
 {
 	int r = run->values->out ? changes_prepare(run, err) : 0;
 
-	run->request.out_folder = run->changes.folder;
+	run->request.out_directory = run->changes.folder;
 	run->request.out_work = run->changes.work;
 	return r;
 }

@@ -40,14 +40,14 @@ static int join(const char *folder, const char *rest, char **ret)
 int config_places_find(char *const *environment, const char *project_dir, struct config_places *ret)
 {
 	_cleanup_(config_places_deinit) struct config_places places = { NULL, NULL, NULL };
-	const char *config_home = environment_find_folder(environment, "XDG_CONFIG_HOME");
+	const char *config_home = environment_find_directory(environment, "XDG_CONFIG_HOME");
 	int r;
 
 	places.system_path = strdup(SYSTEM_PATH);
 	if (!places.system_path)
 		return -ENOMEM;
 	r = config_home ? join(config_home, "sbx/config.yaml", &places.user_path)
-			: join(environment_find_folder(environment, "HOME"),
+			: join(environment_find_directory(environment, "HOME"),
 			       ".config/sbx/config.yaml", &places.user_path);
 	if (r < 0)
 		return r;

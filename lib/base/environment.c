@@ -13,7 +13,7 @@
 
 #define SYSTEM_STATE "/var/lib"
 
-const char *environment_find_folder(char *const *environment, const char *name)
+const char *environment_find_directory(char *const *environment, const char *name)
 {
 	size_t len = strlen(name);
 
@@ -25,8 +25,8 @@ const char *environment_find_folder(char *const *environment, const char *name)
 
 int environment_add_state_folder(struct text *out, char *const *environment, uid_t uid)
 {
-	const char *state = environment_find_folder(environment, "XDG_STATE_HOME");
-	const char *home = environment_find_folder(environment, "HOME");
+	const char *state = environment_find_directory(environment, "XDG_STATE_HOME");
+	const char *home = environment_find_directory(environment, "HOME");
 
 	if (uid == 0)
 		text_add(out, SYSTEM_STATE);

@@ -11,7 +11,7 @@
 struct text;
 
 /* The value of the first variable of this name if that is an absolute path; else NULL. */
-const char *environment_find_folder(char *const *environment, const char *name);
+const char *environment_find_directory(char *const *environment, const char *name);
 
 /* Adds the state directory of @uid: /var/lib for root, $XDG_STATE_HOME or $HOME/.local/state for
  * others. 0, -ENOENT if neither is set, -ENOMEM. */

@@ -76,7 +76,7 @@ static bool add_of_account(struct text *out, const char *accounts, uid_t uid)
 
 static void add_fallback(struct text *out, char *const *environment, uid_t uid)
 {
-	const char *runtime = environment_find_folder(environment, "XDG_RUNTIME_DIR");
+	const char *runtime = environment_find_directory(environment, "XDG_RUNTIME_DIR");
 
 	if (runtime)
 		text_addf(out, "%s/sbx" FALLBACK_NAME, runtime);
@@ -86,11 +86,11 @@ static void add_fallback(struct text *out, char *const *environment, uid_t uid)
 
 int state_find_by(struct text *out, char *const *environment, uid_t uid, const char *accounts)
 {
-	const char *home = environment_find_folder(environment, "HOME");
+	const char *home = environment_find_directory(environment, "HOME");
 	enum state_place place = STATE_OF_ENVIRONMENT;
 	int r;
 
-	if (uid == 0 || environment_find_folder(environment, "XDG_STATE_HOME") ||
+	if (uid == 0 || environment_find_directory(environment, "XDG_STATE_HOME") ||
 	    (home && is_usable(home))) {
 		r = environment_add_state_folder(out, environment, uid);
 		return r < 0 ? r : STATE_OF_ENVIRONMENT;

@@ -189,7 +189,7 @@ int kernel_become(struct kernel *kernel, struct kernel_failure *ret)
 {
 	if (kernel->umask)
 		(void)umask(*kernel->umask);
-	return walk(kernel, RUN, STEP_FOLDER_OF_COMMAND, STEP_EXEC, ret);
+	return walk(kernel, RUN, STEP_WORKING_DIRECTORY, STEP_EXEC, ret);
 }
 
 int kernel_finish(struct kernel *kernel)

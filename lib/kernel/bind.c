@@ -23,7 +23,7 @@
 static int open_source(const struct step *step)
 {
 	return path_open_no_links(AT_FDCWD, step->bind.source,
-				  O_PATH | (step->bind.is_folder ? O_DIRECTORY : 0));
+				  O_PATH | (step->bind.is_directory ? O_DIRECTORY : 0));
 }
 
 /* Without AT_RECURSIVE: root has not named the mounts below it. */
@@ -72,7 +72,7 @@ int bind_attach(struct kernel *kernel, const struct step *step, size_t number)
 {
 	int *fd = kernel_fds(kernel, number);
 
-	int r = tree_attach(kernel, number, *fd, step->bind.is_folder);
+	int r = tree_attach(kernel, number, *fd, step->bind.is_directory);
 
 	fd_close_many(fd, 1);
 	if (r == -EACCES && step->bind.may_be_closed && tree_is_closed(kernel, number))

@@ -113,7 +113,7 @@ int kernel_exec(const struct plan *plan, struct exec_failure *ret)
 
 int command_enter_folder(struct kernel *kernel, const struct step *step, size_t number)
 {
-	return chdir(step->working_folder.target) < 0 ? -errno : 0;
+	return chdir(step->working_directory.target) < 0 ? -errno : 0;
 }
 
 /*

@@ -111,7 +111,7 @@ static int take_word(struct reader *reader, const char *word, bool is_first)
 	if (is_first && !strchr(word, '/'))
 		return 0;
 	r = scan_look(reader->scan, reader->top, word, &place);
-	if (r < 0 || place.kind == HOST_FOLDER || (place.kind == HOST_MISSING && !is_first))
+	if (r < 0 || place.kind == HOST_DIRECTORY || (place.kind == HOST_MISSING && !is_first))
 		return r;
 	return scan_add_name(reader->scan, &place);
 }

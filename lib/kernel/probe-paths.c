@@ -230,7 +230,7 @@ static int push_target(struct walk *walk, const char *target, struct host_path *
 		}
 		/* ".." is the parent of the link's target, not of the link. */
 		r = is_settled ? 0 : settle(walk, ret);
-		if (r < 0 || (r == ENDED && ret->kind != HOST_FOLDER))
+		if (r < 0 || (r == ENDED && ret->kind != HOST_DIRECTORY))
 			return r;
 		r = 0;
 		pop(walk->path);
@@ -265,7 +265,7 @@ static enum host_path_kind kind_of(mode_t mode)
 	case S_IFREG:
 		return HOST_FILE;
 	case S_IFDIR:
-		return HOST_FOLDER;
+		return HOST_DIRECTORY;
 	case S_IFSOCK:
 		return HOST_SOCKET;
 	case S_IFCHR:

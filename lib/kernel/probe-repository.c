@@ -305,13 +305,13 @@ static int scan_entry(struct scan *scan, const char *path)
 	if (r < 0 || place.kind == HOST_MISSING)
 		return r;
 	r = scan_add_name(scan, &place);
-	if (r < 0 || place.kind == HOST_FOLDER)
+	if (r < 0 || place.kind == HOST_DIRECTORY)
 		return r < 0 ? r : scan_repository(scan, top, place.real);
 	r = read_pointer(scan, top, path_last(path), "gitdir: ", &folder);
 	if (r <= 0)
 		return r;
-	return folder.kind == HOST_FOLDER ? scan_repository(scan, top, folder.real)
-					  : scan_add_name(scan, &folder);
+	return folder.kind == HOST_DIRECTORY ? scan_repository(scan, top, folder.real)
+					     : scan_add_name(scan, &folder);
 }
 
 /*
@@ -445,7 +445,7 @@ static int scan_top(struct scan *scan, const char *asked)
 	struct host_path place;
 	int r = probe_place(scan->search, asked, &place, NULL);
 
-	if (r < 0 || place.kind != HOST_FOLDER)
+	if (r < 0 || place.kind != HOST_DIRECTORY)
 		return r == -ENOMEM ? r : 0;
 	*top = (struct host_top){ .path = place.real, .signs = host_find_signs(place.real) };
 	scan->host->n_tops++;
@@ -541,13 +541,13 @@ static int find_common(struct place_search *search, const char *folder, const ch
 	struct host_path own = { .path = "" }, back = { .path = "" }, common = { .path = "" };
 	size_t n;
 
-	if (find_pointed(search, folder, ".git", POINTER, &own) < 0 || own.kind != HOST_FOLDER)
+	if (find_pointed(search, folder, ".git", POINTER, &own) < 0 || own.kind != HOST_DIRECTORY)
 		return -ENOENT;
 	if (find_pointed(search, own.real, "gitdir", "", &back) < 0 ||
 	    strcmp(back.real, entry) != 0)
 		return -ENOENT;
 	if (find_pointed(search, own.real, "commondir", "", &common) < 0 ||
-	    common.kind != HOST_FOLDER || common.uid != owner || own.uid != owner)
+	    common.kind != HOST_DIRECTORY || common.uid != owner || own.uid != owner)
 		return -ENOENT;
 	n = strlen(common.real);
 	if (strncmp(own.real, common.real, n) != 0 ||

@@ -181,7 +181,7 @@ static int probe_project(struct place_search *search, const char *project, struc
 	if (!project || strcmp(project, ret->cwd) == 0)
 		return probe_git(search, ret->cwd, ret);
 	r = path_is_normal(project) ? probe_place(search, project, &place, NULL) : -ENOENT;
-	if (r == 0 && place.kind == HOST_FOLDER)
+	if (r == 0 && place.kind == HOST_DIRECTORY)
 		return probe_git(search, place.real, ret);
 	return r == -ENOMEM ? r : 0;
 }

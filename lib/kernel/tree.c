@@ -99,7 +99,7 @@ static int make_place_for_file(const struct step *step)
 
 static int make_folder(const struct step *step)
 {
-	return mkdirat(AT_FDCWD, step->folder.target, step->folder.mode) < 0 ? -errno : 0;
+	return mkdirat(AT_FDCWD, step->directory.target, step->directory.mode) < 0 ? -errno : 0;
 }
 
 static int make_link(const struct step *step)
@@ -309,7 +309,7 @@ static int open_template(bool is_folder)
 
 int mask_attach(struct kernel *kernel, const struct step *step, size_t number)
 {
-	_cleanup_close_ int fd = open_template(step->mask.is_folder);
+	_cleanup_close_ int fd = open_template(step->mask.is_directory);
 
 	if (fd < 0)
 		return fd;
@@ -320,7 +320,7 @@ int mask_attach(struct kernel *kernel, const struct step *step, size_t number)
 			  -EBADF);
 
 	if (r == 0)
-		r = tree_attach(kernel, number, fd, step->mask.is_folder);
+		r = tree_attach(kernel, number, fd, step->mask.is_directory);
 	if (r == -EACCES && step->mask.may_be_closed && tree_is_closed(kernel, number))
 		return 0;
 	/* EXDEV: the target does not exist in a bind mount of the host. */

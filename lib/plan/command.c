@@ -385,13 +385,13 @@ const char *asked_directory(struct planner *planner)
 }
 
 /* "./a" and "a/b", from where the command will start; NULL where it cannot be said. */
-static const char *join_folder(struct planner *planner, const char *name)
+static const char *join_directory(struct planner *planner, const char *name)
 {
-	const char *folder = asked_directory(planner), *path;
+	const char *directory = asked_directory(planner), *path;
 
 	while (strncmp(name, "./", 2) == 0)
 		name += 2;
-	path = planner_join(planner, folder ? folder : planner->request->project, name);
+	path = planner_join(planner, directory ? directory : planner->request->project, name);
 	return path_is_normal(path) ? path : NULL;
 }
 
@@ -403,19 +403,19 @@ const char *next_candidate(struct planner *planner, const char **at)
 		if (*at)
 			return NULL;
 		*at = name;
-		return name[0] == '/' ? name : join_folder(planner, name);
+		return name[0] == '/' ? name : join_directory(planner, name);
 	}
 	if (!*at)
 		*at = search_path(planner);
 	while (**at) {
 		size_t len = strcspn(*at, ":");
-		const char *folder = *at;
+		const char *directory = *at;
 
 		*at += len + ((*at)[len] == ':');
-		if (folder[0] != '/')
+		if (directory[0] != '/')
 			continue;
 		text_reset(&planner->memory.text);
-		text_add_bytes(&planner->memory.text, folder, len);
+		text_add_bytes(&planner->memory.text, directory, len);
 		text_add_char(&planner->memory.text, '/');
 		text_add(&planner->memory.text, name);
 		planner->memory.is_exhausted |= text_status(&planner->memory.text) < 0;
@@ -523,7 +523,8 @@ int check_program(struct planner *planner)
 
 /* Is @real a directory of the host that @place shows? True where the host was not asked: chdir()
  * then fails in the sandbox. */
-static bool is_folder_outside(struct planner *planner, const struct place *place, const char *real)
+static bool is_directory_outside(struct planner *planner, const struct place *place,
+				 const char *real)
 {
 	const struct host_path *facts;
 	const char *rest = real + strlen(place->path);
@@ -531,10 +532,10 @@ static bool is_folder_outside(struct planner *planner, const struct place *place
 	if (!place->source)
 		return false;
 	facts = planner_facts(planner, planner_join(planner, place->source, rest + (*rest == '/')));
-	return !facts || facts->kind == HOST_FOLDER;
+	return !facts || facts->kind == HOST_DIRECTORY;
 }
 
-static bool is_folder_there(struct planner *planner, const char *path)
+static bool is_directory_there(struct planner *planner, const char *path)
 {
 	const struct host_path *facts = host_find_path(planner->host, path);
 	const char *real = facts && facts->real ? facts->real : path;
@@ -543,7 +544,7 @@ static bool is_folder_there(struct planner *planner, const char *path)
 	if (strcmp(real, "/") == 0)
 		return true;
 	if (place && shown_is_visible(shown_of(planner, place)) &&
-	    is_folder_outside(planner, place, real))
+	    is_directory_outside(planner, place, real))
 		return true;
 	if (place && shown_is_visible(shown_of(planner, place)) && !place->source &&
 	    strcmp(place->path, real) == 0)
@@ -553,10 +554,11 @@ static bool is_folder_there(struct planner *planner, const char *path)
 
 /* Without --cwd the command starts in "/" where nothing shows the project; but what --deny hides
  * the caller did not mean to start in. */
-static int check_hidden_folder(struct planner *planner, const char *folder)
+static int check_hidden_directory(struct planner *planner, const char *directory)
 {
-	const struct host_path *facts = host_find_path(planner->host, folder);
-	const struct place *place = view_find(planner, facts && facts->real ? facts->real : folder);
+	const struct host_path *facts = host_find_path(planner->host, directory);
+	const struct place *place =
+		view_find(planner, facts && facts->real ? facts->real : directory);
 	struct step_origin origin;
 
 	if (!place || !place_find_denial(planner, place, RIGHTS_READ, &origin))
@@ -564,11 +566,12 @@ static int check_hidden_folder(struct planner *planner, const char *folder)
 	if (origin.kind != ORIGIN_ARGUMENT) {
 		planner_note(planner, false,
 			     planner_format(planner, "the command starts in '/', not in '%s'",
-					    folder),
+					    directory),
 			     planner_format(planner, "%s denies it", origin_text(&origin)));
 		return 0;
 	}
-	(void)sbx_error_what(planner->err, -EACCES, "cannot start the command in '%.300s'", folder);
+	(void)sbx_error_what(planner->err, -EACCES, "cannot start the command in '%.300s'",
+			     directory);
 	sbx_error_why(planner->err, "it is the working directory, and %s hides it",
 		      origin_text(&origin));
 	sbx_error_fix(planner->err, "name another directory by --cwd, such as --cwd /");
@@ -578,8 +581,8 @@ static int check_hidden_folder(struct planner *planner, const char *folder)
 int add_working_directory(struct planner *planner)
 {
 	const char *asked = asked_directory(planner);
-	const char *folder = asked ? asked : planner->request->project;
-	bool is_there = is_folder_there(planner, folder);
+	const char *directory = asked ? asked : planner->request->project;
+	bool is_there = is_directory_there(planner, directory);
 
 	if (asked && !is_there) {
 		(void)sbx_error_what(planner->err, -ENOENT, "cannot start the command in '%.300s'",
@@ -589,9 +592,9 @@ int add_working_directory(struct planner *planner)
 			      asked);
 		return -ENOENT;
 	}
-	if (!is_there && check_hidden_folder(planner, folder) < 0)
+	if (!is_there && check_hidden_directory(planner, directory) < 0)
 		return -EACCES;
-	planner_add_step(planner, STEP_FOLDER_OF_COMMAND, origin_built_in)->working_folder.target =
-		is_there ? planner_keep(planner, folder) : "/";
+	planner_add_step(planner, STEP_WORKING_DIRECTORY, origin_built_in)
+		->working_directory.target = is_there ? planner_keep(planner, directory) : "/";
 	return 0;
 }

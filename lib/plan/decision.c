@@ -297,7 +297,7 @@ static struct names names_of(struct planner *planner, const struct asked_path *a
 	struct names names = {
 		.inside = { asked->path },
 		.outside = { asked->source },
-		.n = asked->kind == HOST_FOLDER || asked->kind == HOST_MISSING ? 2 : 1,
+		.n = asked->kind == HOST_DIRECTORY || asked->kind == HOST_MISSING ? 2 : 1,
 		.is_missing = asked->kind == HOST_MISSING,
 	};
 	const char *parent;
@@ -613,7 +613,7 @@ bool place_is_pinned(const struct place *place)
 static bool is_of_ours(const struct mark *winner)
 {
 	static const bool of_ours[] = {
-		[CONTENT_TMPFS] = true, [CONTENT_FOLDER] = true, [CONTENT_LINK] = true,
+		[CONTENT_TMPFS] = true, [CONTENT_DIRECTORY] = true, [CONTENT_LINK] = true,
 		[CONTENT_PROC] = true,	[CONTENT_PTS] = true,
 	};
 
@@ -672,7 +672,7 @@ static struct asked_path asked_of(const struct place *place)
 	return (struct asked_path){
 		.path = place->path,
 		.source = is_other ? place->source : NULL,
-		.kind = place->facts ? place->facts->kind : HOST_FOLDER,
+		.kind = place->facts ? place->facts->kind : HOST_DIRECTORY,
 	};
 }
 

@@ -73,12 +73,12 @@ static int mark_output(struct planner *planner)
 	const struct spawn_request *request = planner->request;
 	struct mark *mark;
 
-	if (!request->out_folder)
+	if (!request->out_directory)
 		return 0;
-	if (is_below(request->out_folder, request->project)) {
+	if (is_below(request->out_directory, request->project)) {
 		(void)sbx_error_what(planner->err, -EINVAL,
 				     "cannot collect the changes of '%.200s' in '%.200s'",
-				     request->project, request->out_folder);
+				     request->project, request->out_directory);
 		sbx_error_why(planner->err,
 			      "it is inside the directory whose changes it would collect");
 		sbx_error_fix(planner->err, "name a directory outside of it");
@@ -95,7 +95,7 @@ static int mark_output(struct planner *planner)
 				origin_of_option(planner, "--out"));
 	mark->content = CONTENT_OVERLAY;
 	mark->flags = MARK_ASKED;
-	mark->text = planner_keep(planner, request->out_folder);
+	mark->text = planner_keep(planner, request->out_directory);
 	mark->extra = request->out_work ? planner_keep(planner, request->out_work) : NULL;
 	return 0;
 }

@@ -98,42 +98,42 @@ static const char *seen_at(struct planner *planner, const struct mark *grant, co
 void ask_about_way(struct planner *planner, const char *path)
 {
 	for (const char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
-		char *folder = arena_copy(planner->memory.arena, path, (size_t)(at - path));
+		char *directory = arena_copy(planner->memory.arena, path, (size_t)(at - path));
 
-		planner->memory.is_exhausted |= !folder;
-		*(const char **)list_add(planner, &planner->questions.paths, sizeof(folder)) =
-			folder;
+		planner->memory.is_exhausted |= !directory;
+		*(const char **)list_add(planner, &planner->questions.paths, sizeof(directory)) =
+			directory;
 	}
 }
 
 /* Root's sandbox writes as the owner of what is granted. */
 static bool may_write_to(const struct planner *planner, const struct mark *grant,
-			 const struct host_path *folder)
+			 const struct host_path *directory)
 {
 	const struct host_path *granted =
 		host_find_path(planner->host, grant->source ? grant->source : grant->path);
 
-	return folder->uid == planner->plan->uid || (folder->mode & (S_IWGRP | S_IWOTH)) ||
-	       (is_real_root(planner->host) && (!granted || folder->uid == granted->uid));
+	return directory->uid == planner->plan->uid || (directory->mode & (S_IWGRP | S_IWOTH)) ||
+	       (is_real_root(planner->host) && (!granted || directory->uid == granted->uid));
 }
 
 /* Would the command be let by the owner and mode of the nearest directory that is there? Then that
- * is *@ret_folder, or NULL where it is not known. */
+ * is *@ret_directory, or NULL where it is not known. */
 static bool can_be_made(struct planner *planner, const struct mark *grant, const char *path,
-			const char **ret_folder)
+			const char **ret_directory)
 {
-	*ret_folder = NULL;
+	*ret_directory = NULL;
 	for (const char *end = strrchr(path, '/'); end > path;) {
-		char *folder = arena_copy(planner->memory.arena, path, (size_t)(end - path));
+		char *directory = arena_copy(planner->memory.arena, path, (size_t)(end - path));
 		const struct host_path *facts =
-			folder ? host_find_path(planner->host, folder) : NULL;
+			directory ? host_find_path(planner->host, directory) : NULL;
 
 		if (!facts || facts->kind == HOST_LINK_REFUSED || facts->kind == HOST_UNREACHABLE)
 			return true;
-		if (facts->kind == HOST_FOLDER)
-			*ret_folder = folder;
+		if (facts->kind == HOST_DIRECTORY)
+			*ret_directory = directory;
 		if (facts->kind != HOST_MISSING)
-			return *ret_folder && may_write_to(planner, grant, facts);
+			return *ret_directory && may_write_to(planner, grant, facts);
 		while (--end > path && *end != '/')
 			;
 	}
@@ -146,14 +146,14 @@ static bool can_be_made(struct planner *planner, const struct mark *grant, const
 static const struct host_path *find_loose_link(struct planner *planner, const struct mark *grant,
 					       const char *path, const char *inside)
 {
-	const char *outside = grant->source ? grant->source : grant->path, *folder;
+	const char *outside = grant->source ? grant->source : grant->path, *directory;
 
 	for (size_t i = 0; i < planner->host->n_links; i++) {
 		const char *link = planner->host->links[i].path;
 		struct host_path *facts;
 
 		if (!is_below(path, link) || !is_below(link, outside) ||
-		    strcmp(link, outside) == 0 || !can_be_made(planner, grant, link, &folder))
+		    strcmp(link, outside) == 0 || !can_be_made(planner, grant, link, &directory))
 			continue;
 		facts = arena_alloc(planner->memory.scratch, sizeof(*facts));
 		planner->memory.is_exhausted |= !facts;
@@ -168,10 +168,10 @@ static const struct host_path *find_loose_link(struct planner *planner, const st
 
 /* A rule about everything is no request for the system's directories: where root's sandbox could
  * make a file of sbx's in one, all of that directory is read-only instead. */
-static void guard_folder(struct planner *planner, const struct mark *grant, const char *folder,
-			 const struct guarded *row)
+static void guard_directory(struct planner *planner, const struct mark *grant,
+			    const char *directory, const struct guarded *row)
 {
-	const char *inside = planner_keep(planner, seen_at(planner, grant, folder));
+	const char *inside = planner_keep(planner, seen_at(planner, grant, directory));
 
 	for (size_t i = planner->view.marks.n_rows; i-- > 0;) {
 		const struct mark *mark = ((struct mark **)planner->view.marks.rows)[i];
@@ -191,9 +191,9 @@ static void guard_folder(struct planner *planner, const struct mark *grant, cons
 static bool lies_in_guarded(struct planner *planner, const char *path)
 {
 	const char *end = strrchr(path, '/');
-	const char *folder = arena_copy(planner->memory.scratch, path, (size_t)(end - path));
+	const char *directory = arena_copy(planner->memory.scratch, path, (size_t)(end - path));
 
-	return folder && guarded_match(planner->request->guarded, folder, GUARDED_WRITE);
+	return directory && guarded_match(planner->request->guarded, directory, GUARDED_WRITE);
 }
 
 /* A mount cannot cover a missing path: the directory is made read-only, or the plan is refused; a
@@ -201,17 +201,17 @@ static bool lies_in_guarded(struct planner *planner, const char *path)
 static bool guard_missing(struct planner *planner, const struct mark *grant, const char *path,
 			  const struct guarded *row)
 {
-	const char *outside = grant->source ? grant->source : grant->path, *folder;
+	const char *outside = grant->source ? grant->source : grant->path, *directory;
 	const struct host_path *facts = host_find_path(planner->host, path);
 
-	if (!can_be_made(planner, grant, path, &folder))
+	if (!can_be_made(planner, grant, path, &directory))
 		return false;
 	/* It is made, or lies in what another row guards. */
 	if (row->may_be_made || lies_in_guarded(planner, path))
 		return true;
-	if (facts && facts->kind == HOST_MISSING && folder && is_real_root(planner->host) &&
-	    is_below(folder, outside) && !(grant->flags & MARK_ASKED)) {
-		guard_folder(planner, grant, folder, row);
+	if (facts && facts->kind == HOST_MISSING && directory && is_real_root(planner->host) &&
+	    is_below(directory, outside) && !(grant->flags & MARK_ASKED)) {
+		guard_directory(planner, grant, directory, row);
 		return false;
 	}
 	return true;
@@ -460,7 +460,7 @@ static unsigned project_rights(const struct planner *planner)
 
 /* A worktree's git inside needs the common directory, and refuses a repository that another uid
  * owns. */
-static void show_common_folder(struct planner *planner)
+static void show_common_directory(struct planner *planner)
 {
 	const char *common = planner->host->git_common;
 	unsigned rights = common ? project_rights(planner) & ~(unsigned)RIGHT_WRITE : 0;
@@ -488,7 +488,7 @@ int mark_git(struct planner *planner)
 	size_t n = planner->view.marks.n_rows;
 	int r = 0;
 
-	show_common_folder(planner);
+	show_common_directory(planner);
 	for (size_t i = 0; i < n && r == 0; i++) {
 		const struct mark *grant = mark_at(planner, i);
 

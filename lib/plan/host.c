@@ -16,7 +16,7 @@
 
 bool host_path_is_closed(const struct host_path *facts)
 {
-	mode_t needed = facts->kind == HOST_FOLDER ? S_IROTH | S_IXOTH : S_IROTH;
+	mode_t needed = facts->kind == HOST_DIRECTORY ? S_IROTH | S_IXOTH : S_IROTH;
 
 	return (facts->mode & needed) != needed;
 }
@@ -126,7 +126,7 @@ static int list_paths(struct planner *planner, const char *const **ret,
 		      const char *const **ret_made)
 {
 	struct list paths = { .rows = NULL };
-	const char *folder;
+	const char *directory;
 	int r = choose_template(planner);
 
 	if (r < 0)
@@ -147,9 +147,9 @@ static int list_paths(struct planner *planner, const char *const **ret,
 	}
 	add_program(planner, &paths);
 	add(planner, &paths, planner->request->project);
-	folder = asked_directory(planner);
-	if (folder)
-		add(planner, &paths, folder);
+	directory = asked_directory(planner);
+	if (directory)
+		add(planner, &paths, directory);
 	*ret = finish(planner, &paths);
 	*ret_made = finish(planner, &planner->questions.made);
 	return planner_status(planner);

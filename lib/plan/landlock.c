@@ -71,13 +71,13 @@ static uint64_t all_accesses(int abi)
 	return bits;
 }
 
-static uint64_t accesses_of(unsigned rights, bool is_folder, int abi)
+static uint64_t accesses_of(unsigned rights, bool is_directory, int abi)
 {
 	uint64_t bits = 0;
 
 	for (size_t i = 0; i < N_ELEMENTS(accesses); i++)
 		if (accesses[i].abi <= abi && (rights & accesses[i].rights) &&
-		    (is_folder || accesses[i].is_of_files))
+		    (is_directory || accesses[i].is_of_files))
 			bits |= UINT64_C(1) << accesses[i].bit;
 	return bits;
 }
@@ -100,13 +100,13 @@ static unsigned rights_of_root(const struct planner *planner)
 	return RIGHT_READ | RIGHT_LIST | (is_limiting_exec(planner) ? 0 : RIGHT_EXEC);
 }
 
-static bool is_folder(const struct place *place)
+static bool is_directory(const struct place *place)
 {
 	if (place->winner)
 		switch (place->winner->content) {
 		case CONTENT_TMPFS:
 		case CONTENT_OVERLAY:
-		case CONTENT_FOLDER:
+		case CONTENT_DIRECTORY:
 		case CONTENT_PROC:
 		case CONTENT_PTS:
 			return true;
@@ -117,7 +117,7 @@ static bool is_folder(const struct place *place)
 		case CONTENT_COPY:
 			break;
 		}
-	return place->facts && place->facts->kind == HOST_FOLDER;
+	return place->facts && place->facts->kind == HOST_DIRECTORY;
 }
 
 /* The printed origin is the rule that needs a Landlock rule here. */
@@ -130,7 +130,7 @@ static void add_path(struct planner *planner, struct shown *shown, unsigned righ
 	*row = (struct landlock_path){
 		.path = planner_keep(planner, place->path),
 		.rights = rights,
-		.is_folder = is_folder(place),
+		.is_directory = is_directory(place),
 		.origin = place_find_origin(place, new &RIGHT_EXEC ? new | RIGHT_START : new),
 	};
 	shown->landlocked |= rights;
@@ -155,7 +155,7 @@ void landlock_place(struct planner *planner, struct shown *shown)
 					  : rights_of_root(planner);
 	if (!needs_rule(shown))
 		return;
-	if (!is_folder(place))
+	if (!is_directory(place))
 		rights &= ~(unsigned)RIGHT_LIST;
 	if (!(rights & ~shown->landlocked))
 		return;
@@ -278,7 +278,8 @@ void add_landlock(struct planner *planner)
 	for (size_t i = 0; i < planner->landlock_paths.n_rows; i++) {
 		step = planner_add_step(planner, STEP_LANDLOCK_PATH, paths[i].origin);
 		step->landlock_path.target = paths[i].path;
-		step->landlock_path.rights = accesses_of(paths[i].rights, paths[i].is_folder, abi);
+		step->landlock_path.rights =
+			accesses_of(paths[i].rights, paths[i].is_directory, abi);
 	}
 	add_ports(planner);
 	planner_add_step(planner, STEP_LANDLOCK_ENFORCE, origin_built_in);

@@ -29,7 +29,7 @@
 /* ---- the paths of one condition ---- */
 
 /* "/" means the usual directories, without those that are the sandbox's own. */
-static const char *const top_folders[] = {
+static const char *const top_directories[] = {
 	"/bin", "/etc", "/home", "/lib",  "/lib32", "/lib64", "/libx32", "/media",
 	"/mnt", "/opt", "/root", "/sbin", "/srv",   "/usr",   "/var",
 };
@@ -40,8 +40,8 @@ static void mark_project(struct planner *planner, unsigned rights, unsigned flag
 {
 	const char *project = planner->request->project;
 
-	for (size_t i = 0; i < N_ELEMENTS(top_folders); i++)
-		if (is_below(project, top_folders[i]))
+	for (size_t i = 0; i < N_ELEMENTS(top_directories); i++)
+		if (is_below(project, top_directories[i]))
 			return;
 	if (strcmp(project, "/") == 0 || is_below(project, "/proc") || is_below(project, "/dev") ||
 	    is_below(project, "/sys"))
@@ -61,9 +61,9 @@ void mark_everything(struct planner *planner, unsigned rights, unsigned flags,
 	}
 	if (!(rights & RIGHTS_FILES))
 		return;
-	for (size_t i = 0; i < N_ELEMENTS(top_folders); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(top_directories); i++) {
 		struct mark *mark =
-			planner_add_mark(planner, MARK_ALLOW, top_folders[i], rights, origin);
+			planner_add_mark(planner, MARK_ALLOW, top_directories[i], rights, origin);
 
 		mark->flags = flags | MARK_OPTIONAL;
 	}

@@ -136,7 +136,7 @@ unsigned plan_permits(const struct plan *plan, const char *path, enum host_path_
 	/* The kernel opens a program for reading before it executes it. */
 	if (!(permitted & RIGHT_READ))
 		permitted &= ~(unsigned)RIGHT_EXEC;
-	if (kind != HOST_FOLDER && kind != HOST_MISSING)
+	if (kind != HOST_DIRECTORY && kind != HOST_MISSING)
 		permitted &= ~(unsigned)RIGHT_LIST;
 	return permitted;
 }
@@ -149,8 +149,8 @@ bool plan_permits_exec(const struct plan *plan, const char *path)
 const char *plan_working_directory(const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->n_steps; i++)
-		if (plan->steps[i].kind == STEP_FOLDER_OF_COMMAND)
-			return plan->steps[i].working_folder.target;
+		if (plan->steps[i].kind == STEP_WORKING_DIRECTORY)
+			return plan->steps[i].working_directory.target;
 	return "/";
 }
 
@@ -296,7 +296,7 @@ static int compare(struct planner *planner, const struct place *place)
 	/* A write to an overlay goes to its upper directory and does not reach the host's file. */
 	if (carrier && carrier->kind == STEP_OVERLAY)
 		permitted &= ~(unsigned)RIGHT_WRITE | decided;
-	if (kind != HOST_FOLDER && kind != HOST_MISSING)
+	if (kind != HOST_DIRECTORY && kind != HOST_MISSING)
 		decided &= ~(unsigned)RIGHT_LIST;
 	/* A missing name can be made only where writing is permitted. */
 	if (kind == HOST_MISSING && (!(permitted & RIGHT_WRITE) || place_is_only_guarded(place)))
@@ -305,7 +305,7 @@ static int compare(struct planner *planner, const struct place *place)
 	if (more)
 		return refuse_more(planner, &asked, more);
 	less = decided_anywhere(planner, &asked) & COMPARED & ~permitted;
-	if (kind != HOST_FOLDER)
+	if (kind != HOST_DIRECTORY)
 		less &= ~(unsigned)RIGHT_LIST;
 	/* A socket is connected to, nothing else. */
 	if (kind == HOST_SOCKET)

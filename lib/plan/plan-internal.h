@@ -82,7 +82,7 @@ enum content {
 	CONTENT_OVERLAY, /* over the host's */
 	CONTENT_SOCKET,
 	CONTENT_DEVICE,
-	CONTENT_FOLDER,
+	CONTENT_DIRECTORY,
 	CONTENT_LINK,
 	CONTENT_COPY,
 	CONTENT_PROC,
@@ -165,7 +165,7 @@ struct shown {
 struct landlock_path {
 	const char *path;
 	unsigned rights;
-	bool is_folder;
+	bool is_directory;
 	struct step_origin origin;
 };
 

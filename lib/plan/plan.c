@@ -85,19 +85,20 @@ const char *planner_format(struct planner *planner, const char *format, ...)
 	return planner_keep(planner, text_string(&planner->memory.text));
 }
 
-const char *planner_join(struct planner *planner, const char *folder, const char *rest)
+const char *planner_join(struct planner *planner, const char *directory, const char *rest)
 {
-	size_t n_folder = strcmp(folder, "/") == 0 ? 0 : strlen(folder), n_rest = strlen(rest);
+	size_t n_directory = strcmp(directory, "/") == 0 ? 0 : strlen(directory),
+	       n_rest = strlen(rest);
 	char *joined;
 
 	if (n_rest == 0)
-		return folder;
-	joined = planner_alloc(planner, n_folder + n_rest + 2);
+		return directory;
+	joined = planner_alloc(planner, n_directory + n_rest + 2);
 	if (!joined)
 		return "";
-	memcpy(joined, folder, n_folder);
-	joined[n_folder] = '/';
-	memcpy(joined + n_folder + 1, rest, n_rest + 1);
+	memcpy(joined, directory, n_directory);
+	joined[n_directory] = '/';
+	memcpy(joined + n_directory + 1, rest, n_rest + 1);
 	return joined;
 }
 
@@ -230,14 +231,14 @@ const struct host_path *planner_facts(struct planner *planner, const char *path)
 	const struct host_path *facts = host_find_path(planner->host, path);
 
 	if (facts && facts->kind == HOST_MISSING && is_to_be_made(planner, path))
-		facts = assume(planner, facts->real, HOST_FOLDER);
+		facts = assume(planner, facts->real, HOST_DIRECTORY);
 	if (!facts && planner->host->loader && strcmp(path, planner->host->loader) == 0)
 		facts = assume(planner, path, HOST_FILE);
 	for (size_t i = 0; !facts && i < planner->host->n_repository; i++)
 		if (strcmp(planner->host->repository[i].path, path) == 0)
 			facts = &planner->host->repository[i];
 	if (!facts && planner->host->git_common && strcmp(planner->host->git_common, path) == 0)
-		facts = assume(planner, path, HOST_FOLDER);
+		facts = assume(planner, path, HOST_DIRECTORY);
 	return facts;
 }
 

@@ -527,7 +527,7 @@ static bool is_known(const struct entries *entries, const char *path)
 
 static bool is_file(const struct step *step)
 {
-	return step->kind == STEP_FILE || (step->kind == STEP_BIND && !step->bind.is_folder);
+	return step->kind == STEP_FILE || (step->kind == STEP_BIND && !step->bind.is_directory);
 }
 
 static const struct entry *find_around(const struct entries *entries, const char *path)
@@ -558,7 +558,8 @@ static int find_entries(const struct plan *plan, struct entries *ret)
 		ret->rows[ret->n_rows++] = (struct entry){
 			.path = path,
 			.step = step,
-			.rights = plan_permits(plan, path, is_file(step) ? HOST_FILE : HOST_FOLDER),
+			.rights = plan_permits(plan, path,
+					       is_file(step) ? HOST_FILE : HOST_DIRECTORY),
 		};
 	}
 	for (size_t i = 0; i < ret->n_rows; i++)

@@ -85,11 +85,12 @@ struct spawn_request {
 	pid_t supervisor; /* pid of the supervisor: the uid of a sandbox that root starts is derived
 			     from it */
 	bool pty;
-	bool debug;		/* sbx-ctl exec may enter, where the policy allows it, too */
-	bool ptrace;		/* it may trace its own children */
-	const char *home;	/* of --home: HOME names it, and it may be written; or NULL */
-	bool is_root;		/* root starts it */
-	const char *out_folder; /* changes of the working directory are written here; NULL: none */
+	bool debug;	  /* sbx-ctl exec may enter, where the policy allows it, too */
+	bool ptrace;	  /* it may trace its own children */
+	const char *home; /* of --home: HOME names it, and it may be written; or NULL */
+	bool is_root;	  /* root starts it */
+	const char
+		*out_directory; /* changes of the working directory are written here; NULL: none */
 	const char *out_work;	/* an empty directory beside it: workdir= of overlayfs */
 	/* Paths that no policy opens; NULL: none, in tests of other parts. */
 	const struct guarded_list *guarded;

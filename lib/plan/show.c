@@ -82,11 +82,12 @@ void ask_about_mapped(struct planner *planner, const struct mark *mark)
 static bool is_way_closed(struct planner *planner, const char *path)
 {
 	for (const char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
-		const char *folder = arena_copy(planner->memory.scratch, path, (size_t)(at - path));
+		const char *directory =
+			arena_copy(planner->memory.scratch, path, (size_t)(at - path));
 		const struct host_path *facts =
-			folder ? host_find_path(planner->host, folder) : NULL;
+			directory ? host_find_path(planner->host, directory) : NULL;
 
-		if (facts && facts->kind == HOST_FOLDER && !(facts->mode & S_IXOTH))
+		if (facts && facts->kind == HOST_DIRECTORY && !(facts->mode & S_IXOTH))
 			return true;
 	}
 	return false;
@@ -107,7 +108,7 @@ static struct step_owner mapped_owner(struct planner *planner, const struct plac
 	const struct place *named = is_real_root(planner->host) ? find_named(place) : NULL;
 	const struct host_path *facts = named ? named->facts : NULL;
 
-	if (!facts || !facts->real || (facts->kind != HOST_FOLDER && facts->kind != HOST_FILE) ||
+	if (!facts || !facts->real || (facts->kind != HOST_DIRECTORY && facts->kind != HOST_FILE) ||
 	    facts->uid != 0 || is_of_system(facts->real) || place_wants_write(place) ||
 	    !(host_path_is_closed(facts) || is_way_closed(planner, facts->real)))
 		return (struct step_owner){ .is_set = false };
@@ -124,7 +125,7 @@ static bool mapped_needs_mount(struct planner *planner, const struct place *plac
 
 /* ---- the steps of one place: one function for each kind of content ---- */
 
-static void make_folders(struct planner *planner, const struct shown *shown)
+static void make_directories(struct planner *planner, const struct shown *shown)
 {
 	struct place *place = shown->place;
 	const char *above = shown->carrier ? shown->carrier->place->path : "/";
@@ -142,12 +143,12 @@ static void make_folders(struct planner *planner, const struct shown *shown)
 		if (last && strncmp(last, place->path, len) == 0 &&
 		    (last[len] == '/' || last[len] == '\0'))
 			continue;
-		step = planner_add_step(planner, STEP_FOLDER, origin_built_in);
-		step->folder = (struct step_folder){
+		step = planner_add_step(planner, STEP_DIRECTORY, origin_built_in);
+		step->directory = (struct step_directory){
 			.target = arena_copy(planner->memory.arena, place->path, len),
 			.mode = 0755,
 		};
-		planner->memory.is_exhausted |= !step->folder.target;
+		planner->memory.is_exhausted |= !step->directory.target;
 	}
 }
 
@@ -159,7 +160,7 @@ static struct step *add_step(struct planner *planner, struct shown *shown, enum 
 	struct step *step;
 
 	if (place_is_fresh(shown->carrier))
-		make_folders(planner, shown);
+		make_directories(planner, shown);
 	step = planner_add_step(planner, kind, origin);
 	shown->target = planner_keep(planner, place->path);
 	shown->carrier = shown;
@@ -214,7 +215,7 @@ static struct step_origin why_shown(struct planner *planner, const struct place 
 static void entry_show_host(struct planner *planner, struct shown *shown)
 {
 	struct place *place = shown->place;
-	bool is_folder = place->facts && place->facts->kind == HOST_FOLDER;
+	bool is_directory = place->facts && place->facts->kind == HOST_DIRECTORY;
 	const struct shown *carrier = shown->carrier;
 	struct step_origin why = why_shown(planner, place, carrier);
 	struct step *step = add_step(planner, shown, STEP_BIND);
@@ -223,7 +224,7 @@ static void entry_show_host(struct planner *planner, struct shown *shown)
 	step->bind = (struct step_bind){
 		.target = shown->target,
 		.source = planner_keep(planner, place->source),
-		.is_folder = is_folder,
+		.is_directory = is_directory,
 		.attributes = attributes_of(place),
 		.may_be_closed = place_is_of_credentials(place),
 		.owner = find_owner(planner, place, carrier ? carrier->place : NULL),
@@ -307,16 +308,16 @@ static void show_device(struct planner *planner, struct shown *shown)
 	step->bind = (struct step_bind){
 		.target = shown->target,
 		.source = place->source ? planner_keep(planner, place->source) : shown->target,
-		.is_folder = place->facts && place->facts->kind == HOST_FOLDER,
+		.is_directory = place->facts && place->facts->kind == HOST_DIRECTORY,
 		.attributes = { .is_read_only = true, .no_exec = true, .devices = true },
 	};
 }
 
-static void show_folder(struct planner *planner, struct shown *shown)
+static void show_directory(struct planner *planner, struct shown *shown)
 {
-	struct step *step = add_step(planner, shown, STEP_FOLDER);
+	struct step *step = add_step(planner, shown, STEP_DIRECTORY);
 
-	step->folder = (struct step_folder){ .target = shown->target, .mode = 0755 };
+	step->directory = (struct step_directory){ .target = shown->target, .mode = 0755 };
 }
 
 static void show_link(struct planner *planner, struct shown *shown)
@@ -363,7 +364,7 @@ static void show_pts(struct planner *planner, struct shown *shown)
 static void (*const show[])(struct planner *planner, struct shown *shown) = {
 	[CONTENT_HOST] = entry_show_host, [CONTENT_TMPFS] = show_tmpfs,
 	[CONTENT_OVERLAY] = show_overlay, [CONTENT_SOCKET] = show_socket,
-	[CONTENT_DEVICE] = show_device,	  [CONTENT_FOLDER] = show_folder,
+	[CONTENT_DEVICE] = show_device,	  [CONTENT_DIRECTORY] = show_directory,
 	[CONTENT_LINK] = show_link,	  [CONTENT_COPY] = show_copy,
 	[CONTENT_PROC] = show_proc,	  [CONTENT_PTS] = show_pts,
 };
@@ -402,7 +403,7 @@ static void entry_hide(struct planner *planner, struct shown *shown)
 
 	step->mask = (struct step_mask){
 		.target = shown->target,
-		.is_folder = !place->facts || place->facts->kind == HOST_FOLDER,
+		.is_directory = !place->facts || place->facts->kind == HOST_DIRECTORY,
 		/* The host was not asked, and a kernel may be built without. */
 		.optional =
 			place->marks[0]->kind == MARK_DENY && (place->marks[0]->flags & MARK_OURS),
@@ -479,7 +480,8 @@ static unsigned find_excess(const struct planner *planner, const struct place *p
 	if (is_socket(place))
 		permitted = RIGHT_WRITE;
 	permitted &= ~place->rights;
-	if (place->facts && place->facts->kind != HOST_FOLDER && place->facts->kind != HOST_MISSING)
+	if (place->facts && place->facts->kind != HOST_DIRECTORY &&
+	    place->facts->kind != HOST_MISSING)
 		permitted &= ~(unsigned)RIGHT_LIST;
 	return permitted;
 }

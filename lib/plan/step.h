@@ -45,7 +45,7 @@ enum step_kind {
 	STEP_OVERLAY,
 	STEP_MASK,
 	STEP_LINK,
-	STEP_FOLDER,
+	STEP_DIRECTORY,
 	STEP_FILE,
 	STEP_PROC,
 	STEP_PTS,
@@ -68,7 +68,7 @@ enum step_kind {
 			  stopped by it only where its parent is in the same session */
 
 	/* In the process that becomes the command. */
-	STEP_FOLDER_OF_COMMAND,
+	STEP_WORKING_DIRECTORY,
 	STEP_SECCOMP,
 	STEP_EXEC,
 	N_STEP_KINDS,
@@ -153,7 +153,7 @@ struct step_root {
 struct step_bind {
 	const char *target;
 	const char *source;
-	bool is_folder;
+	bool is_directory;
 	struct mount_attributes attributes;
 	bool is_socket;	    /* shown to be connected to */
 	bool may_be_closed; /* as for a mask */
@@ -181,7 +181,7 @@ struct step_overlay {
 
 struct step_mask {
 	const char *target;
-	bool is_folder;
+	bool is_directory;
 	bool optional;	    /* the host was not asked whether the target is there */
 	bool may_be_closed; /* where a directory on the way is closed to the command's user, the
 			       command cannot get there, and it is left out */
@@ -192,7 +192,7 @@ struct step_link {
 	const char *points_to;
 };
 
-struct step_folder {
+struct step_directory {
 	const char *target;
 	mode_t mode;
 };
@@ -270,7 +270,7 @@ struct step {
 		struct step_overlay overlay;
 		struct step_mask mask;
 		struct step_link link;
-		struct step_folder folder;
+		struct step_directory directory;
 		struct step_file file;
 		struct step_proc proc;
 		struct step_place pts;
@@ -282,7 +282,7 @@ struct step {
 		struct step_landlock landlock;
 		struct step_landlock_path landlock_path;
 		struct step_landlock_port landlock_port;
-		struct step_place working_folder;
+		struct step_place working_directory;
 		struct step_seccomp seccomp;
 	};
 };

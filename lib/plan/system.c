@@ -134,7 +134,7 @@ static int mark_device(struct planner *planner, const struct device *device,
 			is_there ? NULL : host_find_path(planner->host, device->paths[i]);
 
 		mark_path(planner, device, device->paths[i], origin);
-		is_there |= facts && (facts->kind == HOST_DEVICE || facts->kind == HOST_FOLDER);
+		is_there |= facts && (facts->kind == HOST_DEVICE || facts->kind == HOST_DIRECTORY);
 	}
 	if (is_there)
 		return 0;
@@ -180,12 +180,12 @@ static int mark_basic(struct planner *planner)
 int mark_devices(struct planner *planner)
 {
 	const struct spawn_request *request = planner->request;
-	struct mark *folder = planner_add_mark(planner, MARK_ALLOW, "/dev",
-					       RIGHTS_FILES | RIGHT_DEVICE, origin_built_in);
+	struct mark *directory = planner_add_mark(planner, MARK_ALLOW, "/dev",
+						  RIGHTS_FILES | RIGHT_DEVICE, origin_built_in);
 	int r;
 
-	folder->content = CONTENT_FOLDER;
-	folder->flags = MARK_OURS;
+	directory->content = CONTENT_DIRECTORY;
+	directory->flags = MARK_OURS;
 	for (size_t i = 0; i < N_ELEMENTS(links); i++)
 		mark_link(planner, links[i].path, links[i].target);
 	if (planner_setting(planner, "devices"))
@@ -251,7 +251,7 @@ static bool is_covered(struct planner *planner, const struct mark *mark, const c
 	const struct host_path *facts = planner_facts(planner, home);
 
 	return (mark->flags & MARK_WIDE) &&
-	       (planner->is_listing || (facts && facts->kind == HOST_FOLDER)) &&
+	       (planner->is_listing || (facts && facts->kind == HOST_DIRECTORY)) &&
 	       (!planner->request->is_root || strrchr(home, '/') == home);
 }
 
@@ -302,7 +302,7 @@ static bool is_directory(struct planner *planner, const char *path)
 {
 	const struct host_path *facts = planner_facts(planner, path);
 
-	return planner->is_listing || (facts && facts->kind == HOST_FOLDER);
+	return planner->is_listing || (facts && facts->kind == HOST_DIRECTORY);
 }
 
 static void mark_toolchains(struct planner *planner, const char *home)
@@ -450,13 +450,13 @@ void mark_home(struct planner *planner)
 
 /* ---- the view itself ---- */
 
-static const char *const library_folders[] = {
+static const char *const library_directories[] = {
 	"/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/usr/local/lib",
 	"/lib",	    "/lib32",	  "/lib64",	"/libx32",
 };
 
-static void mark_folders(struct planner *planner, const char *const *paths, size_t n_paths,
-			 unsigned rights)
+static void mark_directories(struct planner *planner, const char *const *paths, size_t n_paths,
+			     unsigned rights)
 {
 	for (size_t i = 0; i < n_paths; i++)
 		planner_add_mark(planner, MARK_ALLOW, paths[i], rights, origin_built_in)->flags =
@@ -499,7 +499,7 @@ bool has_own_tmp(const struct planner *planner)
 {
 	const struct spawn_request *request = planner->request;
 
-	if (request->out_folder || (request->tier && tier_find(request->tier) == TIER_REDUCED))
+	if (request->out_directory || (request->tier && tier_find(request->tier) == TIER_REDUCED))
 		return false;
 	for (size_t i = 0; i < request->n_paths; i++)
 		if (is_below(VIEW_TMP, inside_of(&request->paths[i])))
@@ -607,7 +607,7 @@ void mark_system(struct planner *planner)
 	note_tmp(planner);
 	if (!is_limiting_exec(planner))
 		return;
-	mark_folders(planner, library_folders, N_ELEMENTS(library_folders), RIGHT_MAP);
+	mark_directories(planner, library_directories, N_ELEMENTS(library_directories), RIGHT_MAP);
 	if (planner->host->loader)
 		planner_add_mark(planner, MARK_ALLOW, planner->host->loader, RIGHT_START,
 				 origin_built_in);

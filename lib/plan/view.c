@@ -113,9 +113,9 @@ static int check_kind(struct planner *planner, struct mark *mark)
 		return drop(planner, mark, -EINVAL, "it is a device", "use --device or 'devices:'");
 	if (mark->content == CONTENT_COPY && kind != HOST_FILE)
 		return drop(planner, mark, -EINVAL, "it is not a file", "name a file");
-	if (mark->content == CONTENT_OVERLAY && kind != HOST_FOLDER)
+	if (mark->content == CONTENT_OVERLAY && kind != HOST_DIRECTORY)
 		return drop(planner, mark, -ENOTDIR, "it is not a directory", "name a directory");
-	if ((mark->flags & MARK_ALONE) && kind == HOST_FOLDER)
+	if ((mark->flags & MARK_ALONE) && kind == HOST_DIRECTORY)
 		return drop(planner, mark, -EISDIR,
 			    "the pattern matches the directory but nothing below it",
 			    "write it with a '/' at its end");
@@ -149,9 +149,9 @@ static const struct mark *find_mount(const struct planner *planner, const struct
 	return found;
 }
 
-static const char *rest_of(const char *path, const char *folder)
+static const char *rest_of(const char *path, const char *directory)
 {
-	const char *rest = path + strlen(folder);
+	const char *rest = path + strlen(directory);
 
 	return rest + (*rest == '/');
 }
@@ -320,7 +320,7 @@ static bool is_file(const struct mark *mark)
  * that never applies denies nothing there. */
 static int refuse_reader(struct planner *planner, const struct mark *mark)
 {
-	const struct asked_path asked = { .path = mark->path, .kind = HOST_FOLDER };
+	const struct asked_path asked = { .path = mark->path, .kind = HOST_DIRECTORY };
 	struct step_origin origin;
 
 	if (!decided_denial(planner, &asked, mark->rights, &origin))
@@ -423,7 +423,7 @@ static unsigned find_difference(const struct place *place)
 {
 	unsigned compared = RIGHT_READ | RIGHT_LIST | RIGHT_WRITE | RIGHT_EXEC;
 
-	if (place->facts->kind != HOST_FOLDER)
+	if (place->facts->kind != HOST_DIRECTORY)
 		compared &= ~(unsigned)RIGHT_LIST;
 	return (place->rights ^ place->parent->rights) & compared;
 }
@@ -462,7 +462,7 @@ static void add_pin(struct planner *planner, const struct place *place, size_t l
  * its name, or what a Landlock rule grants to its inode, elsewhere. A directory that contains a
  * mount can be renamed; one that is a mount cannot. Returns how many were marked.
  */
-static size_t pin_folders(struct planner *planner)
+static size_t pin_directories(struct planner *planner)
 {
 	size_t n = 0, n_places = planner->view.n_places;
 
@@ -489,7 +489,7 @@ int view_build(struct planner *planner)
 	if (r < 0)
 		return r;
 	r = build_tree(planner);
-	if (r < 0 || planner->plan->tier != TIER_FULL || pin_folders(planner) == 0)
+	if (r < 0 || planner->plan->tier != TIER_FULL || pin_directories(planner) == 0)
 		return r;
 	return build_tree(planner);
 }

@@ -437,14 +437,14 @@ static void add_own(struct finding *finding, char *const *environment)
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(own); i++)
-		add_followed(finding, environment_find_folder(environment, own[i].variable),
+		add_followed(finding, environment_find_directory(environment, own[i].variable),
 			     own[i].table, own[i].prefix, own[i].kinds);
 }
 
 int credentials_find_in(char *passwd, char *const *environment, uid_t uid, struct arena *arena,
 			struct credential_list *ret)
 {
-	const char *home = environment_find_folder(environment, "HOME");
+	const char *home = environment_find_directory(environment, "HOME");
 	struct finding finding = { .arena = arena };
 	const struct credential_place *places;
 

@@ -462,7 +462,7 @@ static int add_real(struct finding *finding, struct guarded_list *list)
 
 static const char *find_place(char *const *environment, const char *name)
 {
-	const char *place = environment_find_folder(environment, name);
+	const char *place = environment_find_directory(environment, name);
 
 	return place && path_is_normal(place) ? place : NULL;
 }

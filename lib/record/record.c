@@ -119,7 +119,7 @@ static int open_either(struct recorder *recorder, struct sbx_error *err)
 int recorder_open_spool(struct recorder *recorder, char *const *environment, struct sbx_error *err)
 {
 	const char *runtime =
-		geteuid() == 0 ? NULL : environment_find_folder(environment, "XDG_RUNTIME_DIR");
+		geteuid() == 0 ? NULL : environment_find_directory(environment, "XDG_RUNTIME_DIR");
 	_cleanup_text_ struct text folder = TEXT_INIT, service = TEXT_INIT;
 	int place = state_find(&folder, environment, geteuid()), r;
 

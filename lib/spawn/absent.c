@@ -68,7 +68,7 @@ static bool is_shown(const struct plan *plan, const char *path)
  * itself. */
 static bool is_wide(const struct plan *plan, const char *path, size_t n)
 {
-	const char *home = environment_find_folder(plan->environment, "HOME");
+	const char *home = environment_find_directory(plan->environment, "HOME");
 	_cleanup_free_ char *real = home ? realpath(home, NULL) : NULL;
 
 	return !memchr(path + 1, '/', n - 1) ||

@@ -30,7 +30,7 @@
 /* Only in a bind mount can a process outside rename; an overlay has its own names. */
 static bool is_from_outside(const struct step *step)
 {
-	return step->kind == STEP_BIND && step->bind.is_folder;
+	return step->kind == STEP_BIND && step->bind.is_directory;
 }
 
 /* True if @carrier, also a bind mount, shows the same at the place of @step. */

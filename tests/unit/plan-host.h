@@ -103,7 +103,7 @@ static inline void know_system(struct planning *planning)
 	};
 
 	for (size_t i = 0; i < N_ELEMENTS(folders); i++)
-		know(planning, folders[i], HOST_FOLDER);
+		know(planning, folders[i], HOST_DIRECTORY);
 	for (size_t i = 0; i < N_ELEMENTS(files); i++)
 		know(planning, files[i], HOST_FILE);
 	for (size_t i = 0; i < N_ELEMENTS(links); i++)
@@ -144,7 +144,7 @@ static inline void planning_open(struct planning *planning)
 	planning->homes[1] = (struct credential_place){ "/", CREDENTIALS_OF_ROOT, "", 0 };
 	planning->credentials = (struct credential_list){ planning->homes, 2, "/home/user" };
 	know_system(planning);
-	know(planning, "/home/user/p", HOST_FOLDER);
+	know(planning, "/home/user/p", HOST_DIRECTORY);
 }
 
 /* The parents of a known path are directories. */
@@ -162,7 +162,7 @@ static inline enum host_path_kind kind_on_host(const struct planning *planning, 
 			return known->kind;
 		}
 		if (strncmp(known->path, path, len) == 0 && known->path[len] == '/')
-			kind = HOST_FOLDER;
+			kind = HOST_DIRECTORY;
 	}
 	return kind;
 }
@@ -183,7 +183,7 @@ static inline mode_t mode_on_host(const struct planning *planning, const char *p
 	for (size_t i = 0; i < planning->n_known; i++)
 		if (strcmp(planning->known[i].path, path) == 0 && planning->known[i].mode)
 			return planning->known[i].mode;
-	return kind == HOST_FOLDER ? 0755 : 0644;
+	return kind == HOST_DIRECTORY ? 0755 : 0644;
 }
 
 static inline const struct known *link_on_the_way(const struct planning *planning, const char *path)

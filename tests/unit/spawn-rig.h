@@ -136,7 +136,7 @@ static inline void rig_add_tree(struct rig *rig)
 	rig_add(rig, (struct step){ .kind = STEP_BIND,
 				    .bind.source = "/usr",
 				    .bind.target = "/usr",
-				    .bind.is_folder = true,
+				    .bind.is_directory = true,
 				    .bind.attributes.is_read_only = true });
 	rig_add(rig, (struct step){ .kind = STEP_SEAL, .seal.target = "/" });
 }
@@ -180,8 +180,8 @@ static inline void rig_init(struct rig *rig, uid_t uid, const char *script)
 			     .kind = STEP_IDENTITY, .identity.uid = inner, .identity.gid = inner });
 	rig_add(rig, (struct step){ .kind = STEP_CAPABILITIES });
 	rig_add(rig, (struct step){ .kind = STEP_NO_NEW_PRIVILEGES });
-	rig_add(rig,
-		(struct step){ .kind = STEP_FOLDER_OF_COMMAND, .working_folder.target = "/tmp" });
+	rig_add(rig, (struct step){ .kind = STEP_WORKING_DIRECTORY,
+				    .working_directory.target = "/tmp" });
 	rig_add(rig, (struct step){ .kind = STEP_EXEC });
 }
 

@@ -12,7 +12,7 @@ enum step_flag {
 	STEP_READ_ONLY = 1 << 0,
 	STEP_NO_EXEC = 1 << 1,
 	STEP_DEVICES = 1 << 2,
-	STEP_IS_FOLDER = 1 << 3,
+	STEP_IS_DIRECTORY = 1 << 3,
 	STEP_OPTIONAL = 1 << 4,
 	STEP_OWNED = 1 << 5,
 };
@@ -24,7 +24,7 @@ static inline unsigned step_flag(const struct step *step, const struct step_fiel
 		unsigned flag;
 	} flags[] = {
 		{ "is_read_only", STEP_READ_ONLY }, { "no_exec", STEP_NO_EXEC },
-		{ "devices", STEP_DEVICES },	    { "is_directory", STEP_IS_FOLDER },
+		{ "devices", STEP_DEVICES },	    { "is_directory", STEP_IS_DIRECTORY },
 		{ "optional", STEP_OPTIONAL },
 	};
 
@@ -74,7 +74,7 @@ static inline struct step step_bind(const char *source, const char *target, unsi
 		.bind = {
 			.source = source,
 			.target = target,
-			.is_folder = flags & STEP_IS_FOLDER,
+			.is_directory = flags & STEP_IS_DIRECTORY,
 			.attributes = step_attributes(flags),
 		},
 	};

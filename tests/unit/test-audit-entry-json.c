@@ -177,9 +177,12 @@ static const struct decision {
 	{ AFTER("\"w\":-0.0E-0"), 0, NULL },
 	{ AFTER("\"w\":123456789012345678901234567890.000000000000000000001"), 0, NULL },
 	/* numbers that the log interprets */
-	{ "{\"timestamp\":1e3,\"event\":\"syscall\"}", -EINVAL, "its timestamp is not a valid time" },
-	{ "{\"timestamp\":-1,\"event\":\"syscall\"}", -EINVAL, "its timestamp is not a valid time" },
-	{ "{\"timestamp\":1.0,\"event\":\"syscall\"}", -EINVAL, "its timestamp is not a valid time" },
+	{ "{\"timestamp\":1e3,\"event\":\"syscall\"}", -EINVAL,
+	  "its timestamp is not a valid time" },
+	{ "{\"timestamp\":-1,\"event\":\"syscall\"}", -EINVAL,
+	  "its timestamp is not a valid time" },
+	{ "{\"timestamp\":1.0,\"event\":\"syscall\"}", -EINVAL,
+	  "its timestamp is not a valid time" },
 	/* one text in each line */
 	{ AFTER("\"w\":1") AFTER("\"w\":1"), -EBADMSG, "expected the end of the text" },
 	{ AFTER("\"w\":1") " \r\n", 0, NULL },

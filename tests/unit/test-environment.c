@@ -49,8 +49,8 @@ static void of_two_variables_of_a_name_the_first_one_counts(void)
 {
 	const char *const *environment = ENVIRONMENT("A=/1", "A=/2", "B=3", "B=/4");
 
-	expect_str(environment_find_folder((char *const *)environment, "A"), "/1");
-	expect(!environment_find_folder((char *const *)environment, "B"));
+	expect_str(environment_find_directory((char *const *)environment, "A"), "/1");
+	expect(!environment_find_directory((char *const *)environment, "B"));
 }
 
 static const struct test tests[] = {

@@ -31,12 +31,12 @@ static void refuses_steps_out_of_their_order(void)
 	expect_refused_steps(1, { .kind = STEP_PIVOT }, { .kind = STEP_ROOT });
 	expect_refused_steps(1, { .kind = STEP_SECCOMP }, { .kind = STEP_CAPABILITIES });
 	expect_refused_steps(2, { .kind = STEP_PIVOT }, { .kind = STEP_SEAL, .seal.target = "/" },
-			     { .kind = STEP_FOLDER, .folder.target = "/x" });
+			     { .kind = STEP_DIRECTORY, .directory.target = "/x" });
 }
 
 static void refuses_a_target_while_the_old_root_is_there(void)
 {
-	expect_refused_steps(0, { .kind = STEP_FOLDER, .folder.target = "/tmp/sbx-nowhere" });
+	expect_refused_steps(0, { .kind = STEP_DIRECTORY, .directory.target = "/tmp/sbx-nowhere" });
 	expect_refused_steps(1, { .kind = STEP_ROOT, .root.size_bytes = MIB },
 			     { .kind = STEP_SEAL, .seal.target = "/" });
 	expect_eq(access("/tmp/sbx-nowhere", F_OK), -1);
@@ -45,7 +45,7 @@ static void refuses_a_target_while_the_old_root_is_there(void)
 static void refuses_a_target_that_masks_are_made_of(void)
 {
 	expect_refused_steps(1, { .kind = STEP_PIVOT },
-			     { .kind = STEP_FOLDER, .folder.target = "/.masked-folder" });
+			     { .kind = STEP_DIRECTORY, .directory.target = "/.masked-folder" });
 	expect_refused_steps(1, { .kind = STEP_PIVOT },
 			     { .kind = STEP_BIND, .bind.target = "/.masked-folder/below" });
 }
@@ -58,11 +58,11 @@ static void refuses_a_step_that_it_does_not_know(void)
 static void finds_the_first_step_of_a_kind(void)
 {
 	struct step steps[] = { { .kind = STEP_ROOT },
-				{ .kind = STEP_FOLDER },
-				{ .kind = STEP_FOLDER } };
+				{ .kind = STEP_DIRECTORY },
+				{ .kind = STEP_DIRECTORY } };
 	const struct plan plan = { .steps = steps, .n_steps = N_ELEMENTS(steps) };
 
-	expect_eq(kernel_find_step(&plan, STEP_FOLDER), 1);
+	expect_eq(kernel_find_step(&plan, STEP_DIRECTORY), 1);
 	expect_eq(kernel_find_step(&plan, STEP_EXEC), KERNEL_NO_STEP);
 }
 
@@ -100,8 +100,8 @@ EVERYBODY(no_fd_of_the_set_up_is_left)
 	world.plan.n_fds = before;
 	make_folder(&world, "bound", 0755);
 	make_file(&world, "file", "", 0644);
-	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER);
-	add(&world, .kind = STEP_MASK, .mask.target = "/bound", .mask.is_folder = true);
+	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
+	add(&world, .kind = STEP_MASK, .mask.target = "/bound", .mask.is_directory = true);
 	add(&world, .kind = STEP_FILE, .file.source = outside(&world, "file"),
 	    .file.target = "/file", .file.mode = 0400);
 	add_proc(&world);
@@ -189,7 +189,7 @@ EVERYBODY(the_supervisor_keeps_no_mount)
 	pid_t pid;
 
 	world_init(&world);
-	add_bind(&world, world.folder, "/bound", STEP_IS_FOLDER);
+	add_bind(&world, world.folder, "/bound", STEP_IS_DIRECTORY);
 	add_end(&world);
 	before = count_fds();
 	expect_eq(kernel_prepare(&kernel, &world.plan, NULL, false, &failure), 0);
@@ -275,10 +275,11 @@ EVERYBODY(a_failure_names_its_step)
 
 	world_init(&world);
 	make_folder(&world, "bound", 0755);
-	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER);
+	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	add(&world, .kind = STEP_TMPFS, .tmpfs.target = "/tmp", .tmpfs.size_bytes = MIB,
 	    .tmpfs.mode = 01777);
-	add(&world, .kind = STEP_FOLDER, .folder.target = "/bound/new", .folder.mode = 0755);
+	add(&world, .kind = STEP_DIRECTORY, .directory.target = "/bound/new",
+	    .directory.mode = 0755);
 	add_end(&world);
 	expect_eq(world_run(&world, never), -EXDEV);
 	expect_eq(world.failure.step, 6);

@@ -16,13 +16,14 @@ static void add_everything(struct world *world)
 	make_folder(world, "bound", 0777);
 	make_folder(world, "bound/masked", 0777);
 	make_file(world, "file", "", 0644);
-	add_bind(world, outside(world, "bound"), "/bound", STEP_IS_FOLDER | STEP_READ_ONLY);
-	add(world, .kind = STEP_MASK, .mask.target = "/bound/masked", .mask.is_folder = true);
+	add_bind(world, outside(world, "bound"), "/bound", STEP_IS_DIRECTORY | STEP_READ_ONLY);
+	add(world, .kind = STEP_MASK, .mask.target = "/bound/masked", .mask.is_directory = true);
 	add_bind(world, "/dev/null", "/dev/null", STEP_DEVICES);
 	add(world, .kind = STEP_PTS, .pts.target = "/dev/pts");
 	add(world, .kind = STEP_FILE, .file.source = outside(world, "file"), .file.target = "/file",
 	    .file.mode = 0400);
-	add(world, .kind = STEP_FOLDER, .folder.target = "/home/somebody", .folder.mode = 0755);
+	add(world, .kind = STEP_DIRECTORY, .directory.target = "/home/somebody",
+	    .directory.mode = 0755);
 	add(world, .kind = STEP_LINK, .link.target = "/lib", .link.points_to = "usr/lib");
 	add(world, .kind = STEP_MASK, .mask.target = "/masked");
 	add_proc(world);

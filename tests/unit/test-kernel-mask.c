@@ -35,9 +35,9 @@ EVERYBODY(a_masked_path_cannot_be_read)
 	make_file(&world, "bound/file", "secret", 0666);
 	make_file(&world, "bound/other", "to be seen", 0666);
 	expect_eq(chmod(outside(&world, "bound"), 0777), 0);
-	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER);
+	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	add(&world, .kind = STEP_MASK, .mask.target = "/bound/file");
-	add(&world, .kind = STEP_MASK, .mask.target = "/bound/folder", .mask.is_folder = true);
+	add(&world, .kind = STEP_MASK, .mask.target = "/bound/folder", .mask.is_directory = true);
 	add_end(&world);
 	expect_eq(world_run(&world, expect_masked), 0);
 	expect(holds(outside(&world, "bound/file"), "secret"));
@@ -51,7 +51,7 @@ EVERYBODY(a_mask_on_a_link_is_refused)
 	make_folder(&world, "bound", 0755);
 	make_file(&world, "bound/real", "", 0644);
 	expect_eq(symlink("real", outside(&world, "bound/file")), 0);
-	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER);
+	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	add(&world, .kind = STEP_MASK, .mask.target = "/bound/file");
 	add_end(&world);
 	expect_failing(&world, STEP_MASK, -ELOOP);
@@ -73,7 +73,7 @@ EVERYBODY(a_mask_that_is_optional_needs_no_target)
 	world_init(&world);
 	make_folder(&world, "bound", 0755);
 	make_file(&world, "bound/file", "secret", 0666);
-	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER);
+	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	add(&world, .kind = STEP_MASK, .mask.target = "/bound/file", .mask.optional = true);
 	add(&world, .kind = STEP_MASK, .mask.target = "/bound/none", .mask.optional = true);
 	add_end(&world);
@@ -86,7 +86,7 @@ EVERYBODY(a_mask_without_a_target_is_refused)
 
 	world_init(&world);
 	make_folder(&world, "bound", 0755);
-	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER);
+	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	add(&world, .kind = STEP_MASK, .mask.target = "/bound/none");
 	add_end(&world);
 	expect_failing(&world, STEP_MASK, -EXDEV);

@@ -36,7 +36,7 @@ EVERYBODY(read_only_is_read_only)
 	world_init(&world);
 	make_folder(&world, "bound", 0777);
 	make_file(&world, "bound/file", "as it was", 0666);
-	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER | STEP_READ_ONLY);
+	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY | STEP_READ_ONLY);
 	add_end(&world);
 	expect_eq(world_run(&world, expect_read_only), 0);
 	expect(holds(outside(&world, "bound/file"), "as it was"));
@@ -56,7 +56,7 @@ EVERYBODY(writable_is_writable)
 	world_init(&world);
 	make_folder(&world, "bound", 0777);
 	expect_eq(chmod(outside(&world, "bound"), 0777), 0);
-	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER);
+	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	add_end(&world);
 	expect_eq(world_run(&world, write_into_it), 0);
 	expect(holds(outside(&world, "bound/new"), "from inside"));
@@ -108,7 +108,7 @@ static void bind_with_mounts_below(void)
 	mount_at(outside(&world, "bound/below"));
 	make_folder(&world, "bound/below/deeper", 0777);
 	mount_at(outside(&world, "bound/below/deeper"));
-	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER | STEP_READ_ONLY);
+	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY | STEP_READ_ONLY);
 	add_end(&world);
 	expect_eq(world_run(&world, expect_read_only_below), 0);
 	expect_eq(umount2(outside(&world, "bound/below"), MNT_DETACH), 0);
@@ -163,7 +163,7 @@ static void mount_below_a_running_sandbox(void)
 	expect_eq(pipe2(pipes.to_outside, O_CLOEXEC), 0);
 	make_folder(&world, "bound", 0777);
 	make_folder(&world, "bound/below", 0777);
-	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER);
+	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	add_end(&world);
 	world.plan.argv = (char *const *)&pipes;
 	(void)fflush(stdout);
@@ -209,8 +209,8 @@ EVERYBODY(noexec_mounts_refuse_execve)
 	world_init(&world);
 	make_folder(&world, "bound", 0755);
 	make_file(&world, "bound/program", "no program", 0755);
-	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER | STEP_NO_EXEC);
-	add_bind(&world, outside(&world, "bound"), "/other", STEP_IS_FOLDER);
+	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY | STEP_NO_EXEC);
+	add_bind(&world, outside(&world, "bound"), "/other", STEP_IS_DIRECTORY);
 	add_end(&world);
 	expect_eq(world_run(&world, expect_not_executable), 0);
 }
@@ -247,7 +247,7 @@ EVERYBODY(a_source_that_became_a_link_is_refused)
 		make_folder(&world, "bound/below", 0755);
 		expect_eq(symlink("bound", outside(&world, "link")), 0);
 		expect_eq(symlink("/etc", outside(&world, "link-to-folder")), 0);
-		add_bind(&world, outside(&world, sources[i]), "/bound", STEP_IS_FOLDER);
+		add_bind(&world, outside(&world, sources[i]), "/bound", STEP_IS_DIRECTORY);
 		add_end(&world);
 		expect_failing(&world, STEP_BIND, -ELOOP);
 	}
@@ -258,7 +258,7 @@ EVERYBODY(a_source_through_a_process_is_refused)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	add_bind(&world, "/proc/self/root/etc", "/etc", STEP_IS_FOLDER);
+	add_bind(&world, "/proc/self/root/etc", "/etc", STEP_IS_DIRECTORY);
 	add_end(&world);
 	expect_failing(&world, STEP_BIND, -ELOOP);
 }
@@ -269,11 +269,11 @@ EVERYBODY(a_source_of_another_kind_is_refused)
 
 	world_init(&world);
 	make_file(&world, "file", "", 0644);
-	add_bind(&world, outside(&world, "file"), "/bound", STEP_IS_FOLDER);
+	add_bind(&world, outside(&world, "file"), "/bound", STEP_IS_DIRECTORY);
 	add_end(&world);
 	expect_failing(&world, STEP_BIND, -ENOTDIR);
 	world.steps[4].bind.source = world.folder;
-	world.steps[4].bind.is_folder = false;
+	world.steps[4].bind.is_directory = false;
 	expect_failing(&world, STEP_BIND, -EINVAL);
 }
 
@@ -282,7 +282,7 @@ EVERYBODY(a_source_that_is_gone_is_refused)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	add_bind(&world, outside(&world, "gone"), "/bound", STEP_IS_FOLDER);
+	add_bind(&world, outside(&world, "gone"), "/bound", STEP_IS_DIRECTORY);
 	add_end(&world);
 	expect_failing(&world, STEP_BIND, -ENOENT);
 	expect_eq(world.failure.step, 4);
@@ -306,8 +306,8 @@ EVERYBODY(one_bind_may_lie_in_another)
 	make_file(&world, "a/file", "1", 0644);
 	make_file(&world, "other/file", "2", 0644);
 	make_file(&world, "one", "3", 0644);
-	add_bind(&world, outside(&world, "a"), "/a", STEP_IS_FOLDER | STEP_READ_ONLY);
-	add_bind(&world, outside(&world, "other"), "/a/b", STEP_IS_FOLDER);
+	add_bind(&world, outside(&world, "a"), "/a", STEP_IS_DIRECTORY | STEP_READ_ONLY);
+	add_bind(&world, outside(&world, "other"), "/a/b", STEP_IS_DIRECTORY);
 	add_bind(&world, outside(&world, "one"), "/one", 0);
 	add_end(&world);
 	expect_eq(world_run(&world, expect_their_own), 0);
@@ -328,7 +328,7 @@ static void what_root_owns_belongs_to_the_command(struct world *world)
 	expect_eq(chown(outside(world, "bound"), 77, 88), 0);
 	expect_eq(chown(outside(world, "bound/file"), 77, 88), 0);
 	add(world, .kind = STEP_BIND, .bind.source = outside(world, "bound"),
-	    .bind.target = "/bound", .bind.is_folder = true, .bind.owner.is_set = true,
+	    .bind.target = "/bound", .bind.is_directory = true, .bind.owner.is_set = true,
 	    .bind.owner.uid = 77, .bind.owner.gid = 88);
 	add_end(world);
 	expect_eq(world_run(world, expect_foreign_file), 0);
@@ -366,7 +366,7 @@ static void root_does_not_lend_its_rights(void)
 	world_init(&world);
 	make_folder(&world, "bound", 0700);
 	make_file(&world, "bound/file", "root's", 0600);
-	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER);
+	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	add_end(&world);
 	expect_eq(world_run(&world, expect_no_access), 0);
 }
@@ -378,7 +378,7 @@ static void refuses_an_owner_map_of_an_ordinary_user_body(void)
 	world_init(&world);
 	make_folder(&world, "bound", 0755);
 	add(&world, .kind = STEP_BIND, .bind.source = outside(&world, "bound"),
-	    .bind.target = "/bound", .bind.is_folder = true, .bind.owner.is_set = true,
+	    .bind.target = "/bound", .bind.is_directory = true, .bind.owner.is_set = true,
 	    .bind.owner.uid = 0, .bind.owner.gid = 0);
 	add_end(&world);
 	expect_failing(&world, STEP_BIND, -EPERM);
@@ -497,7 +497,7 @@ EVERYBODY(a_read_only_tmpfs_carries_what_the_plan_puts_there)
 	make_file(&world, "bound/file", "inside", 0644);
 	add(&world, .kind = STEP_TMPFS, .tmpfs.target = "/run", .tmpfs.size_bytes = MIB,
 	    .tmpfs.mode = 0755, .tmpfs.attributes.is_read_only = true);
-	add_bind(&world, outside(&world, "bound"), "/run/folder", STEP_IS_FOLDER);
+	add_bind(&world, outside(&world, "bound"), "/run/folder", STEP_IS_DIRECTORY);
 	add_end(&world);
 	expect_eq(world_run(&world, expect_read_only_tmpfs), 0);
 }

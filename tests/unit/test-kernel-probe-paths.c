@@ -56,7 +56,7 @@ static void tells_kinds_and_owners(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
-	expect_place(&rig, "folder", HOST_FOLDER, "folder");
+	expect_place(&rig, "folder", HOST_DIRECTORY, "folder");
 	expect_eq(rig.found.uid, geteuid());
 	expect_eq(rig.found.gid, getegid());
 	expect_eq(rig.found.mode, S_IFDIR | 0755);
@@ -70,7 +70,7 @@ static void tells_kinds_and_owners(void)
 	expect_eq(probe_at(&rig, "/dev/null"), 0);
 	expect_eq(rig.found.kind, HOST_DEVICE);
 	expect_eq(probe_at(&rig, "/"), 0);
-	expect_eq(rig.found.kind, HOST_FOLDER);
+	expect_eq(rig.found.kind, HOST_DIRECTORY);
 	expect_str(rig.found.real, "/");
 	expect_eq(rig.search.n_links, 0);
 }
@@ -112,7 +112,7 @@ static void follows_links_of_root(void)
 
 	NEEDS_ROOT();
 	become(STRANGER + 1);
-	expect_place(&rig, "to-folder", HOST_FOLDER, "folder");
+	expect_place(&rig, "to-folder", HOST_DIRECTORY, "folder");
 	expect_place(&rig, "to-folder/file", HOST_FILE, "folder/file");
 	expect_place(&rig, "to-folder/nothing/below", HOST_MISSING, "folder/nothing/below");
 	expect_place(&rig, "absolute/file", HOST_FILE, "folder/file");
@@ -132,7 +132,7 @@ static void two_dots_in_a_link_leave_what_it_leads_to(void)
 	expect_place(&rig, "folder/up", HOST_FILE, "folder/file");
 	/* "deep/../file" is in the parent of the target of "deep", not of "deep" itself. */
 	expect_place(&rig, "around", HOST_FILE, "folder/file");
-	expect_place(&rig, "above-the-root", HOST_FOLDER, "folder");
+	expect_place(&rig, "above-the-root", HOST_DIRECTORY, "folder");
 	become(0);
 }
 

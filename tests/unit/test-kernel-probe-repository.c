@@ -72,13 +72,13 @@ static void finds_a_repository_its_submodules_and_its_worktrees(void)
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
 	probe(&rig, "main");
-	expect(has(&rig, "main/.git", HOST_FOLDER));
+	expect(has(&rig, "main/.git", HOST_DIRECTORY));
 	expect(has(&rig, "main/.gitmodules", HOST_FILE));
-	expect(has(&rig, "main/libs/one", HOST_FOLDER));
+	expect(has(&rig, "main/libs/one", HOST_DIRECTORY));
 	expect(has(&rig, "main/libs/one/.git", HOST_FILE));
-	expect(has(&rig, "main/.git/modules/one", HOST_FOLDER));
+	expect(has(&rig, "main/.git/modules/one", HOST_DIRECTORY));
 	/* A submodule that was not initialised, and one whose directory is missing. */
-	expect(has(&rig, "main/libs/empty", HOST_FOLDER));
+	expect(has(&rig, "main/libs/empty", HOST_DIRECTORY));
 	expect(has(&rig, "main/libs/gone", HOST_MISSING));
 	expect(has(&rig, "main/tree/.git", HOST_FILE));
 	expect(!rig.host.git_unclear);
@@ -90,8 +90,8 @@ static void finds_it_around_what_may_be_written(void)
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
 	probe(&rig, "main/libs");
-	expect(has(&rig, "main/.git", HOST_FOLDER));
-	expect(has(&rig, "main/libs/empty", HOST_FOLDER));
+	expect(has(&rig, "main/.git", HOST_DIRECTORY));
+	expect(has(&rig, "main/libs/empty", HOST_DIRECTORY));
 }
 
 static void finds_the_repository_of_a_worktree(void)
@@ -102,11 +102,11 @@ static void finds_the_repository_of_a_worktree(void)
 	expect(has(&rig, "main/tree/.git", HOST_FILE));
 	/* A submodule's git directory is inside .git of the superproject, which is granted as a
 	 * whole. */
-	expect(has(&rig, "main/.git", HOST_FOLDER));
-	expect(!has(&rig, "main/.git/worktrees/w", HOST_FOLDER));
+	expect(has(&rig, "main/.git", HOST_DIRECTORY));
+	expect(!has(&rig, "main/.git/worktrees/w", HOST_DIRECTORY));
 	/* A relative core.hooksPath begins at the root of the working tree. */
 	expect(has(&rig, "main/tree/.hooks", HOST_MISSING));
-	expect(has(&rig, "main/.hooks", HOST_FOLDER));
+	expect(has(&rig, "main/.hooks", HOST_DIRECTORY));
 }
 
 static void finds_those_one_level_below(void)
@@ -116,9 +116,9 @@ static void finds_those_one_level_below(void)
 	probe(&rig, ".");
 	expect_eq(rig.host.n_repository, 0);
 	probe(&rig, "src");
-	expect(has(&rig, "src/r1/.git", HOST_FOLDER));
-	expect(has(&rig, "src/bare", HOST_FOLDER));
-	expect(!has(&rig, "src/deep/r2/.git", HOST_FOLDER));
+	expect(has(&rig, "src/r1/.git", HOST_DIRECTORY));
+	expect(has(&rig, "src/bare", HOST_DIRECTORY));
+	expect(!has(&rig, "src/deep/r2/.git", HOST_DIRECTORY));
 }
 
 static void a_repository_that_is_granted_keeps_what_names_programs(void)
@@ -128,7 +128,7 @@ static void a_repository_that_is_granted_keeps_what_names_programs(void)
 	probe(&rig, "main/.git");
 	expect(has(&rig, "main/.git/config", HOST_FILE));
 	expect(has(&rig, "main/.git/hooks", HOST_MISSING));
-	expect(has(&rig, "main/.git/modules", HOST_FOLDER));
+	expect(has(&rig, "main/.git/modules", HOST_DIRECTORY));
 	expect(has(&rig, "main/.git/worktrees/w/gitdir", HOST_FILE));
 	expect(has(&rig, "main/.git/worktrees/w/commondir", HOST_FILE));
 	expect(!has(&rig, "main/.git/commondir", HOST_MISSING));
@@ -144,9 +144,9 @@ static void finds_what_configuration_names(void)
 		const char *name;
 		enum host_path_kind kind;
 	} cases[] = {
-		{ "[core]\n\thooksPath = .hooks\n", "main/.hooks", HOST_FOLDER },
-		{ "[core]\n\thooksPath = @/main/.hooks/\n", "main/.hooks", HOST_FOLDER },
-		{ "[core]\n\thooksPath = .husky/_\n", "main/.husky", HOST_FOLDER },
+		{ "[core]\n\thooksPath = .hooks\n", "main/.hooks", HOST_DIRECTORY },
+		{ "[core]\n\thooksPath = @/main/.hooks/\n", "main/.hooks", HOST_DIRECTORY },
+		{ "[core]\n\thooksPath = .husky/_\n", "main/.husky", HOST_DIRECTORY },
 		{ "[core]\n\thooksPath = a/b\n", "main/a/b", HOST_MISSING },
 		{ "[core]\n\tfsmonitor = ./program --now\n", "main/program", HOST_FILE },
 		{ "[core]\n\tfsmonitor = tools/missing\n", "main/tools/missing", HOST_MISSING },
@@ -164,7 +164,7 @@ static void finds_what_configuration_names(void)
 		  HOST_MISSING },
 		/* The link could be replaced, so it counts, too. */
 		{ "[core]\n\thooksPath = link\n", "main/link", HOST_LINK_REFUSED },
-		{ "[core]\n\thooksPath = link\n", "main/.hooks", HOST_FOLDER },
+		{ "[core]\n\thooksPath = link\n", "main/.hooks", HOST_DIRECTORY },
 	};
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 
@@ -232,7 +232,7 @@ static void the_target_of_a_link_in_a_repository_is_reported(void)
 
 	expect_eq(symlink("../../plain", in_place("main/.git/hooks")), 0);
 	probe(&rig, "main");
-	expect(has(&rig, "plain", HOST_FOLDER));
+	expect(has(&rig, "plain", HOST_DIRECTORY));
 	expect_eq(unlink(in_place("main/.git/hooks")), 0);
 }
 
@@ -253,7 +253,7 @@ static void a_link_in_the_place_of_a_repository_is_told(void)
 	expect_eq(symlink("../main/.git", in_place("plain/.git")), 0);
 	probe(&rig, "plain");
 	expect(has(&rig, "plain/.git", HOST_LINK_REFUSED));
-	expect(has(&rig, "main/.git", HOST_FOLDER));
+	expect(has(&rig, "main/.git", HOST_DIRECTORY));
 	expect_eq(unlink(in_place("plain/.git")), 0);
 }
 

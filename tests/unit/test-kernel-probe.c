@@ -38,7 +38,7 @@ static int probe_all(void)
 	check(chdir("/usr") == 0);
 	check(host_probe(paths, NULL, &rig.arena, &rig.host, &rig.err) == 0);
 	check(host->uid == geteuid() && host->gid == getegid());
-	check(host->n_paths == 3 && host->paths[2].kind == HOST_FOLDER);
+	check(host->n_paths == 3 && host->paths[2].kind == HOST_DIRECTORY);
 	check(strcmp(host->cwd, "/usr") == 0);
 	/* The test itself is a dynamically linked program of the host. */
 	check(host->loader && access(host->loader, X_OK) == 0);

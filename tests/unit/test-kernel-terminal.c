@@ -110,10 +110,10 @@ static void refuses_to_take_it_over_a_closed_stdin(void)
 static int enter_folder(void)
 {
 	struct kernel kernel = KERNEL_INIT;
-	const struct step there = { .kind = STEP_FOLDER_OF_COMMAND,
-				    .working_folder.target = "/usr" },
-			  missing = { .kind = STEP_FOLDER_OF_COMMAND,
-				      .working_folder.target = "/nothing" };
+	const struct step there = { .kind = STEP_WORKING_DIRECTORY,
+				    .working_directory.target = "/usr" },
+			  missing = { .kind = STEP_WORKING_DIRECTORY,
+				      .working_directory.target = "/nothing" };
 	char path[64];
 
 	check(command_enter_folder(&kernel, &missing, 0) == -ENOENT);

@@ -57,7 +57,7 @@ EVERYBODY(nothing_of_the_old_tree_is_left)
 
 	world_init(&world);
 	make_folder(&world, "bound", 0755);
-	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER);
+	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	add_proc(&world);
 	add_end(&world);
 	expect_eq(world_run(&world, expect_only_our_mounts), 0);
@@ -81,7 +81,7 @@ EVERYBODY(the_host_has_the_same_mounts_afterwards)
 
 	world_init(&world);
 	make_folder(&world, "bound", 0755);
-	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER);
+	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	add(&world, .kind = STEP_TMPFS, .tmpfs.target = "/tmp", .tmpfs.size_bytes = MIB,
 	    .tmpfs.mode = 01777);
 	add_proc(&world);
@@ -113,7 +113,7 @@ EVERYBODY(a_sealed_root_cannot_be_changed)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	add(&world, .kind = STEP_FOLDER, .folder.target = "/home", .folder.mode = 0755);
+	add(&world, .kind = STEP_DIRECTORY, .directory.target = "/home", .directory.mode = 0755);
 	add(&world, .kind = STEP_LINK, .link.target = "/lib", .link.points_to = "usr/lib");
 	add_end(&world);
 	expect_eq(world_run(&world, expect_sealed), 0);
@@ -145,7 +145,7 @@ EVERYBODY(names_get_their_own_modes_whatever_the_umask)
 	make_file(&world, "secret", "the copy", 0600);
 	add(&world, .kind = STEP_LINK, .link.target = "/deep/down/lib64",
 	    .link.points_to = "usr/lib64");
-	add(&world, .kind = STEP_FOLDER, .folder.target = "/open", .folder.mode = 01777);
+	add(&world, .kind = STEP_DIRECTORY, .directory.target = "/open", .directory.mode = 01777);
 	add(&world, .kind = STEP_FILE, .file.source = outside(&world, "secret"),
 	    .file.target = "/secret", .file.mode = 0400);
 	add_end(&world);
@@ -218,7 +218,7 @@ static void expect_nothing_made(struct step step, int code)
 	world_init(&world);
 	make_folder(&world, "bound", 0777);
 	make_file(&world, "file", "", 0644);
-	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER);
+	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	if (step.kind == STEP_FILE)
 		step.file.source = outside(&world, "file");
 	if (step.kind == STEP_BIND)
@@ -232,12 +232,12 @@ static void expect_nothing_made(struct step step, int code)
 EVERYBODY(nothing_is_made_in_what_is_bound)
 {
 	static const struct step steps[] = {
-		{ .kind = STEP_BIND, .bind = { NEW, .is_folder = true } },
+		{ .kind = STEP_BIND, .bind = { NEW, .is_directory = true } },
 		{ .kind = STEP_TMPFS, .tmpfs = { NEW, .size_bytes = MIB, .mode = 0755 } },
-		{ .kind = STEP_MASK, .mask = { NEW, .is_folder = false } },
-		{ .kind = STEP_MASK, .mask = { NEW, .is_folder = true } },
+		{ .kind = STEP_MASK, .mask = { NEW, .is_directory = false } },
+		{ .kind = STEP_MASK, .mask = { NEW, .is_directory = true } },
 		{ .kind = STEP_LINK, .link = { NEW, .points_to = "x" } },
-		{ .kind = STEP_FOLDER, .folder = { NEW, .mode = 0755 } },
+		{ .kind = STEP_DIRECTORY, .folder = { NEW, .mode = 0755 } },
 		{ .kind = STEP_FILE, .file = { NEW, .mode = 0400 } },
 		{ .kind = STEP_PTS, .pts = { NEW } },
 	};
@@ -252,7 +252,7 @@ EVERYBODY(a_link_in_the_sandbox_is_resolved_inside)
 
 	world_init(&world);
 	make_folder(&world, "bound", 0777);
-	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER);
+	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	add(&world, .kind = STEP_LINK, .link.target = "/link", .link.points_to = "bound");
 	add(&world, .kind = STEP_TMPFS, .tmpfs.target = "/link/new", .tmpfs.size_bytes = MIB,
 	    .tmpfs.mode = 0755);
@@ -269,7 +269,7 @@ EVERYBODY(a_link_outside_is_not_followed_to_a_target)
 	make_folder(&world, "bound", 0777);
 	make_folder(&world, "bound/real", 0777);
 	expect_eq(symlink("real", outside(&world, "bound/link")), 0);
-	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_FOLDER);
+	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	add(&world, .kind = STEP_TMPFS, .tmpfs.target = "/bound/link", .tmpfs.size_bytes = MIB,
 	    .tmpfs.mode = 0755);
 	add_end(&world);

@@ -11,16 +11,16 @@
 static void open_home(struct planning *planning)
 {
 	planning_open(planning);
-	know(planning, HOME, HOST_FOLDER);
-	know(planning, HOME "/.ssh", HOST_FOLDER);
+	know(planning, HOME, HOST_DIRECTORY);
+	know(planning, HOME "/.ssh", HOST_DIRECTORY);
 	know(planning, HOME "/.ssh/id", HOST_FILE);
 	know(planning, HOME "/.ssh/known_hosts", HOST_FILE);
 	know(planning, HOME "/.netrc", HOST_FILE);
-	know(planning, HOME "/.config/gh", HOST_FOLDER);
+	know(planning, HOME "/.config/gh", HOST_DIRECTORY);
 	know(planning, HOME "/.bashrc", HOST_FILE);
-	know(planning, HOME "/.config/systemd", HOST_FOLDER);
+	know(planning, HOME "/.config/systemd", HOST_DIRECTORY);
 	know(planning, PROJECT "/.netrc", HOST_FILE);
-	know(planning, PROJECT "/.ssh", HOST_FOLDER);
+	know(planning, PROJECT "/.ssh", HOST_DIRECTORY);
 }
 
 /* A fresh tmpfs contains nothing of the host. */
@@ -137,7 +137,7 @@ static void a_working_directory_in_an_entry_names_it(void)
 		char path[64];
 
 		open_home(&planning);
-		know(&planning, HOME "/.ssh/sub", HOST_FOLDER);
+		know(&planning, HOME "/.ssh/sub", HOST_DIRECTORY);
 		planning.request.project = planning.host.cwd = projects[i];
 		expect_plan(&planning);
 		(void)snprintf(path, sizeof(path), "%s/file", projects[i]);
@@ -169,7 +169,7 @@ static void a_rule_about_the_target_of_a_bind_does_not_show_what_the_bind_loses(
 	_cleanup_planning_ struct planning planning;
 
 	open_home(&planning);
-	know(&planning, "/x", HOST_FOLDER);
+	know(&planning, "/x", HOST_DIRECTORY);
 	planning_load(&planning,
 		      "version: 1\ncapabilities:\n"
 		      "- {name: x, match: {op: 'fs.*', path: /x}, action: allow}\n"
@@ -188,8 +188,8 @@ static void credentials_are_hidden_in_a_bind_over_the_home(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, PROJECT "/c", HOST_FOLDER);
-	know(&planning, "/srv/t/c", HOST_FOLDER);
+	know(&planning, PROJECT "/c", HOST_DIRECTORY);
+	know(&planning, "/srv/t/c", HOST_DIRECTORY);
 	planning.homes[0] = (struct credential_place){ .path = HOME, .prefix = "" };
 	planning.homes[1] = (struct credential_place){ .path = PROJECT "/c",
 						       .prefix = "",
@@ -209,7 +209,7 @@ static void directories_above_them_cannot_be_renamed_in_a_writable_home(void)
 	open_home(&planning);
 	grant(&planning, GRANT_WRITE, HOME, "--write");
 	expect_plan(&planning);
-	expect_eq(flags_of(&planning, STEP_BIND, HOME "/.config"), STEP_IS_FOLDER);
+	expect_eq(flags_of(&planning, STEP_BIND, HOME "/.config"), STEP_IS_DIRECTORY);
 	expect_eq(flags_of(&planning, STEP_BIND, HOME "/.bashrc"), STEP_READ_ONLY);
 	expect_str(the_step(&planning, STEP_MASK, HOME "/.ssh")->origin.text, "credentials");
 	expect_str(the_step(&planning, STEP_BIND, HOME "/.bashrc")->origin.text, "startup files");
@@ -254,7 +254,7 @@ static void startup_files_that_are_missing_are_noted(void)
 	/* With changes in an overlay the host executes nothing. */
 	planning.request.n_paths = 0;
 	planning.request.project = planning.host.cwd = HOME;
-	planning.request.out_folder = "/srv/out";
+	planning.request.out_directory = "/srv/out";
 	planning.request.out_work = "/srv/work";
 	expect_plan(&planning);
 	expect(!has_notice(&planning, "startup files"));
@@ -269,7 +269,7 @@ static void a_credential_behind_a_link_is_excepted_in_the_grant(void)
 	planning_open(&planning);
 	know(&planning, HOME "/dot/netrc", HOST_FILE);
 	know(&planning, HOME "/dot/bashrc", HOST_FILE);
-	know(&planning, "/srv/keys/ssh", HOST_FOLDER);
+	know(&planning, "/srv/keys/ssh", HOST_DIRECTORY);
 	know_link(&planning, HOME "/.netrc", "dot/netrc", 1000);
 	know_link(&planning, HOME "/.bashrc", "dot/bashrc", 1000);
 	know_link(&planning, HOME "/.ssh", "/srv/keys/ssh", 1000);
@@ -313,7 +313,7 @@ static void sockets_are_opened_by_unix_alone(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, "/run", HOST_FOLDER);
+	know(&planning, "/run", HOST_DIRECTORY);
 	know(&planning, "/run/docker.sock", HOST_SOCKET);
 	grant(&planning, GRANT_READ, "/run", "--read");
 	expect_plan(&planning);
@@ -330,7 +330,7 @@ static void what_is_missing_needs_nothing(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, HOME, HOST_FOLDER);
+	know(&planning, HOME, HOST_DIRECTORY);
 	grant(&planning, GRANT_READ, HOME, "--read");
 	expect_plan(&planning);
 	expect(!find_step(&planning, STEP_MASK, HOME "/.ssh"));
@@ -344,7 +344,7 @@ static void too_many_homes_in_one_grant_are_refused(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, "/srv/homes", HOST_FOLDER);
+	know(&planning, "/srv/homes", HOST_DIRECTORY);
 	for (size_t i = 0; i < N_ELEMENTS(places); i++) {
 		(void)snprintf(names[i], sizeof(names[i]), "/srv/homes/u%zu", i);
 		places[i] = (struct credential_place){ names[i], CREDENTIALS_OF_HOME, "", 0 };
@@ -357,7 +357,7 @@ static void too_many_homes_in_one_grant_are_refused(void)
 	expect(says(&planning, "credentials out of '/srv/homes'", "home directories of 65 accounts",
 		    "one by one"));
 	planning.paths[0].path = "/srv/homes/u1";
-	know(&planning, "/srv/homes/u1", HOST_FOLDER);
+	know(&planning, "/srv/homes/u1", HOST_DIRECTORY);
 	expect_plan(&planning);
 }
 

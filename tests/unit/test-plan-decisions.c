@@ -66,7 +66,7 @@ static bool is_known(const struct planning *planning, const char *path)
 {
 	for (size_t i = 0; i < planning->n_known; i++)
 		if (strcmp(planning->known[i].path, path) == 0 ||
-		    (planning->known[i].kind != HOST_FOLDER && !planning->known[i].target &&
+		    (planning->known[i].kind != HOST_DIRECTORY && !planning->known[i].target &&
 		     is_below(path, planning->known[i].path)) ||
 		    (planning->known[i].target && is_below(path, planning->known[i].path)) ||
 		    is_below(planning->known[i].path, path))
@@ -81,12 +81,12 @@ static bool has_links;
 static void make_tree(struct planning *planning)
 {
 	static const enum host_path_kind kinds[] = {
-		HOST_FOLDER, HOST_FOLDER, HOST_FOLDER, HOST_FILE,
-		HOST_FILE,   HOST_OTHER,  HOST_SOCKET, HOST_DEVICE,
+		HOST_DIRECTORY, HOST_DIRECTORY, HOST_DIRECTORY, HOST_FILE,
+		HOST_FILE,	HOST_OTHER,	HOST_SOCKET,	HOST_DEVICE,
 	};
 
-	know(planning, "/srv/t", HOST_FOLDER);
-	know(planning, "/srv/u", HOST_FOLDER);
+	know(planning, "/srv/t", HOST_DIRECTORY);
+	know(planning, "/srv/u", HOST_DIRECTORY);
 	for (unsigned n = any(14); n > 0; n--) {
 		const char *path = any_path(&planning->arena);
 		const char *target = any_path(&planning->arena);
@@ -435,7 +435,7 @@ static void make_credentials(struct planning *planning)
 			chance(70) ? any_granted_path(planning, false) : any_path(&planning->arena);
 
 		if (chance(70) && !is_known(planning, path))
-			know(planning, path, chance(50) ? HOST_FOLDER : HOST_FILE);
+			know(planning, path, chance(50) ? HOST_DIRECTORY : HOST_FILE);
 		planning->homes[i] = (struct credential_place){
 			.path = i == 0 ? follow(planning, path) : path,
 			.prefix = "",
@@ -847,7 +847,7 @@ static void compare(struct planning *planning, const struct judge *judge, const 
 	/* A visible link is compared at its target. */
 	if (strcmp(facts.real, source) != 0)
 		return;
-	if (is_fresh && facts.kind == HOST_FOLDER) {
+	if (is_fresh && facts.kind == HOST_DIRECTORY) {
 		path = planner_join(&(struct planner){ .memory.arena = &planning->arena }, path,
 				    "fresh");
 		source = planner_join(&(struct planner){ .memory.arena = &planning->arena }, source,
@@ -856,7 +856,7 @@ static void compare(struct planning *planning, const struct judge *judge, const 
 	}
 	/* Only a directory can contain other paths. */
 	parent = arena_copy(&planning->arena, source, (size_t)(strrchr(source, '/') - source));
-	if (look_at_host(planning, parent).kind != HOST_FOLDER)
+	if (look_at_host(planning, parent).kind != HOST_DIRECTORY)
 		return;
 	if ((facts.kind == HOST_SOCKET || facts.kind == HOST_OTHER || facts.kind == HOST_DEVICE) &&
 	    !is_named(planning, policy, path))
@@ -874,7 +874,7 @@ static void compare(struct planning *planning, const struct judge *judge, const 
 		if (facts.kind == HOST_MISSING && !(permitted & RIGHT_WRITE))
 			continue;
 		/* Directories are listed; files are read and written. */
-		if (facts.kind == HOST_FOLDER && operations[i].right != RIGHT_LIST)
+		if (facts.kind == HOST_DIRECTORY && operations[i].right != RIGHT_LIST)
 			continue;
 		if (facts.kind == HOST_SOCKET && operations[i].right != RIGHT_WRITE)
 			continue;
@@ -893,7 +893,7 @@ static void compare(struct planning *planning, const struct judge *judge, const 
 			expect(!"permitted, but not allowed");
 		}
 		if (allowed && !is_permitted && facts.kind != HOST_MISSING &&
-		    (facts.kind == HOST_FOLDER || operations[i].right != RIGHT_LIST)) {
+		    (facts.kind == HOST_DIRECTORY || operations[i].right != RIGHT_LIST)) {
 			tally->less++;
 			if (!is_noticed(planning, path, operations[i].verb)) {
 				tell(planning, policy, "allowed, not permitted, and not noticed",

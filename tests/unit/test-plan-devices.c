@@ -75,12 +75,12 @@ static void a_bundle_may_be_a_directory(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, "/dev/dri", HOST_FOLDER);
+	know(&planning, "/dev/dri", HOST_DIRECTORY);
 	planning.request.devices = names;
 	planning.request.n_devices = 1;
 	expect_plan(&planning);
 	expect_eq(flags_of(&planning, STEP_BIND, "/dev/dri"),
-		  STEP_DEVICES | STEP_READ_ONLY | STEP_NO_EXEC | STEP_IS_FOLDER);
+		  STEP_DEVICES | STEP_READ_ONLY | STEP_NO_EXEC | STEP_IS_DIRECTORY);
 }
 
 static void refuses_a_device_that_is_not_there(void)

@@ -13,12 +13,12 @@
 	}
 
 static const struct host_path found[] = {
-	FOUND(PROJECT "/.git", HOST_FOLDER),
-	FOUND(PROJECT "/.husky", HOST_FOLDER),
-	FOUND(PROJECT "/.git/hooks", HOST_FOLDER),
+	FOUND(PROJECT "/.git", HOST_DIRECTORY),
+	FOUND(PROJECT "/.husky", HOST_DIRECTORY),
+	FOUND(PROJECT "/.git/hooks", HOST_DIRECTORY),
 	FOUND(PROJECT "/.git/config", HOST_FILE),
 	FOUND(PROJECT "/.gitmodules", HOST_FILE),
-	FOUND(SUB, HOST_FOLDER),
+	FOUND(SUB, HOST_DIRECTORY),
 	FOUND(SUB "/.git", HOST_FILE),
 };
 static struct host_top tops[] = {
@@ -35,8 +35,8 @@ static void find(struct planning *planning, const struct host_path *names, size_
 static void open_repository(struct planning *planning)
 {
 	planning_open(planning);
-	know(planning, PROJECT "/.git", HOST_FOLDER);
-	know(planning, PROJECT "/.git/hooks", HOST_FOLDER);
+	know(planning, PROJECT "/.git", HOST_DIRECTORY);
+	know(planning, PROJECT "/.git/hooks", HOST_DIRECTORY);
 	find(planning, found, N_ELEMENTS(found));
 	planning->host.tops = tops;
 	planning->host.n_tops = N_ELEMENTS(tops);
@@ -66,7 +66,7 @@ static void a_repository_is_read_only_as_a_whole(void)
 	/* .git/hooks is inside the read-only .git and needs no mount, and no directory above it can
 	 * be renamed. */
 	expect(!find_step(&planning, STEP_BIND, PROJECT "/.git/hooks"));
-	expect_eq(flags_of(&planning, STEP_BIND, PROJECT "/vendor"), STEP_IS_FOLDER);
+	expect_eq(flags_of(&planning, STEP_BIND, PROJECT "/vendor"), STEP_IS_DIRECTORY);
 	expect_str(planning.plan->git, PROJECT "/.git");
 	expect(has_notice(&planning, "'" PROJECT "/.git' is read-only"));
 }
@@ -139,7 +139,7 @@ static void refuses_hooks_that_are_missing_in_a_granted_repository(void)
 
 static void refuses_what_is_missing_and_would_be_taken(void)
 {
-	static const struct host_path names[] = { FOUND(PROJECT "/.git", HOST_FOLDER),
+	static const struct host_path names[] = { FOUND(PROJECT "/.git", HOST_DIRECTORY),
 						  FOUND(PROJECT "/tools/hooks", HOST_MISSING) };
 	_cleanup_planning_ struct planning planning;
 
@@ -155,7 +155,7 @@ static void refuses_a_part_of_a_repository_beside_what_is_around_it(void)
 	_cleanup_planning_ struct planning planning;
 
 	open_repository(&planning);
-	know(&planning, PROJECT "/.git/objects", HOST_FOLDER);
+	know(&planning, PROJECT "/.git/objects", HOST_DIRECTORY);
 	grant(&planning, GRANT_WRITE, PROJECT "/.git/objects", "--write");
 	expect_plan(&planning);
 	grant(&planning, GRANT_WRITE, PROJECT, "--write");
@@ -168,7 +168,7 @@ static void a_submodule_is_writable_where_a_grant_names_it(void)
 	_cleanup_planning_ struct planning planning;
 
 	open_repository(&planning);
-	know(&planning, SUB "/src", HOST_FOLDER);
+	know(&planning, SUB "/src", HOST_DIRECTORY);
 	grant(&planning, GRANT_WRITE, PROJECT, "--write");
 	grant(&planning, GRANT_WRITE, SUB "/src", "--write");
 	expect_plan(&planning);
@@ -202,7 +202,7 @@ static void the_common_directory_of_a_worktree_is_shown_read_only(void)
 	grant(&planning, GRANT_WRITE, PROJECT, "--write");
 	expect_plan(&planning);
 	expect_eq(flags_of(&planning, STEP_BIND, "/home/user/main/.git"),
-		  STEP_READ_ONLY | STEP_IS_FOLDER);
+		  STEP_READ_ONLY | STEP_IS_DIRECTORY);
 	expect(!find_step(&planning, STEP_BIND, "/home/user/main"));
 }
 
@@ -229,7 +229,7 @@ static void what_was_found_is_protected_where_a_bind_shows_it(void)
 	expect_plan(&planning);
 	expect(is_read_only(&planning, "/mnt/.git"));
 	expect_str(the_step(&planning, STEP_BIND, "/mnt/vendor/lib")->bind.source, SUB);
-	expect_eq(flags_of(&planning, STEP_BIND, "/mnt/vendor"), STEP_IS_FOLDER);
+	expect_eq(flags_of(&planning, STEP_BIND, "/mnt/vendor"), STEP_IS_DIRECTORY);
 }
 
 static void on_an_overlay_nothing_is_protected(void)
@@ -238,9 +238,9 @@ static void on_an_overlay_nothing_is_protected(void)
 
 	open_repository(&planning);
 	planning.host.has_overlay = true;
-	know(&planning, "/home/user/out", HOST_FOLDER);
-	know(&planning, "/home/user/work", HOST_FOLDER);
-	planning.request.out_folder = "/home/user/out";
+	know(&planning, "/home/user/out", HOST_DIRECTORY);
+	know(&planning, "/home/user/work", HOST_DIRECTORY);
+	planning.request.out_directory = "/home/user/out";
 	planning.request.out_work = "/home/user/work";
 	expect_plan(&planning);
 	expect(find_step(&planning, STEP_OVERLAY, PROJECT));
@@ -250,9 +250,9 @@ static void on_an_overlay_nothing_is_protected(void)
 static void what_was_found_elsewhere_is_left_alone(void)
 {
 	static const struct host_path elsewhere[] = {
-		FOUND("/srv/r/.git", HOST_FOLDER),
-		FOUND(PROJECT "2/.git", HOST_FOLDER),
-		FOUND("/home/user", HOST_FOLDER),
+		FOUND("/srv/r/.git", HOST_DIRECTORY),
+		FOUND(PROJECT "2/.git", HOST_DIRECTORY),
+		FOUND("/home/user", HOST_DIRECTORY),
 	};
 	_cleanup_planning_ struct planning planning;
 

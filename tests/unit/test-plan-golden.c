@@ -108,13 +108,13 @@ static void the_plan_of_a_writable_home(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, "/home/user", HOST_FOLDER);
+	know(&planning, "/home/user", HOST_DIRECTORY);
 	know(&planning, "/home/user/.bashrc", HOST_FILE);
-	know(&planning, "/home/user/.config/gh", HOST_FOLDER);
-	know(&planning, "/home/user/.config/sbx", HOST_FOLDER);
-	know(&planning, "/home/user/.local/state/sbx", HOST_FOLDER);
+	know(&planning, "/home/user/.config/gh", HOST_DIRECTORY);
+	know(&planning, "/home/user/.config/sbx", HOST_DIRECTORY);
+	know(&planning, "/home/user/.local/state/sbx", HOST_DIRECTORY);
 	know(&planning, "/home/user/.ssh/known_hosts", HOST_FILE);
-	know(&planning, "/run", HOST_FOLDER);
+	know(&planning, "/run", HOST_DIRECTORY);
 	know(&planning, "/run/docker.sock", HOST_SOCKET);
 	grant(&planning, GRANT_WRITE, "/home/user", "--write");
 	grant(&planning, GRANT_READ, "/home/user/.ssh/known_hosts", "--read");
@@ -128,9 +128,9 @@ static void the_plan_of_python(void)
 
 	planning_open(&planning);
 	load_shipped(&planning, "python.yaml");
-	know(&planning, PROJECT "/out", HOST_FOLDER);
+	know(&planning, PROJECT "/out", HOST_DIRECTORY);
 	know(&planning, PROJECT "/.env", HOST_FILE);
-	know(&planning, PROJECT "/.venv", HOST_FOLDER);
+	know(&planning, PROJECT "/.venv", HOST_DIRECTORY);
 	planning.argv[0] = "python3";
 	planning.argv[1] = "main.py";
 	check(&planning, "python");
@@ -142,7 +142,7 @@ static void the_plan_of_code_executor_in_a_cgroup(void)
 
 	planning_open(&planning);
 	load_shipped(&planning, "code-executor.yaml");
-	know(&planning, PROJECT "/out", HOST_FOLDER);
+	know(&planning, PROJECT "/out", HOST_DIRECTORY);
 	planning.host.cgroup = "/sys/fs/cgroup/user.slice/app.service";
 	planning.host.controllers = CONTROLLER_MEMORY | CONTROLLER_CPU | CONTROLLER_PIDS;
 	planning.host.has_cgroup_kill = true;
@@ -155,7 +155,7 @@ static void the_plan_of_strict(void)
 
 	planning_open(&planning);
 	load_shipped(&planning, "strict.yaml");
-	know(&planning, PROJECT "/input", HOST_FOLDER);
+	know(&planning, PROJECT "/input", HOST_DIRECTORY);
 	check(&planning, "strict");
 }
 
@@ -165,8 +165,8 @@ static void the_plan_of_strict(void)
 	}
 /* The probed paths of a repository with a submodule. */
 static const struct host_path repository[] = {
-	FOUND("/.git", HOST_FOLDER),	      FOUND("/.husky", HOST_FOLDER),
-	FOUND("/.gitmodules", HOST_FILE),     FOUND("/vendor/lib", HOST_FOLDER),
+	FOUND("/.git", HOST_DIRECTORY),	      FOUND("/.husky", HOST_DIRECTORY),
+	FOUND("/.gitmodules", HOST_FILE),     FOUND("/vendor/lib", HOST_DIRECTORY),
 	FOUND("/vendor/lib/.git", HOST_FILE),
 };
 
@@ -192,9 +192,9 @@ static void the_plan_of_denials_in_a_repository(void)
 
 	planning_open(&planning);
 	planning_load(&planning, policy);
-	know(&planning, PROJECT "/.git/hooks", HOST_FOLDER);
+	know(&planning, PROJECT "/.git/hooks", HOST_DIRECTORY);
 	know(&planning, PROJECT "/.git/config", HOST_FILE);
-	know(&planning, PROJECT "/secrets", HOST_FOLDER);
+	know(&planning, PROJECT "/secrets", HOST_DIRECTORY);
 	know(&planning, PROJECT "/ci/run.yml", HOST_FILE);
 	planning.host.repository = repository;
 	planning.host.n_repository = N_ELEMENTS(repository);
@@ -211,13 +211,13 @@ static void the_plan_of_roots_sandbox_with_options(void)
 	planning.host.uid = planning.host.gid = 0;
 	planning.host.is_root = true;
 	know(&planning, "/root/key", HOST_FILE);
-	know(&planning, "/srv/data", HOST_FOLDER);
-	know(&planning, "/srv/out", HOST_FOLDER);
+	know(&planning, "/srv/data", HOST_DIRECTORY);
+	know(&planning, "/srv/out", HOST_DIRECTORY);
 	know(&planning, "/dev/kvm", HOST_DEVICE);
 	grant(&planning, GRANT_READ, "/srv/data", "--bind");
 	planning.paths[0].target = "/data";
 	grant(&planning, GRANT_TMPFS, "/cache", "--tmpfs");
-	planning.request.out_folder = "/srv/out";
+	planning.request.out_directory = "/srv/out";
 	planning.request.out_work = "/srv/.out-work";
 	planning.request.secrets = &secret;
 	planning.request.n_secrets = 1;

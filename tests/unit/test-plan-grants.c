@@ -11,11 +11,11 @@ static void reading_is_reading_and_executing(void)
 
 	planning_open(&planning);
 	planning_load(&planning, "version: 1\n");
-	know(&planning, "/srv/data", HOST_FOLDER);
+	know(&planning, "/srv/data", HOST_DIRECTORY);
 	grant(&planning, GRANT_READ, "/srv/data", "--read");
 	expect_plan(&planning);
 	step = the_step(&planning, STEP_BIND, "/srv/data");
-	expect(step && step_flags(step) == (STEP_READ_ONLY | STEP_IS_FOLDER));
+	expect(step && step_flags(step) == (STEP_READ_ONLY | STEP_IS_DIRECTORY));
 	expect(step && step->origin.kind == ORIGIN_ARGUMENT);
 	expect_str(step->origin.text, "--read");
 }
@@ -30,7 +30,7 @@ static void writing_goes_beyond_the_policy(void)
 		      "- {name: p, match: {syscall: fs.read, path: ./}, action: allow}\n");
 	grant(&planning, GRANT_WRITE, PROJECT, "--write");
 	expect_plan(&planning);
-	expect_eq(flags_of(&planning, STEP_BIND, PROJECT), STEP_IS_FOLDER);
+	expect_eq(flags_of(&planning, STEP_BIND, PROJECT), STEP_IS_DIRECTORY);
 }
 
 static void a_denial_goes_before_what_is_typed(void)
@@ -58,8 +58,8 @@ static void a_denial_goes_before_what_is_typed(void)
 			" action: deny}\n"
 			"- {name: sudo, match: {syscall: exec, path: /usr/bin/sudo},"
 			" action: deny}\n");
-		know(&planning, "/srv/keys/deeper", HOST_FOLDER);
-		know(&planning, "/srv/fixed", HOST_FOLDER);
+		know(&planning, "/srv/keys/deeper", HOST_DIRECTORY);
+		know(&planning, "/srv/fixed", HOST_DIRECTORY);
 		grant(&planning, cases[i].grant, cases[i].path, "--it");
 		expect_refusal(&planning, -EACCES);
 		expect(says(&planning, cases[i].what, "denies it, and a denial takes precedence",
@@ -127,7 +127,7 @@ static void typed_denials_hide_and_protect(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, PROJECT "/keys", HOST_FOLDER);
+	know(&planning, PROJECT "/keys", HOST_DIRECTORY);
 	know(&planning, PROJECT "/ci.yml", HOST_FILE);
 	grant(&planning, GRANT_WRITE, PROJECT, "--write");
 	grant(&planning, GRANT_DENY, PROJECT "/keys", "--deny");
@@ -155,12 +155,12 @@ static void a_bind_shows_one_place_at_another(void)
 	const struct step *step;
 
 	planning_open(&planning);
-	know(&planning, "/srv/data", HOST_FOLDER);
+	know(&planning, "/srv/data", HOST_DIRECTORY);
 	grant(&planning, GRANT_READ, "/srv/data", "--bind");
 	planning.paths[0].target = "/mnt/in";
 	grant(&planning, GRANT_WRITE, "/srv/data", "--bind");
 	planning.paths[1].target = "/mnt/out";
-	know(&planning, "/srv/data/.git/hooks", HOST_FOLDER);
+	know(&planning, "/srv/data/.git/hooks", HOST_DIRECTORY);
 	know(&planning, "/srv/data/.git/config", HOST_FILE);
 	expect_plan(&planning);
 	step = the_step(&planning, STEP_BIND, "/mnt/in");
@@ -181,7 +181,7 @@ static void what_is_denied_outside_is_denied_where_a_bind_shows_it(void)
 		&planning,
 		"capabilities:\n"
 		"- {name: keys, match: {syscall: fs.*, path: /srv/data/keys}, action: deny}\n");
-	know(&planning, "/srv/data/keys", HOST_FOLDER);
+	know(&planning, "/srv/data/keys", HOST_DIRECTORY);
 	grant(&planning, GRANT_READ, "/srv/data", "--bind");
 	planning.paths[0].target = "/mnt";
 	expect_plan(&planning);
@@ -195,7 +195,7 @@ static void a_target_in_what_is_shown_from_outside_must_be_there(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, "/srv/data", HOST_FOLDER);
+	know(&planning, "/srv/data", HOST_DIRECTORY);
 	grant(&planning, GRANT_READ, "/srv/data", "--bind");
 	planning.paths[0].target = "/usr/mnt";
 	expect_refusal(&planning, -ENOENT);
@@ -211,7 +211,7 @@ static void refuses_two_things_at_one_place(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, "/srv/a", HOST_FOLDER);
+	know(&planning, "/srv/a", HOST_DIRECTORY);
 	grant(&planning, GRANT_READ, "/srv/a", "--read");
 	grant(&planning, GRANT_TMPFS, "/srv/a", "--tmpfs");
 	expect_refusal(&planning, -EINVAL);
@@ -300,7 +300,7 @@ static void open_in_tmp(struct planning *planning)
 static bool is_private_tmp(const struct planning *planning)
 {
 	return find_step(planning, STEP_TMPFS, "/tmp") && !find_step(planning, STEP_BIND, "/tmp") &&
-	       find_step(planning, STEP_FOLDER_OF_COMMAND, "/tmp");
+	       find_step(planning, STEP_WORKING_DIRECTORY, "/tmp");
 }
 
 static void a_command_that_starts_in_tmp_starts_in_its_own(void)
@@ -390,14 +390,14 @@ static void mounts_of_a_policy_are_put_into_the_tree(void)
 		      "- {target: /data/hidden, mode: mask}\n"
 		      "capabilities:\n"
 		      "- {name: run, match: {syscall: exec, path: /data/bin}, action: allow}\n");
-	know(&planning, "/srv/data/hidden", HOST_FOLDER);
-	know(&planning, "/srv/data/bin", HOST_FOLDER);
-	know(&planning, PROJECT "/out", HOST_FOLDER);
-	know(&planning, "/srv/base", HOST_FOLDER);
+	know(&planning, "/srv/data/hidden", HOST_DIRECTORY);
+	know(&planning, "/srv/data/bin", HOST_DIRECTORY);
+	know(&planning, PROJECT "/out", HOST_DIRECTORY);
+	know(&planning, "/srv/base", HOST_DIRECTORY);
 	expect_plan(&planning);
 	expect_str(the_step(&planning, STEP_BIND, "/data")->bind.source, "/srv/data");
 	expect_eq(flags_of(&planning, STEP_BIND, "/data"),
-		  STEP_READ_ONLY | STEP_NO_EXEC | STEP_IS_FOLDER);
+		  STEP_READ_ONLY | STEP_NO_EXEC | STEP_IS_DIRECTORY);
 	expect(!(flags_of(&planning, STEP_BIND, "/data/bin") & STEP_NO_EXEC));
 	expect(!(flags_of(&planning, STEP_BIND, PROJECT "/out") & STEP_READ_ONLY));
 	expect_eq(the_step(&planning, STEP_TMPFS, "/cache")->tmpfs.size_bytes, 8 << 20);
@@ -416,8 +416,8 @@ static void an_option_that_names_the_target_of_a_mount_is_about_the_mount(void)
 
 	planning_open(&planning);
 	planning_load(&planning, "mounts: [{source: /srv/data, target: /m/in, mode: ro}]\n");
-	know(&planning, "/srv/data", HOST_FOLDER);
-	know(&planning, "/srv/around/in", HOST_FOLDER);
+	know(&planning, "/srv/data", HOST_DIRECTORY);
+	know(&planning, "/srv/around/in", HOST_DIRECTORY);
 	grant(&planning, GRANT_READ, "/m/in", "--read");
 	expect_plan(&planning);
 	expect_str(the_step(&planning, STEP_BIND, "/m/in")->bind.source, "/srv/data");
@@ -458,12 +458,12 @@ static void changes_of_the_project_land_elsewhere(void)
 	const struct step *step;
 
 	planning_open(&planning);
-	planning.request.out_folder = "/srv/out";
+	planning.request.out_directory = "/srv/out";
 	planning.request.out_work = "/srv/work";
 	grant(&planning, GRANT_DENY_WRITE, PROJECT "/fixed", "--deny-write");
 	grant(&planning, GRANT_WRITE, PROJECT "/src", "--write");
 	know(&planning, PROJECT "/fixed", HOST_FILE);
-	know(&planning, PROJECT "/src", HOST_FOLDER);
+	know(&planning, PROJECT "/src", HOST_DIRECTORY);
 	expect_plan(&planning);
 	step = the_step(&planning, STEP_OVERLAY, PROJECT);
 	expect_str(step->overlay.source, PROJECT);
@@ -487,9 +487,9 @@ static void nothing_of_the_project_is_mounted_over_its_overlay_to_be_written(voi
 		"- {name: files, match: {syscall: fs.*, path: [./, /usr]}, action: allow}\n"
 		"- {name: run, match: {syscall: exec, path: [./bin, /usr/bin]}, action: allow}\n"
 		"- {name: fixed, match: {syscall: fs.write, path: ./a/b/fixed}, action: deny}\n");
-	know(&planning, PROJECT "/bin", HOST_FOLDER);
+	know(&planning, PROJECT "/bin", HOST_DIRECTORY);
 	know(&planning, PROJECT "/a/b/fixed", HOST_FILE);
-	planning.request.out_folder = "/srv/out";
+	planning.request.out_directory = "/srv/out";
 	planning.request.out_work = "/srv/work";
 	expect_plan(&planning);
 	expect(find_step(&planning, STEP_OVERLAY, PROJECT));
@@ -504,9 +504,9 @@ static void changes_of_a_project_in_tmp_land_elsewhere_too(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, "/tmp/p", HOST_FOLDER);
+	know(&planning, "/tmp/p", HOST_DIRECTORY);
 	planning.request.project = "/tmp/p";
-	planning.request.out_folder = "/srv/out";
+	planning.request.out_directory = "/srv/out";
 	planning.request.out_work = "/srv/work";
 	expect_plan(&planning);
 	expect_str(the_step(&planning, STEP_OVERLAY, "/tmp/p")->overlay.source, "/tmp/p");
@@ -518,7 +518,7 @@ static void refuses_changes_that_land_in_what_they_are_changes_of(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	planning.request.out_folder = PROJECT "/out";
+	planning.request.out_directory = PROJECT "/out";
 	planning.request.out_work = PROJECT "/.work";
 	expect_refusal(&planning, -EINVAL);
 	expect(says(&planning, "collect the changes", "inside the directory whose changes",
@@ -555,7 +555,7 @@ static void refuses_a_secret_that_is_no_file(void)
 	planning.request.secrets = &secret;
 	planning.request.n_secrets = 1;
 	expect_refusal(&planning, -ENOENT);
-	know(&planning, "/srv/keys", HOST_FOLDER);
+	know(&planning, "/srv/keys", HOST_DIRECTORY);
 	expect_refusal(&planning, -EINVAL);
 	expect(says(&planning, "'/srv/keys'", "--secret names it, and it is not a file",
 		    "name a file"));

@@ -9,13 +9,13 @@ static void what_is_guarded_is_so_where_a_bind_shows_it(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, "/home/user", HOST_FOLDER);
+	know(&planning, "/home/user", HOST_DIRECTORY);
 	grant(&planning, GRANT_WRITE, "/home/user", "--bind");
 	planning.paths[0].target = "/mnt";
-	know(&planning, "/home/user/.config/sbx", HOST_FOLDER);
-	know(&planning, "/home/user/.config/systemd", HOST_FOLDER);
-	know(&planning, "/home/user/.local/share/systemd", HOST_FOLDER);
-	know(&planning, "/home/user/.local/state/sbx", HOST_FOLDER);
+	know(&planning, "/home/user/.config/sbx", HOST_DIRECTORY);
+	know(&planning, "/home/user/.config/systemd", HOST_DIRECTORY);
+	know(&planning, "/home/user/.local/share/systemd", HOST_DIRECTORY);
+	know(&planning, "/home/user/.local/state/sbx", HOST_DIRECTORY);
 	expect_plan(&planning);
 	expect(flags_of(&planning, STEP_BIND, "/mnt/.config/sbx") & STEP_READ_ONLY);
 }
@@ -26,7 +26,7 @@ static void a_projects_own_directory_is_content(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, PROJECT "/.sbx", HOST_FOLDER);
+	know(&planning, PROJECT "/.sbx", HOST_DIRECTORY);
 	grant(&planning, GRANT_WRITE, PROJECT, "--write");
 	expect_plan(&planning);
 	expect(!find_step(&planning, STEP_BIND, PROJECT "/.sbx"));
@@ -48,7 +48,7 @@ static void the_policy_in_force_is_read_only_in_a_writable_project(void)
 	for (size_t i = 0; i < N_ELEMENTS(policies); i++)
 		expect_eq(flags_of(&planning, STEP_BIND, policies[i]), STEP_READ_ONLY);
 	/* A mount point, so that the command cannot rename the directory and create another one. */
-	expect_eq(flags_of(&planning, STEP_BIND, PROJECT "/conf"), STEP_IS_FOLDER);
+	expect_eq(flags_of(&planning, STEP_BIND, PROJECT "/conf"), STEP_IS_DIRECTORY);
 	expect_str(the_step(&planning, STEP_BIND, policies[0])->origin.text,
 		   "builtin:policy-files");
 }
@@ -158,7 +158,7 @@ static void what_is_missing_below_a_writable_home_is_made_before_the_plan(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, "/home/user", HOST_FOLDER);
+	know(&planning, "/home/user", HOST_DIRECTORY);
 	expect_plan(&planning);
 	expect(!planning.made[0]);
 	grant(&planning, GRANT_READ, "/home/user", "--read");
@@ -170,7 +170,7 @@ static void what_is_missing_below_a_writable_home_is_made_before_the_plan(void)
 		expect(is_made(&planning, paths[i]));
 		expect(flags_of(&planning, STEP_BIND, paths[i]) & STEP_READ_ONLY);
 	}
-	expect(flags_of(&planning, STEP_BIND, "/home/user/.config") == STEP_IS_FOLDER);
+	expect(flags_of(&planning, STEP_BIND, "/home/user/.config") == STEP_IS_DIRECTORY);
 }
 
 static void what_is_missing_elsewhere_is_refused_where_the_command_could_make_it(void)
@@ -178,14 +178,14 @@ static void what_is_missing_elsewhere_is_refused_where_the_command_could_make_it
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, "/srv/cfg", HOST_FOLDER);
+	know(&planning, "/srv/cfg", HOST_DIRECTORY);
 	planning.places.config = "/srv/cfg";
 	grant(&planning, GRANT_WRITE, "/srv/cfg", "--write");
 	expect_refusal(&planning, -EOPNOTSUPP);
 	expect(!planning.made[0]);
 	expect(says(&planning, "builtin:policy-files denies at '/srv/cfg/sbx'",
 		    "the command could create it", "create it"));
-	know(&planning, "/srv/cfg/sbx", HOST_FOLDER);
+	know(&planning, "/srv/cfg/sbx", HOST_DIRECTORY);
 	expect_plan(&planning);
 	expect(flags_of(&planning, STEP_BIND, "/srv/cfg/sbx") & STEP_READ_ONLY);
 }
@@ -201,7 +201,7 @@ static void what_only_root_could_make_may_be_missing(void)
 	expect_plan(&planning);
 	expect(!find_step(&planning, STEP_BIND, "/etc/sbx"));
 	planning.known[planning.n_known++] =
-		(struct known){ .path = "/etc/systemd", .kind = HOST_FOLDER, .uid = 1000 };
+		(struct known){ .path = "/etc/systemd", .kind = HOST_DIRECTORY, .uid = 1000 };
 	expect_refusal(&planning, -EOPNOTSUPP);
 	expect(says(&planning, "builtin:units denies at '/etc/systemd/system/",
 		    "the command could create it", ""));
@@ -226,14 +226,14 @@ static void guarded_paths_are_protected_in_a_bind(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, "/home/user/.config/sbx", HOST_FOLDER);
+	know(&planning, "/home/user/.config/sbx", HOST_DIRECTORY);
 	grant(&planning, GRANT_WRITE, "/home/user/.config", "--bind");
 	planning.paths[0].target = "/mnt";
 	expect_plan(&planning);
 	expect(flags_of(&planning, STEP_BIND, "/mnt/sbx") & STEP_READ_ONLY);
 	planning.paths[0].path = "/home/user/.config/sbx";
 	expect_refusal(&planning, -EACCES);
-	know(&planning, "/home/user/.config/sbx/sub", HOST_FOLDER);
+	know(&planning, "/home/user/.config/sbx/sub", HOST_DIRECTORY);
 	planning.paths[0].path = "/home/user/.config/sbx/sub";
 	expect_refusal(&planning, -EACCES);
 }
@@ -255,14 +255,15 @@ static void no_sandbox_sees_the_directory_of_the_services(void)
 			_cleanup_planning_ struct planning planning;
 
 			planning_open(&planning);
-			know(&planning, cases[i].granted, HOST_FOLDER);
+			know(&planning, cases[i].granted, HOST_DIRECTORY);
 			planning.known[planning.n_known - 1].uid = 0;
-			know(&planning, cases[i].hidden, HOST_FOLDER);
+			know(&planning, cases[i].hidden, HOST_DIRECTORY);
 			planning.places.runtime = "/srv/run";
 			planning.places.fallback = "/tmp/sbx-1000";
 			grant(&planning, how, cases[i].granted, "--read");
 			expect_plan(&planning);
-			expect_eq(flags_of(&planning, STEP_MASK, cases[i].hidden), STEP_IS_FOLDER);
+			expect_eq(flags_of(&planning, STEP_MASK, cases[i].hidden),
+				  STEP_IS_DIRECTORY);
 		}
 }
 
@@ -286,7 +287,7 @@ static void what_must_not_be_seen_is_made_before_it_is_hidden(void)
 		planning.places.fallback = "/tmp/sbx-1000";
 		grant(&planning, how, "/tmp", "--read");
 		expect_plan(&planning);
-		expect_eq(flags_of(&planning, STEP_MASK, "/tmp/sbx-1000"), STEP_IS_FOLDER);
+		expect_eq(flags_of(&planning, STEP_MASK, "/tmp/sbx-1000"), STEP_IS_DIRECTORY);
 		expect_eq(plan_list_paths(planning.policy, &planning.request, &arena, &paths, &made,
 					  NULL),
 			  0);
@@ -302,9 +303,9 @@ static void no_option_shows_what_lies_in_the_directory_of_the_services(void)
 		const char *target;
 		enum host_path_kind kind;
 	} cases[] = {
-		{ GRANT_READ, "/run/sbx", NULL, HOST_FOLDER },
-		{ GRANT_READ, "/run/sbx/sandboxes/other", "/mnt", HOST_FOLDER },
-		{ GRANT_READ, "/var/run/sbx", NULL, HOST_FOLDER },
+		{ GRANT_READ, "/run/sbx", NULL, HOST_DIRECTORY },
+		{ GRANT_READ, "/run/sbx/sandboxes/other", "/mnt", HOST_DIRECTORY },
+		{ GRANT_READ, "/var/run/sbx", NULL, HOST_DIRECTORY },
 		{ GRANT_UNIX, "/run/sbx/policy.sock", NULL, HOST_SOCKET },
 		{ GRANT_UNIX, "/run/user/1000/sbx/audit.sock", NULL, HOST_SOCKET },
 	};
@@ -313,7 +314,7 @@ static void no_option_shows_what_lies_in_the_directory_of_the_services(void)
 		_cleanup_planning_ struct planning planning;
 
 		planning_open(&planning);
-		know(&planning, "/run/sbx", HOST_FOLDER);
+		know(&planning, "/run/sbx", HOST_DIRECTORY);
 		know(&planning, cases[i].path, cases[i].kind);
 		planning.places.runtime = "/run/user/1000";
 		grant(&planning, cases[i].how, cases[i].path, "--option");
@@ -328,11 +329,11 @@ static void the_directory_of_the_services_is_hidden_where_a_bind_shows_it(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, "/run/sbx", HOST_FOLDER);
+	know(&planning, "/run/sbx", HOST_DIRECTORY);
 	grant(&planning, GRANT_READ, "/run", "--bind");
 	planning.paths[0].target = "/mnt";
 	expect_plan(&planning);
-	expect_eq(flags_of(&planning, STEP_MASK, "/mnt/sbx"), STEP_IS_FOLDER);
+	expect_eq(flags_of(&planning, STEP_MASK, "/mnt/sbx"), STEP_IS_DIRECTORY);
 }
 
 static void where_there_are_no_services_nothing_is_hidden(void)
@@ -340,7 +341,7 @@ static void where_there_are_no_services_nothing_is_hidden(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, "/run", HOST_FOLDER);
+	know(&planning, "/run", HOST_DIRECTORY);
 	grant(&planning, GRANT_READ, "/run", "--read");
 	expect_plan(&planning);
 	expect(!find_step(&planning, STEP_MASK, "/run/sbx"));
@@ -351,7 +352,7 @@ static void a_read_only_path_needs_no_guard(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, "/etc/sbx", HOST_FOLDER);
+	know(&planning, "/etc/sbx", HOST_DIRECTORY);
 	expect_plan(&planning);
 	expect(!find_step(&planning, STEP_BIND, "/etc/sbx"));
 }

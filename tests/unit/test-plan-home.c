@@ -61,8 +61,8 @@ static void what_is_granted_in_the_home_appears_in_it(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, HOME "/data", HOST_FOLDER);
-	know(&planning, HOME "/out", HOST_FOLDER);
+	know(&planning, HOME "/data", HOST_DIRECTORY);
+	know(&planning, HOME "/out", HOST_DIRECTORY);
 	know(&planning, HOME "/.gitconfig", HOST_FILE);
 	grant(&planning, GRANT_READ, HOME "/data", "--read");
 	grant(&planning, GRANT_WRITE, HOME "/out", "--write");
@@ -79,7 +79,7 @@ static void a_file_is_no_copy_in_a_directory_that_is_shown(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, HOME "/data", HOST_FOLDER);
+	know(&planning, HOME "/data", HOST_DIRECTORY);
 	know(&planning, HOME "/data/file", HOST_FILE);
 	grant(&planning, GRANT_READ, HOME "/data", "--read");
 	grant(&planning, GRANT_READ, HOME "/data/file", "--read");
@@ -92,8 +92,8 @@ static void only_programs_that_are_there_are_shown(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, HOME "/.cargo", HOST_FOLDER);
-	know(&planning, HOME "/bin", HOST_FOLDER);
+	know(&planning, HOME "/.cargo", HOST_DIRECTORY);
+	know(&planning, HOME "/bin", HOST_DIRECTORY);
 	know_link(&planning, HOME "/.pyenv", "/srv/x", 1000);
 	planning.environment[0] = "PATH=" HOME "/bin:" HOME "/none:/usr/bin";
 	expect_plan(&planning);

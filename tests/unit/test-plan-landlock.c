@@ -102,8 +102,8 @@ static void rules_of_a_policy_are_said_again(void)
 		"- {name: in, match: {syscall: [fs.read, fs.list], path: ./in}, action: allow}\n"
 		"- {name: out, match: {syscall: fs.write, path: ./out}, action: allow}\n"
 		"- {name: run, match: {syscall: exec, path: /usr/bin/true}, action: allow}\n");
-	know(&planning, PROJECT "/in", HOST_FOLDER);
-	know(&planning, PROJECT "/out", HOST_FOLDER);
+	know(&planning, PROJECT "/in", HOST_DIRECTORY);
+	know(&planning, PROJECT "/out", HOST_DIRECTORY);
 	expect_plan(&planning);
 	expect_eq(rights_at(&planning, "/usr"), READ);
 	expect_eq(rights_at(&planning, PROJECT "/in"), READ | LIST);
@@ -172,7 +172,7 @@ static void alone_it_holds_the_same_paths(void)
 	expect(rights_at(&planning, "/dev/null") & WRITE);
 	expect_eq(rights_at(&planning, "/tmp"), 0);
 	expect_eq(rights_at(&planning, "/proc"), 0);
-	expect_str(the_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->working_folder.target,
+	expect_str(the_step(&planning, STEP_WORKING_DIRECTORY, NULL)->working_directory.target,
 		   PROJECT);
 }
 
@@ -207,7 +207,7 @@ static void without_mounts_a_denied_write_in_a_writable_directory_is_refused(voi
 	_cleanup_planning_ struct planning planning;
 
 	open_reduced(&planning);
-	know(&planning, PROJECT "/.git/hooks", HOST_FOLDER);
+	know(&planning, PROJECT "/.git/hooks", HOST_DIRECTORY);
 	know(&planning, PROJECT "/.git/config", HOST_FILE);
 	expect_plan(&planning);
 	grant(&planning, GRANT_WRITE, PROJECT, "--write");

@@ -15,9 +15,9 @@ static void open_root(struct planning *planning)
 	planning->environment[1] = "HOME=/srv/home";
 	for (size_t i = 0; i < planning->n_known; i++)
 		planning->known[i].uid = 0;
-	know(planning, "/root", HOST_FOLDER);
+	know(planning, "/root", HOST_DIRECTORY);
 	planning->known[planning->n_known - 1].mode = 0700;
-	know(planning, OWN, HOST_FOLDER);
+	know(planning, OWN, HOST_DIRECTORY);
 	know(planning, OWN "/file", HOST_FILE);
 }
 
@@ -50,8 +50,8 @@ static void root_reads_its_own_closed_directory(void)
 
 	planning_open(&planning);
 	plan_by_root(&planning, "/srv/own/x");
-	know(&planning, "/srv/own", HOST_FOLDER);
-	know(&planning, "/srv/own/x", HOST_FOLDER);
+	know(&planning, "/srv/own", HOST_DIRECTORY);
+	know(&planning, "/srv/own/x", HOST_DIRECTORY);
 	expect_plan(&planning);
 	expect(!is_mapped(&planning, "/srv/own/x"));
 	planning.known[planning.n_known - 2].mode = 0700;
@@ -84,7 +84,7 @@ static void only_root_is_mapped(void)
 	_cleanup_planning_ struct planning planning;
 
 	open_root(&planning);
-	know(&planning, "/root/theirs", HOST_FOLDER);
+	know(&planning, "/root/theirs", HOST_DIRECTORY);
 	set_last(&planning, 1000, 0700);
 	grant(&planning, GRANT_READ, "/root/theirs", "--read");
 	expect_plan(&planning);
@@ -93,7 +93,7 @@ static void only_root_is_mapped(void)
 	_cleanup_planning_ struct planning users;
 
 	planning_open(&users);
-	know(&users, "/srv/closed", HOST_FOLDER);
+	know(&users, "/srv/closed", HOST_DIRECTORY);
 	set_last(&users, 0, 0700);
 	grant(&users, GRANT_READ, "/srv/closed", "--read");
 	expect_plan(&users);
@@ -116,7 +116,7 @@ static void what_the_command_may_read_or_write_needs_no_map(void)
 		_cleanup_planning_ struct planning planning;
 
 		open_root(&planning);
-		know(&planning, "/srv/own", HOST_FOLDER);
+		know(&planning, "/srv/own", HOST_DIRECTORY);
 		set_last(&planning, 0, cases[i].mode);
 		grant(&planning, cases[i].grant, "/srv/own", "--it");
 		expect_plan(&planning);
@@ -137,9 +137,9 @@ static void the_system_is_never_mapped(void)
 		plan_by_root(&planning, i % 2 ? path : PROJECT);
 		for (size_t k = 0; k < planning.n_known; k++)
 			planning.known[k].mode = 0700;
-		know(&planning, "/etc/keys", HOST_FOLDER);
+		know(&planning, "/etc/keys", HOST_DIRECTORY);
 		planning.known[planning.n_known - 1].mode = 0700;
-		know(&planning, "/var", HOST_FOLDER);
+		know(&planning, "/var", HOST_DIRECTORY);
 		planning.known[planning.n_known - 1].mode = 0700;
 		if (!(i % 2))
 			grant(&planning, GRANT_READ, path, "--read");
@@ -154,7 +154,7 @@ static void a_directory_further_down_can_be_roots_own(void)
 	_cleanup_planning_ struct planning planning;
 
 	open_root(&planning);
-	know(&planning, "/var/own", HOST_FOLDER);
+	know(&planning, "/var/own", HOST_DIRECTORY);
 	set_last(&planning, 0, 0700);
 	grant(&planning, GRANT_READ, "/var/own", "--read");
 	expect_plan(&planning);

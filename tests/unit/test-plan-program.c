@@ -128,17 +128,17 @@ static void the_command_starts_where_it_was_told(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, PROJECT "/sub", HOST_FOLDER);
+	know(&planning, PROJECT "/sub", HOST_DIRECTORY);
 	planning_load(&planning,
 		      "working_dir: ./sub\n"
 		      "capabilities:\n"
 		      "- {name: p, match: {syscall: fs.read, path: ./}, action: allow}\n");
 	expect_plan(&planning);
-	expect_str(the_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->working_folder.target,
+	expect_str(the_step(&planning, STEP_WORKING_DIRECTORY, NULL)->working_directory.target,
 		   PROJECT "/sub");
 	planning.request.cwd = PROJECT;
 	expect_plan(&planning);
-	expect_str(the_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->working_folder.target,
+	expect_str(the_step(&planning, STEP_WORKING_DIRECTORY, NULL)->working_directory.target,
 		   PROJECT);
 }
 
@@ -151,10 +151,10 @@ static void refuses_to_start_in_a_directory_that_is_not_visible(void)
 		_cleanup_planning_ struct planning planning;
 
 		planning_open(&planning);
-		know(&planning, "/srv", HOST_FOLDER);
+		know(&planning, "/srv", HOST_DIRECTORY);
 		know(&planning, PROJECT "/file", HOST_FILE);
 		/* The sandbox's private /tmp does not contain it. */
-		know(&planning, "/tmp/outside", HOST_FOLDER);
+		know(&planning, "/tmp/outside", HOST_DIRECTORY);
 		planning.request.cwd = folders[i];
 		expect_refusal(&planning, -ENOENT);
 		expect(says(&planning, "cannot start the command in", "not shown in the sandbox",
@@ -172,8 +172,9 @@ static void directories_of_the_sandbox_can_be_started_in(void)
 		planning_open(&planning);
 		planning.request.cwd = folders[i];
 		expect_plan(&planning);
-		expect_str(the_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->working_folder.target,
-			   folders[i]);
+		expect_str(
+			the_step(&planning, STEP_WORKING_DIRECTORY, NULL)->working_directory.target,
+			folders[i]);
 	}
 }
 
@@ -184,7 +185,8 @@ static void a_project_that_is_not_visible_is_not_started_in(void)
 	planning_open(&planning);
 	planning_load(&planning, "version: 1\n");
 	expect_plan(&planning);
-	expect_str(the_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->working_folder.target, "/");
+	expect_str(the_step(&planning, STEP_WORKING_DIRECTORY, NULL)->working_directory.target,
+		   "/");
 }
 
 /* The directory exists, because a file in it is visible. */
@@ -196,11 +198,11 @@ static void a_project_of_which_a_part_is_visible_is_started_in(void)
 	planning_load(&planning,
 		      "capabilities:\n"
 		      "- {name: in, match: {syscall: fs.read, path: ./in}, action: allow}\n");
-	know(&planning, PROJECT "/in", HOST_FOLDER);
+	know(&planning, PROJECT "/in", HOST_DIRECTORY);
 	expect_plan(&planning);
-	expect_str(the_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->working_folder.target,
+	expect_str(the_step(&planning, STEP_WORKING_DIRECTORY, NULL)->working_directory.target,
 		   PROJECT);
-	expect(find_step(&planning, STEP_FOLDER, PROJECT));
+	expect(find_step(&planning, STEP_DIRECTORY, PROJECT));
 }
 
 static void a_denied_program_with_other_names_is_said(void)

@@ -78,7 +78,7 @@ static void a_glob_without_its_slash_is_a_file(void)
 	open_policy(&planning, "- {name: two, match: {syscall: fs.read, path_glob: ['a/file',"
 			       " 'a/folder']}, action: allow}\n");
 	know(&planning, PROJECT "/a/file", HOST_FILE);
-	know(&planning, PROJECT "/a/folder", HOST_FOLDER);
+	know(&planning, PROJECT "/a/folder", HOST_DIRECTORY);
 	expect_plan(&planning);
 	expect(find_step(&planning, STEP_BIND, PROJECT "/a/file"));
 	/* A bind would also show what is below the directory, which the glob does not match. */
@@ -94,8 +94,8 @@ static void an_exclusion_applies_only_to_its_own_rule(void)
 		    "- {name: src, match: {syscall: fs.*, path_glob: ['./src/', '!src/gen/',"
 		    " '!src/both/', 'src/gen/deep/']}, action: allow}\n"
 		    "- {name: both, match: {syscall: fs.read, path: ./src/both}, action: allow}\n");
-	know(&planning, PROJECT "/src/gen/deep", HOST_FOLDER);
-	know(&planning, PROJECT "/src/both", HOST_FOLDER);
+	know(&planning, PROJECT "/src/gen/deep", HOST_DIRECTORY);
+	know(&planning, PROJECT "/src/both", HOST_DIRECTORY);
 	expect_plan(&planning);
 	expect(!(flags_of(&planning, STEP_BIND, PROJECT "/src") & STEP_READ_ONLY));
 	expect(find_step(&planning, STEP_MASK, PROJECT "/src/gen"));
@@ -114,8 +114,8 @@ static void exceptions_take_back_what_they_name(void)
 		    "  match: {syscall: fs.*, path: ./}\n"
 		    "  action: allow\n"
 		    "  except: [{path: ./fixed, syscall: fs.write}, {path: ./hidden}]\n");
-	know(&planning, PROJECT "/fixed", HOST_FOLDER);
-	know(&planning, PROJECT "/hidden", HOST_FOLDER);
+	know(&planning, PROJECT "/fixed", HOST_DIRECTORY);
+	know(&planning, PROJECT "/hidden", HOST_DIRECTORY);
 	expect_plan(&planning);
 	expect(flags_of(&planning, STEP_BIND, PROJECT "/fixed") & STEP_READ_ONLY);
 	expect(find_step(&planning, STEP_MASK, PROJECT "/hidden"));
@@ -131,7 +131,7 @@ static void exceptions_of_a_denial_let_through(void)
 		    "  match: {syscall: fs.write, path: ./a}\n"
 		    "  action: deny\n"
 		    "  except: [{path: ./a/open}]\n");
-	know(&planning, PROJECT "/a/open", HOST_FOLDER);
+	know(&planning, PROJECT "/a/open", HOST_DIRECTORY);
 	expect_plan(&planning);
 	expect(flags_of(&planning, STEP_BIND, PROJECT "/a") & STEP_READ_ONLY);
 	expect(!(flags_of(&planning, STEP_BIND, PROJECT "/a/open") & STEP_READ_ONLY));
@@ -148,8 +148,8 @@ static void an_exception_that_names_a_directory_alone_lets_nothing_through(void)
 		    "  match: {syscall: fs.write, path_glob: ['./a/', '!./a/two']}\n"
 		    "  action: deny\n"
 		    "  except: [{path_glob: ['./a/open', './a/file']}]\n");
-	know(&planning, PROJECT "/a/open", HOST_FOLDER);
-	know(&planning, PROJECT "/a/two", HOST_FOLDER);
+	know(&planning, PROJECT "/a/open", HOST_DIRECTORY);
+	know(&planning, PROJECT "/a/two", HOST_DIRECTORY);
 	know(&planning, PROJECT "/a/file", HOST_FILE);
 	expect_plan(&planning);
 	expect(flags_of(&planning, STEP_BIND, PROJECT "/a") & STEP_READ_ONLY);
@@ -202,7 +202,7 @@ static void what_the_kernel_cannot_see_is_always_denied(void)
 			       "  match: {syscall: fs.*, path: /etc/shadow, caller: stranger}\n"
 			       "  action: deny\n"
 			       "  except: [{mode: debug}]\n");
-	know(&planning, "/etc/sbx", HOST_FOLDER);
+	know(&planning, "/etc/sbx", HOST_DIRECTORY);
 	expect_plan(&planning);
 	expect(find_step(&planning, STEP_MASK, "/etc/shadow"));
 	expect(has_notice(&planning, "'keys' always applies here"));
@@ -307,7 +307,7 @@ static void a_projects_own_file_only_narrows(void)
 	expect_eq(policy_load("user.yaml", user, strlen(user), &both[0], NULL), 0);
 	expect_eq(policy_load(".sbx/policy.yaml", project, strlen(project), &both[1], NULL), 0);
 	expect_eq(policy_merge(both, 2, true, &planning.policy, NULL), 0);
-	know(&planning, PROJECT "/keys", HOST_FOLDER);
+	know(&planning, PROJECT "/keys", HOST_DIRECTORY);
 	expect_plan(&planning);
 	expect(!find_step(&planning, STEP_BIND, "/etc"));
 	expect_str(the_step(&planning, STEP_MASK, PROJECT "/keys")->origin.text,
@@ -373,7 +373,7 @@ static void a_manifest_sees_the_system_and_what_it_names(void)
 				 "  enabled: true\n"
 				 "  type: PROCESS\n"
 				 "  config: {allowedPaths: [/srv/data], maxMemoryMB: 64}\n");
-	know(&planning, "/srv/data", HOST_FOLDER);
+	know(&planning, "/srv/data", HOST_DIRECTORY);
 	planning.request.best_effort = true;
 	expect_plan(&planning);
 	expect(find_step(&planning, STEP_BIND, "/usr"));
@@ -450,7 +450,7 @@ static void a_rule_with_an_empty_list_never_holds(void)
 				" action: deny}\n",
 				keys[i], n_values > 0 ? "strict" : "");
 			open_policy(&planning, rules);
-			know(&planning, PROJECT "/keys", HOST_FOLDER);
+			know(&planning, PROJECT "/keys", HOST_DIRECTORY);
 			expect_plan(&planning);
 			expect_eq(find_step(&planning, STEP_MASK, PROJECT "/keys") != NULL,
 				  n_values > 0);
@@ -472,7 +472,7 @@ static void an_exception_with_an_empty_list_takes_nothing_back(void)
 			       " except: [{%s}]}\n",
 			       lists[i]);
 		open_policy(&planning, rules);
-		know(&planning, PROJECT "/keys", HOST_FOLDER);
+		know(&planning, PROJECT "/keys", HOST_DIRECTORY);
 		expect_plan(&planning);
 		expect_eq(find_step(&planning, STEP_MASK, PROJECT "/keys") == NULL, is_empty);
 	}

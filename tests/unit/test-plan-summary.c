@@ -59,9 +59,9 @@ static void says_what_the_steps_permit_and_not_what_was_asked_for(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, PROJECT "/out", HOST_FOLDER);
+	know(&planning, PROJECT "/out", HOST_DIRECTORY);
 	know(&planning, PROJECT "/out/key", HOST_FILE);
-	know(&planning, PROJECT "/out/fixed", HOST_FOLDER);
+	know(&planning, PROJECT "/out/fixed", HOST_DIRECTORY);
 	grant(&planning, GRANT_WRITE, PROJECT "/out", "--write");
 	grant(&planning, GRANT_DENY, PROJECT "/out/key", "--deny");
 	grant(&planning, GRANT_DENY_WRITE, PROJECT "/out/fixed", "--deny-write");
@@ -77,7 +77,7 @@ static void an_empty_directory_hides_what_it_covers(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, PROJECT "/cache", HOST_FOLDER);
+	know(&planning, PROJECT "/cache", HOST_DIRECTORY);
 	grant(&planning, GRANT_TMPFS, PROJECT "/cache", "--tmpfs");
 	expect_plan(&planning);
 	expect(strstr(line_of(&planning, "reads"), "; not " PROJECT "/cache"));
@@ -92,7 +92,7 @@ static void names_granted_paths_first_and_counts_the_rest(void)
 
 	planning_open(&planning);
 	for (size_t i = 0; i < N_ELEMENTS(paths); i++) {
-		know(&planning, paths[i], HOST_FOLDER);
+		know(&planning, paths[i], HOST_DIRECTORY);
 		grant(&planning, GRANT_READ, paths[i], "--read");
 	}
 	expect_plan(&planning);
@@ -128,7 +128,7 @@ static void names_are_safe_on_a_terminal(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, "/srv/a\033[2J", HOST_FOLDER);
+	know(&planning, "/srv/a\033[2J", HOST_DIRECTORY);
 	grant(&planning, GRANT_READ, "/srv/a\033[2J", "--read");
 	expect_plan(&planning);
 	expect(strstr(line_of(&planning, "reads"), "/srv/a\\x1b[2J, "));

@@ -26,10 +26,10 @@ static void a_denied_file_below_an_allowed_directory_is_hidden(void)
 
 	open_with(&planning, RULE("keys", "fs.*", "[./.env, ./secrets]", "deny"));
 	know(&planning, PROJECT "/.env", HOST_FILE);
-	know(&planning, PROJECT "/secrets", HOST_FOLDER);
+	know(&planning, PROJECT "/secrets", HOST_DIRECTORY);
 	expect_plan(&planning);
 	expect_eq(flags_of(&planning, STEP_MASK, PROJECT "/.env"), 0);
-	expect_eq(flags_of(&planning, STEP_MASK, PROJECT "/secrets"), STEP_IS_FOLDER);
+	expect_eq(flags_of(&planning, STEP_MASK, PROJECT "/secrets"), STEP_IS_DIRECTORY);
 	expect_str(the_step(&planning, STEP_MASK, PROJECT "/.env")->origin.text, "p.yaml:4 'keys'");
 }
 
@@ -46,7 +46,7 @@ static void a_denial_of_listing_or_reading_alone_hides_too(void)
 			       " action: deny}\n",
 			       operations[i]);
 		open_with(&planning, rule);
-		know(&planning, PROJECT "/secrets", HOST_FOLDER);
+		know(&planning, PROJECT "/secrets", HOST_DIRECTORY);
 		expect_plan(&planning);
 		expect(find_step(&planning, STEP_MASK, PROJECT "/secrets"));
 	}
@@ -58,7 +58,7 @@ static void a_denial_of_the_name_alone_is_refused(void)
 	_cleanup_planning_ struct planning planning;
 
 	open_with(&planning, RULE("keys", "fs.exists", "./secrets", "deny"));
-	know(&planning, PROJECT "/secrets", HOST_FOLDER);
+	know(&planning, PROJECT "/secrets", HOST_DIRECTORY);
 	expect_refusal(&planning, -EOPNOTSUPP);
 }
 
@@ -72,7 +72,7 @@ static void a_denial_of_what_each_process_reads_as_its_own_is_refused(void)
 
 	planning_open(&typed);
 	grant(&typed, GRANT_DENY, "/proc/thread-self", "--deny");
-	know(&typed, "/proc/thread-self", HOST_FOLDER);
+	know(&typed, "/proc/thread-self", HOST_DIRECTORY);
 	expect_refusal(&typed, -EINVAL);
 }
 
@@ -83,7 +83,7 @@ static void a_denial_of_writing_makes_read_only(void)
 	open_with(&planning, RULE("fixed", "fs.write", "./ci.yml", "deny"));
 	know(&planning, PROJECT "/ci.yml", HOST_FILE);
 	expect_plan(&planning);
-	expect_eq(flags_of(&planning, STEP_BIND, PROJECT), STEP_IS_FOLDER | STEP_NO_EXEC);
+	expect_eq(flags_of(&planning, STEP_BIND, PROJECT), STEP_IS_DIRECTORY | STEP_NO_EXEC);
 	expect_eq(flags_of(&planning, STEP_BIND, PROJECT "/ci.yml"), STEP_READ_ONLY | STEP_NO_EXEC);
 }
 
@@ -103,7 +103,7 @@ static void the_order_of_rules_changes_nothing(void)
 
 		planning_open(&planning);
 		planning_load(&planning, policies[i]);
-		know(&planning, PROJECT "/a/b", HOST_FOLDER);
+		know(&planning, PROJECT "/a/b", HOST_DIRECTORY);
 		expect_plan(&planning);
 		expect(find_step(&planning, STEP_MASK, PROJECT "/a"));
 		expect(!find_step(&planning, STEP_BIND, PROJECT "/a/b"));
@@ -154,7 +154,7 @@ static void directories_around_what_is_read_only_become_mounts(void)
 	know(&planning, PROJECT "/a/c/fixed", HOST_FILE);
 	expect_plan(&planning);
 	pin = find_step(&planning, STEP_BIND, PROJECT "/a");
-	expect(pin && step_flags(pin) == (STEP_IS_FOLDER | STEP_NO_EXEC));
+	expect(pin && step_flags(pin) == (STEP_IS_DIRECTORY | STEP_NO_EXEC));
 	expect(pin && strcmp(pin->bind.source, PROJECT "/a") == 0);
 	expect(pin && pin->origin.text && strstr(pin->origin.text, "fixed"));
 	expect(find_step(&planning, STEP_BIND, PROJECT "/a/b"));
@@ -167,7 +167,7 @@ static void what_is_hidden_in_a_writable_directory_is_held_by_mounts_too(void)
 	_cleanup_planning_ struct planning planning;
 
 	open_with(&planning, RULE("keys", ALL_FILES, "./a/keys", "deny"));
-	know(&planning, PROJECT "/a/keys", HOST_FOLDER);
+	know(&planning, PROJECT "/a/keys", HOST_DIRECTORY);
 	expect_plan(&planning);
 	expect(find_step(&planning, STEP_BIND, PROJECT "/a"));
 	expect(find_step(&planning, STEP_MASK, PROJECT "/a/keys"));
@@ -181,7 +181,7 @@ static void a_directory_that_other_rules_name_is_also_a_mount_point(void)
 				     RULE("named", "fs.read", "./a", "allow"));
 	know(&planning, PROJECT "/a/fixed", HOST_FILE);
 	expect_plan(&planning);
-	expect_eq(flags_of(&planning, STEP_BIND, PROJECT "/a"), STEP_IS_FOLDER | STEP_NO_EXEC);
+	expect_eq(flags_of(&planning, STEP_BIND, PROJECT "/a"), STEP_IS_DIRECTORY | STEP_NO_EXEC);
 	expect(find_step(&planning, STEP_BIND, PROJECT "/a/fixed"));
 }
 
@@ -208,7 +208,7 @@ static void what_is_allowed_inside_something_hidden_by_exception_is_refused(void
 			     "  match: {syscall: fs.*, path: ./keys}\n"
 			     "  action: deny\n"
 			     "  except: [{path: ./keys/public}]\n");
-	know(&planning, PROJECT "/keys/public", HOST_FOLDER);
+	know(&planning, PROJECT "/keys/public", HOST_DIRECTORY);
 	expect_refusal(&planning, -EOPNOTSUPP);
 	expect(says(&planning, "'keys'", "is in a hidden directory", "one by one"));
 }
@@ -250,7 +250,7 @@ static void links_of_links_are_made_again(void)
 	planning_open(&planning);
 	know_link(&planning, "/opt/node", "/etc/alternatives/node", 0);
 	know_link(&planning, "/etc/alternatives/node", "/opt/node-20", 0);
-	know(&planning, "/opt/node-20/bin", HOST_FOLDER);
+	know(&planning, "/opt/node-20/bin", HOST_DIRECTORY);
 	planning_load(&planning, "capabilities:\n" RULE("node", "fs.read", "/opt/node", "allow"));
 	expect_plan(&planning);
 	expect(find_step(&planning, STEP_LINK, "/opt/node"));
@@ -404,7 +404,7 @@ static void writing_to_a_private_tmp_is_not_writing_to_what_lies_in_it(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, "/tmp/p", HOST_FOLDER);
+	know(&planning, "/tmp/p", HOST_DIRECTORY);
 	planning.request.project = "/tmp/p";
 	planning_load(&planning, "capabilities:\n" RULE("tmp", ALL_FILES, "/tmp", "allow")
 					 RULE("project", "fs.read", "./", "allow"));
@@ -440,7 +440,7 @@ static void denials_hold_in_the_sandboxs_own_proc(void)
 					     "deny"));
 	expect_plan(&planning);
 	expect_eq(flags_of(&planning, STEP_MASK, "/proc/kcore"), 0);
-	expect_eq(flags_of(&planning, STEP_MASK, "/proc/sys/kernel"), STEP_IS_FOLDER);
+	expect_eq(flags_of(&planning, STEP_MASK, "/proc/sys/kernel"), STEP_IS_DIRECTORY);
 	expect(!find_step(&planning, STEP_MASK, "/proc/kmsg"));
 }
 
@@ -572,7 +572,7 @@ static void owners_outside_are_kept_where_root_builds(void)
 	planning.host.uid = planning.host.gid = 0;
 	planning.host.is_root = true;
 	planning.known[planning.n_known - 1].uid = 1000;
-	know(&planning, PROJECT "/.git/hooks", HOST_FOLDER);
+	know(&planning, PROJECT "/.git/hooks", HOST_DIRECTORY);
 	know(&planning, PROJECT "/.git/config", HOST_FILE);
 	grant(&planning, GRANT_WRITE, PROJECT, "--write");
 	expect_plan(&planning);

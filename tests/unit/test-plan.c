@@ -37,7 +37,7 @@ static void the_same_inputs_give_the_same_bytes(void)
 
 	planning_open(&planning);
 	grant(&planning, GRANT_WRITE, "/home/user/p", "--write");
-	know(&planning, "/home/user/p/.git/hooks", HOST_FOLDER);
+	know(&planning, "/home/user/p/.git/hooks", HOST_DIRECTORY);
 	know(&planning, "/home/user/p/.git/config", HOST_FILE);
 	expect_plan(&planning);
 	first = strdup(plan_text(&planning));
@@ -80,8 +80,8 @@ static void directories_come_before_what_is_in_them(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, "/srv/a-b/x", HOST_FOLDER);
-	know(&planning, "/srv/a/x", HOST_FOLDER);
+	know(&planning, "/srv/a-b/x", HOST_DIRECTORY);
+	know(&planning, "/srv/a/x", HOST_DIRECTORY);
 	grant(&planning, GRANT_READ, "/srv/a-b/x", "--read");
 	grant(&planning, GRANT_READ, "/srv/a/x", "--read");
 	grant(&planning, GRANT_TMPFS, "/srv/a", "--tmpfs");
@@ -105,9 +105,9 @@ static void every_directory_on_the_way_is_made_once(void)
 	size_t n = 0;
 
 	planning_open(&planning);
-	know(&planning, "/srv/data/one", HOST_FOLDER);
-	know(&planning, "/srv/data/two", HOST_FOLDER);
-	know(&planning, "/srv/database", HOST_FOLDER);
+	know(&planning, "/srv/data/one", HOST_DIRECTORY);
+	know(&planning, "/srv/data/two", HOST_DIRECTORY);
+	know(&planning, "/srv/database", HOST_DIRECTORY);
 	grant(&planning, GRANT_READ, "/srv/data/one", "--read");
 	grant(&planning, GRANT_READ, "/srv/data/two", "--read");
 	grant(&planning, GRANT_READ, "/srv/database", "--read");
@@ -115,11 +115,12 @@ static void every_directory_on_the_way_is_made_once(void)
 	for (size_t i = 0; i < planning.plan->n_steps; i++) {
 		const struct step *step = &planning.plan->steps[i];
 
-		n += step->kind == STEP_FOLDER && strncmp(step->folder.target, "/srv", 4) == 0;
+		n += step->kind == STEP_DIRECTORY &&
+		     strncmp(step->directory.target, "/srv", 4) == 0;
 	}
 	expect_eq(n, 2);
-	expect(find_step(&planning, STEP_FOLDER, "/srv"));
-	expect(find_step(&planning, STEP_FOLDER, "/srv/data"));
+	expect(find_step(&planning, STEP_DIRECTORY, "/srv"));
+	expect(find_step(&planning, STEP_DIRECTORY, "/srv/data"));
 }
 
 static void without_a_policy_system_and_project_can_be_read(void)
@@ -130,14 +131,15 @@ static void without_a_policy_system_and_project_can_be_read(void)
 	expect_plan(&planning);
 	expect_eq(planning.plan->tier, TIER_FULL);
 	expect_eq(planning.plan->layers & LAYERS_FULL, LAYERS_FULL);
-	expect_eq(flags_of(&planning, STEP_BIND, "/usr"), STEP_READ_ONLY | STEP_IS_FOLDER);
-	expect_eq(flags_of(&planning, STEP_BIND, "/etc"), STEP_READ_ONLY | STEP_IS_FOLDER);
-	expect_eq(flags_of(&planning, STEP_BIND, "/home/user/p"), STEP_READ_ONLY | STEP_IS_FOLDER);
+	expect_eq(flags_of(&planning, STEP_BIND, "/usr"), STEP_READ_ONLY | STEP_IS_DIRECTORY);
+	expect_eq(flags_of(&planning, STEP_BIND, "/etc"), STEP_READ_ONLY | STEP_IS_DIRECTORY);
+	expect_eq(flags_of(&planning, STEP_BIND, "/home/user/p"),
+		  STEP_READ_ONLY | STEP_IS_DIRECTORY);
 	expect_str(find_step(&planning, STEP_LINK, "/lib64")->link.points_to, "usr/lib64");
 	expect(find_step(&planning, STEP_TMPFS, "/tmp"));
 	expect(!find_step(&planning, STEP_BIND, "/home/user"));
 	expect(!find_step(&planning, STEP_BIND, "/"));
-	expect_str(find_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->working_folder.target,
+	expect_str(find_step(&planning, STEP_WORKING_DIRECTORY, NULL)->working_directory.target,
 		   "/home/user/p");
 	expect_str(planning.plan->template, "default");
 	expect_str(planning.plan->net_mode, "loopback");
@@ -148,13 +150,14 @@ static void a_project_in_tmp_lies_in_the_fresh_tmp(void)
 	_cleanup_planning_ struct planning planning;
 
 	planning_open(&planning);
-	know(&planning, "/tmp/build/p", HOST_FOLDER);
+	know(&planning, "/tmp/build/p", HOST_DIRECTORY);
 	planning.request.project = "/tmp/build/p";
 	expect_plan(&planning);
 	expect(find_step(&planning, STEP_TMPFS, "/tmp"));
-	expect(find_step(&planning, STEP_FOLDER, "/tmp/build"));
-	expect_eq(flags_of(&planning, STEP_BIND, "/tmp/build/p"), STEP_READ_ONLY | STEP_IS_FOLDER);
-	expect_str(find_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->working_folder.target,
+	expect(find_step(&planning, STEP_DIRECTORY, "/tmp/build"));
+	expect_eq(flags_of(&planning, STEP_BIND, "/tmp/build/p"),
+		  STEP_READ_ONLY | STEP_IS_DIRECTORY);
+	expect_str(find_step(&planning, STEP_WORKING_DIRECTORY, NULL)->working_directory.target,
 		   "/tmp/build/p");
 }
 
@@ -168,7 +171,8 @@ static void a_project_that_is_the_root_shows_the_usual_directories(void)
 	expect(find_step(&planning, STEP_BIND, "/home"));
 	expect(find_step(&planning, STEP_BIND, "/root"));
 	expect(!find_step(&planning, STEP_BIND, "/"));
-	expect_str(find_step(&planning, STEP_FOLDER_OF_COMMAND, NULL)->working_folder.target, "/");
+	expect_str(find_step(&planning, STEP_WORKING_DIRECTORY, NULL)->working_directory.target,
+		   "/");
 }
 
 static void refuses_a_request_without_a_command_or_a_name(void)

@@ -106,7 +106,8 @@ static void init_reduced(struct rig *rig, uid_t uid, const char *script)
 				    .identity.gid = rig->plan.gid });
 	rig_add(rig, (struct step){ .kind = STEP_CAPABILITIES });
 	rig_add(rig, (struct step){ .kind = STEP_NO_NEW_PRIVILEGES });
-	rig_add(rig, (struct step){ .kind = STEP_FOLDER_OF_COMMAND, .working_folder.target = "/" });
+	rig_add(rig,
+		(struct step){ .kind = STEP_WORKING_DIRECTORY, .working_directory.target = "/" });
 	rig_add(rig, (struct step){ .kind = STEP_EXEC });
 }
 

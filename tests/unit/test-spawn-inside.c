@@ -167,9 +167,10 @@ static void a_tree_that_is_another_one_is_refused(void)
 	unsigned before;
 
 	scene_init(&scene, 1u << MESSAGE_TREE);
-	scene.steps[0] = (struct step){
-		.kind = STEP_BIND, .bind.source = "/", .bind.target = "/usr", .bind.is_folder = true
-	};
+	scene.steps[0] = (struct step){ .kind = STEP_BIND,
+					.bind.source = "/",
+					.bind.target = "/usr",
+					.bind.is_directory = true };
 	scene.steps[1] = (struct step){ .kind = STEP_MASK, .mask.target = "/usr/bin" };
 	scene.plan.n_steps = 2;
 	before = count_fds();

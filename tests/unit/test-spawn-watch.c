@@ -29,7 +29,7 @@
 #include "step-flags.h"
 #include "test.h"
 
-#define FOLDER STEP_IS_FOLDER
+#define FOLDER STEP_IS_DIRECTORY
 #define READ_ONLY STEP_READ_ONLY
 #define DEADLINE_MSEC 60000
 

@@ -430,7 +430,7 @@ FOR_BOTH(a_step_that_fails_is_named_and_nothing_runs)
 	_cleanup_rig_ struct rig rig;
 
 	rig_init(&rig, uid, "echo ran");
-	rig_find(&rig, STEP_FOLDER_OF_COMMAND)->working_folder.target = "/nowhere";
+	rig_find(&rig, STEP_WORKING_DIRECTORY)->working_directory.target = "/nowhere";
 	rig_run(&rig);
 	expect_eq(rig.outcome->code, -ENOENT);
 	rig_expect(&rig, SPAWN_FAILED, SPAWN_REASON_SETUP);
