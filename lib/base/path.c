@@ -35,11 +35,14 @@ static bool creates(int flags)
 	return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
-static bool is_link(int dirfd, const char *name)
+/* Why @name could not be opened as a directory; -EAGAIN if it is one by now. */
+static int refuse_no_directory(int dirfd, const char *name)
 {
 	struct stat st;
 
-	return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	return S_ISLNK(st.st_mode) ? -ELOOP : S_ISDIR(st.st_mode) ? -EAGAIN : -ENOTDIR;
 }
 
 /* openat() of one component that is no link; -ELOOP if it is one. As with openat2(), O_PATH and
@@ -49,12 +52,9 @@ static int open_component(int dirfd, const char *name, int flags, mode_t mode)
 	_cleanup_close_ int fd = openat(dirfd, name, flags | O_NOFOLLOW | O_CLOEXEC, mode);
 	struct stat st;
 
-	if (fd < 0) {
-		int code = errno;
-
-		return code == ENOTDIR && !(flags & O_NOFOLLOW) && is_link(dirfd, name) ? -ELOOP
-											: -code;
-	}
+	if (fd < 0)
+		return errno == ENOTDIR && !(flags & O_NOFOLLOW) ? refuse_no_directory(dirfd, name)
+								 : -errno;
 	if (!(flags & O_PATH) || (flags & O_NOFOLLOW))
 		return take_fd(&fd);
 	if (fstat(fd, &st) < 0)
@@ -115,14 +115,13 @@ static int resolve_no_links(int dirfd, const char *path, int flags, mode_t mode,
 	};
 
 	for (int i = 0; i < N_TRIES; i++) {
-		long fd = syscall(SYS_openat2, dirfd, path, &how, sizeof(how));
+		int fd = (int)syscall(SYS_openat2, dirfd, path, &how, sizeof(how));
 
-		if (fd >= 0)
-			return (int)fd;
-		if (errno == ENOSYS)
-			return open_by_components(dirfd, path, flags, mode);
-		if (errno != EAGAIN)
-			return -errno;
+		if (fd < 0)
+			fd = errno == ENOSYS ? open_by_components(dirfd, path, flags, mode)
+					     : -errno;
+		if (fd != -EAGAIN)
+			return fd;
 	}
 	return -EAGAIN;
 }

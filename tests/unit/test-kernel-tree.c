@@ -237,7 +237,7 @@ EVERYBODY(nothing_is_made_in_what_is_bound)
 		{ .kind = STEP_MASK, .mask = { NEW, .is_directory = false } },
 		{ .kind = STEP_MASK, .mask = { NEW, .is_directory = true } },
 		{ .kind = STEP_LINK, .link = { NEW, .points_to = "x" } },
-		{ .kind = STEP_DIRECTORY, .folder = { NEW, .mode = 0755 } },
+		{ .kind = STEP_DIRECTORY, .directory = { NEW, .mode = 0755 } },
 		{ .kind = STEP_FILE, .file = { NEW, .mode = 0400 } },
 		{ .kind = STEP_PTS, .pts = { NEW } },
 	};
