@@ -44,10 +44,12 @@ int bind_reach(struct kernel *kernel, const struct step *step, size_t number)
 	int *fd = kernel_fds(kernel, number);
 	_cleanup_close_ int source = open_source(step);
 	int owner = -EBADF;
+	bool is_mapped;
 
 	if (source < 0)
 		return source;
-	if (step->bind.owner.is_set && !step->bind.owner.optional) {
+	is_mapped = idmap_applies(kernel, &step->bind.owner, source, step->bind.source);
+	if (is_mapped && !step->bind.owner.optional) {
 		owner = idmap_open(kernel, step->bind.owner.uid, step->bind.owner.gid);
 		if (owner < 0)
 			return owner;
@@ -60,8 +62,7 @@ int bind_reach(struct kernel *kernel, const struct step *step, size_t number)
 
 	int r = mount_set(copy, AT_RECURSIVE, mount_attributes(&step->bind.attributes), owner);
 
-	if (r == 0 && step->bind.owner.is_set && step->bind.owner.optional &&
-	    !idmap_is_of_system(source, step->bind.source))
+	if (r == 0 && is_mapped && step->bind.owner.optional)
 		r = map_owner(kernel, step, number, copy);
 	if (r == 0)
 		*fd = take_fd(&copy);

@@ -183,7 +183,7 @@ static bool is_other_mount_of(const struct statx *own, const char *const *direct
 	return false;
 }
 
-bool idmap_is_of_system(int fd, const char *path)
+static bool is_of_system(int fd, const char *path)
 {
 	struct statx own, root;
 	bool is_unclear = false;
@@ -196,4 +196,15 @@ bool idmap_is_of_system(int fd, const char *path)
 	     is_other_mount_of(&own, plan_shared_directories, &is_unclear)))
 		return true;
 	return is_unclear;
+}
+
+bool idmap_applies(struct kernel *kernel, const struct step_owner *owner, int fd, const char *path)
+{
+	if (!owner->is_set)
+		return false;
+	if (!owner->not_of_system || !is_of_system(fd, path))
+		return true;
+	if (!owner->optional)
+		kernel->of_system = path;
+	return false;
 }

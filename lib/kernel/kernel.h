@@ -61,9 +61,11 @@ struct kernel {
 	 * its own for them before it builds. */
 	bool has_network_maker;
 	struct network_maker *network_maker;
-	const char *unmapped; /* the source of a bind whose optional owner could not be mapped; or
-				 NULL */
-	pid_t pid;	      /* of PID 1 in the supervisor's PID namespace */
+	const char *unmapped;  /* the source of a bind whose optional owner could not be mapped; or
+				  NULL */
+	const char *of_system; /* the source of a writable bind or an overlay whose owner was not
+				  mapped, because it has files of the system; or NULL */
+	pid_t pid;	       /* of PID 1 in the supervisor's PID namespace */
 	int pidfd;
 };
 

@@ -15,6 +15,7 @@
 struct kernel;
 struct mount_attributes;
 struct step;
+struct step_owner;
 
 /* A detached copy of the mount(s) at @fd; @flags: AT_RECURSIVE or 0. */
 int mount_copy(int fd, unsigned flags);
@@ -53,9 +54,11 @@ int instance_make_tmpfs(uint64_t size, mode_t mode, unsigned attributes);
  */
 int idmap_open(struct kernel *kernel, uid_t uid, gid_t gid);
 
-/* Is @fd, opened by @path, of the system's files, as far as can be told? Also where a bind mount
- * shows them below a directory of root's own. */
-bool idmap_is_of_system(int fd, const char *path);
+/*
+ * Should @owner be mapped in a copy of @fd, which was opened by @path? Not for the system's files,
+ * as far as can be determined, even if a bind mount shows them below a directory of root's.
+ */
+bool idmap_applies(struct kernel *kernel, const struct step_owner *owner, int fd, const char *path);
 
 /*
  * Places in the sandbox's file tree

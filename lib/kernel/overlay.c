@@ -122,14 +122,17 @@ static int copy_writable(struct kernel *kernel, const struct step *step, int *fd
 
 static int copy_layers(struct kernel *kernel, const struct step *step, int *fds)
 {
+	_cleanup_close_ int lower = open_folder(AT_FDCWD, step->overlay.source);
 	int owner = -EBADF, r;
 
-	if (step->overlay.owner.is_set) {
+	if (lower < 0)
+		return lower;
+	if (idmap_applies(kernel, &step->overlay.owner, lower, step->overlay.source)) {
 		owner = idmap_open(kernel, step->overlay.owner.uid, step->overlay.owner.gid);
 		if (owner < 0)
 			return owner;
 	}
-	fds[LOWER] = copy_mount(step->overlay.source);
+	fds[LOWER] = mount_copy(lower, 0);
 	if (fds[LOWER] < 0)
 		return fds[LOWER];
 	r = set_mount(fds[LOWER], MOUNT_ATTR_RDONLY, owner);

@@ -112,7 +112,9 @@ static struct step_owner mapped_owner(struct planner *planner, const struct plac
 	    facts->uid != 0 || is_of_system(facts->real) || place_wants_write(place) ||
 	    !(host_path_is_closed(facts) || is_way_closed(planner, facts->real)))
 		return (struct step_owner){ .is_set = false };
-	return (struct step_owner){ .is_set = true, .gid = STEP_NO_GID, .optional = true };
+	return (struct step_owner){
+		.is_set = true, .gid = STEP_NO_GID, .optional = true, .not_of_system = true
+	};
 }
 
 static bool mapped_needs_mount(struct planner *planner, const struct place *place,
@@ -169,7 +171,7 @@ static struct step *add_step(struct planner *planner, struct shown *shown, enum 
 
 /* A file that root's sandbox writes belongs outside to the owner of its directory. A read-only
  * mount in such a directory is mapped the same way: git refuses a repository that another uid owns.
- */
+ * Root may name a directory of the system; a bind mount of one has a name that does not say so. */
 static struct step_owner find_owner(struct planner *planner, const struct place *place,
 				    const struct place *carrier)
 {
@@ -183,7 +185,10 @@ static struct step_owner find_owner(struct planner *planner, const struct place 
 		return mapped;
 	return (struct step_owner){ .is_set = true,
 				    .uid = owned->facts->uid,
-				    .gid = owned->facts->gid };
+				    .gid = owned->facts->gid,
+				    .not_of_system = owned->facts->uid == 0 &&
+						     !(owned->facts->real &&
+						       is_of_system(owned->facts->real)) };
 }
 
 static struct mount_attributes attributes_of(const struct place *place)

@@ -115,6 +115,8 @@ struct step_owner {
 	gid_t gid;
 	bool optional; /* where the file system cannot, it is shown as it is; what is mounted below
 			  it always */
+	bool not_of_system; /* not mapped where the opened directory is one of the system's by
+			       another name, as a bind mount of /etc is */
 };
 
 struct step_cgroup {

@@ -420,6 +420,8 @@ static int prepare(struct spawn *spawn)
 		return fail_step(spawn, &failure);
 	if (spawn->kernel.unmapped && options->hooks && options->hooks->unmapped)
 		options->hooks->unmapped(options->hooks->userdata, spawn->kernel.unmapped);
+	if (spawn->kernel.of_system && options->hooks && options->hooks->of_system)
+		options->hooks->of_system(options->hooks->userdata, spawn->kernel.of_system);
 	return 0;
 }
 

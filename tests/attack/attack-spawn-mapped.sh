@@ -118,18 +118,35 @@ if unshare -m true 2>/dev/null; then
 	check nor_is_a_directory_of_it out_is file
 	run bound /etc sh -c "cd '$own/bound/${shut##*/}' && sbx-spawn -- sh -c 'ls file; cat file'"
 	check nor_is_a_directory_below_the_mount out_is file
+	run bound /etc sh -c "cd '$own/bound' && sbx-spawn --out '$work/out-of-bound' -- sh -c 'ls passwd; cat shadow'"
+	check nor_with_--out_in_it out_is passwd
+	check a_note_says_so err_has "in '$own/bound' the command can change only what other users may change"
+	sed "s|source: /etc|source: $own/bound|" "$work/overlay.yaml" >"$work/bound.yaml"
+	run bound /etc sbx-spawn --policy "$work/bound.yaml" --cwd / -- sh -c 'ls /x/passwd; cat /x/shadow'
+	check nor_by_an_overlay_of_a_policy_of_it out_is /x/passwd
+	run bound "$shut" sbx-spawn --write "$own/bound" -- sh -c "ls '$own/bound/file'; cat '$own/bound/file'; echo over >'$own/bound/file'"
+	check nor_by_--write out_is "$own/bound/file"
+	check nothing_is_written_there test "$(cat "$shut/file")" = secret
+	check a_note_says_so_for_--write err_has "in '$own/bound' the command can change only what other users may change"
 	rmdir "$own/bound"
 	touch "$own/bound"
 	run bound "$shut/file" sbx-spawn --read "$own/bound" -- sh -c "ls '$own/bound'; cat '$own/bound'"
 	check nor_is_a_file_of_it out_is "$own/bound"
-	rm -r "$shut"
 	rm "$own/bound"
 	mkdir "$own/plain" "$own/bound"
 	echo mine >"$own/plain/file"
 	chmod 600 "$own/plain/file"
 	run bound /etc sh -c "cd '$own/plain' && sbx-spawn -- cat file" # the mount is beside this directory
 	check what_is_roots_own_is_read out_is mine
-	rm -r "$own/plain" "$own/bound"
+	run bound /etc sh -c "cd '$own/plain' && sbx-spawn --out '$work/out-of-plain' -- sh -c 'cat file; echo new >file'"
+	check an_overlay_of_it_is_read out_is mine
+	check and_written test "$(cat "$work/out-of-plain/file")" = new
+	run bound /etc sbx-spawn --write "$own/plain" -- sh -c "cat '$own/plain/file'; echo over >'$own/plain/file'"
+	check by_--write_it_is_read out_is mine
+	check and_written_by_--write test "$(cat "$own/plain/file")" = over
+	run spawn --write "$shut" -- sh -c "echo over >'$shut/file'"
+	check a_directory_of_the_system_that_root_names_by_--write_is_written test "$(cat "$shut/file")" = over
+	rm -r "$own/plain" "$own/bound" "$shut"
 else
 	skip a_mount_of_the_system_is_not_mapped_as_the_working_directory 'no mount namespace can be made here'
 fi
