@@ -199,9 +199,7 @@ static void sign_again(const struct log_place *place, const struct audit_key *ke
 	(void)snprintf(sql, sizeof(sql), "SELECT note FROM checkpoints WHERE size=%u",
 		       (unsigned)size);
 	n = read_bytes(place, sql, bytes, sizeof(bytes));
-	expect_eq(checkpoint_parse(bytes, (size_t)((char *)memmem(bytes, n, "\n\n", 2) - bytes) + 1,
-				   &checkpoint, NULL),
-		  0);
+	expect_eq(checkpoint_peek(bytes, n, &checkpoint), 0);
 	for (uint64_t seq = 0; seq < size; seq++) {
 		(void)snprintf(sql, sizeof(sql), "SELECT hash FROM records WHERE seq=%u",
 			       (unsigned)seq);
@@ -265,6 +263,52 @@ static void the_key_of_the_epoch_does_seal_it(void)
 	expect_verdict(verified_alone(&copy.place), VERIFY_TAMPERED);
 	put_frontier(&copy.place, 20);
 	expect_verdict(verified_alone(&copy.place), VERIFY_INTACT);
+}
+
+/* With today's key an attacker signs a checkpoint whose root is right and whose head is not. */
+static void a_signed_head_that_is_not_the_last_hash_is_found(void)
+{
+	_cleanup_hasher_ struct hasher *hasher = NULL;
+	_cleanup_copy_ struct copy copy;
+	_cleanup_audit_key_ struct audit_key key = AUDIT_KEY_INIT;
+	_cleanup_text_ struct text note = TEXT_INIT;
+	struct audit_checkpoint checkpoint;
+	struct note_verifier verifier;
+	char bytes[STORE_NOTE_MAX];
+	int folder;
+	size_t n;
+
+	copy_make(&copy);
+	expect_eq(hasher_new(&hasher), 0);
+	folder = open(copy.place.log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	expect_eq(key_load(folder, NULL, &key, NULL), 0);
+	(void)close(folder);
+	n = read_bytes(&copy.place, "SELECT note FROM checkpoints WHERE size=20", bytes,
+		       sizeof(bytes));
+	expect_eq(checkpoint_peek(bytes, n, &checkpoint), 0);
+	checkpoint.head.bytes[0] ^= 1;
+	expect_eq(note_verifier_make(hasher, checkpoint.origin, key.public_key, &verifier), 0);
+	expect_eq(checkpoint_sign(&note, &checkpoint, &verifier, key.private_key, NULL), 0);
+	write_bytes(&copy.place, "UPDATE checkpoints SET note=?1 WHERE size=20", true, note.data,
+		    note.len);
+	expect_found(verified_alone(&copy.place), VERIFY_TAMPERED, 16);
+}
+
+/* The record and its hash fit the record before it, and the writer reads no row before that one. */
+static void the_writer_notices_that_the_last_signed_record_was_written_again(void)
+{
+	_cleanup_copy_ struct copy copy;
+	uint64_t seq = UINT64_MAX;
+	struct audit_log *log;
+
+	copy_make(&copy);
+	execute(&copy.place, "UPDATE records SET body=CAST(replace(body,'srv','etc')AS BLOB)"
+			     " WHERE seq=19");
+	chain_again(&copy.place, 19);
+	log = log_opened(&copy.place);
+	expect(audit_log_is_broken(log, &seq));
+	expect_eq(seq, 19);
+	(void)audit_log_free(log);
 }
 
 /* ---- other logs ---- */
@@ -352,6 +396,8 @@ static const struct test tests[] = {
 	TEST(an_epoch_cannot_be_left_out),
 	TEST(a_later_key_does_not_seal_an_earlier_epoch),
 	TEST(the_key_of_the_epoch_does_seal_it),
+	TEST(a_signed_head_that_is_not_the_last_hash_is_found),
+	TEST(the_writer_notices_that_the_last_signed_record_was_written_again),
 	TEST(another_log_in_its_place_is_not_this_one),
 	TEST(rows_of_another_log_are_found),
 	TEST(a_segment_of_another_log_is_found),

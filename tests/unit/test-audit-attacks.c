@@ -113,6 +113,28 @@ static void a_checkpoint_of_another_size_is_found(void)
 	}
 }
 
+/* At record 18 the verifier has the tree of 18 records; at 25 it has no tree. Both times the text
+ * of the note is right, and only the row is not. */
+static void the_last_checkpoint_in_the_row_of_another_size_is_found(void)
+{
+	static const unsigned sizes[] = { 18, 25 };
+	_cleanup_copy_ struct copy copy;
+
+	copy_make(&copy);
+	for (size_t i = 0; i < N_ELEMENTS(sizes); i++) {
+		struct verify_report report;
+		char sql[96];
+
+		(void)snprintf(sql, sizeof(sql), "UPDATE checkpoints SET size=%u WHERE size=20",
+			       sizes[i]);
+		execute(&copy.place, sql);
+		report = verified_alone(&copy.place);
+		expect_verdict(report, VERIFY_TAMPERED);
+		expect_str(report.finding.why, "it is of another size");
+		copy_back(&copy);
+	}
+}
+
 static void what_the_segment_says_of_itself_cannot_be_changed(void)
 {
 	static const char *const keys[] = { "log",	  "first",    "previous",
@@ -327,6 +349,7 @@ static const struct test tests[] = {
 	TEST(a_record_that_was_emptied_or_filled_is_found),
 	TEST(a_bit_of_any_checkpoint_is_found),
 	TEST(a_checkpoint_of_another_size_is_found),
+	TEST(the_last_checkpoint_in_the_row_of_another_size_is_found),
 	TEST(what_the_segment_says_of_itself_cannot_be_changed),
 	TEST(a_bit_of_the_file_is_found_or_changes_nothing),
 	TEST(a_record_that_was_deleted_is_missed),

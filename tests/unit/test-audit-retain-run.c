@@ -196,6 +196,44 @@ static void a_segment_that_was_changed_is_kept_and_told(void)
 	(void)audit_log_free(log);
 }
 
+static int keep_note(void *userdata, uint64_t size, const char *note, size_t n_bytes,
+		     struct sbx_error *err)
+{
+	text_add_bytes(userdata, note, n_bytes);
+	return 0;
+}
+
+/* Retention verifies no signature, so it compares the head that the note claims with the records.
+ */
+static void a_segment_with_another_head_in_its_last_checkpoint_is_kept(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	_cleanup_text_ struct text note = TEXT_INIT;
+	struct audit_log *log = log_of_segments(&place, 2);
+	struct store *store = NULL;
+	struct retain_report report;
+	struct told told;
+	int folder = folder_of(&place);
+	char *head;
+
+	expect_eq(store_open(folder, SEGMENT, &store, NULL), 0);
+	expect_eq(store_last_checkpoint(store, keep_note, &note, NULL), 1);
+	head = strstr(text_string(&note), "head ");
+	head[5] = head[5] == 'A' ? 'B' : 'A';
+	expect_eq(store_begin(store, NULL), 0);
+	expect_eq(store_add_checkpoint(store, 11, note.data, note.len, NULL), 0);
+	expect_eq(store_commit(store, NULL), 0);
+	(void)store_free(store);
+	(void)close(folder);
+	make_old(&place, SEGMENT, 8);
+	report = retained(log, &usual, &told);
+	expect_eq(report.n_problems, 1);
+	expect_eq(told.problems[0], -EBADMSG);
+	expect_str(told.text, "its last checkpoint is not that of its records");
+	expect(has_file(&place, SEGMENT));
+	(void)audit_log_free(log);
+}
+
 static void where_no_archive_can_be_written_the_segment_stays(void)
 {
 	_cleanup_log_place_ struct log_place place;
@@ -554,6 +592,7 @@ static const struct test tests[] = {
 	TEST(an_archive_is_as_old_as_its_segment),
 	TEST(nothing_is_packed_where_there_is_hardly_any_room),
 	TEST(a_segment_that_was_changed_is_kept_and_told),
+	TEST(a_segment_with_another_head_in_its_last_checkpoint_is_kept),
 	TEST(where_no_archive_can_be_written_the_segment_stays),
 	TEST(an_old_archive_is_deleted_and_a_record_says_so),
 	TEST(without_room_the_oldest_archives_go),

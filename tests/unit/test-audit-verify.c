@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "audit-verify-rig.h"
+#include "audit/key.h"
 #include "base/base64.h"
 
 /* ---- unchanged logs ---- */
@@ -437,6 +438,32 @@ static void a_state_of_another_log_is_no_state_of_this_one(void)
 	expect_verdict(report, VERIFY_TAMPERED);
 }
 
+/* A run that goes on from a state does not read record 0, which names the first key. */
+static void a_state_of_another_first_key_is_no_state_of_this_log(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	_cleanup_hasher_ struct hasher *hasher = NULL;
+	_cleanup_audit_key_ struct audit_key key = AUDIT_KEY_INIT;
+	_cleanup_text_ struct text other = TEXT_INIT;
+	struct verified_state state = { .origin = "" };
+	struct note_verifier verifier;
+	struct verify_report report;
+
+	log_filled(&place);
+	expect_verdict(verified(&place, (struct verify_options){ .now_usec = 0 }, &state),
+		       VERIFY_INTACT);
+	expect_eq(hasher_new(&hasher), 0);
+	expect_eq(key_make(0, &key, NULL), 0);
+	expect_eq(note_verifier_make(hasher, state.origin, key.public_key, &verifier), 0);
+	note_verifier_add(&other, &verifier);
+	report = verified(&place,
+			  (struct verify_options){ .since = &state,
+						   .verifier = text_string(&other) },
+			  NULL);
+	expect_verdict(report, VERIFY_TAMPERED);
+	expect_str(report.finding.why, "what was verified before began with another key");
+}
+
 static void state_is_written_and_read_again(void)
 {
 	_cleanup_log_place_ struct log_place place;
@@ -634,6 +661,7 @@ static const struct test tests[] = {
 	TEST(a_log_that_was_longer_is_missed),
 	TEST(the_record_before_the_state_must_be_the_same),
 	TEST(a_state_of_another_log_is_no_state_of_this_one),
+	TEST(a_state_of_another_first_key_is_no_state_of_this_log),
 	TEST(state_is_written_and_read_again),
 	TEST(state_with_any_bit_changed_is_refused),
 	TEST(a_witness_is_read_in_all_its_forms),
