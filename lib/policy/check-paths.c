@@ -618,15 +618,21 @@ static int check_denied(struct checker *checker, const struct policy_mount *moun
 static void check_port(struct checker *checker, const struct judge *judge,
 		       const struct setting *setting, const char *operation)
 {
-	const struct policy_request request = {
-		.operation = operation,
-		.project_root = NO_PROJECT,
-		.host = "127.0.0.1",
-		.port = (uint16_t)setting->number,
-		.has_port = true,
-	};
-	const struct rule *rule = denying_rule(judge, checker->policy->n_rules, &request);
+	/* As decide_ports() of lib/plan asks. */
+	static const char *const hosts[] = { "127.0.0.1", "localhost" };
+	const struct rule *rule = NULL;
 
+	for (size_t i = 0; !rule && i < N_ELEMENTS(hosts); i++) {
+		const struct policy_request request = {
+			.operation = operation,
+			.project_root = NO_PROJECT,
+			.host = hosts[i],
+			.port = (uint16_t)setting->number,
+			.has_port = true,
+		};
+
+		rule = denying_rule(judge, checker->policy->n_rules, &request);
+	}
 	if (!rule)
 		return;
 	check_warn(checker, CHECK_SETTING, setting->place, "no sandbox can have '%s'",

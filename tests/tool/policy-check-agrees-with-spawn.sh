@@ -77,6 +77,8 @@ ports_32_and_one_twice	0	capabilities:| - $system|net: {loopback: {connect: [$po
 ports_33	3	capabilities:| - $system|net: {loopback: {connect: [$ports32, 4033]}}
 a_port_that_a_rule_denies	4	capabilities:| - $system| - {name: r, match: {op: net.*}, action: deny}|net: {loopback: {connect: [4000]}}
 a_port_that_a_rule_denies_on_the_hosts_network	3	capabilities:| - $system| - {name: r, match: {op: net.connect, ports: 4000}, action: deny}|net: {mode: host, loopback: {connect: [4000]}}
+a_port_that_a_rule_denies_by_name	4	capabilities:| - $system| - {name: r, match: {op: net.connect, host: localhost, ports: 7777}, action: deny}|net: {loopback: {connect: [7777]}}
+a_port_that_a_rule_denies_by_address	4	capabilities:| - $system| - {name: r, match: {op: net.*, cidr: 127.0.0.0/8}, action: deny}|net: {loopback: {bind: [7777]}}
 a_port_to_listen_on_that_a_rule_denies_connecting_to	0	capabilities:| - $system| - {name: r, match: {op: net.connect}, action: deny}|net: {loopback: {bind: [4000]}}
 ports_33_on_the_hosts_network	0	capabilities:| - $system|net: {mode: host, loopback: {connect: [$ports32, 4033]}}
 ports_33_to_listen_on	0	capabilities:| - $system|net: {loopback: {bind: [$ports32, 4033]}}
@@ -106,7 +108,8 @@ done < <(cases)
 
 # Random policies; a failure prints the seed.
 cd "$project" || exit 1
-run python3 "$SBX_SOURCE/tests/tool/policy-random.py" "${SEED:-$RANDOM}" 150
+seed=${SEED:-${CI:+1}}
+run python3 "$SBX_SOURCE/tests/tool/policy-random.py" "${seed:-$RANDOM}" 150
 check check_and_spawn_agree_on_random_policies has_status 0
 cd "$work" || exit 1
 

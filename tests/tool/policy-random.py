@@ -12,7 +12,7 @@ OPERATIONS = ["fs.read", "fs.list", "fs.exists", "exec", "net.connect", "net.bin
 PATHS = ["path: /usr", "path: ./src", "path: [./src/a, /usr/lib]", "path: cc", "path: []", "path_glob: 'src/*.c'",
          "path_glob: [src/**, '!src/a/']", "path_glob: Makefile", "path_glob: ./src/", "path: /proc/self/environ", "path: /proc/cpuinfo",
          "path: /mnt"]
-KEYS = ["host: a.example", "cidr: 10.0.0.0/8", "ports: 443", "caller: me", "caller_tag: [t]", "state: x"]
+KEYS = ["host: a.example", "cidr: 10.0.0.0/8", "ports: 443", "ports: 4000", "host: localhost", "caller: me", "caller_tag: [t]", "state: x"]
 CONSTRAINTS = ["require_capability_token: true", "require_sandbox: L2", "sha256: " + "a" * 64, "max_file_size: 1MiB"]
 ACTIONS = ["allow"] * 4 + ["deny"] * 3 + ["warn", "require_review", "pass"]
 SYSTEM = (" - {name: system, match: {op: [fs.read, fs.list, fs.exists, exec], path: [/usr, /bin, /lib, /lib64]},"
