@@ -130,7 +130,7 @@ static void the_last_checkpoint_in_the_row_of_another_size_is_found(void)
 		execute(&copy.place, sql);
 		report = verified_alone(&copy.place);
 		expect_verdict(report, VERIFY_TAMPERED);
-		expect_str(report.finding.why, "it is of another size");
+		expect_str(report.finding.why, "it is for another size");
 		copy_back(&copy);
 	}
 }

@@ -229,7 +229,7 @@ static void a_segment_with_another_head_in_its_last_checkpoint_is_kept(void)
 	report = retained(log, &usual, &told);
 	expect_eq(report.n_problems, 1);
 	expect_eq(told.problems[0], -EBADMSG);
-	expect_str(told.text, "its last checkpoint is not that of its records");
+	expect_str(told.text, "its last checkpoint does not match its records");
 	expect(has_file(&place, SEGMENT));
 	(void)audit_log_free(log);
 }

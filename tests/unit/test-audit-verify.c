@@ -461,7 +461,7 @@ static void a_state_of_another_first_key_is_no_state_of_this_log(void)
 						   .verifier = text_string(&other) },
 			  NULL);
 	expect_verdict(report, VERIFY_TAMPERED);
-	expect_str(report.finding.why, "what was verified before began with another key");
+	expect_str(report.finding.why, "the last verification was of a log with another first key");
 }
 
 static void state_is_written_and_read_again(void)
