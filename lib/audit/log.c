@@ -367,11 +367,6 @@ uint64_t audit_log_checkpoint_size(const struct audit_log *log)
 	return log->now.last.size;
 }
 
-void audit_log_head(const struct audit_log *log, struct audit_hash *ret)
-{
-	*ret = log->now.head;
-}
-
 const char *audit_log_id(const struct audit_log *log)
 {
 	return log->log_id;

@@ -83,7 +83,7 @@ struct audit_receipt {
  */
 int audit_log_create(const struct audit_log_options *options, struct sbx_error *err);
 /*
- * -ENOENT where there is no log, -EBUSY where another process has it, -EPERM where somebody else
+ * -ENOENT where there is no log, -EBUSY where another process has it, -EPERM where another user
  * could write to it. What was added since the last checkpoint is verified; where that fails, the
  * log is open all the same, and audit_log_is_broken() tells.
  */
@@ -153,7 +153,6 @@ bool audit_log_has_reserve(const struct audit_log *log);
 /* With what was not committed yet. */
 uint64_t audit_log_size(const struct audit_log *log);
 uint64_t audit_log_checkpoint_size(const struct audit_log *log);
-void audit_log_head(const struct audit_log *log, struct audit_hash *ret);
 const char *audit_log_id(const struct audit_log *log);
 /* What "NAME+HEX+BASE64" of the present epoch's key is. */
 void audit_log_add_verifier(const struct audit_log *log, struct text *out);

@@ -18,6 +18,7 @@
 
 #include <sbx/error.h>
 
+#include "audit/log-internal.h"
 #include "base/fd.h"
 #include "base/lines.h"
 #include "record/record.h"
@@ -97,10 +98,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 		log = make_log();
 	check(fd >= 0 && fd_write_all(fd, bytes, n_bytes) == 0 && lseek(fd, 0, SEEK_SET) == 0);
 	size = audit_log_size(log);
-	audit_log_head(log, &before);
+	before = log->now.head;
 	add_lines(log, fd, n_bytes);
 	audit_log_rollback(log);
-	audit_log_head(log, &after);
+	after = log->now.head;
 	check(audit_log_size(log) == size && audit_hash_equal(&before, &after));
 	(void)close(fd);
 	return 0;
