@@ -188,23 +188,3 @@ int json_i64(const struct json_item *item, int64_t *ret)
 	*ret = (int64_t)(negative ? -magnitude : magnitude);
 	return 0;
 }
-
-void json_place(const void *bytes, size_t n_bytes, size_t offset, unsigned *ret_line,
-		unsigned *ret_column)
-{
-	const char *at = bytes, *line = bytes, *place = at + (offset < n_bytes ? offset : n_bytes);
-	unsigned n_lines = 1, column = 1;
-
-	while (line < place && (at = memchr(line, '\n', (size_t)(place - line)))) {
-		line = at + 1;
-		n_lines++;
-	}
-	while (line < place) {
-		size_t n = utf8_sequence(line, n_bytes - (size_t)(line - (const char *)bytes));
-
-		line += n > 0 ? n : 1;
-		column += line <= place;
-	}
-	*ret_line = n_lines;
-	*ret_column = column;
-}

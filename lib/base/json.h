@@ -83,10 +83,6 @@ static inline bool json_equals(const struct json_item *item, const char *string)
 int json_u64(const struct json_item *item, uint64_t *ret);
 int json_i64(const struct json_item *item, int64_t *ret);
 
-/* Line and column (both from 1, columns count characters) of byte @offset. */
-void json_place(const void *bytes, size_t n_bytes, size_t offset, unsigned *ret_line,
-		unsigned *ret_column);
-
 /*
  * The writer appends to @out and adds the commas itself. It always writes valid JSON: bytes that
  * are not UTF-8 become U+FFFD. Characters that text_is_hidden() are escaped, so that the text is

@@ -28,7 +28,7 @@
 #include <sbx/error.h>
 
 #include "base/log.h"
-#include "base/notify.h"
+#include "base/listen-fds.h"
 #include "base/text.h"
 #include "service/clients.h"
 #include "service/listen.h"

@@ -140,15 +140,12 @@ static void check_prefixes(const char *bytes, size_t n_bytes)
 
 static void check_failure(struct json_scanner *scanner, int r, size_t n_bytes)
 {
-	unsigned line = 0, column = 0;
 	size_t at = scanner->at;
 	struct json_item item;
 
 	check(r == -EBADMSG || r == -E2BIG);
 	check(at <= n_bytes && scanner->problem);
 	check(json_next(scanner, &item) == r && scanner->at == at);
-	json_place(scanner->bytes, n_bytes, at, &line, &column);
-	check(line >= 1 && column >= 1 && line - 1 + column - 1 <= n_bytes);
 }
 
 static void check_success(const char *bytes, size_t n_bytes, const struct text *compact)

@@ -25,7 +25,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/notify.h"
+#include "base/listen-fds.h"
 #include "service/clients.h"
 #include "service/peer.h"
 #include "service/service.h"

@@ -171,36 +171,12 @@ static void integers_are_exact_at_their_limits(void)
 	}
 }
 
-static void places_count_lines_and_characters(void)
-{
-	static const char text[] = "a\n\xc3\xa9\xf0\x9f\x98\x80z\n\n\xff\xff!\r\nq";
-	static const struct {
-		size_t offset;
-		unsigned line, column;
-	} rows[] = {
-		{ 0, 1, 1 },  { 1, 1, 2 },   { 2, 2, 1 },  { 4, 2, 2 },	 { 8, 2, 3 },  { 9, 2, 4 },
-		{ 10, 3, 1 }, { 11, 4, 1 },  { 12, 4, 2 }, { 13, 4, 3 }, { 14, 4, 4 }, { 16, 5, 1 },
-		{ 17, 5, 2 }, { 999, 5, 2 }, { 3, 2, 1 },  { 7, 2, 2 },
-	};
-	unsigned line = 0, column = 0;
-
-	for (size_t i = 0; i < N_ELEMENTS(rows); i++) {
-		json_place(text, sizeof(text) - 1, rows[i].offset, &line, &column);
-		expect_eq(line, rows[i].line);
-		expect_eq(column, rows[i].column);
-	}
-	json_place(NULL, 0, 0, &line, &column);
-	expect_eq(line, 1);
-	expect_eq(column, 1);
-}
-
 static const struct test tests[] = {
 	TEST(decodes_escapes_and_surrogate_pairs),
 	TEST(decoding_refuses_unpaired_surrogates_and_adds_nothing),
 	TEST(only_names_and_strings_are_decoded),
 	TEST(compares_decoded_names),
 	TEST(integers_are_exact_at_their_limits),
-	TEST(places_count_lines_and_characters),
 	TEST_END,
 };
 

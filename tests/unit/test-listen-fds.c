@@ -1,116 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
-#include "base/notify.h"
+#include "base/listen-fds.h"
 #include "test.h"
 
 #define SELF 4321
-
-/* The socket of a service manager, bound to @name; an abstract name begins with '\0'. */
-static int manager_open(const char *name, size_t name_len)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	memcpy(address.sun_path, name, name_len);
-	expect(bind(fd, (struct sockaddr *)&address,
-		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + name_len)) == 0);
-	return fd;
-}
-
-static void expect_message(int fd, const char *want)
-{
-	char got[256] = "";
-	ssize_t n = recv(fd, got, sizeof(got) - 1, 0);
-
-	expect_eq(n, (ssize_t)strlen(want));
-	expect_str(got, want);
-}
-
-static void sends_nothing_without_a_manager(void)
-{
-	expect_eq(notify_send(NULL, "READY=1"), 0);
-	expect_eq(notify_send("", "READY=1"), 0);
-}
-
-static void sends_to_a_path(void)
-{
-	char folder[] = "/tmp/notify-XXXXXX";
-	char path[64];
-	_cleanup_close_ int fd = -EBADF;
-
-	expect(mkdtemp(folder));
-	(void)snprintf(path, sizeof(path), "%s/socket", folder);
-	fd = manager_open(path, strlen(path) + 1);
-	expect_eq(notify_send(path, "READY=1\nSTATUS=all is well"), 1);
-	expect_message(fd, "READY=1\nSTATUS=all is well");
-	expect(unlink(path) == 0 && rmdir(folder) == 0);
-}
-
-/* All bytes of an abstract name count, so one NUL too many would be another name. */
-static void sends_to_an_abstract_name(void)
-{
-	char name[64], environment[64];
-	int len = snprintf(name + 1, sizeof(name) - 1, "sbx-test-notify-%d", getpid());
-	_cleanup_close_ int fd = -EBADF;
-
-	name[0] = '\0';
-	(void)snprintf(environment, sizeof(environment), "@%s", name + 1);
-	fd = manager_open(name, (size_t)len + 1);
-	expect_eq(notify_send(environment, "STOPPING=1"), 1);
-	expect_message(fd, "STOPPING=1");
-}
-
-static void sends_to_the_longest_names_and_refuses_longer_ones(void)
-{
-	enum { SIZE = sizeof(((struct sockaddr_un *)NULL)->sun_path) };
-	char name[SIZE + 2];
-	_cleanup_close_ int fd = -EBADF;
-
-	memset(name, 'x', sizeof(name));
-	(void)snprintf(name + 1, sizeof(name) - 1, "sbx-test-long-%d-", getpid());
-	name[1 + strlen(name + 1)] = 'x';
-	name[0] = '\0';
-	fd = manager_open(name, SIZE);
-	name[0] = '@';
-	name[SIZE] = '\0';
-	expect_eq(notify_send(name, "READY=1"), 1);
-	expect_message(fd, "READY=1");
-
-	name[SIZE] = 'x';
-	name[SIZE + 1] = '\0';
-	expect_eq(notify_send(name, "READY=1"), -ENAMETOOLONG);
-	name[0] = '/';
-	name[SIZE] = '\0';
-	expect_eq(notify_send(name, "READY=1"), -ENAMETOOLONG);
-	name[SIZE - 1] = '\0';
-	expect_eq(notify_send(name, "READY=1"), -ENOENT);
-}
-
-static void refuses_addresses_it_does_not_speak(void)
-{
-	expect_eq(notify_send("vsock:2:1234", "READY=1"), -EPROTONOSUPPORT);
-	expect_eq(notify_send("run/notify", "READY=1"), -EPROTONOSUPPORT);
-	expect_eq(notify_send(" /run/notify", "READY=1"), -EPROTONOSUPPORT);
-	expect_eq(notify_send("@", "READY=1"), -EINVAL);
-	expect_eq(notify_send("/", "READY=1"), -EINVAL);
-	expect_eq(notify_send("/nowhere", ""), -EINVAL);
-}
-
-static void reports_a_manager_that_is_gone(void)
-{
-	expect_eq(notify_send("/nonexistent/notify", "READY=1"), -ENOENT);
-	expect_eq(notify_send("@sbx-test-nobody-is-here", "READY=1"), -ECONNREFUSED);
-}
 
 /* Runs in a child with @n_open open fds from 3 on and then a closed one. */
 static void in_child(void (*run)(void), int n_open)
@@ -142,10 +42,6 @@ static void check_two_named(void)
 	expect_eq(fds.n_fds, 2);
 	expect_str(fds.names[0], "policy");
 	expect_str(fds.names[1], "audit log");
-	expect_eq(listen_fds_find(&fds, "policy"), 3);
-	expect_eq(listen_fds_find(&fds, "audit log"), 4);
-	expect_eq(listen_fds_find(&fds, "audit"), -ENOENT);
-	expect_eq(listen_fds_find(&fds, ""), -ENOENT);
 	expect(fcntl(3, F_GETFD) & FD_CLOEXEC);
 	expect(fcntl(4, F_GETFD) & FD_CLOEXEC);
 }
@@ -165,7 +61,6 @@ static void check_unnamed(void)
 	expect_eq(listen_fds_check("4321", "2", ":", SELF, &fds, NULL), 0);
 	expect_eq(fds.n_fds, 2);
 	expect_str(fds.names[1], "");
-	expect_eq(listen_fds_find(&fds, ""), 3);
 }
 
 static void takes_fds_without_names(void)
@@ -283,12 +178,6 @@ static void refuses_names_with_other_characters(void)
 }
 
 static const struct test tests[] = {
-	TEST(sends_nothing_without_a_manager),
-	TEST(sends_to_a_path),
-	TEST(sends_to_an_abstract_name),
-	TEST(sends_to_the_longest_names_and_refuses_longer_ones),
-	TEST(refuses_addresses_it_does_not_speak),
-	TEST(reports_a_manager_that_is_gone),
 	TEST(takes_fds_by_their_names),
 	TEST(takes_fds_without_names),
 	TEST(takes_at_most_so_many_fds),

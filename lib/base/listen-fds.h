@@ -2,8 +2,7 @@
 #pragma once
 
 /*
- * Two protocols of a service manager, without libsystemd: readiness (NOTIFY_SOCKET) and passed
- * sockets (LISTEN_FDS)
+ * Sockets that a service manager has passed (LISTEN_FDS), without libsystemd
  *
  * The values of the environment variables are parameters: the tool reads its environment once, at
  * the start.
@@ -13,12 +12,6 @@
 #include <sys/types.h>
 
 struct sbx_error;
-
-/*
- * Sends @state ("READY=1\nSTATUS=...") to @notify_socket ("/path" or "@abstract"). 0 if
- * @notify_socket is NULL or empty, 1 when sent, or negative errno.
- */
-int notify_send(const char *notify_socket, const char *state);
 
 #define LISTEN_FDS_START 3
 #define LISTEN_FDS_MAX 64
@@ -36,5 +29,3 @@ struct listen_fds {
  */
 int listen_fds_check(const char *listen_pid, const char *listen_fds, const char *listen_names,
 		     pid_t self, struct listen_fds *ret, struct sbx_error *err);
-/* The fd of that name, or -ENOENT. */
-int listen_fds_find(const struct listen_fds *fds, const char *name);

@@ -1,82 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The service manager's side of two protocols
- *
- * Readiness is one datagram to a socket whose name is in the environment. Sockets are passed as the
- * fds from 3 on, with three variables for the PID, the number and the names. Children inherit these
- * variables, so they are ignored unless the PID matches; then any mistake is an error, because
- * using a wrong fd as a listening socket would be worse than not starting.
+ * The service manager passes sockets as the fds from 3 on, with three variables for the PID, the
+ * number and the names. Children inherit these variables, so they are ignored unless the PID
+ * matches; then any mistake is an error, because using a wrong fd as a listening socket would be
+ * worse than not starting.
  */
 
-#include "base/notify.h"
+#include "base/listen-fds.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
 
 #include <sbx/error.h>
 
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/units.h"
-
-#define SEND_TIMEOUT_SEC 5
-
-/* The length of the address, or negative errno. */
-static int parse_address(const char *notify_socket, struct sockaddr_un *ret)
-{
-	size_t len = strlen(notify_socket);
-	bool abstract = notify_socket[0] == '@';
-
-	if (!abstract && notify_socket[0] != '/')
-		return -EPROTONOSUPPORT;
-	if (len < 2)
-		return -EINVAL;
-	/*
-	 * A path is followed by a NUL; an abstract name is not, and all its bytes are significant.
-	 */
-	if (len + (abstract ? 0 : 1) > sizeof(ret->sun_path))
-		return -ENAMETOOLONG;
-
-	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	memcpy(ret->sun_path, notify_socket, len);
-	if (abstract)
-		ret->sun_path[0] = '\0';
-	return (int)(offsetof(struct sockaddr_un, sun_path) + len + (abstract ? 0 : 1));
-}
-
-int notify_send(const char *notify_socket, const char *state)
-{
-	static const struct timeval timeout = { .tv_sec = SEND_TIMEOUT_SEC };
-	struct sockaddr_un address;
-	_cleanup_close_ int fd = -EBADF;
-	int address_len;
-
-	if (!notify_socket || notify_socket[0] == '\0')
-		return 0;
-	if (state[0] == '\0')
-		return -EINVAL;
-	address_len = parse_address(notify_socket, &address);
-	if (address_len < 0)
-		return address_len;
-
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0)
-		return -errno;
-	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)&address,
-		   (socklen_t)address_len) < 0)
-		return -errno;
-	return 1;
-}
 
 static int refuse(struct sbx_error *err, int code)
 {
@@ -197,12 +140,4 @@ int listen_fds_check(const char *listen_pid, const char *listen_fds, const char 
 		return r;
 	*ret = found;
 	return 0;
-}
-
-int listen_fds_find(const struct listen_fds *fds, const char *name)
-{
-	for (size_t i = 0; i < fds->n_fds; i++)
-		if (strcmp(fds->names[i], name) == 0)
-			return LISTEN_FDS_START + (int)i;
-	return -ENOENT;
 }
