@@ -465,6 +465,54 @@ static void deny_around(struct composer *composer, const struct cover *cover)
 	deny_excepted(composer, cover->number);
 }
 
+/* The values of a rule of the policy that name paths below those of the grant. */
+static struct match_list list_below(struct composer *composer, const struct rule *rule,
+				    const struct rule *grant)
+{
+	const struct match_list *all = &rule->match.lists[MATCH_PATH];
+	struct match_value *values = take(composer, all->n_values * sizeof(*values));
+	const char *project = composer->with.project ? composer->with.project : ".";
+	struct match_list list = { .present = true, .values = values, .place = all->place };
+
+	for (size_t i = 0; values && i < all->n_values; i++) {
+		const char *path = NULL;
+		struct glob glob;
+
+		if (parse_plain(&all->values[i], &glob) && !glob.excludes)
+			path = named_path(composer, &glob, project);
+		if (path && is_in(path, grant, false))
+			values[list.n_values++] = all->values[i];
+	}
+	return list;
+}
+
+/* A rule of the policy that makes a path below a tmpfs readable shows the host's file there. The
+ * grant of the tmpfs is about files of the tmpfs, so it neither writes nor executes that file. */
+static void except_shown(struct composer *composer, size_t number)
+{
+	const struct rule grant = composer->policy.rules[number];
+	struct condition *all =
+		take(composer, (grant.n_exceptions + composer->n_original) * sizeof(*all));
+	size_t n = grant.n_exceptions;
+
+	if (!all)
+		return;
+	if (n > 0)
+		memcpy(all, grant.exceptions, n * sizeof(*all));
+	for (size_t i = 0; i < composer->n_original; i++) {
+		const struct rule *rule = &composer->policy.rules[i];
+
+		if (rule->action != POLICY_ALLOW || !(rule->match.operations & reads()))
+			continue;
+		all[n] = (struct condition){ .operations = grant.match.operations,
+					     .place = grant.place };
+		all[n].lists[MATCH_PATH] = list_below(composer, rule, &grant);
+		n += all[n].lists[MATCH_PATH].n_values > 0;
+	}
+	((struct rule *)composer->rules.rows)[number].exceptions = all;
+	((struct rule *)composer->rules.rows)[number].n_exceptions = n;
+}
+
 /* ---- the implicit view ---- */
 
 /* The project is a cover: below /tmp it would otherwise have the rights of a tmpfs. */
@@ -811,6 +859,9 @@ int compose_finish(struct composer *composer, const struct policy **ret)
 	for (size_t i = 0; (cover = cover_at(composer, i)); i++)
 		if (!cover->is_of_host || is_in_private(composer, cover->path))
 			deny_around(composer, cover);
+	for (size_t i = 0; (cover = cover_at(composer, i)); i++)
+		if (cover->is_tmpfs)
+			except_shown(composer, cover->number);
 	policy = take(composer, sizeof(*policy));
 	if (composer->no_memory)
 		return -ENOMEM;
