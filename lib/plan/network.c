@@ -247,6 +247,18 @@ int choose_network(struct planner *planner)
 		r = check_ports(planner);
 	if (r == 0)
 		r = check_reduced(planner);
+<<<<<<< HEAD
+=======
+	if (planner->policy && planner->net_mode == NET_NONE && planner->ports.n_rows > 0)
+		planner_note(planner, false,
+			     "UDP sockets can be used on the private loopback, whatever the policy "
+			     "says",
+			     "forwarded ports need a loopback; it reaches nothing outside");
+	planner->is_using_inet = planner->net_mode != NET_NONE || planner->ports.n_rows > 0;
+	planner->is_limiting_ports =
+		planner->net_mode != NET_HOST && planner->net_mode != NET_LOOPBACK &&
+		(planner->plan->layers & LAYER_LANDLOCK) && planner->host->landlock_abi >= 4;
+>>>>>>> 6b60cf0 (plan: note what a profile and forwarded ports change)
 	return r;
 }
 
@@ -368,6 +380,34 @@ int check_ptrace(struct planner *planner)
 	return 0;
 }
 
+/* The first grant of writing by a policy or an option, or NULL. */
+static const struct mark *find_writing(const struct planner *planner)
+{
+	struct mark *const *marks = planner->marks.rows;
+
+	for (size_t i = 0; i < planner->marks.n_rows; i++)
+		if (marks[i]->kind == MARK_ALLOW && (marks[i]->rights & RIGHT_WRITE) &&
+		    !(marks[i]->flags & (MARK_OURS | MARK_DROPPED)) &&
+		    marks[i]->origin.kind != ORIGIN_BUILT_IN)
+			return marks[i];
+	return NULL;
+}
+
+/* Landlock and mounts would permit it, and sbx-policy eval knows no profile. */
+static void note_strict(struct planner *planner)
+{
+	const struct mark *mark =
+		strcmp(planner->profile, "strict") == 0 ? find_writing(planner) : NULL;
+
+	if (mark)
+		planner_note(planner, false,
+			     planner_format(planner,
+					    "%s grants writing, but no file can be written",
+					    origin_text(&mark->origin)),
+			     "the system call profile 'strict' has no calls that open a file for "
+			     "writing, create, rename or remove one");
+}
+
 void add_filter(struct planner *planner)
 {
 	struct step *step = planner_add_step(planner, STEP_SECCOMP, origin_built_in);
@@ -389,5 +429,6 @@ void add_filter(struct planner *planner)
 		step->seccomp.variants |= VARIANT_NO_SHM;
 	if (planner->request->ptrace)
 		step->seccomp.variants |= VARIANT_PTRACE;
+	note_strict(planner);
 	copy_denied(planner);
 }
