@@ -40,7 +40,7 @@ struct update {
 	struct tool_run *run;
 	const struct policy_values *values;
 	const char *path; /* the policy that is replaced */
-	char *target;	  /* target of a link at the given path; NULL: it is no link */
+	char *target;	  /* target if the given path is a link, else NULL */
 	const char *from; /* for messages and the metadata */
 	char *old_bytes;  /* NULL: there was no policy */
 	size_t n_old_bytes;

@@ -86,7 +86,7 @@ static void restore_signals(void)
 		if (sigismember(&kept, number) == 0)
 			(void)signal(number, SIG_DFL);
 	/* With SIGXFSZ ignored, RLIMIT_FSIZE of the caller makes write() fail with an error; the
-	 * signal would kill the tool in the middle of a record or leave a sandbox behind. Child
+	 * signal would kill the tool in the middle of a record or leave a sandbox running. Child
 	 * processes get the default. */
 	(void)signal(SIGXFSZ, SIG_IGN);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);

@@ -100,7 +100,7 @@ int moment_parse(const char *bytes, size_t n_bytes, uint64_t *ret_usec)
 	const char *at = text;
 	uint64_t usec = 0;
 
-	/* A NUL is no digit and no sign, so parsing stops there and never reads past it. */
+	/* A NUL is neither digit nor sign, so parsing stops there and never reads past it. */
 	if (n_bytes >= sizeof(text) || memchr(bytes, '\0', n_bytes))
 		return -EINVAL;
 	memcpy(text, bytes, n_bytes);

@@ -45,7 +45,7 @@ static int refuse_no_directory(int dirfd, const char *name)
 	return S_ISLNK(st.st_mode) ? -ELOOP : S_ISDIR(st.st_mode) ? -EAGAIN : -ENOTDIR;
 }
 
-/* openat() of one component that is no link; -ELOOP if it is one. As with openat2(), O_PATH and
+/* openat() of one component; -ELOOP if it is a symbolic link. As with openat2(), O_PATH and
  * O_NOFOLLOW together open the link itself. */
 static int open_component(int dirfd, const char *name, int flags, mode_t mode)
 {

@@ -4,10 +4,10 @@
  * The cost of asking the service: one packet there, one decision back
  *
  * The peer is a minimal server: a process that echoes each packet. Both are separate processes
- * behind a SOCK_SEQPACKET socket, so both have the same two context switches; the difference is
- * parsing the request, deciding and writing the answer. All three processes run on one CPU, because
- * a wake-up across CPUs costs more than everything else and varies. Sockets are abstract, so
- * nothing is left behind.
+ * at the other end of a SOCK_SEQPACKET socket, so both have the same two context switches; the
+ * difference is parsing the request, deciding and writing the answer. All three processes run on
+ * one CPU, because a wake-up across CPUs costs more than everything else and varies. Sockets are
+ * abstract, so no file remains.
  */
 
 #include "bench.h"

@@ -31,9 +31,8 @@ MARKS = {
     "'directory' is the word": re.compile(r"(?<![\w@/.=<`'-])folders?(?![\w/=>`'-])(?!\()", re.I),
 }
 AT_THE_BEGIN = {"begins without its noun"}
-# The directories whose comments keep to it; add one when its comments are rewritten.
-COMMENTS = ["lib/base", "lib/client", "lib/extension", "lib/filter", "lib/include", "lib/kernel", "lib/output", "lib/record",
-            "lib/registry", "lib/ring", "lib/scope", "lib/spawn", "lib/token"]
+# Directories whose comments are not rewritten yet; all others are held. Remove one when its comments are rewritten.
+COMMENTS_LATER = ["lib/audit", "lib/collect", "lib/plan", "lib/policy", "lib/server", "lib/service"]
 PAGES = ["README.md", "HACKING.md", "NEWS.md", "SECURITY.md", "policies/*", "man/*.scd"]
 SINCE = "56dd65af8c"  # subjects are checked from the commit after this one on
 SUBJECT_COLUMNS = 72

@@ -44,7 +44,7 @@ else
 fi
 
 # The caller's RLIMIT_FSIZE also applies to sbx-spawn: it must report the error, and not die by SIGXFSZ and leave the
-# sandbox behind. Output through a pipe, because a file could not be written either.
+# sandbox running. Output through a pipe, because a file could not be written either.
 small() {
 	places
 	{

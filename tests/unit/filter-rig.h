@@ -50,7 +50,7 @@ static inline bool rule_names(const struct filter_rule *rule, const char *name)
 	return false;
 }
 
-/* Reads the table of rules. @name: of the call, or NULL for a number that is no known call. */
+/* Reads the table of rules. @name: of the call, or NULL for a number that no call has. */
 static inline uint32_t rules_say(enum filter_profiles profile, unsigned variant, const char *name,
 				 const struct seccomp_data *data)
 {

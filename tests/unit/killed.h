@@ -3,7 +3,7 @@
 
 /*
  * Runs work in a process that is killed before its Nth system call, for each N, so that a test can
- * check what it leaves behind
+ * check what remains
  */
 
 #include <errno.h>

@@ -10,8 +10,8 @@
  *     build_engine(&built);
  *
  * (without the blank in the glob). Words are KEY=VALUE; a key given twice is a list of two, "path="
- * an empty list, "literal=" a path that is no glob. Rules are named r0, r1 and so on; the returned
- * pointer is valid until the next rule.
+ * an empty list, "literal=" a path that is not read as a glob. Rules are named r0, r1 and so on;
+ * the returned pointer is valid until the next rule.
  */
 
 #include <stdlib.h>

@@ -250,7 +250,7 @@ static void refuses_a_checkpoint_that_was_changed_after_it_was_signed(void)
 	expect_eq(checkpoint.size, 77);
 }
 
-/* A note that the key has signed for another purpose is no checkpoint of this log. */
+/* A note that the key has signed for another purpose is not accepted as a checkpoint. */
 static void refuses_a_signed_note_that_is_no_checkpoint_of_this_log(void)
 {
 	const struct note_verifier verifier = verifier_named(ORIGIN),

@@ -79,7 +79,7 @@ static void writes_no_stub_that_could_not_be_read(void)
 	expect_eq(stub_add_members(&out, &stubs[3]), 0);
 }
 
-/* Changes every byte outside of the values: then the record is no stub. */
+/* Changes every byte outside of the values: then the record must not be read as a stub. */
 static void every_other_byte_is_refused(void)
 {
 	_cleanup_text_ struct text record = TEXT_INIT;

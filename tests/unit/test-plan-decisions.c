@@ -690,7 +690,7 @@ static bool is_noticed(const struct planning *planning, const char *path, const 
 	if (has_notice(planning, "grants nothing here") ||
 	    has_notice(planning, "always applies here"))
 		return true;
-	/* A path behind a link is reported by the name of the link. */
+	/* A notice names a path that a rule reaches through a link by the link. */
 	if (has_links && has_notice(planning, "is left out"))
 		return true;
 	for (size_t len = strlen(path); len > 0; len--) {
