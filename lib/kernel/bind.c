@@ -26,14 +26,15 @@ static int open_source(const struct step *step)
 				  O_PATH | (step->bind.is_directory ? O_DIRECTORY : 0));
 }
 
-/* Without AT_RECURSIVE: root has not named the mounts below it. */
-static int map_owner(struct kernel *kernel, const struct step *step, size_t number, int copy)
+/* Without AT_RECURSIVE: the mounts below were not named, and one of them can show the system's
+ * files. */
+static int map_owner(struct kernel *kernel, const struct step *step, int copy)
 {
 	int owner = idmap_open(kernel, step->bind.owner.uid, step->bind.owner.gid);
 	int r = owner < 0 ? owner : mount_set(copy, 0, 0, owner);
 
 	/* EINVAL: the file system does not support it. EPERM: the mount is idmapped already. */
-	if (r != -EINVAL && r != -EPERM)
+	if (!step->bind.owner.optional || (r != -EINVAL && r != -EPERM))
 		return r;
 	kernel->unmapped = step->bind.source;
 	return 0;
@@ -43,27 +44,19 @@ int bind_reach(struct kernel *kernel, const struct step *step, size_t number)
 {
 	int *fd = kernel_fds(kernel, number);
 	_cleanup_close_ int source = open_source(step);
-	int owner = -EBADF;
-	bool is_mapped;
 
 	if (source < 0)
 		return source;
-	is_mapped = idmap_applies(kernel, &step->bind.owner, source, step->bind.source);
-	if (is_mapped && !step->bind.owner.optional) {
-		owner = idmap_open(kernel, step->bind.owner.uid, step->bind.owner.gid);
-		if (owner < 0)
-			return owner;
-	}
 
 	_cleanup_close_ int copy = mount_copy(source, AT_RECURSIVE);
 
 	if (copy < 0)
 		return copy;
 
-	int r = mount_set(copy, AT_RECURSIVE, mount_attributes(&step->bind.attributes), owner);
+	int r = mount_set(copy, AT_RECURSIVE, mount_attributes(&step->bind.attributes), -EBADF);
 
-	if (r == 0 && is_mapped && step->bind.owner.optional)
-		r = map_owner(kernel, step, number, copy);
+	if (r == 0 && idmap_applies(kernel, &step->bind.owner, source, step->bind.source))
+		r = map_owner(kernel, step, copy);
 	if (r == 0)
 		*fd = take_fd(&copy);
 	return r;

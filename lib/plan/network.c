@@ -247,18 +247,11 @@ int choose_network(struct planner *planner)
 		r = check_ports(planner);
 	if (r == 0)
 		r = check_reduced(planner);
-<<<<<<< HEAD
-=======
-	if (planner->policy && planner->net_mode == NET_NONE && planner->ports.n_rows > 0)
+	if (planner->policy && planner->chosen.net_mode == NET_NONE && planner->ports.n_rows > 0)
 		planner_note(planner, false,
 			     "UDP sockets can be used on the private loopback, whatever the policy "
 			     "says",
 			     "forwarded ports need a loopback; it reaches nothing outside");
-	planner->is_using_inet = planner->net_mode != NET_NONE || planner->ports.n_rows > 0;
-	planner->is_limiting_ports =
-		planner->net_mode != NET_HOST && planner->net_mode != NET_LOOPBACK &&
-		(planner->plan->layers & LAYER_LANDLOCK) && planner->host->landlock_abi >= 4;
->>>>>>> 6b60cf0 (plan: note what a profile and forwarded ports change)
 	return r;
 }
 
@@ -383,9 +376,9 @@ int check_ptrace(struct planner *planner)
 /* The first grant of writing by a policy or an option, or NULL. */
 static const struct mark *find_writing(const struct planner *planner)
 {
-	struct mark *const *marks = planner->marks.rows;
+	struct mark *const *marks = planner->view.marks.rows;
 
-	for (size_t i = 0; i < planner->marks.n_rows; i++)
+	for (size_t i = 0; i < planner->view.marks.n_rows; i++)
 		if (marks[i]->kind == MARK_ALLOW && (marks[i]->rights & RIGHT_WRITE) &&
 		    !(marks[i]->flags & (MARK_OURS | MARK_DROPPED)) &&
 		    marks[i]->origin.kind != ORIGIN_BUILT_IN)
@@ -397,7 +390,7 @@ static const struct mark *find_writing(const struct planner *planner)
 static void note_strict(struct planner *planner)
 {
 	const struct mark *mark =
-		strcmp(planner->profile, "strict") == 0 ? find_writing(planner) : NULL;
+		strcmp(planner->chosen.profile, "strict") == 0 ? find_writing(planner) : NULL;
 
 	if (mark)
 		planner_note(planner, false,

@@ -502,7 +502,7 @@ static void except_shown(struct composer *composer, size_t number)
 	for (size_t i = 0; i < composer->n_original; i++) {
 		const struct rule *rule = &composer->policy.rules[i];
 
-		if (rule->action != POLICY_ALLOW || !(rule->match.operations & reads()))
+		if (rule->action != POLICY_ALLOW || !(rule->match.operations & view_reads()))
 			continue;
 		all[n] = (struct condition){ .operations = grant.match.operations,
 					     .place = grant.place };

@@ -128,6 +128,8 @@ if unshare -m true 2>/dev/null; then
 	check nor_by_--write out_is "$own/bound/file"
 	check nothing_is_written_there test "$(cat "$shut/file")" = secret
 	check a_note_says_so_for_--write err_has "in '$own/bound' the command can change only what other users may change"
+	run bound /etc sbx-spawn --write "$own" -- sh -c "ls '$own/bound/passwd'; cat '$own/bound/shadow'"
+	check nor_is_it_below_what_is_written out_is "$own/bound/passwd"
 	rmdir "$own/bound"
 	touch "$own/bound"
 	run bound "$shut/file" sbx-spawn --read "$own/bound" -- sh -c "ls '$own/bound'; cat '$own/bound'"

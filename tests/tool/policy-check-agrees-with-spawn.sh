@@ -134,9 +134,6 @@ run sbx-policy explain "$work/p.yaml" fs.exists src/a
 check explain_says_that_the_name_stays_visible out_has 'Landlock; the name stays visible where its directory is shown'
 cd "$work" || exit 1
 
-<<<<<<< HEAD
-# /proc/self refers to sbx-spawn when the planner looks at it.
-=======
 # Where the sandbox permits less or more than eval says, for all paths and addresses, a note says so.
 printf 'isolation: {template: policy-sandbox}\ncapabilities:\n - %s\n - {name: r, match: {op: fs.*, path: ./src}, action: allow}\n' "$system" >"$work/p.yaml"
 run spawn --policy "$work/p.yaml" --print-plan -v -- true
@@ -148,8 +145,7 @@ printf 'net: {mode: none, loopback: {connect: [7777]}}\ncapabilities:\n - %s\n' 
 run spawn --policy "$work/p.yaml" --print-plan -v -- true
 check udp_on_the_loopback_of_a_forwarded_port_is_noted out_has 'UDP sockets can be used on the private loopback'
 
-# The link to the process that reads it leads to sbx-spawn for the planner.
->>>>>>> 6b60cf0 (plan: note what a profile and forwarded ports change)
+# /proc/self refers to sbx-spawn when the planner looks at it.
 run spawn --deny /proc/self/environ -- true
 check a_denial_of_proc_self_says_why_it_cannot_be err_has "'/proc/self' means the process that reads it: here sbx-spawn"
 check a_denial_of_proc_self_says_what_to_name err_has "fix: name '/proc'"
