@@ -539,6 +539,12 @@ static void mark_view(struct planner *planner)
 	struct view_row rows[VIEW_ROWS_MAX];
 
 	policy_view(planner->policy, planner->request->project, has_own_tmp(planner), rows);
+	if (view_names_project_absolutely(planner->policy, planner->request->project))
+		planner_note(planner, false,
+			     "sbx-policy eval allows more in the working directory than the "
+			     "sandbox",
+			     "a rule names the directory by its absolute path; eval knows it as "
+			     "'./'");
 	for (size_t i = 0; rows[i].path; i++) {
 		unsigned rights = rights_of(rows[i].operations);
 

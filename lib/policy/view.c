@@ -78,6 +78,13 @@ static bool is_project_ruled(const struct policy *policy, const char *project)
 	return false;
 }
 
+bool view_names_project_absolutely(const struct policy *policy, const char *project)
+{
+	bool has_view = policy && policy->dialect == DIALECT_BUNTIME;
+
+	return has_view && is_project_ruled(policy, project) && !is_project_ruled(policy, NULL);
+}
+
 void policy_view(const struct policy *policy, const char *project, bool has_own_tmp,
 		 struct view_row ret[VIEW_ROWS_MAX])
 {

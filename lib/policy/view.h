@@ -31,6 +31,10 @@ enum { VIEW_ROWS_MAX = 16 };
 void policy_view(const struct policy *policy, const char *project, bool has_own_tmp,
 		 struct view_row ret[VIEW_ROWS_MAX]);
 
+/* Do rules name the project only by its absolute path? The view of the sandbox then lacks "."; an
+ * artefact is compiled for any project, so sbx-policy eval and the service cannot know. */
+bool view_names_project_absolutely(const struct policy *policy, const char *project);
+
 /* Is it /tmp or /var/tmp, which are a fresh tmpfs unless an option or a mount shows the host's? */
 bool view_is_private(const char *path);
 /* Or in one of them? */

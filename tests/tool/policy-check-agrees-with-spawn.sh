@@ -145,6 +145,15 @@ printf 'net: {mode: none, loopback: {connect: [7777]}}\ncapabilities:\n - %s\n' 
 run spawn --policy "$work/p.yaml" --print-plan -v -- true
 check udp_on_the_loopback_of_a_forwarded_port_is_noted out_has 'UDP sockets can be used on the private loopback'
 
+printf 'version: 1\nfs: {rules: [{action: allow, path: %s, perms: [write_file]}]}\n' "$project" >"$work/p.yaml"
+cd "$project" || exit 1
+run spawn --policy "$work/p.yaml" --print-plan -v -- true
+check a_project_that_is_named_by_its_absolute_path_is_noted out_has 'eval allows more in the working directory than the sandbox'
+sed -i "s|$project|./|" "$work/p.yaml"
+run spawn --policy "$work/p.yaml" --print-plan -v -- true
+check one_that_is_named_as_it_should_be_is_not test "${out#*allows more in the working directory}" = "$out"
+cd "$work" || exit 1
+
 # /proc/self refers to sbx-spawn when the planner looks at it.
 run spawn --deny /proc/self/environ -- true
 check a_denial_of_proc_self_says_why_it_cannot_be err_has "'/proc/self' means the process that reads it: here sbx-spawn"
