@@ -13,9 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kernel/fault.h"
 #include "kernel/kernel-internal.h"
 #include "kernel/kernel.h"
+
+#include "kernel/fault.h"
 
 /* Used if the environment has no PATH. */
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"

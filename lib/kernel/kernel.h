@@ -53,7 +53,7 @@ struct kernel {
 	int pty_master;	     /* made by STEP_TERMINAL in PID 1, to be sent to the supervisor */
 	uid_t uid;	     /* ids before identity_borrow() */
 	gid_t gid;
-	int owner_fd; /* of a user namespace that maps owner to the command's user: idmap.h */
+	int owner_fd; /* of a user namespace that maps owner to the command's user: mount.h */
 	uid_t owner_uid;
 	gid_t owner_gid;
 	/* Set before kernel_clone(): a process creates the network namespace while PID 1 builds the

@@ -20,9 +20,10 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
-#include "kernel/fault.h"
 #include "kernel/kernel-internal.h"
 #include "plan/step.h"
+
+#include "kernel/fault.h"
 
 int mount_copy(int fd, unsigned flags)
 {

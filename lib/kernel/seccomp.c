@@ -15,8 +15,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "kernel/fault.h"
 #include "kernel/kernel-internal.h"
+
+#include "kernel/fault.h"
 
 /* Linux 5.19. After the supervisor has received a notification, only fatal signals interrupt the
  * call, so it is not restarted: one execve() is one notification. */

@@ -22,9 +22,10 @@
 
 #include "base/fd.h"
 #include "base/path.h"
-#include "kernel/fault.h"
 #include "kernel/kernel-internal.h"
 #include "plan/plan.h"
+
+#include "kernel/fault.h"
 
 /* /proc must exist: the id map was written through it. */
 #define ATTACHED_AT "/proc"
