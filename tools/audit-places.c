@@ -126,30 +126,30 @@ int keeping_read(const struct audit_values *values, struct keeping *ret, struct 
 
 #define WAIT_USEC UINT64_C(5000000)
 
-/* Adds @folder below the state directory. */
-static int add_state(struct text *out, const char *folder, struct sbx_error *err)
+/* Adds @directory below the state directory. */
+static int add_state(struct text *out, const char *directory, struct sbx_error *err)
 {
 	int r = state_find(out, environ, geteuid());
 
 	if (r < 0)
 		return sbx_error_what(err, r, "no memory for the place of the log");
-	text_addf(out, "/%s", folder);
+	text_addf(out, "/%s", directory);
 	return text_status(out);
 }
 
-int places_folder(const struct audit_values *values, struct text *out, struct sbx_error *err)
+int places_directory(const struct audit_values *values, struct text *out, struct sbx_error *err)
 {
-	if (!values->folder)
-		return add_state(out, RECORD_LOG_FOLDER, err);
-	text_add(out, values->folder);
+	if (!values->directory)
+		return add_state(out, RECORD_LOG_DIRECTORY, err);
+	text_add(out, values->directory);
 	return text_status(out);
 }
 
 void places_explain_missing(const struct audit_values *values, struct sbx_error *err)
 {
 	sbx_error_why(err, "there is no log");
-	if (values->folder)
-		sbx_error_fix(err, "create it: sbx-audit setup --log %s", values->folder);
+	if (values->directory)
+		sbx_error_fix(err, "create it: sbx-audit setup --log %s", values->directory);
 	else
 		sbx_error_fix(err,
 			      "create it: sbx-audit setup; or name the directory of another with "
@@ -158,7 +158,7 @@ void places_explain_missing(const struct audit_values *values, struct sbx_error 
 
 int places_spool(struct text *out, struct sbx_error *err)
 {
-	return add_state(out, RECORD_SPOOL_FOLDER, err);
+	return add_state(out, RECORD_SPOOL_DIRECTORY, err);
 }
 
 static void show_imported(void *userdata, uint64_t n_records)
@@ -190,7 +190,7 @@ static int take_in(struct tool_run *run, struct audit_log *log, struct sbx_error
 	uint64_t n_files;
 	int r;
 
-	if (values->folder)
+	if (values->directory)
 		return 0;
 	r = places_spool(&spool, err);
 	if (r < 0)
@@ -217,8 +217,8 @@ static int open_log(struct tool_run *run, uint64_t wait_usec, struct audit_log *
 		    struct sbx_error *err)
 {
 	_cleanup_settings_ struct audit_settings settings = { .policy = NULL };
-	_cleanup_text_ struct text folder = TEXT_INIT;
-	int r = places_folder(run->values, &folder, err);
+	_cleanup_text_ struct text directory = TEXT_INIT;
+	int r = places_directory(run->values, &directory, err);
 
 	if (r < 0)
 		return r;
@@ -226,7 +226,7 @@ static int open_log(struct tool_run *run, uint64_t wait_usec, struct audit_log *
 	if (r < 0)
 		return r;
 	const struct audit_log_options options = {
-		.folder = text_string(&folder),
+		.directory = text_string(&directory),
 		.credentials = getenv("CREDENTIALS_DIRECTORY"),
 		.patterns = settings.patterns,
 		.n_patterns = settings.n_patterns,
@@ -277,7 +277,7 @@ static bool something_waits(const struct audit_values *values)
 	const struct dirent *entry;
 	struct stat st;
 
-	if (values->folder || places_spool(&spool, NULL) < 0)
+	if (values->directory || places_spool(&spool, NULL) < 0)
 		return false;
 	dir = opendir(text_string(&spool));
 	while (dir && (entry = readdir(dir)))
@@ -290,12 +290,12 @@ static bool something_waits(const struct audit_values *values)
 /* A running service has the log open, and imports and rotates itself. */
 static bool is_kept_by_another(const struct audit_values *values, int code)
 {
-	_cleanup_text_ struct text folder = TEXT_INIT;
+	_cleanup_text_ struct text directory = TEXT_INIT;
 	struct stat st;
 
 	if (code != -EPERM)
 		return code == -EBUSY;
-	return places_folder(values, &folder, NULL) == 0 && stat(folder.data, &st) == 0 &&
+	return places_directory(values, &directory, NULL) == 0 && stat(directory.data, &st) == 0 &&
 	       st.st_uid != geteuid();
 }
 

@@ -188,7 +188,7 @@ static int preview(struct tool_run *run, const struct retain_options *options,
 	_cleanup_rows_ struct rows rows = ROWS_INIT;
 	int r = rows_open(run->values, &rows, err);
 
-	return r < 0 ? r : retain_preview(rows.folder, options, ret, err);
+	return r < 0 ? r : retain_preview(rows.directory, options, ret, err);
 }
 
 static int retain(struct tool_run *run, const struct retain_options *options,

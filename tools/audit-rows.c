@@ -25,23 +25,23 @@
 void rows_close(struct rows *rows)
 {
 	segment_list_deinit(&rows->list);
-	close_fd(&rows->folder);
+	close_fd(&rows->directory);
 }
 
 int rows_open(const struct audit_values *values, struct rows *ret, struct sbx_error *err)
 {
 	_cleanup_rows_ struct rows rows = ROWS_INIT;
-	_cleanup_text_ struct text folder = TEXT_INIT;
-	int r = places_folder(values, &folder, err);
+	_cleanup_text_ struct text directory = TEXT_INIT;
+	int r = places_directory(values, &directory, err);
 
 	if (r < 0)
 		return r;
-	rows.folder = open(text_string(&folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	r = rows.folder < 0 ? -errno : segment_list(rows.folder, &rows.list);
+	rows.directory = open(text_string(&directory), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	r = rows.directory < 0 ? -errno : segment_list(rows.directory, &rows.list);
 	if (r == 0 && rows.list.n == 0)
 		r = -ENOENT;
 	if (r < 0) {
-		(void)sbx_error_what(err, r, "cannot read the log '%s'", text_string(&folder));
+		(void)sbx_error_what(err, r, "cannot read the log '%s'", text_string(&directory));
 		if (r == -ENOENT)
 			places_explain_missing(values, err);
 		return r;
@@ -74,11 +74,11 @@ int rows_open_segment(const struct rows *rows, size_t i, struct segment **ret,
 {
 	struct segment_file file = rows->list.files[i];
 	struct sbx_error why = { .code = 0 };
-	int r = segment_open_patiently(rows->folder, &file, ret, &why);
+	int r = segment_open_patiently(rows->directory, &file, ret, &why);
 
 	if (r == -ENOENT && file.kind == SEGMENT_STORE) {
 		segment_become_archive(&file);
-		r = segment_open_patiently(rows->folder, &file, ret, &why);
+		r = segment_open_patiently(rows->directory, &file, ret, &why);
 	}
 	if (r < 0 && err)
 		*err = why;
@@ -135,7 +135,7 @@ int rows_each_checkpoint(const struct rows *rows, store_visit_note visit, void *
 {
 	uint64_t first = rows->list.files[0].first;
 	struct notes notes = { .end = first, .visit = visit, .userdata = userdata };
-	int r = first > 0 ? epochs_each(rows->folder, read_note, &notes, err) : 0;
+	int r = first > 0 ? epochs_each(rows->directory, read_note, &notes, err) : 0;
 
 	if (r != 0)
 		return r;

@@ -89,7 +89,7 @@ static const char *const on_full_names[] = { "block", SHED, NULL };
 	  .offset = offsetof(struct audit_values, member), .metavar = meta, .help = text }
 
 const struct option_spec audit_serve_options[] = {
-	ROW("log", 'l', OPTION_PATH, folder, "DIR", "use the log in DIR"),
+	ROW("log", 'l', OPTION_PATH, directory, "DIR", "use the log in DIR"),
 	ROW("policy", 'p', OPTION_PATH, policy, "FILE", "use the section audit of this policy"),
 	ROW("socket", 0, OPTION_PATH, socket, "PATH", "where to listen"),
 	ROW("spool", 0, OPTION_PATH, spool, "DIR", "import this spool"),
@@ -120,7 +120,7 @@ struct daemon {
 	const struct audit_values *values;
 	struct heads *heads;
 	struct audit_log *audit;
-	int folder, spool;
+	int directory, spool;
 	struct service *service;
 	struct collector *collector;
 };
@@ -131,7 +131,7 @@ static void daemon_deinit(struct daemon *daemon)
 	(void)service_free(daemon->service);
 	(void)audit_log_free(daemon->audit);
 	(void)heads_free(daemon->heads);
-	close_fd(&daemon->folder);
+	close_fd(&daemon->directory);
 	close_fd(&daemon->spool);
 }
 
@@ -193,17 +193,17 @@ static int make_log(struct daemon *daemon, struct sbx_error *err)
 	return 0;
 }
 
-static int open_folder(struct daemon *daemon, struct sbx_error *err)
+static int open_directory(struct daemon *daemon, struct sbx_error *err)
 {
-	_cleanup_text_ struct text folder = TEXT_INIT;
-	int r = places_folder(daemon->values, &folder, err);
+	_cleanup_text_ struct text directory = TEXT_INIT;
+	int r = places_directory(daemon->values, &directory, err);
 
 	if (r < 0)
 		return r;
-	daemon->folder = open(text_string(&folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return daemon->folder < 0 ? sbx_error_what(err, -errno, "cannot open the log '%s'",
-						   text_string(&folder))
-				  : 0;
+	daemon->directory = open(text_string(&directory), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return daemon->directory < 0 ? sbx_error_what(err, -errno, "cannot open the log '%s'",
+						      text_string(&directory))
+				     : 0;
 }
 
 static int open_log(struct daemon *daemon, struct sbx_error *err)
@@ -224,7 +224,7 @@ static int open_log(struct daemon *daemon, struct sbx_error *err)
 	if (r < 0)
 		return r;
 	watch.userdata = daemon->heads;
-	r = open_folder(daemon, err);
+	r = open_directory(daemon, err);
 	if (r < 0)
 		return r;
 	audit_log_watch(daemon->audit, &watch);
@@ -238,7 +238,7 @@ static void verify(const struct daemon *daemon)
 {
 	struct sbx_error why = { .code = 0 };
 
-	if (collect_verify(daemon->audit, daemon->folder, &daemon->run->log, &why) < 0)
+	if (collect_verify(daemon->audit, daemon->directory, &daemon->run->log, &why) < 0)
 		log_write(&daemon->run->log, LOG_LEVEL_ERROR, NULL, "cannot verify the log: %s: %s",
 			  why.what, why.why[0] != '\0' ? why.why : strerror(-why.code));
 }
@@ -251,7 +251,7 @@ static int open_spool(struct daemon *daemon, struct sbx_error *err)
 
 	if (daemon->values->spool)
 		text_add(&path, daemon->values->spool);
-	else if (daemon->values->folder)
+	else if (daemon->values->directory)
 		return 0;
 	else
 		r = places_spool(&path, err);
@@ -333,7 +333,7 @@ static int start(struct daemon *daemon, struct sbx_error *err)
 	options.service = daemon->service;
 	options.audit = daemon->audit;
 	options.heads = daemon->heads;
-	options.folder = daemon->folder;
+	options.directory = daemon->directory;
 	options.spool = daemon->spool;
 	options.gather = gather;
 	options.userdata = daemon;
@@ -345,7 +345,7 @@ int audit_verb_serve(void *context, int n_operands, char *operands[], struct sbx
 {
 	struct tool_run *run = context;
 	_cleanup_(daemon_deinit) struct daemon daemon = {
-		.run = run, .values = run->values, .folder = -EBADF, .spool = -EBADF
+		.run = run, .values = run->values, .directory = -EBADF, .spool = -EBADF
 	};
 	int r, last;
 

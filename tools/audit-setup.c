@@ -39,7 +39,7 @@ static int make_parents(char *path)
 	return 0;
 }
 
-static int say_key(struct tool_run *run, const char *folder, const struct audit_log *log)
+static int say_key(struct tool_run *run, const char *directory, const struct audit_log *log)
 {
 	_cleanup_text_ struct text key = TEXT_INIT;
 	struct json_writer json;
@@ -51,7 +51,7 @@ static int say_key(struct tool_run *run, const char *folder, const struct audit_
 	}
 	json_write(&json, &run->out);
 	json_add_object(&json);
-	json_member_string(&json, "log", folder);
+	json_member_string(&json, "log", directory);
 	json_member_string(&json, "id", audit_log_id(log));
 	json_member_string(&json, "key", text_string(&key));
 	json_end_object(&json);
@@ -61,19 +61,19 @@ static int say_key(struct tool_run *run, const char *folder, const struct audit_
 
 int audit_make_log(const struct audit_values *values, struct sbx_error *err)
 {
-	_cleanup_text_ struct text folder = TEXT_INIT;
-	int r = places_folder(values, &folder, err);
+	_cleanup_text_ struct text directory = TEXT_INIT;
+	int r = places_directory(values, &directory, err);
 	const struct audit_log_options options = {
-		.folder = text_string(&folder),
+		.directory = text_string(&directory),
 		.key_place = values->key_place,
 		.credentials = getenv("CREDENTIALS_DIRECTORY"),
 	};
 
 	if (r < 0)
 		return r;
-	r = make_parents(folder.data);
+	r = make_parents(directory.data);
 	if (r < 0) { /* it ends at the directory that cannot be created */
-		(void)sbx_error_what(err, r, "cannot create the directory '%s'", folder.data);
+		(void)sbx_error_what(err, r, "cannot create the directory '%s'", directory.data);
 		sbx_error_fix(err, "choose a directory that this user may create, with --log");
 		return r;
 	}
@@ -93,14 +93,14 @@ int audit_verb_setup(void *context, int n_operands, char *operands[], struct sbx
 {
 	struct tool_run *run = context;
 	_cleanup_audit_log_ struct audit_log *log = NULL;
-	_cleanup_text_ struct text folder = TEXT_INIT;
+	_cleanup_text_ struct text directory = TEXT_INIT;
 	int r = audit_make_log(run->values, err);
 
 	if (r == -EEXIST || r == -EINVAL)
 		return r == -EEXIST ? TOOL_NO : TOOL_USAGE;
 	if (r < 0)
 		return r;
-	r = places_folder(run->values, &folder, err);
+	r = places_directory(run->values, &directory, err);
 	if (r < 0)
 		return r;
 	r = places_open(run, &log, err);
@@ -110,16 +110,16 @@ int audit_verb_setup(void *context, int n_operands, char *operands[], struct sbx
 	if (r < 0)
 		return r;
 	warn_of_no_reserve(run, log);
-	return say_key(run, text_string(&folder), log);
+	return say_key(run, text_string(&directory), log);
 }
 
 int audit_verb_key(void *context, int n_operands, char *operands[], struct sbx_error *err)
 {
 	struct tool_run *run = context;
 	_cleanup_audit_log_ struct audit_log *log = NULL;
-	_cleanup_text_ struct text folder = TEXT_INIT;
+	_cleanup_text_ struct text directory = TEXT_INIT;
 	bool is_change = n_operands > 0 && strcmp(operands[0], "change") == 0;
-	int r = places_folder(run->values, &folder, err);
+	int r = places_directory(run->values, &directory, err);
 
 	if (n_operands > 0 && !is_change) {
 		(void)sbx_error_what(err, -EINVAL, "unknown action '%s'", operands[0]);
@@ -133,15 +133,15 @@ int audit_verb_key(void *context, int n_operands, char *operands[], struct sbx_e
 	if (r < 0)
 		return r;
 	r = is_change ? audit_log_change_key(log, err) : 0;
-	return r < 0 ? r : say_key(run, text_string(&folder), log);
+	return r < 0 ? r : say_key(run, text_string(&directory), log);
 }
 
 /* ---- gather ---- */
 
 /* sbx-audit gather: moves what root and services have spooled to the user of the system's log */
 
-#define STATE_FOLDER "/var/lib/sbx"
-#define INBOX STATE_FOLDER "/audit-inbox"
+#define STATE_DIRECTORY "/var/lib/sbx"
+#define INBOX STATE_DIRECTORY "/audit-inbox"
 #define SERVICE_SOCKET "/run/sbx/audit.sock"
 
 const struct option_spec audit_gather_options[] = {
@@ -155,7 +155,7 @@ const struct option_spec audit_gather_options[] = {
 
 int gather_into(int staging, int inbox, uint64_t *ret_n_files, struct sbx_error *err)
 {
-	_cleanup_close_ int state = open(STATE_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int state = open(STATE_DIRECTORY, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	const struct gather_options options = { .state = state,
 						.staging = staging,
 						.inbox = inbox };
@@ -164,7 +164,7 @@ int gather_into(int staging, int inbox, uint64_t *ret_n_files, struct sbx_error 
 	if (state < 0)
 		return errno == ENOENT
 			       ? 0
-			       : sbx_error_what(err, -errno, "cannot open '" STATE_FOLDER "'");
+			       : sbx_error_what(err, -errno, "cannot open '" STATE_DIRECTORY "'");
 	return audit_gather(&options, ret_n_files, err);
 }
 

@@ -238,7 +238,7 @@ static void add_verified(struct table *table, const struct counting *counting,
 	table_add(table, "verified");
 	if (counting->verified_usec == 0) {
 		table_add(table,
-			  values->folder ? "not known (verify --log keeps no state)" : "never");
+			  values->directory ? "not known (verify --log keeps no state)" : "never");
 		return;
 	}
 	text_addf(&text, "%" PRIu64 " records at ", counting->verified_size);

@@ -44,7 +44,7 @@ static bool known_state_path(const struct audit_values *values, struct text *out
 		return true;
 	}
 	/* Only beside the default log of this user: a log in another directory may be a copy. */
-	if (values->folder || places_folder(values, out, NULL) < 0)
+	if (values->directory || places_directory(values, out, NULL) < 0)
 		return false;
 	text_add(out, STATE_SUFFIX);
 	return true;
@@ -136,12 +136,12 @@ static int known_read_witness(const struct audit_values *values, struct witness 
 }
 
 /* Reads the log's own name; the verification finds out whether it is true. */
-static int read_origin(int folder, char ret[NOTE_NAME_SIZE], struct sbx_error *err)
+static int read_origin(int directory, char ret[NOTE_NAME_SIZE], struct sbx_error *err)
 {
 	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
 	_cleanup_segment_ struct segment *segment = NULL;
 	struct segment_about about;
-	int r = segment_list(folder, &list);
+	int r = segment_list(directory, &list);
 
 	if (r == 0 && list.n == 0)
 		r = -ENOENT;
@@ -150,7 +150,7 @@ static int read_origin(int folder, char ret[NOTE_NAME_SIZE], struct sbx_error *e
 		sbx_error_fix(err, "name the directory of a log, and its key with --key");
 		return r;
 	}
-	r = segment_open(folder, &list.files[0], &segment, err);
+	r = segment_open(directory, &list.files[0], &segment, err);
 	if (r < 0)
 		return r;
 	r = segment_read_about(segment, &about, err);
@@ -162,7 +162,7 @@ static int read_origin(int folder, char ret[NOTE_NAME_SIZE], struct sbx_error *e
 
 /* Heads are searched by the name of the expected log, not of one that replaced it. */
 static int find_origin(const struct audit_values *values, const struct verified_state *since,
-		       int folder, char ret[NOTE_NAME_SIZE], struct sbx_error *err)
+		       int directory, char ret[NOTE_NAME_SIZE], struct sbx_error *err)
 {
 	const char *plus = values->key ? strchr(values->key, '+') : NULL;
 
@@ -175,21 +175,21 @@ static int find_origin(const struct audit_values *values, const struct verified_
 		memcpy(ret, since->origin, NOTE_NAME_SIZE);
 		return 0;
 	}
-	return read_origin(folder, ret, err);
+	return read_origin(directory, ret, err);
 }
 
 static int known_read_journal(const struct audit_values *values, const struct verified_state *since,
-			      int folder, struct witness *ret, struct sbx_error *err)
+			      int directory, struct witness *ret, struct sbx_error *err)
 {
 	char origin[NOTE_NAME_SIZE];
 	struct journal_options options = { .directory = values->journal_directory,
 					   .origin = origin };
 	struct stat st;
-	int r = find_origin(values, since, folder, origin, err);
+	int r = find_origin(values, since, directory, origin, err);
 
 	if (r < 0)
 		return r;
-	if (fstat(folder, &st) < 0)
+	if (fstat(directory, &st) < 0)
 		return sbx_error_what(err, -errno, "cannot determine the owner of the log");
 	options.owner = st.st_uid;
 	r = witness_read_journal(ret, &options, err);
@@ -363,17 +363,17 @@ static uint64_t now_usec(void)
 	return (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / NSEC_PER_USEC;
 }
 
-static int open_folder(const struct audit_values *values, struct sbx_error *err)
+static int open_directory(const struct audit_values *values, struct sbx_error *err)
 {
-	_cleanup_text_ struct text folder = TEXT_INIT;
-	int r = places_folder(values, &folder, err), fd;
+	_cleanup_text_ struct text directory = TEXT_INIT;
+	int r = places_directory(values, &directory, err), fd;
 
 	if (r < 0)
 		return r;
-	fd = open(text_string(&folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = open(text_string(&directory), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0)
 		return fd;
-	r = sbx_error_what(err, -errno, "cannot read the log '%s'", text_string(&folder));
+	r = sbx_error_what(err, -errno, "cannot read the log '%s'", text_string(&directory));
 	if (r == -ENOENT)
 		places_explain_missing(values, err);
 	else
@@ -400,7 +400,7 @@ static int verify(struct tool_run *run, struct verify_options *options, struct s
 	with = *options;
 	with.progress = show_progress;
 	with.userdata = &progress;
-	r = verify_folder(&with, &report, &state, err);
+	r = verify_directory(&with, &report, &state, err);
 	progress_clear(&progress);
 	if (r < 0)
 		return r == -EINVAL ? TOOL_USAGE : r;
@@ -428,7 +428,7 @@ static int read_known(const struct audit_values *values, struct verify_options *
 		r = known_read_witness(values, witness, err);
 		options->witness = witness;
 	} else if (values->journal || values->journal_directory) {
-		r = known_read_journal(values, options->since, options->folder, witness, err);
+		r = known_read_journal(values, options->since, options->directory, witness, err);
 		options->witness = witness;
 		/* Without the requested heads there must be no verdict, so that it cannot pass. */
 		if (r < 0)
@@ -471,7 +471,7 @@ int audit_verb_verify(void *context, int n_operands, char *operands[], struct sb
 	struct tool_run *run = context;
 	const struct audit_values *values = run->values;
 	_cleanup_witness_ struct witness witness = WITNESS_INIT;
-	_cleanup_close_ int folder = -EBADF;
+	_cleanup_close_ int directory = -EBADF;
 	struct verified_state since = { .origin = "" };
 	struct verify_options options = { .verifier = values->key,
 					  .is_full = values->full,
@@ -482,10 +482,10 @@ int audit_verb_verify(void *context, int n_operands, char *operands[], struct sb
 		return TOOL_USAGE;
 	if (values->seed_format)
 		return verify_seed(run, operands[0], err);
-	folder = open_folder(values, err);
-	if (folder < 0)
-		return folder == -ENOMEM ? folder : TOOL_UNREADABLE;
-	options.folder = folder;
+	directory = open_directory(values, err);
+	if (directory < 0)
+		return directory == -ENOMEM ? directory : TOOL_UNREADABLE;
+	options.directory = directory;
 	r = read_known(values, &options, &since, &witness, err);
 	return r != 0 ? r : verify(run, &options, err);
 }

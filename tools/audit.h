@@ -28,7 +28,7 @@ struct sbx_error;
 struct tool_run;
 
 struct audit_values {
-	const char *folder;
+	const char *directory;
 	const char *policy;	   /* NULL: the installed policy */
 	const char *key;	   /* of the first epoch, as printed by setup */
 	const char *key_place;	   /* setup */
@@ -101,7 +101,7 @@ void settings_deinit(struct audit_settings *settings);
 /* ---- audit-places.c ---- */
 
 /* /var/lib/sbx/audit for root, else sbx/audit in the state directory; --log overrides both. */
-int places_folder(const struct audit_values *values, struct text *out, struct sbx_error *err);
+int places_directory(const struct audit_values *values, struct text *out, struct sbx_error *err);
 /* Fills why and fix for a missing log. */
 void places_explain_missing(const struct audit_values *values, struct sbx_error *err);
 /* Opens the log for writing and imports the spool. Reports damage at its end. */
@@ -136,12 +136,12 @@ int heads_watch(struct tool_run *run, struct audit_log *log, struct sbx_error *e
 
 /* The segments of a log, each read in one transaction, and its archives. */
 struct rows {
-	int folder;
+	int directory;
 	struct segment_list list; /* at least one */
 };
 #define ROWS_INIT                                                                                  \
 	{                                                                                          \
-		.folder = -EBADF, .list = SEGMENT_LIST_INIT                                        \
+		.directory = -EBADF, .list = SEGMENT_LIST_INIT                                     \
 	}
 #define _cleanup_rows_ _cleanup_(rows_close)
 int rows_open(const struct audit_values *values, struct rows *ret, struct sbx_error *err);

@@ -32,7 +32,7 @@ static bool is_cgroup(int fd)
 	return fstatfs(fd, &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC;
 }
 
-static int open_folder(const char *path)
+static int open_directory(const char *path)
 {
 	_cleanup_close_ int fd = -EBADF;
 
@@ -47,7 +47,7 @@ static int open_folder(const char *path)
 
 int cgroup_open(const struct sandbox_entry *entry)
 {
-	return entry->cgroup ? open_folder(entry->cgroup) : -ENOENT;
+	return entry->cgroup ? open_directory(entry->cgroup) : -ENOENT;
 }
 
 static int write_file(int cgroup, const char *name, const char *text)
@@ -163,7 +163,7 @@ static int remove_below(int parent, const char *name, unsigned depth)
 
 int cgroup_remove(const char *path)
 {
-	_cleanup_close_ int cgroup = open_folder(path), parent = -EBADF;
+	_cleanup_close_ int cgroup = open_directory(path), parent = -EBADF;
 	int r;
 
 	if (cgroup < 0)

@@ -30,7 +30,7 @@
 #define KILL_WAIT_USEC (UINT64_C(10) * 1000 * 1000)
 #define KILLED_STATUS (128 + SIGKILL)
 
-bool is_work_folder(const char *name)
+bool is_work_directory(const char *name)
 {
 	return name[0] == '.' && (strstr(name, ".sbx-work-") || strstr(name, ".sbx-layer-"));
 }
@@ -95,19 +95,19 @@ static int remove_cgroup(struct cleanup *cleanup)
 static int discard_work(struct cleanup *cleanup, const char *path)
 {
 	_cleanup_close_ int parent = -EBADF;
-	char folder[PATH_MAX];
+	char directory[PATH_MAX];
 	struct stat st;
 
-	if (!path || !path_is_normal(path) || !is_work_folder(path_last(path)))
+	if (!path || !path_is_normal(path) || !is_work_directory(path_last(path)))
 		return 0;
-	(void)snprintf(folder, sizeof(folder), "%.*s", (int)(path_last(path) - path), path);
-	parent = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	(void)snprintf(directory, sizeof(directory), "%.*s", (int)(path_last(path) - path), path);
+	parent = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (parent < 0 || fstatat(parent, path_last(path), &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (st.st_uid != geteuid())
 		return -EPERM;
 	say(cleanup, "removed its work directory", "would remove its work directory");
-	return cleanup->dry_run ? 0 : folder_discard(parent, path_last(path));
+	return cleanup->dry_run ? 0 : directory_discard(parent, path_last(path));
 }
 
 static int remove_work(struct cleanup *cleanup)
@@ -140,9 +140,9 @@ static int end_states(struct cleanup *cleanup)
 	return r;
 }
 
-static int finish_folder(struct cleanup *cleanup)
+static int finish_directory(struct cleanup *cleanup)
 {
-	if (!cleanup->keeps_folder) {
+	if (!cleanup->keeps_directory) {
 		say(cleanup, "removed its directory", "would remove its directory");
 		return cleanup->dry_run
 			       ? 0
@@ -163,7 +163,7 @@ static const struct {
 	{ "empty the cgroup of", empty_cgroup, false },
 	{ "remove the cgroup of", remove_cgroup, false },
 	{ "remove the work directory of", remove_work, false },
-	{ "remove the directory of", finish_folder, true },
+	{ "remove the directory of", finish_directory, true },
 };
 
 int cleanup_run(struct cleanup *cleanup, struct sbx_error *err)
@@ -193,8 +193,8 @@ int cleanup_claim(struct cleanup *cleanup, struct ctl *ctl, const char *id,
 		return r;
 	*cleanup = (struct cleanup){ .ctl = ctl, .registration = registration };
 	/* A sandbox made by sbx-ctl create is kept until sbx-ctl remove. */
-	cleanup->keeps_folder =
-		faccessat(registration->folder, SANDBOX_CONFIGURATION_NAME, F_OK, 0) == 0;
+	cleanup->keeps_directory =
+		faccessat(registration->directory, SANDBOX_CONFIGURATION_NAME, F_OK, 0) == 0;
 	/* No other process changes it while it is locked. */
 	r = registry_read(ctl->registry, id, &ctl->arena, &cleanup->entry, &is_alive, NULL);
 	/* An unreadable state names no processes or cgroup: only the directory can be removed. */
@@ -221,7 +221,7 @@ int cleanup_claim(struct cleanup *cleanup, struct ctl *ctl, const char *id,
  */
 static bool is_orphan(const struct cleanup *cleanup, bool ended_too)
 {
-	if (!cleanup->keeps_folder)
+	if (!cleanup->keeps_directory)
 		return true;
 	if (cleanup->entry.state == SANDBOX_CREATING)
 		return false;
@@ -249,7 +249,7 @@ static int collect_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 	if (!is_orphan(&cleanup, ctl->values->ended))
 		return 0;
 	if (ctl_has_ended(&cleanup.entry))
-		cleanup.keeps_folder = false;
+		cleanup.keeps_directory = false;
 	cleanup.dry_run = ctl->values->dry_run;
 	return cleanup_run(&cleanup, err);
 }
@@ -289,9 +289,9 @@ static void collect_cgroup(struct ctl *ctl, int parent, const char *name)
 		ctl_say(ctl, name + strlen(CGROUP_PREFIX), "removed its cgroup");
 }
 
-static void collect_cgroups_below(struct ctl *ctl, int folder, unsigned depth)
+static void collect_cgroups_below(struct ctl *ctl, int directory, unsigned depth)
 {
-	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *item;
 
@@ -302,11 +302,11 @@ static void collect_cgroups_below(struct ctl *ctl, int folder, unsigned depth)
 
 		if (item->d_type != DT_DIR || item->d_name[0] == '.')
 			continue;
-		below = path_open_beneath(folder, item->d_name, O_RDONLY | O_DIRECTORY, 0);
+		below = path_open_beneath(directory, item->d_name, O_RDONLY | O_DIRECTORY, 0);
 		if (below >= 0 && depth < DEPTH_MAX)
 			collect_cgroups_below(ctl, below, depth + 1);
-		if (is_left_over(ctl, folder, item->d_name))
-			collect_cgroup(ctl, folder, item->d_name);
+		if (is_left_over(ctl, directory, item->d_name))
+			collect_cgroup(ctl, directory, item->d_name);
 	}
 }
 
@@ -380,7 +380,7 @@ static int remove_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 		*err = why;
 	if (r < 0)
 		return r;
-	cleanup.keeps_folder = false;
+	cleanup.keeps_directory = false;
 	cleanup.is_quiet = true;
 	return cleanup_run(&cleanup, err);
 }

@@ -164,10 +164,10 @@ static int choose_id(struct creation *creation, struct sbx_error *err)
 	return 0;
 }
 
-static int write_configuration(const struct creation *creation, int folder, const char *cwd)
+static int write_configuration(const struct creation *creation, int directory, const char *cwd)
 {
 	_cleanup_text_ struct text bytes = TEXT_INIT;
-	_cleanup_close_ int fd = openat(folder, SANDBOX_CONFIGURATION_NAME ".new",
+	_cleanup_close_ int fd = openat(directory, SANDBOX_CONFIGURATION_NAME ".new",
 					O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
 	int r = fd < 0 ? -errno : 0;
 
@@ -181,7 +181,7 @@ static int write_configuration(const struct creation *creation, int folder, cons
 	if (r == 0)
 		r = fd_write_all(fd, bytes.data, bytes.len);
 	/* The file gets its name when it is complete. */
-	if (r == 0 && renameat(folder, SANDBOX_CONFIGURATION_NAME ".new", folder,
+	if (r == 0 && renameat(directory, SANDBOX_CONFIGURATION_NAME ".new", directory,
 			       SANDBOX_CONFIGURATION_NAME) < 0)
 		r = -errno;
 	return r;
@@ -209,7 +209,7 @@ static int fill(const struct creation *creation, struct registration *made, stru
 	r = registration_write(made, &entry, err);
 	if (r < 0)
 		return r;
-	r = write_configuration(creation, made->folder, cwd);
+	r = write_configuration(creation, made->directory, cwd);
 	return r < 0 ? ctl_fail(err, r, "keep the configuration of", creation->id, NULL,
 				"free space in the runtime directory, or use fewer arguments")
 		     : 0;

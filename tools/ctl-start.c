@@ -29,7 +29,7 @@
 struct starting {
 	struct ctl *ctl;
 	const char *id;
-	int folder;
+	int directory;
 	int watch; /* inotify */
 	int log;
 	pid_t pid;
@@ -38,7 +38,7 @@ struct starting {
 
 static void starting_deinit(struct starting *starting)
 {
-	close_fd(&starting->folder);
+	close_fd(&starting->directory);
 	close_fd(&starting->watch);
 	close_fd(&starting->log);
 	close_fd(&starting->pidfd);
@@ -49,15 +49,15 @@ static int prepare(struct starting *starting, struct sbx_error *err)
 	char path[64];
 	int r = 0;
 
-	starting->folder = openat(starting->ctl->registry, starting->id,
-				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	starting->directory = openat(starting->ctl->registry, starting->id,
+				     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	starting->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (starting->folder >= 0)
+	if (starting->directory >= 0)
 		starting->log =
-			openat(starting->folder, SANDBOX_LOG_NAME,
+			openat(starting->directory, SANDBOX_LOG_NAME,
 			       O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
 			       0600);
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", starting->folder);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", starting->directory);
 	if (starting->log < 0 || starting->watch < 0 ||
 	    inotify_add_watch(starting->watch, path, IN_MOVED_TO | IN_ONLYDIR) < 0)
 		r = -errno;
@@ -192,16 +192,16 @@ static int check_unchanged(struct ctl *ctl, const struct sandbox_entry *entry,
 			"put the policy back as it was, or create another sandbox");
 }
 
-static int check_folder(const char *id, const char *folder, struct sbx_error *err)
+static int check_directory(const char *id, const char *directory, struct sbx_error *err)
 {
 	struct stat st;
 
-	if (stat(folder, &st) < 0 ? errno != ENOENT && errno != ENOTDIR : S_ISDIR(st.st_mode))
+	if (stat(directory, &st) < 0 ? errno != ENOENT && errno != ENOTDIR : S_ISDIR(st.st_mode))
 		return 0;
 	(void)sbx_error_what(err, -ECANCELED, "cannot start '%s'", id);
 	sbx_error_why(err,
 		      "the directory that it was created in, '%.300s', does not exist any more",
-		      folder);
+		      directory);
 	sbx_error_fix(err, "create that directory again, or create the sandbox in another one");
 	return -ECANCELED;
 }
@@ -210,7 +210,7 @@ static int start_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 {
 	_cleanup_(starting_deinit) struct starting starting = { .ctl = ctl,
 								.id = id,
-								.folder = -EBADF,
+								.directory = -EBADF,
 								.watch = -EBADF,
 								.log = -EBADF,
 								.pidfd = -EBADF };
@@ -227,7 +227,7 @@ static int start_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 		return ctl_fail(err, -EEXIST, "start", id,
 				target.is_alive ? "it is running" : "it has run already",
 				"each can be started once: 'sbx-ctl create' creates another");
-	r = check_folder(id, words[0], err);
+	r = check_directory(id, words[0], err);
 	if (r == 0)
 		r = check_unchanged(ctl, &target.entry, words, err);
 	if (r == 0)

@@ -34,17 +34,17 @@
 struct volumes {
 	struct ctl ctl;
 	struct text path;
-	int folder;
+	int directory;
 };
 
 static void volumes_deinit(struct volumes *volumes)
 {
 	ctl_deinit(&volumes->ctl);
 	text_deinit(&volumes->path);
-	close_fd(&volumes->folder);
+	close_fd(&volumes->directory);
 }
 
-static int add_state_folder(struct text *out, struct sbx_error *err)
+static int add_state_directory(struct text *out, struct sbx_error *err)
 {
 	int r = state_find(out, environ, geteuid());
 
@@ -58,7 +58,7 @@ static int add_state_folder(struct text *out, struct sbx_error *err)
 }
 
 /* Parents belong to the user and may be links. */
-static int make_folders(const char *path)
+static int make_directories(const char *path)
 {
 	_cleanup_free_ char *copy = strdup(path);
 
@@ -74,15 +74,16 @@ static int make_folders(const char *path)
 
 static int open_below(const char *state)
 {
-	_cleanup_close_ int folder = open(state, O_PATH | O_DIRECTORY | O_CLOEXEC), found = -EBADF;
+	_cleanup_close_ int directory = open(state, O_PATH | O_DIRECTORY | O_CLOEXEC),
+			    found = -EBADF;
 	struct stat st;
-	int r = folder < 0 ? -errno : path_make_parents_beneath(folder, VOLUMES, 0755);
+	int r = directory < 0 ? -errno : path_make_parents_beneath(directory, VOLUMES, 0755);
 
 	if (r == 0)
-		r = path_make_parents_beneath(folder, VOLUMES "/", 0700);
+		r = path_make_parents_beneath(directory, VOLUMES "/", 0700);
 	if (r < 0)
 		return r;
-	found = path_open_beneath(folder, VOLUMES, O_RDONLY | O_DIRECTORY, 0);
+	found = path_open_beneath(directory, VOLUMES, O_RDONLY | O_DIRECTORY, 0);
 	if (found < 0)
 		return found;
 	return fstat(found, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 077) == 0
@@ -93,11 +94,11 @@ static int open_below(const char *state)
 /* Opens the directory of all output volumes; *@ret_path is its path. */
 static int volumes_open(struct text *ret_path, struct sbx_error *err)
 {
-	int r = add_state_folder(ret_path, err);
+	int r = add_state_directory(ret_path, err);
 
 	if (r < 0)
 		return r;
-	r = make_folders(text_string(ret_path));
+	r = make_directories(text_string(ret_path));
 	if (r == 0)
 		r = open_below(text_string(ret_path));
 	text_add(ret_path, "/" VOLUMES);
@@ -112,7 +113,7 @@ static int volumes_open(struct text *ret_path, struct sbx_error *err)
  * parent does not exist. */
 static char *resolve(const char *path)
 {
-	_cleanup_free_ char *whole = realpath(path, NULL), *folder = NULL, *copy = NULL;
+	_cleanup_free_ char *whole = realpath(path, NULL), *directory = NULL, *copy = NULL;
 	const char *name;
 	char *resolved;
 
@@ -123,8 +124,9 @@ static char *resolve(const char *path)
 	if (!name || name == copy)
 		return NULL;
 	copy[name - copy] = '\0';
-	folder = realpath(copy, NULL);
-	return folder && asprintf(&resolved, "%s/%s", folder, name + 1) >= 0 ? resolved : NULL;
+	directory = realpath(copy, NULL);
+	return directory && asprintf(&resolved, "%s/%s", directory, name + 1) >= 0 ? resolved
+										   : NULL;
 }
 
 /* Does the stored --out refer to @path, or to a path below it? */
@@ -148,12 +150,12 @@ static bool means(const struct sandbox_entry *entry, const char *path)
 }
 
 /* The sandbox that writes to it now, or NULL. */
-static const char *find_user(struct ctl *ctl, const char *folder, const char *name)
+static const char *find_user(struct ctl *ctl, const char *directory, const char *name)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
 	const char *const *ids = NULL;
 
-	text_addf(&path, "%s/%s", folder, name);
+	text_addf(&path, "%s/%s", directory, name);
 	if (registry_list(ctl->registry, &ctl->arena, &ids, NULL) < 0)
 		return NULL;
 	for (; *ids; ids++) {
@@ -177,7 +179,7 @@ static int create(struct volumes *volumes, const char *name, struct sbx_error *e
 				"a name has letters, digits, '-', '_' and '.', at most 64 of them, "
 				"and begins with a letter or digit",
 				"choose another name");
-	if (mkdirat(volumes->folder, name, 0700) < 0)
+	if (mkdirat(volumes->directory, name, 0700) < 0)
 		return ctl_fail(err, -errno, "create the volume", name,
 				errno == EEXIST
 					? "a volume of this name exists, and each can be used once"
@@ -197,9 +199,9 @@ static int create(struct volumes *volumes, const char *name, struct sbx_error *e
 	return 0;
 }
 
-static bool is_empty(int folder)
+static bool is_empty(int directory)
 {
-	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *item;
 
@@ -213,18 +215,18 @@ static bool is_empty(int folder)
 
 static void show_one(struct volumes *volumes, const char *name, struct table *table)
 {
-	_cleanup_close_ int folder =
-		path_open_beneath(volumes->folder, name, O_RDONLY | O_DIRECTORY, 0);
+	_cleanup_close_ int directory =
+		path_open_beneath(volumes->directory, name, O_RDONLY | O_DIRECTORY, 0);
 	const char *user = find_user(&volumes->ctl, text_string(&volumes->path), name);
 	struct text *out = &volumes->ctl.run->out;
 	_cleanup_text_ struct text state = TEXT_INIT, path = TEXT_INIT;
 	struct json_writer json;
 	struct stat st;
 
-	if (folder < 0 || fstat(folder, &st) < 0)
+	if (directory < 0 || fstat(directory, &st) < 0)
 		return;
 	text_addf(&path, "%s/%s", text_string(&volumes->path), name);
-	text_add(&state, user ? "used by " : is_empty(folder) ? "empty" : "filled");
+	text_add(&state, user ? "used by " : is_empty(directory) ? "empty" : "filled");
 	text_add(&state, user ? user : "");
 	if (!volumes->ctl.run->json) {
 		table_add(table, name);
@@ -237,7 +239,7 @@ static void show_one(struct volumes *volumes, const char *name, struct table *ta
 	json_add_object(&json);
 	json_member_string(&json, "name", name);
 	json_member_string(&json, "path", text_string(&path));
-	json_member_bool(&json, "empty", is_empty(folder));
+	json_member_bool(&json, "empty", is_empty(directory));
 	json_member_string(&json, "used_by", user);
 	json_end_object(&json);
 	text_add_char(out, '\n');
@@ -248,7 +250,7 @@ static int list(struct volumes *volumes, const char *name, struct sbx_error *err
 	static const char *const names[] = { "NAME", "STATE", "CHANGED", "PATH" };
 	_cleanup_table_ struct table table = { .n_columns = N_ELEMENTS(names) };
 	const char *const *volume = NULL;
-	int r = registry_list(volumes->folder, &volumes->ctl.arena, &volume, err);
+	int r = registry_list(volumes->directory, &volumes->ctl.arena, &volume, err);
 
 	for (size_t i = 0; i < N_ELEMENTS(names); i++)
 		table_add(&table, names[i]);
@@ -260,7 +262,7 @@ static int list(struct volumes *volumes, const char *name, struct sbx_error *err
 }
 
 /* Renames it to a name that no volume can have. */
-static int put_aside(int folder, const char *name, char ret[SANDBOX_ID_MAX + 16])
+static int put_aside(int directory, const char *name, char ret[SANDBOX_ID_MAX + 16])
 {
 	char id[SANDBOX_ID_MAX + 1];
 	int r = sandbox_id_make(id);
@@ -268,7 +270,7 @@ static int put_aside(int folder, const char *name, char ret[SANDBOX_ID_MAX + 16]
 	if (r < 0)
 		return r;
 	(void)snprintf(ret, SANDBOX_ID_MAX + 16, GONE_PREFIX "%s", id);
-	return renameat(folder, name, folder, ret) < 0 ? -errno : 0;
+	return renameat(directory, name, directory, ret) < 0 ? -errno : 0;
 }
 
 static int remove_one(struct volumes *volumes, const char *name, struct sbx_error *err)
@@ -281,12 +283,12 @@ static int remove_one(struct volumes *volumes, const char *name, struct sbx_erro
 		return ctl_fail(err, -EBUSY, "remove the volume", name, "a sandbox writes there",
 				"stop it first: 'sbx-ctl list' shows which");
 	if (r == 0)
-		r = put_aside(volumes->folder, name, gone);
+		r = put_aside(volumes->directory, name, gone);
 	if (r == -ENOENT)
 		return ctl_fail(err, r, "find the volume", name, "no volume of this name exists",
 				"see 'sbx-ctl volume list'");
 	if (r == 0)
-		r = folder_discard(volumes->folder, gone);
+		r = directory_discard(volumes->directory, gone);
 	if (r < 0)
 		return ctl_fail(err, r, "remove the volume", name, NULL,
 				"repeat it as root; 'sbx-ctl gc' removes the rest");
@@ -294,7 +296,7 @@ static int remove_one(struct volumes *volumes, const char *name, struct sbx_erro
 }
 
 /* ".NAME.sbx-work-X": left over if no sandbox uses the volume NAME. */
-static bool is_left_over(struct ctl *ctl, const char *path, int folder, const char *item)
+static bool is_left_over(struct ctl *ctl, const char *path, int directory, const char *item)
 {
 	char name[NAME_MAX + 1];
 	const char *end;
@@ -302,8 +304,8 @@ static bool is_left_over(struct ctl *ctl, const char *path, int folder, const ch
 
 	if (strncmp(item, GONE_PREFIX, strlen(GONE_PREFIX)) == 0)
 		return true;
-	end = is_work_folder(item) ? strstr(item, ".sbx-") : NULL;
-	if (!end || fstatat(folder, item, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	end = is_work_directory(item) ? strstr(item, ".sbx-") : NULL;
+	if (!end || fstatat(directory, item, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    (uint64_t)st.st_mtim.tv_sec * 1000000 + YOUNG_USEC > ctl_now_usec())
 		return false;
 	(void)snprintf(name, sizeof(name), "%.*s", (int)(end - item - 1), item + 1);
@@ -328,7 +330,7 @@ int volumes_collect(struct ctl *ctl, struct sbx_error *err)
 		if (!is_left_over(ctl, text_string(&path), dirfd(dir), item->d_name))
 			continue;
 		if (!ctl->values->dry_run)
-			r = folder_discard(dirfd(dir), item->d_name);
+			r = directory_discard(dirfd(dir), item->d_name);
 		if (r == 0)
 			ctl_say(ctl, item->d_name,
 				ctl->values->dry_run ? "would remove the rest of a volume"
@@ -370,7 +372,7 @@ int ctl_verb_volume(void *context, int n_operands, char *operands[], struct sbx_
 	_cleanup_(volumes_deinit) struct volumes volumes = {
 		.ctl = CTL_INIT,
 		.path = TEXT_INIT,
-		.folder = -EBADF,
+		.directory = -EBADF,
 	};
 	int n_names = n_operands - 1, first, r;
 	size_t which = 0;
@@ -382,7 +384,7 @@ int ctl_verb_volume(void *context, int n_operands, char *operands[], struct sbx_
 		return misunderstood(operands[0], which < N_ELEMENTS(actions), err);
 	r = ctl_init(&volumes.ctl, context, err);
 	if (r == 0)
-		r = volumes.folder = volumes_open(&volumes.path, err);
+		r = volumes.directory = volumes_open(&volumes.path, err);
 	if (r < 0)
 		return r;
 	first = actions[which].run(&volumes, operands[1], err);

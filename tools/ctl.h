@@ -175,7 +175,7 @@ struct cleanup {
 	struct ctl *ctl;
 	struct registration *registration;
 	struct sandbox_entry entry;
-	bool keeps_folder; /* keep its log and status */
+	bool keeps_directory; /* keep its log and status */
 	bool dry_run;
 	bool is_quiet; /* print nothing */
 };
@@ -184,7 +184,7 @@ int cleanup_claim(struct cleanup *cleanup, struct ctl *ctl, const char *id,
 		  struct registration *registration, struct sbx_error *err);
 int cleanup_run(struct cleanup *cleanup, struct sbx_error *err);
 /* Is it a name that sbx-spawn --out gives its work directory? */
-bool is_work_folder(const char *name);
+bool is_work_directory(const char *name);
 /* Older than any start that has not written its state yet. */
 #define YOUNG_USEC (UINT64_C(60) * 1000 * 1000)
 

@@ -43,7 +43,7 @@ bool decision_log_is_kept(void)
 
 	if (state_find(&path, environ, geteuid()) < 0)
 		return false;
-	text_add(&path, "/" RECORD_LOG_FOLDER);
+	text_add(&path, "/" RECORD_LOG_DIRECTORY);
 	return text_status(&path) == 0 && access(text_string(&path), R_OK | X_OK) == 0;
 }
 

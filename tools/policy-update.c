@@ -163,15 +163,15 @@ static int fail(struct sbx_error *err, int code, const char *path, const char *w
 }
 
 /* Prevents concurrent updates of policies in one directory. The lock ends with the fd. */
-static int lock_folder(const char *path, struct sbx_error *err)
+static int lock_directory(const char *path, struct sbx_error *err)
 {
 	size_t n = (size_t)(path_last(path) - path);
-	_cleanup_free_ char *folder = n > 0 ? strndup(path, n) : strdup(".");
+	_cleanup_free_ char *directory = n > 0 ? strndup(path, n) : strdup(".");
 	_cleanup_close_ int fd = -EBADF;
 
-	if (!folder)
+	if (!directory)
 		return fail(err, -ENOMEM, path, NULL, "free some memory");
-	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return fail(err, -errno, path, NULL, "make its directory, or correct the path");
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
@@ -348,7 +348,7 @@ static int update_install(const struct update *update, struct sbx_error *err)
 
 	if (r < 0)
 		return r;
-	lock = lock_folder(update->path, err);
+	lock = lock_directory(update->path, err);
 	if (lock < 0)
 		return lock;
 	r = check_unchanged(update, err);
@@ -620,7 +620,7 @@ int policy_verb_update(void *context, int n_operands, char *operands[], struct s
  */
 
 struct draft {
-	struct text folder;
+	struct text directory;
 	struct text path;
 	bool is_kept;
 };
@@ -629,9 +629,9 @@ static void draft_close(struct draft *draft)
 {
 	if (!draft->is_kept && draft->path.len > 0) {
 		(void)unlink(text_string(&draft->path));
-		(void)rmdir(text_string(&draft->folder));
+		(void)rmdir(text_string(&draft->directory));
 	}
-	text_deinit(&draft->folder);
+	text_deinit(&draft->directory);
 	text_deinit(&draft->path);
 }
 
@@ -647,10 +647,11 @@ static int draft_open(const char *policy, struct draft *ret, struct sbx_error *e
 		return r;
 	if (err)
 		*err = (struct sbx_error){ .code = 0 };
-	text_addf(&ret->folder, "%s/sbx-edit-XXXXXX", temporary && *temporary ? temporary : "/tmp");
-	if (text_status(&ret->folder) < 0 || !mkdtemp(ret->folder.data))
+	text_addf(&ret->directory, "%s/sbx-edit-XXXXXX",
+		  temporary && *temporary ? temporary : "/tmp");
+	if (text_status(&ret->directory) < 0 || !mkdtemp(ret->directory.data))
 		return sbx_error_what(err, -errno, "cannot make a directory for the draft");
-	text_addf(&ret->path, "%s/%s", text_string(&ret->folder), path_last(policy));
+	text_addf(&ret->path, "%s/%s", text_string(&ret->directory), path_last(policy));
 	r = text_status(&ret->path);
 	return r < 0 ? r
 		     : file_replace(AT_FDCWD, text_string(&ret->path), bytes ? bytes : "", n_bytes,

@@ -32,10 +32,10 @@ static void drop_last(struct text *path)
 		text_truncate(path, path->len - 1);
 }
 
-/* Adds @path below @folder (absolute and normal) lexically; the result is normal. */
-static void words_join(struct text *out, const char *folder, const char *path)
+/* Adds @path below @directory (absolute and normal) lexically; the result is normal. */
+static void words_join(struct text *out, const char *directory, const char *path)
 {
-	text_add(out, strcmp(folder, "/") == 0 ? "" : folder);
+	text_add(out, strcmp(directory, "/") == 0 ? "" : directory);
 	while (*path != '\0') {
 		size_t len = strcspn(path, "/");
 

@@ -16,7 +16,7 @@
 	{ .name = long_name, .letter = key, .kind = type,                                          \
 	  .offset = offsetof(struct audit_values, member), .metavar = meta, .help = text }
 
-#define LOG ROW("log", 'l', OPTION_PATH, folder, "DIR", "use the log in DIR")
+#define LOG ROW("log", 'l', OPTION_PATH, directory, "DIR", "use the log in DIR")
 #define POLICY ROW("policy", 'p', OPTION_PATH, policy, "FILE", "use the section audit of this policy")
 #define CHOICE                                                                                     \
 	ROW("since", 's', OPTION_STRING, since, "TIME", "not before TIME (2026-01-02, today, 2h)"),      \

@@ -270,10 +270,10 @@ static int run_plan(struct spawn_run *run, struct sbx_error *err)
 				     .hooks = &hooks,
 				     .control_socket = run->control_socket,
 				     .is_terminal = run->request.pty && isatty(STDIN_FILENO),
-				     .module_folder = modules,
+				     .module_directory = modules,
 				     .umask = &run->umask };
 
-	if (!module_is_possible() || spawn_module_folder("scope", modules, sizeof(modules)) < 0)
+	if (!module_is_possible() || spawn_module_directory("scope", modules, sizeof(modules)) < 0)
 		modules[0] = '\0';
 	return spawn_run(run->plan, &how, &run->result, err);
 }
@@ -408,7 +408,7 @@ static void run_deinit(struct spawn_run *run)
 	registration_deinit(&run->registration);
 	close_fd(&run->registry);
 	close_fd(&run->control_socket);
-	close_fd(&run->report_folder);
+	close_fd(&run->report_directory);
 	close_fd(&run->report);
 	changes_deinit(&run->changes);
 	free(run->made_filter.filter);
@@ -427,7 +427,7 @@ static int spawn(void *context, int n_operands, char *operands[], struct sbx_err
 		.registration = REGISTRATION_INIT,
 		.control_socket = -EBADF,
 		.umask = process_open_umask(),
-		.report_folder = -EBADF,
+		.report_directory = -EBADF,
 		.report = -EBADF,
 		.changes = { .parent = -EBADF },
 	};

@@ -50,7 +50,7 @@ static int open_parent(struct spawn_run *run, const char *path, const char **ret
 	size_t n = (size_t)(path_last(path) - path);
 	const char *parent = arena_copy(&run->arena, path, n > 1 ? n - 1 : 1);
 
-	return parent ? host_open_folder("--out", parent, &run->arena, ret_real, err)
+	return parent ? host_open_directory("--out", parent, &run->arena, ret_real, err)
 		      : spawn_no_memory(err);
 }
 
@@ -99,8 +99,8 @@ static bool is_empty(int parent, const char *name)
 	return true;
 }
 
-static int use_folder(struct changes *changes, const char *parent, const char *name,
-		      const char *value, struct sbx_error *err)
+static int use_directory(struct changes *changes, const char *parent, const char *name,
+			 const char *value, struct sbx_error *err)
 {
 	struct stat st;
 
@@ -114,9 +114,9 @@ static int use_folder(struct changes *changes, const char *parent, const char *n
 		return fail(err, -ENOTEMPTY, value,
 			    "it is not empty, and changes are not mixed with other files",
 			    "choose a new directory, or empty this one");
-	if (join(parent, name, &changes->folder) < 0)
+	if (join(parent, name, &changes->directory) < 0)
 		return spawn_no_memory(err);
-	changes->kind = CHANGES_FOLDER;
+	changes->kind = CHANGES_DIRECTORY;
 	return 0;
 }
 
@@ -158,14 +158,14 @@ int changes_prepare(struct spawn_run *run, struct sbx_error *err)
 		return changes->parent;
 	name = path[1] ? path_last(path) : ".";
 	if (ends_in(value, ".tar")) {
-		r = make_beside(changes, parent, name, "sbx-layer", &changes->folder);
+		r = make_beside(changes, parent, name, "sbx-layer", &changes->directory);
 		changes->kind = CHANGES_TAR;
 		changes->tar = value;
 		if (r < 0)
 			return fail(err, r, value, NULL,
 				    "choose a directory in which you may create directories");
 	} else {
-		r = use_folder(changes, parent, name, value, err);
+		r = use_directory(changes, parent, name, value, err);
 		if (r < 0)
 			return r;
 	}
@@ -180,7 +180,7 @@ static void show_progress(void *userdata, uint64_t n_names)
 	progress_show(userdata, n_names, 0);
 }
 
-static int write_archive(struct spawn_run *run, int folder, int target, uint64_t deadline_usec,
+static int write_archive(struct spawn_run *run, int directory, int target, uint64_t deadline_usec,
 			 struct sbx_error *err)
 {
 	struct changes *changes = &run->changes;
@@ -202,18 +202,18 @@ static int write_archive(struct spawn_run *run, int folder, int target, uint64_t
 			    "install all of sbx, or use a directory with --out");
 	progress_begin(&progress, tool_wants_progress(run->tool) ? STDERR_FILENO : -EBADF,
 		       "writing the archive", "files");
-	r = archive(folder, target, &options, &changes->archived);
+	r = archive(directory, target, &options, &changes->archived);
 	progress_clear(&progress);
 	if (r < 0) {
 		(void)fail(err, r, changes->tar, changes->archived.why, "");
 		sbx_error_fix(err, "the changes are still there, as they are: '%s'",
-			      changes->folder);
+			      changes->directory);
 	}
 	return r;
 }
 
 /* A new file, which takes the name when it is whole: what stands there is never written to. */
-static int archive_layer(struct spawn_run *run, int folder, uint64_t deadline_usec,
+static int archive_layer(struct spawn_run *run, int directory, uint64_t deadline_usec,
 			 struct sbx_error *err)
 {
 	struct changes *changes = &run->changes;
@@ -221,13 +221,13 @@ static int archive_layer(struct spawn_run *run, int folder, uint64_t deadline_us
 	_cleanup_close_ int target = -EBADF;
 	int r;
 
-	(void)snprintf(temporary, sizeof(temporary), "%s.tar", path_last(changes->folder));
+	(void)snprintf(temporary, sizeof(temporary), "%s.tar", path_last(changes->directory));
 	target = openat(changes->parent, temporary,
 			O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (target < 0)
 		return fail(err, -errno, changes->tar, NULL,
 			    "check the directory that contains it");
-	r = write_archive(run, folder, target, deadline_usec, err);
+	r = write_archive(run, directory, target, deadline_usec, err);
 	if (r == 0 &&
 	    renameat(changes->parent, temporary, changes->parent, path_last(changes->tar)) < 0)
 		r = fail(err, -errno, changes->tar, NULL, "check the directory that contains it");
@@ -240,16 +240,16 @@ static int hand_over(struct spawn_run *run, uint64_t deadline_usec, struct sbx_e
 {
 	const struct changes *changes = &run->changes;
 	struct stat st = { .st_mode = 0 };
-	_cleanup_close_ int folder =
-		path_open_own(changes->parent, path_last(changes->folder), &st);
+	_cleanup_close_ int directory =
+		path_open_own(changes->parent, path_last(changes->directory), &st);
 
-	if (folder < 0)
-		return fail(err, folder, changes->tar, NULL,
+	if (directory < 0)
+		return fail(err, directory, changes->tar, NULL,
 			    "check the directory that contains it");
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid())
 		return fail(err, -ENOTDIR, changes->tar, "it was exchanged while the command ran",
 			    "find out which program changes the directory that contains it");
-	return archive_layer(run, folder, deadline_usec, err);
+	return archive_layer(run, directory, deadline_usec, err);
 }
 
 int changes_finish(struct spawn_run *run, uint64_t deadline_usec, struct sbx_error *err)
@@ -260,9 +260,9 @@ int changes_finish(struct spawn_run *run, uint64_t deadline_usec, struct sbx_err
 	if (changes->kind == CHANGES_TAR)
 		r = hand_over(run, deadline_usec, err);
 	if (changes->work)
-		last = folder_discard(changes->parent, path_last(changes->work));
+		last = directory_discard(changes->parent, path_last(changes->work));
 	if (changes->kind == CHANGES_TAR && r == 0 && last == 0)
-		last = folder_discard(changes->parent, path_last(changes->folder));
+		last = directory_discard(changes->parent, path_last(changes->directory));
 	changes->kind = CHANGES_NONE;
 	if (r == 0 && last < 0)
 		return fail(err, last, changes->work, "its work directory cannot be removed",
@@ -275,12 +275,13 @@ void changes_deinit(struct changes *changes)
 {
 	if (changes->kind != CHANGES_NONE) {
 		if (changes->work)
-			(void)folder_discard(changes->parent, path_last(changes->work));
-		if (changes->folder)
-			(void)unlinkat(changes->parent, path_last(changes->folder), AT_REMOVEDIR);
+			(void)directory_discard(changes->parent, path_last(changes->work));
+		if (changes->directory)
+			(void)unlinkat(changes->parent, path_last(changes->directory),
+				       AT_REMOVEDIR);
 	}
 	close_fd(&changes->parent);
-	free(changes->folder);
+	free(changes->directory);
 	free(changes->work);
 	free(changes->archived.why);
 	free(changes->archived.first_left_out);

@@ -93,9 +93,9 @@ static int enter(int parent, const char *name)
 
 static int make(const char *path)
 {
-	_cleanup_close_ int folder = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int directory = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	for (const char *at = path; folder >= 0 && *at;) {
+	for (const char *at = path; directory >= 0 && *at;) {
 		char name[NAME_MAX + 1];
 		size_t n = strcspn(++at, "/");
 		int next;
@@ -104,14 +104,14 @@ static int make(const char *path)
 			return -ENAMETOOLONG;
 		memcpy(name, at, n);
 		name[n] = '\0';
-		next = enter(folder, name);
+		next = enter(directory, name);
 		if (next < 0)
 			return next;
-		close_fd(&folder);
-		folder = next;
+		close_fd(&directory);
+		directory = next;
 		at += n;
 	}
-	return folder < 0 ? -errno : 0;
+	return directory < 0 ? -errno : 0;
 }
 
 int spawn_make_guarded(const struct spawn_run *run, const char *const *paths, struct sbx_error *err)

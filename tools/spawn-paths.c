@@ -59,11 +59,11 @@ static void make_normal(char *path)
 }
 
 /* NULL: out of memory. */
-static const char *join(struct spawn_run *run, const char *folder, const char *path)
+static const char *join(struct spawn_run *run, const char *directory, const char *path)
 {
 	_cleanup_text_ struct text joined = TEXT_INIT;
 
-	text_addf(&joined, "%s/%s", path[0] == '/' ? "" : folder, path);
+	text_addf(&joined, "%s/%s", path[0] == '/' ? "" : directory, path);
 	if (text_status(&joined) < 0)
 		return NULL;
 	make_normal(joined.data);

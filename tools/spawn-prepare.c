@@ -49,7 +49,7 @@ static int prepare_output(struct spawn_run *run, struct sbx_error *err)
 {
 	int r = run->values->out ? changes_prepare(run, err) : 0;
 
-	run->request.out_directory = run->changes.folder;
+	run->request.out_directory = run->changes.directory;
 	run->request.out_work = run->changes.work;
 	return r;
 }
@@ -87,7 +87,7 @@ static int make_plan(struct spawn_run *run, struct sbx_error *err)
 	return r;
 }
 
-int spawn_module_path(const char *folder, const char *name, const char *suffix, char *ret,
+int spawn_module_path(const char *directory, const char *name, const char *suffix, char *ret,
 		      size_t size)
 {
 	char exe[PATH_MAX];
@@ -102,14 +102,14 @@ int spawn_module_path(const char *folder, const char *name, const char *suffix, 
 	if (!slash)
 		return -ENOENT;
 	*slash = '\0';
-	len = snprintf(ret, size, "%s/../lib/%s/%s%s", exe, folder, name, suffix);
+	len = snprintf(ret, size, "%s/../lib/%s/%s%s", exe, directory, name, suffix);
 	if (len > 0 && (size_t)len < size && access(ret, R_OK) == 0)
 		return 0;
 	len = snprintf(ret, size, "%s/%s%s", SBX_MODULE_DIR, name, suffix);
 	return len < 0 || (size_t)len >= size ? -ENAMETOOLONG : 0;
 }
 
-int spawn_module_folder(const char *name, char *ret, size_t size)
+int spawn_module_directory(const char *name, char *ret, size_t size)
 {
 	int r = spawn_module_path(name, name, ".so", ret, size);
 
@@ -138,7 +138,7 @@ static int make_filter(struct spawn_run *run, const struct step *step, struct sb
 	char modules[PATH_MAX];
 	struct sock_filter *instructions;
 	size_t n;
-	int r = spawn_module_folder("filter", modules, sizeof(modules));
+	int r = spawn_module_directory("filter", modules, sizeof(modules));
 
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot find the compiler of system call filters");

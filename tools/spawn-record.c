@@ -33,12 +33,12 @@
 /* Printed even with -q: the records are lost with the directory. */
 static void say_fallback(const struct spawn_run *run)
 {
-	const char *place = run->recorder.state_folder;
+	const char *place = run->recorder.state_directory;
 	_cleanup_text_ struct text line = TEXT_INIT;
 
 	text_add(&line, SPAWN_TOOL ": note: audit records go to '");
 	text_add_visible(&line, place, strlen(place));
-	text_add(&line, "/" RECORD_SPOOL_FOLDER "', which the next boot may remove; set HOME or "
+	text_add(&line, "/" RECORD_SPOOL_DIRECTORY "', which the next boot may remove; set HOME or "
 			"XDG_STATE_HOME to a directory that you can write\n");
 	if (text_status(&line) == 0)
 		(void)fd_write_all(STDERR_FILENO, text_string(&line), line.len);
@@ -224,7 +224,7 @@ static int listen_for_control(struct spawn_run *run)
 		return -errno;
 	/* By the fd: the path of the directory may be longer than sun_path. */
 	len = snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/control.sock",
-		       run->registration.folder);
+		       run->registration.directory);
 	if (len < 0 || (size_t)len >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, 8) < 0)
@@ -272,7 +272,7 @@ static const char *place_of_records(const struct recorder *recorder)
 {
 	if (recorder->is_with_service)
 		return "service";
-	return recorder->state_folder ? "spool" : "fd";
+	return recorder->state_directory ? "spool" : "fd";
 }
 
 static void describe(struct spawn_run *run)
@@ -296,7 +296,7 @@ static void describe(struct spawn_run *run)
 		.unit = name_of_unit(run->plan),
 		.out_directory = run->values->out,
 		.out_work = run->changes.work,
-		.out_layer = run->changes.kind == CHANGES_TAR ? run->changes.folder : NULL,
+		.out_layer = run->changes.kind == CHANGES_TAR ? run->changes.directory : NULL,
 		.uid = run->plan->uid,
 		.created_usec = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000,
 		.may_exec = run->plan->may_exec,
@@ -357,7 +357,7 @@ bool spawn_is_paused(void *userdata)
 {
 	const struct spawn_run *run = userdata;
 
-	return faccessat(run->registration.folder, SANDBOX_PAUSED_NAME, F_OK, 0) == 0;
+	return faccessat(run->registration.directory, SANDBOX_PAUSED_NAME, F_OK, 0) == 0;
 }
 
 /* A directory that sbx-ctl has created stays, with the status, until sbx-ctl removes it. */

@@ -224,7 +224,7 @@ static int check_file(const struct spawn_run *run, const char *path, const struc
 	if (before && before->st_uid != geteuid() && geteuid() != 0)
 		return fail_to_open(-EPERM, path, "it is owned by another user",
 				    "name another file, or use --report-fd", err);
-	if (faccessat(run->report_folder, ".", W_OK | X_OK, AT_EACCESS) < 0)
+	if (faccessat(run->report_directory, ".", W_OK | X_OK, AT_EACCESS) < 0)
 		return fail_to_open(-errno, path, NULL,
 				    "name a file in a writable directory, or use --report-fd", err);
 	return 0;
@@ -235,7 +235,7 @@ static int look_at_place(struct spawn_run *run, const char *path, struct sbx_err
 {
 	const char *name = path_last(path);
 	_cleanup_close_ int found =
-		openat(run->report_folder, *name ? name : ".", O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		openat(run->report_directory, *name ? name : ".", O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 
 	if (found < 0 && errno == ENOENT)
@@ -266,19 +266,20 @@ int spawn_check_report(const struct spawn_values *values, struct sbx_error *err)
 int spawn_open_report(struct spawn_run *run, struct sbx_error *err)
 {
 	const char *path = run->values->report;
-	_cleanup_free_ char *folder = path ? strndup(path, (size_t)(path_last(path) - path)) : NULL;
+	_cleanup_free_ char *directory =
+		path ? strndup(path, (size_t)(path_last(path) - path)) : NULL;
 	const char *parent, *real;
 	int r;
 
 	if (!path)
 		return 0;
-	if (!folder)
+	if (!directory)
 		return spawn_no_memory(err);
-	r = spawn_read_path(run, "--report", *folder ? folder : ".", &parent, err);
+	r = spawn_read_path(run, "--report", *directory ? directory : ".", &parent, err);
 	if (r < 0)
 		return r;
-	run->report_folder = host_open_folder("--report", parent, &run->arena, &real, err);
-	return run->report_folder < 0 ? run->report_folder : look_at_place(run, path, err);
+	run->report_directory = host_open_directory("--report", parent, &run->arena, &real, err);
+	return run->report_directory < 0 ? run->report_directory : look_at_place(run, path, err);
 }
 
 static int write_to(int fd, const struct text *report, const char *fix, struct sbx_error *err)
@@ -305,7 +306,7 @@ static int write_report(const struct spawn_run *run, struct sbx_error *err)
 	if (run->report >= 0)
 		r = write_to(run->report, &out, "check where --report goes", err);
 	else if (path)
-		r = file_update(run->report_folder, path_last(path), out.data, out.len, err);
+		r = file_update(run->report_directory, path_last(path), out.data, out.len, err);
 	if (run->values->report_fd >= 0)
 		last = write_to(run->values->report_fd, &out, "check where --report-fd goes",
 				r < 0 ? NULL : err);

@@ -283,8 +283,8 @@ static int read_id(struct spawn_run *run, struct sbx_error *err)
 	return 0;
 }
 
-static int read_folder(struct spawn_run *run, const char *option, const char *value,
-		       const char **ret, struct sbx_error *err)
+static int read_directory(struct spawn_run *run, const char *option, const char *value,
+			  const char **ret, struct sbx_error *err)
 {
 	return value ? spawn_read_path(run, option, value, ret, err) : 0;
 }
@@ -293,7 +293,7 @@ static int read_folder(struct spawn_run *run, const char *option, const char *va
 static int read_home(struct spawn_run *run, struct sbx_error *err)
 {
 	struct stat st;
-	int r = read_folder(run, "--home", run->values->home, &run->request.home, err);
+	int r = read_directory(run, "--home", run->values->home, &run->request.home, err);
 
 	if (r < 0 || !run->values->home || stat(run->request.home, &st) < 0 || S_ISDIR(st.st_mode))
 		return r;
@@ -306,7 +306,7 @@ static int read_project(struct spawn_run *run, struct sbx_error *err)
 {
 	const char *value = run->values->project;
 	struct stat st;
-	int r = read_folder(run, "--project", value, &run->request.project, err);
+	int r = read_directory(run, "--project", value, &run->request.project, err);
 
 	if (r < 0 || !value)
 		return r;
@@ -338,7 +338,7 @@ static int read_places(struct spawn_run *run, struct sbx_error *err)
 	r = read_project(run, err);
 	if (r == 0)
 		r = read_home(run, err);
-	return r < 0 ? r : read_folder(run, "--cwd", values->cwd, &run->request.cwd, err);
+	return r < 0 ? r : read_directory(run, "--cwd", values->cwd, &run->request.cwd, err);
 }
 
 /* argv of the command, with the NULL that execve() expects. */

@@ -70,15 +70,15 @@ struct spawn_values {
 /* The meaning of the value of --out. */
 enum changes_kind {
 	CHANGES_NONE,
-	CHANGES_FOLDER,
+	CHANGES_DIRECTORY,
 	CHANGES_TAR,
 };
 
 /* The destination of changes to the working directory. */
 struct changes {
 	enum changes_kind kind;
-	char *folder; /* upper layer of the overlay */
-	char *work;   /* work directory of overlayfs, beside it */
+	char *directory; /* upper layer of the overlay */
+	char *work;	 /* work directory of overlayfs, beside it */
 	const char *tar;
 	int parent; /* the directory that contains them */
 	struct output_result archived;
@@ -99,8 +99,8 @@ struct spawn_run {
 	const struct sock_fprog *filter;
 	bool filter_notifies;
 	struct changes changes;
-	int report_folder; /* directory of the report */
-	int report;	   /* a FIFO or a device, or -EBADF: a file in the directory */
+	int report_directory; /* directory of the report */
+	int report;	      /* a FIFO or a device, or -EBADF: a file in the directory */
 	struct recorder recorder;
 	int registry;
 	struct registration registration;
@@ -206,9 +206,10 @@ struct json_writer;
 void spawn_add_result(struct json_writer *json, const struct spawn_run *run);
 
 #define SPAWN_TOOL "sbx-spawn"
-/* The path of NAME with @suffix: in a build it is in lib/FOLDER, else where modules are installed.
+/* The path of NAME with @suffix: in a build it is in lib/DIRECTORY, else where modules are
+ * installed.
  */
-int spawn_module_path(const char *folder, const char *name, const char *suffix, char *ret,
+int spawn_module_path(const char *directory, const char *name, const char *suffix, char *ret,
 		      size_t size);
 /* The directory of NAME.so, in a build lib/NAME. */
-int spawn_module_folder(const char *name, char *ret, size_t size);
+int spawn_module_directory(const char *name, char *ret, size_t size);

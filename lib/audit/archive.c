@@ -107,7 +107,7 @@ static int read_about(struct audit_archive *archive, struct sbx_error *err)
 	return 0;
 }
 
-int audit_archive_open(int folder, const char *name, struct audit_archive **ret,
+int audit_archive_open(int directory, const char *name, struct audit_archive **ret,
 		       struct sbx_error *err)
 {
 	_cleanup_audit_archive_ struct audit_archive *archive = calloc(1, sizeof(*archive));
@@ -117,7 +117,7 @@ int audit_archive_open(int folder, const char *name, struct audit_archive **ret,
 	if (!archive)
 		return archive_fail(err, -ENOMEM, name, NULL, "free some memory");
 	(void)snprintf(archive->name, sizeof(archive->name), "%s", name);
-	archive->fd = path_open_beneath(folder, name, O_RDONLY | O_NONBLOCK, 0);
+	archive->fd = path_open_beneath(directory, name, O_RDONLY | O_NONBLOCK, 0);
 	if (archive->fd < 0)
 		return archive_fail(err, archive->fd, name, NULL,
 				    "check that it exists and can be read");

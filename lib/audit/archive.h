@@ -48,7 +48,7 @@ int audit_archive_write(int fd, const char *name, const struct archive_source *s
 
 /* Looks whether it is one frame, and reads segment.json. -EBADMSG where it is no archive of a log,
  * -ENOTSUP for a later format. */
-int audit_archive_open(int folder, const char *name, struct audit_archive **ret,
+int audit_archive_open(int directory, const char *name, struct audit_archive **ret,
 		       struct sbx_error *err);
 struct audit_archive *audit_archive_free(struct audit_archive *archive);
 void audit_archive_free_ptr(struct audit_archive **archive);

@@ -188,9 +188,9 @@ static int parse_line(const struct line *line, struct audit_key *ret)
 }
 
 /* An open key file, checked; or negative errno. */
-static int open_file(int folder, const char *name, int flags, mode_t forbidden)
+static int open_file(int directory, const char *name, int flags, mode_t forbidden)
 {
-	_cleanup_close_ int fd = path_open_beneath(folder, name, flags | O_NONBLOCK, 0);
+	_cleanup_close_ int fd = path_open_beneath(directory, name, flags | O_NONBLOCK, 0);
 	struct stat st;
 
 	if (fd < 0)
@@ -203,9 +203,9 @@ static int open_file(int folder, const char *name, int flags, mode_t forbidden)
 	return take_fd(&fd);
 }
 
-static int read_line(int folder, const char *name, mode_t forbidden, struct line *ret)
+static int read_line(int directory, const char *name, mode_t forbidden, struct line *ret)
 {
-	_cleanup_close_ int fd = open_file(folder, name, O_RDONLY, forbidden);
+	_cleanup_close_ int fd = open_file(directory, name, O_RDONLY, forbidden);
 	ssize_t n;
 
 	if (fd < 0)
@@ -218,10 +218,10 @@ static int read_line(int folder, const char *name, mode_t forbidden, struct line
 }
 
 /* 0, KEY_ERASED, or negative errno. */
-static int read_file(int folder, const char *name, mode_t forbidden, struct audit_key *ret)
+static int read_file(int directory, const char *name, mode_t forbidden, struct audit_key *ret)
 {
 	_cleanup_(wipe_line) struct line line = { .n = 0 };
-	int r = read_line(folder, name, forbidden, &line);
+	int r = read_line(directory, name, forbidden, &line);
 
 	if (r < 0)
 		return r;
@@ -230,14 +230,14 @@ static int read_file(int folder, const char *name, mode_t forbidden, struct audi
 
 static int read_credential(const char *credentials, const char *name, struct audit_key *ret)
 {
-	_cleanup_close_ int folder = -EBADF;
+	_cleanup_close_ int directory = -EBADF;
 
 	if (!credentials || credentials[0] != '/')
 		return -ENOENT;
-	folder = open(credentials, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (folder < 0)
+	directory = open(credentials, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (directory < 0)
 		return -errno;
-	return read_file(folder, name, FORBIDDEN_CREDENTIAL, ret);
+	return read_file(directory, name, FORBIDDEN_CREDENTIAL, ret);
 }
 
 static int read_keyring(const char *credentials, const char *name, struct audit_key *ret)
@@ -293,12 +293,12 @@ static int read_place(const char *place, const char *credentials, struct audit_k
 }
 
 /* A key, or the name of the place that has it. */
-static int read_own(int folder, const char *credentials, struct audit_key *ret)
+static int read_own(int directory, const char *credentials, struct audit_key *ret)
 {
 	_cleanup_(wipe_line) struct line line = { .n = 0 };
 	size_t tag = sizeof(KEY_PLACE_TAG) - 1;
 	char place[KEY_LINE_MAX];
-	int r = read_line(folder, KEY_NAME, FORBIDDEN_OURS, &line);
+	int r = read_line(directory, KEY_NAME, FORBIDDEN_OURS, &line);
 
 	if (r < 0)
 		return r;
@@ -313,7 +313,7 @@ static int read_own(int folder, const char *credentials, struct audit_key *ret)
 	return read_place(place, credentials, ret);
 }
 
-static int write_file(int folder, const char *name, const struct audit_key *key,
+static int write_file(int directory, const char *name, const struct audit_key *key,
 		      struct sbx_error *err)
 {
 	_cleanup_(wipe_line) struct line line = { .n = 0 };
@@ -321,23 +321,23 @@ static int write_file(int folder, const char *name, const struct audit_key *key,
 
 	if (r < 0)
 		return fail(err, r, "write", name, "", "try again");
-	return file_replace(folder, name, line.bytes, line.n, 0600, err);
+	return file_replace(directory, name, line.bytes, line.n, 0600, err);
 }
 
-static bool is_there(int folder, const char *name)
+static bool is_there(int directory, const char *name)
 {
-	return faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+	return faccessat(directory, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
 
-static int sync_folder(int folder)
+static int sync_directory(int directory)
 {
-	return fsync(folder) < 0 ? -errno : 0;
+	return fsync(directory) < 0 ? -errno : 0;
 }
 
 /* Zeros, on the disk, before the name goes. Nothing there is nothing to do. */
-static int erase_file(int folder, const char *name)
+static int erase_file(int directory, const char *name)
 {
-	_cleanup_close_ int fd = open_file(folder, name, O_RDWR, FORBIDDEN_OURS);
+	_cleanup_close_ int fd = open_file(directory, name, O_RDWR, FORBIDDEN_OURS);
 	static const char zeros[KEY_LINE_MAX];
 	struct stat st;
 
@@ -351,32 +351,32 @@ static int erase_file(int folder, const char *name)
 		return -EBADMSG;
 	if (pwrite(fd, zeros, (size_t)st.st_size, 0) != st.st_size || fdatasync(fd) < 0)
 		return -EIO;
-	if (unlinkat(folder, name, 0) < 0)
+	if (unlinkat(directory, name, 0) < 0)
 		return -errno;
-	return sync_folder(folder);
+	return sync_directory(directory);
 }
 
-static int put_next_in_place(int folder)
+static int put_next_in_place(int directory)
 {
-	if (renameat(folder, KEY_NEXT_NAME, folder, KEY_NAME) < 0)
+	if (renameat(directory, KEY_NEXT_NAME, directory, KEY_NAME) < 0)
 		return -errno;
-	return sync_folder(folder);
+	return sync_directory(directory);
 }
 
 /* rename() over the current key would leave its bytes on the disk, so it is erased first. */
-static int replace_by_next(int folder)
+static int replace_by_next(int directory)
 {
-	int r = erase_file(folder, KEY_NAME);
+	int r = erase_file(directory, KEY_NAME);
 
-	return r < 0 ? r : put_next_in_place(folder);
+	return r < 0 ? r : put_next_in_place(directory);
 }
 
-int key_store_at(int folder, const struct audit_key *key, struct sbx_error *err)
+int key_store_at(int directory, const struct audit_key *key, struct sbx_error *err)
 {
-	if (is_there(folder, KEY_NAME) || is_there(folder, KEY_NEXT_NAME))
+	if (is_there(directory, KEY_NAME) || is_there(directory, KEY_NEXT_NAME))
 		return fail(err, -EEXIST, "store", KEY_NAME, "the log has a key already",
 			    "keep it: no other key can verify its signatures");
-	return write_file(folder, KEY_NAME, key, err);
+	return write_file(directory, KEY_NAME, key, err);
 }
 
 static const struct {
@@ -406,21 +406,21 @@ static int fail_to_load(struct sbx_error *err, int code, const char *name)
 }
 
 /* 0, KEY_ERASED or negative errno; *@name is the file that it is about. */
-static int read_current(int folder, const char *credentials, struct audit_key *ret,
+static int read_current(int directory, const char *credentials, struct audit_key *ret,
 			const char **name)
 {
-	int r = read_own(folder, credentials, ret);
+	int r = read_own(directory, credentials, ret);
 
 	*name = KEY_NAME;
-	if ((r != KEY_ERASED && r != -ENOENT) || !is_there(folder, KEY_NEXT_NAME))
+	if ((r != KEY_ERASED && r != -ENOENT) || !is_there(directory, KEY_NEXT_NAME))
 		return r;
 	/* key_advance() had begun; the key it was to put in place is whole. */
 	*name = KEY_NEXT_NAME;
-	r = read_file(folder, KEY_NEXT_NAME, FORBIDDEN_OURS, ret);
-	return r == 0 ? put_next_in_place(folder) : r;
+	r = read_file(directory, KEY_NEXT_NAME, FORBIDDEN_OURS, ret);
+	return r == 0 ? put_next_in_place(directory) : r;
 }
 
-int key_load(int folder, const char *credentials, struct audit_key *ret, struct sbx_error *err)
+int key_load(int directory, const char *credentials, struct audit_key *ret, struct sbx_error *err)
 {
 	_cleanup_audit_key_ struct audit_key given = AUDIT_KEY_INIT, kept = AUDIT_KEY_INIT;
 	int r_given = read_credential(credentials, KEY_CREDENTIAL_NAME, &given), r_kept;
@@ -428,7 +428,7 @@ int key_load(int folder, const char *credentials, struct audit_key *ret, struct 
 
 	if (r_given != 0 && r_given != -ENOENT)
 		return fail_to_load(err, r_given, KEY_CREDENTIAL_NAME);
-	r_kept = read_current(folder, credentials, &kept, &name);
+	r_kept = read_current(directory, credentials, &kept, &name);
 	if (r_kept != 0 && (r_kept != -ENOENT || r_given != 0))
 		return fail_to_load(err, r_kept, name);
 	*ret = r_kept != 0 || (r_given == 0 && given.epoch > kept.epoch) ? given : kept;
@@ -436,7 +436,7 @@ int key_load(int folder, const char *credentials, struct audit_key *ret, struct 
 }
 
 /* Once more is nothing: a try before this one may have been cut short. */
-static int write_place(int folder, const char *place, struct sbx_error *err)
+static int write_place(int directory, const char *place, struct sbx_error *err)
 {
 	_cleanup_(wipe_line) struct line kept = { .n = 0 };
 	char line[KEY_LINE_MAX + 1];
@@ -444,16 +444,16 @@ static int write_place(int folder, const char *place, struct sbx_error *err)
 
 	if (n < 0 || n > KEY_LINE_MAX)
 		return fail(err, -EINVAL, "write", KEY_NAME, "", "choose a shorter name");
-	if (!is_there(folder, KEY_NAME) && !is_there(folder, KEY_NEXT_NAME))
-		return file_replace(folder, KEY_NAME, line, (size_t)n, 0600, err);
-	if (read_line(folder, KEY_NAME, FORBIDDEN_OURS, &kept) == 0 && kept.n == (size_t)n &&
+	if (!is_there(directory, KEY_NAME) && !is_there(directory, KEY_NEXT_NAME))
+		return file_replace(directory, KEY_NAME, line, (size_t)n, 0600, err);
+	if (read_line(directory, KEY_NAME, FORBIDDEN_OURS, &kept) == 0 && kept.n == (size_t)n &&
 	    memcmp(kept.bytes, line, kept.n) == 0)
 		return 0;
 	return fail(err, -EEXIST, "store", KEY_NAME, "the log has a key already",
 		    "keep it: no other key can verify its signatures");
 }
 
-int key_store_elsewhere(int folder, const char *place, const char *credentials,
+int key_store_elsewhere(int directory, const char *place, const char *credentials,
 			struct audit_key *ret, struct sbx_error *err)
 {
 	_cleanup_audit_key_ struct audit_key key = AUDIT_KEY_INIT;
@@ -467,14 +467,14 @@ int key_store_elsewhere(int folder, const char *place, const char *credentials,
 	r = read_place(place, credentials, &key);
 	if (r < 0)
 		return fail_to_load(err, r, place);
-	r = write_place(folder, place, err);
+	r = write_place(directory, place, err);
 	if (r < 0)
 		return r;
 	*ret = key;
 	return 0;
 }
 
-int key_prepare_next(int folder, const struct audit_key *current, struct audit_key *ret,
+int key_prepare_next(int directory, const struct audit_key *current, struct audit_key *ret,
 		     struct sbx_error *err)
 {
 	_cleanup_audit_key_ struct audit_key next = AUDIT_KEY_INIT;
@@ -484,34 +484,34 @@ int key_prepare_next(int folder, const struct audit_key *current, struct audit_k
 		return fail(err, -EOPNOTSUPP, "change", KEY_NAME,
 			    "it is kept outside the log, where sbx-audit cannot change it",
 			    "create another log with another key");
-	r = read_file(folder, KEY_NEXT_NAME, FORBIDDEN_OURS, &next);
+	r = read_file(directory, KEY_NEXT_NAME, FORBIDDEN_OURS, &next);
 	if (r == 0 && next.epoch == current->epoch + 1) {
 		*ret = next;
 		return 0;
 	}
 	/* One that a crash left behind, of an epoch that is past. */
 	if (r == 0 || r == KEY_ERASED)
-		r = erase_file(folder, KEY_NEXT_NAME);
+		r = erase_file(directory, KEY_NEXT_NAME);
 	if (r < 0 && r != -ENOENT)
 		return fail_to_load(err, r, KEY_NEXT_NAME);
 	r = key_make(current->epoch + 1, &next, err);
 	if (r < 0)
 		return r;
-	r = write_file(folder, KEY_NEXT_NAME, &next, err);
+	r = write_file(directory, KEY_NEXT_NAME, &next, err);
 	if (r < 0)
 		return r;
 	*ret = next;
 	return 0;
 }
 
-int key_advance(int folder, struct sbx_error *err)
+int key_advance(int directory, struct sbx_error *err)
 {
 	_cleanup_audit_key_ struct audit_key next = AUDIT_KEY_INIT;
-	int r = read_file(folder, KEY_NEXT_NAME, FORBIDDEN_OURS, &next);
+	int r = read_file(directory, KEY_NEXT_NAME, FORBIDDEN_OURS, &next);
 
 	if (r != 0)
 		return fail_to_load(err, r, KEY_NEXT_NAME);
-	r = replace_by_next(folder);
+	r = replace_by_next(directory);
 	if (r < 0)
 		return fail(err, r, "advance", KEY_NAME, "",
 			    "check the file system and its permissions");
@@ -565,9 +565,10 @@ static int parse(const char *note, size_t n_bytes, struct audit_checkpoint *ret)
 }
 
 /* Without a file: nothing. */
-static int read_epochs_file(int folder, char **ret_bytes, size_t *ret_n, struct sbx_error *err)
+static int read_epochs_file(int directory, char **ret_bytes, size_t *ret_n, struct sbx_error *err)
 {
-	_cleanup_close_ int fd = path_open_beneath(folder, EPOCHS_NAME, O_RDONLY | O_NONBLOCK, 0);
+	_cleanup_close_ int fd =
+		path_open_beneath(directory, EPOCHS_NAME, O_RDONLY | O_NONBLOCK, 0);
 	struct stat st;
 
 	*ret_n = 0;
@@ -605,11 +606,11 @@ static int each(const char *bytes, size_t n, store_visit_note visit, void *userd
 	return 0;
 }
 
-int epochs_each(int folder, store_visit_note visit, void *userdata, struct sbx_error *err)
+int epochs_each(int directory, store_visit_note visit, void *userdata, struct sbx_error *err)
 {
 	_cleanup_free_ char *bytes = NULL;
 	size_t n;
-	int r = read_epochs_file(folder, &bytes, &n, err);
+	int r = read_epochs_file(directory, &bytes, &n, err);
 
 	return r < 0 ? r : each(bytes, n, visit, userdata, err);
 }
@@ -643,7 +644,7 @@ static int find_epoch_place(void *userdata, uint64_t size, const char *note, siz
 	return 1;
 }
 
-static int read_epoch_place(int folder, const char *note, size_t n_bytes, char **ret_bytes,
+static int read_epoch_place(int directory, const char *note, size_t n_bytes, char **ret_bytes,
 			    size_t *ret_n, struct epoch_place *ret, struct sbx_error *err)
 {
 	struct audit_checkpoint wanted;
@@ -653,7 +654,7 @@ static int read_epoch_place(int folder, const char *note, size_t n_bytes, char *
 		return fail_epochs(err, r == -ENOMEM ? r : -EINVAL,
 				   "the checkpoint does not end an epoch",
 				   "check the log: sbx-audit verify --full");
-	r = read_epochs_file(folder, ret_bytes, ret_n, err);
+	r = read_epochs_file(directory, ret_bytes, ret_n, err);
 	if (r < 0)
 		return r;
 	*ret = (struct epoch_place){ .bytes = *ret_bytes, .epoch = wanted.epoch };
@@ -661,12 +662,12 @@ static int read_epoch_place(int folder, const char *note, size_t n_bytes, char *
 	return r < 0 ? r : 0;
 }
 
-int epochs_has(int folder, const char *note, size_t n_bytes, struct sbx_error *err)
+int epochs_has(int directory, const char *note, size_t n_bytes, struct sbx_error *err)
 {
 	_cleanup_free_ char *bytes = NULL;
 	struct epoch_place place;
 	size_t n;
-	int r = read_epoch_place(folder, note, n_bytes, &bytes, &n, &place, err);
+	int r = read_epoch_place(directory, note, n_bytes, &bytes, &n, &place, err);
 
 	return r < 0 ? r : place.n_note == n_bytes && memcmp(place.note, note, n_bytes) == 0;
 }
@@ -677,13 +678,13 @@ static int pass(void *userdata, uint64_t size, const char *note, size_t n_bytes,
 	return 0;
 }
 
-int epochs_add(int folder, const char *note, size_t n_bytes, struct sbx_error *err)
+int epochs_add(int directory, const char *note, size_t n_bytes, struct sbx_error *err)
 {
 	_cleanup_free_ char *bytes = NULL;
 	_cleanup_text_ struct text all = TEXT_INIT;
 	struct epoch_place place;
 	size_t n;
-	int r = read_epoch_place(folder, note, n_bytes, &bytes, &n, &place, err);
+	int r = read_epoch_place(directory, note, n_bytes, &bytes, &n, &place, err);
 
 	if (r < 0 || place.n_note > 0)
 		return r;
@@ -695,5 +696,5 @@ int epochs_add(int folder, const char *note, size_t n_bytes, struct sbx_error *e
 	if (all.len > EPOCHS_BYTES_MAX)
 		return fail_epochs(err, -EFBIG, "there are too many epochs", "create a new log");
 	r = each(all.data, all.len, pass, NULL, err);
-	return r < 0 ? r : file_replace(folder, EPOCHS_NAME, all.data, all.len, 0600, err);
+	return r < 0 ? r : file_replace(directory, EPOCHS_NAME, all.data, all.len, 0600, err);
 }

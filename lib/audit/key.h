@@ -61,16 +61,16 @@ void key_deinit(struct audit_key *key);
 /* A new key of this epoch, from the kernel's random numbers. */
 int key_make(uint64_t epoch, struct audit_key *ret, struct sbx_error *err);
 
-/* @folder is the log's directory: it belongs to this user, and no other user may write to it. */
+/* @directory is the log's directory: it belongs to this user, and no other user may write to it. */
 
 /*
  * The key that @place has, which the directory names from now on. -EINVAL where @place is none,
  * -EEXIST where the directory has a key already; and the errors of key_load().
  */
-int key_store_elsewhere(int folder, const char *place, const char *credentials,
+int key_store_elsewhere(int directory, const char *place, const char *credentials,
 			struct audit_key *ret, struct sbx_error *err);
 /* Keeps the first key of a log, mode 0600. -EEXIST where there is one already. */
-int key_store_at(int folder, const struct audit_key *key, struct sbx_error *err);
+int key_store_at(int directory, const struct audit_key *key, struct sbx_error *err);
 /*
  * The directory's key, or the one that systemd gave: of both the one of the later epoch, because a
  * log that began with a credential goes on in its directory. An advance that was cut short is
@@ -78,13 +78,13 @@ int key_store_at(int folder, const struct audit_key *key, struct sbx_error *err)
  * there is no key, -EPERM where another user has a right to the file, -EBADMSG where it is no key,
  * -ENOKEY where it names a place that has none.
  */
-int key_load(int folder, const char *credentials, struct audit_key *ret, struct sbx_error *err);
+int key_load(int directory, const char *credentials, struct audit_key *ret, struct sbx_error *err);
 
 /* -EOPNOTSUPP where the current one is elsewhere. */
-int key_prepare_next(int folder, const struct audit_key *current, struct audit_key *ret,
+int key_prepare_next(int directory, const struct audit_key *current, struct audit_key *ret,
 		     struct sbx_error *err);
 /* -ENOENT where no key was prepared; then nothing is erased. */
-int key_advance(int folder, struct sbx_error *err);
+int key_advance(int directory, struct sbx_error *err);
 
 /* ---- the file of epochs ---- */
 
@@ -104,14 +104,14 @@ int key_advance(int folder, struct sbx_error *err);
  * replaced, whole, and on the disk. -EINVAL for a note that is not the last of its epoch, -EBADMSG
  * for a file that holds something else. Under the log's lock.
  */
-int epochs_add(int folder, const char *note, size_t n_bytes, struct sbx_error *err);
+int epochs_add(int directory, const char *note, size_t n_bytes, struct sbx_error *err);
 /* Is exactly this note there? 1, 0, or an error as above. */
-int epochs_has(int folder, const char *note, size_t n_bytes, struct sbx_error *err);
+int epochs_has(int directory, const char *note, size_t n_bytes, struct sbx_error *err);
 /*
  * In their order: epochs and sizes ascend. Ends where @visit does not return 0, and returns that; 0
  * where there is no file. -EBADMSG for anything in it that is no such note.
  */
-int epochs_each(int folder, store_visit_note visit, void *userdata, struct sbx_error *err);
+int epochs_each(int directory, store_visit_note visit, void *userdata, struct sbx_error *err);
 
 /* ---- notes one behind the other ---- */
 

@@ -95,14 +95,14 @@ static int read_last(struct audit_log *log, struct last *ret, struct sbx_error *
 
 static int reload(struct audit_log *log, struct sbx_error *err)
 {
-	int r = key_load(log->folder, log->credentials, &log->key, err);
+	int r = key_load(log->directory, log->credentials, &log->key, err);
 
 	return r < 0 ? r : make_verifier(log, log->key.public_key, &log->verifier, err);
 }
 
 static int advance(struct audit_log *log, struct sbx_error *err)
 {
-	int r = key_advance(log->folder, err);
+	int r = key_advance(log->directory, err);
 
 	return r < 0 ? r : reload(log, err);
 }
@@ -258,7 +258,7 @@ int audit_log_change_key(struct audit_log *log, struct sbx_error *err)
 {
 	_cleanup_audit_key_ struct audit_key next = AUDIT_KEY_INIT;
 	_cleanup_text_ struct text members = TEXT_INIT;
-	int r = key_prepare_next(log->folder, &log->key, &next, err);
+	int r = key_prepare_next(log->directory, &log->key, &next, err);
 
 	if (r < 0)
 		return r;

@@ -106,14 +106,15 @@ static void fail(struct gather *gather, int code, const char *name, const char *
 }
 
 /* Moves a file to a name that was never used. */
-static int move(int from_folder, const char *from, int to_folder, const char *prefix, uid_t owner,
-		char ret[CLAIM_NAME_SIZE])
+static int move(int from_directory, const char *from, int to_directory, const char *prefix,
+		uid_t owner, char ret[CLAIM_NAME_SIZE])
 {
 	int r = claim_make_name(prefix, owner, ret);
 
 	if (r < 0)
 		return r;
-	return renameat2(from_folder, from, to_folder, ret, RENAME_NOREPLACE) < 0 ? -errno : 0;
+	return renameat2(from_directory, from, to_directory, ret, RENAME_NOREPLACE) < 0 ? -errno
+											: 0;
 }
 
 static bool is_the_same(const struct stat *a, const struct stat *b)
@@ -216,7 +217,7 @@ static void take_service(struct gather *gather, const char *name)
 	_cleanup_close_ int spool = -EBADF;
 	struct stat st;
 
-	text_addf(&path, "%s/" RECORD_SPOOL_FOLDER, name);
+	text_addf(&path, "%s/" RECORD_SPOOL_DIRECTORY, name);
 	if (text_status(&path) < 0) {
 		fail(gather, -ENOMEM, name, NULL, "free some memory");
 		return;

@@ -47,7 +47,7 @@ struct log_state {
 };
 
 struct audit_log {
-	int folder; /* locked */
+	int directory; /* locked */
 	struct store *store;
 	struct hasher *hasher;
 	const struct redactor *redactor;
@@ -77,12 +77,13 @@ uint64_t log_now_usec(void);
 void log_put_u64(uint8_t *at, uint64_t value);
 uint64_t log_get_u64(const uint8_t *at);
 
-/* "cannot open the log 'FOLDER'": returns @code. */
-int log_fail(struct sbx_error *err, int code, const char *folder, const char *why, const char *fix);
+/* "cannot open the log 'DIRECTORY'": returns @code. */
+int log_fail(struct sbx_error *err, int code, const char *directory, const char *why,
+	     const char *fix);
 /* Opens and locks the directory. */
-int log_open_folder(const struct audit_log_options *options, struct sbx_error *err);
+int log_open_directory(const struct audit_log_options *options, struct sbx_error *err);
 /* The last segment: 1, or 0 where there is none. */
-int log_find_segment(int folder, char ret[SEGMENT_NAME_SIZE]);
+int log_find_segment(int directory, char ret[SEGMENT_NAME_SIZE]);
 void log_segment_name(uint64_t first, char ret[SEGMENT_NAME_SIZE]);
 
 /* Sets @n values of the table meta. */

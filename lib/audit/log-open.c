@@ -54,9 +54,10 @@ uint64_t log_get_u64(const uint8_t *at)
 	return value;
 }
 
-int log_fail(struct sbx_error *err, int code, const char *folder, const char *why, const char *fix)
+int log_fail(struct sbx_error *err, int code, const char *directory, const char *why,
+	     const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot open the log '%s'", folder);
+	(void)sbx_error_what(err, code, "cannot open the log '%s'", directory);
 	if (why)
 		sbx_error_why(err, "%s", why);
 	sbx_error_fix(err, "%s", fix);
@@ -74,12 +75,12 @@ static uint64_t monotonic_usec(void)
 }
 
 /* flock() itself waits for ever or not at all. */
-static int lock_folder(int folder, uint64_t wait_usec)
+static int lock_directory(int directory, uint64_t wait_usec)
 {
 	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_NSEC };
 	uint64_t began = monotonic_usec();
 
-	while (flock(folder, LOCK_EX | LOCK_NB) < 0) {
+	while (flock(directory, LOCK_EX | LOCK_NB) < 0) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return -errno;
 		if (monotonic_usec() - began >= wait_usec)
@@ -89,25 +90,25 @@ static int lock_folder(int folder, uint64_t wait_usec)
 	return 0;
 }
 
-int log_open_folder(const struct audit_log_options *options, struct sbx_error *err)
+int log_open_directory(const struct audit_log_options *options, struct sbx_error *err)
 {
-	const char *path = options->folder;
-	_cleanup_close_ int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const char *path = options->directory;
+	_cleanup_close_ int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat st;
 	int r;
 
-	if (folder < 0)
+	if (directory < 0)
 		return log_fail(err, -errno, path, NULL, "create it with 'sbx-audit setup'");
-	if (fstat(folder, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 022) != 0)
+	if (fstat(directory, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 022) != 0)
 		return log_fail(err, -EPERM, path, "other users could write to the directory",
 				"change its owner to the user of the log, and its mode to 0700");
-	r = lock_folder(folder, options->wait_usec);
+	r = lock_directory(directory, options->wait_usec);
 	if (r == -EBUSY)
 		return log_fail(err, r, path, "another process is writing to it",
 				"send records to its socket, or stop 'sbx-audit serve' first");
 	if (r < 0)
 		return log_fail(err, r, path, NULL, "keep the log on a local file system");
-	return take_fd(&folder);
+	return take_fd(&directory);
 }
 
 /* ---- segments ---- */
@@ -123,9 +124,9 @@ static bool is_segment(const char *name)
 	       strcmp(name + SEGMENT_DIGITS, ".db") == 0;
 }
 
-int log_find_segment(int folder, char ret[SEGMENT_NAME_SIZE])
+int log_find_segment(int directory, char ret[SEGMENT_NAME_SIZE])
 {
-	_cleanup_closedir_ DIR *dir = fd_open_dir(folder);
+	_cleanup_closedir_ DIR *dir = fd_open_dir(directory);
 	const struct dirent *entry;
 	bool is_found = false;
 
@@ -221,7 +222,7 @@ static int fill(struct store *store, void *userdata, struct sbx_error *err)
 	return r < 0 ? r : store_add(store, &row, err);
 }
 
-static int make_segment(int folder, const struct audit_key *key, const char *path,
+static int make_segment(int directory, const struct audit_key *key, const char *path,
 			struct sbx_error *err)
 {
 	_cleanup_(creation_deinit) struct creation creation = { .body = TEXT_INIT };
@@ -231,47 +232,47 @@ static int make_segment(int folder, const struct audit_key *key, const char *pat
 	if (r < 0)
 		return log_fail(err, r, path, NULL, "free some memory");
 	log_segment_name(0, name);
-	return store_create(folder, name, fill, &creation, err);
+	return store_create(directory, name, fill, &creation, err);
 }
 
 /* The key of @options->key_place or of the credential, the one that an earlier audit_log_create()
  * has stored before it failed, or a new one. */
-static int find_key(int folder, const struct audit_log_options *options, struct audit_key *ret,
+static int find_key(int directory, const struct audit_log_options *options, struct audit_key *ret,
 		    struct sbx_error *err)
 {
 	struct sbx_error why = { .code = 0 };
 	int r;
 
 	if (options->key_place)
-		return key_store_elsewhere(folder, options->key_place, options->credentials, ret,
+		return key_store_elsewhere(directory, options->key_place, options->credentials, ret,
 					   err);
-	r = key_load(folder, options->credentials, ret, &why);
+	r = key_load(directory, options->credentials, ret, &why);
 	if (r == -ENOENT) {
 		r = key_make(0, ret, err);
-		return r < 0 ? r : key_store_at(folder, ret, err);
+		return r < 0 ? r : key_store_at(directory, ret, err);
 	}
 	if (r < 0 && err)
 		*err = why;
 	return r;
 }
 
-static int first_key(int folder, const struct audit_log_options *options, struct audit_key *ret,
+static int first_key(int directory, const struct audit_log_options *options, struct audit_key *ret,
 		     struct sbx_error *err)
 {
-	int r = find_key(folder, options, ret, err);
+	int r = find_key(directory, options, ret, err);
 
 	if (r < 0)
 		return r;
 	if (ret->epoch != 0)
-		return log_fail(err, -EEXIST, options->folder,
+		return log_fail(err, -EEXIST, options->directory,
 				"it contains the key of an earlier log",
 				"restore that log, or name another directory");
 	return 0;
 }
 
-static int fail_exists(const char *folder, struct sbx_error *err)
+static int fail_exists(const char *directory, struct sbx_error *err)
 {
-	(void)sbx_error_what(err, -EEXIST, "cannot create the log '%s'", folder);
+	(void)sbx_error_what(err, -EEXIST, "cannot create the log '%s'", directory);
 	sbx_error_why(err, "it exists already");
 	sbx_error_fix(err,
 		      "see its key with 'sbx-audit key', or name another directory with --log");
@@ -282,32 +283,32 @@ int audit_log_create(const struct audit_log_options *options, struct sbx_error *
 {
 	_cleanup_audit_key_ struct audit_key key = AUDIT_KEY_INIT;
 	_cleanup_audit_log_ struct audit_log *log = NULL;
-	_cleanup_close_ int folder = -EBADF;
+	_cleanup_close_ int directory = -EBADF;
 	char name[SEGMENT_NAME_SIZE];
 	int r;
 
-	if (mkdir(options->folder, 0700) < 0 && errno != EEXIST) {
-		r = sbx_error_what(err, -errno, "cannot create the log '%s'", options->folder);
+	if (mkdir(options->directory, 0700) < 0 && errno != EEXIST) {
+		r = sbx_error_what(err, -errno, "cannot create the log '%s'", options->directory);
 		sbx_error_fix(err, r == -ENOENT ? "create its parent directory"
 						: "choose a directory that this user may create");
 		return r;
 	}
-	folder = log_open_folder(options, err);
-	if (folder < 0)
-		return folder;
-	r = log_find_segment(folder, name);
+	directory = log_open_directory(options, err);
+	if (directory < 0)
+		return directory;
+	r = log_find_segment(directory, name);
 	if (r < 0)
 		return r;
 	if (r > 0)
-		return fail_exists(options->folder, err);
-	r = first_key(folder, options, &key, err);
+		return fail_exists(options->directory, err);
+	r = first_key(directory, options, &key, err);
 	if (r < 0)
 		return r;
-	r = make_segment(folder, &key, options->folder, err);
+	r = make_segment(directory, &key, options->directory, err);
 	if (r < 0)
 		return r;
 	/* The lock is on the directory, and the log takes it again. */
-	close_fd(&folder);
+	close_fd(&directory);
 	r = audit_log_open(options, &log, err);
 	return r < 0 ? r : audit_log_checkpoint(log, err);
 }

@@ -43,7 +43,7 @@ struct audit_log *audit_log_free(struct audit_log *log)
 	text_deinit(&log->line);
 	text_deinit(&log->note);
 	/* Now another process may. */
-	close_fd(&log->folder);
+	close_fd(&log->directory);
 	if (log->watch.end)
 		log->watch.end(log->watch.userdata);
 	free(log);
@@ -61,7 +61,7 @@ static int prepare(struct audit_log *log, const struct audit_log_options *option
 	int r = hasher_new(&log->hasher);
 
 	if (r < 0)
-		return log_fail(err, r, options->folder, "libcrypto has no SHA-256",
+		return log_fail(err, r, options->directory, "libcrypto has no SHA-256",
 				"check how libcrypto is configured");
 	log->patience_msec = STORE_PATIENCE_MSEC;
 	log->keep_originals = options->keep_originals;
@@ -77,14 +77,14 @@ static int prepare(struct audit_log *log, const struct audit_log_options *option
 static int open_segment(struct audit_log *log, const char *path, struct sbx_error *err)
 {
 	char name[SEGMENT_NAME_SIZE];
-	int r = log_find_segment(log->folder, name);
+	int r = log_find_segment(log->directory, name);
 
 	if (r < 0)
 		return log_fail(err, r, path, NULL, "check the file system");
 	if (r == 0)
 		return log_fail(err, -ENOENT, path, "there is no segment in the directory",
 				"create the log with 'sbx-audit setup'");
-	return store_open(log->folder, name, &log->store, err);
+	return store_open(log->directory, name, &log->store, err);
 }
 
 /* ---- room for the last word ---- */
@@ -101,11 +101,12 @@ static int open_segment(struct audit_log *log, const char *path, struct sbx_erro
 /* Where there is less than this, the reserve itself would fill the disk. */
 #define ROOM_MIN (4 * AUDIT_RESERVE_BYTES)
 
-static bool has_room(int folder)
+static bool has_room(int directory)
 {
 	struct statvfs room;
 
-	return fstatvfs(folder, &room) == 0 && (uint64_t)room.f_bavail * room.f_frsize >= ROOM_MIN;
+	return fstatvfs(directory, &room) == 0 &&
+	       (uint64_t)room.f_bavail * room.f_frsize >= ROOM_MIN;
 }
 
 static bool is_allocated(int fd)
@@ -119,21 +120,21 @@ static bool is_allocated(int fd)
 /* Where there is room, and none yet. */
 static void make_reserve(struct audit_log *log)
 {
-	_cleanup_close_ int fd =
-		openat(log->folder, RESERVE_NAME, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	_cleanup_close_ int fd = openat(log->directory, RESERVE_NAME,
+					O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
 	log->has_reserve = fd >= 0 && is_allocated(fd);
-	if (log->has_reserve || !has_room(log->folder))
+	if (log->has_reserve || !has_room(log->directory))
 		return;
 	/* Half of one is none, and it takes what others need. */
-	(void)unlinkat(log->folder, RESERVE_NAME, 0);
+	(void)unlinkat(log->directory, RESERVE_NAME, 0);
 	close_fd(&fd);
-	fd = openat(log->folder, RESERVE_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	fd = openat(log->directory, RESERVE_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
 	log->has_reserve = posix_fallocate(fd, 0, AUDIT_RESERVE_BYTES) == 0;
 	if (!log->has_reserve)
-		(void)unlinkat(log->folder, RESERVE_NAME, 0);
+		(void)unlinkat(log->directory, RESERVE_NAME, 0);
 }
 
 /* Gives the reserve up and commits a record of the full disk; nothing where there is no reserve.
@@ -143,7 +144,7 @@ static void use_reserve(struct audit_log *log)
 	if (!log->has_reserve || log->is_in_transaction)
 		return;
 	log->has_reserve = false;
-	if (unlinkat(log->folder, RESERVE_NAME, 0) < 0)
+	if (unlinkat(log->directory, RESERVE_NAME, 0) < 0)
 		return;
 	/* What fails now fails for good: the caller hears of the full disk in any case. */
 	if (audit_log_say(log, "audit_storage_critical", "\"cause\":\"disk full\"", NULL) == 0 &&
@@ -161,16 +162,16 @@ int audit_log_open(const struct audit_log_options *options, struct audit_log **r
 	int r;
 
 	if (!log)
-		return log_fail(err, -ENOMEM, options->folder, NULL, "free some memory");
-	log->folder = -EBADF;
-	r = log_open_folder(options, err);
+		return log_fail(err, -ENOMEM, options->directory, NULL, "free some memory");
+	log->directory = -EBADF;
+	r = log_open_directory(options, err);
 	if (r < 0)
 		return r;
-	log->folder = r;
+	log->directory = r;
 	r = prepare(log, options, err);
 	if (r < 0)
 		return r;
-	r = open_segment(log, options->folder, err);
+	r = open_segment(log, options->directory, err);
 	if (r < 0)
 		return r;
 	r = log_read_tail(log, err);
@@ -405,7 +406,7 @@ static int keep_epoch(void *userdata, uint64_t size, const char *note, size_t n_
 {
 	struct audit_log *log = userdata;
 
-	return checkpoint_ends_epoch(note, n_bytes) ? epochs_add(log->folder, note, n_bytes, err)
+	return checkpoint_ends_epoch(note, n_bytes) ? epochs_add(log->directory, note, n_bytes, err)
 						    : 0;
 }
 
@@ -508,10 +509,10 @@ static void note_next(struct audit_log *log)
 static int switch_to(struct audit_log *log, const char *name, struct sbx_error *err)
 {
 	struct store *store = NULL;
-	int r = store_open(log->folder, name, &store, err);
+	int r = store_open(log->directory, name, &store, err);
 
-	log->is_closed = r < 0 && ((unlinkat(log->folder, name, 0) < 0 && errno != ENOENT) ||
-				   fsync(log->folder) < 0);
+	log->is_closed = r < 0 && ((unlinkat(log->directory, name, 0) < 0 && errno != ENOENT) ||
+				   fsync(log->directory) < 0);
 	if (r < 0)
 		return r;
 	note_next(log);
@@ -562,7 +563,7 @@ int audit_log_rotate(struct audit_log *log, struct sbx_error *err)
 	if (r < 0)
 		return r;
 	log_segment_name(log->now.frontier.size, name);
-	r = store_create(log->folder, name, fill, &next, err);
+	r = store_create(log->directory, name, fill, &next, err);
 	if (r < 0)
 		return r;
 	r = switch_to(log, name, err);

@@ -36,7 +36,7 @@ struct text;
 #define AUDIT_RESERVE_BYTES (1024 * 1024)
 
 struct audit_log_options {
-	const char *folder;
+	const char *directory;
 	const char *key_place;	 /* create: where the key is instead of in the directory, or NULL */
 	const char *credentials; /* the value of $CREDENTIALS_DIRECTORY, or NULL */
 	const struct redactor *redactor; /* NULL: known prefixes only */

@@ -142,13 +142,13 @@ static int retain_read_end(struct segment *segment, const char *name, struct seg
 	return 0;
 }
 
-static int retain_check_joint(int folder, const struct segment_file *behind, const char *name,
+static int retain_check_joint(int directory, const struct segment_file *behind, const char *name,
 			      const struct segment_end *end, struct sbx_error *err)
 {
 	_cleanup_segment_ struct segment *segment = NULL;
 	struct segment_about about = { .size = 0 };
 	/* The one behind may be the one that is written to. */
-	int r = segment_open_patiently(folder, behind, &segment, err);
+	int r = segment_open_patiently(directory, behind, &segment, err);
 
 	if (r < 0)
 		return r;
@@ -178,8 +178,9 @@ static int find_epoch(void *userdata, uint64_t size, const char *note, size_t n_
 		      struct sbx_error *err)
 {
 	struct retain_work *work = userdata;
-	int r = checkpoint_ends_epoch(note, n_bytes) ? epochs_has(work->folder, note, n_bytes, err)
-						     : 1;
+	int r = checkpoint_ends_epoch(note, n_bytes)
+			? epochs_has(work->directory, note, n_bytes, err)
+			: 1;
 
 	work->lacks_epochs |= r == 0;
 	return r < 0 ? r : 0;
@@ -193,10 +194,10 @@ static int keep_epoch(void *userdata, uint64_t size, const char *note, size_t n_
 
 	if (!checkpoint_ends_epoch(note, n_bytes))
 		return 0;
-	r = epochs_add(work->folder, note, n_bytes, err);
+	r = epochs_add(work->directory, note, n_bytes, err);
 	if (r < 0)
 		return r;
-	r = epochs_has(work->folder, note, n_bytes, err);
+	r = epochs_has(work->directory, note, n_bytes, err);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	return retain_fail(err, -EBADMSG, "delete", work->file.name,
@@ -207,7 +208,7 @@ static int keep_epoch(void *userdata, uint64_t size, const char *note, size_t n_
 static int retain_keep_epochs(const struct retain_work *work, struct sbx_error *err)
 {
 	_cleanup_segment_ struct segment *segment = NULL;
-	int r = segment_open(work->folder, &work->file, &segment, err);
+	int r = segment_open(work->directory, &work->file, &segment, err);
 
 	return r < 0 ? r : segment_each_checkpoint(segment, 0, keep_epoch, (void *)work, err);
 }
@@ -254,7 +255,7 @@ static int set_age(int fd, uint64_t usec)
 	return futimens(fd, times) < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
-static int write_new(int folder, const struct segment_file *file, const char *name,
+static int write_new(int directory, const struct segment_file *file, const char *name,
 		     struct segment *segment, struct sbx_error *err)
 {
 	_cleanup_close_ int fd = -EBADF;
@@ -269,8 +270,8 @@ static int write_new(int folder, const struct segment_file *file, const char *na
 		return retain_fail(err, -EBADMSG, "archive", file->name,
 				   "another segment begins where it continues",
 				   "see what is missing: sbx-audit verify --full");
-	(void)unlinkat(folder, name, 0);
-	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	(void)unlinkat(directory, name, 0);
+	fd = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return retain_fail(err, -errno, "archive", file->name, NULL, FIX_DISK);
 	r = audit_archive_write(fd, name, &source, err);
@@ -281,7 +282,7 @@ static int write_new(int folder, const struct segment_file *file, const char *na
 }
 
 /* The archive is read again from the disk, and must be the segment. */
-static int check_new(int folder, const struct segment_file *file, const struct names *names,
+static int check_new(int directory, const struct segment_file *file, const struct names *names,
 		     const struct segment_end *end, struct sbx_error *err)
 {
 	_cleanup_segment_ struct segment *segment = NULL;
@@ -290,7 +291,7 @@ static int check_new(int folder, const struct segment_file *file, const struct n
 	int r;
 
 	memcpy(archive.name, names->new_archive, sizeof(archive.name));
-	r = segment_open_patiently(folder, &archive, &segment, err);
+	r = segment_open_patiently(directory, &archive, &segment, err);
 	if (r < 0)
 		return r;
 	r = retain_read_end(segment, archive.name, &there, err);
@@ -305,7 +306,7 @@ static int check_new(int folder, const struct segment_file *file, const struct n
 }
 
 /* SQLite's files after the database: without it they are nothing. */
-static int remove_store(int folder, const struct segment_file *file, struct sbx_error *err)
+static int remove_store(int directory, const struct segment_file *file, struct sbx_error *err)
 {
 	static const char *const suffixes[] = { "", "-wal", "-shm" };
 
@@ -313,19 +314,20 @@ static int remove_store(int folder, const struct segment_file *file, struct sbx_
 		char name[SEGMENT_FILE_SIZE + 8];
 
 		(void)snprintf(name, sizeof(name), "%s%s", file->name, suffixes[i]);
-		if (unlinkat(folder, name, 0) < 0 && errno != ENOENT)
+		if (unlinkat(directory, name, 0) < 0 && errno != ENOENT)
 			return retain_fail(err, -errno, "remove", file->name, NULL, FIX_DISK);
 	}
-	return fsync(folder) < 0 ? retain_fail(err, -errno, "remove", file->name, NULL, FIX_DISK)
-				 : 0;
+	return fsync(directory) < 0 ? retain_fail(err, -errno, "remove", file->name, NULL, FIX_DISK)
+				    : 0;
 }
 
-static int put_in_place(int folder, const struct segment_file *file, const struct names *names,
+static int put_in_place(int directory, const struct segment_file *file, const struct names *names,
 			struct sbx_error *err)
 {
-	if (renameat(folder, names->new_archive, folder, names->archive) < 0 || fsync(folder) < 0)
+	if (renameat(directory, names->new_archive, directory, names->archive) < 0 ||
+	    fsync(directory) < 0)
 		return retain_fail(err, -errno, "archive", file->name, NULL, FIX_DISK);
-	return remove_store(folder, file, err);
+	return remove_store(directory, file, err);
 }
 
 /* The archive must not take the last room of the disk: the log itself and other programs go on
@@ -335,7 +337,7 @@ static int check_room(const struct retain_work *work, struct sbx_error *err)
 	struct statvfs fs;
 	uint64_t wanted = work->file.n_bytes / ROOM_SHARE;
 
-	if (fstatvfs(work->folder, &fs) < 0 || (uint64_t)fs.f_bavail * fs.f_frsize >= wanted)
+	if (fstatvfs(work->directory, &fs) < 0 || (uint64_t)fs.f_bavail * fs.f_frsize >= wanted)
 		return 0;
 	return retain_fail(err, -ENOSPC, "archive", work->file.name,
 			   "there is too little free space for the archive",
@@ -348,21 +350,21 @@ static int make_archive(const struct retain_work *work, const struct names *name
 	_cleanup_segment_ struct segment *segment = NULL;
 	const struct segment_file *file = &work->file;
 	struct segment_end end;
-	int folder = work->folder, r = check_room(work, err);
+	int directory = work->directory, r = check_room(work, err);
 
 	if (r < 0)
 		return r;
-	r = segment_open_patiently(folder, file, &segment, err);
+	r = segment_open_patiently(directory, file, &segment, err);
 	if (r < 0)
 		return r;
 	r = retain_read_end(segment, file->name, &end, err);
 	if (r < 0)
 		return r;
-	r = retain_check_joint(folder, &work->behind, file->name, &end, err);
+	r = retain_check_joint(directory, &work->behind, file->name, &end, err);
 	if (r < 0)
 		return r;
-	r = write_new(folder, file, names->new_archive, segment, err);
-	return r < 0 ? r : check_new(folder, file, names, &end, err);
+	r = write_new(directory, file, names->new_archive, segment, err);
+	return r < 0 ? r : check_new(directory, file, names, &end, err);
 }
 
 int retain_archive(const struct retain_work *work, struct sbx_error *err)
@@ -373,24 +375,24 @@ int retain_archive(const struct retain_work *work, struct sbx_error *err)
 	make_names(&work->file, &names);
 	r = make_archive(work, &names, err);
 	if (r < 0) {
-		(void)unlinkat(work->folder, names.new_archive, 0);
+		(void)unlinkat(work->directory, names.new_archive, 0);
 		return r;
 	}
-	return put_in_place(work->folder, &work->file, &names, err);
+	return put_in_place(work->directory, &work->file, &names, err);
 }
 
 /* ---- what a crash has left ---- */
 
-static bool is_there(int folder, const char *name, size_t n)
+static bool is_there(int directory, const char *name, size_t n)
 {
 	char path[SEGMENT_FILE_SIZE];
 
 	(void)snprintf(path, sizeof(path), "%.*s", (int)n, name);
-	return faccessat(folder, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	return faccessat(directory, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /* A file that was not complete, or one of SQLite's without its database. */
-static bool is_left_over(int folder, const char *name)
+static bool is_left_over(int directory, const char *name)
 {
 	static const char *const unfinished[] = {
 		".db" NEW_SUFFIX,	 ".db" NEW_SUFFIX "-journal",	    ".db" NEW_SUFFIX "-wal",
@@ -404,22 +406,22 @@ static bool is_left_over(int folder, const char *name)
 		if (strcmp(suffix, unfinished[i]) == 0)
 			return true;
 	return (strcmp(suffix, ".db-wal") == 0 || strcmp(suffix, ".db-shm") == 0) &&
-	       !is_there(folder, name, SEGMENT_DIGITS + strlen(".db"));
+	       !is_there(directory, name, SEGMENT_DIGITS + strlen(".db"));
 }
 
-void retain_clean(int folder)
+void retain_clean(int directory)
 {
-	_cleanup_closedir_ DIR *dir = fd_open_dir(folder);
+	_cleanup_closedir_ DIR *dir = fd_open_dir(directory);
 	const struct dirent *entry;
 
 	while (dir && (entry = readdir(dir)))
-		if (is_left_over(folder, entry->d_name))
-			(void)unlinkat(folder, entry->d_name, 0);
+		if (is_left_over(directory, entry->d_name))
+			(void)unlinkat(directory, entry->d_name, 0);
 }
 
-int retain_measure(int folder, uint64_t *ret)
+int retain_measure(int directory, uint64_t *ret)
 {
-	_cleanup_closedir_ DIR *dir = fd_open_dir(folder);
+	_cleanup_closedir_ DIR *dir = fd_open_dir(directory);
 	const struct dirent *entry;
 	uint64_t n_bytes = 0;
 	struct stat st;
@@ -427,7 +429,7 @@ int retain_measure(int folder, uint64_t *ret)
 	if (!dir)
 		return -errno;
 	while ((entry = readdir(dir)))
-		if (fstatat(folder, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		if (fstatat(directory, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    S_ISREG(st.st_mode))
 			n_bytes += (uint64_t)st.st_size;
 	*ret = n_bytes;
@@ -558,7 +560,7 @@ int retain_prepare_deletion(struct retain_work *work, struct sbx_error *err)
 	const struct segment_about *about;
 	struct audit_stub *stub = &work->stub;
 	struct segment_end end;
-	int r = segment_open_patiently(work->folder, file, &segment, err);
+	int r = segment_open_patiently(work->directory, file, &segment, err);
 
 	if (r < 0)
 		return r;
@@ -577,7 +579,7 @@ int retain_prepare_deletion(struct retain_work *work, struct sbx_error *err)
 	r = retain_read_end(segment, file->name, &end, err);
 	if (r < 0)
 		return r;
-	r = retain_check_joint(work->folder, &work->behind, file->name, &end, err);
+	r = retain_check_joint(work->directory, &work->behind, file->name, &end, err);
 	if (r < 0)
 		return r;
 	r = audit_archive_digest(segment->archive, &stub->archive, err);
@@ -593,7 +595,7 @@ int retain_delete(struct audit_log *log, const struct retain_work *work, struct 
 	r = work->is_said ? 0 : say(log, &work->stub, err);
 	if (r < 0)
 		return r;
-	if (unlinkat(work->folder, work->file.name, 0) < 0 || fsync(work->folder) < 0)
+	if (unlinkat(work->directory, work->file.name, 0) < 0 || fsync(work->directory) < 0)
 		return retain_fail(err, -errno, "delete", work->file.name, NULL,
 				   "check the file system");
 	return 0;

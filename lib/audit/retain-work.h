@@ -24,7 +24,7 @@ struct deleted {
 /* One file that is dealt with, and what has been found out about it. */
 struct retain_work {
 	enum retain_action action;
-	int folder;
+	int directory;
 	struct segment_file file, behind;
 	int r;
 	struct sbx_error problem; /* where r is negative */
@@ -43,6 +43,6 @@ int retain_read_deleted(struct audit_log *log, struct retain_work *work, struct 
 int retain_prepare_deletion(struct retain_work *work, struct sbx_error *err);
 int retain_delete(struct audit_log *log, const struct retain_work *work, struct sbx_error *err);
 /* Removes what a crash has left. */
-void retain_clean(int folder);
+void retain_clean(int directory);
 /* The bytes of all files in the directory. */
-int retain_measure(int folder, uint64_t *ret);
+int retain_measure(int directory, uint64_t *ret);

@@ -244,7 +244,7 @@ int retention_begin(struct audit_log *log, const struct retain_options *options,
 		return fail(err, -ENOMEM);
 	retention->log = log;
 	retention->options = *options;
-	retain_clean(log->folder);
+	retain_clean(log->directory);
 	*ret = take_ptr(retention);
 	return 0;
 }
@@ -262,15 +262,15 @@ void retention_free_ptr(struct retention **retention)
 	*retention = retention_free(*retention);
 }
 
-static int look(int folder, struct segment_list *list, struct retain_facts *facts)
+static int look(int directory, struct segment_list *list, struct retain_facts *facts)
 {
-	int r = segment_list(folder, list);
+	int r = segment_list(directory, list);
 
 	if (r < 0)
 		return r;
 	facts->files = list->files;
 	facts->n = list->n;
-	return retain_measure(folder, &facts->n_bytes);
+	return retain_measure(directory, &facts->n_bytes);
 }
 
 static int choose(struct retention *retention, struct sbx_error *err)
@@ -285,7 +285,7 @@ static int choose(struct retention *retention, struct sbx_error *err)
 
 	if (r < 0)
 		return r;
-	r = look(retention->log->folder, &list, &facts);
+	r = look(retention->log->directory, &list, &facts);
 	if (r < 0)
 		return fail(err, r);
 	held = calloc(list.n + 1, sizeof(*held));
@@ -296,7 +296,7 @@ static int choose(struct retention *retention, struct sbx_error *err)
 	facts.is_held = held;
 	retention->report.n_bytes = facts.n_bytes;
 	*work = (struct retain_work){
-		.folder = retention->log->folder,
+		.directory = retention->log->directory,
 		.action = retain_next(&retention->options.policy, &facts, &i),
 	};
 	if (work->action == RETAIN_NOTHING)
@@ -381,7 +381,7 @@ static void pretend(struct segment_list *list, struct retain_facts *facts,
 	facts->n = --list->n;
 }
 
-int retain_preview(int folder, const struct retain_options *options, struct retain_report *ret,
+int retain_preview(int directory, const struct retain_options *options, struct retain_report *ret,
 		   struct sbx_error *err)
 {
 	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
@@ -389,7 +389,7 @@ int retain_preview(int folder, const struct retain_options *options, struct reta
 	struct retain_report report = { .n_archived = 0 };
 	enum retain_action action;
 	size_t i = 0;
-	int r = look(folder, &list, &facts);
+	int r = look(directory, &list, &facts);
 
 	if (r < 0)
 		return fail(err, r);
@@ -446,7 +446,7 @@ int audit_log_rotate_if_due(struct audit_log *log, enum rotation rotation, uint6
 {
 	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
 	uint64_t begun;
-	int r = segment_list(log->folder, &list);
+	int r = segment_list(log->directory, &list);
 
 	if (r < 0)
 		return fail(err, r);

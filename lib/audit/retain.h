@@ -135,5 +135,5 @@ void retention_free_ptr(struct retention **retention);
 #define _cleanup_retention_ _cleanup_(retention_free_ptr)
 
 /* What it would do; how small archives become can only be guessed. Without a lock. */
-int retain_preview(int folder, const struct retain_options *options, struct retain_report *ret,
+int retain_preview(int directory, const struct retain_options *options, struct retain_report *ret,
 		   struct sbx_error *err);

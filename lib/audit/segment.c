@@ -231,7 +231,7 @@ static bool is_file(const char *name, struct segment_file *ret)
 }
 
 /* How large it is, and when it was changed. Readers change what is in -shm. */
-static void measure(int folder, struct segment_file *file)
+static void measure(int directory, struct segment_file *file)
 {
 	static const char *const suffixes[] = { "", "-wal", "-shm" };
 	size_t n = file->kind == SEGMENT_STORE ? N_ELEMENTS(suffixes) : 1;
@@ -242,7 +242,7 @@ static void measure(int folder, struct segment_file *file)
 		uint64_t usec;
 
 		(void)snprintf(name, sizeof(name), "%s%s", file->name, suffixes[i]);
-		if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_mtim.tv_sec < 0)
+		if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_mtim.tv_sec < 0)
 			continue;
 		file->n_bytes += (uint64_t)st.st_size;
 		usec = (uint64_t)st.st_mtim.tv_sec * USEC_PER_SEC +
@@ -261,7 +261,7 @@ static int compare(const void *a, const void *b)
 	return (int)x->kind - (int)y->kind;
 }
 
-static int add_file(struct segment_list *list, int folder, const char *name)
+static int add_file(struct segment_list *list, int directory, const char *name)
 {
 	struct segment_file file;
 	void *grown;
@@ -272,7 +272,7 @@ static int add_file(struct segment_list *list, int folder, const char *name)
 	if (!grown)
 		return -ENOMEM;
 	list->files = grown;
-	measure(folder, &file);
+	measure(directory, &file);
 	list->files[list->n++] = file;
 	return 0;
 }
@@ -289,16 +289,16 @@ static void sort(struct segment_list *list)
 	list->n = n;
 }
 
-int segment_list(int folder, struct segment_list *ret)
+int segment_list(int directory, struct segment_list *ret)
 {
 	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
-	_cleanup_closedir_ DIR *dir = fd_open_dir(folder);
+	_cleanup_closedir_ DIR *dir = fd_open_dir(directory);
 	const struct dirent *entry;
 
 	if (!dir)
 		return -errno;
 	while ((entry = readdir(dir))) {
-		int r = add_file(&list, folder, entry->d_name);
+		int r = add_file(&list, directory, entry->d_name);
 
 		if (r < 0)
 			return r;
@@ -335,7 +335,7 @@ void segment_free_ptr(struct segment **segment)
 	*segment = segment_free(*segment);
 }
 
-int segment_open(int folder, const struct segment_file *file, struct segment **ret,
+int segment_open(int directory, const struct segment_file *file, struct segment **ret,
 		 struct sbx_error *err)
 {
 	_cleanup_segment_ struct segment *segment = calloc(1, sizeof(*segment));
@@ -345,9 +345,9 @@ int segment_open(int folder, const struct segment_file *file, struct segment **r
 		return sbx_error_what(err, -ENOMEM, "cannot read the log");
 	segment->kind = file->kind;
 	if (file->kind == SEGMENT_ARCHIVE)
-		r = audit_archive_open(folder, file->name, &segment->archive, err);
+		r = audit_archive_open(directory, file->name, &segment->archive, err);
 	else
-		r = store_open_to_read(folder, file->name, &segment->store, err);
+		r = store_open_to_read(directory, file->name, &segment->store, err);
 	if (r < 0)
 		return r;
 	r = segment->store ? store_begin_reading(segment->store, err) : 0;
@@ -366,7 +366,7 @@ static int64_t monotonic_msec(void)
 }
 
 /* SQLite has waited as long for a lock that stayed; it does not promise to wait for any. */
-int segment_open_patiently(int folder, const struct segment_file *file, struct segment **ret,
+int segment_open_patiently(int directory, const struct segment_file *file, struct segment **ret,
 			   struct sbx_error *err)
 {
 	const struct timespec pause = { .tv_nsec = BUSY_PAUSE_NSEC };
@@ -374,7 +374,7 @@ int segment_open_patiently(int folder, const struct segment_file *file, struct s
 	int r;
 
 	do
-		r = segment_open(folder, file, ret, err);
+		r = segment_open(directory, file, ret, err);
 	while (r == -EBUSY && monotonic_msec() < end && nanosleep(&pause, NULL) == 0);
 	return r;
 }

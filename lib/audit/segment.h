@@ -56,7 +56,7 @@ struct segment_list {
  * Where both kinds have the same number the database is in the list: it goes only when the archive
  * is known to be whole. 0 or negative errno.
  */
-int segment_list(int folder, struct segment_list *ret);
+int segment_list(int directory, struct segment_list *ret);
 void segment_list_deinit(struct segment_list *list);
 /* What a database is called once it is an archive. */
 void segment_become_archive(struct segment_file *file);
@@ -81,11 +81,11 @@ struct segment {
  * store_open_to_read() and store_begin_reading(), or audit_archive_open(): their errors. -EBUSY may
  * pass within moments.
  */
-int segment_open(int folder, const struct segment_file *file, struct segment **ret,
+int segment_open(int directory, const struct segment_file *file, struct segment **ret,
 		 struct sbx_error *err);
 /* For readers beside other processes: waits some seconds while one of them closes the segment, or
  * has just opened it. */
-int segment_open_patiently(int folder, const struct segment_file *file, struct segment **ret,
+int segment_open_patiently(int directory, const struct segment_file *file, struct segment **ret,
 			   struct sbx_error *err);
 struct segment *segment_free(struct segment *segment);
 void segment_free_ptr(struct segment **segment);

@@ -208,9 +208,9 @@ void store_free_ptr(struct store **store)
 
 /* The owner of a file could change it while it is written. Readers have nothing to lose by that:
  * they check what they read. */
-static int check_file(int folder, const char *name, bool to_write, struct sbx_error *err)
+static int check_file(int directory, const char *name, bool to_write, struct sbx_error *err)
 {
-	_cleanup_close_ int fd = path_open_beneath(folder, name, O_PATH, 0);
+	_cleanup_close_ int fd = path_open_beneath(directory, name, O_PATH, 0);
 	struct stat st;
 
 	if (fd < 0)
@@ -254,7 +254,7 @@ static void harden(struct store *store)
 }
 
 /* NULL with @err and *@ret_code. */
-static struct store *connect(int folder, const char *name, int flags, int *ret_code,
+static struct store *connect(int directory, const char *name, int flags, int *ret_code,
 			     struct sbx_error *err)
 {
 	_cleanup_store_ struct store *store = calloc(1, sizeof(*store));
@@ -266,7 +266,7 @@ static struct store *connect(int folder, const char *name, int flags, int *ret_c
 		return NULL;
 	}
 	(void)snprintf(store->name, sizeof(store->name), "%s", name);
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", folder, name);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", directory, name);
 	if (sqlite3_open_v2(path, &store->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
 		*ret_code = store->db ? store_fail(store, "open", err)
 				      : fail_file(name, -ENOMEM, NULL, "free some memory", err);
@@ -311,16 +311,16 @@ static int prepare_reading(struct store *store, struct sbx_error *err)
 	return r < 0 ? fail_file(store->name, r, NULL, "free some memory", err) : 0;
 }
 
-static int open_checked(int folder, const char *name, bool to_write, struct store **ret,
+static int open_checked(int directory, const char *name, bool to_write, struct store **ret,
 			struct sbx_error *err)
 {
 	_cleanup_store_ struct store *store = NULL;
-	int r = check_file(folder, name, to_write, err);
+	int r = check_file(directory, name, to_write, err);
 
 	if (r < 0)
 		return r;
-	store = connect(folder, name, to_write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY, &r,
-			err);
+	store = connect(directory, name, to_write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY,
+			&r, err);
 	if (!store)
 		return r;
 	r = store_check_schema(store, err);
@@ -333,37 +333,37 @@ static int open_checked(int folder, const char *name, bool to_write, struct stor
 	return 0;
 }
 
-int store_open(int folder, const char *name, struct store **ret, struct sbx_error *err)
+int store_open(int directory, const char *name, struct store **ret, struct sbx_error *err)
 {
-	return open_checked(folder, name, true, ret, err);
+	return open_checked(directory, name, true, ret, err);
 }
 
-int store_open_to_read(int folder, const char *name, struct store **ret, struct sbx_error *err)
+int store_open_to_read(int directory, const char *name, struct store **ret, struct sbx_error *err)
 {
-	return open_checked(folder, name, false, ret, err);
+	return open_checked(directory, name, false, ret, err);
 }
 
 /* ---- create ---- */
 
-static void remove_new(int folder, const char *name)
+static void remove_new(int directory, const char *name)
 {
 	static const char *const suffixes[] = { "", "-wal", "-shm", "-journal" };
 	char path[STORE_NAME_SIZE + 16];
 
 	for (size_t i = 0; i < N_ELEMENTS(suffixes); i++) {
 		(void)snprintf(path, sizeof(path), "%s%s", name, suffixes[i]);
-		(void)unlinkat(folder, path, 0);
+		(void)unlinkat(directory, path, 0);
 	}
 }
 
 /* Without a WAL yet: what is renamed must be one file, and complete. */
-static int fill_new(int folder, const char *name, store_fill fill, void *userdata,
+static int fill_new(int directory, const char *name, store_fill fill, void *userdata,
 		    struct sbx_error *err)
 {
 	_cleanup_store_ struct store *store = NULL;
 	int r;
 
-	store = connect(folder, name, SQLITE_OPEN_READWRITE, &r, err);
+	store = connect(directory, name, SQLITE_OPEN_READWRITE, &r, err);
 	if (!store)
 		return r;
 	r = run_pragmas(store, "PRAGMA page_size=4096; PRAGMA synchronous=EXTRA", err);
@@ -379,19 +379,20 @@ static int fill_new(int folder, const char *name, store_fill fill, void *userdat
 	return r < 0 ? r : store_commit(store, err);
 }
 
-static int make_new(int folder, const char *name, const char *new_name, store_fill fill,
+static int make_new(int directory, const char *name, const char *new_name, store_fill fill,
 		    void *userdata, struct sbx_error *err)
 {
-	int r = fill_new(folder, new_name, fill, userdata, err);
+	int r = fill_new(directory, new_name, fill, userdata, err);
 
 	if (r < 0)
 		return r;
-	if (renameat2(folder, new_name, folder, name, RENAME_NOREPLACE) < 0)
+	if (renameat2(directory, new_name, directory, name, RENAME_NOREPLACE) < 0)
 		return fail_file(name, -errno, NULL, "check the file that has this name", err);
-	return fsync(folder) < 0 ? fail_file(name, -errno, NULL, "check the file system", err) : 0;
+	return fsync(directory) < 0 ? fail_file(name, -errno, NULL, "check the file system", err)
+				    : 0;
 }
 
-int store_create(int folder, const char *name, store_fill fill, void *userdata,
+int store_create(int directory, const char *name, store_fill fill, void *userdata,
 		 struct sbx_error *err)
 {
 	char new_name[STORE_NAME_SIZE];
@@ -399,14 +400,14 @@ int store_create(int folder, const char *name, store_fill fill, void *userdata,
 
 	if ((size_t)snprintf(new_name, sizeof(new_name), "%s" NEW_SUFFIX, name) >= sizeof(new_name))
 		return fail_file(name, -ENAMETOOLONG, NULL, "use another name", err);
-	remove_new(folder, new_name);
-	fd = openat(folder, new_name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	remove_new(directory, new_name);
+	fd = openat(directory, new_name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return fail_file(name, -errno, NULL,
 				 "check the permissions of the directory and the free space", err);
 	(void)close(fd);
-	r = make_new(folder, name, new_name, fill, userdata, err);
+	r = make_new(directory, name, new_name, fill, userdata, err);
 	if (r < 0)
-		remove_new(folder, new_name);
+		remove_new(directory, new_name);
 	return r;
 }

@@ -55,12 +55,12 @@ typedef int (*store_fill)(struct store *store, void *userdata, struct sbx_error 
  * Makes the file @name, whole or not at all: it gets its name when it is complete and on the disk.
  * -EEXIST where there is one. 0600.
  */
-int store_create(int folder, const char *name, store_fill fill, void *userdata,
+int store_create(int directory, const char *name, store_fill fill, void *userdata,
 		 struct sbx_error *err);
 /* To write: the file must belong to this user, and no other user may write it. -EBADMSG for a file
  * that is no segment, -ENOTSUP for one of a later format. */
-int store_open(int folder, const char *name, struct store **ret, struct sbx_error *err);
-int store_open_to_read(int folder, const char *name, struct store **ret, struct sbx_error *err);
+int store_open(int directory, const char *name, struct store **ret, struct sbx_error *err);
+int store_open_to_read(int directory, const char *name, struct store **ret, struct sbx_error *err);
 /* How long a lock is waited for, from now on. */
 #define STORE_PATIENCE_MSEC 5000
 void store_set_patience(struct store *store, unsigned msec);

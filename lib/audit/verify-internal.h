@@ -58,7 +58,7 @@ struct verify_run {
 };
 
 struct verify_rows {
-	int folder;
+	int directory;
 	const struct segment_file *file;
 	struct segment *segment;
 	uint64_t from;

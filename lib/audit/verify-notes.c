@@ -433,7 +433,7 @@ static int see_size(void *userdata, uint64_t size, const char *note, size_t n_by
 /* Its faults are found behind the segments. */
 int verify_epochs_before(struct verification *v)
 {
-	int r = epochs_each(v->options->folder, see_size, v, NULL);
+	int r = epochs_each(v->options->directory, see_size, v, NULL);
 
 	return r == -ENOMEM ? r : 0;
 }
@@ -477,7 +477,7 @@ static int follow_epoch(void *userdata, uint64_t size, const char *note, size_t 
 int verify_follow_epochs(struct verification *v)
 {
 	struct sbx_error why = { .code = 0 };
-	int r = epochs_each(v->options->folder, follow_epoch, v, &why);
+	int r = epochs_each(v->options->directory, follow_epoch, v, &why);
 
 	return r == -EBADMSG ? verify_find_error(v, VERIFY_TAMPERED, &why) : r;
 }
@@ -556,7 +556,7 @@ int verify_epochs_behind(struct verification *v)
 	if (v->keys.first.name[0] == '\0')
 		return 0;
 	trail_begin(&walk.trail, &v->keys.first, 0);
-	r = epochs_each(v->options->folder, see_epoch, &walk, &why);
+	r = epochs_each(v->options->directory, see_epoch, &walk, &why);
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0)

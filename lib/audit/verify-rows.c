@@ -326,7 +326,7 @@ static void *run_job(void *userdata)
 	struct job job = { .segment = NULL };
 
 	if (reading_init(&job.reading) == 0 &&
-	    segment_open(jobs->rows->folder, jobs->rows->file, &job.segment, NULL) == 0 &&
+	    segment_open(jobs->rows->directory, jobs->rows->file, &job.segment, NULL) == 0 &&
 	    job.segment->store)
 		for (struct slot *slot = NULL; (slot = wait_for_work(jobs, slot));)
 			read_slot(jobs, &job, slot);

@@ -386,7 +386,7 @@ static int read_rows(struct verification *v, struct sbx_error *err)
 {
 	_cleanup_(cuts_deinit) struct cuts cuts = { .n = 0 };
 	struct verify_rows rows = {
-		.folder = v->options->folder,
+		.directory = v->options->directory,
 		.file = v->part->file,
 		.segment = v->part->segment,
 		.from = v->now.frontier.size,
@@ -418,7 +418,7 @@ static int verify_next(struct verification *v)
 	/* verify_gap() names what is missing before the next one that is there. */
 	if (next == 0 || (!v->part->is_last && next >= size && v->part->next_first >= next))
 		return 0;
-	r = v->part->is_last ? segment_list(v->options->folder, &list) : 0;
+	r = v->part->is_last ? segment_list(v->options->directory, &list) : 0;
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < list.n; i++)
@@ -553,7 +553,7 @@ static void read_mtime(struct verification *v)
 	v->seen.mtime_usec = 0;
 	for (size_t i = 0; i < N_ELEMENTS(suffixes); i++) {
 		(void)snprintf(path, sizeof(path), "%s%s", v->part->file->name, suffixes[i]);
-		if (fstatat(v->options->folder, path, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		if (fstatat(v->options->directory, path, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 		    st.st_mtim.tv_sec < 0 || st.st_size == 0)
 			continue;
 		if (usec_of(&st.st_mtim) > v->seen.mtime_usec)
@@ -580,7 +580,7 @@ static int fail_reading(struct verification *v, int r, struct sbx_error *err)
 static int open_and_read(struct verification *v, struct sbx_error *err)
 {
 	struct verify_part *part = v->part;
-	int r = segment_open_patiently(v->options->folder, part->file, &part->segment, err);
+	int r = segment_open_patiently(v->options->directory, part->file, &part->segment, err);
 
 	if (r < 0)
 		return r;
@@ -626,7 +626,7 @@ static size_t find_begin(const struct verification *v, const struct segment_list
 static int verify_segments(struct verification *v)
 {
 	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
-	int r = segment_list(v->options->folder, &list);
+	int r = segment_list(v->options->directory, &list);
 
 	if (r == -ENOMEM)
 		return r;
@@ -816,8 +816,8 @@ static int verify_once(const struct verify_options *options, struct verify_repor
 	return 0;
 }
 
-int verify_folder(const struct verify_options *options, struct verify_report *ret,
-		  struct verified_state *ret_state, struct sbx_error *err)
+int verify_directory(const struct verify_options *options, struct verify_report *ret,
+		     struct verified_state *ret_state, struct sbx_error *err)
 {
 	int r, tries = 0;
 

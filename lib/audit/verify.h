@@ -39,7 +39,7 @@ const char *verify_verdict_name(enum verify_verdict verdict);
 typedef void (*verify_progress)(void *userdata, uint64_t done, uint64_t total);
 
 struct verify_options {
-	int folder;			    /* of the log */
+	int directory;			    /* of the log */
 	const char *verifier;		    /* "NAME+HEX+BASE64" of epoch 0; NULL: what record 0
 					       says, which proves that the log is of one piece, and
 					       not whose it is */
@@ -75,5 +75,5 @@ struct verify_report {
  * about the log; -EINVAL that @verifier is none. @ret_state may be NULL; it is what was verified up
  * to the last good checkpoint, or without origin where that is nothing.
  */
-int verify_folder(const struct verify_options *options, struct verify_report *ret,
-		  struct verified_state *ret_state, struct sbx_error *err);
+int verify_directory(const struct verify_options *options, struct verify_report *ret,
+		     struct verified_state *ret_state, struct sbx_error *err);

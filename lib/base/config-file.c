@@ -30,31 +30,31 @@
 
 /* O_NONBLOCK: open() of a FIFO instead of the file must not block. */
 #define READ_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-#define FOLDER_MODE 0755
+#define DIRECTORY_MODE 0755
 #define FILE_MODE 0644
 
 /* ".sbx/config.yaml" of "work/.sbx/config.yaml". */
 static const char *project_part(const char *path)
 {
-	const char *last = path_last(path), *folder = last;
+	const char *last = path_last(path), *directory = last;
 
-	if (folder > path)
-		folder--;
-	while (folder > path && folder[-1] != '/')
-		folder--;
-	return folder;
+	if (directory > path)
+		directory--;
+	while (directory > path && directory[-1] != '/')
+		directory--;
+	return directory;
 }
 
 /* Opens the directory that @part of @path is relative to; the fd or negative errno. */
-static int open_folder_of(const char *path, const char *part, int flags)
+static int open_directory_of(const char *path, const char *part, int flags)
 {
-	_cleanup_free_ char *folder =
+	_cleanup_free_ char *directory =
 		part > path ? strndup(path, (size_t)(part - path)) : strdup(".");
 	int fd;
 
-	if (!folder)
+	if (!directory)
 		return -ENOMEM;
-	fd = open(folder, flags | O_DIRECTORY | O_CLOEXEC);
+	fd = open(directory, flags | O_DIRECTORY | O_CLOEXEC);
 	return fd >= 0 ? fd : -errno;
 }
 
@@ -99,18 +99,19 @@ static int open_layer(const char *path, enum config_origin origin)
 {
 	bool is_project = origin == CONFIG_FROM_PROJECT;
 	const char *part = is_project ? project_part(path) : path;
-	_cleanup_close_ int folder = is_project ? open_folder_of(path, part, O_PATH) : -EBADF;
+	_cleanup_close_ int directory = is_project ? open_directory_of(path, part, O_PATH) : -EBADF;
 	struct stat st;
 	int fd;
 
-	if (is_project && folder < 0)
-		return folder == -EACCES || folder == -ENOTDIR ? -ENOENT : folder;
-	fd = is_project ? path_open_beneath(folder, part, READ_FLAGS, 0) : open(path, READ_FLAGS);
+	if (is_project && directory < 0)
+		return directory == -EACCES || directory == -ENOTDIR ? -ENOENT : directory;
+	fd = is_project ? path_open_beneath(directory, part, READ_FLAGS, 0)
+			: open(path, READ_FLAGS);
 	if (fd < 0 && !is_project)
 		fd = -errno;
 	/* A file that can be stat()ed but not opened is an error: its settings would be missing. */
 	if (fd == -EACCES &&
-	    fstatat(is_project ? folder : AT_FDCWD, part, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	    fstatat(is_project ? directory : AT_FDCWD, part, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -ENOENT;
 	return fd == -ENOTDIR ? -ENOENT : fd;
 }
@@ -128,10 +129,10 @@ int config_read(const char *path, enum config_origin origin, char **ret_bytes, s
 }
 
 /* Opens the directory of a project's file, and creates it if necessary. */
-static int make_project_folder(const char *path)
+static int make_project_directory(const char *path)
 {
 	const char *part = project_part(path);
-	_cleanup_close_ int project = open_folder_of(path, part, O_PATH);
+	_cleanup_close_ int project = open_directory_of(path, part, O_PATH);
 	_cleanup_free_ char *name = strndup(part, (size_t)(path_last(path) - part));
 	int r;
 
@@ -139,34 +140,34 @@ static int make_project_folder(const char *path)
 		return project;
 	if (!name)
 		return -ENOMEM;
-	r = path_make_parents_beneath(project, part, FOLDER_MODE);
+	r = path_make_parents_beneath(project, part, DIRECTORY_MODE);
 	if (r < 0)
 		return r;
 	return path_open_beneath(project, name, O_RDONLY | O_DIRECTORY, 0);
 }
 
 /* The same for the user's or the system's. */
-static int make_folder(const char *path)
+static int make_directory(const char *path)
 {
-	_cleanup_free_ char *folder = strdup(path);
+	_cleanup_free_ char *directory = strdup(path);
 
-	if (!folder)
+	if (!directory)
 		return -ENOMEM;
-	for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+	for (char *slash = strchr(directory + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
-		if (mkdir(folder, FOLDER_MODE) < 0 && errno != EEXIST)
+		if (mkdir(directory, DIRECTORY_MODE) < 0 && errno != EEXIST)
 			return -errno;
 		*slash = '/';
 	}
-	return open_folder_of(path, path_last(path), O_RDONLY);
+	return open_directory_of(path, path_last(path), O_RDONLY);
 }
 
-/* Changes the file of @path in the directory @folder. */
-static int save_in(int folder, const char *path, const char *key, const char *value,
+/* Changes the file of @path in @directory. */
+static int save_in(int directory, const char *path, const char *key, const char *value,
 		   struct sbx_error *err)
 {
 	const char *name = path_last(path);
-	_cleanup_close_ int fd = path_open_beneath(folder, name, READ_FLAGS, 0);
+	_cleanup_close_ int fd = path_open_beneath(directory, name, READ_FLAGS, 0);
 	_cleanup_text_ struct text after = TEXT_INIT;
 	_cleanup_free_ char *before = NULL;
 	size_t n_before = 0;
@@ -182,23 +183,24 @@ static int save_in(int folder, const char *path, const char *key, const char *va
 	r = config_edit(path, before ? before : "", n_before, key, value, &after, err);
 	if (r < 0)
 		return r;
-	r = file_update(folder, name, after.data, after.len, err);
+	r = file_update(directory, name, after.data, after.len, err);
 	return r < 0 ? error_retell(err, r, "cannot write '%s'", path) : 0;
 }
 
 /* Opens the directory of @file, and creates it if necessary; @path is for messages. */
-static int prepare_folder(const char *file, const char *path, enum config_origin origin,
-			  struct sbx_error *err)
+static int prepare_directory(const char *file, const char *path, enum config_origin origin,
+			     struct sbx_error *err)
 {
-	int folder = origin == CONFIG_FROM_PROJECT ? make_project_folder(path) : make_folder(file);
+	int directory =
+		origin == CONFIG_FROM_PROJECT ? make_project_directory(path) : make_directory(file);
 
-	if (folder == -ELOOP || folder == -EXDEV)
-		return cannot_open(path, folder, err);
-	if (folder < 0) {
-		(void)sbx_error_what(err, folder, "cannot create the directory of '%s'", path);
+	if (directory == -ELOOP || directory == -EXDEV)
+		return cannot_open(path, directory, err);
+	if (directory < 0) {
+		(void)sbx_error_what(err, directory, "cannot create the directory of '%s'", path);
 		sbx_error_fix(err, "create it with mkdir -p, or choose another file with --where");
 	}
-	return folder;
+	return directory;
 }
 
 int config_save(const char *path, enum config_origin origin, const char *name, const char *value,
@@ -207,9 +209,9 @@ int config_save(const char *path, enum config_origin origin, const char *name, c
 	bool is_project = origin == CONFIG_FROM_PROJECT;
 	_cleanup_free_ char *target = is_project ? NULL : realpath(path, NULL);
 	const char *file = target ? target : path;
-	_cleanup_close_ int folder = prepare_folder(file, path, origin, err);
+	_cleanup_close_ int directory = prepare_directory(file, path, origin, err);
 
-	return folder < 0 ? folder : save_in(folder, file, name, value, err);
+	return directory < 0 ? directory : save_in(directory, file, name, value, err);
 }
 
 static int refuse_existing(const char *path, struct sbx_error *err)
@@ -223,18 +225,18 @@ static int refuse_existing(const char *path, struct sbx_error *err)
 
 int config_create(const char *path, enum config_origin origin, struct sbx_error *err)
 {
-	_cleanup_close_ int folder = prepare_folder(path, path, origin, err);
+	_cleanup_close_ int directory = prepare_directory(path, path, origin, err);
 	_cleanup_text_ struct text content = TEXT_INIT;
 	_cleanup_close_ int fd = -EBADF;
 	int r;
 
-	if (folder < 0)
-		return folder;
+	if (directory < 0)
+		return directory;
 	config_add_template(&content);
 	if (text_status(&content) < 0)
 		return sbx_error_what(err, -ENOMEM, "no memory to create '%s'", path);
 	/* O_EXCL: do not follow a link at @path, and do not overwrite a file. */
-	fd = path_open_beneath(folder, path_last(path), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+	fd = path_open_beneath(directory, path_last(path), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
 			       FILE_MODE);
 	if (fd == -EEXIST)
 		return refuse_existing(path, err);
@@ -242,6 +244,6 @@ int config_create(const char *path, enum config_origin origin, struct sbx_error 
 		return sbx_error_what(err, fd, "cannot create '%s'", path);
 	r = fd_write_all(fd, content.data, content.len);
 	if (r < 0)
-		(void)unlinkat(folder, path_last(path), 0);
+		(void)unlinkat(directory, path_last(path), 0);
 	return r < 0 ? sbx_error_what(err, r, "cannot write '%s'", path) : 0;
 }

@@ -16,19 +16,19 @@
 
 #define SYSTEM_PATH "/etc/sbx/config.yaml"
 
-/* *ret is NULL without a @folder; "" is the working directory. */
-static int join(const char *folder, const char *rest, char **ret)
+/* *ret is NULL without a @directory; "" is the working directory. */
+static int join(const char *directory, const char *rest, char **ret)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
 	char *joined;
 
-	if (!folder) {
+	if (!directory) {
 		*ret = NULL;
 		return 0;
 	}
-	if (strcmp(folder, ".") != 0)
-		text_addf(&path, "%s%s", folder,
-			  *folder && folder[strlen(folder) - 1] == '/' ? "" : "/");
+	if (strcmp(directory, ".") != 0)
+		text_addf(&path, "%s%s", directory,
+			  *directory && directory[strlen(directory) - 1] == '/' ? "" : "/");
 	text_add(&path, rest);
 	joined = text_take(&path);
 	if (!joined)

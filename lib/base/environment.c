@@ -23,7 +23,7 @@ const char *environment_find_directory(char *const *environment, const char *nam
 	return NULL;
 }
 
-int environment_add_state_folder(struct text *out, char *const *environment, uid_t uid)
+int environment_add_state_directory(struct text *out, char *const *environment, uid_t uid)
 {
 	const char *state = environment_find_directory(environment, "XDG_STATE_HOME");
 	const char *home = environment_find_directory(environment, "HOME");

@@ -15,4 +15,4 @@ const char *environment_find_directory(char *const *environment, const char *nam
 
 /* Adds the state directory of @uid: /var/lib for root, $XDG_STATE_HOME or $HOME/.local/state for
  * others. 0, -ENOENT if neither is set, -ENOMEM. */
-int environment_add_state_folder(struct text *out, char *const *environment, uid_t uid);
+int environment_add_state_directory(struct text *out, char *const *environment, uid_t uid);

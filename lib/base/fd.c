@@ -185,9 +185,9 @@ static int change_flags(int fd, int set, int clear)
 	return 0;
 }
 
-DIR *fd_open_dir(int folder)
+DIR *fd_open_dir(int directory)
 {
-	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
 	if (!dir)

@@ -35,10 +35,10 @@ ssize_t fd_receive(int socket, void *bytes, size_t max_bytes, int *fds, size_t m
 void fd_close_many(int *fds, size_t n_fds);
 
 /*
- * A listing of the directory @folder, with a file description of its own: readdir() moves the file
- * offset, which every dup() of a file description shares. NULL with errno.
+ * A listing of @directory, with a file description of its own: readdir() moves the
+ * file offset, which every dup() of a file description shares. NULL with errno.
  */
-DIR *fd_open_dir(int folder);
+DIR *fd_open_dir(int directory);
 
 /* Sets or clears close-on-exec. 0 or negative errno. */
 int fd_set_cloexec(int fd);

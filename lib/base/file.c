@@ -163,20 +163,20 @@ int file_read_operand(int dirfd, const char *path, size_t max_bytes, const char 
 }
 
 /* Opens the directory of @path's last component. */
-static int open_folder(int dirfd, const char *path)
+static int open_directory(int dirfd, const char *path)
 {
-	_cleanup_free_ char *folder = strndup(path, (size_t)(path_last(path) - path));
+	_cleanup_free_ char *directory = strndup(path, (size_t)(path_last(path) - path));
 	int fd;
 
-	if (!folder)
+	if (!directory)
 		return -ENOMEM;
-	fd = openat(dirfd, *folder ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = openat(dirfd, *directory ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
-/* Creates a file with an unpredictable name in @folder, so that no other process can create it
+/* Creates a file with an unpredictable name in @directory, so that no other process can create it
  * first; the fd or negative errno. */
-static int create_temporary(int folder, mode_t mode, char name[TEMPORARY_SIZE])
+static int create_temporary(int directory, mode_t mode, char name[TEMPORARY_SIZE])
 {
 	for (int i = 0; i < N_NAME_TRIES; i++) {
 		uint64_t random;
@@ -185,8 +185,8 @@ static int create_temporary(int folder, mode_t mode, char name[TEMPORARY_SIZE])
 			return -EIO;
 		(void)snprintf(name, TEMPORARY_SIZE, TEMPORARY_NAME, random);
 
-		int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-				mode);
+		int fd = openat(directory, name,
+				O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 
 		if (fd >= 0)
 			return fd;
@@ -212,21 +212,21 @@ static int fill(int fd, const void *bytes, size_t n_bytes, const struct stat *li
 }
 
 /* Writes the new file and renames it to @name. */
-static int put(int folder, const char *name, const void *bytes, size_t n_bytes,
+static int put(int directory, const char *name, const void *bytes, size_t n_bytes,
 	       const struct stat *like)
 {
 	char temporary[TEMPORARY_SIZE];
-	_cleanup_close_ int fd = create_temporary(folder, like ? 0600 : 0666, temporary);
+	_cleanup_close_ int fd = create_temporary(directory, like ? 0600 : 0666, temporary);
 
 	if (fd < 0)
 		return fd;
 
 	int r = fill(fd, bytes, n_bytes, like);
 
-	if (r == 0 && renameat(folder, temporary, folder, name) < 0)
+	if (r == 0 && renameat(directory, temporary, directory, name) < 0)
 		r = -errno;
 	if (r < 0)
-		(void)unlinkat(folder, temporary, 0);
+		(void)unlinkat(directory, temporary, 0);
 	return r;
 }
 
@@ -234,22 +234,22 @@ static int put(int folder, const char *name, const void *bytes, size_t n_bytes,
  * Refuses to replace a device, a FIFO or a socket, or a link to one: otherwise root could replace
  * "/dev/stdout" by a file. @ret_before: the status of @name; st_mode is 0 if it does not exist.
  */
-static int look(int folder, const char *name, struct stat *ret_before)
+static int look(int directory, const char *name, struct stat *ret_before)
 {
 	static const char fds[] = "/proc/";
 	char target[sizeof(fds)] = "";
 	struct stat behind;
 
 	*ret_before = (struct stat){ .st_mode = 0 };
-	if (fstatat(folder, name, ret_before, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(directory, name, ret_before, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	behind = *ret_before;
 	if (S_ISLNK(behind.st_mode)) {
 		/* A link to /proc/self/fd/N, as /dev/stdout is, refers to an open file. */
-		if (readlinkat(folder, name, target, sizeof(fds) - 1) > 0 &&
+		if (readlinkat(directory, name, target, sizeof(fds) - 1) > 0 &&
 		    strcmp(target, fds) == 0)
 			return -ENOTSUP;
-		if (fstatat(folder, name, &behind, 0) < 0)
+		if (fstatat(directory, name, &behind, 0) < 0)
 			return 0;
 	}
 	return S_ISREG(behind.st_mode) ? 0 : S_ISDIR(behind.st_mode) ? -EISDIR : -ENOTSUP;
@@ -278,23 +278,23 @@ static int replace(int dirfd, const char *path, const void *bytes, size_t n_byte
 	if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return fail(err, -EISDIR, "write", path);
 
-	_cleanup_close_ int folder = open_folder(dirfd, path);
+	_cleanup_close_ int directory = open_directory(dirfd, path);
 
-	if (folder < 0)
-		return fail(err, folder, "write", path);
+	if (directory < 0)
+		return fail(err, directory, "write", path);
 
-	int r = look(folder, name, &before);
+	int r = look(directory, name, &before);
 
 	if (r < 0)
 		return fail_device(err, r, path);
 	if (!like && S_ISREG(before.st_mode))
 		like = &before;
-	r = put(folder, name, bytes, n_bytes, like);
+	r = put(directory, name, bytes, n_bytes, like);
 
 	if (r < 0)
 		return fail(err, r, "write", path);
 	/* EINVAL: the file system does not support fsync() of directories. */
-	if (fsync(folder) < 0 && errno != EINVAL) {
+	if (fsync(directory) < 0 && errno != EINVAL) {
 		(void)fail(err, -EIO, "write", path);
 		sbx_error_why(err,
 			      "the new content is in place, but fsync() of its directory failed");

@@ -164,7 +164,7 @@ int path_open_own(int dirfd, const char *name, struct stat *ret_status)
 }
 
 /* Opens the directory @name in @dirfd, and creates it if necessary. */
-static int open_or_make_folder(int dirfd, const char *name, mode_t mode)
+static int open_or_make_directory(int dirfd, const char *name, mode_t mode)
 {
 	if (mkdirat(dirfd, name, mode) < 0 && errno != EEXIST)
 		return -errno;
@@ -174,7 +174,7 @@ static int open_or_make_folder(int dirfd, const char *name, mode_t mode)
 
 int path_make_parents_beneath(int dirfd, const char *path, mode_t mode)
 {
-	_cleanup_close_ int folder = -EBADF;
+	_cleanup_close_ int directory = -EBADF;
 
 	if (*path == '\0')
 		return -ENOENT;
@@ -192,12 +192,12 @@ int path_make_parents_beneath(int dirfd, const char *path, mode_t mode)
 		memcpy(name, path, n);
 		name[n] = '\0';
 
-		int next = open_or_make_folder(folder >= 0 ? folder : dirfd, name, mode);
+		int next = open_or_make_directory(directory >= 0 ? directory : dirfd, name, mode);
 
 		if (next < 0)
 			return next;
-		close_fd(&folder);
-		folder = next;
+		close_fd(&directory);
+		directory = next;
 	}
 	return 0;
 }
@@ -230,11 +230,11 @@ bool path_is_at_or_below(const char *path, const char *directory)
 	return strncmp(path, directory, n) == 0 && (path[n] == '\0' || path[n] == '/');
 }
 
-bool path_is_beneath(const char *path, const char *folder)
+bool path_is_beneath(const char *path, const char *directory)
 {
-	if (!path_is_normal(path) || !path_is_normal(folder))
+	if (!path_is_normal(path) || !path_is_normal(directory))
 		return false;
-	return folder[1] == '\0' || path_is_at_or_below(path, folder);
+	return directory[1] == '\0' || path_is_at_or_below(path, directory);
 }
 
 /* Asks in one step what realpath() asks component by component; a missing path has no links on the

@@ -39,9 +39,9 @@ int path_make_parents_beneath(int dirfd, const char *path, mode_t mode);
  * PATH_MAX - 1 bytes. */
 bool path_is_normal(const char *path);
 
-/* Is @path the same as @folder or below it, by whole components? /tmp/foobar is not in /tmp/foo.
+/* Is @path the same as @directory or below it, by whole components? /tmp/foobar is not in /tmp/foo.
  * False if one of the two is not normal. */
-bool path_is_beneath(const char *path, const char *folder);
+bool path_is_beneath(const char *path, const char *directory);
 
 /* The same for texts that need not be normal ("./src", the text of a glob); "/" contains only
  * itself. */

@@ -34,9 +34,9 @@ static int set_actions(posix_spawn_file_actions_t *actions, const struct start *
 	if (r < 0)
 		return r;
 	r = -posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
-	if (r < 0 || !start->folder)
+	if (r < 0 || !start->directory)
 		return r;
-	return -posix_spawn_file_actions_addchdir_np(actions, start->folder);
+	return -posix_spawn_file_actions_addchdir_np(actions, start->directory);
 }
 
 static int set_and_spawn(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes,

@@ -13,7 +13,7 @@
 struct start {
 	const char *const *argv;	/* ends with NULL; argv[0] is a path */
 	const char *const *environment; /* ends with NULL */
-	const char *folder;		/* working directory; NULL: the caller's */
+	const char *directory;		/* working directory; NULL: the caller's */
 	int stdin_fd;
 	int stdout_fd;
 };

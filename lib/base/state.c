@@ -92,7 +92,7 @@ int state_find_by(struct text *out, char *const *environment, uid_t uid, const c
 
 	if (uid == 0 || environment_find_directory(environment, "XDG_STATE_HOME") ||
 	    (home && is_usable(home))) {
-		r = environment_add_state_folder(out, environment, uid);
+		r = environment_add_state_directory(out, environment, uid);
 		return r < 0 ? r : STATE_OF_ENVIRONMENT;
 	}
 	place = STATE_OF_ACCOUNT;

@@ -52,7 +52,7 @@ struct collector_options {
 	const struct log *log;	 /* for messages */
 	struct audit_log *audit; /* open; its watch is the caller's */
 	struct heads *heads;	 /* may be NULL */
-	int folder;		 /* of the log */
+	int directory;		 /* of the log */
 	int spool;		 /* imported every few seconds; -EBADF: none */
 	/* Moves other spools into this one before the service reads it; may be NULL. 0 or negative
 	 * errno.
@@ -89,9 +89,9 @@ int collector_checkpoint(struct collector *collector);
 int collector_finish(struct collector *collector, struct sbx_error *err);
 
 /*
- * Verifies what was added to the log since it was verified last (@folder keeps how far that was)
+ * Verifies what was added to the log since it was verified last (@directory keeps how far that was)
  * and adds a record about it: log_verified, or chain_broken. 1 if it is intact, 0 if not, which is
  * written to @log, or negative errno.
  */
-int collect_verify(struct audit_log *audit, int folder, const struct log *log,
+int collect_verify(struct audit_log *audit, int directory, const struct log *log,
 		   struct sbx_error *err);

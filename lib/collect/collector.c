@@ -321,7 +321,7 @@ static uint64_t find_epoch(const struct collector *collector)
 	uint64_t now = clock_usec(CLOCK_REALTIME), then;
 	struct stat st;
 
-	if (fstatat(collector->options.folder, KEY_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(collector->options.directory, KEY_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return now;
 	then = (uint64_t)st.st_mtim.tv_sec * USEC_PER_SEC;
 	return then < now ? then : now;

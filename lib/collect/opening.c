@@ -22,24 +22,24 @@
 #define STATE_NAME "verified"
 #define STATE_BYTES_MAX 16384
 
-static bool read_state(int folder, struct verified_state *ret)
+static bool read_state(int directory, struct verified_state *ret)
 {
 	_cleanup_free_ char *bytes = NULL;
 	size_t n_bytes = 0;
 
-	return file_read_regular(folder, STATE_NAME, STATE_BYTES_MAX, &bytes, &n_bytes, NULL) ==
+	return file_read_regular(directory, STATE_NAME, STATE_BYTES_MAX, &bytes, &n_bytes, NULL) ==
 		       0 &&
 	       verified_state_parse(bytes, n_bytes, ret, NULL) == 0;
 }
 
-static int write_state(int folder, const struct verified_state *state, struct sbx_error *err)
+static int write_state(int directory, const struct verified_state *state, struct sbx_error *err)
 {
 	_cleanup_text_ struct text text = TEXT_INIT;
 	int r = verified_state_add_text(&text, state);
 
 	if (r < 0)
 		return sbx_error_what(err, r, "cannot save the state of the verification");
-	return file_replace(folder, STATE_NAME, text.data, text.len, 0600, err);
+	return file_replace(directory, STATE_NAME, text.data, text.len, 0600, err);
 }
 
 /* The members of an object without its braces. */
@@ -75,19 +75,19 @@ static void tell(const struct verify_report *report, const struct log *log)
 		  finding->why[0] != '\0' ? ": " : "", finding->why, finding->fix);
 }
 
-int collect_verify(struct audit_log *audit, int folder, const struct log *log,
+int collect_verify(struct audit_log *audit, int directory, const struct log *log,
 		   struct sbx_error *err)
 {
 	/* Without a time, by which old unsigned records would count as a break: a service that was
 	 * killed leaves some. */
-	struct verify_options options = { .folder = folder, .now_usec = 0 };
+	struct verify_options options = { .directory = directory, .now_usec = 0 };
 	struct verified_state since, state;
 	struct verify_report report;
 	int r;
 
-	if (read_state(folder, &since))
+	if (read_state(directory, &since))
 		options.since = &since;
-	r = verify_folder(&options, &report, &state, err);
+	r = verify_directory(&options, &report, &state, err);
 	if (r < 0)
 		return r;
 	if (report.verdict != VERIFY_INTACT)
@@ -98,6 +98,6 @@ int collect_verify(struct audit_log *audit, int folder, const struct log *log,
 	r = audit_log_checkpoint(audit, err);
 	if (r < 0 || report.verdict != VERIFY_INTACT)
 		return r;
-	r = write_state(folder, &state, err);
+	r = write_state(directory, &state, err);
 	return r < 0 ? r : 1;
 }

@@ -63,7 +63,7 @@ int program_start(struct program *program, const char *const *argv)
 		return -errno;
 	const struct start start = { .argv = argv,
 				     .environment = environment,
-				     .folder = "/",
+				     .directory = "/",
 				     .stdin_fd = stdin_fd,
 				     .stdout_fd = stdout_fd };
 

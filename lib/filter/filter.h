@@ -53,10 +53,10 @@ int filter_needs_notify(const char *profile);
 /*
  * The filter of the profile with more system calls refused (EPERM; clone3: ENOSYS). Reads it from
  * the cache directory @cache_dirfd (-EBADF: no cache), or else compiles it with filter.so in the
- * absolute directory @module_folder. The caller frees the instructions. A cache file is used
+ * absolute directory @module_directory. The caller frees the instructions. A cache file is used
  * only if this user owns it, others cannot write it, and it contains exactly this key. -EINVAL: a
  * name is not a system call, with a suggestion; -ELIBACC: the module cannot be loaded.
  */
 int filter_make(const char *profile, unsigned variant, const char *const *deny_syscalls,
-		int cache_dirfd, const char *module_folder, struct sock_filter **ret, size_t *ret_n,
-		struct sbx_error *err);
+		int cache_dirfd, const char *module_directory, struct sock_filter **ret,
+		size_t *ret_n, struct sbx_error *err);

@@ -93,12 +93,12 @@ static int make_from_cache(const struct sock_fprog *program, const char *key, in
 }
 
 static int make_anew(const struct sock_fprog *program, const char **names, const char *key,
-		     int cache_dirfd, const char *module_folder, struct sock_filter **ret,
+		     int cache_dirfd, const char *module_directory, struct sock_filter **ret,
 		     size_t *ret_n, struct sbx_error *err)
 {
 	_cleanup_free_ struct sock_filter *denied = NULL;
 	size_t n;
-	int r = module_compile_denied(module_folder, names, &denied, &n, err);
+	int r = module_compile_denied(module_directory, names, &denied, &n, err);
 
 	if (r < 0)
 		return r;
@@ -109,8 +109,8 @@ static int make_anew(const struct sock_fprog *program, const char **names, const
 }
 
 int filter_make(const char *profile, unsigned variant, const char *const *deny_syscalls,
-		int cache_dirfd, const char *module_folder, struct sock_filter **ret, size_t *ret_n,
-		struct sbx_error *err)
+		int cache_dirfd, const char *module_directory, struct sock_filter **ret,
+		size_t *ret_n, struct sbx_error *err)
 {
 	const struct sock_fprog *program = filter_find(profile, variant);
 	_cleanup_free_ const char **names = sort_names(deny_syscalls);
@@ -130,6 +130,6 @@ int filter_make(const char *profile, unsigned variant, const char *const *deny_s
 		return sbx_error_what(err, -ENOMEM, "cannot make a filter");
 	if (make_from_cache(program, text_string(&key), cache_dirfd, ret, ret_n) == 0)
 		return 0;
-	return make_anew(program, names, text_string(&key), cache_dirfd, module_folder, ret, ret_n,
-			 err);
+	return make_anew(program, names, text_string(&key), cache_dirfd, module_directory, ret,
+			 ret_n, err);
 }

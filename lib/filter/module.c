@@ -43,7 +43,7 @@ static int refuse_name(const struct filter_bad_name *bad, struct sbx_error *err)
 	return -EINVAL;
 }
 
-int module_compile_denied(const char *folder, const char *const *names, struct sock_filter **ret,
+int module_compile_denied(const char *directory, const char *const *names, struct sock_filter **ret,
 			  size_t *ret_n, struct sbx_error *err)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
@@ -58,7 +58,7 @@ int module_compile_denied(const char *folder, const char *const *names, struct s
 	const char *why = "it is not a module of sbx";
 	int r;
 
-	text_addf(&path, "%s/filter.so", folder[0] == '/' ? folder : ".");
+	text_addf(&path, "%s/filter.so", directory[0] == '/' ? directory : ".");
 	if (text_status(&path) < 0)
 		return sbx_error_what(err, -ENOMEM, CANNOT_COMPILE);
 	module = module_open(text_string(&path), &why);

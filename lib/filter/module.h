@@ -11,7 +11,7 @@
 struct sbx_error;
 struct sock_filter;
 
-/* @folder must be absolute. -EINVAL: a name is not a system call; -ELIBACC: the module cannot be
+/* @directory must be absolute. -EINVAL: a name is not a system call; -ELIBACC: the module cannot be
  * loaded. */
-int module_compile_denied(const char *folder, const char *const *names, struct sock_filter **ret,
+int module_compile_denied(const char *directory, const char *const *names, struct sock_filter **ret,
 			  size_t *ret_n, struct sbx_error *err);

@@ -59,29 +59,29 @@ static int open_parent(const char *path)
 }
 
 /* Creates a child cgroup and returns its fd. */
-static int make_folder(int parent_fd, const char *name)
+static int make_directory(int parent_fd, const char *name)
 {
-	int folder;
+	int directory;
 
 	if (mkdirat(parent_fd, name, 0700) < 0)
 		return -errno;
-	folder = path_open_beneath(parent_fd, name, O_RDONLY | O_DIRECTORY, 0);
-	if (folder < 0)
+	directory = path_open_beneath(parent_fd, name, O_RDONLY | O_DIRECTORY, 0);
+	if (directory < 0)
 		(void)unlinkat(parent_fd, name, AT_REMOVEDIR);
-	return folder;
+	return directory;
 }
 
 int cgroup_make(struct kernel *kernel, const struct step *step, size_t number)
 {
 	_cleanup_close_ int parent = open_parent(step->cgroup.path);
-	int folder;
+	int directory;
 
 	if (parent < 0)
 		return parent;
-	folder = make_folder(parent, path_last(step->cgroup.path));
-	if (folder < 0)
-		return folder;
-	kernel->cgroup_fd = folder;
+	directory = make_directory(parent, path_last(step->cgroup.path));
+	if (directory < 0)
+		return directory;
+	kernel->cgroup_fd = directory;
 	kernel->cgroup_parent_fd = take_fd(&parent);
 	return 0;
 }
@@ -110,15 +110,15 @@ int cgroup_limit(struct kernel *kernel, const struct step *step, size_t number)
 /* Creates a child of @parent_fd and moves @pid into it. */
 static int make_with(int parent_fd, const char *name, pid_t pid)
 {
-	_cleanup_close_ int folder = make_folder(parent_fd, name);
+	_cleanup_close_ int directory = make_directory(parent_fd, name);
 	char number[16];
 	int r;
 
-	if (folder < 0)
-		return folder;
+	if (directory < 0)
+		return directory;
 	(void)snprintf(number, sizeof(number), "%d", (int)pid);
-	r = write_file(folder, "cgroup.procs", number);
-	return r < 0 ? r : take_fd(&folder);
+	r = write_file(directory, "cgroup.procs", number);
+	return r < 0 ? r : take_fd(&directory);
 }
 
 /*
@@ -126,7 +126,7 @@ static int make_with(int parent_fd, const char *name, pid_t pid)
  * might kill the keeper first. Controllers can be enabled for children only if the scope itself
  * contains no process.
  */
-static int end_as_one(int scope_fd, int folder_fd, const struct plan_limit *memory)
+static int end_as_one(int scope_fd, int directory_fd, const struct plan_limit *memory)
 {
 	char number[24];
 	int r;
@@ -135,16 +135,16 @@ static int end_as_one(int scope_fd, int folder_fd, const struct plan_limit *memo
 		return errno == ENOENT ? 0 : -errno;
 	r = enable_controller(scope_fd, "memory");
 	if (r == 0)
-		r = write_file(folder_fd, "memory.oom.group", "1");
+		r = write_file(directory_fd, "memory.oom.group", "1");
 	if (r < 0 || !memory->is_set || memory->holder != HELD_BY_SCOPE)
 		return r;
 	(void)snprintf(number, sizeof(number), "%" PRIu64, memory->value);
-	return write_file(folder_fd, "memory.max", number);
+	return write_file(directory_fd, "memory.max", number);
 }
 
-int kernel_divide_scope(struct kernel *kernel, const char *folder, pid_t keeper)
+int kernel_divide_scope(struct kernel *kernel, const char *directory, pid_t keeper)
 {
-	_cleanup_close_ int scope = open_parent(folder), other = -EBADF, own = -EBADF;
+	_cleanup_close_ int scope = open_parent(directory), other = -EBADF, own = -EBADF;
 	int r;
 
 	if (scope < 0)
@@ -152,7 +152,7 @@ int kernel_divide_scope(struct kernel *kernel, const char *folder, pid_t keeper)
 	other = make_with(scope, "keeper", keeper);
 	if (other < 0)
 		return other;
-	own = make_with(scope, path_last(folder), kernel->pid);
+	own = make_with(scope, path_last(directory), kernel->pid);
 	if (own < 0)
 		return own;
 	r = end_as_one(scope, own, &kernel->plan->limits[LIMIT_MEMORY]);

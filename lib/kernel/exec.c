@@ -30,13 +30,13 @@ const char *kernel_search_path(char *const *environment)
 }
 
 /* "DIRECTORY/NAME"; an empty entry is the working directory, as in shells. */
-static int join(char path[static PATH_MAX], const char *folder, size_t n, const char *name)
+static int join(char path[static PATH_MAX], const char *directory, size_t n, const char *name)
 {
 	size_t n_name = strlen(name);
 
 	if (n + n_name + 2 > PATH_MAX)
 		return -ENAMETOOLONG;
-	memcpy(path, folder, n);
+	memcpy(path, directory, n);
 	if (n > 0)
 		path[n++] = '/';
 	memcpy(path + n, name, n_name + 1);
@@ -112,7 +112,7 @@ int kernel_exec(const struct plan *plan, struct exec_failure *ret)
  * uid; afterwards the supervisor's working directory outside cannot be reached.
  */
 
-int command_enter_folder(struct kernel *kernel, const struct step *step, size_t number)
+int command_enter_directory(struct kernel *kernel, const struct step *step, size_t number)
 {
 	return chdir(step->working_directory.target) < 0 ? -errno : 0;
 }

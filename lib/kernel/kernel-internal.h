@@ -57,7 +57,7 @@ static inline int *kernel_fds(const struct kernel *kernel, size_t number)
 	ROW(STEP_OVERLAY, overlay_reach, overlay_make, overlay_attach)                             \
 	ROW(STEP_MASK, step_none, step_none, mask_attach)                                          \
 	ROW(STEP_LINK, step_none, step_none, tree_link)                                            \
-	ROW(STEP_DIRECTORY, step_none, step_none, tree_folder)                                     \
+	ROW(STEP_DIRECTORY, step_none, step_none, tree_directory)                                  \
 	ROW(STEP_FILE, tree_reach_file, step_none, tree_copy_file)                                 \
 	ROW(STEP_PROC, step_none, instance_make_proc, instance_attach_proc)                        \
 	ROW(STEP_PTS, step_none, step_none, instance_pts)                                          \
@@ -73,7 +73,7 @@ static inline int *kernel_fds(const struct kernel *kernel, size_t number)
 	ROW(STEP_LANDLOCK_PATH, step_none, step_none, landlock_allow_path)                         \
 	ROW(STEP_LANDLOCK_PORT, step_none, step_none, landlock_allow_port)                         \
 	ROW(STEP_LANDLOCK_ENFORCE, step_none, step_none, landlock_enforce)                         \
-	ROW(STEP_WORKING_DIRECTORY, step_none, step_none, command_enter_folder)                    \
+	ROW(STEP_WORKING_DIRECTORY, step_none, step_none, command_enter_directory)                 \
 	ROW(STEP_TERMINAL, step_none, step_none, terminal_take)                                    \
 	ROW(STEP_SECCOMP, step_none, step_none, seccomp_load)                                      \
 	ROW(STEP_EXEC, step_none, step_none, step_none)

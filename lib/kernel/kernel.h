@@ -104,10 +104,10 @@ int kernel_prepare(struct kernel *kernel, const struct plan *plan, const struct 
  */
 pid_t kernel_clone(struct kernel *kernel);
 /*
- * Both PID 1 and @keeper are in the cgroup of a scope. Moves PID 1 into @folder, a new child of it
- * with memory.oom.group, and @keeper into another child. 0 or negative errno.
+ * Both PID 1 and @keeper are in the cgroup of a scope. Moves PID 1 into @directory, a new child of
+ * it with memory.oom.group, and @keeper into another child. 0 or negative errno.
  */
-int kernel_divide_scope(struct kernel *kernel, const char *folder, pid_t keeper);
+int kernel_divide_scope(struct kernel *kernel, const char *directory, pid_t keeper);
 
 /* These functions run in the sandbox. 0, or negative errno with the step in @ret. */
 int kernel_build(struct kernel *kernel, struct kernel_failure *ret);

@@ -74,7 +74,7 @@ bool tree_is_ours(const struct kernel *kernel, size_t number);
 bool tree_is_closed(const struct kernel *kernel, size_t number);
 /* Attaches a detached mount at the step's target, which is created if it is in a tmpfs of the
  * sandbox. */
-int tree_attach(const struct kernel *kernel, size_t number, int mount_fd, bool is_folder);
+int tree_attach(const struct kernel *kernel, size_t number, int mount_fd, bool is_directory);
 
 /*
  * Mounts that hide a file or directory

@@ -47,7 +47,7 @@ static int name_parent(const char *path, char ret[static PATH_MAX])
 	return 0;
 }
 
-static int open_folder(int dirfd, const char *path)
+static int open_directory(int dirfd, const char *path)
 {
 	return path_open_no_links(dirfd, path, O_PATH | O_DIRECTORY);
 }
@@ -55,9 +55,9 @@ static int open_folder(int dirfd, const char *path)
 /* A detached copy of the mount at the directory @path, without mounts below it. */
 static int copy_mount(const char *path)
 {
-	_cleanup_close_ int folder = open_folder(AT_FDCWD, path);
+	_cleanup_close_ int directory = open_directory(AT_FDCWD, path);
 
-	return folder < 0 ? folder : mount_copy(folder, 0);
+	return directory < 0 ? directory : mount_copy(directory, 0);
 }
 
 static int set_mount(int copy, unsigned attributes, int owner)
@@ -94,10 +94,10 @@ static int open_writable(const struct step *step, int *fds)
 	fds[WRITABLE_MOUNT] = copy_mount(parent);
 	if (fds[WRITABLE_MOUNT] < 0)
 		return fds[WRITABLE_MOUNT];
-	fds[UPPER] = open_folder(fds[WRITABLE_MOUNT], path_last(step->overlay.upper));
+	fds[UPPER] = open_directory(fds[WRITABLE_MOUNT], path_last(step->overlay.upper));
 	if (fds[UPPER] < 0)
 		return fds[UPPER];
-	fds[WORK] = open_folder(fds[WRITABLE_MOUNT], path_last(step->overlay.work));
+	fds[WORK] = open_directory(fds[WRITABLE_MOUNT], path_last(step->overlay.work));
 	return fds[WORK] < 0 ? fds[WORK] : 0;
 }
 
@@ -122,7 +122,7 @@ static int copy_writable(struct kernel *kernel, const struct step *step, int *fd
 
 static int copy_layers(struct kernel *kernel, const struct step *step, int *fds)
 {
-	_cleanup_close_ int lower = open_folder(AT_FDCWD, step->overlay.source);
+	_cleanup_close_ int lower = open_directory(AT_FDCWD, step->overlay.source);
 	int owner = -EBADF, r;
 
 	if (lower < 0)
@@ -146,7 +146,7 @@ static int open_layers(const struct step *step, int *fds)
 				      [WORK] = step->overlay.work };
 
 	for (size_t i = 0; i < N_ELEMENTS(paths) && paths[i]; i++) {
-		fds[i] = open_folder(AT_FDCWD, paths[i]);
+		fds[i] = open_directory(AT_FDCWD, paths[i]);
 		if (fds[i] < 0)
 			return fds[i];
 	}
@@ -202,9 +202,9 @@ static int mount_layers(const struct step *step, const int *fds)
 	return r < 0 ? r : take_fd(&overlay);
 }
 
-static int make_folder(int dirfd, const char *name, mode_t mode)
+static int make_directory(int dirfd, const char *name, mode_t mode)
 {
-	return mkdirat(dirfd, name, mode) < 0 ? -errno : open_folder(dirfd, name);
+	return mkdirat(dirfd, name, mode) < 0 ? -errno : open_directory(dirfd, name);
 }
 
 /* For changes that are discarded. The mode of the upper directory is the mode of the overlay's
@@ -218,10 +218,10 @@ static int make_writable(const struct step *step, int *fds)
 	fds[WRITABLE_MOUNT] = instance_make_tmpfs(step->overlay.size_bytes, 0755, 0);
 	if (fds[WRITABLE_MOUNT] < 0)
 		return fds[WRITABLE_MOUNT];
-	fds[UPPER] = make_folder(fds[WRITABLE_MOUNT], "upper", lower.st_mode & 07777);
+	fds[UPPER] = make_directory(fds[WRITABLE_MOUNT], "upper", lower.st_mode & 07777);
 	if (fds[UPPER] < 0)
 		return fds[UPPER];
-	fds[WORK] = make_folder(fds[WRITABLE_MOUNT], "work", 0700);
+	fds[WORK] = make_directory(fds[WRITABLE_MOUNT], "work", 0700);
 	return fds[WORK] < 0 ? fds[WORK] : 0;
 }
 

@@ -31,7 +31,7 @@
 /* The v2 tree alone, or in the hybrid layout. */
 static const char *const mounts[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
 
-static unsigned controllers_of(int folder, const char *file)
+static unsigned controllers_of(int directory, const char *file)
 {
 	static const struct {
 		const char *name;
@@ -42,7 +42,7 @@ static unsigned controllers_of(int folder, const char *file)
 	char words[512], *rest = words;
 	unsigned set = 0;
 
-	if (probe_read(folder, file, words, sizeof(words)) < 0)
+	if (probe_read(directory, file, words, sizeof(words)) < 0)
 		return 0;
 	for (char *word; (word = strsep(&rest, " "));)
 		for (size_t i = 0; i < N_ELEMENTS(known); i++)
@@ -51,50 +51,50 @@ static unsigned controllers_of(int folder, const char *file)
 	return set;
 }
 
-static bool is_writable(int folder, const char *name)
+static bool is_writable(int directory, const char *name)
 {
-	return faccessat(folder, name, W_OK, AT_EACCESS) == 0;
+	return faccessat(directory, name, W_OK, AT_EACCESS) == 0;
 }
 
 /* Only the root cgroup has no cgroup.type. */
-static bool is_first(int folder)
+static bool is_first(int directory)
 {
-	return faccessat(folder, "cgroup.type", F_OK, 0) < 0;
+	return faccessat(directory, "cgroup.type", F_OK, 0) < 0;
 }
 
-static bool has_no_processes(int folder)
+static bool has_no_processes(int directory)
 {
 	char first[16];
 
-	return probe_read(folder, "cgroup.procs", first, sizeof(first)) == 0;
+	return probe_read(directory, "cgroup.procs", first, sizeof(first)) == 0;
 }
 
 /* The root cgroup has no cgroup.kill. There process_mrelease(), which is one release younger (Linux
  * 5.15), is tested instead. */
-static bool has_kill(int folder, bool first)
+static bool has_kill(int directory, bool first)
 {
 	if (!first)
-		return faccessat(folder, "cgroup.kill", F_OK, 0) == 0;
+		return faccessat(directory, "cgroup.kill", F_OK, 0) == 0;
 	return syscall(SYS_process_mrelease, -1, 0) < 0 && errno == EBADF;
 }
 
 /* May the caller create children in it and move processes there? Moving a process needs write
  * access to cgroup.procs of the common ancestor. */
-static bool may_use(int folder)
+static bool may_use(int directory)
 {
-	return is_writable(folder, ".") && is_writable(folder, "cgroup.procs");
+	return is_writable(directory, ".") && is_writable(directory, "cgroup.procs");
 }
 
-static int use(struct arena *arena, const char *path, int folder, struct host *ret)
+static int use(struct arena *arena, const char *path, int directory, struct host *ret)
 {
-	unsigned controllers = controllers_of(folder, "cgroup.subtree_control");
-	bool first = is_first(folder);
+	unsigned controllers = controllers_of(directory, "cgroup.subtree_control");
+	bool first = is_first(directory);
 
-	if (controllers != ALL && (first || has_no_processes(folder)))
-		controllers |= controllers_of(folder, "cgroup.controllers");
+	if (controllers != ALL && (first || has_no_processes(directory)))
+		controllers |= controllers_of(directory, "cgroup.controllers");
 	ret->cgroup = arena_copy(arena, path, strlen(path));
 	ret->controllers = controllers;
-	ret->has_cgroup_kill = has_kill(folder, first);
+	ret->has_cgroup_kill = has_kill(directory, first);
 	ret->cgroup_why =
 		controllers == ALL ? NULL
 		: first		   ? "the controllers are not in the tree of cgroup v2"
@@ -114,7 +114,7 @@ static bool is_delegated(const char *path)
 /* Uses the parent only if it has more controllers than the current cgroup, which is in @ret. */
 static int look_above(struct arena *arena, char *path, const char *mount, struct host *ret)
 {
-	_cleanup_close_ int folder = -EBADF;
+	_cleanup_close_ int directory = -EBADF;
 	struct host above = { .cgroup = NULL };
 	char *slash = strrchr(path, '/');
 	int r;
@@ -122,10 +122,10 @@ static int look_above(struct arena *arena, char *path, const char *mount, struct
 	*slash = '\0';
 	if (!path_is_beneath(path, mount) || !is_delegated(path))
 		return 0;
-	folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (folder < 0 || !may_use(folder))
+	directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (directory < 0 || !may_use(directory))
 		return 0;
-	r = use(arena, path, folder, &above);
+	r = use(arena, path, directory, &above);
 	if (r < 0 || (ret->cgroup && (above.controllers & ~ret->controllers) == 0))
 		return r;
 	ret->cgroup = above.cgroup;
@@ -137,7 +137,7 @@ static int look_above(struct arena *arena, char *path, const char *mount, struct
 
 int probe_cgroup_at(struct arena *arena, const char *mount, const char *own, struct host *ret)
 {
-	_cleanup_close_ int folder = -EBADF;
+	_cleanup_close_ int directory = -EBADF;
 	char path[PATH_MAX];
 	int n = snprintf(path, sizeof(path), "%s%s", mount, strcmp(own, "/") == 0 ? "" : own);
 	int r = 0;
@@ -145,12 +145,12 @@ int probe_cgroup_at(struct arena *arena, const char *mount, const char *own, str
 	ret->cgroup_why = "the current cgroup is not visible here";
 	if (n < 0 || (size_t)n >= sizeof(path) || !path_is_normal(path))
 		return 0;
-	folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (folder < 0)
+	directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (directory < 0)
 		return 0;
 	ret->cgroup_why = "sbx may not use its current cgroup (owned by another user)";
-	if (may_use(folder))
-		r = use(arena, path, folder, ret);
+	if (may_use(directory))
+		r = use(arena, path, directory, ret);
 	if (r == 0 && ret->controllers != ALL && strcmp(own, "/") != 0)
 		r = look_above(arena, path, mount, ret);
 	return r;

@@ -26,8 +26,8 @@
 /* The files of one repository's configuration, while they are read. */
 struct reader {
 	struct scan *scan;
-	const char *top;    /* base of relative paths of programs */
-	const char *folder; /* the repository's directory */
+	const char *top;       /* base of relative paths of programs */
+	const char *directory; /* the repository's directory */
 	const char *files[FILES_MAX];
 	size_t n_files;
 	size_t at; /* index of the current file */
@@ -41,7 +41,7 @@ static int expand(struct reader *reader, const char *value, const char **ret)
 	bool is_of_home = strncmp(value, "~/", 2) == 0 && home && path_is_normal(home);
 
 	if (!is_of_home && (value[0] == '~' || strncmp(value, "%(", 2) == 0)) {
-		(void)scan_give_up(reader->scan, reader->folder,
+		(void)scan_give_up(reader->scan, reader->directory,
 				   "its configuration contains a path that only git can expand",
 				   SCAN_FIX_CONFIG);
 		return 1;
@@ -70,9 +70,9 @@ static int take_hooks(struct reader *reader, const char *value)
 	if (r != 0)
 		return r < 0 ? r : 0;
 	/* The whole directory cannot be read-only, and the command could create hooks in it. */
-	if (path_is_beneath(reader->folder, place.real) ||
+	if (path_is_beneath(reader->directory, place.real) ||
 	    path_is_beneath(reader->top, place.real) || strcmp(reader->top, place.real) == 0)
-		return scan_give_up(reader->scan, reader->folder,
+		return scan_give_up(reader->scan, reader->directory,
 				    "core.hooksPath names a directory that contains the repository",
 				    "set core.hooksPath to a separate directory, or use --out "
 				    "instead of --write");
@@ -81,19 +81,19 @@ static int take_hooks(struct reader *reader, const char *value)
 
 static int take_include(struct reader *reader, const char *value)
 {
-	const char *folder = scan_around(reader->scan, reader->files[reader->at]), *text;
+	const char *directory = scan_around(reader->scan, reader->files[reader->at]), *text;
 	struct host_path place;
-	int r = folder ? expand(reader, value, &text) : -ENOMEM;
+	int r = directory ? expand(reader, value, &text) : -ENOMEM;
 
 	if (r == 0)
-		r = scan_look_and_add(reader->scan, folder, text, &place);
+		r = scan_look_and_add(reader->scan, directory, text, &place);
 	if (r != 0 || place.kind == HOST_MISSING)
 		return r < 0 ? r : 0;
 	for (size_t i = 0; i < reader->n_files; i++)
 		if (strcmp(reader->files[i], place.real) == 0)
 			return 0;
 	if (reader->n_files == FILES_MAX)
-		return scan_give_up(reader->scan, reader->folder,
+		return scan_give_up(reader->scan, reader->directory,
 				    "its configuration includes too many files", SCAN_FIX_CONFIG);
 	reader->files[reader->n_files++] = place.real;
 	return 0;
@@ -144,7 +144,7 @@ static int take_extension(struct reader *reader, const char *value)
 {
 	struct host_path place;
 
-	return scan_look_and_add(reader->scan, reader->folder, "config.worktree", &place);
+	return scan_look_and_add(reader->scan, reader->directory, "config.worktree", &place);
 }
 
 static const struct {
@@ -220,23 +220,24 @@ int scan_read_file(struct scan *scan, const char *path, git_config_fn *fn, void 
 		       : r;
 }
 
-static int add_file(struct reader *reader, const char *folder, const char *name)
+static int add_file(struct reader *reader, const char *directory, const char *name)
 {
 	struct host_path place;
-	int r = scan_look(reader->scan, folder, name, &place);
+	int r = scan_look(reader->scan, directory, name, &place);
 
 	if (r == 0 && place.kind != HOST_MISSING)
 		reader->files[reader->n_files++] = place.real;
 	return r;
 }
 
-int scan_configuration(struct scan *scan, const char *top, const char *folder, const char *common)
+int scan_configuration(struct scan *scan, const char *top, const char *directory,
+		       const char *common)
 {
-	struct reader reader = { .scan = scan, .top = top, .folder = folder };
+	struct reader reader = { .scan = scan, .top = top, .directory = directory };
 	int r = add_file(&reader, common, "config");
 
 	if (r == 0)
-		r = add_file(&reader, folder, "config.worktree");
+		r = add_file(&reader, directory, "config.worktree");
 	for (; r == 0 && reader.at < reader.n_files; reader.at++)
 		r = scan_read_file(scan, reader.files[reader.at], take, &reader);
 	return r;

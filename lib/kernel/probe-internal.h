@@ -23,7 +23,7 @@ struct sbx_error;
  */
 int probe_read(int dirfd, const char *path, char *ret, size_t size);
 /* "DIRECTORY/NAME" in @arena, or NULL. */
-char *probe_join(struct arena *arena, const char *folder, const char *name);
+char *probe_join(struct arena *arena, const char *directory, const char *name);
 
 /*
  * probe-paths.c: resolves paths and caches the links in them, so that each link is read once
@@ -39,8 +39,8 @@ struct place_search {
 /* Examines @path, which is normal. 0 or negative errno with @err. */
 int probe_place(struct place_search *search, const char *path, struct host_path *ret,
 		struct sbx_error *err);
-/* The same for @text, interpreted like the target of a link in the canonical @folder. */
-int probe_place_from(struct place_search *search, const char *folder, const char *text,
+/* The same for @text, interpreted like the target of a link in the canonical @directory. */
+int probe_place_from(struct place_search *search, const char *directory, const char *text,
 		     struct host_path *ret);
 /* Fills in paths and links. */
 int probe_places(struct place_search *search, const char *const *paths, struct host *ret,

@@ -368,7 +368,7 @@ int probe_place(struct place_search *search, const char *path, struct host_path 
 	return 0;
 }
 
-int probe_place_from(struct place_search *search, const char *folder, const char *text,
+int probe_place_from(struct place_search *search, const char *directory, const char *text,
 		     struct host_path *ret)
 {
 	struct walk walk = { .search = search };
@@ -376,8 +376,8 @@ int probe_place_from(struct place_search *search, const char *folder, const char
 	int r;
 
 	if (text[0] == '/')
-		folder = "/";
-	memcpy(walk.path, folder, strlen(folder) + 1);
+		directory = "/";
+	memcpy(walk.path, directory, strlen(directory) + 1);
 	r = push_target(&walk, text, &found);
 	if (r == 0)
 		r = settle(&walk, &found);
@@ -461,8 +461,8 @@ static int refuse_link(const struct host_path *place, const char *option, struct
 	return -ELOOP;
 }
 
-int host_open_folder(const char *option, const char *path, struct arena *arena,
-		     const char **ret_real, struct sbx_error *err)
+int host_open_directory(const char *option, const char *path, struct arena *arena,
+			const char **ret_real, struct sbx_error *err)
 {
 	struct place_search search = { .arena = arena, .has_root = -1 };
 	struct host_path place, target;

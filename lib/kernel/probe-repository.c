@@ -87,24 +87,26 @@ const char *scan_around(struct scan *scan, const char *path)
 }
 
 /*
- * Resolves @text relative to @folder. Git outside follows any link, so links are followed here; but
- * a process that can replace a link controls the result, so each link in the path is added as a
+ * Resolves @text relative to @directory. Git outside follows any link, so links are followed here;
+ * but a process that can replace a link controls the result, so each link in the path is added as a
  * name.
  */
-int scan_look(struct scan *scan, const char *folder, const char *text, struct host_path *ret)
+int scan_look(struct scan *scan, const char *directory, const char *text, struct host_path *ret)
 {
 	struct place_search way = {
 		.arena = scan->search->arena,
 		.has_root = 1,
 		.follows_all = true,
 	};
-	int r = probe_place_from(&way, folder, text, ret);
+	int r = probe_place_from(&way, directory, text, ret);
 
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0) {
-		*ret = (struct host_path){ .kind = HOST_MISSING, .path = folder, .real = folder };
-		return scan_give_up(scan, folder, "it names a path that does not exist",
+		*ret = (struct host_path){ .kind = HOST_MISSING,
+					   .path = directory,
+					   .real = directory };
+		return scan_give_up(scan, directory, "it names a path that does not exist",
 				    SCAN_FIX_CONFIG);
 	}
 	for (size_t i = 0; i < way.n_links && r == 0; i++) {
@@ -118,10 +120,10 @@ int scan_look(struct scan *scan, const char *folder, const char *text, struct ho
 	return r;
 }
 
-int scan_look_and_add(struct scan *scan, const char *folder, const char *text,
+int scan_look_and_add(struct scan *scan, const char *directory, const char *text,
 		      struct host_path *ret)
 {
-	int r = scan_look(scan, folder, text, ret);
+	int r = scan_look(scan, directory, text, ret);
 
 	return r < 0 ? r : scan_add_name(scan, ret);
 }
@@ -129,13 +131,13 @@ int scan_look_and_add(struct scan *scan, const char *folder, const char *text,
 #define POINTER "gitdir: "
 #define POINTER_MAX (PATH_MAX + sizeof(POINTER))
 
-/* The text after @prefix in the file @folder/@name; NULL if there is none. */
-static const char *read_after(const char *folder, const char *name, const char *prefix,
+/* The text after @prefix in the file @directory/@name; NULL if there is none. */
+static const char *read_after(const char *directory, const char *name, const char *prefix,
 			      char text[POINTER_MAX])
 {
 	char path[PATH_MAX + NAME_MAX + 2];
 	size_t n = strlen(prefix);
-	int len = snprintf(path, sizeof(path), "%s/%s", folder, name);
+	int len = snprintf(path, sizeof(path), "%s/%s", directory, name);
 
 	if (len < 0 || (size_t)len >= sizeof(path) ||
 	    probe_read(AT_FDCWD, path, text, POINTER_MAX) <= (int)n ||
@@ -144,32 +146,32 @@ static const char *read_after(const char *folder, const char *name, const char *
 	return text + n;
 }
 
-/* Resolves the path after @prefix in the file @folder/@name. 1; 0 if there is none. */
-static int read_pointer(struct scan *scan, const char *folder, const char *name, const char *prefix,
-			struct host_path *ret)
+/* Resolves the path after @prefix in the file @directory/@name. 1; 0 if there is none. */
+static int read_pointer(struct scan *scan, const char *directory, const char *name,
+			const char *prefix, struct host_path *ret)
 {
 	char text[POINTER_MAX];
-	const char *path = read_after(folder, name, prefix, text);
-	int r = path ? scan_look(scan, folder, path, ret) : 0;
+	const char *path = read_after(directory, name, prefix, text);
+	int r = path ? scan_look(scan, directory, path, ret) : 0;
 
 	return r < 0 || !path ? r : 1;
 }
 
 /* The directory belongs to another user and the caller may not search it: the command, with the
  * caller's uid, can neither enter it nor chmod it. */
-static bool scan_is_closed(const char *folder)
+static bool scan_is_closed(const char *directory)
 {
 	struct stat status;
 
-	return lstat(folder, &status) == 0 && status.st_uid != geteuid() &&
-	       faccessat(AT_FDCWD, folder, X_OK, AT_EACCESS) < 0 && errno == EACCES;
+	return lstat(directory, &status) == 0 && status.st_uid != geteuid() &&
+	       faccessat(AT_FDCWD, directory, X_OK, AT_EACCESS) < 0 && errno == EACCES;
 }
 
-typedef int scan_name_fn(struct scan *scan, const char *folder, const char *name);
-/* Calls @fn for each directory in @folder; 0 if @folder does not exist. */
-static int scan_each_folder(struct scan *scan, const char *folder, scan_name_fn *fn)
+typedef int scan_name_fn(struct scan *scan, const char *directory, const char *name);
+/* Calls @fn for each directory in @directory; 0 if @directory does not exist. */
+static int scan_each_directory(struct scan *scan, const char *directory, scan_name_fn *fn)
 {
-	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	_cleanup_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
 	unsigned n = 0;
@@ -179,9 +181,9 @@ static int scan_each_folder(struct scan *scan, const char *folder, scan_name_fn 
 		return 0;
 	if (!dir) {
 		close_fd(&fd);
-		if (scan_is_closed(folder))
+		if (scan_is_closed(directory))
 			return 0;
-		return scan_give_up(scan, folder, "it cannot be read",
+		return scan_give_up(scan, directory, "it cannot be read",
 				    "make it readable (chmod u+rx), or use --out instead of "
 				    "--write");
 	}
@@ -192,19 +194,19 @@ static int scan_each_folder(struct scan *scan, const char *folder, scan_name_fn 
 		    (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN))
 			continue;
 		if (++n > ENTRIES_MAX)
-			return scan_give_up(scan, folder,
+			return scan_give_up(scan, directory,
 					    "it has more than 4096 directories, and each may be a "
 					    "repository",
 					    "grant those that are needed, or use --out instead of "
 					    "--write");
-		r = fn(scan, folder, name);
+		r = fn(scan, directory, name);
 	}
 	return r;
 }
 
-static int scan_worktree(struct scan *scan, const char *folder, const char *name)
+static int scan_worktree(struct scan *scan, const char *directory, const char *name)
 {
-	const char *own = probe_join(scan->search->arena, folder, name);
+	const char *own = probe_join(scan->search->arena, directory, name);
 	struct host_path place;
 	int r = own ? read_pointer(scan, own, "gitdir", "", &place) : -ENOMEM;
 
@@ -250,7 +252,7 @@ static int scan_submodules(struct scan *scan, const char *top)
 
 /* The target of a symbolic link in a repository may be outside the directory that is mounted
  * read-only. */
-static int scan_links(struct scan *scan, const char *folder)
+static int scan_links(struct scan *scan, const char *directory)
 {
 	static const char *const essential[] = { "HEAD",	"commondir", "config",
 						 "hooks",	"modules",   "objects",
@@ -259,47 +261,47 @@ static int scan_links(struct scan *scan, const char *folder)
 	int r = 0;
 
 	for (size_t i = 0; i < N_ELEMENTS(essential) && r == 0; i++) {
-		const char *path = probe_join(scan->search->arena, folder, essential[i]);
+		const char *path = probe_join(scan->search->arena, directory, essential[i]);
 		struct stat status;
 
 		if (!path)
 			return -ENOMEM;
 		if (fstatat(AT_FDCWD, path, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    S_ISLNK(status.st_mode))
-			r = scan_look_and_add(scan, folder, essential[i], &place);
+			r = scan_look_and_add(scan, directory, essential[i], &place);
 	}
 	return r;
 }
 
-/* @folder is the git directory, and @top the worktree, or for a bare repository the same
+/* @directory is the git directory, and @top the worktree, or for a bare repository the same
  * directory. */
-static int scan_repository(struct scan *scan, const char *top, const char *folder)
+static int scan_repository(struct scan *scan, const char *top, const char *directory)
 {
-	struct host_path common = { .real = folder }, own;
+	struct host_path common = { .real = directory }, own;
 	const char *worktrees;
-	int r = read_pointer(scan, folder, "commondir", "", &common);
+	int r = read_pointer(scan, directory, "commondir", "", &common);
 
 	if (r > 0)
 		r = scan_add_name(scan, &common);
 	/* The directory of a linked worktree is inside the common directory, which is added
 	 * already. */
-	if (r == 0 && (common.real == folder || !path_is_beneath(folder, common.real)))
-		r = scan_look_and_add(scan, folder, ".", &own);
+	if (r == 0 && (common.real == directory || !path_is_beneath(directory, common.real)))
+		r = scan_look_and_add(scan, directory, ".", &own);
 	if (r == 0)
-		r = scan_links(scan, folder);
+		r = scan_links(scan, directory);
 	if (r == 0)
-		r = scan_configuration(scan, top, folder, common.real);
+		r = scan_configuration(scan, top, directory, common.real);
 	worktrees = probe_join(scan->search->arena, common.real, "worktrees");
 	if (r == 0)
-		r = worktrees ? scan_each_folder(scan, worktrees, scan_worktree) : -ENOMEM;
-	return r < 0 || top == folder ? r : scan_submodules(scan, top);
+		r = worktrees ? scan_each_directory(scan, worktrees, scan_worktree) : -ENOMEM;
+	return r < 0 || top == directory ? r : scan_submodules(scan, top);
 }
 
 /* Scans the ".git" at @path, if it exists. */
 static int scan_entry(struct scan *scan, const char *path)
 {
 	const char *top = scan_around(scan, path);
-	struct host_path place, folder;
+	struct host_path place, directory;
 	int r = top ? scan_look(scan, top, path_last(path), &place) : -ENOMEM;
 
 	if (r < 0 || place.kind == HOST_MISSING)
@@ -307,11 +309,11 @@ static int scan_entry(struct scan *scan, const char *path)
 	r = scan_add_name(scan, &place);
 	if (r < 0 || place.kind == HOST_DIRECTORY)
 		return r < 0 ? r : scan_repository(scan, top, place.real);
-	r = read_pointer(scan, top, path_last(path), "gitdir: ", &folder);
+	r = read_pointer(scan, top, path_last(path), "gitdir: ", &directory);
 	if (r <= 0)
 		return r;
-	return folder.kind == HOST_DIRECTORY ? scan_repository(scan, top, folder.real)
-					     : scan_add_name(scan, &folder);
+	return directory.kind == HOST_DIRECTORY ? scan_repository(scan, top, directory.real)
+						: scan_add_name(scan, &directory);
 }
 
 /*
@@ -339,15 +341,15 @@ static unsigned signs_in(int fd)
 	return has(fd, "commondir") ? signs | HOST_HAS_COMMONDIR : signs;
 }
 
-unsigned host_find_signs(const char *folder)
+unsigned host_find_signs(const char *directory)
 {
-	_cleanup_close_ int fd = open(folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_close_ int fd = open(directory, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	return fd < 0 ? 0 : signs_in(fd);
 }
 
 /* The parts of a writable repository that stay read-only. */
-static int add_kept(struct scan *scan, const char *folder, const char *const *names, size_t n,
+static int add_kept(struct scan *scan, const char *directory, const char *const *names, size_t n,
 		    size_t n_needed)
 {
 	int r = 0;
@@ -355,42 +357,42 @@ static int add_kept(struct scan *scan, const char *folder, const char *const *na
 	for (size_t i = 0; i < n && r == 0; i++) {
 		struct host_path place;
 
-		r = scan_look(scan, folder, names[i], &place);
+		r = scan_look(scan, directory, names[i], &place);
 		if (r == 0 && (place.kind != HOST_MISSING || i < n_needed))
 			r = scan_add_name(scan, &place);
 	}
 	return r;
 }
 
-static int keep_of_worktree(struct scan *scan, const char *folder, const char *name)
+static int keep_of_worktree(struct scan *scan, const char *directory, const char *name)
 {
 	static const char *const names[] = { "gitdir", "commondir", "config.worktree" };
-	const char *own = probe_join(scan->search->arena, folder, name);
+	const char *own = probe_join(scan->search->arena, directory, name);
 
 	return own ? add_kept(scan, own, names, N_ELEMENTS(names), 0) : -ENOMEM;
 }
 
-static bool is_bare(const char *folder)
+static bool is_bare(const char *directory)
 {
-	return !strstr(folder, "/.git/") && strcmp(path_last(folder), ".git") != 0;
+	return !strstr(directory, "/.git/") && strcmp(path_last(directory), ".git") != 0;
 }
 
-static int scan_granted_repository(struct scan *scan, const char *folder)
+static int scan_granted_repository(struct scan *scan, const char *directory)
 {
 	static const char *const names[] = { "hooks", "config", "config.worktree", "commondir",
 					     "modules" };
-	const char *worktrees = probe_join(scan->search->arena, folder, "worktrees");
-	int r = add_kept(scan, folder, names, N_ELEMENTS(names), 2);
+	const char *worktrees = probe_join(scan->search->arena, directory, "worktrees");
+	int r = add_kept(scan, directory, names, N_ELEMENTS(names), 2);
 
 	if (r == 0)
-		r = worktrees ? scan_each_folder(scan, worktrees, keep_of_worktree) : -ENOMEM;
+		r = worktrees ? scan_each_directory(scan, worktrees, keep_of_worktree) : -ENOMEM;
 	/* A repository with a worktree is found by its ".git" as well. */
-	return r < 0 || !is_bare(folder) ? r : scan_repository(scan, folder, folder);
+	return r < 0 || !is_bare(directory) ? r : scan_repository(scan, directory, directory);
 }
 
-static int scan_child(struct scan *scan, const char *folder, const char *name)
+static int scan_child(struct scan *scan, const char *directory, const char *name)
 {
-	const char *path = probe_join(scan->search->arena, folder, name), *entry;
+	const char *path = probe_join(scan->search->arena, directory, name), *entry;
 	struct host_path child = { .kind = HOST_UNREACHABLE, .uid = geteuid() };
 	struct stat status;
 
@@ -412,10 +414,11 @@ static int scan_child(struct scan *scan, const char *folder, const char *name)
 	return scan_repository(scan, path, path);
 }
 
-/* Includes repositories in parent directories, whose configuration may name paths below @folder. */
-static int add_entries_around(struct scan *scan, const char *folder)
+/* Includes repositories in parent directories, whose configuration may name paths below @directory.
+ */
+static int add_entries_around(struct scan *scan, const char *directory)
 {
-	const char *at = folder;
+	const char *at = directory;
 	int r = 0;
 
 	for (;; at = scan_around(scan, at)) {
@@ -452,7 +455,7 @@ static int scan_top(struct scan *scan, const char *asked)
 	r = add_entries_around(scan, place.real);
 	if (r == 0 && is_repository(top))
 		return scan_granted_repository(scan, place.real);
-	return r < 0 ? r : scan_each_folder(scan, place.real, scan_child);
+	return r < 0 ? r : scan_each_directory(scan, place.real, scan_child);
 }
 
 int probe_repositories(struct place_search *search, struct host *ret)
@@ -513,13 +516,13 @@ static int find_entry(struct arena *arena, const char *project, const char **ret
 }
 
 /* The same, without a scan. 0, or -ENOENT. */
-static int find_pointed(struct place_search *search, const char *folder, const char *name,
+static int find_pointed(struct place_search *search, const char *directory, const char *name,
 			const char *prefix, struct host_path *ret)
 {
 	char text[POINTER_MAX];
-	const char *path = read_after(folder, name, prefix, text);
+	const char *path = read_after(directory, name, prefix, text);
 
-	return path && probe_place_from(search, folder, path, ret) == 0 ? 0 : -ENOENT;
+	return path && probe_place_from(search, directory, path, ret) == 0 ? 0 : -ENOENT;
 }
 
 static bool has_shape(struct arena *arena, const char *common)
@@ -535,13 +538,14 @@ static bool has_shape(struct arena *arena, const char *common)
  * The ".git" of a worktree names COMMON/worktrees/NAME; commondir there contains "../..", and
  * gitdir there refers back to the ".git".
  */
-static int find_common(struct place_search *search, const char *folder, const char *entry,
+static int find_common(struct place_search *search, const char *directory, const char *entry,
 		       uid_t owner, const char **ret)
 {
 	struct host_path own = { .path = "" }, back = { .path = "" }, common = { .path = "" };
 	size_t n;
 
-	if (find_pointed(search, folder, ".git", POINTER, &own) < 0 || own.kind != HOST_DIRECTORY)
+	if (find_pointed(search, directory, ".git", POINTER, &own) < 0 ||
+	    own.kind != HOST_DIRECTORY)
 		return -ENOENT;
 	if (find_pointed(search, own.real, "gitdir", "", &back) < 0 ||
 	    strcmp(back.real, entry) != 0)
@@ -563,15 +567,16 @@ int probe_git(struct place_search *search, const char *project, struct host *ret
 {
 	struct stat status;
 	const char *entry, *common;
-	char *folder;
+	char *directory;
 	int r = find_entry(search->arena, project, &entry, &status);
 
 	if (r < 0 || !entry || !S_ISREG(status.st_mode))
 		return r;
-	folder = arena_copy(search->arena, entry, (size_t)(path_last(entry) - entry) - 1);
-	if (!folder)
+	directory = arena_copy(search->arena, entry, (size_t)(path_last(entry) - entry) - 1);
+	if (!directory)
 		return -ENOMEM;
-	if (find_common(search, folder[0] ? folder : "/", entry, status.st_uid, &common) == 0 &&
+	if (find_common(search, directory[0] ? directory : "/", entry, status.st_uid, &common) ==
+		    0 &&
 	    !path_is_beneath(common, project))
 		ret->git_common = common;
 	return 0;

@@ -35,13 +35,14 @@ int scan_give_up(struct scan *scan, const char *path, const char *why, const cha
 int scan_add_name(struct scan *scan, const struct host_path *name);
 /* The parent directory of @path, which is canonical; or NULL. */
 const char *scan_around(struct scan *scan, const char *path);
-/* Resolves @text relative to the canonical @folder. */
-int scan_look(struct scan *scan, const char *folder, const char *text, struct host_path *ret);
-int scan_look_and_add(struct scan *scan, const char *folder, const char *text,
+/* Resolves @text relative to the canonical @directory. */
+int scan_look(struct scan *scan, const char *directory, const char *text, struct host_path *ret);
+int scan_look_and_add(struct scan *scan, const char *directory, const char *text,
 		      struct host_path *ret);
 
 /* probe-config.c: each variable of the file; 0 also if the file does not exist. */
 int scan_read_file(struct scan *scan, const char *path, git_config_fn *fn, void *context);
-/* Adds the paths that the configuration of the repository @folder names. Relative paths begin at
+/* Adds the paths that the configuration of the repository @directory names. Relative paths begin at
  * @top. */
-int scan_configuration(struct scan *scan, const char *top, const char *folder, const char *common);
+int scan_configuration(struct scan *scan, const char *top, const char *directory,
+		       const char *common);

@@ -58,13 +58,13 @@ int probe_read(int dirfd, const char *path, char *ret, size_t size)
 	return strlen(ret) == (size_t)n ? (int)n : -EBADMSG;
 }
 
-char *probe_join(struct arena *arena, const char *folder, const char *name)
+char *probe_join(struct arena *arena, const char *directory, const char *name)
 {
-	size_t n = strlen(folder), size = n + 1 + strlen(name) + 1;
+	size_t n = strlen(directory), size = n + 1 + strlen(name) + 1;
 	char *path = arena_alloc(arena, size);
 
 	if (path)
-		(void)snprintf(path, size, "%s/%s", n == 1 ? "" : folder, name);
+		(void)snprintf(path, size, "%s/%s", n == 1 ? "" : directory, name);
 	return path;
 }
 

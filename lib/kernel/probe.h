@@ -36,11 +36,11 @@ int host_probe_deeply(struct arena *arena, struct host *ret, struct sbx_error *e
  * the links that a grant passes, so that no other user, and no command in a sandbox, has redirected
  * it. *@ret_real: the path without links. The fd or negative errno.
  */
-int host_open_folder(const char *option, const char *path, struct arena *arena,
-		     const char **ret_real, struct sbx_error *err);
+int host_open_directory(const char *option, const char *path, struct arena *arena,
+			const char **ret_real, struct sbx_error *err);
 
-/* The enum host_sign flags of @folder, to compare a plan's tops after the end of the command. */
-unsigned host_find_signs(const char *folder);
+/* The enum host_sign flags of @directory, to compare a plan's tops after the end of the command. */
+unsigned host_find_signs(const char *directory);
 
 /* Fills @err with the reason and the fix after a namespace was refused. */
 void host_explain_userns(int code, struct sbx_error *err);

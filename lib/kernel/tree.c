@@ -58,12 +58,12 @@ int tree_pivot(struct kernel *kernel, const struct step *step, size_t number)
 	return 0;
 }
 
-/* Is @path equal to @folder or below it? Both are normal. */
-static bool is_below(const char *path, const char *folder)
+/* Is @path equal to @directory or below it? Both are normal. */
+static bool is_below(const char *path, const char *directory)
 {
-	size_t n = strlen(folder);
+	size_t n = strlen(directory);
 
-	return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0');
+	return strncmp(path, directory, n) == 0 && (path[n] == '/' || path[n] == '\0');
 }
 
 /* Step kinds below whose target there may be another file system than the root tmpfs. Links count,
@@ -88,7 +88,7 @@ bool tree_is_ours(const struct kernel *kernel, size_t number)
 /* Creates the target of a step; negative errno, an fd, or 0. */
 typedef int maker_fn(const struct step *step);
 
-static int make_place_for_folder(const struct step *step)
+static int make_place_for_directory(const struct step *step)
 {
 	return mkdirat(AT_FDCWD, step_target(step), 0755) < 0 ? -errno : 0;
 }
@@ -98,7 +98,7 @@ static int make_place_for_file(const struct step *step)
 	return mknodat(AT_FDCWD, step_target(step), S_IFREG | 0444, 0) < 0 ? -errno : 0;
 }
 
-static int make_folder(const struct step *step)
+static int make_directory(const struct step *step)
 {
 	return mkdirat(AT_FDCWD, step->directory.target, step->directory.mode) < 0 ? -errno : 0;
 }
@@ -144,7 +144,7 @@ static int make(const struct step *step, maker_fn *maker)
 	return r < 0 ? r : maker(step);
 }
 
-int tree_attach(const struct kernel *kernel, size_t number, int mount_fd, bool is_folder)
+int tree_attach(const struct kernel *kernel, size_t number, int mount_fd, bool is_directory)
 {
 	const struct step *step = &kernel->plan->steps[number];
 	const char *target = step_target(step);
@@ -157,7 +157,7 @@ int tree_attach(const struct kernel *kernel, size_t number, int mount_fd, bool i
 		return mount_attach(mount_fd, place, "");
 	}
 
-	int r = make(step, is_folder ? make_place_for_folder : make_place_for_file);
+	int r = make(step, is_directory ? make_place_for_directory : make_place_for_file);
 
 	return r < 0 && r != -EEXIST ? r : mount_attach(mount_fd, AT_FDCWD, target);
 }
@@ -170,9 +170,9 @@ bool tree_is_closed(const struct kernel *kernel, size_t number)
 	return place == -EACCES;
 }
 
-int tree_folder(struct kernel *kernel, const struct step *step, size_t number)
+int tree_directory(struct kernel *kernel, const struct step *step, size_t number)
 {
-	return tree_is_ours(kernel, number) ? make(step, make_folder) : -EXDEV;
+	return tree_is_ours(kernel, number) ? make(step, make_directory) : -EXDEV;
 }
 
 int tree_link(struct kernel *kernel, const struct step *step, size_t number)
@@ -295,10 +295,10 @@ bool mask_has_name(const char *path)
 	return strncmp(path, MASK_NAMES, strlen(MASK_NAMES)) == 0;
 }
 
-static int open_template(bool is_folder)
+static int open_template(bool is_directory)
 {
-	const char *path = is_folder ? MASK_NAMES "folder" : MASK_NAMES "file";
-	int r = is_folder ? mkdirat(AT_FDCWD, path, 0) : mknodat(AT_FDCWD, path, S_IFREG, 0);
+	const char *path = is_directory ? MASK_NAMES "folder" : MASK_NAMES "file";
+	int r = is_directory ? mkdirat(AT_FDCWD, path, 0) : mknodat(AT_FDCWD, path, S_IFREG, 0);
 
 	if (r < 0 && errno != EEXIST)
 		return -errno;

@@ -123,10 +123,10 @@ static int judge(struct writer *writer, int r)
 	return r < 0 ? fail(writer, r, writer->content.why) : 0;
 }
 
-static int write_file(struct writer *writer, int folder, const char *name)
+static int write_file(struct writer *writer, int directory, const char *name)
 {
 	struct stat st = { .st_mode = 0 };
-	_cleanup_close_ int fd = path_open_own(folder, name, &st);
+	_cleanup_close_ int fd = path_open_own(directory, name, &st);
 	_cleanup_(archive_entry_free_ptr) struct archive_entry *entry = NULL;
 	struct archive_entry *later = NULL;
 	int r;
@@ -151,10 +151,10 @@ static int write_file(struct writer *writer, int folder, const char *name)
 	return r < 0 ? r : judge(writer, content_write(&writer->content, fd, st.st_size));
 }
 
-static int write_link(struct writer *writer, int folder, const char *name, const struct stat *st)
+static int write_link(struct writer *writer, int directory, const char *name, const struct stat *st)
 {
 	char target[PATH_MAX];
-	ssize_t n = readlinkat(folder, name, target, sizeof(target) - 1);
+	ssize_t n = readlinkat(directory, name, target, sizeof(target) - 1);
 
 	if (n < 0)
 		return fail(writer, -errno, "cannot be read");
@@ -175,17 +175,17 @@ static int write_whiteout(struct writer *writer, const char *name)
 	return write_header(writer, text_string(&path), &st, AE_IFREG, NULL);
 }
 
-static bool is_opaque(int folder)
+static bool is_opaque(int directory)
 {
 	char value[2];
 
-	return (fgetxattr(folder, "user.overlay.opaque", value, sizeof(value)) == 1 &&
+	return (fgetxattr(directory, "user.overlay.opaque", value, sizeof(value)) == 1 &&
 		value[0] == 'y') ||
-	       (fgetxattr(folder, "trusted.overlay.opaque", value, sizeof(value)) == 1 &&
+	       (fgetxattr(directory, "trusted.overlay.opaque", value, sizeof(value)) == 1 &&
 		value[0] == 'y');
 }
 
-static int write_folder(struct writer *writer, int folder);
+static int write_directory(struct writer *writer, int directory);
 
 static int write_opaque(struct writer *writer)
 {
@@ -201,7 +201,7 @@ static int write_opaque(struct writer *writer)
 	return r;
 }
 
-static int write_open_folder(struct writer *writer, int fd, const struct stat *st)
+static int write_open_directory(struct writer *writer, int fd, const struct stat *st)
 {
 	int r = write_header(writer, text_string(&writer->path), st, AE_IFDIR, NULL);
 
@@ -209,20 +209,20 @@ static int write_open_folder(struct writer *writer, int fd, const struct stat *s
 		return r;
 	text_add_char(&writer->path, '/');
 	r = is_opaque(fd) ? write_opaque(writer) : 0;
-	return r < 0 ? r : write_folder(writer, fd);
+	return r < 0 ? r : write_directory(writer, fd);
 }
 
-static int write_subfolder(struct writer *writer, int folder, const char *name)
+static int write_subdirectory(struct writer *writer, int directory, const char *name)
 {
 	struct stat st = { .st_mode = 0 };
-	_cleanup_close_ int fd = path_open_own(folder, name, &st);
+	_cleanup_close_ int fd = path_open_own(directory, name, &st);
 	int r;
 
 	if (fd < 0)
 		return fail(writer, fd, "cannot be opened");
 	if (!S_ISDIR(st.st_mode))
 		return fail(writer, -EBADMSG, "was replaced while it was being read");
-	r = write_open_folder(writer, fd, &st);
+	r = write_open_directory(writer, fd, &st);
 	/* Restore the mode: if the archive fails, the layer is the only copy of the changes. */
 	(void)fchmod(fd, st.st_mode & 07777);
 	return r;
@@ -238,7 +238,7 @@ static int leave_out(struct writer *writer)
 	return result->first_left_out ? 0 : -ENOMEM;
 }
 
-static int write_name(struct writer *writer, int folder, const char *name)
+static int write_name(struct writer *writer, int directory, const char *name)
 {
 	struct stat st;
 	int r = judge(writer, content_check_clock(&writer->content));
@@ -250,14 +250,14 @@ static int write_name(struct writer *writer, int folder, const char *name)
 	 */
 	if (strncmp(name, WHITEOUT, strlen(WHITEOUT)) == 0)
 		return leave_out(writer);
-	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return fail(writer, -errno, "cannot be examined");
 	if (S_ISDIR(st.st_mode))
-		return write_subfolder(writer, folder, name);
+		return write_subdirectory(writer, directory, name);
 	if (S_ISREG(st.st_mode))
-		return write_file(writer, folder, name);
+		return write_file(writer, directory, name);
 	if (S_ISLNK(st.st_mode))
-		return write_link(writer, folder, name, &st);
+		return write_link(writer, directory, name, &st);
 	if (S_ISCHR(st.st_mode) && st.st_rdev == 0)
 		return write_whiteout(writer, name);
 	return fail(writer, -EPERM, "is not a regular file, directory or symbolic link");
@@ -269,7 +269,7 @@ static int compare_names(const struct dirent **a, const struct dirent **b)
 }
 
 /* Sorted by name, so that the same changes give the same archive. */
-static int write_child(struct writer *writer, int folder, const char *name)
+static int write_child(struct writer *writer, int directory, const char *name)
 {
 	size_t len = writer->path.len;
 	int r;
@@ -277,25 +277,25 @@ static int write_child(struct writer *writer, int folder, const char *name)
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return 0;
 	text_add(&writer->path, name);
-	r = text_status(&writer->path) < 0 ? -ENOMEM : write_name(writer, folder, name);
+	r = text_status(&writer->path) < 0 ? -ENOMEM : write_name(writer, directory, name);
 	writer->content.n_names++;
 	text_truncate(&writer->path, len);
 	return r;
 }
 
-static int write_folder(struct writer *writer, int folder)
+static int write_directory(struct writer *writer, int directory)
 {
 	struct dirent **names = NULL;
 	int n, r = 0;
 
 	if (++writer->depth > DEPTH_MAX)
 		return fail(writer, -ELOOP, "is nested too deep");
-	n = scandirat(folder, ".", &names, NULL, compare_names);
+	n = scandirat(directory, ".", &names, NULL, compare_names);
 	if (n < 0)
 		return fail(writer, -errno, "cannot be listed");
 	for (int i = 0; i < n; i++) {
 		if (r == 0)
-			r = write_child(writer, folder, names[i]->d_name);
+			r = write_child(writer, directory, names[i]->d_name);
 		free(names[i]);
 	}
 	free(names);
@@ -303,20 +303,20 @@ static int write_folder(struct writer *writer, int folder)
 	return r;
 }
 
-static int write_all(struct writer *writer, int folder)
+static int write_all(struct writer *writer, int directory)
 {
 	int r = judge(writer, content_check_clock(&writer->content));
 
 	if (r < 0)
 		return r;
-	r = write_folder(writer, folder);
+	r = write_directory(writer, directory);
 	if (r < 0)
 		return r;
 	return archive_write_close(writer->archive) == ARCHIVE_OK ? 0 : fail_in_archive(writer);
 }
 
 __attribute__((__visibility__("default"))) int sbx_output_archive(
-	int folder, int target, const struct output_options *options, struct output_result *ret)
+	int directory, int target, const struct output_options *options, struct output_result *ret)
 {
 	_cleanup_(archive_free_ptr) struct archive *archive = archive_write_new();
 	_cleanup_text_ struct text path = TEXT_INIT;
@@ -337,7 +337,7 @@ __attribute__((__visibility__("default"))) int sbx_output_archive(
 	    archive_write_open_fd(archive, target) != ARCHIVE_OK)
 		r = fail_in_archive(&writer);
 	else
-		r = write_all(&writer, folder);
+		r = write_all(&writer, directory);
 	/* Otherwise libarchive would fill the unfinished file with zeros up to its size. */
 	if (r < 0)
 		(void)archive_write_fail(archive);

@@ -22,15 +22,15 @@ struct output_result {
 };
 
 /*
- * Writes the contents of the directory @folder to @target, as a pax archive with relative paths: a
- * removed file (a character device 0/0 in the layer) becomes an empty file ".wh.NAME", a replaced
+ * Writes the contents of @directory to @target, as a pax archive with relative paths:
+ * a removed file (a character device 0/0 in the layer) becomes an empty file ".wh.NAME", a replaced
  * directory gets ".wh..wh..opq". The command has filled the directory, so it is untrusted: links
  * are not followed, devices are refused, set-user-ID bits and extended attributes are left out, and
  * so are names that begin with ".wh.". Files without read permission are archived, too: the caller
  * owns them and adds it. Stops with -ETIME at the deadline. 0 or negative errno; the caller frees
  * the texts in *@ret, which may be NULL.
  */
-typedef int output_archive_fn(int folder, int target, const struct output_options *options,
+typedef int output_archive_fn(int directory, int target, const struct output_options *options,
 			      struct output_result *ret);
 #define OUTPUT_NO_DEADLINE UINT64_MAX
 #define OUTPUT_MODULE_SYMBOL "sbx_output_archive"

@@ -65,7 +65,7 @@ void recorder_use_fd(struct recorder *recorder, int fd)
 void recorder_deinit(struct recorder *recorder)
 {
 	close_fd(&recorder->fd);
-	free(recorder->state_folder);
+	free(recorder->state_directory);
 	free(recorder->service);
 	*recorder = (struct recorder)RECORDER_INIT;
 }
@@ -107,9 +107,9 @@ static int open_either(struct recorder *recorder, struct sbx_error *err)
 
 	recorder->is_with_service = fd >= 0;
 	if (fd < 0 && recorder->is_fallback)
-		fd = spool_open_fallback(recorder->state_folder, err);
+		fd = spool_open_fallback(recorder->state_directory, err);
 	else if (fd < 0)
-		fd = spool_open(recorder->state_folder, err);
+		fd = spool_open(recorder->state_directory, err);
 	if (fd < 0)
 		return fd;
 	change_fd(recorder, fd);
@@ -120,15 +120,15 @@ int recorder_open_spool(struct recorder *recorder, char *const *environment, str
 {
 	const char *runtime =
 		geteuid() == 0 ? NULL : environment_find_directory(environment, "XDG_RUNTIME_DIR");
-	_cleanup_text_ struct text folder = TEXT_INIT, service = TEXT_INIT;
-	int place = state_find(&folder, environment, geteuid()), r;
+	_cleanup_text_ struct text directory = TEXT_INIT, service = TEXT_INIT;
+	int place = state_find(&directory, environment, geteuid()), r;
 
 	text_addf(&service, "%s" SERVICE_SOCKET, runtime ? runtime : SYSTEM_RUNTIME);
 	recorder_deinit(recorder);
-	recorder->state_folder = text_take(&folder);
+	recorder->state_directory = text_take(&directory);
 	recorder->service = text_take(&service);
 	recorder->is_fallback = place == STATE_FALLBACK;
-	if (place < 0 || !recorder->state_folder || !recorder->service) {
+	if (place < 0 || !recorder->state_directory || !recorder->service) {
 		recorder_deinit(recorder);
 		return spool_fail(err, -ENOMEM, "sbx", NULL, "free some memory");
 	}

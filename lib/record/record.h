@@ -22,8 +22,8 @@ struct sbx_error;
 #define RECORD_BYTES_MAX 131072
 #define RECORD_SPOOL_NAME "records.jsonl"
 /* In the state directory: the spool and the log of sbx-audit. */
-#define RECORD_SPOOL_FOLDER "sbx/spool"
-#define RECORD_LOG_FOLDER "sbx/audit"
+#define RECORD_SPOOL_DIRECTORY "sbx/spool"
+#define RECORD_LOG_DIRECTORY "sbx/audit"
 #define BOOT_ID_SIZE 37
 
 /* The destination of records. */
@@ -31,12 +31,12 @@ struct recorder {
 	int fd; /* given by --audit-fd, the service, or the spool; -EBADF: nowhere yet */
 	int fd_is_socket;
 	/* Both NULL if the caller has given the fd, or the path of the spool. */
-	char *state_folder;  /* of the spool */
-	char *service;	     /* path of its socket */
-	int is_fallback;     /* the spool is in the runtime directory: see base/state.h */
-	int is_with_service; /* the fd is the service's, not the spool's */
-	int64_t asked_sec;   /* when the last connection was tried */
-	int is_torn;	     /* the last record was cut off: the next one begins with a newline */
+	char *state_directory; /* of the spool */
+	char *service;	       /* path of its socket */
+	int is_fallback;       /* the spool is in the runtime directory: see base/state.h */
+	int is_with_service;   /* the fd is the service's, not the spool's */
+	int64_t asked_sec;     /* when the last connection was tried */
+	int is_torn;	       /* the last record was cut off: the next one begins with a newline */
 	char boot_id[BOOT_ID_SIZE];
 };
 

@@ -27,10 +27,11 @@
 
 #define MOVED_TRIES_MAX 100
 
-int spool_fail(struct sbx_error *err, int code, const char *folder, const char *why,
+int spool_fail(struct sbx_error *err, int code, const char *directory, const char *why,
 	       const char *fix)
 {
-	(void)sbx_error_what(err, code, "cannot open the spool of audit records in '%s'", folder);
+	(void)sbx_error_what(err, code, "cannot open the spool of audit records in '%s'",
+			     directory);
 	if (why)
 		sbx_error_why(err, "%s", why);
 	sbx_error_fix(err, "%s", fix);
@@ -63,16 +64,16 @@ static int end_torn_line(int fd)
 
 /* Was the file renamed after it was opened? Then its owner may have changed: root gives a renamed
  * spool to the log's user. */
-static bool has_moved(int folder, const struct stat *st)
+static bool has_moved(int directory, const struct stat *st)
 {
 	struct stat now;
 
-	return fstatat(folder, RECORD_SPOOL_NAME, &now, AT_SYMLINK_NOFOLLOW) < 0
+	return fstatat(directory, RECORD_SPOOL_NAME, &now, AT_SYMLINK_NOFOLLOW) < 0
 		       ? errno == ENOENT
 		       : now.st_ino != st->st_ino || now.st_dev != st->st_dev;
 }
 
-static int open_file(int folder, const char *name, struct sbx_error *err)
+static int open_file(int directory, const char *name, struct sbx_error *err)
 {
 	_cleanup_close_ int fd = -EBADF;
 	struct stat st;
@@ -80,7 +81,7 @@ static int open_file(int folder, const char *name, struct sbx_error *err)
 
 	do {
 		close_fd(&fd);
-		fd = path_open_beneath(folder, RECORD_SPOOL_NAME,
+		fd = path_open_beneath(directory, RECORD_SPOOL_NAME,
 				       O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0600);
 		if (fd < 0)
 			return spool_fail(
@@ -89,7 +90,7 @@ static int open_file(int folder, const char *name, struct sbx_error *err)
 				"' is a symbolic link, remove it; else make it readable and writable for its owner");
 		if (fstat(fd, &st) < 0)
 			return spool_fail(err, -errno, name, NULL, "check the file system");
-	} while (st.st_uid != geteuid() && has_moved(folder, &st) && ++tries < MOVED_TRIES_MAX);
+	} while (st.st_uid != geteuid() && has_moved(directory, &st) && ++tries < MOVED_TRIES_MAX);
 	if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || !is_ours_alone(&st))
 		return spool_fail(
 			err, -EPERM, name,
@@ -103,44 +104,44 @@ static int open_file(int folder, const char *name, struct sbx_error *err)
 
 static int open_spool_directory(int state)
 {
-	return path_open_beneath(state, RECORD_SPOOL_FOLDER, O_RDONLY | O_DIRECTORY, 0);
+	return path_open_beneath(state, RECORD_SPOOL_DIRECTORY, O_RDONLY | O_DIRECTORY, 0);
 }
 
 static int make_spool_directory(int state)
 {
-	int r = path_make_parents_beneath(state, RECORD_SPOOL_FOLDER, 0755);
+	int r = path_make_parents_beneath(state, RECORD_SPOOL_DIRECTORY, 0755);
 
-	return r < 0 ? r : path_make_parents_beneath(state, RECORD_SPOOL_FOLDER "/", 0700);
+	return r < 0 ? r : path_make_parents_beneath(state, RECORD_SPOOL_DIRECTORY "/", 0700);
 }
 
-int spool_open_in(const char *state_folder, struct sbx_error *err)
+int spool_open_in(const char *state_directory, struct sbx_error *err)
 {
-	_cleanup_close_ int state = open(state_folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int state = open(state_directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int r = state < 0 ? -errno : 0;
-	_cleanup_close_ int folder = r < 0 ? -EBADF : open_spool_directory(state);
+	_cleanup_close_ int directory = r < 0 ? -EBADF : open_spool_directory(state);
 	struct stat st;
 
-	if (folder == -ENOENT) {
+	if (directory == -ENOENT) {
 		r = make_spool_directory(state);
-		folder = r < 0 ? r : open_spool_directory(state);
+		directory = r < 0 ? r : open_spool_directory(state);
 	}
 	if (r < 0)
-		return spool_fail(err, r, state_folder, NULL,
+		return spool_fail(err, r, state_directory, NULL,
 				  "create the directory, or choose another one");
-	if (folder < 0)
-		return spool_fail(err, folder, state_folder,
-				  "'" RECORD_SPOOL_FOLDER "' is not a directory",
+	if (directory < 0)
+		return spool_fail(err, directory, state_directory,
+				  "'" RECORD_SPOOL_DIRECTORY "' is not a directory",
 				  "remove it if it is a symbolic link");
-	if (fstat(folder, &st) < 0 || !is_ours_alone(&st))
-		return spool_fail(err, -EPERM, state_folder,
-				  "other users could change the records in '" RECORD_SPOOL_FOLDER
+	if (fstat(directory, &st) < 0 || !is_ours_alone(&st))
+		return spool_fail(err, -EPERM, state_directory,
+				  "other users could change the records in '" RECORD_SPOOL_DIRECTORY
 				  "'",
 				  "change its owner to the calling user and its mode to 0700");
-	return open_file(folder, state_folder, err);
+	return open_file(directory, state_directory, err);
 }
 
 /* The parent directories of the state directory belong to the user and may be links. */
-static int make_folders(char *path)
+static int make_directories(char *path)
 {
 	if (mkdir(path, 0700) == 0 || errno == EEXIST)
 		return 0;
@@ -153,24 +154,24 @@ static int make_folders(char *path)
 	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-int spool_open(char *state_folder, struct sbx_error *err)
+int spool_open(char *state_directory, struct sbx_error *err)
 {
-	int r = geteuid() == 0 ? 0 : make_folders(state_folder);
+	int r = geteuid() == 0 ? 0 : make_directories(state_directory);
 
-	return r < 0 ? spool_fail(err, r, state_folder, NULL,
+	return r < 0 ? spool_fail(err, r, state_directory, NULL,
 				  "create the directory, or set HOME or XDG_STATE_HOME")
-		     : spool_open_in(state_folder, err);
+		     : spool_open_in(state_directory, err);
 }
 
-int spool_open_fallback(char *state_folder, struct sbx_error *err)
+int spool_open_fallback(char *state_directory, struct sbx_error *err)
 {
-	int r = state_make_fallback(state_folder);
+	int r = state_make_fallback(state_directory);
 
 	if (r < 0)
-		return spool_fail(err, r, state_folder,
+		return spool_fail(err, r, state_directory,
 				  r == -EPERM ? "the directory that it is in belongs to another "
 						"user, or others may write there"
 					      : NULL,
 				  "set HOME or XDG_STATE_HOME to a directory of your own");
-	return spool_open(state_folder, err);
+	return spool_open(state_directory, err);
 }

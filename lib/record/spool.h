@@ -12,12 +12,12 @@ struct sbx_error;
  * owned by the caller, never through a link. The fd, or negative errno. spool_open() creates the
  * state directory first, except for root; spool_open_in() requires it.
  */
-int spool_open_in(const char *state_folder, struct sbx_error *err);
-/* Modifies @state_folder temporarily. */
-int spool_open(char *state_folder, struct sbx_error *err);
+int spool_open_in(const char *state_directory, struct sbx_error *err);
+/* Modifies @state_directory temporarily. */
+int spool_open(char *state_directory, struct sbx_error *err);
 /* The same for a STATE_FALLBACK, whose parent must not be another user's. */
-int spool_open_fallback(char *state_folder, struct sbx_error *err);
+int spool_open_fallback(char *state_directory, struct sbx_error *err);
 
 /* Fills @err: "cannot open the spool of audit records". Returns @code. @why may be NULL. */
-int spool_fail(struct sbx_error *err, int code, const char *folder, const char *why,
+int spool_fail(struct sbx_error *err, int code, const char *directory, const char *why,
 	       const char *fix);

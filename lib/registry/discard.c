@@ -50,20 +50,20 @@ static int open_up(int parent, const char *name)
 	return path_open_beneath(parent, name, O_RDONLY | O_DIRECTORY, 0);
 }
 
-static int move_up(struct discard *discard, int folder, const char *name)
+static int move_up(struct discard *discard, int directory, const char *name)
 {
-	_cleanup_close_ int fd = open_up(folder, name);
+	_cleanup_close_ int fd = open_up(directory, name);
 	char flat[FLAT_NAME_SIZE];
 
 	if (fd < 0)
 		return fd;
 	/* Removes an empty directory at once. */
-	if (unlinkat(folder, name, AT_REMOVEDIR) == 0)
+	if (unlinkat(directory, name, AT_REMOVEDIR) == 0)
 		return 0;
 	do
 		(void)snprintf(flat, sizeof(flat), ".discard-%" PRIu64, ++discard->n_moved);
 	while (faccessat(discard->top, flat, F_OK, AT_SYMLINK_NOFOLLOW) == 0);
-	return renameat(folder, name, discard->top, flat) < 0 ? -errno : 0;
+	return renameat(directory, name, discard->top, flat) < 0 ? -errno : 0;
 }
 
 static bool is_dots(const char *name)
@@ -72,9 +72,9 @@ static bool is_dots(const char *name)
 }
 
 /* Removes the files and moves the directories up. */
-static void empty(struct discard *discard, int folder)
+static void empty(struct discard *discard, int directory)
 {
-	_cleanup_closedir_ DIR *dir = fd_open_dir(folder);
+	_cleanup_closedir_ DIR *dir = fd_open_dir(directory);
 	const struct dirent *item;
 
 	if (!dir) {
@@ -82,10 +82,10 @@ static void empty(struct discard *discard, int folder)
 		return;
 	}
 	while ((errno = 0, item = readdir(dir))) {
-		if (is_dots(item->d_name) || unlinkat(folder, item->d_name, 0) == 0)
+		if (is_dots(item->d_name) || unlinkat(directory, item->d_name, 0) == 0)
 			continue;
 		note(discard, errno == EISDIR || errno == EPERM
-				      ? move_up(discard, folder, item->d_name)
+				      ? move_up(discard, directory, item->d_name)
 				      : -errno);
 	}
 	note(discard, -errno);
@@ -107,22 +107,22 @@ static bool remove_round(struct discard *discard)
 		return false;
 	}
 	while ((item = readdir(dir))) {
-		_cleanup_close_ int folder = -EBADF;
+		_cleanup_close_ int directory = -EBADF;
 
 		if (is_dots(item->d_name) || unlinkat(discard->top, item->d_name, 0) == 0)
 			continue;
-		folder = open_up(discard->top, item->d_name);
-		if (folder >= 0)
-			empty(discard, folder);
-		if (folder < 0 || unlinkat(discard->top, item->d_name, AT_REMOVEDIR) < 0)
-			note(discard, folder < 0 ? folder : -errno);
+		directory = open_up(discard->top, item->d_name);
+		if (directory >= 0)
+			empty(discard, directory);
+		if (directory < 0 || unlinkat(discard->top, item->d_name, AT_REMOVEDIR) < 0)
+			note(discard, directory < 0 ? directory : -errno);
 		else
 			is_smaller = true;
 	}
 	return is_smaller || discard->n_moved > n_moved;
 }
 
-int folder_discard(int parent, const char *name)
+int directory_discard(int parent, const char *name)
 {
 	_cleanup_close_ int top = open_up(parent, name);
 	struct discard discard = { .top = top };

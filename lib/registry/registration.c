@@ -43,44 +43,44 @@ static int fail(struct sbx_error *err, int code, const char *doing, const char *
 }
 
 /* A removed directory has no links left. */
-static bool is_removed(int folder)
+static bool is_removed(int directory)
 {
 	struct stat st;
 
-	return fstat(folder, &st) < 0 || st.st_nlink == 0;
+	return fstat(directory, &st) < 0 || st.st_nlink == 0;
 }
 
 /* An owner's exclusive lock excludes a shared one, too; a reader's shared lock does not, and is
  * released soon. Sleep meanwhile: on a busy host the reader may not be scheduled for seconds. */
-static int lock_if_free(int folder)
+static int lock_if_free(int directory)
 {
 	const struct timespec moment = { .tv_nsec = 50000 };
 
 	for (int i = 0; i < N_LOCK_TRIES; i++) {
-		if (flock(folder, LOCK_EX | LOCK_NB) == 0)
-			return is_removed(folder) ? -ENOENT : 0;
-		if (flock(folder, LOCK_SH | LOCK_NB) < 0)
+		if (flock(directory, LOCK_EX | LOCK_NB) == 0)
+			return is_removed(directory) ? -ENOENT : 0;
+		if (flock(directory, LOCK_SH | LOCK_NB) < 0)
 			return errno == EWOULDBLOCK ? -EBUSY : -errno;
 		/* Or other processes in this loop would take this one for a reader. */
-		(void)flock(folder, LOCK_UN);
+		(void)flock(directory, LOCK_UN);
 		(void)nanosleep(&moment, NULL);
 	}
 	return -EBUSY;
 }
 
 /* Waits for a gc that is removing the directory because it had no owner yet. */
-static int lock_new(int folder)
+static int lock_new(int directory)
 {
-	while (flock(folder, LOCK_EX) < 0)
+	while (flock(directory, LOCK_EX) < 0)
 		if (errno != EINTR)
 			return -errno;
-	return is_removed(folder) ? -ENOENT : 0;
+	return is_removed(directory) ? -ENOENT : 0;
 }
 
-static void take(struct registration *ret, const char *id, int *folder)
+static void take(struct registration *ret, const char *id, int *directory)
 {
 	registration_deinit(ret);
-	ret->folder = take_fd(folder);
+	ret->directory = take_fd(directory);
 	(void)snprintf(ret->id, sizeof(ret->id), "%s", id);
 }
 
@@ -89,15 +89,15 @@ static void take(struct registration *ret, const char *id, int *folder)
 static int create(int registry, const char *id, struct registration *ret)
 {
 	for (int i = 0; i < N_CREATE_TRIES; i++) {
-		_cleanup_close_ int folder = -EBADF;
+		_cleanup_close_ int directory = -EBADF;
 		int r;
 
 		if (mkdirat(registry, id, 0700) < 0)
 			return -errno;
-		folder = registry_open_folder(registry, id);
-		r = folder < 0 ? folder : lock_new(folder);
+		directory = registry_open_directory(registry, id);
+		r = directory < 0 ? directory : lock_new(directory);
 		if (r == 0)
-			take(ret, id, &folder);
+			take(ret, id, &directory);
 		if (r != -ENOENT)
 			return r;
 	}
@@ -126,8 +126,8 @@ int registration_create(int registry, const char *id, struct registration *ret,
 int registration_claim(int registry, const char *id, struct registration *ret,
 		       struct sbx_error *err)
 {
-	_cleanup_close_ int folder = registry_open_folder(registry, id);
-	int r = folder < 0 ? folder : lock_if_free(folder);
+	_cleanup_close_ int directory = registry_open_directory(registry, id);
+	int r = directory < 0 ? directory : lock_if_free(directory);
 
 	if (r == -ENOENT || r == -EINVAL)
 		return fail(err, -ENOENT, "find", id, "no sandbox of this name exists",
@@ -140,7 +140,7 @@ int registration_claim(int registry, const char *id, struct registration *ret,
 	if (r < 0)
 		return fail(err, r, "take", id, NULL,
 			    "check the runtime directory: its owner and its file system");
-	take(ret, id, &folder);
+	take(ret, id, &directory);
 	return 0;
 }
 
@@ -152,8 +152,8 @@ static bool waits_for_start(int registry, const struct registration *registratio
 	struct sandbox_entry entry;
 	size_t n_bytes;
 
-	return faccessat(registration->folder, SANDBOX_CONFIGURATION_NAME, F_OK, 0) == 0 &&
-	       file_read(registration->folder, STATE_NAME, STATE_BYTES_MAX, &bytes, &n_bytes,
+	return faccessat(registration->directory, SANDBOX_CONFIGURATION_NAME, F_OK, 0) == 0 &&
+	       file_read(registration->directory, STATE_NAME, STATE_BYTES_MAX, &bytes, &n_bytes,
 			 NULL) == 0 &&
 	       entry_read_state(registration->id, bytes, n_bytes, &arena, &entry, NULL) == 0 &&
 	       entry.state == SANDBOX_CREATING;
@@ -170,27 +170,28 @@ int registration_adopt(int registry, const char *id, struct registration *ret,
 	if (!waits_for_start(registry, &claimed))
 		return fail(err, -EEXIST, "start", id, "a sandbox of this name has already run",
 			    "create another, or remove that one with 'sbx-ctl remove ID'");
-	take(ret, id, &claimed.folder);
+	take(ret, id, &claimed.directory);
 	return 0;
 }
 
 /* @name and @new_name are of one file. */
-static int put(int folder, const char *name, const char *new_name, const struct text *content)
+static int put(int directory, const char *name, const char *new_name, const struct text *content)
 {
 	_cleanup_close_ int fd = -EBADF;
 	int r = text_status(content);
 
 	if (r < 0)
 		return r;
-	fd = openat(folder, new_name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = openat(directory, new_name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+		    0600);
 	if (fd < 0)
 		return -errno;
 	r = fd_write_all(fd, text_string(content), content->len);
 	/* Not synced: what is running does not survive a crash of the host either. */
-	if (r == 0 && renameat(folder, new_name, folder, name) < 0)
+	if (r == 0 && renameat(directory, new_name, directory, name) < 0)
 		r = -errno;
 	if (r < 0)
-		(void)unlinkat(folder, new_name, 0);
+		(void)unlinkat(directory, new_name, 0);
 	return r;
 }
 
@@ -201,7 +202,7 @@ int registration_write(const struct registration *registration, const struct san
 	int r;
 
 	entry_add_state(&state, entry);
-	r = put(registration->folder, STATE_NAME, NEW_STATE_NAME, &state);
+	r = put(registration->directory, STATE_NAME, NEW_STATE_NAME, &state);
 	if (r < 0)
 		return fail(err, r, "write the state of", registration->id, NULL,
 			    "make room in the runtime directory");
@@ -211,7 +212,7 @@ int registration_write(const struct registration *registration, const struct san
 int registration_write_policy(const struct registration *registration, const struct text *policy,
 			      struct sbx_error *err)
 {
-	int r = put(registration->folder, SANDBOX_POLICY_NAME, NEW_POLICY_NAME, policy);
+	int r = put(registration->directory, SANDBOX_POLICY_NAME, NEW_POLICY_NAME, policy);
 
 	if (r < 0)
 		return fail(err, r, "write the policy of", registration->id, NULL,
@@ -220,7 +221,7 @@ int registration_write_policy(const struct registration *registration, const str
 }
 
 /* All files that sbx may have created there; a start of sbx-spawn creates the first. */
-static int remove_contents(int folder)
+static int remove_contents(int directory)
 {
 	static const char *const names[] = {
 		STATE_NAME,	     NEW_STATE_NAME,	  SANDBOX_CONTROL_NAME,
@@ -230,7 +231,7 @@ static int remove_contents(int folder)
 	int r = 0;
 
 	for (size_t i = 0; i < N_ELEMENTS(names); i++)
-		if (unlinkat(folder, names[i], 0) < 0 && errno != ENOENT)
+		if (unlinkat(directory, names[i], 0) < 0 && errno != ENOENT)
 			r = -errno;
 	return r;
 }
@@ -239,12 +240,12 @@ int registration_remove(int registry, struct registration *registration)
 {
 	int r = 0;
 
-	if (registration->folder < 0)
+	if (registration->directory < 0)
 		return 0;
-	if (unlinkat(registration->folder, STATE_NAME, 0) < 0 && errno != ENOENT)
+	if (unlinkat(registration->directory, STATE_NAME, 0) < 0 && errno != ENOENT)
 		r = -errno;
 	if (unlinkat(registry, registration->id, AT_REMOVEDIR) < 0) {
-		r = errno == ENOENT ? 0 : remove_contents(registration->folder);
+		r = errno == ENOENT ? 0 : remove_contents(registration->directory);
 		if (unlinkat(registry, registration->id, AT_REMOVEDIR) < 0 && errno != ENOENT)
 			r = -errno;
 	}
@@ -255,6 +256,6 @@ int registration_remove(int registry, struct registration *registration)
 
 void registration_deinit(struct registration *registration)
 {
-	close_fd(&registration->folder);
+	close_fd(&registration->directory);
 	*registration = (struct registration)REGISTRATION_INIT;
 }

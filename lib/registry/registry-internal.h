@@ -14,9 +14,9 @@
 enum sandbox_state sandbox_state_find(const char *name);
 
 /* Opens the directory of one sandbox for reading; -ENOENT. */
-int registry_open_folder(int registry, const char *id);
+int registry_open_directory(int registry, const char *id);
 /* Does a process hold the exclusive lock? */
-bool registry_is_locked(int folder);
+bool registry_is_locked(int directory);
 
 /* state.json, written and read; texts of the entry live in @arena. */
 void entry_add_state(struct text *out, const struct sandbox_entry *entry);

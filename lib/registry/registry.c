@@ -27,8 +27,8 @@
 
 #define SYSTEM_RUNTIME "/run"
 #define FALLBACK_RUNTIME "/tmp"
-#define PROJECT_FOLDER "sbx"
-#define REGISTRY_FOLDER "sandboxes"
+#define PROJECT_DIRECTORY "sbx"
+#define REGISTRY_DIRECTORY "sandboxes"
 #define WRITABLE_BY_OTHERS 022
 #define OPEN_TO_OTHERS 077
 
@@ -88,7 +88,7 @@ static int open_below(const char *base, const char *name, mode_t mode, struct sb
 		return fail_at(err, r, base, name,
 			       "make the directory, or correct XDG_RUNTIME_DIR");
 	ours = open_ours(runtime, name, mode, WRITABLE_BY_OTHERS);
-	r = ours < 0 ? ours : open_ours(ours, REGISTRY_FOLDER, 0700, OPEN_TO_OTHERS);
+	r = ours < 0 ? ours : open_ours(ours, REGISTRY_DIRECTORY, 0700, OPEN_TO_OTHERS);
 	if (r == -EPERM || r == -ELOOP || r == -ENOTDIR)
 		return fail(
 			err, -EPERM, base, name,
@@ -105,9 +105,9 @@ static int open_below(const char *base, const char *name, mode_t mode, struct sb
 	return r;
 }
 
-int registry_open_in(const char *runtime_folder, struct sbx_error *err)
+int registry_open_in(const char *runtime_directory, struct sbx_error *err)
 {
-	return open_below(runtime_folder, PROJECT_FOLDER, 0700, err);
+	return open_below(runtime_directory, PROJECT_DIRECTORY, 0700, err);
 }
 
 static const char *find_runtime(char *const *environment)
@@ -127,25 +127,25 @@ int registry_open(char *const *environment, struct sbx_error *err)
 
 	/* 0755: the same directory contains sockets for members of a group. */
 	if (geteuid() == 0)
-		return open_below(SYSTEM_RUNTIME, PROJECT_FOLDER, 0755, err);
+		return open_below(SYSTEM_RUNTIME, PROJECT_DIRECTORY, 0755, err);
 	if (runtime)
 		return registry_open_in(runtime, err);
-	(void)snprintf(name, sizeof(name), PROJECT_FOLDER "-%u", (unsigned)geteuid());
+	(void)snprintf(name, sizeof(name), PROJECT_DIRECTORY "-%u", (unsigned)geteuid());
 	return open_below(FALLBACK_RUNTIME, name, 0700, err);
 }
 
-int registry_open_folder(int registry, const char *id)
+int registry_open_directory(int registry, const char *id)
 {
 	if (!sandbox_id_is_valid(id))
 		return -EINVAL;
 	return path_open_beneath(registry, id, O_RDONLY | O_DIRECTORY, 0);
 }
 
-bool registry_is_locked(int folder)
+bool registry_is_locked(int directory)
 {
-	if (flock(folder, LOCK_SH | LOCK_NB) < 0)
+	if (flock(directory, LOCK_SH | LOCK_NB) < 0)
 		return true;
-	(void)flock(folder, LOCK_UN);
+	(void)flock(directory, LOCK_UN);
 	return false;
 }
 
@@ -172,12 +172,12 @@ static int fail_to_find(const char *id, int code, struct sbx_error *err)
 	return code;
 }
 
-static int read_state(int folder, const char *id, struct arena *arena, struct sandbox_entry *ret,
+static int read_state(int directory, const char *id, struct arena *arena, struct sandbox_entry *ret,
 		      struct sbx_error *err)
 {
 	_cleanup_free_ char *bytes = NULL;
 	size_t n_bytes;
-	int r = file_read(folder, STATE_NAME, STATE_BYTES_MAX, &bytes, &n_bytes, err);
+	int r = file_read(directory, STATE_NAME, STATE_BYTES_MAX, &bytes, &n_bytes, err);
 
 	return r < 0 ? r : entry_read_state(id, bytes, n_bytes, arena, ret, err);
 }
@@ -185,17 +185,17 @@ static int read_state(int folder, const char *id, struct arena *arena, struct sa
 int registry_read(int registry, const char *id, struct arena *arena, struct sandbox_entry *ret,
 		  bool *ret_is_alive, struct sbx_error *err)
 {
-	_cleanup_close_ int folder = registry_open_folder(registry, id);
+	_cleanup_close_ int directory = registry_open_directory(registry, id);
 	struct sandbox_entry entry = { .state = SANDBOX_CREATING };
 	bool is_alive;
 
-	if (folder < 0)
-		return fail_to_find(id, folder, err);
+	if (directory < 0)
+		return fail_to_find(id, directory, err);
 	/* Check the lock before and after: a sandbox that ends or starts in between is not
 	 * orphaned. */
-	is_alive = registry_is_locked(folder);
-	if (faccessat(folder, STATE_NAME, F_OK, 0) == 0) {
-		int r = read_state(folder, id, arena, &entry, err);
+	is_alive = registry_is_locked(directory);
+	if (faccessat(directory, STATE_NAME, F_OK, 0) == 0) {
+		int r = read_state(directory, id, arena, &entry, err);
 
 		if (r < 0)
 			return r;
@@ -203,9 +203,9 @@ int registry_read(int registry, const char *id, struct arena *arena, struct sand
 	entry.id = arena_copy(arena, id, strlen(id));
 	if (!entry.id)
 		return sbx_error_what(err, -ENOMEM, "no memory to read the sandbox '%s'", id);
-	entry.is_paused = faccessat(folder, SANDBOX_PAUSED_NAME, F_OK, 0) == 0;
+	entry.is_paused = faccessat(directory, SANDBOX_PAUSED_NAME, F_OK, 0) == 0;
 	*ret = entry;
-	*ret_is_alive = is_alive || registry_is_locked(folder);
+	*ret_is_alive = is_alive || registry_is_locked(directory);
 	return 0;
 }
 

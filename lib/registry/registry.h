@@ -95,16 +95,16 @@ int sandbox_id_make(char ret[SANDBOX_ID_MAX + 1]);
  */
 int registry_open(char *const *environment, struct sbx_error *err);
 /* The same in a given runtime directory, which must exist: DIR/sbx/sandboxes. */
-int registry_open_in(const char *runtime_folder, struct sbx_error *err);
+int registry_open_in(const char *runtime_directory, struct sbx_error *err);
 
 /* A sandbox's own directory, locked. */
 struct registration {
-	int folder;
+	int directory;
 	char id[SANDBOX_ID_MAX + 1];
 };
 #define REGISTRATION_INIT                                                                          \
 	{                                                                                          \
-		.folder = -EBADF                                                                   \
+		.directory = -EBADF                                                                \
 	}
 #define _cleanup_registration_ _cleanup_(registration_deinit)
 /* -EEXIST: a sandbox of that id exists. */
@@ -155,4 +155,4 @@ void sandbox_entry_add_members(struct json_writer *json, const struct sandbox_en
  * untrusted code may have filled it. No link is followed. 0 also if it does not exist; negative
  * errno if something could not be removed, after everything else was.
  */
-int folder_discard(int parent, const char *name);
+int directory_discard(int parent, const char *name);

@@ -325,7 +325,7 @@ int sbx_scope_start(const char *unit, const pid_t pids[SCOPE_PROCESSES],
 
 /* A user's manager that lacks the permission delegates the move to the system's manager, and
  * replies after it. */
-int sbx_scope_join(const char *unit, const char *folder)
+int sbx_scope_join(const char *unit, const char *directory)
 {
 	_cleanup_bus_ sd_bus *bus = NULL;
 	_cleanup_message_ sd_bus_message *call = NULL;
@@ -335,7 +335,7 @@ int sbx_scope_join(const char *unit, const char *folder)
 		r = sd_bus_message_new_method_call(bus, &call, MANAGER, MANAGER_PATH,
 						   MANAGER_INTERFACE, "AttachProcessesToUnit");
 	if (r >= 0)
-		r = sd_bus_message_append(call, "ssau", unit, folder, 1, (uint32_t)getpid());
+		r = sd_bus_message_append(call, "ssau", unit, directory, 1, (uint32_t)getpid());
 	if (r >= 0)
 		r = sd_bus_call(bus, call, WAIT_USEC, NULL, NULL);
 	return r < 0 ? r : 0;

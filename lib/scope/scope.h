@@ -31,9 +31,9 @@ typedef int scope_start_fn(const char *unit, const pid_t pids[SCOPE_PROCESSES],
 #define SCOPE_START_SYMBOL "sbx_scope_start"
 
 /*
- * Moves the calling process into the cgroup @folder ("/name") of the scope UNIT, to which it does
- * not belong. The kernel refuses this to an unprivileged caller, because the common ancestor of the
- * two cgroups belongs to root; the manager may do it. 0 or negative errno.
+ * Moves the calling process into the cgroup @directory ("/name") of the scope UNIT, to which it
+ * does not belong. The kernel refuses this to an unprivileged caller, because the common ancestor
+ * of the two cgroups belongs to root; the manager may do it. 0 or negative errno.
  */
-typedef int scope_join_fn(const char *unit, const char *folder);
+typedef int scope_join_fn(const char *unit, const char *directory);
 #define SCOPE_JOIN_SYMBOL "sbx_scope_join"

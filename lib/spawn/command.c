@@ -66,7 +66,7 @@ static int close_on_exec(unsigned from, unsigned to)
  * A directory fd that was opened outside lets the command escape: from it ".." leads anywhere, and
  * neither the mount namespace nor Landlock checks a lookup, stat() or connect() there.
  */
-static int refuse_folders(void)
+static int refuse_directories(void)
 {
 	struct stat st;
 
@@ -124,7 +124,7 @@ static int keep_fds(const struct command *command)
 	for (int fd = 0; fd < FIRST_FD; fd++)
 		if (command->stdio[fd] >= 0 && dup2(command->stdio[fd], fd) < 0)
 			return -errno;
-	r = refuse_folders();
+	r = refuse_directories();
 	if (r == 0)
 		r = refuse_sockets(command);
 	if (r < 0)

@@ -73,11 +73,11 @@ static void read_pids(const struct spawn *spawn, char *text, size_t size)
 	ssize_t n = 0;
 
 	text[0] = '\0';
-	if (!spawn->unit.scope.folder) {
+	if (!spawn->unit.scope.directory) {
 		read_cgroup(spawn, "pids.events", text, size);
 		return;
 	}
-	text_addf(&path, "%s/../pids.events", spawn->unit.scope.folder);
+	text_addf(&path, "%s/../pids.events", spawn->unit.scope.directory);
 	if (text_status(&path) == 0)
 		fd = open(text_string(&path), O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)

@@ -504,7 +504,7 @@ static int tell_started(struct spawn *spawn)
 {
 	const struct spawn_hooks *hooks = spawn->options->hooks;
 	uint32_t step = kernel_find_step(spawn->plan, STEP_CGROUP);
-	const char *cgroup = step == KERNEL_NO_STEP ? spawn->unit.scope.folder
+	const char *cgroup = step == KERNEL_NO_STEP ? spawn->unit.scope.directory
 						    : spawn->plan->steps[step].cgroup.path;
 	int r = 0;
 
@@ -610,7 +610,7 @@ static void deinit(struct spawn *spawn)
 	kernel_deinit(&spawn->kernel);
 	loop_deinit(&spawn->loop);
 	signals_end(&spawn->signals);
-	free_ptr(&spawn->unit.scope.folder);
+	free_ptr(&spawn->unit.scope.directory);
 	(void)prctl(PR_SET_DUMPABLE, spawn->was_dumpable, 0, 0, 0);
 }
 

@@ -95,8 +95,8 @@ struct spawn_options {
 	const struct spawn_hooks *hooks;
 	int control_socket; /* listening SOCK_SEQPACKET socket for sbx-ctl; -EBADF: none */
 	bool is_terminal;   /* --pty: stdin is a terminal; window size and modes come from it */
-	const char *module_folder; /* directory of scope.so */
-	const mode_t *umask;	   /* of the command; NULL: unchanged */
+	const char *module_directory; /* directory of scope.so */
+	const mode_t *umask;	      /* of the command; NULL: unchanged */
 };
 
 /*

@@ -71,10 +71,11 @@ static int open_module(struct spawn *spawn, const char *unit, scope_start_fn **r
 		scope_join_fn *join;
 	} join = { .symbol = NULL };
 	_cleanup_text_ struct text path = TEXT_INIT;
-	const char *folder = spawn->options->module_folder, *why = "it is not a module of sbx";
+	const char *directory = spawn->options->module_directory,
+		   *why = "it is not a module of sbx";
 	void *module = NULL;
 
-	text_addf(&path, "%s/scope.so", folder && folder[0] == '/' ? folder : ".");
+	text_addf(&path, "%s/scope.so", directory && directory[0] == '/' ? directory : ".");
 	if (text_status(&path) == 0)
 		module = module_open(text_string(&path), &why);
 	if (module) {
@@ -115,16 +116,16 @@ static const char *id_of(const struct spawn *spawn)
 /* The directory has the same name as a cgroup without a scope. */
 static int divide(struct spawn *spawn, const char *scope)
 {
-	_cleanup_text_ struct text folder = TEXT_INIT;
+	_cleanup_text_ struct text directory = TEXT_INIT;
 	int r;
 
-	text_addf(&folder, "%s/sbx-%s", scope, id_of(spawn));
-	r = text_status(&folder);
+	text_addf(&directory, "%s/sbx-%s", scope, id_of(spawn));
+	r = text_status(&directory);
 	if (r == 0)
-		r = kernel_divide_scope(&spawn->kernel, text_string(&folder),
+		r = kernel_divide_scope(&spawn->kernel, text_string(&directory),
 					spawn->unit.keeper.pid);
 	if (r == 0)
-		spawn->unit.scope.folder = text_take(&folder);
+		spawn->unit.scope.directory = text_take(&directory);
 	return r;
 }
 

@@ -187,7 +187,7 @@ static int enter_cgroup(const struct visit *visit)
 		return r;
 	/* cgroup v2: moving a process needs write permission in the common ancestor of both
 	 * cgroups, which in a login session belongs to root. */
-	r = scope->join(scope->unit, path_last(scope->folder) - 1);
+	r = scope->join(scope->unit, path_last(scope->directory) - 1);
 	/* Both are in the scope now; if the manager did not move them, this fails again. */
 	return r < 0 ? r : move_to_cgroup(cgroup_fd);
 }

@@ -14,7 +14,7 @@
 struct scope_cgroup {
 	scope_join_fn *join; /* NULL: there is no scope */
 	const char *unit;
-	char *folder; /* absolute */
+	char *directory; /* absolute */
 };
 
 struct visit {

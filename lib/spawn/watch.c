@@ -120,16 +120,16 @@ static bool may_be_closed(const struct step *step)
 static bool is_closed(const struct watch *watch, const struct step *step)
 {
 	const char *path = step_target(step) + 1;
-	char folder[PATH_MAX];
+	char directory[PATH_MAX];
 
 	for (const char *at = strchr(path, '/'); at; at = strchr(at + 1, '/')) {
 		_cleanup_close_ int fd = -EBADF;
 		struct stat st;
 		mode_t bit;
 
-		memcpy(folder, path, (size_t)(at - path));
-		folder[at - path] = '\0';
-		fd = open_inside(watch, folder);
+		memcpy(directory, path, (size_t)(at - path));
+		directory[at - path] = '\0';
+		fd = open_inside(watch, directory);
 		if (fd < 0 || fstat(fd, &st) < 0)
 			return fd == -EACCES;
 		bit = st.st_uid == watch->uid	? S_IXUSR

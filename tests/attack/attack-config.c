@@ -87,12 +87,12 @@ static void restore(const struct arena *arena)
 /* A tool without config_save(): checks the path, then uses it. */
 static void save_plainly(const struct arena *arena)
 {
-	_cleanup_text_ struct text folder = TEXT_INIT;
+	_cleanup_text_ struct text directory = TEXT_INIT;
 	struct stat st;
 
-	text_addf(&folder, "%s/project/.sbx", arena->path);
-	(void)mkdir(text_string(&folder), 0755);
-	if (stat(text_string(&folder), &st) == 0 && S_ISDIR(st.st_mode))
+	text_addf(&directory, "%s/project/.sbx", arena->path);
+	(void)mkdir(text_string(&directory), 0755);
+	if (stat(text_string(&directory), &st) == 0 && S_ISDIR(st.st_mode))
 		(void)file_replace(AT_FDCWD, arena->config, "color: never\n", 13, 0644, NULL);
 }
 

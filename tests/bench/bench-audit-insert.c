@@ -132,9 +132,9 @@ static int keep_row(void *userdata, const struct store_row *row, struct sbx_erro
 
 static int keep_rows(struct insert_bench *bench, struct sbx_error *err)
 {
-	_cleanup_close_ int folder = open(bench->place.log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int directory = open(bench->place.log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_store_ struct store *store = NULL;
-	int r = folder < 0 ? -errno : store_open_to_read(folder, SEGMENT, &store, err);
+	int r = directory < 0 ? -errno : store_open_to_read(directory, SEGMENT, &store, err);
 
 	return r < 0 ? r : store_each(store, 1, BENCH_LINES, keep_row, bench, err);
 }

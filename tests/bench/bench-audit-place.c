@@ -105,7 +105,7 @@ int bench_place_make(struct bench_place *place, const char *parent, struct sbx_e
 		return r;
 	}
 	(void)snprintf(place->log, sizeof(place->log), "%s/log", place->path);
-	place->options = (struct audit_log_options){ .folder = place->log };
+	place->options = (struct audit_log_options){ .directory = place->log };
 	return 0;
 }
 

@@ -151,7 +151,7 @@ static bool append_verify(const void *data)
 
 	if (append_once(bench) != 0 || copy_once(bench) != 0)
 		return false;
-	options.folder = bench->fresh;
+	options.directory = bench->fresh;
 	return audit_log_open(&options, &log, NULL) == 0 && audit_log_size(log) == N_LINES + 1;
 }
 

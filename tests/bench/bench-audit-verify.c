@@ -40,7 +40,7 @@ struct verify_bench {
 	struct arena arena;
 	struct bench_line lines[BENCH_LINES];
 	struct bench_place place;
-	int folder;
+	int directory;
 	struct verified_state before; /* without the last N_NEW records */
 	struct bench_line *bodies;    /* as stored */
 	size_t n_bodies, n_bytes;
@@ -54,8 +54,8 @@ static void verify_teardown(void *data)
 
 	if (!bench)
 		return;
-	if (bench->folder >= 0)
-		(void)close(bench->folder);
+	if (bench->directory >= 0)
+		(void)close(bench->directory);
 	bench_place_remove(&bench->place);
 	EVP_MD_CTX_free(bench->context);
 	EVP_MD_free(bench->md);
@@ -72,11 +72,11 @@ static int verify_once(const struct verify_bench *bench, const struct verified_s
 		       struct verify_report *ret, struct verified_state *ret_state,
 		       struct sbx_error *err)
 {
-	const struct verify_options options = { .folder = bench->folder,
+	const struct verify_options options = { .directory = bench->directory,
 						.since = since,
 						.now_usec = UINT64_MAX / 2 };
 
-	return verify_folder(&options, ret, ret_state, err);
+	return verify_directory(&options, ret, ret_state, err);
 }
 
 /* The lines repeat, so the records of a log differ only in their numbers. */
@@ -106,8 +106,8 @@ static int make_log(struct verify_bench *bench, struct sbx_error *err)
 		r = add_lines(bench, log, N_RECORDS - N_NEW);
 	if (r < 0)
 		return r;
-	bench->folder = open(bench->place.log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (bench->folder < 0)
+	bench->directory = open(bench->place.log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (bench->directory < 0)
 		return -errno;
 	r = verify_once(bench, NULL, &report, &bench->before, err);
 	return r < 0 ? r : add_lines(bench, log, N_NEW);
@@ -128,7 +128,7 @@ static int keep_body(void *userdata, const struct store_row *row, struct sbx_err
 static int keep_bodies(struct verify_bench *bench, struct sbx_error *err)
 {
 	_cleanup_store_ struct store *store = NULL;
-	int r = store_open_to_read(bench->folder, SEGMENT, &store, err);
+	int r = store_open_to_read(bench->directory, SEGMENT, &store, err);
 
 	bench->bodies = arena_alloc(&bench->arena, (N_RECORDS + 1) * sizeof(*bench->bodies));
 	if (r == 0 && !bench->bodies)
@@ -147,7 +147,7 @@ static int verify_setup(struct bench_state *ret, struct sbx_error *err)
 
 	if (!bench)
 		return sbx_error_what(err, -ENOMEM, "cannot set up audit_verify");
-	bench->folder = -EBADF;
+	bench->directory = -EBADF;
 	if (bench_audit_make_lines(&bench->arena, bench->lines) == 0)
 		return sbx_error_what(err, -ENOMEM, "cannot set up audit_verify");
 	r = make_log(bench, err);

@@ -80,7 +80,8 @@ static void add_ending(struct text *out, struct bench_random *random)
 }
 
 /* Adds @min to @max components. */
-static void add_folders(struct text *out, struct bench_random *random, unsigned min, unsigned max)
+static void add_directories(struct text *out, struct bench_random *random, unsigned min,
+			    unsigned max)
 {
 	unsigned depth = min + bench_random(random) % (max - min + 1);
 
@@ -90,45 +91,45 @@ static void add_folders(struct text *out, struct bench_random *random, unsigned 
 	}
 }
 
-static void add_folder_glob(struct text *out, struct bench_random *random)
+static void add_directory_glob(struct text *out, struct bench_random *random)
 {
-	add_folders(out, random, 2, 5);
+	add_directories(out, random, 2, 5);
 	text_add(out, "/**");
 }
 
 static void add_exact_glob(struct text *out, struct bench_random *random)
 {
-	add_folders(out, random, 2, 5);
+	add_directories(out, random, 2, 5);
 	add_ending(out, random);
 }
 
 static void add_ending_glob(struct text *out, struct bench_random *random)
 {
-	add_folders(out, random, 2, 4);
+	add_directories(out, random, 2, 4);
 	text_add(out, "/*");
 	add_ending(out, random);
 }
 
 static void add_star_glob(struct text *out, struct bench_random *random)
 {
-	add_folders(out, random, 1, 1);
+	add_directories(out, random, 1, 1);
 	text_add(out, "/*");
-	add_folders(out, random, 1, 1);
+	add_directories(out, random, 1, 1);
 	text_add(out, "/**");
 }
 
 static void add_floating_glob(struct text *out, struct bench_random *random)
 {
 	text_add(out, "/**");
-	add_folders(out, random, 1, 2);
+	add_directories(out, random, 1, 2);
 	add_ending(out, random);
 }
 
 static void add_middle_glob(struct text *out, struct bench_random *random)
 {
-	add_folders(out, random, 1, 1);
+	add_directories(out, random, 1, 1);
 	text_add(out, "/**");
-	add_folders(out, random, 1, 1);
+	add_directories(out, random, 1, 1);
 	add_ending(out, random);
 }
 
@@ -136,8 +137,8 @@ static const struct {
 	unsigned below; /* of one hundred */
 	void (*add)(struct text *out, struct bench_random *random);
 } shapes[] = {
-	{ 50, add_folder_glob }, { 70, add_exact_glob },    { 82, add_ending_glob },
-	{ 90, add_star_glob },	 { 96, add_floating_glob }, { 100, add_middle_glob },
+	{ 50, add_directory_glob }, { 70, add_exact_glob },    { 82, add_ending_glob },
+	{ 90, add_star_glob },	    { 96, add_floating_glob }, { 100, add_middle_glob },
 };
 
 void bench_add_glob(struct text *out, struct bench_random *random, void *userdata)
@@ -161,7 +162,7 @@ static void add_match(struct text *out, struct bench_random *random, const char 
 {
 	while (*glob) {
 		if (strncmp(glob, "/**", 3) == 0) {
-			add_folders(out, random, 1, 2);
+			add_directories(out, random, 1, 2);
 			glob += 3;
 			if (!*glob)
 				add_file(out, random);
@@ -182,7 +183,7 @@ void bench_add_path(struct text *out, struct bench_random *random, void *userdat
 		add_match(out, random, bench_texts_at(globs, bench_random(random) % globs->n));
 		return;
 	}
-	add_folders(out, random, 3, 7);
+	add_directories(out, random, 3, 7);
 	add_file(out, random);
 }
 

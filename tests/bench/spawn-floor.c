@@ -76,7 +76,7 @@ static void must(bool is_done, const char *what)
 	_exit(125);
 }
 
-static int open_folder(int at, const char *path)
+static int open_directory(int at, const char *path)
 {
 	(void)mkdirat(at, path, 0700);
 	return openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -87,11 +87,11 @@ static int open_place(const char *variable, const char *first, const char *secon
 {
 	const char *place = getenv(variable);
 	int at = place ? open(place, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-	int folder = open_folder(at, first);
-	int below = open_folder(folder, second);
+	int directory = open_directory(at, first);
+	int below = open_directory(directory, second);
 
 	must(below >= 0, variable);
-	(void)close(folder);
+	(void)close(directory);
 	(void)close(at);
 	return below;
 }
@@ -138,7 +138,7 @@ static void register_it(struct floor *floor)
 				O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	(void)close(spool);
 	floor->registry = open_place("XDG_RUNTIME_DIR", "sbx", "sandboxes");
-	floor->entry = open_folder(floor->registry, floor->id);
+	floor->entry = open_directory(floor->registry, floor->id);
 	must(floor->entry >= 0 && flock(floor->entry, LOCK_EX) == 0, "register the sandbox");
 }
 
@@ -234,7 +234,7 @@ static void attach(int mount, const char *path)
 	(void)close(mount);
 }
 
-static void attach_folder(int mount, const char *path)
+static void attach_directory(int mount, const char *path)
 {
 	(void)mkdirat(AT_FDCWD, path, 0755);
 	attach(mount, path);
@@ -248,7 +248,7 @@ static void attach_below_new(int mount, const char *path)
 		(void)snprintf(parent, sizeof(parent), "%.*s", (int)(slash - path), path);
 		(void)mkdirat(AT_FDCWD, parent, 0755);
 	}
-	attach_folder(mount, path);
+	attach_directory(mount, path);
 }
 
 static const char *const devices[N_DEVICES] = { "/dev/full",	"/dev/null", "/dev/random",
@@ -306,14 +306,14 @@ static void build_tree(const char *project)
 		(void)mknodat(AT_FDCWD, devices[i], S_IFREG | 0444, 0);
 		attach(binds[i], devices[i]);
 	}
-	attach_folder(make_mount("devpts", of_pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC),
-		      "/dev/pts");
-	attach_folder(make_tmpfs("67108864", "16384", "1777", MOUNT_ATTR_NOEXEC), "/dev/shm");
-	attach_folder(binds[N_DEVICES], "/etc");
-	attach_folder(proc, "/proc");
-	attach_folder(make_tmpfs("536870912", "131072", "1777", 0), "/tmp");
+	attach_directory(make_mount("devpts", of_pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC),
+			 "/dev/pts");
+	attach_directory(make_tmpfs("67108864", "16384", "1777", MOUNT_ATTR_NOEXEC), "/dev/shm");
+	attach_directory(binds[N_DEVICES], "/etc");
+	attach_directory(proc, "/proc");
+	attach_directory(make_tmpfs("536870912", "131072", "1777", 0), "/tmp");
 	attach_below_new(binds[N_DEVICES + 1], project);
-	attach_folder(binds[N_DEVICES + 2], "/usr");
+	attach_directory(binds[N_DEVICES + 2], "/usr");
 	must(mount_setattr(AT_FDCWD, "/", 0, &sealed, sizeof(sealed)) == 0, "seal the root");
 	must(sethostname("sandbox", 7) == 0, "name the machine");
 }
@@ -384,7 +384,7 @@ static void confine(uid_t uid, gid_t gid)
 
 struct command {
 	const struct floor *floor;
-	const char *folder;
+	const char *directory;
 };
 
 /* Shares PID 1's memory until the program runs. */
@@ -400,17 +400,17 @@ static int be_command(void *userdata)
 
 	(void)sigemptyset(&none);
 	if (setsid() > 0 && close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC) == 0 &&
-	    sigprocmask(SIG_SETMASK, &none, NULL) == 0 && chdir(command->folder) == 0 &&
+	    sigprocmask(SIG_SETMASK, &none, NULL) == 0 && chdir(command->directory) == 0 &&
 	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, filter) == 0 &&
 	    read(command->floor->init_socket, &message, sizeof(message)) == sizeof(message))
 		(void)execve(argv[0], argv, environment);
 	return 125;
 }
 
-static pid_t start_command(const struct floor *floor, const char *folder)
+static pid_t start_command(const struct floor *floor, const char *directory)
 {
 	static char stack[64 * 1024] __attribute__((aligned(16)));
-	struct command command = { floor, folder };
+	struct command command = { floor, directory };
 
 	return clone(be_command, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &command);
 }

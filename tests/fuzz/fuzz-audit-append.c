@@ -38,7 +38,7 @@ static struct audit_log *make_log(void)
 					     "00000000000000000000.db-wal",
 					     "00000000000000000000.db-shm", "key", "reserve" };
 	char path[] = "/tmp/fuzz-append-XXXXXX";
-	struct audit_log_options options = { .folder = path };
+	struct audit_log_options options = { .directory = path };
 	struct audit_log *log = NULL;
 
 	check(mkdtemp(path) != NULL);

@@ -36,29 +36,29 @@ static void check(bool condition)
 
 struct place {
 	char path[32];
-	int folder;
+	int directory;
 };
 
 static void place_init(struct place *place)
 {
-	*place = (struct place){ .path = "/tmp/fuzz-XXXXXX", .folder = -EBADF };
+	*place = (struct place){ .path = "/tmp/fuzz-XXXXXX", .directory = -EBADF };
 	check(mkdtemp(place->path) != NULL);
-	place->folder = open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	check(place->folder >= 0);
+	place->directory = open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	check(place->directory >= 0);
 }
 
 static void place_deinit(struct place *place)
 {
-	(void)unlinkat(place->folder, NAME, 0);
-	(void)unlinkat(place->folder, EPOCHS_NAME, 0);
-	(void)close(place->folder);
+	(void)unlinkat(place->directory, NAME, 0);
+	(void)unlinkat(place->directory, EPOCHS_NAME, 0);
+	(void)close(place->directory);
 	(void)rmdir(place->path);
 }
 #define _cleanup_place_ _cleanup_(place_deinit)
 
 static int make_file(const struct place *place, const char *name)
 {
-	int fd = openat(place->folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int fd = openat(place->directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	check(fd >= 0);
 	return fd;
@@ -104,7 +104,7 @@ static void read_archive(const struct place *place)
 	const struct segment_about *about;
 	uint64_t last = 0;
 	struct rows rows;
-	int r = audit_archive_open(place->folder, NAME, &archive, NULL);
+	int r = audit_archive_open(place->directory, NAME, &archive, NULL);
 
 	check(r == 0 || r == -EBADMSG || r == -ENOTSUP);
 	if (r < 0)
@@ -166,7 +166,7 @@ static void read_epochs(const struct place *place, const void *bytes, size_t n)
 	int r;
 
 	write_file(place, EPOCHS_NAME, bytes, n);
-	r = epochs_each(place->folder, see_note, &last, NULL);
+	r = epochs_each(place->directory, see_note, &last, NULL);
 	check(r == 0 || r == -EBADMSG);
 }
 

@@ -68,7 +68,7 @@ static int use_meta(void *userdata, const char *key, struct sbx_error *err)
 	return ++*n > 100000 ? -E2BIG : 0;
 }
 
-static void read_store(int folder)
+static void read_store(int directory)
 {
 	_cleanup_store_ struct store *store = NULL;
 	unsigned char meta[STORE_META_MAX];
@@ -76,7 +76,7 @@ static void read_store(int folder)
 	size_t n = 0;
 	int r;
 
-	if (store_open_to_read(folder, SEGMENT, &store, NULL) < 0) {
+	if (store_open_to_read(directory, SEGMENT, &store, NULL) < 0) {
 		check(!store);
 		return;
 	}
@@ -93,13 +93,13 @@ static void read_store(int folder)
 	store_end_reading(store);
 }
 
-static void verify_store(int folder)
+static void verify_store(int directory)
 {
-	struct verify_options options = { .folder = folder, .now_usec = 1767323045678901 };
+	struct verify_options options = { .directory = directory, .now_usec = 1767323045678901 };
 	struct verify_report report;
 	struct sbx_error err = { .code = 0 };
 
-	if (verify_folder(&options, &report, NULL, &err) < 0)
+	if (verify_directory(&options, &report, NULL, &err) < 0)
 		check(err.code < 0);
 	else
 		check(report.verdict == VERIFY_INTACT || report.finding.code < 0);
@@ -107,7 +107,7 @@ static void verify_store(int folder)
 
 static void open_log(const char *path)
 {
-	const struct audit_log_options options = { .folder = path };
+	const struct audit_log_options options = { .directory = path };
 	struct audit_log *log = NULL;
 	struct sbx_error err = { .code = 0 };
 
@@ -116,9 +116,9 @@ static void open_log(const char *path)
 	(void)audit_log_free(log);
 }
 
-static void put_file(int folder, const char *name, const void *bytes, size_t n_bytes)
+static void put_file(int directory, const char *name, const void *bytes, size_t n_bytes)
 {
-	int fd = openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int fd = openat(directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	check(fd >= 0 && fd_write_all(fd, bytes, n_bytes) == 0);
 	(void)close(fd);
@@ -134,19 +134,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
 	static const char key[] =
 		"sbx-audit-key/1 0 sLnPIW/pMknDWXqFi4Ly8PTP0kmb/zYWUFAAJgvPPL8=\n";
 	char path[] = "/tmp/fuzz-store-XXXXXX";
-	int folder;
+	int directory;
 
 	check(mkdtemp(path) != NULL);
-	folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	check(folder >= 0);
-	put_file(folder, SEGMENT, bytes, n_bytes);
-	put_file(folder, "key", key, strlen(key));
-	read_store(folder);
-	verify_store(folder);
+	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	check(directory >= 0);
+	put_file(directory, SEGMENT, bytes, n_bytes);
+	put_file(directory, "key", key, strlen(key));
+	read_store(directory);
+	verify_store(directory);
 	open_log(path);
 	for (size_t i = 0; i < N_ELEMENTS(names); i++)
-		(void)unlinkat(folder, names[i], 0);
-	(void)close(folder);
+		(void)unlinkat(directory, names[i], 0);
+	(void)close(directory);
 	check(rmdir(path) == 0);
 	return 0;
 }

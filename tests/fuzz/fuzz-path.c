@@ -90,14 +90,14 @@ static void check_one(const char *path)
 	check(path_is_beneath(path, path) && path_is_beneath(path, "/"));
 }
 
-static void check_two(const char *path, const char *folder)
+static void check_two(const char *path, const char *directory)
 {
-	if (!path_is_beneath(path, folder))
+	if (!path_is_beneath(path, directory))
 		return;
-	check(path_is_normal(path) && path_is_normal(folder));
-	check(strncmp(path, folder, strlen(folder)) == 0);
+	check(path_is_normal(path) && path_is_normal(directory));
+	check(strncmp(path, directory, strlen(directory)) == 0);
 	/* Both are beneath each other only if they are equal. */
-	check(!path_is_beneath(folder, path) || strcmp(path, folder) == 0);
+	check(!path_is_beneath(directory, path) || strcmp(path, directory) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)

@@ -17,7 +17,7 @@
 
 #define FIRST_ARCHIVE "00000000000000000000.tar.zst"
 
-static inline int folder_of(const struct log_place *place)
+static inline int directory_of(const struct log_place *place)
 {
 	return open(place->log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
@@ -57,17 +57,17 @@ static inline bool has_file(const struct log_place *place, const char *name)
 static inline enum verify_verdict verdict_of(const struct log_place *place, const char *key,
 					     uint64_t *ret_size)
 {
-	int folder = folder_of(place);
+	int directory = directory_of(place);
 	const struct verify_options options = {
-		.folder = folder,
+		.directory = directory,
 		.verifier = key,
 		.is_full = true,
 		.now_usec = 0,
 	};
 	struct verify_report report;
 
-	expect_eq(verify_folder(&options, &report, NULL, NULL), 0);
-	(void)close(folder);
+	expect_eq(verify_directory(&options, &report, NULL, NULL), 0);
+	(void)close(directory);
 	if (report.verdict != VERIFY_INTACT)
 		printf("# %s: %s\n", report.finding.what, report.finding.why);
 	*ret_size = report.size;
@@ -164,7 +164,7 @@ static inline void see_about(struct seen *seen, const struct segment_about *abou
 }
 
 /* Reads the whole archive or segment. */
-static inline int see(int folder, const char *name, enum segment_kind kind, struct seen *ret,
+static inline int see(int directory, const char *name, enum segment_kind kind, struct seen *ret,
 		      struct sbx_error *err)
 {
 	_cleanup_segment_ struct segment *segment = NULL;
@@ -174,7 +174,7 @@ static inline int see(int folder, const char *name, enum segment_kind kind, stru
 
 	*ret = (struct seen){ .n_rows = 0 };
 	(void)snprintf(file.name, sizeof(file.name), "%s", name);
-	r = segment_open(folder, &file, &segment, err);
+	r = segment_open(directory, &file, &segment, err);
 	if (r == 0)
 		r = segment_read_about(segment, &about, err);
 	if (r == 0)
@@ -196,10 +196,10 @@ struct member {
 };
 
 /* Packs them with the filter "zstd", or with none ("none"), as @name. */
-static inline void pack(int folder, const char *name, const char *filter,
+static inline void pack(int directory, const char *name, const char *filter,
 			const struct member *members, size_t n)
 {
-	int fd = openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int fd = openat(directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	struct archive *tar = archive_write_new();
 
 	if (strcmp(filter, "none") != 0)
@@ -236,9 +236,9 @@ static inline void unpacked_deinit(struct unpacked *unpacked)
 }
 #define _cleanup_unpacked_ _cleanup_(unpacked_deinit)
 
-static inline void unpack(int folder, const char *name, struct unpacked *ret)
+static inline void unpack(int directory, const char *name, struct unpacked *ret)
 {
-	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
 	struct archive *tar = archive_read_new();
 	struct archive_entry *entry;
 	char bytes[4096];

@@ -75,7 +75,7 @@ static inline void log_place_init(struct log_place *place)
 	expect(mkdtemp(place->path) != NULL);
 	(void)snprintf(place->log, sizeof(place->log), "%s/audit", place->path);
 	(void)snprintf(place->spool, sizeof(place->spool), "%s/sbx/spool", place->path);
-	place->options = (struct audit_log_options){ .folder = place->log };
+	place->options = (struct audit_log_options){ .directory = place->log };
 }
 
 static inline struct audit_log *log_opened(const struct log_place *place)
@@ -195,10 +195,10 @@ static inline long long verify_log(const struct log_place *place,
 	_cleanup_hasher_ struct hasher *hasher = NULL;
 	_cleanup_store_ struct store *store = NULL;
 	struct verification *v = zeroed(1, sizeof(*v));
-	int folder = open(place->log, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
+	int directory = open(place->log, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
 	long long n;
 
-	expect_eq(store_open_to_read(folder, SEGMENT, &store, NULL), 0);
+	expect_eq(store_open_to_read(directory, SEGMENT, &store, NULL), 0);
 	expect_eq(hasher_new(&hasher), 0);
 	v->hasher = hasher;
 	v->store = store;
@@ -212,6 +212,6 @@ static inline long long verify_log(const struct log_place *place,
 	entry_deinit(v->entry);
 	free(v->entry);
 	free(v);
-	(void)close(folder);
+	(void)close(directory);
 	return n;
 }

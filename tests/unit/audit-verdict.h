@@ -23,13 +23,13 @@ static inline struct verify_report verified(const struct log_place *place,
 	struct verify_report report = { .verdict = VERIFY_UNREADABLE };
 	struct sbx_error err = { .code = 0 };
 
-	options.folder = open(place->log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	options.directory = open(place->log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (options.now_usec == 0)
 		options.now_usec = now_usec();
-	expect_eq(verify_folder(&options, &report, ret_state, &err), 0);
+	expect_eq(verify_directory(&options, &report, ret_state, &err), 0);
 	if (err.code)
 		printf("# %s: %s\n", err.what, err.why);
-	(void)close(options.folder);
+	(void)close(options.directory);
 	if (report.verdict != VERIFY_INTACT) {
 		expect(report.finding.what[0] != '\0' && report.finding.fix[0] != '\0');
 		expect(report.finding.code < 0);

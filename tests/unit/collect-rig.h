@@ -73,7 +73,7 @@ static inline void rig_init(struct rig *rig)
 		.ready = rig->ready,
 		.log = &rig->log,
 		.audit = rig->audit,
-		.folder = open(rig->place.log, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+		.directory = open(rig->place.log, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
 		.spool = -EBADF,
 		.n_clients_max = 1024,
 		.group_records = COLLECT_GROUP_RECORDS_DEFAULT,
@@ -103,7 +103,7 @@ static inline void rig_deinit(struct rig *rig)
 	rig_stop(rig);
 	(void)ready_free(rig->ready);
 	(void)sd_event_unref(rig->event);
-	close_fd(&rig->options.folder);
+	close_fd(&rig->options.directory);
 	close_fd(&rig->options.spool);
 	close_fd(&rig->log.stderr_fd);
 	log_place_deinit(&rig->place);

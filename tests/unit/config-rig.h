@@ -15,7 +15,7 @@
 
 /* A directory with the files of three layers; removed at the end of the test. */
 struct layers {
-	char folder[32];
+	char directory[32];
 	char system_path[64], user_path[64], sbx[64], project_path[80];
 	struct config_sources sources;
 };
@@ -27,20 +27,20 @@ static inline void layers_deinit(struct layers *layers)
 	(void)unlink(layers->project_path);
 	(void)unlink(layers->sbx);
 	(void)rmdir(layers->sbx);
-	expect_eq(rmdir(layers->folder), 0);
+	expect_eq(rmdir(layers->directory), 0);
 }
 
 #define _cleanup_layers_ _cleanup_(layers_deinit)
 
 static inline void layers_init(struct layers *layers)
 {
-	(void)snprintf(layers->folder, sizeof(layers->folder), "/tmp/sbx-config-XXXXXX");
-	expect(mkdtemp(layers->folder) != NULL);
+	(void)snprintf(layers->directory, sizeof(layers->directory), "/tmp/sbx-config-XXXXXX");
+	expect(mkdtemp(layers->directory) != NULL);
 	(void)snprintf(layers->system_path, sizeof(layers->system_path), "%s/system.yaml",
-		       layers->folder);
+		       layers->directory);
 	(void)snprintf(layers->user_path, sizeof(layers->user_path), "%s/user.yaml",
-		       layers->folder);
-	(void)snprintf(layers->sbx, sizeof(layers->sbx), "%s/.sbx", layers->folder);
+		       layers->directory);
+	(void)snprintf(layers->sbx, sizeof(layers->sbx), "%s/.sbx", layers->directory);
 	(void)snprintf(layers->project_path, sizeof(layers->project_path), "%s/config.yaml",
 		       layers->sbx);
 	expect_eq(mkdir(layers->sbx, 0700), 0);

@@ -85,7 +85,7 @@ static inline void know_link(struct planning *planning, const char *path, const 
 
 static inline void know_system(struct planning *planning)
 {
-	static const char *const folders[] = {
+	static const char *const directories[] = {
 		"/usr",	      "/usr/bin",	  "/usr/sbin",	  "/usr/lib",
 		"/usr/lib64", "/usr/local/bin",	  "/usr/libexec", "/usr/local/lib",
 		"/etc",	      "/etc/ssl/certs",	  "/var/tmp",	  "/tmp",
@@ -102,8 +102,8 @@ static inline void know_system(struct planning *planning)
 		{ "/var/run", "/run" }, { "/usr/bin/python3", "python3.11" }
 	};
 
-	for (size_t i = 0; i < N_ELEMENTS(folders); i++)
-		know(planning, folders[i], HOST_DIRECTORY);
+	for (size_t i = 0; i < N_ELEMENTS(directories); i++)
+		know(planning, directories[i], HOST_DIRECTORY);
 	for (size_t i = 0; i < N_ELEMENTS(files); i++)
 		know(planning, files[i], HOST_FILE);
 	for (size_t i = 0; i < N_ELEMENTS(links); i++)

@@ -138,7 +138,7 @@ static const char *naive_below(const char *path, const char *root)
 /* A literal path matches itself and all paths below it. */
 static bool naive_literal(const char *text, const char *path, const char *root, bool exec)
 {
-	char folder[4096];
+	char directory[4096];
 	size_t n = strlen(text);
 	const char *below;
 
@@ -154,12 +154,12 @@ static bool naive_literal(const char *text, const char *path, const char *root, 
 		return false;
 	if (strncmp(text, "./", 2) == 0 || strcmp(text, ".") == 0)
 		text += text[1] ? 2 : 1;
-	snprintf(folder, sizeof(folder), "%s%s%s", text[0] == '/' || !root[1] ? "" : root,
+	snprintf(directory, sizeof(directory), "%s%s%s", text[0] == '/' || !root[1] ? "" : root,
 		 text[0] == '/' || !*text ? "" : "/", text);
-	n = strlen(folder);
-	if (n > 1 && folder[n - 1] == '/')
-		folder[n - 1] = '\0';
-	below = naive_below(path, *folder ? folder : "/");
+	n = strlen(directory);
+	if (n > 1 && directory[n - 1] == '/')
+		directory[n - 1] = '\0';
+	below = naive_below(path, *directory ? directory : "/");
 	return below != NULL;
 }
 
@@ -182,13 +182,13 @@ static bool naive_glob(const char *text, bool literal, const char *path, const c
 {
 	char pattern[4096];
 	size_t n = strlen(text);
-	bool folder, bare;
+	bool directory, bare;
 	const char *at;
 
 	if (literal)
 		return naive_literal(text, path, root, exec);
 	snprintf(pattern, sizeof(pattern), "%s", text);
-	folder = pattern[n - 1] == '/' || strcmp(pattern, ".") == 0;
+	directory = pattern[n - 1] == '/' || strcmp(pattern, ".") == 0;
 	if (pattern[n - 1] == '/')
 		pattern[n - 1] = '\0';
 	bare = !strchr(pattern, '/') && text[0] != '/' && strcmp(pattern, ".") != 0 &&
@@ -209,8 +209,8 @@ static bool naive_glob(const char *text, bool literal, const char *path, const c
 		    : pattern + 3 + (pattern[3] == '/') +
 			       (strncmp(pattern + 3, "./", 2) == 0 ? 2 : 0);
 	/* A "**" at the end does not match the directory itself, so nothing is added. */
-	if (folder && !(strlen(text) >= 2 && strcmp(text + strlen(text) - 2, "**") == 0 &&
-			(strlen(text) == 2 || text[strlen(text) - 3] == '/')))
+	if (directory && !(strlen(text) >= 2 && strcmp(text + strlen(text) - 2, "**") == 0 &&
+			   (strlen(text) == 2 || text[strlen(text) - 3] == '/')))
 		return naive_wild_below(text, at);
 	return naive_wild(text, at, true);
 }

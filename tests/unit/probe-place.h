@@ -28,7 +28,7 @@ static inline const char *in_place(const char *name)
 }
 
 /* Creates the directory and its parents. */
-static inline void make_folder(const char *name)
+static inline void make_directory(const char *name)
 {
 	char path[256];
 

@@ -6,10 +6,10 @@
 #include "record/record.h"
 #include "record/spool.h"
 
-static inline int open_spool_in(struct recorder *recorder, const char *state_folder,
+static inline int open_spool_in(struct recorder *recorder, const char *state_directory,
 				struct sbx_error *err)
 {
-	int fd = spool_open_in(state_folder, err);
+	int fd = spool_open_in(state_directory, err);
 
 	if (fd < 0)
 		return fd;

@@ -19,7 +19,7 @@
 
 struct rig {
 	char path[64];
-	int folder;
+	int directory;
 	int registry;
 	struct arena arena;
 	struct sbx_error err;
@@ -30,7 +30,7 @@ static inline void rig_init(struct rig *rig)
 	*rig = (struct rig){ .path = "/tmp/test-registry-XXXXXX", .arena = ARENA_INIT };
 	if (!mkdtemp(rig->path))
 		abort();
-	rig->folder = open(rig->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	rig->directory = open(rig->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	rig->registry = registry_open_in(rig->path, &rig->err);
 	if (rig->registry < 0)
 		abort();
@@ -41,8 +41,8 @@ static inline void rig_deinit(struct rig *rig)
 	_cleanup_close_ int tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	close_fd(&rig->registry);
-	close_fd(&rig->folder);
-	(void)folder_discard(tmp, rig->path + strlen("/tmp/"));
+	close_fd(&rig->directory);
+	(void)directory_discard(tmp, rig->path + strlen("/tmp/"));
 	arena_deinit(&rig->arena);
 }
 
@@ -55,10 +55,10 @@ static inline struct sandbox_entry rig_entry(const char *id)
 	return (struct sandbox_entry){ .id = id, .state = SANDBOX_RUNNING };
 }
 
-static inline void rig_put(int folder, const char *name, const char *text)
+static inline void rig_put(int directory, const char *name, const char *text)
 {
 	_cleanup_close_ int fd =
-		openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		openat(directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	if (fd < 0 || fd_write_all(fd, text, strlen(text)) < 0)
 		abort();
@@ -79,5 +79,5 @@ static inline void rig_make(struct rig *rig, const char *id)
 
 	expect_eq(registration_create(rig->registry, id, &made, &rig->err), 0);
 	expect_eq(registration_write(&made, &entry, &rig->err), 0);
-	rig_put(made.folder, SANDBOX_CONFIGURATION_NAME, "/");
+	rig_put(made.directory, SANDBOX_CONFIGURATION_NAME, "/");
 }

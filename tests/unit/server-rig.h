@@ -32,7 +32,7 @@
 #define DEADLINE_MSEC 60000
 
 struct rig {
-	char folder[32];
+	char directory[32];
 	char policy[64];
 	char records[64];
 	const char *policy_paths[1];
@@ -75,15 +75,15 @@ static void rig_init(struct rig *rig, const char *policy)
 	struct sbx_error err = { .code = 0 };
 	int fd;
 
-	*rig = (struct rig){ .folder = "/tmp/server-XXXXXX",
+	*rig = (struct rig){ .directory = "/tmp/server-XXXXXX",
 			     .recorder = RECORDER_INIT,
 			     .log = { .tool = "test",
 				      .most = LOG_LEVEL_ERROR,
 				      .journal_fd = -EBADF,
 				      .stderr_fd = open("/dev/null", O_WRONLY | O_CLOEXEC) } };
-	expect(mkdtemp(rig->folder) != NULL);
-	(void)snprintf(rig->policy, sizeof(rig->policy), "%s/p.yaml", rig->folder);
-	(void)snprintf(rig->records, sizeof(rig->records), "%s/records", rig->folder);
+	expect(mkdtemp(rig->directory) != NULL);
+	(void)snprintf(rig->policy, sizeof(rig->policy), "%s/p.yaml", rig->directory);
+	(void)snprintf(rig->records, sizeof(rig->records), "%s/records", rig->directory);
 	rig->policy_paths[0] = rig->policy;
 	fd = open(rig->records, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	expect(fd >= 0);
@@ -112,7 +112,7 @@ static void rig_deinit(struct rig *rig)
 	close_fd(&rig->log.stderr_fd);
 	(void)unlink(rig->policy);
 	(void)unlink(rig->records);
-	expect(rmdir(rig->folder) == 0);
+	expect(rmdir(rig->directory) == 0);
 }
 
 #define _cleanup_rig_ _cleanup_(rig_deinit)

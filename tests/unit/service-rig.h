@@ -52,7 +52,7 @@ struct daemon {
 	pid_t pid;
 	int notify;
 	int log;
-	char folder[32];
+	char directory[32];
 	struct sockaddr_un notify_address;
 	struct sockaddr_un address;
 };
@@ -211,16 +211,16 @@ static int daemon_main(const struct daemon *daemon, struct setup *setup, int std
 
 static struct daemon daemon_start(struct setup *setup)
 {
-	struct daemon daemon = { .folder = "/tmp/service-XXXXXX",
+	struct daemon daemon = { .directory = "/tmp/service-XXXXXX",
 				 .notify_address.sun_family = AF_UNIX,
 				 .address.sun_family = AF_UNIX };
 	int log[2];
 
-	expect(mkdtemp(daemon.folder));
+	expect(mkdtemp(daemon.directory));
 	(void)snprintf(daemon.notify_address.sun_path, sizeof(daemon.notify_address.sun_path),
-		       "%s/notify", daemon.folder);
+		       "%s/notify", daemon.directory);
 	(void)snprintf(daemon.address.sun_path, sizeof(daemon.address.sun_path), "%s/probe",
-		       daemon.folder);
+		       daemon.directory);
 	daemon.notify = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	expect(bind(daemon.notify, (struct sockaddr *)&daemon.notify_address,
 		    sizeof(daemon.notify_address)) == 0);
@@ -287,7 +287,7 @@ static void daemon_deinit(struct daemon *daemon)
 	close_fd(&daemon->notify);
 	close_fd(&daemon->log);
 	(void)unlink(daemon->notify_address.sun_path);
-	expect(rmdir(daemon->folder) == 0);
+	expect(rmdir(daemon->directory) == 0);
 }
 
 #define _cleanup_daemon_ _cleanup_(daemon_deinit)

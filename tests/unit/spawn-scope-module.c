@@ -31,15 +31,15 @@ int sbx_scope_start(const char *unit, const pid_t pids[SCOPE_PROCESSES],
 		    char **ret_why)
 {
 	const char *parent = getenv("SBX_TEST_CGROUP");
-	_cleanup_free_ char *folder = NULL, *path = NULL;
+	_cleanup_free_ char *directory = NULL, *path = NULL;
 	_cleanup_close_ int fd = -EBADF;
 	char number[16];
 
 	if (!parent || limits->memory_max_bytes != 1234 || limits->cpu_quota_usec != 0 ||
 	    limits->tasks_max != 10 || strcmp(description, "Sandbox a.b") != 0)
 		return refuse(ret_why);
-	if (asprintf(&folder, "%s/%s", parent, unit) < 0 || mkdir(folder, 0755) < 0 ||
-	    asprintf(&path, "%s/cgroup.procs", folder) < 0)
+	if (asprintf(&directory, "%s/%s", parent, unit) < 0 || mkdir(directory, 0755) < 0 ||
+	    asprintf(&path, "%s/cgroup.procs", directory) < 0)
 		return -errno;
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	for (size_t i = 0; fd >= 0 && i < SCOPE_PROCESSES; i++) {
@@ -49,12 +49,12 @@ int sbx_scope_start(const char *unit, const pid_t pids[SCOPE_PROCESSES],
 	}
 	if (fd < 0)
 		return -EIO;
-	*ret_cgroup = take_ptr(folder);
+	*ret_cgroup = take_ptr(directory);
 	return 0;
 }
 
 /* The test has the permission to move the process itself. */
-int sbx_scope_join(const char *unit, const char *folder)
+int sbx_scope_join(const char *unit, const char *directory)
 {
 	return -ENOTSUP;
 }

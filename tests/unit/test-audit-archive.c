@@ -12,7 +12,7 @@
 /* A log whose second segment is an archive, in whose directory tests create another archive. */
 struct place {
 	struct log_place log;
-	int folder;
+	int directory;
 	char name[SEGMENT_FILE_SIZE]; /* of the archive */
 	struct unpacked unpacked;
 };
@@ -24,18 +24,18 @@ static void place_init(struct place *place)
 
 	archive_all(log);
 	(void)audit_log_free(log);
-	place->folder = folder_of(&place->log);
-	expect_eq(segment_list(place->folder, &list), 0);
+	place->directory = directory_of(&place->log);
+	expect_eq(segment_list(place->directory, &list), 0);
 	expect_eq(list.n, 4);
 	(void)snprintf(place->name, sizeof(place->name), "%s", list.files[1].name);
 	segment_list_deinit(&list);
-	unpack(place->folder, place->name, &place->unpacked);
+	unpack(place->directory, place->name, &place->unpacked);
 }
 
 static void place_deinit(struct place *place)
 {
 	unpacked_deinit(&place->unpacked);
-	(void)close(place->folder);
+	(void)close(place->directory);
 	log_place_deinit(&place->log);
 }
 
@@ -54,7 +54,7 @@ static int read_other(const struct place *place)
 {
 	struct sbx_error err = { .code = 0 };
 	struct seen seen;
-	int r = see(place->folder, OTHER, SEGMENT_ARCHIVE, &seen, &err);
+	int r = see(place->directory, OTHER, SEGMENT_ARCHIVE, &seen, &err);
 
 	text_deinit(&seen.all);
 	expect_eq(r, err.code);
@@ -64,7 +64,7 @@ static int read_other(const struct place *place)
 
 static int read_members(const struct place *place, const struct member *members, size_t n)
 {
-	pack(place->folder, OTHER, "zstd", members, n);
+	pack(place->directory, OTHER, "zstd", members, n);
 	return read_other(place);
 }
 
@@ -74,20 +74,20 @@ static void an_archive_holds_what_the_segment_held(void)
 {
 	_cleanup_log_place_ struct log_place place;
 	struct audit_log *log = log_of_segments(&place, 2);
-	int folder = folder_of(&place);
+	int directory = directory_of(&place);
 	struct seen before[2], after[2];
 	struct segment_list list;
 
-	expect_eq(segment_list(folder, &list), 0);
+	expect_eq(segment_list(directory, &list), 0);
 	for (size_t i = 0; i < 2; i++)
-		expect_eq(see(folder, list.files[i].name, SEGMENT_STORE, &before[i], NULL), 0);
+		expect_eq(see(directory, list.files[i].name, SEGMENT_STORE, &before[i], NULL), 0);
 	segment_list_deinit(&list);
 	archive_all(log);
-	expect_eq(segment_list(folder, &list), 0);
+	expect_eq(segment_list(directory, &list), 0);
 	expect_eq(list.n, 3);
 	for (size_t i = 0; i < 2; i++) {
 		expect_eq(list.files[i].kind, SEGMENT_ARCHIVE);
-		expect_eq(see(folder, list.files[i].name, SEGMENT_ARCHIVE, &after[i], NULL), 0);
+		expect_eq(see(directory, list.files[i].name, SEGMENT_ARCHIVE, &after[i], NULL), 0);
 		expect_eq(after[i].n_rows, i == 0 ? 11 : 10);
 		expect_eq(after[i].n_notes, 3);
 		expect_eq(after[i].all.len, before[i].all.len);
@@ -96,7 +96,7 @@ static void an_archive_holds_what_the_segment_held(void)
 		text_deinit(&after[i].all);
 	}
 	segment_list_deinit(&list);
-	(void)close(folder);
+	(void)close(directory);
 	(void)audit_log_free(log);
 }
 
@@ -133,7 +133,7 @@ static void rows_can_be_read_in_part(void)
 	struct seen seen = { .n_rows = 0 };
 
 	place_init(&place);
-	expect_eq(audit_archive_open(place.folder, place.name, &archive, NULL), 0);
+	expect_eq(audit_archive_open(place.directory, place.name, &archive, NULL), 0);
 	expect_eq(audit_archive_each(archive, 13, 15, see_row, &seen, NULL), 0);
 	expect_eq(seen.n_rows, 3);
 	expect_eq(audit_archive_each(archive, 0, 10, see_row, &seen, NULL), 0);
@@ -160,7 +160,7 @@ static void a_note_comes_again_where_it_is_asked_for_again(void)
 		      { 22, 0 }, { 21, 21 }, { 0, 11 },	 { 16, 16 }, { 99, 0 } };
 
 	place_init(&place);
-	expect_eq(audit_archive_open(place.folder, place.name, &archive, NULL), 0);
+	expect_eq(audit_archive_open(place.directory, place.name, &archive, NULL), 0);
 	for (size_t i = 0; i < N_ELEMENTS(steps); i++) {
 		uint64_t size = 0;
 
@@ -182,10 +182,10 @@ static void the_digest_is_that_of_the_file(void)
 	struct iovec part;
 
 	place_init(&place);
-	expect_eq(audit_archive_open(place.folder, place.name, &archive, NULL), 0);
+	expect_eq(audit_archive_open(place.directory, place.name, &archive, NULL), 0);
 	expect_eq(audit_archive_digest(archive, &digest, NULL), 0);
 	(void)audit_archive_free(archive);
-	expect_eq(file_read(place.folder, place.name, MIB, &bytes, &part.iov_len, NULL), 0);
+	expect_eq(file_read(place.directory, place.name, MIB, &bytes, &part.iov_len, NULL), 0);
 	part.iov_base = bytes;
 	expect_eq(hasher_new(&hasher), 0);
 	expect_eq(hasher_digest(hasher, &part, 1, &expected), 0);
@@ -195,9 +195,9 @@ static void the_digest_is_that_of_the_file(void)
 /* ---- archives of others ---- */
 
 /* No fsync(). */
-static void put(int folder, const char *bytes, size_t n)
+static void put(int directory, const char *bytes, size_t n)
 {
-	int fd = openat(folder, OTHER, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int fd = openat(directory, OTHER, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	expect_eq(write(fd, bytes, n), n);
 	(void)close(fd);
@@ -210,10 +210,10 @@ static void refuses_an_archive_that_ends_too_early(void)
 	size_t n, step;
 
 	place_init(&place);
-	expect_eq(file_read(place.folder, place.name, MIB, &bytes, &n, NULL), 0);
+	expect_eq(file_read(place.directory, place.name, MIB, &bytes, &n, NULL), 0);
 	step = test_is_slow() ? 1 : 7;
 	for (size_t cut = n - 1; cut > step; cut -= step) {
-		put(place.folder, bytes, cut);
+		put(place.directory, bytes, cut);
 		expect_eq(read_other(&place), -EBADMSG);
 	}
 }
@@ -228,7 +228,7 @@ static void refuses_what_stands_behind_its_end(void)
 	size_t n;
 
 	place_init(&place);
-	expect_eq(file_read(place.folder, place.name, MIB, &bytes, &n, NULL), 0);
+	expect_eq(file_read(place.directory, place.name, MIB, &bytes, &n, NULL), 0);
 	for (unsigned i = 0; i < 5; i++) {
 		_cleanup_text_ struct text text = TEXT_INIT;
 
@@ -241,10 +241,10 @@ static void refuses_what_stands_behind_its_end(void)
 			text_add_bytes(&text, skipped_frame, sizeof(skipped_frame) - 1);
 		if (i == 4)
 			text_add_char(&text, '\0');
-		put(place.folder, text.data, text.len);
+		put(place.directory, text.data, text.len);
 		expect_eq(read_other(&place), i == 0 ? 0 : -EBADMSG);
 	}
-	put(place.folder, skipped_frame, sizeof(skipped_frame) - 1);
+	put(place.directory, skipped_frame, sizeof(skipped_frame) - 1);
 	expect_eq(read_other(&place), -EBADMSG);
 }
 
@@ -263,15 +263,15 @@ static void a_bit_that_is_changed_is_found_or_changes_nothing(void)
 	size_t n, step;
 
 	place_init(&place);
-	expect_eq(see(place.folder, place.name, SEGMENT_ARCHIVE, &right, NULL), 0);
-	expect_eq(file_read(place.folder, place.name, MIB, &bytes, &n, NULL), 0);
+	expect_eq(see(place.directory, place.name, SEGMENT_ARCHIVE, &right, NULL), 0);
+	expect_eq(file_read(place.directory, place.name, MIB, &bytes, &n, NULL), 0);
 	step = test_is_slow() ? 1 : 31;
 	for (size_t bit = 0; bit < 8 * n; bit += step) {
 		int r;
 
 		flip(bytes, bit);
-		put(place.folder, bytes, n);
-		r = see(place.folder, OTHER, SEGMENT_ARCHIVE, &seen, NULL);
+		put(place.directory, bytes, n);
+		r = see(place.directory, OTHER, SEGMENT_ARCHIVE, &seen, NULL);
 		expect(r == 0 || r == -EBADMSG || r == -ENOTSUP);
 		n_same += r == 0 && seen.all.len == right.all.len &&
 			  memcmp(seen.all.data, right.all.data, right.all.len) == 0;
@@ -337,7 +337,7 @@ static void refuses_what_is_not_packed_with_zstd(void)
 	place_init(&place);
 	members_of(&place, members);
 	for (size_t i = 0; i < N_ELEMENTS(filters); i++) {
-		pack(place.folder, OTHER, filters[i], members, 3);
+		pack(place.directory, OTHER, filters[i], members, 3);
 		expect_eq(read_other(&place), -EBADMSG);
 	}
 }
@@ -454,7 +454,7 @@ static void a_member_of_zeros_is_not_unpacked_to_its_end(void)
 		members_of(&place, members);
 		members[i].bytes = zeros;
 		members[i].n_bytes = n_zeros;
-		pack(place.folder, OTHER, "zstd", members, 3);
+		pack(place.directory, OTHER, "zstd", members, 3);
 		count_alloc_start();
 		expect_eq(read_other(&place), -EBADMSG);
 		expect(count_alloc_stop() > 0);
@@ -470,7 +470,7 @@ static void more_records_than_the_file_has_room_for_are_refused_at_once(void)
 
 	place_init(&place);
 	expect_eq(read_changed(&place, 0, "\"size\":21,", "\"size\":100021,"), -EBADMSG);
-	expect_eq(audit_archive_open(place.folder, OTHER, &archive, &err), -EBADMSG);
+	expect_eq(audit_archive_open(place.directory, OTHER, &archive, &err), -EBADMSG);
 	expect_str(err.why, "it names more records than its size allows");
 }
 
@@ -511,11 +511,11 @@ static void expect_hole_refused(const struct place *place, const char *bytes, si
 	uint64_t before = bytes_read();
 	int fd;
 
-	put(place->folder, bytes, n);
-	fd = openat(place->folder, OTHER, O_WRONLY | O_CLOEXEC);
+	put(place->directory, bytes, n);
+	fd = openat(place->directory, OTHER, O_WRONLY | O_CLOEXEC);
 	expect_eq(ftruncate(fd, HOLE_SIZE), 0);
 	(void)close(fd);
-	expect_eq(audit_archive_open(place->folder, OTHER, &archive, &err), -EBADMSG);
+	expect_eq(audit_archive_open(place->directory, OTHER, &archive, &err), -EBADMSG);
 	expect(err.why[0] != '\0');
 	(void)audit_archive_free(archive);
 	expect(bytes_read() - before < MIB);
@@ -539,7 +539,7 @@ static void a_hole_is_not_read_through(void)
 	expect_hole_refused(&place, begin, sizeof(begin) - 1);
 	expect_hole_refused(&place, wide, sizeof(wide) - 1);
 	expect_hole_refused(&place, skipped, sizeof(skipped) - 1);
-	expect_eq(file_read(place.folder, place.name, MIB, &bytes, &n, NULL), 0);
+	expect_eq(file_read(place.directory, place.name, MIB, &bytes, &n, NULL), 0);
 	expect_hole_refused(&place, bytes, n);
 	for (size_t cut = 8; cut < n; cut += n / 8)
 		expect_hole_refused(&place, bytes, cut);
@@ -557,9 +557,9 @@ static void the_digest_ends_where_the_file_ended(void)
 	place_init(&place);
 	if (bytes_read() == 0)
 		skip("this kernel does not count what is read");
-	expect_eq(audit_archive_open(place.folder, place.name, &archive, NULL), 0);
+	expect_eq(audit_archive_open(place.directory, place.name, &archive, NULL), 0);
 	expect_eq(audit_archive_digest(archive, &before, NULL), 0);
-	fd = openat(place.folder, place.name, O_WRONLY | O_CLOEXEC);
+	fd = openat(place.directory, place.name, O_WRONLY | O_CLOEXEC);
 	expect_eq(ftruncate(fd, HOLE_SIZE), 0);
 	(void)close(fd);
 	n_read = bytes_read();
@@ -575,11 +575,11 @@ static void a_link_in_its_place_is_not_followed(void)
 	struct audit_archive *archive = NULL;
 
 	place_init(&place);
-	expect_eq(symlinkat(place.name, place.folder, OTHER), 0);
-	expect(audit_archive_open(place.folder, OTHER, &archive, NULL) < 0);
-	expect_eq(unlinkat(place.folder, OTHER, 0), 0);
-	expect_eq(mkfifoat(place.folder, OTHER, 0600), 0);
-	expect_eq(audit_archive_open(place.folder, OTHER, &archive, NULL), -EBADMSG);
+	expect_eq(symlinkat(place.name, place.directory, OTHER), 0);
+	expect(audit_archive_open(place.directory, OTHER, &archive, NULL) < 0);
+	expect_eq(unlinkat(place.directory, OTHER, 0), 0);
+	expect_eq(mkfifoat(place.directory, OTHER, 0600), 0);
+	expect_eq(audit_archive_open(place.directory, OTHER, &archive, NULL), -EBADMSG);
 }
 
 /* ---- writing ---- */
@@ -619,19 +619,19 @@ static void writes_no_archive_that_could_not_be_read(void)
 		.each_checkpoint = no_notes,
 		.userdata = &broken,
 	};
-	int folder;
+	int directory;
 
 	log_place_init(&place);
 	(void)audit_log_free(log_made(&place));
-	folder = folder_of(&place);
+	directory = directory_of(&place);
 	for (unsigned i = 0; i < 5; i++) {
-		int fd = openat(folder, OTHER, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		int fd = openat(directory, OTHER, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 		broken.mistake = i;
 		expect_eq(audit_archive_write(fd, OTHER, &source, NULL), i == 0 ? 0 : -EBADMSG);
 		(void)close(fd);
 	}
-	(void)close(folder);
+	(void)close(directory);
 }
 
 static const struct test tests[] = {

@@ -221,15 +221,15 @@ static void a_later_key_does_not_seal_an_earlier_epoch(void)
 	_cleanup_log_place_ struct log_place place;
 	_cleanup_audit_key_ struct audit_key key = AUDIT_KEY_INIT;
 	struct audit_log *log;
-	int folder;
+	int directory;
 
 	log_filled(&place);
 	log = log_opened(&place);
 	expect_eq(audit_log_change_key(log, NULL), 0);
 	(void)audit_log_free(log);
-	folder = open(place.log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	expect_eq(key_load(folder, NULL, &key, NULL), 0);
-	(void)close(folder);
+	directory = open(place.log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	expect_eq(key_load(directory, NULL, &key, NULL), 0);
+	(void)close(directory);
 	expect_eq(key.epoch, 1);
 	execute(&place, "UPDATE records SET "
 			"body=CAST(replace(body,'.678901Z','.678902Z')AS BLOB) WHERE seq=18");
@@ -248,12 +248,12 @@ static void the_key_of_the_epoch_does_seal_it(void)
 {
 	_cleanup_copy_ struct copy copy;
 	_cleanup_audit_key_ struct audit_key key = AUDIT_KEY_INIT;
-	int folder;
+	int directory;
 
 	copy_make(&copy);
-	folder = open(copy.place.log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	expect_eq(key_load(folder, NULL, &key, NULL), 0);
-	(void)close(folder);
+	directory = open(copy.place.log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	expect_eq(key_load(directory, NULL, &key, NULL), 0);
+	(void)close(directory);
 	execute(&copy.place, "UPDATE records SET body=CAST(replace(body,'srv','etc')AS BLOB)"
 			     " WHERE seq=18");
 	chain_again(&copy.place, 18);
@@ -275,14 +275,14 @@ static void a_signed_head_that_is_not_the_last_hash_is_found(void)
 	struct audit_checkpoint checkpoint;
 	struct note_verifier verifier;
 	char bytes[STORE_NOTE_MAX];
-	int folder;
+	int directory;
 	size_t n;
 
 	copy_make(&copy);
 	expect_eq(hasher_new(&hasher), 0);
-	folder = open(copy.place.log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	expect_eq(key_load(folder, NULL, &key, NULL), 0);
-	(void)close(folder);
+	directory = open(copy.place.log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	expect_eq(key_load(directory, NULL, &key, NULL), 0);
+	(void)close(directory);
 	n = read_bytes(&copy.place, "SELECT note FROM checkpoints WHERE size=20", bytes,
 		       sizeof(bytes));
 	expect_eq(checkpoint_peek(bytes, n, &checkpoint), 0);

@@ -28,12 +28,12 @@ static void add_note(struct text *out, uint64_t epoch, uint64_t size, bool is_la
 	expect_eq(checkpoint_sign(out, &checkpoint, &verifier, private_key, NULL), 0);
 }
 
-static int add_epoch(int folder, uint64_t epoch, uint64_t size, bool is_last)
+static int add_epoch(int directory, uint64_t epoch, uint64_t size, bool is_last)
 {
 	_cleanup_text_ struct text note = TEXT_INIT;
 
 	add_note(&note, epoch, size, is_last);
-	return epochs_add(folder, note.data, note.len, NULL);
+	return epochs_add(directory, note.data, note.len, NULL);
 }
 
 struct row {
@@ -53,127 +53,127 @@ static int keep(void *userdata, uint64_t size, const char *note, size_t n_bytes,
 	return 0;
 }
 
-static int read_row(int folder, struct row *ret)
+static int read_row(int directory, struct row *ret)
 {
 	*ret = (struct row){ .n = 0 };
-	return epochs_each(folder, keep, ret, NULL);
+	return epochs_each(directory, keep, ret, NULL);
 }
 
-static int folder_made(struct log_place *place)
+static int directory_made(struct log_place *place)
 {
 	log_place_init(place);
 	expect_eq(mkdir(place->log, 0700), 0);
-	return folder_of(place);
+	return directory_of(place);
 }
 
 static void without_a_file_there_are_none(void)
 {
 	_cleanup_log_place_ struct log_place place;
-	int folder = folder_made(&place);
+	int directory = directory_made(&place);
 	struct row row;
 
-	expect_eq(read_row(folder, &row), 0);
+	expect_eq(read_row(directory, &row), 0);
 	expect_eq(row.n, 0);
-	(void)close(folder);
+	(void)close(directory);
 }
 
 static void notes_come_in_the_order_in_which_they_were_added(void)
 {
 	_cleanup_log_place_ struct log_place place;
-	int folder = folder_made(&place);
+	int directory = directory_made(&place);
 	struct stat st;
 	struct row row;
 
-	expect_eq(add_epoch(folder, 0, 10, true), 0);
-	expect_eq(add_epoch(folder, 1, 20, true), 0);
-	expect_eq(add_epoch(folder, 2, 30, true), 0);
-	expect_eq(read_row(folder, &row), 0);
+	expect_eq(add_epoch(directory, 0, 10, true), 0);
+	expect_eq(add_epoch(directory, 1, 20, true), 0);
+	expect_eq(add_epoch(directory, 2, 30, true), 0);
+	expect_eq(read_row(directory, &row), 0);
 	expect_eq(row.n, 3);
 	expect(row.sizes[0] == 10 && row.sizes[1] == 20 && row.sizes[2] == 30);
-	expect_eq(fstatat(folder, EPOCHS_NAME, &st, AT_SYMLINK_NOFOLLOW), 0);
+	expect_eq(fstatat(directory, EPOCHS_NAME, &st, AT_SYMLINK_NOFOLLOW), 0);
 	expect_eq(st.st_mode & 07777, 0600);
-	(void)close(folder);
+	(void)close(directory);
 }
 
 static void an_epoch_is_added_once(void)
 {
 	_cleanup_log_place_ struct log_place place;
-	int folder = folder_made(&place);
+	int directory = directory_made(&place);
 	struct row row;
 
-	expect_eq(add_epoch(folder, 0, 10, true), 0);
-	expect_eq(add_epoch(folder, 0, 10, true), 0);
-	expect_eq(add_epoch(folder, 1, 20, true), 0);
-	expect_eq(add_epoch(folder, 0, 10, true), 0);
-	expect_eq(read_row(folder, &row), 0);
+	expect_eq(add_epoch(directory, 0, 10, true), 0);
+	expect_eq(add_epoch(directory, 0, 10, true), 0);
+	expect_eq(add_epoch(directory, 1, 20, true), 0);
+	expect_eq(add_epoch(directory, 0, 10, true), 0);
+	expect_eq(read_row(directory, &row), 0);
 	expect_eq(row.n, 2);
-	(void)close(folder);
+	(void)close(directory);
 }
 
 static void an_epoch_that_was_lost_comes_back_to_its_place(void)
 {
 	_cleanup_log_place_ struct log_place place;
-	int folder = folder_made(&place);
+	int directory = directory_made(&place);
 	struct row row;
 
-	expect_eq(add_epoch(folder, 1, 20, true), 0);
-	expect_eq(add_epoch(folder, 3, 40, true), 0);
-	expect_eq(add_epoch(folder, 2, 30, true), 0);
-	expect_eq(add_epoch(folder, 0, 10, true), 0);
-	expect_eq(read_row(folder, &row), 0);
+	expect_eq(add_epoch(directory, 1, 20, true), 0);
+	expect_eq(add_epoch(directory, 3, 40, true), 0);
+	expect_eq(add_epoch(directory, 2, 30, true), 0);
+	expect_eq(add_epoch(directory, 0, 10, true), 0);
+	expect_eq(read_row(directory, &row), 0);
 	expect_eq(row.n, 4);
 	for (size_t i = 0; i < 4; i++)
 		expect_eq(row.sizes[i], 10 * (i + 1));
-	(void)close(folder);
+	(void)close(directory);
 }
 
 static void refuses_an_epoch_out_of_order(void)
 {
 	_cleanup_log_place_ struct log_place place;
-	int folder = folder_made(&place);
+	int directory = directory_made(&place);
 	struct row row;
 
-	expect_eq(add_epoch(folder, 0, 10, true), 0);
-	expect_eq(add_epoch(folder, 2, 30, true), 0);
-	expect_eq(add_epoch(folder, 1, 30, true), -EBADMSG);
-	expect_eq(add_epoch(folder, 1, 9, true), -EBADMSG);
-	expect_eq(add_epoch(folder, 3, 30, true), -EBADMSG);
-	expect_eq(read_row(folder, &row), 0);
+	expect_eq(add_epoch(directory, 0, 10, true), 0);
+	expect_eq(add_epoch(directory, 2, 30, true), 0);
+	expect_eq(add_epoch(directory, 1, 30, true), -EBADMSG);
+	expect_eq(add_epoch(directory, 1, 9, true), -EBADMSG);
+	expect_eq(add_epoch(directory, 3, 30, true), -EBADMSG);
+	expect_eq(read_row(directory, &row), 0);
 	expect_eq(row.n, 2);
-	(void)close(folder);
+	(void)close(directory);
 }
 
 static void exactly_that_note_is_there(void)
 {
 	_cleanup_log_place_ struct log_place place;
 	_cleanup_text_ struct text note = TEXT_INIT, other = TEXT_INIT;
-	int folder = folder_made(&place);
+	int directory = directory_made(&place);
 
 	add_note(&note, 1, 20, true);
 	add_note(&other, 1, 21, true);
-	expect_eq(epochs_has(folder, note.data, note.len, NULL), 0);
-	expect_eq(add_epoch(folder, 0, 10, true), 0);
-	expect_eq(add_epoch(folder, 1, 20, true), 0);
-	expect_eq(add_epoch(folder, 2, 30, true), 0);
-	expect_eq(epochs_has(folder, note.data, note.len, NULL), 1);
-	expect_eq(epochs_has(folder, other.data, other.len, NULL), 0);
-	expect_eq(epochs_has(folder, "nonsense", 8, NULL), -EINVAL);
-	expect_eq(file_replace(folder, EPOCHS_NAME, "nonsense", 8, 0600, NULL), 0);
-	expect_eq(epochs_has(folder, note.data, note.len, NULL), -EBADMSG);
-	(void)close(folder);
+	expect_eq(epochs_has(directory, note.data, note.len, NULL), 0);
+	expect_eq(add_epoch(directory, 0, 10, true), 0);
+	expect_eq(add_epoch(directory, 1, 20, true), 0);
+	expect_eq(add_epoch(directory, 2, 30, true), 0);
+	expect_eq(epochs_has(directory, note.data, note.len, NULL), 1);
+	expect_eq(epochs_has(directory, other.data, other.len, NULL), 0);
+	expect_eq(epochs_has(directory, "nonsense", 8, NULL), -EINVAL);
+	expect_eq(file_replace(directory, EPOCHS_NAME, "nonsense", 8, 0600, NULL), 0);
+	expect_eq(epochs_has(directory, note.data, note.len, NULL), -EBADMSG);
+	(void)close(directory);
 }
 
 static void a_checkpoint_in_the_middle_of_an_epoch_is_refused(void)
 {
 	_cleanup_log_place_ struct log_place place;
-	int folder = folder_made(&place);
+	int directory = directory_made(&place);
 	struct row row;
 
-	expect_eq(add_epoch(folder, 0, 10, false), -EINVAL);
-	expect_eq(epochs_add(folder, "nonsense", 8, NULL), -EINVAL);
-	expect_eq(read_row(folder, &row), 0);
+	expect_eq(add_epoch(directory, 0, 10, false), -EINVAL);
+	expect_eq(epochs_add(directory, "nonsense", 8, NULL), -EINVAL);
+	expect_eq(read_row(directory, &row), 0);
 	expect_eq(row.n, 0);
-	(void)close(folder);
+	(void)close(directory);
 }
 
 /* Nothing is appended to a file that contains something other than notes. */
@@ -181,7 +181,7 @@ static void another_content_is_refused(void)
 {
 	_cleanup_log_place_ struct log_place place;
 	_cleanup_text_ struct text right = TEXT_INIT, other = TEXT_INIT;
-	int folder = folder_made(&place);
+	int directory = directory_made(&place);
 	struct row row;
 
 	add_note(&right, 0, 10, true);
@@ -203,39 +203,40 @@ static void another_content_is_refused(void)
 			add_note(&other, 2, 20, true);
 		if (i == 6)
 			add_note(&other, 1, 30, true);
-		expect_eq(file_replace(folder, EPOCHS_NAME, other.data, other.len, 0600, NULL), 0);
-		expect_eq(read_row(folder, &row), -EBADMSG);
-		expect_eq(add_epoch(folder, 9, 90, true), -EBADMSG);
+		expect_eq(file_replace(directory, EPOCHS_NAME, other.data, other.len, 0600, NULL),
+			  0);
+		expect_eq(read_row(directory, &row), -EBADMSG);
+		expect_eq(add_epoch(directory, 9, 90, true), -EBADMSG);
 	}
-	expect_eq(file_replace(folder, EPOCHS_NAME, right.data, right.len, 0600, NULL), 0);
-	expect_eq(read_row(folder, &row), 0);
-	(void)close(folder);
+	expect_eq(file_replace(directory, EPOCHS_NAME, right.data, right.len, 0600, NULL), 0);
+	expect_eq(read_row(directory, &row), 0);
+	(void)close(directory);
 }
 
 static void a_link_in_its_place_is_refused(void)
 {
 	_cleanup_log_place_ struct log_place place;
-	int folder = folder_made(&place);
+	int directory = directory_made(&place);
 	struct row row;
 
-	expect_eq(add_epoch(folder, 0, 10, true), 0);
-	expect_eq(renameat(folder, EPOCHS_NAME, folder, "elsewhere"), 0);
-	expect_eq(symlinkat("elsewhere", folder, EPOCHS_NAME), 0);
-	expect(read_row(folder, &row) < 0);
+	expect_eq(add_epoch(directory, 0, 10, true), 0);
+	expect_eq(renameat(directory, EPOCHS_NAME, directory, "elsewhere"), 0);
+	expect_eq(symlinkat("elsewhere", directory, EPOCHS_NAME), 0);
+	expect(read_row(directory, &row) < 0);
 	expect_eq(row.n, 0);
-	(void)close(folder);
+	(void)close(directory);
 }
 
 static void a_fifo_in_its_place_is_refused(void)
 {
 	_cleanup_log_place_ struct log_place place;
-	int folder = folder_made(&place);
+	int directory = directory_made(&place);
 	struct row row;
 
-	expect_eq(mkfifoat(folder, EPOCHS_NAME, 0600), 0);
-	expect_eq(read_row(folder, &row), -EBADMSG);
-	expect_eq(add_epoch(folder, 0, 10, true), -EBADMSG);
-	(void)close(folder);
+	expect_eq(mkfifoat(directory, EPOCHS_NAME, 0600), 0);
+	expect_eq(read_row(directory, &row), -EBADMSG);
+	expect_eq(add_epoch(directory, 0, 10, true), -EBADMSG);
+	(void)close(directory);
 }
 
 static void a_note_that_may_go_on_is_waited_for(void)

@@ -78,9 +78,9 @@ static void place_deinit(struct place *place)
 
 #define _cleanup_place_ _cleanup_(place_deinit)
 
-static void write_file(int folder, const char *name, const char *text, uid_t uid)
+static void write_file(int directory, const char *name, const char *text, uid_t uid)
 {
-	int fd = openat(folder, name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	int fd = openat(directory, name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 
 	expect(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
 	expect(uid == geteuid() || fchown(fd, uid, uid) == 0);
@@ -102,9 +102,9 @@ struct seen {
 	uid_t uid, named;
 };
 
-static struct seen look(int folder)
+static struct seen look(int directory)
 {
-	int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int again = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_closedir_ DIR *dir = fdopendir(again);
 	struct seen seen = { .named = CLAIM_NOBODY };
 	const struct dirent *entry;
@@ -117,7 +117,7 @@ static struct seen look(int folder)
 			continue;
 		seen.n++;
 		(void)claim_parse_name(CLAIM_PREFIX, entry->d_name, &seen.named);
-		fd = openat(folder, entry->d_name, O_RDONLY | O_CLOEXEC);
+		fd = openat(directory, entry->d_name, O_RDONLY | O_CLOEXEC);
 		if (fd < 0 || fstat(fd, &st) < 0)
 			continue;
 		seen.uid = st.st_uid;

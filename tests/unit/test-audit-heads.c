@@ -18,7 +18,7 @@
 
 /* A directory with a socket that plays the journal, and a file that the witness command writes. */
 struct world {
-	char folder[32];
+	char directory[32];
 	char journal[48];
 	char file[48];
 	int socket;
@@ -29,10 +29,10 @@ static void world_init(struct world *world)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 
-	*world = (struct world){ .folder = "/tmp/heads-XXXXXX" };
-	expect(mkdtemp(world->folder) != NULL);
-	(void)snprintf(world->journal, sizeof(world->journal), "%s/journal", world->folder);
-	(void)snprintf(world->file, sizeof(world->file), "%s/file", world->folder);
+	*world = (struct world){ .directory = "/tmp/heads-XXXXXX" };
+	expect(mkdtemp(world->directory) != NULL);
+	(void)snprintf(world->journal, sizeof(world->journal), "%s/journal", world->directory);
+	(void)snprintf(world->file, sizeof(world->file), "%s/file", world->directory);
 	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", world->journal);
 	world->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	expect_eq(bind(world->socket, (const struct sockaddr *)&address, sizeof(address)), 0);
@@ -41,7 +41,7 @@ static void world_init(struct world *world)
 static void world_deinit(struct world *world)
 {
 	close_fd(&world->socket);
-	remove_below(world->folder);
+	remove_below(world->directory);
 }
 
 static struct heads *heads_of(const struct world *world, const char *witness, uint64_t usec)
@@ -250,7 +250,7 @@ static void one_witness_runs_at_a_time_and_only_the_newest_head_waits(void)
 	int fd;
 
 	world_init(&world);
-	(void)snprintf(fifo, sizeof(fifo), "%s/fifo", world.folder);
+	(void)snprintf(fifo, sizeof(fifo), "%s/fifo", world.directory);
 	expect_eq(mkfifo(fifo, 0600), 0);
 	fd = open(fifo, O_RDWR | O_CLOEXEC);
 	/* The command exits when a line is written to the FIFO. */
@@ -305,7 +305,7 @@ static void a_witness_that_takes_too_long_is_killed_with_its_children(void)
 	int fd;
 
 	world_init(&world);
-	(void)snprintf(fifo, sizeof(fifo), "%s/fifo", world.folder);
+	(void)snprintf(fifo, sizeof(fifo), "%s/fifo", world.directory);
 	expect_eq(mkfifo(fifo, 0600), 0);
 	(void)snprintf(command, sizeof(command), "(echo; exec sleep 1000) >%s; true", fifo);
 	said.fd = fd = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);

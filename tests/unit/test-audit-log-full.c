@@ -133,14 +133,14 @@ static void expect_log(const struct log_place *place, unsigned n, unsigned n_cri
 static void expect_intact(const struct log_place *place)
 {
 	struct verify_options options = {
-		.folder = open(place->log, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+		.directory = open(place->log, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
 		.now_usec = LOG_TIME_USEC,
 	};
 	struct verify_report report = { .verdict = VERIFY_UNREADABLE };
 
-	expect_eq(verify_folder(&options, &report, NULL, NULL), 0);
+	expect_eq(verify_directory(&options, &report, NULL, NULL), 0);
 	expect_eq(report.verdict, VERIFY_INTACT);
-	(void)close(options.folder);
+	(void)close(options.directory);
 }
 
 static void survive_full_disk(struct log_place *place)

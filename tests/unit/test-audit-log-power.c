@@ -116,13 +116,13 @@ static unsigned n_after_cut(const struct power *power)
 static enum verify_verdict verdict_of(const struct power *power)
 {
 	struct verify_options options = {
-		.folder = open(power->place.log, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+		.directory = open(power->place.log, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
 		.now_usec = LOG_TIME_USEC,
 	};
 	struct verify_report report = { .verdict = VERIFY_UNREADABLE };
 
-	expect_eq(verify_folder(&options, &report, NULL, NULL), 0);
-	(void)close(options.folder);
+	expect_eq(verify_directory(&options, &report, NULL, NULL), 0);
+	(void)close(options.directory);
 	return report.verdict;
 }
 

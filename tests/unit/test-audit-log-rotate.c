@@ -13,12 +13,12 @@
 
 /* ---- a disk that fails ---- */
 
-int __real_store_open(int folder, const char *name, struct store **ret, struct sbx_error *err);
-int __wrap_store_open(int folder, const char *name, struct store **ret, struct sbx_error *err);
+int __real_store_open(int directory, const char *name, struct store **ret, struct sbx_error *err);
+int __wrap_store_open(int directory, const char *name, struct store **ret, struct sbx_error *err);
 int __real_fsync(int fd);
 int __wrap_fsync(int fd);
-int __real_unlinkat(int folder, const char *name, int flags);
-int __wrap_unlinkat(int folder, const char *name, int flags);
+int __real_unlinkat(int directory, const char *name, int flags);
+int __wrap_unlinkat(int directory, const char *name, int flags);
 
 static struct {
 	bool opens_nothing;
@@ -27,11 +27,11 @@ static struct {
 	bool keeps_nothing; /* from then on nothing is written */
 } disk;
 
-int __wrap_store_open(int folder, const char *name, struct store **ret, struct sbx_error *err)
+int __wrap_store_open(int directory, const char *name, struct store **ret, struct sbx_error *err)
 {
 	disk.has_opened_nothing = disk.opens_nothing;
 	return disk.opens_nothing ? sbx_error_what(err, -EIO, "the disk fails")
-				  : __real_store_open(folder, name, ret, err);
+				  : __real_store_open(directory, name, ret, err);
 }
 
 int __wrap_fsync(int fd)
@@ -42,10 +42,10 @@ int __wrap_fsync(int fd)
 	return -1;
 }
 
-int __wrap_unlinkat(int folder, const char *name, int flags)
+int __wrap_unlinkat(int directory, const char *name, int flags)
 {
 	if (!disk.removes_nothing)
-		return __real_unlinkat(folder, name, flags);
+		return __real_unlinkat(directory, name, flags);
 	errno = EROFS;
 	return -1;
 }
@@ -55,10 +55,10 @@ int __wrap_unlinkat(int folder, const char *name, int flags)
 static size_t n_segments(const struct log_place *place)
 {
 	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
-	int folder = folder_of(place);
+	int directory = directory_of(place);
 
-	expect_eq(segment_list(folder, &list), 0);
-	(void)close(folder);
+	expect_eq(segment_list(directory, &list), 0);
+	(void)close(directory);
 	return list.n;
 }
 
@@ -121,11 +121,11 @@ static int count_note(void *userdata, uint64_t size, const char *note, size_t n_
 
 static unsigned n_epochs(const struct log_place *place)
 {
-	int folder = folder_of(place);
+	int directory = directory_of(place);
 	unsigned n = 0;
 
-	expect_eq(epochs_each(folder, count_note, &n, NULL), 0);
-	(void)close(folder);
+	expect_eq(epochs_each(directory, count_note, &n, NULL), 0);
+	(void)close(directory);
 	return n;
 }
 
@@ -215,17 +215,17 @@ static void where_no_segment_can_be_made_the_log_stays_in_the_old_one(void)
 	_cleanup_log_place_ struct log_place place;
 	struct sbx_error err = { .code = 0 };
 	struct audit_log *log;
-	int folder;
+	int directory;
 
 	log_place_init(&place);
 	log = log_made(&place);
-	folder = folder_of(&place);
+	directory = directory_of(&place);
 	add_signed(log, 10);
-	expect_eq(mkdirat(folder, SECOND, 0700), 0);
+	expect_eq(mkdirat(directory, SECOND, 0700), 0);
 	expect_eq(audit_log_rotate(log, &err), -EEXIST);
 	expect_eq(err.code, -EEXIST);
-	expect_eq(unlinkat(folder, SECOND, AT_REMOVEDIR), 0);
-	(void)close(folder);
+	expect_eq(unlinkat(directory, SECOND, AT_REMOVEDIR), 0);
+	(void)close(directory);
 	add_signed(log, 5);
 	expect_eq(audit_log_size(log), 16);
 	expect_eq(audit_log_rotate(log, NULL), 1);

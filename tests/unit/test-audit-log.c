@@ -67,17 +67,17 @@ static void a_log_is_not_made_twice(void)
 static void a_log_that_was_half_made_is_completed(void)
 {
 	_cleanup_log_place_ struct log_place place;
-	int folder;
+	int directory;
 
 	log_place_init(&place);
 	(void)audit_log_free(log_made(&place));
-	folder = open(place.log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	expect_eq(unlinkat(folder, SEGMENT, 0), 0);
-	(void)unlinkat(folder, SEGMENT "-wal", 0);
-	(void)unlinkat(folder, SEGMENT "-shm", 0);
-	expect_eq(renameat(folder, "key", folder, "other"), 0);
-	expect_eq(renameat(folder, "other", folder, "key"), 0);
-	(void)close(folder);
+	directory = open(place.log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	expect_eq(unlinkat(directory, SEGMENT, 0), 0);
+	(void)unlinkat(directory, SEGMENT "-wal", 0);
+	(void)unlinkat(directory, SEGMENT "-shm", 0);
+	expect_eq(renameat(directory, "key", directory, "other"), 0);
+	expect_eq(renameat(directory, "other", directory, "key"), 0);
+	(void)close(directory);
 	(void)audit_log_free(log_made(&place));
 	expect_eq(verify_log(&place, NULL, NULL), 1);
 }

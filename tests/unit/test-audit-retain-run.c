@@ -92,13 +92,13 @@ static struct retain_report retained(struct audit_log *log, const struct retain_
 static void archive_and_age(const struct log_place *place, struct audit_log *log, unsigned days)
 {
 	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
-	int folder = folder_of(place);
+	int directory = directory_of(place);
 
 	archive_all(log);
-	expect_eq(segment_list(folder, &list), 0);
+	expect_eq(segment_list(directory, &list), 0);
 	for (size_t i = 0; i + 1 < list.n; i++)
 		make_old(place, list.files[i].name, days);
-	(void)close(folder);
+	(void)close(directory);
 }
 
 /* ---- archives ---- */
@@ -172,15 +172,15 @@ static void a_segment_that_was_changed_is_kept_and_told(void)
 	struct store *store = NULL;
 	struct retain_report report;
 	struct told told;
-	int folder = folder_of(&place);
+	int directory = directory_of(&place);
 	const struct store_row row = { .seq = 99, .body = "{}", .n_body = 2 };
 
-	expect_eq(store_open(folder, SEGMENT, &store, NULL), 0);
+	expect_eq(store_open(directory, SEGMENT, &store, NULL), 0);
 	expect_eq(store_begin(store, NULL), 0);
 	expect_eq(store_add(store, &row, NULL), 0);
 	expect_eq(store_commit(store, NULL), 0);
 	(void)store_free(store);
-	(void)close(folder);
+	(void)close(directory);
 	make_old(&place, SEGMENT, 8);
 	make_old(&place, SECOND ".db", 8);
 	report = retained(log, &usual, &told);
@@ -213,10 +213,10 @@ static void a_segment_with_another_head_in_its_last_checkpoint_is_kept(void)
 	struct store *store = NULL;
 	struct retain_report report;
 	struct told told;
-	int folder = folder_of(&place);
+	int directory = directory_of(&place);
 	char *head;
 
-	expect_eq(store_open(folder, SEGMENT, &store, NULL), 0);
+	expect_eq(store_open(directory, SEGMENT, &store, NULL), 0);
 	expect_eq(store_last_checkpoint(store, keep_note, &note, NULL), 1);
 	head = strstr(text_string(&note), "head ");
 	head[5] = head[5] == 'A' ? 'B' : 'A';
@@ -224,7 +224,7 @@ static void a_segment_with_another_head_in_its_last_checkpoint_is_kept(void)
 	expect_eq(store_add_checkpoint(store, 11, note.data, note.len, NULL), 0);
 	expect_eq(store_commit(store, NULL), 0);
 	(void)store_free(store);
-	(void)close(folder);
+	(void)close(directory);
 	make_old(&place, SEGMENT, 8);
 	report = retained(log, &usual, &told);
 	expect_eq(report.n_problems, 1);
@@ -341,11 +341,11 @@ static void a_log_that_has_lost_its_stubs_still_says_what_was_deleted(void)
 		expect_eq(told.n, 0);
 		{
 			_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
-			int folder = folder_of(&place);
+			int directory = directory_of(&place);
 
-			expect_eq(segment_list(folder, &list), 0);
+			expect_eq(segment_list(directory, &list), 0);
 			make_old(&place, list.files[0].name, 91);
-			(void)close(folder);
+			(void)close(directory);
 		}
 		(void)retained(log, &usual, &told);
 		expect_eq(told.n, 1);
@@ -365,11 +365,11 @@ static void behind_a_gap_nothing_is_deleted(void)
 	struct audit_log *log = log_of_segments(&place, 3);
 	struct retain_report report;
 	struct told told;
-	int folder = folder_of(&place);
+	int directory = directory_of(&place);
 
 	archive_and_age(&place, log, 91);
-	expect_eq(unlinkat(folder, FIRST_ARCHIVE, 0), 0);
-	(void)close(folder);
+	expect_eq(unlinkat(directory, FIRST_ARCHIVE, 0), 0);
+	(void)close(directory);
 	report = retained(log, &usual, &told);
 	expect_eq(report.n_deleted, 0);
 	expect_eq(report.n_problems, 1);
@@ -386,11 +386,11 @@ static void an_archive_that_was_changed_is_not_deleted(void)
 	struct unpacked unpacked;
 	struct retain_report report;
 	struct told told;
-	int folder = folder_of(&place);
+	int directory = directory_of(&place);
 	char *at;
 
 	archive_all(log);
-	unpack(folder, FIRST_ARCHIVE, &unpacked);
+	unpack(directory, FIRST_ARCHIVE, &unpacked);
 	at = strstr(unpacked.members[2].data, "\"n\":3}");
 	expect(at != NULL);
 	if (at)
@@ -402,7 +402,7 @@ static void an_archive_that_was_changed_is_not_deleted(void)
 			{ "records.jsonl", unpacked.members[2].data, unpacked.members[2].len, 0 },
 		};
 
-		pack(folder, FIRST_ARCHIVE, "zstd", members, 3);
+		pack(directory, FIRST_ARCHIVE, "zstd", members, 3);
 	}
 	make_old(&place, FIRST_ARCHIVE, 91);
 	report = retained(log, &usual, &told);
@@ -411,7 +411,7 @@ static void an_archive_that_was_changed_is_not_deleted(void)
 	expect_str(told.text, "a record was changed");
 	expect(has_file(&place, FIRST_ARCHIVE));
 	unpacked_deinit(&unpacked);
-	(void)close(folder);
+	(void)close(directory);
 	(void)audit_log_free(log);
 }
 
@@ -444,14 +444,14 @@ static void patterns_that_cut_into_the_stub_stop_the_deletion(void)
 static unsigned n_events(const struct log_place *place, const char *event)
 {
 	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
-	int folder = folder_of(place);
+	int directory = directory_of(place);
 	unsigned n = 0;
 
-	expect_eq(segment_list(folder, &list), 0);
+	expect_eq(segment_list(directory, &list), 0);
 	for (size_t i = 0; i < list.n; i++) {
 		struct seen seen;
 
-		expect_eq(see(folder, list.files[i].name, list.files[i].kind, &seen, NULL), 0);
+		expect_eq(see(directory, list.files[i].name, list.files[i].kind, &seen, NULL), 0);
 		for (const char *at = seen.all.data;
 		     (at = memmem(at, (size_t)(seen.all.data + seen.all.len - at), event,
 				  strlen(event)));
@@ -459,7 +459,7 @@ static unsigned n_events(const struct log_place *place, const char *event)
 			n++;
 		text_deinit(&seen.all);
 	}
-	(void)close(folder);
+	(void)close(directory);
 	return n;
 }
 
@@ -475,7 +475,7 @@ static void a_level_that_is_crossed_is_said_once(void)
 	const struct retain_options look = { .policy = usual };
 	struct retain_policy policy = usual;
 	struct retain_report report;
-	int folder = folder_of(&place);
+	int directory = directory_of(&place);
 	struct told told;
 	uint8_t level;
 
@@ -484,7 +484,7 @@ static void a_level_that_is_crossed_is_said_once(void)
 	 * deletion. */
 	make_old(&place, FIRST_ARCHIVE, 0);
 	for (size_t i = 0; i < N_ELEMENTS(steps); i++) {
-		expect_eq(retain_preview(folder, &look, &report, NULL), 0);
+		expect_eq(retain_preview(directory, &look, &report, NULL), 0);
 		policy.max_bytes = report.n_bytes / steps[i].percent * 100;
 		(void)retained(log, &policy, &told);
 		expect_eq(n_events(&place, "audit_storage_warning"), steps[i].n_warnings);
@@ -494,7 +494,7 @@ static void a_level_that_is_crossed_is_said_once(void)
 	expect_eq(audit_log_rotate(log, NULL), 1);
 	expect_eq(store_get_meta(log->store, META_STORAGE, &level, sizeof(level), NULL), 1);
 	expect_eq(level, RETAIN_LEVEL_CRITICAL);
-	(void)close(folder);
+	(void)close(directory);
 	(void)audit_log_free(log);
 }
 
@@ -567,12 +567,12 @@ static void a_preview_says_what_would_be_done_and_does_nothing(void)
 		.policy = usual, .now_usec = log_now_usec(), .tell = keep_told, .userdata = &told
 	};
 	struct retain_report report;
-	int folder = folder_of(&place);
+	int directory = directory_of(&place);
 
 	make_old(&place, SEGMENT, 91);
 	make_old(&place, SECOND ".db", 8);
-	expect_eq(retain_preview(folder, &options, &report, NULL), 0);
-	(void)close(folder);
+	expect_eq(retain_preview(directory, &options, &report, NULL), 0);
+	(void)close(directory);
 	expect_eq(told.n, 3);
 	expect_eq(told.actions[0], RETAIN_ARCHIVE);
 	expect_eq(told.actions[1], RETAIN_DELETE_AGE);

@@ -6,11 +6,11 @@
 
 #define SECOND "00000000000000000011"
 
-static void make_file(int folder, const char *name, size_t n_bytes)
+static void make_file(int directory, const char *name, size_t n_bytes)
 {
 	static const char bytes[1000];
 
-	expect_eq(file_replace(folder, name, bytes, n_bytes, 0600, NULL), 0);
+	expect_eq(file_replace(directory, name, bytes, n_bytes, 0600, NULL), 0);
 }
 
 static void lists_databases_and_archives_in_the_order_of_their_numbers(void)
@@ -27,22 +27,22 @@ static void lists_databases_and_archives_in_the_order_of_their_numbers(void)
 	};
 	_cleanup_log_place_ struct log_place place;
 	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
-	int folder;
+	int directory;
 
 	log_place_init(&place);
 	expect_eq(mkdir(place.log, 0700), 0);
-	folder = folder_of(&place);
-	expect_eq(segment_list(folder, &list), 0);
+	directory = directory_of(&place);
+	expect_eq(segment_list(directory, &list), 0);
 	expect_eq(list.n, 0);
 	for (size_t i = 0; i < N_ELEMENTS(others); i++)
-		make_file(folder, others[i], 1);
-	make_file(folder, SECOND ".db", 100);
-	make_file(folder, SECOND ".db-wal", 20);
-	make_file(folder, SECOND ".db-shm", 3);
-	make_file(folder, FIRST_ARCHIVE, 50);
-	make_file(folder, "00000000000000000007.tar.zst", 5);
-	expect_eq(segment_list(folder, &list), 0);
-	(void)close(folder);
+		make_file(directory, others[i], 1);
+	make_file(directory, SECOND ".db", 100);
+	make_file(directory, SECOND ".db-wal", 20);
+	make_file(directory, SECOND ".db-shm", 3);
+	make_file(directory, FIRST_ARCHIVE, 50);
+	make_file(directory, "00000000000000000007.tar.zst", 5);
+	expect_eq(segment_list(directory, &list), 0);
+	(void)close(directory);
 	expect_eq(list.n, 3);
 	expect_str(list.files[0].name, FIRST_ARCHIVE);
 	expect_eq(list.files[0].kind, SEGMENT_ARCHIVE);
@@ -60,15 +60,15 @@ static void beside_its_database_an_archive_does_not_count(void)
 {
 	_cleanup_log_place_ struct log_place place;
 	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
-	int folder;
+	int directory;
 
 	log_place_init(&place);
 	expect_eq(mkdir(place.log, 0700), 0);
-	folder = folder_of(&place);
-	make_file(folder, FIRST_ARCHIVE, 50);
-	make_file(folder, SEGMENT, 50);
-	expect_eq(segment_list(folder, &list), 0);
-	(void)close(folder);
+	directory = directory_of(&place);
+	make_file(directory, FIRST_ARCHIVE, 50);
+	make_file(directory, SEGMENT, 50);
+	expect_eq(segment_list(directory, &list), 0);
+	(void)close(directory);
 	expect_eq(list.n, 1);
 	expect_eq(list.files[0].kind, SEGMENT_STORE);
 }
@@ -93,16 +93,16 @@ static void both_say_the_same_about_themselves(void)
 	struct audit_log *log = log_of_segments(&place, 2);
 	_cleanup_segment_list_ struct segment_list list = SEGMENT_LIST_INIT;
 	struct segment_about before[3] = { { .size = 0 } }, after[3] = { { .size = 0 } };
-	int folder = folder_of(&place);
+	int directory = directory_of(&place);
 
 	for (unsigned round = 0; round < 2; round++) {
 		segment_list_deinit(&list);
-		expect_eq(segment_list(folder, &list), 0);
+		expect_eq(segment_list(directory, &list), 0);
 		expect_eq(list.n, 3);
 		for (size_t i = 0; i < 3 && i < list.n; i++) {
 			_cleanup_segment_ struct segment *segment = NULL;
 
-			expect_eq(segment_open(folder, &list.files[i], &segment, NULL), 0);
+			expect_eq(segment_open(directory, &list.files[i], &segment, NULL), 0);
 			expect_eq(segment_read_about(segment, round ? &after[i] : &before[i], NULL),
 				  0);
 		}
@@ -118,7 +118,7 @@ static void both_say_the_same_about_themselves(void)
 	/* The last segment has no records yet. */
 	expect_eq(after[2].first, 21);
 	expect_eq(after[2].size, 21);
-	(void)close(folder);
+	(void)close(directory);
 	(void)audit_log_free(log);
 }
 
@@ -128,15 +128,15 @@ static void a_segment_that_does_not_say_what_it_is_is_refused(void)
 	_cleanup_segment_ struct segment *segment = NULL;
 	const struct segment_file file = { .kind = SEGMENT_STORE, .name = "x.db" };
 	struct segment_about about;
-	int folder;
+	int directory;
 
 	log_place_init(&place);
 	expect_eq(mkdir(place.log, 0700), 0);
-	folder = folder_of(&place);
-	expect_eq(store_create(folder, "x.db", NULL, NULL, NULL), 0);
-	expect_eq(segment_open(folder, &file, &segment, NULL), 0);
+	directory = directory_of(&place);
+	expect_eq(store_create(directory, "x.db", NULL, NULL, NULL), 0);
+	expect_eq(segment_open(directory, &file, &segment, NULL), 0);
 	expect_eq(segment_read_about(segment, &about, NULL), -EBADMSG);
-	(void)close(folder);
+	(void)close(directory);
 }
 
 static const struct test tests[] = {

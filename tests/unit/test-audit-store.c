@@ -21,16 +21,16 @@
 
 struct place {
 	char path[32];
-	int folder;
+	int directory;
 };
 
 static struct place place_new(void)
 {
-	struct place place = { .path = "/tmp/store-XXXXXX", .folder = -EBADF };
+	struct place place = { .path = "/tmp/store-XXXXXX", .directory = -EBADF };
 
 	expect(mkdtemp(place.path) != NULL);
-	place.folder = open(place.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	expect(place.folder >= 0);
+	place.directory = open(place.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	expect(place.directory >= 0);
 	return place;
 }
 
@@ -44,7 +44,7 @@ static size_t place_count(const struct place *place, bool removes)
 		if (entry->d_name[0] != '.') {
 			n++;
 			if (removes)
-				(void)unlinkat(place->folder, entry->d_name, 0);
+				(void)unlinkat(place->directory, entry->d_name, 0);
 		}
 	if (dir)
 		(void)closedir(dir);
@@ -54,7 +54,7 @@ static size_t place_count(const struct place *place, bool removes)
 static void place_deinit(struct place *place)
 {
 	(void)place_count(place, true);
-	(void)close(place->folder);
+	(void)close(place->directory);
 	expect_eq(rmdir(place->path), 0);
 }
 
@@ -65,8 +65,8 @@ static struct store *store_made(const struct place *place)
 	struct sbx_error err = { 0 };
 	struct store *store = NULL;
 
-	expect_eq(store_create(place->folder, NAME, NULL, NULL, &err), 0);
-	expect_eq(store_open(place->folder, NAME, &store, &err), 0);
+	expect_eq(store_create(place->directory, NAME, NULL, NULL, &err), 0);
+	expect_eq(store_open(place->directory, NAME, &store, &err), 0);
 	expect_str(err.why, "");
 	return store;
 }
@@ -156,9 +156,9 @@ static void what_is_committed_is_there_when_it_is_opened_again(void)
 	expect_eq(store_bounds(store, &first, &last, NULL), 0);
 	add_rows(store, 0, 100);
 	store = store_free(store);
-	expect_eq(fstatat(place.folder, NAME, &st, 0), 0);
+	expect_eq(fstatat(place.directory, NAME, &st, 0), 0);
 	expect_eq(st.st_mode & 07777, 0600);
-	expect_eq(store_open(place.folder, NAME, &again, NULL), 0);
+	expect_eq(store_open(place.directory, NAME, &again, NULL), 0);
 	expect_eq(count_rows(again), 100);
 	expect_eq(store_bounds(again, &first, &last, NULL), 1);
 	expect_eq(first, 0);
@@ -221,7 +221,7 @@ static void a_reader_sees_one_moment(void)
 	uint64_t first, last = 0;
 
 	add_rows(store, 0, 5);
-	expect_eq(store_open_to_read(place.folder, NAME, &reader, NULL), 0);
+	expect_eq(store_open_to_read(place.directory, NAME, &reader, NULL), 0);
 	expect_eq(store_each(reader, 0, UINT64_MAX, see, &seen, NULL), 0);
 	expect_eq(seen.n, 5);
 
@@ -241,7 +241,7 @@ static void a_reader_cannot_write(void)
 	struct store_row row = row_of(0);
 
 	expect(store);
-	expect_eq(store_open_to_read(place.folder, NAME, &reader, NULL), 0);
+	expect_eq(store_open_to_read(place.directory, NAME, &reader, NULL), 0);
 	expect_eq(store_begin(reader, NULL), 0);
 	expect_eq(store_add(reader, &row, NULL), -EROFS);
 }
@@ -254,7 +254,7 @@ static int write_slowly(const struct place *place, int ready)
 	_cleanup_store_ struct store *store = NULL;
 	struct store_row row = row_of(0);
 
-	if (store_open(place->folder, NAME, &store, NULL) < 0 || store_begin(store, NULL) < 0 ||
+	if (store_open(place->directory, NAME, &store, NULL) < 0 || store_begin(store, NULL) < 0 ||
 	    store_add(store, &row, NULL) < 0 || write(ready, "r", 1) != 1)
 		return 1;
 	(void)poll(NULL, 0, 50);
@@ -269,13 +269,13 @@ static void a_lock_that_passes_is_waited_for(void)
 	pid_t pid;
 	char c;
 
-	expect_eq(store_create(place.folder, NAME, NULL, NULL, NULL), 0);
+	expect_eq(store_create(place.directory, NAME, NULL, NULL, NULL), 0);
 	expect_eq(pipe2(ready, O_CLOEXEC), 0);
 	pid = fork();
 	if (pid == 0)
 		_exit(write_slowly(&place, ready[1]));
 	expect_eq(read(ready[0], &c, 1), 1);
-	expect_eq(store_open(place.folder, NAME, &store, NULL), 0);
+	expect_eq(store_open(place.directory, NAME, &store, NULL), 0);
 	add_rows(store, 1, 1);
 	expect_eq(waitpid(pid, &status, 0), pid);
 	expect_eq(status, 0);
@@ -290,7 +290,7 @@ static void a_lock_that_stays_is_an_error_after_some_time(void)
 	_cleanup_store_ struct store *store = store_made(&place), *other = NULL;
 	struct sbx_error err = { .code = 0 };
 
-	expect_eq(store_open(place.folder, NAME, &other, NULL), 0);
+	expect_eq(store_open(place.directory, NAME, &other, NULL), 0);
 	expect_eq(store_begin(other, NULL), 0);
 	store_set_patience(store, 20);
 	expect_eq(store_begin(store, &err), -EBUSY);
@@ -307,7 +307,7 @@ static int read_as_nobody(const struct place *place)
 
 	if (setgid(NOBODY) < 0 || setuid(NOBODY) < 0)
 		return 2;
-	if (store_open_to_read(place->folder, NAME, &reader, NULL) < 0 ||
+	if (store_open_to_read(place->directory, NAME, &reader, NULL) < 0 ||
 	    store_each(reader, 0, UINT64_MAX, see, &seen, NULL) < 0)
 		return 1;
 	return seen.n == 7 ? 0 : 3;
@@ -324,10 +324,10 @@ static void another_user_with_read_access_can_read_a_closed_segment(void)
 		skip("needs root to become another user");
 	add_rows(store, 0, 7);
 	store = store_free(store);
-	expect_eq(fchmod(place.folder, 0755), 0);
-	expect_eq(fchmodat(place.folder, NAME, 0644, 0), 0);
-	expect_eq(fchmodat(place.folder, NAME "-wal", 0644, 0), 0);
-	expect_eq(fchmodat(place.folder, NAME "-shm", 0644, 0), 0);
+	expect_eq(fchmod(place.directory, 0755), 0);
+	expect_eq(fchmodat(place.directory, NAME, 0644, 0), 0);
+	expect_eq(fchmodat(place.directory, NAME "-wal", 0644, 0), 0);
+	expect_eq(fchmodat(place.directory, NAME "-shm", 0644, 0), 0);
 	pid = fork();
 	if (pid == 0)
 		_exit(read_as_nobody(&place));
@@ -416,27 +416,27 @@ static void a_segment_is_made_whole_or_not_at_all(void)
 	struct sbx_error err = { 0 };
 	int r = -ECANCELED;
 
-	expect_eq(store_create(place.folder, NAME, fill_with_row, &r, &err), -ECANCELED);
+	expect_eq(store_create(place.directory, NAME, fill_with_row, &r, &err), -ECANCELED);
 	expect_eq(place_count(&place, false), 0);
 	r = 0;
-	expect_eq(store_create(place.folder, NAME, fill_with_row, &r, &err), 0);
+	expect_eq(store_create(place.directory, NAME, fill_with_row, &r, &err), 0);
 	expect_eq(place_count(&place, false), 1);
-	expect_eq(store_create(place.folder, NAME, fill_with_row, &r, &err), -EEXIST);
+	expect_eq(store_create(place.directory, NAME, fill_with_row, &r, &err), -EEXIST);
 	expect_eq(place_count(&place, false), 1);
-	expect_eq(store_open(place.folder, NAME, &store, &err), 0);
+	expect_eq(store_open(place.directory, NAME, &store, &err), 0);
 	expect_eq(count_rows(store), 1);
 }
 
 static void a_store_that_a_crash_left_incomplete_is_created_again(void)
 {
 	_cleanup_place_ struct place place = place_new();
-	int fd = openat(place.folder, NAME ".new", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	int fd = openat(place.directory, NAME ".new", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	struct store *store;
 
 	expect(write(fd, "half", 4) == 4);
 	(void)close(fd);
 	store = store_made(&place);
-	expect_eq(faccessat(place.folder, NAME ".new", F_OK, 0), -1);
+	expect_eq(faccessat(place.directory, NAME ".new", F_OK, 0), -1);
 	(void)store_free(store);
 }
 
@@ -447,7 +447,7 @@ static void refuse_to_open(const struct place *place, int code, const char *why)
 	struct sbx_error err = { 0 };
 	struct store *store = NULL;
 
-	expect_eq(store_open(place->folder, NAME, &store, &err), code);
+	expect_eq(store_open(place->directory, NAME, &store, &err), code);
 	if (!strstr(err.why, why))
 		printf("# %s\n", err.why);
 	expect(strstr(err.why, why) != NULL);
@@ -462,21 +462,21 @@ static void refuses_files_that_are_no_segment(void)
 	int fd;
 
 	refuse_to_open(&place, -ENOENT, "");
-	fd = openat(place.folder, NAME, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	fd = openat(place.directory, NAME, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	refuse_to_open(&place, -EBADMSG, "not marked");
 	for (int i = 0; i < 1000; i++)
 		expect(write(fd, "this is no database ", 20) == 20);
 	(void)close(fd);
 	refuse_to_open(&place, -EBADMSG, "not a database");
-	expect_eq(unlinkat(place.folder, NAME, 0), 0);
+	expect_eq(unlinkat(place.directory, NAME, 0), 0);
 	execute(&place, "CREATE TABLE records(a)");
-	expect_eq(fchmodat(place.folder, NAME, 0600, 0), 0);
+	expect_eq(fchmodat(place.directory, NAME, 0600, 0), 0);
 	refuse_to_open(&place, -EBADMSG, "not marked");
-	expect_eq(unlinkat(place.folder, NAME, 0), 0);
-	expect_eq(mkdirat(place.folder, NAME, 0700), 0);
+	expect_eq(unlinkat(place.directory, NAME, 0), 0);
+	expect_eq(mkdirat(place.directory, NAME, 0700), 0);
 	refuse_to_open(&place, -EBADMSG, "not a regular file");
-	expect_eq(unlinkat(place.folder, NAME, AT_REMOVEDIR), 0);
-	expect_eq(symlinkat("/etc/passwd", place.folder, NAME), 0);
+	expect_eq(unlinkat(place.directory, NAME, AT_REMOVEDIR), 0);
+	expect_eq(symlinkat("/etc/passwd", place.directory, NAME), 0);
 	refuse_to_open(&place, -ELOOP, "");
 }
 
@@ -516,9 +516,9 @@ static void refuses_to_write_where_others_can_write(void)
 	_cleanup_store_ struct store *reader = NULL;
 
 	(void)store_free(store_made(&place));
-	expect_eq(fchmodat(place.folder, NAME, 0620, 0), 0);
+	expect_eq(fchmodat(place.directory, NAME, 0620, 0), 0);
 	refuse_to_open(&place, -EPERM, "other users");
-	expect_eq(store_open_to_read(place.folder, NAME, &reader, NULL), 0);
+	expect_eq(store_open_to_read(place.directory, NAME, &reader, NULL), 0);
 }
 
 static void rows_that_the_log_never_writes_are_reported(void)
@@ -542,7 +542,7 @@ static void rows_that_the_log_never_writes_are_reported(void)
 		add_rows(store, 0, 1);
 		store = store_free(store);
 		execute(&place, rows[i].sql);
-		expect_eq(store_open(place.folder, NAME, &again, NULL), 0);
+		expect_eq(store_open(place.directory, NAME, &again, NULL), 0);
 		if (strcmp(rows[i].problem, "negative") == 0) {
 			expect_eq(store_bounds(again, &first, &last, NULL), -EBADMSG);
 			continue;
@@ -579,7 +579,7 @@ static void values_of_another_type_are_pointed_out(void)
 			"UPDATE sqlite_schema SET sql='CREATE TABLE records(seq INTEGER PRIMARY KEY,"
 			"hash BLOB NOT NULL,body BLOB NOT NULL)STRICT' WHERE name='records'");
 		execute(&place, sql);
-		expect_eq(store_open(place.folder, NAME, &again, NULL), 0);
+		expect_eq(store_open(place.directory, NAME, &again, NULL), 0);
 		expect_eq(store_each(again, 0, UINT64_MAX, see, &seen, NULL), -EBADMSG);
 		expect(seen.problem != NULL);
 	}
@@ -590,8 +590,8 @@ static void a_name_cannot_lead_out_of_the_directory(void)
 	_cleanup_place_ struct place place = place_new();
 	struct store *store = NULL;
 
-	expect(store_open(place.folder, "../" NAME, &store, NULL) < 0);
-	expect(store_create(place.folder, "../" NAME, NULL, NULL, NULL) < 0);
+	expect(store_open(place.directory, "../" NAME, &store, NULL) < 0);
+	expect(store_create(place.directory, "../" NAME, NULL, NULL, NULL) < 0);
 	expect(store == NULL);
 }
 

@@ -44,28 +44,28 @@ static struct verify_report verified_epochs(const struct epochs *epochs,
 
 static void take_away(const struct epochs *epochs, const char *name)
 {
-	int folder = folder_of(&epochs->own.place);
+	int directory = directory_of(&epochs->own.place);
 
-	expect_eq(unlinkat(folder, name, 0), 0);
-	(void)close(folder);
+	expect_eq(unlinkat(directory, name, 0), 0);
+	(void)close(directory);
 }
 
 static char *read_epochs(const struct epochs *epochs, size_t *ret_n)
 {
-	int folder = folder_of(&epochs->own.place);
+	int directory = directory_of(&epochs->own.place);
 	char *bytes = NULL;
 
-	expect_eq(file_read(folder, EPOCHS_NAME, 1 << 20, &bytes, ret_n, NULL), 0);
-	(void)close(folder);
+	expect_eq(file_read(directory, EPOCHS_NAME, 1 << 20, &bytes, ret_n, NULL), 0);
+	(void)close(directory);
 	return bytes;
 }
 
 static void write_epochs(const struct epochs *epochs, const char *bytes, size_t n)
 {
-	int folder = folder_of(&epochs->own.place);
+	int directory = directory_of(&epochs->own.place);
 
-	expect_eq(file_replace(folder, EPOCHS_NAME, bytes, n, 0600, NULL), 0);
-	(void)close(folder);
+	expect_eq(file_replace(directory, EPOCHS_NAME, bytes, n, 0600, NULL), 0);
+	(void)close(directory);
 }
 
 /* ---- the file ---- */

@@ -45,7 +45,7 @@ static struct verify_report verified_with_key(const struct open_log *gap)
 	return verified_gap(gap, (struct verify_options){ .verifier = gap->key }, NULL);
 }
 
-static void in_folder(const struct open_log *gap, const char *name, char ret[128])
+static void in_directory(const struct open_log *gap, const char *name, char ret[128])
 {
 	(void)snprintf(ret, 128, "%s/%s", gap->place.log, name);
 }
@@ -54,17 +54,17 @@ static void take_away(const struct open_log *gap, const char *name)
 {
 	char path[128];
 
-	in_folder(gap, name, path);
+	in_directory(gap, name, path);
 	expect_eq(unlink(path), 0);
 }
 
 static char *read_file(const struct open_log *gap, const char *name, size_t *ret_n)
 {
-	int folder = folder_of(&gap->place);
+	int directory = directory_of(&gap->place);
 	char *bytes = NULL;
 
-	expect_eq(file_read(folder, name, 1 << 20, &bytes, ret_n, NULL), 0);
-	(void)close(folder);
+	expect_eq(file_read(directory, name, 1 << 20, &bytes, ret_n, NULL), 0);
+	(void)close(directory);
 	return bytes;
 }
 
@@ -73,7 +73,7 @@ static void write_file(const struct open_log *gap, const char *name, const void 
 	char path[128];
 	int fd;
 
-	in_folder(gap, name, path);
+	in_directory(gap, name, path);
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	expect_eq(write(fd, bytes, n), n);
 	(void)close(fd);
@@ -170,27 +170,27 @@ static void an_archive_that_was_made_again_has_another_root(void)
 				     { .name = "checkpoints" },
 				     { .name = "records.jsonl" } };
 	struct verify_report report;
-	int folder;
+	int directory;
 	char *n;
 
 	gap_make(&gap);
-	folder = folder_of(&gap.place);
-	unpack(folder, SECOND ARCHIVE, &unpacked);
+	directory = directory_of(&gap.place);
+	unpack(directory, SECOND ARCHIVE, &unpacked);
 	for (size_t i = 0; i < 3; i++) {
 		members[i].bytes = text_string(&unpacked.members[i]);
 		members[i].n_bytes = unpacked.members[i].len;
 	}
-	pack(folder, SECOND ARCHIVE, "zstd", members, 3);
+	pack(directory, SECOND ARCHIVE, "zstd", members, 3);
 	expect_verdict(verified_with_key(&gap), VERIFY_INTACT);
 	n = strstr(unpacked.members[2].data, "\"n\":3");
 	expect(n != NULL);
 	if (n)
 		n[4] = '4';
-	pack(folder, SECOND ARCHIVE, "zstd", members, 3);
+	pack(directory, SECOND ARCHIVE, "zstd", members, 3);
 	report = verified_with_key(&gap);
 	expect_verdict(report, VERIFY_TAMPERED);
 	expect_eq(report.first_bad, 14);
-	(void)close(folder);
+	(void)close(directory);
 }
 
 static void a_missing_archive_is_missed(void)
@@ -433,14 +433,14 @@ static struct audit_stub stub_of_first(const struct open_log *gap)
 	_cleanup_hasher_ struct hasher *hasher = NULL;
 	const struct segment_about *about;
 	struct audit_stub stub = { .last = 10, .reason = STUB_AGE };
-	int folder = folder_of(&gap->place);
+	int directory = directory_of(&gap->place);
 
-	expect_eq(audit_archive_open(folder, SECOND ARCHIVE, &archive, NULL), 0);
+	expect_eq(audit_archive_open(directory, SECOND ARCHIVE, &archive, NULL), 0);
 	about = audit_archive_about(archive);
 	expect_eq(hasher_new(&hasher), 0);
 	stub.head = about->previous;
 	expect_eq(merkle_root(hasher, &about->frontier, &stub.root), 0);
-	(void)close(folder);
+	(void)close(directory);
 	return stub;
 }
 

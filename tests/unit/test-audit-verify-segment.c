@@ -49,13 +49,13 @@ static int copy_note(void *userdata, uint64_t size, const char *note, size_t n_b
 static void copy_last_note(const struct log_place *place, struct next *next)
 {
 	_cleanup_store_ struct store *store = NULL;
-	int folder = open(place->log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int directory = open(place->log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char name[SEGMENT_NAME_SIZE];
 
-	expect_eq(log_find_segment(folder, name), 1);
-	expect_eq(store_open_to_read(folder, name, &store, NULL), 0);
+	expect_eq(log_find_segment(directory, name), 1);
+	expect_eq(store_open_to_read(directory, name, &store, NULL), 0);
 	expect_eq(store_last_checkpoint(store, copy_note, next, NULL), 1);
-	(void)close(folder);
+	(void)close(directory);
 }
 
 /* Reads what the next segment repeats. The log must end with a checkpoint, and be verified up to
@@ -76,14 +76,14 @@ static struct next next_of(const struct log_place *place, struct verified_state 
 
 static void segment_make(const struct log_place *place, struct next *next)
 {
-	int folder = open(place->log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int directory = open(place->log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct sbx_error err = { 0 };
 	char name[SEGMENT_NAME_SIZE];
 
 	log_segment_name(next->first, name);
-	expect_eq(store_create(folder, name, fill, next, &err), 0);
+	expect_eq(store_create(directory, name, fill, next, &err), 0);
 	expect_str(err.what, "");
-	(void)close(folder);
+	(void)close(directory);
 }
 
 static void segment_remove(const struct log_place *place, uint64_t first)

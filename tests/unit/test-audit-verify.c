@@ -49,11 +49,11 @@ static void a_key_that_is_none_is_the_callers_mistake(void)
 	struct sbx_error err = { 0 };
 
 	log_filled(&place);
-	options.folder = open(place.log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	expect_eq(verify_folder(&options, &report, NULL, &err), -EINVAL);
+	options.directory = open(place.log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	expect_eq(verify_directory(&options, &report, NULL, &err), -EINVAL);
 	expect(err.what[0] != '\0');
 	expect_eq(report.verdict, VERIFY_UNREADABLE);
-	(void)close(options.folder);
+	(void)close(options.directory);
 }
 
 static void changes_of_keys_are_followed(void)

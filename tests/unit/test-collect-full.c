@@ -71,7 +71,7 @@ static void a_lock_that_stays_does_not_stop_the_loop(void)
 	rig_init(&rig);
 	rig_start(&rig);
 	fd = client(&rig);
-	expect_eq(store_open(rig.options.folder, SEGMENT, &other, NULL), 0);
+	expect_eq(store_open(rig.options.directory, SEGMENT, &other, NULL), 0);
 	expect_eq(store_begin(other, NULL), 0);
 	expect(say(fd, SYNC));
 	began = collect_clock_usec();

@@ -71,7 +71,7 @@ static int client_of_a_closed_segment(struct rig *rig)
 
 static bool has_archive(const struct rig *rig)
 {
-	return faccessat(rig->options.folder, ARCHIVE, F_OK, 0) == 0;
+	return faccessat(rig->options.directory, ARCHIVE, F_OK, 0) == 0;
 }
 
 static void turn_until_begun(struct rig *rig, unsigned n)

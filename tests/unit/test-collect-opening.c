@@ -15,12 +15,12 @@ static const struct log silent = { .tool = "test",
 static int verify(struct audit_log *log, const struct log_place *place)
 {
 	struct sbx_error err = { .code = 0 };
-	int folder = open(place->log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int r = collect_verify(log, folder, &silent, &err);
+	int directory = open(place->log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = collect_verify(log, directory, &silent, &err);
 
 	if (r < 0)
 		printf("# %s: %s\n", err.what, err.why);
-	(void)close(folder);
+	(void)close(directory);
 	return r;
 }
 
@@ -53,12 +53,12 @@ static struct search find(const struct log_place *place, const char *event)
 {
 	struct search search = { .event = event };
 	_cleanup_store_ struct store *store = NULL;
-	int folder = open(place->log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int directory = open(place->log, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	expect_eq(store_open_to_read(folder, SEGMENT, &store, NULL), 0);
+	expect_eq(store_open_to_read(directory, SEGMENT, &store, NULL), 0);
 	expect_eq(store_begin_reading(store, NULL), 0);
 	expect_eq(store_each(store, 0, UINT64_MAX, look, &search, NULL), 0);
-	(void)close(folder);
+	(void)close(directory);
 	return search;
 }
 

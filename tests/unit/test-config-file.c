@@ -21,7 +21,7 @@ static void expect_refused_save(const char *path, enum config_origin origin, int
 
 static void refuses_links_in_the_place_of_the_project_file(void)
 {
-	_cleanup_layers_ struct layers layers = { .folder = "" };
+	_cleanup_layers_ struct layers layers = { .directory = "" };
 
 	layers_init(&layers);
 	write_file(layers.system_path, "color: never\n");
@@ -35,7 +35,7 @@ static void refuses_links_in_the_place_of_the_project_file(void)
 
 static void follows_a_link_in_the_place_of_the_users_own_file(void)
 {
-	_cleanup_layers_ struct layers layers = { .folder = "" };
+	_cleanup_layers_ struct layers layers = { .directory = "" };
 	_cleanup_config_ struct config *config = NULL;
 
 	layers_init(&layers);
@@ -48,7 +48,7 @@ static void follows_a_link_in_the_place_of_the_users_own_file(void)
 
 static void refuses_a_pipe_in_the_place_of_a_file_without_waiting(void)
 {
-	_cleanup_layers_ struct layers layers = { .folder = "" };
+	_cleanup_layers_ struct layers layers = { .directory = "" };
 	const char *const paths[] = { layers.system_path, layers.user_path, layers.project_path };
 
 	layers_init(&layers);
@@ -81,29 +81,29 @@ static int load_as_nobody(const struct config_sources *sources, struct sbx_error
 
 static void a_directory_that_cannot_be_searched_has_no_files(void)
 {
-	_cleanup_layers_ struct layers layers = { .folder = "" };
+	_cleanup_layers_ struct layers layers = { .directory = "" };
 	const struct config_sources project = { .project_path = layers.project_path };
 
 	layers_init(&layers);
 	write_file(layers.user_path, "color: never\n");
 	write_file(layers.project_path, "color: purple\n");
-	expect_eq(chmod(layers.folder, 0), 0);
+	expect_eq(chmod(layers.directory, 0), 0);
 	expect_eq(load_as_nobody(&layers.sources, NULL), 0);
-	expect_eq(chmod(layers.folder, 0711), 0);
+	expect_eq(chmod(layers.directory, 0711), 0);
 	expect_eq(chmod(layers.sbx, 0), 0);
 	expect_eq(load_as_nobody(&project, NULL), 0);
 	expect_eq(chmod(layers.sbx, 0711), 0);
 	expect_eq(load_as_nobody(&project, NULL), -EINVAL);
-	expect_eq(chmod(layers.folder, 0700), 0);
+	expect_eq(chmod(layers.directory, 0700), 0);
 	expect_eq(chmod(layers.sbx, 0700), 0);
 }
 
 static void a_file_that_cannot_be_read_is_an_error(void)
 {
-	_cleanup_layers_ struct layers layers = { .folder = "" };
+	_cleanup_layers_ struct layers layers = { .directory = "" };
 
 	layers_init(&layers);
-	expect_eq(chmod(layers.folder, 0711), 0);
+	expect_eq(chmod(layers.directory, 0711), 0);
 	expect_eq(chmod(layers.sbx, 0711), 0);
 	write_file(layers.user_path, "color: never\n");
 	expect_eq(chmod(layers.user_path, 0), 0);
@@ -133,7 +133,7 @@ static mode_t mode_of(const char *path)
 
 static void saves_into_a_new_file_as_the_umask_says(void)
 {
-	_cleanup_layers_ struct layers layers = { .folder = "" };
+	_cleanup_layers_ struct layers layers = { .directory = "" };
 	mode_t before = umask(027);
 
 	layers_init(&layers);
@@ -148,7 +148,7 @@ static void saves_into_a_new_file_as_the_umask_says(void)
 
 static void a_saved_file_keeps_its_mode_and_its_owner(void)
 {
-	_cleanup_layers_ struct layers layers = { .folder = "" };
+	_cleanup_layers_ struct layers layers = { .directory = "" };
 	struct stat st;
 
 	layers_init(&layers);
@@ -166,7 +166,7 @@ static void a_saved_file_keeps_its_mode_and_its_owner(void)
 
 static void saving_goes_through_a_link_of_the_users_own(void)
 {
-	_cleanup_layers_ struct layers layers = { .folder = "" };
+	_cleanup_layers_ struct layers layers = { .directory = "" };
 
 	layers_init(&layers);
 	write_file(layers.system_path, "color: auto\n");
@@ -181,7 +181,7 @@ static void saving_goes_through_a_link_of_the_users_own(void)
 
 static void refuses_to_save_what_is_wrong_or_cannot_be_edited(void)
 {
-	_cleanup_layers_ struct layers layers = { .folder = "" };
+	_cleanup_layers_ struct layers layers = { .directory = "" };
 
 	layers_init(&layers);
 	expect_refused_save(layers.user_path, CONFIG_FROM_USER, -EINVAL, "one of");

@@ -37,7 +37,7 @@ static void has_defaults_that_are_valid_and_help_without_a_full_stop(void)
 
 static void takes_each_key_from_the_strongest_layer(void)
 {
-	_cleanup_layers_ struct layers layers = { .folder = "" };
+	_cleanup_layers_ struct layers layers = { .directory = "" };
 	_cleanup_config_ struct config *config = NULL;
 	char *environment[] = { "HOME=/x", "SBX_LOG_LEVEL=debug", NULL };
 	char place[96];
@@ -65,7 +65,7 @@ static void takes_each_key_from_the_strongest_layer(void)
 
 static void takes_missing_and_empty_files_for_nothing_said(void)
 {
-	_cleanup_layers_ struct layers layers = { .folder = "" };
+	_cleanup_layers_ struct layers layers = { .directory = "" };
 	_cleanup_config_ struct config *config = NULL;
 
 	layers_init(&layers);
@@ -80,7 +80,7 @@ static void takes_missing_and_empty_files_for_nothing_said(void)
 
 static void reads_a_json_file(void)
 {
-	_cleanup_layers_ struct layers layers = { .folder = "" };
+	_cleanup_layers_ struct layers layers = { .directory = "" };
 	_cleanup_config_ struct config *config = NULL;
 
 	layers_init(&layers);
@@ -120,7 +120,7 @@ static const struct {
 
 static void refuses_a_wrong_file_with_its_place(void)
 {
-	_cleanup_layers_ struct layers layers = { .folder = "" };
+	_cleanup_layers_ struct layers layers = { .directory = "" };
 
 	layers_init(&layers);
 	for (size_t i = 0; i < N_ELEMENTS(wrong_files); i++) {
@@ -132,7 +132,7 @@ static void refuses_a_wrong_file_with_its_place(void)
 
 static void refuses_a_wrong_value_that_another_layer_hides(void)
 {
-	_cleanup_layers_ struct layers layers = { .folder = "" };
+	_cleanup_layers_ struct layers layers = { .directory = "" };
 	char *environment[] = { "SBX_COLOR=never", NULL };
 
 	layers_init(&layers);
@@ -147,7 +147,7 @@ static void refuses_security_in_every_layer(void)
 	static const char *const names[] = { "policy", "session_mode", "isolation", "limits",
 					     "tier",   "net",	       "env",	    "mounts",
 					     "allow",  "deny",	       "no_sandbox" };
-	_cleanup_layers_ struct layers layers = { .folder = "" };
+	_cleanup_layers_ struct layers layers = { .directory = "" };
 	const char *const paths[] = { layers.system_path, layers.user_path, layers.project_path };
 
 	layers_init(&layers);

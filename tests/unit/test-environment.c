@@ -13,7 +13,7 @@
 static void expect_state(const char *const *environment, uid_t uid, const char *want)
 {
 	_cleanup_text_ struct text out = TEXT_INIT;
-	int r = environment_add_state_folder(&out, (char *const *)environment, uid);
+	int r = environment_add_state_directory(&out, (char *const *)environment, uid);
 
 	expect_eq(r, *want ? 0 : -ENOENT);
 	expect_str(text_string(&out), want);

@@ -44,20 +44,20 @@ static bool is_same(const struct made *a, const struct made *b)
 }
 
 /* The directory of the module in the build. */
-static const char *module_folder(struct text *folder)
+static const char *module_directory(struct text *directory)
 {
 	const char *build = getenv("SBX_BUILD");
 
-	text_addf(folder, "%s/lib/filter", build ? build : "");
-	return text_string(folder);
+	text_addf(directory, "%s/lib/filter", build ? build : "");
+	return text_string(directory);
 }
 
 static int make(const char *profile, unsigned variant, const char *const *names, int cache,
 		struct made *ret)
 {
-	_cleanup_text_ struct text folder = TEXT_INIT;
+	_cleanup_text_ struct text directory = TEXT_INIT;
 
-	return filter_make(profile, variant, names, cache, module_folder(&folder), &ret->code,
+	return filter_make(profile, variant, names, cache, module_directory(&directory), &ret->code,
 			   &ret->n, NULL);
 }
 
@@ -239,14 +239,14 @@ static void a_cache_that_cannot_be_written_is_no_failure(void)
 static void refuses_a_name_that_is_no_system_call_and_says_which_was_meant(void)
 {
 	static const char *const wrong[] = { "unlink", "ptrce", NULL };
-	_cleanup_text_ struct text folder = TEXT_INIT;
+	_cleanup_text_ struct text directory = TEXT_INIT;
 	_cleanup_made_ struct made made = { 0 };
 	_cleanup_place_ struct place place = place_make();
 	struct sbx_error err = { 0 };
 	char name[256];
 
-	expect_eq(filter_make("standard", 0, wrong, place.fd, module_folder(&folder), &made.code,
-			      &made.n, &err),
+	expect_eq(filter_make("standard", 0, wrong, place.fd, module_directory(&directory),
+			      &made.code, &made.n, &err),
 		  -EINVAL);
 	expect_eq(err.code, -EINVAL);
 	expect_str(err.what, "cannot deny the system call 'ptrce'");
@@ -286,14 +286,14 @@ static void a_missing_module_is_told(void)
 /* A relative path or LD_LIBRARY_PATH of the caller must not decide which module is loaded. */
 static void searches_no_module(void)
 {
-	static const char *const folders[] = { "", ".", "lib", "../lib" };
+	static const char *const directories[] = { "", ".", "lib", "../lib" };
 
-	for (size_t i = 0; i < N_ELEMENTS(folders); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(directories); i++) {
 		_cleanup_made_ struct made made = { 0 };
 		struct sbx_error err = { 0 };
 
-		expect_eq(filter_make("standard", 0, unlink_only, -EBADF, folders[i], &made.code,
-				      &made.n, &err),
+		expect_eq(filter_make("standard", 0, unlink_only, -EBADF, directories[i],
+				      &made.code, &made.n, &err),
 			  -ELIBACC);
 		expect(strstr(err.why, "not absolute") != NULL);
 	}

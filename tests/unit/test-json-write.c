@@ -378,7 +378,7 @@ struct numeric_locale {
 
 #define FIELD(name) offsetof(struct numeric_locale, name)
 
-static bool use_decimal_point(const char *folder, const char *name, const char *point)
+static bool use_decimal_point(const char *directory, const char *name, const char *point)
 {
 	struct numeric_locale locale = {
 		.magic = 0x20031114,
@@ -395,7 +395,7 @@ static bool use_decimal_point(const char *folder, const char *name, const char *
 	_cleanup_fclose_ FILE *file = NULL;
 
 	memcpy(locale.point, point, strlen(point));
-	text_addf(&path, "%s/%s", folder, name);
+	text_addf(&path, "%s/%s", directory, name);
 	if (mkdir(text_string(&path), 0700) < 0)
 		return false;
 	text_add(&path, "/LC_NUMERIC");
@@ -405,11 +405,11 @@ static bool use_decimal_point(const char *folder, const char *name, const char *
 	return setlocale(LC_NUMERIC, name) != NULL;
 }
 
-static void remove_locale(const char *folder, const char *name)
+static void remove_locale(const char *directory, const char *name)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
 
-	text_addf(&path, "%s/%s/LC_NUMERIC", folder, name);
+	text_addf(&path, "%s/%s/LC_NUMERIC", directory, name);
 	(void)unlink(text_string(&path));
 	text_truncate(&path, path.len - strlen("/LC_NUMERIC"));
 	(void)rmdir(text_string(&path));
@@ -419,17 +419,17 @@ static void decimals_do_not_depend_on_the_locale(void)
 {
 	static const char *const points[] = { ",", "\xd9\xab" };
 	static const char *const names[] = { "comma", "arabic" };
-	char folder[] = "/tmp/test-json-write-XXXXXX";
+	char directory[] = "/tmp/test-json-write-XXXXXX";
 	unsigned n_used = 0;
 
-	if (!mkdtemp(folder))
+	if (!mkdtemp(directory))
 		skip("no folder can be made in /tmp");
-	setenv("LOCPATH", folder, 1);
+	setenv("LOCPATH", directory, 1);
 	for (size_t i = 0; i < N_ELEMENTS(points); i++) {
 		_cleanup_text_ struct text out = TEXT_INIT, printed = TEXT_INIT;
 		struct json_writer writer;
 
-		n_used += use_decimal_point(folder, names[i], points[i]);
+		n_used += use_decimal_point(directory, names[i], points[i]);
 		json_write(&writer, &out);
 		json_add_decimal(&writer, -1234567.25, 2);
 		text_addf(&printed, "%.1f", 0.5);
@@ -437,10 +437,10 @@ static void decimals_do_not_depend_on_the_locale(void)
 		expect_str(text_string(&out), "-1234567.25");
 		expect_valid(&out);
 		n_used -= strstr(text_string(&printed), points[i]) == NULL;
-		remove_locale(folder, names[i]);
+		remove_locale(directory, names[i]);
 	}
 	unsetenv("LOCPATH");
-	(void)rmdir(folder);
+	(void)rmdir(directory);
 	if (n_used < N_ELEMENTS(points))
 		skip("this C library does not read the test's locale");
 }

@@ -98,7 +98,7 @@ EVERYBODY(no_fd_of_the_set_up_is_left)
 
 	world_init(&world);
 	world.plan.n_fds = before;
-	make_folder(&world, "bound", 0755);
+	make_directory(&world, "bound", 0755);
 	make_file(&world, "file", "", 0644);
 	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	add(&world, .kind = STEP_MASK, .mask.target = "/bound", .mask.is_directory = true);
@@ -189,7 +189,7 @@ EVERYBODY(the_supervisor_keeps_no_mount)
 	pid_t pid;
 
 	world_init(&world);
-	add_bind(&world, world.folder, "/bound", STEP_IS_DIRECTORY);
+	add_bind(&world, world.directory, "/bound", STEP_IS_DIRECTORY);
 	add_end(&world);
 	before = count_fds();
 	expect_eq(kernel_prepare(&kernel, &world.plan, NULL, false, &failure), 0);
@@ -274,7 +274,7 @@ EVERYBODY(a_failure_names_its_step)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	make_folder(&world, "bound", 0755);
+	make_directory(&world, "bound", 0755);
 	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	add(&world, .kind = STEP_TMPFS, .tmpfs.target = "/tmp", .tmpfs.size_bytes = MIB,
 	    .tmpfs.mode = 01777);
@@ -373,7 +373,7 @@ static void goes_on_behind_what_may_not_be_executed(void)
 	world_init(&world);
 	make_file(&world, "true", "not executable", 0644);
 	make_file(&world, "alone", "not executable", 0644);
-	(void)snprintf(path, sizeof(path), "PATH=%s:/usr/bin:/bin", world.folder);
+	(void)snprintf(path, sizeof(path), "PATH=%s:/usr/bin:/bin", world.directory);
 
 	char *environment[] = { path, NULL };
 
@@ -389,7 +389,7 @@ static void an_empty_directory_of_the_path_is_the_working_directory(void)
 
 	world_init(&world);
 	make_file(&world, "here", "#!/bin/sh\nexit 9\n", 0755);
-	expect_eq(chdir(world.folder), 0);
+	expect_eq(chdir(world.directory), 0);
 	expect_eq(run_command((char *[]){ "here", NULL }, environment), 9);
 	expect_eq(fchdir(here), 0);
 }

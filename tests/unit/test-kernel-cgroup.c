@@ -10,18 +10,18 @@
 #include "kernel-rig.h"
 
 /* A cgroup in which the test can create others; "" if there is none. */
-static char folder[128];
+static char directory[128];
 
 #define NEEDS_CGROUP()                                                                             \
 	do {                                                                                       \
-		if (!folder[0])                                                                    \
+		if (!directory[0])                                                                 \
 			skip("no cgroup v2 here in which we can make another");                    \
 	} while (0)
 
 static struct kernel make(void)
 {
 	struct kernel kernel = KERNEL_INIT;
-	const struct step step = { .kind = STEP_CGROUP, .cgroup.path = folder };
+	const struct step step = { .kind = STEP_CGROUP, .cgroup.path = directory };
 
 	expect_eq(cgroup_make(&kernel, &step, 0), 0);
 	return kernel;
@@ -29,7 +29,7 @@ static struct kernel make(void)
 
 static int give_back(struct kernel *kernel)
 {
-	int r = cgroup_remove(kernel->cgroup_parent_fd, strrchr(folder, '/') + 1,
+	int r = cgroup_remove(kernel->cgroup_parent_fd, strrchr(directory, '/') + 1,
 			      kernel->cgroup_fd);
 
 	close_fd(&kernel->cgroup_fd);
@@ -88,7 +88,7 @@ static void makes_a_cgroup_with_mode_0700(void)
 	expect_eq(fcntl(kernel.cgroup_fd, F_GETFD), FD_CLOEXEC);
 	expect_eq(fcntl(kernel.cgroup_parent_fd, F_GETFD), FD_CLOEXEC);
 	expect_eq(give_back(&kernel), 0);
-	expect_eq(stat(folder, &status), -1);
+	expect_eq(stat(directory, &status), -1);
 }
 
 static void refuses_a_directory_that_is_there_already(void)
@@ -96,7 +96,7 @@ static void refuses_a_directory_that_is_there_already(void)
 	NEEDS_CGROUP();
 
 	struct kernel kernel = make(), second = KERNEL_INIT;
-	const struct step step = { .kind = STEP_CGROUP, .cgroup.path = folder };
+	const struct step step = { .kind = STEP_CGROUP, .cgroup.path = directory };
 
 	expect_eq(cgroup_make(&second, &step, 0), -EEXIST);
 	expect_eq(second.cgroup_fd, -EBADF);
@@ -126,7 +126,7 @@ static void writes_limits_as_files(void)
 
 	struct kernel kernel = make();
 
-	(void)snprintf(path, sizeof(path), "%s/cgroup.max.descendants", folder);
+	(void)snprintf(path, sizeof(path), "%s/cgroup.max.descendants", directory);
 	expect_str(read_text(path, text, sizeof(text)), "max\n");
 	expect_eq(limit(&kernel, "cgroup.max.descendants", "7", false), 0);
 	expect_str(read_text(path, text, sizeof(text)), "7\n");
@@ -155,7 +155,7 @@ static void kills_everything_in_it(int (*kill_all)(int cgroup_fd))
 	expect_eq(kill(stopped, SIGSTOP), 0);
 	expect_eq(waitpid(stopped, NULL, WUNTRACED), stopped);
 	/* A cgroup with processes cannot be removed. */
-	expect_eq(unlinkat(kernel.cgroup_parent_fd, strrchr(folder, '/') + 1, AT_REMOVEDIR), -1);
+	expect_eq(unlinkat(kernel.cgroup_parent_fd, strrchr(directory, '/') + 1, AT_REMOVEDIR), -1);
 	expect_eq(errno, EBUSY);
 	expect_eq(kill_all(kernel.cgroup_fd), 0);
 	expect_eq(give_back(&kernel), 0);
@@ -217,7 +217,7 @@ static void may_be_killed_and_removed_again(void)
 	NEEDS_CGROUP();
 
 	struct kernel kernel = make();
-	const char *name = strrchr(folder, '/') + 1;
+	const char *name = strrchr(directory, '/') + 1;
 
 	expect_eq(cgroup_kill(kernel.cgroup_fd), 0);
 	expect_eq(cgroup_remove(kernel.cgroup_parent_fd, name, kernel.cgroup_fd), 0);
@@ -241,7 +241,7 @@ static const struct test tests[] = {
 	TEST_END,
 };
 
-static void find_folder(void)
+static void find_directory(void)
 {
 	static const char *const mounts[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
 	struct statfs status;
@@ -249,15 +249,16 @@ static void find_folder(void)
 	for (size_t i = 0; i < N_ELEMENTS(mounts); i++) {
 		if (statfs(mounts[i], &status) < 0 || status.f_type != CGROUP2_SUPER_MAGIC)
 			continue;
-		(void)snprintf(folder, sizeof(folder), "%s/sbx-test-%d", mounts[i], (int)getpid());
-		if (mkdir(folder, 0700) == 0 && rmdir(folder) == 0)
+		(void)snprintf(directory, sizeof(directory), "%s/sbx-test-%d", mounts[i],
+			       (int)getpid());
+		if (mkdir(directory, 0700) == 0 && rmdir(directory) == 0)
 			return;
-		folder[0] = '\0';
+		directory[0] = '\0';
 	}
 }
 
 int main(void)
 {
-	find_folder();
+	find_directory();
 	return test_run(tests);
 }

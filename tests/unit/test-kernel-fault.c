@@ -13,8 +13,8 @@
 /* One step of each kind that needs only namespaces. */
 static void add_everything(struct world *world)
 {
-	make_folder(world, "bound", 0777);
-	make_folder(world, "bound/masked", 0777);
+	make_directory(world, "bound", 0777);
+	make_directory(world, "bound/masked", 0777);
 	make_file(world, "file", "", 0644);
 	add_bind(world, outside(world, "bound"), "/bound", STEP_IS_DIRECTORY | STEP_READ_ONLY);
 	add(world, .kind = STEP_MASK, .mask.target = "/bound/masked", .mask.is_directory = true);
@@ -41,9 +41,9 @@ static void add_everything(struct world *world)
 
 static void add_overlay(struct world *world)
 {
-	make_folder(world, "lower", 0777);
-	make_folder(world, "upper", 0777);
-	make_folder(world, "work", 0777);
+	make_directory(world, "lower", 0777);
+	make_directory(world, "upper", 0777);
+	make_directory(world, "work", 0777);
 	add(world, .kind = STEP_OVERLAY, .overlay.source = outside(world, "lower"),
 	    .overlay.target = "/project", .overlay.upper = outside(world, "upper"),
 	    .overlay.work = outside(world, "work"), .overlay.owner.is_set = is_root(),

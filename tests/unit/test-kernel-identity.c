@@ -45,7 +45,7 @@ static void maps_only_its_own_ids_to_themselves(void)
 	expect_eq(in_child(map_as_user), 0);
 }
 
-static int map_by_the_kept_folder(void)
+static int map_by_the_kept_directory(void)
 {
 	struct kernel kernel = KERNEL_INIT;
 
@@ -58,7 +58,7 @@ static int map_by_the_kept_folder(void)
 static void writes_the_map_through_a_kept_proc(void)
 {
 	NEEDS_USERNS();
-	expect_eq(in_child(map_by_the_kept_folder), 0);
+	expect_eq(in_child(map_by_the_kept_directory), 0);
 }
 
 static int map_somebody_else(void)

@@ -92,9 +92,9 @@ static void write_script(const char *path, const char *interpreter)
 /* An interpreter may itself be a script: the missing file is the last one of the chain. */
 static void goes_on_to_what_is_missing(void)
 {
-	char folder[] = "/tmp/test-interpreter-XXXXXX";
+	char directory[] = "/tmp/test-interpreter-XXXXXX";
 
-	expect(mkdtemp(folder) && chdir(folder) == 0);
+	expect(mkdtemp(directory) && chdir(directory) == 0);
 	write_script("inner", "/no/such/loader");
 	write_script("outer", "inner");
 	expect_eq(interpreter_find_missing("outer", name), 0);
@@ -104,7 +104,7 @@ static void goes_on_to_what_is_missing(void)
 	(void)unlink("inner");
 	(void)unlink("outer");
 	(void)unlink("loop");
-	(void)rmdir(folder);
+	(void)rmdir(directory);
 }
 
 static const struct test tests[] = {

@@ -11,7 +11,7 @@
 
 #define PORT_BIND 1ull /* LANDLOCK_ACCESS_NET_BIND_TCP */
 #define SCOPE_SIGNAL 2ull
-#define FOLDER_RIGHTS                                                                              \
+#define DIRECTORY_RIGHTS                                                                           \
 	(LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR |                              \
 	 LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_WRITE_FILE)
 
@@ -41,7 +41,7 @@ static void make_file(const char *name)
 		abort();
 }
 
-static void make_folder(const char *name)
+static void make_directory(const char *name)
 {
 	if (mkdir(in_place(name), 0777) < 0 || chmod(in_place(name), 0777) < 0)
 		abort();
@@ -75,9 +75,9 @@ static int enforce_files(void)
 {
 	struct kernel kernel = KERNEL_INIT;
 
-	check(create(&kernel, FOLDER_RIGHTS, 0, 0) == 0);
+	check(create(&kernel, DIRECTORY_RIGHTS, 0, 0) == 0);
 	check(fcntl(kernel.ruleset_fd, F_GETFD) == FD_CLOEXEC);
-	check(allow(&kernel, "open", FOLDER_RIGHTS) == 0);
+	check(allow(&kernel, "open", DIRECTORY_RIGHTS) == 0);
 	check(try_open("closed/file", O_RDONLY) == 0);
 	check(landlock_enforce(&kernel, &nothing, 0) == 0 && kernel.ruleset_fd == -EBADF);
 	check(try_open("closed/file", O_RDONLY) == -EACCES);
@@ -99,9 +99,9 @@ static int follow_a_link(void)
 {
 	struct kernel kernel = KERNEL_INIT;
 
-	check(create(&kernel, FOLDER_RIGHTS, 0, 0) == 0);
-	check(allow(&kernel, "open/link/file", FOLDER_RIGHTS) == -ELOOP);
-	return allow(&kernel, "open/link", FOLDER_RIGHTS);
+	check(create(&kernel, DIRECTORY_RIGHTS, 0, 0) == 0);
+	check(allow(&kernel, "open/link/file", DIRECTORY_RIGHTS) == -ELOOP);
+	return allow(&kernel, "open/link", DIRECTORY_RIGHTS);
 }
 
 static void refuses_a_rule_whose_path_is_a_link(void)
@@ -115,8 +115,8 @@ static int name_what_is_not_there(void)
 {
 	struct kernel kernel = KERNEL_INIT;
 
-	check(create(&kernel, FOLDER_RIGHTS, 0, 0) == 0);
-	return allow(&kernel, "nothing", FOLDER_RIGHTS);
+	check(create(&kernel, DIRECTORY_RIGHTS, 0, 0) == 0);
+	return allow(&kernel, "nothing", DIRECTORY_RIGHTS);
 }
 
 static void a_missing_path_is_refused(void)
@@ -126,12 +126,12 @@ static void a_missing_path_is_refused(void)
 	expect_eq(in_child(name_what_is_not_there), -ENOENT);
 }
 
-static int give_a_file_the_rights_of_a_folder(void)
+static int give_a_file_the_rights_of_a_directory(void)
 {
 	struct kernel kernel = KERNEL_INIT;
 
-	check(create(&kernel, FOLDER_RIGHTS, 0, 0) == 0);
-	check(allow(&kernel, "open/file", FOLDER_RIGHTS) == 0);
+	check(create(&kernel, DIRECTORY_RIGHTS, 0, 0) == 0);
+	check(allow(&kernel, "open/file", DIRECTORY_RIGHTS) == 0);
 	/* These rights do not apply to regular files. */
 	check(allow(&kernel, "closed/file", LANDLOCK_ACCESS_FS_READ_DIR) == -EINVAL);
 	/* A right that the ruleset does not handle cannot be allowed. */
@@ -146,7 +146,7 @@ static void a_file_gets_those_rights_that_files_have(void)
 {
 	if (abi() < 1)
 		skip("this kernel has no Landlock");
-	expect_eq(in_child(give_a_file_the_rights_of_a_folder), 0);
+	expect_eq(in_child(give_a_file_the_rights_of_a_directory), 0);
 }
 
 static int bind_to(uint16_t port)
@@ -226,7 +226,7 @@ static void fails_without_a_ruleset(void)
 
 	if (abi() < 1)
 		skip("this kernel has no Landlock");
-	expect_eq(allow(&kernel, "open", FOLDER_RIGHTS), -EBADF);
+	expect_eq(allow(&kernel, "open", DIRECTORY_RIGHTS), -EBADF);
 	expect_eq(landlock_allow_port(&kernel, &nothing, 0), -EBADF);
 	expect(landlock_enforce(&kernel, &nothing, 0) < 0);
 	/* A right that the kernel does not know must not be dropped silently. */
@@ -258,8 +258,8 @@ int main(void)
 
 	if (!mkdtemp(place) || chmod(place, 0755) < 0)
 		abort();
-	make_folder("open");
-	make_folder("closed");
+	make_directory("open");
+	make_directory("closed");
 	make_file("open/file");
 	make_file("closed/file");
 	if (symlink("../closed", in_place("open/link")) < 0)

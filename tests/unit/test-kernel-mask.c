@@ -29,8 +29,8 @@ EVERYBODY(a_masked_path_cannot_be_read)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	make_folder(&world, "bound", 0777);
-	make_folder(&world, "bound/folder", 0777);
+	make_directory(&world, "bound", 0777);
+	make_directory(&world, "bound/folder", 0777);
 	make_file(&world, "bound/folder/secret", "secret", 0666);
 	make_file(&world, "bound/file", "secret", 0666);
 	make_file(&world, "bound/other", "to be seen", 0666);
@@ -48,7 +48,7 @@ EVERYBODY(a_mask_on_a_link_is_refused)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	make_folder(&world, "bound", 0755);
+	make_directory(&world, "bound", 0755);
 	make_file(&world, "bound/real", "", 0644);
 	expect_eq(symlink("real", outside(&world, "bound/file")), 0);
 	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
@@ -71,7 +71,7 @@ EVERYBODY(a_mask_that_is_optional_needs_no_target)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	make_folder(&world, "bound", 0755);
+	make_directory(&world, "bound", 0755);
 	make_file(&world, "bound/file", "secret", 0666);
 	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	add(&world, .kind = STEP_MASK, .mask.target = "/bound/file", .mask.optional = true);
@@ -85,7 +85,7 @@ EVERYBODY(a_mask_without_a_target_is_refused)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	make_folder(&world, "bound", 0755);
+	make_directory(&world, "bound", 0755);
 	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	add(&world, .kind = STEP_MASK, .mask.target = "/bound/none");
 	add_end(&world);

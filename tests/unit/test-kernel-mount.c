@@ -34,7 +34,7 @@ EVERYBODY(read_only_is_read_only)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	make_folder(&world, "bound", 0777);
+	make_directory(&world, "bound", 0777);
 	make_file(&world, "bound/file", "as it was", 0666);
 	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY | STEP_READ_ONLY);
 	add_end(&world);
@@ -54,7 +54,7 @@ EVERYBODY(writable_is_writable)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	make_folder(&world, "bound", 0777);
+	make_directory(&world, "bound", 0777);
 	expect_eq(chmod(outside(&world, "bound"), 0777), 0);
 	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	add_end(&world);
@@ -103,10 +103,10 @@ static void bind_with_mounts_below(void)
 
 	world_init(&world);
 	expect_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
-	make_folder(&world, "bound", 0777);
-	make_folder(&world, "bound/below", 0777);
+	make_directory(&world, "bound", 0777);
+	make_directory(&world, "bound/below", 0777);
 	mount_at(outside(&world, "bound/below"));
-	make_folder(&world, "bound/below/deeper", 0777);
+	make_directory(&world, "bound/below/deeper", 0777);
 	mount_at(outside(&world, "bound/below/deeper"));
 	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY | STEP_READ_ONLY);
 	add_end(&world);
@@ -161,8 +161,8 @@ static void mount_below_a_running_sandbox(void)
 	expect_eq(mount(NULL, "/", NULL, MS_REC | MS_SHARED, NULL), 0);
 	expect_eq(pipe2(pipes.to_inside, O_CLOEXEC), 0);
 	expect_eq(pipe2(pipes.to_outside, O_CLOEXEC), 0);
-	make_folder(&world, "bound", 0777);
-	make_folder(&world, "bound/below", 0777);
+	make_directory(&world, "bound", 0777);
+	make_directory(&world, "bound/below", 0777);
 	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	add_end(&world);
 	world.plan.argv = (char *const *)&pipes;
@@ -207,7 +207,7 @@ EVERYBODY(noexec_mounts_refuse_execve)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	make_folder(&world, "bound", 0755);
+	make_directory(&world, "bound", 0755);
 	make_file(&world, "bound/program", "no program", 0755);
 	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY | STEP_NO_EXEC);
 	add_bind(&world, outside(&world, "bound"), "/other", STEP_IS_DIRECTORY);
@@ -243,8 +243,8 @@ EVERYBODY(a_source_that_became_a_link_is_refused)
 		_cleanup_world_ struct world world = WORLD_INIT;
 
 		world_init(&world);
-		make_folder(&world, "bound", 0755);
-		make_folder(&world, "bound/below", 0755);
+		make_directory(&world, "bound", 0755);
+		make_directory(&world, "bound/below", 0755);
 		expect_eq(symlink("bound", outside(&world, "link")), 0);
 		expect_eq(symlink("/etc", outside(&world, "link-to-folder")), 0);
 		add_bind(&world, outside(&world, sources[i]), "/bound", STEP_IS_DIRECTORY);
@@ -272,7 +272,7 @@ EVERYBODY(a_source_of_another_kind_is_refused)
 	add_bind(&world, outside(&world, "file"), "/bound", STEP_IS_DIRECTORY);
 	add_end(&world);
 	expect_failing(&world, STEP_BIND, -ENOTDIR);
-	world.steps[4].bind.source = world.folder;
+	world.steps[4].bind.source = world.directory;
 	world.steps[4].bind.is_directory = false;
 	expect_failing(&world, STEP_BIND, -EINVAL);
 }
@@ -300,9 +300,9 @@ EVERYBODY(one_bind_may_lie_in_another)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	make_folder(&world, "a", 0755);
-	make_folder(&world, "a/b", 0755);
-	make_folder(&world, "other", 0755);
+	make_directory(&world, "a", 0755);
+	make_directory(&world, "a/b", 0755);
+	make_directory(&world, "other", 0755);
 	make_file(&world, "a/file", "1", 0644);
 	make_file(&world, "other/file", "2", 0644);
 	make_file(&world, "one", "3", 0644);
@@ -323,7 +323,7 @@ static void what_root_owns_belongs_to_the_command(struct world *world)
 {
 	struct stat st;
 
-	make_folder(world, "bound", 0700);
+	make_directory(world, "bound", 0700);
 	make_file(world, "bound/file", "private", 0600);
 	expect_eq(chown(outside(world, "bound"), 77, 88), 0);
 	expect_eq(chown(outside(world, "bound/file"), 77, 88), 0);
@@ -364,7 +364,7 @@ static void root_does_not_lend_its_rights(void)
 	if (!has_namespaces())
 		skip("nobody may make user namespaces here");
 	world_init(&world);
-	make_folder(&world, "bound", 0700);
+	make_directory(&world, "bound", 0700);
 	make_file(&world, "bound/file", "root's", 0600);
 	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	add_end(&world);
@@ -376,7 +376,7 @@ static void refuses_an_owner_map_of_an_ordinary_user_body(void)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	make_folder(&world, "bound", 0755);
+	make_directory(&world, "bound", 0755);
 	add(&world, .kind = STEP_BIND, .bind.source = outside(&world, "bound"),
 	    .bind.target = "/bound", .bind.is_directory = true, .bind.owner.is_set = true,
 	    .bind.owner.uid = 0, .bind.owner.gid = 0);
@@ -493,7 +493,7 @@ EVERYBODY(a_read_only_tmpfs_carries_what_the_plan_puts_there)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	make_folder(&world, "bound", 0755);
+	make_directory(&world, "bound", 0755);
 	make_file(&world, "bound/file", "inside", 0644);
 	add(&world, .kind = STEP_TMPFS, .tmpfs.target = "/run", .tmpfs.size_bytes = MIB,
 	    .tmpfs.mode = 0755, .tmpfs.attributes.is_read_only = true);

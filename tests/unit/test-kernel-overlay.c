@@ -11,9 +11,9 @@
 /* Creates "lower" with two files, and "upper" and "work" for an overlay at /project. */
 static void add_overlay(struct world *world, unsigned flags)
 {
-	make_folder(world, "lower", 0777);
-	make_folder(world, "upper", 0777);
-	make_folder(world, "work", 0777);
+	make_directory(world, "lower", 0777);
+	make_directory(world, "upper", 0777);
+	make_directory(world, "work", 0777);
 	make_file(world, "lower/file", "as it was", 0666);
 	make_file(world, "lower/other", "as it was", 0666);
 	add(world, .kind = STEP_OVERLAY, .overlay.source = outside(world, "lower"),
@@ -158,7 +158,7 @@ static void an_overlay_that_takes_no_changes_is_refused(void)
 	expect_failing(&world, STEP_OVERLAY, -EROFS);
 }
 
-static void replace_folder(struct world *world)
+static void replace_directory(struct world *world)
 {
 	expect_eq(unlink("/project/folder/file"), 0);
 	expect_eq(rmdir("/project/folder"), 0);
@@ -174,7 +174,7 @@ EVERYBODY(a_directory_that_was_replaced_is_marked)
 
 	world_init(&world);
 	add_overlay(&world, 0);
-	make_folder(&world, "lower/folder", 0777);
+	make_directory(&world, "lower/folder", 0777);
 	make_file(&world, "lower/folder/file", "", 0666);
 	give_layers(&world, world.plan.uid);
 	if (is_root())
@@ -182,7 +182,7 @@ EVERYBODY(a_directory_that_was_replaced_is_marked)
 	if (setxattr(outside(&world, "upper"), "user.test", "", 0, 0) < 0)
 		skip("the file system of /tmp has no attributes");
 	add_end(&world);
-	expect_eq(run_and_clean(&world, replace_folder), 0);
+	expect_eq(run_and_clean(&world, replace_directory), 0);
 	expect_eq(getxattr(outside(&world, "upper/folder"), "user.overlay.opaque", &mark, 1), 1);
 	expect_eq(mark, 'y');
 }
@@ -239,8 +239,8 @@ EVERYBODY(there_may_be_two_of_them)
 
 	world_init(&world);
 	add_overlay(&world, 0);
-	make_folder(&world, "upper2", 0777);
-	make_folder(&world, "work2", 0777);
+	make_directory(&world, "upper2", 0777);
+	make_directory(&world, "work2", 0777);
 	if (is_root()) {
 		expect_eq(chown(outside(&world, "upper2"), COMMAND_USER, COMMAND_USER), 0);
 		expect_eq(chown(outside(&world, "work2"), COMMAND_USER, COMMAND_USER), 0);
@@ -288,7 +288,7 @@ EVERYBODY(an_attribute_of_a_layer_leads_nowhere)
 	world_init(&world);
 	add_overlay(&world, 0);
 	give_layers(&world, world.plan.uid);
-	make_folder(&world, "upper/trap", 0755);
+	make_directory(&world, "upper/trap", 0755);
 	if (setxattr(outside(&world, "upper/trap"), "user.overlay.redirect", "/", 1, 0) < 0)
 		skip("the file system of /tmp has no attributes");
 	add_end(&world);
@@ -336,7 +336,7 @@ static void root_needs_upper_and_work_in_one_directory(void)
 		skip("nobody may make user namespaces here");
 	world_init(&world);
 	add_overlay(&world, 0);
-	make_folder(&world, "lower/work", 0777);
+	make_directory(&world, "lower/work", 0777);
 	world.steps[4].overlay.work = outside(&world, "lower/work");
 	add_end(&world);
 	expect_failing(&world, STEP_OVERLAY, -EXDEV);
@@ -348,7 +348,7 @@ static void make_own_mounts(void)
 	expect_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
 }
 
-static void overlay_with_a_mounted_upper_folder(void)
+static void overlay_with_a_mounted_upper_directory(void)
 {
 	_cleanup_world_ struct world world = WORLD_INIT;
 
@@ -368,7 +368,7 @@ static void root_refuses_an_upper_directory_that_is_a_mount(void)
 		skip("only root copies the mounts of layers");
 	if (!has_namespaces())
 		skip("nobody may make user namespaces here");
-	in_child(make_own_mounts, overlay_with_a_mounted_upper_folder);
+	in_child(make_own_mounts, overlay_with_a_mounted_upper_directory);
 }
 
 static const struct test tests[] = {

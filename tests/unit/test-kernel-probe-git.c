@@ -145,7 +145,7 @@ static const struct test tests[] = {
 
 static void make_place(void)
 {
-	static const char *const folders[] = {
+	static const char *const directories[] = {
 		"secret",
 		"tree/forged/objects",
 		"tree/forged/worktrees/tree",
@@ -155,8 +155,8 @@ static void make_place(void)
 		"main/.git/worktrees/other",
 	};
 
-	for (size_t i = 0; i < N_ELEMENTS(folders); i++)
-		make_folder(folders[i]);
+	for (size_t i = 0; i < N_ELEMENTS(directories); i++)
+		make_directory(directories[i]);
 	make_file("tree/forged/HEAD", "ref: refs/heads/main\n");
 	make_file("main/.git/HEAD", "ref: refs/heads/main\n");
 	make_file("main/.git/worktrees/tree/gitdir", "@/tree/.git\n");

@@ -312,9 +312,9 @@ static const struct test tests[] = {
 	TEST_END,
 };
 
-static void make_folder_of(const char *name, mode_t mode)
+static void make_directory_of(const char *name, mode_t mode)
 {
-	make_folder(name);
+	make_directory(name);
 	if (chmod(in_place(name), mode) < 0)
 		abort();
 }
@@ -333,10 +333,10 @@ static void make_place(void)
 {
 	char above[192];
 
-	make_folder_of("folder", 0755);
-	make_folder_of("folder/inner", 0755);
-	make_folder_of("private", 0700);
-	make_folder_of("shared", 0777);
+	make_directory_of("folder", 0755);
+	make_directory_of("folder/inner", 0755);
+	make_directory_of("private", 0700);
+	make_directory_of("shared", 0777);
 	make_file("folder/file", "");
 	make_file("private/file", "");
 	make_socket("folder/socket");

@@ -25,13 +25,13 @@ static void rig_deinit(struct rig *rig)
 }
 #define _cleanup_rig_ _cleanup_(rig_deinit)
 
-/* Probes for a plan in which @folder is writable. */
-static void probe(struct rig *rig, const char *folder)
+/* Probes for a plan in which @directory is writable. */
+static void probe(struct rig *rig, const char *directory)
 {
 	char path[300];
 
 	arena_deinit(&rig->arena);
-	(void)snprintf(path, sizeof(path), "%s/.git", in_place(folder));
+	(void)snprintf(path, sizeof(path), "%s/.git", in_place(directory));
 	rig->search = (struct place_search){ .arena = &rig->arena, .has_root = -1 };
 	rig->asked.path = arena_copy(&rig->arena, path, strlen(path));
 	rig->host = (struct host){ .paths = &rig->asked, .n_paths = 1 };
@@ -48,10 +48,10 @@ static bool has(const struct rig *rig, const char *name, enum host_path_kind kin
 }
 
 /* The same with @config as the content of .git/config. */
-static void probe_with(struct rig *rig, const char *folder, const char *config)
+static void probe_with(struct rig *rig, const char *directory, const char *config)
 {
 	make_file("main/.git/config", config);
-	probe(rig, folder);
+	probe(rig, directory);
 	make_file("main/.git/config", "");
 }
 
@@ -264,12 +264,12 @@ static void more_directories_than_it_looks_at_are_told(void)
 
 	for (int i = 0; i < 4096; i++) {
 		(void)snprintf(name, sizeof(name), "many/%d", i);
-		make_folder(name);
+		make_directory(name);
 	}
 	make_file("many/file", "");
 	probe(&rig, "many");
 	expect(!rig.host.git_unclear);
-	make_folder("many/more");
+	make_directory("many/more");
 	probe(&rig, "many");
 	expect(rig.host.git_unclear);
 }
@@ -321,7 +321,7 @@ static const struct test tests[] = {
 
 static void make_place(void)
 {
-	static const char *const folders[] = {
+	static const char *const directories[] = {
 		"plain",
 		"main/.git/objects",
 		"main/.git/refs",
@@ -339,8 +339,8 @@ static void make_place(void)
 		"src/bare/refs",
 	};
 
-	for (size_t i = 0; i < N_ELEMENTS(folders); i++)
-		make_folder(folders[i]);
+	for (size_t i = 0; i < N_ELEMENTS(directories); i++)
+		make_directory(directories[i]);
 	make_file("main/.git/HEAD", "ref: refs/heads/main\n");
 	make_file("main/.git/config", "");
 	make_file("main/.git/worktrees/w/HEAD", "ref: refs/heads/w\n");

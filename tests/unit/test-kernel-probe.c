@@ -99,12 +99,12 @@ static void uid_0_without_capabilities_is_not_root(void)
 	expect_eq(in_child(probe_as_weak_root), 0);
 }
 
-static int probe_in_a_removed_folder(void)
+static int probe_in_a_removed_directory(void)
 {
 	_cleanup_rig_ struct rig rig = { .arena = ARENA_INIT };
 	int r;
 
-	make_folder("gone");
+	make_directory("gone");
 	check(chdir(in_place("gone")) == 0 && rmdir(in_place("gone")) == 0);
 	r = host_probe(NULL, NULL, &rig.arena, &rig.host, &rig.err);
 	check(strcmp(rig.err.what, "cannot find the working directory") == 0 && rig.err.fix[0]);
@@ -114,7 +114,7 @@ static int probe_in_a_removed_folder(void)
 
 static void fails_in_a_directory_that_is_gone(void)
 {
-	expect_eq(in_child(probe_in_a_removed_folder), -ENOENT);
+	expect_eq(in_child(probe_in_a_removed_directory), -ENOENT);
 }
 
 static int probe_a_project(void)
@@ -132,9 +132,9 @@ static int probe_a_project(void)
 
 static void looks_for_the_repository_of_the_project_that_is_named(void)
 {
-	make_folder("project/inside");
-	make_folder("main/.git/objects");
-	make_folder("main/.git/worktrees/w");
+	make_directory("project/inside");
+	make_directory("main/.git/objects");
+	make_directory("main/.git/worktrees/w");
 	make_file("main/.git/HEAD", "ref: refs/heads/main\n");
 	make_file("main/.git/worktrees/w/gitdir", "@/project/.git\n");
 	make_file("main/.git/worktrees/w/commondir", "../..\n");
@@ -283,9 +283,9 @@ static void expect_reason(int code, bool is_filtered, const char *why, const cha
 
 static void explains_each_switch_with_what_to_type(void)
 {
-	make_folder("sysctl");
-	make_folder("sysctl/user");
-	make_folder("sysctl/kernel");
+	make_directory("sysctl");
+	make_directory("sysctl/user");
+	make_directory("sysctl/kernel");
 	make_file("sysctl/user/max_user_namespaces", "100\n");
 	expect_reason(-EPERM, true, "filter", "seccomp=unconfined");
 	expect_reason(-EPERM, false, "chroot", "dmesg");
@@ -324,7 +324,7 @@ static void make_cgroup(const char *name, const char *controllers, const char *s
 	const char *const texts[] = { controllers, subtree, processes, "domain\n", "" };
 	char path[128];
 
-	make_folder(name);
+	make_directory(name);
 	for (size_t i = 0; i < N_ELEMENTS(files); i++) {
 		(void)snprintf(path, sizeof(path), "%s/cgroup.%s", name, files[i]);
 		make_file(path, texts[i]);

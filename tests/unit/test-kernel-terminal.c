@@ -107,7 +107,7 @@ static void refuses_to_take_it_over_a_closed_stdin(void)
 	expect_eq(in_child(close_stdin), -EBADF);
 }
 
-static int enter_folder(void)
+static int enter_directory(void)
 {
 	struct kernel kernel = KERNEL_INIT;
 	const struct step there = { .kind = STEP_WORKING_DIRECTORY,
@@ -116,15 +116,15 @@ static int enter_folder(void)
 				      .working_directory.target = "/nothing" };
 	char path[64];
 
-	check(command_enter_folder(&kernel, &missing, 0) == -ENOENT);
-	check(command_enter_folder(&kernel, &there, 0) == 0);
+	check(command_enter_directory(&kernel, &missing, 0) == -ENOENT);
+	check(command_enter_directory(&kernel, &there, 0) == 0);
 	check(getcwd(path, sizeof(path)) && strcmp(path, "/usr") == 0);
 	return 0;
 }
 
 static void the_command_starts_where_the_plan_says(void)
 {
-	expect_eq(in_child(enter_folder), 0);
+	expect_eq(in_child(enter_directory), 0);
 }
 
 static const struct test tests[] = {

@@ -17,9 +17,9 @@ static unsigned count_names(const char *path)
 
 static void expect_empty_root(struct world *world)
 {
-	char folder[64];
+	char directory[64];
 
-	expect_str(getcwd(folder, sizeof(folder)), "/");
+	expect_str(getcwd(directory, sizeof(directory)), "/");
 	expect_eq(count_names("/"), 0);
 	expect_eq(count_names(".."), 0);
 	expect_eq(getpid(), 1);
@@ -47,7 +47,7 @@ static void expect_only_our_mounts(struct world *world)
 		expect(!strstr(line, "shared:") && !strstr(line, "master:"));
 	}
 	expect_eq(n, 3);
-	expect_eq(access(world->folder, F_OK), -1);
+	expect_eq(access(world->directory, F_OK), -1);
 	expect_eq(errno, ENOENT);
 }
 
@@ -56,7 +56,7 @@ EVERYBODY(nothing_of_the_old_tree_is_left)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	make_folder(&world, "bound", 0755);
+	make_directory(&world, "bound", 0755);
 	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	add_proc(&world);
 	add_end(&world);
@@ -80,7 +80,7 @@ EVERYBODY(the_host_has_the_same_mounts_afterwards)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	make_folder(&world, "bound", 0755);
+	make_directory(&world, "bound", 0755);
 	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	add(&world, .kind = STEP_TMPFS, .tmpfs.target = "/tmp", .tmpfs.size_bytes = MIB,
 	    .tmpfs.mode = 01777);
@@ -216,13 +216,13 @@ static void expect_nothing_made(struct step step, int code)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	make_folder(&world, "bound", 0777);
+	make_directory(&world, "bound", 0777);
 	make_file(&world, "file", "", 0644);
 	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	if (step.kind == STEP_FILE)
 		step.file.source = outside(&world, "file");
 	if (step.kind == STEP_BIND)
-		step.bind.source = world.folder;
+		step.bind.source = world.directory;
 	add_step(&world, step);
 	add_end(&world);
 	expect_failing(&world, step.kind, code);
@@ -251,7 +251,7 @@ EVERYBODY(a_link_in_the_sandbox_is_resolved_inside)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	make_folder(&world, "bound", 0777);
+	make_directory(&world, "bound", 0777);
 	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	add(&world, .kind = STEP_LINK, .link.target = "/link", .link.points_to = "bound");
 	add(&world, .kind = STEP_TMPFS, .tmpfs.target = "/link/new", .tmpfs.size_bytes = MIB,
@@ -266,8 +266,8 @@ EVERYBODY(a_link_outside_is_not_followed_to_a_target)
 	_cleanup_world_ struct world world = WORLD_INIT;
 
 	world_init(&world);
-	make_folder(&world, "bound", 0777);
-	make_folder(&world, "bound/real", 0777);
+	make_directory(&world, "bound", 0777);
+	make_directory(&world, "bound/real", 0777);
 	expect_eq(symlink("real", outside(&world, "bound/link")), 0);
 	add_bind(&world, outside(&world, "bound"), "/bound", STEP_IS_DIRECTORY);
 	add(&world, .kind = STEP_TMPFS, .tmpfs.target = "/bound/link", .tmpfs.size_bytes = MIB,

@@ -18,7 +18,7 @@
 
 /* A directory for one socket. */
 struct place {
-	char folder[32];
+	char directory[32];
 	struct sockaddr_un address;
 };
 
@@ -29,11 +29,11 @@ static const char *place_path(const struct place *place)
 
 static struct place place_init(void)
 {
-	struct place place = { .folder = "/tmp/listen-XXXXXX", .address.sun_family = AF_UNIX };
+	struct place place = { .directory = "/tmp/listen-XXXXXX", .address.sun_family = AF_UNIX };
 
-	expect(mkdtemp(place.folder));
+	expect(mkdtemp(place.directory));
 	(void)snprintf(place.address.sun_path, sizeof(place.address.sun_path), "%s/socket",
-		       place.folder);
+		       place.directory);
 	return place;
 }
 
@@ -41,7 +41,7 @@ static struct place place_init(void)
 static void place_deinit(struct place *place)
 {
 	(void)unlink(place_path(place));
-	expect(rmdir(place->folder) == 0);
+	expect(rmdir(place->directory) == 0);
 }
 
 #define _cleanup_place_ _cleanup_(place_deinit)

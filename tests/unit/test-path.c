@@ -158,7 +158,7 @@ static void become_root_again(void)
 static void path_open_own_adds_missing_permissions(void)
 {
 	_cleanup_place_ struct place place = place_make();
-	_cleanup_close_ int folder = -EBADF, fd = -EBADF;
+	_cleanup_close_ int directory = -EBADF, fd = -EBADF;
 	struct stat was = { .st_mode = 0 }, is = { .st_mode = 0 };
 	char first = 0;
 
@@ -166,15 +166,15 @@ static void path_open_own_adds_missing_permissions(void)
 	expect_eq(fchmodat(place.root, "inner/file", 04000, 0), 0);
 	expect_eq(fchmodat(place.root, "inner", 0, 0), 0);
 	expect_eq(openat(place.root, "inner", O_RDONLY | O_CLOEXEC), -1);
-	folder = path_open_own(place.root, "inner", &was);
+	directory = path_open_own(place.root, "inner", &was);
 	expect_eq(was.st_mode, S_IFDIR);
-	fd = path_open_own(folder, "file", &was);
+	fd = path_open_own(directory, "file", &was);
 	expect_eq(was.st_mode, S_IFREG | 04000);
 	expect_eq(read(fd, &first, 1), 1);
 	expect_eq(first, 'i');
 	expect_eq(fstat(fd, &is), 0);
 	expect_eq(is.st_mode, S_IFREG | 04000);
-	expect_eq(fstat(folder, &is), 0);
+	expect_eq(fstat(directory, &is), 0);
 	expect_eq(is.st_mode, S_IFDIR | 0500);
 	become_root_again();
 }
@@ -348,7 +348,7 @@ static void never_escapes_while_a_link_and_a_directory_are_swapped(void)
 	(void)munmap(n_flips, sizeof(*n_flips));
 }
 
-static bool is_folder(int dirfd, const char *path)
+static bool is_directory(int dirfd, const char *path)
 {
 	struct stat status;
 
@@ -360,13 +360,13 @@ static void makes_the_parents_but_not_the_last_component(void)
 	_cleanup_place_ struct place place = place_make();
 
 	expect_eq(path_make_parents_beneath(place.root, "inner/a/b/c", 0755), 0);
-	expect(is_folder(place.root, "inner/a/b"));
-	expect(!is_folder(place.root, "inner/a/b/c"));
+	expect(is_directory(place.root, "inner/a/b"));
+	expect(!is_directory(place.root, "inner/a/b/c"));
 	expect_eq(path_make_parents_beneath(place.root, "inner/a/b/c", 0755), 0);
 	expect_eq(path_make_parents_beneath(place.root, "x//./y/", 0755), 0);
-	expect(is_folder(place.root, "x/y"));
+	expect(is_directory(place.root, "x/y"));
 	expect_eq(path_make_parents_beneath(place.root, "alone", 0755), 0);
-	expect(!is_folder(place.root, "alone"));
+	expect(!is_directory(place.root, "alone"));
 }
 
 static void makes_no_parents_outside(void)
@@ -383,8 +383,8 @@ static void makes_no_parents_outside(void)
 	expect_eq(path_make_parents_beneath(place.root, "dangling/x", 0755), -ELOOP);
 	expect_eq(path_make_parents_beneath(place.root, "inner/file/x", 0755), -ENOTDIR);
 	expect_eq(path_make_parents_beneath(place.root, "", 0755), -ENOENT);
-	expect(!is_folder(place.top, "out"));
-	expect(!is_folder(place.top, "dangling"));
+	expect(!is_directory(place.top, "out"));
+	expect(!is_directory(place.top, "dangling"));
 
 	memset(name, 'n', sizeof(name));
 	memcpy(name + NAME_MAX + 1, "/", 2);

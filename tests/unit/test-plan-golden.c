@@ -13,11 +13,11 @@
 #define PROJECT "/home/user/p"
 
 /* The path of @name in the source tree, in the planning's arena. */
-static const char *source_path(struct planning *planning, const char *folder, const char *name)
+static const char *source_path(struct planning *planning, const char *directory, const char *name)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
 
-	text_addf(&path, "%s/%s/%s", getenv("SBX_SOURCE"), folder, name);
+	text_addf(&path, "%s/%s/%s", getenv("SBX_SOURCE"), directory, name);
 	return arena_copy(&planning->arena, text_string(&path), path.len);
 }
 

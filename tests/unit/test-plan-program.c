@@ -144,10 +144,10 @@ static void the_command_starts_where_it_was_told(void)
 
 static void refuses_to_start_in_a_directory_that_is_not_visible(void)
 {
-	static const char *const folders[] = { "/srv", PROJECT "/absent", PROJECT "/file",
-					       "/tmp/outside" };
+	static const char *const directories[] = { "/srv", PROJECT "/absent", PROJECT "/file",
+						   "/tmp/outside" };
 
-	for (size_t i = 0; i < N_ELEMENTS(folders); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(directories); i++) {
 		_cleanup_planning_ struct planning planning;
 
 		planning_open(&planning);
@@ -155,7 +155,7 @@ static void refuses_to_start_in_a_directory_that_is_not_visible(void)
 		know(&planning, PROJECT "/file", HOST_FILE);
 		/* The sandbox's private /tmp does not contain it. */
 		know(&planning, "/tmp/outside", HOST_DIRECTORY);
-		planning.request.cwd = folders[i];
+		planning.request.cwd = directories[i];
 		expect_refusal(&planning, -ENOENT);
 		expect(says(&planning, "cannot start the command in", "not shown in the sandbox",
 			    "or name another one with --cwd"));
@@ -164,17 +164,17 @@ static void refuses_to_start_in_a_directory_that_is_not_visible(void)
 
 static void directories_of_the_sandbox_can_be_started_in(void)
 {
-	static const char *const folders[] = { "/", "/tmp", "/home/user", "/usr/lib", "/proc" };
+	static const char *const directories[] = { "/", "/tmp", "/home/user", "/usr/lib", "/proc" };
 
-	for (size_t i = 0; i < N_ELEMENTS(folders); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(directories); i++) {
 		_cleanup_planning_ struct planning planning;
 
 		planning_open(&planning);
-		planning.request.cwd = folders[i];
+		planning.request.cwd = directories[i];
 		expect_plan(&planning);
 		expect_str(
 			the_step(&planning, STEP_WORKING_DIRECTORY, NULL)->working_directory.target,
-			folders[i]);
+			directories[i]);
 	}
 }
 

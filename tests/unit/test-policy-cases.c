@@ -159,7 +159,7 @@ static void yaml_deny_and_extension_allow_so_deny_and_the_extension_never_execut
 	char policy[1024], asked[64];
 
 	rig_init(&rig, NO_RULES);
-	(void)snprintf(asked, sizeof(asked), "%s/asked", rig.folder);
+	(void)snprintf(asked, sizeof(asked), "%s/asked", rig.directory);
 	(void)snprintf(
 		policy, sizeof(policy),
 		POLICY DENY_SRC REVIEW_SRC
@@ -265,7 +265,7 @@ static void the_extension_crashes_so_deny_and_a_restart_attempt(void)
 	uint64_t end;
 
 	rig_init(&rig, NO_RULES);
-	(void)snprintf(crashed, sizeof(crashed), "%s/crashed", rig.folder);
+	(void)snprintf(crashed, sizeof(crashed), "%s/crashed", rig.directory);
 	(void)snprintf(
 		policy, sizeof(policy),
 		POLICY ALLOW_SRC

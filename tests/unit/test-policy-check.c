@@ -338,7 +338,7 @@ static void warns_of_a_default_that_asks(void)
 }
 
 /* The W15 warnings of a deny of fs.read with these globs. */
-static void expect_folders(const char *globs, const char *more, const char *wanted)
+static void expect_directories(const char *globs, const char *more, const char *wanted)
 {
 	_cleanup_policy_ struct policy *policy = NULL;
 	_cleanup_text_ struct text got = TEXT_INIT, all = TEXT_INIT;
@@ -361,64 +361,68 @@ static void expect_folders(const char *globs, const char *more, const char *want
 
 static void warns_of_a_denied_directory_without_its_contents(void)
 {
-	expect_folders("secrets", "", "50");
-	expect_folders("./secrets", "", "50");
-	expect_folders("/etc/secrets", "", "50");
-	expect_folders("/etc/sudoers.d", "", "50");
-	expect_folders("'**/.ssh'", "", "50");
-	expect_folders("'/home/*/.ssh'", "", "50");
-	expect_folders("[.git, /srv/keys/, /srv/data]", "", "51 69");
+	expect_directories("secrets", "", "50");
+	expect_directories("./secrets", "", "50");
+	expect_directories("/etc/secrets", "", "50");
+	expect_directories("/etc/sudoers.d", "", "50");
+	expect_directories("'**/.ssh'", "", "50");
+	expect_directories("'/home/*/.ssh'", "", "50");
+	expect_directories("[.git, /srv/keys/, /srv/data]", "", "51 69");
 	/* A bare name matches in any directory, but these globs only at the top of the project. */
-	expect_folders("[secrets, 'secrets/**']", "", "51");
-	expect_folders("[secrets, ./secrets/]", "", "51");
+	expect_directories("[secrets, 'secrets/**']", "", "51");
+	expect_directories("[secrets, ./secrets/]", "", "51");
 	/* A rule that denies another operation, or only under a condition, does not cover the
 	 * contents. */
-	expect_folders("/srv/data",
-		       "- {name: s, match: {syscall: fs.write, path: /srv/data}, action: deny}\n",
-		       "50");
-	expect_folders("/srv/data",
-		       "- {name: s, match: {syscall: fs.read, path: /srv/data/a}, action: deny}\n",
-		       "50");
-	expect_folders("/srv/data",
-		       "- {name: s, match: {syscall: fs.read, path: /srv, mode: strict}, "
-		       "action: deny}\n",
-		       "50");
-	expect_folders("/srv/data",
-		       "- {name: s, match: {syscall: fs.read, path: /srv}, action: deny, "
-		       "except: [{path: /srv/data/a}]}\n",
-		       "50");
-	expect_folders("/srv/data",
-		       "- {name: s, match: {syscall: fs.read, path: /srv/data}, action: warn}\n",
-		       "50");
+	expect_directories(
+		"/srv/data",
+		"- {name: s, match: {syscall: fs.write, path: /srv/data}, action: deny}\n", "50");
+	expect_directories(
+		"/srv/data",
+		"- {name: s, match: {syscall: fs.read, path: /srv/data/a}, action: deny}\n", "50");
+	expect_directories("/srv/data",
+			   "- {name: s, match: {syscall: fs.read, path: /srv, mode: strict}, "
+			   "action: deny}\n",
+			   "50");
+	expect_directories("/srv/data",
+			   "- {name: s, match: {syscall: fs.read, path: /srv}, action: deny, "
+			   "except: [{path: /srv/data/a}]}\n",
+			   "50");
+	expect_directories(
+		"/srv/data",
+		"- {name: s, match: {syscall: fs.read, path: /srv/data}, action: warn}\n", "50");
 }
 
 static void a_denied_directory_with_its_contents_is_fine(void)
 {
-	expect_folders("secrets/", "", "");
-	expect_folders("'secrets/**'", "", "");
-	expect_folders("[secrets, '**/secrets/**']", "", "");
-	expect_folders("[secrets, secrets/]", "", "");
-	expect_folders("[./a/secrets, 'a/secrets/**']", "", "");
-	expect_folders("[/srv/data, /srv/data/]", "", "");
-	expect_folders("[/srv/data, '/srv/**']", "", "");
-	expect_folders("/srv/data",
-		       "- {name: s, match: {syscall: fs.*, path: /srv/data}, action: deny}\n", "");
-	expect_folders("/srv/data",
-		       "- {name: s, match: {syscall: '*', path_glob: /srv/}, action: deny}\n", "");
-	expect_folders("secrets",
-		       "- {name: s, match: {syscall: fs.read, path_glob: secrets/}, action: "
-		       "deny}\n",
-		       "");
-	expect_folders("secrets",
-		       "- {name: s, match: {syscall: fs.read, path: ./}, action: deny}\n", "");
+	expect_directories("secrets/", "", "");
+	expect_directories("'secrets/**'", "", "");
+	expect_directories("[secrets, '**/secrets/**']", "", "");
+	expect_directories("[secrets, secrets/]", "", "");
+	expect_directories("[./a/secrets, 'a/secrets/**']", "", "");
+	expect_directories("[/srv/data, /srv/data/]", "", "");
+	expect_directories("[/srv/data, '/srv/**']", "", "");
+	expect_directories("/srv/data",
+			   "- {name: s, match: {syscall: fs.*, path: /srv/data}, action: deny}\n",
+			   "");
+	expect_directories("/srv/data",
+			   "- {name: s, match: {syscall: '*', path_glob: /srv/}, action: deny}\n",
+			   "");
+	expect_directories("secrets",
+			   "- {name: s, match: {syscall: fs.read, path_glob: secrets/}, action: "
+			   "deny}\n",
+			   "");
+	expect_directories("secrets",
+			   "- {name: s, match: {syscall: fs.read, path: ./}, action: deny}\n", "");
 }
 
 static void a_denied_name_that_is_a_file_is_fine(void)
 {
-	expect_folders("[package.json, Dockerfile, .gitlab-ci.yml, .env, .npmrc, id_rsa]", "", "");
-	expect_folders("[/etc/shadow, /etc/passwd, '**/*.pem', '**/server.key', LICENSE]", "", "");
+	expect_directories("[package.json, Dockerfile, .gitlab-ci.yml, .env, .npmrc, id_rsa]", "",
+			   "");
+	expect_directories("[/etc/shadow, /etc/passwd, '**/*.pem', '**/server.key', LICENSE]", "",
+			   "");
 	/* Globs that end in a pattern name no directory. */
-	expect_folders("['/etc/*', '*', 'secret?', 'src/[ab]']", "", "");
+	expect_directories("['/etc/*', '*', 'secret?', 'src/[ab]']", "", "");
 	/* Programs are files, so exec has no contents. */
 	expect_warnings(RULES RULE("r", "syscall: exec, path_glob: /usr/bin/sudo", "deny"), "");
 	expect_warnings(RULES RULE("r", "syscall: [exec, fs.read], path: /etc/secrets", "deny"),

@@ -198,20 +198,20 @@ static void without_home_the_account_has_one(void)
 
 static void a_home_is_what_its_links_lead_to(void)
 {
-	char folder[] = "/tmp/credentials-XXXXXX", link[64], real[64], variable[80];
+	char directory[] = "/tmp/credentials-XXXXXX", link[64], real[64], variable[80];
 	char *environment[] = { variable, NULL };
 	struct arena arena = ARENA_INIT;
 	struct credential_list found;
 
-	expect(mkdtemp(folder) != NULL);
-	(void)snprintf(real, sizeof(real), "%s/real", folder);
-	(void)snprintf(link, sizeof(link), "%s/link", folder);
+	expect(mkdtemp(directory) != NULL);
+	(void)snprintf(real, sizeof(real), "%s/real", directory);
+	(void)snprintf(link, sizeof(link), "%s/link", directory);
 	(void)snprintf(variable, sizeof(variable), "HOME=%s", link);
 	expect_eq(mkdir(real, 0700), 0);
 	expect_eq(symlink("real", link), 0);
 	expect_eq(credentials_find_in(NULL, environment, 7, &arena, &found), 0);
 	expect(has_place(&found, real) && !has_place(&found, link));
-	expect_eq(unlink(link) + rmdir(real) + rmdir(folder), 0);
+	expect_eq(unlink(link) + rmdir(real) + rmdir(directory), 0);
 	arena_deinit(&arena);
 }
 

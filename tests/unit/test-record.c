@@ -23,17 +23,17 @@
 #define N_RECORDS 500
 
 struct place {
-	char folder[32];
+	char directory[32];
 	char spool[96];
 	char file[128];
 };
 
 static struct place place_new(void)
 {
-	struct place place = { .folder = "/tmp/record-XXXXXX" };
+	struct place place = { .directory = "/tmp/record-XXXXXX" };
 
-	expect(mkdtemp(place.folder) != NULL);
-	(void)snprintf(place.spool, sizeof(place.spool), "%s/sbx/spool", place.folder);
+	expect(mkdtemp(place.directory) != NULL);
+	(void)snprintf(place.spool, sizeof(place.spool), "%s/sbx/spool", place.directory);
 	(void)snprintf(place.file, sizeof(place.file), "%s/" RECORD_SPOOL_NAME, place.spool);
 	return place;
 }
@@ -45,10 +45,10 @@ static void place_deinit(struct place *place)
 	(void)unlink(place->file);
 	(void)rmdir(place->spool);
 	(void)unlink(place->spool);
-	(void)snprintf(sbx, sizeof(sbx), "%s/sbx", place->folder);
+	(void)snprintf(sbx, sizeof(sbx), "%s/sbx", place->directory);
 	(void)rmdir(sbx);
 	(void)unlink(sbx);
-	expect(rmdir(place->folder) == 0);
+	expect(rmdir(place->directory) == 0);
 }
 
 #define _cleanup_place_ _cleanup_(place_deinit)
@@ -88,7 +88,7 @@ static void a_record_says_when_what_and_who(void)
 	size_t n_bytes = 0;
 	char pid[32];
 
-	expect_eq(open_spool_in(&recorder, place.folder, NULL), 0);
+	expect_eq(open_spool_in(&recorder, place.directory, NULL), 0);
 	expect_eq(send_one(&recorder, "a\n\"b", NULL), 0);
 	expect_eq(file_read(AT_FDCWD, place.file, 4096, &bytes, &n_bytes, NULL), 0);
 	expect(strncmp(bytes, "{\"version\":1,\"time\":\"2", 22) == 0);
@@ -123,7 +123,7 @@ static int write_many(const struct place *place, int writer)
 	char value[3000];
 
 	memset(value, 'a' + writer, sizeof(value));
-	if (open_spool_in(&recorder, place->folder, NULL) < 0)
+	if (open_spool_in(&recorder, place->directory, NULL) < 0)
 		return 1;
 	for (size_t i = 0; i < N_RECORDS; i++) {
 		value[(i * 37) % 2999] = '\0';
@@ -161,7 +161,7 @@ static void the_spool_is_private(void)
 	mode_t before = umask(0);
 	struct stat st;
 
-	expect_eq(open_spool_in(&recorder, place.folder, NULL), 0);
+	expect_eq(open_spool_in(&recorder, place.directory, NULL), 0);
 	expect(umask(before) == 0);
 	expect(stat(place.spool, &st) == 0 && (st.st_mode & 07777) == 0700);
 	expect(stat(place.file, &st) == 0 && (st.st_mode & 07777) == 0600);
@@ -173,7 +173,7 @@ static void expect_refused(const struct place *place)
 	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
 	struct sbx_error err = { .code = 0 };
 
-	expect(open_spool_in(&recorder, place->folder, &err) < 0);
+	expect(open_spool_in(&recorder, place->directory, &err) < 0);
 	expect(err.what[0] != '\0' && err.fix[0] != '\0');
 	expect_eq(recorder.fd, -EBADF);
 }
@@ -182,7 +182,7 @@ static void make_spool(const struct place *place)
 {
 	_cleanup_recorder_ struct recorder recorder = RECORDER_INIT;
 
-	expect_eq(open_spool_in(&recorder, place->folder, NULL), 0);
+	expect_eq(open_spool_in(&recorder, place->directory, NULL), 0);
 }
 
 static void refuses_a_spool_that_is_a_link(void)
@@ -208,7 +208,7 @@ static void refuses_a_spool_that_others_can_change(void)
 	expect(chmod(place.spool, 0700) == 0 && chmod(place.file, 0620) == 0);
 	expect_refused(&place);
 	expect(chmod(place.file, 0600) == 0);
-	(void)snprintf(second, sizeof(second), "%s/second", place.folder);
+	(void)snprintf(second, sizeof(second), "%s/second", place.directory);
 	expect(link(place.file, second) == 0);
 	expect_refused(&place);
 	expect(unlink(second) == 0);
@@ -218,7 +218,7 @@ static void refuses_a_spool_that_others_can_change(void)
 
 static void refuses_a_state_directory_that_is_not_there(void)
 {
-	struct place place = { .folder = "/tmp/record-nowhere" };
+	struct place place = { .directory = "/tmp/record-nowhere" };
 
 	expect_refused(&place);
 }
@@ -238,13 +238,13 @@ static void says_what_to_set_without_a_home(void)
 static void makes_the_state_directory_of_a_user(void)
 {
 	_cleanup_place_ struct place place = place_new();
-	char home[64], file[160], folder[160];
+	char home[64], file[160], directory[160];
 	char *environment[] = { home, NULL };
 	int status = 1;
 	pid_t pid;
 
-	(void)snprintf(home, sizeof(home), "HOME=%s", place.folder);
-	expect(chmod(place.folder, 0777) == 0);
+	(void)snprintf(home, sizeof(home), "HOME=%s", place.directory);
+	expect(chmod(place.directory, 0777) == 0);
 	(void)fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
@@ -257,13 +257,13 @@ static void makes_the_state_directory_of_a_user(void)
 	expect(waitpid(pid, &status, 0) == pid);
 	expect_eq(status, 0);
 	(void)snprintf(file, sizeof(file), "%s/.local/state/sbx/spool/" RECORD_SPOOL_NAME,
-		       place.folder);
+		       place.directory);
 	expect(unlink(file) == 0);
-	for (char *slash = strrchr(file, '/'); slash > file + strlen(place.folder);
+	for (char *slash = strrchr(file, '/'); slash > file + strlen(place.directory);
 	     slash = strrchr(file, '/')) {
 		*slash = '\0';
-		(void)snprintf(folder, sizeof(folder), "%s", file);
-		expect(rmdir(folder) == 0);
+		(void)snprintf(directory, sizeof(directory), "%s", file);
+		expect(rmdir(directory) == 0);
 	}
 }
 
@@ -279,7 +279,7 @@ static void a_torn_line_stays_alone(void)
 	fd = open(place.file, O_WRONLY | O_CLOEXEC);
 	expect(write(fd, "{\"version\":1,\"ti", 16) == 16);
 	expect(close(fd) == 0);
-	expect_eq(open_spool_in(&recorder, place.folder, NULL), 0);
+	expect_eq(open_spool_in(&recorder, place.directory, NULL), 0);
 	expect_eq(send_one(&recorder, "whole", NULL), 0);
 	expect_eq(file_read(AT_FDCWD, place.file, 4096, &bytes, &n_bytes, NULL), 0);
 	expect(strncmp(bytes, "{\"version\":1,\"ti\n{\"version\":1,", 30) == 0);
@@ -292,7 +292,7 @@ static int fill_up(const struct place *place)
 	struct rlimit limit = { .rlim_cur = 300, .rlim_max = RLIM_INFINITY };
 
 	(void)signal(SIGXFSZ, SIG_IGN);
-	if (open_spool_in(&recorder, place->folder, NULL) < 0 ||
+	if (open_spool_in(&recorder, place->directory, NULL) < 0 ||
 	    send_one(&recorder, "1", NULL) < 0 || setrlimit(RLIMIT_FSIZE, &limit) < 0)
 		return 1;
 	if (send_one(&recorder, "2", NULL) != -ENOSPC || !recorder.is_torn)
@@ -331,7 +331,7 @@ static void refuses_a_record_that_is_too_long(void)
 	static char value[RECORD_BYTES_MAX + 1];
 
 	memset(value, 'x', RECORD_BYTES_MAX);
-	expect_eq(open_spool_in(&recorder, place.folder, NULL), 0);
+	expect_eq(open_spool_in(&recorder, place.directory, NULL), 0);
 	expect_eq(send_one(&recorder, value, NULL), -EMSGSIZE);
 	expect_eq(count_lines(&place), 0);
 }
@@ -406,25 +406,25 @@ static void listen_there(struct runtime *runtime)
 static void with_runtime(void (*test)(struct runtime *runtime))
 {
 	struct runtime runtime = { .place = place_new() };
-	char folder[160];
+	char directory[160];
 	int status = 1;
 	pid_t pid;
 
-	(void)snprintf(folder, sizeof(folder), "%s/sbx", runtime.place.folder);
+	(void)snprintf(directory, sizeof(directory), "%s/sbx", runtime.place.directory);
 	(void)snprintf(runtime.socket_path, sizeof(runtime.socket_path), "%s/sbx/audit.sock",
-		       runtime.place.folder);
-	(void)snprintf(runtime.variables[0], 64, "XDG_RUNTIME_DIR=%s", runtime.place.folder);
-	(void)snprintf(runtime.variables[1], 64, "XDG_STATE_HOME=%s", runtime.place.folder);
+		       runtime.place.directory);
+	(void)snprintf(runtime.variables[0], 64, "XDG_RUNTIME_DIR=%s", runtime.place.directory);
+	(void)snprintf(runtime.variables[1], 64, "XDG_STATE_HOME=%s", runtime.place.directory);
 	runtime.environment[0] = runtime.variables[0];
 	runtime.environment[1] = runtime.variables[1];
-	expect(chmod(runtime.place.folder, 0777) == 0);
+	expect(chmod(runtime.place.directory, 0777) == 0);
 	(void)fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
 		test_failures = 0; /* count only the failures of this child */
 		if (geteuid() == 0 && setuid(65534) < 0)
 			_exit(2);
-		expect(mkdir(folder, 0700) == 0);
+		expect(mkdir(directory, 0700) == 0);
 		listen_there(&runtime);
 		test(&runtime);
 		expect(unlink(runtime.socket_path) == 0);
@@ -435,7 +435,7 @@ static void with_runtime(void (*test)(struct runtime *runtime))
 	expect_eq(status, 0);
 	(void)unlink(runtime.place.file);
 	(void)rmdir(runtime.place.spool);
-	(void)rmdir(folder);
+	(void)rmdir(directory);
 	place_deinit(&runtime.place);
 }
 

@@ -15,9 +15,9 @@ static void its_directory_is_closed_to_others(void)
 
 	expect_eq(registration_create(rig.registry, "a", &made, &rig.err), 0);
 	expect_str(made.id, "a");
-	expect_eq(fstat(made.folder, &st), 0);
+	expect_eq(fstat(made.directory, &st), 0);
 	expect_eq(st.st_mode & 07777, 0700);
-	expect_eq(fcntl(made.folder, F_GETFD), FD_CLOEXEC);
+	expect_eq(fcntl(made.directory, F_GETFD), FD_CLOEXEC);
 }
 
 static void one_name_has_one_sandbox(void)
@@ -29,7 +29,7 @@ static void one_name_has_one_sandbox(void)
 	expect_eq(registration_create(rig.registry, "a", &made, &rig.err), 0);
 	expect_eq(registration_create(rig.registry, "a", &second, &rig.err), -EEXIST);
 	expect(strstr(rig.err.fix, "--id"));
-	expect_eq(second.folder, -EBADF);
+	expect_eq(second.directory, -EBADF);
 	/* Nor after its supervisor has exited. */
 	registration_deinit(&made);
 	expect_eq(registration_create(rig.registry, "a", &second, &rig.err), -EEXIST);
@@ -114,7 +114,7 @@ static void adopts_nothing_that_is_not_there(void)
 	RIG;
 
 	expect_eq(registration_adopt(rig.registry, "a", &adopted, &rig.err), -ENOENT);
-	expect_eq(adopted.folder, -EBADF);
+	expect_eq(adopted.directory, -EBADF);
 }
 
 static void a_sandbox_is_adopted_once(void)
@@ -141,7 +141,7 @@ static void refuses_to_run_again_what_has_run(void)
 	registration_deinit(&adopted);
 	expect_eq(registration_adopt(rig.registry, "a", &adopted, &rig.err), -EEXIST);
 	expect(strstr(rig.err.why, "has already run"));
-	expect_eq(adopted.folder, -EBADF);
+	expect_eq(adopted.directory, -EBADF);
 }
 
 static void refuses_to_adopt_what_was_not_made_for_it(void)
@@ -166,9 +166,9 @@ static void removes_the_directory_with_all_that_it_put_there(void)
 	expect_eq(registration_create(rig.registry, "a", &made, &rig.err), 0);
 	expect_eq(registration_write(&made, &entry, &rig.err), 0);
 	for (size_t i = 0; i < N_ELEMENTS(names); i++)
-		rig_put(made.folder, names[i], "");
+		rig_put(made.directory, names[i], "");
 	expect_eq(registration_remove(rig.registry, &made), 0);
-	expect_eq(made.folder, -EBADF);
+	expect_eq(made.directory, -EBADF);
 	expect_eq(faccessat(rig.registry, "a", F_OK, 0), -1);
 	expect_eq(registration_remove(rig.registry, &made), 0);
 }
@@ -189,7 +189,7 @@ static void keeps_a_directory_with_a_file_of_another_program(void)
 	RIG;
 
 	expect_eq(registration_create(rig.registry, "a", &made, &rig.err), 0);
-	rig_put(made.folder, "notes", "");
+	rig_put(made.directory, "notes", "");
 	expect_eq(registration_remove(rig.registry, &made), -ENOTEMPTY);
 	expect_eq(faccessat(rig.registry, "a/notes", F_OK, 0), 0);
 	registration_deinit(&made);

@@ -105,7 +105,7 @@ static void refuses_a_registry_in_a_directory_that_others_may_write(void)
 {
 	RIG;
 
-	expect_eq(fchmodat(rig.folder, "sbx", 0777, 0), 0);
+	expect_eq(fchmodat(rig.directory, "sbx", 0777, 0), 0);
 	expect_eq(registry_open_in(rig.path, &rig.err), -EPERM);
 }
 
@@ -115,7 +115,7 @@ static void refuses_a_registry_of_another_user(void)
 
 	if (geteuid() != 0)
 		skip("only root can give a folder away");
-	expect_eq(fchownat(rig.folder, "sbx", 65534, 65534, 0), 0);
+	expect_eq(fchownat(rig.directory, "sbx", 65534, 65534, 0), 0);
 	expect_eq(registry_open_in(rig.path, &rig.err), -EPERM);
 }
 
@@ -123,8 +123,8 @@ static void refuses_a_link_in_the_place_of_the_registry(void)
 {
 	RIG;
 
-	expect_eq(renameat(rig.folder, "sbx", rig.folder, "elsewhere"), 0);
-	expect_eq(symlinkat("elsewhere", rig.folder, "sbx"), 0);
+	expect_eq(renameat(rig.directory, "sbx", rig.directory, "elsewhere"), 0);
+	expect_eq(symlinkat("elsewhere", rig.directory, "sbx"), 0);
 	expect_eq(registry_open_in(rig.path, &rig.err), -EPERM);
 }
 

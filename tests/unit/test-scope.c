@@ -124,11 +124,11 @@ static int on_start(sd_bus_message *call, void *userdata, sd_bus_error *error)
 static int on_attach(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
 	const struct manager *manager = userdata;
-	const char *unit, *folder;
+	const char *unit, *directory;
 	uint32_t pid = 0;
 
-	(void)sd_bus_message_read(call, "ssau", &unit, &folder, 1, &pid);
-	(void)dprintf(manager->told, "%s %s %d", unit, folder, pid == (uint32_t)getppid());
+	(void)sd_bus_message_read(call, "ssau", &unit, &directory, 1, &pid);
+	(void)dprintf(manager->told, "%s %s %d", unit, directory, pid == (uint32_t)getppid());
 	if (manager->refusal)
 		return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED, manager->refusal);
 	return sd_bus_reply_method_return(call, NULL);
@@ -182,14 +182,14 @@ static void manager_begin(struct manager *manager)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), told[2];
-	char folder[80];
+	char directory[80];
 
 	(void)snprintf(manager->runtime, sizeof(manager->runtime), "/tmp/test-scope-XXXXXX");
 	if (!mkdtemp(manager->runtime) || pipe(told) < 0)
 		abort();
-	(void)snprintf(folder, sizeof(folder), "%s/systemd", manager->runtime);
-	(void)mkdir(folder, 0700);
-	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/private", folder);
+	(void)snprintf(directory, sizeof(directory), "%s/systemd", manager->runtime);
+	(void)mkdir(directory, 0700);
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/private", directory);
 	if (bind(listener, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
 	    listen(listener, 1) < 0)
 		abort();

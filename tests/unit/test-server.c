@@ -392,7 +392,7 @@ static void slow_policy(const struct rig *rig, char *policy, size_t size, char f
 {
 	int n = snprintf(policy, size, "%s", ALLOW_SRC);
 
-	(void)snprintf(fifo, 64, "%s/fifo", rig->folder);
+	(void)snprintf(fifo, 64, "%s/fifo", rig->directory);
 	if (access(fifo, F_OK) < 0)
 		expect(mkfifo(fifo, 0600) == 0);
 	(void)snprintf(policy + n, size - (size_t)n, SLOW_EXTENSION, fifo);

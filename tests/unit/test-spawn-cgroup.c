@@ -14,9 +14,9 @@
 #include "spawn-rig.h"
 
 struct place {
-	char parent[128]; /* delegated to the user */
-	char home[160];	  /* cgroup of the supervisor */
-	char folder[160]; /* cgroup of the sandbox */
+	char parent[128];    /* delegated to the user */
+	char home[160];	     /* cgroup of the supervisor */
+	char directory[160]; /* cgroup of the sandbox */
 };
 
 static const char *find_cgroups(void)
@@ -31,22 +31,22 @@ static const char *find_cgroups(void)
 	return NULL;
 }
 
-static bool write_file(const char *folder, const char *name, const char *text)
+static bool write_file(const char *directory, const char *name, const char *text)
 {
 	char path[256];
 
-	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	(void)snprintf(path, sizeof(path), "%s/%s", directory, name);
 
 	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
 
 	return fd >= 0 && fd_write_all(fd, text, strlen(text)) == 0;
 }
 
-static void hand_to(const char *folder, const char *name, uid_t uid)
+static void hand_to(const char *directory, const char *name, uid_t uid)
 {
 	char path[256];
 
-	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	(void)snprintf(path, sizeof(path), "%s/%s", directory, name);
 	if (chown(path, uid, uid) < 0)
 		abort();
 }
@@ -63,7 +63,7 @@ static bool place_init(struct place *place, uid_t uid)
 	(void)snprintf(place->parent, sizeof(place->parent), "%s/sbx-test-%d-%u", cgroups,
 		       (int)getpid(), n++);
 	(void)snprintf(place->home, sizeof(place->home), "%s/home", place->parent);
-	(void)snprintf(place->folder, sizeof(place->folder), "%s/sandbox", place->parent);
+	(void)snprintf(place->directory, sizeof(place->directory), "%s/sandbox", place->parent);
 	if (mkdir(place->parent, 0755) < 0 || mkdir(place->home, 0755) < 0)
 		return false;
 	hand_to(place->parent, ".", uid);
@@ -76,7 +76,7 @@ static bool place_init(struct place *place, uid_t uid)
 
 static void place_deinit(struct place *place)
 {
-	expect_eq(access(place->folder, F_OK), -1);
+	expect_eq(access(place->directory, F_OK), -1);
 	expect_eq(rmdir(place->home), 0);
 	expect_eq(rmdir(place->parent), 0);
 }
@@ -92,7 +92,7 @@ static void add_cgroup(struct rig *rig, const struct place *place)
 {
 	current = place;
 	rig->prepare = move_home;
-	rig_insert(rig, (struct step){ .kind = STEP_CGROUP, .cgroup.path = place->folder });
+	rig_insert(rig, (struct step){ .kind = STEP_CGROUP, .cgroup.path = place->directory });
 }
 
 /* A plan of the tier "reduced": the whole file system of the host stays visible. */
@@ -124,9 +124,9 @@ static void init_reduced(struct rig *rig, uid_t uid, const char *script)
 /* Is it the sandbox's cgroup in a scope: below the scope's directory? */
 static bool is_of_current(const char *cgroup)
 {
-	size_t n = current ? strlen(current->folder) : 0;
+	size_t n = current ? strlen(current->directory) : 0;
 
-	return n > 0 && cgroup && strncmp(cgroup, current->folder, n) == 0 &&
+	return n > 0 && cgroup && strncmp(cgroup, current->directory, n) == 0 &&
 	       (cgroup[n] == '\0' || strcmp(cgroup + n, "/sbx-a.b") == 0);
 }
 
@@ -225,7 +225,7 @@ FOR_BOTH(too_much_memory_is_told_as_that)
 
 /* ---- a scope, from a service manager that the test plays ---- */
 
-static const char *module_folder(void)
+static const char *module_directory(void)
 {
 	static char path[4096];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
@@ -246,18 +246,18 @@ static void init_scope(struct rig *rig, uid_t uid, const struct place *place, co
 	rig_insert(rig, (struct step){ .kind = STEP_SCOPE_LIMIT,
 				       .scope_limit.property = "TasksMax",
 				       .scope_limit.value = 10 });
-	rig->options.module_folder = module_folder();
+	rig->options.module_directory = module_directory();
 	current = place;
 	rig->prepare = move_home;
 	if (setenv("SBX_TEST_CGROUP", place->parent, 1) < 0)
 		abort();
 }
 
-static void read_text(const char *folder, const char *name, char *text, size_t size)
+static void read_text(const char *directory, const char *name, char *text, size_t size)
 {
 	char path[224];
 
-	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	(void)snprintf(path, sizeof(path), "%s/%s", directory, name);
 
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? 0 : read(fd, text, size - 1);
@@ -283,11 +283,11 @@ static void await_empty(const char *cgroup)
 /* Waits until the process has handled its signal and sleeps again, or is gone. */
 static void await_rest(pid_t pid)
 {
-	char folder[32], text[2048];
+	char directory[32], text[2048];
 
-	(void)snprintf(folder, sizeof(folder), "/proc/%d", (int)pid);
+	(void)snprintf(directory, sizeof(directory), "/proc/%d", (int)pid);
 	do
-		read_text(folder, "status", text, sizeof(text));
+		read_text(directory, "status", text, sizeof(text));
 	while (text[0] != '\0' && !strstr(text, "\nState:\tZ") &&
 	       !(strstr(text, "\nState:\tS") && strstr(text, "\nShdPnd:\t0000000000000000")));
 }
@@ -298,7 +298,7 @@ static void ask_keeper_to_go(const struct place *place)
 	char text[32];
 	pid_t keeper;
 
-	read_text(place->folder, "keeper/cgroup.procs", text, sizeof(text));
+	read_text(place->directory, "keeper/cgroup.procs", text, sizeof(text));
 	keeper = (pid_t)strtol(text, NULL, 10);
 	expect(keeper > 0 && kill(keeper, SIGTERM) == 0);
 	await_rest(keeper);
@@ -310,11 +310,11 @@ static void remove_scope(const struct place *place)
 {
 	static const char *const parts[] = { "/sbx-a.b", "/keeper", "" };
 
-	await_empty(place->folder);
+	await_empty(place->directory);
 	for (size_t i = 0; i < N_ELEMENTS(parts); i++) {
 		char path[192];
 
-		(void)snprintf(path, sizeof(path), "%s%s", place->folder, parts[i]);
+		(void)snprintf(path, sizeof(path), "%s%s", place->directory, parts[i]);
 		expect_eq(rmdir(path), 0);
 	}
 }
@@ -343,17 +343,17 @@ static void run_unseen(struct rig *rig, uid_t uid, struct place *place, const ch
 		       const char *file, const char *text)
 {
 	_cleanup_close_ int end = -EBADF;
-	char folder[192];
+	char directory[192];
 
 	init_scope(rig, uid, place, script);
-	(void)snprintf(folder, sizeof(folder), "%s/sbx-a.b", place->folder);
+	(void)snprintf(directory, sizeof(directory), "%s/sbx-a.b", place->directory);
 	rig_start_with_pipe(rig, &end);
 	expect(rig_hears(end, "ready\n"));
 	expect_eq(kill(rig->supervisor, SIGSTOP), 0);
-	expect(write_file(folder, file, text));
-	await_empty(folder);
+	expect(write_file(directory, file, text));
+	await_empty(directory);
 	ask_keeper_to_go(place);
-	expect(is_populated(place->folder));
+	expect(is_populated(place->directory));
 	expect_eq(kill(rig->supervisor, SIGCONT), 0);
 	remove_scope(place);
 	expect(rig_is_silent(end));
@@ -433,15 +433,15 @@ FOR_BOTH(a_limit_that_a_scope_does_not_have_is_refused)
 
 FOR_BOTH(without_the_module_nothing_runs)
 {
-	static const char *const folders[] = { "/nowhere", "." };
+	static const char *const directories[] = { "/nowhere", "." };
 
-	for (size_t i = 0; i < N_ELEMENTS(folders); i++) {
+	for (size_t i = 0; i < N_ELEMENTS(directories); i++) {
 		struct place place;
 		_cleanup_rig_ struct rig rig = RIG_NONE;
 
 		NEEDS_CGROUPS(&place, uid);
 		init_scope(&rig, uid, &place, "echo ran");
-		rig.options.module_folder = folders[i];
+		rig.options.module_directory = directories[i];
 		rig_run(&rig);
 		expect_eq(rig.outcome->code, -ENOENT);
 		expect_str(rig.output, "");
@@ -518,7 +518,7 @@ FOR_BOTH(without_namespaces_kill_9_of_the_supervisor_kills_everything)
 	expect_eq(kill(rig.supervisor, SIGKILL), 0);
 	expect(rig_is_silent(end));
 	expect_eq(waitpid(rig.supervisor, NULL, 0), rig.supervisor);
-	while (rmdir(place.folder) < 0 && errno == EBUSY)
+	while (rmdir(place.directory) < 0 && errno == EBUSY)
 		(void)sched_yield();
 	place_deinit(&place);
 }

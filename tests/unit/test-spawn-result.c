@@ -21,7 +21,7 @@
 #define REACHED(limit) (1u << (limit))
 
 struct ended {
-	char folder[32];
+	char directory[32];
 	struct plan plan;
 	struct spawn spawn;
 	struct spawn_result result;
@@ -29,14 +29,14 @@ struct ended {
 
 static void ended_init(struct ended *ended)
 {
-	*ended = (struct ended){ .folder = "/tmp/sbx-result-XXXXXX", .spawn = SPAWN_INIT };
-	if (!mkdtemp(ended->folder))
+	*ended = (struct ended){ .directory = "/tmp/sbx-result-XXXXXX", .spawn = SPAWN_INIT };
+	if (!mkdtemp(ended->directory))
 		abort();
 	for (int i = 0; i < N_LIMITS; i++)
 		ended->plan.limits[i] = (struct plan_limit){ .is_set = true, .value = 1 };
 	ended->spawn.plan = &ended->plan;
 	ended->spawn.inside.has_gone = ended->spawn.inside.has_result = true;
-	ended->spawn.kernel.cgroup_fd = open(ended->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ended->spawn.kernel.cgroup_fd = open(ended->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ended->spawn.inside.result.status = W_EXITCODE(0, 0);
 }
 
@@ -47,7 +47,7 @@ static void ended_deinit(struct ended *ended)
 	for (size_t i = 0; i < N_ELEMENTS(names); i++)
 		(void)unlinkat(ended->spawn.kernel.cgroup_fd, names[i], 0);
 	close_fd(&ended->spawn.kernel.cgroup_fd);
-	(void)rmdir(ended->folder);
+	(void)rmdir(ended->directory);
 }
 #define _cleanup_ended_ _cleanup_(ended_deinit)
 

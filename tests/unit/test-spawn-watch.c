@@ -29,7 +29,7 @@
 #include "step-flags.h"
 #include "test.h"
 
-#define FOLDER STEP_IS_DIRECTORY
+#define DIRECTORY STEP_IS_DIRECTORY
 #define READ_ONLY STEP_READ_ONLY
 #define DEADLINE_MSEC 60000
 
@@ -54,16 +54,16 @@ static size_t count(const struct step *steps, size_t n)
 static void nothing_is_watched_where_nothing_is_taken_away(void)
 {
 	expect_eq(COUNT({ .kind = STEP_NAMESPACES }, { .kind = STEP_EXEC }), 0);
-	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), PUT(STEP_PROC, proc, "/proc"),
+	expect_eq(COUNT(step_bind("/p", "/p", DIRECTORY), PUT(STEP_PROC, proc, "/proc"),
 			PUT(STEP_TMPFS, tmpfs, "/tmp"),
-			step_bind("/usr", "/usr", FOLDER | READ_ONLY)),
+			step_bind("/usr", "/usr", DIRECTORY | READ_ONLY)),
 		  0);
 	/* A path that only begins alike; a bind with more rights than its surroundings. */
-	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), PUT(STEP_MASK, mask, "/pq")), 0);
-	expect_eq(COUNT(step_bind("/p", "/p", FOLDER | READ_ONLY),
-			step_bind("/p/out", "/p/out", FOLDER)),
+	expect_eq(COUNT(step_bind("/p", "/p", DIRECTORY), PUT(STEP_MASK, mask, "/pq")), 0);
+	expect_eq(COUNT(step_bind("/p", "/p", DIRECTORY | READ_ONLY),
+			step_bind("/p/out", "/p/out", DIRECTORY)),
 		  0);
-	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), step_bind("/p/a", "/p/a", FOLDER)), 0);
+	expect_eq(COUNT(step_bind("/p", "/p", DIRECTORY), step_bind("/p/a", "/p/a", DIRECTORY)), 0);
 }
 
 static void mounts_in_own_file_systems_are_not_watched(void)
@@ -75,29 +75,30 @@ static void mounts_in_own_file_systems_are_not_watched(void)
 
 static void whatever_is_taken_away_is_watched(void)
 {
-	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), PUT(STEP_MASK, mask, "/p/a")), 1);
-	expect_eq(COUNT(step_bind("/p", "/p", FOLDER | READ_ONLY), PUT(STEP_MASK, mask, "/p/a")),
+	expect_eq(COUNT(step_bind("/p", "/p", DIRECTORY), PUT(STEP_MASK, mask, "/p/a")), 1);
+	expect_eq(COUNT(step_bind("/p", "/p", DIRECTORY | READ_ONLY), PUT(STEP_MASK, mask, "/p/a")),
 		  1);
-	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), step_bind("/p/a", "/p/a", READ_ONLY)), 1);
-	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), step_bind("/p/a", "/p/a", STEP_NO_EXEC)), 1);
-	expect_eq(COUNT(step_bind("/s", "/p", FOLDER), step_bind("/s/a", "/p/a", READ_ONLY)), 1);
+	expect_eq(COUNT(step_bind("/p", "/p", DIRECTORY), step_bind("/p/a", "/p/a", READ_ONLY)), 1);
+	expect_eq(COUNT(step_bind("/p", "/p", DIRECTORY), step_bind("/p/a", "/p/a", STEP_NO_EXEC)),
+		  1);
+	expect_eq(COUNT(step_bind("/s", "/p", DIRECTORY), step_bind("/s/a", "/p/a", READ_ONLY)), 1);
 	/* Another source is bound there. */
-	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), step_bind("/q", "/p/a", FOLDER)), 1);
-	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), PUT(STEP_TMPFS, tmpfs, "/p/a")), 1);
+	expect_eq(COUNT(step_bind("/p", "/p", DIRECTORY), step_bind("/q", "/p/a", DIRECTORY)), 1);
+	expect_eq(COUNT(step_bind("/p", "/p", DIRECTORY), PUT(STEP_TMPFS, tmpfs, "/p/a")), 1);
 	/* A directory that is only bound so that the command cannot rename it is not watched. */
-	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), step_bind("/p/a", "/p/a", FOLDER),
+	expect_eq(COUNT(step_bind("/p", "/p", DIRECTORY), step_bind("/p/a", "/p/a", DIRECTORY),
 			PUT(STEP_MASK, mask, "/p/a/b/c"), PUT(STEP_MASK, mask, "/p/e")),
 		  2);
 	/* Between the two there is a tmpfs that sbx has made. */
-	expect_eq(COUNT(step_bind("/p", "/p", FOLDER), PUT(STEP_TMPFS, tmpfs, "/p/t"),
-			step_bind("/q", "/p/t/q", FOLDER), PUT(STEP_MASK, mask, "/p/t/q/x")),
+	expect_eq(COUNT(step_bind("/p", "/p", DIRECTORY), PUT(STEP_TMPFS, tmpfs, "/p/t"),
+			step_bind("/q", "/p/t/q", DIRECTORY), PUT(STEP_MASK, mask, "/p/t/q/x")),
 		  2);
 }
 
 /* ---- a child that watches ---- */
 
 struct scene {
-	char folder[64];
+	char directory[64];
 	struct step steps[8];
 	struct plan plan;
 	pid_t watcher;
@@ -124,7 +125,7 @@ static char *path(const struct scene *scene, const char *name)
 {
 	char *ret;
 
-	must(asprintf(&ret, "%s%s", scene->folder, name) > 0);
+	must(asprintf(&ret, "%s%s", scene->directory, name) > 0);
 	return ret;
 }
 
@@ -153,17 +154,17 @@ enum { ALL, PIN, DEEP, HOOKS, SECRET };
 /* In the directory of the scene: d/e/f hidden, hooks read-only, secret hidden. */
 static void scene_init(struct scene *scene)
 {
-	*scene = (struct scene){ .folder = "/tmp/test-watch-XXXXXX", .watcher = -1 };
-	must(mkdtemp(scene->folder) && chdir(scene->folder) == 0);
+	*scene = (struct scene){ .directory = "/tmp/test-watch-XXXXXX", .watcher = -1 };
+	must(mkdtemp(scene->directory) && chdir(scene->directory) == 0);
 	must(mkdir("d", 0700) == 0 && mkdir("d/e", 0700) == 0 && mkdir("hooks", 0700) == 0);
 	make_file("d/e/f");
 	make_file("secret");
 	make_file("other");
 	scene->plan.steps = scene->steps;
-	add_bind(scene, "", FOLDER);
-	add_bind(scene, "/d", FOLDER);
+	add_bind(scene, "", DIRECTORY);
+	add_bind(scene, "/d", DIRECTORY);
 	add_mask(scene, "/d/e/f");
-	add_bind(scene, "/hooks", FOLDER | READ_ONLY);
+	add_bind(scene, "/hooks", DIRECTORY | READ_ONLY);
 	add_mask(scene, "/secret");
 }
 
@@ -180,7 +181,7 @@ static void scene_deinit(struct scene *scene)
 		(void)waitpid(scene->watcher, NULL, 0);
 	for (size_t i = 0; i < scene->plan.n_steps; i++)
 		free((void *)step_target(&scene->steps[i]));
-	must(chdir("/") == 0 && nftw(scene->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0);
+	must(chdir("/") == 0 && nftw(scene->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0);
 }
 #define _cleanup_scene_ _cleanup_(scene_deinit)
 
@@ -319,22 +320,22 @@ static bool replace_a_file_by_itself(void)
 	       rename("link", "secret") == 0;
 }
 
-static bool remove_a_folder(void)
+static bool remove_a_directory(void)
 {
 	return rmdir("hooks") == 0;
 }
 
-static bool replace_a_folder(void)
+static bool replace_a_directory(void)
 {
 	return mkdir("hooks2", 0700) == 0 && rename("hooks2", "hooks") == 0;
 }
 
-static bool rename_a_folder(void)
+static bool rename_a_directory(void)
 {
 	return rename("hooks", "hooks2") == 0;
 }
 
-static bool rename_a_folder_on_the_way(void)
+static bool rename_a_directory_on_the_way(void)
 {
 	return rename("d/e", "d/e2") == 0 && mkdir("d/e", 0700) == 0;
 }
@@ -345,8 +346,8 @@ static void replacing_or_removing_a_name_is_reported_at_once(void)
 		skip("user namespaces are forbidden here");
 	expect_lost(replace_a_file, SECRET, true);
 	expect_lost(remove_a_file, SECRET, true);
-	expect_lost(remove_a_folder, HOOKS, true);
-	expect_lost(replace_a_folder, HOOKS, true);
+	expect_lost(remove_a_directory, HOOKS, true);
+	expect_lost(replace_a_directory, HOOKS, true);
 }
 
 /* The mount moves with a renamed parent and no event is sent: the check at the end detects it. */
@@ -356,8 +357,8 @@ static void a_renamed_parent_is_detected_by_watch_check(void)
 		skip("user namespaces are forbidden here");
 	expect_lost(rename_a_file, SECRET, false);
 	expect_lost(replace_a_file_by_itself, SECRET, false);
-	expect_lost(rename_a_folder, HOOKS, false);
-	expect_lost(rename_a_folder_on_the_way, DEEP, false);
+	expect_lost(rename_a_directory, HOOKS, false);
+	expect_lost(rename_a_directory_on_the_way, DEEP, false);
 }
 
 static void other_names_and_the_files_themselves_may_change(void)
@@ -420,7 +421,7 @@ static void a_link_on_the_way_is_refused(void)
 static void nothing_is_lost_that_was_never_begun(void)
 {
 	_cleanup_watch_ struct watch watch = WATCH_INIT;
-	struct step steps[] = { step_bind("/p", "/p", FOLDER), PUT(STEP_MASK, mask, "/p/a") };
+	struct step steps[] = { step_bind("/p", "/p", DIRECTORY), PUT(STEP_MASK, mask, "/p/a") };
 	const struct plan plan = { .steps = steps, .n_steps = N_ELEMENTS(steps) };
 
 	expect_eq(watch_read_plan(&watch, &plan), 0);

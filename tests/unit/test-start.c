@@ -14,7 +14,7 @@
 #include "test.h"
 
 /* Runs the shell script @text with "x" as its stdin; returns its output. */
-static int said_by(const char *text, const char *folder, char *ret, size_t size)
+static int said_by(const char *text, const char *directory, char *ret, size_t size)
 {
 	const char *const argv[] = { "/bin/sh", "-c", text, NULL };
 	const char *const environment[] = { "A=1", NULL };
@@ -28,7 +28,7 @@ static int said_by(const char *text, const char *folder, char *ret, size_t size)
 	(void)close(in[1]);
 	const struct start start = { .argv = argv,
 				     .environment = environment,
-				     .folder = folder,
+				     .directory = directory,
 				     .stdin_fd = in[0],
 				     .stdout_fd = out[1] };
 

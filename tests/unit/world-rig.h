@@ -48,14 +48,14 @@
 struct world {
 	struct plan plan;
 	struct step steps[48];
-	char folder[32];
+	char directory[32];
 	bool has_network_maker;
 	struct kernel_failure failure; /* of world_run() */
 };
 
 #define WORLD_INIT                                                                                 \
 	{                                                                                          \
-		.folder = ""                                                                       \
+		.directory = ""                                                                    \
 	}
 
 /* Shared memory in which PID 1 stores its result. */
@@ -77,12 +77,12 @@ static inline bool is_root(void)
 static inline const char *outside(struct world *world, const char *name)
 {
 	char path[256];
-	int n = snprintf(path, sizeof(path), "%s/%s", world->folder, name);
+	int n = snprintf(path, sizeof(path), "%s/%s", world->directory, name);
 
 	return arena_copy(&world->plan.arena, path, (size_t)n);
 }
 
-static inline void make_folder(struct world *world, const char *name, mode_t mode)
+static inline void make_directory(struct world *world, const char *name, mode_t mode)
 {
 	expect_eq(mkdir(outside(world, name), mode), 0);
 	expect_eq(chmod(outside(world, name), mode), 0);
@@ -120,8 +120,8 @@ static inline struct step *add_step(struct world *world, struct step step)
 static inline void world_init(struct world *world)
 {
 	memset(world, 0, sizeof(*world));
-	(void)snprintf(world->folder, sizeof(world->folder), "/tmp/sbx-world-XXXXXX");
-	if (!mkdtemp(world->folder))
+	(void)snprintf(world->directory, sizeof(world->directory), "/tmp/sbx-world-XXXXXX");
+	if (!mkdtemp(world->directory))
 		abort();
 	world->plan.steps = world->steps;
 	world->plan.uid = is_root() ? COMMAND_USER : geteuid();
@@ -140,11 +140,11 @@ static inline int remove_one(const char *path, const struct stat *status, int ty
 
 static inline void world_deinit(struct world *world)
 {
-	if (world->folder[0] == '\0')
+	if (world->directory[0] == '\0')
 		return;
 	arena_deinit(&world->plan.arena);
-	(void)nftw(world->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
-	expect_eq(access(world->folder, F_OK), -1);
+	(void)nftw(world->directory, remove_one, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	expect_eq(access(world->directory, F_OK), -1);
 }
 #define _cleanup_world_ _cleanup_(world_deinit)
 

@@ -196,7 +196,7 @@ static enum escape_verdict replace_git(long number)
 }
 
 /* Exchanges the granted directory with a symbolic link that leads outside. */
-static enum escape_verdict exchange_granted_folder(long unused)
+static enum escape_verdict exchange_granted_directory(long unused)
 {
 	const char *granted = escape_target("ESCAPE_GRANTED");
 	char other[256];
@@ -221,7 +221,7 @@ static enum escape_verdict inherited_fd(long unused)
 	return REFUSED;
 }
 
-static enum escape_verdict folder_behind_fd(long unused)
+static enum escape_verdict directory_behind_fd(long unused)
 {
 	struct stat st;
 
@@ -287,9 +287,9 @@ const struct escape escapes_files[] = {
 	{ "write_git_config", NEEDS_USER, tamper_with_git, 1 },
 	{ "replace_git_hooks", NEEDS_USER, replace_git, 0 },
 	{ "replace_git_folder", NEEDS_USER, replace_git, 1 },
-	{ "exchange_granted_folder", NEEDS_USER, exchange_granted_folder, 0 },
+	{ "exchange_granted_folder", NEEDS_USER, exchange_granted_directory, 0 },
 	{ "use_inherited_fd", NEEDS_USER, inherited_fd, 0 },
-	{ "use_folder_behind_fd", NEEDS_USER, folder_behind_fd, 0 },
+	{ "use_folder_behind_fd", NEEDS_USER, directory_behind_fd, 0 },
 	{ "change_mode_of_secret", NEEDS_USER, change_attributes, 0 },
 	{ "change_mode_of_program", NEEDS_ROOT, change_attributes, 1 },
 	{ "set_trusted_attribute", NEEDS_ROOT, trusted_attribute, 0 },
