@@ -18,7 +18,6 @@
 #include "base/fd.h"
 #include "base/progress.h"
 #include "base/state.h"
-#include "policy/load.h"
 #include "policy/model.h"
 #include "record/record.h"
 #include "tool.h"

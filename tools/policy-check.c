@@ -21,7 +21,7 @@
 #include "base/json.h"
 #include "policy/check.h"
 #include "policy/compile.h"
-#include "policy/load.h"
+#include "policy/model.h"
 
 #include "tool.h"
 

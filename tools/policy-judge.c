@@ -23,7 +23,6 @@
 #include "extension/extension.h"
 #include "policy/compose.h"
 #include "policy/model.h"
-#include "policy/load.h"
 
 #include "tool.h"
 

@@ -23,7 +23,6 @@
 #include "base/units.h"
 #include "filter/filter.h"
 #include "kernel/probe.h"
-#include "policy/load.h"
 #include "policy/model.h"
 #include "tool.h"
 

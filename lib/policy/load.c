@@ -12,8 +12,6 @@
  * 4 The rules' own examples are tried, with the same evaluator that will decide by the policy.
  */
 
-#include "policy/load.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>

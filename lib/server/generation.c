@@ -23,7 +23,6 @@
 #include "extension/extension.h"
 #include "policy/compose.h"
 #include "policy/guarded.h"
-#include "policy/load.h"
 #include "policy/model.h"
 #include "token/denial.h"
 #include "token/scope.h"

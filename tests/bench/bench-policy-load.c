@@ -20,7 +20,7 @@
 #include "bench-yaml-events.h"
 #include "policy/artefact.h"
 #include "policy/compile.h"
-#include "policy/load.h"
+#include "policy/model.h"
 
 #define N_LOADED 1000u
 #define N_COMPILED 10000u

@@ -6,8 +6,6 @@
  * and a fix, and no policy. A failed check is an abort.
  */
 
-#include "policy/load.h"
-
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>

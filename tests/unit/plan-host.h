@@ -21,7 +21,6 @@
 #include "plan/request.h"
 #include "policy/credentials.h"
 #include "policy/guarded.h"
-#include "policy/load.h"
 #include "policy/model.h"
 #include "step-flags.h"
 #include "test.h"

@@ -7,7 +7,6 @@
 
 #include <sbx/error.h>
 
-#include "policy/load.h"
 #include "policy/model.h"
 #include "test.h"
 

@@ -12,7 +12,6 @@
 #include "policy/compile.h"
 #include "policy/decide.h"
 #include "policy/model.h"
-#include "policy/load.h"
 #include "policy/request.h"
 
 struct rig {

@@ -10,7 +10,7 @@
 
 #include "policy/guarded.h"
 #include "policy/check.h"
-#include "policy/load.h"
+#include "policy/model.h"
 
 #define RULE(name, action, match)                                                                  \
 	"  - { name: " name ", match: { " match " }, action: " action " }\n"

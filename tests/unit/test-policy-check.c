@@ -9,7 +9,7 @@
 #include "policy-refusals.h"
 #include "policy-rig.h"
 #include "policy-seeds.h"
-#include "policy/load.h"
+#include "policy/model.h"
 
 /* Formats as "W01 3:5 | W02 4:1". */
 static void collect(const struct policy_warning *warning, void *userdata)

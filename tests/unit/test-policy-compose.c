@@ -6,7 +6,7 @@
 #include "policy/artefact.h"
 #include "policy/compose.h"
 #include "policy/decide.h"
-#include "policy/load.h"
+#include "policy/model.h"
 #include "test.h"
 
 static bool allows(const char *yaml, const char *operation, const char *path)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "policy/load.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,6 @@
 #include "policy-rig.h"
 #include "policy-same.h"
 #include "policy-seeds.h"
-#include "policy/load.h"
 #include "policy/model.h"
 #include "test.h"
 

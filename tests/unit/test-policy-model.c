@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "policy/load.h"
 #include "test.h"
 
 static void every_action_has_a_name_that_finds_it(void)
