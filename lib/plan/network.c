@@ -137,6 +137,15 @@ static int check_host_mode(struct planner *planner)
 		return r;
 	planner_note(planner, true, "network isolation",
 		     "the network mode is host: nothing is filtered, and the loopback is shared");
+	/* Its author asked for network access, not for the host's. */
+	if (planner->policy && planner->policy->dialect == DIALECT_MANIFEST)
+		planner_add_notice(
+			planner,
+			(struct plan_notice){
+				.what = "the command can reach whatever the host can reach",
+				.why = "the manifest allows network access, and no filter applies to it",
+				.fix = "--net loopback closes it",
+				.is_hint = true });
 	return 0;
 }
 

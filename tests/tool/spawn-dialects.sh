@@ -34,6 +34,12 @@ for who in $starters; do
 	check "one_in_a_writable_directory_is_made_by_$who" test "$(cat "$project/data/new")" = new
 	run spawn --policy "$work/m.json" -- sh -c 'echo new >missing'
 	check "another_is_not_by_$who" test ! -e "$project/missing"
+	printf '%s' '{"sandbox": {"type": "PROCESS", "config": {"allowFileSystemAccess": true, "allowNetworkAccess": true,' \
+		'"allowedPaths": ["./data"]}}}' >"$work/m.json"
+	run spawn --policy "$work/m.json" --print-plan -v -- sh
+	check "the_host_network_of_a_manifest_is_warned_of_for_$who" out_has 'the command can reach whatever the host can reach'
+	run spawn --policy "$work/m.json" --net loopback --print-plan -v -- sh
+	check "without_it_there_is_no_warning_for_$who" test "${out#*whatever the host}" = "$out"
 	rm -rf "$project/data" "$project/here" "$project/secret"
 done
 finish
