@@ -360,7 +360,7 @@ static int remove_one(struct ctl *ctl, const char *id, struct sbx_error *err)
 {
 	_cleanup_registration_ struct registration registration = REGISTRATION_INIT;
 	struct sbx_error why = { .code = 0 };
-	struct cleanup cleanup;
+	struct cleanup cleanup = { .registration = &registration };
 	uint64_t grace_usec;
 	int r = stop_read_time(ctl->values, &grace_usec, err);
 

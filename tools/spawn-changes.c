@@ -50,6 +50,7 @@ static int open_parent(struct spawn_run *run, const char *path, const char **ret
 	size_t n = (size_t)(path_last(path) - path);
 	const char *parent = arena_copy(&run->arena, path, n > 1 ? n - 1 : 1);
 
+	*ret_real = parent;
 	return parent ? host_open_directory("--out", parent, &run->arena, ret_real, err)
 		      : spawn_no_memory(err);
 }
@@ -149,8 +150,9 @@ int changes_prepare(struct spawn_run *run, struct sbx_error *err)
 	const char *value = run->values->out, *path, *parent, *name;
 	int r = check_ending(value, err);
 
-	if (r == 0)
-		r = spawn_read_path(run, "--out", value, &path, err);
+	if (r < 0)
+		return r;
+	r = spawn_read_path(run, "--out", value, &path, err);
 	if (r < 0)
 		return r;
 	changes->parent = open_parent(run, path, &parent, err);

@@ -309,7 +309,7 @@ static int take_pair(struct reading *reading, struct sbx_error *err)
 {
 	size_t n_line = line_length(reading), n = n_line;
 	const char *at = reading->at;
-	struct witness_head head;
+	struct witness_head head = { .size = 0 };
 	int r;
 
 	if (!note_take_number(&at, &n, &head.size) || head.size == 0 || n == 0 || *at != ' ' ||

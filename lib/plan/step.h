@@ -113,8 +113,7 @@ struct step_owner {
 	bool is_set;
 	uid_t uid;
 	gid_t gid;
-	bool optional; /* where the file system cannot, it is shown as it is; what is mounted below
-			  it always */
+	bool optional; /* if the file system does not support it, the directory is shown as it is */
 	bool not_of_system; /* not mapped where the opened directory is one of the system's by
 			       another name, as a bind mount of /etc is */
 };

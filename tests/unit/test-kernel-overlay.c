@@ -19,7 +19,7 @@ static void add_overlay(struct world *world, unsigned flags)
 	add(world, .kind = STEP_OVERLAY, .overlay.source = outside(world, "lower"),
 	    .overlay.target = "/project", .overlay.upper = outside(world, "upper"),
 	    .overlay.work = outside(world, "work"), .overlay.attributes = step_attributes(flags),
-	    .overlay.owner = { flags & STEP_OWNED, OWNER, OWNER, false });
+	    .overlay.owner = { flags & STEP_OWNED, OWNER, OWNER, false, false });
 }
 
 /* As root: changes the owner of the layers to @uid, and of the directory around them for OWNER. */

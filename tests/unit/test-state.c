@@ -38,9 +38,9 @@ static struct rig rig_make(const char *home)
 	file = fopen(rig.accounts, "we");
 	if (!file || mkdir(rig.home, 0700) < 0)
 		abort();
-	(void)fprintf(file, "root:x:0:0::/root:/bin/sh\nbroken:x:%u\nother:x:%u1:1::/other:\n",
+	(void)fprintf(file, "root:x:0:0::/root:/bin/sh\nbroken:x:%d\nother:x:%d1:1::/other:\n",
 		      USER, USER);
-	(void)fprintf(file, "user:x:%u:%u::%s:/bin/sh\n", USER, USER, home ? home : rig.home);
+	(void)fprintf(file, "user:x:%d:%d::%s:/bin/sh\n", USER, USER, home ? home : rig.home);
 	(void)fclose(file);
 	return rig;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=sh
+# shellcheck shell=bash
 # The workloads of workloads.sh: each function prints text that must be the same outside and inside of a sandbox, so
 # no path of the host, no time and no PID. A fresh bash sources this file and runs one function with -eu and pipefail
 # in an empty directory. It has $programs (this directory), $n_files, $n_out, $redis_source and $argument.
