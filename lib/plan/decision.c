@@ -767,11 +767,25 @@ static unsigned find_made(struct planner *planner, const struct place *place)
 								 : winner->rights & ~denied;
 }
 
+/* Is it a device of sbx's own /dev that a rule denies by name, if only for writing? Its mount is
+ * read-only in any case, which does not prevent writing to a device. */
+static bool is_denied_device(const struct place *place)
+{
+	if (!place->winner || place->winner->content != CONTENT_DEVICE)
+		return false;
+	for (size_t i = 0; i < place->n_marks; i++)
+		if (place->marks[i]->kind == MARK_DENY && (place->marks[i]->rights & RIGHT_WRITE))
+			return true;
+	return false;
+}
+
 static unsigned find_rights(struct planner *planner, const struct place *place)
 {
 	const struct asked_path asked = asked_of(place);
 
 	if (find_own_denial(place, RIGHT_READ))
+		return 0;
+	if (is_denied_device(place))
 		return 0;
 	if (place_is_made(place))
 		return find_made(planner, place);

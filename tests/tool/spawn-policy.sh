@@ -117,6 +117,11 @@ for who in $starters; do
 	check "that_it_has_another_name_is_said_by_$who" err_has "bin/denied' has 2 hard links, and"
 	check "the_rule_is_named_by_$who" err_has "'held' denies one"
 	rm -r "${project:?}/bin"
+
+	# A read-only mount does not prevent writing to a device.
+	policy "$programs" '{name: zero, match: {op: fs.write, path: /dev/zero}, action: deny}'
+	run spawn --policy "$work/p.yaml" -- sh -c 'echo text >/dev/null && echo text >/dev/zero'
+	check "a_device_that_may_not_be_written_is_not_there_for_$who" eval 'test "$status" -ne 0 -a "$status" -ne 125 && err_has /dev/zero'
 done
 
 # Each policy of policies/ works as documented, or is refused with a reason.
