@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * SQLite reads a file page by page, and pread() of a page that the kernel has costs as much as
- * hashing it. Here a page that lies behind the one before brings the pages behind it along.
+ * SQLite reads a file page by page, and pread() of a page in the page cache costs as much as
+ * hashing it. So a read of the page after the last one also reads the pages that follow it.
  *
  * mmap() would cost nothing, and SIGBUS would kill the reader of a file that is cut short.
  *
- * What was read ahead is as good as what SQLite would read itself: while a snapshot is open, no
+ * A page that was read ahead equals the page that SQLite would read: while a snapshot is open, no
  * checkpoint of the WAL writes a page into the file that the snapshot reads from there. A snapshot
  * begins and ends with a lock, of the file or of the index of the WAL, and every lock drops what
  * was read ahead.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What has to be done with the files of a log: decisions from facts, one at a time, because it is
- * not known how small an archive becomes before it is made
+ * Decides which file of a log to pack or delete next: one at a time, because the size of an archive
+ * is not known before it is made
  */
 
 #include "audit/retain.h"

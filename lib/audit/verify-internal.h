@@ -166,7 +166,7 @@ struct verify_epoch {
 	struct audit_hash note; /* its digest */
 };
 
-/* What has come by, and is compared with what comes later. */
+/* Facts of the records read so far, which verify compares with later records. */
 struct verify_seen {
 	char log_id[AUDIT_LOG_ID_SIZE];
 	uint64_t begin;		       /* of the first segment that is there */

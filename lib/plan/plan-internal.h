@@ -178,7 +178,7 @@ struct planner_memory {
 	_Alignas(max_align_t) unsigned char spare[256];
 };
 
-/* What is chosen from policy, request and host. */
+/* The planner chooses these from policy, request and host. */
 struct choices {
 	const struct policy_template *template;
 	const char *profile;

@@ -264,7 +264,7 @@ static bool is_home(struct planner *planner, const struct mark *mark, const char
 	if (mark->kind != MARK_ALLOW || !is_below(home, path) || strcmp(path, "/") == 0 ||
 	    (is_of_host && (is_missing(planner, mark) || is_covered(planner, mark, home))))
 		return false;
-	/* Whatever it is, also a directory to execute from: two things cannot be there. */
+	/* Any mark at HOME itself, also one for execution only: two mounts cannot share a path. */
 	if (strcmp(home, path) == 0)
 		return true;
 	return is_of_host && (mark->rights & RIGHTS_FILES);

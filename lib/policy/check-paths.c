@@ -603,7 +603,7 @@ static int check_denied(struct checker *checker, const struct policy_mount *moun
 	rule = find_denial(judge, n_rules, inside, operations);
 	if (!rule)
 		rule = find_denial(judge, n_rules, outside, operations);
-	/* What is mounted otherwise may be a file, and then nothing is below it. */
+	/* The source of a bind mount may be a file, which has nothing below it. */
 	if (!rule && (mount->mode == MOUNT_TMPFS || mount->mode == MOUNT_OVERLAY))
 		rule = find_denial(judge, n_rules, below, operations);
 	if (!rule)

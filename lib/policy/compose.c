@@ -667,8 +667,8 @@ static void add_mount(struct composer *composer, const struct policy_mount *moun
 		(void)compose_show(composer, &path);
 }
 
-/* What is denied outside is denied where a mount shows it. Last of all: these rules are about names
- * inside, and no other mount has such a source. */
+/* Denies a path that a rule denies outside also where a mount shows it. Runs last, because its
+ * rules are about names inside, which are no source of another mount. */
 static void deny_where_shown(struct composer *composer)
 {
 	size_t n_rules = composer->policy.n_rules;

@@ -4,8 +4,8 @@
  * Several files as one policy
  *
  * All rules are kept: severity decides between them, so a later file cannot take a denial back.
- * What has no severity, the settings, is compared value by value. The parts of the model are
- * copied, so that the files can be freed.
+ * Settings have no severity and are compared value by value. The parts of the model are copied, so
+ * that the files can be freed.
  */
 
 #include "policy/model.h"

@@ -53,14 +53,15 @@ has_npm_registry() {
 	registry=$(npm config get registry 2>/dev/null) && timeout 60 npm view mocha@10.8.2 version >"$work/registry" 2>&1
 }
 
-# The source of redis, for its tests: from REDIS_SOURCE, or downloaded from Debian into a temporary directory.
+# The source of redis, for its tests: from REDIS_SOURCE, or downloaded from the archive that apt is configured for.
 redis_source=${REDIS_SOURCE:-}
 has_redis_source() {
 	[ -z "$redis_source" ] || return 0
 	mkdir -p "$work/apt/lists/partial" "$work/apt/cache/archives/partial"
 	local release apt
 	release=$(. /etc/os-release && echo "$VERSION_CODENAME")
-	echo "deb-src http://deb.debian.org/debian $release main" >"$work/apt/sources.list"
+	apt-get indextargets --format "deb-src \$(REPO_URI) $release main" 'Created-By: Packages' "Codename: $release" |
+		sort -u >"$work/apt/sources.list"
 	apt=(timeout 300 apt-get -q -o Dir::Etc::SourceList="$work/apt/sources.list" -o Dir::Etc::SourceParts=/dev/null
 		-o Dir::State::Lists="$work/apt/lists" -o Dir::Cache="$work/apt/cache" -o Acquire::Retries=2)
 	(cd "$work/apt" && "${apt[@]}" update && "${apt[@]}" source --download-only redis && tar -xf redis_*.orig.tar.*) \
