@@ -106,8 +106,7 @@ static bool is_shown(struct planner *planner, const char *path)
 
 	return carrier && carrier->kind == STEP_BIND &&
 	       strcmp(carrier->bind.source, carrier->bind.target) == 0 &&
-	       carrier->bind.attributes.is_read_only &&
-	       (decided_rights(planner, &asked) & RIGHT_READ);
+	       carrier->bind.attributes.is_read_only && decided_rights(planner, &asked, RIGHT_READ);
 }
 
 static void add_line(struct planner *planner, const char *path, const char *line)

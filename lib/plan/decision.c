@@ -347,31 +347,18 @@ static bool is_allowed(const struct planner *planner, const struct names *names,
 	return is_allowed;
 }
 
-unsigned decided_rights(struct planner *planner, const struct asked_path *asked)
+unsigned decided_rights(struct planner *planner, const struct asked_path *asked, unsigned wanted)
 {
 	struct names names = names_of(planner, asked);
 	unsigned rights = 0;
 
 	for (size_t i = 0; i < N_ELEMENTS(operations); i++)
-		if (is_allowed(planner, &names, i))
+		if ((wanted & operations[i].right) && is_allowed(planner, &names, i))
 			rights |= operations[i].right;
 	return rights;
 }
 
-static unsigned decided_denied(struct planner *planner, const struct asked_path *asked,
-			       unsigned rights)
-{
-	struct step_origin origin;
-	unsigned denied = 0;
-
-	for (size_t i = 0; i < N_ELEMENTS(operations); i++)
-		if ((rights & operations[i].right) &&
-		    decided_denial(planner, asked, operations[i].right, &origin))
-			denied |= operations[i].right;
-	return denied;
-}
-
-unsigned decided_anywhere(struct planner *planner, const struct asked_path *asked)
+unsigned decided_anywhere(struct planner *planner, const struct asked_path *asked, unsigned wanted)
 {
 	struct names names = names_of(planner, asked);
 	unsigned rights = 0;
@@ -383,7 +370,8 @@ unsigned decided_anywhere(struct planner *planner, const struct asked_path *aske
 						   .n = 1 };
 
 			/* Reading and writing is done to what is in a directory. */
-			if ((names.n == 1 || k == 1 || operations[i].right == RIGHT_LIST) &&
+			if ((wanted & operations[i].right) &&
+			    (names.n == 1 || k == 1 || operations[i].right == RIGHT_LIST) &&
 			    is_allowed(planner, &one, i))
 				rights |= operations[i].right;
 		}
@@ -423,6 +411,20 @@ static bool find_denial(struct planner *planner, const char *operation, const st
 		}
 	}
 	return false;
+}
+
+static unsigned decided_denied(struct planner *planner, const struct asked_path *asked,
+			       unsigned rights)
+{
+	struct names names = names_of(planner, asked);
+	struct step_origin origin;
+	unsigned denied = 0;
+
+	for (size_t i = 0; i < N_ELEMENTS(operations); i++)
+		if ((rights & operations[i].right) &&
+		    find_denial(planner, operations[i].operation, &names, &origin))
+			denied |= operations[i].right;
+	return denied;
 }
 
 bool decided_denial(struct planner *planner, const struct asked_path *asked, unsigned rights,
@@ -759,12 +761,12 @@ static unsigned find_made(struct planner *planner, const struct place *place)
 {
 	const struct asked_path asked = asked_of(place);
 	const struct mark *winner = place->winner ? place->winner : place->base->winner;
-	unsigned denied = decided_denied(planner, &asked, RIGHTS_SEEN);
+	bool is_whole = place->winner && winner->content != CONTENT_TMPFS;
+	unsigned denied =
+		decided_denied(planner, &asked,
+			       RIGHT_READ | (is_whole ? 0 : winner->rights & RIGHTS_SEEN));
 
-	if (denied & RIGHT_READ)
-		return 0;
-	return place->winner && winner->content != CONTENT_TMPFS ? winner->rights
-								 : winner->rights & ~denied;
+	return denied & RIGHT_READ ? 0 : winner->rights & ~denied;
 }
 
 /* Is it a device of sbx's own /dev that a rule denies by name, if only for writing? Its mount is
@@ -789,7 +791,7 @@ static unsigned find_rights(struct planner *planner, const struct place *place)
 		return 0;
 	if (place_is_made(place))
 		return find_made(planner, place);
-	return (decided_rights(planner, &asked) & find_limit(place)) | find_extra(planner, place);
+	return decided_rights(planner, &asked, find_limit(place)) | find_extra(planner, place);
 }
 
 bool place_is_only_guarded(const struct place *place)

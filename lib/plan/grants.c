@@ -534,7 +534,7 @@ static bool can_be_made(struct planner *planner, const char *path)
 {
 	const struct asked_path asked = { .path = path, .kind = HOST_MISSING };
 
-	return decided_rights(planner, &asked) & RIGHT_WRITE;
+	return decided_rights(planner, &asked, RIGHT_WRITE);
 }
 
 static void note_creatable(struct planner *planner)

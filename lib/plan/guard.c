@@ -283,7 +283,9 @@ void mark_guarded(struct planner *planner)
 		const struct mark *mark = ((struct mark **)planner->view.marks.rows)[i];
 
 		/* Most marks are about credentials, and there are some 200 rows. */
-		for (size_t k = 0; shows_host(mark) && k < list->n_rows; k++)
+		if (!shows_host(mark))
+			continue;
+		for (size_t k = 0; k < list->n_rows; k++)
 			guard(planner, mark, &list->rows[k]);
 	}
 }

@@ -291,8 +291,8 @@ static int compare(struct planner *planner, const struct place *place)
 
 	if (!is_compared(place, carrier))
 		return 0;
-	decided = decided_rights(planner, &asked) & COMPARED;
 	permitted = plan_permits(planner->plan, place->path, kind);
+	decided = decided_rights(planner, &asked, permitted & COMPARED);
 	/* A write to an overlay goes to its upper directory and does not reach the host's file. */
 	if (carrier && carrier->kind == STEP_OVERLAY)
 		permitted &= ~(unsigned)RIGHT_WRITE | decided;
@@ -304,7 +304,7 @@ static int compare(struct planner *planner, const struct place *place)
 	more = permitted & ~decided & ~own_rights(planner, place);
 	if (more)
 		return refuse_more(planner, &asked, more);
-	less = decided_anywhere(planner, &asked) & COMPARED & ~permitted;
+	less = decided_anywhere(planner, &asked, COMPARED & ~permitted);
 	if (kind != HOST_DIRECTORY)
 		less &= ~(unsigned)RIGHT_LIST;
 	/* A socket is connected to, nothing else. */
@@ -358,7 +358,8 @@ static int compare_behind_link(struct planner *planner, const struct mark *mark)
 		permitted = plan_permits(planner->plan, asked.path, asked.kind) & COMPARED;
 		if (step->kind == STEP_OVERLAY)
 			permitted &= ~(unsigned)RIGHT_WRITE;
-		if (!(permitted & mark->rights & ~decided_rights(planner, &asked)))
+		permitted &= mark->rights;
+		if (!(permitted & ~decided_rights(planner, &asked, permitted)))
 			continue;
 		(void)sbx_error_what(planner->err, -EOPNOTSUPP,
 				     "cannot enforce what %s denies at '%.300s'",

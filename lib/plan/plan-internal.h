@@ -369,9 +369,10 @@ int decide_all(struct planner *planner);
 /* Does a rule deny a port that is to be carried through? */
 int decide_ports(struct planner *planner);
 void decided_free(struct decided *decided);
-unsigned decided_rights(struct planner *planner, const struct asked_path *asked);
-/* Rights at the path or below it, though not at both. */
-unsigned decided_anywhere(struct planner *planner, const struct asked_path *asked);
+/* Those of @wanted that the policy gives at the path: only these are asked for. */
+unsigned decided_rights(struct planner *planner, const struct asked_path *asked, unsigned wanted);
+/* The same at the path or below it, though not at both. */
+unsigned decided_anywhere(struct planner *planner, const struct asked_path *asked, unsigned wanted);
 /* The rule that denies one of @rights; false where none does. */
 bool decided_denial(struct planner *planner, const struct asked_path *asked, unsigned rights,
 		    struct step_origin *ret);

@@ -191,23 +191,31 @@ static const struct {
 	[CREDENTIALS_OF_ROOT] = { of_root, N_ELEMENTS(of_root) },
 };
 
+/* @text after @prefix, or NULL. A start compares thousands of paths, most of which differ in their
+ * first bytes: a call of strncmp() for each costs more than the comparison. */
+static const char *after_prefix(const char *text, const char *prefix)
+{
+	for (; *prefix; text++, prefix++)
+		if (*text != *prefix)
+			return NULL;
+	return text;
+}
+
 /* The part of @path below @directory, "" where they are the same; NULL: @path does not lie in it.
  * Both are normal. */
 static const char *rest_of(const char *path, const char *directory)
 {
-	size_t len = strcmp(directory, "/") == 0 ? 0 : strlen(directory);
+	const char *rest = after_prefix(path, strcmp(directory, "/") == 0 ? "" : directory);
 
-	if (strncmp(path, directory, len) != 0 || (path[len] != '/' && path[len] != '\0'))
-		return NULL;
-	return path + len + strspn(path + len, "/");
+	if (!rest || *rest == '\0')
+		return rest;
+	return *rest == '/' ? rest + 1 : NULL;
 }
 
 /* The row's path at the place, or NULL. */
 static const char *row_at(const struct credential_place *place, const struct credential_row *row)
 {
-	size_t len = strlen(place->prefix);
-
-	return strncmp(row->path, place->prefix, len) == 0 ? row->path + len : NULL;
+	return after_prefix(row->path, place->prefix);
 }
 
 /* Adds a struct credential. The path is both parts together; with "" the first one alone. */
@@ -386,11 +394,13 @@ static void add_of_uid(struct finding *finding, const char *uid)
 {
 	_cleanup_text_ struct text path = TEXT_INIT;
 
-	text_addf(&path, "/run/user/%s", uid);
+	text_add(&path, "/run/user/");
+	text_add(&path, uid);
 	if (text_status(&path) == 0)
 		add_place(finding, text_string(&path), CREDENTIALS_OF_RUNTIME, "", 0);
 	text_reset(&path);
-	text_addf(&path, "/tmp/tmux-%s", uid);
+	text_add(&path, "/tmp/tmux-");
+	text_add(&path, uid);
 	if (text_status(&path) == 0)
 		add_place(finding, text_string(&path), CREDENTIALS_OF_ROOT, "", CREDENTIAL_SOCKET);
 	finding->no_memory |= text_status(&path) < 0;
