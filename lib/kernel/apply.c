@@ -144,19 +144,11 @@ static void leave_to_supervisor(struct kernel *kernel)
 	fd_close_many(&kernel->cgroup_parent_fd, 1);
 }
 
-/* Of a part of STEP_NAMESPACES that clone3() has left to PID 1. */
-static int check_namespaces(const struct kernel *kernel, int r, struct kernel_failure *ret)
-{
-	return r < 0 ? fail(ret, kernel_find_step(kernel->plan, STEP_NAMESPACES), r) : 0;
-}
-
 static int build(struct kernel *kernel, struct kernel_failure *ret)
 {
 	int r = enter_cgroup_namespace(kernel, ret);
 
 	leave_to_supervisor(kernel);
-	if (r == 0)
-		r = check_namespaces(kernel, network_begin(kernel), ret);
 	if (r == 0)
 		r = walk(kernel, RUN, STEP_ID_MAP, STEP_ID_MAP, ret);
 	if (r == 0 && !kernel_borrows(kernel))
@@ -165,8 +157,6 @@ static int build(struct kernel *kernel, struct kernel_failure *ret)
 		r = walk(kernel, MAKE, STEP_ROOT, STEP_SEAL, ret);
 	if (r == 0)
 		r = walk(kernel, RUN, STEP_ROOT, STEP_SEAL, ret);
-	if (r == 0)
-		r = check_namespaces(kernel, network_enter(kernel), ret);
 	return r < 0 ? r : walk(kernel, RUN, STEP_HOSTNAME, STEP_LISTEN, ret);
 }
 

@@ -31,8 +31,6 @@ static uint64_t namespaces(const struct kernel *kernel)
 
 	uint64_t flags = kernel->plan->steps[number].namespaces.clone_flags;
 
-	if (kernel->has_network_maker)
-		flags &= ~(uint64_t)CLONE_NEWNET;
 	/* The root of a cgroup namespace is the cgroup of the process that creates it, so PID 1
 	 * creates it in its own cgroup (kernel_build()). */
 	return kernel_joins_cgroup(kernel) ? flags & ~(uint64_t)CLONE_NEWCGROUP : flags;

@@ -34,7 +34,6 @@ bool fault_hits(const char *name);
 #define fstat(...) FAULT(fstat, __VA_ARGS__)
 #define ioctl(...) FAULT(ioctl, __VA_ARGS__)
 #define listen(...) FAULT(listen, __VA_ARGS__)
-#define mmap(...) (fault_hits("mmap") ? MAP_FAILED : mmap(__VA_ARGS__))
 #define mkdirat(...) FAULT(mkdirat, __VA_ARGS__)
 #define mknodat(...) FAULT(mknodat, __VA_ARGS__)
 #define mount_setattr(...) FAULT(mount_setattr, __VA_ARGS__)
@@ -47,7 +46,6 @@ bool fault_hits(const char *name);
 #define sendfile(...) FAULT(sendfile, __VA_ARGS__)
 #define setgroups(...) FAULT(setgroups, __VA_ARGS__)
 #define sethostname(...) FAULT(sethostname, __VA_ARGS__)
-#define setns(...) FAULT(setns, __VA_ARGS__)
 #define setresgid(...) FAULT(setresgid, __VA_ARGS__)
 #define setresuid(...) FAULT(setresuid, __VA_ARGS__)
 #define setrlimit(...) FAULT(setrlimit, __VA_ARGS__)
@@ -57,7 +55,6 @@ bool fault_hits(const char *name);
 #define symlinkat(...) FAULT(symlinkat, __VA_ARGS__)
 #define umount2(...) FAULT(umount2, __VA_ARGS__)
 #define unshare(...) FAULT(unshare, __VA_ARGS__)
-#define waitpid(...) FAULT(waitpid, __VA_ARGS__)
 #define write(...) FAULT(write, __VA_ARGS__)
 
 #endif

@@ -90,11 +90,6 @@ KERNEL_STEPS(DECLARE)
 int identity_borrow(uid_t uid, gid_t gid);
 int identity_return(uid_t uid, gid_t gid);
 
-/* network.c: starts the maker of the network namespace; waits for its end and enters the
- * namespace. Both do nothing if has_network_maker is false. */
-int network_begin(struct kernel *kernel);
-int network_enter(struct kernel *kernel);
-
 /* cgroup.c */
 int cgroup_kill(int cgroup_fd);
 int cgroup_kill_each(int cgroup_fd); /* the same without cgroup.kill */

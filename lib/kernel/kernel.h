@@ -26,7 +26,6 @@
 #include "kernel/interpreter.h"
 #include "plan/plan.h"
 
-struct network_maker;
 struct sbx_error;
 struct sock_fprog;
 
@@ -56,11 +55,6 @@ struct kernel {
 	int owner_fd; /* of a user namespace that maps owner to the command's user: mount.h */
 	uid_t owner_uid;
 	gid_t owner_gid;
-	/* Set before kernel_clone(): a process creates the network namespace while PID 1 builds the
-	 * file tree (network.c). Not where other processes join the namespaces, because PID 1 opens
-	 * its own for them before it builds. */
-	bool has_network_maker;
-	struct network_maker *network_maker;
 	const char *unmapped;  /* the source of a bind whose optional owner could not be mapped; or
 				  NULL */
 	const char *of_system; /* the source of a writable bind or an overlay whose owner was not
@@ -98,9 +92,9 @@ struct exec_failure {
 int kernel_prepare(struct kernel *kernel, const struct plan *plan, const struct sock_fprog *filter,
 		   bool filter_notifies, struct kernel_failure *ret_failure);
 /*
- * Like fork() into the namespaces of the plan, except the network namespace where PID 1 has a
- * maker, and into its cgroup: 0 in PID 1, its pid in the supervisor, or negative errno (a failure
- * of STEP_NAMESPACES). Started by root, the new process is no longer root outside.
+ * Like fork() into the namespaces and the cgroup of the plan: 0 in PID 1, its pid in the
+ * supervisor, or negative errno (a failure of STEP_NAMESPACES). Started by root, the new process is
+ * no longer root outside.
  */
 pid_t kernel_clone(struct kernel *kernel);
 /*

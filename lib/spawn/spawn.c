@@ -388,16 +388,6 @@ static int prepare_terminal(struct spawn *spawn)
 	return r;
 }
 
-/* Not if other processes join the sandbox: PID 1 opens its namespaces for them before it builds
- * the file tree, thus before the maker's network namespace exists. */
-static bool can_have_network_maker(const struct spawn *spawn)
-{
-	unsigned long needed = CLONE_NEWNET | CLONE_NEWPID;
-
-	return (spawn->namespaces & needed) == needed &&
-	       !(spawn->inside.awaited & (1u << MESSAGE_NAMESPACES));
-}
-
 static int prepare(struct spawn *spawn)
 {
 	const struct spawn_options *options = spawn->options;
@@ -414,7 +404,6 @@ static int prepare(struct spawn *spawn)
 	if (r < 0)
 		return r;
 	spawn->kernel.umask = options->umask;
-	spawn->kernel.has_network_maker = can_have_network_maker(spawn);
 	if (kernel_prepare(&spawn->kernel, spawn->plan, options->filter, options->filter_notifies,
 			   &failure) < 0)
 		return fail_step(spawn, &failure);

@@ -133,21 +133,6 @@ EVERYBODY(nothing_runs_where_a_call_of_the_set_up_fails)
 	fail_each(add_everything, "setgroups", "ENOSYS", -ENOSYS);
 }
 
-static void add_network_maker(struct world *world)
-{
-	world->has_network_maker = true;
-	add(world, .kind = STEP_HOSTNAME, .hostname.name = "sandbox");
-	add(world, .kind = STEP_LOOPBACK);
-}
-
-EVERYBODY(nothing_runs_where_the_maker_of_the_network_namespace_fails)
-{
-	static const char *const names[] = { "mmap",  "clone3",	 "unshare", "socket",
-					     "ioctl", "waitpid", "setns",   NULL };
-
-	fail_all(add_network_maker, names);
-}
-
 EVERYBODY(nothing_runs_where_a_call_for_an_overlay_fails)
 {
 	static const char *const names[] = { "openat2",	 "open",    "fchdir", "fsopen",
@@ -162,7 +147,6 @@ EVERYBODY(nothing_runs_where_a_call_for_an_overlay_fails)
 
 static const struct test tests[] = {
 	TEST(nothing_runs_where_a_call_of_the_set_up_fails),
-	TEST(nothing_runs_where_the_maker_of_the_network_namespace_fails),
 	TEST(nothing_runs_where_a_call_for_an_overlay_fails),
 	TEST_END,
 };

@@ -49,7 +49,6 @@ struct world {
 	struct plan plan;
 	struct step steps[48];
 	char directory[32];
-	bool has_network_maker;
 	struct kernel_failure failure; /* of world_run() */
 };
 
@@ -218,7 +217,6 @@ static inline int world_run(struct world *world, inside_fn *inside)
 		mmap(NULL, sizeof(*end), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int r = kernel_prepare(&kernel, &world->plan, NULL, false, &end->failure);
 
-	kernel.has_network_maker = world->has_network_maker;
 	if (r == 0)
 		r = world_clone(&kernel, world, inside, end);
 	expect_eq(end->is_inside, r == 0);
