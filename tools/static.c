@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * base/module.h for a program without a loader: these functions fail, and replace those of lib/base
- * at link time
+ * What a program without a loader does in another way: the functions of base/module.h fail, and
+ * replace those of lib/base at link time
  */
 
 #include <stddef.h>
@@ -26,3 +26,7 @@ void *module_symbol(void *module, const char *name)
 }
 
 void module_close(void *module) {}
+
+/* Replaces an initialiser of libcrypto (tools/meson.build): its variables of CPU features stay 0. */
+void __wrap_OPENSSL_cpuid_setup(void);
+void __wrap_OPENSSL_cpuid_setup(void) {}
