@@ -201,15 +201,20 @@ static const char *after_prefix(const char *text, const char *prefix)
 	return text;
 }
 
-/* The part of @path below @directory, "" where they are the same; NULL: @path does not lie in it.
- * Both are normal. */
-static const char *rest_of(const char *path, const char *directory)
+/* The part of @path below @directory, "" where they are the same; NULL: @path does not lie in it. */
+static const char *rest_below(const char *path, const char *directory)
 {
-	const char *rest = after_prefix(path, strcmp(directory, "/") == 0 ? "" : directory);
+	const char *rest = after_prefix(path, directory);
 
 	if (!rest || *rest == '\0')
 		return rest;
 	return *rest == '/' ? rest + 1 : NULL;
+}
+
+/* The same for absolute paths, which are normal: each lies in "/". */
+static const char *rest_of(const char *path, const char *directory)
+{
+	return rest_below(path, strcmp(directory, "/") == 0 ? "" : directory);
 }
 
 /* The row's path at the place, or NULL. */
@@ -242,7 +247,7 @@ static int add_rows(struct arena *arena, struct arena_rows *found,
 	for (size_t i = 0; i < tables[place->table].n_rows; i++) {
 		const struct credential_row *row = &tables[place->table].rows[i];
 		const char *path = row_at(place, row);
-		const char *rest = path && inside ? rest_of(path, inside) : path;
+		const char *rest = path && inside ? rest_below(path, inside) : path;
 
 		if (rest && *rest && add(arena, found, place->path, path, row->kinds) < 0)
 			return -ENOMEM;
@@ -282,7 +287,7 @@ static const char *match_rows(const struct credential_place *place, const char *
 		const struct credential_row *row = &tables[place->table].rows[i];
 		const char *path = row_at(place, row);
 
-		if (!path || !rest_of(rest, path) || (found && strlen(path) < strlen(found)))
+		if (!path || !rest_below(rest, path) || (found && strlen(path) < strlen(found)))
 			continue;
 		found = path;
 		*ret_kinds = row->kinds;
