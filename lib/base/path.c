@@ -237,9 +237,7 @@ bool path_is_beneath(const char *path, const char *directory)
 	return directory[1] == '\0' || path_is_at_or_below(path, directory);
 }
 
-/* Asks in one step what realpath() asks component by component; a missing path has no links on the
- * way to where it ends. */
-static bool has_no_links(const char *path)
+bool path_has_no_links(const char *path)
 {
 	_cleanup_close_ int fd = path_open_no_links(AT_FDCWD, path, O_PATH);
 
@@ -250,7 +248,7 @@ const char *path_follow(void *arena, const char *path)
 {
 	char real[PATH_MAX], *copy;
 
-	if ((path_is_normal(path) && has_no_links(path)) || !realpath(path, real))
+	if ((path_is_normal(path) && path_has_no_links(path)) || !realpath(path, real))
 		return path;
 	copy = arena_copy(arena, real, strlen(real));
 	return copy ? copy : path;

@@ -47,6 +47,10 @@ bool path_is_beneath(const char *path, const char *directory);
  * itself. */
 bool path_is_at_or_below(const char *path, const char *directory);
 
+/* Asks in one step what realpath() asks component by component; a missing path has no links on the
+ * way to where it ends. */
+bool path_has_no_links(const char *path);
+
 /* The path with symbolic links resolved, allocated from the struct arena @arena; @path itself if it
  * does not exist. */
 const char *path_follow(void *arena, const char *path);

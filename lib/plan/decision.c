@@ -214,7 +214,6 @@ static int compose(struct planner *planner, struct decided *decided)
 int decide_all(struct planner *planner)
 {
 	struct decided *decided = arena_alloc(planner->memory.scratch, sizeof(*decided));
-	size_t n_bytes;
 	int r;
 
 	planner->memory.is_exhausted |= !decided;
@@ -226,9 +225,8 @@ int decide_all(struct planner *planner)
 	if (r == 0)
 		decided->fresh = find_fresh(planner, decided->policy);
 	if (r == 0)
-		r = policy_compile(decided->policy, &decided->block, &n_bytes, planner->err);
-	if (r == 0)
-		r = artefact_open(decided->block, n_bytes, &decided->artefact, planner->err);
+		r = policy_compile_here(decided->policy, &decided->block, &decided->artefact,
+					planner->err);
 	if (r == 0)
 		r = policy_engine_new_guarded(&decided->artefact, planner->request->guarded,
 					      &decided->engine);

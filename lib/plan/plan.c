@@ -294,10 +294,8 @@ static enum policy_action judge(const struct policy *policy)
 	_cleanup_engine_ struct policy_engine *engine = NULL;
 	struct policy_decision decision;
 	struct artefact artefact;
-	size_t n_bytes;
 
-	if (policy_compile(policy, &block, &n_bytes, NULL) < 0 ||
-	    artefact_open(block, n_bytes, &artefact, NULL) < 0 ||
+	if (policy_compile_here(policy, &block, &artefact, NULL) < 0 ||
 	    policy_engine_new(&artefact, &engine) < 0)
 		return POLICY_DENY;
 	policy_decide(engine, &request, &decision);

@@ -332,10 +332,25 @@ static bool is_credential(struct planner *planner, const char *path)
 	return false;
 }
 
+/* ~/.cargo/bin needs no place of its own where ~/.cargo has one. */
+static bool is_in_toolchain(struct planner *planner, const char *home, const char *path)
+{
+	for (size_t i = 0; i < N_ELEMENTS(toolchains); i++) {
+		const char *toolchain = planner_join(planner, home, toolchains[i]);
+
+		if (is_below(path, toolchain) && is_directory(planner, toolchain))
+			return true;
+	}
+	return false;
+}
+
 /* A variable that names a directory does not name the keys in it; an option does. */
 static void mark_directory(struct planner *planner, const char *path)
 {
-	if (!is_credential(planner, path) && !is_credential(planner, real_path(planner, path))) {
+	const char *real = real_path(planner, path);
+
+	if (!is_credential(planner, path) &&
+	    (strcmp(real, path) == 0 || !is_credential(planner, real))) {
 		mark_shown(planner, path, "PATH");
 		return;
 	}
@@ -362,7 +377,7 @@ static void mark_search_path(struct planner *planner, const char *home)
 		planner->memory.is_exhausted |= text_status(&planner->memory.text) < 0;
 		path = planner_keep(planner, text_string(&planner->memory.text));
 		if (path_is_normal(path) && is_below(path, home) && strcmp(path, home) != 0 &&
-		    is_directory(planner, path))
+		    !is_in_toolchain(planner, home, path) && is_directory(planner, path))
 			mark_directory(planner, path);
 	}
 }

@@ -14,6 +14,8 @@
 
 #define CHECKSUM_END (offsetof(struct artefact_header, checksum) + 32)
 
+void artefact_add_checksum(void *block, size_t n_bytes);
+
 /* The 128-bit product folded: each bit of the result depends on all bits of both. */
 static inline uint64_t hash_fold(uint64_t a, uint64_t b)
 {

@@ -429,6 +429,13 @@ static int check_all(const struct artefact *artefact, const char **problem)
 	return 0;
 }
 
+void artefact_add_checksum(void *block, size_t n_bytes)
+{
+	struct artefact_header *header = block;
+
+	digest_of((const uint8_t *)block + CHECKSUM_END, n_bytes - CHECKSUM_END, header->checksum);
+}
+
 /* NULL, or what is wrong with the header. */
 static const char *judge_header(const struct artefact_header *header, size_t n_bytes)
 {

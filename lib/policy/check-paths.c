@@ -519,17 +519,13 @@ static int judge_open(const struct policy *policy, struct judge *judge)
 		.level = policy_sandbox_level(policy),
 	};
 	struct composer composer;
-	size_t n_bytes = 0;
 	int r;
 
 	compose_begin(&composer, policy, &with, &judge->arena);
 	r = compose_finish(&composer, &judge->composed);
 	if (r < 0)
 		return r;
-	r = policy_compile(judge->composed, &judge->block, &n_bytes, NULL);
-	if (r < 0)
-		return r;
-	r = artefact_open(judge->block, n_bytes, &judge->artefact, NULL);
+	r = policy_compile_here(judge->composed, &judge->block, &judge->artefact, NULL);
 	if (r < 0)
 		return r;
 	return policy_engine_new(&judge->artefact, &judge->engine);

@@ -721,8 +721,6 @@ static int copy_out(struct writer *writer, void **ret_block, size_t *ret_n_bytes
 		if (sections[i]->n > 0)
 			memcpy(block + header->sections[i].first, sections[i]->data,
 			       sections[i]->n * artefact_row_size((enum artefact_section)i));
-	digest_of(block + CHECKSUM_END, n_bytes - CHECKSUM_END,
-		  ((struct artefact_header *)(void *)block)->checksum);
 	*ret_block = take_ptr(block);
 	*ret_n_bytes = n_bytes;
 	return 0;

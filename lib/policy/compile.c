@@ -693,7 +693,8 @@ int policy_measure(const struct policy *policy, struct compile_cost *ret, struct
 	return r;
 }
 
-int policy_compile(const struct policy *policy, void **ret_block, size_t *ret_n_bytes,
+/* Without the checksum. */
+static int compile(const struct policy *policy, void **ret_block, size_t *ret_n_bytes,
 		   struct sbx_error *err)
 {
 	_cleanup_(builder_deinit) struct builder builder = { .policy = policy };
@@ -705,5 +706,26 @@ int policy_compile(const struct policy *policy, void **ret_block, size_t *ret_n_
 		r = artefact_write(&builder, ret_block, ret_n_bytes, err);
 	if (r == -ENOMEM)
 		return sbx_error_what(err, r, "cannot compile the policy");
+	return r;
+}
+
+int policy_compile(const struct policy *policy, void **ret_block, size_t *ret_n_bytes,
+		   struct sbx_error *err)
+{
+	int r = compile(policy, ret_block, ret_n_bytes, err);
+
+	if (r == 0)
+		artefact_add_checksum(*ret_block, *ret_n_bytes);
+	return r;
+}
+
+int policy_compile_here(const struct policy *policy, void **ret_block, struct artefact *ret,
+			struct sbx_error *err)
+{
+	size_t n_bytes;
+	int r = compile(policy, ret_block, &n_bytes, err);
+
+	if (r == 0)
+		*ret = (struct artefact){ .block = *ret_block, .header = *ret_block };
 	return r;
 }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct artefact;
 struct policy;
 struct sbx_error;
 
@@ -28,6 +29,10 @@ struct sbx_error;
 /* *@ret_block is aligned for artefact_open(); the caller frees it. */
 int policy_compile(const struct policy *policy, void **ret_block, size_t *ret_n_bytes,
 		   struct sbx_error *err);
+/* For an evaluator of this process: the block, which the caller frees, has no checksum, because no
+ * other program can change it. */
+int policy_compile_here(const struct policy *policy, void **ret_block, struct artefact *ret,
+			struct sbx_error *err);
 
 /* The greatest numbers that any path can have, also for a policy over the bounds. For the test that
  * compares them with the work of real decisions. */

@@ -441,11 +441,15 @@ static int add_real(struct finding *finding, struct guarded_list *list)
 		return -ENOMEM;
 	finding->found = NULL;
 	for (size_t i = first; i < first + list->n_own; i++) {
-		int r = follow_path(finding, list->rows[i].path);
+		const char *path = list->rows[i].path;
+		int r;
 
+		if (path_is_normal(path) && path_has_no_links(path))
+			continue;
+		r = follow_path(finding, path);
 		if (r < 0)
 			return r;
-		if (strcmp(finding->at, list->rows[i].path) == 0)
+		if (strcmp(finding->at, path) == 0)
 			continue;
 		rows[n] = list->rows[i];
 		rows[n].len = strlen(finding->at);

@@ -752,15 +752,9 @@ static void try_example(struct loader *loader, struct policy_engine *engine,
 static int make_engine(const struct policy *policy, void **ret_block, struct artefact *ret_artefact,
 		       struct policy_engine **ret, struct sbx_error *err)
 {
-	size_t n_bytes;
-	int r = policy_compile(policy, ret_block, &n_bytes, err);
+	int r = policy_compile_here(policy, ret_block, ret_artefact, err);
 
-	if (r < 0)
-		return r;
-	r = artefact_open(*ret_block, n_bytes, ret_artefact, err);
-	if (r < 0)
-		return r;
-	return policy_engine_new(ret_artefact, ret);
+	return r < 0 ? r : policy_engine_new(ret_artefact, ret);
 }
 
 static void try_rule(struct loader *loader, struct rule *rule)
