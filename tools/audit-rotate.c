@@ -24,6 +24,7 @@
 #include "audit/archive.h"
 #include "audit/retain.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "base/progress.h"
 #include "base/units.h"
 #include "tool.h"
@@ -384,6 +385,29 @@ static int write_file(const char *path, const struct archive_source *source, str
 	if (r < 0)
 		(void)unlink(name.data);
 	return r;
+}
+
+static size_t length_without(const char *name, size_t len, const char *ending)
+{
+	size_t n = strlen(ending);
+
+	return len >= n && memcmp(name + len - n, ending, n) == 0 ? len - n : len;
+}
+
+/* Another ending would promise a format that is not written. */
+int audit_check_archive_name(const char *path, struct sbx_error *err)
+{
+	const char *name = path_last(path), *dot = strrchr(name, '.');
+	size_t len = strlen(name), stem = length_without(name, len, SEGMENT_ARCHIVE_SUFFIX);
+
+	if (stem > 0 && stem < len)
+		return 0;
+	stem = length_without(name, dot ? (size_t)(dot - name) : len, ".tar");
+	(void)sbx_error_what(err, -EINVAL, "cannot write the archive '%s'", path);
+	sbx_error_why(err, "FILE" SEGMENT_ARCHIVE_SUFFIX " is the only archive format");
+	sbx_error_fix(err, "use '%.*s%s" SEGMENT_ARCHIVE_SUFFIX "'", (int)(name - path) + (int)stem,
+		      path, stem == 0 ? "log" : "");
+	return -EINVAL;
 }
 
 int audit_export_archive(struct tool_run *run, const struct rows *rows, struct sbx_error *err)
