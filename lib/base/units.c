@@ -186,7 +186,7 @@ static void fix_form(const struct family *family, struct sbx_error *err)
 		sbx_error_fix(err, "write a whole number, such as '%s'", family->example);
 }
 
-/* What was written may be too large with the unit that was probably meant. */
+/* The number may be too large for the unit that was probably meant. */
 static int refuse_unit(const struct family *family, const char *string, const struct digits *digits,
 		       struct sbx_error *err)
 {
