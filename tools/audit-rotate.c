@@ -24,6 +24,8 @@
 #include "audit/archive.h"
 #include "audit/retain.h"
 #include "base/json.h"
+#include "base/path.h"
+#include "base/progress.h"
 #include "base/units.h"
 #include "tool.h"
 
@@ -109,6 +111,11 @@ static const char *const level_names[] = {
 	[RETAIN_LEVEL_CRITICAL] = "critical",
 };
 
+struct retaining {
+	struct tool_run *run;
+	struct progress progress;
+};
+
 static void tell_json(struct tool_run *run, enum retain_action action,
 		      const struct segment_file *file, const struct sbx_error *problem)
 {
@@ -134,9 +141,11 @@ static void tell_json(struct tool_run *run, enum retain_action action,
 static void tell(void *userdata, enum retain_action action, const struct segment_file *file,
 		 const struct sbx_error *problem)
 {
-	struct tool_run *run = userdata;
+	struct retaining *retaining = userdata;
+	struct tool_run *run = retaining->run;
 	const struct audit_values *values = run->values;
 
+	progress_clear(&retaining->progress);
 	if (problem)
 		log_write(&run->log, LOG_LEVEL_ERROR, NULL, "%s: %s", problem->what, problem->why);
 	if (run->json)
@@ -145,6 +154,13 @@ static void tell(void *userdata, enum retain_action action, const struct segment
 		text_addf(&run->out, "%s %s%s\n",
 			  values->dry_run ? actions[action].would : actions[action].done,
 			  file->name, actions[action].reason);
+}
+
+static void show_read(void *userdata, uint64_t n_read)
+{
+	struct retaining *retaining = userdata;
+
+	progress_show(&retaining->progress, n_read, 0);
 }
 
 static void say_report(struct tool_run *run, const struct retain_report *report, uint64_t max_bytes)
@@ -171,13 +187,18 @@ static void say_report(struct tool_run *run, const struct retain_report *report,
 	text_add_char(&run->out, '\n');
 }
 
-static int read_options(struct tool_run *run, struct retain_options *ret, struct sbx_error *err)
+static int read_options(struct retaining *retaining, struct retain_options *ret,
+			struct sbx_error *err)
 {
 	struct keeping keeping = { .rotation = ROTATION_DAILY };
-	int r = keeping_read(run->values, &keeping, err);
+	int r = keeping_read(retaining->run->values, &keeping, err);
 
 	*ret = (struct retain_options){
-		.policy = keeping.policy, .now_usec = now_usec(), .tell = tell, .userdata = run
+		.policy = keeping.policy,
+		.now_usec = now_usec(),
+		.tell = tell,
+		.progress = show_read,
+		.userdata = retaining,
 	};
 	return r;
 }
@@ -191,15 +212,17 @@ static int preview(struct tool_run *run, const struct retain_options *options,
 	return r < 0 ? r : retain_preview(rows.directory, options, ret, err);
 }
 
-static int retain(struct tool_run *run, const struct retain_options *options,
+static int retain(struct retaining *retaining, const struct retain_options *options,
 		  struct retain_report *ret, struct sbx_error *err)
 {
 	_cleanup_audit_log_ struct audit_log *log = NULL;
-	int r = places_open(run, &log, err);
+	int r = places_open(retaining->run, &log, err);
 
 	if (r < 0)
 		return r;
+	tool_begin_progress(retaining->run, &retaining->progress, "reading segments");
 	r = audit_log_retain(log, options, ret, err);
+	progress_clear(&retaining->progress);
 	return r < 0 ? r : audit_log_checkpoint(log, err);
 }
 
@@ -207,14 +230,15 @@ int audit_verb_retain(void *context, int n_operands, char *operands[], struct sb
 {
 	struct tool_run *run = context;
 	const struct audit_values *values = run->values;
+	struct retaining retaining = { .run = run, .progress = PROGRESS_INIT };
 	struct retain_options options;
 	struct retain_report report = { .n_archived = 0 };
-	int r = read_options(run, &options, err);
+	int r = read_options(&retaining, &options, err);
 
 	if (r < 0)
 		return places_status_of(r);
 	r = values->dry_run ? preview(run, &options, &report, err)
-			    : retain(run, &options, &report, err);
+			    : retain(&retaining, &options, &report, err);
 	if (r < 0)
 		return places_status_of(r);
 	say_report(run, &report, options.policy.max_bytes);
@@ -361,6 +385,29 @@ static int write_file(const char *path, const struct archive_source *source, str
 	if (r < 0)
 		(void)unlink(name.data);
 	return r;
+}
+
+static size_t length_without(const char *name, size_t len, const char *ending)
+{
+	size_t n = strlen(ending);
+
+	return len >= n && memcmp(name + len - n, ending, n) == 0 ? len - n : len;
+}
+
+/* Another ending would promise a format that is not written. */
+int audit_check_archive_name(const char *path, struct sbx_error *err)
+{
+	const char *name = path_last(path), *dot = strrchr(name, '.');
+	size_t len = strlen(name), stem = length_without(name, len, SEGMENT_ARCHIVE_SUFFIX);
+
+	if (stem > 0 && stem < len)
+		return 0;
+	stem = length_without(name, dot ? (size_t)(dot - name) : len, ".tar");
+	(void)sbx_error_what(err, -EINVAL, "cannot write the archive '%s'", path);
+	sbx_error_why(err, "FILE" SEGMENT_ARCHIVE_SUFFIX " is the only archive format");
+	sbx_error_fix(err, "use '%.*s%s" SEGMENT_ARCHIVE_SUFFIX "'", (int)(name - path) + (int)stem,
+		      path, stem == 0 ? "log" : "");
+	return -EINVAL;
 }
 
 int audit_export_archive(struct tool_run *run, const struct rows *rows, struct sbx_error *err)

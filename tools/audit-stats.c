@@ -388,8 +388,10 @@ int audit_verb_export(void *context, int n_operands, char *operands[], struct sb
 	struct tool_run *run = context;
 	const struct audit_values *values = run->values;
 	_cleanup_rows_ struct rows rows = ROWS_INIT;
-	int r = rows_open_to_show(run, NULL, &rows, err);
+	int r = values->archive ? audit_check_archive_name(values->archive, err) : 0;
 
+	if (r == 0)
+		r = rows_open_to_show(run, NULL, &rows, err);
 	if (r == 0 && values->archive)
 		r = audit_export_archive(run, &rows, err);
 	if (r == 0 && !values->archive)

@@ -158,7 +158,8 @@ int rows_open_segment(const struct rows *rows, size_t i, struct segment **ret,
 		      struct sbx_error *err);
 /* Reads the metadata of the first existing segment. */
 int rows_read_begin(const struct rows *rows, struct segment_about *ret, struct sbx_error *err);
-/* For export: writes the archive of --archive (audit-rotate.c). */
+/* For export: checks the name of --archive, and writes it (audit-rotate.c). */
+int audit_check_archive_name(const char *path, struct sbx_error *err);
 int audit_export_archive(struct tool_run *run, const struct rows *rows, struct sbx_error *err);
 /* The number of records. */
 int rows_count(const struct rows *rows, uint64_t *ret, struct sbx_error *err);

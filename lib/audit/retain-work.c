@@ -48,9 +48,17 @@ static int retain_fail(struct sbx_error *err, int code, const char *doing, const
 	return code;
 }
 
+static void count_row(struct retain_count *count)
+{
+	count->n_read++;
+	if (count->progress)
+		count->progress(count->userdata, count->n_read);
+}
+
 /* ---- read a segment to its end ---- */
 
 struct walk {
+	struct retain_count *count;
 	struct hasher *hasher;
 	const char *name;
 	struct segment_about about;
@@ -70,6 +78,7 @@ static int walk_row(void *userdata, const struct store_row *row, struct sbx_erro
 	struct walk *walk = userdata;
 	struct segment_end *end = &walk->end;
 
+	count_row(walk->count);
 	if (row->problem)
 		return fail_walk(walk, row->problem, err);
 	if (row->seq != end->frontier.size)
@@ -112,11 +121,11 @@ static int check_signed(struct walk *walk, struct sbx_error *err)
 	return 0;
 }
 
-static int retain_read_end(struct segment *segment, const char *name, struct segment_end *ret,
-			   struct sbx_error *err)
+static int retain_read_end(const struct retain_work *work, struct segment *segment,
+			   const char *name, struct segment_end *ret, struct sbx_error *err)
 {
 	_cleanup_hasher_ struct hasher *hasher = NULL;
-	struct walk walk = { .name = name };
+	struct walk walk = { .count = work->count, .name = name };
 	int r = hasher_new(&hasher);
 
 	if (r < 0)
@@ -235,14 +244,36 @@ static void make_names(const struct segment_file *file, struct names *ret)
 		       "%.*s" SEGMENT_ARCHIVE_SUFFIX NEW_SUFFIX, SEGMENT_DIGITS, file->name);
 }
 
+/* What is written to the archive. */
+struct packing {
+	struct segment *segment;
+	struct retain_count *count;
+	store_visit visit;
+	void *visitor;
+};
+
+static int pack_row(void *userdata, const struct store_row *row, struct sbx_error *err)
+{
+	const struct packing *packing = userdata;
+
+	count_row(packing->count);
+	return packing->visit(packing->visitor, row, err);
+}
+
 static int each_row(void *userdata, store_visit visit, void *visitor, struct sbx_error *err)
 {
-	return segment_each(userdata, 0, UINT64_MAX, visit, visitor, err);
+	struct packing *packing = userdata;
+
+	packing->visit = visit;
+	packing->visitor = visitor;
+	return segment_each(packing->segment, 0, UINT64_MAX, pack_row, packing, err);
 }
 
 static int each_note(void *userdata, store_visit_note visit, void *visitor, struct sbx_error *err)
 {
-	return segment_each_checkpoint(userdata, 0, visit, visitor, err);
+	const struct packing *packing = userdata;
+
+	return segment_each_checkpoint(packing->segment, 0, visit, visitor, err);
 }
 
 /* It is as old as what is in it, so that its age counts from there. */
@@ -255,13 +286,16 @@ static int set_age(int fd, uint64_t usec)
 	return futimens(fd, times) < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
-static int write_new(int directory, const struct segment_file *file, const char *name,
-		     struct segment *segment, struct sbx_error *err)
+static int write_new(const struct retain_work *work, const char *name, struct segment *segment,
+		     struct sbx_error *err)
 {
 	_cleanup_close_ int fd = -EBADF;
+	const struct segment_file *file = &work->file;
+	int directory = work->directory;
+	struct packing packing = { .segment = segment, .count = work->count };
 	struct archive_source source = { .each = each_row,
 					 .each_checkpoint = each_note,
-					 .userdata = segment };
+					 .userdata = &packing };
 	int r = segment_read_about(segment, &source.about, err);
 
 	if (r < 0)
@@ -282,7 +316,7 @@ static int write_new(int directory, const struct segment_file *file, const char 
 }
 
 /* The archive is read again from the disk, and must be the segment. */
-static int check_new(int directory, const struct segment_file *file, const struct names *names,
+static int check_new(const struct retain_work *work, const struct names *names,
 		     const struct segment_end *end, struct sbx_error *err)
 {
 	_cleanup_segment_ struct segment *segment = NULL;
@@ -291,16 +325,16 @@ static int check_new(int directory, const struct segment_file *file, const struc
 	int r;
 
 	memcpy(archive.name, names->new_archive, sizeof(archive.name));
-	r = segment_open_patiently(directory, &archive, &segment, err);
+	r = segment_open_patiently(work->directory, &archive, &segment, err);
 	if (r < 0)
 		return r;
-	r = retain_read_end(segment, archive.name, &there, err);
+	r = retain_read_end(work, segment, archive.name, &there, err);
 	if (r < 0)
 		return r;
 	if (audit_hash_equal(&there.head, &end->head) &&
 	    audit_hash_equal(&there.notes, &end->notes))
 		return 0;
-	return retain_fail(err, -EIO, "archive", file->name,
+	return retain_fail(err, -EIO, "archive", work->file.name,
 			   "the archive on the disk differs from the records",
 			   "check the disk and the memory of this machine");
 }
@@ -357,14 +391,14 @@ static int make_archive(const struct retain_work *work, const struct names *name
 	r = segment_open_patiently(directory, file, &segment, err);
 	if (r < 0)
 		return r;
-	r = retain_read_end(segment, file->name, &end, err);
+	r = retain_read_end(work, segment, file->name, &end, err);
 	if (r < 0)
 		return r;
 	r = retain_check_joint(directory, &work->behind, file->name, &end, err);
 	if (r < 0)
 		return r;
-	r = write_new(directory, file, names->new_archive, segment, err);
-	return r < 0 ? r : check_new(directory, file, names, &end, err);
+	r = write_new(work, names->new_archive, segment, err);
+	return r < 0 ? r : check_new(work, names, &end, err);
 }
 
 int retain_archive(const struct retain_work *work, struct sbx_error *err)
@@ -576,7 +610,7 @@ int retain_prepare_deletion(struct retain_work *work, struct sbx_error *err)
 		return fail_gap(file, err);
 	stub->first = about->first;
 	stub->previous = about->previous;
-	r = retain_read_end(segment, file->name, &end, err);
+	r = retain_read_end(work, segment, file->name, &end, err);
 	if (r < 0)
 		return r;
 	r = retain_check_joint(work->directory, &work->behind, file->name, &end, err);

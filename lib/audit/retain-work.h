@@ -21,11 +21,19 @@ struct deleted {
 	struct audit_hash head;
 };
 
+/* The records that were read for all files. */
+struct retain_count {
+	retain_progress progress; /* or NULL */
+	void *userdata;
+	uint64_t n_read;
+};
+
 /* One file that is dealt with, and what has been found out about it. */
 struct retain_work {
 	enum retain_action action;
 	int directory;
 	struct segment_file file, behind;
+	struct retain_count *count; /* not owned */
 	int r;
 	struct sbx_error problem; /* where r is negative */
 	/* for a deletion: */

@@ -228,6 +228,7 @@ struct retention {
 	struct retain_options options;
 	struct retain_report report;
 	struct held held;
+	struct retain_count count;
 	struct retain_work work; /* the one thing that is being done */
 };
 
@@ -244,6 +245,8 @@ int retention_begin(struct audit_log *log, const struct retain_options *options,
 		return fail(err, -ENOMEM);
 	retention->log = log;
 	retention->options = *options;
+	retention->count = (struct retain_count){ .progress = options->progress,
+						  .userdata = options->userdata };
 	retain_clean(log->directory);
 	*ret = take_ptr(retention);
 	return 0;
@@ -297,6 +300,7 @@ static int choose(struct retention *retention, struct sbx_error *err)
 	retention->report.n_bytes = facts.n_bytes;
 	*work = (struct retain_work){
 		.directory = retention->log->directory,
+		.count = &retention->count,
 		.action = retain_next(&retention->options.policy, &facts, &i),
 	};
 	if (work->action == RETAIN_NOTHING)

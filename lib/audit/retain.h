@@ -88,11 +88,14 @@ enum retain_level retain_level_of(uint64_t n_bytes, uint64_t max_bytes);
 /* One thing that was done (or would be); @problem: that could not be, and why. */
 typedef void (*retain_tell)(void *userdata, enum retain_action action,
 			    const struct segment_file *file, const struct sbx_error *problem);
+/* How many records were read until now. Each one that is archived is read several times. */
+typedef void (*retain_progress)(void *userdata, uint64_t n_read);
 
 struct retain_options {
 	struct retain_policy policy;
 	uint64_t now_usec;
-	retain_tell tell; /* may be NULL */
+	retain_tell tell;	  /* may be NULL */
+	retain_progress progress; /* may be NULL; retention_work() calls it, in its thread */
 	void *userdata;
 };
 

@@ -37,7 +37,9 @@ struct family {
 	const char *noun;
 	const char *smallest; /* unit of factor 1; NULL: a number without units */
 	const char *list;     /* the units, as a message names them */
-	uint64_t bare;	      /* the factor of a number without a unit; 0: it needs one */
+	const char *example;
+	const char *assumed; /* the unit to suggest for a number that needs one; or NULL */
+	uint64_t bare;	     /* the factor of a number without a unit; 0: it needs one */
 	const struct unit *units;
 	const struct habit *habits;
 };
@@ -85,6 +87,7 @@ static const struct habit no_habits[] = { { NULL, NULL } };
 
 static const struct family counts = {
 	.noun = "number",
+	.example = "10",
 	.bare = 1,
 	.units = no_units,
 	.habits = no_habits,
@@ -94,6 +97,7 @@ static const struct family sizes = {
 	.noun = "size",
 	.smallest = "bytes",
 	.list = "B KiB MiB GiB TiB KB MB GB TB",
+	.example = "512MiB",
 	.bare = 1,
 	.units = size_units,
 	.habits = size_habits,
@@ -103,6 +107,8 @@ static const struct family times = {
 	.noun = "time",
 	.smallest = "microseconds",
 	.list = "us ms s m h d",
+	.example = "90s",
+	.assumed = "s",
 	.units = time_units,
 	.habits = time_habits,
 };
@@ -125,53 +131,6 @@ static const char *guess_unit(const struct family *family, const char *written)
 	return suggest(written, (struct suggest_words){ .word = unit_name, .list = family->units });
 }
 
-static int refuse_unit(const struct family *family, const char *string, size_t n_digits,
-		       struct sbx_error *err)
-{
-	const char *written = string + n_digits;
-	const char *guess = guess_unit(family, written);
-	int n = (int)(n_digits < SBX_ERROR_TEXT_SIZE ? n_digits : SBX_ERROR_TEXT_SIZE);
-
-	(void)sbx_error_what(err, -EINVAL, "not a %s: '%s'", family->noun, string);
-	if (!family->smallest) {
-		sbx_error_why(err, "'%s' follows the digits, and it takes no unit", written);
-		sbx_error_fix(err, "write '%.*s'", n, string);
-	} else if (*written == '\0') {
-		sbx_error_why(err, "it has no unit, and several are possible");
-		sbx_error_fix(err, "write %.*ss, %.*sms or another of the units: %s", n, string, n,
-			      string, family->list);
-	} else if (guess) {
-		sbx_error_why(err, "'%s' is not a unit%s", written,
-			      strcasecmp(written, guess) == 0 ? "; case matters" : "");
-		sbx_error_fix(err, "write '%.*s%s' (the units: %s)", n, string, guess,
-			      family->list);
-	} else {
-		sbx_error_why(err, "'%s' is not a unit", written);
-		sbx_error_fix(err, "write a whole number and one of the units: %s", family->list);
-	}
-	return -EINVAL;
-}
-
-static int refuse_start(const struct family *family, const char *string, struct sbx_error *err)
-{
-	(void)sbx_error_what(err, -EINVAL, "not a %s: '%s'", family->noun, string);
-	sbx_error_why(err, *string ? "it does not begin with a digit" : "it is empty");
-	if (family->smallest)
-		sbx_error_fix(err, "write a whole number and one of the units: %s", family->list);
-	else
-		sbx_error_fix(err, "write a whole number, such as 10");
-	return -EINVAL;
-}
-
-static int refuse_overflow(const struct family *family, const char *string, struct sbx_error *err)
-{
-	(void)sbx_error_what(err, -ERANGE, "not a %s: '%s'", family->noun, string);
-	sbx_error_why(err, "it is more than %" PRIu64 "%s%s", UINT64_MAX,
-		      family->smallest ? " " : "", family->smallest ? family->smallest : "");
-	sbx_error_fix(err, "write a smaller number");
-	return -ERANGE;
-}
-
 /* 0: not a unit of the family. */
 static uint64_t unit_factor(const struct family *family, const char *name)
 {
@@ -183,25 +142,102 @@ static uint64_t unit_factor(const struct family *family, const char *name)
 	return 0;
 }
 
+/* The digits of a number. */
+struct digits {
+	size_t n;
+	uint64_t value;
+	bool overflow;
+};
+
+static struct digits read_digits(const char *string)
+{
+	struct digits digits = { .n = 0 };
+
+	for (; string[digits.n] >= '0' && string[digits.n] <= '9'; digits.n++) {
+		uint64_t digit = (uint64_t)(string[digits.n] - '0');
+
+		digits.overflow |=
+			__builtin_mul_overflow(digits.value, UINT64_C(10), &digits.value);
+		digits.overflow |= __builtin_add_overflow(digits.value, digit, &digits.value);
+	}
+	return digits;
+}
+
+static bool multiply(const struct digits *digits, uint64_t factor, uint64_t *ret)
+{
+	return !__builtin_mul_overflow(digits->value, factor, ret) && !digits->overflow;
+}
+
+static int refuse_overflow(const struct family *family, const char *string, struct sbx_error *err)
+{
+	(void)sbx_error_what(err, -ERANGE, "not a %s: '%s'", family->noun, string);
+	sbx_error_why(err, "it is more than %" PRIu64 "%s%s", UINT64_MAX,
+		      family->smallest ? " " : "", family->smallest ? family->smallest : "");
+	sbx_error_fix(err, "write a smaller number, such as '%s'", family->example);
+	return -ERANGE;
+}
+
+static void fix_form(const struct family *family, struct sbx_error *err)
+{
+	if (family->smallest)
+		sbx_error_fix(err, "write a whole number and a unit, such as '%s' (the units: %s)",
+			      family->example, family->list);
+	else
+		sbx_error_fix(err, "write a whole number, such as '%s'", family->example);
+}
+
+/* The number may be too large for the unit that was probably meant. */
+static int refuse_unit(const struct family *family, const char *string, const struct digits *digits,
+		       struct sbx_error *err)
+{
+	const char *written = string + digits->n;
+	const char *guess = *written ? guess_unit(family, written) : family->assumed;
+	int n = (int)(digits->n < SBX_ERROR_TEXT_SIZE ? digits->n : SBX_ERROR_TEXT_SIZE);
+	uint64_t value;
+	bool fits = multiply(digits, guess ? unit_factor(family, guess) : 1, &value);
+
+	(void)sbx_error_what(err, -EINVAL, "not a %s: '%s'", family->noun, string);
+	if (!family->smallest) {
+		sbx_error_why(err, "'%s' follows the digits, and it takes no unit", written);
+		if (fits)
+			sbx_error_fix(err, "write '%.*s'", n, string);
+	} else if (*written == '\0') {
+		sbx_error_why(err, "it has no unit, and several are possible");
+		if (fits)
+			sbx_error_fix(err, "write %.*ss, %.*sms or another of the units: %s", n,
+				      string, n, string, family->list);
+	} else {
+		sbx_error_why(err, "'%s' is not a unit%s", written,
+			      guess && strcasecmp(written, guess) == 0 ? "; case matters" : "");
+		if (fits && guess)
+			sbx_error_fix(err, "write '%.*s%s' (the units: %s)", n, string, guess,
+				      family->list);
+	}
+	if (!fits || (family->smallest && !guess))
+		fix_form(family, err);
+	return -EINVAL;
+}
+
+static int refuse_start(const struct family *family, const char *string, struct sbx_error *err)
+{
+	(void)sbx_error_what(err, -EINVAL, "not a %s: '%s'", family->noun, string);
+	sbx_error_why(err, *string ? "it does not begin with a digit" : "it is empty");
+	fix_form(family, err);
+	return -EINVAL;
+}
+
 static int parse(const struct family *family, const char *string, uint64_t *ret,
 		 struct sbx_error *err)
 {
-	uint64_t value = 0;
-	bool overflow = false;
-	size_t n = 0;
+	struct digits digits = read_digits(string);
+	uint64_t value, factor;
 
-	for (; string[n] >= '0' && string[n] <= '9'; n++) {
-		overflow |= __builtin_mul_overflow(value, UINT64_C(10), &value);
-		overflow |= __builtin_add_overflow(value, (uint64_t)(string[n] - '0'), &value);
-	}
-	if (n == 0)
+	if (digits.n == 0)
 		return refuse_start(family, string, err);
-
-	uint64_t factor = unit_factor(family, string + n);
-
+	factor = unit_factor(family, string + digits.n);
 	if (factor == 0)
-		return refuse_unit(family, string, n, err);
-	if (overflow || __builtin_mul_overflow(value, factor, &value))
+		return refuse_unit(family, string, &digits, err);
+	if (!multiply(&digits, factor, &value))
 		return refuse_overflow(family, string, err);
 	*ret = value;
 	return 0;

@@ -577,6 +577,39 @@ static int check_hidden_directory(struct planner *planner, const char *directory
 	return -EACCES;
 }
 
+/* The sandbox does not show the host's /dev and /proc, and so no project below them. */
+static void note_hidden_project(struct planner *planner, bool is_there)
+{
+	static const char *const own[] = { "/dev", "/proc" };
+	const char *project = planner->request->project;
+
+	/* The reduced tier has no other /dev and /proc than the host's. */
+	if (is_there && planner->plan->tier != TIER_FULL)
+		return;
+	for (size_t i = 0; i < N_ELEMENTS(own); i++) {
+		if (!is_below(project, own[i]))
+			continue;
+		planner_add_notice(
+			planner,
+			(struct plan_notice){
+				.what = is_there ? planner_format(
+							   planner,
+							   "the command starts in a private %s, "
+							   "without the host's files",
+							   project)
+						 : planner_format(
+							   planner,
+							   "the command starts in '/', not in "
+							   "'%s'",
+							   project),
+				.why = planner_format(planner,
+						      "the sandbox does not show the host's %s",
+						      own[i]),
+				.fix = planner_format(planner, "start it outside of %s", own[i]),
+			});
+	}
+}
+
 int add_working_directory(struct planner *planner)
 {
 	const char *asked = asked_directory(planner);
@@ -593,6 +626,8 @@ int add_working_directory(struct planner *planner)
 	}
 	if (!is_there && check_hidden_directory(planner, directory) < 0)
 		return -EACCES;
+	if (!asked)
+		note_hidden_project(planner, is_there);
 	planner_add_step(planner, STEP_WORKING_DIRECTORY, origin_built_in)
 		->working_directory.target = is_there ? planner_keep(planner, directory) : "/";
 	return 0;

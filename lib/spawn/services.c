@@ -9,9 +9,17 @@
  *
  * A connection is a connect() and one relay for each direction. The end of one direction is passed
  * on by shutdown(); the connection is over when both directions have ended, or when one side no
- * longer accepts data. The kernel completes the handshake of a connection before accept(). So if no
- * program listens on the other side, connect() has already succeeded; the accepted socket is reset
- * then (ECONNRESET), which no program takes for an empty answer.
+ * longer accepts data.
+ *
+ * The kernel completes the handshake of a connection before accept(). If no program listens on the
+ * other side then, the accepted socket is reset (ECONNRESET), which no program takes for an empty
+ * answer. So that the command gets ECONNREFUSED instead, the supervisor keeps a listener inside in
+ * TCP_LISTEN only while the host's port can be reached. shutdown() of a listening socket leaves it
+ * bound, so no process inside can take the port, and the kernel answers a SYN with RST until the
+ * next listen(). A program that begins to listen on the host causes no event: while a listener is
+ * closed the supervisor looks four times a second. It asks sock_diag(7), because some servers
+ * accept one connection only, and a connection to look would use it up. Where no socket is found
+ * (the port belongs to a NAT rule, or there is no sock_diag), it connects.
  *
  * A socket belongs to the network namespace in which it was made, and the supervisor cannot enter
  * the sandbox's and return. The agent is a process that can enter: it has the sandbox's uid, no
@@ -23,7 +31,11 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -31,6 +43,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <sbx/error.h>
@@ -43,6 +56,9 @@
 #include "spawn/signals.h"
 
 #define CONNECTIONS_MAX 64
+#define LOOK_NSEC 250000000
+/* lo is the first interface of every network namespace. */
+#define LOOPBACK_INDEX 1
 
 struct connection {
 	struct connection *next;
@@ -52,6 +68,7 @@ struct connection {
 	struct source connecting;
 	struct relay there;
 	struct relay back;
+	bool is_refused; /* no program listens on the other side */
 	void (*ended)(struct connection *connection, void *userdata); /* may free it */
 	void *userdata;
 };
@@ -60,7 +77,9 @@ struct service {
 	struct source source;
 	struct services *services;
 	uint16_t port;
-	bool is_inside; /* else it listens outside */
+	bool is_inside;	     /* else it listens outside */
+	bool is_listening;   /* else it is only bound */
+	struct source probe; /* a socket that connects to the host's port */
 };
 
 /* ---- the agent ---- */
@@ -184,8 +203,10 @@ static int connect_ready(struct source *source, short events)
 	socklen_t size = sizeof(error);
 
 	loop_remove(connection->loop, source);
-	if (getsockopt(connection->connected, SOL_SOCKET, SO_ERROR, &error, &size) < 0 || error ||
-	    begin_relays(connection) < 0)
+	if (getsockopt(connection->connected, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
+		error = errno;
+	connection->is_refused = error == ECONNREFUSED;
+	if (error || begin_relays(connection) < 0)
 		connection->ended(connection, connection->userdata);
 	return 0;
 }
@@ -266,25 +287,171 @@ static int connection_new(struct loop *loop, int accepted, int socket, uint16_t 
 	return 0;
 }
 
-/* ---- services ---- */
+/* ---- listeners ---- */
 
 static void watch(struct services *services)
 {
-	bool has_room = services->n_connections < CONNECTIONS_MAX;
+	bool can_accept = services->place && services->n_connections < CONNECTIONS_MAX;
 
-	for (size_t i = 0; i < services->n; i++)
-		services->all[i].source.events = services->place && has_room ? POLLIN : 0;
+	for (size_t i = 0; i < services->n; i++) {
+		struct service *service = &services->all[i];
+
+		/* The socket of a closed listener reports POLLHUP. */
+		service->source.events = can_accept && service->is_listening ? POLLIN : 0;
+	}
 }
+
+static void look_later(struct services *services)
+{
+	static const struct itimerspec once = { .it_value.tv_nsec = LOOK_NSEC };
+
+	(void)timerfd_settime(services->look.fd, 0, &once, NULL);
+}
+
+/* listen() fails with EADDRINUSE if one of the port's connections does not have SO_REUSEADDR, which
+ * they inherit from their listener. A closed listener has it no longer, because another socket that
+ * has it, too, could be bound to the port. */
+static int set_reuse(int fd, bool reuses)
+{
+	const int value = reuses;
+
+	return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &value, sizeof(value)) < 0 ? -errno : 0;
+}
+
+/* Opens or closes a listener inside. */
+static void set_listening(struct service *service, bool listens)
+{
+	int fd = service->source.fd;
+
+	if (listens && !service->is_listening)
+		service->is_listening = set_reuse(fd, true) == 0 && listen(fd, SOMAXCONN) == 0;
+	else if (!listens && service->is_listening)
+		service->is_listening = shutdown(fd, SHUT_RDWR) < 0 || set_reuse(fd, false) < 0;
+	if (!service->is_listening)
+		look_later(service->services);
+	watch(service->services);
+}
+
+/* Does a socket of the host accept connections to 127.0.0.1:@port? The kernel finds it as for a
+ * SYN, so sockets of all addresses and of IPv6 count. False also if the kernel cannot tell. */
+static bool host_listens(uint16_t port)
+{
+	const struct {
+		struct nlmsghdr header;
+		struct inet_diag_req_v2 wanted;
+	} request = {
+		.header = { .nlmsg_len = sizeof(request),
+			    .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+			    .nlmsg_flags = NLM_F_REQUEST },
+		.wanted = { .sdiag_family = AF_INET,
+			    .sdiag_protocol = IPPROTO_TCP,
+			    .id = { .idiag_sport = htons(port),
+				    .idiag_src = { htonl(INADDR_LOOPBACK) },
+				    .idiag_if = LOOPBACK_INDEX,
+				    .idiag_cookie = { INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE } } },
+	};
+	struct {
+		struct nlmsghdr header;
+		struct inet_diag_msg found;
+	} answer = { .header = { .nlmsg_type = NLMSG_ERROR } };
+	_cleanup_close_ int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+
+	/* The kernel answers before send() returns. */
+	return fd >= 0 && send(fd, &request, sizeof(request), 0) == (ssize_t)sizeof(request) &&
+	       recv(fd, &answer, sizeof(answer), MSG_DONTWAIT) == (ssize_t)sizeof(answer) &&
+	       answer.header.nlmsg_type == SOCK_DIAG_BY_FAMILY &&
+	       answer.found.idiag_state == TCP_LISTEN;
+}
+
+static void probe_end(struct service *service)
+{
+	loop_remove(service->services->loop, &service->probe);
+	fd_close_many(&service->probe.fd, 1);
+}
+
+static int probe_ready(struct source *source, short events)
+{
+	struct service *service = source->userdata;
+	int error = 0;
+	socklen_t size = sizeof(error);
+
+	if (getsockopt(source->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
+		error = errno;
+	probe_end(service);
+	set_listening(service, error == 0);
+	return 0;
+}
+
+static int probe_begin(struct service *service)
+{
+	struct sockaddr_in address = connection_address(service->port);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	service->probe = (struct source){
+		.fd = fd,
+		.events = POLLOUT,
+		.ready = probe_ready,
+		.userdata = service,
+	};
+	if (fd < 0 || (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 &&
+		       errno != EINPROGRESS))
+		return -errno;
+	return loop_add(service->services->loop, &service->probe);
+}
+
+/* Opens a listener inside if the host's port can be reached, and closes it until then. */
+static void look(struct service *service)
+{
+	bool listens = host_listens(service->port);
+
+	set_listening(service, listens);
+	if (listens)
+		probe_end(service);
+	else if (service->probe.fd < 0 && probe_begin(service) < 0)
+		probe_end(service);
+}
+
+static int look_at_all(struct source *source, short events)
+{
+	struct services *services = source->userdata;
+	uint64_t n_times;
+
+	if (read(source->fd, &n_times, sizeof(n_times)) < 0)
+		return 0;
+	for (size_t i = 0; i < services->n; i++)
+		if (!services->all[i].is_listening)
+			look(&services->all[i]);
+	return 0;
+}
+
+static int look_begin(struct services *services)
+{
+	if (services->look.fd >= 0)
+		return 0;
+	services->look = (struct source){
+		.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+		.events = POLLIN,
+		.ready = look_at_all,
+		.userdata = services,
+	};
+	return services->look.fd < 0 ? -errno : loop_add(services->loop, &services->look);
+}
+
+/* ---- services ---- */
 
 static void ended(struct connection *connection, void *userdata)
 {
-	struct services *services = userdata;
+	struct service *service = userdata;
+	struct services *services = service->services;
 	struct connection **at = &services->connections;
 
 	while (*at && *at != connection)
 		at = &(*at)->next;
 	if (*at)
 		*at = connection->next;
+	/* Before the reset: a program that connects again because of it is refused. */
+	if (connection->is_refused && service->is_inside)
+		set_listening(service, false);
 	(void)connection_free(connection);
 	services->n_connections--;
 	watch(services);
@@ -318,7 +485,7 @@ static int accept_one(struct source *source, short events)
 		return 0;
 	}
 	if (connection_new(services->loop, take_fd(&accepted), take_fd(&other), service->port,
-			   ended, services, &connection) < 0)
+			   ended, service, &connection) < 0)
 		return 0;
 	connection->next = services->connections;
 	services->connections = connection;
@@ -341,6 +508,8 @@ static int add(struct services *services, int fd, uint16_t port, bool is_inside)
 		.services = services,
 		.port = port,
 		.is_inside = is_inside,
+		.is_listening = true,
+		.probe = { .fd = -EBADF },
 	};
 	services->n++;
 	return loop_add(services->loop, &service->source);
@@ -410,10 +579,16 @@ bool services_carries(const struct step *step)
 int services_add_listener(struct services *services, int listener, uint16_t port)
 {
 	/* The fd came from inside, with any flags. */
-	int r = fcntl(listener, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+	int r = fcntl(listener, F_SETFL, O_NONBLOCK) < 0 ? -errno : set_reuse(listener, true);
 	int added = add(services, listener, port, true);
 
-	return r < 0 ? r : added;
+	if (r == 0)
+		r = added;
+	if (r == 0)
+		r = look_begin(services);
+	if (r == 0)
+		look(&services->all[services->n - 1]);
+	return r;
 }
 
 int services_open(struct services *services, const struct place *place)
@@ -444,7 +619,11 @@ void services_deinit(struct services *services)
 		services->connections = connection->next;
 		(void)connection_free(connection);
 	}
+	if (services->look.fd >= 0)
+		loop_remove(services->loop, &services->look);
+	close_fd(&services->look.fd);
 	for (size_t i = 0; i < services->n; i++) {
+		probe_end(&services->all[i]);
 		loop_remove(services->loop, &services->all[i].source);
 		close_fd(&services->all[i].source.fd);
 	}

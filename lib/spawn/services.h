@@ -22,13 +22,14 @@ struct services {
 	size_t size;
 	struct connection *connections;
 	size_t n_connections;
+	struct source look; /* a timer, set while a listener inside is closed */
 	const struct place *place;
 	struct joined agent;
 };
 
 #define SERVICES_INIT                                                                              \
 	{                                                                                          \
-		.agent = JOINED_INIT                                                               \
+		.look = { .fd = -EBADF }, .agent = JOINED_INIT                                     \
 	}
 
 /* Listens on the host for --listen. Called first: a port that is in use is an error of the request.
@@ -37,8 +38,8 @@ int services_begin(struct services *services, struct loop *loop, const struct pl
 		   struct sbx_error *err);
 /* Does the supervisor serve this listener? Else it is passed to a proxy. */
 bool services_carries(const struct step *step);
-/* Forwards connections to @listener, which PID 1 has sent, to the host's @port. Takes @listener,
- * even on failure. */
+/* Forwards connections to @listener, which PID 1 has sent, to the host's @port. While no program
+ * listens there, connect() inside fails with ECONNREFUSED. Takes @listener, even on failure. */
 int services_add_listener(struct services *services, int listener, uint16_t port);
 /* Accepts connections from now on. @place still belongs to the caller. */
 int services_open(struct services *services, const struct place *place);

@@ -39,7 +39,7 @@ run sbx-audit verify-proof --key "$key" "$work/empty"
 check a_folder_is_no_proof has_status 5
 run sbx-audit stats -s lately -l "$work/nowhere"
 check wrong_usage_comes_before_a_missing_log has_status 2
-run sbx-audit export --archive="$work/nowhere/x" -l "$log"
+run sbx-audit export --archive="$work/nowhere/x.tar.zst" -l "$log"
 check an_archive_that_cannot_be_written_is_another_failure has_status 125
 run sbx-audit append -l "$work/nowhere" </dev/null
 check whoever_writes_fails_otherwise has_status 125

@@ -115,6 +115,14 @@ else
 	skip tar_and_zstd_can_unpack_it 'there is no zstd here'
 	skip the_chain_of_it_can_be_computed_again 'there is no zstd here'
 fi
+for name in all.zip all.tar.gz all .tar.zst all.tar.zst/; do
+	run sbx-audit export -l "$log" --archive="$work/other/$name"
+	check "another_format_is_a_wrong_usage: $name" has_status 2
+	check "the_format_is_named: $name" err_has 'why: FILE.tar.zst is the only archive format'
+done
+run sbx-audit export -l "$log" --archive="$work/all.zip"
+check a_name_of_this_format_is_suggested err_has "fix: use '$work/all.tar.zst'"
+check nothing_is_written_in_another_format test ! -e "$work/all.zip" -a ! -e "$work/all.zip.new"
 run sbx-audit export -l "$log" --archive="$work/one.tar.zst" --segment=11
 check one_segment_can_be test -s "$work/one.tar.zst"
 run sbx-audit export -l "$log" --archive="$work/none.tar.zst" --segment=12

@@ -145,13 +145,94 @@ with open(sys.argv[1], "w") as file:
 while True:
     listener.accept()[0].close()
 PY
-cat >"$work/reset.py" <<'PY'
-import errno, socket, sys
-try:
-    data = socket.create_connection(("127.0.0.1", int(sys.argv[1]))).recv(1)
-    print("ended" if not data else "answered")
-except OSError as problem:
-    print(errno.errorcode[problem.errno])
+# Connects again and again and prints each result that differs from the one before. The first connection that is
+# answered stays open and is used again at the end. Argument: the port.
+cat >"$work/client.py" <<'PY'
+import errno, socket, sys, time
+
+def attempt():
+    try:
+        peer = socket.create_connection(address)
+        answer = peer.recv(10).decode() or "ended"
+        return answer, peer
+    except OSError as problem:
+        return errno.errorcode[problem.errno], None
+
+address = ("127.0.0.1", int(sys.argv[1]))
+last, first = "", None
+while last != "end":
+    result, peer = attempt()
+    first = first or peer
+    if result != last:
+        print(result, flush=True)
+        if result == "ECONNREFUSED" and first:
+            taker = socket.socket()
+            taker.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                taker.bind(address)
+                print("taken", flush=True)
+            except OSError:
+                pass
+    last = result
+    time.sleep(0.02)
+first.sendall(b"still")
+print(first.recv(10).decode())
+PY
+# Runs the command, whose output is that of client.py, and lets a server listen, end and listen again when the client
+# has reported what it got before. Arguments: a free port, "blind" to refuse AF_NETLINK sockets to the command, the
+# command.
+cat >"$work/late.py" <<'PY'
+import ctypes, os, platform, socket, struct, subprocess, sys, threading
+
+def refuse_netlink():
+    libc = ctypes.CDLL(None, use_errno=True)
+    number = {"x86_64": 41, "aarch64": 198}[platform.machine()]
+    rules = b"".join(struct.pack("HBBI", *rule) for rule in (
+        (0x20, 0, 0, 0), (0x15, 0, 3, number), (0x20, 0, 0, 16), (0x15, 0, 1, socket.AF_NETLINK),
+        (0x06, 0, 0, 0x00050000 | 97), (0x06, 0, 0, 0x7fff0000)))
+    class Program(ctypes.Structure):
+        _fields_ = [("n", ctypes.c_ushort), ("rules", ctypes.c_char_p)]
+    program = Program(len(rules) // 8, rules)
+    if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.byref(program), 0, 0):
+        raise OSError(ctypes.get_errno(), "no filter")
+
+def serve(answer):
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", int(sys.argv[1])))
+    listener.listen(100)
+    peers = []
+    def accept():
+        try:
+            while True:
+                peers.append(listener.accept()[0])
+                peers[-1].sendall(answer)
+        except OSError:
+            pass
+    threading.Thread(target=accept, daemon=True).start()
+    return listener, peers
+
+def echo(peer):
+    while data := peer.recv(10):
+        peer.sendall(data)
+
+client = subprocess.Popen(sys.argv[3:], stdout=subprocess.PIPE, text=True,
+                          preexec_fn=refuse_netlink if sys.argv[2] == "blind" else None)
+heard = lambda: print(client.stdout.readline(), end="", flush=True)
+heard()
+listener, peers = serve(b"served")
+heard()
+listener.shutdown(socket.SHUT_RDWR)
+listener.close()
+heard()
+heard()
+for peer in peers:
+    threading.Thread(target=echo, args=(peer,), daemon=True).start()
+serve(b"end")
+heard()
+heard()
+print(client.wait())
+os._exit(0)
 PY
 cat >"$work/wait.py" <<'PY'
 import sys, time, urllib.request
@@ -217,9 +298,14 @@ for who in $starters; do
 	check "a_template_has_no_ip_sockets_by_$who" err_has 'Address family not supported'
 	run inside --connect "$port" -- python3 "$work/sockets.py"
 	check "a_port_of_the_host_limits_no_other_by_$who" same_as_outside
-	free=$(python3 -c 'import socket; print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])') # unused now
-	run inside --connect "$free" -- python3 "$work/reset.py" "$free"
-	check "a_port_of_the_host_without_a_listener_is_reset_by_$who" out_is ECONNRESET
+	for sight in seeing blind; do
+		free=$(python3 -c 'import socket; print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])') # unused now
+		places
+		run as "$who" timeout 60 python3 "$work/late.py" "$free" "$sight" sbx-spawn -q "${read_only[@]}" --connect "$free" \
+			-- python3 "$work/client.py" "$free"
+		check "a_port_of_the_host_is_refused_while_no_program_listens_${sight}_by_$who" \
+			out_is "$(printf '%s\n' ECONNREFUSED served ECONNRESET ECONNREFUSED end still 0)"
+	done
 done
 
 who=user

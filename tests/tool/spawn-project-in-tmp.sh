@@ -29,6 +29,27 @@ for who in $starters; do
 	check "nothing_of_that_is_left_by_$who" test ! -e "$place.f" -a ! -e "$project/g"
 done
 
+# A start below /dev: the sandbox has its own.
+shm=$(mktemp -d /dev/shm/sbx-test.XXXXXX)
+trap 'rm -rf "$work" "$place" "$shm"' EXIT
+chmod 755 "$shm"
+in_directory() { # DIRECTORY ARGUMENT...
+	(cd "$1" && shift && as "$who" sbx-spawn "$@")
+}
+for who in $starters; do
+	places
+	run in_directory /dev/shm -- sh -c 'pwd && ls'
+	check "a_command_in_dev_shm_is_in_a_private_one_by_$who" out_is /dev/shm
+	check "it_is_said_that_dev_shm_is_private_to_$who" \
+		err_is "sbx-spawn: note: the command starts in a private /dev/shm, without the host's files; start it outside of /dev"
+	run in_directory "$shm" -- pwd
+	check "a_command_below_dev_shm_starts_at_the_root_by_$who" out_is /
+	check "it_is_said_that_the_directory_is_not_shown_to_$who" \
+		err_is "sbx-spawn: note: the command starts in '/', not in '$shm'; start it outside of /dev"
+	run in_directory "$shm" --cwd /usr -- pwd
+	check "nothing_is_said_where_another_directory_is_named_to_$who" err_is ''
+done
+
 # A start in /tmp itself: it is the sandbox's private one; files of the host are there only if they are named.
 in_tmp() { (cd /tmp && as "$who" sbx-spawn "$@"); }
 note="sbx-spawn: note: the command starts in a private /tmp, without the host's files; --read /tmp/FILE shows one"

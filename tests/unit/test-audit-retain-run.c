@@ -556,6 +556,41 @@ static void a_crash_at_any_system_call_loses_nothing_and_is_made_good(void)
 	killed_everywhere(crash_once);
 }
 
+/* ---- progress ---- */
+
+static void count_progress(void *userdata, uint64_t n_read)
+{
+	uint64_t *n = userdata;
+
+	expect_eq(n_read, *n + 1);
+	*n = n_read;
+}
+
+static void each_record_that_is_read_is_progress(void)
+{
+	_cleanup_log_place_ struct log_place place;
+	struct audit_log *log = log_of_segments(&place, 3);
+	uint64_t n_read = 0, n_archived;
+	struct retain_options options = { .policy = usual,
+					  .now_usec = log_now_usec(),
+					  .progress = count_progress,
+					  .userdata = &n_read };
+	struct retain_report report;
+
+	make_old(&place, SEGMENT, 8);
+	expect_eq(audit_log_retain(log, &options, &report, NULL), 0);
+	expect_eq(report.n_archived, 1);
+	/* The segment is checked and packed, the archive is checked. */
+	expect(n_read >= 3);
+	n_archived = n_read;
+	make_old(&place, FIRST_ARCHIVE, 91);
+	n_read = 0;
+	expect_eq(audit_log_retain(log, &options, &report, NULL), 0);
+	expect_eq(report.n_deleted, 1);
+	expect(n_read > 0 && n_read < n_archived);
+	(void)audit_log_free(log);
+}
+
 /* ---- preview ---- */
 
 static void a_preview_says_what_would_be_done_and_does_nothing(void)
@@ -602,6 +637,7 @@ static const struct test tests[] = {
 	TEST(patterns_that_cut_into_the_stub_stop_the_deletion),
 	TEST(a_level_that_is_crossed_is_said_once),
 	TEST(a_crash_at_any_system_call_loses_nothing_and_is_made_good),
+	TEST(each_record_that_is_read_is_progress),
 	TEST(a_preview_says_what_would_be_done_and_does_nothing),
 	TEST_END,
 };

@@ -320,6 +320,25 @@ static void a_command_that_starts_in_tmp_starts_in_its_own(void)
 	expect(is_private_tmp(&planning));
 }
 
+static void a_start_below_the_sandboxs_own_dev_is_noted(void)
+{
+	_cleanup_planning_ struct planning planning;
+
+	planning_open(&planning);
+	planning.host.cwd = planning.request.project = "/dev/shm";
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_WORKING_DIRECTORY, "/dev/shm"));
+	expect(has_notice(&planning, "starts in a private /dev/shm"));
+	planning.host.cwd = planning.request.project = "/dev/shm/project";
+	know(&planning, "/dev/shm/project", HOST_DIRECTORY);
+	expect_plan(&planning);
+	expect(find_step(&planning, STEP_WORKING_DIRECTORY, "/"));
+	expect(has_notice(&planning, "starts in '/', not in '/dev/shm/project'"));
+	planning.request.cwd = "/usr";
+	expect_plan(&planning);
+	expect(!has_notice(&planning, "starts in '/'"));
+}
+
 static void a_file_of_the_hosts_tmp_is_shown_in_it_by_name(void)
 {
 	_cleanup_planning_ struct planning planning;
@@ -580,6 +599,7 @@ static const struct test tests[] = {
 	TEST(reading_the_root_shows_its_directories),
 	TEST(a_typed_tmp_is_the_hosts),
 	TEST(a_command_that_starts_in_tmp_starts_in_its_own),
+	TEST(a_start_below_the_sandboxs_own_dev_is_noted),
 	TEST(a_file_of_the_hosts_tmp_is_shown_in_it_by_name),
 	TEST(a_tmp_that_is_named_is_the_hosts),
 	TEST(the_reduced_tier_has_the_hosts_tmp_read_only),

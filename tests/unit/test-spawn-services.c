@@ -151,19 +151,45 @@ FOR_BOTH(other_ports_of_the_host_are_not_reached)
 	(void)close(other.fd);
 }
 
-FOR_BOTH(a_connection_without_an_outer_listener_is_reset)
+FOR_BOTH(a_connection_without_an_outer_listener_is_refused)
 {
 	_cleanup_rig_ struct rig rig;
 	uint16_t number = find_port();
 	char port[8];
 
-	init(&rig, uid,
-	     CONNECT "print defined sysread($s, my $b, 1) ? \"ended\\n\" : "
-		     "$!{ECONNRESET} ? \"reset\\n\" : \"$!\\n\";",
-	     number, port);
+	init(&rig, uid, CONNECT "print \"connected\\n\";", number, port);
 	add_connect(&rig, number);
 	rig_run(&rig);
-	expect_str(rig.output, "reset\n");
+	expect_str(rig.output, "refused\n");
+}
+
+FOR_BOTH(a_server_that_listens_later_gets_the_first_connection)
+{
+	struct server server = serve(false);
+	_cleanup_rig_ struct rig rig;
+	_cleanup_close_ int end = -EBADF;
+	char port[8];
+	int peer;
+
+	init(&rig, uid,
+	     WORDS "for (my $n = 0;; $n++) { socket(my $s, PF_INET, SOCK_STREAM, 0) or die; "
+		   "if (connect($s, " ADDRESS ")) { print <$s>; exit } "
+		   "print $!{ECONNREFUSED} ? \"refused\\n\" : \"$!\\n\" if $n == 0; "
+		   "select(undef, undef, undef, 0.02) }",
+	     server.port, port);
+	add_connect(&rig, server.port);
+	rig_start_with_pipe(&rig, &end);
+	expect(rig_hears(end, "refused\n"));
+	expect_eq(listen(server.fd, 100), 0);
+	/* The supervisor does not use up a connection to find the server. */
+	expect(rig_is_ready(server.fd, POLLIN));
+	peer = accept4(server.fd, NULL, NULL, SOCK_CLOEXEC);
+	expect_eq(fd_write_all(peer, "world\n", 6), 0);
+	(void)close(peer);
+	expect(rig_hears(end, "world\n"));
+	rig_wait(&rig);
+	rig_expect(&rig, 0, SPAWN_REASON_EXIT);
+	(void)close(server.fd);
 }
 
 FOR_BOTH(much_passes_in_both_directions)
@@ -339,7 +365,8 @@ FOR_BOTH(without_a_listeners_hook_nothing_runs)
 static const struct test tests[] = {
 	BOTH(a_named_port_of_the_host_is_reached_from_inside),
 	BOTH(other_ports_of_the_host_are_not_reached),
-	BOTH(a_connection_without_an_outer_listener_is_reset),
+	BOTH(a_connection_without_an_outer_listener_is_refused),
+	BOTH(a_server_that_listens_later_gets_the_first_connection),
 	BOTH(much_passes_in_both_directions),
 	BOTH(what_listens_inside_is_reached_from_the_host),
 	BOTH(a_connection_without_an_inner_listener_is_reset),

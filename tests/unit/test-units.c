@@ -150,8 +150,44 @@ static void lists_the_units_where_it_cannot_guess(void)
 	struct sbx_error err = refusal_of(units_parse_size, "10parsecs", -EINVAL);
 
 	expect_str(err.why, "'parsecs' is not a unit");
-	expect_str(err.fix, "write a whole number and one of the units: B KiB MiB GiB TiB KB MB "
-			    "GB TB");
+	expect_str(err.fix, "write a whole number and a unit, such as '512MiB' (the units: B KiB "
+			    "MiB GiB TiB KB MB GB TB)");
+}
+
+/* The fix of a message is typed as it stands. */
+static void suggests_only_what_it_accepts(void)
+{
+	static const struct {
+		parser *parse;
+		const char *written;
+		int code;
+	} cases[] = {
+		{ units_parse_time, "99999999999999999999s", -ERANGE },
+		{ units_parse_time, "99999999999999s", -ERANGE },
+		{ units_parse_time, "99999999999999", -EINVAL },
+		{ units_parse_time, "99999999999999sec", -EINVAL },
+		{ units_parse_time, "99999999999999parsecs", -EINVAL },
+		{ units_parse_time, "x", -EINVAL },
+		{ units_parse_time, "15min", -EINVAL },
+		{ units_parse_size, "99999999999999T", -EINVAL },
+		{ units_parse_size, "99999999999999TiB", -ERANGE },
+		{ units_parse_size, "2G", -EINVAL },
+		{ units_parse_size, "x", -EINVAL },
+		{ units_parse_count, "99999999999999999999", -ERANGE },
+		{ units_parse_count, "99999999999999999999s", -EINVAL },
+		{ units_parse_count, "10s", -EINVAL },
+		{ units_parse_count, "x", -EINVAL },
+	};
+
+	for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+		struct sbx_error err = refusal_of(cases[i].parse, cases[i].written, cases[i].code);
+		char *begin = strchr(err.fix, '\''), *end = begin ? strchr(begin + 1, '\'') : NULL;
+		uint64_t value;
+
+		expect(end);
+		*end = '\0';
+		expect_eq(cases[i].parse(begin + 1, &value, NULL), 0);
+	}
 }
 
 static void refuses_everything_but_digits_and_a_unit(void)
@@ -302,6 +338,7 @@ static const struct test tests[] = {
 	TEST(names_the_unit_that_differs_only_in_case),
 	TEST(guesses_the_unit_behind_a_habit),
 	TEST(lists_the_units_where_it_cannot_guess),
+	TEST(suggests_only_what_it_accepts),
 	TEST(refuses_everything_but_digits_and_a_unit),
 	TEST(a_count_takes_no_unit),
 	TEST(units_of_one_family_are_strange_to_the_other),
