@@ -27,6 +27,7 @@ void *module_symbol(void *module, const char *name)
 
 void module_close(void *module) {}
 
-/* Replaces an initialiser of libcrypto (tools/meson.build): its variables of CPU features stay 0. */
+/* Replaces an initialiser of libcrypto (tools/meson.build): its variables of CPU features stay 0.
+ */
 void __wrap_OPENSSL_cpuid_setup(void);
 void __wrap_OPENSSL_cpuid_setup(void) {}

@@ -201,7 +201,8 @@ static const char *after_prefix(const char *text, const char *prefix)
 	return text;
 }
 
-/* The part of @path below @directory, "" where they are the same; NULL: @path does not lie in it. */
+/* The part of @path below @directory, "" where they are the same; NULL: @path does not lie in it.
+ */
 static const char *rest_below(const char *path, const char *directory)
 {
 	const char *rest = after_prefix(path, directory);
