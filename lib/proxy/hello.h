@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * The server name (SNI) that a TLS client asks for, read from the first bytes of its stream
+ * The server name (SNI) in the first bytes of a TLS client's stream
  *
- * TLS is not terminated: the ClientHello is not encrypted, and its server name says which of the
- * hosts behind one address the client wants. A CONNECT to an allowed host is no permission for
- * another host at the same address. What is refused here is refused for the whole connection, so
- * forms that two TLS libraries could read differently are invalid.
+ * One address can serve many hosts, and the client's choice is the server name in its ClientHello,
+ * which is not encrypted. A tunnel that the policy allows to one host must not serve to reach
+ * another one at the same address. The parser refuses forms that two TLS libraries could read
+ * differently.
  */
 
 #include <stddef.h>
