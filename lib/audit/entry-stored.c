@@ -12,6 +12,7 @@
 
 #include "audit/entry.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -459,6 +460,7 @@ static int decode_value(struct audit_entry *entry, const struct entry_item *item
 {
 	const struct json_item string = item_of(entry, item);
 	size_t at = entry->values.len;
+	const char *before = entry->values.data;
 
 	if (!item->is_escaped) {
 		*ret = (struct entry_text){ string.bytes, string.n_bytes };
@@ -472,6 +474,7 @@ static int decode_value(struct audit_entry *entry, const struct entry_item *item
 		return entry_fail_pair(err);
 	if (text_status(&entry->values) < 0)
 		return entry_fail_memory(err);
+	assert(at == 0 || entry->values.data == before);
 	*ret = (struct entry_text){ entry->values.data + at, entry->values.len - at };
 	return 0;
 }

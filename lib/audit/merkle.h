@@ -46,7 +46,7 @@ struct merkle_run {
 
 void merkle_run_begin(struct merkle_run *run, uint64_t first);
 int merkle_run_add(struct hasher *hasher, struct merkle_run *run, const struct audit_hash *leaf);
-/* Like merkle_add() for all leaves of the run; the tree's size must be run->first. */
+/* Like merkle_add() for all leaves of the run; -EINVAL unless the tree's size is run->first. */
 int merkle_add_run(struct hasher *hasher, struct merkle_frontier *frontier,
 		   const struct merkle_run *run);
 

@@ -19,6 +19,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,13 +30,15 @@
 #define STEP_MAX (16 * 1024)
 
 struct readahead {
-	sqlite3_io_methods methods; /* must be first: SQLite's file object points to it */
+	sqlite3_io_methods methods;
 	const sqlite3_io_methods *real;
 	sqlite3_int64 next; /* offset after the page that was read last */
 	sqlite3_int64 at;   /* offset of the buffered bytes */
 	size_t n_bytes;
 	char bytes[READAHEAD_BYTES];
 };
+
+_Static_assert(offsetof(struct readahead, methods) == 0, "SQLite's file object points to it");
 
 static struct readahead *readahead_of(sqlite3_file *file)
 {

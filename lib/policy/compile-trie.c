@@ -10,6 +10,7 @@
 
 #include "policy/compile-internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,7 @@ static int add_node(struct builder *builder, uint32_t parent, enum build_via via
 		.value = value,
 	};
 	*ret = (uint32_t)(builder->nodes.n - 1);
+	assert(via == VIA_ROOT || parent < *ret);
 	return 0;
 }
 

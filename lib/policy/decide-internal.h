@@ -28,6 +28,7 @@ struct builtin_rule;
 
 /* Maximum for a path of 4095 bytes. */
 #define COMPONENTS_MAX 2048
+_Static_assert(COMPONENTS_MAX >= PATH_MAX / 2, "every component has a slash and a byte");
 
 struct component {
 	uint64_t key;  /* node_key() */

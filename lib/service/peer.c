@@ -25,7 +25,10 @@
 #include "base/file.h"
 
 #ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77 /* Linux 6.5; hppa and sparc use other numbers and are not supported */
+#if defined(__hppa__) || defined(__sparc__)
+#error "SO_PEERPIDFD has another number on this architecture"
+#endif
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
 
 #define PROC_BYTES_MAX 65536
